@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who may use an image that is here without showing a registry his right to it, as kubelet's image manager
- * has it (feature KubeletEnsureSecretPulledImages).  The image's record keeps it, so it is written with the
- * image and goes with it:
+ * Which pods may use a present image without proving access to its registry, like kubelet's image manager
+ * (feature KubeletEnsureSecretPulledImages). The image's record keeps it, so it is written and removed with
+ * the image:
  *
  *     "pulledFor": {"<repository>": true | [{"namespace","name","uid","hash"}, ...]}
  *
- * true: whoever may run pods here, as it came without a password or with the node's own.  Else the secrets
- * that were let in, each with a keyed hash of its credentials; the key lies on tmpfs, so after a boot only
- * the secrets' names are compared.  An empty list: it is not known who was.  No "pulledFor" at all: it was
- * never pulled for a pod ("preloaded"); a repository that is not named: not from there.
+ * true: all pods of the node, because it was pulled without a password or with the node's own. Otherwise the
+ * accepted secrets, each with a keyed hash of its credentials; the key is on tmpfs, so after a reboot only
+ * the secrets' names are compared. An empty list: unknown. No "pulledFor": never pulled for a pod
+ * ("preloaded"); a missing repository: not pulled from there.
  */
 #include "agent/image/image_internal.h"
 
@@ -17,9 +17,9 @@
 
 #include <string.h>
 
-enum { SECRETS_MAX = 100, REPOSITORIES_MAX = 20 }; /* what is dropped is asked for again */
+enum { SECRETS_MAX = 100, REPOSITORIES_MAX = 20 }; /* dropped entries are asked for again */
 
-/* ---- the record ------------------------------------------------------------------------------ */
+/* ---- the record ---- */
 
 static bool is_secret(const json_t *v)
 {
@@ -53,7 +53,7 @@ static bool same_secret(const json_t *a, const json_t *b)
            str_eq(json_str(a, "name"), json_str(b, "name")) && str_eq(json_str(a, "uid"), json_str(b, "uid"));
 }
 
-/* The newest is the last one; false: no memory. */
+/* The newest is last; false when out of memory. */
 static bool image_access_add_secret(json_t *list, json_t *whose)
 {
     json_t *one;
@@ -69,8 +69,8 @@ static bool image_access_add_secret(json_t *list, json_t *whose)
     return json_array_append(list, whose) == 0;
 }
 
-/* A mirror, or another prefix, may have been asked with any entry of any of the pod's secrets: it is not
- * known which one let the job in. */
+/* A mirror, or another prefix, may have been asked with any entry of the pod's secrets: which one was
+ * accepted is unknown. */
 static bool is_unsure(const struct img_job *j)
 {
     return j->tries.with_secrets && j->store->short_names.redirects;
@@ -107,7 +107,7 @@ json_t *img_access_add(const struct img_job *j, const json_t *is)
     return NULL;
 }
 
-/* ---- may it be used? ------------------------------------------------------------------------- */
+/* ---- may it be used? ---- */
 
 static bool is_listed(const struct img_store *s, const char *repository)
 {
@@ -121,7 +121,7 @@ static bool is_listed(const struct img_store *s, const char *repository)
     return false;
 }
 
-/* An administrator called it so. */
+/* An administrator gave it this name. */
 static bool was_imported(const struct img_store *s, const struct img_image *image, const char *name)
 {
     const struct img_name *n;

@@ -14,7 +14,8 @@ const char *img_job_reference(const struct img_job *j, char full[IMG_NAME_MAX])
     const char *given = j->source + strlen("docker://");
 
     return img_normalise(given, full, &ignored) == ERR_OK ? full
-                                                          : given; /* skopeo refuses it with its own words */
+                                                          /* skopeo will reject it with its own message */
+                                                          : given;
 }
 
 void img_auth_repository(const char *reference, char ret[IMG_NAME_MAX])
@@ -22,10 +23,10 @@ void img_auth_repository(const char *reference, char ret[IMG_NAME_MAX])
     snprintf(ret, IMG_NAME_MAX, "%.*s", (int)img_repository(reference), reference);
 }
 
-/* ---- on the pool ----------------------------------------------------------------------------- */
+/* ---- on the pool ---- */
 
-/* A node without the file, or with one that cannot be used, still pulls what needs no password of its own.
- * *unknown: a shortage, or a disk that does not answer; the next try may see it. */
+/* A node without a usable auth file still pulls images that need no password of the node. *unknown: a
+ * shortage or disk error; the next try may succeed. */
 static char *read_node_file(const char *path, bool *unknown, struct err *e)
 {
     char *text = NULL;
@@ -66,7 +67,7 @@ static enum err_code image_auth_plan(void *arg, struct err *e)
     }
     reg_tries_done(&j->tries);
     if (node_error.code != ERR_OK)
-        log_warn("registry credentials of the node cannot be read: images are pulled without them",
+        log_warn("cannot read the node's registry credentials; pulling images without them",
                  F_STR("file", j->store->auth_file), F_ERR(&node_error));
     (void)!reg_tries_plan(&j->tries, j->auth, node, repository, key, e);
     wipe(node);
@@ -78,7 +79,7 @@ void img_auth_start(struct img_job *j, op_done_fn done)
     work_start(&j->work, "registry credentials", j->key, image_auth_plan, j, j->store->loop, done, j);
 }
 
-/* ---- the file for skopeo --------------------------------------------------------------------- */
+/* ---- the file for skopeo ---- */
 
 static enum err_code make_home(struct img_job *j, struct err *e)
 {
@@ -111,7 +112,7 @@ enum err_code img_auth_write(struct img_job *j, struct err *e)
 
 bool img_auth_next(struct img_job *j, const struct err *refused)
 {
-    /* Registries hide what one may not see: not found may mean not yours. */
+    /* Registries hide what one may not access: not found may mean access denied. */
     if (refused->code != ERR_UNAUTHENTICATED && refused->code != ERR_NOT_FOUND)
         return false;
     if (j->attempt + 1 >= j->tries.n)
@@ -125,7 +126,7 @@ static void remove_left(int dir, const char *name)
     struct err e = { 0 };
 
     if (fs_remove_tree(dir, name, &e) != ERR_OK)
-        log_warn("registry credentials that were used are not removed", F_STR("file", name), F_ERR(&e));
+        log_warn("cannot remove used registry credentials", F_STR("file", name), F_ERR(&e));
 }
 
 void img_auth_remove(struct img_job *j)
@@ -162,6 +163,6 @@ void img_auth_clean(const struct img_store *s)
         found = fs_list(folder, ".", remove_left_of_agent, &folder, &e);
     }
     if (presence_is_unknown(found))
-        log_warn("registry credentials of an earlier run may be left: their folder cannot be listed",
+        log_warn("cannot list the folder of registry credentials; some of an earlier run may be left",
                  F_STR("folder", s->tmpfs_dir), F_ERR(&e));
 }

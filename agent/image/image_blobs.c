@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What pulls fetch: the folder of whole blobs that they share, how much has come, and whether anything still
- * comes. */
+/* Downloads of pulls: the shared folder of whole blobs, the progress, and stall detection. */
 #include "agent/image/image_internal.h"
 
 #include "base/clock.h"
@@ -12,15 +11,14 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-/* Longer than the longest back-off of a pod (5 minutes): its next try finds them. */
+/* Longer than a pod's longest back-off (5 minutes), so that its next try finds them. */
+/* Less than this per progress deadline is a stall: a registry that sends a byte now and then must not keep a
+ * slot. */
 #define KEEP_MS (10 * 60 * 1000)
-
 #define DROP_AGAIN_MS (10 * 1000)
-
-/* Less in a whole progress deadline is none: a registry that sends a byte now and then keeps no place. */
 #define STALL_BYTES (16u << 10)
 
-/* ---- how much has come ----------------------------------------------------------------------- */
+/* ---- downloaded bytes ---- */
 
 struct sum {
     int folder;
@@ -39,7 +37,7 @@ static bool add_one(const char *name, void *arg)
 
     if (presence_is_unknown(found))
         return false;
-    if (presence_is_absent(found)) /* a finished blob leaves */
+    if (presence_is_absent(found)) /* a completed blob was moved */
         return true;
     if (S_ISREG(st.st_mode))
         s->bytes += (uint64_t)st.st_size;
@@ -65,8 +63,8 @@ static enum err_code add_below(int dir, const char *name, int depth, uint64_t *s
     return e->code;
 }
 
-/* Bytes of the files below; folders four deep (a pull's, skopeo's, its layout, blobs/sha256), so an end is
- * certain. What is not there has none. */
+/* Bytes of the files below; four levels of folders (a pull's, skopeo's, its layout, blobs/sha256). Missing
+ * ones have none. */
 static enum err_code bytes_below(int dir, const char *name, int depth, uint64_t *ret, struct err *e)
 {
     *ret = 0;
@@ -85,14 +83,14 @@ static void image_blobs_stop(struct img_job *j, const struct err *why)
     proc_cancel(&j->proc);
 }
 
-/* Never less than before: blobs that turned out bad are gone. */
+/* Never less than before, although bad blobs are removed. */
 static void note_fetched(struct img_job *j, uint64_t all)
 {
     if (all > j->shared_before && all - j->shared_before > j->fetched)
         j->fetched = all - j->shared_before;
 }
 
-/* A finished blob leaves the pull's own folder, which is progress, too. */
+/* A completed blob leaves the pull's folder, which is also progress. */
 static void check_stall(struct img_job *j, uint64_t bytes, uint64_t now_ms)
 {
     const double seconds = (double)j->store->stall_ms / 1000;
@@ -111,8 +109,8 @@ static void check_stall(struct img_job *j, uint64_t bytes, uint64_t now_ms)
     }
 }
 
-/* Whole blobs are shared: when those that came since this one began are more than all of them may have
- * brought, none can be told apart. */
+/* Whole blobs are shared: if more arrived since this pull began than all pulls may have fetched, they cannot
+ * be told apart. */
 static bool image_blobs_too_large(const struct img_job *j, uint64_t own, uint64_t shared)
 {
     const struct img_store *s = j->store;
@@ -155,7 +153,7 @@ static void check_all(struct img_store *s)
     }
 }
 
-/* ---- the folder ------------------------------------------------------------------------------ */
+/* ---- the folder ---- */
 
 static bool registry_is_asked(const struct img_store *s)
 {
@@ -176,7 +174,7 @@ static void image_blobs_drop(struct img_store *s)
     id_random_hex(away, sizeof(away) - 1);
     if (renameat(s->tmp_fd, "blobs", s->tmp_fd, away) == 0) {
         img_trash(s, away);
-    } else if (errno != ENOENT) { /* they are not for another try */
+    } else if (errno != ENOENT) { /* not usable for another try */
         uv_timer_start(&s->usage, on_tick, DROP_AGAIN_MS, 0);
         return;
     }
@@ -199,7 +197,7 @@ void img_blobs_settle(struct img_store *s)
 {
     const uint64_t now_ms = clock_mono_ms();
 
-    if (!s->have_blobs || registry_is_asked(s) || s->closing) /* the next agent goes on with them */
+    if (!s->have_blobs || registry_is_asked(s) || s->closing) /* the next agent continues with them */
         return;
     if (s->blobs_bad || s->blobs_until_ms <= now_ms)
         image_blobs_drop(s);
@@ -207,7 +205,7 @@ void img_blobs_settle(struct img_store *s)
         uv_timer_start(&s->usage, on_tick, s->blobs_until_ms - now_ms, 0);
 }
 
-/* ---- whose blobs ------------------------------------------------------------------------------- */
+/* ---- owners of blobs ---- */
 
 enum err_code img_blobs_take(struct img_job *j, char *answer, struct err *e)
 {
@@ -221,7 +219,7 @@ enum err_code img_blobs_take(struct img_job *j, char *answer, struct err *e)
         return err_nomem(e);
     while ((line = strsep(&rest, " \r\n")) != NULL) {
         if (!img_digest_is_valid(line))
-            continue; /* an image of that kind fails later, with better words */
+            continue; /* such an image fails later, with a better message */
         if (j->n_blobs == IMG_MAX_LAYERS)
             return err_set(e, ERR_INVALID, "pull %.200s: it has more than %d layers", j->key, IMG_MAX_LAYERS);
         j->blobs[j->n_blobs] = strdup(line + strlen("sha256:"));
@@ -232,8 +230,7 @@ enum err_code img_blobs_take(struct img_job *j, char *answer, struct err *e)
     return ERR_OK;
 }
 
-/* skopeo looks for a layer that is here already when it comes to it: who copies may count on any of its own.
- */
+/* skopeo looks for existing layers as it reaches them: a copying pull may rely on any of its own. */
 static bool image_blobs_is_wanted(const struct img_job *by_others_than, const char *hex)
 {
     const struct img_job *j;
@@ -242,7 +239,7 @@ static bool image_blobs_is_wanted(const struct img_job *by_others_than, const ch
         if (j == by_others_than || !j->is_registry || (j->state != JOB_COPY && j->state != JOB_UNPACK))
             continue;
         if (j->n_blobs == 0)
-            return true; /* which ones was not said */
+            return true; /* which ones is unknown */
         for (size_t i = 0; i < j->n_blobs; i++)
             if (strcmp(j->blobs[i], hex) == 0)
                 return true;
@@ -250,7 +247,7 @@ static bool image_blobs_is_wanted(const struct img_job *by_others_than, const ch
     return false;
 }
 
-/* Its size; 0: it is not there, or stays. */
+/* Returns its size; 0: missing, or kept. */
 static uint64_t move_away(const struct img_job *j, const char *hex, int from, int to)
 {
     struct stat st;
@@ -261,8 +258,7 @@ static uint64_t move_away(const struct img_job *j, const char *hex, int from, in
     return (uint64_t)st.st_size;
 }
 
-/* Its configuration and manifests stay: they are small, and another one may have the same, with other layers.
- */
+/* Its configuration and manifests are kept: they are small, and another image may share them. */
 static uint64_t move_own(const struct img_job *j, int from, int to)
 {
     uint64_t bytes = 0;
@@ -286,7 +282,7 @@ static void drop_own(const struct img_job *j)
         return;
     to = openat(s->tmp_fd, away, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     bytes = to >= 0 ? move_own(j, from, to) : 0;
-    TAILQ_FOREACH (other, &s->jobs, more) /* they count from what was there before */
+    TAILQ_FOREACH (other, &s->jobs, more) /* they count from what existed before */
         other->shared_before -= bytes < other->shared_before ? bytes : other->shared_before;
     img_trash(s, away);
 }
@@ -296,17 +292,18 @@ void img_blobs_ended(struct img_job *j, const struct err *e)
     struct img_store *s = j->store;
 
     const bool again = e->code == ERR_UNAVAILABLE || e->code == ERR_DEADLINE || e->code == ERR_CANCELLED;
-    const bool others_stay = registry_is_asked(s) || s->blobs_until_ms != 0; /* else img_blobs_settle() */
+    /* otherwise img_blobs_settle() */
+    const bool others_stay = registry_is_asked(s) || s->blobs_until_ms != 0;
 
     if (j->state >= JOB_COPY && !again && others_stay)
         drop_own(j);
     if (e->code == ERR_OK) {
-        if (s->blobs_for == NULL || strcmp(s->blobs_for, j->key) == 0) /* it came after all */
+        if (s->blobs_for == NULL || strcmp(s->blobs_for, j->key) == 0) /* it was fetched after all */
             s->blobs_until_ms = 0;
     } else if (e->code == ERR_UNAVAILABLE || e->code == ERR_DEADLINE) {
-        if (j->state < JOB_COPY) /* nothing of it is here */
+        if (j->state < JOB_COPY) /* it has fetched nothing */
             return;
-        /* Counted from the first failure: what is never fetched whole does not stay. */
+        /* From the first failure on: blobs that are never completed must not stay. */
         if (s->blobs_until_ms == 0)
             s->blobs_until_ms = clock_mono_ms() + KEEP_MS;
         free(s->blobs_for);
@@ -339,7 +336,7 @@ enum err_code img_blobs_begin(struct img_job *j, struct err *e)
     if (img_user_blobs(s, e) != ERR_OK)
         return e->code;
     if (bytes_below(s->tmp_fd, "blobs", 2, &j->shared_before, e) != ERR_OK) {
-        e->code = ERR_UNAVAILABLE; /* they are not bad: the next try looks again */
+        e->code = ERR_UNAVAILABLE; /* they are not bad: the next try checks again */
         return err_wrap(e, "look at the blobs that are here");
     }
     j->copies_before = s->copies_begun++ - s->copying;

@@ -4,10 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/*
- * An img_bring is one caller's wish; the work is done by a job (image_job.c), which several wishes may share.
- * This file turns the one into the other and holds what the caller may look at in done.
- */
+/* An img_bring is one caller's request; the work is done by a job (image_job.c), which several requests may
+ * share. This file connects the two and holds what the caller may read in done. */
 
 static void img_image_bring_run_free(struct img_bring_run *run)
 {
@@ -27,12 +25,12 @@ static void img_image_bring_on_done(struct op *op, const struct err *result)
     op_done_fn done = run->done;
 
     img_image_bring_run_free(run);
-    done(op, result); /* the img_bring is the caller's again: not touched any more */
+    done(op, result); /* the caller may have freed the img_bring */
     img_unref(image);
     json_decref(names);
 }
 
-/* Cancelled, or past the deadline: the job goes on for the others. */
+/* Cancelled, or past the deadline: the job continues for the others. */
 static void img_image_bring_on_abort(struct op *op)
 {
     struct img_bring *b = container_of(op, struct img_bring, op);
@@ -61,14 +59,14 @@ bool img_candidate(struct img_store *s, const char *reference, size_t k, char re
     return reg_names_candidate(&s->short_names, reference, k, ret);
 }
 
-/* Asks for the next name that the reference may stand for; false: there is none. */
+/* Tries the next name the reference may mean; false if there is none. */
 static bool join_next(struct img_bring_run *run, struct err *e)
 {
     char name[IMG_NAME_MAX], source[IMG_NAME_MAX + sizeof("docker://")];
 
     if (run->store->names_unknown.code != ERR_OK && run->candidate == 0 &&
         reg_names_is_short(run->reference)) {
-        *e = run->store->names_unknown; /* else another registry might be asked */
+        *e = run->store->names_unknown; /* otherwise another registry might be asked */
         e->code = ERR_UNAVAILABLE;
         return true;
     }
@@ -104,7 +102,7 @@ static enum err_code keep_wishes(struct img_bring_run *run, const char *referenc
     return ERR_OK;
 }
 
-/* A name that only says the reference again is none: where the image is found decides. */
+/* A name equal to the reference is ignored: the place where the image is found determines the name. */
 static enum err_code img_image_bring_begin(struct img_bring_run *run, const char *source, const char *name,
                                            const char *auth, struct err *e)
 {

@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-struct img_write { /* one record on its way to the disk */
-    int dir;       /* the store's, open as long as the job is */
+struct img_write { /* a record being written */
+    int dir;       /* the store's, open while the job exists */
     char file[80];
     char *text;
-    bool *written; /* a name's; NULL: it is an image's */
+    bool *written; /* a name's; NULL: an image's */
 };
 
 void img_writes_free(struct img_job *j)
@@ -41,9 +41,9 @@ void img_found_free(struct img_job *j)
     j->n_found = 0;
 }
 
-/* ---- what coracle-unpack says ---------------------------------------------------------------- */
+/* ---- coracle-unpack's output ---- */
 
-/* Believed no more than any other peer: it has read hostile input. */
+/* Checked like any other peer's: it has read hostile input. */
 static enum err_code image_commit_take_names(struct img_found *f, const json_t *names, struct err *e)
 {
     size_t n = json_array_size(names), i;
@@ -91,12 +91,12 @@ enum err_code img_take_result(struct img_job *j, const char *text, size_t n, str
         if (img_record_decode(item, j->store->dir, &j->found[i].image, e) != ERR_OK ||
             image_commit_take_names(&j->found[i], json_object_get(item, "names"), e) != ERR_OK)
             return e->code;
-        j->found[i].image->pinned = false; /* neither is its to say */
+        j->found[i].image->pinned = false; /* not its decision */
         json_decref(take_ptr(&j->found[i].image->pulled_for));
     }
     skipped = json_int(record, "skippedDevices", 0);
     if (skipped > 0)
-        log_info("image holds device nodes that no container may open: left out", F_STR("image", j->key),
+        log_info("omitted device nodes of an image that no container may open", F_STR("image", j->key),
                  F_I64("count", skipped));
     return ERR_OK;
 }
@@ -131,9 +131,9 @@ bool img_take_failure(const char *text, size_t n, struct err *e)
     return true;
 }
 
-/* ---- records --------------------------------------------------------------------------------- */
+/* ---- records ---- */
 
-/* Takes the JSON value. */
+/* Takes over the JSON value. */
 static enum err_code image_commit_plan(struct img_job *j, int dir, const char *hex, json_t *value,
                                        struct err *e)
 {
@@ -163,8 +163,7 @@ static json_t *name_record(const struct img_job *j, const struct img_found *f, c
     return NULL;
 }
 
-/* The digest that the name has in the registry (an index's, where there is one) is the image's, as
- * everywhere. */
+/* The digest of the name in the registry (an index's, if there is one) becomes the image's, as everywhere. */
 static enum err_code settle_digest(const struct img_job *j, struct img_image *image, struct err *e)
 {
     char *digest;
@@ -194,7 +193,7 @@ static enum err_code image_commit_write_all(void *arg, struct err *e)
     return ERR_OK;
 }
 
-/* The record of an image that is here and complete changes only in what is said of who may use it. */
+/* The record of a present and complete image only changes its access rights. */
 static enum err_code plan_image(struct img_job *j, struct img_found *f, struct err *e)
 {
     const struct img_entry *entry = img_find(j->store, f->image->id);
@@ -229,8 +228,7 @@ enum err_code img_commit_start(struct img_job *j, op_done_fn done, struct err *e
     if (j->writes == NULL)
         return err_nomem(e);
 
-    /* Images before names: a crash in between leaves an image without a name, never a name without an image.
-     */
+    /* Images before names: a crash in between leaves an image without a name, never the reverse. */
     for (size_t i = 0; i < j->n_found; i++)
         if (plan_image(j, &j->found[i], e) != ERR_OK)
             return e->code;
@@ -265,7 +263,7 @@ enum err_code img_commit_finish(struct img_job *j, struct err *e)
 
         if (entry == NULL)
             return e->code;
-        if (entry->image != f->image) { /* it was here before: everybody shares that one */
+        if (entry->image != f->image) { /* it was already present and shared */
             img_unref(f->image);
             f->image = img_ref(entry->image);
         }
@@ -295,8 +293,8 @@ static void keep_written_names(struct img_job *j, struct img_found *f)
             image_commit_take_pulled_for(f, entry->image);
         if (entry != NULL &&
             img_keep_name(j->store, f->names[k].name, f->names[k].file, j->digest, entry, &e) != ERR_OK)
-            log_warn("a name of an image is known from the next start on", F_STR("image", f->names[k].name),
-                     F_ERR(&e));
+            log_warn("a name of an image will only be known after the next start",
+                     F_STR("image", f->names[k].name), F_ERR(&e));
     }
 }
 
@@ -309,7 +307,7 @@ void img_commit_undo(struct img_job *j)
         char file[80];
 
         keep_written_names(j, &j->found[i]);
-        /* Else the next start would find a record whose layers were collected. */
+        /* Otherwise the next start would find a record whose layers were collected. */
         snprintf(file, sizeof(file), "%s.json", id + strlen("sha256:"));
         if (img_find(s, id) != NULL || img_job_holds(s, id) ||
             img_unread_has(s, s->images_fd, id + strlen("sha256:")))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image_internal - what the image_*.c files share; image.h is the manual. */
+/* image_internal - declarations shared by the image_*.c files; see image.h for the overview. */
 #ifndef AGENT_IMAGE_IMAGE_INTERNAL_H
 #define AGENT_IMAGE_IMAGE_INTERNAL_H
 #include "agent/image/image.h"
@@ -9,34 +9,34 @@
 #include "base/list.h"
 #include "base/work.h"
 
-#define IMG_MAX_IMAGES 10000 /* as many as a store may hold; a node has tens */
+#define IMG_MAX_IMAGES 10000 /* maximum of a store; a node has tens */
 #define IMG_MAX_NAMES 20000
-#define IMG_MAX_LAYERS 128        /* as coracle-unpack's */
+#define IMG_MAX_LAYERS 128        /* as in coracle-unpack */
 #define IMG_MAX_VOLUMES 100       /* likewise */
-#define IMG_RECORD_MAX (8u << 20) /* a configuration may have 4 MiB, JSON escapes some of it */
+#define IMG_RECORD_MAX (8u << 20) /* a configuration may have 4 MiB, some of which JSON escapes */
 #define IMG_DEFAULT_BYTES (16ull << 30)
-#define IMG_DEFAULT_PARALLEL 4               /* containerd's 3 for one registry, and one for the others */
-#define IMG_DEFAULT_STALL_MS (5 * 60 * 1000) /* as containerd's image_pull_progress_timeout */
-#define IMG_RESERVE_BYTES (64u << 20)        /* must stay free on the store's file system */
-#define IMG_USAGE_PERIOD_MS 1000             /* how often a download's size is looked at */
+#define IMG_DEFAULT_PARALLEL 4               /* containerd's 3 for one registry, plus one for the others */
+#define IMG_DEFAULT_STALL_MS (5 * 60 * 1000) /* like containerd's image_pull_progress_timeout */
+#define IMG_RESERVE_BYTES (64u << 20)        /* must remain free on the store's file system */
+#define IMG_USAGE_PERIOD_MS 1000             /* how often a download's size is checked */
 
-/* A record of an image is about to be written: one at a time, so that none undoes what another one says. */
+/* A record of an image is being written: one at a time, so that none overwrites another's changes. */
 struct img_writer {
     void (*begin)(struct img_writer *w);
     TAILQ_ENTRY(img_writer) more;
 };
 TAILQ_HEAD(img_writers, img_writer);
 
-struct img_entry { /* one image of the store */
+struct img_entry { /* an image of the store */
     struct img_image *image;
-    unsigned held;     /* tasks that need it as it is */
+    unsigned held;     /* tasks that need it unchanged */
     UT_hash_handle hh; /* by image->id */
 };
 
-struct img_name { /* one name */
+struct img_name { /* a name */
     char *name;
     char file[65]; /* refs/<file>.json */
-    char *digest;  /* what the registry said when it was pulled; NULL: imported */
+    char *digest;  /* from the registry when it was pulled; NULL: imported */
     struct img_entry *entry;
     UT_hash_handle hh; /* by name */
 };
@@ -45,11 +45,11 @@ TAILQ_HEAD(img_jobs, img_job);
 TAILQ_HEAD(img_task_runs, img_task_run);
 TAILQ_HEAD(img_unreads, img_unread);
 
-struct img_looks { /* those that failed (image_look.c) */
+struct img_looks { /* failed lookups (image_look.c) */
     struct img_unreads unread;
-    bool lost;        /* no memory to note one: nothing is removed before the next start */
-    struct err why;   /* the last one */
-    int64_t since_ns; /* wall clock; 0: none failed since all was seen */
+    bool lost;        /* out of memory: nothing is removed before the next start */
+    struct err why;   /* the last error */
+    int64_t since_ns; /* wall clock; 0: no failure since everything was seen */
     struct boot_time retry_at;
     uint64_t wait_ms;
     uv_timer_t timer;
@@ -62,15 +62,16 @@ struct img_store {
     uint64_t max_bytes, stall_ms;
     unsigned max_parallel, max_per_registry;
 
-    char *run_dir, *pods_dir; /* of what is mounted */
+    char *run_dir, *pods_dir; /* where images are mounted */
     struct img_looks looks;
     bool confine;
-    uid_t pull_uid; /* skopeo's user; 0: root, as the daemon */
+    uid_t pull_uid; /* skopeo's user; 0: root, like the daemon */
     gid_t pull_gid;
     bool said_damaged, loading, have_rubbish;
-    unsigned damaged; /* image records that were set aside and not replaced since: layers may be theirs */
+    /* Image records that were set aside and not replaced since: they may have named layers. */
+    unsigned damaged;
     struct reg_names short_names;
-    struct err names_unknown; /* why short_names may lack some */
+    struct err names_unknown; /* why short_names may be incomplete */
     int refs_fd, images_fd, layers_fd, parts_fd, tmp_fd;
     struct img_entry *images;
     struct img_name *names;
@@ -78,47 +79,47 @@ struct img_store {
     void *on_added_arg;
 
     enum img_verify verify;
-    char **verify_not; /* ends with NULL; NULL: none */
+    char **verify_not; /* NULL-terminated; may be NULL */
     unsigned char proof_key[SIPHASH_KEY_SIZE];
 
-    struct img_writers writers; /* the first one writes, others wait */
+    struct img_writers writers; /* the first one writes, the others wait */
     struct img_jobs jobs;       /* waiting and running, oldest first */
     struct img_task_runs tasks;
     unsigned running, copying;
     uint64_t jobs_begun, copies_begun;
     bool have_blobs, blobs_bad, closing;
-    uint64_t blobs_until_ms; /* kept for another try; 0: not */
-    char *blobs_for;         /* the key of what failed last */
-    uv_timer_t usage;        /* while something is being copied, or blobs are kept */
-    unsigned n_timers;       /* that are not closed yet */
+    uint64_t blobs_until_ms; /* kept for another try; 0: none */
+    char *blobs_for;         /* the key of the last failed one */
+    uv_timer_t usage;        /* active while copying, or while blobs are kept */
+    unsigned n_timers;       /* not closed yet */
 };
 
 #define IMG_CONFIG ".config" /* parts/<hex>.config */
 
-/* ---- image_record.c -------------------------------------------------------------------------- */
+/* ---- image_record.c ---- */
 /* "sha256:" + 64 lower-case hex digits. */
 bool img_digest_is_valid(const char *digest);
-/* Of an image's or a name's record.  None is 1; ERR_INVALID: a newer one than this program knows. */
+/* Of an image's or a name's record. Absent means 1; ERR_INVALID: newer than supported. */
 #define IMG_RECORD_VERSION 1
 enum err_code img_record_version(const json_t *record, struct err *e) MUST_CHECK;
-/* From a record of ours or of coracle-unpack; everything is checked. ERR_INVALID, ERR_EXHAUSTED (memory). */
+/* From a record of ours or of coracle-unpack; checks everything. ERR_INVALID, ERR_EXHAUSTED (memory). */
 enum err_code img_record_decode(const json_t *record, const char *store_dir, struct img_image **ret,
                                 struct err *e) MUST_CHECK;
-/* The record as written to images/<hex>.json; NULL: no memory. */
+/* The record as written to images/<hex>.json; NULL when out of memory. */
 json_t *img_record_encode(const struct img_image *i);
 /* "r.io:5000/team/web:1@sha256:..." -> the length of "r.io:5000/team/web". */
 size_t img_repository(const char *name);
 /* Name of a layer's folder: the last element of layer_dirs[n]. */
 const char *img_layer_name(const struct img_image *i, size_t n);
 
-/* ---- image_query.c --------------------------------------------------------------------------- */
-/* ERR_NOT_FOUND with the text that people see. */
+/* ---- image_query.c ---- */
+/* ERR_NOT_FOUND with the text shown to people. */
 enum err_code img_find_reference(struct img_store *s, const char *reference, struct img_entry **ret,
                                  struct err *e) MUST_CHECK;
 /* Names of an entry, sorted. */
 json_t *img_names_of(struct img_store *s, const struct img_entry *entry);
 
-/* ---- image_task.c: something done with images that are there --------------------------------- */
+/* ---- image_task.c: operations on present images ---- */
 struct img_task_run {
     struct img_task *task;
     struct img_store *store;
@@ -126,48 +127,47 @@ struct img_task_run {
     struct img_entry **held;
     size_t n_held;
     bool of_all;
-    uint64_t jobs_before; /* that had begun when it did */
+    uint64_t jobs_before; /* jobs that had begun before */
     json_t *answer;
     struct proc proc;
     struct work work;
     struct img_writer writer;
     bool pin;
     char file[80], *text; /* the record being written */
-    char *name, *auth;    /* image_access.c: what is asked */
+    char *name, *auth;    /* image_access.c: the request */
     struct reg_tries tries;
     TAILQ_ENTRY(img_task_run) more;
 };
-/* Begins the operation and holds the images it is about; NULL: it has failed and done will say so. */
+/* Begins the operation and holds its images; NULL: it failed and done will report it. */
 struct img_task_run *img_task_begin(struct img_task *t, struct img_store *s, const char *name,
                                     const char *reference, uint64_t deadline_ms, op_done_fn done,
                                     void *owner);
 void img_task_end(struct img_task_run *run, const struct err *result);
 
-/* ---- image_store.c --------------------------------------------------------------------------- */
+/* ---- image_store.c ---- */
 struct img_entry *img_find(struct img_store *s, const char *id);
-/* Adds the image, or finds the one that is there (whose digest it may complete); NULL and *e: full. */
+/* Adds the image, or finds the present one (perhaps completing its digest); NULL and *e: full. */
 struct img_entry *img_keep(struct img_store *s, struct img_image *image, struct err *e) MUST_CHECK;
 /* Points a name to an entry. */
 enum err_code img_keep_name(struct img_store *s, const char *name, const char *file, const char *digest,
                             struct img_entry *entry, struct err *e) MUST_CHECK;
 void img_drop_name(struct img_store *s, struct img_name *n);
 void img_drop(struct img_store *s, struct img_entry *entry);
-/* Frees a closed store once nothing is under way. */
+/* Frees a closed store once nothing is in progress. */
 void img_store_settle(struct img_store *s);
-/* Reads a record of images/ or refs/ into the tables.  A damaged one is set aside, one that cannot be read is
- * looked at again. */
+/* Reads a record of images/ or refs/. A damaged one is set aside, one that cannot be read is retried. */
 void img_load_record(struct img_store *s, int dir, const char *file);
 
-/* ---- image_look.c: what could not be looked at ------------------------------------------------- */
-/* Nothing is removed before a look succeeds; the next one comes after a back-off of 50 ms, doubled to 60 s.
- */
+/* ---- image_look.c: failed lookups ---- */
+/* Nothing is removed before a lookup succeeds; the next one follows after a back-off of 50 ms, doubled up to
+ * 60 s. */
 void img_look_again(struct img_store *s, const struct err *why);
 void img_look_over(struct img_store *s); /* everything was seen */
-/* A record that is there, or may be, and was not read: <hex>.json of images_fd or refs_fd. */
+/* A record that exists, or may exist, but was not read: <hex>.json of images_fd or refs_fd. */
 void img_unread_add(struct img_store *s, int dir, const char *file, const struct err *why);
 bool img_unread_has(const struct img_store *s, int dir, const char *hex);
 void img_unread_forget(struct img_store *s, int dir, const char *hex); /* it was replaced */
-/* Reads which registries short names stand for. */
+/* Reads which registries short names may mean. */
 void img_look_at_names(struct img_store *s);
 bool img_unread_any(const struct img_store *s);
 void img_unread_free(struct img_store *s);
@@ -177,52 +177,52 @@ enum err_code img_list_surely(struct img_store *s, int dir, const char *name, im
                               struct err *e) MUST_CHECK;
 void img_read_surely(struct img_store *s);
 
-/* ---- image_mounted.c --------------------------------------------------------------------------- */
-/* ERR_PRECONDITION: an image is mounted that the store does not know; any other error: that is not known. */
+/* ---- image_mounted.c ---- */
+/* ERR_PRECONDITION: an image unknown to the store is mounted; any other error: unknown. */
 enum err_code img_check_mounted(struct img_store *s, struct err *e) MUST_CHECK;
 
-/* ---- image_rubbish.c ------------------------------------------------------------------------- */
-/* Removes layers that no image has: at once, or when the last bring is over. */
+/* ---- image_rubbish.c ---- */
+/* Removes layers of no image: now, or when the last pull is over. */
 void img_collect(struct img_store *s);
-/* tmp/<name> goes, in the background. */
+/* Removes tmp/<name> in the background. */
 void img_trash(struct img_store *s, const char *name);
-/* What an earlier run left; a name of its own at once, for the old one may be used again before it is gone.
- */
+/* Removes a left-over of an earlier run; renames it first, because the name may be used again before it is
+ * gone. */
 void img_trash_leftover(struct img_store *s, const char *name);
-/* Calls fn for each entry of a folder but "." and "..", or for none where not all of them can be listed.  fn
- * may rename. */
+/* Calls fn for each entry of a folder except "." and "..", or for none if they cannot all be listed. fn may
+ * rename. */
 enum err_code img_each_entry(struct img_store *s, int dir, void (*fn)(struct img_store *s, const char *name),
                              struct err *e) MUST_CHECK;
 /* "<64 hex><ending>" -> the hex part; false for anything else. */
 bool img_named_by_hex(const char *file, const char *ending, char hex[65]);
 
-/* ---- image_bring.c --------------------------------------------------------------------------- */
-/* Its job is over: done, or the next name that the reference may stand for. */
+/* ---- image_bring.c ---- */
+/* Its job is over: finishes, or tries the next name the reference may mean. */
 void img_bring_answer(struct img_bring_run *run, const struct err *result);
 
-/* ---- image_job.c: one source being brought, for one or several that wait for it -------------- */
-struct img_named { /* what a job found: a name and the file for it */
+/* ---- image_job.c: one source being pulled or imported, for one or several callers ---- */
+struct img_named { /* found by a job: a name and its file */
     char *name;
     char file[65];
-    bool written; /* its record is on the disk */
+    bool written; /* its record is on disk */
 };
 
 struct img_found {
     struct img_image *image;
     struct img_named *names;
     size_t n_names;
-    json_t *pulled_for; /* what the record says of it from now on; NULL: as before */
+    json_t *pulled_for; /* its new value in the record; NULL: unchanged */
 };
 
 enum img_job_state {
-    JOB_WAIT,   /* for its turn */
-    JOB_AUTH,   /* with which credentials? (pool) */
-    JOB_ASK,    /* skopeo inspect: which digest has the name now? */
-    JOB_TWIN,   /* another job is bringing the same digest */
-    JOB_NAME,   /* the image is here under another name: coracle-unpack --hash-name */
+    JOB_WAIT,   /* for a slot */
+    JOB_AUTH,   /* reads the credentials (pool) */
+    JOB_ASK,    /* skopeo inspect: the name's current digest */
+    JOB_TWIN,   /* another job is pulling the same digest */
+    JOB_NAME,   /* the image is present under another name: coracle-unpack --hash-name */
     JOB_COPY,   /* skopeo copy */
     JOB_UNPACK, /* coracle-unpack */
-    JOB_COMMIT, /* records are written on the pool */
+    JOB_COMMIT, /* writes the records on the pool */
 };
 
 TAILQ_HEAD(img_waiters, img_bring_run);
@@ -231,10 +231,10 @@ struct img_bring_run { /* one img_bring */
     struct img_bring *bring;
     op_done_fn done;     /* the caller's */
     struct img_job *job; /* NULL: detached or over */
-    char *reference;     /* what a registry is asked for; NULL: it is none */
-    char *name, *auth;   /* as asked for; NULL: none */
+    char *reference;     /* the registry's name; NULL: not a registry */
+    char *name, *auth;   /* as requested; may be NULL */
     bool for_pod;
-    size_t candidate; /* of the names that the reference may stand for */
+    size_t candidate; /* index among the names the reference may mean */
     struct img_store *store;
     struct img_image *image;
     json_t *names;
@@ -244,20 +244,20 @@ struct img_bring_run { /* one img_bring */
 struct img_job {
     struct img_store *store;
     enum img_job_state state;
-    char *source, *name, *auth; /* as asked for; name normalised or NULL; auth: secrets or NULL */
-    char *host;                 /* the registry's, with its port; NULL: none */
-    char *key;                  /* what must not be brought twice at once: the name, else the source */
+    char *source, *name, *auth; /* as requested; name normalised or NULL; auth: secrets or NULL */
+    char *host;                 /* the registry's, with its port; may be NULL */
+    char *key;                  /* must not be pulled twice at once: the name, otherwise the source */
     bool is_registry, cancelled, over_limit;
-    bool for_pod;           /* the image's record keeps who was let in */
-    char tmp[33];           /* folder below tmp/; "" before it is made */
-    struct reg_tries tries; /* credentials, from the first to the last that is worth one */
-    size_t attempt;         /* of those, now */
-    char *auth_path;        /* on tmpfs; NULL: none */
-    char *auth_home;        /* beside it: where helpers may write what they got; NULL: none */
-    uid_t uid;              /* skopeo's, for this one: the store's, or 0 */
+    bool for_pod;           /* the image's record keeps whose credentials were accepted */
+    char tmp[33];           /* folder below tmp/; "" before it exists */
+    struct reg_tries tries; /* credentials to try */
+    size_t attempt;         /* the current one */
+    char *auth_path;        /* on tmpfs; may be NULL */
+    char *auth_home;        /* beside it: a home folder for credential helpers; may be NULL */
+    uid_t uid;              /* skopeo's user for this pull: the store's, or 0 */
     gid_t gid;
     char *digest; /* the registry's answer */
-    char **blobs; /* and of which layers: hex digests, as their files are called */
+    char **blobs; /* and its layers: hex digests, the names of their files */
     size_t n_blobs;
     struct img_found *found;
     size_t n_found;
@@ -265,13 +265,13 @@ struct img_job {
     struct proc proc;
     struct work work;
     uint64_t seen_bytes, progress_ms;      /* of the copy: when there were how many */
-    uint64_t shared_before, copies_before; /* when it began: bytes of shared blobs, copies that were over */
-    uint64_t fetched;                      /* since then, about */
-    struct unpack_progress *meter;         /* coracle-unpack's; NULL: none */
+    uint64_t shared_before, copies_before; /* at its beginning: bytes of shared blobs, completed copies */
+    uint64_t fetched;                      /* since then, approximately */
+    struct unpack_progress *meter;         /* coracle-unpack's; may be NULL */
     int meter_fd;
     struct err limit; /* why it was stopped, when over_limit */
     enum img_failure failure;
-    uint64_t begun_ms; /* clock_mono_ms(), when its turn came */
+    uint64_t begun_ms; /* clock_mono_ms() when it got its slot */
     struct img_writer writer;
     bool is_writer; /* waits for its turn, too */
     struct img_write *writes;
@@ -279,107 +279,105 @@ struct img_job {
     TAILQ_ENTRY(img_job) more;
 };
 
-/* Joins a job that does the same, or makes one. */
+/* Joins an equivalent job, or makes one. */
 enum err_code img_job_join(struct img_store *s, struct img_bring_run *run, const char *source,
                            const char *name, struct err *e) MUST_CHECK;
-/* The run does not want it any more. */
+/* The run no longer wants it. */
 void img_job_leave(struct img_bring_run *run);
-/* Its turn has come. */
+/* It got its slot. */
 void img_job_begin(struct img_job *j);
-/* Its digest is known, and nobody else is bringing that any more. */
+/* Its digest is known, and no other job is pulling it any more. */
 void img_job_decide(struct img_job *j);
-/* A running job has found this image. */
+/* Whether a running job has found this image. */
 bool img_job_holds(const struct img_store *s, const char *id);
 
-/* ---- image_progress.c ------------------------------------------------------------------------- */
-/* A page for coracle-unpack to count into; without one (no memory) nothing is told and nothing else is lost.
- */
+/* ---- image_progress.c ---- */
+/* A page for coracle-unpack's counters; without it (out of memory) no progress is reported. */
 void img_meter_open(struct img_job *j);
 void img_meter_close(struct img_job *j);
 
-/* ---- image_auth.c: with which credentials a registry is asked --------------------------------- */
+/* ---- image_auth.c: the credentials for a registry ---- */
 /* Reads the node's auth file on the pool and makes j->tries. */
 void img_auth_start(struct img_job *j, op_done_fn done);
-/* Writes the credentials of this attempt for skopeo: a file of its own on tmpfs, never on a disk. */
+/* Writes the credentials of this attempt for skopeo, to a file on tmpfs, never on a disk. */
 enum err_code img_auth_write(struct img_job *j, struct err *e) MUST_CHECK;
-/* The registry refused: true when there are other credentials, which count from now on. */
+/* The registry refused: true if there are other credentials, which are used from now on. */
 bool img_auth_next(struct img_job *j, const struct err *refused);
 void img_auth_remove(struct img_job *j); /* the file, and what helpers wrote */
-/* What a killed agent left of them. */
+/* Removes left-overs of a killed agent. */
 void img_auth_clean(const struct img_store *s);
-/* Of a normalised name: without tag and digest. */
+/* A normalised name without tag and digest. */
 void img_auth_repository(const char *reference, char ret[IMG_NAME_MAX]);
-/* The source's own name, which --name may have covered. */
+/* The source's own name, if --name gave another. */
 const char *img_job_reference(const struct img_job *j, char full[IMG_NAME_MAX]);
 
-/* ---- image_skopeo.c -------------------------------------------------------------------------- */
-/* A normalised name -> what skopeo takes; `digest` (may be NULL) replaces tag and digest.  NULL: no memory.
- */
+/* ---- image_skopeo.c ---- */
+/* skopeo's form of a normalised name; `digest` (may be NULL) replaces tag and digest. NULL when out of
+ * memory. */
 char *img_skopeo_source(const char *reference, const char *digest);
 enum err_code img_skopeo_ask(struct img_job *j, op_done_fn done, struct err *e) MUST_CHECK;
 enum err_code img_skopeo_copy(struct img_job *j, op_done_fn done, struct err *e) MUST_CHECK;
-/* Makes the reason out of what skopeo wrote: its last fatal message, a code that fits, and j->failure. */
+/* Derives the error from skopeo's output: its last fatal message, a matching code, and j->failure. */
 void img_skopeo_error(struct img_job *j, struct err *e);
 
-/* ---- image_user.c: as which user skopeo runs ---------------------------------------------------- */
-/* Once, at the start; one warning where it stays root. */
+/* ---- image_user.c: the user skopeo runs as ---- */
+/* Once, at the start; one warning if it stays root. */
 void img_user_find(struct img_store *s);
-/* For one pull, on the pool: j->uid, unless that user cannot read a file that the pull needs, which is
- * logged. ERR_UNAVAILABLE: that cannot be seen. */
+/* For one pull, on the pool: sets j->uid, unless that user cannot read a file needed by the pull, which is
+ * logged. ERR_UNAVAILABLE: that is unknown. */
 enum err_code img_user_plan(struct img_job *j, struct err *e) MUST_CHECK;
-/* tmp/<pull>/fetch, which it writes, in a folder that it can only pass through. */
+/* tmp/<pull>/fetch, writable for that user, in a folder it can only enter. */
 enum err_code img_user_folders(struct img_job *j, struct err *e) MUST_CHECK;
-/* tmp/blobs/sha256 becomes its own, with what an earlier agent fetched as root. */
+/* Gives it tmp/blobs/sha256, with blobs that an earlier agent fetched as root. */
 enum err_code img_user_blobs(struct img_store *s, struct err *e) MUST_CHECK;
-/* A file or folder of the pull's becomes its own. */
+/* Gives it a file or folder of the pull. */
 enum err_code img_user_give(const struct img_job *j, const char *path, struct err *e) MUST_CHECK;
 
-/* ---- image_turn.c: who may work ---------------------------------------------------------------- */
-/* Starts what may start. */
+/* ---- image_turn.c: slots ---- */
+/* Starts the jobs that may start. */
 void img_jobs_start(struct img_store *s);
-/* Another job fetches the same digest, or unpacks it. */
+/* Another job fetches or unpacks the same digest. */
 bool img_job_has_elder(const struct img_job *j);
 void img_twins_wake(struct img_store *s);
 
-/* ---- image_blobs.c: what pulls fetch ------------------------------------------------------------- */
+/* ---- image_blobs.c: downloads ---- */
 /*
- * tmp/blobs holds whole blobs, for all pulls under way, and for the next try of one that broke off, also by
- * the end of the agent.  skopeo names them by the digest that it computed, coracle-unpack checks it again;
- * blobs that turned out bad go at once.  Blobs of one that is over go with it, but for those that another one
- * under way may count on.
+ * tmp/blobs has whole blobs for all pulls in progress, and for the next try of an interrupted one, even after
+ * the agent ended. skopeo names them by the digest it computed, and coracle-unpack checks it again; bad blobs
+ * are removed immediately. When a pull is over, its blobs are removed, except those that another pull may
+ * rely on.
  */
-/* The registry's answer: the name's digest, then those of its layers.  ERR_UNKNOWN: it is none;
- * ERR_INVALID: too many layers. */
+/* The registry's answer: the name's digest, then those of its layers. ERR_UNKNOWN: invalid; ERR_INVALID: too
+ * many layers. */
 enum err_code img_blobs_take(struct img_job *j, char *answer, struct err *e) MUST_CHECK;
 enum err_code img_blobs_begin(struct img_job *j, struct err *e) MUST_CHECK; /* a copy begins */
 void img_blobs_end(struct img_job *j);                                      /* it is over */
 void img_blobs_ended(struct img_job *j, const struct err *e);               /* the job has */
-void img_blobs_settle(struct img_store *s); /* no more needed: they go, now or later */
-void img_blobs_adopt(struct img_store *s);  /* those of the agent before this one */
+void img_blobs_settle(struct img_store *s); /* removes those no longer needed, now or later */
+void img_blobs_adopt(struct img_store *s);  /* of the previous agent */
 
-/* ---- image_access.c: who may use what is here -------------------------------------------------- */
-/* `is` (may be NULL) and whoever the job was let in as, for its repository; NULL: no memory. */
+/* ---- image_access.c: access to present images ---- */
+/* `is` (may be NULL) plus the credentials the job used, for its repository; NULL when out of memory. */
 json_t *img_access_add(const struct img_job *j, const json_t *is);
 bool img_access_is_valid(const json_t *pulled_for);
 
-/* ---- image_writer.c --------------------------------------------------------------------------- */
-/* begin() runs when no other one writes, perhaps at once; ..._end() is due once it has, or does not want it
- * any more. */
+/* ---- image_writer.c ---- */
+/* begin() runs when no other one writes, perhaps immediately; call ..._end() after writing, or to give up. */
 void img_writer_start(struct img_store *s, struct img_writer *w, void (*begin)(struct img_writer *w));
 void img_writer_end(struct img_store *s, struct img_writer *w);
 
-/* ---- image_commit.c -------------------------------------------------------------------------- */
-/* What coracle-unpack printed -> j->found. */
+/* ---- image_commit.c ---- */
+/* coracle-unpack's output -> j->found. */
 enum err_code img_take_result(struct img_job *j, const char *text, size_t n, struct err *e) MUST_CHECK;
-/* Its failure record -> *e; false: it is none. */
+/* Its failure record -> *e; false: not one. */
 bool img_take_failure(const char *text, size_t n, struct err *e);
-/* {"names":[{"name","ref"}]} -> the one found image's names. */
+/* {"names":[{"name","ref"}]} -> the names of the single found image. */
 enum err_code img_take_names(struct img_job *j, const char *text, size_t n, struct err *e) MUST_CHECK;
 /* Writes the records of j->found on the pool; j is the writer. */
 enum err_code img_commit_start(struct img_job *j, op_done_fn done, struct err *e) MUST_CHECK;
-/* They are on the disk: the tables follow. */
+/* They are on disk: updates the tables. */
 enum err_code img_commit_finish(struct img_job *j, struct err *e) MUST_CHECK;
-/* Not all of them are, or the tables are full: an image that got a name stays, any other goes. */
+/* Some were not written, or the tables are full: keeps images that got a name, removes the others. */
 void img_commit_undo(struct img_job *j);
 void img_found_free(struct img_job *j);
 void img_writes_free(struct img_job *j);

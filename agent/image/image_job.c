@@ -14,7 +14,7 @@
 static void job_step(struct img_job *j, struct err *e);
 static void job_end(struct img_job *j, const struct err *e);
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- life ---- */
 
 static void job_free(struct img_job *j)
 {
@@ -90,7 +90,7 @@ enum err_code img_job_join(struct img_store *s, struct img_bring_run *run, const
 static void stop_step(struct img_job *j)
 {
     if (op_live(&j->proc.op))
-        proc_cancel(&j->proc); /* records on their way to the disk are not stopped: they are whole ones */
+        proc_cancel(&j->proc); /* writing of records is not interrupted: they are complete */
 }
 
 void img_job_leave(struct img_bring_run *run)
@@ -129,7 +129,7 @@ bool img_job_holds(const struct img_store *s, const char *id)
     return false;
 }
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 static json_t *all_names(const struct img_job *j)
 {
@@ -186,13 +186,13 @@ static void job_end(struct img_job *j, const struct err *e)
     }
     image_job_answer(j, e);
     job_free(j);
-    img_collect(s); /* layers that were whole before it failed, or that an opaque root hides */
+    img_collect(s); /* layers completed before it failed, or hidden by an opaque root */
     img_twins_wake(s);
     img_jobs_start(s);
     img_store_settle(s);
 }
 
-/* ---- steps ----------------------------------------------------------------------------------- */
+/* ---- steps ---- */
 
 static enum err_code image_job_make_folder(struct img_job *j, struct err *e)
 {
@@ -298,7 +298,7 @@ static void start_commit(struct img_job *j)
     img_writer_start(j->store, &j->writer, image_job_on_writers_turn);
 }
 
-/* What is here for the digest that the registry has just named; NULL: nothing. */
+/* The present image for the digest reported by the registry, or NULL. */
 static struct img_entry *present(struct img_store *s, const char *digest)
 {
     for (const struct img_name *n = s->names; n != NULL; n = n->hh.next)
@@ -328,7 +328,7 @@ static void start_ask(struct img_job *j, struct err *e)
         job_end(j, e);
 }
 
-/* The digest is known: it is here, it is just coming under another name, or it is fetched. */
+/* The digest is known: the image is present, being pulled under another name, or must be fetched. */
 void img_job_decide(struct img_job *j)
 {
     struct img_entry *entry = present(j->store, j->digest);
@@ -396,11 +396,11 @@ static void unpacked(struct img_job *j, struct err *e)
 
 static void job_step(struct img_job *j, struct err *e)
 {
-    /* All callers are gone; COMMIT has put whole records on the disk, and the tables must say the same. */
+    /* All callers are gone. COMMIT has written complete records, and the tables must match. */
     if (j->cancelled && j->state != JOB_COMMIT) {
         if (j->state == JOB_COPY)
             img_blobs_end(j);
-        if (e->code == ERR_OK) /* the step was over just then: blobs that wait for another try stay */
+        if (e->code == ERR_OK) /* the step has just finished: keep blobs that wait for another try */
             err_set(e, ERR_CANCELLED, "cancelled");
         job_end(j, e);
         return;
@@ -431,7 +431,7 @@ static void job_step(struct img_job *j, struct err *e)
     case JOB_ASK:
         asked(j, e);
         return;
-    case JOB_TWIN: /* nothing of its own is under way */
+    case JOB_TWIN: /* nothing of its own is in progress */
         return;
     case JOB_NAME:
         if (e->code == ERR_OK && img_take_names(j, j->proc.out.p, j->proc.out.n, e) == ERR_OK)

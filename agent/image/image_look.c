@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the store could not look at: it is kept, and looked at again, with back-off. */
+/* Failed lookups of the store: the objects are kept and looked up again, with back-off. */
 #include "agent/image/image_internal.h"
 
 #include "base/clock.h"
@@ -12,13 +12,13 @@
 #define FIRST_MS 50
 #define LAST_MS 60000
 
-struct img_unread { /* a record that may be a good one */
+struct img_unread { /* a record that may be valid */
     int dir;
     char file[80];
     TAILQ_ENTRY(img_unread) more;
 };
 
-/* ---- records ----------------------------------------------------------------------------------- */
+/* ---- records ---- */
 
 static struct img_unread *image_look_find(const struct img_store *s, int dir, const char *file)
 {
@@ -72,7 +72,7 @@ bool img_unread_any(const struct img_store *s)
     return !TAILQ_EMPTY(&s->looks.unread) || s->looks.lost;
 }
 
-/* Images before names, which point to them. */
+/* Images before names, which refer to them. */
 static void read_again(struct img_store *s, struct img_unreads *list, int dir)
 {
     struct img_unread *u, *next;
@@ -103,7 +103,7 @@ void img_unread_free(struct img_store *s)
         free(u);
 }
 
-/* ---- again --------------------------------------------------------------------------------------- */
+/* ---- retries ---- */
 
 void img_look_at_names(struct img_store *s)
 {
@@ -121,7 +121,7 @@ static void on_look_timer(uv_timer_t *timer)
 {
     struct img_store *s = timer->data;
 
-    /* A bring writes records that the tables do not know yet. */
+    /* A pull writes records that the tables do not know yet. */
     if (s->running > 0 || !TAILQ_EMPTY(&s->writers)) {
         uv_timer_start(timer, on_look_timer, s->looks.wait_ms, 0);
         return;
@@ -139,7 +139,7 @@ void img_look_again(struct img_store *s, const struct err *why)
     l->why = *why;
     if (l->since_ns == 0) {
         l->since_ns = clock_wall_ns();
-        log_warn("images: a look at the store failed; nothing is removed until one succeeds",
+        log_warn("images: cannot read the store; nothing is removed until it can be read",
                  F_STR("folder", s->dir), F_ERR(why));
     }
     if (s->closing || uv_is_active((uv_handle_t *)&l->timer))
@@ -157,7 +157,7 @@ void img_look_over(struct img_store *s)
 
     if (l->since_ns == 0 || s->names_unknown.code != ERR_OK)
         return;
-    log_info("images: the store was looked at again", F_STR("folder", s->dir));
+    log_info("images: the store is readable again", F_STR("folder", s->dir));
     uv_timer_stop(&l->timer);
     l->why = (struct err){ 0 };
     l->since_ns = 0;
@@ -184,14 +184,14 @@ bool img_is_unsure(const struct img_store *s, struct err *why)
     return true;
 }
 
-/* ---- while the store is opened --------------------------------------------------------------------- */
+/* ---- while the store is opened ---- */
 
 enum err_code img_list_surely(struct img_store *s, int dir, const char *name, img_entry_fn fn, struct err *e)
 {
     struct patience patience = { 0 };
 
     while (img_each_entry(s, dir, fn, e) != ERR_OK) {
-        log_warn("images: a folder cannot be listed", F_STR("folder", name), F_ERR(e));
+        log_warn("images: cannot list a folder", F_STR("folder", name), F_ERR(e));
         if (!patience_wait(&patience))
             return err_wrap(e, "list folder %s", name);
         *e = (struct err){ 0 };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether an image is mounted that the store does not know: its layers are then nobody's by the records, and
- * in use all the same. */
+/* Finds mounted images unknown to the store: by the records their layers are unused, but they are in use. */
 #include "agent/image/image_internal.h"
 
 #include "base/fs.h"
@@ -22,7 +21,7 @@ static bool image_mounted_is_known(struct looking *l, const char *user, const ch
     if (id != NULL && img_find(l->store, id) != NULL)
         return true;
     err_set(l->e, ERR_PRECONDITION, "layers that no image names are kept: %.200s has image %.80s mounted",
-            user, id != NULL ? id : "(which one is not known)");
+            user, id != NULL ? id : "(unknown which)");
     return false;
 }
 
@@ -67,7 +66,7 @@ static bool on_mount(const struct fs_mount *m, void *arg)
 
 static enum err_code check_volumes(struct looking *l)
 {
-    str_auto real = realpath(l->store->pods_dir, NULL); /* as mountinfo spells it */
+    str_auto real = realpath(l->store->pods_dir, NULL); /* as in mountinfo */
 
     if (real == NULL) {
         err_sys(l->e, errno, "look at %s", l->store->pods_dir);

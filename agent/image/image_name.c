@@ -5,8 +5,8 @@
 #include <string.h>
 
 /*
- * The grammar is that of github.com/distribution/reference, which Docker, containerd and kubelet use; the
- * texts are theirs, too:
+ * The grammar of github.com/distribution/reference, as used by Docker, containerd and kubelet, with the same
+ * error texts:
  *
  *     name[:tag][@digest]      name = [domain "/"] path *("/" path)
  *     domain                   letters, digits, "-" between dots, or [IPv6]; ":port"
@@ -20,7 +20,7 @@ static enum err_code image_name_bad(const char *reference, const char *why, stru
     return err_set(e, ERR_INVALID, "couldn't parse image name \"%.*s\": %s", SHOWN, reference, why);
 }
 
-/* The repository without its domain, as containerd names it. */
+/* The repository without its domain, like containerd's messages. */
 static enum err_code bad_case(const char *reference, const char *name, size_t n, bool official, struct err *e)
 {
     return err_set(
@@ -121,7 +121,8 @@ static bool is_domain(struct str s)
     return colon + 1 < end;
 }
 
-/* What stands before the first slash is a host when it looks like one; else all is a path on Docker Hub. */
+/* The part before the first slash is a host if it looks like one; otherwise everything is a path on Docker
+ * Hub. */
 static struct str split_domain(struct str *name)
 {
     const char *slash = memchr(name->p, '/', name->n);
@@ -186,7 +187,7 @@ static bool is_tag(struct str s)
     return true;
 }
 
-/* Of Docker's own: its names are written without "library/". */
+/* Official Docker images are written without "library/". */
 static bool is_official(struct str domain, struct str name)
 {
     return domain.n == 9 && memcmp(domain.p, "docker.io", 9) == 0 && memchr(name.p, '/', name.n) == NULL;
@@ -207,7 +208,7 @@ enum err_code img_normalise(const char *reference, char ret[IMG_NAME_MAX], struc
     if (at != NULL && check_digest(reference, at + 1, e) != ERR_OK)
         return e->code;
 
-    /* The last colon begins a tag unless a slash follows: then it was a port. */
+    /* The last colon begins a tag unless a slash follows, which makes it a port. */
     colon = memrchr(name.p, ':', name.n);
     if (colon != NULL && memchr(colon, '/', (size_t)(name.p + name.n - colon)) == NULL) {
         tag = (struct str){ colon + 1, name.n - (size_t)(colon + 1 - name.p) };
@@ -240,7 +241,7 @@ enum err_code img_normalise(const char *reference, char ret[IMG_NAME_MAX], struc
     if (at != NULL)
         buf_adds(&out, at);
     if (buf_check(&out, e) !=
-        ERR_OK) /* 255 + 1 + 128 + 1 + 135 + NUL would be 521: a long tag beside a SHA-512 */
+        ERR_OK) /* 255 + 1 + 128 + 1 + 135 + NUL would be 521: a long tag with a SHA-512 */
         return image_name_bad(reference, "the name is too long", e);
     memcpy(ret, out.p, out.n + 1);
     return ERR_OK;

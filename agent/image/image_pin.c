@@ -20,7 +20,7 @@ static void image_pin_end(struct img_task_run *run, const struct err *result)
     img_task_end(run, result);
 }
 
-/* The table follows the disk. */
+/* Updates the table after the disk. */
 static void image_pin_on_written(struct op *op, const struct err *result)
 {
     struct img_task_run *run = op->owner;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* As docker and crictl show them; shorter ones are too likely to begin two ids, now or tomorrow. */
+/* As shown by docker and crictl; shorter ones are too likely to be ambiguous. */
 enum { ID_DIGITS_MIN = 12 };
 
 static struct img_name *find_name(struct img_store *s, const char *name)
@@ -18,7 +18,7 @@ static struct img_name *find_name(struct img_store *s, const char *name)
     return n;
 }
 
-/* "repo@digest" where the image is here as "repo:tag". */
+/* "repo@digest" for an image present as "repo:tag". */
 static struct img_entry *find_digest(struct img_store *s, const char *name)
 {
     const char *at = strchr(name, '@');
@@ -47,13 +47,13 @@ static struct img_entry *find_id(struct img_store *s, const char *reference)
         if (memcmp(entry->image->id + 7, reference, n) != 0)
             continue;
         if (found != NULL)
-            return NULL; /* two of them: neither */
+            return NULL; /* ambiguous */
         found = entry;
     }
     return found;
 }
 
-/* *ret_name: what was named, NULL when found by digest or id. */
+/* *ret_name: the matching name, NULL if found by digest or id. */
 static struct img_entry *image_query_find(struct img_store *s, const char *reference,
                                           struct img_name **ret_name)
 {
@@ -65,7 +65,8 @@ static struct img_entry *image_query_find(struct img_store *s, const char *refer
     for (size_t k = 0; img_candidate(s, reference, k, full); k++)
         if ((*ret_name = find_name(s, full)) != NULL)
             return (*ret_name)->entry;
-    if (img_normalise(reference, full, &ignored) == ERR_OK) { /* also of a short name: as imports call it */
+    /* also for a short name: the name imports give it */
+    if (img_normalise(reference, full, &ignored) == ERR_OK) {
         *ret_name = find_name(s, full);
         if (*ret_name != NULL)
             return (*ret_name)->entry;
@@ -84,7 +85,7 @@ struct img_image *img_lookup(struct img_store *s, const char *reference)
     return entry == NULL ? NULL : img_ref(entry->image);
 }
 
-/* How near a pulled name is to what was asked for: its repository, and there the same tag or digest. */
+/* How closely a pulled name matches: its repository, and then the same tag or digest. */
 static int nearness(const struct img_name *n, const char *wanted)
 {
     const char *at = strchr(wanted, '@');
@@ -132,7 +133,7 @@ enum err_code img_find_reference(struct img_store *s, const char *reference, str
     return ERR_OK;
 }
 
-/* ---- the list -------------------------------------------------------------------------------- */
+/* ---- the list ---- */
 
 static int image_query_by_name(const struct img_name *a, const struct img_name *b)
 {
@@ -152,7 +153,7 @@ json_t *img_names_of(struct img_store *s, const struct img_entry *entry)
     return names;
 }
 
-struct layer_use { /* how many images have a layer */
+struct layer_use { /* number of images with a layer */
     const char *name;
     size_t n;
     UT_hash_handle hh;
@@ -228,7 +229,7 @@ static uint64_t all_bytes(const struct img_image *image)
     return all;
 }
 
-/* Nothing for none. */
+/* Nothing if empty. */
 static bool put_strs(json_t *o, const char *key, const struct img_strs *strs)
 {
     json_t *list = strs->n > 0 ? json_array() : NULL;
@@ -238,7 +239,7 @@ static bool put_strs(json_t *o, const char *key, const struct img_strs *strs)
     return strs->n == 0 || json_object_set_new(o, key, list) == 0;
 }
 
-/* What a container gets, under the names that an image's configuration has. */
+/* What a container gets, with the member names of an image's configuration. */
 static json_t *config_of(const struct img_image *i)
 {
     json_t *config = json_object();
@@ -299,7 +300,7 @@ json_t *img_list(struct img_store *s)
     return list;
 }
 
-/* ---- removal --------------------------------------------------------------------------------- */
+/* ---- removal ---- */
 
 static enum err_code unlink_record(int dir, const char *hex, struct err *e)
 {
@@ -328,7 +329,8 @@ static enum err_code remove_name(struct img_store *s, struct img_name *name, str
     return ERR_OK;
 }
 
-/* Names first, then the record, then layers: whatever a crash leaves is whole, or nobody's and collected. */
+/* Names first, then the record, then layers: whatever a crash leaves is complete, or an orphan that is
+ * collected. */
 static enum err_code image_query_remove_image(struct img_store *s, struct img_entry *entry, struct err *e)
 {
     struct img_name *name, *next;
@@ -343,14 +345,14 @@ static enum err_code image_query_remove_image(struct img_store *s, struct img_en
     return ERR_OK;
 }
 
-/* Why it cannot go just now. */
+/* Why it cannot be removed now. */
 static enum err_code check_held(const struct img_store *s, const struct img_entry *entry,
                                 const char *reference, struct err *e)
 {
     if (img_job_holds(s, entry->image->id))
-        return err_set(e, ERR_UNAVAILABLE, "image \"%.300s\" is just being brought", reference);
+        return err_set(e, ERR_UNAVAILABLE, "image \"%.300s\" is being pulled or imported", reference);
     if (entry->held > 0)
-        return err_set(e, ERR_UNAVAILABLE, "image \"%.300s\" is just being verified, exported or pinned",
+        return err_set(e, ERR_UNAVAILABLE, "image \"%.300s\" is being verified, exported or pinned",
                        reference);
     if (entry->image->refs > 1)
         return err_set(e, ERR_PRECONDITION, "image \"%.300s\" is in use by a container", reference);

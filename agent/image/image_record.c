@@ -25,7 +25,7 @@ size_t img_repository(const char *name)
     return colon != NULL && (slash == NULL || colon > slash) ? (size_t)(colon - name) : n;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- life ---- */
 
 struct img_image *img_ref(struct img_image *i)
 {
@@ -60,7 +60,7 @@ void img_unref(struct img_image *i)
     free(i);
 }
 
-/* ---- from JSON ------------------------------------------------------------------------------- */
+/* ---- from JSON ---- */
 
 static enum err_code image_record_take_string(const json_t *record, const char *key, char **ret,
                                               struct err *e)
@@ -88,7 +88,7 @@ static enum err_code image_record_take_strings(const json_t *record, const char 
         return ERR_OK;
     if (!json_is_array(list))
         return err_set(e, ERR_INVALID, "image record: %s is not a list", key);
-    ret->v = calloc(json_array_size(list) + 1, sizeof(*ret->v)); /* NULL at the end, as for argv */
+    ret->v = calloc(json_array_size(list) + 1, sizeof(*ret->v)); /* NULL-terminated, as for argv */
     if (ret->v == NULL)
         return err_nomem(e);
     json_array_foreach (list, i, item) {
@@ -147,7 +147,7 @@ static enum err_code take_layers(const json_t *record, const char *dir, struct i
     return ERR_OK;
 }
 
-/* As many as there are layers, or none at all: records did not always have them. */
+/* One per layer, or none: old records do not have them. */
 static enum err_code take_layer_bytes(const json_t *record, struct img_image *i, struct err *e)
 {
     const json_t *list = json_object_get(record, "layerBytes");
@@ -218,7 +218,7 @@ enum err_code img_record_decode(const json_t *record, const char *store_dir, str
     return ERR_OK;
 }
 
-/* ---- to JSON --------------------------------------------------------------------------------- */
+/* ---- to JSON ---- */
 
 static bool put_strings(json_t *record, const char *key, const struct img_strs *s)
 {

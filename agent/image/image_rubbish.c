@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What nobody needs any more: it leaves its place by one rename, and is removed in the background. */
+/* Removal of unused things: renamed out of place first, then removed in the background. */
 #include "agent/image/image_internal.h"
 
 #include "base/fs.h"
@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-struct trash { /* belongs to itself: the store may be gone before it is */
+struct trash { /* independent: it may outlive the store */
     struct work work;
     int dir;
-    int records[4]; /* folders whose entries go first */
+    int records[4]; /* folders whose entries are removed first */
     char name[256];
 };
 
@@ -31,15 +31,15 @@ static enum err_code remove_trash(void *arg, struct err *e)
     const struct trash *t = arg;
     struct patience patience = { 0 };
 
-    /* First that it is nobody's any more, then the files: a power cut in between must not leave a record that
-     * names a layer with half its files. */
+    /* Sync the removal of records before removing files: a power failure in between must not leave a record
+     * of a layer with half its files. */
     for (size_t i = 0; i < ARRAY_LEN(t->records); i++)
         if (fsync(t->records[i]) != 0)
             return err_sys(e, errno, "sync the image store");
     do
         *e = (struct err){ 0 };
     while (fs_remove_tree(t->dir, t->name, e) != ERR_OK && patience_wait(&patience));
-    return e->code; /* the next start finds what is left */
+    return e->code; /* the next start finds the rest */
 }
 
 static void on_trash_removed(struct op *op, const struct err *result)
@@ -71,7 +71,7 @@ void img_trash(struct img_store *s, const char *name)
         t->records[i] = fcntl(folders[i], F_DUPFD_CLOEXEC, 3);
         failed = failed || t->records[i] < 0;
     }
-    if (failed) { /* not without the order of the disk; the next start finds it */
+    if (failed) { /* not without the ordering on disk; the next start finds it */
         trash_free(t);
         return;
     }
@@ -127,7 +127,7 @@ static void take_away(struct img_store *s, int folder, const char *name)
     char away[33];
 
     id_random_hex(away, sizeof(away) - 1);
-    /* One rename: it is there as a whole or not at all. */
+    /* A rename is atomic. */
     if (renameat(folder, name, s->tmp_fd, away) == 0)
         img_trash(s, away);
     else
@@ -173,7 +173,7 @@ static void note_unused_part(struct img_store *s, const char *name)
     s->have_rubbish = s->have_rubbish || !part_is_used(s, name);
 }
 
-/* Nothing is removed before everything was seen: the folders, and what is mounted. */
+/* Nothing is removed before everything was seen: the folders, and the mounts. */
 static enum err_code image_rubbish_collect(struct img_store *s, struct err *e)
 {
     s->have_rubbish = false;
@@ -191,7 +191,7 @@ void img_collect(struct img_store *s)
 {
     struct err e = { 0 };
 
-    if (img_unread_any(s)) /* any layer may be theirs */
+    if (img_unread_any(s)) /* they may name any layer */
         return;
     if (s->damaged > 0 && !s->said_damaged)
         log_warn("images: layers that no image names are kept: a damaged record may have named them, and "
@@ -199,8 +199,7 @@ void img_collect(struct img_store *s)
                  "them; bring the image again, or remove the record",
                  F_STR("folder", s->dir), F_U64("damagedRecords", s->damaged));
     s->said_damaged = s->damaged > 0;
-    /* A bring under way relies on layers that are there, and adds some before their image is: the last one
-     * collects. */
+    /* A pull relies on existing layers, and adds some before their image exists: the last pull collects. */
     if (s->running > 0)
         return;
     if (s->damaged == 0 && image_rubbish_collect(s, &e) != ERR_OK)

@@ -9,11 +9,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Used when it is there: who signs images says so in it.  Without the file skopeo refuses everything. */
+/* Used if it exists: it configures image signatures. Without the file skopeo rejects everything. */
 #define SYSTEM_POLICY "/etc/containers/policy.json"
 static const char open_policy[] = "{\"default\":[{\"type\":\"insecureAcceptAnything\"}]}";
 
-#define ASK_MIN_MS (60 * 1000) /* a question is answered as a whole: progress cannot be seen */
+#define ASK_MIN_MS (60 * 1000) /* answers arrive as a whole: there is no visible progress */
 enum {
     ANSWER_MAX = 4 << 20,
     FATAL_MAX = 16 * 1024,
@@ -23,14 +23,14 @@ enum {
     PATHS_MAX = 96
 };
 
-/* ---- command lines --------------------------------------------------------------------------- */
+/* ---- command lines ---- */
 
 char *img_skopeo_source(const char *reference, const char *digest)
 {
     const size_t n = strcspn(reference, "@");
     const size_t repository = img_repository(reference);
 
-    /* skopeo refuses a tag beside a digest; the digest decides. */
+    /* skopeo rejects a tag together with a digest; the digest decides. */
     if (digest != NULL)
         return str_printf("docker://%.*s@%s", (int)repository, reference, digest);
     if (reference[n] == '@')
@@ -41,7 +41,7 @@ char *img_skopeo_source(const char *reference, const char *digest)
 struct command {
     const char *argv[ARGS_MAX], *env[ENV_MAX];
     size_t n_argv, n_env;
-    const char *reads[PATHS_MAX + 1], *writes[8]; /* end with NULL */
+    const char *reads[PATHS_MAX + 1], *writes[8]; /* NULL-terminated */
     size_t n_reads, n_writes;
     char *owned[ARGS_MAX + ENV_MAX + PATHS_MAX];
     size_t n_owned;
@@ -68,17 +68,15 @@ static void command_done(struct command *c)
         free(c->owned[i]);
 }
 
-/*
- * Nothing of the daemon's own environment but how to reach the network and which registries the host trusts.
- * The home folder is a temporary one: no credentials of root's are used by accident, and what a credential
- * helper keeps (a token) comes on no disk.
- */
+/* Of the daemon's environment, only network settings and the registries trusted by the host are passed. The
+ * home folder is temporary: root's credentials are not used by accident, and what a credential helper stores
+ * (a token) is not written to disk. */
 static void set_environment(struct command *c, const char *work, const char *home)
 {
     static const char *const passed[] = { "HTTP_PROXY",  "HTTPS_PROXY", "NO_PROXY",      "http_proxy",
                                           "https_proxy", "no_proxy",    "SSL_CERT_FILE", "SSL_CERT_DIR" };
 
-    c->env[c->n_env++] = getenv("PATH") == NULL /* credential helpers are looked for on it */
+    c->env[c->n_env++] = getenv("PATH") == NULL /* credential helpers are searched in it */
                              ? "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
                              : own(c, str_printf("PATH=%s", getenv("PATH")));
     c->env[c->n_env++] = own(c, str_printf("HOME=%s", home));
@@ -99,7 +97,7 @@ static void may_read(struct command *c, const char *path)
         c->reads[c->n_reads++] = path;
 }
 
-/* Without a policy of the host every image is accepted: that there is none has to be proven. */
+/* Without a policy of the host all images are accepted, so its absence must be proven. */
 static void add_policy(struct command *c, const char *folder)
 {
     const char *policy;
@@ -113,7 +111,7 @@ static void add_policy(struct command *c, const char *folder)
         break;
     }
     policy = own(c, str_printf("%s/policy.json", folder));
-    /* Fails only with the disk, and then skopeo says it. */
+    /* Fails only on disk errors, which skopeo will report. */
     if (policy != NULL &&
         fs_replace_at(AT_FDCWD, policy, open_policy, strlen(open_policy), 0644, false, &ignored) == ERR_OK) {
         arg(c, "--policy");
@@ -122,12 +120,10 @@ static void add_policy(struct command *c, const char *folder)
     }
 }
 
-/* ---- what it sees of the host ---------------------------------------------------------------- */
+/* ---- access to the host ---- */
 
-/*
- * What parses the network for root: programs, libraries and their settings, registries' certificates and
- * policies, the name service.  Not: the state folder, /run, /home, /root, other processes.
- */
+/* For parsing network data as root: programs, libraries and their settings, registries' certificates and
+ * policies, name resolution. Not: the state folder, /run, /home, /root, other processes. */
 static const char *const system_paths[] = {
     "/bin",
     "/sbin",
@@ -139,7 +135,7 @@ static const char *const system_paths[] = {
     "/etc",
     "/var/lib/ca-certificates",
     "/var/lib/containers/sigstore",
-    "/run/systemd/resolve", /* /etc/resolv.conf may lead there, or to the next ones */
+    "/run/systemd/resolve", /* possible targets of /etc/resolv.conf, like the next ones */
     "/run/resolvconf",
     "/run/NetworkManager",
     "/run/connman",
@@ -158,7 +154,7 @@ static const char *const system_paths[] = {
     "/sys/fs/cgroup",
 };
 
-/* A list with colons; a file of its own copy each. */
+/* A colon-separated list, with a copy of each path. */
 static void may_read_each(struct command *c, const char *list)
 {
     while (list != NULL && *list != '\0') {
@@ -197,7 +193,7 @@ static void set_view(struct command *c, const struct img_job *j)
 static void begin_command(struct command *c, struct img_job *j, const char *verb)
 {
     const struct img_store *s = j->store;
-    const char *folder = own(c, str_printf("%s/tmp/%s", s->dir, j->tmp)); /* not its own */
+    const char *folder = own(c, str_printf("%s/tmp/%s", s->dir, j->tmp)); /* not skopeo's own */
     const char *work = own(c, str_printf("%s/tmp/%s/fetch", s->dir, j->tmp));
 
     set_environment(c, work, j->auth_home != NULL ? j->auth_home : work);
@@ -274,7 +270,7 @@ enum err_code img_skopeo_copy(struct img_job *j, op_done_fn done, struct err *e)
     begin_command(&c, j, "copy");
     arg(&c, "--quiet");
     arg(&c, "--preserve-digests");  /* without it Docker manifests become OCI ones with other digests */
-    arg(&c, "--remove-signatures"); /* they were checked by the policy; a layout cannot hold them */
+    arg(&c, "--remove-signatures"); /* checked by the policy; a layout cannot contain them */
     arg(&c, "--dest-oci-accept-uncompressed-layers");
     arg(&c, "--dest-shared-blob-dir");
     arg(&c, own(&c, str_printf("%s/tmp/blobs", j->store->dir)));
@@ -282,14 +278,14 @@ enum err_code img_skopeo_copy(struct img_job *j, op_done_fn done, struct err *e)
         arg(&c, "--src-authfile");
         arg(&c, j->auth_path);
     }
-    /* The digest that was just read: what is fetched is what was asked for, even when the tag moves
+    /* Use the digest just read, so that the fetched image is the requested one even if the tag moves
      * meanwhile. */
     arg(&c, own(&c, img_skopeo_source(img_job_reference(j, full), j->digest)));
     arg(&c, own(&c, str_printf("oci:%s/tmp/%s/fetch/layout:image", j->store->dir, j->tmp)));
     return run_command(&c, j, "skopeo copy", 4096, IMG_BRING_DEADLINE_MS, done, e);
 }
 
-/* ---- what went wrong ------------------------------------------------------------------------- */
+/* ---- errors ---- */
 
 /* time="..." level=fatal msg="Error parsing ...: \"quoted\"" -> the message, unquoted. */
 static bool fatal_message(const char *text, char ret[FATAL_MAX + 1])
@@ -313,16 +309,14 @@ static bool fatal_message(const char *text, char ret[FATAL_MAX + 1])
     return n > 0;
 }
 
-/*
- * What stands behind the "?" of an address is often a key to it: registries lead to blobs by signed ones, and
- * the text goes into events and the log.  The key may stand in the path, too, and a long address would leave
- * no room for the reason behind it: its end goes.
- */
+/* The part after the "?" of an address often is a key: registries redirect to signed addresses of blobs, and
+ * the text goes into events and the log. The path may also contain the key, and a long address would leave no
+ * room for the reason after it: so its end is removed. */
 static void shorten_addresses(char *text)
 {
     static const char ends[] = " \"'<>";
     char *to = text;
-    size_t length = 0; /* of the address so far; 0: this is none */
+    size_t length = 0; /* of the address so far; 0: not an address */
 
     for (const char *at = text; *at != '\0';) {
         const size_t rest = strcspn(at, ends);
@@ -341,7 +335,7 @@ static void shorten_addresses(char *text)
     *to = '\0';
 }
 
-/* skopeo says so in front of whatever a registry answered, and our own words name the image anyway. */
+/* Removes skopeo's prefix to the registry's answer, because our message names the image anyway. */
 static const char *without_name(const char *message)
 {
     static const char front[] = "Error parsing image name \"", back[] = "\": ";
@@ -356,7 +350,7 @@ struct known {
     enum img_failure failure;
 };
 
-/* The first that is said decides. */
+/* The first one found decides. */
 static const struct known *known_words(const char *message)
 {
     static const struct known known[] = {
@@ -388,7 +382,7 @@ static const struct known *known_words(const char *message)
         { "504 gateway timeout", ERR_UNAVAILABLE, IMG_REGISTRY_UNAVAILABLE },
     };
     static const struct known other = { "", ERR_UNAVAILABLE,
-                                        IMG_FAILED }; /* networks and registries come back */
+                                        IMG_FAILED }; /* networks and registries recover */
 
     for (size_t i = 0; i < ARRAY_LEN(known); i++)
         if (strcasestr(message, known[i].words) != NULL)
@@ -410,7 +404,7 @@ void img_skopeo_error(struct img_job *j, struct err *e)
         j->failure = IMG_REGISTRY_UNAVAILABLE;
     if (e->code == ERR_UNKNOWN &&
         j->proc.err_out.n >= FATAL_MAX) { /* perhaps the end of an address, with its key */
-        err_set(e, ERR_UNAVAILABLE, "pull %.300s: skopeo failed, and says more than %d bytes why", j->key,
+        err_set(e, ERR_UNAVAILABLE, "pull %.300s: skopeo failed with a message of more than %d bytes", j->key,
                 FATAL_MAX);
         return;
     }

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ---- the tables ------------------------------------------------------------------------------ */
+/* ---- the tables ---- */
 
 struct img_entry *img_find(struct img_store *s, const char *id)
 {
@@ -22,7 +22,7 @@ struct img_entry *img_find(struct img_store *s, const char *id)
     return entry;
 }
 
-/* The image is here (again): what a damaged record of it named is known. */
+/* The image is present (again): layers named by its damaged record are known. */
 struct replaced {
     struct img_store *store;
     const char *hex;
@@ -52,8 +52,8 @@ static void replaced(struct img_store *s, const struct img_image *image)
     if (s->damaged == 0 || s->loading)
         return;
     switch (presence_of(fs_list(s->images_fd, ".", remove_if_of_it, &r, &e))) {
-    case PRESENCE_UNKNOWN: /* there may be others: layers stay */
-        log_warn("images: damaged records that were set aside cannot be listed", F_ERR(&e));
+    case PRESENCE_UNKNOWN: /* there may be others: keep layers */
+        log_warn("images: cannot list damaged records that were set aside", F_ERR(&e));
         return;
     case PRESENCE_ABSENT:
     case PRESENCE_PRESENT:
@@ -68,7 +68,7 @@ struct img_entry *img_keep(struct img_store *s, struct img_image *image, struct 
     replaced(s, image);
 
     if (entry != NULL) {
-        /* Came as a docker archive first, which knows no manifest, and now from elsewhere. */
+        /* It was imported as a docker archive, which has no manifest, and now comes from elsewhere. */
         if (strcmp(entry->image->digest, entry->image->id) == 0 && strcmp(image->digest, image->id) != 0) {
             struct img_image *old = entry->image;
 
@@ -150,10 +150,9 @@ enum err_code img_keep_name(struct img_store *s, const char *name, const char *f
     return ERR_OK;
 }
 
-/* ---- reading the records --------------------------------------------------------------------- */
+/* ---- reading the records ---- */
 
-/* A record that was read and cannot be used is kept for people to look at, out of the way; the next start
- * does not see it. */
+/* An unusable record is moved aside and kept for inspection; the next start does not see it. */
 static void set_aside(struct img_store *s, int dir, const char *file, const struct err *why)
 {
     char away[DAMAGED_FILE_NAME_SIZE] = "";
@@ -162,13 +161,13 @@ static void set_aside(struct img_store *s, int dir, const char *file, const stru
     if (dir == s->images_fd)
         s->damaged++;
     if (damaged_file_set_aside(dir, file, away, &e) == ERR_OK)
-        log_warn("images: damaged record set aside", F_STR("file", away), F_ERR(why));
+        log_warn("images: set aside a damaged record", F_STR("file", away), F_ERR(why));
     else
-        log_error("images: damaged record cannot be set aside", F_STR("record", file),
+        log_error("images: cannot set aside a damaged record", F_STR("record", file),
                   F_STR("damage", why->text), F_ERR(&e));
 }
 
-/* Not the record's fault: the disk's, or a shortage.  A folder or a link in its place is damage. */
+/* A disk error or shortage rather than a damaged record. A folder or link instead is damage. */
 static bool is_not_seen(const struct err *e)
 {
     return e->sys != 0 && e->sys != EISDIR && e->sys != ELOOP;
@@ -182,7 +181,7 @@ static void reject(struct img_store *s, int dir, const char *file, const struct 
         set_aside(s, dir, file, why);
 }
 
-/* ERR_NOT_FOUND: it is gone. */
+/* ERR_NOT_FOUND: it does not exist any more. */
 static enum err_code read_record(int dir, const char *file, json_t **ret, struct err *e)
 {
     str_auto text = NULL;
@@ -222,7 +221,7 @@ static void load_image(struct img_store *s, const char *file)
     char hex[65];
 
     if (!img_named_by_hex(file, ".json", hex)) {
-        if (file[0] == '.') /* a write that a crash cut off */
+        if (file[0] == '.') /* a write interrupted by a crash */
             fs_remove_quietly(s->images_fd, file);
         else if (damaged_file_is(file))
             s->damaged++;
@@ -238,7 +237,7 @@ static void load_image(struct img_store *s, const char *file)
     reject(s, s->images_fd, file, &e);
 }
 
-/* The record's own content, checked. */
+/* Takes the record's content after checking it. */
 static enum err_code take_name(struct img_store *s, const json_t *record, const char *hex, struct err *e)
 {
     const char *name = json_str(record, "name"), *id = json_str(record, "id");
@@ -257,7 +256,7 @@ static enum err_code take_name(struct img_store *s, const json_t *record, const 
     if (entry == NULL)
         return err_set(e, ERR_DATA_LOSS, "name record: there is no image %s", id);
     if (img_keep_name(s, name, hex, digest, entry, e) == ERR_OK && s->on_added != NULL)
-        s->on_added(name, s->on_added_arg); /* later than at the start: pods may wait for it */
+        s->on_added(name, s->on_added_arg); /* later than at the start: pods may be waiting for it */
     return e->code;
 }
 
@@ -301,7 +300,7 @@ static enum err_code image_store_load_all(struct img_store *s, struct err *e)
     return e->code;
 }
 
-/* ---- open and close -------------------------------------------------------------------------- */
+/* ---- open and close ---- */
 
 static int open_part(int dir, const char *name, struct err *e)
 {
@@ -329,7 +328,8 @@ static enum err_code image_store_open_folders(struct img_store *s, struct err *e
         return err_sys(e, errno, "open %s", s->dir);
     if (fchmod(dir, 0700) != 0 &&
         !(errno == EROFS && fstat(dir, &st) == 0 &&
-          (st.st_mode & 077) == 0)) /* setuid files in layers: no other user of the host may come near */
+          /* layers contain setuid files: no other user of the host may access them */
+          (st.st_mode & 077) == 0))
         return err_sys(e, errno, "close %s to others", s->dir);
     if ((s->refs_fd = open_part(dir, "refs", e)) < 0 || (s->images_fd = open_part(dir, "images", e)) < 0 ||
         (s->layers_fd = open_part(dir, "layers", e)) < 0 || (s->parts_fd = open_part(dir, "parts", e)) < 0 ||
@@ -349,7 +349,7 @@ static void close_folders(struct img_store *s)
     }
 }
 
-/* A shortage, or a disk that does not answer, may last a moment. */
+/* A shortage or disk error may be temporary. */
 static enum err_code open_folders_surely(struct img_store *s, struct err *e)
 {
     struct patience patience = { 0 };
@@ -440,7 +440,7 @@ static void load_proof_key(struct img_store *s)
     else
         id_random_hex((char *)s->proof_key, sizeof(s->proof_key) - 1);
     if (e.code != ERR_OK)
-        log_warn("pull secrets are known by their names only after a restart", F_ERR(&e));
+        log_warn("after a restart, pull secrets will only be recognized by name", F_ERR(&e));
 }
 
 enum err_code img_store_open(struct img_store **ret, const struct img_store_options *o, struct err *e)
@@ -490,7 +490,7 @@ enum err_code img_store_open(struct img_store **ret, const struct img_store_opti
     load_proof_key(s);
     img_look_at_names(s);
     if (img_each_entry(s, s->tmp_fd, img_trash_leftover, &left) != ERR_OK)
-        log_warn("images: left-overs cannot be listed; they stay until the next start", F_ERR(&left));
+        log_warn("images: cannot list left-overs; keeping them until the next start", F_ERR(&left));
     if (image_store_load_all(s, e) != ERR_OK) {
         img_store_close(s);
         return err_wrap(e, "image store %s", o->dir);
@@ -537,7 +537,7 @@ void img_store_close(struct img_store *s)
         struct img_bring_run *run, *next_run;
 
         TAILQ_FOREACH_SAFE (run, &job->waiters, more, next_run)
-            op_cancel(&run->bring->op); /* the last one takes the job with it */
+            op_cancel(&run->bring->op); /* the last one ends the job */
     }
     TAILQ_FOREACH_SAFE (task, &s->tasks, more, next_task)
         op_cancel(&task->task->op);

@@ -21,11 +21,11 @@ static void image_task_on_done(struct op *op, const struct err *result)
     free(run->name);
     free(run->auth);
     free(run);
-    done(op, result); /* the img_task is the caller's again: not touched any more */
+    done(op, result); /* the caller may have freed the img_task */
     json_decref(answer);
 }
 
-/* A record on its way to the disk is not stopped: only the result changes. */
+/* Writing of a record is not interrupted: only the result changes. */
 static void image_task_on_abort(struct op *op)
 {
     struct img_task_run *run = container_of(op, struct img_task, op)->run;

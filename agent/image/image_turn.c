@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose turn it is: how many work at a time, in all and for one registry, and who waits for whom. */
+/* Slots: how many jobs work at once, in total and per registry, and which wait for others. */
 #include "agent/image/image_internal.h"
 
 #include "base/clock.h"
@@ -19,7 +19,7 @@ static bool key_is_busy(const struct img_job *wanted)
     return false;
 }
 
-/* One that hangs leaves places for the others. */
+/* A hanging one leaves slots for the others. */
 static bool registry_is_busy(const struct img_job *wanted)
 {
     const struct img_store *s = wanted->store;
@@ -37,7 +37,7 @@ void img_jobs_start(struct img_store *s)
 {
     struct img_job *j, *next;
 
-    /* A job that fails at once ends in here and starts others: the list is read anew after each. */
+    /* A job that fails immediately ends in here and starts others: read the list again after each. */
     do {
         next = NULL;
         TAILQ_FOREACH (j, &s->jobs, more)
@@ -56,7 +56,7 @@ void img_jobs_start(struct img_store *s)
     } while (next != NULL);
 }
 
-/* ---- the same content under several names ---------------------------------------------------- */
+/* ---- the same content under several names ---- */
 
 bool img_job_has_elder(const struct img_job *wanted)
 {

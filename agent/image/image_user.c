@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* As which user skopeo runs: it parses what a registry sends, and needs none of root's files. */
+/* The user skopeo runs as: it parses a registry's data, and needs none of root's files. */
 #include "agent/image/image_internal.h"
 
 #include "base/fs.h"
@@ -13,12 +13,12 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#define PULL_USER "coracle-pull" /* the package makes it */
-#define NOBODY 65534             /* without it: every system has that id, and gives it no file to protect */
+#define PULL_USER "coracle-pull" /* made by the package */
+#define NOBODY 65534             /* otherwise: every system has this id, and no files of it */
 
-/* ---- for the daemon's life -------------------------------------------------------------------- */
+/* ---- once at start ---- */
 
-/* Of /etc/passwd alone: a system user is there, and a name service may hang. */
+/* Reads /etc/passwd only: system users are in it, and a name service may hang. */
 static void find_user(uid_t *uid, gid_t *gid)
 {
     FILE *f = fopen("/etc/passwd", "re");
@@ -36,7 +36,7 @@ static void find_user(uid_t *uid, gid_t *gid)
         fclose(f);
 }
 
-/* To become it, to give it files and to take them back. */
+/* The capabilities to change to that user, give it files and take them back. */
 static bool have_rights(void)
 {
     static const int needed[] = { CAP_SETUID, CAP_SETGID, CAP_CHOWN, CAP_FOWNER, CAP_DAC_OVERRIDE, CAP_KILL };
@@ -58,7 +58,7 @@ static bool is_in_user_namespace(void)
     FILE *f = fopen("/proc/self/uid_map", "re");
     const size_t n = f == NULL ? 0 : fread(text, 1, sizeof(text) - 1, f);
 
-    if (f == NULL && errno == ENOENT) /* the kernel has none */
+    if (f == NULL && errno == ENOENT) /* not supported by the kernel */
         return false;
     if (f != NULL)
         fclose(f);
@@ -76,17 +76,17 @@ void img_user_find(struct img_store *s)
     if (why == NULL)
         find_user(&s->pull_uid, &s->pull_gid);
     else
-        log_warn("skopeo cannot have a user of its own here: it runs as root without capabilities",
+        log_warn("cannot run skopeo as its own user; running it as root without capabilities",
                  F_STR("why", why));
 }
 
-/* ---- for one pull: can it read what it needs? ------------------------------------------------- */
+/* ---- for one pull: can it read what it needs? ---- */
 
 struct look {
     const struct img_store *store;
     const char *folder; /* being listed */
     unsigned depth;
-    char *blocked; /* the first file or folder that it cannot use */
+    char *blocked; /* the first file or folder it cannot use */
     struct err e;
 };
 
@@ -95,7 +95,7 @@ static bool image_user_is_over(const struct look *l)
     return l->blocked != NULL || l->e.code != ERR_OK;
 }
 
-/* By the mode alone: an access list that gives the user more is not seen, and the pull runs as root. */
+/* By the mode only: an ACL that gives the user more is not seen, and the pull runs as root. */
 static bool mode_allows(const struct img_store *s, const struct stat *st, mode_t bits)
 {
     const unsigned shift = st->st_uid == s->pull_uid ? 6 : st->st_gid == s->pull_gid ? 3 : 0;
@@ -130,7 +130,7 @@ static void look_at_each(struct look *l, char *path, mode_t bits)
     }
 }
 
-/* The way as it is written, then where its links lead. */
+/* First the path as written, then the targets of its links. */
 static void image_user_look_at(struct look *l, const char *path, mode_t bits)
 {
     str_auto written = NULL;
@@ -211,7 +211,7 @@ static bool has_helper(const struct img_job *j)
     return false;
 }
 
-/* All of certs.d, not only the registry's: registries.conf may lead to a mirror. */
+/* All of certs.d, not only the registry's: registries.conf may redirect to a mirror. */
 static void look_at_settings(struct look *l, const struct img_job *j)
 {
     const struct img_store *s = j->store;
@@ -235,9 +235,9 @@ static void look_at_settings(struct look *l, const struct img_job *j)
         image_user_look_at_list(l, getenv("PATH"), 1);
 }
 
-/* ---- the way to its folders ------------------------------------------------------------------- */
+/* ---- access to its folders ---- */
 
-/* Through one of our folders, and no more; for its group alone unless another group is let in there. */
+/* Allows it to enter one of our folders, and no more; by its group, unless another group has access there. */
 static enum err_code image_user_open_folder(const struct img_store *s, int fd, struct err *e)
 {
     struct stat st;
@@ -267,7 +267,7 @@ static enum err_code open_path(const struct img_store *s, const char *path, stru
     return e->code == ERR_OK ? ERR_OK : err_wrap(e, "%s", path);
 }
 
-/* Each time: tmpfiles.d, or an administrator, may have closed it again.  What lies beside stays closed. */
+/* Each time, because tmpfiles.d or an administrator may have closed it again. Other entries stay closed. */
 static enum err_code open_way(const struct img_store *s, struct err *e)
 {
     const int closed[] = { s->refs_fd, s->images_fd, s->layers_fd, s->parts_fd };
@@ -295,7 +295,7 @@ enum err_code img_user_plan(struct img_job *j, struct err *e)
     if (s->pull_uid == 0)
         return ERR_OK;
     if (open_way(s, &closed) != ERR_OK) {
-        log_warn("skopeo runs as root for this pull: its folders cannot be opened for its own user",
+        log_warn("running skopeo as root for this pull: cannot give its own user access to its folders",
                  F_STR("image", j->key), F_ERR(&closed));
         return ERR_OK;
     }
@@ -307,7 +307,7 @@ enum err_code img_user_plan(struct img_job *j, struct err *e)
         return err_wrap(e, "look for what skopeo's user can read");
     }
     if (l.blocked != NULL) {
-        log_warn("skopeo runs as root for this pull: its own user cannot read a file that it may need",
+        log_warn("running skopeo as root for this pull: its own user cannot read a file that it may need",
                  F_STR("image", j->key), F_STR("file", l.blocked));
         free(l.blocked);
         return ERR_OK;
@@ -317,7 +317,7 @@ enum err_code img_user_plan(struct img_job *j, struct err *e)
     return ERR_OK;
 }
 
-/* ---- its folders ------------------------------------------------------------------------------ */
+/* ---- its folders ---- */
 
 enum err_code img_user_give(const struct img_job *j, const char *path, struct err *e)
 {
@@ -350,16 +350,14 @@ static bool give_blob(const char *name, void *arg)
     const struct gift *g = arg;
     struct stat st;
 
-    /* Not what has another name elsewhere. */
+    /* Not files with several links. */
     if (fstatat(g->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1)
-        (void)!fchownat(g->folder, name, g->uid, 0, AT_SYMLINK_NOFOLLOW); /* else it is fetched again */
+        (void)!fchownat(g->folder, name, g->uid, 0, AT_SYMLINK_NOFOLLOW); /* otherwise it is fetched again */
     return true;
 }
 
-/*
- * Root's group may write, too: a pull that has to run as root has no capability either.  The folder around it
- * stays root's.
- */
+/* Also writable by root's group: a pull that must run as root has no capabilities either. The parent folder
+ * stays root's. */
 enum err_code img_user_blobs(struct img_store *s, struct err *e)
 {
     fd_auto blobs = -1, folder = -1;

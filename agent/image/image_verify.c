@@ -5,12 +5,12 @@
 
 #include <string.h>
 
-/* Half a terabyte from a slow disk. */
+/* Enough for half a terabyte on a slow disk. */
 #define VERIFY_DEADLINE_MS (2 * 60 * 60 * 1000)
 #define VERIFY_ANSWER_MAX (64u << 20)
 #define VERIFY_ORDER_MAX (16u << 20) /* 10000 images with 20 layers each */
 
-/* What the helper is to look at: each layer once, however many images have it. */
+/* The helper's input: each layer once, however many images use it. */
 static void add_order(const struct img_task_run *run, json_t *layers, struct buf *order)
 {
     for (size_t i = 0; i < run->n_held; i++) {
@@ -29,7 +29,7 @@ static void add_order(const struct img_task_run *run, json_t *layers, struct buf
     }
 }
 
-/* ---- the answer ------------------------------------------------------------------------------ */
+/* ---- the answer ---- */
 
 static bool image_verify_add_problem(json_t *item, const json_t *found, const char *part)
 {
@@ -68,7 +68,7 @@ static enum err_code image_verify_answer(struct img_task_run *run, const json_t 
     size_t i;
 
     if (run->store->jobs_begun != run->jobs_before && json_is_array(orphans))
-        json_array_clear(orphans); /* they may be of what was brought meanwhile */
+        json_array_clear(orphans); /* they may belong to images pulled meanwhile */
     json_array_foreach (json_object_get(said, "problems"), i, one) {
         const char *part = json_str(one, "part");
 
@@ -78,7 +78,7 @@ static enum err_code image_verify_answer(struct img_task_run *run, const json_t 
     run->answer =
         json_pack("{s:o, s:O, s:I}", "items", items, "orphans", orphans, "bytes", json_int(said, "bytes", 0));
     if (run->answer == NULL)
-        return err_set(e, ERR_INVALID, "coracle-unpack: its answer is not one");
+        return err_set(e, ERR_INVALID, "coracle-unpack: invalid answer");
     for (i = 0; i < run->n_held; i++)
         if (json_array_append_new(items, item_of(run->store, run->held[i], found)) != 0)
             return err_nomem(e);
@@ -99,7 +99,7 @@ static void on_verified(struct op *op, const struct err *result)
     img_task_end(run, &e);
 }
 
-/* ---- start ----------------------------------------------------------------------------------- */
+/* ---- start ---- */
 
 void img_verify_start(struct img_task *t, struct img_store *s, const char *reference, op_done_fn done,
                       void *owner)
@@ -110,8 +110,7 @@ void img_verify_start(struct img_task *t, struct img_store *s, const char *refer
     str_auto parts = str_printf("%s/parts", s->dir);
     buf_auto order = BUF_INIT(VERIFY_ORDER_MAX);
     json_auto_t *known = json_object();
-    /* While something is being brought, there are layers that no image has yet; those of a record that was
-     * not read belong to it. */
+    /* During a pull, some layers have no image yet; those of an unread record belong to it. */
     const bool orphans = reference == NULL && s->running == 0 && !img_unread_any(s);
     const char *const argv[] = { s->unpack_path, "--verify", orphans ? "all" : "some",
                                  "--layers",     layers,     "--parts",

@@ -12,14 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEYS_MAX 1000 /* entries of all sources; a Docker config has a handful */
+#define KEYS_MAX 1000 /* entries of all sources; a Docker config has a few */
 #define DOCKER_HUB "index.docker.io"
 
 struct entry {
     char *key;           /* "quay.io/team" */
     const json_t *value; /* {"auth"} or {"username","password"} */
-    const json_t *whose; /* {"namespace","name","uid"}; NULL: not said */
-    size_t order;        /* as given */
+    const json_t *whose; /* {"namespace","name","uid"}; may be NULL */
+    size_t order;        /* order of input */
 };
 
 struct keyring {
@@ -27,7 +27,7 @@ struct keyring {
     size_t n;
 };
 
-/* ---- keys ------------------------------------------------------------------------------------ */
+/* ---- keys ---- */
 
 static char *clean_key(const char *key)
 {
@@ -47,13 +47,13 @@ static char *clean_key(const char *key)
     return str_printf("%.*s%s", (int)n, key, slash != NULL ? slash : "");
 }
 
-/* A part of a host name ("*" never stands for a dot), or all of it after the last one. */
+/* Matches one part of a host name ("*" does not match a dot), or the rest after the last one. */
 static bool part_matches(struct str glob, struct str part)
 {
     char pattern[256], text[256];
 
     if (glob.n == part.n &&
-        memcmp(glob.p, part.p, part.n) == 0) /* also "[::1]", which would be a set as a glob */
+        memcmp(glob.p, part.p, part.n) == 0) /* also "[::1]", which as a glob would be a set */
         return true;
     if (glob.n >= sizeof(pattern) || part.n >= sizeof(text))
         return false;
@@ -107,7 +107,7 @@ static bool key_matches(const char *key, const char *repository)
            str_starts(path, key_path);
 }
 
-/* ---- entries --------------------------------------------------------------------------------- */
+/* ---- entries ---- */
 
 static enum err_code registry_auth_add_config(struct keyring *k, const json_t *given, struct err *e)
 {
@@ -131,7 +131,7 @@ static enum err_code registry_auth_add_config(struct keyring *k, const json_t *g
 static int registry_auth_longest_first(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
-    const int order = strcmp(y->key, x->key); /* kubelet: reversed, so that a path comes before its host */
+    const int order = strcmp(y->key, x->key); /* kubelet: reverse order, so that a path precedes its host */
 
     if (order != 0)
         return order;
@@ -166,7 +166,7 @@ static enum err_code keyring_new(const json_t *configs, struct keyring **ret, st
     return ERR_OK;
 }
 
-/* ---- what skopeo reads ----------------------------------------------------------------------- */
+/* ---- skopeo's input ---- */
 
 static bool is_usable(const json_t *value)
 {
@@ -175,8 +175,8 @@ static bool is_usable(const json_t *value)
     return (auth != NULL && auth[0] != '\0') || (user != NULL && user[0] != '\0');
 }
 
-/* Docker writes "auth" and identity tokens, people username and password: skopeo knows the first two only.
- * NULL: it is not usable, or no memory. */
+/* Docker writes "auth" and identity tokens, people username and password: skopeo only supports the former
+ * two. NULL: unusable, or out of memory. */
 static json_t *credential(const json_t *value)
 {
     const char *auth = json_str(value, "auth"), *token = json_str(value, "identitytoken");
@@ -200,7 +200,7 @@ static json_t *credential(const json_t *value)
     return ret;
 }
 
-/* Every entry under its own key, the first of each: what mirrors are asked with.  NULL: no memory. */
+/* Every entry under its own key, the first of each: for mirrors. NULL when out of memory. */
 static json_t *all_entries(const struct keyring *secrets, const struct keyring *node)
 {
     const struct keyring *const rings[] = { secrets, node };
@@ -219,7 +219,7 @@ static json_t *all_entries(const struct keyring *secrets, const struct keyring *
     return auths;
 }
 
-/* Adds a file; the same one twice is one try. */
+/* Adds a file; identical ones are one try. */
 static enum err_code add_try(struct reg_tries *t, const json_t *file, struct err *e)
 {
     char *text;
@@ -244,7 +244,7 @@ static enum err_code add_try(struct reg_tries *t, const json_t *file, struct err
     return ERR_OK;
 }
 
-/* NULL: no memory. */
+/* NULL when out of memory. */
 static json_t *proof(const json_t *whose, const json_t *credential, const unsigned char *key)
 {
     char *text = json_text(credential);
@@ -265,7 +265,7 @@ static json_t *proof(const json_t *whose, const json_t *credential, const unsign
     return NULL;
 }
 
-/* The repository's own key is the longest that skopeo looks for: nothing else of the file comes before it. */
+/* The repository's own key is the longest that skopeo looks for: no other entry of the file precedes it. */
 static enum err_code try_entry(struct reg_tries *t, json_t *auths, const char *repository,
                                const struct entry *entry, const unsigned char *key, struct err *e)
 {
@@ -280,7 +280,7 @@ static enum err_code try_entry(struct reg_tries *t, json_t *auths, const char *r
     else if (is_usable(entry->value))
         err_nomem(e);
     if (t->n > before && entry->whose != NULL && (t->whose[before] = proof(entry->whose, mine, key)) == NULL)
-        err_nomem(e); /* without it, it would be everybody's */
+        err_nomem(e); /* without it, everyone would have access */
     json_decref(file);
     if (had == NULL || json_object_set(auths, repository, had) != 0)
         json_object_del(auths, repository);
@@ -308,9 +308,9 @@ static enum err_code try_ring(struct reg_tries *t, const struct keyring *k, json
     return ERR_OK;
 }
 
-/* ---- helpers --------------------------------------------------------------------------------- */
+/* ---- helpers ---- */
 
-/* The helper's name becomes a program's: docker-credential-<name>. */
+/* The helper's name becomes part of a program's: docker-credential-<name>. */
 static bool is_helper(const char *name)
 {
     return name != NULL && name[0] != '\0' && strlen(name) < 100 && strchr(name, '/') == NULL;
@@ -335,16 +335,16 @@ static enum err_code try_helper(struct reg_tries *t, const json_t *node, json_t 
     if (!is_helper(name))
         return ERR_OK;
     others = json_object();
-    json_object_foreach (auths, key, value) /* an entry of this host would come before the helper */
+    json_object_foreach (auths, key, value) /* an entry of this host would precede the helper */
         if (strncmp(key, host, strlen(host)) != 0 && json_object_set(others, key, value) != 0)
             return err_nomem(e);
     file = json_pack("{s:O, s:{s:s}}", "auths", others, "credHelpers", host, name);
     return file == NULL ? err_nomem(e) : add_try(t, file, e);
 }
 
-/* ---- the plan -------------------------------------------------------------------------------- */
+/* ---- the plan ---- */
 
-/* Adds which one is to blame. */
+/* Adds the largest one to the error. */
 static void name_largest(const json_t *secrets, struct err *e)
 {
     const json_t *largest = NULL;
@@ -393,7 +393,7 @@ static enum err_code registry_auth_plan(struct reg_tries *t, const json_t *secre
         json_auto_t *file = json_pack("{s:O}", "auths", auths);
 
         if (json_object_size(auths) == 0)
-            t->n = 1; /* nothing to tell */
+            t->n = 1; /* no input */
         else if (file == NULL)
             err_nomem(e);
         else

@@ -13,7 +13,7 @@
 #define SYSTEM_CONF_DIR "/etc/containers/registries.conf.d"
 enum { WORD_MAX = 512 };
 
-/* ---- as much TOML as it takes ---------------------------------------------------------------- */
+/* ---- the necessary subset of TOML ---- */
 
 struct toml {
     const char *at;
@@ -37,7 +37,7 @@ static enum err_code registry_names_bad(const struct toml *t, struct err *e)
     return err_set(e, ERR_INVALID, "line %u cannot be read", t->line);
 }
 
-/* A key or a string, quoted or bare; what has no place in a name (escapes but \" and \\) stays as it is
+/* A key or a string, quoted or bare; escapes other than \" and \\, which have no place in a name, are kept as
  * written. */
 static enum err_code registry_names_take_word(struct toml *t, char ret[WORD_MAX], struct err *e)
 {
@@ -59,7 +59,7 @@ static enum err_code registry_names_take_word(struct toml *t, char ret[WORD_MAX]
     return quote == '\0' && n == 0 ? registry_names_bad(t, e) : ERR_OK;
 }
 
-/* [registry] or [[registry]]: only a plain name counts. */
+/* [registry] or [[registry]]: only plain names are used. */
 static enum err_code take_table(struct toml *t, char ret[WORD_MAX], struct err *e)
 {
     const size_t n = strcspn(t->at, "\n#");
@@ -72,7 +72,7 @@ static enum err_code take_table(struct toml *t, char ret[WORD_MAX], struct err *
     return ERR_OK;
 }
 
-/* Calls fn for each string of a list; of lists and tables within it, too: none of ours has any. */
+/* Calls fn for each string of a list, including nested lists and tables: ours have none. */
 static enum err_code take_list(struct toml *t, void (*fn)(struct reg_names *r, const char *word),
                                struct reg_names *r, struct err *e)
 {
@@ -98,7 +98,7 @@ static enum err_code take_list(struct toml *t, void (*fn)(struct reg_names *r, c
     return ERR_OK;
 }
 
-/* ---- what counts ----------------------------------------------------------------------------- */
+/* ---- settings ---- */
 
 static void forget_search(struct reg_names *r)
 {
@@ -117,7 +117,7 @@ static const char *find_alias(const struct reg_names *r, const char *name)
 {
     for (size_t i = r->n_aliases; i-- > 0;)
         if (strcmp(r->aliases[i].name, name) == 0)
-            return r->aliases[i].target; /* the last one said; "" takes it away */
+            return r->aliases[i].target; /* the last definition; "" removes it */
     return NULL;
 }
 
@@ -158,10 +158,11 @@ static enum err_code take_value(struct reg_names *r, struct toml *t, const char 
     return strcmp(table, "aliases") == 0 ? add_alias(r, key, word, e) : ERR_OK;
 }
 
-/* [[registry]], as a table or in a line, and [[registry.mirror]]. */
+/* [[registry]], as a table or inline, and [[registry.mirror]]. */
 static void note_redirect(struct reg_names *r, const char *table, const char *key)
 {
-    if ((table[0] == '\0' && strcmp(key, "registry") == 0) || /* else an alias: Docker's image of that name */
+    /* otherwise an alias: Docker's image of that name */
+    if ((table[0] == '\0' && strcmp(key, "registry") == 0) ||
         (strstr(table, "registry") != NULL &&
          (strcmp(key, "prefix") == 0 || strcmp(key, "mirror") == 0 || strchr(table, '.') != NULL)))
         r->redirects = true;
@@ -205,9 +206,9 @@ void reg_names_done(struct reg_names *r)
     *r = (struct reg_names){ 0 };
 }
 
-/* ---- files ----------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
-/* What cannot be parsed counts up to there.  ERR_OK unless the file may say more than could be read. */
+/* A file with a syntax error is used up to there. ERR_OK unless something could not be read. */
 static enum err_code registry_names_load_file(struct reg_names *r, int dir, const char *name, struct err *e)
 {
     struct err bad = { 0 };
@@ -217,8 +218,8 @@ static enum err_code registry_names_load_file(struct reg_names *r, int dir, cons
         (void)!reg_names_parse(r, text, &bad);
     if (bad.code == ERR_OK || bad.sys == ENOENT || bad.sys == ENOTDIR)
         return ERR_OK;
-    r->redirects = true; /* perhaps, behind where it cannot be read */
-    log_warn("short names of images: a file is not taken over as a whole", F_STR("file", name), F_ERR(&bad));
+    r->redirects = true; /* perhaps, in the part that cannot be parsed */
+    log_warn("short names of images: ignoring a part of a file", F_STR("file", name), F_ERR(&bad));
     if (bad.sys != 0 && bad.sys != EISDIR)
         *e = bad;
     return e->code;
@@ -248,7 +249,7 @@ enum err_code reg_names_load(struct reg_names *r, const char *conf, struct err *
     return e->code == ERR_OK ? ERR_OK : err_wrap(e, "short names of images");
 }
 
-/* ---- names ----------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 bool reg_names_is_short(const char *reference)
 {
@@ -261,7 +262,7 @@ bool reg_names_is_short(const char *reference)
            !(n == 9 && memcmp(reference, "localhost", 9) == 0);
 }
 
-/* "team/web:1@sha256:..." -> how much of it is the repository. */
+/* "team/web:1@sha256:..." -> the length of the repository. */
 static size_t repository_length(const char *reference)
 {
     const size_t n = strcspn(reference, "@");
