@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* action - what rt_start and rt_delete share: the run behind a struct rt_action. */
+/* action - shared by rt_start and rt_delete: the run behind a struct rt_action. */
 #ifndef AGENT_RUNTIME_ACTION_H
 #define AGENT_RUNTIME_ACTION_H
 #include "agent/runtime/container_internal.h"
@@ -11,7 +11,7 @@ struct rt_action_run {
     struct proc proc;
     /* delete only */
     char cgroup_path[RT_CGROUP_PATH_MAX]; /* "": unknown */
-    int conmon_fd;                        /* pidfd; -1: ended */
+    int conmon_fd;                        /* pidfd; -1: it has ended */
     bool never_created, being_created;
     uint64_t started_ms, pause_ms;
     uv_timer_t timer;
@@ -19,11 +19,11 @@ struct rt_action_run {
     struct proc_call files;
 };
 
-/* Allocates the run and prepares the operation; false: done will say why. */
+/* Allocates the run and prepares the operation; false: done will report the error. */
 bool rt_action_begin(struct rt_action *a, struct rt *rt, const char *id, const char *name,
                      uint64_t deadline_ms, op_abort_fn abort, op_done_fn done, void *owner);
-/* `<runtime> ... command [option] <id>` in the ops cgroup; option may be NULL.  It logs only if there is a
- * bundle. */
+/* Runs `<runtime> ... command [option] <id>` in the ops cgroup; option may be NULL. It logs only if there is
+ * a bundle. */
 void rt_action_call_runtime(struct rt_action *a, const char *name, const char *command, const char *option,
                             uint64_t deadline_ms, op_done_fn done);
 #endif

@@ -7,8 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The first process, of which is known that it is still the container's once its number is held; -1 with
- * *e. */
+/* The main process, verified to still be the container's after its pid was pinned; -1 with *e. */
 static int open_init(struct rt *rt, const char *id, struct err *e)
 {
     struct rt_state before, after;

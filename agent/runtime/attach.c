@@ -24,7 +24,7 @@ enum err_code rt_attach(struct rt *rt, const char *id, struct rt_attach *ret, st
         return err_set(e, ERR_PRECONDITION, "container %.12s is not running", id);
     if (stream < 0)
         return err_sys(e, errno, "make a socket");
-    /* By descriptor: the path may be longer than an address can be. */
+    /* By descriptor: the path may be too long for a socket address. */
     snprintf(to.sun_path, sizeof(to.sun_path), "/proc/self/fd/%d/attach", folder);
     if (connect(stream, (struct sockaddr *)&to, sizeof(to)) != 0)
         return errno == ENOENT || errno == ECONNREFUSED
@@ -41,5 +41,5 @@ void rt_attach_resize(int control, unsigned short rows, unsigned short columns)
     int n = snprintf(text, sizeof(text), "%d %hu %hu\n", CONTROL_RESIZE, rows, columns);
 
     if (control >= 0 && write(control, text, (size_t)n) != n)
-        return; /* conmon is gone, or does not read: the terminal keeps its size */
+        return; /* conmon is gone, or does not read: the terminal's size is unchanged */
 }

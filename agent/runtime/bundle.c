@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The bundle: folders, root file system, configuration; made in a thread of its own, as it takes none but our
- * own files, or, where it maps volumes to a pod's users, in a child; removed in a child, as large trees take
- * their time.
- */
+/* The bundle: folders, root file system, configuration. It is made in a thread, because it only uses our own
+ * files, or, if volumes are mapped to a pod's users, in a child; it is removed in a child, because large
+ * trees take time. */
 #include "agent/api/decode.h"
 #include "agent/runtime/container_internal.h"
 #include "agent/runtime/idmap.h"
@@ -22,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- root file system ------------------------------------------------------------------------ */
+/* ---- root file system ---- */
 
 static enum err_code mount_root(const struct rt_config *c, const char *layer_dir, const char *target,
                                 int userns_fd, struct err *e)
@@ -34,7 +32,7 @@ static enum err_code mount_root(const struct rt_config *c, const char *layer_dir
     return overlay_mount(&o, target, e);
 }
 
-/* ---- files ----------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 static enum err_code write_json(const struct rt_path *path, const json_t *v, struct err *e)
 {
@@ -44,7 +42,7 @@ static enum err_code write_json(const struct rt_path *path, const json_t *v, str
     if (text == NULL)
         return err_nomem(e);
     code = fs_replace_at(AT_FDCWD, path->s, text, strlen(text), 0600, false, e);
-    explicit_bzero(text, strlen(text)); /* the environment may hold what others must not see */
+    explicit_bzero(text, strlen(text)); /* the environment may contain secrets */
     return code;
 }
 
@@ -79,12 +77,12 @@ static enum err_code write_config(const struct rt *rt, const struct rt_config *c
     if (e->code != ERR_OK)
         return e->code;
     code = write_json(&path, spec, e);
-    api_json_wipe(json_object_get(spec, "process")); /* with the environment */
+    api_json_wipe(json_object_get(spec, "process")); /* contains the environment */
     return code;
 }
 
-/* In a user namespace: all that the container sees is mapped to its users, and only they may pass the bundle.
- */
+/* With a user namespace, everything in the container is mapped to its users, and only they may enter the
+ * bundle. */
 static enum err_code make_mapped(const struct rt *rt, const struct rt_config *c, const struct rt_path *dir,
                                  const char *layer_dir, const char *rootfs, struct err *e)
 {
@@ -111,7 +109,7 @@ static enum err_code bundle_make(const struct rt *rt, const struct rt_config *c,
     struct rt_path rootfs = rt_container_file(rt, c->id, "rootfs");
     struct rt_path supervised = rt_container_file(rt, c->id, RT_SUPERVISED);
 
-    /* The cheapest questions first: a pod whose configuration is wrong is asked about again and again. */
+    /* Cheapest checks first: a pod with an invalid configuration is retried again and again. */
     if (rt_user_check_non_root(c, e) != ERR_OK)
         return e->code;
     if (c->image->layer_dirs.n == 0 || c->image->layer_dirs.n > OVERLAY_LAYERS_MAX)
@@ -138,10 +136,10 @@ enum err_code rt_bundle_make(const void *arg, struct buf *out, struct err *e)
     return buf_check(out, e);
 }
 
-/* ---- removal --------------------------------------------------------------------------------- */
+/* ---- removal ---- */
 
-/* A runtime that was killed while it started may have left a mount of its own binary (crun in the bundle,
- * runc in its state). */
+/* A runtime killed during its start may have left a mount of its own binary (crun in the bundle, runc in its
+ * state). */
 static enum err_code remove_with_mounts(const char *path, struct err *e)
 {
     if (fs_remove_tree(AT_FDCWD, path, e) != ERR_PRECONDITION)
@@ -152,7 +150,7 @@ static enum err_code remove_with_mounts(const char *path, struct err *e)
     return e->code;
 }
 
-/* The bundle last: as long as it stands, so does the record of what the container was. */
+/* The bundle last, because it is the record of what the container was. */
 enum err_code rt_bundle_remove(const void *arg, struct buf *out, struct err *e)
 {
     const struct rt_bundle_removal *r = arg;
@@ -161,8 +159,8 @@ enum err_code rt_bundle_remove(const void *arg, struct buf *out, struct err *e)
     (void)out;
     if (presence_is_unknown(mapped))
         return e->code;
-    /* The one mount that belongs there; only when that fails for another reason than that it is gone, all are
-     * looked for. */
+    /* Usually there is just this mount; all are searched only if unmounting it fails for another reason than
+     * absence. */
     if (!presence_is_absent(mapped) && fs_unmount_below(r->mapped.s, e) != ERR_OK)
         return e->code;
     if (umount2(r->rootfs.s, MNT_DETACH | UMOUNT_NOFOLLOW) != 0 && errno != EINVAL && errno != ENOENT &&

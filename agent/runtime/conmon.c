@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conmon: how it is called, what it says, and how to recognise it again.
+ * conmon: its command line, its messages, and how to recognize it later.
  *
- * It is started without --sync, so it forks twice and belongs to init: it outlives the agent.  Options as
- * CRI-O and podman use them (conmon 2.1: src/cli.c); its attach socket and control fifos stand in the bundle
+ * It is started without --sync, so it forks twice and becomes init's child: it outlives the agent. Options as
+ * used by CRI-O and podman (conmon 2.1: src/cli.c); its attach socket and control fifos are in the bundle
  * (--full-attach).
  */
 #include "agent/runtime/container_internal.h"
@@ -24,15 +24,15 @@
 
 enum {
     COMMAND_LINE_MAX = 64 * 1024, /* ours has about 1 KiB */
-    SYNC_LINE_MAX = 64 * 1024,    /* conmon passes on at most 8 KiB of the runtime's words */
+    SYNC_LINE_MAX = 64 * 1024,    /* conmon passes on at most 8 KiB of the runtime's message */
     PID_MAX_VALUE = 1 << 22,      /* the kernel's PID_MAX_LIMIT */
 };
 
-/* ---- command line ---------------------------------------------------------------------------- */
+/* ---- command line ---- */
 
 void rt_conmon_args(const struct rt *rt, const struct rt_config *c, struct rt_conmon_args *ret)
 {
-    bool streams = c->userns != NULL && rt->exec_path != NULL; /* what for: exec_main.c */
+    bool streams = c->userns != NULL && rt->exec_path != NULL; /* see exec_main.c */
     size_t n = 0, i;
 
     rt_runtime_args(rt, c->id, &ret->runtime);
@@ -45,7 +45,7 @@ void rt_conmon_args(const struct rt *rt, const struct rt_config *c, struct rt_co
     const char *const fixed[] = {
         rt->conmon_path,
         "--api-version",
-        "1", /* an option without a value and a word that is ignored */
+        "1", /* an option without a value, and an ignored word */
         "--cid",
         c->id,
         "--cuuid",
@@ -65,7 +65,7 @@ void rt_conmon_args(const struct rt *rt, const struct rt_config *c, struct rt_co
         "--exit-dir",
         ret->exits.s,
         "--full-attach",
-        "--no-sync-log", /* no fsync of the log between the end and its exit file */
+        "--no-sync-log", /* no fsync of the log before writing the exit file */
     };
     for (i = 0; i < ARRAY_LEN(fixed); i++)
         ret->v[n++] = fixed[i];
@@ -98,7 +98,7 @@ void rt_conmon_args(const struct rt *rt, const struct rt_config *c, struct rt_co
     ret->v[n] = NULL;
 }
 
-/* ---- what it says ---------------------------------------------------------------------------- */
+/* ---- messages ---- */
 
 /* 2026-01-02T03:04:05.123456Z: text */
 static size_t timestamp_length(const char *text)
@@ -155,12 +155,10 @@ enum err_code rt_conmon_parse_sync(const char *line, size_t n, pid_t *ret, struc
     return err_set(e, ERR_UNKNOWN, "%s", words);
 }
 
-/* ---- recognising it -------------------------------------------------------------------------- */
+/* ---- recognizing it ---- */
 
-/*
- * Whether the command line begins with `program` (NULL: any) and has the id among its arguments, after
- * `option` if that is given.  A zombie's command line is empty.  Absent: another one, or the process ended.
- */
+/* Whether the command line begins with `program` (NULL: any) and has the id among its arguments, after
+ * `option` if given. A zombie's command line is empty. Absent: another process, or it has ended. */
 static struct presence look_command_line(pid_t pid, const char *program, const char *option, const char *id,
                                          struct err *e)
 {
@@ -173,10 +171,10 @@ static struct presence look_command_line(pid_t pid, const char *program, const c
     if (fs_read_at(AT_FDCWD, path, COMMAND_LINE_MAX, &line, &n, e) != ERR_OK) {
         if (e->sys != ESRCH && !(e->sys == 0 && e->code == ERR_EXHAUSTED))
             return presence_from_err(e);
-        *e = (struct err){ 0 }; /* it ended meanwhile, or has a longer command line than we give */
+        *e = (struct err){ 0 }; /* it has ended, or its command line is longer than ours */
         return presence_absent();
     }
-    /* A script stands after its interpreter, a runtime after coracle-exec and its two words. */
+    /* A script follows its interpreter, a runtime coracle-exec and its two arguments. */
     for (p = line; program != NULL && words < 4 && p < line + n && strcmp(p, program) != 0; words++)
         p += strlen(p) + 1;
     if (program != NULL && (words == 4 || p >= line + n))
@@ -200,8 +198,8 @@ static struct presence open_process(pid_t pid, int *ret_pidfd, struct err *e)
     return presence_from_err(e);
 }
 
-/* The descriptor first, then the question, then whether it still lives: so the answer was about that process.
- */
+/* First the descriptor, then the check, then whether it is still alive: so the answer is about this
+ * process. */
 static struct presence open_if_conmon(pid_t pid, const char *id, int *ret_pidfd, struct err *e)
 {
     fd_auto pidfd = -1;
@@ -238,7 +236,7 @@ struct creators {
     const struct rt *rt;
     const char *id;
     size_t n;
-    struct err e; /* the first one that could not be looked at */
+    struct err e; /* the first one that could not be examined */
 };
 
 static struct presence look_creator(const struct creators *c, pid_t pid, struct err *e)
@@ -259,7 +257,7 @@ static bool kill_creator(const char *name, void *arg)
     if (pid <= 1 || pid == getpid() || !isdigit((unsigned char)name[0]))
         return true;
     found = look_creator(c, pid, &e);
-    /* Asked again once its number cannot be given to another. */
+    /* Check again once its pid cannot be reused. */
     if (!presence_is_unknown(found) && !presence_is_absent(found))
         found = open_process(pid, &pidfd, &e);
     if (!presence_is_unknown(found) && !presence_is_absent(found))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime object: where things lie, and its opening and closing. */
+/* The runtime object: its paths, opening and closing. */
 #include "agent/runtime/container_internal.h"
 
 #include "base/fs.h"
@@ -13,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WORDS_LOG_MAX = 64 * 1024 }; /* a runtime that fails writes a line or two */
+enum { WORDS_LOG_MAX = 64 * 1024 }; /* a failing runtime writes a line or two */
 
-/* ---- names and places ------------------------------------------------------------------------ */
+/* ---- names and paths ---- */
 
 bool rt_id_valid(const char *id)
 {
@@ -27,7 +27,7 @@ PRINTF_LIKE(1, 2) static struct rt_path make_path(const char *fmt, ...)
     struct rt_path p;
     va_list ap;
 
-    /* Fits: rt_open() bounds the roots, ids have 64 digits, the rest is ours. */
+    /* It fits: rt_open() limits the roots, ids have 64 digits, the rest is ours. */
     va_start(ap, fmt);
     vsnprintf(p.s, sizeof(p.s), fmt, ap);
     va_end(ap);
@@ -72,7 +72,7 @@ bool rt_cgroup_path_valid(const char *path, const char *id)
            str_ends(path, id) && fs_path_is_safe(path + 1);
 }
 
-/* ---- the OCI runtime's command line ---------------------------------------------------------- */
+/* ---- the OCI runtime's command line ---- */
 
 void rt_runtime_args(const struct rt *rt, const char *id, struct rt_runtime_args *ret)
 {
@@ -84,7 +84,7 @@ void rt_runtime_args(const struct rt *rt, const char *id, struct rt_runtime_args
         ret->v[ret->n++] = ret->log.s;
         ret->v[ret->n++] = "--log-format=json";
     }
-    if (strcmp(rt->features.runtime_name, "crun") == 0) /* its default may be systemd's; runc's is this one */
+    if (strcmp(rt->features.runtime_name, "crun") == 0) /* its default may be systemd; runc's is cgroupfs */
         ret->v[ret->n++] = "--cgroup-manager=cgroupfs";
     ret->v[ret->n] = NULL;
     ret->clone_env = id != NULL ? make_path("_LIBCONTAINER_STATEDIR=%s/containers/%s", rt->run_dir, id)
@@ -130,7 +130,7 @@ const struct rt_features *rt_features(const struct rt *rt)
     return &rt->features;
 }
 
-/* ---- opening and closing --------------------------------------------------------------------- */
+/* ---- opening and closing ---- */
 
 static enum err_code check_options(const struct rt_options *o, struct err *e)
 {
@@ -141,7 +141,7 @@ static enum err_code check_options(const struct rt_options *o, struct err *e)
         if (dirs[i][0] != '/' || strlen(dirs[i]) >= RT_ROOT_MAX)
             return err_set(e, ERR_INVALID, "folder \"%s\": not an absolute path of less than %d bytes",
                            dirs[i], RT_ROOT_MAX);
-        if (strchr(dirs[i], ':') != NULL) /* conmon cuts its log option there */
+        if (strchr(dirs[i], ':') != NULL) /* conmon splits its log option there */
             return err_set(e, ERR_INVALID, "folder \"%s\": its path must not hold a colon", dirs[i]);
     }
     for (i = 0; i < ARRAY_LEN(programs); i++) {
@@ -169,14 +169,14 @@ static enum err_code make_folders(const struct rt *rt, struct err *e)
         if (fs_mkdirs(folders[i].s, 0700, e) != ERR_OK)
             return e->code;
     fs_spread_below(folders[4].s); /* of containers' own files */
-    /* To be passed by the users of a user namespace on the way to their own bundle; each is closed to others.
-     */
+    /* The users of a user namespace must be able to reach their own bundle; each bundle is closed to
+     * others. */
     if (chmod(folders[0].s, 0711) != 0)
         return err_sys(e, errno, "chmod %s", folders[0].s);
-    /* What a runtime left that was killed while it started; nothing but children of the agent works there,
-     * and those of an earlier run are gone. */
+    /* Left-overs of a runtime killed during its start; only the agent's children use the folder, and those of
+     * an earlier run are gone. */
     if (fs_unmount_below(runtime.s, &why) != ERR_OK || fs_remove_tree(AT_FDCWD, runtime.s, &why) != ERR_OK)
-        log_warn("what the OCI runtime left cannot be removed", F_STR("path", runtime.s), F_ERR(&why));
+        log_warn("cannot remove left-overs of the OCI runtime", F_STR("path", runtime.s), F_ERR(&why));
     return fs_mkdirs(runtime.s, 0700, e);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Creating a container: the bundle, then conmon, then its answer on the sync pipe.
+ * Creates a container: the bundle, then conmon, then its answer on the sync pipe.
  *
  *     CREATE_BUNDLE -> CREATE_CONMON (its first process ends, and it answers; in any order) -> CREATE_OVER
  */
@@ -19,7 +19,7 @@
 enum create_state { CREATE_BUNDLE, CREATE_CONMON, CREATE_OVER };
 
 enum {
-    SYNC_MAX = 64 * 1024, /* conmon's one line: at most 8 KiB of the runtime's words, escaped */
+    SYNC_MAX = 64 * 1024, /* conmon's line: at most 8 KiB of the runtime's message, escaped */
     SYNC_PIPE = 4,        /* descriptor number in conmon */
 };
 
@@ -34,8 +34,8 @@ struct rt_create_run {
     uv_poll_t sync_poll;
     struct buf sync;
     bool conmon_over;
-    bool answered; /* or closed the pipe without a word */
-    bool told;     /* it said how the runtime's create ended */
+    bool answered; /* or closed the pipe without answer */
+    bool told;     /* it reported the result of the runtime's create */
     struct err e;  /* the first failure */
 };
 
@@ -45,7 +45,7 @@ static void rt_create_fail(struct rt_create_run *run, const struct err *e)
         run->e = *e;
 }
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 static void close_sync(struct rt_create *c)
 {
@@ -55,7 +55,7 @@ static void close_sync(struct rt_create *c)
     close(take_fd(&c->run->sync_fd));
 }
 
-/* Only hastens what rt_delete would do: a conmon that still works at it. */
+/* Only speeds up rt_delete, if conmon is still working. */
 static void kill_conmon(const struct rt_create_run *run)
 {
     struct err e = { 0 };
@@ -71,10 +71,10 @@ static void rt_create_watch(struct rt_create_run *run)
 {
     struct err e = { 0 };
 
-    /* Gone already: the exit file, or its absence, says what happened; the creator of the container looks at
-     * it next.  One that cannot be watched now is watched by whoever looks at its state. */
+    /* If it is already gone, the exit file or its absence tells what happened, and the caller reads that
+     * next. If it cannot be watched now, reading its state will watch it. */
     if (rt_watch_conmon(run->rt, run->config->id, &e) != ERR_OK)
-        log_debug("conmon cannot be watched yet", F_STR("containerID", run->config->id), F_ERR(&e));
+        log_debug("cannot watch conmon yet", F_STR("containerID", run->config->id), F_ERR(&e));
 }
 
 static void rt_create_finish(struct rt_create *c)
@@ -84,7 +84,7 @@ static void rt_create_finish(struct rt_create *c)
 
     c->op.state = CREATE_OVER;
     close_sync(c);
-    if (run->told) /* nobody is at it any more */
+    if (run->told) /* no process is using it any more */
         unlink(supervised.s);
     if (run->e.code == ERR_OK && c->op.why.code == ERR_OK)
         rt_create_watch(run);
@@ -104,7 +104,7 @@ static void rt_create_on_over(struct op *op, const struct err *result)
     done(op, result);
 }
 
-/* ---- conmon ---------------------------------------------------------------------------------- */
+/* ---- conmon ---- */
 
 static void rt_create_no_answer(struct rt_create_run *run)
 {
@@ -130,16 +130,16 @@ static void conmon_step(struct rt_create *c)
         rt_create_finish(c);
 }
 
-/* conmon forks before it does anything that could fail; so its own failures are about its options. */
+/* conmon forks before anything can fail, so its own failures are about its options. */
 static void on_conmon(struct op *op, const struct err *result)
 {
     struct rt_create *c = op->owner;
     struct err e = *result;
 
     c->run->conmon_over = true;
-    if (e.code == ERR_UNKNOWN) /* not the runtime's words */
+    if (e.code == ERR_UNKNOWN) /* not the runtime's message */
         e.code = ERR_INTERNAL;
-    if (e.code == ERR_INVALID || e.code == ERR_PRECONDITION) /* as of its cgroup: not the pod's fault */
+    if (e.code == ERR_INVALID || e.code == ERR_PRECONDITION) /* e.g. about its cgroup: not the pod's fault */
         e.code = ERR_UNAVAILABLE;
     if (e.code != ERR_OK)
         rt_create_fail(c->run, &e);
@@ -210,8 +210,7 @@ static enum err_code start_conmon(struct rt_create *c, struct err *e)
     if (open_sync(c, &sync_child, e) != ERR_OK)
         return e->code;
     rt_conmon_args(run->rt, run->config, &args);
-    /* For the socket that a terminal comes over: in the bundle its path would be longer than a socket's may
-     * be. */
+    /* For the terminal's socket: in the bundle its path would be too long. */
     snprintf(tmpdir, sizeof(tmpdir), "TMPDIR=%s/tty", run->rt->run_dir);
     const char *const env[] = {
         "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -238,7 +237,7 @@ static enum err_code start_conmon(struct rt_create *c, struct err *e)
     return ERR_OK;
 }
 
-/* ---- bundle ---------------------------------------------------------------------------------- */
+/* ---- bundle ---- */
 
 static void rt_create_on_bundle(struct op *op, const struct err *result)
 {
@@ -332,7 +331,7 @@ void rt_create_start(struct rt_create *c, struct rt *rt, const struct rt_config 
         .deadline_ms = RT_CREATE_DEADLINE_MS,
         .cgroup_fd = cg_leaf_fd(rt->cgroups, CG_LEAF_OPS),
         .cgroup_procs = cg_leaf_procs(rt->cgroups, CG_LEAF_OPS),
-        .in_thread = config->userns == NULL, /* else it maps volumes, which may hang */
+        .in_thread = config->userns == NULL, /* otherwise it maps volumes, which may hang */
     };
     proc_call_start(&run->bundle, &spec, rt->loop, rt_create_on_bundle, c);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removing a container in whatever state it is.
+ * Removes a container in any state.
  *
  *     DELETE_STOP     kill conmon and everything in the cgroup, until both are gone
- *     DELETE_RUNTIME  `<runtime> delete --force`, where the runtime knows it; a failure does not matter, for
- * what it would remove is removed next DELETE_CGROUP   remove the cgroup in all hierarchies DELETE_FILES
- * mount, writable layer, exit file, bundle: in a child
+ *     DELETE_RUNTIME  `<runtime> delete --force`, if the runtime knows the container; a failure does not
+ * matter because everything it would remove is removed next DELETE_CGROUP   remove the cgroup in all
+ * hierarchies DELETE_FILES    mount, writable layer, exit file, bundle: in a child
  *
- * A container that ended by itself, the common case, passes the first state without waiting.
+ * For a container that ended by itself, the common case, the first state does not wait.
  */
 #include "agent/runtime/action.h"
 
@@ -25,12 +25,12 @@
 enum delete_state { DELETE_STOP, DELETE_RUNTIME, DELETE_CGROUP, DELETE_FILES, DELETE_OVER };
 
 enum {
-    DEADLINE_MS = 10 * 60 * 1000, /* millions of files in a writable layer */
+    DEADLINE_MS = 10 * 60 * 1000, /* enough for millions of files in a writable layer */
     RUNTIME_DEADLINE_MS = 30000,
     PAUSE_MAX_MS = 50,
-    PAUSE_STUCK_MS = 2000, /* once it is clear that they take their time: stuck in the kernel */
+    PAUSE_STUCK_MS = 2000, /* for those that take long: stuck in the kernel */
     STUCK_AFTER_MS = 3000,
-    CONMON_GRACE_MS = 500, /* for it to reap and to write the exit code; usually 1 ms */
+    CONMON_GRACE_MS = 500, /* to reap it and write the exit code; usually 1 ms */
 };
 
 static void rt_delete_step(struct rt_action *a);
@@ -48,8 +48,8 @@ static void rt_delete_on_timer(uv_timer_t *timer)
     rt_delete_step(timer->data);
 }
 
-/* 1, 2, 4, ... 50 ms; after 3 s up to 2 s: each look costs, and what hangs in the kernel may do so for hours
- */
+/* 1, 2, 4, ... 50 ms; after 3 s up to 2 s: each check is expensive, and processes may be stuck in the kernel
+ * for hours */
 static void step_later(struct rt_action *a)
 {
     struct rt_action_run *run = a->run;
@@ -61,7 +61,7 @@ static void step_later(struct rt_action *a)
     uv_timer_start(&run->timer, rt_delete_on_timer, run->pause_ms, 0);
 }
 
-/* ---- processes ------------------------------------------------------------------------------- */
+/* ---- processes ---- */
 
 static bool conmon_is_gone(struct rt_action_run *run)
 {
@@ -83,7 +83,7 @@ static bool cgroup_is_empty(struct rt_action_run *run)
         return true;
     e = (struct err){ 0 };
     if (cg_kill(run->rt->cgroups, run->cgroup_path, &e) != ERR_OK)
-        log_debug("container cgroup cannot be killed", F_STR("containerID", run->id), F_ERR(&e));
+        log_debug("cannot kill the container's cgroup", F_STR("containerID", run->id), F_ERR(&e));
     return false;
 }
 
@@ -93,7 +93,7 @@ static bool all_gone(struct rt_action_run *run)
     bool conmon_gone;
     size_t creators = 0;
 
-    /* While somebody may be making the container, what is removed could come again. */
+    /* While the container may still be being created, removed parts could reappear. */
     if (run->being_created && (rt_kill_creators(run->rt, run->id, &creators, &e) != ERR_OK || creators > 0))
         return false;
     conmon_gone = conmon_is_gone(run);
@@ -127,13 +127,13 @@ static enum err_code find_conmon(struct rt_action_run *run, struct err *e)
         return e->code;
     run->never_created = !pid;
     run->being_created = run->never_created && supervised;
-    /* Neither a conmon by its number nor its last word: the number may be lost or another's. */
+    /* Neither a conmon nor an exit file: its pid may be lost or reused. */
     if (run->conmon_fd < 0 && bundle && !exited)
         run->being_created = true;
     return ERR_OK;
 }
 
-/* ---- files ----------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 static void rt_delete_on_removed(struct op *op, const struct err *result)
 {
@@ -168,14 +168,14 @@ static void remove_files(struct rt_action *a)
     proc_call_start(&run->files, &spec, run->rt->loop, rt_delete_on_removed, a);
 }
 
-/* ---- steps ----------------------------------------------------------------------------------- */
+/* ---- steps ---- */
 
 static void on_runtime(struct op *op, const struct err *result)
 {
     struct rt_action *a = op->owner;
 
     if (result->code != ERR_OK)
-        log_debug("runtime does not delete; going on without it", F_STR("containerID", a->run->id),
+        log_debug("runtime delete failed; continuing without it", F_STR("containerID", a->run->id),
                   F_ERR(result));
     a->op.state = DELETE_CGROUP;
     a->run->pause_ms = 0;
@@ -210,7 +210,7 @@ static void rt_delete_step(struct rt_action *a)
             e.code != ERR_NOT_FOUND) {
             if (e.code != ERR_UNAVAILABLE)
                 rt_delete_finish(a, &e);
-            else /* the kernel lets go of the last process a little after it is gone */
+            else /* the kernel releases the last process shortly after its end */
                 step_later(a);
             return;
         }
@@ -231,7 +231,7 @@ static void rt_delete_on_abort(struct op *op)
     switch ((enum delete_state)op->state) {
     case DELETE_STOP:
     case DELETE_CGROUP:
-        err_set(&e, ERR_UNAVAILABLE, "container %.12s: its processes do not go", a->run->id);
+        err_set(&e, ERR_UNAVAILABLE, "container %.12s: its processes do not end", a->run->id);
         rt_delete_finish(a, &e);
         return;
     case DELETE_RUNTIME:
@@ -257,18 +257,18 @@ void rt_delete_start(struct rt_action *a, struct rt *rt, const char *id, const c
         return;
     }
     run = a->run;
-    /* Without it what runs in the cgroup would be left behind, without its files. */
+    /* Without it, processes in the cgroup would be left behind without their files. */
     if (cgroup_path == NULL && presence_is_unknown(rt_identity(rt, id, &identity, &e))) {
         rt_delete_finish(a, &e);
         return;
     }
     if (cgroup_path == NULL && identity.cgroup_path[0] != '\0')
         cgroup_path = identity.cgroup_path;
-    /* Whatever is in there is killed: nothing but a cgroup of this container's own. */
+    /* Everything in it is killed, so it must be this container's own cgroup. */
     if (rt_cgroup_path_valid(cgroup_path, id))
         snprintf(run->cgroup_path, sizeof(run->cgroup_path), "%s", cgroup_path);
     else if (cgroup_path != NULL)
-        log_warn("cgroup is not the container's and left alone", F_STR("containerID", id),
+        log_warn("leaving a cgroup alone that is not the container's", F_STR("containerID", id),
                  F_STR("cgroup", cgroup_path));
     if (find_conmon(run, &e) != ERR_OK) {
         rt_delete_finish(a, &e);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One more process in a container, by way of `coracle-exec`.
+ * An additional process in a container, through `coracle-exec`.
  *
- *     EXEC_RUN     coracle-exec works; its reports come over a socket
+ *     EXEC_RUN     coracle-exec is running; its reports arrive on a socket
  *     EXEC_DRAIN   it has ended; captured output may still be in the pipe, held open by a grandchild
  *     EXEC_OVER
  *
- * Closing our side of the socket is what asks it to kill the process; the kernel does that for an agent that
- * was killed.
+ * Closing our side of the socket makes it kill the process; for a killed agent, the kernel closes it.
  */
 #include "agent/runtime/exec.h"
 #include "agent/runtime/container_internal.h"
@@ -30,7 +29,7 @@
 enum exec_state { EXEC_RUN, EXEC_DRAIN, EXEC_OVER };
 
 enum {
-    DRAIN_MS = 200, /* as base/process.c: for a grandchild that holds the pipe */
+    DRAIN_MS = 200, /* as in base/process.c: for a grandchild that holds the pipe */
     CONFIG_MAX = 4 * 1024 * 1024,
     ARGS_MAX = RT_GLOBAL_ARGS + 16,
 };
@@ -41,7 +40,7 @@ struct rt_exec_run {
     char id[RT_ID_SIZE];
     struct rt_path folder; /* "": not made yet */
     struct proc proc;
-    int control, output; /* ours; -1: closed */
+    int control, output; /* our ends; -1: closed */
     uv_poll_t control_poll, output_poll;
     uv_timer_t timer;
     bool has_timer;
@@ -57,7 +56,7 @@ static void rt_exec_fail(struct rt_exec_run *run, const struct err *e)
         run->e = *e;
 }
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 static void rt_exec_close_poll(struct rt_exec *x, uv_poll_t *poll, int *fd)
 {
@@ -79,11 +78,10 @@ static void rt_exec_finish(struct rt_exec *x)
         op_close_handle(&x->op, (uv_handle_t *)&run->timer);
     if (run->folder.s[0] != '\0')
         if (rt_exec_clear(run->rt, run->id, run->folder.s, &left) != ERR_OK)
-            log_warn(
-                "what a process in a container left cannot be removed; the next start of the agent does it",
-                F_STR("containerID", run->id), F_ERR(&left));
+            log_warn("cannot remove left-overs of a process in a container; the next start of the agent will",
+                     F_STR("containerID", run->id), F_ERR(&left));
     if (!run->ended && run->e.code != ERR_OK)
-        buf_done(&x->output); /* what the runtime said; the result has it */
+        buf_done(&x->output); /* the runtime's message, which is in the result */
     op_finish(&x->op, run->e.code == ERR_OK ? NULL : &run->e);
 }
 
@@ -97,9 +95,9 @@ static void rt_exec_on_over(struct op *op, const struct err *result)
     done(op, result);
 }
 
-/* ---- captured output ------------------------------------------------------------------------- */
+/* ---- captured output ---- */
 
-/* Takes what is there.  False: nothing more now. */
+/* Reads what is available. False: nothing more now. */
 static bool read_output(struct rt_exec *x)
 {
     struct rt_exec_run *run = x->run;
@@ -121,7 +119,7 @@ static void on_output(uv_poll_t *poll, int status, int events)
 {
     struct rt_exec *x = poll->data;
 
-    (void)status; /* an error shows in read() as well */
+    (void)status; /* read() reports errors as well */
     (void)events;
     read_output(x);
     if (x->op.state == EXEC_DRAIN && x->run->output < 0)
@@ -132,7 +130,8 @@ static void rt_exec_on_timer(uv_timer_t *timer)
 {
     struct rt_exec *x = timer->data;
 
-    /* Once more, for the loop may have been busy; a pipe's worth, for the grandchild may go on writing. */
+    /* Read once more, because the loop may have been busy; at most a pipe's worth, because the grandchild may
+     * continue writing. */
     for (int i = 0; i < 64 && x->run->output >= 0 && read_output(x); i++)
         ;
     rt_exec_finish(x);
@@ -155,7 +154,7 @@ static void rt_exec_drain(struct rt_exec *x)
     uv_timer_start(&run->timer, rt_exec_on_timer, DRAIN_MS, 0);
 }
 
-/* ---- reports --------------------------------------------------------------------------------- */
+/* ---- reports ---- */
 
 static void take_failure(struct rt_exec *x, const struct exec_report *r)
 {
@@ -218,7 +217,7 @@ static void take_report(struct rt_exec *x, const struct exec_report *r, int fd)
         close(fd);
 }
 
-/* One report; false: none now. */
+/* Reads one report; false: none now. */
 static bool read_report(struct rt_exec *x)
 {
     struct rt_exec_run *run = x->run;
@@ -244,7 +243,7 @@ static bool read_report(struct rt_exec *x)
     }
     ((char *)&r)[n] = '\0';
     take_report(x, &r, fd);
-    return run->control >= 0; /* a callback may have cancelled */
+    return run->control >= 0; /* a callback may have cancelled it */
 }
 
 static void on_control(uv_poll_t *poll, int status, int events)
@@ -267,7 +266,7 @@ static void on_helper(struct op *op, const struct err *result)
         ;
     if (!run->ended && e.code != ERR_OK) {
         if (e.code == ERR_NOT_FOUND || e.code == ERR_PERMISSION || e.code == ERR_UNKNOWN)
-            e.code = ERR_INTERNAL; /* coracle-exec itself, not what it was to start */
+            e.code = ERR_INTERNAL; /* a failure of coracle-exec, not of the process */
         rt_exec_fail(run, &e);
     } else if (!run->ended) {
         err_set(&e, ERR_INTERNAL, "coracle-exec ended without an answer");
@@ -285,7 +284,7 @@ static void rt_exec_on_abort(struct op *op)
     case EXEC_RUN:
         rt_exec_close_poll(x, &run->control_poll, &run->control);
         if (op_live(&run->proc.op))
-            proc_cancel(&run->proc); /* asks once more, and ends it if it does not */
+            proc_cancel(&run->proc); /* asks it again, and kills it if that does not help */
         return;
     case EXEC_DRAIN:
         rt_exec_finish(x);
@@ -295,7 +294,7 @@ static void rt_exec_on_abort(struct op *op)
     }
 }
 
-/* ---- the start ------------------------------------------------------------------------------- */
+/* ---- the start ---- */
 
 static enum err_code rt_exec_make_folder(struct rt_exec_run *run, struct err *e)
 {
@@ -373,10 +372,8 @@ static size_t add_args(const struct rt_exec_run *run, const struct rt_exec_spec 
     return n;
 }
 
-/*
- * In a user namespace nobody could open /dev/stdout while the pipe behind it is the host's root's.  The
- * bundle's group is the pod's root (bundle.c).
- */
+/* In a user namespace, /dev/stdout cannot be opened while the pipe belongs to the host's root. The bundle's
+ * group is the pod's root (bundle.c). */
 static void give_to_users(const struct rt_exec_run *run, int fd)
 {
     struct rt_path dir = rt_container_dir(run->rt, run->id);
@@ -384,7 +381,7 @@ static void give_to_users(const struct rt_exec_run *run, int fd)
 
     if (stat(dir.s, &bundle) == 0 && bundle.st_gid != 0 && fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) &&
         fchown(fd, bundle.st_gid, bundle.st_gid) != 0)
-        log_debug("a pipe cannot be given to a pod's root", F_STR("containerID", run->id));
+        log_debug("cannot give a pipe to a pod's root", F_STR("containerID", run->id));
 }
 
 static enum err_code start_helper(struct rt_exec *x, const struct rt_exec_spec *spec, struct err *e)
@@ -398,10 +395,8 @@ static enum err_code start_helper(struct rt_exec *x, const struct rt_exec_spec *
     char size[32], oom_score[RT_OOM_SCORE_SIZE], *process = NULL;
     int fds[2];
 
-    /*
-     * Never /dev/null: runtimes give these descriptors to the container's user, and it would be the host's
-     * device that changes hands.  Output that nobody wants is read and dropped.
-     */
+    /* Never /dev/null: runtimes chown these descriptors to the container's user, and that would affect the
+     * host's device. Unwanted output is read and discarded. */
     if (pipe2(fds, O_CLOEXEC) != 0)
         return err_sys(e, errno, "make a pipe");
     nothing = fds[0];
@@ -420,7 +415,8 @@ static enum err_code start_helper(struct rt_exec *x, const struct rt_exec_spec *
         return e->code;
     add_args(run, spec, size, oom_score, &global, argv);
     rt_runtime_args(run->rt, run->id,
-                    &bundle); /* its environment: what a killed runtime leaves goes with the bundle */
+                    /* its environment: left-overs of a killed runtime are removed with the bundle */
+                    &bundle);
 
     bool captured = spec->output_max > 0;
     const struct proc_fd pass[] = {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * coracle-exec --forward NETNS PORT: one connection to a port of a pod's loopback interface, between two
- * pipes. Everything that needs rights is done before the first byte: it goes on as nobody.
- */
+/* coracle-exec --forward NETNS PORT: one connection to a port of a pod's loopback interface, between two
+ * pipes. Everything privileged is done before the first byte; then it continues as nobody. */
 #include "agent/runtime/exec_report.h"
 
 #include <arpa/inet.h>
@@ -22,7 +20,7 @@
 
 enum { PIECE = 32 * 1024, CONNECT_MS = 10000, NOBODY = 65534 };
 
-struct flow { /* one way */
+struct flow { /* one direction */
     int from, to;
     char piece[PIECE];
     size_t at, n;
@@ -49,7 +47,7 @@ static bool connected(int fd)
     return why == 0;
 }
 
-/* As kubelet: the pod's localhost, IPv4 first. */
+/* Like kubelet: the pod's localhost, IPv4 first. */
 static int exec_forward_dial(uint16_t port)
 {
     struct sockaddr_in v4 = { .sin_family = AF_INET,
@@ -70,7 +68,7 @@ static int exec_forward_dial(uint16_t port)
         if (fd >= 0 &&
             (connect(fd, to[i].address, to[i].size) == 0 || (errno == EINPROGRESS && connected(fd))))
             return fd;
-        if (i == 0) /* what the second says is most often that there is no IPv6 */
+        if (i == 0) /* the second error is usually that there is no IPv6 */
             why = errno;
         if (fd >= 0)
             close(fd);
@@ -86,9 +84,9 @@ static void exec_forward_drop_rights(void)
         exit(exec_forward_fail("give up rights"));
 }
 
-/* ---- both ways ------------------------------------------------------------------------------- */
+/* ---- both directions ---- */
 
-/* A socket is closed for one way only. */
+/* A socket is closed for one direction only. */
 static void exec_forward_end(struct flow *f)
 {
     f->over = true;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What remains of a process in a container whose `coracle-exec` is gone: it was killed together with the
- * agent, or before it could end the process.
- */
+/* Ends the process in a container whose `coracle-exec` is gone: killed together with the agent, or before it
+ * could end the process. */
 #include "agent/runtime/container_internal.h"
 #include "agent/runtime/exec_report.h"
 
@@ -18,9 +16,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { KILL_ROUNDS = 5 }; /* one that forks faster goes with its container */
+enum { KILL_ROUNDS = 5 }; /* a process that forks faster ends with its container */
 
-/* "PID START-TIME" or, when that was not written any more, the runtime's "PID". */
+/* "PID START-TIME" or, if that was not written yet, the runtime's "PID". */
 static struct presence read_leader(const char *folder, pid_t *ret_pid, uint64_t *ret_start_time,
                                    struct err *e)
 {
@@ -45,11 +43,8 @@ static struct presence read_leader(const char *folder, pid_t *ret_pid, uint64_t 
     return presence_absent();
 }
 
-/*
- * The process is known by its cgroup, which is the container's, and its start time (where that was not
- * written any more: it is not the container's first process); a pidfd is held while that is asked, so that
- * the answers are about one process.
- */
+/* The process is identified by its cgroup, the container's, and its start time (without that: it must not be
+ * the container's main process); a pidfd is held meanwhile, so that the answers are about one process. */
 static enum err_code kill_leader(struct rt *rt, const char *id, pid_t pid, uint64_t start_time, struct err *e)
 {
     fd_auto pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -78,7 +73,7 @@ static enum err_code kill_leader(struct rt *rt, const char *id, pid_t pid, uint6
     }
     if (start_time != 0 ? start_time != now_start_time : pid == s.pid)
         return ERR_OK;
-    log_info("process in a container ended: who had asked for it is gone", F_STR("containerID", id),
+    log_info("ended a process in a container whose requester is gone", F_STR("containerID", id),
              F_I64("pid", pid));
     for (int i = 0; i < KILL_ROUNDS; i++) {
         found = exec_session_kill(pid, session);
@@ -119,7 +114,7 @@ struct leftovers {
     struct rt *rt;
     const char *id;
     struct rt_path all;
-    struct err e; /* of the first that may be left */
+    struct err e; /* for the first that may be left */
 };
 
 static bool clear_one(const char *name, void *arg)
@@ -128,7 +123,8 @@ static bool clear_one(const char *name, void *arg)
     struct err e = { 0 };
     char folder[600];
 
-    /* By its name, one of this run of the agent; before its first they are an earlier one's all the same. */
+    /* The name tells whether it belongs to this run of the agent; before its first exec, all belong to an
+     * earlier run. */
     if (name[0] == '.' || strlen(name) > 64 || (l->rt->execs > 0 && atoi(name) == (int)getpid()))
         return true;
     snprintf(folder, sizeof(folder), "%s/%s", l->all.s, name);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * coracle-exec - starts one process in a running container through the OCI runtime and waits for it; see
+ * coracle-exec - starts a process in a running container through the OCI runtime and waits for it; see
  * exec_report.h.
  *
- * The runtime is used with --detach, since in the foreground runc stands between the process and its
- * descriptors for as long as it runs (some 15 MiB, and it waits for whoever still holds the pipes), and takes
- * no console socket.  The process then has no parent left and comes to the nearest subreaper: this program,
- * which learns how it ended.  One for each process, linked statically: 64 KiB of its own.
+ * The runtime is used with --detach: in the foreground, runc stays between the process and its descriptors
+ * (about 15 MiB, and it waits for processes that hold the pipes), and does not accept a console socket. The
+ * process is then orphaned and adopted by the nearest subreaper: this program, which gets its exit status.
+ * There is one per process, statically linked, with 64 KiB of private memory.
  *
- * As `coracle-exec --streams ...` it only sees to the standard streams of another program.
+ * As `coracle-exec --streams ...` it only prepares the standard streams of another program.
  */
 #include "agent/runtime/exec_report.h"
 
@@ -37,21 +37,21 @@
 #endif
 
 enum {
-    /* The agent kills this program 2 s after it asked it to end (base/process.c). */
-    RUNTIME_GRACE_MS = 500, /* from then on for a runtime that is in the middle of it: it needs 20 ms */
-    KILL_GRACE_MS = 1200,   /* for killed processes to go */
+    /* The agent kills this program 2 s after asking it to end (base/process.c). */
+    RUNTIME_GRACE_MS = 500, /* after that, for a runtime still starting the process: it needs 20 ms */
+    KILL_GRACE_MS = 1200,   /* for killed processes to end */
     PAUSE_US = 2000,
     SPARE_FD = 100,
 };
 
 struct exec {
-    const char *folder, *oom_score; /* oom_score NULL: as it is */
+    const char *folder, *oom_score; /* oom_score NULL: unchanged */
     bool terminal;
     struct winsize size;
     char **runtime;
     int signals, log, console; /* -1: none */
     sigset_t mask_before;
-    pid_t runtime_pid, leader; /* 0: not there, or over */
+    pid_t runtime_pid, leader; /* 0: not started, or ended */
     pid_t session;             /* the leader's */
     bool ending;
     uint64_t runtime_until_ms;
@@ -65,7 +65,7 @@ static uint64_t now_ms(void)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* ---- saying ---------------------------------------------------------------------------------- */
+/* ---- reporting ---- */
 
 static void exec_main_report(int kind, int value, const char *text, int fd)
 {
@@ -101,7 +101,7 @@ static void report_log(struct exec *x, int kind, int value)
     exec_main_report(kind, value, text, -1);
 }
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 static void clean_up(const struct exec *x)
 {
@@ -128,7 +128,7 @@ static void kill_session(struct exec *x)
     uint64_t until = now_ms() + KILL_GRACE_MS, start_time;
 
     for (;;) {
-        if (x->session == 0 && /* it could not be looked at before */
+        if (x->session == 0 && /* it was unknown before */
             presence_is_unknown(exec_look_process(x->leader, &x->session, &start_time)))
             x->session = 0;
         if (presence_is_absent(exec_session_kill(x->leader, x->session)) || now_ms() >= until)
@@ -137,10 +137,8 @@ static void kill_session(struct exec *x)
     }
 }
 
-/*
- * A runtime that was killed in the middle of it may have started the process and not said which: whatever it
- * left came to this program, the nearest subreaper.
- */
+/* A runtime killed in between may have started the process without reporting it: its children were adopted by
+ * this program, the nearest subreaper. */
 static void kill_orphans(void)
 {
     uint64_t until = now_ms() + KILL_GRACE_MS;
@@ -150,7 +148,7 @@ static void kill_orphans(void)
             usleep(PAUSE_US);
 }
 
-/* ---- the process ----------------------------------------------------------------------------- */
+/* ---- the process ---- */
 
 static pid_t read_pid(void)
 {
@@ -166,14 +164,14 @@ static pid_t read_pid(void)
     return (pid_t)atoi(text);
 }
 
-/* For an agent that finds this program gone, and the process still there. */
+/* For an agent that finds the process without this program. */
 static void record_leader(const struct exec *x, uint64_t start_time)
 {
     int fd;
 
     fd = open(EXEC_FILE_LEADER, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0)
-        return; /* `pid` alone will do */
+        return; /* `pid` is sufficient */
     dprintf(fd, "%d %" PRIu64 "\n", (int)x->leader, start_time);
     close(fd);
 }
@@ -185,7 +183,7 @@ static void runtime_ended(struct exec *x, int status)
     x->runtime_pid = 0;
     x->leader = read_pid();
     if (x->leader > 1 && presence_is_unknown(exec_look_process(x->leader, &x->session, &start_time)))
-        start_time = 0; /* not known: looked at again when it matters */
+        start_time = 0; /* unknown: determined again when needed */
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && x->leader > 1) {
         record_leader(x, start_time);
         exec_main_report(EXEC_STARTED, (int)x->leader, "", -1);
@@ -198,7 +196,7 @@ static void runtime_ended(struct exec *x, int status)
     exec_main_finish(x, 0);
 }
 
-/* The leader is reaped only here, after the runtime: until then its number is its own. */
+/* The leader is reaped only here, after the runtime: until then its pid is not reused. */
 static void exec_main_reap(struct exec *x)
 {
     int status;
@@ -213,11 +211,11 @@ static void exec_main_reap(struct exec *x)
         kill_session(x);
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         if (pid != x->leader)
-            continue; /* a process that outlived its parent, which shared the host's PID namespace */
+            continue; /* an orphan that shared the host's PID namespace */
         report_log(x, EXEC_ENDED, status);
         exec_main_finish(x, 0);
     }
-    /* Not ours to wait for (it never became a child): without this nobody would ever learn of its end. */
+    /* It never became our child, so its end would go unnoticed. */
     if (pid < 0 && errno == ECHILD) {
         kill_session(x);
         errno = ECHILD;
@@ -225,7 +223,7 @@ static void exec_main_reap(struct exec *x)
     }
 }
 
-/* ---- terminal -------------------------------------------------------------------------------- */
+/* ---- terminal ---- */
 
 static void listen_console(struct exec *x)
 {
@@ -266,12 +264,10 @@ static void take_console(struct exec *x)
     unlink(EXEC_FILE_CONSOLE);
 }
 
-/* ---- the runtime ----------------------------------------------------------------------------- */
+/* ---- the runtime ---- */
 
-/*
- * Before the runtime begins, so that the process has it from its first instruction.  EACCES: too low a value
- * without CAP_SYS_RESOURCE; better a process with another value than none.
- */
+/* Set before the runtime starts, so that it applies to the process from its first instruction. EACCES: too
+ * low without CAP_SYS_RESOURCE; better another value than no process. */
 static void set_oom_score(const char *score)
 {
     int fd = score == NULL ? -1 : open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -288,11 +284,11 @@ static void run_runtime(struct exec *x)
 {
     int null, i;
 
-    /* Out of the way of the numbers that the runtime gets. */
+    /* Away from the numbers used by the runtime. */
     i = open("/dev/null", O_RDWR | O_CLOEXEC);
     null = fcntl(i, F_DUPFD_CLOEXEC, SPARE_FD);
     close(i);
-    x->log = memfd_create("log", MFD_CLOEXEC | MFD_NOEXEC_SEAL); /* vm.memfd_noexec=2 demands it */
+    x->log = memfd_create("log", MFD_CLOEXEC | MFD_NOEXEC_SEAL); /* required by vm.memfd_noexec=2 */
     if (x->log < 0 && errno == EINVAL)                           /* before Linux 6.3 */
         x->log = memfd_create("log", MFD_CLOEXEC);
     if (x->log < 0 || null < 0)
@@ -321,7 +317,7 @@ static void run_runtime(struct exec *x)
     _exit(254);
 }
 
-/* ---- main ------------------------------------------------------------------------------------ */
+/* ---- main ---- */
 
 static void end_now(struct exec *x)
 {
@@ -354,7 +350,7 @@ static void exec_main_turn(struct exec *x)
     if (poll(p, 3, wait_ms(x)) == 0 && x->ending && x->runtime_pid > 0)
         kill(x->runtime_pid, SIGKILL);
     if (x->console >= 0)
-        take_console(x); /* before the runtime's end is looked at: it is connected by then */
+        take_console(x); /* before the runtime's end is handled: it is connected by then */
     if (p[1].revents != 0)
         end_now(x);
     if (p[0].revents != 0)
@@ -364,11 +360,9 @@ static void exec_main_turn(struct exec *x)
     exec_main_reap(x);
 }
 
-/*
- * Becomes the runtime of a container in a user namespace.  conmon's pipes are the host's root's: nobody
- * inside could open /dev/stdout while they are (crun gives them away by itself, runc cannot).  And where
- * conmon has no pipe it has the host's /dev/null, which crun 1.8 would give away just so.
- */
+/* Becomes the runtime of a container in a user namespace. conmon's pipes belong to the host's root, so
+ * /dev/stdout could not be opened inside (crun chowns them, runc cannot). And without a pipe conmon passes
+ * the host's /dev/null, which crun 1.8 would chown, too. */
 static int run_with_streams(const char *how, char **argv)
 {
     char *flags;
@@ -418,7 +412,7 @@ int main(int argc, char **argv)
         prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
         exec_main_broken(&x, "prepare");
     run_runtime(&x);
-    /* The runtime and the process have their own; kept, they would hold the pipes open. */
+    /* The runtime and the process have their own; ours would keep the pipes open. */
     close(STDIN_FILENO);
     for (i = EXEC_FD_STDIN; !x.terminal && i <= EXEC_FD_STDERR; i++)
         close(i);

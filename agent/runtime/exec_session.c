@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A session's processes, for `coracle-exec` and for the agent that cleans up after one. */
+/* The processes of a session, for `coracle-exec` and for the agent that cleans up after one. */
 #include "agent/runtime/exec_report.h"
 
 #include <ctype.h>
@@ -25,7 +25,7 @@ static struct presence stat_failed(void)
     return errno == ESRCH || errno == ENOENT ? presence_absent() : stat_unknown(errno);
 }
 
-/* Absent: no such process, or only what is left of it.  Unknown: errno says why. */
+/* Absent: no such process, or a zombie. Unknown: see errno. */
 static struct presence look_stat(pid_t pid, pid_t *ret_parent, pid_t *ret_session, uint64_t *ret_start_time)
 {
     char path[64], text[2048];
@@ -46,7 +46,7 @@ static struct presence look_stat(pid_t pid, pid_t *ret_parent, pid_t *ret_sessio
     if (n < 0)
         return stat_failed();
     text[n] = '\0';
-    p = strrchr(text, ')'); /* the name before it is the process's own choice */
+    p = strrchr(text, ')'); /* the process chooses the name before it */
     if (p == NULL || sscanf(p + 1,
                             " %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
                             "%*d %" SCNu64,
@@ -88,7 +88,7 @@ static struct presence kill_if_it_belongs(pid_t pid, pid_t leader, pid_t session
     pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (pidfd < 0)
         return stat_failed();
-    /* Asked again once its number cannot be given to another. */
+    /* Check again once its pid cannot be reused. */
     found = look_belongs(pid, leader, session);
     before = errno;
     if (!presence_is_unknown(found) && !presence_is_absent(found))
@@ -107,7 +107,7 @@ struct presence exec_session_kill(pid_t leader, pid_t session)
 
     if (proc == NULL)
         return stat_unknown(errno);
-    if (session == getsid(0)) /* not one of its own: nobody else in there is meant */
+    if (session == getsid(0)) /* not a session of its own: its other members are not meant */
         session = 0;
     while (errno = 0, (entry = readdir(proc)) != NULL) {
         pid_t pid = (pid_t)atoi(entry->d_name);
@@ -148,8 +148,8 @@ size_t exec_children_kill(void)
             continue;
         found = look_stat(pid, &parent, &session, &start_time);
         if (presence_is_unknown(found) || presence_is_absent(found) || parent != getpid())
-            continue;       /* the caller asks until it has no child left */
-        kill(pid, SIGKILL); /* its number is its own until we wait for it */
+            continue;       /* the caller repeats until it has no children */
+        kill(pid, SIGKILL); /* its pid is not reused until we wait for it */
         n++;
     }
     if (proc != NULL)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pure parts of exec: the process specification, and what the runtime says when it cannot start it. */
+/* The pure parts of exec: the process specification, and the runtime's errors when it cannot start the
+ * process. */
 #include "agent/runtime/container_internal.h"
 #include "agent/runtime/exec.h"
 
@@ -8,13 +9,13 @@
 #include <string.h>
 
 enum {
-    CONFIG_MAX = 4 * 1024 * 1024, /* ours: 40 KiB with a seccomp profile, and the environment */
+    CONFIG_MAX = 4 * 1024 * 1024, /* ours: 40 KiB with a seccomp profile, plus the environment */
     LOG_MAX = 64 * 1024,
 };
 
-/* ---- specification --------------------------------------------------------------------------- */
+/* ---- specification ---- */
 
-/* The parser made copies of the environment's values: they hold Secrets. */
+/* The parser's copies of the environment contain Secrets. */
 static void wipe_env(json_t *config)
 {
     const json_t *v;
@@ -43,7 +44,7 @@ static enum err_code put_args(json_t *process, const char *const *argv, struct e
     return ERR_OK;
 }
 
-/* TERM as containerd sets it for a process on a terminal, where the container has none. */
+/* TERM like containerd for a process on a terminal, if the container has none. */
 static bool put_terminal(json_t *process, const struct rt_exec_spec *spec)
 {
     json_t *env = json_object_get(process, "env");
@@ -108,7 +109,7 @@ enum err_code rt_exec_process_build(const char *config, size_t n, const struct r
     return e->code;
 }
 
-/* ---- failure --------------------------------------------------------------------------------- */
+/* ---- failure ---- */
 
 /* The last message of level error. */
 static char *last_error(const char *log)
@@ -135,11 +136,11 @@ static char *last_error(const char *log)
 }
 
 /*
- * Words of crun 1.8 to 1.21 ("executable file `x` not found in $PATH: ...", "open executable: Permission
- * denied", "the path `x` is not a regular file: Operation not permitted", "exec: Exec format error") and
- * runc 1.1 ("exec: \"x\": executable file not found in $PATH", "exec: \"/x\": stat /x: no such file or
- * directory", "exec: \"/x\": permission denied"); the same about something else, as the working folder, is no
- * such failure.
+ * Messages of crun 1.8 to 1.21 ("executable file `x` not found in $PATH: ...", "open executable: Permission
+ * denied", "the path `x` is not a regular file: Operation not permitted", "exec: Exec format error") and runc
+ * 1.1 ("exec: \"x\": executable file not found in $PATH", "exec: \"/x\": stat /x: no such file or directory",
+ * "exec: \"/x\": permission denied"); the same about something else, such as the working directory, does not
+ * count.
  */
 bool rt_exec_failure(const char *log, int *ret_exit_code, struct err *e)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Ends as events: inotify on the folder where conmon writes exit codes, and a pidfd on each conmon for the
- * case that it goes without writing one.
- */
+/* Events of ends: inotify on the folder where conmon writes exit codes, and a pidfd on each conmon in case it
+ * ends without writing one. */
 #include "agent/runtime/container_internal.h"
 
 #include "base/fs.h"
@@ -24,7 +22,7 @@ bool rt_pidfd_ended(int pidfd)
     return poll(&p, 1, 0) == 1;
 }
 
-/* ---- closing --------------------------------------------------------------------------------- */
+/* ---- closing ---- */
 
 static void handle_closed(struct rt *rt)
 {
@@ -50,7 +48,7 @@ static void rt_exits_drop(struct rt *rt, struct rt_watch *w)
     w->pidfd = -1;
 }
 
-/* ---- watching -------------------------------------------------------------------------------- */
+/* ---- watching ---- */
 
 struct rt_watch *rt_watch_find(struct rt *rt, const char *id)
 {
@@ -68,7 +66,7 @@ void rt_watch_remove(struct rt *rt, const char *id)
         rt_exits_drop(rt, w);
 }
 
-/* conmon writes the exit file before it ends: an end without one is the loss that rt_state() reports. */
+/* conmon writes the exit file before it ends; without it, rt_state() reports the loss. */
 static void on_conmon_end(uv_poll_t *poll, int status, int events)
 {
     struct rt_watch *w = poll->data;
@@ -114,7 +112,7 @@ enum err_code rt_watch_add(struct rt *rt, const char *id, int pidfd, struct err 
     return ERR_OK;
 }
 
-/* ---- exit files ------------------------------------------------------------------------------ */
+/* ---- exit files ---- */
 
 static void rt_exits_tell(struct rt *rt, const char *id)
 {
@@ -127,7 +125,7 @@ static void rt_exits_tell_all(struct rt *rt)
 {
     struct rt_watch *w, *next;
 
-    log_debug("exit events were lost; asking for all containers");
+    log_debug("exit events were lost; checking all containers");
     HASH_ITER (hh, rt->watches, w, next) {
         struct rt_path file = rt_exit_file(rt, w->id);
         struct err e = { 0 };
@@ -154,7 +152,7 @@ enum err_code rt_exits_open(struct rt *rt, struct err *e)
 
     if (watch_set_open(&rt->exits, rt->loop, on_exits, rt, e) != ERR_OK)
         return e->code;
-    /* Renamed into place by conmon 2; written in place by supervisors that do it otherwise. */
+    /* conmon 2 renames it into place; other supervisors write it in place. */
     if (watch_set_add(rt->exits, dir.s, IN_MOVED_TO | IN_CLOSE_WRITE | IN_ONLYDIR) < 0) {
         err_sys(e, errno, "watch %s", dir.s);
         watch_set_close(rt->exits);

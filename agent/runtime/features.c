@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the OCI runtime and the kernel can do here; asked once. */
+/* Capabilities of the OCI runtime and the kernel, probed once. */
 #include "agent/runtime/container_internal.h"
 
 #include "base/fs.h"
@@ -19,7 +19,7 @@ enum {
     PROBE_OUTPUT_MAX = 64 * 1024, /* runc's features have 8 KiB */
 };
 
-/* ---- asking the runtime ---------------------------------------------------------------------- */
+/* ---- probing the runtime ---- */
 
 struct probe {
     struct proc proc;
@@ -35,10 +35,10 @@ static void on_probed(struct op *op, const struct err *result)
     p->result = *result;
     if (result->code == ERR_OK)
         p->out = buf_detach(&p->proc.out);
-    proc_forget(p->loop); /* nothing else is left to do on it */
+    proc_forget(p->loop); /* nothing else is running on it */
 }
 
-/* Runs to the end on a loop of its own: this happens once, before there is anything else to do. */
+/* Runs to completion on its own loop: this happens once, before anything else. */
 static enum err_code features_ask(const struct rt *rt, const char *question, char **ret, struct err *e)
 {
     const char *const argv[] = { rt->runtime_path, question, NULL };
@@ -93,7 +93,7 @@ enum err_code rt_features_parse(const char *text, struct rt_features *ret, struc
     if (json_parse(text, strlen(text), PROBE_OUTPUT_MAX, &features, "runtime features", e) != ERR_OK)
         return e->code;
     if (!json_is_array(json_object_get(features, "mountOptions")))
-        return err_set(e, ERR_INVALID, "runtime features: no list of mountOptions");
+        return err_set(e, ERR_INVALID, "runtime features: mountOptions is not a list");
     ret->user_namespaces = false;
     json_array_foreach (json_object_get(json_object_get(features, "linux"), "namespaces"), i, v)
         if (json_is_string(v) && strcmp(json_string_value(v), "user") == 0)
@@ -113,17 +113,15 @@ static bool is_since(const struct rt_features *f, const char *name, unsigned min
            (major > 1 || (major == 1 && minor >= minor_wanted));
 }
 
-/*
- * Mount option rro: crun since 1.4, runc since 1.1; their `features` came with 1.10 and 1.1.  User namespaces
- * are older than that; tried were crun 1.8 and runc 1.1.
- */
+/* Mount option rro: crun since 1.4, runc since 1.1; their `features` command came with 1.10 and 1.1. User
+ * namespaces are older; tested with crun 1.8 and runc 1.1. */
 void rt_features_by_version(struct rt_features *f)
 {
     f->recursive_read_only = is_since(f, "crun", 4) || is_since(f, "runc", 1);
     f->user_namespaces = is_since(f, "crun", 8) || is_since(f, "runc", 1);
 }
 
-/* What it says of itself counts; only one that is too old to say anything is known by its version. */
+/* Uses its own answer, or for runtimes too old to answer, their version. */
 static void ask_features(struct rt *rt)
 {
     struct err e = { 0 };
@@ -134,7 +132,7 @@ static void ask_features(struct rt *rt)
         rt_features_by_version(&rt->features);
 }
 
-/* ---- asking the kernel ----------------------------------------------------------------------- */
+/* ---- probing the kernel ---- */
 
 static enum err_code read_own_caps(uint64_t *ret, struct err *e)
 {
@@ -151,8 +149,8 @@ static enum err_code read_own_caps(uint64_t *ret, struct err *e)
     return ERR_OK;
 }
 
-/* kubelet's test (pkg/kubelet/kuberuntime, isSwapControllerAvailable): on v2 the root cgroup itself has no
- * such file. */
+/* kubelet's test (pkg/kubelet/kuberuntime, isSwapControllerAvailable): on v2 the root cgroup does not have
+ * this file. */
 static bool has_swap_accounting(const struct rt *rt)
 {
     struct err e = { 0 };

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PARTS_MAX 256 /* mounts of the host below volumes */
+#define PARTS_MAX 256 /* the host's mounts below volumes */
 
 int idmap_open(const char *userns, struct err *e)
 {
@@ -25,7 +25,7 @@ int idmap_open(const char *userns, struct err *e)
     return fd;
 }
 
-/* ---- one mount, or a tree of them --------------------------------------------------------------- */
+/* ---- one mount, or a tree ---- */
 
 struct place {
     const char *path;
@@ -40,7 +40,7 @@ static bool note_place(const struct fs_mount *m, void *arg)
 
     if (strncmp(m->point, p->path, n) != 0 || (p->path[n] != '/' && p->path[n] != '\0') || n < p->length)
         return true;
-    p->length = n; /* of two at the same point the later one is on top */
+    p->length = n; /* of two at the same point, the later one is on top */
     snprintf(p->point, sizeof(p->point), "%s", m->point);
     snprintf(p->fstype, sizeof(p->fstype), "%s", m->fstype);
     return true;
@@ -73,7 +73,7 @@ static int copy_mapped(const char *path, int userns_fd, uint64_t propagation, bo
     }
     if (mount_setattr(fd, "", AT_EMPTY_PATH | all, &attr, sizeof(attr)) == 0)
         return take_fd(&fd);
-    if (errno == EINVAL || errno == EPERM) /* EPERM: it is mapped already */
+    if (errno == EINVAL || errno == EPERM) /* EPERM: already mapped */
         cannot_map(path, e);
     else
         err_sys(e, errno, "map %s to the pod's users", path);
@@ -109,15 +109,15 @@ int idmap_tree(const char *path, int userns_fd, uint64_t propagation, struct err
     struct below below = { userns_fd, e };
     struct err ignored = { 0 };
 
-    /* Of many mounts at once it is not said which one is to blame: they are tried one by one. */
+    /* With several mounts the error does not tell which one failed: try them one by one. */
     if (real != NULL && fs_each_mount(real, try_one, &below, &ignored) != ERR_OK)
-        return fd; /* then the one at the top is named */
+        return fd; /* then name the top one */
     return fd;
 }
 
-/* ---- all of a container ------------------------------------------------------------------------- */
+/* ---- all mounts of a container ---- */
 
-/* What is mounted must find a file or a folder as it is one itself. */
+/* The mount point must be a file or a folder, like the source. */
 static enum err_code make_point(int tree, const char *path, struct err *e)
 {
     struct stat st;
@@ -129,7 +129,7 @@ static enum err_code make_point(int tree, const char *path, struct err *e)
     return mknod(path, S_IFREG | 0600, 0) == 0 ? ERR_OK : err_sys(e, errno, "create %s", path);
 }
 
-/* overlayfs cannot be mapped; an image's layers below it are. */
+/* overlayfs cannot be mapped; the layers below an image are. */
 static int copy_image(const char *path, struct err *e)
 {
     struct mount_attr attr = { .propagation = MS_PRIVATE };
@@ -141,7 +141,7 @@ static int copy_image(const char *path, struct err *e)
     return -1;
 }
 
-/* What is mounted in the copy, or taken away with it, never shows at its source. */
+/* Mounts and unmounts in the copy never propagate to its source. */
 static enum err_code bind_mapped(const struct rt_mount *m, int userns_fd, const char *target, struct err *e)
 {
     uint64_t propagation = str_eq(m->propagation, "rslave") ? MS_SLAVE : MS_PRIVATE;
@@ -157,16 +157,14 @@ static enum err_code bind_mapped(const struct rt_mount *m, int userns_fd, const 
 struct parts {
     const char *folder;
     struct arena *arena;
-    struct rt_mount *list; /* those of the config, then these */
+    struct rt_mount *list; /* the config's, then the additional ones */
     size_t n;
     size_t left; /* room */
     struct err *e;
 };
 
-/*
- * A copy of the mount at `rest` below a volume gets a place of its own.  Its path is not handed on:
- * containers of the pod that run already may have exchanged its folders with links.
- */
+/* The copy of a mount at `rest` below a volume gets its own place. Its path is not passed on, because running
+ * containers of the pod may have exchanged its folders with links. */
 static enum err_code copy_part(const struct fs_mount *m, const char *rest, const char *target,
                                bool *ret_hidden, struct err *e)
 {
@@ -192,7 +190,7 @@ static enum err_code copy_part(const struct fs_mount *m, const char *rest, const
     if (*ret_hidden)
         return ERR_OK;
     if ((st.stx_mask & STATX_MNT_ID) == 0 || st.stx_mnt_id != m->id)
-        return err_set(e, ERR_UNAVAILABLE, "%s is renamed meanwhile", m->point);
+        return err_set(e, ERR_UNAVAILABLE, "%s was renamed in the meantime", m->point);
     fd_auto tree = open_tree(found, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
     if (tree < 0)
         return err_sys(e, errno, "clone the mount of %s", m->point);
@@ -227,7 +225,7 @@ static bool note_part(const struct fs_mount *m, void *arg)
     }
     if (copy_part(m, rest, to->source, &hidden, p->e) != ERR_OK)
         return false;
-    if (hidden) /* by another mount, which is listed, too */
+    if (hidden) /* by another mount, which is also listed */
         return true;
     p->n++;
     p->left--;

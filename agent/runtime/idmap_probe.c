@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-/* A runtime that has become the pod's root goes to its bundle by path. */
+/* A runtime running as the pod's root accesses its bundle by path. */
 static enum err_code check_folder(const char *path, struct err *e)
 {
     struct stat st;
@@ -44,7 +44,7 @@ static enum err_code check_passable(const char *path, struct err *e)
     return check_folder(real, e);
 }
 
-/* The folder itself: what is mounted below it is not ours. */
+/* Only the folder itself: mounts below it are not ours. */
 static enum err_code try_bind(const char *source, const char *target, int userns, struct err *e)
 {
     fd_auto tree = idmap_mount(source, userns, e);
@@ -60,7 +60,7 @@ static enum err_code try_all(const struct idmap_probe *p, int userns, struct err
 {
     size_t i;
 
-    /* Over the run folder, for nobody but this process: relative names are below it. */
+    /* Over the run folder, visible only to this process: relative names are below it. */
     if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
         return err_sys(e, errno, "make a mount namespace");
     if (mount("tmpfs", p->run_dir, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0700,size=1m") != 0 ||
@@ -92,7 +92,7 @@ static enum err_code try_all(const struct idmap_probe *p, int userns, struct err
     return ERR_OK;
 }
 
-/* A user namespace, held by nobody but the descriptor. */
+/* A user namespace kept alive only by the descriptor. */
 static int new_users(struct err *e)
 {
     int up[2], down[2], fd = -1, sys = 0;

@@ -1,23 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * idmap_probe - whether pods can have users of their own on this node: the kernel's part, which differs with
- * its version and with the file systems that the node's folders are on (idmapped mounts: ext4 and xfs since
- * Linux 5.12, btrfs 5.15, overlayfs with such layers 5.19, tmpfs 6.3).
- */
+/* idmap_probe - whether pods can have user namespaces on this node: the kernel's part, which depends on its
+ * version and on the file systems of the node's folders (idmapped mounts: ext4 and xfs since Linux 5.12,
+ * btrfs 5.15, overlayfs with such layers 5.19, tmpfs 6.3). */
 #ifndef AGENT_RUNTIME_IDMAP_PROBE_H
 #define AGENT_RUNTIME_IDMAP_PROBE_H
 #include "base/error.h"
 
 #define IDMAP_FOLDERS_MAX 4
 struct idmap_probe {
-    const char
-        *run_dir; /* where bundles and the node's tmpfs are; must be open to pass through for everybody */
-    const char *folders[IDMAP_FOLDERS_MAX]; /* where layers, volumes and files of pods are; NULL: no more */
+    const char *run_dir; /* with the bundles and the node's tmpfs; everyone must be able to enter it */
+    const char *folders[IDMAP_FOLDERS_MAX]; /* of layers, volumes and pods' files; NULL: end */
 };
 
-/*
- * Tries it with throw-away mounts in a mount namespace of its own; the text says why it cannot be.  Within a
- * forked call, which is not good for anything else afterwards.
- */
+/* Tests it with temporary mounts in a separate mount namespace; the error says why it does not work. Call it
+ * in a forked call, which must end afterwards. */
 enum err_code idmap_probe(const struct idmap_probe *p, struct err *e) MUST_CHECK;
 #endif

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/file.h>
 
-/* Held until the descriptor is closed: containers of a pod that begin together mount its volumes together. */
+/* Held until the descriptor is closed: containers of a pod that start together mount its volumes together. */
 static int lock_folder_of(const char *target, struct err *e)
 {
     str_auto folder = strdup(target);
@@ -44,7 +44,7 @@ enum err_code img_mount(const struct img_image *image, const char *userns, const
     if (lock < 0)
         return e->code;
     switch (presence_of(fs_look_mountpoint(target, e))) {
-    case PRESENCE_UNKNOWN: /* never a second one over the first */
+    case PRESENCE_UNKNOWN: /* never mount a second one over the first */
     case PRESENCE_PRESENT:
         return e->code;
     case PRESENCE_ABSENT:
@@ -63,7 +63,7 @@ static bool image_mount_is_it(const struct fs_mount *m, void *arg)
 {
     struct look *l = arg;
 
-    if (strcmp(m->point, l->path) == 0) { /* the last line is the one on top */
+    if (strcmp(m->point, l->path) == 0) { /* the last line is the topmost */
         l->found = strcmp(m->fstype, "overlay") == 0 && str_starts(m->source, "sha256:");
         snprintf(l->id, IMG_ID_SIZE, "%s", m->source);
     }
@@ -72,7 +72,7 @@ static bool image_mount_is_it(const struct fs_mount *m, void *arg)
 
 struct presence img_mounted(const char *target, char ret_id[IMG_ID_SIZE], struct err *e)
 {
-    str_auto real = realpath(target, NULL); /* as mountinfo spells it */
+    str_auto real = realpath(target, NULL); /* as in mountinfo */
     struct look l = { .path = real, .id = ret_id };
     struct presence mounted;
 

@@ -15,20 +15,19 @@
 #include <unistd.h>
 
 #define MOUNTINFO_MAX (64 * 1024 * 1024)
-#define ROUNDS_MAX                                                                                           \
-    64 /* mounts that killed runs left on top of each other, and mounts that moved meanwhile                 \
-        */
+/* Mounts stacked by killed runs, and mounts that moved meanwhile. */
+#define ROUNDS_MAX 64
 #define PATH_SIZE 4096
 
 #ifndef MOVE_MOUNT_BENEATH
 #define MOVE_MOUNT_BENEATH 0x200 /* Linux 6.5 */
 #endif
 
-struct source { /* what is to be seen */
-    int tree;   /* a mount of it, attached nowhere; -1: nothing to do */
+struct source { /* the new content */
+    int tree;   /* a detached mount of it; -1: nothing to do */
     struct stat st;
     const char *sub;
-    char volume[PATH_SIZE]; /* the end of the volume's path: its pod, its name */
+    char volume[PATH_SIZE]; /* the end of the volume's path: pod and name */
 };
 
 /* "/b/c" of "/a/b/c". */
@@ -42,7 +41,7 @@ static const char *last_two(const char *path)
     return at;
 }
 
-/* ---- on the host ------------------------------------------------------------------------------- */
+/* ---- on the host ---- */
 
 static enum err_code open_source(const struct live_mount *m, int userns_fd, struct source *ret, struct err *e)
 {
@@ -80,20 +79,23 @@ static enum err_code open_source(const struct live_mount *m, int userns_fd, stru
     return ERR_OK;
 }
 
-/* ---- in the container's mount namespace -------------------------------------------------------------
+/*
+ * ---- in the container's mount namespace ----
  *
- * Folders of the container may change their names at any moment.  So a path only finds a mount; it is
- * recognized by its id and by what it shows, and everything is done to descriptors. */
+ * The container may rename its folders at any moment. So a path is only used to find a mount, which is then
+ * identified by its id and its content, and accessed by descriptors.
+ */
 
 struct inside {
     int namespace; /* of the container */
-    int proc_self; /* /proc/self as the host has it ... */
-    int proc_fds;  /* ... and its "fd" */
+    int proc_self; /* the host's /proc/self */
+    /* and its "fd". */
+    int proc_fds;
 };
 
 struct place {
     uint64_t id, parent;
-    char path[PATH_SIZE]; /* at the time of the look */
+    char path[PATH_SIZE]; /* when it was examined */
 };
 
 static enum err_code live_mount_enter(const struct inside *in, struct err *e)
@@ -112,7 +114,7 @@ static int open_root(struct err *e)
     return root;
 }
 
-/* What is at the path now: on top of all that is mounted there. */
+/* The topmost object at the path now. */
 static int open_top(const char *path, bool symlinks, struct err *e)
 {
     fd_auto root = open_root(e);
@@ -143,7 +145,7 @@ static bool live_mount_is_same(const struct stat *st, const struct source *s)
     return st->st_dev == s->st.st_dev && st->st_ino == s->st.st_ino;
 }
 
-/* Whether a mount shows a version, any, of the source: "<volume>/..<generation>/<sub>", perhaps removed. */
+/* Whether a mount shows any version of the source: "<volume>/..<generation>/<sub>", perhaps removed. */
 static bool is_version(const char *root, const struct source *s)
 {
     static const char gone[] = "//deleted";
@@ -163,8 +165,8 @@ static bool is_version(const char *root, const struct source *s)
 
 struct versions {
     const struct source *s;
-    size_t n, skip; /* mounts that show a version; how many of them do not count */
-    uint64_t id;    /* of the one that is asked for; 0: any */
+    size_t n, skip; /* mounts that show a version; number of those to skip */
+    uint64_t id;    /* of the wanted one; 0: any */
     struct place *ret;
     bool found;
 };
@@ -191,7 +193,7 @@ static enum err_code each_mount(const struct inside *in, bool (*fn)(const struct
     return e->code;
 }
 
-/* The mount at the destination, if that is one of the source.  A descriptor, or -1: with *e, or it is not. */
+/* The mount at the destination, if it is one of the source. A descriptor, or -1: with *e, or it is not. */
 static int find_by_path(const struct inside *in, const char *destination, const struct source *s,
                         struct place *ret, struct err *e)
 {
@@ -210,14 +212,13 @@ static int find_by_path(const struct inside *in, const char *destination, const 
     return each_mount(in, live_mount_note_version, &v, e) == ERR_OK && v.found ? take_fd(&top) : -1;
 }
 
-/* What the mounts of the source are found to be when the destination leads to none. */
+/* State of the source's mounts if the destination leads to none. */
 struct search {
-    bool current; /* there is one that is up to date */
-    bool moved;   /* there is one that could not be reached: another name already, or covered */
+    bool current; /* one is up to date */
+    bool moved;   /* one could not be reached: already renamed, or covered */
 };
 
-/* The container gave the folders of the destination other names: any mount of the source that is not up to
- * date. */
+/* The container renamed the destination's folders: finds any outdated mount of the source. */
 static int find_by_content(const struct inside *in, const struct source *s, struct place *ret,
                            struct search *found, struct err *e)
 {
@@ -241,7 +242,7 @@ static int find_by_content(const struct inside *in, const struct source *s, stru
     return -1;
 }
 
-/* Exactly the mount whose root the descriptor is, wherever it is by now. */
+/* Unmounts exactly the mount whose root is the descriptor, wherever it is now. */
 static enum err_code take_off(const struct inside *in, int fd, struct err *e)
 {
     char name[16];
@@ -254,7 +255,7 @@ static enum err_code take_off(const struct inside *in, int fd, struct err *e)
 
 /* ---- beneath, before Linux 6.5 ---- */
 
-/* The root of the mount that `fd` is in: its propagation is set there. */
+/* The root of the mount containing `fd`, where its propagation is set. */
 static int open_mount_root(int fd, struct statx *ret, struct err *e)
 {
     fd_auto at = openat(fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -272,11 +273,9 @@ static int open_mount_root(int fd, struct statx *ret, struct err *e)
     return -1;
 }
 
-/*
- * A mount that a killed call left shared is known by a mark, which is set and removed together with the
- * propagation: MOUNT_ATTR_NODIRATIME, which changes nothing that a container relies on.  A mount whose times
- * are locked (EPERM) cannot have it.
- */
+/* A mount left shared by a killed call is recognized by a mark, set and removed together with the
+ * propagation: MOUNT_ATTR_NODIRATIME, on which no container relies. It cannot be set on a mount with locked
+ * times (EPERM). */
 static enum err_code set_propagation(int fd, uint64_t how, struct err *e)
 {
     struct mount_attr attr = { .propagation = how };
@@ -311,11 +310,9 @@ static bool note_below(const struct fs_mount *m, void *arg)
     return false;
 }
 
-/*
- * A copy of the mount below, to which it is a slave: what is mounted in the copy appears in it, and nothing
- * the other way.  It is shared for as long as that takes, two calls; once it is a slave, the kernel gives it
- * back what it was when the copy ends, with this process at the latest.
- */
+/* A copy of the mount below, as its master: mounts in the copy propagate to it, but not vice versa. It is
+ * shared only during two calls; once it is a slave, the kernel restores its propagation when the copy ends,
+ * at the latest with this process. */
 static int copy_below(int folder, int root, const struct below *b, struct err *e)
 {
     bool was_shared = b->shared && !b->marked;
@@ -331,11 +328,11 @@ static int copy_below(int folder, int root, const struct below *b, struct err *e
     return e->code == ERR_OK ? take_fd(&copy) : -1;
 }
 
-/* Puts the tree at `name` of the copy, in a namespace of this process, and comes back. */
+/* Mounts the tree at `name` of the copy, in a namespace of this process, and returns from there. */
 static enum err_code mount_in_copy(const struct inside *in, int copy, const char *name, int tree,
                                    struct err *e)
 {
-    /* A copy that is attached nowhere cannot be mounted on. */
+    /* Nothing can be mounted on a detached copy. */
     if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
         return err_sys(e, errno, "make a mount namespace");
     if (move_mount(copy, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) != 0)
@@ -359,13 +356,12 @@ static enum err_code propagate_beneath(const struct inside *in, const struct pla
     fd_auto folder = open_top(above, false, e);
     if (folder < 0)
         return e->code;
-    /* In this folder the entry that is mounted on can neither be renamed nor removed: no race from here on.
-     */
+    /* In this folder the mounted-on entry can neither be renamed nor removed: no race from here on. */
     fd_auto top = fs_open_in_root_plain(folder, name, O_PATH, 0, e);
     if (top < 0 || live_mount_look(top, &st, e) != ERR_OK)
         return e->code;
     if (!is_mount(&st, at->id))
-        return err_set(e, ERR_UNAVAILABLE, "the container renames its folders meanwhile");
+        return err_set(e, ERR_UNAVAILABLE, "the container renamed its folders in the meantime");
     fd_auto root = open_mount_root(folder, &st, e);
     if (root < 0)
         return e->code;
@@ -373,7 +369,7 @@ static enum err_code propagate_beneath(const struct inside *in, const struct pla
     if (each_mount(in, note_below, &b, e) != ERR_OK)
         return e->code;
     if (!b.found)
-        return err_set(e, ERR_UNAVAILABLE, "the mount below is not known");
+        return err_set(e, ERR_UNAVAILABLE, "the mount below is unknown");
     fd_auto copy = copy_below(folder, root, &b, e);
     if (copy < 0)
         return e->code;
@@ -393,8 +389,8 @@ static enum err_code put_beneath(const struct inside *in, int top, const struct 
     return propagate_beneath(in, at, tree, e);
 }
 
-/* A mount of the source that is to be replaced, or is up to date already; -1 with *e: there is none, with
- * *again: the container renamed its folders meanwhile; else: there are only some that are up to date. */
+/* A mount of the source that must be replaced, or is up to date; -1 with *e: there is none; with *again: the
+ * container renamed its folders meanwhile; otherwise all are up to date. */
 static int live_mount_find(const struct inside *in, const char *destination, const struct source *s,
                            struct place *ret, bool *again, struct err *e)
 {
@@ -432,9 +428,8 @@ static enum err_code live_mount_replace(const struct inside *in, const struct li
         if (live_mount_is_same(&plain, s))
             return put ? set_propagation(top, MS_PRIVATE, e) : ERR_OK;
         if (S_ISDIR(plain.st_mode) != S_ISDIR(s->st.st_mode))
-            return err_set(e, ERR_PRECONDITION,
-                           "a folder cannot take the place of a file, nor a file that of a folder");
-        /* One that a killed call put beneath is newer than what covers it. */
+            return err_set(e, ERR_PRECONDITION, "a folder cannot replace a file, nor a file a folder");
+        /* A mount that a killed call put beneath is newer than the one that covers it. */
         struct versions v = { .s = s, .id = at.parent, .ret = &below };
         if (each_mount(in, live_mount_note_version, &v, e) != ERR_OK)
             return e->code;
@@ -448,11 +443,11 @@ static enum err_code live_mount_replace(const struct inside *in, const struct li
         if (take_off(in, top, e) != ERR_OK)
             return e->code;
     }
-    return again ? err_set(e, ERR_UNAVAILABLE, "the container renames its folders all the time")
-                 : err_set(e, ERR_UNAVAILABLE, "the new version did not come to light");
+    return again ? err_set(e, ERR_UNAVAILABLE, "the container keeps renaming its folders")
+                 : err_set(e, ERR_UNAVAILABLE, "the new mount is still covered");
 }
 
-/* ---- both -------------------------------------------------------------------------------------------- */
+/* ---- both ---- */
 
 static enum err_code open_inside(const struct live_mounts *l, struct inside *in, struct err *e)
 {
@@ -463,7 +458,7 @@ static enum err_code open_inside(const struct live_mounts *l, struct inside *in,
     in->namespace = open(path, O_RDONLY | O_CLOEXEC);
     if (in->namespace < 0 && errno != ENOENT && errno != ESRCH)
         return err_sys(e, errno, "open the container's mount namespace");
-    /* The order matters: what is in the cgroup now had this number before, too. */
+    /* The order matters: what is in the cgroup now had this pid before, too. */
     if (in->namespace >= 0)
         its_own = rt_look_in_cgroup(l->pid, l->id, e);
     if (presence_is_unknown(its_own))
@@ -482,7 +477,7 @@ enum err_code live_mounts_follow(const struct live_mounts *l, struct err *e)
     struct err first = { 0 };
     fd_auto userns = -1;
 
-    /* Descriptors and text go with the child. */
+    /* Descriptors and text end with the child. */
     if (sources == NULL)
         return err_nomem(e);
     if (l->userns != NULL && (userns = idmap_open(l->userns, e)) < 0)

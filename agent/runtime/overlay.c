@@ -24,15 +24,15 @@ static int overlay_open_layer(const char *path, struct err *e)
     return fd;
 }
 
-/* The root of the merged tree shows the upper folder's owner: that of the image's top layer, as containerd
- * does. */
+/* The root of the merged tree has the upper folder's owner: set it to that of the image's top layer, like
+ * containerd. */
 static enum err_code make_upper(const char *layer_dir, int top_layer, int *ret_upper, int *ret_work,
                                 struct err *e)
 {
     char path[600];
     struct stat st;
 
-    snprintf(path, sizeof(path), "%s/work", layer_dir); /* first, so that what is above gets 0700, too */
+    snprintf(path, sizeof(path), "%s/work", layer_dir); /* first, so that its parent gets 0700, too */
     if (fs_mkdirs(path, 0700, e) != ERR_OK || (*ret_work = overlay_open_layer(path, e)) < 0)
         return e->code;
     snprintf(path, sizeof(path), "%s/upper", layer_dir);
@@ -44,16 +44,16 @@ static enum err_code make_upper(const char *layer_dir, int top_layer, int *ret_u
 }
 
 /*
- * The options name descriptors, seen from /proc/self/fd: mount(2) takes no more than a page of options, which
- * 127 layers with their long names would exceed, and no path needs escaping.
+ * The options refer to descriptors in /proc/self/fd: mount(2) accepts at most a page of options, too little
+ * for 127 layers with long names, and no path needs escaping.
  *
- * "volatile" (Linux 5.10): an upper folder is never mounted a second time, so nothing is gained from the sync
- * of the whole file system below it that each unmount would else bring.
+ * "volatile" (Linux 5.10): an upper folder is never mounted again, so the sync of the whole file system at
+ * each unmount is unnecessary.
  */
 static enum err_code mount_layers(const struct overlay *o, const int *layers, size_t n, const char *target,
                                   struct err *e)
 {
-    buf_auto options = BUF_INIT(4000); /* a page, less the kernel's share */
+    buf_auto options = BUF_INIT(4000); /* a page, less the kernel's part */
     unsigned long flags = o->writable_dir != NULL ? 0 : MS_RDONLY | MS_NOSUID | MS_NODEV;
     fd_auto upper = -1;
     fd_auto work = -1;
@@ -82,10 +82,10 @@ static enum err_code mount_layers(const struct overlay *o, const int *layers, si
 }
 
 /*
- * The layers as the pod's users have them.  overlayfs takes a layer only from a mount that is attached: they
- * all are, one over the other, in a mount namespace of this process, where the merged tree is mounted, too;
- * that is then moved out (and nothing of it shows outside before: they are private).  What it consists of
- * needs no mount of its own any more.
+ * The layers mapped to the pod's users. overlayfs only accepts attached mounts as layers: so all are attached
+ * on top of each other in a mount namespace of this process, where the merged tree is mounted, too, and then
+ * moved out (nothing is visible outside before: they are private). Its parts need no mounts of their own
+ * afterwards.
  */
 static enum err_code mount_mapped(const struct overlay *o, const int *layers, size_t n, const char *target,
                                   struct err *e)
@@ -120,7 +120,7 @@ static enum err_code overlay_mount_all(const struct overlay *o, int *layers, siz
         if (layers[*n] < 0)
             return e->code;
     }
-    /* Nothing to write to needs two lower folders at least: the empty one that is mounted on is another. */
+    /* Without an upper folder at least two lower ones are needed: the empty mount point is the second. */
     if (o->writable_dir == NULL && *n == 1) {
         layers[*n] = open_one(o, target, e);
         if (layers[*n] < 0)

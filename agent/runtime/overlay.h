@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * overlay - the layers of an image as one tree: writable for a container's root, read-only for an image
- * volume.  For a child process that may block; it changes the working directory of the process.
- */
+/* overlay - the layers of an image as one tree: writable for a container's root, read-only for an image
+ * volume. For a child process that may block; it changes the process' working directory. */
 #ifndef AGENT_RUNTIME_OVERLAY_H
 #define AGENT_RUNTIME_OVERLAY_H
 #include "agent/image/image.h"
@@ -16,9 +14,7 @@ struct overlay {
     int userns_fd;               /* the tree is mapped to that namespace's users; -1: not */
 };
 
-/*
- * Mounts the tree on the folder `target`.  A read-only one: without devices and setuid, its folder must be
- * empty.  ERR_UNIMPLEMENTED: it cannot be mapped; ERR_NOT_FOUND: no layers, or too many.
- */
+/* Mounts the tree on the folder `target`. A read-only one: without devices and setuid, its folder must be
+ * empty. ERR_UNIMPLEMENTED: it cannot be mapped; ERR_NOT_FOUND: no layers, or too many. */
 enum err_code overlay_mount(const struct overlay *o, const char *target, struct err *e) MUST_CHECK;
 #endif

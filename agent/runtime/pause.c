@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pause - keeps a place: reaps what is left to it, waits, and goes with status 0 on SIGTERM or SIGINT.
+ * pause - reaps orphans, waits, and exits with 0 on SIGTERM or SIGINT.
  *
- *     coracle-pause                as PID 1 of a PID namespace that a pod's containers share
- *     coracle-pause --leaf DIR     as the only process of the unit coracle-pods: moves itself first
- *                                  into the cgroup DIR below its own (on v2; else nothing is moved),
- *                                  for a cgroup with controllers enabled for its children may hold
- *                                  no process itself
+ *     coracle-pause                as PID 1 of a PID namespace shared by a pod's containers
+ *     coracle-pause --leaf DIR     as the only process of the unit coracle-pods: first moves itself to the
+ *                                  cgroup DIR below its own (only on v2), because a cgroup with
+ *                                  controllers enabled for its children must not contain processes
  *
- * With NOTIFY_SOCKET set it says READY=1 once it stands where it should.  Linked statically.
+ * With NOTIFY_SOCKET set it reports READY=1 when done. Statically linked.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Laid down by the linker. */
+/* Defined by the linker. */
 extern char __executable_start, etext;
 
 #define CGROUP_MOUNT "/sys/fs/cgroup"
@@ -91,7 +90,7 @@ static int enter_leaf(const char *name)
     return 0;
 }
 
-/* sd_notify(3): a datagram to the named socket; "@" stands for the abstract name space. */
+/* sd_notify(3): a datagram to the named socket; "@" means the abstract name space. */
 static void say_ready(void)
 {
     static const char message[] = "READY=1";
@@ -118,7 +117,7 @@ int main(int argc, char **argv)
     sigset_t waited;
     int signo;
 
-    /* Blocked before anything else: PID 1 would not get a signal that has no handler. */
+    /* Blocked first: PID 1 does not receive signals without a handler. */
     sigemptyset(&waited);
     sigaddset(&waited, SIGTERM);
     sigaddset(&waited, SIGINT);
@@ -133,7 +132,7 @@ int main(int argc, char **argv)
         return 2;
     }
     say_ready();
-    /* What the start of a static program read in is not needed for waiting: 0.7 MiB resident become 0.34. */
+    /* The pages read at the start are not needed for waiting: 0.7 MiB resident become 0.34. */
     madvise(&__executable_start, (uintptr_t)&etext - (uintptr_t)&__executable_start, MADV_DONTNEED);
     for (;;) {
         while (waitpid(-1, NULL, WNOHANG) > 0)

@@ -21,15 +21,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PAUSE_ID 65535         /* user and group, as the pause images of Kubernetes have it */
-#define PAUSE_MEMORY "size=4m" /* of the file system that holds the program's copy */
-#define PAUSE_OOM "-998"       /* kubelet's for a sandbox; without CAP_SYS_RESOURCE it stays as it is */
+#define PAUSE_ID 65535         /* user and group, as in the pause images of Kubernetes */
+#define PAUSE_MEMORY "size=4m" /* of the file system with the program's copy */
+#define PAUSE_OOM "-998"       /* kubelet's for a sandbox; unchanged without CAP_SYS_RESOURCE */
 #define CGROUP_NAME "pause"
 #define DEADLINE_MS 20000
 
-/* ---- the first process, up to its exec -------------------------------------------------------- */
+/* ---- the first process, up to its exec ---- */
 
-struct pins { /* open before the user namespace is entered: afterwards their folder is closed to us */
+struct pins { /* opened before entering the user namespace, from which their folder is inaccessible */
     int user, net, ipc, uts, program; /* -1: none */
 };
 
@@ -48,7 +48,7 @@ static enum err_code rt_pidns_join(int fd, int kind, const char *what, struct er
 
 static enum err_code copy_program(int from, struct err *e)
 {
-    /* Not readable for anybody: so the process is not dumpable, and /proc/1 tells its neighbours nothing. */
+    /* Not readable: so the process is not dumpable, and /proc/1 reveals nothing to its neighbours. */
     fd_auto to = open("pause", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0500);
     char buffer[65536];
     ssize_t n;
@@ -63,7 +63,7 @@ static enum err_code copy_program(int from, struct err *e)
     return ERR_OK;
 }
 
-/* A root that holds nothing but the program: a container that may look into /proc/1/root finds that. */
+/* A root with only the program: all that a container sees in /proc/1/root. */
 static enum err_code enter_empty_root(const struct rt_pidns_spec *spec, int program, struct err *e)
 {
     if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
@@ -88,7 +88,7 @@ static enum err_code rt_pidns_drop_rights(struct err *e)
     return ERR_OK;
 }
 
-/* The first process of the namespace.  Returns only on failure. */
+/* The first process of the namespace. Returns only on failure. */
 static enum err_code become_pause(const struct pins *pins, struct err *e)
 {
     char *const argv[] = { (char *)"/pause", NULL }, *const env[] = { NULL };
@@ -100,22 +100,20 @@ static enum err_code become_pause(const struct pins *pins, struct err *e)
         rt_pidns_join(pins->uts, CLONE_NEWUTS, "UTS", e) != ERR_OK || rt_pidns_drop_rights(e) != ERR_OK)
         return e->code;
     for (int fd = 0; fd < 3; fd++)
-        close(fd); /* the agent's log is none of its business */
+        close(fd); /* it must not have the agent's log */
     execve("/pause", argv, env);
     return err_sys(e, errno, "run coracle-pause");
 }
 
-/* ---- starting and pinning, in the child -------------------------------------------------------- */
+/* ---- starting and pinning, in the child ---- */
 
 struct started {
-    pid_t pid; /* of the first process, as the host sees it */
+    pid_t pid; /* of the first process, in the host's PID namespace */
     struct err e;
 };
 
-/*
- * Between the two: enters the user namespace, if there is one, and makes the PID namespace in it.  It lives
- * until that is pinned.
- */
+/* Between the two: enters the user namespace, if any, and makes the PID namespace in it. Lives until that is
+ * pinned. */
 static void go_between(const struct rt_pidns_spec *spec, int to, int from)
 {
     struct started said = { 0 };
@@ -146,7 +144,7 @@ static void go_between(const struct rt_pidns_spec *spec, int to, int from)
     }
     if (said.e.code == ERR_OK) {
         close(wire[1]);
-        (void)!read(wire[0], &said.e, sizeof(said.e)); /* nothing but the end: it runs */
+        (void)!read(wire[0], &said.e, sizeof(said.e)); /* end of file: it runs */
     }
     if ((write(to, &said, sizeof(said)) != (ssize_t)sizeof(said) || read(from, &go, 1) != 1) && said.pid > 0)
         kill(said.pid, SIGKILL); /* nobody has written down whose it is */
@@ -179,10 +177,8 @@ static enum err_code write_down(const char *dir, pid_t pid, uint64_t start_time,
     return fs_replace_at(AT_FDCWD, path, out->p, out->n, 0400, false, e);
 }
 
-/*
- * The process outlives this one only when it is written down: then rt_pidns_remove() finds it.  Before that
- * the one between ends it when this one is killed, and the other way round.
- */
+/* The process outlives this one only when it is written down: then rt_pidns_remove() finds it. Before that
+ * the one between ends it when this one is killed, and the other way round. */
 static enum err_code start_in_child(const void *arg, struct buf *out, struct err *e)
 {
     const struct rt_pidns_spec *spec = arg;
@@ -247,7 +243,7 @@ void rt_pidns_start(struct proc_call *c, const struct rt_pidns_spec *spec, int o
     proc_call_start(c, &call, loop, done, owner);
 }
 
-/* ---- what is there ----------------------------------------------------------------------------- */
+/* ---- what is there ---- */
 
 static enum err_code cgroup_of(const char *pod_cgroup, char **ret, struct err *e)
 {
@@ -279,16 +275,14 @@ enum err_code rt_pidns_place(const struct proc_call *c, struct cg_tree *cgroups,
     return cg_place(cgroups, cgroup, (pid_t)pid, e);
 }
 
-/*
- * Absent: one that was killed ends the processes of its namespace first, and only then itself: for a while it
- * is there and can take no new process.  It has given back its memory by then, and with it its program.
- */
+/* Absent: a killed one first ends the processes of its namespace, and exists until then without accepting new
+ * processes. Its memory, and so its program, is already released. */
 static struct presence look_program(pid_t pid, struct err *e)
 {
     char link[64], program[16];
 
     snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
-    /* An agent that may not read the link sees only the process. */
+    /* Without permission to read the link, only the process can be checked. */
     if (readlink(link, program, sizeof(program)) >= 0 || errno == EACCES || errno == EPERM)
         return presence_present();
     err_sys(e, errno == ESRCH ? ENOENT : errno, "read %s", link);
@@ -326,8 +320,8 @@ struct presence rt_pidns_look(const char *dir, int *ret_pidfd, struct err *e)
     found = fs_read_if_there(AT_FDCWD, path, FS_SMALL_MAX, &text, NULL, e);
     if (presence_is_unknown(found) || presence_is_absent(found))
         return found;
-    if (!parse_who(text, &pid, &start)) { /* read whole, and of no use: no later look finds more in it */
-        log_warn("mark of a shared PID namespace is damaged; a new one is made", F_STR("file", path));
+    if (!parse_who(text, &pid, &start)) { /* completely read but invalid: no later read will help */
+        log_warn("mark of a shared PID namespace is damaged; making a new one", F_STR("file", path));
         return presence_absent();
     }
     found = proc_open((pid_t)pid, start, &pidfd, e);
@@ -349,12 +343,12 @@ enum err_code rt_pidns_remove(const char *dir, struct cg_tree *cgroups, const ch
 
     if (path == NULL || mark == NULL)
         return err_nomem(e);
-    /* What a damaged mark does not name is in its cgroup all the same. */
+    /* A process not named by a damaged mark is still in its cgroup. */
     if (presence_is_unknown(rt_pidns_look(dir, &pidfd, e)))
         return e->code;
     if (pidfd >= 0)
         syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
-    /* One that was placed but not written down yet is found by its cgroup. */
+    /* One placed but not recorded yet is found by its cgroup. */
     if (cgroup_of(pod_cgroup, &cgroup, e) != ERR_OK || cg_kill(cgroups, cgroup, e) != ERR_OK)
         return e->code;
     while (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signals to a container's init, and their names as in STOPSIGNAL and lifecycle.stopSignal. */
+/* Signals to a container's init, and their names in STOPSIGNAL and lifecycle.stopSignal. */
 #include "agent/runtime/container_internal.h"
 
 #include "base/fs.h"
@@ -59,10 +59,8 @@ int rt_signal_number(const char *name)
     return real_time_number(name);
 }
 
-/*
- * The recorded pid is the container's as long as its conmon, the parent that would reap it, has not seen it
- * end; to be sure of a reused number, the process must stand in the container's cgroup.
- */
+/* The recorded pid belongs to the container until its conmon, the parent that reaps it, has seen it end; to
+ * detect a reused pid, the process must be in the container's cgroup. */
 struct presence rt_look_in_cgroup(pid_t pid, const char *id, struct err *e)
 {
     str_auto text = NULL;
@@ -70,7 +68,7 @@ struct presence rt_look_in_cgroup(pid_t pid, const char *id, struct err *e)
 
     snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
     if (fs_read_at(AT_FDCWD, path, FS_SMALL_MAX, &text, NULL, e) != ERR_OK) {
-        if (e->sys == ESRCH) { /* it ended meanwhile */
+        if (e->sys == ESRCH) { /* it has ended in the meantime */
             *e = (struct err){ 0 };
             return presence_absent();
         }
@@ -92,7 +90,7 @@ enum err_code rt_signal(struct rt *rt, const char *id, int signo, struct err *e)
         if (pidfd < 0 && errno != ESRCH && errno != EINVAL)
             return err_sys(e, errno, "open process %d of container %.12s", (int)s.pid, id);
     }
-    /* The order matters: what was asked about the number then holds for the descriptor. */
+    /* The order matters: what was checked for the pid then applies to the descriptor. */
     if (pidfd >= 0)
         its_own = rt_look_in_cgroup(s.pid, id, e);
     if (presence_is_unknown(its_own))

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The OCI runtime specification of one container, in the shape containerd and CRI-O give it under Kubernetes.
- */
+/* The OCI runtime specification of a container, in the form used by containerd and CRI-O under Kubernetes. */
 #include "agent/runtime/container_internal.h"
 
 #include "base/json.h"
@@ -11,13 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Under this name the administrator loads what RuntimeDefault means; there is no profile of our own to rot.
- */
+/* The name of the profile that administrators load for RuntimeDefault; we do not ship one. */
 #define DEFAULT_APPARMOR "coracle-default"
 
 #define OCI_VERSION "1.0.2"
 
-/* kubelet's defaults for procMount Default, pkg/securitycontext/util.go; thermal_throttle beside these. */
+/* kubelet's defaults for procMount Default, pkg/securitycontext/util.go; plus thermal_throttle. */
 static const char *const masked_paths[] = {
     "/proc/asound",      "/proc/acpi",          "/proc/interrupts", "/proc/kcore",
     "/proc/keys",        "/proc/latency_stats", "/proc/timer_list", "/proc/timer_stats",
@@ -27,7 +25,7 @@ static const char *const readonly_paths[] = { "/proc/bus", "/proc/fs", "/proc/ir
                                               "/proc/sysrq-trigger" };
 #define THERMAL_THROTTLE "/sys/devices/system/cpu/cpu*/thermal_throttle"
 
-/* Sets obj[key], taking the value; NULL value: no memory. */
+/* Sets obj[key], taking the value; NULL value: out of memory. */
 static bool spec_put(json_t *obj, const char *key, json_t *value)
 {
     return json_object_set_new(obj, key, value) == 0;
@@ -46,18 +44,18 @@ static json_t *string_array(const char *const *v, size_t n)
     return list;
 }
 
-/* ---- process --------------------------------------------------------------------------------- */
+/* ---- process ---- */
 
 static int oom_score_adj(const struct rt *rt, const struct rt_config *c)
 {
-    /* Without CAP_SYS_RESOURCE the kernel refuses to go below our own value: better that than no container.
-     */
+    /* Without CAP_SYS_RESOURCE the kernel does not allow less than our own value: better that than no
+     * container. */
     if (!rt->features.lower_oom_score && c->oom_score_adj < rt->features.own_oom_score_adj)
         return rt->features.own_oom_score_adj;
     return c->oom_score_adj;
 }
 
-/* A user namespace does not have every user. */
+/* A user namespace does not have all users. */
 static enum err_code check_mapped(const struct rt_config *c, const struct rt_user *u, struct err *e)
 {
     int64_t most = u->uid > u->gid ? u->uid : u->gid;
@@ -84,10 +82,8 @@ static bool put_user(const struct rt_user *u, json_t *process)
     return ok;
 }
 
-/*
- * The same set as bounding, effective and permitted; none inheritable or ambient.  A user other than root
- * loses the latter two at execve, as under containerd.
- */
+/* The same set as bounding, effective and permitted; none inheritable or ambient. Users other than root lose
+ * the latter two at execve, as under containerd. */
 static enum err_code put_caps(uint64_t caps, json_t *process, struct err *e)
 {
     json_auto_t *names = rt_caps_names(caps);
@@ -107,7 +103,7 @@ static enum err_code put_cwd(const struct rt_config *c, json_t *process, struct 
         cwd = c->image->working_dir;
     if (cwd == NULL || *cwd == '\0')
         cwd = "/";
-    /* runc's own words and so a StartError; crun would quietly begin at the root. */
+    /* runc's message, for a StartError; crun would silently use the root. */
     if (*cwd != '/')
         return err_set(e, ERR_UNKNOWN, "Cwd must be an absolute path");
     if (!spec_put(process, "cwd", json_string(cwd)))
@@ -115,10 +111,8 @@ static enum err_code put_cwd(const struct rt_config *c, json_t *process, struct 
     return ERR_OK;
 }
 
-/*
- * The container's profile, else the pod's.  Privileged containers have none.  A profile that is not loaded is
- * the runtime's to refuse.
- */
+/* The container's profile, otherwise the pod's. Privileged containers have none. The runtime rejects profiles
+ * that are not loaded. */
 static enum err_code put_apparmor(const struct rt_config *c, json_t *process, struct err *e)
 {
     const struct api_apparmor *a = c->security != NULL && c->security->apparmor.type != NULL
@@ -164,7 +158,7 @@ static enum err_code build_process(const struct rt *rt, const struct rt_config *
     return code;
 }
 
-/* ---- linux ----------------------------------------------------------------------------------- */
+/* ---- linux ---- */
 
 static bool add_namespace(json_t *list, const char *type, const char *path)
 {
@@ -174,8 +168,8 @@ static bool add_namespace(json_t *list, const char *type, const char *path)
     return json_array_append_new(list, n) == 0;
 }
 
-/* The pod's namespaces by path; what has none is the host's, but mount and (unless asked otherwise) PID are
- * its own. */
+/* The pod's namespaces by path; others are the host's, except mount and (by default) PID, which are its
+ * own. */
 static bool put_namespaces(const struct rt *rt, const struct rt_config *c, json_t *linux_section)
 {
     json_t *list = json_array();
@@ -189,7 +183,7 @@ static bool put_namespaces(const struct rt *rt, const struct rt_config *c, json_
            (!rt->cgroup_v2 || (rt_privileged(c) && c->userns == NULL) || add_namespace(list, "cgroup", NULL));
 }
 
-/* Those of the namespace that is joined, once more: runc asks for them, crun takes its users from them. */
+/* Those of the joined namespace: runc requires them, crun takes its users from them. */
 static bool put_mappings(const struct rt_config *c, json_t *linux_section)
 {
     static const char *const keys[] = { "uidMappings", "gidMappings" };
@@ -210,10 +204,8 @@ static bool spec_put_number(json_t *unified, const char *file, int64_t value)
     return spec_put(unified, file, json_string(text));
 }
 
-/*
- * What the specification has no words for, as the kernel's own files.  CPU weight, too, since runtimes differ
- * in how they convert shares.
- */
+/* Settings without a field in the specification, as the kernel's files. Also the CPU weight, because runtimes
+ * convert shares differently. */
 static bool put_unified(const struct rt *rt, const struct rt_config *c, json_t *unified)
 {
     const struct {
@@ -232,7 +224,7 @@ static bool put_unified(const struct rt *rt, const struct rt_config *c, json_t *
     for (size_t i = 0; i < ARRAY_LEN(memory); i++)
         if (memory[i].value > 0 && !spec_put_number(unified, memory[i].file, memory[i].value))
             return false;
-    /* crun knows the limit of what is in use alone. */
+    /* crun only supports the limit for pages in use. */
     for (size_t i = 0; i < c->n_hugepages; i++) {
         char file[64];
         snprintf(file, sizeof(file), "hugetlb.%s.rsvd.max", c->hugepages[i].size);
@@ -242,13 +234,13 @@ static bool put_unified(const struct rt *rt, const struct rt_config *c, json_t *
     return !rt->swap_accounting || spec_put_number(unified, "memory.swap.max", c->swap_max);
 }
 
-/* On v1 a memory limit means no swap beside it, as kubelet has it. */
+/* On v1 a memory limit means no additional swap, as in kubelet. */
 static bool put_limits(const struct rt *rt, const struct rt_config *c, json_t *resources)
 {
     json_t *cpu = json_object(), *memory = json_object(), *unified = json_object();
     bool ok = spec_put(resources, "cpu", cpu);
 
-    ok = spec_put(resources, "memory", memory) && ok; /* in this order: it takes the value in any case */
+    ok = spec_put(resources, "memory", memory) && ok; /* in this order: it always takes the value */
     ok = unified != NULL && ok;
     if (ok && c->cpu_shares >= 0 && !rt->cgroup_v2)
         ok = spec_put(cpu, "shares", json_integer(c->cpu_shares));
@@ -266,7 +258,7 @@ static bool put_limits(const struct rt *rt, const struct rt_config *c, json_t *r
               spec_put(memory, "swap", json_integer(c->memory_limit)));
     if (ok && rt->cgroup_v2)
         ok = put_unified(rt, c, unified);
-    if (ok && json_object_size(unified) > 0) /* crun refuses the section on v1, even an empty one */
+    if (ok && json_object_size(unified) > 0) /* crun rejects the section on v1, even if empty */
         return spec_put(resources, "unified", unified);
     json_decref(unified);
     return ok;
@@ -289,7 +281,7 @@ static bool put_hugepages(const struct rt_config *c, json_t *resources)
     return true;
 }
 
-/* Masking a path costs the runtime a mount: only the CPUs that have the folder. */
+/* Masking a path costs a mount, so only for CPUs that have the folder. */
 static bool add_thermal_throttle(json_t *list)
 {
     glob_t found = { 0 };
@@ -321,7 +313,7 @@ static enum err_code build_linux(const struct rt *rt, const struct rt_config *c,
     bool ok = spec_put(spec, "linux", linux_section);
     json_t *seccomp = NULL;
 
-    /* One by one and not in one expression: each call takes its value, also when another failed. */
+    /* Separately: each call takes its value, even if another failed. */
     ok = spec_put(linux_section, "resources", resources) && ok;
     ok = spec_put(linux_section, "devices", devices) && ok;
     ok = spec_put(resources, "devices", rules) && ok;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Capabilities of a container: containerd's and CRI-O's default set, then add and drop. */
+/* Capabilities of a container: the default set of containerd and CRI-O, then add and drop. */
 #include "agent/runtime/container_internal.h"
 
 #include <linux/capability.h>
@@ -80,7 +80,7 @@ static bool is_all(const char *name)
     return strcasecmp(name, "ALL") == 0 || strcasecmp(name, "CAP_ALL") == 0;
 }
 
-/* The single ones of a list as a mask; ALL is only noted. */
+/* The single capabilities of a list as a mask; ALL is only noted. */
 static enum err_code read_list(const struct api_strs *list, uint64_t *ret, bool *ret_all, struct err *e)
 {
     size_t i;
@@ -98,10 +98,8 @@ static enum err_code read_list(const struct api_strs *list, uint64_t *ret, bool 
     return ERR_OK;
 }
 
-/*
- * containerd's order: ALL in add, ALL in drop, then the single ones added, then the single ones dropped.  ALL
- * (and privileged) means what the agent itself has, for more cannot be given.
- */
+/* containerd's order: ALL in add, ALL in drop, single ones added, single ones dropped. ALL (and privileged)
+ * means the agent's own set, because no more can be given. */
 enum err_code rt_caps_resolve(const struct rt *rt, const struct api_security *s, uint64_t *ret, struct err *e)
 {
     uint64_t caps = default_caps(), add = 0, drop = 0;

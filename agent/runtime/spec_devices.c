@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Device nodes of a container: those of plugins and, for a privileged one, all of the host. */
+/* Device nodes of a container: those of plugins and, if privileged, all of the host. */
 #include "agent/runtime/container_internal.h"
 
 #include "base/fs.h"
@@ -19,7 +19,7 @@ enum {
 
 struct devices {
     json_t *list;
-    json_t *rules; /* NULL: no rule for each */
+    json_t *rules; /* NULL: no rule per device */
     const char *permissions;
 };
 
@@ -44,8 +44,7 @@ static enum err_code spec_devices_add_node(const struct devices *d, const struct
     return node != NULL && json_array_append_new(d->rules, node) == 0 ? ERR_OK : err_nomem(e);
 }
 
-/* containerd leaves these out of a privileged container: they are mounts of its own, or not the host's
- * devices. */
+/* containerd omits these for a privileged container: they are its own mounts, or not the host's devices. */
 static bool spec_devices_is_skipped(const char *name)
 {
     static const char *const names[] = { ".",      "..",   "pts",         "shm",   "fd",
@@ -58,7 +57,7 @@ static bool spec_devices_is_skipped(const char *name)
     return false;
 }
 
-/* Every node below a folder; links, sockets and what vanishes meanwhile are passed over. */
+/* Every node below a folder; skips links, sockets and vanished ones. */
 static enum err_code add_tree(const struct devices *d, const char *dir, const char *target, int level,
                               struct err *e)
 {
@@ -117,7 +116,7 @@ enum err_code rt_devices_build(const struct rt_config *c, json_t *ret_devices, j
     bool privileged = rt_privileged(c);
     size_t i;
 
-    /* Nothing, but what the runtime adds by itself (null, zero, full, random, urandom, tty, ptmx, pts) - or
+    /* Nothing except what the runtime adds (null, zero, full, random, urandom, tty, ptmx, pts), or
      * everything. */
     if (json_array_append_new(ret_rules, json_pack("{s:b,s:s}", "allow", (int)privileged, "access", "rwm")) !=
         0)

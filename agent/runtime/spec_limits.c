@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Resource limits (setrlimit) of a container's processes: the same on every node, whoever started the agent.
+ * Resource limits (setrlimit) of a container's processes: equal on every node, however the agent was started.
  *
- * Those that the agent has otherwise for its own work are in the spec.  Never above the agent's own hard
- * limits, because the runtime may not be able to raise them (no CAP_SYS_RESOURCE; a further process in a user
- * namespace): where the agent may, it raises its own first.  Open files are systemd's for services
- * (DefaultLimitNOFILE=), and so what containerd 2 leaves to its containers: older programs use select() or
- * close every possible descriptor, the others raise it themselves.  Locked memory is the kernel's default
- * since 5.16.
+ * Limits that differ from the agent's own are in the spec. They never exceed the agent's hard limits, because
+ * the runtime may not be able to raise them (no CAP_SYS_RESOURCE; an exec in a user namespace); the agent
+ * first raises its own if it can. Open files: systemd's for services (DefaultLimitNOFILE=), like containers
+ * of containerd 2: older programs use select() or close every possible descriptor, the others raise it
+ * themselves. Locked memory: the kernel's default since 5.16.
  *
- * The others are inherited: the agent sets its own to the kernel's defaults, with no core files unless a
- * process asks for them (the agent's own would put Secrets on disk) and any number of processes (the cgroup's
- * pids.max counts them).
+ * The others are inherited: the agent sets its own to the kernel's defaults, except no core files unless a
+ * process wants them (the agent's would put Secrets on disk) and an unlimited number of processes (the
+ * cgroup's pids.max limits them).
  */
 #include "agent/runtime/container.h"
 #include "agent/runtime/container_internal.h"
@@ -50,7 +49,7 @@ void rt_limits_own(void)
             wanted = (struct rlimit){ .rlim_cur = l->soft, .rlim_max = l->hard };
         if (setrlimit(l->resource, &wanted) == 0 || l->type != NULL)
             continue;
-        /* It may not be raised: as near as it goes. */
+        /* It cannot be raised: use the maximum. */
         wanted.rlim_max = own.rlim_max;
         wanted.rlim_cur = l->soft < own.rlim_max ? l->soft : own.rlim_max;
         setrlimit(l->resource, &wanted);

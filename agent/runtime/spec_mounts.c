@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Mounts of a container: containerd's default list, then the volumes, ordered so that no mount hides an
- * earlier one.
- */
+/* Mounts of a container: containerd's default list, then the volumes, ordered so that no mount hides an
+ * earlier one. */
 #include "agent/runtime/container_internal.h"
 
 #include "base/fs.h"
@@ -72,7 +70,7 @@ static bool is_mounted_by_volume(const struct rt_config *c, const char *destinat
     return false;
 }
 
-/* As containerd: a volume replaces the default at its place, and one at /dev all defaults below it. */
+/* As in containerd: a volume replaces the default at its place, and one at /dev all defaults below it. */
 static bool is_default_wanted(const struct rt_config *c, const char *destination)
 {
     return !is_mounted_by_volume(c, destination) &&
@@ -83,7 +81,7 @@ static enum err_code spec_mounts_append(json_t *mounts, const char *destination,
                                         const char *source, json_t *options, struct err *e)
 {
     json_t *m = json_pack("{s:s,s:s,s:s,s:o}", "destination", destination, "type", type, "source", source,
-                          "options", options); /* takes the options, also on failure */
+                          "options", options); /* takes the options, even on failure */
 
     if (m == NULL)
         return err_set(e, ERR_DATA_LOSS, "mount at \"%s\": a path is not UTF-8", destination);
@@ -107,7 +105,7 @@ static enum err_code append_default(const struct default_mount *m, bool privileg
     return spec_mounts_append(mounts, m->destination, m->type, m->source, options, e);
 }
 
-/* ---- volumes --------------------------------------------------------------------------------- */
+/* ---- volumes ---- */
 
 struct shared_search {
     const char *path;
@@ -123,14 +121,14 @@ static bool note_mount(const struct fs_mount *m, void *arg)
 
     if (strncmp(m->point, s->path, n) != 0 || (s->path[n] != '/' && s->path[n] != '\0') || n < s->length)
         return true;
-    s->length = n; /* of two at the same point the later one is on top */
+    s->length = n; /* of two at the same point, the later one is on top */
     s->shared = m->shared;
     snprintf(s->point, sizeof(s->point), "%s", m->point);
     return true;
 }
 
-/* Bidirectional on a mount that is not shared would silently not propagate: refused, in containerd's words.
- */
+/* Bidirectional on a mount that is not shared would silently not propagate: rejected, with containerd's
+ * message. */
 static enum err_code require_shared(const char *source, struct err *e)
 {
     struct shared_search s = { .path = source };
@@ -143,10 +141,8 @@ static enum err_code require_shared(const char *source, struct err *e)
     return ERR_OK;
 }
 
-/*
- * In a user namespace the flags that a mount has already are locked: a runtime that makes it read-only must
- * repeat them, and runc 1.1 does so only for those that stand in the list.
- */
+/* In a user namespace existing flags of a mount are locked: a runtime that makes it read-only must repeat
+ * them, and runc 1.1 only repeats those in the list. */
 static enum err_code keep_flags(const char *source, json_t *options, struct err *e)
 {
     static const struct {
@@ -187,8 +183,7 @@ static enum err_code append_volume(const struct rt *rt, const struct rt_config *
     return spec_mounts_append(mounts, m->destination, "bind", m->source, options, e);
 }
 
-/* The propagation of the root must not be less than that of a mount: rshared > rslave > the runtime's own
- * choice. */
+/* The root's propagation must not be less than a mount's: rshared > rslave > the runtime's default. */
 static void note_propagation(const struct rt_mount *m, const char **ret)
 {
     if (str_eq(m->propagation, "rshared"))
@@ -213,7 +208,7 @@ enum err_code rt_mounts_build(const struct rt *rt, const struct rt_config *c, js
                            e) != ERR_OK)
         return e->code;
 
-    /* Stable by depth, so that a volume at /a does not hide one at /a/b that stands before it. */
+    /* Stable by depth, so that a volume at /a does not hide an earlier one at /a/b. */
     for (level = 0; done < c->n_mounts; level++)
         for (i = 0; i < c->n_mounts; i++) {
             const struct rt_mount *m = &c->mounts[i];

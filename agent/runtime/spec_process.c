@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arguments and environment of a container's process: the image's values under the manifest's. */
+/* Arguments and environment of a container's process: the image's values, overridden by the manifest's. */
 #include "agent/api/decode.h"
 #include "agent/runtime/container_internal.h"
 
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What Docker, containerd and CRI-O set where neither the image nor the manifest does. */
+/* The default of Docker, containerd and CRI-O. */
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 static enum err_code append_strings(json_t *list, char *const *v, size_t n, const char *what, struct err *e)
@@ -43,7 +43,7 @@ enum err_code rt_args_build(const struct rt_config *c, json_t *ret_list, struct 
     return json_array_size(ret_list) > 0 ? ERR_OK : err_set(e, ERR_NOT_FOUND, "no command specified");
 }
 
-/* jansson's objects keep the order of insertion, and a variable set again its place. */
+/* jansson's objects keep the order of insertion, also for a variable set again. */
 static enum err_code set_variable(json_t *env, const char *variable, struct err *e)
 {
     const char *equals = strchr(variable, '=');
@@ -51,7 +51,7 @@ static enum err_code set_variable(json_t *env, const char *variable, struct err 
     json_t *value;
 
     if (n == 0)
-        return ERR_OK; /* not a variable; no process could read it */
+        return ERR_OK; /* not a variable; ignored */
     value = json_string(equals + 1);
     if (value == NULL)
         return err_set(e, ERR_DATA_LOSS, "environment variable %.*s: its value is not UTF-8",
@@ -72,10 +72,8 @@ static enum err_code set_default(json_t *env, const char *name, const char *valu
     return set_variable(env, variable, e);
 }
 
-/*
- * From weak to strong: image, HOSTNAME, manifest.  Where none of them has it: PATH, TERM on a terminal, and
- * HOME, which runtimes fill in differently when the image does not know the user.
- */
+/* In increasing precedence: image, HOSTNAME, manifest. Defaults: PATH, TERM on a terminal, and HOME, which
+ * runtimes set differently if the image does not know the user. */
 static enum err_code spec_process_collect(const struct rt_config *c, const char *home, json_t *env,
                                           struct err *e)
 {
@@ -112,6 +110,6 @@ enum err_code rt_env_build(const struct rt_config *c, const char *home, json_t *
         if (code == ERR_OK &&
             json_array_append_new(ret_list, json_sprintf("%s=%s", name, json_string_value(value))) != 0)
             code = err_nomem(e);
-    api_json_wipe(env); /* the list is its maker's to wipe */
+    api_json_wipe(env); /* the list is wiped by its creator */
     return code;
 }

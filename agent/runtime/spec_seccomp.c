@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Seccomp: profiles with conditions, resolved into the OCI specification's plain form.
+ * Seccomp: resolves profiles with conditions to the OCI specification's plain form.
  *
  * RuntimeDefault is the distribution's profile (package golang-github-containers-common on Debian,
  * containers-common elsewhere; format of github.com/containers/common/pkg/seccomp): each rule may be limited
- * to architectures, capabilities and kernel versions.  Localhost profiles are Docker's, the containers
- * package's, or plain OCI.
+ * to architectures, capabilities and kernel versions. Localhost profiles are in the format of Docker, of the
+ * containers package, or plain OCI.
  */
 #include "agent/runtime/container_internal.h"
 
@@ -22,7 +22,7 @@
 
 enum {
     PROFILE_MAX =
-        1024 * 1024,  /* the distribution's has 16 KiB; the API server refuses larger objects anyway */
+        1024 * 1024,  /* the distribution's has 16 KiB; the API server rejects larger objects anyway */
     ERRNO_LAST = 133, /* EHWPOISON, the highest */
 };
 
@@ -40,11 +40,11 @@ static const struct {
 
 struct resolving {
     const struct rt_seccomp_host *host;
-    const char *arch;         /* NULL: a machine that no condition knows */
+    const char *arch;         /* NULL: a machine unknown to conditions */
     const char *seccomp_arch; /* NULL likewise */
 };
 
-/* ---- conditions ------------------------------------------------------------------------------ */
+/* ---- conditions ---- */
 
 static bool has_cap(const struct resolving *r, const json_t *name)
 {
@@ -100,7 +100,7 @@ static bool applies(const struct resolving *r, const json_t *rule)
     return kernel == NULL || !kernel_is_older(r, kernel);
 }
 
-/* ---- translation ----------------------------------------------------------------------------- */
+/* ---- translation ---- */
 
 static int errno_number(const char *name)
 {
@@ -142,7 +142,7 @@ static enum err_code convert_rule(const json_t *rule, json_t *list, struct err *
 {
     json_auto_t *out = json_object();
     const json_t *names = json_object_get(rule, "names"), *args = json_object_get(rule, "args");
-    const char *name = json_str(rule, "name"); /* the oldest form: one rule a call */
+    const char *name = json_str(rule, "name"); /* the oldest format: one rule per call */
 
     if (out == NULL)
         return err_nomem(e);
@@ -181,7 +181,7 @@ static enum err_code convert_architectures(const struct resolving *r, const json
         if (list == NULL)
             return err_nomem(e);
     }
-    /* Without an entry the runtime filters the native architecture alone. */
+    /* Without an entry the runtime filters only the native architecture. */
     return list == NULL || json_object_set(out, "architectures", list) == 0 ? ERR_OK : err_nomem(e);
 }
 
@@ -219,7 +219,7 @@ enum err_code rt_seccomp_convert(const json_t *profile, const struct rt_seccomp_
     return ERR_OK;
 }
 
-/* ---- which profile --------------------------------------------------------------------------- */
+/* ---- choosing the profile ---- */
 
 static const struct api_seccomp *spec_seccomp_wanted(const struct rt_config *c,
                                                      enum api_seccomp_type *ret_type)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who the container's process is: kubelet's rules (pkg/kubelet/kuberuntime/security_context.go) and
+/* The user of the container's process: kubelet's rules (pkg/kubelet/kuberuntime/security_context.go) and
  * containerd's. */
 #include "agent/runtime/container_internal.h"
 
@@ -19,7 +19,7 @@ enum {
 };
 #define ID_MAX INT64_C(2147483647) /* the range that containerd and runc accept */
 
-/* ---- what is asked for ----------------------------------------------------------------------- */
+/* ---- the requested user ---- */
 
 enum user_kind { USER_ID, USER_NAME };
 struct wanted_user {
@@ -28,10 +28,8 @@ struct wanted_user {
     char name[NAME_MAX_SHOWN];
 };
 
-/*
- * The user part of the image's USER.  A group after ':' is ignored as under kubelet, which passes on only the
- * user (kubernetes issue 61967); an image without USER runs as root.
- */
+/* The user part of the image's USER. A group after ':' is ignored as under kubelet, which only passes on the
+ * user (kubernetes issue 61967); an image without USER runs as root. */
 static enum err_code image_user(const struct rt_config *c, struct wanted_user *ret, struct err *e)
 {
     const char *user = c->image->user != NULL ? c->image->user : "";
@@ -107,9 +105,9 @@ enum err_code rt_user_check_non_root(const struct rt_config *c, struct err *e)
     return ERR_OK;
 }
 
-/* ---- the image's accounts -------------------------------------------------------------------- */
+/* ---- the image's accounts ---- */
 
-/* "" when there is no such file.  Nothing but a regular file is opened: the image decides what lies there. */
+/* "" if there is no such file. Only opens regular files, because the image determines what is there. */
 static enum err_code read_accounts(int rootfs_fd, const char *path, char **ret, struct err *e)
 {
     struct err why = { 0 };
@@ -139,8 +137,8 @@ static enum err_code read_accounts(int rootfs_fd, const char *path, char **ret, 
     return *ret != NULL ? ERR_OK : err_nomem(e);
 }
 
-/* The next line cut at ':' into exactly n fields (rest in the last); false at the end.  Lines with fewer are
- * skipped. */
+/* Splits the next line at ':' into exactly n fields (rest in the last); false at the end. Lines with fewer
+ * are skipped. */
 static bool next_account(char **cursor, char **fields, size_t n)
 {
     char *line;
@@ -177,10 +175,10 @@ static bool parse_id(const char *text, uint32_t *ret)
 struct account {
     bool found;
     uint32_t uid, gid;
-    const char *name, *home; /* in the text that was searched */
+    const char *name, *home; /* pointers into the searched text */
 };
 
-/* Cuts the text up. */
+/* Modifies the text. */
 static struct account find_account(char *passwd, const struct wanted_user *user)
 {
     char *f[6]; /* name, password, uid, gid, full name, "home:shell" */
@@ -197,7 +195,7 @@ static struct account find_account(char *passwd, const struct wanted_user *user)
     return (struct account){ .home = "" };
 }
 
-/* ---- groups ---------------------------------------------------------------------------------- */
+/* ---- groups ---- */
 
 static enum err_code add_group(struct rt_user *u, uint32_t gid, struct err *e)
 {
@@ -233,7 +231,7 @@ static bool has_member(char *members, const char *name)
     return false;
 }
 
-/* Cuts the text up. */
+/* Modifies the text. */
 static enum err_code add_image_groups(struct rt_user *u, char *group, const char *name, struct err *e)
 {
     char *f[4]; /* name, password, gid, members */
@@ -266,11 +264,9 @@ void rt_user_done(struct rt_user *u)
     *u = (struct rt_user){ 0 };
 }
 
-/*
- * uid: runAsUser, else the image's USER.  gid: runAsGroup, else the primary group that the image's
- * /etc/passwd gives the user, else 0.  The primary group is always among the supplementary ones; those of the
- * image's /etc/group are left out under supplementalGroupsPolicy Strict.
- */
+/* uid: runAsUser, otherwise the image's USER. gid: runAsGroup, otherwise the user's primary group in the
+ * image's /etc/passwd, otherwise 0. The primary group is always among the supplementary ones; those of the
+ * image's /etc/group are omitted under supplementalGroupsPolicy Strict. */
 enum err_code rt_user_choose(const struct rt_config *c, char *passwd, char *group, struct rt_user *ret,
                              struct err *e)
 {

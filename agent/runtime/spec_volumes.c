@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Volumes that an image declares (VOLUME).  Each is a folder of the container's root, made if no layer has
- * it, and stays writable when the root is read-only: overlayfs keeps what is written to it as all else, only
- * the mount of the root is read-only.
- */
+/* Volumes declared by an image (VOLUME). Each is a folder of the container's root, made if no layer has it,
+ * and stays writable if the root is read-only: the data is in the overlay like all else, only the root's
+ * mount is read-only. */
 #include "agent/runtime/container_internal.h"
 
 #include "base/arena.h"
@@ -17,13 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define VOLUME_MODE 0755 /* as containerd makes it */
+#define VOLUME_MODE 0755 /* as in containerd */
 
 struct search {
     const struct rt_config *c;
     int root_fd;
     char root[PATH_MAX];  /* its path on the host, links resolved */
-    char place[PATH_MAX]; /* the volume's path below it, likewise; clean, relative */
+    char place[PATH_MAX]; /* the volume's path below it, links resolved; clean, relative */
 };
 
 static enum err_code spec_volumes_path_of(int fd, char ret[PATH_MAX], struct err *e)
@@ -39,7 +37,7 @@ static enum err_code spec_volumes_path_of(int fd, char ret[PATH_MAX], struct err
     return ERR_OK;
 }
 
-/* Where a mount of the pod goes, links of the image resolved as far as it has them. */
+/* The destination of a pod's mount, with the image's links resolved as far as they exist. */
 static void spec_volumes_resolve(const struct search *s, const char *destination, char ret[PATH_MAX])
 {
     struct err e = { 0 };
@@ -53,7 +51,7 @@ static void spec_volumes_resolve(const struct search *s, const char *destination
     fs_path_clean(ret);
 }
 
-/* What the runtime mounts, and the pod, hides whatever the image has there. */
+/* Mounts of the runtime and the pod hide the image's content. */
 static bool spec_volumes_is_hidden(const struct search *s)
 {
     static const char *const defaults[] = { "proc", "dev", "sys" };
@@ -67,10 +65,10 @@ static bool spec_volumes_is_hidden(const struct search *s)
         if (fs_path_is_at_or_below(s->place, destination))
             return true;
     }
-    return s->place[0] == '\0'; /* the root itself is as the pod wants it */
+    return s->place[0] == '\0'; /* the root itself is the pod's decision */
 }
 
-/* By its own words: then it does not matter what the image has there. */
+/* By its literal path, independent of the image's content. */
 static bool is_mounted_over(const struct rt_config *c, const char *volume)
 {
     char own[PATH_MAX], destination[PATH_MAX];
@@ -84,7 +82,7 @@ static bool is_mounted_over(const struct rt_config *c, const char *volume)
     return false;
 }
 
-/* The place of `rest` below an open folder. */
+/* The location of `rest` below an open folder. */
 static enum err_code set_place(struct search *s, int folder_fd, const char *rest, struct err *e)
 {
     char path[PATH_MAX];
@@ -106,14 +104,14 @@ static int spec_volumes_make_folder(const struct search *s, int parent_fd, const
     if (mkdirat(parent_fd, name, VOLUME_MODE) != 0 || fchmodat(parent_fd, name, VOLUME_MODE, 0) != 0 ||
         fchownat(parent_fd, name, owner, owner, AT_SYMLINK_NOFOLLOW) != 0 ||
         (fd = openat(parent_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0) {
-        err_sys(e, errno, "create folder %s", name); /* EEXIST: a link that leads nowhere */
+        err_sys(e, errno, "create folder %s", name); /* EEXIST: a dangling link */
         return -1;
     }
     return fd;
 }
 
-/* Element by element, each link resolved inside the root.  s->place is where it ends; false: nothing to
- * mount, or an error. */
+/* Element by element, resolving each link inside the root. s->place is the result; false: nothing to mount,
+ * or an error. */
 static bool find_folder(struct search *s, const char *volume, struct err *e)
 {
     fd_auto at = openat(s->root_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -163,7 +161,7 @@ enum err_code rt_volumes_add(const struct rt_config *c, int rootfs_fd, struct ar
         bool found = !is_mounted_over(c, volumes->v[i]) && find_folder(&s, volumes->v[i], e);
         if (e->code != ERR_OK) {
             err_wrap(e, "volume \"%.200s\" of the image", volumes->v[i]);
-            e->code = ERR_UNAVAILABLE; /* no error of the pod's configuration */
+            e->code = ERR_UNAVAILABLE; /* not an error of the pod's configuration */
             return e->code;
         }
         if (!found || !rt_read_only_root(c))

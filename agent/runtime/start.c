@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Letting a created container run. */
+/* Starts a created container. */
 #include "agent/runtime/action.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { START_DEADLINE_MS = 60000 }; /* 5 ms, unless the machine is on its knees */
+enum { START_DEADLINE_MS = 60000 }; /* takes 5 ms, unless the machine is overloaded */
 
-/* ---- shared with delete ---------------------------------------------------------------------- */
+/* ---- shared with delete ---- */
 
 static void rt_start_on_over(struct op *op, const struct err *result)
 {
@@ -78,7 +78,7 @@ void rt_action_call_runtime(struct rt_action *a, const char *name, const char *c
     proc_start(&run->proc, &spec, run->rt->loop, done, a);
 }
 
-/* ---- start ----------------------------------------------------------------------------------- */
+/* ---- start ---- */
 
 static void rt_start_on_abort(struct op *op)
 {
@@ -96,7 +96,7 @@ static void rt_start_on_started(struct op *op, const struct err *result)
 
     if (e.code == ERR_OK) {
         rt_record_start(run->rt, run->id);
-    } else if (e.code == ERR_UNKNOWN) { /* only the runtime's own words */
+    } else if (e.code == ERR_UNKNOWN) { /* without a prefix to the runtime's message */
         str_auto words = strdup(run->proc.err_out.p);
 
         if (words != NULL)

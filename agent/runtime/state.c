@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A container's state, read from the files of its bundle, the runtime's folder and conmon's process each
- * time. */
+/* A container's state, read each time from the files of its bundle, the runtime's folder and conmon's
+ * process. */
 #include "agent/runtime/container_internal.h"
 
 #include "base/clock.h"
@@ -27,7 +27,7 @@ static struct presence state_look(struct rt_path path, struct err *e)
     return fs_look_at(AT_FDCWD, path.s, NULL, e);
 }
 
-/* When it was changed last; 0 when it is absent. */
+/* Time of the last change; 0 if absent. */
 static struct presence state_look_changed(struct rt_path path, int64_t *ret_ns, struct err *e)
 {
     struct stat st = { 0 };
@@ -49,9 +49,9 @@ struct presence rt_look_number(const char *path, int64_t min, int64_t max, int64
     return parse_i64(text, min, max, ret, "number", &no_number) == ERR_OK ? found : presence_absent();
 }
 
-/* ---- start time ------------------------------------------------------------------------------ */
+/* ---- start time ---- */
 
-/* The moment the runtime let the container's init go: its exec.fifo vanished from the folder.  0: not yet. */
+/* When the runtime started the container's init: its exec.fifo vanished from the folder. 0: not yet. */
 static enum err_code started_by_runtime(const struct rt *rt, const char *id, int64_t *ret_ns, struct err *e)
 {
     struct rt_path dir = rt_oci_dir(rt, id), fifo = dir;
@@ -75,12 +75,12 @@ void rt_record_start(const struct rt *rt, const char *id)
     char text[32];
 
     if (started_by_runtime(rt, id, &at, &e) != ERR_OK)
-        log_debug("start time is not known; it is now", F_STR("containerID", id), F_ERR(&e));
+        log_debug("start time is unknown; using the current time", F_STR("containerID", id), F_ERR(&e));
     e = (struct err){ 0 };
 
     snprintf(text, sizeof(text), "%" PRId64 "\n", at != 0 ? at : clock_wall_ns());
     if (fs_replace_at(AT_FDCWD, path.s, text, strlen(text), 0600, false, &e) != ERR_OK)
-        log_debug("start time cannot be kept", F_STR("containerID", id), F_ERR(&e));
+        log_debug("cannot record the start time", F_STR("containerID", id), F_ERR(&e));
 }
 
 static enum err_code started_ns(const struct rt *rt, const char *id, int64_t *ret_ns, struct err *e)
@@ -90,12 +90,12 @@ static enum err_code started_ns(const struct rt *rt, const char *id, int64_t *re
 
     if (presence_is_unknown(noted))
         return e->code;
-    if (presence_is_absent(noted)) /* the agent was killed before it could write that down */
+    if (presence_is_absent(noted)) /* the agent was killed before it could record that */
         return started_by_runtime(rt, id, ret_ns, e);
     return ERR_OK;
 }
 
-/* ---- identity -------------------------------------------------------------------------------- */
+/* ---- identity ---- */
 
 static bool copy_text(const json_t *meta, const char *key, char *ret, size_t size)
 {
@@ -138,9 +138,9 @@ struct presence rt_identity(const struct rt *rt, const char *id, struct rt_ident
     return there;
 }
 
-/* ---- state ----------------------------------------------------------------------------------- */
+/* ---- state ---- */
 
-/* conmon's own notice, or the kernel's count as long as the cgroup is there. */
+/* conmon's notice, or the kernel's count while the cgroup exists. */
 static enum err_code look_oom_killed(struct rt *rt, const char *id, bool *ret, struct err *e)
 {
     struct rt_identity identity = { 0 };
@@ -164,11 +164,11 @@ static enum err_code look_oom_killed(struct rt *rt, const char *id, bool *ret, s
     return ERR_OK;
 }
 
-/* *ret: its exit file is there, and *s has what it says. */
+/* *ret: the exit file exists, and *s has its content. */
 static enum err_code read_exit(struct rt *rt, const char *id, struct rt_state *s, bool *ret, struct err *e)
 {
     struct rt_path file = rt_exit_file(rt, id);
-    int64_t code = 255; /* where the file holds no code */
+    int64_t code = 255; /* if the file has no code */
     struct presence ended = state_look_changed(file, &s->finished_ns, e);
 
     *ret = false;
@@ -200,12 +200,12 @@ static struct presence look_conmon(struct rt *rt, const char *id, pid_t *ret, st
     if (rt_pidfd_ended(w->pidfd))
         return presence_absent();
     if (presence_is_unknown(rt_look_number(file.s, 1, INT32_MAX, &pid, e)))
-        return (struct presence){ 0 }; /* counted already */
+        return (struct presence){ 0 }; /* already counted */
     *ret = (pid_t)pid;
     return presence_present();
 }
 
-/* Of one that has no exit file. */
+/* Without an exit file. */
 static enum err_code read_life(struct rt *rt, const char *id, struct rt_state *s, struct err *e)
 {
     struct rt_path pid_file = rt_container_file(rt, id, "pid");
@@ -219,7 +219,7 @@ static enum err_code read_life(struct rt *rt, const char *id, struct rt_state *s
         return e->code;
     if (presence_is_absent(created)) {
         s->phase = RT_PARTIAL;
-        /* Where there is a number the runtime was done with it: conmon.pid is what is missing. */
+        /* With a pid the runtime had finished: only conmon.pid is missing. */
         return pid > 0 ? started_ns(rt, id, &s->started_ns, e) : ERR_OK;
     }
     conmon = look_conmon(rt, id, &s->conmon_pid, e);
@@ -232,7 +232,7 @@ static enum err_code read_life(struct rt *rt, const char *id, struct rt_state *s
         s->phase = s->started_ns != 0 ? RT_RUNNING : RT_CREATED;
         return ERR_OK;
     }
-    /* It may have written the file between the two looks. */
+    /* It may have written the file in between. */
     if (read_exit(rt, id, s, &ended, e) != ERR_OK || ended)
         return e->code;
     s->phase = RT_LOST;
@@ -304,17 +304,17 @@ void rt_kill_supervisor(struct rt *rt, const char *id)
     fd_auto pidfd = -1;
 
     if (rt_id_valid(id) && presence_is_unknown(rt_conmon_open(rt, id, &pidfd, NULL, &e)))
-        log_warn("conmon cannot be looked for", F_STR("containerID", id), F_ERR(&e));
+        log_warn("cannot look for conmon", F_STR("containerID", id), F_ERR(&e));
     if (pidfd >= 0 && syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) != 0 && errno != ESRCH)
-        log_warn("conmon cannot be killed", F_STR("containerID", id), F_STR("err", strerror(errno)));
+        log_warn("cannot kill conmon", F_STR("containerID", id), F_STR("err", strerror(errno)));
 }
 
-/* ---- list ------------------------------------------------------------------------------------ */
+/* ---- list ---- */
 
 struct ids {
     char **v;
     size_t n;
-    bool failed; /* no memory */
+    bool failed; /* out of memory */
 };
 
 static int rt_state_compare(const void *a, const void *b)

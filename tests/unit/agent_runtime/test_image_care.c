@@ -185,7 +185,7 @@ static void an_image_stays_while_it_is_verified(void **state)
     write_file(w, "unpack.answer", 0644, "gate; echo '{\"problems\":[],\"orphans\":[]}'\n");
     img_verify_start(&t.t, w->store, "one", on_task, &t);
     assert_int_equal(img_remove(w->store, "one", NULL, NULL, &e), ERR_UNAVAILABLE);
-    assert_string_equal(e.text, "image \"one\" is just being verified, exported or pinned");
+    assert_string_equal(e.text, "image \"one\" is being verified, exported or pinned");
     pin(w, "one", true, ERR_OK); /* is beside it */
     assert_int_equal(img_remove(w->store, "three", NULL, NULL, &e), ERR_OK);
     close(at_gate(w));

@@ -52,7 +52,7 @@ static void a_signed_address_hides_neither_its_key_nor_the_reason(void **state)
         { 112, 0, "aaaa\": dial tcp: no luck" },
         { 113, 0, "aaaa\": dial tcp: no luck" },
         { 115, 0, "aaaa...\": dial tcp: no luck" },
-        { 10, 20000, "pull r.io/x:1: skopeo failed, and says more than 16384 bytes why" },
+        { 10, 20000, "pull r.io/x:1: skopeo failed with a message of more than 16384 bytes" },
     };
     struct world *w = *state;
 
