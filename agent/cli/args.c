@@ -10,16 +10,16 @@ const struct cli_flag cli_common_flags[] = {
     { "socket", 0, FLAG_TEXT, offsetof(struct cli, socket), "PATH",
       "the daemon's socket (" CLI_SOCKET ", or CORACLE_SOCKET)", "@file" },
     { "request-timeout", 0, FLAG_TEXT, offsetof(struct cli, request_timeout), "DURATION",
-      "how long a short answer may take (30s); 0: for ever" },
-    { "help", 'h', FLAG_SWITCH, offsetof(struct cli, help), NULL, "this text", NULL },
+      "time limit for short answers (30s); 0: none" },
+    { "help", 'h', FLAG_SWITCH, offsetof(struct cli, help), NULL, "show this help", NULL },
     CLI_FLAGS_END,
 };
 
-/* Where their values go is known to the command. */
+/* The command knows where their values go. */
 const struct cli_flag cli_early_flags[] = {
     { "namespace", 'n', FLAG_TEXT, 0, "NS", "the namespace (default)", "@namespace" },
     { "all-namespaces", 'A', FLAG_SWITCH, 0, NULL, "all namespaces", NULL },
-    { "output", 'o', FLAG_TEXT, 0, "FORMAT", "json, yaml or what the command has", "json|yaml" },
+    { "output", 'o', FLAG_TEXT, 0, "FORMAT", "json, yaml or another format of the command", "json|yaml" },
     CLI_FLAGS_END,
 };
 
@@ -32,7 +32,7 @@ struct parse {
     int at, words;
 };
 
-struct hit { /* a flag, and the struct that its offset is of */
+struct hit { /* a flag, and the struct for its offset */
     const struct cli_flag *flag;
     char *base;
 };
@@ -110,7 +110,7 @@ static void args_set_text(const struct hit *hit, const char *value)
     *(const char **)(hit->base + hit->flag->at) = value;
 }
 
-/* The value that follows a flag: the next word. */
+/* The value after a flag: the next word. */
 static const char *args_next_word(struct parse *p)
 {
     return p->at + 1 < p->argc ? p->argv[++p->at] : NULL;
@@ -223,7 +223,7 @@ int cli_take_early(struct cli *cli, int *argc, char **argv)
         memmove(argv + 2, argv + 1, (size_t)(at - 1) * sizeof(*argv));
         argv[1] = command;
     } else if (at > 1) {
-        return cli_wrong(cli, "there is no command behind %s", argv[at - 1]);
+        return cli_wrong(cli, "no command follows %s", argv[at - 1]);
     }
     return cli_take_patience(cli);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attach - the streams of a container's first process. */
+/* attach - the streams of a container's main process. */
 #include "agent/cli/internal.h"
 
 #include <string.h>
@@ -13,15 +13,15 @@ struct attach {
 static const struct cli_flag flags[] = {
     CLI_NAMESPACE(struct attach, namespace_, "the pod's namespace (default)"),
     { "container", 'c', FLAG_TEXT, offsetof(struct attach, container), "NAME",
-      "which container; else the first", "@container" },
+      "the container (default: the first)", "@container" },
     { "stdin", 'i', FLAG_SWITCH, offsetof(struct attach, stdin_), NULL,
-      "pass standard input on (the container's manifest says stdin: true)" },
+      "pass standard input to the container (its manifest must have stdin: true)" },
     { "tty", 't', FLAG_SWITCH, offsetof(struct attach, tty), NULL,
-      "with -i: as a terminal (its manifest says tty: true)" },
+      "with -i: use a terminal (its manifest must have tty: true)" },
     CLI_FLAGS_END,
 };
 
-/* A terminal where both ends are one; else says why not. */
+/* Returns whether to use a terminal, which both ends must support; otherwise says why not. */
 static bool terminal_wanted(struct cli *cli, const struct attach *o, const json_t *container)
 {
     if (!o->stdin_ || !o->tty)
@@ -81,14 +81,14 @@ static int cli_attach_run(struct cli *cli, const struct cli_command *command, in
 }
 
 static const struct cli_example examples[] = {
-    { "what a container writes from now on", "coracle attach web" },
+    { "show a container's output from now on", "coracle attach web" },
     { "work in the shell that a container runs", "coracle attach -it shell" },
     { NULL, NULL },
 };
 
 static const struct cli_exit exits[] = {
     { 0, "the container ended, or ctrl-p, ctrl-q was typed" },
-    { 1, "it failed; one line on standard error says why" },
+    { 1, "an error, described on standard error" },
     { 2, "wrong usage: a word, a flag or its value" },
     CLI_EXITS_DAEMON,
     { 128, "and above: with a terminal, 128 plus the signal that ended coracle" },
@@ -98,9 +98,9 @@ static const struct cli_exit exits[] = {
 const struct cli_command command_attach = {
     .name = "attach",
     .run = cli_attach_run,
-    .summary = "the streams of a container's first process",
+    .summary = "attach to a container's main process",
     .usage = "attach [-i] [-t] [-c CONTAINER] POD [flags]",
-    .about = "Shows what the first process of a container writes, and passes input on to it.  On a terminal "
+    .about = "Shows the output of a container's main process, and passes input to it.  On a terminal "
              "ctrl-p, "
              "ctrl-q detaches and leaves the container running.",
     .flags = flags,

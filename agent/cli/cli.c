@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- output ---------------------------------------------------------------------------------- */
+/* ---- output ---- */
 
 PRINTF_LIKE(2, 0)
 static void print_error(struct cli *cli, const char *fmt, va_list ap)
@@ -93,7 +93,7 @@ int cli_check_format(struct cli *cli, const char *format)
     return cli_wrong(cli, "unknown output format \"%s\": json or yaml", format);
 }
 
-/* As it is, for programs; on a terminal without what could move its cursor. */
+/* Unchanged for programs; on a terminal without control characters. */
 static int print_jsonpath(struct cli *cli, const json_t *value, const char *text)
 {
     buf_auto out = BUF_INIT(SIZE_MAX - 1);
@@ -127,7 +127,7 @@ int cli_print_value(struct cli *cli, const json_t *value, const char *format)
     return EXIT_OK;
 }
 
-/* ---- dispatch -------------------------------------------------------------------------------- */
+/* ---- dispatch ---- */
 
 static void overview(FILE *to)
 {
@@ -142,9 +142,9 @@ int cli_unknown_command(struct cli *cli, const char *name)
     const char *near = cli_command_near(name), *here = cli_command_elsewhere(name);
 
     if (name[0] == '-')
-        fprintf(cli->err, "error: %s stands before the command: flags of a command stand behind it\n", name);
+        fprintf(cli->err, "error: %s is before the command: flags of a command must follow it\n", name);
     else if (here != NULL)
-        fprintf(cli->err, "error: unknown command \"%s\": here it is \"%s\"\n", name, here);
+        fprintf(cli->err, "error: unknown command \"%s\": use \"%s\"\n", name, here);
     else if (near != NULL)
         fprintf(cli->err, "error: unknown command \"%s\": did you mean \"%s\"?\n", name, near);
     else
@@ -189,7 +189,7 @@ int cli_main(int argc, char **argv)
     };
     int code;
 
-    signal(SIGPIPE, SIG_IGN); /* seen as EPIPE below */
+    signal(SIGPIPE, SIG_IGN); /* reported as EPIPE below */
     code = cli_run(&cli, argc, argv);
     if (!cli_flush(&cli) && cli.write_errno != EPIPE) {
         fprintf(stderr, "error: write to standard output: %s\n", strerror(cli.write_errno));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client - one HTTP request to the status socket, blocking; llhttp takes the answer apart. */
+/* client - one HTTP request to the status socket, blocking; llhttp parses the answer. */
 #include "agent/cli/internal.h"
 
 #include "base/base64.h"
@@ -23,8 +23,8 @@ struct exchange {
     void *arg;
     bool complete, stopped;
     bool upgraded;
-    struct buf *rest; /* what follows the head of an upgrade */
-    char header[32];  /* the name of the one that comes */
+    struct buf *rest; /* bytes after the head of an upgrade */
+    char header[32];  /* name of the current header */
     char accept[32];  /* Sec-WebSocket-Accept */
 };
 
@@ -92,7 +92,7 @@ static const llhttp_settings_t settings = {
     .on_message_complete = on_complete,
 };
 
-/* For answers that come at once: a daemon that takes longer is stuck. */
+/* Time limit for immediate answers: a daemon that takes longer is stuck. */
 static int64_t patience_ms(const struct cli *cli)
 {
     return cli->patience_ms != 0 ? cli->patience_ms : CLI_PATIENCE_S * 1000;
@@ -130,7 +130,7 @@ static int client_dial(struct cli *cli, bool patient, struct err *e)
     if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
         const bool denied = errno == EACCES || errno == EPERM;
 
-        if (errno == EAGAIN) { /* as many wait already as may */
+        if (errno == EAGAIN) { /* its queue of waiting clients is full */
             client_no_answer(cli, e);
             return -1;
         }
@@ -153,7 +153,7 @@ static enum err_code client_send_all(const struct cli *cli, int fd, const struct
 
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0 && errno == EPIPE) /* turned away: the answer says why */
+        if (n < 0 && errno == EPIPE) /* refused: the answer has the reason */
             return ERR_OK;
         if (n < 0 && errno == EAGAIN) {
             client_no_answer(cli, e);
@@ -166,7 +166,7 @@ static enum err_code client_send_all(const struct cli *cli, int fd, const struct
     return ERR_OK;
 }
 
-/* False: the time is over. */
+/* False: timeout. */
 static bool wait_for_bytes(const struct exchange *x, int fd)
 {
     struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -192,7 +192,7 @@ static enum err_code client_receive(const struct cli *cli, struct exchange *x, i
         ssize_t n;
 
         if (!wait_for_bytes(x, fd))
-            return err_set(e, ERR_DEADLINE, "the time is over");
+            return err_set(e, ERR_DEADLINE, "timed out");
         n = recv(fd, piece, sizeof(piece), 0);
         if (n < 0 && errno == EINTR)
             continue;
@@ -277,7 +277,7 @@ int cli_upgrade(struct cli *cli, const char *url, const char *subprotocols, stru
     if (!x.upgraded)
         return -1;
     if (strcmp(x.accept, accept.p) != 0 || ret_rest->failed) {
-        err_set(e, ERR_DATA_LOSS, "the answer is no WebSocket handshake");
+        err_set(e, ERR_DATA_LOSS, "the answer is not a WebSocket handshake");
         return -1;
     }
     return take_fd(&fd);
@@ -318,7 +318,7 @@ json_t *cli_call(struct cli *cli, const char *method, const char *url, int *ret_
     else if (json_parse(r.body.p, r.body.n, CLI_BODY_MAX, &value, "answer", &e) != ERR_OK)
         code = cli_error(cli, "%s", e.text);
     if (r.code == 400)
-        code = EXIT_USAGE; /* a selector that is none, say */
+        code = EXIT_USAGE; /* e.g. an invalid selector */
     if (ret_code != NULL)
         *ret_code = code;
     buf_done(&r.body);

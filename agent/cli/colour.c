@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Colours, for people: on a terminal, unless NO_COLOR (no-color.org) or TERM=dumb says no.  They go around
- * text that was made clean and aligned before, so that nothing a container writes can bring one.
- */
+/* Colours, for people: on a terminal, unless disabled by NO_COLOR (no-color.org) or TERM=dumb. They are added
+ * to text already cleaned and aligned, so that containers' output cannot contain any. */
 #include "agent/cli/internal.h"
 
 #include <string.h>
@@ -48,7 +46,7 @@ enum cli_colour cli_colour_of_status(const char *status)
         return COLOUR_GOOD;
     if (strncmp(status, "Init:", 5) == 0 && status[5] >= '0' && status[5] <= '9')
         return COLOUR_WAITING; /* Init:0/2 */
-    return COLOUR_BAD;         /* reasons for which something does not run are many */
+    return COLOUR_BAD;         /* there are many reasons for not running */
 }
 
 enum cli_colour cli_colour_of_event(const char *type)
@@ -56,14 +54,14 @@ enum cli_colour cli_colour_of_event(const char *type)
     return strcmp(type, "Warning") == 0 ? COLOUR_WAITING : COLOUR_NONE;
 }
 
-/* ---- what describe and explain print --------------------------------------------------------- */
+/* ---- output of describe and explain ---- */
 
 struct cell {
     const char *p;
     size_t n;
 };
 
-/* The cell at or after `from`: cells are two blanks apart. */
+/* The cell at or after `from`: cells are separated by two blanks. */
 static struct cell next_cell(const char *from, const char *end)
 {
     struct cell c;

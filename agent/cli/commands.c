@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All commands, in the order in which people see them; each is described in its own file. */
+/* All commands, in the order in which they are listed; each is described in its own file. */
 #include "agent/cli/internal.h"
 
 #include "base/near.h"
@@ -38,7 +38,7 @@ const char *cli_command_near(const char *name)
     return near.found;
 }
 
-/* ---- run, which is no client ----------------------------------------------------------------- */
+/* ---- run, which is not a client ---- */
 
 static int run_elsewhere(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
@@ -49,15 +49,15 @@ static int run_elsewhere(struct cli *cli, const struct cli_command *command, int
 
 static const struct cli_example run_examples[] = {
     { "the agent with the pods of a folder", "coracle run --pod-manifest-path /etc/coracle/manifests" },
-    { "to try it: a node that takes everything down with it when it ends",
+    { "try it: a node that removes everything when it ends",
       "coracle run --ephemeral --pod-manifest-path \"$PWD/manifests\"" },
     { NULL, NULL },
 };
 
 static const struct cli_exit run_exits[] = {
-    { 0, "it was asked to end (SIGTERM, SIGINT)" },
-    { 1, "it cannot start, or something went wrong that it cannot go on with" },
-    { 2, "a flag or a setting is wrong" },
+    { 0, "ended on request (SIGTERM, SIGINT)" },
+    { 1, "it could not start, or a fatal error occurred" },
+    { 2, "an invalid flag or setting" },
     { 0, NULL },
 };
 

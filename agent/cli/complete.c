@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Completion.  The shells' part is a few lines (`coracle completion`): they hand the words over and get what
- * may stand for the last one, from the same tables as everything else, names from the daemon.  A daemon that
- * cannot be asked makes no noise: there are just no names.
- */
+/* Completion. The shells' scripts are short (`coracle completion`): they pass on the words and get the
+ * candidates for the last one, from the same tables as everything else, with names from the daemon. Without a
+ * daemon there are just no names. */
 #include "agent/cli/internal.h"
 #include "agent/config/config.h"
 #include "base/json.h"
 
 #include <string.h>
 
-enum { PATIENCE_MS = 2000 }; /* of somebody who hit the tab key */
+enum { PATIENCE_MS = 2000 }; /* the user is waiting */
 
 struct completion {
     struct cli *cli;
     const struct cli_command *command;
-    char **words; /* behind the command */
-    int n;        /* without the last, which is to be completed */
+    char **words; /* after the command */
+    int n;        /* without the last one, which is being completed */
     const char *begun;
-    const char *namespace_, *pod;    /* as far as they were typed */
-    const char *first;               /* of the command's own words */
-    int place;                       /* which word of the command's own comes: 0 the first */
-    const struct cli_flag *value_of; /* the last is the value of this flag */
-    const char *before;              /* what stands before a candidate: "--output=" */
+    const char *namespace_, *pod;    /* as typed so far */
+    const char *first;               /* the first of the command's own words */
+    int place;                       /* which of the command's own words is next; 0: the first */
+    const struct cli_flag *value_of; /* the last word is the value of this flag */
+    const char *before;              /* the text before a candidate: "--output=" */
     struct buf *out;
 };
 
@@ -39,7 +37,7 @@ static void candidate(struct completion *c, const char *word, size_t n, const ch
     buf_addc(c->out, '\n');
 }
 
-/* ---- names from the daemon ------------------------------------------------------------------- */
+/* ---- names from the daemon ---- */
 
 static json_t *complete_ask(const struct completion *c, const char *url)
 {
@@ -117,7 +115,7 @@ static void containers(struct completion *c)
     }
 }
 
-/* "pod/web", "node/n1": what events are about. */
+/* "pod/web", "node/n1": the objects of events. */
 static void objects(struct completion *c)
 {
     json_auto_t *all_pods = ask_pods(c, false), *nodes = complete_ask(c, "/api/v1/nodes");
@@ -165,7 +163,7 @@ static void names_of(struct completion *c, const struct cli_kind *kind)
         complete_name_of(c, cli_text(o, "metadata.name"));
 }
 
-/* Of the kind that the first word names. */
+/* Of the kind given by the first word. */
 static void named(struct completion *c)
 {
     const struct cli_kind *kind = c->first != NULL ? cli_kind_find(c->first) : NULL;
@@ -174,7 +172,7 @@ static void named(struct completion *c)
         names_of(c, kind);
 }
 
-/* ---- words and flags ------------------------------------------------------------------------- */
+/* ---- words and flags ---- */
 
 static void commands(struct completion *c)
 {
@@ -222,7 +220,7 @@ static bool has(const char *spec, size_t n, const char *what)
     return memmem(spec, n, what, strlen(what)) != NULL;
 }
 
-/* "pod/w", where a name or a kind with a name behind it may stand.  False: it is none of that. */
+/* "pod/w", if a name, or a kind followed by a name, is expected. False: neither. */
 static bool with_kind(struct completion *c, const char *spec)
 {
     const char *slash = strchr(c->begun, '/');
@@ -294,7 +292,7 @@ static void flags(struct completion *c)
         common_flags(c);
 }
 
-/* ---- what was typed so far ------------------------------------------------------------------- */
+/* ---- the words typed so far ---- */
 
 static const struct cli_flag *flag_of(const struct cli_flag *flags, const char *word, size_t n)
 {
@@ -357,7 +355,7 @@ static void read_words(struct completion *c)
     }
 }
 
-/* What stands before the command; how many words. */
+/* The words before the command; returns their number. */
 static int read_early(struct completion *c, int n, char **words)
 {
     const struct cli_flag *f;
@@ -407,7 +405,7 @@ static void split_begun(struct completion *c, struct buf *before)
 }
 
 static bool
-complete_is_over(const struct completion *c) /* the rest belongs to another program, or is no flag */
+complete_is_over(const struct completion *c) /* the rest belongs to another program, or is not a flag */
 {
     for (int i = 0; i < c->n; i++)
         if (strcmp(c->words[i], "--") == 0)
@@ -415,10 +413,8 @@ complete_is_over(const struct completion *c) /* the rest belongs to another prog
     return c->command->rest_from > 0 && c->place >= c->command->rest_from;
 }
 
-/*
- * What may stand for the last of the words (those after "coracle"; it may be empty): a candidate a line, with
- * a tab and its meaning behind it where there is one; ":files" where names of files may stand.
- */
+/* Candidates for the last of the words (those after "coracle"; it may be empty): one per line, with a tab and
+ * its meaning if known; ":files" if file names are expected. */
 static void words(struct cli *cli, int argc, char **argv, struct buf *out)
 {
     struct completion c = { .cli = cli, .out = out, .namespace_ = "default", .before = "" };
@@ -457,7 +453,7 @@ static void words(struct cli *cli, int argc, char **argv, struct buf *out)
         complete_place(&c);
 }
 
-/* ---- the commands ---------------------------------------------------------------------------- */
+/* ---- the commands ---- */
 
 static int run_complete(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
@@ -472,16 +468,16 @@ static int run_complete(struct cli *cli, const struct cli_command *command, int 
 static const struct cli_flag no_flags[] = { CLI_FLAGS_END };
 
 static const struct cli_example complete_examples[] = {
-    { "what may stand behind \"logs \"", "coracle __complete logs ''" },
+    { "candidates after \"logs \"", "coracle __complete logs ''" },
     { NULL, NULL },
 };
 
 const struct cli_command command_complete = {
     .name = "__complete",
     .run = run_complete,
-    .summary = "what the shells' completion asks",
+    .summary = "for shell completion",
     .usage = "__complete [WORD...]",
-    .about = "Prints what may stand for the last word.",
+    .about = "Prints candidates for the last word.",
     .flags = no_flags,
     .examples = complete_examples,
     .exits = cli_exits_local,

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shells' halves of completion; complete.c has ours. */
+/* The shells' scripts for completion; complete.c has our part. */
 #include "agent/cli/internal.h"
 
 #include <string.h>
 
-/*
- * bash breaks words at ":" and "=", too, and replaces only what stands behind the last break: the line is
- * read again, and what stands before the break is taken off the candidates.
- */
+/* bash also breaks words at ":" and "=", and replaces only the part after the last break: so the line is
+ * parsed again, and the part before the break removed from the candidates. */
 static const char bash[] = "# bash completion for coracle, by `coracle completion bash`\n"
                            "_coracle() {\n"
                            "    local line=${COMP_LINE:0:COMP_POINT} words word current before=\n"
@@ -65,8 +63,8 @@ static int completion_run(struct cli *cli, const struct cli_command *command, in
 static const struct cli_flag flags[] = { CLI_FLAGS_END };
 
 static const struct cli_example examples[] = {
-    { "in this shell, now", "source <(coracle completion bash)" },
-    { "where it was not installed with the program", "coracle completion zsh > ~/.zfunc/_coracle" },
+    { "in the current shell", "source <(coracle completion bash)" },
+    { "if it was not installed with the program", "coracle completion zsh > ~/.zfunc/_coracle" },
     { NULL, NULL },
 };
 

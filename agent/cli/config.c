@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `coracle config`: what is in force and where it comes from, of the daemon or as flags and files would have
- * it. */
+/* `coracle config`: the settings and their origin, of the daemon or for given flags and files. */
 #include "agent/config/config.h"
 #include "agent/cli/internal.h"
 
@@ -13,22 +12,23 @@
 struct asked {
     const char *format; /* "json", "yaml" */
     bool sample, local, help;
-    bool file;   /* --file, and not --config */
-    char **argv; /* what is left: the command line of `coracle run` */
+    bool file;   /* --file rather than --config */
+    char **argv; /* the rest: the command line of `coracle run` */
     int argc;
 };
 
 static const struct cli_flag flags[] = {
     /* for the help: the words are taken by cli_config_take_word() */
-    { "output", 'o', FLAG_TEXT, 0, "FORMAT", "yaml (default) or json, as the daemon says it", "yaml|json" },
+    { "output", 'o', FLAG_TEXT, 0, "FORMAT", "yaml (default) or json, as sent by the daemon", "yaml|json" },
     { "file", 0, FLAG_TEXT, 0, "FILE", "do not ask the daemon: read this file (the same as --config)",
       "@file" },
-    { "local", 0, FLAG_SWITCH, 0, NULL, "do not ask the daemon: what `coracle run` without flags would use" },
+    { "local", 0, FLAG_SWITCH, 0, NULL,
+      "do not ask the daemon: show the settings of `coracle run` without flags" },
     { "sample", 0, FLAG_SWITCH, 0, NULL, "every key with its meaning and its default" },
     CLI_FLAGS_END,
 };
 
-/* A word that is ours is taken, all others belong to `coracle run`. */
+/* Takes our words; all others belong to `coracle run`. */
 static void cli_config_take_word(struct cli *cli, struct asked *a, int argc, char **argv, int *i)
 {
     const char *word = argv[*i];
@@ -115,7 +115,7 @@ static bool somebody_listens(const char *path)
     fd_auto fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     if (fd < 0 || path[0] == '\0' || strlen(path) >= sizeof(to.sun_path))
-        return true; /* the request says what is wrong */
+        return true; /* the request will report the problem */
     memcpy(to.sun_path, path, strlen(path));
     return connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 || (errno != ENOENT && errno != ECONNREFUSED);
 }
@@ -148,7 +148,7 @@ static int cli_config_run(struct cli *cli, const struct cli_command *command, in
     if (a.local)
         return show_local(cli, &a);
     if (!somebody_listens(cli->socket)) {
-        fprintf(cli->err, "no daemon listens at %s; this is what `coracle run` without flags would use\n",
+        fprintf(cli->err, "no daemon listens at %s; these are the settings of `coracle run` without flags\n",
                 cli->socket);
         return show_local(cli, &a);
     }
@@ -157,22 +157,22 @@ static int cli_config_run(struct cli *cli, const struct cli_command *command, in
 }
 
 static const struct cli_example examples[] = {
-    { "what is in force, and where it comes from", "coracle config" },
-    { "whether a file is right, before the daemon gets it", "coracle config --file new.yaml" },
-    { "a file to begin with", "coracle config --sample" },
+    { "show the current settings and their origin", "coracle config" },
+    { "check a file before the daemon uses it", "coracle config --file new.yaml" },
+    { "print a sample file", "coracle config --sample" },
     { NULL, NULL },
 };
 
 const struct cli_command command_config = {
     .name = "config",
     .run = cli_config_run,
-    .summary = "the configuration in force, and where it comes from",
+    .summary = "show the current configuration and its origin",
     .usage = "config [-o yaml|json] [--file FILE] [--config-dir DIR] [FLAG of run...]\n"
              "config --sample",
     .about =
         "Shows the daemon's configuration and where each value comes from, or that of files and flags; and "
-        "which settings are not acted on.  With a flag of `coracle run` the daemon is not asked: it shows "
-        "what that command line would use.",
+        "which settings have no effect.  With a flag of `coracle run` the daemon is not asked: it shows "
+        "the settings of that command line.",
     .flags = flags,
     .examples = examples,
     .exits = cli_exits,

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * cp - files between a container and here, as a tar stream: the agent packs or unpacks in the container's
- * namespaces, a child of this process does so here.
- */
+/* cp - copies files between a container and this machine as a tar stream: the agent packs or unpacks in the
+ * container's namespaces, a child of this process does so here. */
 #include "agent/cli/internal.h"
 
 #include "base/copy_helper.h"
@@ -24,9 +22,9 @@ struct cp {
 };
 
 struct place { /* "web:/etc", "shop/web:/etc", "./file", "-" */
-    char *pod; /* NULL: here */
+    char *pod; /* NULL: this machine */
     char *namespace_;
-    const char *path; /* into the word */
+    const char *path; /* points into the word */
 };
 
 static const struct cli_flag flags[] = {
@@ -53,7 +51,7 @@ static bool parse_place(const char *word, struct place *ret)
     return ret->pod != NULL;
 }
 
-/* "dir/.", "." or "/": what is in it, and not it. */
+/* "dir/.", "." or "/": the content, without the folder itself. */
 static bool is_content(const char *path)
 {
     const size_t n = strlen(path);
@@ -67,7 +65,7 @@ static void place_done(struct place *p)
     free(p->namespace_);
 }
 
-/* ---- this side ------------------------------------------------------------------------------- */
+/* ---- this side ---- */
 
 /* coracle-unpack on a pipe, whose other end is the caller's.  -1: reported. */
 static int start_here(struct cli *cli, const char *path, bool pack, pid_t *ret_pid)
@@ -84,7 +82,7 @@ static int start_here(struct cli *cli, const char *path, bool pack, pid_t *ret_p
         return -1;
     }
     if (*ret_pid == 0) {
-        signal(SIGPIPE, SIG_DFL); /* the other side says why it wants no more */
+        signal(SIGPIPE, SIG_DFL); /* the other side reports why it stopped reading */
         dup2(fds[pack ? 1 : 0], pack ? STDOUT_FILENO : STDIN_FILENO);
         execl(program, program, COPY_OPTION, pack ? "pack" : "unpack", path, NULL);
         fprintf(stderr, "error: start %s: %s\n", program, strerror(errno));
@@ -104,7 +102,7 @@ static int wait_here(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_ERROR;
 }
 
-/* ---- both ------------------------------------------------------------------------------------ */
+/* ---- both ---- */
 
 static int transfer(const struct cp *o, const char *url, const char *local, bool into)
 {
@@ -142,7 +140,7 @@ static int cp_copy(const struct cp *o, const struct place *remote, const char *l
     if (o->container != NULL && cli_find_container(pod, o->container) == NULL)
         return cli_no_container(o->cli, o->container, remote->pod);
     if (!into && strcmp(local, "-") == 0 && isatty(STDOUT_FILENO))
-        return cli_error(o->cli, "an archive is not written to a terminal: pass it on, or to a file");
+        return cli_error(o->cli, "refusing to write an archive to a terminal: use a pipe or a file");
     fs_base_name(into ? local : remote->path, name);
     if (name[0] == '\0' && !is_content(into ? local : remote->path))
         return cli_wrong(o->cli,
@@ -172,7 +170,7 @@ static int cp_run(struct cli *cli, const struct cli_command *command, int argc, 
     else if ((from.pod == NULL) == (to.pod == NULL))
         code = cli_usage_error(cli, command, "one of source and destination must be POD:PATH");
     else if ((from.pod != NULL ? from.path : to.path)[0] == '\0')
-        code = cli_usage_error(cli, command, "the path behind POD: is missing");
+        code = cli_usage_error(cli, command, "the path after POD: is missing");
     else
         code = cp_copy(&o, from.pod != NULL ? &from : &to, from.pod != NULL ? to.path : from.path,
                        to.pod != NULL);
@@ -182,16 +180,17 @@ static int cp_run(struct cli *cli, const struct cli_command *command, int argc, 
 }
 
 static const struct cli_example examples[] = {
-    { "a file out of a container", "coracle cp web:/etc/nginx/nginx.conf ." },
-    { "what is in a folder, without the folder itself", "coracle cp site/. web:/usr/share/nginx/html" },
-    { "a folder into one of several containers", "coracle cp -c proxy ./conf web:/etc/proxy" },
-    { "through another program", "coracle cp web:/var/log - | gzip > log.tar.gz" },
+    { "copy a file from a container", "coracle cp web:/etc/nginx/nginx.conf ." },
+    { "copy the content of a folder, without the folder itself",
+      "coracle cp site/. web:/usr/share/nginx/html" },
+    { "copy a folder to one of several containers", "coracle cp -c proxy ./conf web:/etc/proxy" },
+    { "pipe through another program", "coracle cp web:/var/log - | gzip > log.tar.gz" },
     { NULL, NULL },
 };
 
 static const struct cli_exit exits[] = {
-    { 0, "all of it was copied; what was left out is told by warnings" },
-    { 1, "it failed, maybe amid the copy; standard error says why" },
+    { 0, "everything was copied, except what warnings list" },
+    { 1, "an error, perhaps with a partial copy; see standard error" },
     { 2, "wrong usage: a word, a flag or its value" },
     CLI_EXITS_DAEMON,
     { 0, NULL },
@@ -200,7 +199,7 @@ static const struct cli_exit exits[] = {
 const struct cli_command command_cp = {
     .name = "cp",
     .run = cp_run,
-    .summary = "copy files from and into containers",
+    .summary = "copy files from and to containers",
     .usage = "cp [NAMESPACE/]POD:PATH DESTINATION [flags]\ncp SOURCE [NAMESPACE/]POD:PATH [flags]",
     .about =
         "Copies a file or a folder.  A destination that is a folder gets it below its own name, else the "

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * `coracle delete`.  A pod of a standalone node is there because a file says so, and ends when the file goes:
- * which file that is, and with --file the file's removal, as far as it holds nothing else.
- */
+/* `coracle delete`. A pod of a standalone node exists because of a file, and ends when the file is removed.
+ * This shows which file, and with --file removes it, if it contains nothing else. */
 #include "agent/cli/internal.h"
 
 #include "agent/api/decode.h"
@@ -57,17 +55,17 @@ static void add_others(const json_t *file, const char *namespace_, const char *n
     }
 }
 
-/* ---- the file goes, then the pod ------------------------------------------------------------- */
+/* ---- removing the file and waiting for the pod ---- */
 
 struct removal {
     struct cli *cli;
     const char *path, *uid, *namespace_, *name;
     bool wait, removed;
-    bool gone; /* and the watch did not say so */
-    int code;  /* of removing the file */
+    bool gone; /* although the watch did not report it */
+    int code;  /* result of removing the file */
 };
 
-/* As the file is by now, whatever the daemon has read: somebody may just have written another one. */
+/* Reads the current file, not the daemon's version: it may have just been rewritten. */
 static bool still_holds_it_alone(const struct removal *r, struct err *e)
 {
     struct api_objects objects = { 0 };
@@ -94,7 +92,7 @@ static int remove_file(struct removal *r)
     if (!still_holds_it_alone(r, &e))
         return e.code == ERR_PERMISSION
                    ? cli_failed(r->cli, &e)
-                   : cli_error(r->cli, "%s is not removed, as it was changed meanwhile: look again", r->path);
+                   : cli_error(r->cli, "%s is not removed because it has changed: please check it", r->path);
     if (unlink(r->path) != 0)
         return err_sys(&e, errno, "remove %s", r->path) == ERR_PERMISSION ? cli_failed(r->cli, &e)
                                                                           : cli_error(r->cli, "%s", e.text);
@@ -104,7 +102,7 @@ static int remove_file(struct removal *r)
     return EXIT_OK;
 }
 
-/* The first event says that the watch stands: what becomes of the pod from now on is not missed. */
+/* The first event shows that the watch is established: no later change of the pod is missed. */
 static bool cli_delete_on_change(const char *type, json_t *pod, void *arg)
 {
     struct removal *r = arg;
@@ -116,7 +114,7 @@ static bool cli_delete_on_change(const char *type, json_t *pod, void *arg)
     return strcmp(type, "DELETED") != 0 && strcmp(cli_text(pod, "metadata.uid"), r->uid) == 0;
 }
 
-/* A watch of a pod that went before the watch stood says nothing: one looks, now and then. */
+/* A watch reports nothing if the pod was gone before; so check now and then. */
 static enum err_code cli_delete_follow(struct removal *r, struct cli_response *answer, struct err *e)
 {
     buf_auto url = BUF_INIT(64 * 1024);
@@ -152,7 +150,7 @@ static int remove_and_wait(struct removal *r)
     return code;
 }
 
-/* ---- the command ----------------------------------------------------------------------------- */
+/* ---- the command ---- */
 
 static int delete_pod(struct cli *cli, const struct delete_options *o, const char *name)
 {
@@ -167,18 +165,18 @@ static int delete_pod(struct cli *cli, const struct delete_options *o, const cha
     if (list == NULL)
         return code;
     if (file == NULL)
-        return cli_error(cli, "no file holds pod %s any more: it is on its way out, or its folder is missing",
+        return cli_error(cli, "no file defines pod %s any more: it is terminating, or its folder is missing",
                          name);
     add_others(file, o->namespace_, name, &others);
     if (!o->file) {
-        cli_error(cli, "pod %s is there because %s says so; removing that file ends it%s%s", name, path,
-                  others.n > 0 ? ", and takes away what else it holds: " : "", others.p);
+        cli_error(cli, "pod %s is defined in %s; removing that file ends it%s%s", name, path,
+                  others.n > 0 ? ", and also removes its other objects: " : "", others.p);
         fprintf(cli->err, others.n > 0 ? "Take the pod out of that file\n"
                                        : "With --file this command removes the file\n");
         return EXIT_ERROR;
     }
     if (others.n > 0)
-        return cli_error(cli, "%s is not removed, as it also holds %s: take the pod out of it", path,
+        return cli_error(cli, "%s is not removed because it also defines %s: take the pod out of it", path,
                          others.p);
     removal = (struct removal){ .cli = cli,
                                 .path = path,
@@ -196,7 +194,7 @@ static int delete_pod(struct cli *cli, const struct delete_options *o, const cha
 static const struct cli_flag flags[] = {
     CLI_NAMESPACE(struct delete_options, namespace_, "the pod's namespace (default)"),
     { "file", 0, FLAG_SWITCH, offsetof(struct delete_options, file), NULL,
-      "remove the file, if it holds nothing but this pod" },
+      "remove the file, if it defines only this pod" },
     { "wait", 0, FLAG_SWITCH, offsetof(struct delete_options, wait), NULL,
       "wait until the pod is gone (--wait=false: do not)" },
     CLI_FLAGS_END,
@@ -212,14 +210,14 @@ static int cli_delete_run(struct cli *cli, const struct cli_command *command, in
 }
 
 static const struct cli_example examples[] = {
-    { "which file holds a pod", "coracle delete pod web" },
-    { "remove that file, and wait until the pod is gone", "coracle delete pod web --file" },
+    { "show which file defines a pod", "coracle delete pod web" },
+    { "remove that file and wait until the pod is gone", "coracle delete pod web --file" },
     { NULL, NULL },
 };
 
 static const struct cli_exit exits[] = {
     { 0, "the pod is gone, or will be (--wait=false)" },
-    { 1, "nothing was removed, or the pod did not go; standard error says why" },
+    { 1, "nothing was removed, or the pod did not end; see standard error" },
     { 2, "wrong usage: a word, a flag or its value" },
     CLI_EXITS_DAEMON,
     { 0, NULL },
@@ -228,9 +226,9 @@ static const struct cli_exit exits[] = {
 const struct cli_command command_delete = {
     .name = "delete",
     .run = cli_delete_run,
-    .summary = "end a pod by way of its manifest file",
+    .summary = "end a pod by removing its manifest file",
     .usage = "delete pod NAME [--file] [flags]",
-    .about = "Says which file of the manifest folder holds the pod: the pod is there because the file is, "
+    .about = "Shows which file of the manifest folder defines the pod: the pod exists because of the file, "
              "and ends "
              "when the file goes.  With --file that file is removed, unless it holds something else, too, or "
              "was changed meanwhile.",

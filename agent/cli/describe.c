@@ -7,11 +7,11 @@ struct describe {
     struct cli *cli;
     const struct cli_kind *kind;
     const char *namespace_, *format;
-    json_t *items; /* with a format: what is to be printed at the end; else NULL */
+    json_t *items; /* the objects to print at the end in that format; otherwise NULL */
     size_t n;      /* described so far */
 };
 
-/* ---- events ---------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 static int describe_by_last_time(const void *a, const void *b)
 {
@@ -19,7 +19,7 @@ static int describe_by_last_time(const void *a, const void *b)
                   cli_text(*(json_t *const *)b, "lastTimestamp"));
 }
 
-/* Those about the object, the oldest first; NULL: there are none of such objects. */
+/* The events of the object, oldest first; NULL if its kind has none. */
 static json_t *events_of(struct describe *d, const json_t *object)
 {
     const char *kind = cli_text(object, "kind"), *uid = cli_text(object, "metadata.uid");
@@ -43,7 +43,7 @@ static json_t *events_of(struct describe *d, const json_t *object)
     return cli_sorted(cli_at(list, "items"), describe_by_last_time);
 }
 
-/* ---- objects --------------------------------------------------------------------------------- */
+/* ---- objects ---- */
 
 static void describe_node(struct describe *d, const json_t *node, const json_t *events, struct buf *out)
 {
@@ -100,7 +100,7 @@ static int describe_take(struct describe *d, json_t *object)
     return code;
 }
 
-/* ---- which ----------------------------------------------------------------------------------- */
+/* ---- selecting objects ---- */
 
 static json_t *describe_listed(struct describe *d, const json_t *o, int *ret_code)
 {
@@ -143,7 +143,7 @@ static int describe_named(struct describe *d, int argc, char **argv, bool slashe
         if (slashes && (d->kind = cli_kind_find(argv[i])) == NULL)
             return cli_unknown_kind(d->cli, argv[i], "");
         if (slashes && name == NULL)
-            return cli_wrong(d->cli, "%s: where one is KIND/NAME all are", argv[i]);
+            return cli_wrong(d->cli, "%s: either all or none must be KIND/NAME", argv[i]);
         object = cli_get_one(d->cli, d->kind, d->namespace_, slashes ? name + 1 : argv[i], &its);
         cli_keep_first(&code, its);
         if (object != NULL)
@@ -152,7 +152,7 @@ static int describe_named(struct describe *d, int argc, char **argv, bool slashe
     return code;
 }
 
-/* ---- the command ----------------------------------------------------------------------------- */
+/* ---- the command ---- */
 
 static const struct cli_flag flags[] = {
     CLI_NAMESPACE(struct describe, namespace_, "the object's namespace (default)"),
@@ -189,21 +189,20 @@ static int describe_run(struct cli *cli, const struct cli_command *command, int 
 }
 
 static const struct cli_example examples[] = {
-    { "one pod", "coracle describe pod web" },
-    { "all pods of a namespace", "coracle describe pods -n shop" },
-    { "what the node has, and what its pods ask for", "coracle describe node" },
-    { "what a ConfigMap holds", "coracle describe configmap settings" },
+    { "describe one pod", "coracle describe pod web" },
+    { "describe all pods of a namespace", "coracle describe pods -n shop" },
+    { "the node's resources and its pods' requests", "coracle describe node" },
+    { "the content of a ConfigMap", "coracle describe configmap settings" },
     { NULL, NULL },
 };
 
 const struct cli_command command_describe = {
     .name = "describe",
     .run = describe_run,
-    .summary = "everything about a pod, the node, a ConfigMap ...",
+    .summary = "show details of a pod, the node, a ConfigMap ...",
     .usage = "describe pod|node|configmap|secret|priorityclass|image [NAME...] [flags]",
-    .about =
-        "Shows everything about an object, a pod's and the node's events included.  Of a Secret it tells "
-        "the keys and how long their values are, never a value: the daemon hands none out.",
+    .about = "Shows details of an object, including the events of pods and the node.  For a Secret it shows "
+             "the keys and the sizes of their values, never a value: the daemon does not disclose them.",
     .flags = flags,
     .examples = examples,
     .exits = cli_exits,

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- resources ------------------------------------------------------------------------------- */
+/* ---- resources ---- */
 
 static int describe_container_by_key(const void *a, const void *b)
 {
@@ -47,7 +47,7 @@ void cli_describe_resources(const json_t *resources, const char *indent, struct 
     add_quantities("Requests", cli_at(resources, "requests"), indent, out);
 }
 
-/* ---- what it is ------------------------------------------------------------------------------ */
+/* ---- specification ---- */
 
 static void describe_container_add_ports(const json_t *ports, const char *member, const char *title,
                                          struct buf *out)
@@ -108,7 +108,7 @@ static void add_basics(const json_t *container, const json_t *status, struct buf
     add_words("Args", cli_at(container, "args"), out);
 }
 
-/* ---- how it is ------------------------------------------------------------------------------- */
+/* ---- status ---- */
 
 static void add_reason(const json_t *state, struct buf *out)
 {
@@ -217,9 +217,9 @@ static void describe_container_add_probe(const char *title, const json_t *probe,
         (long long)number_or(probe, "failureThreshold", 3));
 }
 
-/* ---- what it gets ---------------------------------------------------------------------------- */
+/* ---- environment and mounts ---- */
 
-/* metadata.*, also labels['key']; what only the node knows stays empty, as in kubectl. */
+/* metadata.*, also labels['key']; fields known only to the node stay empty, as in kubectl. */
 static const char *field_value(const json_t *pod, const char *path)
 {
     static const char *const plain[] = { "metadata.name", "metadata.namespace", "metadata.uid" };
@@ -246,7 +246,7 @@ static const char *field_value(const json_t *pod, const char *path)
     return "";
 }
 
-/* limits.cpu and so on, divided and rounded up; "node allocatable" where no limit is set. */
+/* limits.cpu etc., divided and rounded up; "node allocatable" if no limit is set. */
 static void add_resource_value(const json_t *container, const json_t *ref, struct buf *out)
 {
     const char *resource = cli_text(ref, "resource"), *dot = strchr(resource, '.');
@@ -362,7 +362,7 @@ static void describe_container_add_mounts(const json_t *mounts, struct buf *out)
     }
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all containers ---- */
 
 static const json_t *status_of(const json_t *statuses, const char *name)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The node: what it has, and what its pods ask for. */
+/* The node: its resources, and its pods' requests. */
 #include "agent/cli/internal.h"
 
 #include "agent/api/quantity.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* ---- what a pod asks for --------------------------------------------------------------------- */
+/* ---- a pod's requests ---- */
 
 static struct quantity quantity_at(const json_t *resources, const char *list, const char *resource)
 {
@@ -20,8 +20,8 @@ static struct quantity quantity_at(const json_t *resources, const char *list, co
     return q;
 }
 
-/* As the scheduler counts: all that run at a time, and at least what each init container needs in its turn.
- */
+/* As the scheduler counts: the sum of all containers that run in parallel, and at least the maximum of the
+ * init containers. */
 static struct quantity pod_amount(const json_t *pod, const char *list, const char *resource)
 {
     struct quantity sum = quantity_at(cli_at(pod, "spec.resources"), list, resource), beside, one, most;
@@ -112,7 +112,7 @@ static void add_pods(const struct cli *cli, const json_t *node, const json_t *po
     }
 }
 
-/* ---- the node -------------------------------------------------------------------------------- */
+/* ---- the node ---- */
 
 static void add_taints(const json_t *taints, struct buf *out)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the descriptions of all kinds have in common. */
+/* Common parts of all descriptions. */
 #include "agent/cli/internal.h"
 
 #include "base/json.h"
 
 #include <string.h>
 
-enum { ANNOTATION_MAX = 140 }; /* kubectl cuts longer lines */
+enum { ANNOTATION_MAX = 140 }; /* kubectl truncates longer lines */
 
 static const char *const skipped_annotations[] = { "kubectl.kubernetes.io/last-applied-configuration" };
 

@@ -120,7 +120,7 @@ static void add_tolerations(const json_t *tolerations, struct buf *out)
     }
 }
 
-/* What the agent says in conditions of its own: `a; b`, a line each. */
+/* A condition of the agent's own: `a; b`, one line each. */
 static void add_own_condition(const json_t *pod, const char *type, const char *title, struct buf *out)
 {
     const json_t *c;

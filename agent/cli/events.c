@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `coracle events`, as `kubectl events`. */
+/* `coracle events`, like `kubectl events`. */
 #include "agent/cli/internal.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ struct events {
     const char *namespace_, *format, *about, *types;
     bool all, watch, no_headers;
     struct cli_table table;
-    json_t *shown; /* name: what was printed last */
+    json_t *shown; /* name: what was last printed of it */
 };
 
 static const char *cli_events_time_of(const json_t *event, const char *field)
@@ -26,9 +26,9 @@ static int cli_events_by_last_time(const void *a, const void *b)
                   cli_events_time_of(*(json_t *const *)b, "lastTimestamp"));
 }
 
-/* ---- what is asked for ----------------------------------------------------------------------- */
+/* ---- selecting ---- */
 
-/* "pod/web": the kind as events have it; NULL: unknown. */
+/* "pod/web": the kind as used in events; NULL if unknown. */
 static const char *cli_events_kind_of(const char *word, size_t n)
 {
     static const char *const nodes[] = { "node", "nodes", "no", NULL };
@@ -56,7 +56,7 @@ static enum err_code check_about(const struct events *v, struct err *e)
     return ERR_OK;
 }
 
-/* Whether "Normal,Warning" has this word; `type` NULL: whether all its words are types. */
+/* Whether "Normal,Warning" contains this word; `type` NULL: whether all its words are types. */
 static bool has_type(const char *types, const char *type)
 {
     bool found = false;
@@ -91,7 +91,7 @@ static void events_url(const struct events *v, bool watch, struct buf *url)
     }
 }
 
-/* ---- what is shown --------------------------------------------------------------------------- */
+/* ---- output ---- */
 
 static void row(struct events *v, const json_t *event)
 {
@@ -132,7 +132,7 @@ static json_t *chosen(const struct events *v, const json_t *list)
     return ret;
 }
 
-/* True: it is not what was shown of it last. */
+/* Returns true if it differs from what was last shown of it. */
 static bool cli_events_note(struct events *v, const json_t *event)
 {
     json_auto_t *now = json_sprintf("%s %lld %s", cli_text(event, "lastTimestamp"),
@@ -162,7 +162,7 @@ static bool cli_events_on_change(const char *type, json_t *event, void *arg)
     struct events *v = arg;
     char key[600];
 
-    if (strcmp(type, "DELETED") == 0) { /* it was pushed out by newer ones */
+    if (strcmp(type, "DELETED") == 0) { /* it was replaced by newer ones */
         snprintf(key, sizeof(key), "%s/%s", cli_text(event, "metadata.namespace"),
                  cli_text(event, "metadata.name"));
         json_object_del(v->shown, key);
@@ -228,17 +228,17 @@ static int cli_events_show(struct events *v)
     return code;
 }
 
-/* ---- the command ----------------------------------------------------------------------------- */
+/* ---- the command ---- */
 
 static const struct cli_flag flags[] = {
     CLI_NAMESPACE(struct events, namespace_, "the namespace (default)"),
     { "all-namespaces", 'A', FLAG_SWITCH, offsetof(struct events, all), NULL, "all namespaces" },
-    { "for", 0, FLAG_TEXT, offsetof(struct events, about), "POD", "only those about pod/NAME or node/NAME",
+    { "for", 0, FLAG_TEXT, offsetof(struct events, about), "POD", "only events of pod/NAME or node/NAME",
       "@object" },
-    { "types", 0, FLAG_TEXT, offsetof(struct events, types), "TYPES", "only these: Normal,Warning" },
-    { "watch", 'w', FLAG_SWITCH, offsetof(struct events, watch), NULL, "go on with what happens" },
+    { "types", 0, FLAG_TEXT, offsetof(struct events, types), "TYPES", "only these types: Normal,Warning" },
+    { "watch", 'w', FLAG_SWITCH, offsetof(struct events, watch), NULL, "continue with new events" },
     CLI_OUTPUT(struct events, format, "json|yaml", "json or yaml"),
-    { "no-headers", 0, FLAG_SWITCH, offsetof(struct events, no_headers), NULL, "no line of headers" },
+    { "no-headers", 0, FLAG_SWITCH, offsetof(struct events, no_headers), NULL, "do not print headers" },
     CLI_FLAGS_END,
 };
 
@@ -251,7 +251,7 @@ static int cli_events_run(struct cli *cli, const struct cli_command *command, in
     if (!cli_parse(cli, command, &v, &argc, argv, &code))
         return code;
     if (argc > 0)
-        return cli_usage_error(cli, command, "events takes no names: --for pod/NAME");
+        return cli_usage_error(cli, command, "events takes no names: use --for pod/NAME");
     code = cli_check_format(cli, v.format);
     if (code != EXIT_OK)
         return code;
@@ -263,19 +263,19 @@ static int cli_events_run(struct cli *cli, const struct cli_command *command, in
 }
 
 static const struct cli_example examples[] = {
-    { "what happened to a pod", "coracle events --for pod/web" },
-    { "what goes wrong, as it goes wrong", "coracle events -A -w --types Warning" },
+    { "the events of a pod", "coracle events --for pod/web" },
+    { "follow warnings", "coracle events -A -w --types Warning" },
     { NULL, NULL },
 };
 
 const struct cli_command command_events = {
     .name = "events",
     .run = cli_events_run,
-    .summary = "what happened to pods and the node",
+    .summary = "show events of pods and the node",
     .usage = "events [--for pod/NAME] [-w] [flags]",
-    .about =
-        "Shows the newest 1000 events, the oldest first.  The same again is counted; the tenth text about "
-        "the same within ten minutes, and those after it, are one event.",
+    .about = "Shows the newest 1000 events, oldest first.  Repeated events are counted; from the tenth "
+             "different text about "
+             "the same object within ten minutes on, they are merged into one event.",
     .flags = flags,
     .examples = examples,
     .exits = cli_exits,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exec - a command in a container: what is asked for. */
+/* exec - a command in a container: options. */
 #include "agent/cli/internal.h"
 
 #include <string.h>
@@ -52,9 +52,9 @@ static int cli_exec_run(struct cli *cli, const struct exec *x, const char *name,
 static const struct cli_flag flags[] = {
     CLI_NAMESPACE(struct exec, namespace_, "the pod's namespace (default)"),
     { "container", 'c', FLAG_TEXT, offsetof(struct exec, container), "NAME",
-      "which container; else the first", "@container" },
-    { "stdin", 'i', FLAG_SWITCH, offsetof(struct exec, stdin_), NULL, "pass standard input on" },
-    { "tty", 't', FLAG_SWITCH, offsetof(struct exec, tty), NULL, "with -i: on a terminal" },
+      "the container (default: the first)", "@container" },
+    { "stdin", 'i', FLAG_SWITCH, offsetof(struct exec, stdin_), NULL, "pass standard input to the command" },
+    { "tty", 't', FLAG_SWITCH, offsetof(struct exec, tty), NULL, "with -i: use a terminal" },
     CLI_FLAGS_END,
 };
 
@@ -72,7 +72,7 @@ static int exec_command(struct cli *cli, const struct cli_command *command, int 
     name = cli_resource_name(argv[0], cli_pod_kinds);
     if (name == NULL)
         return cli_no_pod(cli, argv[0]);
-    if (!x.stdin_) /* as kubectl: a terminal is for typing */
+    if (!x.stdin_) /* as in kubectl: a terminal is only useful with input */
         x.tty = false;
     if (x.tty && !isatty(STDIN_FILENO)) {
         fputs("Unable to use a TTY - input is not a terminal or the right kind of file\n", cli->err);
@@ -89,20 +89,20 @@ static int exec_command(struct cli *cli, const struct cli_command *command, int 
 
 static const struct cli_example examples[] = {
     { "a shell", "coracle exec -it web -- sh" },
-    { "one command in one of several containers", "coracle exec -c proxy web -- nginx -t" },
-    { "pass a file in", "coracle exec -i web -- tee /tmp/x < x" },
+    { "run a command in one of several containers", "coracle exec -c proxy web -- nginx -t" },
+    { "pass a file to a command", "coracle exec -i web -- tee /tmp/x < x" },
     { NULL, NULL },
 };
 
 static const struct cli_exit exits[] = {
-    { 0, "the command ended with 0" },
-    { 1, "it failed; one line on standard error says why" },
+    { 0, "the command exited with 0" },
+    { 1, "an error, described on standard error" },
     { 2, "wrong usage: a word, a flag or its value" },
     CLI_EXITS_DAEMON,
     { 126, "the command cannot be executed" },
     { 127, "the command was not found" },
     { 128, "and above: with a terminal, 128 plus the signal that ended coracle" },
-    { 141, "nobody reads the output any more, as of a command that runs here" },
+    { 141, "the output's reader is gone, as for a local command" },
     { 255, "and any other: the command's own exit code" },
     { 0, NULL },
 };
@@ -112,7 +112,7 @@ const struct cli_command command_exec = {
     .run = exec_command,
     .summary = "run a command in a container",
     .usage = "exec [-i] [-t] [-c CONTAINER] POD [--] COMMAND [ARG...]",
-    .about = "Runs a command in a container.  Its exit code is the exit code.",
+    .about = "Runs a command in a container and exits with its exit code.",
     .flags = flags,
     .examples = examples,
     .exits = exits,

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The process's streams, between the WebSocket and this process's own.  Both ways at once: input is read only
- * when what was read before is sent, output is written as it comes; neither waits for the other.
- */
+/* The process's streams, between the WebSocket and this process's own. Both directions are independent: input
+ * is read only when earlier input was sent, output is written as it arrives. */
 #include "agent/cli/internal.h"
 
 #include "base/json.h"
@@ -25,24 +23,24 @@ enum { CHANNEL_STDIN, CHANNEL_STDOUT, CHANNEL_STDERR, CHANNEL_ERROR, CHANNEL_RES
 enum {
     PIECE = 32 * 1024,
     STATUS_MAX = 64 * 1024,
-    CODE_SIGNAL = 128, /* as shells: plus the signal's number */
+    CODE_SIGNAL = 128, /* as in shells: plus the signal's number */
     KEY_P = 'P' & 31,  /* ctrl-p, ctrl-q */
     KEY_Q = 'Q' & 31,
 };
 
 struct stream {
     struct cli *cli;
-    int fd, input, output, terminal, signals; /* -1: none, or over */
-    bool detaches, held, detached;            /* held: a ctrl-p, until it is known what follows */
+    int fd, input, output, terminal, signals; /* -1: none, or ended */
+    bool detaches, held, detached;            /* held: a ctrl-p, until the next byte is known */
     struct ws ws;
     int channel;
     struct buf status; /* of the error channel */
     bool over;
     int code;
-    const char *why; /* EXIT_ERROR: said when the terminal is as it was */
+    const char *why; /* EXIT_ERROR: printed after the terminal was restored */
 };
 
-/* ---- to the daemon --------------------------------------------------------------------------- */
+/* ---- to the daemon ---- */
 
 static void queue_size(struct stream *s)
 {
@@ -62,7 +60,7 @@ static void end_early(struct stream *s, int code, const char *why)
     s->why = why;
 }
 
-/* What is typed, but for the keys that detach. */
+/* Typed input, without the keys that detach. */
 static void queue_typed(struct stream *s, const char *p, size_t n)
 {
     char piece[1 + 1 + PIECE] = { CHANNEL_STDIN };
@@ -110,14 +108,14 @@ static void send_some(struct stream *s)
     if (n >= 0) {
         buf_remove_front(&s->ws.out, (size_t)n);
     } else if (errno == EPIPE || errno == ECONNRESET) {
-        s->input = -1; /* why stands in what is still to be read */
+        s->input = -1; /* the reason is in the data still to be read */
         buf_reset(&s->ws.out);
     } else if (errno != EAGAIN && errno != EINTR) {
         end_early(s, EXIT_ERROR, "the connection to coracle broke");
     }
 }
 
-/* ---- from the daemon ------------------------------------------------------------------------- */
+/* ---- from the daemon ---- */
 
 int exec_outcome(struct cli *cli, const char *text, size_t n)
 {
@@ -128,7 +126,7 @@ int exec_outcome(struct cli *cli, const char *text, size_t n)
     size_t i;
 
     if (json_parse(text, n, STATUS_MAX, &status, "status", &ignored) != ERR_OK)
-        return cli_error(cli, "coracle's answer cannot be understood");
+        return cli_error(cli, "cannot parse coracle's answer");
     if (str_eq(json_str(status, "status"), "Success"))
         return EXIT_OK;
     json_array_foreach (cli_at(status, "details.causes"), i, cause) {
@@ -150,7 +148,7 @@ static void exec_stream_write_all(struct stream *s, const char *p, size_t n)
         if (done < 0 && errno == EINTR)
             continue;
         if (done < 0) {
-            end_early(s, EXIT_ERROR, NULL); /* who reads it is gone, and knows */
+            end_early(s, EXIT_ERROR, NULL); /* the output's reader is gone */
             return;
         }
         p += done;
@@ -165,7 +163,7 @@ static void exec_stream_write_out(struct stream *s, const char *p, size_t n)
         fflush(s->cli->err);
     } else if (s->output >= 0) {
         exec_stream_write_all(s, p, n);
-    } else if (!cli_write(s->cli, p, n)) { /* nobody reads it: as a program that is told so by SIGPIPE */
+    } else if (!cli_write(s->cli, p, n)) { /* the output's reader is gone: end as on SIGPIPE */
         end_early(s, CODE_SIGNAL + SIGPIPE, NULL);
     }
 }
@@ -199,7 +197,7 @@ static void take_bytes(struct stream *s, const char *bytes, size_t n)
     if (s->ws.close_code != 0)
         s->over = true;
     else
-        end_early(s, EXIT_ERROR, "coracle's answer cannot be understood");
+        end_early(s, EXIT_ERROR, "cannot parse coracle's answer");
 }
 
 static void exec_stream_receive(struct stream *s)
@@ -213,9 +211,9 @@ static void exec_stream_receive(struct stream *s)
         s->over = true;
 }
 
-/* ---- signals --------------------------------------------------------------------------------- */
+/* ---- signals ---- */
 
-/* Taken as events only while the terminal is raw, which a default action would leave so. */
+/* Handled as events only while the terminal is raw, so that it can be restored. */
 static void take_signal(struct stream *s)
 {
     struct signalfd_siginfo info;
@@ -241,9 +239,9 @@ static void watch_signals(struct stream *s, sigset_t *ret_before)
     s->signals = s->terminal >= 0 ? signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK) : -1;
 }
 
-/* ---- the terminal ---------------------------------------------------------------------------- */
+/* ---- the terminal ---- */
 
-/* Bytes as they are typed, signals and line ends included: the terminal in the container interprets them. */
+/* Passes bytes as typed, including signal keys and line ends: the container's terminal interprets them. */
 static bool make_raw(int terminal, struct termios *ret_before)
 {
     struct termios raw;
@@ -255,7 +253,7 @@ static bool make_raw(int terminal, struct termios *ret_before)
     return tcsetattr(terminal, TCSADRAIN, &raw) == 0;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 static void exec_stream_turn(struct stream *s)
 {

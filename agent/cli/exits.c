@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a command's exit code says; coracle(1) and `coracle help` show this table. */
+/* The exit codes, also shown by coracle(1) and `coracle help`. */
 #include "agent/cli/internal.h"
 
 const struct cli_exit cli_exits[] = { CLI_EXITS, CLI_EXITS_DAEMON, { 0, NULL } };

@@ -14,7 +14,7 @@ static void add_next_try(const struct cli *cli, const char *when, struct buf *te
 
     if (clock_parse(when, &ns, &ignored) != ERR_OK)
         return;
-    cli_duration(ns - cli_now(cli) + 999999999, left); /* rounded up: a countdown shows no 0 */
+    cli_duration(ns - cli_now(cli) + 999999999, left); /* rounded up, so that a countdown does not show 0 */
     if (ns <= cli_now(cli))
         buf_adds(text, " (next try now)");
     else
@@ -45,7 +45,7 @@ static void add_operations(const json_t *operations, struct buf *text)
 
     if (json_array_size(operations) == 0)
         return;
-    buf_adds(text, "Operations under way:\n");
+    buf_adds(text, "Operations in progress:\n");
     json_array_foreach (operations, i, o) {
         char age[CLI_AGE_SIZE];
 
@@ -56,7 +56,7 @@ static void add_operations(const json_t *operations, struct buf *text)
     }
 }
 
-/* Warnings and errors of the daemon, the newest of equal ones. */
+/* Warnings and errors of the daemon, the newest of identical ones. */
 static void cli_explain_add_said(const struct cli *cli, const json_t *said, struct buf *text)
 {
     const json_t *s;
@@ -64,7 +64,7 @@ static void cli_explain_add_said(const struct cli *cli, const json_t *said, stru
 
     if (json_array_size(said) == 0)
         return;
-    buf_adds(text, "Said lately:\n");
+    buf_adds(text, "Recent log messages:\n");
     json_array_foreach (said, i, s) {
         char age[CLI_AGE_SIZE] = "";
 
@@ -84,7 +84,7 @@ struct explain {
 
 static const struct cli_flag flags[] = {
     CLI_NAMESPACE(struct explain, namespace_, "the pod's namespace (default)"),
-    CLI_OUTPUT(struct explain, format, "json|yaml", "json or yaml: everything, as the daemon says it"),
+    CLI_OUTPUT(struct explain, format, "json|yaml", "json or yaml: everything, as sent by the daemon"),
     CLI_FLAGS_END,
 };
 
@@ -162,19 +162,19 @@ static int cli_explain_run(struct cli *cli, const struct cli_command *command, i
 }
 
 static const struct cli_example examples[] = {
-    { "why a pod does not start", "coracle explain pod web" },
-    { "what is wrong with the node", "coracle explain node" },
+    { "find out why a pod does not start", "coracle explain pod web" },
+    { "list the problems of the node", "coracle explain node" },
     { NULL, NULL },
 };
 
 const struct cli_command command_explain = {
     .name = "explain",
     .run = cli_explain_run,
-    .summary = "what a pod waits for",
+    .summary = "show what a pod is waiting for",
     .usage = "explain pod NAME [flags]\n"
              "explain node [flags]",
-    .about = "Says for a pod which step it is in, since when, and what it waits for; for the node what is "
-             "wrong with it, what is under way, and its latest warnings.",
+    .about = "Shows a pod's current step, since when, and what it is waiting for; for the node its "
+             "problems, operations in progress and latest warnings.",
     .flags = flags,
     .examples = examples,
     .exits = cli_exits,

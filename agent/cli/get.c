@@ -34,7 +34,7 @@ static json_t *get_list_of(const json_t *items)
                      "resourceVersion", "", "items", items);
 }
 
-/* ---- pods ------------------------------------------------------------------------------------ */
+/* ---- pods ---- */
 
 static void pod_table(const struct get *g, struct cli_table *t)
 {
@@ -176,7 +176,7 @@ json_t *cli_get_pod(struct cli *cli, const char *namespace_, const char *name, i
     return pod;
 }
 
-/* All that were asked for; *ret_code tells of names that were not found. NULL: nothing could be read. */
+/* All requested pods; *ret_code is set if names were not found. NULL: nothing could be read. */
 static json_t *read_pods(struct get *g, int *ret_code)
 {
     buf_auto url = BUF_INIT(64 * 1024);
@@ -220,16 +220,16 @@ int get_print_objects(const struct get *g, const char *kind, const json_t *items
     return cli_print_value(g->cli, list, g->format);
 }
 
-/* ---- watching -------------------------------------------------------------------------------- */
+/* ---- watching ---- */
 
 struct watch {
     struct get *g;
     struct cli_table table;
-    json_t *shown; /* "namespace/name": what was printed last, ages left out */
-    int code;      /* of what could not be printed */
+    json_t *shown; /* "namespace/name": what was last printed of it, without ages */
+    int code;      /* of an output error */
 };
 
-/* The row without what changes by itself. */
+/* The row without the parts that change with time. */
 static json_t *essence(const struct get *g, const json_t *pod)
 {
     str_auto labels = g->show_labels ? json_dumps(cli_at(pod, "metadata.labels"), JSON_SORT_KEYS) : NULL;
@@ -243,7 +243,7 @@ static json_t *essence(const struct get *g, const json_t *pod)
                         labels != NULL ? labels : "");
 }
 
-/* True: it is not what was shown of this pod last. */
+/* Returns true if it differs from what was last shown of this pod. */
 static bool get_note(struct watch *w, const json_t *pod, bool deleted)
 {
     json_auto_t *now = essence(w->g, pod);
@@ -336,7 +336,7 @@ static int cli_get_pods(struct get *g)
     return code;
 }
 
-/* ---- the command ----------------------------------------------------------------------------- */
+/* ---- the command ---- */
 
 static int check_format(const struct get *g)
 {
@@ -355,7 +355,7 @@ static int check_format(const struct get *g)
                      g->format);
 }
 
-/* "pods web db", "pod/web pod/db"; names of images have slashes of their own */
+/* "pods web db", "pod/web pod/db"; image names contain slashes */
 static int get_take_names(struct get *g, const struct cli_kind *kind, char **words, int n)
 {
     const bool slashes = strchr(words[0], '/') != NULL, image = strcmp(kind->names[0], "images") == 0;
@@ -379,11 +379,11 @@ static int get_take_names(struct get *g, const struct cli_kind *kind, char **wor
 static int get_images(const struct get *g)
 {
     if (g->watch || g->selector != NULL || g->field_selector != NULL || g->sort_by != NULL)
-        return cli_wrong(g->cli, "images are neither watched nor selected by labels, nor sorted");
+        return cli_wrong(g->cli, "images cannot be watched, selected by labels, or sorted");
     return cli_list_images(g->cli, g->format, g->no_headers, g->names, g->n_names);
 }
 
-/* What is no object of Kubernetes' API, or none that has a name. */
+/* Kinds that are not objects of Kubernetes' API, or have no names. */
 static int get_others(struct get *g, const char *word)
 {
     if (cli_is_kind(word, event_kinds))
@@ -406,11 +406,11 @@ static const struct cli_flag flags[] = {
     { "field-selector", 0, FLAG_TEXT, offsetof(struct get, field_selector), "SELECTOR",
       "only pods or events with these fields: status.phase=Running,spec.nodeName!=a" },
     { "show-labels", 0, FLAG_SWITCH, offsetof(struct get, show_labels), NULL,
-      "pods: a last column with their labels" },
+      "pods: add a column with their labels" },
     { "sort-by", 0, FLAG_TEXT, offsetof(struct get, sort_by), "PATH",
-      "the order, lowest first: .metadata.creationTimestamp" },
-    { "watch", 'w', FLAG_SWITCH, offsetof(struct get, watch), NULL, "go on with what changes" },
-    { "no-headers", 0, FLAG_SWITCH, offsetof(struct get, no_headers), NULL, "no line of headers" },
+      "sort by this path, lowest first: .metadata.creationTimestamp" },
+    { "watch", 'w', FLAG_SWITCH, offsetof(struct get, watch), NULL, "continue with changes" },
+    { "no-headers", 0, FLAG_SWITCH, offsetof(struct get, no_headers), NULL, "do not print headers" },
     CLI_FLAGS_END,
 };
 
@@ -447,23 +447,22 @@ static int get_run(struct cli *cli, const struct cli_command *command, int argc,
 
 static const struct cli_example examples[] = {
     { "all pods of all namespaces, with their addresses", "coracle get pods -A -o wide" },
-    { "one pod as the agent sees it", "coracle get pod web -o yaml" },
+    { "one pod with its status", "coracle get pod web -o yaml" },
     { "a pod's address, for a script", "coracle get pod web -o jsonpath={.status.podIP}" },
-    { "what changes, as it changes", "coracle get pods -w" },
-    { "what a ConfigMap holds", "coracle get configmap settings -o yaml" },
-    { "files of the manifest folder that have problems", "coracle get manifests" },
+    { "follow changes", "coracle get pods -w" },
+    { "the content of a ConfigMap", "coracle get configmap settings -o yaml" },
+    { "the files of the manifest folder and their problems", "coracle get manifests" },
     { NULL, NULL },
 };
 
 const struct cli_command command_get = {
     .name = "get",
     .run = get_run,
-    .summary = "pods, nodes, configmaps, secrets, images, manifests ...",
+    .summary = "list pods, nodes, configmaps, secrets, images ...",
     .usage = "get pods|nodes|configmaps|secrets|priorityclasses|images [NAME...] [flags]\n"
              "get manifests|events [flags]",
-    .about =
-        "Shows what is there: a table, or whole objects with -o json|yaml.  Of a Secret it shows the keys "
-        "and, as \"sizes\", how long their values are, never a value: the daemon hands none out.",
+    .about = "Lists objects in a table, or whole objects with -o json|yaml.  For a Secret it shows the keys "
+             "and the sizes of their values, never a value: the daemon does not disclose them.",
     .flags = flags,
     .examples = examples,
     .exits = cli_exits,

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of objects besides pods.  They have no AGE: a file of the manifest folder does not say when it
- * began. */
+/* Tables of objects other than pods. They have no AGE: a file of the manifest folder has no creation time. */
 #include "agent/cli/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- rows ---- */
 
 static void number_cell(struct cli_table *t, int64_t n)
 {
@@ -73,7 +72,7 @@ static void class_row(const struct get *g, struct cli_table *t, const json_t *o)
 
 static const struct view {
     const char *kind;
-    const char *const *headers, *const *wide; /* behind NAMESPACE */
+    const char *const *headers, *const *wide; /* after NAMESPACE */
     void (*row)(const struct get *g, struct cli_table *t, const json_t *o);
 } views[] = {
     { "nodes", HEADERS("NAME", "STATUS", "ROLES", "AGE", "VERSION"),
@@ -86,7 +85,7 @@ static const struct view {
       HEADERS("NAME", "VALUE", "GLOBAL-DEFAULT"), class_row },
 };
 
-/* ---- objects --------------------------------------------------------------------------------- */
+/* ---- objects ---- */
 
 static json_t *read_named(const struct get *g, const struct cli_kind *kind, int *ret_code)
 {
@@ -104,7 +103,7 @@ static json_t *read_named(const struct get *g, const struct cli_kind *kind, int 
     return found;
 }
 
-/* With what the list leaves out, as each is asked for by its name. */
+/* With the parts omitted in lists: each object is requested by name. */
 static json_t *get_objects_whole(const struct get *g, const struct cli_kind *kind, json_t *items,
                                  int *ret_code)
 {
@@ -118,7 +117,7 @@ static json_t *get_objects_whole(const struct get *g, const struct cli_kind *kin
 
         if (one != NULL)
             json_array_append_new(found, one);
-        else if (code != EXIT_NOT_FOUND) /* it went meanwhile */
+        else if (code != EXIT_NOT_FOUND) /* removed in the meantime */
             cli_keep_first(ret_code, code);
     }
     json_decref(items);
@@ -155,7 +154,7 @@ static void get_objects_print_table(const struct get *g, const struct cli_kind *
     cli_table_done(&table);
 }
 
-/* What is printed whole can be a manifest again. */
+/* Printed objects can be used as manifests again. */
 static void drop_sizes(const struct cli_kind *kind, const json_t *items)
 {
     json_t *o;
@@ -174,7 +173,7 @@ int get_objects(struct get *g, const struct cli_kind *kind)
     if (g->n_names > 0 && g->all)
         return cli_wrong(g->cli, "a resource cannot be retrieved by name across all namespaces");
     if (g->watch || g->selector != NULL || g->field_selector != NULL)
-        return cli_wrong(g->cli, "%s are neither watched nor selected by labels", kind->names[0]);
+        return cli_wrong(g->cli, "%s cannot be watched or selected by labels", kind->names[0]);
     items = g->n_names > 0 ? read_named(g, kind, &code) : get_objects_read_all(g, kind, &code);
     if (items == NULL || (json_array_size(items) == 0 && g->n_names > 0))
         return code;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* get --sort-by, as kubectl: by what a path leads to, numbers as numbers; what has nothing there comes first.
- */
+/* get --sort-by, like kubectl: by the value at a path, numbers numerically; objects without it come first. */
 #include "agent/cli/internal.h"
 
 #include <stdlib.h>
@@ -9,7 +8,7 @@
 struct keyed {
     json_t *item; /* a reference */
     struct buf key;
-    size_t at; /* equal ones stay as they were */
+    size_t at; /* to keep equal ones in order */
 };
 
 static bool is_number(const char *text, double *ret)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* ---- events ---------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 static const char *event_time(const json_t *event, const char *field)
 {
@@ -76,10 +76,10 @@ int get_events(struct get *g)
     int code;
 
     if (g->n_names > 0 || g->watch)
-        return cli_wrong(g->cli, g->watch ? "events are watched by 'coracle events -w'"
-                                          : "events are listed, not named");
+        return cli_wrong(g->cli, g->watch ? "to watch events, use 'coracle events -w'"
+                                          : "events cannot be selected by name");
     if (g->selector != NULL)
-        return cli_wrong(g->cli, "events have no labels to select by: --field-selector, or 'coracle events'");
+        return cli_wrong(g->cli, "events have no labels: use --field-selector, or 'coracle events'");
     buf_adds(&url, "/api/v1");
     if (!g->all) {
         buf_adds(&url, "/namespaces/");
@@ -109,7 +109,7 @@ int get_events(struct get *g)
     return EXIT_OK;
 }
 
-/* ---- manifests ------------------------------------------------------------------------------- */
+/* ---- manifests ---- */
 
 int get_manifests(struct get *g)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What people read about commands on a terminal; the manual page has the same from the same tables. */
+/* Help on the terminal; the manual page has the same content from the same tables. */
 #include "agent/cli/internal.h"
 
 #include <string.h>
 
-static const char where[] = "Clients reach the daemon at " CLI_SOCKET ", or where "
-                            "--socket PATH or CORACLE_SOCKET says.\n"
-                            "-n, -A, -o, --socket and --request-timeout may stand before the command, too.\n"
-                            "Colours are for terminals; NO_COLOR=1 turns them off.\n";
+static const char where[] = "Clients reach the daemon at " CLI_SOCKET ", or at "
+                            "--socket PATH or CORACLE_SOCKET.\n"
+                            "-n, -A, -o, --socket and --request-timeout may also precede the command.\n"
+                            "Colours are used on terminals only; NO_COLOR=1 disables them.\n";
 
 static void add_exits(struct buf *out, const struct cli_exit *x)
 {
@@ -22,7 +22,7 @@ void help_overview(struct buf *out)
     for (size_t i = 0; cli_commands[i] != NULL; i++)
         if (!cli_commands[i]->hidden)
             buf_addf(out, "    coracle %-12s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
-    buf_addf(out, "\ncoracle COMMAND --help says more, with examples; so does coracle(1).\n%s", where);
+    buf_addf(out, "\nSee coracle COMMAND --help or coracle(1) for details and examples.\n%s", where);
     add_exits(out, cli_exits);
 }
 
@@ -52,7 +52,7 @@ static void add_usage(struct buf *out, const struct cli_command *command)
     }
 }
 
-/* Words, in lines of at most WIDTH. */
+/* Wraps words at WIDTH. */
 static void add_wrapped(struct buf *out, const char *text)
 {
     enum { WIDTH = 100 };
@@ -103,11 +103,11 @@ int cli_usage_error(struct cli *cli, const struct cli_command *command, const ch
     vfprintf(cli->err, fmt, ap);
     va_end(ap);
     add_usage(&text, command);
-    fprintf(cli->err, "\n\n%s\n\"coracle %s --help\" says more.\n", text.p, command->name);
+    fprintf(cli->err, "\n\n%s\nSee \"coracle %s --help\".\n", text.p, command->name);
     return EXIT_USAGE;
 }
 
-/* ---- the command ----------------------------------------------------------------------------- */
+/* ---- the command ---- */
 
 static const struct cli_flag flags[] = { CLI_FLAGS_END };
 
@@ -135,15 +135,15 @@ static int cli_help_run(struct cli *cli, const struct cli_command *command, int 
 }
 
 static const struct cli_example examples[] = {
-    { "what there is", "coracle help" },
-    { "everything about one command", "coracle help logs" },
+    { "list the commands", "coracle help" },
+    { "show help for a command", "coracle help logs" },
     { NULL, NULL },
 };
 
 const struct cli_command command_help = {
     .name = "help",
     .run = cli_help_run,
-    .summary = "what a command does",
+    .summary = "show help",
     .usage = "help [COMMAND]",
     .about = "Shows all commands, or one of them with flags, examples and exit codes.",
     .flags = flags,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What somebody most likely meant, when there is nothing of the name that was typed. */
+/* Suggests the name that was probably meant. */
 #include "agent/cli/internal.h"
 
 #include "base/json.h"

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- ls -------------------------------------------------------------------------------------- */
+/* ---- ls ---- */
 
 static void image_add_row(const struct cli *cli, struct cli_table *t, const char *name, const json_t *image,
                           bool wide)
@@ -106,7 +106,7 @@ int cli_list_images(struct cli *cli, const char *format, bool no_headers, char *
     return code;
 }
 
-/* ---- import, pull, rm ------------------------------------------------------------------------ */
+/* ---- import, pull, rm ---- */
 
 static int import_stream(struct cli *cli, int from, const char *name, bool quiet)
 {
@@ -115,7 +115,7 @@ static int import_stream(struct cli *cli, int from, const char *name, bool quiet
     int fd, code;
 
     if (isatty(from))
-        return cli_wrong(cli, "an archive is not read from a terminal");
+        return cli_wrong(cli, "refusing to read an archive from a terminal");
     fd = cli_spool_open(cli, &path);
     if (fd < 0)
         return EXIT_ERROR;
@@ -125,7 +125,7 @@ static int import_stream(struct cli *cli, int from, const char *name, bool quiet
     return code;
 }
 
-/* The daemon has another working folder, and none of our descriptors. */
+/* The daemon has another working directory, and none of our descriptors. */
 static int import(struct cli *cli, const char *file, const char *name, bool quiet)
 {
     const bool streamed = strcmp(file, "-") == 0;
@@ -175,11 +175,11 @@ struct image {
 
 static const struct cli_flag flags[] = {
     { "name", 0, FLAG_TEXT, offsetof(struct image, name), "REFERENCE",
-      "import: what to call the image (else the names in the archive)" },
+      "import: name of the image (default: the names in the archive)" },
     CLI_OUTPUT(struct image, format, "wide|json|yaml|name", "ls: wide, json, yaml or name"),
-    { "quiet", 'q', FLAG_SWITCH, offsetof(struct image, quiet), NULL, "import, pull: no word of progress" },
-    { "no-headers", 0, FLAG_SWITCH, offsetof(struct image, no_headers), NULL, "ls: no line of headers" },
-    { "all", 'a', FLAG_SWITCH, offsetof(struct image, all), NULL, "prune: images with a name, too" },
+    { "quiet", 'q', FLAG_SWITCH, offsetof(struct image, quiet), NULL, "import, pull: do not show progress" },
+    { "no-headers", 0, FLAG_SWITCH, offsetof(struct image, no_headers), NULL, "ls: do not print headers" },
+    { "all", 'a', FLAG_SWITCH, offsetof(struct image, all), NULL, "prune: also images with a name" },
     CLI_FLAGS_END,
 };
 
@@ -217,20 +217,20 @@ static int image_run(struct cli *cli, const struct cli_command *command, int arg
 }
 
 static const struct cli_example examples[] = {
-    { "what is there", "coracle image ls" },
-    { "an archive that another tool wrote", "coracle image import web.tar --name localhost/web:1" },
-    { "before a pod needs it", "coracle image pull docker.io/library/busybox:1.36" },
-    { "for another node, or podman load", "coracle image export localhost/web:1 web.tar" },
-    { "straight to another node",
+    { "list images", "coracle image ls" },
+    { "import an archive made by another tool", "coracle image import web.tar --name localhost/web:1" },
+    { "pull an image before a pod needs it", "coracle image pull docker.io/library/busybox:1.36" },
+    { "export for another node, or podman load", "coracle image export localhost/web:1 web.tar" },
+    { "copy an image to another node",
       "coracle image export localhost/web:1 - | ssh node2 coracle image import -" },
-    { "whether the disk still holds what was brought", "coracle image verify" },
+    { "check that the stored images are intact", "coracle image verify" },
     { NULL, NULL },
 };
 
 const struct cli_command command_image = {
     .name = "image",
     .run = image_run,
-    .summary = "list, import, pull, check, export and remove images",
+    .summary = "list, import, pull, verify, export and remove images",
     .usage = "image ls [flags]\n"
              "image inspect REFERENCE...\n"
              "image import FILE|- [--name REFERENCE] [-q]\n"
@@ -240,14 +240,14 @@ const struct cli_command command_image = {
              "image prune [--all]\n"
              "image pin|unpin REFERENCE...\n"
              "image export REFERENCE FILE|-",
-    .about = "Lists, brings, checks and removes images.  verify compares configurations and unpacked layers "
+    .about = "Manages images.  verify compares configurations and unpacked layers "
              "with what was "
-             "brought; prune removes images that have no name and that no container uses, --all those with a "
-             "name, too; "
+             "pulled; prune removes unused images without a name, --all also those with a "
+             "name; "
              "pinned ones are never collected or pruned.  FILE is an OCI or Docker archive, or the folder of "
              "an OCI "
-             "layout; - is one archive on standard input or output.  import and pull tell on standard error "
-             "how far they are.",
+             "layout; - is an archive on standard input or output.  import and pull show their progress "
+             "on standard error.",
     .flags = flags,
     .examples = examples,
     .exits = cli_exits,

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * image import and pull.  What the daemon says of the way there goes to standard error: on a terminal as one
- * line that is written anew, elsewhere a line for each step.
- */
+/* image import and pull. The progress reported by the daemon goes to standard error: on a terminal as one
+ * line that is updated, elsewhere as a line per step. */
 #include "agent/cli/internal.h"
 
 #include "base/clock.h"
@@ -15,18 +13,18 @@
 
 struct view {
     struct cli *cli;
-    struct buf line; /* of JSON, as far as it has come */
+    struct buf line; /* of JSON, as far as received */
     json_t *answer;  /* the last line */
-    bool terminal;   /* one line, written anew */
+    bool terminal;   /* one line, updated */
     bool shown;      /* something was */
-    char step[16];   /* the one that is shown */
-    int64_t layers;  /* of it, done */
+    char step[16];   /* the step shown */
+    int64_t layers;  /* completed */
     uint64_t since_ms, begun_ms;
-    int64_t bytes_before; /* when the step was seen first */
+    int64_t bytes_before; /* when the step was first seen */
     struct err err;
 };
 
-/* ---- lines ----------------------------------------------------------------------------------- */
+/* ---- lines ---- */
 
 static void add_rate(const struct view *v, const json_t *now, struct buf *out)
 {
@@ -44,7 +42,7 @@ static void add_rate(const struct view *v, const json_t *now, struct buf *out)
     buf_addf(out, ", %s/s", size);
 }
 
-/* What a terminal shows. */
+/* The line for a terminal. */
 static void cli_image_bring_describe(const struct view *v, const json_t *now, struct buf *out)
 {
     const int64_t layers = cli_number(now, "layers"), of = cli_number(now, "ofLayers");
@@ -119,7 +117,7 @@ static bool cli_image_bring_on_data(const char *data, size_t n, void *arg)
     return buf_check(&v->line, &v->err) == ERR_OK;
 }
 
-/* ---- the request ----------------------------------------------------------------------------- */
+/* ---- the request ---- */
 
 static void say_names(struct view *v)
 {
@@ -136,7 +134,7 @@ static void say_names(struct view *v)
         cli_say(v->cli, "image/%s imported\n", json_string_value(one));
 }
 
-/* A failure that came as the last line looks like one that came as the whole answer. */
+/* A failure in the last line looks like a failure as the whole answer. */
 static int cli_image_bring_say_failure(struct view *v, struct cli_response *r)
 {
     str_auto text = json_text(v->answer);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* POST /images/<verb>?...: the answer, or NULL having said why; *ret_code: the exit code. */
+/* POST /images/<verb>?...: the answer, or NULL after printing the error; *ret_code: the exit code. */
 static json_t *image_care_ask(struct cli *cli, const char *verb, const char *name, const char *more,
                               int *ret_code)
 {
@@ -34,7 +34,7 @@ static json_t *image_care_ask(struct cli *cli, const char *verb, const char *nam
     return answer;
 }
 
-/* What people call it. */
+/* The name to show. */
 static const char *image_care_name_of(const json_t *image)
 {
     const char *name = json_string_value(json_array_get(cli_at(image, "names"), 0));
@@ -42,7 +42,7 @@ static const char *image_care_name_of(const json_t *image)
     return name != NULL ? name : cli_text(image, "id");
 }
 
-/* ---- verify ---------------------------------------------------------------------------------- */
+/* ---- verify ---- */
 
 static int print_verified(struct cli *cli, const json_t *answer)
 {
@@ -65,7 +65,7 @@ static int print_verified(struct cli *cli, const json_t *answer)
     }
     json_array_foreach (cli_at(answer, "orphans"), i, text) {
         code = EXIT_ERROR;
-        cli_say(cli, "%s belongs to no image\n", json_string_value(text));
+        cli_say(cli, "%s does not belong to an image\n", json_string_value(text));
     }
     return code;
 }
@@ -83,7 +83,7 @@ static int image_care_verify(struct cli *cli, int argc, char **argv)
     return code;
 }
 
-/* ---- prune, pin ------------------------------------------------------------------------------ */
+/* ---- prune, pin ---- */
 
 static int image_care_prune(struct cli *cli, bool all)
 {
@@ -117,9 +117,9 @@ static int image_care_pin(struct cli *cli, const char *verb, int argc, char **ar
     return code;
 }
 
-/* ---- export ---------------------------------------------------------------------------------- */
+/* ---- export ---- */
 
-/* Into a file that is there. */
+/* Into an existing file. */
 static int export_into(struct cli *cli, const char *name, const char *path)
 {
     buf_auto more = BUF_INIT(64 * 1024);
@@ -138,7 +138,7 @@ static int export_stream(struct cli *cli, const char *name)
     int fd, code;
 
     if (cli->terminal)
-        return cli_wrong(cli, "an archive is not written to a terminal: pass it on, or to a file");
+        return cli_wrong(cli, "refusing to write an archive to a terminal: use a pipe or a file");
     fd = cli_spool_open(cli, &path);
     if (fd < 0)
         return EXIT_ERROR;
@@ -149,7 +149,7 @@ static int export_stream(struct cli *cli, const char *name)
     return code;
 }
 
-/* The file is made here, so that it is the caller's; the daemon has another working folder. */
+/* The file is made here, so that the caller owns it; and the daemon has another working directory. */
 static int image_care_export_image(struct cli *cli, const char *name, const char *file)
 {
     char path[PATH_MAX];
@@ -175,7 +175,7 @@ static int image_care_export_image(struct cli *cli, const char *name, const char
     return EXIT_OK;
 }
 
-/* ---- which ----------------------------------------------------------------------------------- */
+/* ---- dispatch ---- */
 
 bool cli_image_care(struct cli *cli, int argc, char **argv, bool all, int *ret)
 {

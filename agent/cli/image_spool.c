@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A file that the daemon can open by its path, for an archive that comes or goes through a pipe.  An archive
- * may be large: it stands where TMPDIR says, else on the disk, and does not stay behind.
- */
+/* A temporary file that the daemon can open by its path, for an archive to or from a pipe. Archives may be
+ * large, so it is in TMPDIR, by default on the disk; it is always removed. */
 #include "agent/cli/internal.h"
 
 #include "base/fs.h"
@@ -14,13 +12,13 @@
 #include <string.h>
 #include <unistd.h>
 
-static char *spooled; /* a signal removes it, too */
+static char *spooled; /* removed on a signal, too */
 
 static void image_spool_on_signal(int signo)
 {
     if (spooled != NULL)
         unlink(spooled);
-    raise(signo); /* as it would have been: SA_RESETHAND */
+    raise(signo); /* with the default action: SA_RESETHAND */
 }
 
 int cli_spool_open(struct cli *cli, const char **ret_path)
@@ -42,7 +40,7 @@ int cli_spool_open(struct cli *cli, const char **ret_path)
     for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
         struct sigaction before;
 
-        if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* as nohup sets it */
+        if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* ignored, as by nohup */
             sigaction(ends[i], &action, NULL);
     }
     *ret_path = spooled;
@@ -59,7 +57,7 @@ void cli_spool_close(int fd)
     close(fd);
 }
 
-/* ---- what goes through it -------------------------------------------------------------------- */
+/* ---- its content ---- */
 
 enum err_code cli_spool_fill(int fd, int from, struct err *e)
 {
@@ -90,7 +88,7 @@ enum err_code cli_spool_print(struct cli *cli, int fd, struct err *e)
         if (n < 0)
             return err_sys(e, errno, "read %s", spooled);
         if (!cli_write(cli, piece, (size_t)n))
-            break; /* cli_main() says why if it must */
+            break; /* cli_main() reports it if necessary */
     }
     return ERR_OK;
 }

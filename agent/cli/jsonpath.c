@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * -o jsonpath=TEMPLATE, kubectl's (k8s.io/client-go/util/jsonpath) but for filters, slices and "..": text,
- * and in braces a path, a "string" or {range PATH} ... {end}.  What is not there prints nothing, several
- * values are a blank apart.
- */
+/* -o jsonpath=TEMPLATE, like kubectl (k8s.io/client-go/util/jsonpath) but without filters, slices and "..":
+ * text, and in braces a path, a "string" or {range PATH} ... {end}. Missing values print nothing, several
+ * values are separated by blanks. */
 #include "agent/cli/internal.h"
 
 #include "base/json.h"
@@ -24,7 +22,7 @@ static enum err_code jsonpath_bad(struct err *e, const char *what, const char *a
     return err_set(e, ERR_INVALID, "jsonpath: %s: {%.*s}", what, (int)(n < 200 ? n : 200), at);
 }
 
-/* ---- paths ----------------------------------------------------------------------------------- */
+/* ---- paths ---- */
 
 static void jsonpath_add_all(json_t *to, json_t *of)
 {
@@ -116,7 +114,7 @@ static json_t *take_step(json_t *nodes, const struct step *s)
     return next;
 }
 
-/* What the path leads to, a new array. */
+/* The values at the path, as a new array. */
 static enum err_code jsonpath_find(const struct run *r, const json_t *current, const char *p, size_t n,
                                    json_t **ret, struct err *e)
 {
@@ -142,7 +140,7 @@ static enum err_code jsonpath_find(const struct run *r, const json_t *current, c
     return ERR_OK;
 }
 
-/* ---- output ---------------------------------------------------------------------------------- */
+/* ---- output ---- */
 
 static void jsonpath_add_value(struct buf *out, const json_t *value)
 {
@@ -185,12 +183,12 @@ static void print_string(struct buf *out, const char *p, size_t n)
     }
 }
 
-/* ---- blocks ---------------------------------------------------------------------------------- */
+/* ---- blocks ---- */
 
-struct block { /* "{...}" without the braces and the blanks within */
+struct block { /* "{...}" without the braces and inner blanks */
     const char *p;
     size_t n;
-    const char *open, *after; /* where it begins and ends, with them */
+    const char *open, *after; /* where it begins and ends, including them */
 };
 
 static bool next_block(const char *open, const char *end, struct block *ret)

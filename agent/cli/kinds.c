@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kinds of objects: what people call them, and where the socket has them. */
+/* Kinds of objects: their names and aliases, and their paths on the socket. */
 #include "agent/cli/internal.h"
 
 #include <string.h>
@@ -58,7 +58,7 @@ int cli_unknown_kind(struct cli *cli, const char *word, const char *more)
                      (int)strcspn(word, "/"), word, all.p, more);
 }
 
-/* ---- from the socket ------------------------------------------------------------------------- */
+/* ---- from the socket ---- */
 
 void cli_add_kind_path(struct buf *url, const struct cli_kind *kind, const char *namespace_, const char *name)
 {

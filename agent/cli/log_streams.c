@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE_MAX_BYTES (1u << 20) /* what is longer is given in pieces */
+#define LINE_MAX_BYTES (1u << 20) /* longer lines are passed on in pieces */
 
 static bool copy_spec(struct log_stream_spec *to, const char *url, const char *name, bool prefixed)
 {
@@ -39,22 +39,22 @@ void log_streams_done(struct log_streams *s)
     free(s->v);
 }
 
-/* What the streams share; only under the lock. */
+/* Shared by the streams; protected by the lock. */
 struct output {
     struct cli *cli;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     size_t running;
     int code;
-    struct buf failed; /* names of those that did */
-    bool unread;       /* nobody reads the output any more */
+    struct buf failed; /* names of the failed ones */
+    bool unread;       /* the output's reader is gone */
 };
 
 struct stream {
     struct output *out;
     const struct log_stream_spec *spec;
     bool whole_lines;
-    struct buf line; /* the beginning of one, with its prefix */
+    struct buf line; /* the beginning of a line, with its prefix */
 };
 
 static void log_streams_give(struct stream *s, const char *data, size_t n)
@@ -136,7 +136,7 @@ static int log_streams_print_one(struct output *out, const struct log_stream_spe
     return code;
 }
 
-/* ---- one after the other --------------------------------------------------------------------- */
+/* ---- one after the other ---- */
 
 static int print_in_turn(struct output *out, const struct log_streams *s, bool ignore_errors)
 {
@@ -149,7 +149,7 @@ static int print_in_turn(struct output *out, const struct log_streams *s, bool i
     return EXIT_OK;
 }
 
-/* ---- side by side ---------------------------------------------------------------------------- */
+/* ---- side by side ---- */
 
 struct follower {
     struct output *out;
@@ -199,10 +199,8 @@ static bool log_streams_start(struct output *out, const struct log_stream_spec *
     return true;
 }
 
-/*
- * Who waits for a container that writes nothing does not notice that nobody reads the output any more: then
- * it is left alone, with the output, and ends with the process.
- */
+/* A thread waiting for a silent container does not notice that the output's reader is gone: then it is
+ * abandoned, with the output, and ends with the process. */
 static int print_side_by_side(struct output *out, const struct log_streams *s, bool ignore_errors,
                               bool *ret_left)
 {
@@ -211,8 +209,7 @@ static int print_side_by_side(struct output *out, const struct log_streams *s, b
         if (log_streams_start(out, &s->v[i], ignore_errors))
             out->running++;
         else
-            cli_keep_first(&out->code,
-                           cli_error(out->cli, "%s cannot be followed: out of memory", s->v[i].name));
+            cli_keep_first(&out->code, cli_error(out->cli, "cannot follow %s: out of memory", s->v[i].name));
     }
     while (out->running > 0 && !out->unread)
         pthread_cond_wait(&out->changed, &out->lock);

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define SELECTED_TAIL "10" /* kubectl's, where a selector is given and no --tail */
+#define SELECTED_TAIL "10" /* kubectl's default with a selector and without --tail */
 #define STREAMS_MAX "5"
 
 struct logs {
@@ -45,7 +45,7 @@ static enum err_code add_options(const struct logs *l, struct buf *url, struct e
     if (l->since != NULL) {
         if (cli_parse_duration(l->since, &since_ns, e) != ERR_OK)
             return err_wrap(e, "--since");
-        if (since_ns > 0) { /* as kubectl: "0s" asks for all */
+        if (since_ns > 0) { /* as in kubectl, "0s" means everything */
             snprintf(text, sizeof(text), "%lld", (long long)((since_ns + 999999999) / 1000000000));
             cli_logs_add_param(url, "sinceSeconds", text);
         }
@@ -59,7 +59,7 @@ static enum err_code add_options(const struct logs *l, struct buf *url, struct e
     return ERR_OK;
 }
 
-/* ---- which logs ------------------------------------------------------------------------------ */
+/* ---- selecting logs ---- */
 
 static enum err_code cli_logs_add_container(const struct logs *l, const char *pod, const char *container,
                                             struct log_streams *streams, struct err *e)
@@ -161,34 +161,34 @@ static int print_logs(struct cli *cli, struct logs *l, const char *name)
     return code;
 }
 
-/* ---- the command ----------------------------------------------------------------------------- */
+/* ---- the command ---- */
 
 static const struct cli_flag flags[] = {
     CLI_NAMESPACE(struct logs, namespace_, "the pod's namespace (default)"),
     { "container", 'c', FLAG_TEXT, offsetof(struct logs, container), "NAME",
-      "which container; else the first", "@container" },
+      "the container (default: the first)", "@container" },
     { "follow", 'f', FLAG_SWITCH, offsetof(struct logs, follow), NULL,
-      "go on with what is written, until the container ends" },
+      "follow the log until the container ends" },
     { "previous", 'p', FLAG_SWITCH, offsetof(struct logs, previous), NULL,
-      "of the instance before the last restart" },
+      "the log of the instance before the last restart" },
     { "tail", 0, FLAG_TEXT, offsetof(struct logs, tail), "N", "only the last N lines (-1: all)" },
-    { "since", 0, FLAG_TEXT, offsetof(struct logs, since), "DURATION", "only what is newer: 10s, 5m, 1h30m" },
+    { "since", 0, FLAG_TEXT, offsetof(struct logs, since), "DURATION",
+      "only lines newer than this: 10s, 5m, 1h30m" },
     { "since-time", 0, FLAG_TEXT, offsetof(struct logs, since_time), "TIME",
-      "only what is newer than 2026-01-02T03:04:05Z" },
+      "only lines newer than this time: 2026-01-02T03:04:05Z" },
     { "timestamps", 0, FLAG_SWITCH, offsetof(struct logs, timestamps), NULL,
-      "begin each line with its time" },
-    { "limit-bytes", 0, FLAG_TEXT, offsetof(struct logs, limit), "N", "at most so many bytes of each log" },
+      "prefix each line with its time" },
+    { "limit-bytes", 0, FLAG_TEXT, offsetof(struct logs, limit), "N", "maximum number of bytes per log" },
     { "selector", 'l', FLAG_TEXT, offsetof(struct logs, selector), "LABELS",
-      "of all pods with these labels (app=web,tier!=db), the last " SELECTED_TAIL
-      " lines unless --tail is given" },
+      "logs of all pods with these labels (app=web,tier!=db), the last " SELECTED_TAIL " lines by default" },
     { "all-containers", 0, FLAG_SWITCH, offsetof(struct logs, all_containers), NULL,
-      "of all containers of the pod" },
+      "logs of all containers of the pod" },
     { "prefix", 0, FLAG_SWITCH, offsetof(struct logs, prefix), NULL,
-      "begin each line with its pod and container" },
+      "prefix each line with its pod and container" },
     { "max-log-requests", 0, FLAG_TEXT, offsetof(struct logs, max_streams), "N",
-      "how many logs may be followed at a time (" STREAMS_MAX ")" },
+      "maximum number of logs to follow in parallel (" STREAMS_MAX ")" },
     { "ignore-errors", 0, FLAG_SWITCH, offsetof(struct logs, ignore_errors), NULL,
-      "go on with the others when a log cannot be read (-f always does), and end with 0" },
+      "continue if a log cannot be read (as -f does), and exit with 0" },
     CLI_FLAGS_END,
 };
 
@@ -216,9 +216,9 @@ static int cli_logs_run(struct cli *cli, const struct cli_command *command, int 
 }
 
 static const struct cli_example examples[] = {
-    { "what comes, from now on", "coracle logs -f --tail 0 web" },
-    { "why it crashed", "coracle logs -p web" },
-    { "all pods of an application, each line with its origin",
+    { "follow new lines only", "coracle logs -f --tail 0 web" },
+    { "find out why it crashed", "coracle logs -p web" },
+    { "follow all pods of an application, each line with its origin",
       "coracle logs -f -l app=web --all-containers --prefix" },
     { "the last five minutes of one of several containers", "coracle logs --since 5m web proxy" },
     { NULL, NULL },
@@ -227,9 +227,9 @@ static const struct cli_example examples[] = {
 const struct cli_command command_logs = {
     .name = "logs",
     .run = cli_logs_run,
-    .summary = "a container's log",
+    .summary = "print a container's log",
     .usage = "logs [-f] [-p] POD [CONTAINER] [flags]\nlogs [-f] [-p] -l LABELS [flags]",
-    .about = "Prints the log of a container, or of several: all that is kept of it, its rotated files, too.",
+    .about = "Prints the log of one or several containers, including rotated files.",
     .flags = flags,
     .examples = examples,
     .exits = cli_exits,

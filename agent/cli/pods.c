@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pods - READY, STATUS and RESTARTS as the apiserver's table printer (printPod) computes them. */
+/* pods - READY, STATUS and RESTARTS as computed by the apiserver's table printer (printPod). */
 #include "agent/cli/internal.h"
 
 #include "base/clock.h"
@@ -8,7 +8,7 @@
 
 struct tally {
     int64_t restarts;
-    const char *last; /* the newest time that an instance before ended, NULL: none */
+    const char *last; /* when the previous instance ended, the newest; may be NULL */
     int64_t last_ns;
 };
 
@@ -65,7 +65,7 @@ static void cli_pods_add_end(char *ret, size_t size, const char *prefix, const j
         snprintf(ret, size, "%sExitCode:%lld", prefix, (long long)cli_number(terminated, "exitCode"));
 }
 
-/* True: an init container holds the pod up, *status says which way. */
+/* Returns true if an init container determines the status, which is then in *status. */
 static bool init_status(const json_t *pod, char *status, size_t size, struct tally *all,
                         struct tally *sidecars, int64_t *ready)
 {
@@ -153,7 +153,7 @@ void cli_pod_summary(const struct cli *cli, const json_t *pod, struct cli_pod_su
     }
 }
 
-/* ---- which pod ------------------------------------------------------------------------------------- */
+/* ---- selecting a pod ---- */
 
 bool cli_parse_one_pod(struct cli *cli, const struct cli_command *command, void *options, int argc,
                        char **argv, const char **ret_name, int *ret)
@@ -169,8 +169,8 @@ bool cli_parse_one_pod(struct cli *cli, const struct cli_command *command, void 
     else if (argc == 1 && strchr(argv[0], '/') == NULL && !cli_is_kind(argv[0], cli_pod_kinds))
         *ret_name = argv[0]; /* one that is called "pod": "pod pod" */
     else if (argc == 2 && !cli_is_kind(argv[0], cli_pod_kinds) && cli_kind_find(argv[0]) != NULL)
-        *ret = cli_wrong(cli, "\"%s\" is no pod: coracle %s takes a pod and nothing else, as pod NAME",
-                         argv[0], command->name);
+        *ret = cli_wrong(cli, "\"%s\" is not a pod: coracle %s only accepts a pod, as pod NAME", argv[0],
+                         command->name);
     else if (*ret_name == NULL)
         *ret = cli_usage_error(cli, command, "you must specify one pod");
     return *ret_name != NULL;
@@ -181,7 +181,7 @@ int cli_no_pod(struct cli *cli, const char *word)
     return cli_wrong(cli, "%s: a pod is expected, as NAME or pod/NAME", word);
 }
 
-/* ---- which container ----------------------------------------------------------------------------- */
+/* ---- selecting a container ---- */
 
 const json_t *cli_find_container(const json_t *pod, const char *name)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * port-forward - ports of a pod, as ports of this machine.  This process listens; each connection is a child
- * with one stream of its own, so that none waits for another.
- */
+/* port-forward - forwards local ports to ports of a pod. This process listens; each connection is a child
+ * with its own stream, so that they are independent. */
 #include "agent/cli/internal.h"
 
 #include "base/clock.h"
@@ -35,19 +33,19 @@ struct forward {
     const char *pod;
     struct listener v[LISTENERS_MAX];
     size_t n;
-    int over[2]; /* a pipe: whoever writes an exit code into it ends all of this */
+    int over[2]; /* a pipe: writing an exit code to it ends everything */
 };
 
 static const struct cli_flag flags[] = {
     CLI_NAMESPACE(struct forward, namespace_, "the pod's namespace (default)"),
     { "address", 0, FLAG_TEXT, offsetof(struct forward, addresses), "ADDRESS[,...]",
-      "addresses to listen at; localhost: 127.0.0.1 and ::1 (default)" },
+      "addresses to listen on; localhost: 127.0.0.1 and ::1 (default)" },
     CLI_FLAGS_END,
 };
 
-/* ---- listening ------------------------------------------------------------------------------- */
+/* ---- listening ---- */
 
-/* *port 0: any, and which it became. */
+/* *port 0: any; set to the actual one. */
 static int listen_at(const char *address, uint16_t *port, struct err *e)
 {
     struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(*port) };
@@ -59,7 +57,7 @@ static int listen_at(const char *address, uint16_t *port, struct err *e)
     int on = 1;
 
     if (!is_v6 && inet_pton(AF_INET, address, &v4.sin_addr) != 1) {
-        err_set(e, ERR_INVALID, "--address: \"%s\" is no IP address, nor localhost", address);
+        err_set(e, ERR_INVALID, "--address: \"%s\" is neither an IP address nor localhost", address);
         return -1;
     }
     fd = socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -68,7 +66,7 @@ static int listen_at(const char *address, uint16_t *port, struct err *e)
     if (fd >= 0)
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     if (fd < 0 || bind(fd, to, size) != 0 || listen(fd, 128) != 0 || getsockname(fd, to, &size) != 0) {
-        err_sys(e, errno, "listen at %s port %u", address, *port);
+        err_sys(e, errno, "listen on %s port %u", address, *port);
         return -1;
     }
     *port = ntohs(is_v6 ? v6.sin6_port : v4.sin_port);
@@ -94,7 +92,7 @@ static bool add_listener(struct forward *f, const char *address, uint16_t *local
     return true;
 }
 
-/* As kubectl: of localhost's two addresses one is enough. */
+/* As in kubectl, one of localhost's two addresses is enough. */
 static bool listen_localhost(struct forward *f, uint16_t *local, uint16_t remote, struct err *e)
 {
     struct err ignored = { 0 };
@@ -115,7 +113,7 @@ static bool listen_all(struct forward *f, uint16_t local, uint16_t remote, struc
     return true;
 }
 
-/* "8080:80", "80" (the same here), ":80" (any here) */
+/* "8080:80", "80" (the same locally), ":80" (any local port) */
 static enum err_code parse_ports(const char *text, uint16_t *ret_local, uint16_t *ret_remote, struct err *e)
 {
     const char *colon = strchr(text, ':'), *remote_text = colon != NULL ? colon + 1 : text;
@@ -132,9 +130,9 @@ static enum err_code parse_ports(const char *text, uint16_t *ret_local, uint16_t
     return ERR_OK;
 }
 
-/* ---- children -------------------------------------------------------------------------------- */
+/* ---- children ---- */
 
-/* One that ends with this process, and has none of its listeners. */
+/* Starts a child that ends with this process and has none of its listeners. */
 static pid_t start_child(const struct forward *f)
 {
     pid_t parent = getpid(), pid = fork();
@@ -153,7 +151,7 @@ static void end_all(const struct forward *f, int code)
 {
     const unsigned char byte = (unsigned char)code;
 
-    (void)!write(f->over[1], &byte, 1); /* it is read, or nobody is there to read it */
+    (void)!write(f->over[1], &byte, 1); /* it is read, or the reader is gone */
 }
 
 static int serve(const struct forward *f, int fd, uint16_t remote)
@@ -166,7 +164,7 @@ static int serve(const struct forward *f, int fd, uint16_t remote)
                        url.p);
 }
 
-/* False: there is no descriptor or memory for it now. */
+/* False: no descriptor or memory available now. */
 static bool take_connection(const struct forward *f, const struct listener *l)
 {
     int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC), code;
@@ -189,7 +187,7 @@ static bool take_connection(const struct forward *f, const struct listener *l)
     return true;
 }
 
-/* ---- the pod --------------------------------------------------------------------------------- */
+/* ---- the pod ---- */
 
 struct look {
     const char *uid;
@@ -211,7 +209,7 @@ static bool port_forward_on_change(const char *type, json_t *pod, void *arg)
     return l->code == EXIT_OK;
 }
 
-/* A pod outlives the daemon: while that is away nothing is known, and nothing is over. */
+/* The pod outlives the daemon: while the daemon is away, nothing is known and forwarding continues. */
 static void look_after(const struct forward *f, const char *uid)
 {
     const struct timespec pause = { .tv_sec = 1 };
@@ -224,7 +222,8 @@ static void look_after(const struct forward *f, const char *uid)
         struct cli_response r = CLI_RESPONSE_INIT;
         struct err e = { 0 };
 
-        f->cli->until_ms = clock_mono_ms() + CLI_LOOK_AGAIN_MS; /* the watch, which ours may have missed */
+        /* for the end, which our watch may have missed */
+        f->cli->until_ms = clock_mono_ms() + CLI_LOOK_AGAIN_MS;
         if (cli_request(f->cli, "GET", one.p, false, NULL, NULL, &r, &e) == ERR_OK && r.code == 404)
             l.code = EXIT_NOT_FOUND;
         else if (e.code == ERR_OK && r.code == 200)
@@ -249,16 +248,16 @@ static bool start_looking(const struct forward *f, const char *uid)
     return pid > 0;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
-/* Who is waiting stays in the listener's queue meanwhile. */
+/* Otherwise clients wait in the listener's queue. */
 static bool take_connections(const struct forward *f, const struct pollfd *p, bool paused)
 {
     for (size_t i = 0; i < f->n; i++) {
         if (p[i].revents == 0 || take_connection(f, &f->v[i]))
             continue;
         if (!paused)
-            cli_error(f->cli, "connections have to wait: %s", strerror(errno));
+            cli_error(f->cli, "connections must wait: %s", strerror(errno));
         return false;
     }
     return true;
@@ -283,7 +282,7 @@ static int serve_all(const struct forward *f)
     }
 }
 
-/* ---- the command ----------------------------------------------------------------------------- */
+/* ---- the command ---- */
 
 static int forward(struct forward *f, int argc, char **argv)
 {
@@ -305,7 +304,7 @@ static int forward(struct forward *f, int argc, char **argv)
             return cli_error(f->cli, "%s", e.text);
     }
     cli_flush(f->cli);
-    signal(SIGCHLD, SIG_IGN); /* nobody waits for them */
+    signal(SIGCHLD, SIG_IGN); /* not waited for */
     if (pipe2(f->over, O_CLOEXEC) != 0 || !start_looking(f, cli_text(pod, "metadata.uid")))
         return cli_error(f->cli, "look after pod %s: %s", f->pod, strerror(errno));
     return serve_all(f);
@@ -331,29 +330,30 @@ static int port_forward_run(struct cli *cli, const struct cli_command *command, 
 
 static const struct cli_example examples[] = {
     { "port 80 of a pod at http://localhost:8080/", "coracle port-forward web 8080:80" },
-    { "two ports, the same numbers here", "coracle port-forward web 80 443" },
-    { "any free port here, for other machines, too", "coracle port-forward --address 0.0.0.0 web :5432" },
+    { "two ports, with the same local numbers", "coracle port-forward web 80 443" },
+    { "any free local port, also for other machines", "coracle port-forward --address 0.0.0.0 web :5432" },
     { NULL, NULL },
 };
 
 static const struct cli_exit exits[] = {
-    { 1, "it cannot begin, or the pod has ended; standard error says so" },
+    { 1, "it cannot start, or the pod has ended; see standard error" },
     { 2, "wrong usage: a word, a flag or its value" },
     CLI_EXITS_DAEMON,
-    { 130, "Ctrl-C: as long as the pod runs it does not end by itself" },
+    { 130, "Ctrl-C: it does not end by itself while the pod runs" },
     { 0, NULL },
 };
 
 const struct cli_command command_port_forward = {
     .name = "port-forward",
     .run = port_forward_run,
-    .summary = "ports of a pod, on this machine",
+    .summary = "forward local ports to a pod",
     .usage = "port-forward POD [LOCAL:]REMOTE... [flags]",
     .about =
-        "Listens here and passes each connection on to a port of the pod's own localhost, also to what "
+        "Listens locally and forwards each connection to a port on the pod's localhost, even if a process "
         "listens "
-        "there only.  LOCAL empty: any free port.  A connection that cannot be made is told and closed; the "
-        "others go on.  When the pod is gone or has ended, so does this, and says it; the daemon may be "
+        "only there.  LOCAL empty: any free port.  A connection that cannot be made is reported and closed; "
+        "the "
+        "others continue.  It ends with a message when the pod has ended; the daemon may be "
         "restarted meanwhile.",
     .flags = flags,
     .examples = examples,

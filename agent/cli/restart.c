@@ -36,8 +36,8 @@ static int cli_restart_run(struct cli *cli, const struct cli_command *command, i
 }
 
 static const struct cli_example examples[] = {
-    { "all containers of a pod again", "coracle restart pod web" },
-    { "and what comes of it", "coracle get pod web -w" },
+    { "restart all containers of a pod", "coracle restart pod web" },
+    { "watch the result", "coracle get pod web -w" },
     { NULL, NULL },
 };
 
@@ -49,7 +49,7 @@ const struct cli_command command_restart = {
     .about = "Ends all containers of a pod, with their hooks and grace period, and starts them again in "
              "place: the "
              "pod keeps its address and its volumes, init containers do not run again, and the back-off of a "
-             "container that crashes is neither waited for nor counted up.  It does not wait until they run "
+             "crashing container is neither awaited nor increased.  It does not wait until they run "
              "again.",
     .flags = flags,
     .examples = examples,

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-enum { TABLE_MIN_WIDTH = 6, TABLE_PADDING = 3 }; /* of kubectl's tables */
+enum { TABLE_MIN_WIDTH = 6, TABLE_PADDING = 3 }; /* kubectl's table format */
 
-/* Characters, as a terminal counts them (but for wide ones, as kubectl does). */
+/* Number of characters (wide ones count as one, as in kubectl). */
 static size_t width_of(const char *text, size_t n)
 {
     size_t width = 0;
@@ -21,7 +21,7 @@ static void add_blanks(struct buf *b, size_t n)
         buf_addc(b, ' ');
 }
 
-/* ---- tables ---------------------------------------------------------------------------------- */
+/* ---- tables ---- */
 
 void cli_table_init(struct cli_table *t, const char *const *headers, bool show_headers)
 {
@@ -51,7 +51,7 @@ void cli_table_coloured(struct cli_table *t, const char *text, enum cli_colour c
     cli_add_clean(&cell, first);
     if (text[n] != '\0')
         buf_adds(&cell, "...");
-    if ((t->n_cells & (t->n_cells + 1)) == 0) { /* room for 2^k - 1 cells is used up */
+    if ((t->n_cells & (t->n_cells + 1)) == 0) { /* the room for 2^k - 1 cells is used up */
         more = reallocarray(t->cells, 2 * (t->n_cells + 1), sizeof(*more));
         if (more == NULL) {
             t->failed = true;
@@ -108,16 +108,14 @@ void cli_table_done(struct cli_table *t)
     forget_rows(t);
 }
 
-/* ---- elastic tabs ---------------------------------------------------------------------------- */
+/* ---- elastic tabs ---- */
 
-/*
- * A column is a block of adjacent lines that have a cell there; its width is that of its widest cell.  Blocks
- * of the column to the right lie within it.  What stands after the last tab of a line belongs to no column.
- */
+/* A column is a block of adjacent lines with a cell there; its width is that of its widest cell. Blocks of
+ * the column to the right are within it. Text after a line's last tab is in no column. */
 struct line {
     const char *text;
     size_t n;
-    size_t n_cells; /* ended by a tab */
+    size_t n_cells; /* terminated by a tab */
 };
 
 struct aligner {
@@ -157,7 +155,7 @@ static void write_lines(struct aligner *a, size_t from, size_t to)
     }
 }
 
-/* Lines [from, to), of which the first n_widths columns are known. */
+/* Lines [from, to), whose first n_widths columns are known. */
 static void align_block(struct aligner *a, size_t from, size_t to)
 {
     size_t column = a->n_widths;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `coracle top`: kubectl's columns, sums and rounding (k8s.io/kubectl/pkg/metricsutil), from /stats/summary.
- */
+/* `coracle top`: kubectl's columns, sums and rounding (k8s.io/kubectl/pkg/metricsutil), from
+ * /stats/summary. */
 #include "agent/cli/internal.h"
 
 #include "base/json.h"
@@ -40,7 +40,7 @@ static struct usage top_usage_of(const json_t *o)
     };
 }
 
-/* Kubernetes rounds a quantity up when it is asked for thousandths. */
+/* Kubernetes rounds quantities up to thousandths. */
 static int64_t milli(int64_t nano_cores)
 {
     return nano_cores / 1000000 + (nano_cores % 1000000 != 0);
@@ -56,7 +56,7 @@ static void add_cells(struct cli_table *t, const struct usage *u)
     cli_table_cell(t, memory);
 }
 
-/* ---- sorting --------------------------------------------------------------------------------- */
+/* ---- sorting ---- */
 
 static int top_by_name(const struct entry *x, const struct entry *y)
 {
@@ -99,9 +99,9 @@ static void sort(const struct top *t, struct entry *v, size_t n)
                                              : order_by_name);
 }
 
-/* ---- pods ------------------------------------------------------------------------------------ */
+/* ---- pods ---- */
 
-/* The pods that the selector leaves, as {"namespace/name": true}; NULL with *ret_code: it failed. */
+/* The selected pods, as {"namespace/name": true}; NULL with *ret_code on failure. */
 static json_t *top_selected(const struct top *t, int *ret_code)
 {
     buf_auto url = BUF_INIT(64 * 1024);
@@ -186,7 +186,7 @@ static void print_pods(const struct top *t, const struct entry *v, size_t n)
         total.nano_cores += v[i].usage.nano_cores;
         total.bytes += v[i].usage.bytes;
     }
-    if (t->sum) { /* kubectl puts a line of underscores before it */
+    if (t->sum) { /* kubectl prints a line of underscores before it */
         for (int line = 0; line < 2; line++) {
             for (int i = 0; i < t->all + t->containers; i++)
                 cli_table_cell(&table, "");
@@ -203,9 +203,9 @@ static void print_pods(const struct top *t, const struct entry *v, size_t n)
     cli_table_done(&table);
 }
 
-/* ---- objects --------------------------------------------------------------------------------- */
+/* ---- objects ---- */
 
-/* {"cpu": "12345n", "memory": "5120Ki"}, as the metrics API writes it */
+/* {"cpu": "12345n", "memory": "5120Ki"}, as in the metrics API */
 static json_t *usage_json(const struct usage *u)
 {
     char cpu[32], memory[32];
@@ -249,7 +249,7 @@ static int print_pod_objects(const struct top *t, const struct entry *v, size_t 
     return cli_print_value(t->cli, list, t->format);
 }
 
-/* It is not there, or does not run. */
+/* It does not exist or is not running. */
 static int no_metrics(const struct top *t, const char *name)
 {
     int code;
@@ -294,7 +294,7 @@ static int top_pods(const struct top *t, const char *name)
     return EXIT_OK;
 }
 
-/* ---- node ------------------------------------------------------------------------------------ */
+/* ---- node ---- */
 
 static void add_percent(struct cli_table *t, int64_t used, int64_t of)
 {
@@ -320,7 +320,7 @@ static int top_node(const struct top *t, const char *name)
     if (summary == NULL)
         return code;
     if (name != NULL && strcmp(name, cli_text(node, "nodeName")) != 0) {
-        cli_error(t->cli, "nodes \"%s\" not found: this one is %s", name, cli_text(node, "nodeName"));
+        cli_error(t->cli, "nodes \"%s\" not found: this node is %s", name, cli_text(node, "nodeName"));
         return EXIT_NOT_FOUND;
     }
     if (!u.known)
@@ -344,14 +344,12 @@ static int top_node(const struct top *t, const char *name)
     return EXIT_OK;
 }
 
-/* ---- again and again --------------------------------------------------------------------------- */
+/* ---- repeating ---- */
 
 typedef int (*show_fn)(const struct top *t, const char *name);
 
-/*
- * What one round shows, at the top of the terminal: each line and the rest of the screen are overwritten.
- * What does not fit is cut off: it would push out what stands above.
- */
+/* Shows one round at the top of the terminal: overwrites each line and the rest of the screen. Text that does
+ * not fit is cut off, so that the top stays visible. */
 static void redraw(struct cli *cli, const char *text)
 {
     buf_auto screen = BUF_INIT(64u << 20);
@@ -359,7 +357,7 @@ static void redraw(struct cli *cli, const char *text)
     unsigned left;
 
     left = ioctl(fileno(cli->out), TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : UINT_MAX;
-    buf_adds(&screen, "\033[H\033[?7l"); /* no line becomes two */
+    buf_adds(&screen, "\033[H\033[?7l"); /* do not wrap lines */
     for (; *text != '\0' && left > 0; text++) {
         if (*text != '\n')
             buf_addc(&screen, *text);
@@ -402,21 +400,21 @@ static int top_watch(const struct top *t, show_fn show, const char *name)
     }
 }
 
-/* ---- the command ----------------------------------------------------------------------------- */
+/* ---- the command ---- */
 
 static const struct cli_flag flags[] = {
     CLI_NAMESPACE(struct top, namespace_, "the namespace (default)"),
     { "all-namespaces", 'A', FLAG_SWITCH, offsetof(struct top, all), NULL, "all namespaces" },
-    { "containers", 0, FLAG_SWITCH, offsetof(struct top, containers), NULL, "a line for each container" },
+    { "containers", 0, FLAG_SWITCH, offsetof(struct top, containers), NULL, "one line per container" },
     { "selector", 'l', FLAG_TEXT, offsetof(struct top, selector), "SELECTOR",
       "only pods with these labels: app=web,tier!=db" },
     { "sort-by", 0, FLAG_TEXT, offsetof(struct top, sort_by), "cpu|memory",
-      "the largest first, instead of by name", "cpu|memory" },
-    { "sum", 0, FLAG_SWITCH, offsetof(struct top, sum), NULL, "a last line with the sums" },
+      "sort by this column, largest first, instead of by name", "cpu|memory" },
+    { "sum", 0, FLAG_SWITCH, offsetof(struct top, sum), NULL, "add a line with the sums" },
     { "watch", 'w', FLAG_SWITCH, offsetof(struct top, watch), NULL,
-      "again every two seconds, until Ctrl-C; on a terminal in place" },
+      "repeat every two seconds until Ctrl-C; in place on a terminal" },
     CLI_OUTPUT(struct top, format, "json|yaml", "json or yaml: objects of the metrics API"),
-    { "no-headers", 0, FLAG_SWITCH, offsetof(struct top, no_headers), NULL, "no line of headers" },
+    { "no-headers", 0, FLAG_SWITCH, offsetof(struct top, no_headers), NULL, "do not print headers" },
     CLI_FLAGS_END,
 };
 
@@ -448,20 +446,20 @@ static int top_run(struct cli *cli, const struct cli_command *command, int argc,
 }
 
 static const struct cli_example examples[] = {
-    { "who uses the most memory", "coracle top pods -A --sort-by memory" },
-    { "who uses most, as it changes", "coracle top pods -A --sort-by cpu -w" },
-    { "each container of a pod", "coracle top pod web --containers" },
+    { "show the largest users of memory", "coracle top pods -A --sort-by memory" },
+    { "follow the largest users of CPU", "coracle top pods -A --sort-by cpu -w" },
+    { "show each container of a pod", "coracle top pod web --containers" },
     { NULL, NULL },
 };
 
 const struct cli_command command_top = {
     .name = "top",
     .run = top_run,
-    .summary = "what pods and the node use",
+    .summary = "show resource usage of pods and the node",
     .usage = "top pods [NAME] [flags]\n"
              "top node [flags]",
-    .about = "Shows what pods, containers or the node use: processor and memory, right now.  The first "
-             "question takes half a second, since a rate needs two looks.",
+    .about = "Shows the current CPU and memory usage of pods, containers or the node.  The first "
+             "request takes half a second because a rate needs two samples.",
     .flags = flags,
     .examples = examples,
     .exits = cli_exits,

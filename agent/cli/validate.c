@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-struct seen { /* objects of all files: the second one with a name would not be applied */
+struct seen { /* objects of all files: a second one of the same name would not be applied */
     char **keys, **files;
     size_t n;
 };
@@ -29,7 +29,7 @@ static bool check_duplicate(struct seen *s, const char *file, const struct api_o
         return false;
     for (size_t i = 0; i < s->n; i++) {
         if (strcmp(s->keys[i], key) == 0) {
-            api_problems_add(problems, where, "%s is defined in %s already", key, s->files[i]);
+            api_problems_add(problems, where, "%s is already defined in %s", key, s->files[i]);
             return true;
         }
     }
@@ -46,7 +46,7 @@ static bool check_duplicate(struct seen *s, const char *file, const struct api_o
     return true;
 }
 
-/* One line on why it cannot be read. */
+/* Prints one line if it cannot be read. */
 static int open_manifest(struct cli *cli, const char *path)
 {
     struct stat st;
@@ -54,7 +54,7 @@ static int open_manifest(struct cli *cli, const char *path)
 
     if (strcmp(path, "-") == 0)
         return dup(STDIN_FILENO);
-    /* First stat: opening a FIFO would wait for a writer. */
+    /* stat first: opening a FIFO would wait for a writer. */
     if (stat(path, &st) < 0) {
         cli_error(cli, "open %s: %s", path, strerror(errno));
         return -1;
@@ -116,7 +116,7 @@ static void print_file(struct cli *cli, const char *name, bool ok, const struct 
         print_ignored(cli, name, &objects->v[i]);
 }
 
-/* `files`: gets what is found, instead of people; NULL: people. */
+/* `files`: the result as JSON; NULL: print it. */
 static int validate(struct cli *cli, const char *path, struct seen *seen, json_t *files)
 {
     const char *name = strcmp(path, "-") == 0 ? "stdin" : path;
@@ -189,14 +189,14 @@ static int validate_command(struct cli *cli, const struct cli_command *command, 
 }
 
 static const struct cli_example examples[] = {
-    { "before a file goes into the manifest folder", "coracle validate web.yaml" },
-    { "what another program writes", "kustomize build . | coracle validate -" },
+    { "check a file before adding it to the manifest folder", "coracle validate web.yaml" },
+    { "check the output of another program", "kustomize build . | coracle validate -" },
     { NULL, NULL },
 };
 
 static const struct cli_exit exits[] = {
     { 0, "no problems" },
-    { 1, "there is a problem, or a file cannot be read" },
+    { 1, "a problem was found, or a file cannot be read" },
     { 2, "wrong usage: a word, a flag or its value" },
     { 0, NULL },
 };
@@ -206,7 +206,7 @@ const struct cli_command command_validate = {
     .run = validate_command,
     .summary = "check manifests, without a daemon",
     .usage = "validate [-o json|yaml] FILE... | -",
-    .about = "Checks manifests as the daemon would, without one.",
+    .about = "Checks manifests like the daemon does, but without needing one.",
     .flags = flags,
     .examples = examples,
     .exits = exits,

@@ -53,7 +53,7 @@ bool cli_true(const json_t *object, const char *path)
     return json_is_true(cli_at(object, path));
 }
 
-/* What a container writes must not move the cursor of whoever looks at it. */
+/* Output of containers must not move the reader's cursor. */
 void cli_add_clean(struct buf *b, const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -70,9 +70,9 @@ void cli_add_clean(struct buf *b, const char *text)
     }
 }
 
-/* ---- times ----------------------------------------------------------------------------------- */
+/* ---- times ---- */
 
-/* "3d", "3d4h": the smaller unit only when it is not zero. */
+/* "3d", "3d4h": the smaller unit only if not zero. */
 static void two_units(char ret[CLI_AGE_SIZE], int64_t big, char big_unit, int64_t small, char small_unit)
 {
     if (small == 0)
@@ -81,8 +81,7 @@ static void two_units(char ret[CLI_AGE_SIZE], int64_t big, char big_unit, int64_
         snprintf(ret, CLI_AGE_SIZE, "%" PRId64 "%c%" PRId64 "%c", big, big_unit, small, small_unit);
 }
 
-/* The steps of apimachinery's HumanDuration: two digits that matter, more when the unit is about to change.
- */
+/* Like apimachinery's HumanDuration: two significant digits, more shortly before the unit changes. */
 void cli_duration(int64_t ns, char ret[CLI_AGE_SIZE])
 {
     int64_t seconds = ns / SECOND_NS, minutes = seconds / 60, hours = minutes / 60, days = hours / 24;
@@ -130,7 +129,7 @@ void cli_time(const char *when, char ret[CLI_TIME_SIZE])
     int64_t ns;
 
     if (when[0] == '\0' || clock_parse(when, &ns, &ignored) != ERR_OK) {
-        strcpy(ret, "Mon, 01 Jan 0001 00:00:00 +0000"); /* as Go writes the time that was not set */
+        strcpy(ret, "Mon, 01 Jan 0001 00:00:00 +0000"); /* Go's format of an unset time */
         return;
     }
     seconds = (time_t)(ns / SECOND_NS);
@@ -151,7 +150,7 @@ void cli_size(uint64_t bytes, char ret[CLI_AGE_SIZE])
     snprintf(ret, CLI_AGE_SIZE, "%.3g%s", value, units[unit]);
 }
 
-/* ---- Go's durations -------------------------------------------------------------------------- */
+/* ---- Go's durations ---- */
 
 static double unit_ns(const char **text)
 {

@@ -11,7 +11,7 @@ struct version {
 };
 
 static const struct cli_flag flags[] = {
-    { "client", 0, FLAG_SWITCH, offsetof(struct version, client), NULL, "of this program only" },
+    { "client", 0, FLAG_SWITCH, offsetof(struct version, client), NULL, "the version of this program only" },
     CLI_OUTPUT(struct version, format, "json|yaml", "json or yaml"),
     CLI_FLAGS_END,
 };
@@ -49,7 +49,7 @@ static int version_run(struct cli *cli, const struct cli_command *command, int a
     }
     if (e.code != ERR_OK) {
         cli_flush(cli);
-        fprintf(cli->err, "%s\n", e.text); /* the client's version was asked for, too: no failure */
+        fprintf(cli->err, "%s\n", e.text); /* the client's version was printed: not a failure */
     }
     return code;
 }
@@ -63,10 +63,9 @@ static const struct cli_example examples[] = {
 const struct cli_command command_version = {
     .name = "version",
     .run = version_run,
-    .summary = "of this program and of the daemon",
+    .summary = "show the versions of this program and the daemon",
     .usage = "version [flags]",
-    .about =
-        "Prints the versions of this program and of the daemon.  It is no failure when there is no daemon.",
+    .about = "Prints the versions of this program and the daemon.  A missing daemon is not an error.",
     .flags = flags,
     .examples = examples,
     .exits = cli_exits_local,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `coracle wait`, as `kubectl wait`: until pods are as somebody wants them. */
+/* `coracle wait`, like `kubectl wait`: waits until pods meet a condition. */
 #include "agent/cli/internal.h"
 
 #include "base/clock.h"
@@ -11,11 +11,11 @@ struct wait {
     const char *namespace_, *what, *timeout, *selector;
     bool all;
     uint64_t until_ms;
-    /* of `what`: */
-    char condition[128], status[32]; /* condition "": that it is gone */
+    /* parts of `what`: */
+    char condition[128], status[32]; /* condition "": deletion */
 };
 
-/* ---- what is waited for ---------------------------------------------------------------------- */
+/* ---- the condition ---- */
 
 /* "delete", "condition=Ready", "condition=Ready=False" */
 static bool parse_what(struct wait *w)
@@ -44,7 +44,7 @@ static bool is_met(const struct wait *w, const json_t *pod)
     return false;
 }
 
-/* ---- one pod --------------------------------------------------------------------------------- */
+/* ---- one pod ---- */
 
 struct one {
     const struct wait *w;
@@ -61,10 +61,8 @@ static bool wait_on_change(const char *type, json_t *pod, void *arg)
     return !o->met && !o->gone;
 }
 
-/*
- * The watch begins with the pod as it is; one that went just before is not in it, so that it is looked for
- * again now and then.
- */
+/* The watch begins with the pod's current state; a pod that ended just before is not in it, so check now and
+ * then. */
 static int wait_follow(struct cli *cli, const char *name, struct one *o)
 {
     struct cli_response r = CLI_RESPONSE_INIT;
@@ -93,7 +91,7 @@ static int wait_follow(struct cli *cli, const char *name, struct one *o)
     else if (!o->met && !o->gone)
         code = cli_server_error(cli, &r);
     else if (!o->met)
-        code = cli_error(cli, "pod %s went before the condition was met", name);
+        code = cli_error(cli, "pod %s was deleted before the condition was met", name);
     buf_done(&r.body);
     return code;
 }
@@ -109,7 +107,7 @@ static int wait_for_one(struct cli *cli, const struct wait *w, const char *name)
         if (pod == NULL)
             return code;
         snprintf(o.uid, sizeof(o.uid), "%s", cli_text(pod, "metadata.uid"));
-        o.met = is_met(w, pod); /* never of a pod that is to go */
+        o.met = is_met(w, pod); /* never true for a deletion */
         code = o.met ? EXIT_OK : wait_follow(cli, name, &o);
         if (code != EXIT_OK)
             return code;
@@ -118,17 +116,17 @@ static int wait_for_one(struct cli *cli, const struct wait *w, const char *name)
     return EXIT_OK;
 }
 
-/* ---- the command ----------------------------------------------------------------------------- */
+/* ---- the command ---- */
 
 static const struct cli_flag flags[] = {
     CLI_NAMESPACE(struct wait, namespace_, "the pods' namespace (default)"),
     { "for", 0, FLAG_TEXT, offsetof(struct wait, what), "WHAT",
       "condition=Ready (default), condition=TYPE[=STATUS] or delete", "condition=Ready|delete" },
     { "selector", 'l', FLAG_TEXT, offsetof(struct wait, selector), "SELECTOR",
-      "for all pods with these labels: app=web,tier!=db" },
-    { "all", 0, FLAG_SWITCH, offsetof(struct wait, all), NULL, "for all pods of the namespace" },
+      "wait for all pods with these labels: app=web,tier!=db" },
+    { "all", 0, FLAG_SWITCH, offsetof(struct wait, all), NULL, "wait for all pods of the namespace" },
     { "timeout", 0, FLAG_TEXT, offsetof(struct wait, timeout), "DURATION",
-      "for all of them together (30s); negative: a week" },
+      "total time limit (30s); negative: a week" },
     CLI_FLAGS_END,
 };
 
@@ -145,7 +143,7 @@ static int wait_for_all(struct cli *cli, const struct wait *w, int argc, char **
     return code;
 }
 
-/* Those that are there now. */
+/* The existing ones. */
 static int wait_for_selected(struct cli *cli, const struct wait *w)
 {
     buf_auto url = BUF_INIT(64 * 1024);
@@ -196,15 +194,15 @@ static int cli_wait_run(struct cli *cli, const struct cli_command *command, int 
 }
 
 static const struct cli_example examples[] = {
-    { "until a pod is ready, a minute at most", "coracle wait pod/web --timeout 1m" },
-    { "until a pod is gone", "coracle wait pod/web --for delete" },
-    { "until all pods of an application are ready", "coracle wait pods -l app=web" },
+    { "wait at most a minute until a pod is ready", "coracle wait pod/web --timeout 1m" },
+    { "wait until a pod is gone", "coracle wait pod/web --for delete" },
+    { "wait until all pods of an application are ready", "coracle wait pods -l app=web" },
     { NULL, NULL },
 };
 
 static const struct cli_exit exits[] = {
-    { 0, "all of them are as they should be" },
-    { 1, "the time was over, or a pod went; standard error says which" },
+    { 0, "all pods met the condition" },
+    { 1, "the time limit expired, or a pod was deleted; see standard error" },
     { 2, "wrong usage: a word, a flag or its value" },
     CLI_EXITS_DAEMON,
     { 0, NULL },
@@ -213,12 +211,11 @@ static const struct cli_exit exits[] = {
 const struct cli_command command_wait = {
     .name = "wait",
     .run = cli_wait_run,
-    .summary = "until pods are ready, or gone",
+    .summary = "wait until pods are ready, or gone",
     .usage = "wait pod/NAME... [--for WHAT] [--timeout DURATION] [flags]\n"
              "wait pods --all|-l SELECTOR [--for WHAT] [--timeout DURATION] [flags]",
-    .about =
-        "Waits until pods have a condition, or are gone.  A pod that is not there is an error, unless it is "
-        "to be gone.",
+    .about = "Waits until pods meet a condition or are gone.  A missing pod is an error, unless waiting for "
+             "its deletion.",
     .flags = flags,
     .examples = examples,
     .exits = exits,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A watch: a line of JSON for each change, as it comes. */
+/* A watch: a line of JSON per change. */
 #include "agent/cli/internal.h"
 
 #include "base/json.h"
@@ -22,7 +22,7 @@ static void on_line(struct watch *w)
         json_parse(w->line.p, w->line.n, CLI_BODY_MAX, &event, "watch event", &w->err) == ERR_OK)
         w->enough = !w->fn(cli_text(event, "type"), cli_at(event, "object"), w->arg);
     if (w->err.code == ERR_INVALID)
-        w->err.code = ERR_INTERNAL; /* the daemon's mistake, not the user's */
+        w->err.code = ERR_INTERNAL; /* the daemon's bug, not the user's */
 }
 
 static bool cli_watch_on_data(const char *data, size_t n, void *arg)

@@ -7,12 +7,12 @@
 
 #include <string.h>
 
-/* When the text in this file last changed: the same build gives the same page. */
+/* Date of the last change in this file, so that builds are reproducible. */
 #define TEXT_OF "2026-11-22"
 
-/* ---- troff ----------------------------------------------------------------------------------- */
+/* ---- troff ---- */
 
-/* Text as text: no request begins in it, no hyphen is one that copies badly. */
+/* Escapes text: no request begins in it, and hyphens can be copied. */
 static void man_add_text(struct buf *out, const char *text, size_t n)
 {
     bool begins = out->n == 0 || out->p[out->n - 1] == '\n';
@@ -36,7 +36,7 @@ static void man_add_text(struct buf *out, const char *text, size_t n)
         else if (c == '\'')
             buf_adds(out, "\\(aq");
         else if (c == ' ' && i + 1 < n && text[i + 1] == ' ' && i > 0 && text[i - 1] == '.')
-            i++, buf_addc(out, '\n'), begins = true; /* a sentence a line, as troff likes it */
+            i++, buf_addc(out, '\n'), begins = true; /* a sentence per line, as usual in troff */
         else
             buf_addc(out, c);
     }
@@ -71,7 +71,7 @@ static void title(struct buf *out, const char *name, const char *section, const 
     line(out, what);
 }
 
-/* ---- coracle(1) ------------------------------------------------------------------------------ */
+/* ---- coracle(1) ---- */
 
 static void add_flags(struct buf *out, const struct cli_flag *f)
 {
@@ -148,21 +148,21 @@ static void add_command(struct buf *out, const struct cli_command *c)
 
 static void page_clients(struct buf *out)
 {
-    title(out, "coracle", "1", "look at and work with the pods of this node");
+    title(out, "coracle", "1", "inspect and manage the pods of this node");
     buf_adds(out, ".SH SYNOPSIS\n.B coracle\n[\\fB\\-\\-socket\\fR \\fIPATH\\fR]\n.I COMMAND\n"
                   "[\\fIARGUMENT\\fR...]\n.SH DESCRIPTION\n");
     line(out, "Coracle is an agent that runs Kubernetes pods on a Linux node.  Its commands ask the agent, "
-              "coracle(8), over a local socket; words and columns are those of kubectl where kubectl has the "
-              "same.  Exit codes say more than kubectl's, which is 1 for whatever fails.");
-    buf_adds(out, ".PP\nFlags that every command has:\n");
+              "coracle(8), over a local socket; commands and output follow kubectl where it has the "
+              "same.  Exit codes are more specific than kubectl's, which is 1 for every failure.");
+    buf_adds(out, ".PP\nFlags of every command:\n");
     add_flags(out, cli_common_flags);
     buf_adds(out, ".PP\n");
-    line(out, "They may stand before the command, too, and so may -n, -A and -o of commands that have them.");
+    line(out, "They may also precede the command, as may -n, -A and -o of commands that have them.");
     buf_adds(out, ".SH COMMANDS\n");
     for (size_t i = 0; cli_commands[i] != NULL; i++)
         if (!cli_commands[i]->hidden)
             add_command(out, cli_commands[i]);
-    buf_adds(out, ".SH EXIT STATUS\nWhere a command says nothing else:\n");
+    buf_adds(out, ".SH EXIT STATUS\nUnless described otherwise for a command:\n");
     for (const struct cli_exit *x = cli_exits; x->when != NULL; x++) {
         buf_addf(out, ".TP\n.B %d\n", x->code);
         line(out, x->when);
@@ -176,7 +176,7 @@ static void page_clients(struct buf *out)
              ".SH SEE ALSO\n.BR coracle (8),\n.BR coracle\\-config (5)\n");
 }
 
-/* ---- coracle(8) ------------------------------------------------------------------------------ */
+/* ---- coracle(8) ---- */
 
 static void add_daemon_flag(const struct config_documented *s, void *arg)
 {
@@ -214,17 +214,17 @@ static void man_add_items(struct buf *out, const char *const (*items)[2])
 
 static const char *const signals[][2] = {
     { "SIGTERM, SIGINT",
-      "The agent ends; pods go on and are taken over by the next one.  With --ephemeral all "
+      "The agent ends; pods continue to run and are adopted by the next one.  With --ephemeral all "
       "pods end first." },
-    { "SIGHUP", "The configuration is read again; what may change while the agent runs is taken over, the "
-                "log names what needs a restart." },
+    { "SIGHUP", "The configuration is read again; settings that can change at runtime are applied, and the "
+                "log lists those that need a restart." },
     { NULL, NULL },
 };
 
 static const char *const man_files[][2] = {
-    { CONFIG_FILE, "the configuration, where no --config is given; see coracle-config(5)" },
+    { CONFIG_FILE, "the configuration, if --config is not given; see coracle-config(5)" },
     { "/etc/coracle/manifests", "the manifest folder of the installed unit" },
-    { "/run/coracle", "what may vanish at a reboot, and the socket of the commands" },
+    { "/run/coracle", "data that may be lost on a reboot, and the socket of the commands" },
     { "/var/lib/coracle", "images, writable layers, pod records, network results" },
     { "/var/lib/kubelet/pods", "pods' volumes" },
     { "/var/log/pods", "containers' logs" },
@@ -243,10 +243,9 @@ static void page_daemon(struct buf *out)
     buf_adds(out, ".PP\n");
     line(out, "Pods outlive the agent: it can be restarted and upgraded while they run.");
     buf_adds(out, ".SH OPTIONS\n");
-    line(out,
-         "Flags are kubelet's where kubelet has the same; every other flag of kubelet is taken, too, and "
-         "warned about where it asks for what is not done.  Most have a key in the configuration file, "
-         "over which they go.");
+    line(out, "Flags are named as in kubelet; all other kubelet flags are accepted, with a "
+              "warning if they would have an effect in kubelet.  Most have a key in the configuration file, "
+              "which they override.");
     config_documented(add_daemon_flag, out);
     buf_adds(out, ".SH SIGNALS\n");
     man_add_items(out, signals);
@@ -260,12 +259,12 @@ static void page_daemon(struct buf *out)
     buf_adds(out, ".SH SEE ALSO\n.BR coracle (1),\n.BR coracle\\-config (5),\n.BR systemctl (1)\n");
 }
 
-/* ---- coracle-config(5) ----------------------------------------------------------------------- */
+/* ---- coracle-config(5) ---- */
 
 struct keys {
     struct buf *out;
     const char *kind;
-    bool works; /* else those that are not acted on */
+    bool works; /* otherwise those without effect */
 };
 
 static void man_add_key(const struct config_documented *s, void *arg)
@@ -291,12 +290,12 @@ static void man_add_key(const struct config_documented *s, void *arg)
         buf_adds(out, ".\n");
     }
     if (s->why != NULL) {
-        buf_adds(out, s->later ? "Not acted on yet: " : "Without effect here: ");
+        buf_adds(out, s->later ? "Not supported yet: " : "No effect here: ");
         man_text(out, s->why);
         buf_adds(out, ".\n");
     }
     if (s->live)
-        line(out, "Taken over by SIGHUP.");
+        line(out, "Reloaded by SIGHUP.");
     if (s->flag != NULL) {
         buf_addf(out, "Flag: \\fB%s", s->flag[1] == '\0' ? "\\-" : "\\-\\-");
         man_text(out, s->flag);
@@ -312,20 +311,20 @@ static void page_config(struct buf *out)
     buf_adds(out, ".SH SYNOPSIS\n.I " CONFIG_FILE "\n.SH DESCRIPTION\n");
     line(out,
          "A YAML file with one or two documents: a KubeletConfiguration (kubelet.config.k8s.io/v1beta1) as "
-         "kubelet reads it, and a CoracleConfiguration (coracle.dev/v1) with what kubelet has no key for.  "
-         "Drop-ins (--config-dir) are merged over it, key by key; flags of coracle(8) go over both.  A key "
-         "that is unknown or wrong is an error that names file, line and key.");
+         "in kubelet, and a CoracleConfiguration (coracle.dev/v1) with settings kubelet does not have.  "
+         "Drop-ins (--config-dir) are merged over it, key by key; flags of coracle(8) override both.  An "
+         "unknown or invalid key is an error with file, line and key.");
     buf_adds(out, ".PP\n");
-    line(out, "`coracle config` shows what is in force and where it comes from, `coracle config --sample` "
-              "prints a file with all keys to begin with.");
+    line(out, "`coracle config` shows the settings in force and their origin, `coracle config --sample` "
+              "prints a sample file with all keys.");
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         struct keys k = { out, kinds[i], true };
 
         request(out, "SH", kinds[i]);
         config_documented(man_add_key, &k);
     }
-    buf_adds(out, ".SH KEYS THAT ARE TAKEN BUT NOT ACTED ON\n");
-    line(out, "They are checked, and a value other than what is done anyway gives a warning.");
+    buf_adds(out, ".SH KEYS WITHOUT EFFECT\n");
+    line(out, "They are checked, and a value other than the actual behaviour gives a warning.");
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         struct keys k = { out, kinds[i], false };
 
@@ -334,9 +333,9 @@ static void page_config(struct buf *out)
     buf_adds(out, ".SH SEE ALSO\n.BR coracle (1),\n.BR coracle (8)\n");
 }
 
-/* ---- lines ----------------------------------------------------------------------------------- */
+/* ---- lines ---- */
 
-/* How much of a line of text is one in the page: at most WIDTH bytes where it has a blank to break at. */
+/* How much of a text becomes one line of the page: at most WIDTH bytes if there is a blank to break at. */
 static size_t fold_at(const char *p, size_t n)
 {
     enum { WIDTH = 78 };
@@ -353,7 +352,7 @@ static bool is_request(const char *line, size_t n, const char *name)
     return n == strlen(name) && memcmp(line, name, n) == 0;
 }
 
-/* Running text in short lines; requests, tags and what is not filled stay as they are. */
+/* Folds running text; requests, tags and unfilled text stay as they are. */
 static void add_folded(struct buf *out, const char *page)
 {
     bool tag = false, filled = true;
@@ -375,7 +374,7 @@ static void add_folded(struct buf *out, const char *page)
     }
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all of them ---- */
 
 /* "coracle.1"; false: there is no such page. */
 static bool man_page(const char *name, struct buf *out)

@@ -140,7 +140,7 @@ static void events_manifests_and_images_have_tables_too(void **state)
     expect(f, "get events --field-selector type=Normal --no-headers", 0,
            "2m    Normal   Pulled   pod/web   Container image present\n", "");
     expect(f, "get events -l a=b", 2, "",
-           "error: events have no labels to select by: --field-selector, or 'coracle events'\n");
+           "error: events have no labels: use --field-selector, or 'coracle events'\n");
     assert_int_equal(run(f, "get events --field-selector x=y"), 2);
     expect(f, "get events -n empty", 0, "", "No resources found in empty namespace.\n");
     expect(f, "get manifests", 0,
@@ -274,7 +274,7 @@ static void explain_says_what_a_pod_waits_for(void **state)
            "Steps:\n"
            "  network        done    4s  \n"
            "  image nginx:1  failed  3s  pull: no such host (next try in 10s)\n"
-           "Operations under way:\n"
+           "Operations in progress:\n"
            "  crun start  3s  default/web\n",
            "");
     assert_int_equal(run(f, "explain web -o json"), 0);
@@ -285,7 +285,7 @@ static void explain_says_what_a_pod_waits_for(void **state)
            "State:  running\n"
            "Steps:\n"
            "  pod records  failed    1 of 2 pods: disk full\n"
-           "Said lately:\n"
+           "Recent log messages:\n"
            "  warning  4s ago (x3)  CNI result is damaged\n",
            "");
     expect(f, "explain pod node", 5, "", "Error from server (NotFound): pods \"node\" not found\n");
@@ -414,7 +414,7 @@ static void archives_come_and_go_through_pipes(void **state)
     expect(f, "image export localhost/b:1 -", 0, "archive of localhost/b:1\n", "");
     f->terminal = true;
     expect(f, "image export localhost/b:1 -", 2, "",
-           "error: an archive is not written to a terminal: pass it on, or to a file\n");
+           "error: refusing to write an archive to a terminal: use a pipe or a file\n");
     assert_int_equal(access("-", F_OK), -1);
 
     assert_int_equal(pipe(ends), 0);
@@ -531,7 +531,7 @@ static void files_are_validated_without_a_daemon(void **state)
 
     write_file(f, "twin.yaml", POD("a"), twin);
     snprintf(line, sizeof(line), "validate %s %s", good, twin);
-    snprintf(want, sizeof(want), "%s:1:metadata.name: Pod default/a is defined in %s already\n", twin, good);
+    snprintf(want, sizeof(want), "%s:1:metadata.name: Pod default/a is already defined in %s\n", twin, good);
     assert_int_equal(run(f, line), 1);
     assert_string_equal(f->err, want);
 }
@@ -616,7 +616,7 @@ static void a_file_is_removed_only_while_it_holds_that_pod_and_nothing_else(void
     char path[200], want[300];
 
     snprintf(path, sizeof(path), "%s/ok.yaml", f->dir);
-    snprintf(want, sizeof(want), "error: %s is not removed, as it was changed meanwhile: look again\n", path);
+    snprintf(want, sizeof(want), "error: %s is not removed because it has changed: please check it\n", path);
     for (size_t i = 0; i < ARRAY_LEN(others); i++) { /* the daemon has not noticed yet */
         write_file(f, "ok.yaml", others[i], path);
         expect(f, "delete pod web --file", 1, "", want);

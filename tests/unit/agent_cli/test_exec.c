@@ -53,7 +53,7 @@ static void status_becomes_the_exit_code(void **state)
         "{\"status\":\"Failure\",\"reason\":\"NonZeroExitCode\",\"message\":\"odd\",\"details\":{\"causes\":["
         "{\"reason\":\"ExitCode\",\"message\":\"0\"}]}}",
         1, "error: odd\n");
-    expect_outcome("{", 1, "error: coracle's answer cannot be understood\n");
+    expect_outcome("{", 1, "error: cannot parse coracle's answer\n");
 }
 
 static int run(struct output *o, int argc, char **argv)

@@ -14,20 +14,20 @@ static void wrong_usage_shows_the_right_one_and_ends_with_2(void **state)
     } wrong[] = {
         { "", "coracle - a node agent" },
         { "frobnicate", "error: unknown command \"frobnicate\"\n\"coracle help\" lists the commands.\n" },
-        { "ps -a", "error: unknown command \"ps\": here it is \"coracle get pods\"\n\"coracle help\" lists" },
+        { "ps -a", "error: unknown command \"ps\": use \"coracle get pods\"\n\"coracle help\" lists" },
         { "gte", "error: unknown command \"gte\": did you mean \"get\"?\n\"coracle help\" lists" },
         { "get pods --hepl", "error: unknown flag: --hepl (did you mean --help?)\n\nUsage:\n" },
         { "logs web --folow", "error: unknown flag: --folow (did you mean --follow?)\n\nUsage:\n" },
         { "-x get pods",
-          "error: -x stands before the command: flags of a command stand behind it\n\"coracle help\" lists" },
+          "error: -x is before the command: flags of a command must follow it\n\"coracle help\" lists" },
         { "-n", "error: flag needs a value: -n\n" },
-        { "-n shop", "error: there is no command behind shop\n" },
+        { "-n shop", "error: no command follows shop\n" },
         { "-n shop version", "error: unknown flag: -n\n\n" },
         { "--request-timeout soon get pods", "error: --request-timeout: \"soon\" is not a duration such as" },
         { "get pods --request-timeout -1s", "error: --request-timeout: \"-1s\" is not a duration such as" },
         { "--socket= get pods", "error: --socket: a path is expected\n" },
         { "delete node vm",
-          "error: \"node\" is no pod: coracle delete takes a pod and nothing else, as pod NAME\n" },
+          "error: \"node\" is not a pod: coracle delete only accepts a pod, as pod NAME\n" },
         { "get pods -o jsonpath", "error: -o jsonpath needs a template: -o jsonpath={.status.podIP}\n" },
         { "get pod/", "error: the name of a resource may not be empty\n" },
         { "help a b", "error: at most one command can be explained\n\nUsage:\n" },
@@ -162,7 +162,7 @@ static void every_command_has_help(void **state)
         expect(f, line, 0, flag, "");
     }
     assert_int_equal(run(f, "help"), 0);
-    assert_non_null(strstr(f->out, "    coracle logs         a container's log\n"));
+    assert_non_null(strstr(f->out, "    coracle logs         print a container's log\n"));
     assert_null(strstr(f->out, "__complete"));
     for (const struct cli_exit *x = cli_exits; x->when != NULL; x++) {
         snprintf(line, sizeof(line), "\n    %d   %.30s", x->code, x->when);
@@ -291,19 +291,19 @@ static void words_are_completed_from_the_tables(void **state)
     struct fixture *f = *state;
 
     expect(f, "__complete -n default get ev", 0, "events\n", "");
-    expect(f, "__complete -A --out", 0, "--output\tjson, yaml or what the command has\n", "");
+    expect(f, "__complete -A --out", 0, "--output\tjson, yaml or another format of the command\n", "");
     expect(f, "__complete --output=y", 0, "--output=yaml\n", "");
     expect(f, "__complete --so", 0, "--socket\tthe daemon's socket (" CLI_SOCKET ", or CORACLE_SOCKET)\n",
            "");
-    expect(f, "__complete expl", 0, "explain\twhat a pod waits for\n", "");
+    expect(f, "__complete expl", 0, "explain\tshow what a pod is waiting for\n", "");
     expect(f, "__complete get ev", 0, "events\n", "");
-    expect(f, "__complete get pods --no", 0, "--no-headers\tno line of headers\n", "");
+    expect(f, "__complete get pods --no", 0, "--no-headers\tdo not print headers\n", "");
     expect(f, "__complete get pods -o j", 0, "json\njsonpath=\n", "");
     expect(f, "__complete get pods --output=y", 0, "--output=yaml\n", "");
     expect(f, "__complete image r", 0, "rm\n", "");
     expect(f, "__complete validate x", 0, ":files\n", "");
     expect(f, "__complete validate a.yaml x", 0, ":files\n", "");
-    expect(f, "__complete help lo", 0, "logs\ta container's log\n", "");
+    expect(f, "__complete help lo", 0, "logs\tprint a container's log\n", "");
     expect(f, "__complete run --pod-man", 0,
            "--pod-manifest-path\tfolder of manifests: Pods, and the ConfigMaps, Secrets and PriorityClasses "
            "they use\n",
