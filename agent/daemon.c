@@ -15,22 +15,22 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* ---- stopping -------------------------------------------------------------------------------- */
+/* ---- stopping ---- */
 
 static void on_undone(struct op *op, const struct err *result)
 {
     if (result->code != ERR_OK)
-        log_warn("what network plugins left on the host cannot all be undone", F_ERR(result));
+        log_warn("cannot undo all changes of network plugins to the host", F_ERR(result));
     parts_close(op->owner);
 }
 
-static void daemon_on_idle(void *arg) /* no operation is under way any more */
+static void daemon_on_idle(void *arg) /* no operation is in progress any more */
 {
     struct agent *a = arg;
 
     a->idle = true;
     if (op_live(&a->undo.op))
-        return; /* asked to stop while it is still recorded what the host looks like: on_recorded() goes on */
+        return; /* stopped while the host's state is still being recorded: on_recorded() continues */
     if (!a->config.ephemeral || a->failed) {
         parts_close(a);
         return;
@@ -53,7 +53,7 @@ static void on_drained(void *arg)
 static void daemon_stop(struct agent *a, const char *why)
 {
     if (a->stopping) {
-        if (a->config.ephemeral && a->server != NULL) { /* asked twice: no more grace */
+        if (a->config.ephemeral && a->server != NULL) { /* second request: no more grace */
             log_info("ending pods at once", F_STR("why", why));
             node_drain(a->node, on_drained, a);
         }
@@ -67,11 +67,11 @@ static void daemon_stop(struct agent *a, const char *why)
         a->folder = NULL;
     }
     if (a->config.ephemeral && !a->failed) {
-        log_info("stopping; all pods are taken down", F_STR("why", why));
+        log_info("stopping; ending all pods", F_STR("why", why));
         node_drain(a->node, on_drained, a);
         return;
     }
-    log_info("stopping; pods go on", F_STR("why", why));
+    log_info("stopping; pods continue to run", F_STR("why", why));
     if (a->server != NULL) {
         status_server_close(a->server);
         node_set_server(a->node, NULL);
@@ -85,7 +85,7 @@ static void daemon_on_signal(uv_signal_t *handle, int signo)
     daemon_stop(handle->data, signo == SIGINT ? "SIGINT" : "SIGTERM");
 }
 
-/* ---- starting -------------------------------------------------------------------------------- */
+/* ---- starting ---- */
 
 static void on_first_set(void *arg)
 {
@@ -100,10 +100,10 @@ static void daemon_open_folder(struct agent *a)
 {
     struct err e = { 0 };
 
-    /* on_file's argument is the folder's arg: the agent; node_on_manifest only logs. */
+    /* on_file gets the folder's arg, the agent; node_on_manifest only logs. */
     if (src_folder_open(&a->folder, &a->loop, a->config.manifests, a->store, node_on_manifest, on_first_set,
                         a, &e) != ERR_OK) {
-        log_error("manifest folder cannot be watched", F_STR("folder", a->config.manifests), F_ERR(&e));
+        log_error("cannot watch the manifest folder", F_STR("folder", a->config.manifests), F_ERR(&e));
         a->failed = true;
         daemon_stop(a, "manifest folder");
         return;
@@ -116,7 +116,7 @@ static void on_recorded(struct op *op, const struct err *result)
     struct agent *a = op->owner;
 
     if (result->code != ERR_OK)
-        log_warn("the host's network state cannot be recorded; less of it will be put back at the end",
+        log_warn("cannot record the host's network state; not all of it will be restored at the end",
                  F_ERR(result));
     if (!a->stopping)
         daemon_open_folder(a);
@@ -147,7 +147,7 @@ static enum err_code daemon_start(struct agent *a, struct err *e)
     return ERR_OK;
 }
 
-/* ---- reloading ------------------------------------------------------------------------------- */
+/* ---- reloading ---- */
 
 static void on_hup(uv_signal_t *handle, int signo)
 {
@@ -168,13 +168,11 @@ static void on_hup(uv_signal_t *handle, int signo)
     notify_send(&a->notify, "READY=1");
 }
 
-/* ---- main ------------------------------------------------------------------------------------ */
+/* ---- main ---- */
 
-/*
- * Secrets are in this memory.  A soft limit of 1 byte is the one that keeps a core dump from a file and from
- * the program of kernel.core_pattern alike, which a limit of 0 does not (core(5)).  The process stays
- * dumpable: otherwise /proc/self would be another user's, and user namespaces could not be mapped.
- */
+/* This memory contains Secrets. A soft limit of 1 byte prevents a core dump both to a file and to the program
+ * of kernel.core_pattern; a limit of 0 only prevents the former (core(5)). The process stays dumpable:
+ * otherwise /proc/self would have another owner, and user namespaces could not be mapped. */
 static void leave_no_core(void)
 {
     struct rlimit l;
@@ -185,14 +183,14 @@ static void leave_no_core(void)
     if (l.rlim_max < l.rlim_cur)
         l.rlim_max = l.rlim_cur;
     if (setrlimit(RLIMIT_CORE, &l) != 0)
-        log_debug("a core dump of the agent is not excluded", F_STR("err", strerror(errno)));
+        log_debug("cannot prevent core dumps of the agent", F_STR("err", strerror(errno)));
 }
 
 static void raise_file_limit(void)
 {
     struct rlimit l;
 
-    /* A pidfd and an inotify watch for each container; children get the old limit back. */
+    /* Each container needs a pidfd and an inotify watch; children get the old limit back. */
     if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
         l.rlim_cur = l.rlim_max;
         setrlimit(RLIMIT_NOFILE, &l);
@@ -212,7 +210,7 @@ static int daemon_run(struct agent *a)
     }
     machine_identify(a);
     machine_plan_shutdown(a);
-    status = uv_loop_init(&a->loop); /* the signals use what it has opened: they cannot fail after it */
+    status = uv_loop_init(&a->loop); /* the signals use what it opened and cannot fail afterwards */
     if (status != 0) {
         err_sys(&e, -status, "make the event loop");
         log_error("coracle cannot start", F_ERR(&e));
@@ -235,7 +233,7 @@ static int daemon_run(struct agent *a)
     }
     uv_run(&a->loop, UV_RUN_DEFAULT);
     if (uv_loop_close(&a->loop) != 0)
-        log_error("the loop ended with handles open: a mistake in the agent");
+        log_error("the loop ended with open handles: a bug in the agent");
     if (a->config.ephemeral && !a->failed)
         preflight_undo(&a->pre, &a->config);
     log_info("coracle ended");
@@ -250,10 +248,10 @@ int daemon_main(int argc, char **argv)
     int code;
 
     mallopt(M_ARENA_MAX,
-            2); /* the loop's, and one for all threads, which come and go: not eight a processor */
+            2); /* one for the loop, and one for all short-lived threads, instead of eight per CPU */
     signal(SIGPIPE, SIG_IGN);
     umask(022);
-    rt_limits_own(); /* first: children begin with what is captured next */
+    rt_limits_own(); /* first: children start with the limits captured next */
     proc_defaults_capture();
     notify_open(&a.notify);
     if (config_parse(&a.config, argc, argv, &help, &e) != ERR_OK) {
@@ -274,7 +272,7 @@ int daemon_main(int argc, char **argv)
         return 1;
     }
     raise_file_limit();
-    leave_no_core(); /* children get the old limit back, too */
+    leave_no_core(); /* children get the old limit back */
     code = daemon_run(&a);
     preflight_done(&a.pre);
     parts_free_paths(&a);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* daemon - `coracle run`: opens the parts in their order, runs the loop, closes them in reverse. */
+/* daemon - `coracle run`: opens the parts in order, runs the loop, closes them in reverse order. */
 #ifndef AGENT_DAEMON_H
 #define AGENT_DAEMON_H
 

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #define LINE_FD 3
-#define PAUSE_MIN_MS 1000   /* kubelet's pause before it connects again */
-#define PAUSE_MAX_MS 300000 /* a machine without logind is not asked for one all the time */
+#define PAUSE_MIN_MS 1000   /* kubelet's delay before it reconnects */
+#define PAUSE_MAX_MS 300000 /* do not ask for it constantly on a machine without logind */
 #define BUS_VARIABLE "DBUS_SYSTEM_BUS_ADDRESS"
 #define BUS_SOCKET "/run/dbus/system_bus_socket"
 
@@ -49,7 +49,7 @@ static void inhibit_failed(struct inhibit *i, const char *why)
         return;
     snprintf(text, sizeof(text), "not held: %.200s", why);
     if (strcmp(i->said, why) != 0)
-        log_warn("a shutdown of the machine would not wait for the pods; trying again", F_STR("err", why));
+        log_warn("a shutdown of the machine would not wait for the pods; will retry", F_STR("err", why));
     snprintf(i->said, sizeof(i->said), "%s", why);
     i->o.on_state(true, text, i->o.arg);
     uv_timer_start(&i->timer, inhibit_on_timer, i->pause_ms, 0);
@@ -78,12 +78,12 @@ static void inhibit_take_line(struct inhibit *i, const char *line)
         log_warn("shutdown inhibitor", F_STR("err", text));
         return;
     case INHIBIT_NONSENSE:
-        log_error("coracle-shutdown says what is not understood: a mistake", F_STR("line", line));
+        log_error("invalid message from coracle-shutdown: a bug", F_STR("line", line));
         return;
     }
 }
 
-/* ---- the line ---------------------------------------------------------------------------------- */
+/* ---- the connection ---- */
 
 static void close_line(struct inhibit *i)
 {
@@ -137,7 +137,7 @@ static void inhibit_on_ended(struct op *op, const struct err *result)
     inhibit_failed(i, result->code == ERR_OK ? "coracle-shutdown ended" : result->text);
 }
 
-/* ---- the process ------------------------------------------------------------------------------- */
+/* ---- the process ---- */
 
 static void inhibit_start(struct inhibit *i)
 {
@@ -170,11 +170,11 @@ static void inhibit_start(struct inhibit *i)
     i->line.data = i;
     i->line_open = true;
     i->in_n = 0;
-    if (uv_pipe_open(&i->line, pair[0]) != 0) { /* fails for what is no socket only */
+    if (uv_pipe_open(&i->line, pair[0]) != 0) { /* only fails if it is not a socket */
         close(pair[0]);
         close(pair[1]);
         close_line(i);
-        inhibit_failed(i, "the line to coracle-shutdown cannot be opened");
+        inhibit_failed(i, "cannot open the connection to coracle-shutdown");
         return;
     }
     fd = (struct proc_fd){ .parent_fd = pair[1], .child_fd = LINE_FD };
@@ -199,7 +199,7 @@ void inhibit_release(struct inhibit *i)
     if (!i->line_open || i->closing)
         return;
     if (uv_try_write((uv_stream_t *)&i->line, &buf, 1) != sizeof(text) - 1)
-        proc_cancel(&i->proc); /* the lock goes with it */
+        proc_cancel(&i->proc); /* which also releases the lock */
     i->o.on_state(false, "released: pods have ended", i->o.arg);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * coracle-shutdown USEC - holds a delay lock of logind against shutdowns, so that pods can end in order, and
- * tells the agent when one begins (agent/inhibit.h has the lines; descriptor 3 is the line).  USEC: what
- * logind is to wait at most; where its InhibitDelayMaxSec is less, a drop-in below /run raises it until the
- * next boot. A process of its own, since it maps sd-bus and its memory is only needed where shutdowns are to
- * wait. Ends with the line, or with an error on standard error when the bus or logind is lost.
+ * tells the agent when one begins (agent/inhibit.h describes the lines; the connection is descriptor 3).
+ * USEC: how long logind should wait at most; if its InhibitDelayMaxSec is less, a drop-in below /run raises
+ * it until the next boot. A separate process because it loads sd-bus and is only needed if shutdowns should
+ * wait. Exits when the connection closes, or with an error on standard error when the bus or logind is lost.
  */
 #include "base/parse.h"
 #include "base/scope.h"
@@ -26,11 +26,12 @@
 #define LINE_FD 3
 #define LOGIND "org.freedesktop.login1"
 #define LOGIND_PATH "/org/freedesktop/login1"
+/* kubelet writes below /etc; this drop-in lasts until the reboot and leaves the administrator's files
+ * alone. */
 #define LOGIND_MANAGER "org.freedesktop.login1.Manager"
-/* kubelet writes below /etc; this one is gone after a reboot, and leaves the administrator's files alone. */
 #define DROP_IN_DIR "/run/systemd/logind.conf.d"
 #define DROP_IN DROP_IN_DIR "/99-coracle.conf"
-/* logind reads its files again some time after it was told. */
+/* logind reloads its files some time after the request. */
 #define RELOAD_TRIES 30
 #define RELOAD_PAUSE_MS 100
 
@@ -38,7 +39,7 @@ struct holder {
     sd_bus *bus;
     int lock; /* -1: not held */
     uint64_t wanted_us;
-    bool logind_came; /* it was started anew: take the lock from the new one */
+    bool logind_came; /* it was restarted: take the lock again */
 };
 
 static int inhibit_main_fail(const char *what, int r, const sd_bus_error *error)
@@ -69,7 +70,7 @@ static void inhibit_main_say(const char *fmt, ...)
         exit(EXIT_SUCCESS); /* the agent is gone */
 }
 
-/* ---- how long logind waits --------------------------------------------------------------------- */
+/* ---- logind's delay ---- */
 
 static int delay_max(struct holder *h, uint64_t *ret)
 {
@@ -98,7 +99,7 @@ static int write_drop_in(uint64_t seconds)
     return 0;
 }
 
-/* Tries to have logind wait long enough; what it waits in the end is in *us. */
+/* Tries to make logind wait long enough; *us is the resulting delay. */
 static int raise_delay(struct holder *h, uint64_t *us)
 {
     const struct timespec pause = { 0, RELOAD_PAUSE_MS * 1000000 };
@@ -106,14 +107,14 @@ static int raise_delay(struct holder *h, uint64_t *us)
     int r = write_drop_in((h->wanted_us + 999999) / 1000000);
 
     if (r < 0) {
-        inhibit_main_say("warn %s cannot be written: %s", DROP_IN, strerror(-r));
+        inhibit_main_say("warn cannot write %s: %s", DROP_IN, strerror(-r));
         return 0;
     }
     r = sd_bus_call_method(h->bus, "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
                            "org.freedesktop.systemd1.Manager", "KillUnit", &error, NULL, "ssi",
                            "systemd-logind.service", "main", SIGHUP);
     if (r < 0)
-        inhibit_main_say("warn logind cannot be told to read " DROP_IN ": %s", error.message);
+        inhibit_main_say("warn cannot make logind read " DROP_IN ": %s", error.message);
     sd_bus_error_free(&error);
     for (int i = 0; r >= 0 && i < RELOAD_TRIES; i++) {
         if (delay_max(h, us) < 0)
@@ -125,7 +126,7 @@ static int raise_delay(struct holder *h, uint64_t *us)
     return 0;
 }
 
-/* ---- the lock ---------------------------------------------------------------------------------- */
+/* ---- the lock ---- */
 
 static void inhibit_main_release(struct holder *h)
 {
@@ -147,10 +148,10 @@ static int inhibit_main_take(struct holder *h)
     if (r >= 0 && (fd = fcntl(fd, F_DUPFD_CLOEXEC, LINE_FD + 1)) < 0)
         r = -errno;
     if (r >= 0) {
-        inhibit_main_release(h); /* the one of a logind that is gone */
+        inhibit_main_release(h); /* of the previous logind */
         h->lock = fd;
     } else if (sd_bus_error_has_name(&error, "org.freedesktop.login1.OperationInProgress")) {
-        inhibit_main_say("warn a shutdown is under way already and does not wait any more");
+        inhibit_main_say("warn a shutdown is already in progress and will not wait");
         r = 0;
     } else {
         inhibit_main_fail("take logind's shutdown lock", r, &error);
@@ -181,7 +182,7 @@ static int inhibit_main_attach(struct holder *h)
         return -1;
     if (us < h->wanted_us)
         inhibit_main_say(
-            "warn logind waits %llus, less than the %llus that pods may take (InhibitDelayMaxSec)",
+            "warn logind waits %llus, less than the %llus that pods may need (InhibitDelayMaxSec)",
             (unsigned long long)us / 1000000, (unsigned long long)h->wanted_us / 1000000);
     if (inhibit_main_take(h) < 0 || is_preparing(h, &preparing) < 0)
         return -1;
@@ -191,7 +192,7 @@ static int inhibit_main_attach(struct holder *h)
     return 0;
 }
 
-/* ---- what the bus says --------------------------------------------------------------------------- */
+/* ---- events from the bus ---- */
 
 static int on_prepare(sd_bus_message *m, void *arg, sd_bus_error *error)
 {
@@ -204,7 +205,7 @@ static int on_prepare(sd_bus_message *m, void *arg, sd_bus_error *error)
     if (preparing)
         inhibit_main_say("preparing 1");
     else
-        h->logind_came = true; /* called off: the lock is taken again */
+        h->logind_came = true; /* cancelled: take the lock again */
     return 0;
 }
 
@@ -232,9 +233,9 @@ static int inhibit_main_watch(struct holder *h)
     return r < 0 ? inhibit_main_fail("watch logind", r, NULL) : 0;
 }
 
-/* ---- the loop ------------------------------------------------------------------------------------ */
+/* ---- the loop ---- */
 
-/* False: the line is closed. */
+/* False: the connection is closed. */
 static bool read_line(struct holder *h)
 {
     char text[64];
@@ -243,7 +244,7 @@ static bool read_line(struct holder *h)
     if (n <= 0)
         return n < 0 && errno == EINTR;
     text[n] = '\0';
-    if (strstr(text, "release\n") != NULL) /* its only word */
+    if (strstr(text, "release\n") != NULL) /* the only message */
         inhibit_main_release(h);
     return true;
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * internal - the daemon's parts, and what its files share: daemon.c runs them, parts.c opens and closes them,
- * machine.c is about the machine around them, start_report.c about what the log says of them.  Loop thread
- * only.
- */
+/* internal - the daemon's parts, shared by its files: daemon.c runs them, parts.c opens and closes them,
+ * machine.c handles the machine around them, start_report.c logs them at start. Loop thread only. */
 #ifndef AGENT_INTERNAL_H
 #define AGENT_INTERNAL_H
 #include "agent/config/config.h"
@@ -15,7 +12,7 @@
 #include "agent/unit_weight.h"
 #include "cni/undo.h"
 
-struct agent { /* the parts, in the order in which they are opened */
+struct agent { /* the parts, in the order of opening */
     struct agent_config config;
     int argc; /* the command line, for SIGHUP */
     char **argv;
@@ -44,19 +41,19 @@ struct agent { /* the parts, in the order in which they are opened */
 };
 
 /* ---- parts.c ---- */
-enum err_code parts_make_paths(struct agent *a, struct err *e) MUST_CHECK; /* of what the parts keep */
+enum err_code parts_make_paths(struct agent *a, struct err *e) MUST_CHECK; /* for the parts' files */
 void parts_free_paths(struct agent *a);
-/* What pods stand on, up to the runtime.  After a failure what was opened before is open. */
+/* Opens the parts that pods need, up to the runtime. After a failure, the parts opened before are open. */
 enum err_code parts_open(struct agent *a, struct err *e) MUST_CHECK;
-/* Whatever is open.  No operation may be under way; the loop must run once more. */
+/* Closes all open parts. No operation may be in progress; the loop must run once more. */
 void parts_close(struct agent *a);
-/* Those that a reload changes. */
+/* The options changed by a reload. */
 void parts_live_options(const struct agent_config *c, struct node_options *o);
 
 /* ---- machine.c ---- */
 void machine_identify(struct agent *a); /* node_name, node_ip */
 void machine_plan_shutdown(struct agent *a);
-void machine_open(struct agent *a); /* the lock against shutdowns, the cpu weight of the unit */
+void machine_open(struct agent *a); /* the lock against shutdowns, the CPU weight of the unit */
 
 /* ---- start_report.c ---- */
 void start_report(const struct agent *a);

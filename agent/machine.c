@@ -26,18 +26,18 @@ void machine_identify(struct agent *a)
         for (char *c = a->node_name; *c != '\0'; c++) /* node names are lower case */
             *c = (char)(*c >= 'A' && *c <= 'Z' ? *c + 32 : *c);
     }
-    prefer_v6 = strcmp(a->config.node_ip, "::") == 0; /* kubelet's --node-ip: which family to prefer */
+    prefer_v6 = strcmp(a->config.node_ip, "::") == 0; /* kubelet's --node-ip: the preferred family */
     if (a->config.node_ip[0] != '\0' && !prefer_v6 && strcmp(a->config.node_ip, "0.0.0.0") != 0) {
         snprintf(a->node_ip, sizeof(a->node_ip), "%s", a->config.node_ip);
         return;
     }
     if (nl_default_addresses(ipv4, ipv6, &e) != ERR_OK)
-        log_warn("this node's address is not known; pods show none", F_ERR(&e));
+        log_warn("this node's address is unknown; pods will not show one", F_ERR(&e));
     snprintf(a->node_ip, sizeof(a->node_ip), "%s",
              ipv4[0] != '\0' && (!prefer_v6 || ipv6[0] == '\0') ? ipv4 : ipv6);
 }
 
-/* ---- shutdowns --------------------------------------------------------------------------------- */
+/* ---- shutdowns ---- */
 
 void machine_plan_shutdown(struct agent *a)
 {
@@ -92,7 +92,7 @@ static void open_inhibitor(struct agent *a)
         inhibit_open(&a->inhibit, &o);
 }
 
-/* ---- the unit ---------------------------------------------------------------------------------- */
+/* ---- the unit ---- */
 
 static void open_unit_weight(struct agent *a)
 {

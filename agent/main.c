@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coracle - `coracle run` is the agent, every other word is a client of its socket. */
+/* coracle - `coracle run` is the agent; all other commands are clients of its socket. */
 #include "agent/cli/cli.h"
 #include "agent/daemon.h"
 

@@ -43,7 +43,7 @@ void notify_open(struct notify *n)
 void notify_send(struct notify *n, const char *state)
 {
     if (n->fd >= 0 && send(n->fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EAGAIN) {
-        close(n->fd); /* systemd is gone or was replaced: it does not come back on this socket */
+        close(n->fd); /* systemd is gone or was replaced: this socket will not work again */
         n->fd = -1;
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parts - opens the daemon's parts in their order, each with its settings, and closes them in reverse. */
+/* parts - opens the daemon's parts in order, each with its settings, and closes them in reverse order. */
 #include "agent/internal.h"
 #include "agent/pod/core/node_labels.h"
 #include "agent/pod/core/node_options.h"
@@ -13,9 +13,9 @@
 
 #include <string.h>
 
-#define VOLUMES_TMPFS_DIVISOR 4 /* payloads of all pods together: at most a quarter of the memory */
+#define VOLUMES_TMPFS_DIVISOR 4 /* payloads of all pods together: at most a quarter of memory */
 
-/* ---- paths ------------------------------------------------------------------------------------- */
+/* ---- paths ---- */
 
 enum err_code parts_make_paths(struct agent *a, struct err *e)
 {
@@ -47,7 +47,7 @@ void parts_free_paths(struct agent *a)
     free(a->seccomp_dir);
 }
 
-/* ---- the node's settings ------------------------------------------------------------------------ */
+/* ---- the node's settings ---- */
 
 void parts_live_options(const struct agent_config *c, struct node_options *o)
 {
@@ -78,7 +78,7 @@ static json_t *show_config(void *arg)
     return config_json(&a->config);
 }
 
-/* Its parts follow as they are opened. */
+/* Those of the parts follow when these are opened. */
 static void node_settings(struct agent *a, struct node_options *ret)
 {
     const struct agent_config *c = &a->config;
@@ -112,7 +112,7 @@ static void node_settings(struct agent *a, struct node_options *ret)
     parts_live_options(c, ret);
 }
 
-/* ---- opening ------------------------------------------------------------------------------------ */
+/* ---- opening ---- */
 
 static enum err_code open_cgroups(struct agent *a, struct err *e)
 {
@@ -125,8 +125,8 @@ static enum err_code open_cgroups(struct agent *a, struct err *e)
     if (c->fail_cgroup_v1 && cg_layout(a->cgroups) != CG_V2)
         return err_set(e, ERR_PRECONDITION, "failCgroupV1: true, and this node uses cgroup v1");
     if (cg_ops_sweep(a->cgroups, &stuck) !=
-        ERR_OK) /* they were killed: not one more instruction of theirs is run */
-        log_warn("children of an earlier run are stuck in the kernel; going on without them", F_ERR(&stuck));
+        ERR_OK) /* they were killed and will not execute another instruction */
+        log_warn("children of an earlier run are stuck in the kernel; ignoring them", F_ERR(&stuck));
     if (cg_layout(a->cgroups) != CG_V2 && json_is_false(config_value(c, "singleProcessOOMKill")))
         return err_set(e, ERR_PRECONDITION, "singleProcessOOMKill: false needs cgroup v2");
     return ERR_OK;
@@ -142,7 +142,8 @@ static enum err_code open_volumes(struct agent *a, struct err *e)
     if (vol_node_open(&a->volumes, &o, &swap_warning, e) != ERR_OK)
         return err_wrap(e, "volumes");
     if (swap_warning)
-        log_warn("swap is on and this kernel's tmpfs knows no noswap: Secrets may be written to swap");
+        log_warn(
+            "swap is on and this kernel's tmpfs does not support noswap: Secrets may be written to swap");
     return ERR_OK;
 }
 
@@ -249,7 +250,7 @@ enum err_code parts_open(struct agent *a, struct err *e)
     return open_runtime(a, e);
 }
 
-/* ---- closing ------------------------------------------------------------------------------------ */
+/* ---- closing ---- */
 
 static void agent_parts_on_closed(uv_handle_t *handle)
 {

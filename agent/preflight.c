@@ -14,7 +14,7 @@
 #include <sys/vfs.h>
 
 #define SEARCH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-#define RUN_TMPFS "size=512m,mode=0711" /* bundles and small files; volumes have a tmpfs of their own */
+#define RUN_TMPFS "size=512m,mode=0711" /* bundles and small files; volumes have their own tmpfs */
 
 static bool preflight_find(const char *name, char ret[PREFLIGHT_PATH_SIZE])
 {
@@ -52,14 +52,14 @@ enum err_code preflight_programs(struct preflight *p, const struct agent_config 
     if (c->runtime[0] != '\0') {
         ok = preflight_given(c->runtime, "--runtime", p->runtime);
     } else if (!preflight_find("crun", p->runtime) && !preflight_find("runc", p->runtime)) {
-        log_error("no OCI runtime on PATH: install Debian's package crun", F_STR("program", "crun"),
+        log_error("no OCI runtime in PATH: install Debian's package crun", F_STR("program", "crun"),
                   F_STR("package", "crun"));
         ok = false;
     }
     if (c->conmon[0] != '\0') {
         ok = preflight_given(c->conmon, "--conmon", p->conmon) && ok;
     } else if (!preflight_find("conmon", p->conmon)) {
-        log_error("no container supervisor on PATH: install Debian's package conmon",
+        log_error("no container supervisor in PATH: install Debian's package conmon",
                   F_STR("program", "conmon"), F_STR("package", "conmon"));
         ok = false;
     }
@@ -69,14 +69,14 @@ enum err_code preflight_programs(struct preflight *p, const struct agent_config 
         ok = false;
     }
     if (!find_own(c, "coracle-probe", p->probe))
-        log_warn("coracle-probe is missing: HTTPS probes and those of hosts by name will fail",
+        log_warn("coracle-probe is missing: HTTPS probes and probes of hosts by name will fail",
                  F_STR("program", p->probe), F_STR("package", "coracle"));
     if (!find_own(c, "coracle-shutdown", p->shutdown) &&
         (c->shutdown_grace_ms > 0 || c->n_shutdown_priorities > 0))
         log_warn("coracle-shutdown is missing: shutdowns of the machine will not wait for pods",
                  F_STR("program", p->shutdown), F_STR("package", "coracle"));
     if (!find_own(c, "coracle-exec", p->exec)) {
-        log_error("coracle-exec is missing: nothing can be run inside containers", F_STR("program", p->exec),
+        log_error("coracle-exec is missing: no commands can be run in containers", F_STR("program", p->exec),
                   F_STR("package", "coracle"));
         ok = false;
     }
@@ -94,7 +94,7 @@ enum err_code preflight_programs(struct preflight *p, const struct agent_config 
     return ok ? ERR_OK : err_set(e, ERR_PRECONDITION, "programs are missing (named above)");
 }
 
-/* What the run folder is: a tmpfs mounted over the one that running pods use would hide all of it. */
+/* Examines the run folder: mounting a tmpfs over the one used by running pods would hide it. */
 static enum err_code look_at_run_dir(const char *path, bool *ret_tmpfs, bool *ret_mounted, struct err *e)
 {
     struct presence mounted = fs_look_mountpoint(path, e);
@@ -121,11 +121,11 @@ static enum err_code mount_run_dir(struct preflight *p, const char *path, struct
         return err_wrap(e, "run folder");
     if (!tmpfs && mount("coracle", path, "tmpfs", MS_NOSUID | MS_NODEV, RUN_TMPFS) != 0)
         return err_sys(e, errno, "mount a tmpfs on %s", path);
-    p->run_mounted = !tmpfs || mounted; /* or by an earlier run */
+    p->run_mounted = !tmpfs || mounted; /* now or by an earlier run */
     return ERR_OK;
 }
 
-/* What is mounted on one (ns, cgroup, volumes) has a mode of its own. */
+/* What is mounted on some (ns, cgroup, volumes) has its own mode. */
 static enum err_code preflight_make_folder(const char *path, mode_t mode, struct err *e)
 {
     struct patience patience = { 0 };
@@ -148,16 +148,16 @@ static int open_lock(const char *path, const char *folder, const char *what)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
-    if (fd < 0 && errno == EROFS) { /* what runs can be looked after all the same */
+    if (fd < 0 && errno == EROFS) { /* running pods can still be supervised */
         fd = open(path, O_RDONLY | O_CLOEXEC);
         if (fd >= 0)
-            log_error("a folder is read-only: what runs goes on, nothing new can start and nothing can go",
+            log_error("a folder is read-only: running pods continue, but none can be started or removed",
                       F_STR("folder", what), F_STR("path", folder));
     }
     return fd;
 }
 
-/* It may have been taken away, or mounted over, by another agent that came or went at this moment. */
+/* Another agent that starts or ends at this moment may have removed it or mounted something over it. */
 static enum err_code look_at_lock(int fd, const char *path, bool *ret_there, struct err *e)
 {
     struct stat ours, there;
@@ -203,7 +203,7 @@ static enum err_code take_lock(const char *folder, const char *what, int *ret_fd
 
 static enum err_code make_run_dir(struct preflight *p, const struct agent_config *c, struct err *e)
 {
-    /* A runtime in a pod's user namespace passes through to the hierarchies that are mounted in "cgroup". */
+    /* A runtime in a pod's user namespace accesses the hierarchies mounted in "cgroup". */
     static const struct {
         const char *name;
         mode_t mode;
@@ -264,7 +264,7 @@ enum err_code preflight_folders(struct preflight *p, const struct agent_config *
         return e->code;
     if (chmod(c->state_dir, 0700) != 0 && !(errno == EROFS && is_private(c->state_dir)))
         return err_sys(e, errno, "chmod %s", c->state_dir);
-    fs_spread_below(c->state_dir); /* records, attachments and images have folders of their own */
+    fs_spread_below(c->state_dir); /* records, attachments and images have their own folders */
     if (take_lock(c->state_dir, "state", &p->state_lock, e) != ERR_OK || make_run_dir(p, c, e) != ERR_OK ||
         read_capacity(p, e) != ERR_OK)
         return e->code;
@@ -279,9 +279,9 @@ void preflight_undo(struct preflight *p, const struct agent_config *c)
     struct err e = { 0 };
 
     if (fs_unmount_below(c->run_dir, &e) != ERR_OK)
-        log_warn("run folder cannot be unmounted", F_STR("path", c->run_dir), F_ERR(&e));
+        log_warn("cannot unmount the run folder", F_STR("path", c->run_dir), F_ERR(&e));
     if (fs_remove_tree(AT_FDCWD, c->run_dir, &e) != ERR_OK)
-        log_warn("run folder cannot be removed", F_STR("path", c->run_dir), F_ERR(&e));
+        log_warn("cannot remove the run folder", F_STR("path", c->run_dir), F_ERR(&e));
     p->run_mounted = false;
 }
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * preflight - what must be there before the first pod: programs (with the Debian package that has them),
- * folders, the run folder's tmpfs, the locks that keep two agents from sharing a state or a run folder.
- * Blocking: before the loop runs, and after it.
- */
+/* preflight - requirements before the first pod: programs (with their Debian packages), folders, the run
+ * folder's tmpfs, and locks that keep two agents from sharing a state or run folder. Blocking: before the
+ * loop runs, and after it. */
 #ifndef AGENT_PREFLIGHT_H
 #define AGENT_PREFLIGHT_H
 #include "agent/config/config.h"
@@ -15,17 +13,17 @@ struct preflight {
         unpack[PREFLIGHT_PATH_SIZE], probe[PREFLIGHT_PATH_SIZE], exec[PREFLIGHT_PATH_SIZE],
         pause[PREFLIGHT_PATH_SIZE], shutdown[PREFLIGHT_PATH_SIZE];
     char seccomp_profile[PREFLIGHT_PATH_SIZE];
-    int state_lock, run_lock; /* held until preflight_done(); -1: not yet */
+    int state_lock, run_lock; /* held until preflight_done(); -1: not taken */
     bool run_mounted;         /* the run folder's tmpfs is ours */
     unsigned long cpu_milli;
     unsigned long long memory_bytes, swap_bytes;
 };
 
-/* Logs every missing program with its package; ERR_PRECONDITION when one of them cannot be done without. */
+/* Logs every missing program with its package; ERR_PRECONDITION if a required one is missing. */
 enum err_code preflight_programs(struct preflight *p, const struct agent_config *c, struct err *e) MUST_CHECK;
-/* Makes folders, mounts the tmpfs, takes the locks. ERR_EXISTS: another agent runs on one of them. */
+/* Makes folders, mounts the tmpfs, takes the locks. ERR_EXISTS: another agent uses one of them. */
 enum err_code preflight_folders(struct preflight *p, const struct agent_config *c, struct err *e) MUST_CHECK;
 /* --ephemeral: unmounts and removes the run folder. */
 void preflight_undo(struct preflight *p, const struct agent_config *c);
-void preflight_done(struct preflight *p); /* lets go of the locks */
+void preflight_done(struct preflight *p); /* releases the locks */
 #endif

@@ -32,7 +32,7 @@ void settings_init_log(const struct agent_config *c)
 static void say_warning(const struct config_warning *w, void *arg)
 {
     (void)arg;
-    log_warn("a setting is not acted on", F_STR("setting", w->setting), F_STR("value", w->value),
+    log_warn("a setting has no effect", F_STR("setting", w->setting), F_STR("value", w->value),
              F_STR("from", w->from), F_STR("why", w->why));
 }
 
@@ -49,15 +49,14 @@ enum err_code settings_check_swap(const struct agent_config *c, struct err *e)
 
     if (!c->fail_swap_on || fs_read_at(AT_FDCWD, "/proc/swaps", SWAPS_MAX, &text, NULL, &ignored) != ERR_OK)
         return ERR_OK;
-    line = strchr(text, '\n'); /* the first line has the columns' names */
+    line = strchr(text, '\n'); /* the first line has the column names */
     if (line == NULL || line[1] == '\0')
         return ERR_OK;
     return err_set(e, ERR_PRECONDITION, "failSwapOn: true, and swap is on: %.*s",
                    (int)strcspn(line + 1, " \t"), line + 1);
 }
 
-/* ---- reload ----------------------------------------------------------------------------------------------
- */
+/* ---- reload ---- */
 
 static void say_changed(const char *setting, bool live, void *arg)
 {
@@ -67,7 +66,7 @@ static void say_changed(const char *setting, bool live, void *arg)
     if (live)
         log_info("a setting has changed", F_STR("setting", setting));
     else
-        log_warn("a setting has changed that needs a restart", F_STR("setting", setting));
+        log_warn("a changed setting needs a restart", F_STR("setting", setting));
 }
 
 bool settings_reload(struct agent_config *c, int argc, char **argv)
@@ -81,10 +80,10 @@ bool settings_reload(struct agent_config *c, int argc, char **argv)
     if (ok) {
         config_take(c, &next, say_changed, &changes);
         settings_init_log(c);
-        log_info("configuration read anew", F_U64("changes", changes));
+        log_info("configuration reloaded", F_U64("changes", changes));
         settings_warn(c);
     } else {
-        log_error("configuration cannot be read anew; the old one stays in force", F_ERR(&e));
+        log_error("cannot reload the configuration; the old one stays in force", F_ERR(&e));
     }
     config_done(&next);
     return ok;

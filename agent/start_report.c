@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* start_report - what the log says when the agent starts: what it works with, and what is missing. */
+/* start_report - logs at the agent's start what it uses and what is missing. */
 #include "agent/internal.h"
 
 #include "base/log.h"
@@ -11,14 +11,14 @@ static void say_missing(const char *controller, const char *disables, void *arg)
     log_warn("cgroup controller is missing", F_STR("controller", controller), F_STR("so", disables));
 }
 
-/* Protection counts only as far as every cgroup above has it, too. */
+/* Protection is limited by that of every ancestor cgroup. */
 static void say_unprotected(const struct agent *a)
 {
     char where[512] = "";
 
     if (a->config.resources.memory_qos && a->config.resources.memory_tiers &&
         cg_protected_above(a->cgroups, where, sizeof(where)) == 0)
-        log_warn("memory requests of pods are protected among themselves only: a cgroup above them has no "
+        log_warn("memory requests of pods are only protected against each other: an ancestor cgroup has no "
                  "memory.min (MemoryMin= of its unit)",
                  F_STR("cgroup", where));
 }
@@ -40,7 +40,7 @@ void start_report(const struct agent *a)
     if (a->config.resources.limited_swap && cg_layout(a->cgroups) != CG_V2)
         log_warn("swapBehavior LimitedSwap has no effect on cgroup v1: no container gets swap");
     if (!f->lower_oom_score)
-        log_warn("oom_score_adj cannot be lowered here (no CAP_SYS_RESOURCE): containers keep at least the "
+        log_warn("cannot lower oom_score_adj (no CAP_SYS_RESOURCE): containers keep at least the "
                  "agent's own value",
                  F_I64("own", f->own_oom_score_adj));
     for (const char *const *m = cni_missing_plugins(a->cni); *m != NULL; m++)

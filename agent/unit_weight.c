@@ -9,17 +9,17 @@
 #include <string.h>
 
 #define UNIT "coracle-pods.service"
-/* Where set-property --runtime writes; in what `systemctl cat` says each file has such a line before it. */
+/* The file written by set-property --runtime; `systemctl cat` prints such a line before each file. */
 #define OURS "# /run/systemd/system.control/" UNIT ".d/50-CPUWeight.conf"
 #define FILE_PREFIX "# /"
 #define SYSTEMCTL "/usr/bin/systemctl"
 #define FILES_MAX 65536
-#define DEADLINE_MS 60000 /* systemd has its hands full while a machine boots */
-#define UNREADABLE "?"    /* no value that could be given on */
+#define DEADLINE_MS 60000 /* systemd is busy while a machine boots */
+#define UNREADABLE "?"    /* not a valid value */
 
-/* ---- whose weight is it? ------------------------------------------------------------------------ */
+/* ---- the origin of the weight ---- */
 
-/* The value of "Key = value" without blanks around it; NULL: the line is another. */
+/* The value of "Key = value" without surrounding blanks; NULL for another line. */
 static const char *unit_weight_value_of(const char *line, const char *key)
 {
     line += strspn(line, " \t");
@@ -30,7 +30,7 @@ static const char *unit_weight_value_of(const char *line, const char *key)
     return *line == '=' ? line + 1 + strspn(line + 1, " \t") : NULL;
 }
 
-/* A number or a word ("idle"); an empty one takes back what stood before it. */
+/* A number or a word ("idle"); an empty one resets earlier values. */
 static void unit_weight_take(const char *value, char ret[UNIT_WEIGHT_SIZE])
 {
     size_t n = 0, blanks;
@@ -76,7 +76,7 @@ bool unit_weight_due(const char *cat, const char *wanted, char ret_due[UNIT_WEIG
     return is_theirs;
 }
 
-/* ---- asking systemd ------------------------------------------------------------------------------ */
+/* ---- asking systemd ---- */
 
 static void unit_weight_start(struct unit_weight *u, const char *name, const char *const *argv,
                               op_done_fn done)
@@ -102,7 +102,7 @@ static void unit_weight_over(struct unit_weight *u, const struct err *result)
     if (!u->open)
         return;
     if (result->code != ERR_OK)
-        log_warn("the cpu weight of the pods' unit cannot be set; the next reload tries again",
+        log_warn("cannot set the CPU weight of the pods' unit; will retry on the next reload",
                  F_STR("unit", UNIT), F_ERR(result));
     if (again)
         unit_weight_look(u);
@@ -113,7 +113,7 @@ static void on_set(struct op *op, const struct err *result)
     struct unit_weight *u = op->owner;
 
     if (result->code == ERR_OK)
-        log_info("the pods' unit has its cpu weight", F_STR("unit", UNIT), F_STR("weight", u->due));
+        log_info("set the CPU weight of the pods' unit", F_STR("unit", UNIT), F_STR("weight", u->due));
     unit_weight_over(u, result);
 }
 
@@ -129,7 +129,7 @@ static void on_files(struct op *op, const struct err *result)
     }
     snprintf(wanted, sizeof(wanted), "%" PRIu64, u->o.weight);
     if (unit_weight_due(u->proc.out.p, wanted, u->due))
-        log_info("the cpu weight of the pods' unit is an administrator's", F_STR("unit", UNIT));
+        log_info("keeping the administrator's CPU weight of the pods' unit", F_STR("unit", UNIT));
     if (u->due[0] == '\0' || !u->open) {
         unit_weight_over(u, result);
         return;

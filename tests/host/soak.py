@@ -373,7 +373,7 @@ class Soak:
             print(f"{n:6d} {what}")
         print(f"{sum(map(len, self.killed.values())):6d} runs killed that count, {sum(map(len, self.unsure.values()))} unsure, "
               f"{restarts} restarts of the pods there at the end, {now} descriptors (of {descriptors} at the start), {took:.0f} s")
-        equal_ends = [line for line in node.log().splitlines() if "AddressSanitizer" in line or "a mistake in the agent" in line]
+        equal_ends = [line for line in node.log().splitlines() if "AddressSanitizer" in line or "a bug in the agent" in line]
         check(not equal_ends, "\n".join(equal_ends))
         node.stop()
 

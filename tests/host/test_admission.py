@@ -121,7 +121,7 @@ def test_priority_class_comes_later(t):
     a = node.wait_running("a")
     check("message" not in a.status, lambda: f"{a.status['message']}")
     ignored = (a.condition("coracle.dev/FieldsIgnored") or {}).get("message")
-    equal(ignored, None if cgroup_v2() else "metadata.annotations[coracle.dev/oom-kill]: needs cgroup v2; on v1 a kill takes one process",
+    equal(ignored, None if cgroup_v2() else "metadata.annotations[coracle.dev/oom-kill]: needs cgroup v2; on v1 a kill ends one process",
           "what is not acted on")
     node.stop()
 

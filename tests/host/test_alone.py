@@ -86,7 +86,7 @@ def test_pods_of_other_software(t):
                 f.write(str(other.pid))
         code, said = second(t, node, **{"cgroup-root": node.cgroup_root})
         equal(code, 1, "exit code")
-        contains(said, f"processes run in cgroup {node.cgroup_root}/kubepods, and they are not of this agent")
+        contains(said, f"processes run in cgroup {node.cgroup_root}/kubepods, but not of this agent")
         check(other.poll() is None, "the other software's process")
         check("left-over" not in said, said)
     finally:

@@ -133,7 +133,7 @@ def test_attach(t):
     equal((late.returncode, "cannot attach to a container in a completed pod; current phase is Succeeded" in late.stderr), (1, True), f"attach: {late.stderr}")
     refused = node.cli("attach", "-i", "c", ok=False)
     equal(refused.returncode, 1, "input to a container without stdin")
-    contains(refused.stderr, "container main takes no input: its manifest does not say stdin: true")
+    contains(refused.stderr, "container main accepts no input: its manifest does not have stdin: true")
     node.stop()
 
 
@@ -178,7 +178,7 @@ def test_port_forward(t):
         waits = []
         later = threading.Thread(target=lambda: waits.append(fetch("/page")), daemon=True)
         later.start()
-        until(lambda: any("error: connections have to wait: Too many open files" in e for e in errors), 20, lambda: f"it says so; {errors}")
+        until(lambda: any("error: connections must wait: Too many open files" in e for e in errors), 20, lambda: f"it says so; {errors}")
         resource.prlimit(forward.pid, resource.RLIMIT_NOFILE, room)
         later.join(60)
         equal(waits, [b"page\n"], "a connection that waited for a descriptor")

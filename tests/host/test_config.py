@@ -21,7 +21,7 @@ def write(path, text):
 
 def warned(node):
     """The settings that the log warns about, sorted."""
-    return sorted(set(re.findall(r'a setting is not acted on.*? setting="?([^" ]+)', node.log())))
+    return sorted(set(re.findall(r'a setting has no effect.*? setting="?([^" ]+)', node.log())))
 
 
 def configured(t, flags):
@@ -55,7 +55,7 @@ def test_kubeadm(t):
     check(re.search(r'^clusterDNS: \["10.96.0.10"\] +# .*/kubelet.yaml:16$', shown, re.MULTILINE), f"clusterDNS in\n{shown}")
     check(re.search(r'^nodeLabels: .*# --node-labels$', shown, re.MULTILINE), f"nodeLabels in\n{shown}")
     check(re.search(r'^maxPods: 110 +# default$', shown, re.MULTILINE), f"maxPods in\n{shown}")
-    contains(shown, "# Accepted, but not acted on:\n", "coracle config")
+    contains(shown, "# Accepted, but without effect:\n", "coracle config")
     configz = node.get("/configz")
     equal(configz["kubeletconfig"]["authentication"]["x509"]["clientCAFile"], "/etc/kubernetes/pki/ca.crt", "/configz")
     equal(sorted(w["setting"] for w in configz["warnings"]), wanted, "warnings of /configz")
@@ -160,7 +160,7 @@ def test_reload(t):
     for name in ("maxPods", "clusterDNS", "clusterDomain"):
         contains(node.log(), f"a setting has changed setting={name}\n", "log")
     for name in ("serializeImagePulls", "libexecDir"):
-        contains(node.log(), f"a setting has changed that needs a restart setting={name}\n", "log")
+        contains(node.log(), f"a changed setting needs a restart setting={name}\n", "log")
     equal(warned(node), ["syncFrequency"], "settings that are warned about")
     node.put("c.yaml", pod("c", container("one", command=["cat", "/etc/resolv.conf"]), restartPolicy="Never"))
     node.wait_pod("c", lambda p: p.phase == "Succeeded")
@@ -171,8 +171,8 @@ def test_reload(t):
 
     write(path, KUBELET + "maxPods: many\n")
     reload()
-    contains(node.log(), "configuration cannot be read anew; the old one stays in force", "log")
-    contains(node.log(), f'{path}:3: maxPods: \\"many\\" is no whole number', "log")
+    contains(node.log(), "cannot reload the configuration; the old one stays in force", "log")
+    contains(node.log(), f'{path}:3: maxPods: \\"many\\" is not a whole number', "log")
     equal(node.get("/configz")["kubeletconfig"]["maxPods"], 5, "maxPods")
     node.put("d.yaml", pod("d"))
     node.wait_running("d")

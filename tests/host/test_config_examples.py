@@ -385,7 +385,7 @@ def test_environment_files(t):
                              what=text)
         equal(late.state("reader")[1]["reason"], "CreateContainerConfigError", "reason")
         return late
-    late = waits_with('couldn\'t read environment file "config.env" of volume "config": it is not there')
+    late = waits_with('couldn\'t read environment file "config.env" of volume "config": it does not exist')
     node.enter(late, "sh", "-c", write, container="writer")
     node.wait_pod("late", lambda p: p.state("reader")[0] == "running", 30)  # files tell nobody: it is looked for every 10 s
     node.stop()

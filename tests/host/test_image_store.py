@@ -99,10 +99,10 @@ def test_verify(t):
         f.write(text)
     os.mkdir(f"{layers(node)}/{'7' * 64}")
     result = node.cli("image", "verify", ok=False)
-    equal((result.returncode, result.stdout), (1, clean + f"layers/{'7' * 64} belongs to no image\n"), "an orphan")
+    equal((result.returncode, result.stdout), (1, clean + f"layers/{'7' * 64} does not belong to an image\n"), "an orphan")
     os.rmdir(f"{layers(node)}/{'7' * 64}")
     os.mkdir(os.fsencode(layers(node)) + b"/x\xff")
-    contains(node.cli("image", "verify", ok=False).stdout, "layers/x? belongs to no image\n", "one that is not even UTF-8")
+    contains(node.cli("image", "verify", ok=False).stdout, "layers/x? does not belong to an image\n", "one that is not even UTF-8")
     os.rmdir(os.fsencode(layers(node)) + b"/x\xff")
     contains(node.cli("image", "verify", "absent", ok=False).stderr, 'no such image: "absent"')
 

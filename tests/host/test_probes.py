@@ -246,7 +246,7 @@ def test_post_start(t):
           "neither is shown as running")
     equal([e for e in node.events("chain") if e["involvedObject"].get("fieldPath") == "spec.containers{second}"], [],
           "nothing of the second yet")
-    contains(node.cli("explain", "chain").stdout, "postStart hook runs", "explain")
+    contains(node.cli("explain", "chain").stdout, "postStart hook is running", "explain")
     node.kill()  # cut off: it runs again
     node.start()
     until(lambda: marked("until test -e /tmp/go"), 10, "the hook runs again")

@@ -159,7 +159,7 @@ def test_right_to_what_is_here(t):
         equal(messages(node, name, "Pulling")[0], f'Pulling image "{tag}"', "Pulling")
     never = node.wait_pod("never", lambda p: p.state()[1].get("reason") == "ErrImageNeverPull", 30, "ErrImageNeverPull")
     equal(never.state()[1]["message"], f'Container image "{tag}" is not present with pull policy of Never', "message")
-    until(lambda: "it is here, but none of this pod's imagePullSecrets is known to have pulled it" in node.cli("explain", "pod", "never").stdout, 20, "explain")
+    until(lambda: "it is present, but none of this pod's imagePullSecrets is known to have pulled it" in node.cli("explain", "pod", "never").stdout, 20, "explain")
     registry.start()
     node.put("secrets.yaml", pull_secret("good", registry.address, GOOD), pull_secret("same", registry.address, GOOD),
              pull_secret("bad", registry.address, GOOD))
@@ -208,7 +208,7 @@ def test_node_credentials(t):
     with open(file, "w", encoding="utf-8") as f:
         f.write("{")
     contains(node.cli("image", "pull", tag, ok=False).stderr, "unauthorized", "with a broken file")
-    contains(node.log(), "registry credentials of the node cannot be read", "log")
+    contains(node.log(), "cannot read the node's registry credentials", "log")
     equal(node.stop(), 0, "exit code")
 
 
@@ -339,7 +339,7 @@ cat "$2"/lock 2> /dev/null && echo "reads the lock"
             equal((st.st_uid, st.st_mode & 0o027), (0, 0), folder)
 
     pull(uid)
-    check("skopeo runs as root" not in node.log(), "a warning")
+    check("skopeo as root" not in node.log(), "a warning")
     path = conf.partition("=")[2]
     # Fetched by an agent whose skopeo was root: what it left is taken over.
     shutil.rmtree(f"{node.state_dir}/images/tmp/blobs", ignore_errors=True)
@@ -363,7 +363,7 @@ cat "$2"/lock 2> /dev/null && echo "reads the lock"
     shutil.rmtree(blobs, ignore_errors=True)
     node.start()
     pull(0)
-    equal([path in line for line in node.log().splitlines() if "skopeo runs as root for this pull" in line], [True], "the warning")
+    equal([path in line for line in node.log().splitlines() if "running skopeo as root for this pull" in line], [True], "the warning")
     equal(node.stop(), 0, "exit code")
 
 

@@ -167,10 +167,10 @@ def test_missing_controllers(t):
     contains(text, "cgroups", "explain node")
     have = {w for root in limits_check.hierarchies() for w in os.path.basename(root).split(",")}
     if not cgroup_v2() and "hugetlb" not in have:
-        contains(text, "huge pages are not limited: a container may take more than it asked for", "explain node")
+        contains(text, "huge pages are not limited: a container may use more than it requested", "explain node")
         contains(node.log(), "cgroup controller is missing", "log")
     if not cgroup_v2() and "freezer" in have:
-        check("stopped before they are killed" not in text, "freezer is there")
+        check("frozen before they are killed" not in text, "freezer is there")
     equal(node.stop(), 0, "exit code")
 
 

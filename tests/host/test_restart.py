@@ -98,7 +98,7 @@ def test_stop_amid_a_start(t):
     node.put("a.yaml", with_hook(t, "echo hook >> /go/hook; while [ ! -e /go/enough ]; do sleep 0.1; done"))
     until(lambda: os.path.exists(f"{t.scratch}/tmp/starting"), 20, "a start that is under way")
     os.kill(node.process.pid, signal.SIGTERM)
-    until(lambda: "stopping; pods go on" in node.log(), 10, "the signal is taken")
+    until(lambda: "stopping; pods continue to run" in node.log(), 10, "the signal is taken")
     with open(f"{t.scratch}/tmp/go", "w", encoding="ascii"):
         pass
     equal(node.stop(deadline=10), 0, "exit code")
@@ -236,7 +236,7 @@ def test_invalid_edit(t):
     node.wait_running("a", "b")
     before = facts(node, node.pod("a")), facts(node, node.pod("b"))
     node.put("a.yaml", "kind: Pod\nspec: nonsense\n")
-    node.wait_log("manifest refused")
+    node.wait_log("manifest rejected")
     node.kill()
     node.start()
     node.watch(lambda pods: all(("default", n) in pods and pods["default", n].ready for n in "ab"), what="both pods ready")

@@ -47,7 +47,7 @@ def test_sysctl_value_that_the_kernel_refuses(t):
     node.put("a.yaml", pod("a", securityContext={"sysctls": [{"name": "net.ipv4.ip_unprivileged_port_start", "value": "-5"}]}))
     until(lambda: [e for e in node.events("a") if e["reason"] == "FailedCreatePodSandBox" and e["count"] >= 2
                    and "sysctl net.ipv4.ip_unprivileged_port_start" in e["message"]], 10, "an event of the sandbox")
-    equal(node.log().count("namespaces of a pod cannot be made"), 1, "lines of the log")
+    equal(node.log().count("cannot make a pod's namespaces"), 1, "lines of the log")
     equal(node.pod("a").phase, "Pending", "phase")
     node.remove("a.yaml")
     node.wait_gone("a")

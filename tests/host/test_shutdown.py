@@ -147,7 +147,7 @@ def test_order(t):
         since = len(node.log())
         node.kill()
         node.start()
-        node.wait_log("a shutdown is under way already", since=since)
+        node.wait_log("a shutdown is already in progress", since=since)
         until(lambda: step(node, "shutdown").get("state") == "done", 10, "the shutdown is known of again")
         equal(node.pod("plain").phase, "Failed", "after a restart of the agent")
         # Called off: all but the one that is not to run twice come back, with their history.

@@ -394,7 +394,7 @@ def test_hung_mount_running_pods(t):
         time_to_run(node, "one")
         for name in names:  # the restart binds the mount again
             os.kill(node.pid(node.pod(name)), signal.SIGKILL)
-        until(lambda: all("container create" in explain(node, "pod", n) or "waits for a place" in explain(node, "pod", n) for n in names),
+        until(lambda: all("container create" in explain(node, "pod", n) or "waiting for a slot" in explain(node, "pod", n) for n in names),
               10, lambda: "the restarts hang:\n" + explain(node, "pod", names[0]))
         for i in range(3):
             took = time_to_run(node, f"other{i}")

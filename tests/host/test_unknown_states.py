@@ -38,7 +38,7 @@ def test_ends_without_descriptors(t):
             with open(f"/proc/{end}/root/tmp/go", "w", encoding="ascii"):
                 pass
         until(lambda: not any(alive(end) for end in ends), 10, "three containers end")
-        until(lambda: node.log().count("state is unknown; looking again") >= 3, 10, "looks that fail")
+        until(lambda: node.log().count("state is unknown; will check again") >= 3, 10, "looks that fail")
     finally:
         restore()
     node.wait_phase("zero", "Succeeded")

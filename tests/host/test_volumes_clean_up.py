@@ -48,7 +48,7 @@ def test_held(t):
     theirs, folder = precious(t), f"{node.root_dir}/pods/{a.uid}"
     run("mount", "--bind", theirs, f"{folder}/{EMPTY}/disk/a")
     node.remove("a.yaml")
-    text = explained(node, ("pod", "a"), 'volume "disk" is held by a mount that is not ours', f"{folder}/{EMPTY}/disk/a (")
+    text = explained(node, ("pod", "a"), 'volume "disk" is in use by a mount that is not ours', f"{folder}/{EMPTY}/disk/a (")
     contains(text, "/precious])", "explain")
     lives(theirs)
     check(os.path.exists(f"{folder}/{EMPTY}/disk/a/data"), "the mount was taken away")
@@ -60,7 +60,7 @@ def test_held(t):
     for _ in range(20):  # others mount and unmount: that is no reason to try all the time
         run("mount", "-t", "tmpfs", "none", f"{t.scratch}/tmp")
         run("umount", f"{t.scratch}/tmp")
-    check(node.log()[since:].count("cannot be removed") == 0, "the same is said again and again")
+    check(node.log()[since:].count("cannot remove") == 0, "the same is said again and again")
     run("umount", f"{folder}/{EMPTY}/disk/a")
     node.wait_gone("a", deadline=10)
     node.wait_no_traces(a)
@@ -149,8 +149,8 @@ def test_first_start_beside_a_kubelet(t):
         pass
     node.start()
     lives(f"{folder}/volumes/kubernetes.io~empty-dir/data")
-    contains(node.log(), "list of foreign pods is damaged and made anew")
-    contains(node.log(), "pod is not known here and was never ours: nothing of it is removed", uid)
+    contains(node.log(), "list of foreign pods is damaged; making a new one")
+    contains(node.log(), "found a foreign pod; nothing of it will be removed", uid)
     equal(node.stop(), 0, "exit code")
 
 
@@ -219,7 +219,7 @@ def test_mounted_by_the_pod(t):
     check(node.enter(a, "cat", "/none/mine/x", container="sees", ok=False).returncode != 0, "a mount shows where propagation is None")
     point = f"{node.root_dir}/pods/{a.uid}/{EMPTY}/v/mine"
     node.remove("a.yaml")
-    explained(node, ("pod", "a"), 'volume "v" is held by a mount that is not ours', f"{point} (tmpfs mine)")
+    explained(node, ("pod", "a"), 'volume "v" is in use by a mount that is not ours', f"{point} (tmpfs mine)")
     run("umount", point)
     node.wait_gone("a")
     node.wait_no_traces(a)

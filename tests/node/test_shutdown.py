@@ -47,8 +47,8 @@ def suite(t):
     with t.step("systemctl poweroff"):
         vm.poweroff()
     with t.step("the console shows the order: plain pods, then high ones, then the critical one, then the agent and the pods' unit"):
-        after(console_since(vm, start), "the machine shuts down: pods end by priority",
-              r"pods of a priority end priority=0 ", "container ended pod=default/plain", "pod ended pod=default/plain",
-              r"pods of a priority end priority=1000 ", "container ended pod=default/high", "pod ended pod=default/high",
-              r"pods of a priority end priority=2000000000 ", "container ended pod=default/critical", "pod ended pod=default/critical",
-              "the machine may go down", "stopping; pods go on")
+        after(console_since(vm, start), "the machine is shutting down: ending pods by priority",
+              r"ending the pods of a priority priority=0 ", "container ended pod=default/plain", "pod ended pod=default/plain",
+              r"ending the pods of a priority priority=1000 ", "container ended pod=default/high", "pod ended pod=default/high",
+              r"ending the pods of a priority priority=2000000000 ", "container ended pod=default/critical", "pod ended pod=default/critical",
+              "the machine may go down", "stopping; pods continue to run")

@@ -135,7 +135,7 @@ def left_alone(turn):
     """The agent has looked, and says so."""
     since = len(node.log())
     turn()
-    until(lambda: "the cpu weight of the pods' unit is an administrator's" in node.log()[since:], 20, "the agent says whose weight it is")
+    until(lambda: "keeping the administrator's CPU weight of the pods' unit" in node.log()[since:], 20, "the agent says whose weight it is")
 
 
 def reload():
@@ -169,7 +169,7 @@ def weight():
 def tiers():
     since = len(node.log())
     with_settings(limits_table.TIERS, limits_table.TIERS_TABLE, 10000, 64, (500, 100, 1024), protects=True)
-    contains(node.log()[since:], "memory requests of pods are protected among themselves only", "the log, below a unit without MemoryMin=")
+    contains(node.log()[since:], "memory requests of pods are only protected against each other", "the log, below a unit without MemoryMin=")
 
 
 def loose():

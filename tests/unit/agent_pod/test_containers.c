@@ -23,7 +23,7 @@ static void times_of(const json_t *events, const char *reason, json_int_t wanted
 
 static void add_line(const struct log_recent *line, void *arg)
 {
-    if (strstr(line->text, "container cannot be configured") != NULL)
+    if (strstr(line->text, "cannot configure container") != NULL)
         *(unsigned *)arg += line->times;
 }
 

@@ -71,7 +71,7 @@ static void what_is_wrong_is_told_with_its_line(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         refuses(bad[i].text, strlen(bad[i].text), "Z", bad[i].why);
-    refuses("A='x\0y'", 7, "Z", "line 1: the value holds a NUL byte");
+    refuses("A='x\0y'", 7, "Z", "line 1: the value contains a NUL byte");
     has("Z='x'\nand then rubbish", "Z", "x"); /* not looked at any more */
 }
 

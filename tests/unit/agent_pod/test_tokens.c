@@ -60,7 +60,7 @@ static void without_a_server_the_volume_says_so(void **state)
 
     assert_int_equal(payload_build(p, &p->api->spec.volumes[0], &a, &made, &e), ERR_PRECONDITION);
     assert_string_equal(
-        e.text, "failed to fetch token: service account tokens come from an API server, and there is none");
+        e.text, "failed to fetch token: service account tokens need an API server, and there is none");
     arena_done(&a);
 }
 
