@@ -29,7 +29,7 @@ static enum err_code admission_refuse(char reason[64], const char *why, struct e
     return e->code;
 }
 
-/* ---- AppArmor (pkg/security/apparmor) ------------------------------------------------------------------ */
+/* ---- AppArmor (pkg/security/apparmor) ---- */
 
 static bool confines(const struct api_apparmor *a)
 {
@@ -54,12 +54,10 @@ static bool apparmor_is_on(void)
            text[0] == 'Y';
 }
 
-/* ---- resources --------------------------------------------------------------------------------------- */
+/* ---- resources ---- */
 
-/*
- * ERR_EXHAUSTED: something is lacking that waiting for others to end would not bring.  What only waits for
- * them is ERR_UNAVAILABLE.
- */
+/* ERR_EXHAUSTED: something is missing that would not be available even after others end. ERR_UNAVAILABLE:
+ * waiting for them is sufficient. */
 static enum err_code check_resources(const struct pod *p, char reason[64], struct err *e)
 {
     struct shortage lacks[ADMISSION_FIT_SHORTAGES_MAX];
@@ -78,8 +76,7 @@ static enum err_code check_resources(const struct pod *p, char reason[64], struc
     return e->code;
 }
 
-/* ---- node selector, name, ports, taints -----------------------------------------------------------------
- */
+/* ---- node selector, name, ports, taints ---- */
 
 static bool fits_node(const struct node *n, const struct api_pod_spec *s)
 {
@@ -97,7 +94,7 @@ static bool same_address(const char *a, const char *b)
     return any_a || any_b || strcmp(a, b) == 0;
 }
 
-/* The i-th container, if it runs as long as the pod (a regular one, a sidecar); else NULL. */
+/* The i-th container, if it runs as long as the pod (a regular one, a sidecar); otherwise NULL. */
 static const struct api_container *lasting(const struct api_pod_spec *s, size_t i)
 {
     if (i >= s->n_init_containers)
@@ -117,7 +114,7 @@ static bool has_port(const struct api_pod_spec *s, const struct api_port *x)
     return false;
 }
 
-/* A port of `a` that `b` has; NULL: none. */
+/* A port of `a` that is also in `b`, or NULL. */
 static const struct api_port *clashing_port(const struct api_pod *a, const struct api_pod *b)
 {
     const struct api_pod_spec *s = &a->spec;
@@ -131,7 +128,7 @@ static const struct api_port *clashing_port(const struct api_pod *a, const struc
     return NULL;
 }
 
-/* What does not depend on amounts. */
+/* Checks that do not depend on amounts. */
 static enum err_code check_node(const struct pod *p, char reason[64], struct err *e)
 {
     struct node *n = p->node;
@@ -192,7 +189,7 @@ enum err_code admit_pod(struct pod *p, char reason[64], struct err *e)
     check_node(p, other_reason, &other);
     if (check_resources(p, reason, e) == ERR_EXHAUSTED && (other.code == ERR_OK || !preempt_is_critical(p)))
         return e->code;
-    /* Nobody is waited for, or ended, by who would be refused all the same. */
+    /* A pod that would be rejected anyway neither waits nor ends others. */
     if (other.code != ERR_OK) {
         snprintf(reason, 64, "%s", other_reason);
         *e = other;

@@ -72,7 +72,7 @@ void hugepages_watch_begin(struct node *n)
     size_t n_files = 0;
 
     if (w == NULL || watch_set_open(&w->files, n->o.loop, on_write, w, &e) != ERR_OK) {
-        log_warn("huge pages of the node are not watched", F_STR("err", "no memory"));
+        log_warn("cannot watch the node's huge pages", F_STR("err", "no memory"));
         free(w);
         return;
     }

@@ -67,7 +67,7 @@ static bool asks_for_less(const struct pod *a, const struct pod *b)
     return true;
 }
 
-/* Moves those of pods[] into ret[] that cover the needs: their number. */
+/* Moves pods that cover the needs from pods[] to ret[]; returns their number. */
 static size_t preempt_take(struct pod **pods, size_t n, struct needs needs, struct pod **ret)
 {
     size_t taken = 0;
@@ -109,7 +109,7 @@ static enum err_code none_found(const struct needs *left, struct err *e)
                    b.n > 0 ? b.p : "");
 }
 
-/* Which pods of a class: those that *p may end, into ret[]. */
+/* The pods of a class that *p may end, into ret[]. */
 static size_t of_class(const struct pod *p, enum api_qos qos, struct pod **ret)
 {
     struct pod *o, *tmp;
@@ -132,7 +132,7 @@ enum err_code preempt_choose(const struct pod *p, struct pod **ret, size_t *ret_
         return err_nomem(e);
     n = of_class(p, API_QOS_BEST_EFFORT, pods);
     n += of_class(p, API_QOS_BURSTABLE, pods + n);
-    left = preempt_less(&needs, pods, n); /* what is still missing when all of these go */
+    left = preempt_less(&needs, pods, n); /* what is missing even without all of these */
     chosen = preempt_take(guaranteed, of_class(p, API_QOS_GUARANTEED, guaranteed), left, ret);
     left = preempt_less(&left, ret, chosen);
     if (left.n > 0)
@@ -153,7 +153,7 @@ enum err_code preempt_choose(const struct pod *p, struct pod **ret, size_t *ret_
 
 static void end_for(struct pod *victim, const struct pod *p)
 {
-    log_warn("pod is ended to make room for a critical one", F_STR("pod", victim->key),
+    log_warn("ending a pod to make room for a critical one", F_STR("pod", victim->key),
              F_STR("podUID", victim->uid), F_STR("critical", p->key));
     pod_event(victim, NULL, true, PREEMPT_REASON, PREEMPT_TEXT);
     snprintf(victim->phase, sizeof(victim->phase), "Failed");
@@ -161,7 +161,7 @@ static void end_for(struct pod *victim, const struct pod *p)
     free(victim->message);
     victim->message = strdup(PREEMPT_TEXT);
     victim->preempted_ns = clock_wall_ns();
-    pod_ask_end(victim, victim->api->spec.termination_grace_seconds, "a critical pod needs its place");
+    pod_ask_end(victim, victim->api->spec.termination_grace_seconds, "a critical pod needs its resources");
     pod_wake(victim);
 }
 

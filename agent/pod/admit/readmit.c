@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pods that were refused, or ended for a critical one.  In a cluster their controller would create them
- * again, perhaps elsewhere; here nobody else would.  So they are judged again whenever something of the node
- * changed (a pod ended or became smaller, huge pages were set aside, settings were reloaded), and one that
- * could be admitted is followed by itself: a new pod, as after an edit that needs one.
+ * Pods that were rejected, or ended for a critical one. In a cluster their controller would recreate them,
+ * perhaps elsewhere; here nothing else would. So they are checked again whenever something on the node
+ * changed (a pod ended or became smaller, huge pages were reserved, settings were reloaded), and one that
+ * could be admitted is followed by a new pod, as after an edit that needs one.
  */
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/admit/preempt.h"
@@ -41,7 +41,7 @@ static bool could_preempt(const struct pod *p)
     return victims != NULL && preempt_is_critical(p) && preempt_choose(p, victims, &n, &ignored) == ERR_OK;
 }
 
-/* What is said of it stays true: other pods have other amounts by now. */
+/* The first message is kept: other pods' amounts have changed since. */
 static void readmit_tell(struct pod *p, const char *reason, const struct err *why)
 {
     str_auto message = str_printf("Pod was rejected: %s", why->text);
@@ -68,14 +68,14 @@ void readmit_step(struct pod *p)
         return;
     code = admit_pod(p, reason, &e);
     if (code == ERR_OK || (code == ERR_EXHAUSTED && could_preempt(p))) {
-        log_info("pod could be admitted now: it begins anew", F_STR("pod", p->key), F_STR("podUID", p->uid),
-                 F_STR("was", p->reason));
+        log_info("rejected pod can be admitted now; starting it", F_STR("pod", p->key),
+                 F_STR("podUID", p->uid), F_STR("was", p->reason));
         p->successor = api_pod_ref(p->api);
         return;
     }
     if (code == ERR_UNAVAILABLE)
         return;
-    /* Of a critical one the other reason stands for who it could not end. */
+    /* For a critical one the other reason names the pods it could not end. */
     if (code != ERR_EXHAUSTED || !preempt_is_critical(p))
         readmit_tell(p, reason, &e);
 }

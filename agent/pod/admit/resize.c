@@ -13,9 +13,9 @@
 
 #include <string.h>
 
-#define AGAIN_NS (5 * INT64_C(1000000000)) /* until memory that is in use has become less */
+#define AGAIN_NS (5 * INT64_C(1000000000)) /* until less memory is in use */
 
-/* ---- what is told ---------------------------------------------------------------------------------- */
+/* ---- what is told ---- */
 
 static json_t *containers_of(const json_t *spec, const char *list)
 {
@@ -114,7 +114,7 @@ void resize_actual(const struct ctr *c, json_t *resources)
     pod_resize_put_amount(resources, "requests", "memory", s->memory_request, QUANTITY_BINARY_SI);
 }
 
-/* ---- may it be allocated? ---------------------------------------------------------------------------- */
+/* ---- may it be allocated? ---- */
 
 static bool restarts(const struct api_container *c, enum api_resize_resource what)
 {
@@ -124,7 +124,7 @@ static bool restarts(const struct api_container *c, enum api_resize_resource wha
     return false;
 }
 
-/* Its swap would follow from its memory request. */
+/* Its swap would change with its memory request. */
 static bool swaps(const struct pod *p, const struct api_pod *api)
 {
     size_t inits = api->spec.n_init_containers;
@@ -142,7 +142,7 @@ static bool swaps(const struct pod *p, const struct api_pod *api)
     return false;
 }
 
-/* False, with what is to be said: reason for the event, and text. */
+/* False, with the reason for the event, and text. */
 static bool fits(struct pod *p, const struct api_pod *api, const char **ret_reason, char reason[64],
                  char text[ADMISSION_FIT_TEXT_SIZE])
 {
@@ -196,8 +196,7 @@ static void wait_for(struct pod *p, struct api_pod *api, const char *reason, con
     }
     if (!same_manifest || infeasible != p->resize.infeasible) {
         pod_resize_tell(p, api, true, infeasible ? "ResizeInfeasible" : "ResizeDeferred", reason, text);
-        log_warn("pod cannot be resized now", F_STR("pod", p->key), F_STR("reason", reason),
-                 F_STR("err", text));
+        log_warn("cannot resize pod now", F_STR("pod", p->key), F_STR("reason", reason), F_STR("err", text));
     }
     p->resize.infeasible = infeasible;
     pod_resize_set_text(&p->resize.pending, text);
@@ -219,7 +218,7 @@ struct api_pod *resize_take(struct pod *p, struct api_pod *api)
     }
     if (!fits(p, api, &reason, own, text)) {
         if (api_pod_with_resources_of(api, p->api, &mixed, &e) != ERR_OK) {
-            log_error("an edit cannot be applied", F_STR("pod", p->key), F_ERR(&e));
+            log_error("cannot apply an edit", F_STR("pod", p->key), F_ERR(&e));
             return NULL;
         }
         wait_for(p, api, reason, text);
@@ -265,10 +264,9 @@ void resize_forget(struct pod *p)
     p->resize.under_way = false;
 }
 
-/* ---- steps -----------------------------------------------------------------------------------------------
- */
+/* ---- steps ---- */
 
-/* Those whose policy says so end, and start anew. */
+/* Ends containers whose policy requires a restart. */
 static void restart_where_asked(struct pod *p)
 {
     for (size_t i = 0; i < p->n_ctrs; i++) {
@@ -283,7 +281,7 @@ static void restart_where_asked(struct pod *p)
             continue;
         snprintf(c->stop_text, sizeof(c->stop_text), "Container %s resize requires restart", c->spec->name);
         c->replace = true;
-        c->backoff_ms = 0; /* it does not crash */
+        c->backoff_ms = 0; /* it did not crash */
         p->record_dirty = true;
     }
 }
@@ -292,7 +290,7 @@ static void pod_resize_failed(struct pod *p, const char *text)
 {
     if (p->resize.error == NULL) {
         pod_resize_tell(p, p->api, true, "ResizeError", "error", text);
-        log_warn("pod cannot be resized; trying again", F_STR("pod", p->key), F_STR("err", text));
+        log_warn("cannot resize pod; will retry", F_STR("pod", p->key), F_STR("err", text));
     }
     pod_resize_set_text(&p->resize.error, text);
     pod_wake_at(p, clock_boot_in_ns(AGAIN_NS));
@@ -314,7 +312,7 @@ void resize_step(struct pod *p)
     }
     if (!p->resize.under_way)
         return;
-    /* First what shall be is in the record: an agent that is killed amid the writes finds what differs. */
+    /* Record the target first: an agent killed during the writes finds the differences. */
     if (p->record_dirty && p->record_error[0] == '\0') {
         pod_wake(p);
         return;
@@ -338,5 +336,5 @@ void resize_step(struct pod *p)
     p->resize.under_way = false;
     pod_resize_tell(p, p->api, false, "ResizeCompleted", "completed", NULL);
     log_info("pod resized", F_STR("pod", p->key), F_STR("podUID", p->uid));
-    pods_wake_pending(p->node); /* it may have become smaller */
+    pods_wake_pending(p->node); /* the pod may have become smaller */
 }

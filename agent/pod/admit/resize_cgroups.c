@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cgroups of a pod that is resized: in which order they are written, and what keeps one from it. */
+/* The cgroups of a pod being resized: the order of writes, and what prevents them. */
 #include "agent/pod/admit/resize.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/limits/cpu_memory.h"
@@ -21,7 +21,7 @@ static bool resize_cgroups_differs(const struct ctr *c)
     return !cpu_memory_same(&c->cur.sizes, &wanted);
 }
 
-/* The pod's own, nowhere less than *keep says. */
+/* Writes the pod's own limits, not below *keep. */
 static enum err_code write_pod(struct pod *p, const struct cpu_memory *keep, struct err *e)
 {
     struct cpu_memory target = cpu_memory_of_pod(p->api);
@@ -77,9 +77,9 @@ static enum err_code write_ctr(struct ctr *c, struct err *e)
     return ERR_OK;
 }
 
-/* ---- memory that is in use ----------------------------------------------------------------------------- */
+/* ---- memory that is in use ---- */
 
-/* *ret: 0 when the limit does not reach into what is in use. */
+/* *ret: 0 if the limit is above the current usage. */
 static enum err_code resize_cgroups_in_use(struct cg_tree *t, const char *path, int64_t limit, uint64_t *ret,
                                            struct err *e)
 {
@@ -139,7 +139,7 @@ enum err_code resize_memory_refuses(struct pod *p, char *ret, size_t size, struc
     return ERR_OK;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 static bool grows(const struct ctr *c)
 {
@@ -150,7 +150,7 @@ static bool grows(const struct ctr *c)
            wanted.cpu_request > c->cur.sizes.cpu_request;
 }
 
-/* No instance is left, or on its way, that has other sizes than it should. */
+/* No instance exists, or is being made, with other sizes than intended. */
 bool resize_is_settled(const struct pod *p)
 {
     for (size_t i = 0; i < p->n_ctrs; i++) {
@@ -172,14 +172,15 @@ enum err_code resize_apply(struct pod *p, struct err *e)
 
     if (write_pod(p, &before, e) != ERR_OK)
         return err_wrap(e, "pod");
-    for (int growing = 0; growing < 2; growing++) /* what shrinks makes room first */
+    for (int growing = 0; growing < 2; growing++) /* shrinking ones first, to make room */
         for (size_t i = 0; i < p->n_ctrs; i++) {
             struct ctr *c = &p->ctrs[i];
             if (is_live(c) && !c->replace && resize_cgroups_differs(c) && grows(c) == (growing == 1) &&
                 write_ctr(c, e) != ERR_OK)
                 return e->code;
         }
-    if (!resize_is_settled(p)) /* who has more than it should is ending; the pod's part is its, till then */
+    /* a container with more is ending and keeps its part of the pod's until then */
+    if (!resize_is_settled(p))
         return ERR_OK;
     if (write_pod(p, &none, e) != ERR_OK)
         return err_wrap(e, "pod");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* container - a container's life: create, start, restart, stop, reap; its logs and messages.  Loop thread
+/* container - a container's life: create, start, restart, stop, clean up; its logs and messages. Loop thread
  * only. */
 #ifndef AGENT_POD_CONTAINER_CONTAINER_H
 #define AGENT_POD_CONTAINER_CONTAINER_H
@@ -8,65 +8,59 @@
 extern const struct room container_room;
 
 void create_limit_init(struct node *n);
-bool create_limit_take(struct ctr *c); /* false: the pod is woken when there is a place */
+bool create_limit_take(struct ctr *c); /* false: the pod will be woken when there is a slot */
 void create_limit_release(struct ctr *c);
-/* Creates that waited for a place: told to try again, as many as there are places. */
+/* Wakes as many creates waiting for a slot as there are slots. */
 void create_limit_pump(struct node *n);
-bool restart_all_wanted(const struct pod *p); /* and holds now */
-/*
- * Somebody asks for a restart: all containers but init containers end with their grace and start again in
- * place.  ERR_PRECONDITION: the pod does not run.
- */
+bool restart_all_wanted(const struct pod *p); /* and applies now */
+/* A user requests a restart: all containers except init containers end with their grace period and start
+ * again in place. ERR_PRECONDITION: the pod is not running. */
 enum err_code restart_ask(struct pod *p, struct err *e) MUST_CHECK;
-/* Does so: true while containers are still to end, and none is to start. */
+/* Carries it out: true while containers still have to end, and none may start. */
 bool restart_all_step(struct pod *p);
 void containers_step(struct pod *p);   /* of a pod that starts or runs: each container in its turn */
 bool ctr_is_done(const struct ctr *c); /* ended for good with success */
 void ctr_step(struct ctr *c);          /* towards running, if it should */
-/*
- * kubelet starts containers one after the other, and a postStart hook is part of its container's start: those
- * after it wait.  (Without hooks nothing can be seen of that order, and they start side by side.)
- */
+/* kubelet starts containers one after the other, and a postStart hook is part of its container's start: later
+ * ones wait. (Without hooks that order is not observable, and they start in parallel.) */
 bool ctr_holds_others(const struct ctr *c);
-/* What follows from a start: log link, event.  started_ns: wall clock, 0: now. */
+/* Consequences of a start: log link, event. started_ns: wall clock, 0: now. */
 void ctr_note_start(struct ctr *c, int64_t started_ns, struct boot_time started_at);
-void ctr_refresh(struct ctr *c);                /* read the facts of its newest instance */
-void ctr_stop(struct ctr *c, int64_t grace_ns); /* preStop hook, signal, kill at the deadline */
-void ctr_stop_begin(struct ctr *c,
-                    int64_t grace_ns); /* the hook only: its turn to be signalled comes later */
-void ctr_kill(struct ctr *c);          /* at once, without its hook */
-void ctr_stop_step(struct ctr *c);     /* time passed or facts changed */
+void ctr_refresh(struct ctr *c);                      /* reads the state of its newest instance */
+void ctr_stop(struct ctr *c, int64_t grace_ns);       /* preStop hook, signal, kill at the deadline */
+void ctr_stop_begin(struct ctr *c, int64_t grace_ns); /* only the hook: it is signalled later */
+void ctr_kill(struct ctr *c);                         /* immediately, without its hook */
+void ctr_stop_step(struct ctr *c);                    /* a timeout passed or its state changed */
 void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *message, int64_t finished_ns);
 void ctr_reap(struct pod *p, const char *id, const char *cgroup_path);
-void reaps_step(struct pod *p); /* those that are due are tried again */
+void reaps_step(struct pod *p); /* retries those that are due */
 bool reaps_hold(
-    const struct pod *p); /* the pod's end waits for them (asked to end at once: not for what failed) */
-void reaps_clear(struct pod *p); /* the pod is being freed: none is under way */
+    const struct pod *p); /* the pod's end waits for them (when ended immediately: not for failed ones) */
+void reaps_clear(struct pod *p); /* the pod is being freed: none is in progress */
 void instance_clear(struct instance *i);
 void ctr_waiting(struct ctr *c, const char *reason, const char *fmt, ...) PRINTF_LIKE(3, 4);
-struct boot_time ctr_backoff_until(const struct ctr *c); /* none: it is not in its back-off */
+struct boot_time ctr_backoff_until(const struct ctr *c); /* none: not in back-off */
 #define CTR_BACKOFF_TEXT_SIZE 48
 void ctr_backoff_text(uint64_t ms, char ret[CTR_BACKOFF_TEXT_SIZE]); /* "1m20s" */
-char *ctr_message(const struct ctr *c, int exit_code); /* of cur, malloc'ed; NULL: it left none */
+char *ctr_message(const struct ctr *c, int exit_code); /* of cur, malloc'ed; NULL if it left none */
 bool ctr_log_path(const struct ctr *c, unsigned attempt, char *ret, size_t size); /* false: too long */
-void ctr_log_keep(struct ctr *c, unsigned attempt);  /* its rotated files, from now on; again is fine */
+void ctr_log_keep(struct ctr *c, unsigned attempt); /* keeps its rotated files from now on; may be repeated */
 void ctr_log_ended(struct ctr *c, unsigned attempt); /* it writes no more, or never will */
 void ctr_log_remove(const struct ctr *c, unsigned attempt);
-void ctr_log_link(struct ctr *c); /* for log shippers, once it has started; again is fine */
+void ctr_log_link(struct ctr *c); /* for log shippers, once it has started; may be repeated */
 void ctr_log_link_path(const struct ctr *c, const char *id, char *ret, size_t size);
 struct ctr_run; /* owns everything an rt_config borrows */
 enum err_code ctr_run_build(struct ctr *c, struct ctr_run **ret, struct err *e) MUST_CHECK;
 const struct rt_config *ctr_run_config(const struct ctr_run *r);
-/* Host file behind terminationMessagePath, below the pod's folder; removed with the run unless taken. */
+/* The host file for terminationMessagePath, below the pod's folder; removed with the run unless taken. */
 const char *ctr_run_take_message_file(struct ctr_run *r);
-json_t *ctr_run_take_env_sources(struct ctr_run *r); /* of that moment; env_age.h */
-const char *ctr_run_image(const struct ctr_run *r);  /* what the manifest called it when the run was built */
-/* Fills in fn and arg of a call that mounts image volumes and binds the container's sub paths; false when it
- * has none of either. */
+json_t *ctr_run_take_env_sources(struct ctr_run *r); /* of that time; env_age.h */
+const char *ctr_run_image(const struct ctr_run *r);  /* the manifest's name of it when the run was made */
+/* Sets fn and arg of a call that mounts image volumes and binds the container's sub paths; false if it has
+ * neither. */
 bool ctr_run_subpaths(struct ctr_run *r, struct proc_call_spec *call);
-#define IMAGE_VOLUME_FAILED                                                                                  \
-    "ImageVolumeMountFailed" /* the runtimes' word: how an error of the former begins */
-void ctr_run_redact(struct ctr_run *r,
-                    struct err *e);   /* takes Secrets of its environment out of what is to be shown */
-void ctr_run_free(struct ctr_run *r); /* NULL is fine */
+/* the runtimes' term: prefix of errors of the former */
+#define IMAGE_VOLUME_FAILED "ImageVolumeMountFailed"
+void ctr_run_redact(struct ctr_run *r, struct err *e); /* redacts Secrets of its environment */
+void ctr_run_free(struct ctr_run *r);                  /* NULL is fine */
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bringing a container up: when it may start, its back-off, create and start. */
+/* Starting a container: when it may start, its back-off, create and start. */
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/hooks.h"
 #include "agent/pod/container/probes.h"
@@ -20,7 +20,8 @@
 #include <fcntl.h>
 #include <string.h>
 
-#define BACKOFF_FIRST_MS 10000 /* kubelet: 10 s, doubling to 300 s, forgotten after 600 s without a crash */
+/* kubelet: 10 s, doubled up to 300 s, forgotten after 600 s without a crash \ */
+#define BACKOFF_FIRST_MS 10000
 #define BACKOFF_RESET_NS (600 * INT64_C(1000000000))
 #define CONFIG_RETRY_NS (10 * INT64_C(1000000000))
 
@@ -38,7 +39,7 @@ void ctr_waiting(struct ctr *c, const char *reason, const char *fmt, ...)
     buf_done(&b);
 }
 
-/* It ran for so long, after its last pause, that what was before is forgotten. */
+/* It ran long enough since its last delay that earlier crashes are forgotten. */
 static bool backoff_is_over(const struct ctr *c)
 {
     return c->backoff_ms == 0 || c->cur.ended_at.ns - c->backoff_at.ns > BACKOFF_RESET_NS;
@@ -62,7 +63,7 @@ static void backoff_next(struct ctr *c)
     c->backoff_at = clock_boot();
 }
 
-/* ---- start --------------------------------------------------------------------------------------- */
+/* ---- start ---- */
 
 void ctr_note_start(struct ctr *c, int64_t started_ns, struct boot_time started_at)
 {
@@ -86,9 +87,9 @@ static void containers_on_started(struct op *op, const struct err *result)
 
     if (rt_state(p->node->rt, c->cur.id, &s, &unknown) == ERR_OK && s.phase == RT_CREATED &&
         (err_is_shortage(result) || result->sys == EIO))
-        unknown = *result; /* the runtime was not even asked */
+        unknown = *result; /* the runtime was not called */
     if (unknown.code != ERR_OK) {
-        ctr_set_state(c, CTR_CREATED); /* until it is known: ctr_refresh() looks again */
+        ctr_set_state(c, CTR_CREATED); /* until it is known: ctr_refresh() checks again */
         c->unknown = true;
         pod_look_again(p, &unknown);
         return;
@@ -98,7 +99,7 @@ static void containers_on_started(struct op *op, const struct err *result)
             ctr_set_state(c, CTR_CREATED);
             return;
         }
-        log_warn("container cannot be started", F_STR("pod", p->key), F_STR("containerName", c->spec->name),
+        log_warn("cannot start container", F_STR("pod", p->key), F_STR("containerName", c->spec->name),
                  F_ERR(result));
         pod_event(p, c, true, "Failed", "Error: %s", result->text);
         ctr_ended(c, 128, "StartError", result->text, 0);
@@ -110,7 +111,7 @@ static void containers_on_started(struct op *op, const struct err *result)
     free(take_ptr(&c->waiting_message));
     ctr_note_start(c, s.started_ns, clock_boot());
     if (c->spec->post_start != NULL && p->node->closing)
-        c->post = POST_RUNNING; /* the next agent's */
+        c->post = POST_RUNNING; /* for the next agent */
     else if (c->spec->post_start != NULL)
         hook_post_start(c);
     pod_wake(p);
@@ -122,9 +123,9 @@ static void start_now(struct ctr *c)
     rt_start_start(&c->action, c->pod->node->rt, c->cur.id, containers_on_started, c);
 }
 
-/* ---- create -------------------------------------------------------------------------------------- */
+/* ---- create ---- */
 
-/* The new instance counts from here: it is the newest, the one before becomes the last. */
+/* From here on the new instance is the current one, and the one before becomes the last. */
 static void adopt_new_instance(struct ctr *c, struct ctr_run *run)
 {
     const struct rt_config *config = ctr_run_config(run);
@@ -132,14 +133,14 @@ static void adopt_new_instance(struct ctr *c, struct ctr_run *run)
         c->cur.id[0] != '\0' && !c->cur.ended; /* it was created but never started: same attempt, new id */
 
     if (!remake && c->cur.id[0] != '\0') {
-        if (c->last.id[0] != '\0') { /* its log is gone by now */
+        if (c->last.id[0] != '\0') { /* its log was removed */
             char path[1024];
             ctr_log_link_path(c, c->last.id, path, sizeof(path));
             fs_remove_quietly(AT_FDCWD, path);
         }
         instance_clear(&c->last);
         c->last = c->cur;
-        json_decref(take_ptr(&c->last.env_sources)); /* of a run that is over nobody asks that */
+        json_decref(take_ptr(&c->last.env_sources)); /* not needed for a finished run */
         json_decref(take_ptr(&c->last.env_told));
     } else {
         instance_clear(&c->cur);
@@ -151,8 +152,8 @@ static void adopt_new_instance(struct ctr *c, struct ctr_run *run)
     c->cur.image_id = strdup(config->image->id);
     c->cur.image_ref = img_repo_digest(c->pod->node->o.images, config->image->id, ctr_run_image(run));
     c->cur.env_sources = ctr_run_take_env_sources(run);
-    c->pod->env_look = true; /* they may have changed since */
-    live_sub_path_begun(c);  /* likewise its volumes */
+    c->pod->env_look = true; /* its sources may have changed since */
+    live_sub_path_begun(c);  /* so may its volumes */
     c->restarts = config->attempt;
     c->replace = strcmp(ctr_run_image(run), c->spec->image) != 0; /* edited while it was being created */
     c->again = c->asked = c->recovered = false;
@@ -166,7 +167,7 @@ static void on_created(struct op *op, const struct err *result)
     struct pod *p = c->pod;
     struct ctr_run *run = take_ptr(&c->run);
     const struct rt_config *config = ctr_run_config(run);
-    struct err shown = *result; /* command and paths are quoted in it, with what was expanded into them */
+    struct err shown = *result; /* it quotes command and paths with their expanded values */
 
     ctr_run_redact(run, &shown);
     create_limit_release(c);
@@ -179,17 +180,17 @@ static void on_created(struct op *op, const struct err *result)
         ctr_log_ended(c, config->attempt);
         ctr_reap(p, config->id, config->cgroup_path);
         if (result->code == ERR_CANCELLED || p->node->closing) {
-            /* terminating or closing: nothing to say */
+            /* terminating or closing: nothing to report */
         } else if (result->code ==
-                   ERR_UNKNOWN) { /* the runtime's own words: it counts as a run that failed to start */
+                   ERR_UNKNOWN) { /* the runtime's message: treated as a run that failed to start */
             int64_t now = clock_wall_ns();
             adopt_new_instance(c, run);
             c->cur.started_ns = now;
             c->cur.started_at = clock_boot();
             pod_event(p, c, false, "Created", "Container created");
             pod_event(p, c, true, "Failed", "Error: %s", shown.text);
-            log_warn("container cannot be created", F_STR("pod", p->key),
-                     F_STR("containerName", c->spec->name), F_ERR(&shown));
+            log_warn("cannot create container", F_STR("pod", p->key), F_STR("containerName", c->spec->name),
+                     F_ERR(&shown));
             c->cur.ended = true;
             c->cur.exit_code = 128;
             c->cur.finished_ns = now;
@@ -200,7 +201,7 @@ static void on_created(struct op *op, const struct err *result)
             bool config_error = result->code == ERR_INVALID || result->code == ERR_PRECONDITION;
             const char *reason = config_error ? "CreateContainerConfigError" : "CreateContainerError";
             if (!str_eq(c->waiting_message, shown.text))
-                log_warn("container cannot be created", F_STR("pod", p->key),
+                log_warn("cannot create container", F_STR("pod", p->key),
                          F_STR("containerName", c->spec->name), F_STR("reason", reason), F_ERR(&shown));
             pod_event(p, c, true, "Failed", "Error: %s", shown.text);
             ctr_waiting(c, reason, "%s", shown.text);
@@ -229,7 +230,7 @@ static void on_subpaths(struct op *op, const struct err *result)
     }
     if (result->code != ERR_OK && c->subpaths.out.n > 0)
         snprintf(shown.text, sizeof(shown.text), "%s", c->subpaths.out.p);
-    ctr_run_redact(c->run, &shown); /* subPathExpr may have a Secret in it */
+    ctr_run_redact(c->run, &shown); /* subPathExpr may contain a Secret */
     create_limit_release(c);
     ctr_run_free(take_ptr(&c->run));
     ctr_set_state(c, CTR_NONE);
@@ -244,7 +245,7 @@ static void on_subpaths(struct op *op, const struct err *result)
     pod_wake(c->pod);
 }
 
-/* As kubelet, which looks at the image before it makes the container's configuration. */
+/* Like kubelet, which checks the image before it makes the container's configuration. */
 static void tell_present(struct ctr *c, struct pod_image *image)
 {
     if (!image->pulled)
@@ -264,14 +265,13 @@ static void containers_begin(struct ctr *c, struct pod_image *image)
         return;
     if (ctr_run_build(c, &c->run, &e) != ERR_OK) {
         create_limit_release(c);
-        if (e.code == ERR_PRECONDITION &&
-            pod_is_new(p)) { /* the file that holds it may be read next: no event yet */
+        if (e.code == ERR_PRECONDITION && pod_is_new(p)) { /* its file may be read next: no event yet */
             c->retry_at = pod_new_until(p);
             pod_wake_at(p, c->retry_at);
             return;
         }
         if (!str_eq(c->waiting_message, e.text))
-            log_warn("container cannot be configured", F_STR("pod", p->key),
+            log_warn("cannot configure container", F_STR("pod", p->key),
                      F_STR("containerName", c->spec->name), F_ERR(&e));
         tell_present(c, image);
         pod_event(p, c, true, "Failed", "Error: %s", e.text);
@@ -353,7 +353,8 @@ static bool probe_failed(const struct ctr *c)
            probes_result(c, PROBE_STARTUP) == RESULT_FAILURE;
 }
 
-/* Nothing else of the pod runs or will: kubelet then ends the pod, with its own words and grace. */
+/* No other container of the pod runs or will run: kubelet then ends the pod, with its own message and grace
+ * period. */
 static bool is_last_one(const struct ctr *c)
 {
     const struct pod *p = c->pod;
@@ -383,15 +384,15 @@ static void stop_for_probe(struct ctr *c, enum probe_type t)
             grace_ns = spec->termination_grace_seconds * INT64_C(1000000000);
     }
     p->record_dirty = true;
-    log_warn("container is killed for its probe", F_STR("pod", p->key), F_STR("containerName", c->spec->name),
-             F_STR("probeType", probe_type_name(t)));
+    log_warn("killing a container because of its probe", F_STR("pod", p->key),
+             F_STR("containerName", c->spec->name), F_STR("probeType", probe_type_name(t)));
     ctr_stop(c, grace_ns);
 }
 
 static void running_step(struct ctr *c)
 {
     if (c->post == POST_RUNNING) {
-        if (c->hook == NULL) /* the agent was restarted meanwhile: at least once */
+        if (c->hook == NULL) /* the agent was restarted meanwhile: run it at least once */
             hook_post_start(c);
         return;
     }
@@ -401,7 +402,7 @@ static void running_step(struct ctr *c)
     } else if (c->replace) {
         ctr_stop(c, replace_grace_ns(c->pod));
     } else if (c->asked) {
-        snprintf(c->stop_text, sizeof(c->stop_text), "Container %s will be restarted, as asked for",
+        snprintf(c->stop_text, sizeof(c->stop_text), "Container %s will be restarted, as requested",
                  c->spec->name);
         ctr_stop(c, replace_grace_ns(c->pod));
     } else if (probes_result(c, PROBE_LIVENESS) == RESULT_FAILURE) {
@@ -416,7 +417,7 @@ bool ctr_holds_others(const struct ctr *c)
     if (c->spec->post_start == NULL)
         return false;
     switch (c->state) {
-    case CTR_NONE: /* it is about to start, and nothing is known to be in its way */
+    case CTR_NONE: /* it is about to start, with no known obstacle */
         return c->waiting_reason[0] == '\0' && ctr_restart_wanted(c) && c->hook == NULL;
     case CTR_MOUNTING:
     case CTR_CREATING:
@@ -440,16 +441,16 @@ void ctr_step(struct ctr *c)
     ctr_log_link(c);
     switch (c->state) {
     case CTR_NONE:
-        if (!hook_live(c)) /* of the run before */
+        if (!hook_live(c)) /* of the previous run */
             try_create(c);
         return;
     case CTR_CREATED:
         if (!sandbox_ready(p) || !p->record_durable)
             return;
         if (c->unknown)
-            return; /* it may have been started; the next look wakes the pod */
+            return; /* it may have been started; the next check wakes the pod */
         if (p->record_dirty && p->record_error[0] == '\0')
-            pod_wake(p); /* an agent that comes after us must find whose it is: once the record names it */
+            pod_wake(p); /* a later agent must find its owner: create it once the record names it */
         else
             start_now(c);
         return;

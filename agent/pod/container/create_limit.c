@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * How many containers are created at the same time: more than the processors can do at once only makes each
- * slower.  Who must wait stands in a queue.
- */
+/* Limits how many containers are created at the same time: more than the CPUs can handle only makes each
+ * slower. Containers that exceed the limit wait in a queue. */
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/internal.h"
 #include "agent/pod/core/pod.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a container is made of: everything an rt_config borrows, resolved from the pod, the store and the
- * node. */
+/* The configuration of a container: everything an rt_config borrows, from the pod, the store and the node. */
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/env_age.h"
 #include "agent/pod/core/facts.h"
@@ -23,9 +22,9 @@
 
 #define PATH_SIZE 1024
 
-struct sub_bind { /* one volumeMount with a subPath: bound by a child before the container is created */
+struct sub_bind { /* a volumeMount with a subPath: bound by a child before the container is created */
     struct vol_sub_path request;
-    const char *reference; /* of an image volume; else NULL */
+    const char *reference; /* of an image volume; otherwise NULL */
     char target[PATH_SIZE];
 };
 
@@ -35,7 +34,7 @@ struct image_volume { /* mounted by the same child, before */
 };
 
 struct ctr_run {
-    struct api_pod *api; /* what config borrows from: an edit may replace the pod's meanwhile */
+    struct api_pod *api; /* the config borrows from it: an edit may replace the pod's meanwhile */
     const char *image_name;
     struct arena arena;
     struct rt_config config;
@@ -96,7 +95,7 @@ void ctr_run_free(struct ctr_run *r)
     free(r);
 }
 
-/* ---- mounts ---------------------------------------------------------------------------------------- */
+/* ---- mounts ---- */
 
 static const char *propagation(const char *mode)
 {
@@ -134,7 +133,7 @@ static enum err_code add_sub_path(struct ctr_run *r, const struct ctr *c, size_t
     return ERR_OK;
 }
 
-/* Each once, however often the container mounts it. */
+/* Once per image, however often the container mounts it. */
 static enum err_code add_image_volume(struct ctr_run *r, const struct pod *p, const struct api_volume *v,
                                       const char *path, struct err *e)
 {
@@ -144,7 +143,7 @@ static enum err_code add_image_volume(struct ctr_run *r, const struct pod *p, co
         if (strcmp(r->image_volumes[i].name, v->name) == 0)
             return ERR_OK;
     if (image == NULL || image->image == NULL)
-        return err_set(e, ERR_INTERNAL, "image of volume \"%s\" is not here", v->name);
+        return err_set(e, ERR_INTERNAL, "image of volume \"%s\" is not present", v->name);
     r->image_volumes[r->n_image_volumes++] =
         (struct image_volume){ .name = v->name, .path = path, .image = img_ref(image->image) };
     return ERR_OK;
@@ -204,13 +203,13 @@ static bool mounts_at(const struct api_container *c, const char *path)
     return false;
 }
 
-/* The pod's own hosts, resolv.conf and hostname, where the container does not bring its own. */
+/* The pod's own hosts, resolv.conf and hostname, unless the container mounts its own. */
 static enum err_code add_files(struct ctr_run *r, const struct ctr *c, struct rt_mount *m, size_t *n,
                                struct err *e)
 {
     static const struct {
         const char *name, *destination;
-        bool may_be_read_only; /* with the root file system */
+        bool may_be_read_only; /* together with the root file system */
     } files[] = { { FILES_HOSTS, "/etc/hosts", false },
                   { "resolv.conf", "/etc/resolv.conf", true },
                   { "hostname", "/etc/hostname", true } };
@@ -262,7 +261,7 @@ static enum err_code ctr_config_add_mounts(struct ctr_run *r, const struct ctr *
     return ERR_OK;
 }
 
-/* The file behind terminationMessagePath: new for each run, writable by whatever user the container has. */
+/* Makes the file for terminationMessagePath: new for each run, writable by any user of the container. */
 static enum err_code make_message_file(struct ctr_run *r, const struct ctr *c, struct err *e)
 {
     const struct pod *p = c->pod;
@@ -286,13 +285,13 @@ static enum err_code make_message_file(struct ctr_run *r, const struct ctr *c, s
             return err_nomem(e);
         if (fchmod(fd, 0666) != 0)
             return err_sys(e, errno, "chmod %s", r->message_path);
-        if (c->last.message_file[0] != '\0') /* of the run before the last: no longer read */
+        if (c->last.message_file[0] != '\0') /* of the run before the last: not needed any more */
             fs_remove_quietly(root, strrchr(c->last.message_file, '/') + 1);
     }
     return ERR_OK;
 }
 
-/* ---- environment, command ---------------------------------------------------------------------------- */
+/* ---- environment, command ---- */
 
 static enum err_code add_environment(struct ctr_run *r, const struct ctr *c, struct err *e)
 {
@@ -372,7 +371,7 @@ static enum err_code add_log(struct ctr_run *r, const struct ctr *c, struct err 
         return err_set(e, ERR_INVALID, "path of the log is too long");
     if (fs_mkdirs(path, 0755, e) != ERR_OK)
         return e->code;
-    if (r->config.attempt >= 2) /* only the run before is readable (logs -p): the ones before it go */
+    if (r->config.attempt >= 2) /* only the previous run is readable (logs -p): remove earlier ones */
         ctr_log_remove(c, r->config.attempt - 2);
     r->config.log_max_bytes = p->node->o.log_max_bytes;
     r->config.log_path = arena_printf(&r->arena, "%s/%u.log", path, r->config.attempt);
@@ -448,8 +447,7 @@ enum err_code ctr_run_build(struct ctr *c, struct ctr_run **ret, struct err *e)
     return ERR_OK;
 }
 
-/* ---- image volumes and sub paths, in a child: a volume may be a hostPath that hangs ----------------------
- */
+/* ---- image volumes and sub paths, in a child: a volume may be a hostPath that hangs ---- */
 
 static enum err_code bind_one(const struct ctr_run *r, const struct sub_bind *b, struct err *e)
 {
@@ -460,7 +458,7 @@ static enum err_code bind_one(const struct ctr_run *r, const struct sub_bind *b,
     if (b->reference == NULL)
         return err_wrap(e, "failed to prepare subPath for volumeMount \"%s\" of container \"%s\"",
                         b->request.volume, b->request.container);
-    if (e->sys == EROFS || e->sys == ENOENT) /* nothing can be made in it; the runtimes' words */
+    if (e->sys == EROFS || e->sys == ENOENT) /* nothing can be made in it: use the runtimes' message */
         return err_set(e, ERR_NOT_FOUND,
                        IMAGE_VOLUME_FAILED ": sub path \"%.200s\" does not exist in image volume \"%.200s\"",
                        b->request.sub, b->reference);
@@ -483,7 +481,7 @@ static enum err_code ctr_config_mount_all(const struct ctr_run *r, struct err *e
 static enum err_code mount_volumes(const void *arg, struct buf *out, struct err *e)
 {
     if (ctr_config_mount_all(arg, e) != ERR_OK)
-        buf_adds(out, e->text); /* the bare text: it becomes an event */
+        buf_adds(out, e->text); /* without a prefix: it becomes an event */
     return e->code;
 }
 

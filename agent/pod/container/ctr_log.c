@@ -49,7 +49,7 @@ void ctr_log_remove(const struct ctr *c, unsigned attempt)
         log_keep_remove(container_node(c->pod->node)->logs, path);
 }
 
-/* <containerLogsDir>/<pod>_<ns>_<container>-<id>.log; the name part is cut to fit 255. */
+/* <containerLogsDir>/<pod>_<ns>_<container>-<id>.log; the name part is truncated to fit in 255. */
 void ctr_log_link_path(const struct ctr *c, const char *id, char *ret, size_t size)
 {
     const struct pod *p = c->pod;

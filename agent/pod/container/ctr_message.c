@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The termination message: the end of the file that a container wrote, or of its log. */
+/* The termination message: the end of a file written by the container, or of its log. */
 #include "agent/pod/container/container.h"
 #include "agent/pod/core/pod.h"
 #include "agent/status/cri_log.h"
@@ -14,7 +14,7 @@
 #define LOG_LINES 80
 #define LOG_MAX 2048
 
-/* At most `max` bytes of what counts of the file; NULL: it is empty or absent. */
+/* At most `max` bytes of the relevant part of the file; NULL if empty or absent. */
 static char *from_file(const struct ctr *c, size_t max)
 {
     str_auto dir = str_printf("%s/pods/%s", c->pod->node->o.root_dir, c->pod->uid);
@@ -24,8 +24,7 @@ static char *from_file(const struct ctr *c, size_t max)
     struct err e = { 0 };
     struct stat st;
     ssize_t n;
-    /* The container can write the file but not replace it; it is opened without following links all the same.
-     */
+    /* The container can write the file but not replace it; still, it is opened without following links. */
     fd_auto fd = root >= 0
                      ? fs_open_beneath(root, c->cur.message_file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0, &e)
                      : -1;
@@ -36,7 +35,7 @@ static char *from_file(const struct ctr *c, size_t max)
     if (n <= 0)
         return NULL;
     for (size_t i = 0; i < (size_t)n && i < max; i++)
-        if (bytes[i] == '\0') /* would end the string; U+FFFD, as for what is no UTF-8 */
+        if (bytes[i] == '\0') /* would end the string; U+FFFD, as for invalid UTF-8 */
             buf_adds(&text, "\xef\xbf\xbd");
         else
             buf_addc(&text, bytes[i]);
@@ -45,7 +44,7 @@ static char *from_file(const struct ctr *c, size_t max)
 
 char *ctr_message(const struct ctr *c, int exit_code)
 {
-    /* kubelet shares 12 KiB among the containers of a pod and keeps the beginning */
+    /* kubelet divides 12 KiB among the containers of a pod and keeps the beginning */
     const size_t max = 12288 / (c->pod->n_ctrs > 0 ? c->pod->n_ctrs : 1);
     char *text = c->cur.message_file[0] != '\0' ? from_file(c, max) : NULL;
 
@@ -55,7 +54,7 @@ char *ctr_message(const struct ctr *c, int exit_code)
 
         if (ctr_log_path(c, c->cur.attempt, path, sizeof(path)) &&
             cri_log_tail(path, LOG_LINES, LOG_MAX, &text, &e) != ERR_OK)
-            log_debug("log cannot be read for the termination message", F_STR("path", path), F_ERR(&e));
+            log_debug("cannot read the log for the termination message", F_STR("path", path), F_ERR(&e));
         if (text != NULL && strlen(text) > max)
             text[max] = '\0';
     }

@@ -15,12 +15,12 @@
 #include <string.h>
 
 #define ABSENT "-"
-#define SOURCES_MAX 8192 /* of one container: more than its lists can name */
-#define KEY_CHECK ""     /* whose value tells the key */
+#define SOURCES_MAX 8192 /* per container: more than its lists can name */
+#define KEY_CHECK ""     /* its value identifies the key */
 
-/* ---- the key --------------------------------------------------------------------------------- */
+/* ---- the key ---- */
 
-/* Of this node, as long as the tmpfs of its volumes lives. */
+/* Of this node, as long as its volumes' tmpfs exists. */
 static const unsigned char *env_age_key_of(struct node *n)
 {
     struct container_node *part = container_node(n);
@@ -32,19 +32,19 @@ static const unsigned char *env_age_key_of(struct node *n)
     snprintf(path, sizeof(path), "%s/volumes/.environment-key", n->o.run_dir);
     siphash_key(path, part->env_key, &e);
     if (e.code != ERR_OK)
-        log_warn("a restart will not know how old environments are", F_ERR(&e));
+        log_warn("after a restart of the agent the age of environments will be unknown", F_ERR(&e));
     part->env_key_known = true;
     return part->env_key;
 }
 
-/* ---- the state of the sources ------------------------------------------------------------------ */
+/* ---- the state of the sources ---- */
 
 static const char *kind_name(enum api_config_kind kind)
 {
     return kind == API_SECRET ? "Secret" : "ConfigMap";
 }
 
-/* A value under its name; sums of these do not depend on the order. */
+/* A value with its name; the sum of these is independent of the order. */
 static uint64_t hash_value(struct node *n, char how, const char *key, const struct api_datum *d)
 {
     buf_auto b = BUF_INIT(4 * 1024 * 1024);
@@ -68,7 +68,7 @@ static void add_hash(json_t *sources, enum api_config_kind kind, const char *nam
     if (id == NULL)
         return;
     if (before != NULL)
-        h += strtoull(before, NULL, 16); /* "-" counts as none */
+        h += strtoull(before, NULL, 16); /* "-" means none */
     snprintf(text, sizeof(text), "%016llx", (unsigned long long)h);
     json_object_set_new(sources, id, json_string(there ? text : ABSENT));
 }
@@ -88,7 +88,7 @@ static void env_age_add_all(struct pod *p, json_t *sources, enum api_config_kind
     uint64_t sum = 0;
 
     for (size_t i = 0; c != NULL && i < c->n_data; i++)
-        if (!c->data[i].binary) /* which no environment shows */
+        if (!c->data[i].binary) /* not usable in environments */
             sum += hash_value(p->node, 'a', c->data[i].key, &c->data[i]);
     add_hash(sources, kind, name, c != NULL, sum);
 }
@@ -147,9 +147,9 @@ bool env_age_uses(const struct api_container *c, enum api_config_kind kind, cons
     return false;
 }
 
-/* ---- looking ------------------------------------------------------------------------------------ */
+/* ---- looking ---- */
 
-/* What is gone now counts as it was. */
+/* Objects removed in the meantime are treated as unchanged. */
 static void fill_absent(json_t *now, const json_t *before)
 {
     const char *name;
@@ -162,7 +162,7 @@ static void fill_absent(json_t *now, const json_t *before)
     }
 }
 
-/* `ConfigMap "a", Secret "b"`; NULL: nothing differs. */
+/* `ConfigMap "a", Secret "b"`; NULL if nothing differs. */
 static char *differences(const json_t *now, const json_t *then)
 {
     buf_auto b = BUF_INIT(64 * 1024);
@@ -199,13 +199,13 @@ static void env_age_look(struct ctr *c)
         c->env_old_ns = clock_wall_ns();
 }
 
-/* ---- what follows -------------------------------------------------------------------------------- */
+/* ---- what follows ---- */
 
 static void restart(struct ctr *c)
 {
     struct pod *p = c->pod;
 
-    log_info("container is restarted: what its environment came from changed", F_STR("pod", p->key),
+    log_info("restarting a container because the sources of its environment changed", F_STR("pod", p->key),
              F_STR("containerName", c->spec->name), F_STR("sources", c->env_old));
     snprintf(c->stop_text, sizeof(c->stop_text), "%.60s changed, container %.60s will be restarted",
              c->env_old, c->spec->name);
@@ -224,12 +224,12 @@ static void env_age_tell(struct ctr *c, const char *name)
     p->record_dirty = true;
     if (rt_signal(p->node->rt, c->cur.id, rt_signal_number(name), &e) != ERR_OK) {
         if (e.code != ERR_NOT_FOUND)
-            log_warn("container cannot be told that its configuration changed", F_STR("pod", p->key),
+            log_warn("cannot signal a container that its configuration changed", F_STR("pod", p->key),
                      F_STR("containerName", c->spec->name), F_ERR(&e));
         return;
     }
     pod_event(p, c, false, "ConfigChanged", "%s changed, signal %s sent", c->env_old, name);
-    log_info("container was told that its configuration changed", F_STR("pod", p->key),
+    log_info("signalled a container that its configuration changed", F_STR("pod", p->key),
              F_STR("containerName", c->spec->name), F_STR("signal", name), F_STR("sources", c->env_old));
 }
 

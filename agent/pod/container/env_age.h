@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * env_age - is a container's environment older than the ConfigMaps and Secrets it was made from?
+ * env_age - whether a container's environment is older than the ConfigMaps and Secrets it was made from.
  *
- * At each create the state of every source is noted with the instance, and kept in the pod's record: for each
- * object a hash of what the container uses of it.  The hash is keyed, and the key lies on the volumes' tmpfs
- * only, where Secrets themselves are: nobody who has the record can try guesses of a Secret.  A restart of
- * the agent compares again; a container that lost its key (its tmpfs is gone, so is it) counts as up to date.
+ * Each create records the state of every source with the instance, and in the pod's record: for each object a
+ * hash of the parts the container uses. The hash is keyed, and the key is only on the volumes' tmpfs, like
+ * Secrets themselves, so the record does not help to guess a Secret. A restarted agent compares again;
+ * without the key (if the tmpfs is gone, so is the container) it is considered up to date.
  *
- * What follows from a change is the pod's annotation (agent/api/on_change.h).  An object that is removed
- * changes nothing, as with volumes.  On the loop's thread.
+ * The pod's annotation determines what happens on a change (agent/api/on_change.h). Removing an object
+ * changes nothing, as with volumes. Loop thread only.
  */
 #ifndef AGENT_POD_CONTAINER_ENV_AGE_H
 #define AGENT_POD_CONTAINER_ENV_AGE_H
 #include "agent/pod/core/pod.h"
 
-/* {"ConfigMap/settings": "0123456789abcdef", ...}: as it is now; a new reference.  NULL: its environment
- * comes from no object (or there is no memory). */
+/* {"ConfigMap/settings": "0123456789abcdef", ...}: the current state; a new reference. NULL: its environment
+ * uses no objects (or out of memory). */
 json_t *env_age_sources(struct pod *p, const struct api_container *c);
-/* Is it of that shape? */
+/* Whether it has this format. */
 bool env_age_is_sane(const json_t *sources);
-/* Does the container's environment come from this object? */
+/* Whether the container's environment uses this object. */
 bool env_age_uses(const struct api_container *c, enum api_config_kind kind, const char *name);
-/* Looks where env_look is set, and does what the annotation asks for. */
+/* Checks if env_look is set, and acts according to the annotation. */
 void env_age_step(struct pod *p);
-/* The pod's condition; NULL: every environment is what its sources say. */
+/* The pod's condition; NULL if every environment is up to date. */
 json_t *env_age_condition(const struct pod *p);
-void env_age_clear(struct ctr *c); /* frees what is kept with it */
+void env_age_clear(struct ctr *c); /* frees its data */
 #endif

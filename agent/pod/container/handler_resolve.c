@@ -76,7 +76,8 @@ enum err_code handler_resolve_http(const struct ctr *c, const struct api_handler
     return handler_resolve_port(c->spec, h->port, &ret->port, e);
 }
 
-/* What expands a probe's command: each entry's literal value, "" for those that come from elsewhere. */
+/* The environment for expanding a probe's command: each entry's literal value, "" for those from other
+ * sources. */
 static enum err_code literal_env(const struct api_container *c, struct arena *a, struct env *ret,
                                  struct err *e)
 {

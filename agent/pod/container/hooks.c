@@ -13,22 +13,22 @@
 #include <string.h>
 #include <strings.h>
 
-#define OUTPUT_MAX (16 * 1024) /* of an exec hook, for the message of PostStartHookError */
+#define OUTPUT_MAX (16 * 1024) /* per exec hook, for the message of PostStartHookError */
 
 enum hook_part { PART_HANDLER, PART_FALLBACK }; /* httpGet: HTTPS first, then plain */
 
 struct hook {
     struct op op;
     struct ctr *c;
-    bool pre_stop, over, ended; /* ended: the container did, before the hook */
+    bool pre_stop, over, ended; /* ended: the container ended before the hook */
     enum hook_part part;
     struct rt_exec exec;
     struct probe_check check;
     uv_timer_t timer;
     bool timer_open;
-    char *why;          /* it failed: the handler's message */
+    char *why;          /* the handler's error message */
     struct arena arena; /* of the handler's specification */
-    char address[320];  /* of the fallback's event */
+    char address[320];  /* for the fallback's event */
 };
 
 bool hook_live(const struct ctr *c)
@@ -41,8 +41,7 @@ static const struct api_handler *handler_of(const struct hook *h)
     return h->pre_stop ? h->c->spec->pre_stop : h->c->spec->post_start;
 }
 
-/* ---- its end --------------------------------------------------------------------------------------------
- */
+/* ---- its end ---- */
 
 static void post_start_over(struct ctr *c, bool failed, bool ended, const char *why)
 {
@@ -62,9 +61,9 @@ static void post_start_over(struct ctr *c, bool failed, bool ended, const char *
         c->post_message = why != NULL ? strdup(why) : NULL;
         c->post = POST_FAILED;
     }
-    /* The message may hold what the handler's server or command said: not for events, as in kubelet. */
+    /* The message may contain output of the handler's server or command: not for events, as in kubelet. */
     pod_event(p, c, true, "FailedPostStartHook", "PostStartHook failed");
-    log_warn("postStart hook failed: container is killed", F_STR("pod", p->key),
+    log_warn("postStart hook failed: killing the container", F_STR("pod", p->key),
              F_STR("containerName", c->spec->name));
     log_debug("postStart hook failed", F_STR("pod", p->key), F_STR("err", why));
 }
@@ -79,7 +78,7 @@ static void hooks_on_over(struct op *op, const struct err *result)
          failed = result->code != ERR_OK && !stopped;
 
     c->hook = NULL;
-    /* The grace is over: kubelet notices when the killed container takes the handler with it. */
+    /* The grace period is over: kubelet notices when the killed container ends the handler. */
     if (h->pre_stop && result->code != ERR_OK && handler_of(h)->kind != API_HANDLER_SLEEP &&
         !p->node->closing) {
         pod_event(p, c, true, "FailedPreStopHook", "PreStopHook failed");
@@ -106,7 +105,7 @@ static void hooks_finish(struct hook *h, const struct err *e)
     op_finish(&h->op, e);
 }
 
-/* kubelet's words around what went wrong. */
+/* kubelet's text around the error. */
 static void hooks_fail(struct hook *h, const char *prefix, const char *why, const char *suffix)
 {
     const struct pod *p = h->c->pod;
@@ -119,8 +118,7 @@ static void hooks_fail(struct hook *h, const char *prefix, const char *why, cons
     hooks_finish(h, &e);
 }
 
-/* ---- exec -----------------------------------------------------------------------------------------------
- */
+/* ---- exec ---- */
 
 static void hooks_on_exec(struct op *op, const struct err *result)
 {
@@ -159,8 +157,7 @@ static void hooks_start_exec(struct hook *h, struct err *e)
         rt_exec_start(&h->exec, h->c->pod->node->rt, &spec, hooks_on_exec, h);
 }
 
-/* ---- httpGet --------------------------------------------------------------------------------------------
- */
+/* ---- httpGet ---- */
 
 static void start_http(struct hook *h, struct err *e);
 
@@ -170,7 +167,7 @@ static void on_http(struct op *op, const struct err *result)
     buf_auto prefix = BUF_INIT(5000), why = BUF_INIT(2048);
     struct err e = { 0 };
 
-    if (result->code == ERR_OK && h->check.status > 0) { /* any response will do */
+    if (result->code == ERR_OK && h->check.status > 0) { /* any response is a success */
         if (h->part == PART_FALLBACK)
             pod_event(h->c->pod, NULL, true, "LifecycleHTTPFallback",
                       "request to HTTPS lifecycle hook %s got HTTP response, retry with HTTP succeeded",
@@ -215,8 +212,7 @@ static void start_http(struct hook *h, struct err *e)
     probe_http_start(&h->check, &w, &spec, h->c->pod->key, 0, on_http, h);
 }
 
-/* ---- the hook -------------------------------------------------------------------------------------------
- */
+/* ---- the hook ---- */
 
 static void on_slept(uv_timer_t *timer)
 {
@@ -252,7 +248,7 @@ static void start_handler(struct hook *h, struct err *e)
         uv_update_time(h->op.loop);
         uv_timer_start(&h->timer, on_slept, (uint64_t)handler->sleep_seconds * 1000, 0);
         return;
-    case API_HANDLER_TCP: /* valid in a manifest, never run */
+    case API_HANDLER_TCP: /* valid in a manifest, but never run */
     case API_HANDLER_GRPC:
     case API_HANDLER_NONE:
         err_set(e, ERR_INVALID, "Cannot run handler: invalid handler");
@@ -265,7 +261,7 @@ static void hooks_begin(struct ctr *c, bool pre_stop, uint64_t deadline_ms)
     struct hook *h = calloc(1, sizeof(*h));
     struct err e = { 0 };
 
-    if (h == NULL) { /* as if it failed at once */
+    if (h == NULL) { /* as if it failed immediately */
         pod_event(c->pod, c, true, pre_stop ? "FailedPreStopHook" : "FailedPostStartHook",
                   pre_stop ? "PreStopHook failed" : "PostStartHook failed");
         pod_wake(c->pod);

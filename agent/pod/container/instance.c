@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a container's run ends: noticing, stopping, removing what is left. */
+/* The end of a container's run: noticing it, stopping it, removing what is left. */
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/hooks.h"
 #include "agent/pod/container/probes.h"
@@ -21,8 +21,8 @@
 
 #define SECOND INT64_C(1000000000)
 #define GRACE_MIN_NS (2 * SECOND)   /* kubelet: even grace 0 means TERM, 2 s, KILL */
-#define KILL_AGAIN_NS (10 * SECOND) /* a killed container that does not go is killed again */
-#define REAP_FIRST_MS 1000          /* between tries to remove what is left of a run, doubling */
+#define KILL_AGAIN_NS (10 * SECOND) /* a killed container that does not end is killed again */
+#define REAP_FIRST_MS 1000          /* between tries to remove the remains of a run, doubled */
 #define REAP_MAX_MS 60000
 
 void ctr_backoff_text(uint64_t ms, char ret[CTR_BACKOFF_TEXT_SIZE])
@@ -31,7 +31,7 @@ void ctr_backoff_text(uint64_t ms, char ret[CTR_BACKOFF_TEXT_SIZE])
     unsigned whole = (unsigned)(ms % 60000 / 1000), rest = (unsigned)(ms % 1000);
     char seconds[16];
 
-    if (ms > 0 && ms < 1000) { /* as Go's Duration.String() */
+    if (ms > 0 && ms < 1000) { /* like Go's Duration.String() */
         snprintf(ret, CTR_BACKOFF_TEXT_SIZE, "%ums", rest);
         return;
     }
@@ -73,7 +73,7 @@ static void reap_pause(struct reap *r)
 static void reap_failed(struct reap *r, const struct err *e)
 {
     if (strcmp(r->error, e->text) != 0)
-        log_warn("remains of a container cannot be removed; trying again", F_STR("pod", r->pod->key),
+        log_warn("cannot remove the remains of a container; will retry", F_STR("pod", r->pod->key),
                  F_STR("containerID", r->id), F_ERR(e));
     snprintf(r->error, sizeof(r->error), "%s", e->text);
     reap_pause(r);
@@ -101,8 +101,8 @@ static void reap_forget(const struct reap *r)
     usage_forget(r->pod->node, r->cgroup_path);
 }
 
-/* Where its processes are: what its meta.json says or, where that is missing or damaged, where they must be.
- */
+/* Where its processes are: according to its meta.json or, if that is missing or damaged, where they must
+ * be. */
 static enum err_code reap_find_cgroup(struct reap *r, struct err *e)
 {
     struct rt_identity identity = { 0 };
@@ -179,7 +179,7 @@ void ctr_reap(struct pod *p, const char *id, const char *cgroup_path)
     struct reap *r = calloc(1, sizeof(*r));
 
     if (r == NULL) {
-        log_error("no memory to remove a container; the next start does it", F_STR("containerID", id));
+        log_error("out of memory to remove a container; the next start will", F_STR("containerID", id));
         return;
     }
     r->pod = p;
@@ -188,8 +188,8 @@ void ctr_reap(struct pod *p, const char *id, const char *cgroup_path)
         snprintf(r->cgroup_path, sizeof(r->cgroup_path), "%s", cgroup_path);
     reap_forget(r);
     TAILQ_INSERT_TAIL(&p->reaps, r, link);
-    if (p->node->closing) /* nothing new begins any more, and all that was begun is asked to end: the next
-                             start */
+    /* Nothing new is started any more, and everything started is asked to end: left for the next start. */
+    if (p->node->closing)
         r->again_at = clock_boot();
     else
         reap_begin(r);
@@ -204,7 +204,7 @@ void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *mes
     c->cur.exit_code = exit_code;
     c->cur.finished_ns = clock_wall_ns();
     if (finished_ns != 0 &&
-        finished_ns < c->cur.finished_ns) /* nothing ends in the future: the clock was set */
+        finished_ns < c->cur.finished_ns) /* an end in the future means that the clock was set */
         c->cur.finished_ns = finished_ns;
     c->cur.ended_at = finished_ns != 0 ? clock_boot_of_wall(finished_ns) : clock_boot();
     if (clock_boot_is_before(c->cur.ended_at, c->cur.started_at)) /* likewise, forward */
@@ -238,7 +238,7 @@ static void unknown_now(struct ctr *c, const struct err *e)
     pod_look_again(c->pod, e);
 }
 
-/* One that waits for its start since an earlier agent is made anew: what led to it may be stale. */
+/* One that was waiting for its start under an earlier agent is made again: its inputs may be outdated. */
 static enum err_code instance_adopt(struct ctr *c, struct rt_state *s, struct err *e)
 {
     struct rt *rt = c->pod->node->rt;
@@ -265,10 +265,10 @@ void ctr_refresh(struct ctr *c)
     }
     c->unknown = false;
     if ((s.phase == RT_RUNNING || s.phase == RT_CREATED) && rt_watch_conmon(rt, c->cur.id, &e) != ERR_OK)
-        pod_look_again(c->pod, &e); /* it lives; only its end would not be noticed at once */
+        pod_look_again(c->pod, &e); /* it is alive; only its end would not be noticed immediately */
     switch (s.phase) {
     case RT_RUNNING:
-        if (c->state == CTR_CREATED) { /* a restart of the agent came between the start and its record */
+        if (c->state == CTR_CREATED) { /* the agent was restarted between the start and its record */
             ctr_set_state(c, CTR_RUNNING);
             ctr_note_start(c, s.started_ns, clock_boot_of_wall(s.started_ns));
             if (c->spec->post_start != NULL)
@@ -276,13 +276,13 @@ void ctr_refresh(struct ctr *c)
         }
         if (oom_watch(c, &e) != ERR_OK)
             pod_look_again(c->pod, &e);
-        if (!c->log_kept) /* an earlier agent began it */
+        if (!c->log_kept) /* started by an earlier agent */
             ctr_log_keep(c, c->cur.attempt);
         return;
     case RT_CREATED:
         return;
     case RT_EXITED:
-        if (c->cur.started_ns == 0 && s.started_ns != 0) /* likewise, and it ended since */
+        if (c->cur.started_ns == 0 && s.started_ns != 0) /* likewise, and it has ended since */
             ctr_note_start(c, s.started_ns, clock_boot_of_wall(s.started_ns));
         if (s.started_ns != 0)
             c->cur.started_ns = s.started_ns;
@@ -290,7 +290,7 @@ void ctr_refresh(struct ctr *c)
             break; /* its init died before the start */
         if (c->kind == CTR_REGULAR)
             c->pod->initialized = true;
-        if (oom_ended(c, &e) != ERR_OK) { /* its count goes with its cgroup */
+        if (oom_ended(c, &e) != ERR_OK) { /* its counter is removed with its cgroup */
             unknown_now(c, &e);
             return;
         }
@@ -314,13 +314,13 @@ void ctr_refresh(struct ctr *c)
                   "The container could not be located when the pod was terminated", 0);
         return;
     }
-    /* Created but never started: removed and made anew, as the same attempt. */
+    /* Created but never started: remove it and make it again, as the same attempt. */
     ctr_log_ended(c, c->cur.attempt);
     ctr_reap(c->pod, c->cur.id, NULL);
     ctr_set_state(c, CTR_NONE);
 }
 
-/* ---- stopping ------------------------------------------------------------------------------------ */
+/* ---- stopping ---- */
 
 static int stop_signal(const struct ctr *c)
 {
@@ -329,7 +329,7 @@ static int stop_signal(const struct ctr *c)
     if (c->spec->stop_signal != NULL)
         signo = rt_signal_number(c->spec->stop_signal);
     if (signo == 0 && c->cur.image_id != NULL) {
-        /* The image that it runs: the manifest may name another by now. */
+        /* The image of this run: the manifest may name another one now. */
         scoped(img_unref) struct img_image *i = img_lookup(c->pod->node->o.images, c->cur.image_id);
         if (i != NULL && i->stop_signal != NULL)
             signo = rt_signal_number(i->stop_signal);
@@ -347,34 +347,34 @@ static void kill_all(struct ctr *c)
         pod_look_again(c->pod, &unknown);
     identified = identity.cgroup_path[0] != '\0';
 
-    /* The whole cgroup, so that nothing with the host's PID namespace or stuck behind init is left. */
+    /* The whole cgroup, so that no process using the host's PID namespace, or stuck behind init, is left. */
     if (identified) {
         if (cg_kill(c->pod->node->o.cgroups, identity.cgroup_path, &e) != ERR_OK)
-            log_warn("container cgroup cannot be killed", F_STR("pod", c->pod->key),
+            log_warn("cannot kill the container's cgroup", F_STR("pod", c->pod->key),
                      F_STR("containerName", c->spec->name), F_ERR(&e));
     } else if (rt_signal(c->pod->node->rt, c->cur.id, SIGKILL, &e) != ERR_OK && e.code != ERR_NOT_FOUND) {
-        log_warn("container cannot be killed", F_STR("pod", c->pod->key),
-                 F_STR("containerName", c->spec->name), F_ERR(&e));
+        log_warn("cannot kill container", F_STR("pod", c->pod->key), F_STR("containerName", c->spec->name),
+                 F_ERR(&e));
     }
     unknown = (struct err){ 0 };
     if (c->state == CTR_KILLING && identified)
         empty =
             presence_is_absent(cg_look_processes(c->pod->node->o.cgroups, identity.cgroup_path, &unknown));
     if (empty) {
-        log_warn("container is dead but its conmon does not say so; conmon killed", F_STR("pod", c->pod->key),
-                 F_STR("containerName", c->spec->name));
+        log_warn("container is dead but its conmon does not report it; killed conmon",
+                 F_STR("pod", c->pod->key), F_STR("containerName", c->spec->name));
         rt_kill_supervisor(c->pod->node->rt, c->cur.id);
     } else if (c->state == CTR_KILLING) {
-        log_warn("container does not go; killed again", F_STR("pod", c->pod->key),
+        log_warn("container does not end; killed it again", F_STR("pod", c->pod->key),
                  F_STR("containerName", c->spec->name));
     }
     ctr_set_state(c, CTR_KILLING);
-    /* Where it could not be killed, or not be seen, soon again. */
+    /* Soon, if it could not be killed or examined. */
     c->kill_again_at = clock_boot_in_ns(e.code != ERR_OK && e.code != ERR_NOT_FOUND ? SECOND : KILL_AGAIN_NS);
     pod_wake_at(c->pod, c->kill_again_at);
 }
 
-/* The signal; SIGKILL follows when what is left of the grace is over. */
+/* Sends the signal; SIGKILL follows when the rest of the grace period is over. */
 static void signal_now(struct ctr *c)
 {
     struct boot_time kill_at = clock_boot_in_ns(GRACE_MIN_NS);
@@ -383,19 +383,19 @@ static void signal_now(struct ctr *c)
     if (rt_signal(c->pod->node->rt, c->cur.id, stop_signal(c), &e) != ERR_OK && e.code != ERR_NOT_FOUND &&
         !clock_boot_is_due(c->stop_deadline)) {
         pod_wake_at(c->pod, c->stop_deadline);
-        pod_look_again(c->pod, &e); /* its turn to be asked stays */
+        pod_look_again(c->pod, &e); /* it will be signalled again */
         return;
     }
     if (e.code != ERR_OK && e.code != ERR_NOT_FOUND)
-        log_warn("container cannot be signalled", F_STR("pod", c->pod->key),
-                 F_STR("containerName", c->spec->name), F_ERR(&e));
+        log_warn("cannot signal container", F_STR("pod", c->pod->key), F_STR("containerName", c->spec->name),
+                 F_ERR(&e));
     if (clock_boot_is_before(c->stop_deadline, kill_at))
         c->stop_deadline = kill_at;
     ctr_set_state(c, CTR_STOPPING);
     pod_wake_at(c->pod, c->stop_deadline);
 }
 
-/* CTR_PRESTOP, and its turn has come: the hook's time is part of the grace. */
+/* CTR_PRESTOP, and its turn has come: the hook's time is part of the grace period. */
 static void prestop_step(struct ctr *c)
 {
     if (!hook_live(c)) {
@@ -422,7 +422,7 @@ void ctr_stop_begin(struct ctr *c, int64_t grace_ns)
                  c->spec->name);
     pod_event(c->pod, c, false, "Killing", "%s", c->stop_text);
     c->stop_deadline = clock_boot_in_ns(grace_ns);
-    if (c->post == POST_RUNNING) /* cut off by a restart of the agent, and not to run any more */
+    if (c->post == POST_RUNNING) /* interrupted by a restart of the agent, and not to be run any more */
         c->post = POST_NONE;
     ctr_set_state(c, CTR_PRESTOP);
     if (c->spec->pre_stop != NULL && grace_ns > 0)
@@ -470,7 +470,7 @@ void ctr_stop(struct ctr *c, int64_t grace_ns)
     switch (c->state) {
     case CTR_NONE:
         return;
-    case CTR_STARTING: /* short, and its end wakes the pod; one that hangs is cut off */
+    case CTR_STARTING: /* short, and its end wakes the pod; a hanging one is cut off */
         if (clock_boot_since_ns(c->state_began) >= GRACE_MIN_NS)
             op_cancel(&c->action.op);
         else
@@ -482,7 +482,7 @@ void ctr_stop(struct ctr *c, int64_t grace_ns)
     case CTR_CREATING:
         op_cancel(&c->create.op);
         return;
-    case CTR_CREATED: /* never ran: nobody to ask */
+    case CTR_CREATED: /* never ran: there is no process to signal */
         ctr_log_ended(c, c->cur.attempt);
         ctr_reap(c->pod, c->cur.id, NULL);
         ctr_set_state(c, CTR_NONE);
@@ -494,13 +494,13 @@ void ctr_stop(struct ctr *c, int64_t grace_ns)
         return;
     case CTR_PRESTOP:
         if (c->pod->state == POD_TERMINATING && clock_boot_is_before(deadline, c->stop_deadline))
-            c->stop_deadline = deadline; /* the grace was shortened */
+            c->stop_deadline = deadline; /* the grace period was shortened */
         prestop_step(c);
         return;
     case CTR_STOPPING:
         if (c->pod->state == POD_TERMINATING && grace_ns == 0 &&
             clock_boot_is_before(kill_at, c->stop_deadline))
-            c->stop_deadline = kill_at; /* the grace was shortened */
+            c->stop_deadline = kill_at; /* the grace period was shortened */
         ctr_stop_step(c);
         return;
     case CTR_KILLING:

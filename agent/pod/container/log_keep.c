@@ -26,10 +26,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-/*
- * What conmon does next, it does within a moment: the file is looked for in steps from the first wait to the
- * last one.  Whatever happens later, the loop's watch reports.
- */
+/* What conmon does next, it does within a moment: the file is looked for in steps from the first wait to the
+ * last one. Whatever happens later, the loop's watch reports. */
 enum {
     STACK = 256 * 1024,
     SIGNALS_AT_ONCE = 16,
@@ -52,7 +50,7 @@ struct kept {
 
 struct watched { /* the loop's */
     LIST_ENTRY(watched) link;
-    int wd; /* of its folder, which others may share */
+    int wd; /* of its folder, which may be shared */
     char path[];
 };
 
@@ -60,7 +58,7 @@ struct log_keep {
     pthread_t thread;
     unsigned max_files;
     int wake;
-    pthread_mutex_t lock; /* of the two below */
+    pthread_mutex_t lock; /* protects the next two */
     STAILQ_HEAD(, order) orders;
     bool closing;
 
@@ -73,7 +71,7 @@ struct log_keep {
     LIST_HEAD(, kept) kept;
 };
 
-/* ---- orders ---------------------------------------------------------------------------------- */
+/* ---- orders ---- */
 
 static struct kept *log_keep_find(struct log_keep *k, const char *path)
 {
@@ -106,7 +104,7 @@ static void pod_log_keep_begin(struct log_keep *k, const char *path)
     if (one == NULL) {
         one = calloc(1, sizeof(*one));
         if (one == NULL || log_turn_init(&one->turn, path, k->max_files, &e) != ERR_OK) {
-            log_warn("a container's log is not kept when it is rotated", F_STR("path", path), F_ERR(&e));
+            log_warn("cannot keep rotated files of a container's log", F_STR("path", path), F_ERR(&e));
             free(one);
             return;
         }
@@ -149,7 +147,7 @@ static struct order *next_order(struct log_keep *k, bool *ret_closing)
     return o;
 }
 
-/* False: it is time to end. */
+/* False: the thread should end. */
 static bool on_orders(struct log_keep *k)
 {
     struct order *o;
@@ -181,7 +179,7 @@ static void give_order(struct log_keep *k, int what, const char *path)
     (void)!write(k->wake, &one, sizeof(one));
 }
 
-/* ---- the loop's watch ------------------------------------------------------------------------- */
+/* ---- the loop's watch ---- */
 
 static struct watched *log_keep_watched(struct log_keep *k, const char *path)
 {
@@ -209,8 +207,8 @@ static void log_keep_watch(struct log_keep *k, const char *path)
     if (slash != NULL)
         *slash = '/';
     if (w->wd < 0) {
-        log_warn("a log's folder cannot be watched; files may be lost when it is rotated",
-                 F_STR("path", path), F_STR("err", strerror(errno)));
+        log_warn("cannot watch a log's folder; files may be lost when it is rotated", F_STR("path", path),
+                 F_STR("err", strerror(errno)));
         free(w);
         return;
     }
@@ -239,7 +237,7 @@ static void log_keep_on_event(int wd, uint32_t mask, const char *name, void *arg
 
     for (w = LIST_FIRST(&k->watched); w != NULL; w = next) {
         next = LIST_NEXT(w, link);
-        if (w->wd == wd && (mask & IN_IGNORED) != 0) { /* the folder is gone, with its pod */
+        if (w->wd == wd && (mask & IN_IGNORED) != 0) { /* the folder was removed, with its pod */
             give_order(k, ORDER_END, w->path);
             LIST_REMOVE(w, link);
             free(w);
@@ -271,9 +269,9 @@ void log_keep_remove(struct log_keep *k, const char *path)
     give_order(k, ORDER_REMOVE, path);
 }
 
-/* ---- events ---------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
-/* More signals than the kernel queues become a SIGIO without a descriptor: then each is asked. */
+/* More signals than the kernel queues become a SIGIO without descriptor: then check each log. */
 static void on_signals(struct log_keep *k)
 {
     struct signalfd_siginfo info[SIGNALS_AT_ONCE];
@@ -289,8 +287,7 @@ static void on_signals(struct log_keep *k)
 }
 
 /* What conmon was about to do is looked for; a turn looks at what there is, so that one too many does
- * nothing.
- */
+ * nothing. */
 static void look_at_awaited(struct log_keep *k)
 {
     struct kept *one;
@@ -321,18 +318,16 @@ static const struct timespec *until_next_look(const struct log_keep *k, struct t
     return ret;
 }
 
-/*
- * Between a file and the next, conmon is ahead: it goes on writing while the one after it is made ready.  On
- * a machine with more to do than processors an ordinary thread waits for its turn longer than two files take
- * to be filled; this one runs for microseconds at a time.  Not allowed to: as good as can be.
- */
+/* Between two files conmon is ahead: it writes while the next one is being prepared. On a machine with more
+ * work than CPUs an ordinary thread is scheduled later than two files take to fill; this one runs for
+ * microseconds at a time. Best effort, if not permitted. */
 static void go_first(void)
 {
     const struct sched_param lowest = { .sched_priority = 1 };
 
     if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &lowest) != 0 &&
         setpriority(PRIO_PROCESS, (id_t)gettid(), -20) != 0)
-        log_debug("the thread that keeps logs has no priority", F_STR("err", strerror(errno)));
+        log_debug("cannot raise the priority of the thread that keeps logs", F_STR("err", strerror(errno)));
 }
 
 static void *log_keep_run(void *arg)
@@ -349,7 +344,7 @@ static void *log_keep_run(void *arg)
         if (ready < 0)
             continue;
         work_job_begins();
-        if (p[0].revents != 0) /* first: somebody is held */
+        if (p[0].revents != 0) /* first: a conmon is blocked */
             on_signals(k);
         if (p[1].revents != 0)
             go_on = on_orders(k);
@@ -361,7 +356,7 @@ static void *log_keep_run(void *arg)
     return NULL;
 }
 
-/* ---- its life -------------------------------------------------------------------------------- */
+/* ---- its life ---- */
 
 static enum err_code open_descriptors(struct log_keep *k, struct err *e)
 {

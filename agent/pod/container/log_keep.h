@@ -38,15 +38,15 @@
 
 struct log_keep;
 
-/* `max_files`: of one run, the one being written included; at least 2.  *ret may be NULL after an error: the
- * calls below take that, and nothing is kept. */
+/* `max_files`: per run, including the current one; at least 2. After an error *ret is NULL: the calls below
+ * accept that, and nothing is kept. */
 enum err_code log_keep_open(struct log_keep **ret, uv_loop_t *loop, unsigned max_files,
                             struct err *e) MUST_CHECK;
-/* Waits for what is under way; containers log on. */
+/* Waits for work in progress; containers continue to log. */
 void log_keep_close(struct log_keep *k);
 
-/* Each returns at once; they are done in order.  `path`: ".../3.log", its folder exists. */
-void log_keep_begin(struct log_keep *k, const char *path);  /* conmon writes it, or will; again is fine */
-void log_keep_end(struct log_keep *k, const char *path);    /* nobody writes it any more */
-void log_keep_remove(struct log_keep *k, const char *path); /* with all its rotated files */
+/* Each returns immediately; they are processed in order. `path`: ".../3.log", its folder exists. */
+void log_keep_begin(struct log_keep *k, const char *path);  /* conmon writes it, or will; may be repeated */
+void log_keep_end(struct log_keep *k, const char *path);    /* no longer written */
+void log_keep_remove(struct log_keep *k, const char *path); /* including its rotated files */
 #endif

@@ -18,7 +18,7 @@
 
 enum { NAMES_TRIED = 100 };
 
-/* A name of the log, as it is now. */
+/* A name of the log and its file. */
 struct named {
     char name[LOG_NAME_SIZE];
     bool there; /* a regular file */
@@ -69,7 +69,7 @@ void log_turn_done(struct log_turn *t)
     free(t->base);
 }
 
-/* -1: the folder is gone, with the pod. */
+/* -1: the folder was removed, with the pod. */
 static int log_turn_open_folder(const struct log_turn *t)
 {
     return open(t->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -79,11 +79,11 @@ static void trouble(const struct log_turn *t, const char *what)
 {
     int sys = errno;
 
-    if (sys != ENOENT) /* conmon was quicker, and its rename is told next; or the pod is gone */
+    if (sys != ENOENT) /* conmon was faster, and its rename is reported next; or the pod is gone */
         log_warn(what, F_STR("path", t->path), F_STR("err", strerror(sys)));
 }
 
-/* ---- rotated files --------------------------------------------------------------------------- */
+/* ---- rotated files ---- */
 
 static void rotated_name(const struct log_turn *t, int dir, int64_t wall_ns, char ret[LOG_NAME_SIZE])
 {
@@ -100,14 +100,14 @@ static void rotated_name(const struct log_turn *t, int dir, int64_t wall_ns, cha
     log_files_done(&files);
 }
 
-/* What has that name is full. */
+/* The file of that name is full. */
 static void retire(const struct log_turn *t, int dir, const struct named *n, int64_t wall_ns)
 {
     char to[LOG_NAME_SIZE];
 
     rotated_name(t, dir, wall_ns, to);
     if (renameat2(dir, n->name, dir, to, RENAME_NOREPLACE) != 0) /* whether it is taken may not be known */
-        trouble(t, "a rotated log cannot be renamed");
+        trouble(t, "cannot rename a rotated log");
 }
 
 static void log_turn_prune(const struct log_turn *t, int dir)
@@ -119,11 +119,11 @@ static void log_turn_prune(const struct log_turn *t, int dir)
         return;
     for (size_t i = 0; i + t->max_files - 1 < files.n; i++)
         if (unlinkat(dir, files.v[i].name, 0) != 0)
-            trouble(t, "a rotated log cannot be removed");
+            trouble(t, "cannot remove a rotated log");
     log_files_done(&files);
 }
 
-/* ---- names in order -------------------------------------------------------------------------- */
+/* ---- correcting names ---- */
 
 static void log_turn_drop(int dir, struct named *n)
 {
@@ -132,10 +132,8 @@ static void log_turn_drop(int dir, struct named *n)
     n->there = false;
 }
 
-/*
- * By their inodes: who has which name after conmon rotated on its own, once or more often, or after somebody
- * moved files.  True: files may have been lost.
- */
+/* By inode: finds which file has which name after conmon rotated on its own, perhaps repeatedly, or after
+ * files were moved. True: files may have been lost. */
 static bool put_in_order(struct log_turn *t, int dir, bool *ret_turned)
 {
     struct named current = log_turn_name_of(t, dir, LOG_CURRENT), kept = log_turn_name_of(t, dir, LOG_KEPT),
@@ -143,7 +141,7 @@ static bool put_in_order(struct log_turn *t, int dir, bool *ret_turned)
     bool late = false;
 
     *ret_turned = false;
-    if (log_turn_same(&kept, &tmp)) /* cut off between the two renames of log_turn_held() and conmon's */
+    if (log_turn_same(&kept, &tmp)) /* interrupted between the two renames of log_turn_held() and conmon's */
         log_turn_drop(dir, &kept);
     if (kept.there && current.there && !log_turn_same(&kept, &current)) {
         retire(t, dir, &kept, written_ns(&kept));
@@ -163,14 +161,14 @@ static bool put_in_order(struct log_turn *t, int dir, bool *ret_turned)
     if (current.there && !kept.there) {
         late = *ret_turned;
         if (linkat(dir, current.name, dir, kept.name, 0) != 0)
-            trouble(t, "a log cannot be given a second name; it may be lost when it is rotated");
+            trouble(t, "cannot give a log a second name; it may be lost when it is rotated");
     }
     return late;
 }
 
-/* ---- the next file --------------------------------------------------------------------------- */
+/* ---- the next file ---- */
 
-/* A second name for an open file, whatever its first one is by now. */
+/* A second name for an open file, whatever its first name is now. */
 static bool link_fd(int fd, int dir, const char *name)
 {
     char self[64];
@@ -190,11 +188,11 @@ static void log_turn_let_go(struct log_turn *t)
 {
     if (t->lease < 0)
         return;
-    fcntl(t->lease, F_SETLEASE, F_UNLCK); /* not only closed: a child that is being forked may have it, too */
+    fcntl(t->lease, F_SETLEASE, F_UNLCK); /* not only closed: a child being forked may have it, too */
     close(take_fd(&t->lease));
 }
 
-/* A read lease: reading the file breaks nothing, opening it to write does. */
+/* A read lease: reading the file does not break it, opening it for writing does. */
 static bool take_lease(int fd)
 {
     const struct f_owner_ex here = { F_OWNER_TID, gettid() };
@@ -214,36 +212,36 @@ static void make_ready(struct log_turn *t, int dir)
         return;
     log_turn_let_go(t);
     if (!current.there)
-        return; /* conmon has not begun */
+        return; /* conmon has not started */
     fd = openat(dir, tmp.name, O_RDONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
                 current.st.st_mode & 0777);
     if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-        trouble(t, "the next file of a log cannot be made");
+        trouble(t, "cannot make the next file of a log");
         return;
     }
     if (!is_open_as(fd, &next)) {
         log_turn_drop(dir, &next);
         if (!link_fd(fd, dir, next.name))
-            trouble(t, "the next file of a log cannot be given a second name");
+            trouble(t, "cannot give the next file of a log a second name");
     }
     if (take_lease(fd)) {
         t->leased = true;
         t->lease = take_fd(&fd);
     } else if (errno != EAGAIN && !t->leased) { /* EAGAIN: conmon has it open, and its rename follows */
         t->leased = true;
-        log_warn("no lease on a log: a container that fills files faster than they are kept loses some",
+        log_warn("no lease on a log: if a container fills files too fast, some will be lost",
                  F_STR("path", t->path), F_STR("err", strerror(errno)));
     }
 }
 
-/* ---- the turns ------------------------------------------------------------------------------- */
+/* ---- rotation ---- */
 
 static void log_turn_tidy(struct log_turn *t, int dir)
 {
     bool turned, late = put_in_order(t, dir, &turned);
 
     if (late)
-        log_warn("a log was rotated more often than its files could be kept; lines may be missing",
+        log_warn("a log was rotated too fast to keep all files; lines may be missing",
                  F_STR("path", t->path));
     if (turned)
         log_turn_prune(t, dir);
@@ -289,7 +287,7 @@ void log_turn_held(struct log_turn *t)
             retire(t, dir, &kept, clock_wall_ns());
         if ((!is_open_as(t->lease, &next) || renameat(dir, next.name, dir, kept.name) != 0) &&
             !link_fd(t->lease, dir, kept.name))
-            trouble(t, "a log cannot be given a second name; it may be lost when it is rotated");
+            trouble(t, "cannot give a log a second name; it may be lost when it is rotated");
         log_turn_prune(t, dir);
         t->let_go = true;
     }

@@ -49,8 +49,7 @@ static void probe_check_set_text(struct probe_attempt *a, const char *text, size
     probe_add_utf8(&a->text, text, n, PROBE_TEXT_MAX);
 }
 
-/* ---- the two ends ---------------------------------------------------------------------------------------
- */
+/* ---- results ---- */
 
 static void probe_check_on_check(struct op *op, const struct err *result)
 {
@@ -109,10 +108,9 @@ static void probe_check_on_exec(struct op *op, const struct err *result)
     probe_check_finish(a);
 }
 
-/* ---- start ----------------------------------------------------------------------------------------------
- */
+/* ---- start ---- */
 
-/* A check that cannot even begin is told from the loop, as every other. */
+/* A check that cannot start is reported from the loop, like every other result. */
 static void on_later_closed(uv_handle_t *handle)
 {
     probe_check_finish(container_of(handle, struct probe_attempt, later));

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * probe_check - one check of a probe, of whatever kind, up to its verdict in kubelet's words.  The op's
- * memory is the caller's again inside done.  Loop thread only.
- */
+/* probe_check - one check of any kind of probe, up to its verdict in kubelet's words. In done the op's memory
+ * belongs to the caller again. Loop thread only. */
 #ifndef AGENT_POD_CONTAINER_PROBE_CHECK_H
 #define AGENT_POD_CONTAINER_PROBE_CHECK_H
 #include "agent/pod/core/pod.h"
@@ -15,11 +13,11 @@ struct probe_attempt {
     /* done: the verdict */
     enum probe_outcome outcome;
     bool errored;    /* it could not be carried out */
-    bool cancelled;  /* no verdict at all */
+    bool cancelled;  /* no verdict */
     struct buf text; /* the caller's (buf_done) */
     /* private */
     struct ctr *c;
-    char *command; /* exec: for the words of a timeout (an edit may replace the manifest meanwhile) */
+    char *command; /* exec: for the timeout's message (an edit may replace the manifest meanwhile) */
     uint64_t timeout_ms;
     void (*done)(struct probe_attempt *a);
     struct rt_exec exec;
@@ -27,7 +25,7 @@ struct probe_attempt {
     uv_timer_t later;
 };
 
-/* `done` exactly once, later. */
+/* `done` is called exactly once, later. */
 void probe_attempt_start(struct probe_attempt *a, struct ctr *c, const struct api_probe *spec,
                          void (*done)(struct probe_attempt *a));
 void probe_attempt_cancel(struct probe_attempt *a);

@@ -13,13 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRIES_MAX 3 /* kubelet's maxProbeRetries, of checks that could not be carried out */
-#define PLACE_NS                                                                                             \
-    INT64_C(1000000000) /* how long a check that needs a process counts as one that is being started */
-#define PLACES_MIN 4    /* of those, at the same time; else as many as containers are created at a time */
-#define EARLY_MS 100    /* between tries in a container's first second */
+#define TRIES_MAX 3 /* kubelet's maxProbeRetries, for checks that could not be carried out */
+/* how long a check that needs a process occupies a slot */
+#define PLACE_NS INT64_C(1000000000)
+#define PLACES_MIN 4 /* minimum number of slots; otherwise as many as for creating containers */
+#define EARLY_MS 100 /* between tries during a container's first second */
 #define EARLY_PROCESS_MS 1000
-#define EVENT_TEXT_MAX 1000 /* with the words before it within an event's 1024 */
+#define EVENT_TEXT_MAX 1000 /* so that the text with its prefix fits in an event's 1024 */
 #define SECOND INT64_C(1000000000)
 
 struct prober { /* one probe of a container */
@@ -27,8 +27,8 @@ struct prober { /* one probe of a container */
     enum probe_type type;
     enum probe_result result;
     struct probe_count count;
-    bool active; /* it checks now and then */
-    bool held;   /* until there is a new container */
+    bool active; /* it checks periodically */
+    bool held;   /* paused until there is a new container */
     struct boot_time epoch, due_at, begun_at;
     unsigned tries;
     bool running, queued, place_held;
@@ -41,7 +41,7 @@ struct prober { /* one probe of a container */
 
 struct ctr_probes {
     struct ctr *c; /* NULL: freed once the timer is closed */
-    char id[65];   /* of the instance that the results are about */
+    char id[65];   /* of the instance the results belong to */
     struct boot_timer timer;
     struct prober v[PROBE_TYPES];
 };
@@ -66,8 +66,7 @@ const struct api_probe *probes_spec(const struct ctr *c, enum probe_type t)
                                  : c->spec->readiness;
 }
 
-/* ---- pure -----------------------------------------------------------------------------------------------
- */
+/* ---- pure ---- */
 
 struct boot_time probes_tick(struct boot_time epoch, int64_t period_ns, struct boot_time at)
 {
@@ -87,8 +86,7 @@ bool probes_count(struct probe_count *c, bool success, int32_t success_threshold
     return c->run >= threshold;
 }
 
-/* ---- what is asked --------------------------------------------------------------------------------------
- */
+/* ---- the probe's settings ---- */
 
 static enum probe_result initial_result(const struct ctr *c, enum probe_type t)
 {
@@ -145,8 +143,7 @@ bool probes_view(const struct ctr *c, enum probe_type t, struct probe_view *ret)
     return true;
 }
 
-/* ---- places ---------------------------------------------------------------------------------------------
- */
+/* ---- slots ---- */
 
 static unsigned places(const struct node *n)
 {
@@ -201,8 +198,7 @@ static void leave_queue(struct prober *b)
     TAILQ_REMOVE(&container_node(b->c->pod->node)->probes_queue, b, link);
 }
 
-/* ---- the timer ------------------------------------------------------------------------------------------
- */
+/* ---- the timer ---- */
 
 static void probes_on_timer(struct boot_timer *timer);
 
@@ -232,10 +228,8 @@ static int64_t period_ns(const struct prober *b)
     return (int64_t)probes_spec(b->c, b->type)->period_seconds * SECOND;
 }
 
-/*
- * When initialDelaySeconds is over, counted from the start as people see it: cut to seconds.  Liveness leaves
- * the first second out.
- */
+/* When initialDelaySeconds have passed since the start as shown to people, i.e. truncated to seconds.
+ * Liveness omits the first second. */
 static struct boot_time delay_over_at(const struct prober *b)
 {
     const struct instance *cur = &b->c->cur;
@@ -263,8 +257,7 @@ static void probes_on_timer(struct boot_timer *timer)
     probes_arm(s);
 }
 
-/* ---- verdicts -------------------------------------------------------------------------------------------
- */
+/* ---- verdicts ---- */
 
 static void set_result(struct prober *b, enum probe_result r)
 {
@@ -300,8 +293,8 @@ static void note_last(struct prober *b, const struct probe_attempt *a)
     b->last_errored = a->errored;
 }
 
-/* A container's first second: what fails in it is neither told nor counted, only tried again; see the header.
- */
+/* During a container's first second failures are neither reported nor counted, only retried; see the
+ * header. */
 static bool is_early(const struct prober *b)
 {
     return !b->c->recovered && b->type != PROBE_LIVENESS &&
@@ -316,7 +309,7 @@ static void probes_judge(struct prober *b, const struct probe_attempt *a)
 
     note_last(b, a);
     success = !b->last_failed;
-    if (a->errored) { /* it says nothing */
+    if (a->errored) { /* no verdict */
         snprintf(prefix, sizeof(prefix),
                  "errored and resulted in %s state: ", probe_outcome_name(a->outcome));
         probes_say(b, "Unhealthy", prefix, a->text.p, a->text.n);
@@ -365,7 +358,7 @@ static void on_attempt(struct probe_attempt *a)
     buf_done(&a->text);
     probes_arm(c->probes);
     if (!current || a->cancelled)
-        pod_wake(c->pod); /* somebody may wait for its end */
+        pod_wake(c->pod); /* something may be waiting for its end */
 }
 
 static void check_now(struct prober *b)
@@ -378,15 +371,14 @@ static void check_now(struct prober *b)
     probe_attempt_start(&b->attempt, b->c, probes_spec(b->c, b->type), on_attempt);
 }
 
-/* ---- level ----------------------------------------------------------------------------------------------
- */
+/* ---- control ---- */
 
 static struct ctr_probes *probes_new(struct ctr *c)
 {
     struct ctr_probes *s = calloc(1, sizeof(*s));
 
     if (s == NULL)
-        return NULL; /* looked at again with the pod; until then nothing is known */
+        return NULL; /* retried with the pod; unknown until then */
     s->c = c;
     boot_timer_init(c->pod->node->timers, &s->timer);
     for (size_t t = 0; t < PROBE_TYPES; t++) {
@@ -420,7 +412,7 @@ static void pod_probes_stop(struct prober *b)
         probe_attempt_cancel(&b->attempt);
 }
 
-/* The ticks of a probe that begins: see the header. */
+/* The ticks of a starting probe: see the header. */
 static void probes_start(struct prober *b)
 {
     struct ctr *c = b->c;
@@ -436,7 +428,7 @@ static void probes_start(struct prober *b)
     b->due_at = probes_tick(b->epoch, period_ns(b), clock_boot_is_before(over, now) ? now : over);
 }
 
-/* Should it check, as the container is now? */
+/* Whether it should check in the container's current state. */
 static bool probes_is_wanted(const struct prober *b)
 {
     const struct ctr *c = b->c;
@@ -453,7 +445,7 @@ static bool probes_is_wanted(const struct prober *b)
         return !ends && b->result != RESULT_SUCCESS;
     case PROBE_LIVENESS:
         return !ends && ctr_started(c);
-    case PROBE_READINESS: /* to the very end */
+    case PROBE_READINESS: /* until the very end */
         return ctr_started(c);
     }
     return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* readiness - whether a container counts as running, started and ready, and the phase of its pod. */
+/* readiness - whether a container is running, started and ready, and the phase of its pod. */
 #include "agent/pod/container/readiness.h"
 
 #include "agent/pod/container/probes.h"
@@ -10,7 +10,7 @@ static bool readiness_is_up(const struct ctr *c)
            c->state == CTR_KILLING;
 }
 
-/* A postStart hook is part of the start: until it is over, what was before is shown, as by kubelet. */
+/* A postStart hook is part of the start: until it is over, the previous state is shown, as in kubelet. */
 bool ctr_is_hidden(const struct ctr *c)
 {
     return readiness_is_up(c) && c->post != POST_NONE;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Does a container that ended run again: its own restartPolicy and rules, else the pod's policy
- * (pkg/api/v1/pod/util.go, pkg/kubelet/container/helpers.go).  And the rule that makes all of the pod's
- * containers run again: those that run are killed, without hooks and grace; when nothing lives all start
- * anew, init containers first, in the same sandbox with the same volumes.
+ * Whether an ended container runs again: its own restartPolicy and rules, otherwise the pod's policy
+ * (pkg/api/v1/pod/util.go, pkg/kubelet/container/helpers.go). And the rule that restarts all containers of
+ * the pod: running ones are killed, without hooks and grace; when none is alive all start again, init
+ * containers first, in the same sandbox with the same volumes.
  */
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/readiness.h"
@@ -17,9 +17,9 @@
 #define ALL_REASON "RestartingAllContainers"
 #define ALL_TEXT "The container is removed because RestartAllContainers in place"
 
-/* ---- all of the pod's ------------------------------------------------------------------------ */
+/* ---- all of the pod's ---- */
 
-/* Its last exit asks for it, and that was not yet acted on. */
+/* Its last exit requires it, and that was not acted on yet. */
 static bool asks_for_all(const struct ctr *c)
 {
     const struct api_restart_rule *rule = c->again || c->replace ? NULL : restart_matching_rule(c);
@@ -35,7 +35,7 @@ bool restart_all_wanted(const struct pod *p)
     return false;
 }
 
-/* Its last run becomes one that was ended for the others' sake, whatever it was. */
+/* Marks its last run as ended because of the others, whatever the reason was. */
 static void start_anew(struct ctr *c)
 {
     if (c->cur.id[0] == '\0' || !c->cur.ended)
@@ -60,7 +60,7 @@ bool restart_all_step(struct pod *p)
     }
     if (alive)
         return true;
-    log_info("all containers of the pod start anew, as a restart rule asks", F_STR("pod", p->key));
+    log_info("restarting all containers of the pod because of a restart rule", F_STR("pod", p->key));
     for (size_t i = 0; i < p->n_ctrs; i++)
         start_anew(&p->ctrs[i]);
     p->initialized = false;
@@ -68,9 +68,9 @@ bool restart_all_step(struct pod *p)
     return false;
 }
 
-/* ---- somebody asks for it ---------------------------------------------------------------------- */
+/* ---- somebody asks for it ---- */
 
-/* What is being made, or was not yet made, is new anyway. */
+/* A container being made, or not yet made, is new anyway. */
 static bool can_be_asked(const struct ctr *c)
 {
     switch (c->state) {
@@ -95,8 +95,8 @@ enum err_code restart_ask(struct pod *p, struct err *e)
     if (p->state != POD_STARTING && p->state != POD_RUNNING)
         return err_set(e, ERR_PRECONDITION, "pod %s has no containers to restart: it is %s",
                        p->api->meta.name, p->deletion_ns != 0 ? "terminating" : pod_phase(p));
-    pod_event(p, NULL, false, "Restarting", "All containers are restarted, as asked for");
-    log_info("all containers of the pod are restarted, as asked for", F_STR("pod", p->key));
+    pod_event(p, NULL, false, "Restarting", "Restarting all containers, as requested");
+    log_info("restarting all containers of the pod, as requested", F_STR("pod", p->key));
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events, as people know them from kubectl: a bounded ring of the newest, equal ones counted together,
- * similar ones combined. */
+/* Events, as known from kubectl: a bounded ring of the newest, identical ones counted, similar ones
+ * combined. */
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/internal.h"
 #include "agent/pod/core/pod.h"
@@ -13,7 +13,7 @@
 
 #define EVENTS_MAX 1000
 #define MESSAGE_MAX 1024 /* the API's limit */
-#define SIMILAR_MAX 10   /* these two: client-go's correlator */
+#define SIMILAR_MAX 10   /* this and the next: client-go's correlator */
 #define SIMILAR_NS INT64_C(600000000000)
 #define COMBINED "(combined from similar events): "
 
@@ -28,7 +28,7 @@ static void event_free(struct event *v)
     free(v);
 }
 
-/* ---- as objects ------------------------------------------------------------------------------ */
+/* ---- as objects ---- */
 
 static json_t *event_json(const struct node *n, const struct event *v)
 {
@@ -84,7 +84,7 @@ json_t *events_json(struct node *n)
     return list;
 }
 
-/* ---- the ring -------------------------------------------------------------------------------- */
+/* ---- the ring ---- */
 
 static void pod_events_drop(struct node *n, struct event *v)
 {
@@ -97,7 +97,7 @@ static void pod_events_drop(struct node *n, struct event *v)
     event_free(v);
 }
 
-struct said { /* of an event */
+struct said { /* the content of an event */
     const char *namespace_, *name, *uid, *field_path, *reason, *message;
     uint64_t about;
     bool warning, of_node;
@@ -129,10 +129,8 @@ static struct event *pod_events_find(struct node *n, const struct said *s)
     return NULL;
 }
 
-/*
- * As kubelet's correlator: the tenth text about the same within ten minutes begins an event for this one and
- * those that follow, so that who says something else each time does not push everybody else's events out.
- */
+/* Like kubelet's correlator: the tenth different text for the same object within ten minutes starts an event
+ * for itself and the following ones, so that changing texts do not displace all other events. */
 static bool too_many(struct node *n, const struct said *s, struct event **ret_combined)
 {
     unsigned count = 0;
@@ -167,7 +165,7 @@ static struct event *event_new(const struct said *s)
     struct event *v = calloc(1, sizeof(*v));
 
     if (v == NULL)
-        return NULL; /* an event less; nothing depends on it */
+        return NULL; /* one event less does no harm */
     v->namespace_ = strdup(s->namespace_);
     v->pod = strdup(s->name);
     v->uid = strdup(s->uid);
@@ -249,7 +247,7 @@ void pod_event(struct pod *p, const struct ctr *c, bool warning, const char *rea
     pod_events_add(p->node, &s);
 }
 
-/* As kubelet's: in the namespace "default", with the node's name as uid. */
+/* Like kubelet's: in the namespace "default", with the node's name as uid. */
 void node_event(struct node *n, bool warning, const char *reason, const char *message)
 {
     struct said s = { .namespace_ = "default",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* events - what happened, for people.  Loop thread only. */
+/* events - records what happened, for people. Loop thread only. */
 #ifndef AGENT_POD_CORE_EVENTS_H
 #define AGENT_POD_CORE_EVENTS_H
 #include "agent/pod/core/pod.h"

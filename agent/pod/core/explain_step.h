@@ -7,5 +7,5 @@
 
 void explain_step(json_t *steps, const char *name, const char *state, int64_t since_ns, const char *detail,
                   int64_t next_ns);
-void explain_put_ns(json_t *o, const char *key, int64_t ns); /* RFC 3339; 0: nothing */
+void explain_put_ns(json_t *o, const char *key, int64_t ns); /* RFC 3339; nothing for 0 */
 #endif

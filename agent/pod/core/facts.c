@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* facts - questions about a pod that its structs alone answer: every room may ask them. */
+/* facts - predicates that only need a pod's structs; every room may call them. */
 #include "agent/pod/core/facts.h"
 
 #include "base/clock.h"

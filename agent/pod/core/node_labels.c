@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node_labels - the labels that every node has, and those of the configuration. */
+/* node_labels - the labels of every node, and those of the configuration. */
 #include "agent/pod/core/node_labels.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
-/* In its place by key; a key that is there already gets the value. */
+/* Inserts in order of keys; replaces the value of an existing key. */
 static void node_labels_add(struct api_kv *labels, size_t *n, const struct api_kv *label)
 {
     size_t i = 0;
@@ -21,7 +21,7 @@ static void node_labels_add(struct api_kv *labels, size_t *n, const struct api_k
     labels[i] = *label;
 }
 
-/* As Go, and with it Kubernetes, calls it. */
+/* Go's name, as used by Kubernetes. */
 const char *node_architecture(const struct utsname *u)
 {
     static const struct {

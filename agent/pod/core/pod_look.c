@@ -12,10 +12,10 @@ void pod_look_again(struct pod *p, const struct err *e)
 {
     struct pod_look *l = &p->look;
 
-    if (!l->failed_now) { /* the first of this turn sets the pace for all */
+    if (!l->failed_now) { /* the first failure of this turn sets the pace for all */
         if (l->wait_ms == 0) {
             l->since_ns = clock_wall_ns();
-            log_warn("state is unknown; looking again", F_STR("pod", p->key), F_ERR(e));
+            log_warn("state is unknown; will check again", F_STR("pod", p->key), F_ERR(e));
         }
         l->wait_ms = l->wait_ms == 0                ? LOOK_FIRST_MS
                      : l->wait_ms * 2 < LOOK_MAX_MS ? l->wait_ms * 2

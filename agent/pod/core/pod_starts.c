@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pod_starts - how long pods took until they ran, as a histogram. */
+/* pod_starts - how long pods took to start, as a histogram. */
 #include "agent/pod/core/pod_starts.h"
 
 #include "agent/pod/core/internal.h"
 #include "agent/pod/core/start_times.h"
 #include "base/clock.h"
 
-/* kubelet's buckets in seconds, and finer ones below: in half a second a pod runs long since. */
+/* kubelet's buckets in seconds, and finer ones below, because a pod takes less than half a second. */
 const struct pod_start_bound pod_starts_bounds[POD_START_BUCKETS] = {
     { "0.025", 25 },     { "0.05", 50 },      { "0.1", 100 },      { "0.25", 250 },     { "0.5", 500 },
     { "1", 1000 },       { "2", 2000 },       { "3", 3000 },       { "4", 4000 },       { "5", 5000 },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pod_starts - how long pods took until they ran, as a histogram. */
+/* pod_starts - how long pods took to start, as a histogram. */
 #ifndef AGENT_POD_CORE_POD_STARTS_H
 #define AGENT_POD_CORE_POD_STARTS_H
 #include "agent/pod/core/pod.h"
@@ -10,10 +10,10 @@ struct pod_starts {
 };
 
 struct pod_start_bound {
-    const char *text; /* seconds, as /metrics shows it */
+    const char *text; /* seconds, as in /metrics */
     uint64_t ms;
 };
 extern const struct pod_start_bound pod_starts_bounds[POD_START_BUCKETS];
-void pod_starts_add(struct pod *p); /* it runs; counted once */
+void pod_starts_add(struct pod *p); /* it is running; counted once */
 const struct pod_starts *pod_starts_of(const struct node *n);
 #endif

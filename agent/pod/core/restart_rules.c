@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * restart_rules - does a container that ended run again: its own restartPolicy and rules, else the pod's
- * policy (pkg/api/v1/pod/util.go, pkg/kubelet/container/helpers.go).
- */
+/* restart_rules - whether an ended container runs again: its own restartPolicy and rules, otherwise the pod's
+ * policy (pkg/api/v1/pod/util.go, pkg/kubelet/container/helpers.go). */
 #include "agent/pod/core/facts.h"
 
 enum api_restart_policy ctr_policy(const struct ctr *c)
@@ -12,8 +10,8 @@ enum api_restart_policy ctr_policy(const struct ctr *c)
     return own != API_RESTART_UNSET ? own : c->pod->api->spec.restart_policy;
 }
 
-/* The first rule that its last exit matches, or NULL.  As in kubelet, an init container's success is not
- * asked about. */
+/* The first rule matching its last exit, or NULL. As in kubelet, rules do not apply to an init container's
+ * success. */
 const struct api_restart_rule *restart_matching_rule(const struct ctr *c)
 {
     if (!c->cur.ended || (c->kind == CTR_INIT && c->cur.exit_code == 0))

@@ -48,7 +48,7 @@ void start_times_end(struct pod *p, enum start_step s)
 
     if (t->since_ns == 0)
         return;
-    start_times_begin(p, s); /* a step that had nothing to wait for */
+    start_times_begin(p, s); /* a step that did not wait */
     t->step[s].end_us = now_us(t);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state - the one setter of each state: it logs from and to, and stops what the old state waited for. */
+/* state - the single setter of each state: logs the change, and stops what the old state waited for. */
 #include "agent/pod/core/pod.h"
 #include "agent/pod/core/start_times.h"
 #include "base/clock.h"

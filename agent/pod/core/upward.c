@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * upward - what lower rooms ask of the worker.  No room calls one above it: these go by the functions that
- * the worker gave the node at its start (struct pod_upward).
- */
+/* upward - requests of lower rooms to the worker. No room calls one above it: these use the functions that
+ * the worker set in the node at its start (struct pod_upward). */
 #include "agent/pod/core/pod.h"
 
 void pod_ask_end(struct pod *p, int64_t grace_seconds, const char *why)

@@ -9,14 +9,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* key="value", with a comma before it unless it is the first; backslash, quote and line break are escaped. */
+/* key="value", preceded by a comma unless it is the first; escapes backslash, quote and line break. */
 void usage_label(struct buf *out, const char *key, const char *value, bool first);
 
 enum usage_unit {
     UNIT_ONE,
     UNIT_NS,    /* written in seconds */
     UNIT_US,    /* likewise */
-    UNIT_LIMIT, /* UINT64_MAX is written as 0, as cAdvisor does where there is no limit */
+    UNIT_LIMIT, /* UINT64_MAX is written as 0, like cAdvisor's unlimited values */
 };
 void usage_value(struct buf *out, uint64_t value, enum usage_unit unit);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wake - a pod is to be looked at, soon or at a time.  The queue itself is the worker's. */
+/* wake - schedules a pod to be reconciled, soon or at a time. The queue itself is the worker's. */
 #include "agent/pod/core/pod.h"
 #include "base/scope.h"
 

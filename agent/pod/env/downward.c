@@ -85,7 +85,7 @@ enum err_code env_field(const struct pod *p, const char *path, struct arena *a, 
     return *ret != NULL ? ERR_OK : err_nomem(e);
 }
 
-/* As in kubelet a limit of 0 is none. */
+/* As in kubelet, a limit of 0 means none. */
 static const struct quantity *downward_limit_of(const struct api_resource_list *limits, const char *name)
 {
     const struct quantity *q = api_resource_get(limits, name);
@@ -126,7 +126,7 @@ enum err_code env_resource(const struct pod *p, const struct api_container *c,
     if (found != NULL)
         q = *found;
     else if (limit && !str_starts(name, "hugepages-") && (has = node_allocatable(p->node, name)) > 0)
-        /* no limit: what pods can have */
+        /* no limit: what is allocatable */
         q.nano = (__int128)has * (strcmp(name, "cpu") == 0 ? 1000000 : 1000000000);
     divisor = ref->divisor.nano != 0 ? ref->divisor.nano : 1000000000;
     value = (q.nano + divisor - 1) / divisor;

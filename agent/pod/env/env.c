@@ -52,7 +52,7 @@ static enum err_code set(struct env *env, struct arena *a, char *name, char *val
     return ERR_OK;
 }
 
-/* Notes a value as a Secret's; NULL is fine, set() says what is wrong with it. */
+/* Notes a Secret's value; NULL is fine, set() reports the error. */
 static enum err_code note_secret(struct env *env, struct arena *a, char *value, struct err *e)
 {
     if (value == NULL)
@@ -75,7 +75,7 @@ void env_wipe(struct env *env)
 {
     for (size_t i = 0; i < env->n; i++)
         explicit_bzero(env->v[i].value, strlen(env->v[i].value));
-    for (size_t i = 0; i < env->n_secrets; i++) /* also those that another variable replaced */
+    for (size_t i = 0; i < env->n_secrets; i++) /* including those replaced by another variable */
         explicit_bzero(env->secrets[i], strlen(env->secrets[i]));
 }
 
@@ -86,7 +86,7 @@ static int env_longest_first(const void *a, const void *b)
     return (m < n) - (m > n);
 }
 
-/* Every place of `form` in the text, and a beginning of it where the text was cut off. */
+/* Redacts all occurrences of `form` in the text, and a truncated one at its end. */
 static void redact_form(char *text, const char *form, size_t len)
 {
     static const char stars[] = "***";
@@ -108,17 +108,15 @@ static void redact_form(char *text, const char *form, size_t len)
     }
 }
 
-/*
- * base64 of the secret at each of the three places that it can have in what was encoded ("user:secret", a
- * whole file): the digits that depend on it alone.  Where its last bytes share a digit with what follows,
- * that digit stays: it has too few of their bits.  Both alphabets; padding stays, it has no bits at all.
- */
+/* The base64 of the secret at each of the three possible offsets in an encoded text ("user:secret", a whole
+ * file): the digits that depend only on it. If its last bytes share a digit with the following ones, that
+ * digit is kept: it has too few of their bits. Both alphabets; padding is kept, it has no bits at all. */
 static void redact_base64(char *text, const char *secret)
 {
     const size_t len = strlen(secret);
 
     for (size_t before = 0; before < 3; before++) {
-        /* Encoding may hold twice the value and the three bytes before it. */
+        /* Encoding may need twice the value plus the three bytes before it. */
         buf_auto whole = BUF_INIT(2 * ENV_BYTES_MAX), digits = BUF_INIT(2 * ENV_BYTES_MAX);
         const size_t first = (before * 8 + 5) / 6, end = (before + len) * 8 / 6;
 
@@ -139,7 +137,7 @@ static void redact_base64(char *text, const char *secret)
     }
 }
 
-/* As JSON (jansson, Go with and without its escapes for HTML) and Go's %q write it within quotes. */
+/* In the format of JSON (jansson, Go with and without HTML escapes) and Go's %q within quotes. */
 static void redact_escaped(char *text, const char *secret, bool html, bool slash, bool short_control)
 {
     static const char from[] = "\n\t\r\b\f", to[] = "ntrbf";
@@ -182,7 +180,7 @@ void env_redact(struct env *env, char *text)
     }
 }
 
-/* ---- expansion ------------------------------------------------------------------------------------- */
+/* ---- expansion ---- */
 
 char *env_expand(const char *text, const struct env *env, struct arena *a, const char **ret_missing)
 {
@@ -200,13 +198,13 @@ char *env_expand(const char *text, const struct env *env, struct arena *a, const
             buf_addc(&out, *p);
             continue;
         }
-        if (p[1] == '$') { /* $$ is one $; what follows it is plain text */
+        if (p[1] == '$') { /* $$ is one $; the text after it is plain */
             buf_addc(&out, '$');
             p++;
             continue;
         }
         end = strchr(p + 2, ')');
-        if (end == NULL) { /* unterminated: stays */
+        if (end == NULL) { /* unterminated: unchanged */
             buf_adds(&out, "$(");
             p++;
             continue;
@@ -250,7 +248,7 @@ const char *env_sub_path(const struct api_volume_mount *m, const struct env *env
     return ret == NULL || ret[0] == '/' ? ret : fs_path_clean(ret);
 }
 
-/* ---- sources ----------------------------------------------------------------------------------------- */
+/* ---- sources ---- */
 
 static const struct api_config *env_config(const struct pod *p, enum api_config_kind kind, const char *name)
 {
@@ -263,14 +261,14 @@ static enum err_code missing_object(enum api_config_kind kind, const char *name,
                    name);
 }
 
-/* kubelet hands it on, and its engine refuses it. */
+/* kubelet passes it on, and its engine rejects it. */
 static enum err_code check_no_nul(enum api_config_kind kind, const char *name, const struct api_datum *d,
                                   struct err *e)
 {
     if (memchr(d->data, '\0', d->size) == NULL)
         return ERR_OK;
     return err_set(e, ERR_PRECONDITION,
-                   "key %s of %s \"%s\" holds a NUL byte and cannot be an environment variable", d->key,
+                   "key %s of %s \"%s\" contains a NUL byte and cannot be an environment variable", d->key,
                    kind == API_SECRET ? "secret" : "configmap", name);
 }
 
@@ -299,7 +297,7 @@ static enum err_code add_from(const struct pod *p, const struct api_env_from *f,
     return ERR_OK;
 }
 
-/* *ret stays NULL for an optional reference to something missing. */
+/* *ret stays NULL for an optional reference to a missing object. */
 static enum err_code key_value(const struct pod *p, enum api_config_kind kind, const struct api_key_ref *ref,
                                struct arena *a, char **ret, struct err *e)
 {
@@ -320,7 +318,7 @@ static enum err_code key_value(const struct pod *p, enum api_config_kind kind, c
     return *ret != NULL ? ERR_OK : err_nomem(e);
 }
 
-/* *ret stays NULL for an optional reference to something missing; a file that cannot be read is an error. */
+/* *ret stays NULL for an optional reference to a missing object; an unreadable file is an error. */
 static enum err_code file_value(const struct pod *p, const struct api_file_key_ref *ref, struct arena *a,
                                 char **ret, struct err *e)
 {
@@ -339,7 +337,7 @@ static enum err_code file_value(const struct pod *p, const struct api_file_key_r
             return ERR_OK;
         return err_set(e, ERR_PRECONDITION,
                        "couldn't read environment file \"%.200s\" of volume \"%s\": %.200s", ref->path,
-                       ref->volume_name, why.code == ERR_NOT_FOUND ? "it is not there" : why.text);
+                       ref->volume_name, why.code == ERR_NOT_FOUND ? "it does not exist" : why.text);
     }
     if (env_file_find(text, n, ref->key, a, ret, &why) != ERR_OK) {
         if (why.code != ERR_PRECONDITION)
@@ -351,7 +349,7 @@ static enum err_code file_value(const struct pod *p, const struct api_file_key_r
         err_set(e, ERR_PRECONDITION, "couldn't find key %s in environment file \"%.200s\" of volume \"%s\"",
                 ref->key, ref->path, ref->volume_name);
     }
-    explicit_bzero(text, n); /* as likely as not it holds what nobody else is to see */
+    explicit_bzero(text, n); /* it may well be secret */
     return e->code;
 }
 
@@ -394,7 +392,7 @@ enum err_code env_build(const struct pod *p, const struct api_container *c, stru
     struct env env = { 0 };
 
     if (pod_env_build(p, c, a, &env, e) != ERR_OK) {
-        env_wipe(&env); /* what it held so far may be a Secret */
+        env_wipe(&env); /* it may contain a Secret */
         return e->code;
     }
     *ret = env;

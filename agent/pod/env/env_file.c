@@ -32,7 +32,7 @@ static void skip_line(struct scan *s)
     s->line++;
 }
 
-/* NAME= ; *ret_n: how long the name is, which begins at *ret. */
+/* NAME= ; *ret_n: the length of the name at *ret. */
 static enum err_code read_name(struct scan *s, const char **ret, size_t *ret_n, struct err *e)
 {
     const char *name = s->p;
@@ -64,7 +64,7 @@ static enum err_code read_value(struct scan *s, const char **ret, size_t *ret_n,
     if (close == NULL)
         return env_file_bad(s, "the value's single quote is not closed", e);
     if (memchr(s->p, '\0', (size_t)(close - s->p)) != NULL)
-        return env_file_bad(s, "the value holds a NUL byte", e);
+        return env_file_bad(s, "the value contains a NUL byte", e);
     *ret = s->p;
     *ret_n = (size_t)(close - s->p);
     for (const char *p = s->p; p < close; p++)
@@ -109,9 +109,9 @@ enum err_code env_file_read(const char *folder, const char *path, char **ret, si
     fd_auto dir = open(folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
     if (dir < 0)
-        return errno == ENOENT ? err_set(e, ERR_NOT_FOUND, "the volume is not there")
+        return errno == ENOENT ? err_set(e, ERR_NOT_FOUND, "the volume does not exist")
                                : err_sys(e, errno, "open %s", folder);
-    /* By name only first: the container may have put a device there, which opening might set off. */
+    /* First by path only: the container may have put a device there, and opening it could have effects. */
     fd_auto fd = fs_open_on_mount(dir, path, O_PATH, 0, e);
     if (fd < 0)
         return e->code;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * go_quote - a string as Go's strconv.Quote writes it, which is what the files of metadata.labels and
- * metadata.annotations hold under kubelet.  Printable is what Unicode calls a letter, mark, number,
- * punctuation or symbol, and the plain space; all else is escaped.  Code points that no version of Unicode
- * has assigned yet are written as they are (Go escapes them, and which those are depends on the Go that built
- * kubelet).
+ * go_quote - a string in the format of Go's strconv.Quote, which kubelet uses in the files of metadata.labels
+ * and metadata.annotations. Printable characters are Unicode letters, marks, numbers, punctuation, symbols,
+ * and the plain space; all others are escaped. Unassigned code points are not escaped (Go escapes them; which
+ * they are depends on the Go version that built kubelet).
  */
 #ifndef AGENT_POD_ENV_GO_QUOTE_H
 #define AGENT_POD_ENV_GO_QUOTE_H

@@ -11,7 +11,7 @@
 
 struct record {
     char id[80];
-    uint64_t first_ms; /* when it was first seen here */
+    uint64_t first_ms; /* when it was first seen */
     uint64_t used_ms;  /* when it was last seen in use */
     bool was_used, used, pinned, seen;
     UT_hash_handle hh;
@@ -50,7 +50,7 @@ void image_gc_records_free(struct image_gc_records *r)
     free(r);
 }
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- looking ---- */
 
 static struct record *record_of(struct image_gc_records *r, const char *id)
 {
@@ -99,7 +99,7 @@ enum err_code image_gc_look(struct image_gc_records *r, const struct image_gc_ho
     for (one = r->all; one != NULL; one = one->hh.next)
         one->seen = false;
     h->each(h->arg, see, r);
-    if (r->why.code != ERR_OK) { /* what was not seen may be there all the same */
+    if (r->why.code != ERR_OK) { /* what was not seen may exist nevertheless */
         *e = r->why;
         return e->code;
     }
@@ -109,9 +109,9 @@ enum err_code image_gc_look(struct image_gc_records *r, const struct image_gc_ho
     return ERR_OK;
 }
 
-/* ---- choosing -------------------------------------------------------------------------------- */
+/* ---- choosing ---- */
 
-/* Least recently used first; of those never seen in use the one that is here longest. */
+/* Least recently used first; of those never seen in use, the oldest. */
 static int by_use(const struct record *a, const struct record *b)
 {
     if (a->was_used != b->was_used)
@@ -134,7 +134,7 @@ struct removing {
     const char *why; /* for the log */
     uint64_t freed;
     unsigned n;
-    struct err first; /* of those that failed */
+    struct err first; /* of the failed ones */
 };
 
 static void image_gc_remove_one(struct removing *x, struct record *one)
@@ -148,7 +148,7 @@ static void image_gc_remove_one(struct removing *x, struct record *one)
         x->n++;
         image_gc_forget(x->r, one);
     } else if (e.code == ERR_UNAVAILABLE || e.code == ERR_PRECONDITION) {
-        one->used = true; /* somebody took it meanwhile */
+        one->used = true; /* it was taken into use meanwhile */
     } else if (x->first.code == ERR_OK) {
         x->first = e;
     }
@@ -157,10 +157,10 @@ static void image_gc_remove_one(struct removing *x, struct record *one)
 static enum err_code remove_old(struct image_gc_records *r, const struct image_gc_host *h,
                                 uint64_t max_age_ms, struct image_gc_outcome *ret, struct err *e)
 {
-    struct removing x = { .r = r, .h = h, .why = "not used for longer than imageMaximumGCAge" };
+    struct removing x = { .r = r, .h = h, .why = "unused for longer than imageMaximumGCAge" };
     struct record *one, *next;
 
-    /* What was used before the agent started is not known: nothing is old before that much time is over. */
+    /* Use before the agent's start is unknown: nothing is old before that much time has passed. */
     if (max_age_ms == 0 || r->now_ms - r->began_ms <= max_age_ms)
         return ERR_OK;
     HASH_ITER (hh, r->all, one, next)
@@ -210,7 +210,7 @@ static uint64_t part_of(uint64_t n, unsigned percent)
     return n / 100 * percent + n % 100 * percent / 100;
 }
 
-/* Rounded down, as kubelet does it: of 15.9 % free space 15. */
+/* Rounded down like kubelet: 15 for 15.9 % free space. */
 static unsigned free_percent(uint64_t available, uint64_t capacity)
 {
     if (available > UINT64_MAX / 100)
@@ -242,7 +242,7 @@ enum err_code image_gc_run(struct image_gc_records *r, const struct image_gc_hos
 enum err_code image_gc_remove_unused(struct image_gc_records *r, const struct image_gc_host *h,
                                      uint64_t now_ms, struct image_gc_outcome *ret, struct err *e)
 {
-    struct removing x = { .r = r, .h = h, .why = "the disk is about to run full" };
+    struct removing x = { .r = r, .h = h, .why = "the disk is almost full" };
     struct record *one, *next;
 
     *ret = (struct image_gc_outcome){ 0 };

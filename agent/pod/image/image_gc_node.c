@@ -13,18 +13,18 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-/* After an image came: its pod has it by then, and several that come together are one look. */
+/* After a new image: by then its pod uses it, and several new ones are one check. */
 #define SOON_MS 1000
 
 struct image_gc {
     struct node *node;
     uv_timer_t timer;
     struct image_gc_records *records;
-    struct work work; /* asks the disk */
+    struct work work; /* examines the disk */
     char *path;
     struct image_gc_disk disk;
     bool running, again, closing;
-    bool failed_before; /* kubelet tells of the second failure in a row */
+    bool failed_before; /* kubelet reports the second failure in a row */
     bool looked;
     struct image_gc_outcome last;
     struct err error; /* of the last run */
@@ -32,7 +32,7 @@ struct image_gc {
     uint64_t n_full, n_old, freed; /* since the start */
 };
 
-/* ---- the store ------------------------------------------------------------------------------- */
+/* ---- the store ---- */
 
 struct seeing {
     const struct node *node;
@@ -73,7 +73,7 @@ static struct image_gc_host host_of(struct node *n)
     return (struct image_gc_host){ .each = each, .remove = image_gc_node_remove_image, .arg = n };
 }
 
-/* ---- one run --------------------------------------------------------------------------------- */
+/* ---- one run ---- */
 
 static void image_gc_node_plan(struct image_gc *gc, uint64_t in_ms);
 
@@ -94,7 +94,7 @@ static void image_gc_node_tell(struct image_gc *gc, const struct err *e)
     if (gc->last.event != NULL)
         node_event(gc->node, true, gc->last.event, e->text);
     if (e->code != ERR_OK) {
-        log_warn("images cannot be collected", F_ERR(e));
+        log_warn("cannot garbage-collect images", F_ERR(e));
         if (gc->failed_before)
             node_event(gc->node, true, "ImageGCFailed", e->text);
     }
@@ -148,7 +148,7 @@ static void image_gc_node_on_timer(uv_timer_t *timer)
     struct image_gc *gc = timer->data;
     const struct image_gc_policy *p = &gc->node->o.image_gc;
 
-    if (p->high_percent >= 100 && p->max_age_ms == 0) { /* kubelet's way to say: never */
+    if (p->high_percent >= 100 && p->max_age_ms == 0) { /* kubelet's way to disable it */
         image_gc_node_plan(gc, IMAGE_GC_PERIOD_MS);
         return;
     }
@@ -161,17 +161,17 @@ static void image_gc_node_plan(struct image_gc *gc, uint64_t in_ms)
     uv_timer_start(&gc->timer, image_gc_node_on_timer, in_ms, 0);
 }
 
-/* From now on an image that has just come is here. */
+/* A new image is known from now on. */
 static void image_gc_node_look(struct image_gc *gc)
 {
     const struct image_gc_host host = host_of(gc->node);
     struct err e = { 0 };
 
     if (image_gc_look(gc->records, &host, clock_boot_ms(), &e) != ERR_OK)
-        log_warn("images cannot be looked at", F_ERR(&e));
+        log_warn("cannot read the images' usage", F_ERR(&e));
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- life ---- */
 
 void image_gc_open(struct node *n)
 {
@@ -182,7 +182,7 @@ void image_gc_open(struct node *n)
         gc->path = strdup(img_store_dir(n->o.images));
     }
     if (gc == NULL || gc->records == NULL || gc->path == NULL) {
-        log_error("images are not collected: out of memory");
+        log_error("images will not be garbage-collected: out of memory");
         if (gc != NULL) {
             image_gc_records_free(gc->records);
             free(gc->path);
@@ -242,12 +242,12 @@ uint64_t image_gc_free_unused(struct node *n)
     if (gc == NULL)
         return 0;
     if (image_gc_remove_unused(gc->records, &host, clock_boot_ms(), &outcome, &e) != ERR_OK)
-        log_warn("unused images cannot be removed", F_ERR(&e));
+        log_warn("cannot remove unused images", F_ERR(&e));
     image_gc_node_count(gc, &outcome);
     return outcome.freed;
 }
 
-/* ---- what people see ------------------------------------------------------------------------- */
+/* ---- what people see ---- */
 
 void image_gc_explain(const struct node *n, json_t *steps)
 {
@@ -267,7 +267,7 @@ void image_gc_explain(const struct node *n, json_t *steps)
     }
     if (!gc->looked)
         return;
-    text = str_printf("the disk is %u%% full, from %u%% on unused images go; %" PRIu64 " removed",
+    text = str_printf("the disk is %u%% full; unused images are removed above %u%%; %" PRIu64 " removed",
                       gc->last.percent, p->high_percent, gc->n_full + gc->n_old);
     explain_step(steps, "image collection", "done", gc->removed_wall_ns, text, 0);
 }

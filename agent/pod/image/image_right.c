@@ -12,7 +12,7 @@ static void image_right_on_checked(struct op *op, const struct err *result)
     i->checking = false;
     if (images_free_dropped(i))
         return;
-    /* Without memory, or with secrets that are no JSON, a pull says more. */
+    /* Out of memory, or with invalid secrets, a pull yields a better error. */
     if (i->right == RIGHT_UNKNOWN && !i->stale)
         i->right = result->code == ERR_OK && json_is_true(i->check.answer) ? RIGHT_GRANTED : RIGHT_REFUSED;
     pod_wake(i->pod);
@@ -24,7 +24,7 @@ static void start_check(struct pod_image *i, const char *name)
     struct err e = { 0 };
 
     if (pull_secrets_collect(i->pod, &secrets, &e) == ERR_OK && secrets.missing.n > 0 && pod_is_new(i->pod)) {
-        pod_wake_at(i->pod, pod_new_until(i->pod)); /* the file that holds it may be read next */
+        pod_wake_at(i->pod, pod_new_until(i->pod)); /* the file with it may be read next */
     } else if (e.code != ERR_OK || secrets.json.n == 0) {
         i->right = RIGHT_REFUSED;
     } else {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The images of a pod, each brought once however many containers use it. */
+/* The images of a pod, each pulled once however many containers use it. */
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/pod.h"
@@ -13,8 +13,8 @@
 
 #include <string.h>
 
-#define BACKOFF_FIRST_MS                                                                                     \
-    10000 /* kubelet: 10 s doubling to 300 s (BACKOFF_MAX_MS), from the last failed try */
+/* kubelet: 10 s doubled up to 300 s (BACKOFF_MAX_MS), from the last failed try */
+#define BACKOFF_FIRST_MS 10000
 #define MS INT64_C(1000000)
 #define UNREAD_PATIENCE_NS (60 * INT64_C(1000000000))
 
@@ -26,7 +26,7 @@ struct pod_image *images_find(const struct pod *p, const char *reference)
     return NULL;
 }
 
-/* ---- the list ------------------------------------------------------------------------------------- */
+/* ---- the list ---- */
 
 static void image_free(struct pod_image *i)
 {
@@ -40,7 +40,7 @@ static bool is_busy(const struct pod_image *i)
     return i->bringing || i->checking;
 }
 
-/* Freed now, or when what is under way has answered. */
+/* Frees it now, or when the operation in progress has finished. */
 static void pod_images_drop(struct pod_image *i)
 {
     if (!is_busy(i)) {
@@ -94,15 +94,14 @@ static struct pod_image *find_in(struct pod_image *const *list, size_t n, const 
     return NULL;
 }
 
-/* Puts the image into `list`, if it is not there already: taken over from p->images, or new; false: no
- * memory. */
+/* Puts the image into `list`, unless it is there: moved from p->images, or new; false when out of memory. */
 static bool pod_images_place(struct pod *p, struct wanted w, struct pod_image **list, size_t *n)
 {
     struct pod_image *found = find_in(list, *n, w.reference);
 
     if (found != NULL) {
         if (w.policy < found->policy)
-            found->policy = w.policy; /* Always before IfNotPresent before Never */
+            found->policy = w.policy; /* Always takes precedence over IfNotPresent over Never */
         return true;
     }
     for (size_t i = 0; i < p->n_images && found == NULL; i++)
@@ -134,12 +133,12 @@ enum err_code images_build(struct pod *p, struct err *e)
             room = pod_images_place(p, (struct wanted){ v->image_reference, v->image_pull_policy }, list, &n);
     }
     if (room) {
-        images_clear(p); /* what is left of the old ones */
+        images_clear(p); /* the rest of the old ones */
         p->images = list;
         p->n_images = n;
         return ERR_OK;
     }
-    /* Nothing may point into the old manifest any more: they are begun anew when there is memory. */
+    /* Nothing may point to the old manifest any more: they are made again when there is memory. */
     images_clear(p);
     while (n > 0)
         pod_images_drop(list[--n]);
@@ -147,7 +146,7 @@ enum err_code images_build(struct pod *p, struct err *e)
     return err_nomem(e);
 }
 
-/* ---- bringing --------------------------------------------------------------------------------------- */
+/* ---- bringing ---- */
 
 static void pod_images_say(struct pod_image *i, const char *reason, const char *message)
 {
@@ -157,8 +156,8 @@ static void pod_images_say(struct pod_image *i, const char *reason, const char *
     i->pull_failed = false;
 }
 
-/* The first container that wants it: events carry a container.  NULL: it is a volume only, as kubelet tells
- * it. */
+/* The first container that uses it, because events name a container. NULL: only a volume, reported like in
+ * kubelet. */
 static const struct ctr *user_of(const struct pod_image *i)
 {
     for (size_t k = 0; k < i->pod->n_ctrs; k++)
@@ -168,7 +167,7 @@ static const struct ctr *user_of(const struct pod_image *i)
 }
 
 #define DURATION_SIZE 48
-/* As Go prints a duration that was cut to milliseconds: "950ms", "1.2s", "2m0.05s". */
+/* In Go's format for a duration truncated to milliseconds: "950ms", "1.2s", "2m0.05s". */
 static void format_ms(uint64_t ms, char ret[DURATION_SIZE])
 {
     const unsigned long long minutes = ms / 60000, seconds = ms / 1000 % 60;
@@ -191,7 +190,7 @@ static void format_ms(uint64_t ms, char ret[DURATION_SIZE])
     snprintf(ret, DURATION_SIZE, "%s%llu%ss", front, seconds, fraction);
 }
 
-/* As a CRI runtime calls it in front of the reason; "": nothing of that kind. */
+/* The CRI's name for the reason; "": none. */
 static const char *failure_name(enum img_failure failure)
 {
     switch (failure) {
@@ -205,7 +204,7 @@ static const char *failure_name(enum img_failure failure)
     return "";
 }
 
-/* Reason and message as kubelet's image manager makes them. */
+/* Reason and message like kubelet's image manager. */
 static void pod_images_say_failure(struct pod_image *i, const char *why)
 {
     str_auto text = NULL;
@@ -256,7 +255,7 @@ static void on_brought(struct op *op, const struct err *result)
             i->backoff_ms = BACKOFF_MAX_MS;
         i->retry_at = clock_boot_in_ms(i->backoff_ms);
         pod_images_say_failure(i, result->text);
-        log_warn("image cannot be pulled", F_STR("pod", p->key), F_STR("image", i->reference),
+        log_warn("cannot pull image", F_STR("pod", p->key), F_STR("image", i->reference),
                  F_U64("retryMs", i->backoff_ms), F_ERR(result));
         pod_event(p, c, true, "Failed", "Failed to pull image \"%s\": %s%s%s", i->reference,
                   failure_name(i->bring.failure), i->bring.failure != IMG_FAILED ? ": " : "", result->text);
@@ -265,7 +264,7 @@ static void on_brought(struct op *op, const struct err *result)
     pod_wake(p);
 }
 
-/* NULL: it is another kind of volume. */
+/* NULL: another kind of volume. */
 static const struct api_volume *image_volume(const struct pod *p, const char *name)
 {
     const struct api_volume *v = api_volume_find(&p->api->spec, name);
@@ -298,7 +297,7 @@ bool images_ready(const struct ctr *c, const struct pod_image **ret_missing)
     return i != NULL && i->image != NULL;
 }
 
-/* Only what has to start is pulled for: a pod that was taken over and runs asks no registry. */
+/* Images are only pulled for containers that have to start: an adopted running pod asks no registry. */
 static bool is_needed(const struct pod_image *i)
 {
     for (size_t k = 0; k < i->pod->n_ctrs; k++) {
@@ -309,8 +308,8 @@ static bool is_needed(const struct pod_image *i)
     return false;
 }
 
-/* After a restart of the agent: what is mounted is the image, whatever its name means by now.  *ret: NULL, it
- * is not in the store. */
+/* After a restart of the agent: the mounted image is used, whatever its name means now. *ret: NULL if it is
+ * not in the store. */
 static struct presence mounted_one(const struct pod_image *i, struct img_image **ret, struct err *e)
 {
     const struct pod *p = i->pod;
@@ -335,7 +334,7 @@ static struct presence mounted_one(const struct pod_image *i, struct img_image *
     return presence_absent();
 }
 
-/* False: what is mounted is not known, and is looked at again. */
+/* False: the mounted image is unknown, and will be checked again. */
 static bool take_mounted(struct pod_image *i)
 {
     struct err e = { 0 };
@@ -364,12 +363,12 @@ static void tell_secrets(struct pod *p, const struct pull_secrets *s)
 static void start_pull(struct pod_image *i, const struct ctr *c)
 {
     struct pod *p = i->pod;
-    char source[IMG_NAME_MAX + 16]; /* it parses, so it is no longer than its name */
+    char source[IMG_NAME_MAX + 16]; /* valid, so no longer than its name */
     struct pull_secrets secrets;
     struct err e = { 0 };
 
     if (pull_secrets_collect(p, &secrets, &e) == ERR_OK && secrets.missing.n > 0 && pod_is_new(p)) {
-        pod_wake_at(p, pod_new_until(p)); /* the file that holds it may be read next */
+        pod_wake_at(p, pod_new_until(p)); /* the file with it may be read next */
         pull_secrets_done(&secrets);
         return;
     }
@@ -399,8 +398,8 @@ void images_secret_changed(struct pod *p, const char *name)
     }
 }
 
-/* By name only: a part of an id is a name on Docker Hub.  `name` is normalised; it becomes the one that was
- * found. */
+/* By name only: a part of an id would be a name on Docker Hub. `name` is normalised; it becomes the one that
+ * was found. */
 static struct img_image *look_up(const struct pod_image *i, char name[IMG_NAME_MAX])
 {
     struct img_store *s = i->pod->node->o.images;
@@ -415,7 +414,7 @@ static struct img_image *look_up(const struct pod_image *i, char name[IMG_NAME_M
     return img_lookup(s, name);
 }
 
-/* False: it is not here, or a pull has to show the pod's right to it.  Pods that run go on with what they
+/* False: it is not present, or a pull must prove the pod's access. Running pods continue with what they
  * have. */
 static bool pod_images_take_present(struct pod_image *i, char name[IMG_NAME_MAX])
 {
@@ -433,8 +432,8 @@ static bool pod_images_take_present(struct pod_image *i, char name[IMG_NAME_MAX]
     return true;
 }
 
-/* The image that was not found may have a record that could not be read.  A disk that stays damaged does not
- * keep out what a registry has. */
+/* The image not found may have an unreadable record. A damaged disk must not prevent pulling it from a
+ * registry. */
 static bool pod_images_may_be_unread(const struct pod_image *i, struct err *e)
 {
     const struct img_store *s = i->pod->node->o.images;

@@ -13,8 +13,8 @@ static void pull_secrets_add_name(struct buf *names, const char *name)
     buf_addf(names, "%s%s", names->n > 0 ? ", " : "", name);
 }
 
-/* Both hold a JSON object, which was checked when the Secret was read; the older one is what "auths" is in
- * the newer. */
+/* Both contain a JSON object, checked when the Secret was read; the older format is the "auths" member of the
+ * newer one. */
 static bool pull_secrets_add_secret(struct buf *json, const struct api_config *c)
 {
     const bool older = str_eq(c->type, "kubernetes.io/dockercfg");
@@ -24,7 +24,7 @@ static bool pull_secrets_add_secret(struct buf *json, const struct api_config *c
     if (d == NULL || (!older && !str_eq(c->type, "kubernetes.io/dockerconfigjson")))
         return false;
     buf_addc(json, json->n == 0 ? '[' : ',');
-    /* Names and uids are of letters, digits, "-" and ".": nothing has to be quoted. */
+    /* Names and uids consist of letters, digits, "-" and ".": no quoting needed. */
     buf_addf(json, "{\"namespace\":\"%s\",\"name\":\"%s\",\"uid\":\"%s\",\"config\":", c->meta.namespace,
              c->meta.name, c->meta.uid != NULL ? c->meta.uid : "");
     if (older)

@@ -12,23 +12,21 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FILE_NAME "foreign-pods" /* one uid a line, then the end */
+#define FILE_NAME "foreign-pods" /* one uid per line, then the end */
 #define END ".\n"
 enum { FOREIGN_MAX = 4 << 20 }; /* 100,000 of them */
 
-/*
- * kubelet makes this folder in that of each pod, and we never do.  It says whose a pod is where an earlier
- * version of ours ran that kept no list: all else that is found there is a left-over of ours.
- */
+/* kubelet makes this folder in each pod's folder, and we never do. It identifies kubelet's pods if an earlier
+ * version of ours ran without a list: everything else found there is a left-over of ours. */
 #define KUBELETS "plugins"
 
 struct foreign_found {
     struct node *node;
     struct buf text;
     const char *where;
-    bool first; /* no agent with this state folder ever had pods: all is somebody else's */
+    bool first; /* no agent with this state folder ever had pods: everything is foreign */
     bool logs;
-    bool kubelets; /* some pod is */
+    bool kubelets; /* some pod is kubelet's */
     struct err *e;
 };
 
@@ -62,8 +60,7 @@ static void foreign_note(struct foreign_found *f, const char *uid, const char *w
         return;
     if (f->text.n > 0 && foreign_listed(f->text.p, uid))
         return;
-    log_warn("pod is not known here and was never ours: nothing of it is removed", F_STR("uid", uid),
-             F_STR("found", what));
+    log_warn("found a foreign pod; nothing of it will be removed", F_STR("uid", uid), F_STR("found", what));
     buf_adds(&f->text, uid);
     buf_addc(&f->text, '\n');
 }
@@ -87,7 +84,7 @@ static bool foreign_pod(const char *name, void *arg)
     return true;
 }
 
-/* Whose logs are those of a pod without a folder?  Where a kubelet has pods they may be its own. */
+/* The logs of a pod without a folder may belong to a kubelet, if it has pods here. */
 static bool foreign_logs(const char *name, void *arg)
 {
     struct foreign_found *f = arg;
@@ -99,7 +96,7 @@ static bool foreign_logs(const char *name, void *arg)
         return true;
     if (pod == NULL)
         err_nomem(f->e);
-    else if (!f->first) /* one that is a kubelet's is in the list already */
+    else if (!f->first) /* kubelet's are already in the list */
         folder = fs_look_at(AT_FDCWD, pod, NULL, f->e);
     if (f->e->code == ERR_OK && presence_is_absent(folder))
         foreign_note(f, uid, f->where);
@@ -180,8 +177,8 @@ enum err_code foreign_load(struct node *n, struct err *e)
     case PRESENCE_PRESENT:
         if (foreign_is_whole(part->foreign))
             return ERR_OK;
-        /* What it listed may be lost: again everything that is here and not known stays. */
-        log_warn("list of foreign pods is damaged and made anew", F_STR("file", path));
+        /* Its content may be lost: again keep everything unknown. */
+        log_warn("list of foreign pods is damaged; making a new one", F_STR("file", path));
         foreign_free(n);
         return foreign_make(n, path, true, e);
     }
@@ -200,7 +197,7 @@ void foreign_free(struct node *n)
     str_auto path = n->draining ? str_printf("%s/" FILE_NAME, n->o.state_dir) : NULL;
     str_auto records = path != NULL ? str_printf("%s/pods", n->o.state_dir) : NULL;
 
-    /* The folder of records first: without the list it would say that all is ours. */
+    /* The folder of records first: without the list it would mean that everything is ours. */
     if (records != NULL && (rmdir(records) == 0 || errno == ENOENT))
         fs_remove_quietly(AT_FDCWD, path);
     free(take_ptr(&leftovers_node(n)->foreign));

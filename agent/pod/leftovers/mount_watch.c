@@ -12,11 +12,11 @@
 
 struct mount_watch {
     struct node *node;
-    int fd; /* of mountinfo: poll(2) gives POLLPRI after a change */
+    int fd; /* of mountinfo: poll(2) returns POLLPRI after a change */
     unsigned open_handles, rounds;
     uv_poll_t poll;
     uv_timer_t pause; /* runs from one round to the next possible one */
-    bool changed;     /* meanwhile */
+    bool changed;     /* during the pause */
 };
 
 static void mount_watch_on_closed(uv_handle_t *handle)
@@ -116,7 +116,7 @@ enum err_code mount_watch_begin(struct node *n, bool *ret_new, struct err *e)
     w->open_handles = 2;
     w->rounds = 1;
     uv_poll_start(&w->poll, UV_PRIORITIZED, mount_watch_on_change);
-    uv_unref((uv_handle_t *)&w->poll); /* holds up no end of the loop */
+    uv_unref((uv_handle_t *)&w->poll); /* does not keep the loop alive */
     part->mount_watch = w;
     return ERR_OK;
 }

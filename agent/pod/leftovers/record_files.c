@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record_files - the files of a pod's record: removed, also by a later try. */
+/* record_files - removes the files of a pod's record, if necessary by a later retry. */
 #include "agent/pod/leftovers/record_files.h"
 
 #include "base/scope.h"

@@ -4,6 +4,6 @@
 #define AGENT_POD_LEFTOVERS_RECORD_FILES_H
 #include "agent/pod/core/pod.h"
 
-/* Each of its files; the first error, after all were tried. */
+/* Removes all of its files; returns the first error after trying all. */
 enum err_code record_remove_files(const struct node *n, const char *uid, struct err *e);
 #endif

@@ -16,18 +16,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PAUSE_FIRST_MS                                                                                       \
-    50 /* between tries, doubling: a cgroup needs a moment after its processes were killed */
+/* Between tries, doubled: a cgroup needs a moment after its processes were killed. */
+#define PAUSE_FIRST_MS 50
 #define PAUSE_MAX_MS 60000
-#define DRAIN_PAUSE_MAX_MS 1600 /* when all is taken down: given up after 3 s */
-#define SAID_AFTER_MS 3000      /* what takes longer is worth a line in the log */
+#define DRAIN_PAUSE_MAX_MS 1600 /* when everything is being removed: given up after 3 s */
+#define SAID_AFTER_MS 3000      /* longer removals are logged */
 
-/* One thing being removed, or a look for such things that failed and is repeated. */
+/* A thing being removed, or a failed lookup of such things that is repeated. */
 struct job {
     struct node *node;
     const char *what;
     void (*begin)(struct job *j);                         /* one try; ends in sweep_on_done() */
-    enum err_code (*look)(struct node *n, struct err *e); /* NULL: something is removed */
+    enum err_code (*look)(struct node *n, struct err *e); /* NULL: something is being removed */
     char id[512];                                         /* container id, uid or cgroup path */
     struct rt_action action;
     struct cni_op cni;
@@ -35,7 +35,7 @@ struct job {
     struct proc_call call;
     uv_timer_t retry;
     uint64_t pause_ms, since_ms;
-    bool waiting, over, held; /* by a mount that is not ours */
+    bool waiting, over, held; /* held by a foreign mount */
     char error[512];
     TAILQ_ENTRY(job) link;
 };
@@ -71,17 +71,16 @@ static void sweep_on_retry(uv_timer_t *timer)
 static void tried(struct job *j, const struct err *result)
 {
     struct node *n = j->node;
-    const char *trouble = j->look != NULL
-                              ? "left-overs cannot be listed: nothing of them is removed; trying again"
-                              : "left-over cannot be removed; trying again";
+    const char *trouble = j->look != NULL ? "cannot list left-overs: nothing of them is removed; will retry"
+                                          : "cannot remove a left-over; will retry";
 
     if (result->code == ERR_OK && j->look == NULL)
-        log_info("left-over removed", F_STR("what", j->what), F_STR("id", j->id));
+        log_info("removed a left-over", F_STR("what", j->what), F_STR("id", j->id));
 
     if (result->code == ERR_OK || result->code == ERR_CANCELLED || n->closing ||
         (n->draining && j->pause_ms >= DRAIN_PAUSE_MAX_MS)) {
         if (result->code != ERR_OK && result->code != ERR_CANCELLED)
-            log_warn("left-over cannot be removed; the next start tries again", F_STR("what", j->what),
+            log_warn("cannot remove a left-over; the next start will retry", F_STR("what", j->what),
                      F_STR("id", j->id), F_ERR(result));
         finished(j);
         return;
@@ -94,11 +93,11 @@ static void tried(struct job *j, const struct err *result)
     j->pause_ms = j->pause_ms == 0 ? PAUSE_FIRST_MS : j->pause_ms * 2;
     if (j->pause_ms > PAUSE_MAX_MS)
         j->pause_ms = PAUSE_MAX_MS;
-    if (j->held) { /* a mount that goes unseen, before the watch began, is seen with the next try */
+    if (j->held) { /* a mount that disappeared before the watch began is noticed by the next try */
         struct err e = { 0 };
         bool new;
         if (mount_watch_begin(n, &new, &e) != ERR_OK)
-            log_debug("mounts cannot be watched", F_ERR(&e));
+            log_debug("cannot watch mounts", F_ERR(&e));
     }
     j->waiting = true;
     uv_timer_start(&j->retry, sweep_on_retry, j->pause_ms, 0);
@@ -114,7 +113,7 @@ static struct job *make_job(struct node *n, const char *id, const char *what, vo
     struct job *j = strlen(id) < sizeof(j->id) ? calloc(1, sizeof(*j)) : NULL;
 
     if (j == NULL) {
-        log_error("no memory to remove a left-over; the next start does it", F_STR("what", what),
+        log_error("out of memory to remove a left-over; the next start will", F_STR("what", what),
                   F_STR("id", id));
         return NULL;
     }
@@ -136,7 +135,7 @@ static void new_job(struct node *n, const char *id, const char *what, void (*beg
 
     if (j == NULL)
         return;
-    log_info("left-over is being removed", F_STR("what", what), F_STR("id", id));
+    log_info("removing a left-over", F_STR("what", what), F_STR("id", id));
     j->begin(j);
 }
 
@@ -148,7 +147,7 @@ static void sweep_look_again(struct job *j)
     tried(j, &e);
 }
 
-/* What cannot be listed is unknown: nothing of it is removed, and the look is repeated. */
+/* What cannot be listed is unknown: nothing of it is removed, and the lookup is repeated. */
 static void sweep_look(struct node *n, const char *what, enum err_code (*fn)(struct node *n, struct err *e))
 {
     struct err e = { 0 };
@@ -156,10 +155,10 @@ static void sweep_look(struct node *n, const char *what, enum err_code (*fn)(str
 
     TAILQ_FOREACH (j, &leftovers_node(n)->jobs, link)
         if (j->look == fn && !j->over)
-            return; /* it is repeated already */
+            return; /* already being repeated */
     if (fn(n, &e) == ERR_OK)
         return;
-    log_warn("left-overs cannot be listed: nothing of them is removed; trying again", F_STR("what", what),
+    log_warn("cannot list left-overs: nothing of them is removed; will retry", F_STR("what", what),
              F_ERR(&e));
     j = make_job(n, "", what, sweep_look_again);
     if (j == NULL)
@@ -216,7 +215,7 @@ void sweep_each(struct node *n, void (*fn)(const char *what, const char *id, con
             fn(j->what, j->id, j->error, arg);
 }
 
-/* A run that ended is known only while its remains are being removed. */
+/* An ended run is known only while its remains are being removed. */
 static bool knows_container(struct node *n, const char *id)
 {
     const struct ctr *c = pods_by_container(n, id);
@@ -226,7 +225,7 @@ static bool knows_container(struct node *n, const char *id)
         struct reap *r;
         TAILQ_FOREACH (r, &p->reaps, link)
             if (strcmp(r->id, id) == 0)
-                return true; /* being removed already */
+                return true; /* already being removed */
     }
     return c != NULL && !c->cur.ended;
 }
@@ -319,13 +318,13 @@ static void remove_pod_volumes(struct job *j)
         .cgroup_procs = cg_leaf_procs(n->o.cgroups, CG_LEAF_OPS),
     };
 
-    if (pods_by_uid(n, j->id) != NULL) /* a manifest names that uid by now */
+    if (pods_by_uid(n, j->id) != NULL) /* a manifest now names that uid */
         finished(j);
     else
         proc_call_start(&j->call, &call, n->o.loop, sweep_on_done, j);
 }
 
-/* Neither a pod's, nor of somebody else who was here before. */
+/* Neither a pod's, nor foreign. */
 static bool is_left_over(struct node *n, const char *uid)
 {
     return pods_by_uid(n, uid) == NULL && !foreign_has(n, uid);
@@ -344,7 +343,7 @@ static enum err_code look_volumes(struct node *n, struct err *e)
     return ERR_OK;
 }
 
-/* ---- namespaces and logs: at once, a failure is for the next start --------------------------- */
+/* ---- namespaces and logs: at once, a failure is for the next start ---- */
 
 struct listing {
     struct node *node;
@@ -361,9 +360,9 @@ static bool remove_ns(const char *name, void *arg)
     str_auto path = str_printf("%s/%s", l->dir, name);
     if (path == NULL)
         return true;
-    log_info("left-over is being removed", F_STR("what", "namespaces"), F_STR("id", path));
+    log_info("removing a left-over", F_STR("what", "namespaces"), F_STR("id", path));
     if (netns_remove(path, &e) != ERR_OK)
-        log_warn("left-over namespaces cannot be removed", F_STR("path", path), F_ERR(&e));
+        log_warn("cannot remove left-over namespaces", F_STR("path", path), F_ERR(&e));
     return true;
 }
 
@@ -377,7 +376,7 @@ static enum err_code look_namespaces(struct node *n, struct err *e)
     return presence_is_unknown(fs_list(AT_FDCWD, ns, remove_ns, &l, e)) ? e->code : ERR_OK;
 }
 
-/* "<namespace>_<name>_<uid>" whose uid is nobody's. */
+/* "<namespace>_<name>_<uid>" with an unknown uid. */
 static bool sweep_remove_logs(const char *name, void *arg)
 {
     const struct listing *l = arg;
@@ -389,9 +388,9 @@ static bool sweep_remove_logs(const char *name, void *arg)
     str_auto path = str_printf("%s/%s", l->dir, name);
     if (path == NULL)
         return true;
-    log_info("left-over is being removed", F_STR("what", "logs"), F_STR("id", path));
+    log_info("removing a left-over", F_STR("what", "logs"), F_STR("id", path));
     if (fs_remove_tree(AT_FDCWD, path, &e) != ERR_OK)
-        log_warn("left-over folder cannot be removed", F_STR("path", path), F_ERR(&e));
+        log_warn("cannot remove a left-over folder", F_STR("path", path), F_ERR(&e));
     return true;
 }
 
@@ -404,7 +403,7 @@ static enum err_code look_logs(struct node *n, struct err *e)
     return presence_is_unknown(fs_list(AT_FDCWD, l.dir, sweep_remove_logs, &l, e)) ? e->code : ERR_OK;
 }
 
-/* A link into our folder of logs whose file is proven gone; those of somebody else stay. */
+/* A link into our folder of logs whose file is proven gone; foreign ones are kept. */
 static bool remove_dangling(const char *name, void *arg)
 {
     const struct listing *l = arg;
@@ -421,9 +420,9 @@ static bool remove_dangling(const char *name, void *arg)
         return true;
     if (faccessat(AT_FDCWD, path, F_OK, 0) == 0 || errno != ENOENT)
         return true;
-    log_info("left-over is being removed", F_STR("what", "link to a log"), F_STR("id", path));
+    log_info("removing a left-over", F_STR("what", "link to a log"), F_STR("id", path));
     if (unlink(path) != 0 && errno != ENOENT)
-        log_warn("left-over link cannot be removed", F_STR("path", path), F_STR("error", strerror(errno)));
+        log_warn("cannot remove a left-over link", F_STR("path", path), F_STR("error", strerror(errno)));
     return true;
 }
 
@@ -434,16 +433,15 @@ static enum err_code look_log_links(struct node *n, struct err *e)
     return presence_is_unknown(fs_list(AT_FDCWD, l.dir, remove_dangling, &l, e)) ? e->code : ERR_OK;
 }
 
-/* ---- what pods that are gone left ------------------------------------------------------------- */
+/* ---- what pods that are gone left ---- */
 
-/* The first try is silent, as it is no left-over yet. */
+/* The first try is silent, because it is not a left-over yet. */
 static void begin_quietly(struct node *n, const char *id, const char *what, void (*begin)(struct job *j),
                           const struct err *e)
 {
     struct job *j;
 
-    log_warn("what a pod left cannot be removed; trying again", F_STR("what", what), F_STR("id", id),
-             F_ERR(e));
+    log_warn("cannot remove what a pod left; will retry", F_STR("what", what), F_STR("id", id), F_ERR(e));
     if (n->closing || is_being_swept(n, id, begin))
         return; /* the next start finds it */
     j = make_job(n, id, what, begin);
@@ -455,7 +453,7 @@ static void remove_record(struct job *j)
 {
     struct err e = { 0 };
 
-    if (pods_by_uid(j->node, j->id) != NULL) { /* it has a record of its own by now */
+    if (pods_by_uid(j->node, j->id) != NULL) { /* it now has its own record */
         finished(j);
         return;
     }
@@ -473,7 +471,7 @@ void sweep_record(struct node *n, const char *uid)
 
 struct log_links { /* of one pod, for log shippers */
     const char *dir;
-    char prefix[512]; /* of their names: "<pod>_<namespace>_" */
+    char prefix[512]; /* prefix of their names: "<pod>_<namespace>_" */
     char target[1024];
     struct err *e;
 };
@@ -508,7 +506,7 @@ static enum err_code remove_log_links(struct node *n, const char *folder, struct
     switch (presence_of(fs_list(AT_FDCWD, l.dir, remove_log_link, &l, e))) {
     case PRESENCE_UNKNOWN:
     case PRESENCE_ABSENT:  /* no folder, no links */
-    case PRESENCE_PRESENT: /* one that could not be removed is in *e */
+    case PRESENCE_PRESENT: /* *ret has one that could not be removed */
         break;
     }
     return e->code;
@@ -546,9 +544,9 @@ void sweep_logs(struct node *n, const char *folder)
         begin_quietly(n, folder, "logs of a pod", remove_pod_logs, &e);
 }
 
-/* ---- cgroups --------------------------------------------------------------------------------- */
+/* ---- cgroups ---- */
 
-/* Its own: not that of a pod with the same uid that was of another class. */
+/* Its own: not of a pod with the same uid but another class. */
 static bool is_cgroup_of(const struct pod *p, const char *path)
 {
     struct err e = { 0 };

@@ -66,7 +66,7 @@ static void admission_fit_look_at(struct admission_fit *f, const char *resource)
             return;
     s.capacity = node_allocatable(f->p->node, resource);
     if (s.capacity < 0 && !str_starts(resource, HUGE_PREFIX))
-        return; /* as in kubelet: what no plugin has ever offered is not asked for */
+        return; /* as in kubelet, resources never offered by a plugin are ignored */
     if (s.capacity < 0)
         s.capacity = 0;
     s.used = used_by_others(f->p, resource, f->ending);
@@ -111,7 +111,7 @@ void admission_fit_text(const struct node *n, const struct shortage *s, char ret
     if (!str_starts(s->resource, HUGE_PREFIX) || node_allocatable(n, s->resource) >= 0 ||
         k >= ADMISSION_FIT_TEXT_SIZE)
         return;
-    /* kubelet's words end here; that the size is a mistake should be seen. */
+    /* kubelet's text ends here; point out that the size is a mistake. */
     k += (size_t)snprintf(ret + k, ADMISSION_FIT_TEXT_SIZE - k,
                           "; this machine has no huge pages of that size");
     for (size_t i = 0, all = hugepages_sizes(n, sizes); i < all && k < ADMISSION_FIT_TEXT_SIZE; i++)

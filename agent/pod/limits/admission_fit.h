@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * admission_fit - whether what a pod requests is there beside what other pods have: kubelet's
- * PodFitsResources (pkg/scheduler/framework/plugins/noderesources/fit.go as
- * pkg/kubelet/lifecycle/predicate.go uses it).
+ * admission_fit - whether a pod's requests fit beside those of other pods: kubelet's PodFitsResources
+ * (pkg/scheduler/framework/plugins/noderesources/fit.go as used by pkg/kubelet/lifecycle/predicate.go).
  *
- * Requests are compared with what the node may give to pods (allocatable).  Others' requests count from their
- * admission until everything of them is gone, and those of a critical pod from the moment in which others are
- * ended for it.  Pure.  Loop thread only.
+ * Requests are compared with the node's allocatable resources. Other pods' requests count from their
+ * admission until they are completely gone, and those of a critical pod from the moment others are ended for
+ * it. Pure. Loop thread only.
  */
 #ifndef AGENT_POD_LIMITS_ADMISSION_FIT_H
 #define AGENT_POD_LIMITS_ADMISSION_FIT_H
@@ -17,12 +16,9 @@ struct shortage {
     int64_t requested, used, capacity; /* cpu in thousandths, others in their units */
 };
 
+/* The resources missing for a pod with the requests in `api`, in kubelet's order; returns their number.
+ * `ending`: include pods that are terminating. */
 #define ADMISSION_FIT_SHORTAGES_MAX 16
-
-/*
- * What a pod lacks that asks for what `api` says, in kubelet's order: their number.  `ending`: pods that are
- * on their way out count, too.
- */
 size_t admission_fit_shortages(const struct pod *p, const struct api_pod *api, bool ending,
                                struct shortage ret[ADMISSION_FIT_SHORTAGES_MAX]);
 
@@ -33,9 +29,9 @@ void admission_fit_text(const struct node *n, const struct shortage *s, char ret
 /* The request of a whole pod, in the units of struct shortage; 1 of "pods". */
 int64_t admission_fit_request(const struct api_pod *api, const char *resource);
 
-/* Its requests count: it was admitted and is not over, or others were ended for it. */
+/* Whether its requests count: it was admitted and is not gone, or others were ended for it. */
 bool admission_fit_counts(const struct pod *p);
 
-/* How many pods are on their way out, besides p. */
+/* Number of terminating pods, except p. */
 size_t admission_fit_ending(const struct pod *p);
 #endif

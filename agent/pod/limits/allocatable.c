@@ -15,7 +15,7 @@
 
 #define AGAIN_MS 60000 /* kubelet's interval */
 
-/* ---- capacity ------------------------------------------------------------------------------------ */
+/* ---- capacity ---- */
 
 static int64_t read_number(const char *path)
 {
@@ -29,7 +29,7 @@ static int64_t read_number(const char *path)
     return n;
 }
 
-/* Process ids: the lower one of two limits of the kernel, as kubelet's pkg/kubelet/stats/pidlimit. */
+/* Process ids: the lower of two kernel limits, like kubelet's pkg/kubelet/stats/pidlimit. */
 static int64_t pids(void)
 {
     int64_t ids = read_number("/proc/sys/kernel/pid_max"),
@@ -67,7 +67,7 @@ int64_t node_capacity(const struct node *n, const char *resource)
     return -1;
 }
 
-/* ---- allocatable ----------------------------------------------------------------------------------- */
+/* ---- allocatable ---- */
 
 static int64_t kept_free(const struct api_threshold *t, int64_t capacity)
 {
@@ -79,7 +79,7 @@ static int64_t allocatable_less(int64_t from, int64_t a)
     return a >= from ? 0 : from - a;
 }
 
-/* Without what is reserved. */
+/* The capacity without reservations. */
 static int64_t unreserved(int64_t capacity, int64_t system, int64_t kube)
 {
     return allocatable_less(allocatable_less(capacity, system), kube);
@@ -107,7 +107,7 @@ int64_t node_allocatable(const struct node *n, const char *resource)
     return capacity;
 }
 
-/* What settings keep from pods may be no more than there is. */
+/* Settings must not withhold more than there is. */
 static enum err_code allocatable_check_one(const char *resource, int64_t capacity, int64_t system,
                                            int64_t kube, int64_t evict, struct err *e)
 {
@@ -139,9 +139,9 @@ enum err_code allocatable_check(const struct node_options *o, struct err *e)
     return allocatable_check_one("pid", pids(), system->pids, kube->pids, 0, e);
 }
 
-/* ---- limits of all pods together ------------------------------------------------------------------- */
+/* ---- limits of all pods together ---- */
 
-/* What is left for pods, without the eviction's part: that is for a pod that is about to be evicted. */
+/* The remainder for pods, including the eviction threshold: that is for a pod about to be evicted. */
 static struct cg_limits pods_limits(const struct node *n)
 {
     const struct node_options *o = &n->o;
@@ -187,12 +187,12 @@ void allocatable_update(struct node *n)
     uv_timer_start(&part->timer, allocatable_on_again, AGAIN_MS, 0);
     if (failed)
         return;
-    log_warn("limits of all pods together cannot be written; trying again", F_ERR(&e));
+    log_warn("cannot write the limits of all pods together; will retry", F_ERR(&e));
     snprintf(text, sizeof(text), "Failed to update Node Allocatable Limits: %s", e.text);
     node_event(n, true, "FailedNodeAllocatableEnforcement", text);
 }
 
-/* ---- limits of the reserved cgroups ---------------------------------------------------------------- */
+/* ---- limits of the reserved cgroups ---- */
 
 static enum err_code limit_reserved(const struct node_options *o, const char *key, const char *cgroup,
                                     const struct api_reserved *r, bool cpu_only, struct err *e)

@@ -21,7 +21,7 @@ static int64_t pod_sizes_ctr_limit(const struct ctr *c, const char *name)
 
     if (limit <= 0 && s->has_resources)
         limit = cpu_memory_amount(&s->resources.limits, name);
-    return limit > 0 ? limit : -1; /* 0 is no limit */
+    return limit > 0 ? limit : -1; /* 0 means no limit */
 }
 
 struct cpu_memory cpu_memory_of_container(const struct ctr *c)
@@ -35,7 +35,7 @@ struct cpu_memory cpu_memory_of_container(const struct ctr *c)
     };
 }
 
-/* A pod's limit holds only if all of its containers have one. */
+/* A pod has a limit only if all of its containers have one. */
 static int64_t pod_sizes_pod_limit(const struct api_pod *api, const char *name)
 {
     bool all = false;
@@ -63,7 +63,7 @@ bool cpu_memory_same(const struct cpu_memory *a, const struct cpu_memory *b)
            a->memory_request == b->memory_request && a->memory_limit == b->memory_limit;
 }
 
-/* Limits: none is more than any. */
+/* Limits: none is larger than any. */
 bool cpu_memory_shrink(int64_t from, int64_t to)
 {
     return to >= 0 && (from < 0 || to < from);

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * cpu_memory - cpu and memory of a container or a pod as plain numbers (struct cpu_memory): what a manifest
- * says, what a cgroup was given.  Cpu in thousandths, memory in bytes; -1: not given, as a limit none.  Pure.
- */
+/* cpu_memory - cpu and memory of a container or a pod as plain numbers (struct cpu_memory): as in a manifest
+ * or a cgroup. Cpu in thousandths, memory in bytes; -1: not given, or no limit. Pure. */
 #ifndef AGENT_POD_LIMITS_CPU_MEMORY_H
 #define AGENT_POD_LIMITS_CPU_MEMORY_H
 #include "agent/pod/core/pod.h"
 
-/* As its cgroup has them: where it has no limit of its own the pod's (spec.resources) holds. */
+/* As for its cgroup: without its own limit, the pod's (spec.resources) applies. */
 struct cpu_memory cpu_memory_of_container(const struct ctr *c);
-/* Sums; a limit only where all containers have one, as the pod's cgroup has it. */
+/* Sums; a limit only if all containers have one, as for the pod's cgroup. */
 struct cpu_memory cpu_memory_of_pod(const struct api_pod *api);
 bool cpu_memory_same(const struct cpu_memory *a,
                      const struct cpu_memory *b); /* unknown ones are never the same */
 
-/* Of each what is more; for limits none is more than any. */
+/* The larger of each; no limit is larger than any. */
 struct cpu_memory cpu_memory_widest(const struct cpu_memory *a, const struct cpu_memory *b);
 int64_t cpu_memory_wider(int64_t limit_a, int64_t limit_b);
 bool cpu_memory_shrink(int64_t from_limit, int64_t to_limit);

@@ -20,7 +20,7 @@ static int64_t of_list(const struct api_resource_list *l, const char *name)
     return strcmp(name, "cpu") == 0 ? quantity_milli(q) : quantity_value(q);
 }
 
-/* A container's own limit, else the pod's; 0: neither.  As in kubelet a limit of 0 is none. */
+/* A container's own limit, otherwise the pod's; 0: neither. As in kubelet a limit of 0 means none. */
 static int64_t ctr_limits_limit_of(const struct ctr *c, const char *name)
 {
     const struct api_pod_spec *s = &c->pod->api->spec;
@@ -34,9 +34,9 @@ static int64_t memory_request(const struct ctr *c)
     return of_list(&c->spec->resources.requests, "memory");
 }
 
-/* ---- memory: protection, throttling, swap ---------------------------------------------------------- */
+/* ---- memory: protection, throttling, swap ---- */
 
-/* Between request and limit (the node's allocatable where there is none), in whole pages. */
+/* Between request and limit (without a limit: the node's allocatable), in whole pages. */
 static int64_t high(const struct ctr *c, int64_t request, int64_t limit)
 {
     const struct api_node_resources *r = &c->pod->node->o.resources;
@@ -62,8 +62,8 @@ static void protect(const struct ctr *c, struct ctr_limits *ret)
         ret->memory_high = high(c, request, ctr_limits_limit_of(c, "memory"));
 }
 
-/* Swap in proportion to the request, for containers of Burstable pods that ask for memory and may have more.
- */
+/* Swap in proportion to the request, for containers of Burstable pods that request memory and may use
+ * more. */
 static int64_t ctr_limits_swap(const struct ctr *c)
 {
     const struct node_options *o = &c->pod->node->o;
@@ -76,7 +76,7 @@ static int64_t ctr_limits_swap(const struct ctr *c)
     return (int64_t)((double)request / (double)o->memory_bytes * (double)o->swap_bytes);
 }
 
-/* ---- out of memory ----------------------------------------------------------------------------------- */
+/* ---- out of memory ---- */
 
 static enum api_oom_kill oom_kill(const struct pod *p)
 {
@@ -102,7 +102,7 @@ bool oom_kill_takes_pod(const struct pod *p)
     return oom_kill(p) == API_OOM_KILL_POD;
 }
 
-/* What spec.resources asks for beyond its containers' requests, evenly among these. */
+/* The part of spec.resources beyond the containers' requests, distributed evenly. */
 static int64_t share_of_pod(const struct pod *p)
 {
     const struct api_pod_spec *s = &p->api->spec;
@@ -144,7 +144,7 @@ int resources_oom_score(const struct pod *p, const struct ctr *c)
     return adj >= SCORE_BEST_EFFORT ? SCORE_BEST_EFFORT - 1 : (int)adj;
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 void ctr_limits_of(const struct ctr *c, struct ctr_limits *ret)
 {

@@ -12,7 +12,7 @@
 #define SYS_DIR "/sys/kernel/mm/hugepages"
 #define PREFIX "hugepages-"
 
-/* ---- the node ------------------------------------------------------------------------------------ */
+/* ---- the node ---- */
 
 static void name_size(struct hugepages_size *s)
 {
@@ -24,7 +24,7 @@ static void name_size(struct hugepages_size *s)
         snprintf(s->resource, sizeof(s->resource), PREFIX "%" PRIu64 "Mi", kib >> 10);
     else
         snprintf(s->resource, sizeof(s->resource), PREFIX "%" PRIu64 "Ki", kib);
-    /* The kernel's mem_fmt(), which cuts. */
+    /* The kernel's mem_fmt() truncates. */
     if (kib >= 1u << 20)
         snprintf(s->cgroup, sizeof(s->cgroup), "%uGB", (unsigned)(kib >> 20));
     else if (kib >= 1u << 10)
@@ -58,7 +58,7 @@ size_t hugepages_sizes(const struct node *n, struct hugepages_size ret[HUGEPAGES
     size_t found = 0;
 
     if (list == NULL)
-        return 0; /* a kernel without */
+        return 0; /* a kernel without huge pages */
     for (struct dirent *d = readdir(list); d != NULL && found < HUGEPAGES_SIZES_MAX; d = readdir(list)) {
         struct hugepages_size s;
         size_t i = found;
@@ -85,7 +85,7 @@ uint64_t hugepages_bytes(const struct node *n)
     return sum > INT64_MAX ? INT64_MAX : sum;
 }
 
-/* ---- what a pod asks for ------------------------------------------------------------------------- */
+/* ---- a pod's requests ---- */
 
 /* Calls fn for each request for huge pages, of the pod and of its containers, until it returns false. */
 static void each_request(const struct api_pod *api, bool (*fn)(const struct api_resource *r, void *arg),
@@ -138,7 +138,7 @@ size_t hugepages_ctr_limits(const struct pod *p, const struct api_container *c,
     return n;
 }
 
-/* ---- emptyDir ------------------------------------------------------------------------------------ */
+/* ---- emptyDir ---- */
 
 struct medium {
     uint64_t wanted; /* 0: any */

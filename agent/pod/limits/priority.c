@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How important a pod is: its number, or its class by name, in manifests as everything else. */
+/* A pod's priority: its number, or its class by name, which is defined by a manifest. */
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/pod.h"
@@ -35,7 +35,7 @@ static bool priority_is_known(const struct node *n, const struct api_pod *api)
            strcmp(name, "system-node-critical") == 0 || src_store_priority_class(n->o.store, name) != NULL;
 }
 
-/* An API server refuses such a pod; here the class may stand in a file that comes after the pod's. */
+/* An API server rejects such a pod; here the class may be in a file read after the pod's. */
 static void wait_for_class(struct pod *p)
 {
     str_auto text = NULL;

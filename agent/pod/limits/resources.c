@@ -33,10 +33,8 @@ static const struct quantity *pod_resources_find(const struct api_resources *r, 
     return api_resource_get(limits ? &r->limits : &r->requests, name);
 }
 
-/*
- * max(regular + sidecars, peak over init containers of (init + sidecars before it)).
- * *ret_all: every container (and each init container's running sum) declares the resource.
- */
+/* max(regular + sidecars, peak over init containers of (init + sidecars before it)). *ret_all: every
+ * container (and each init container's running sum) declares the resource. */
 static struct quantity of_containers(const struct api_pod *p, const char *name, bool limits, bool *ret_all)
 {
     const struct api_pod_spec *s = &p->spec;
@@ -59,7 +57,7 @@ static struct quantity of_containers(const struct api_pod *p, const char *name, 
         q = pod_resources_find(&s->containers[i].resources, name, limits);
         if (q != NULL)
             sum = quantity_add(&sum, q);
-        all = all && q != NULL && !quantity_is_zero(q); /* 0 is no limit */
+        all = all && q != NULL && !quantity_is_zero(q); /* 0 means no limit */
     }
     sum = quantity_add(&sum, &sidecars);
     raise_to(&sum, &peak);
@@ -67,7 +65,7 @@ static struct quantity of_containers(const struct api_pod *p, const char *name, 
     return sum;
 }
 
-/* Resources that spec.resources may name: these replace what the containers come to. */
+/* Resources allowed in spec.resources: these replace the containers' sums. */
 static bool is_pod_level(const char *name)
 {
     return strcmp(name, "cpu") == 0 || strcmp(name, "memory") == 0 || str_starts(name, "hugepages-");
@@ -173,7 +171,7 @@ enum err_code resources_pod_cgroup(struct pod *p, struct err *e)
     return cg_pod_apply(o->cgroups, class_of(p), p->uid, &l, e);
 }
 
-struct sums { /* of the pods of a class that are not over */
+struct sums { /* of the unfinished pods of a class */
     int64_t milli, memory;
 };
 
@@ -196,7 +194,7 @@ static struct sums requests_of(const struct node *n, enum api_qos qos)
     return s;
 }
 
-/* What somebody else does to the cgroup meanwhile is not looked for. */
+/* Changes of the cgroup by others are not detected. */
 static void class_update(struct node *n, enum cg_class class_, const char *name, const struct cg_limits *l)
 {
     struct limits_node *part = limits_node(n);
@@ -209,7 +207,7 @@ static void class_update(struct node *n, enum cg_class class_, const char *name,
     part->classes[class_].cpu_shares = l->cpu_shares;
     part->classes[class_].memory_low = l->memory_low;
     if (!part->classes[class_].known)
-        log_warn("QoS cgroup cannot be updated", F_STR("class", name), F_ERR(&e));
+        log_warn("cannot update a QoS cgroup", F_STR("class", name), F_ERR(&e));
 }
 
 void resources_qos_update(struct node *n)
@@ -219,7 +217,7 @@ void resources_qos_update(struct node *n)
                 guaranteed = requests_of(n, API_QOS_GUARANTEED);
     struct cg_limits l = CG_LIMITS_NONE;
 
-    l.cpu_shares = (int64_t)cg_shares_from_milli(0); /* as little as there is: only what nobody else wants */
+    l.cpu_shares = (int64_t)cg_shares_from_milli(0); /* the minimum: only CPU time that nothing else wants */
     class_update(n, CG_BEST_EFFORT, "besteffort", &l);
     l.cpu_shares = (int64_t)cg_shares_from_milli(burstable.milli);
     if (protects_memory(n)) {

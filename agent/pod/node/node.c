@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening and closing the node; taking over what an earlier run left; the store's and the runtime's events.
- */
+/* Opening and closing the node; adopting the pods of an earlier run; events of the store and the runtime. */
 #include "agent/pod/node/node.h"
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/admit/hugepages_watch.h"
@@ -57,7 +56,7 @@ static void on_store(enum src_change change, const struct api_object *o, void *a
     case API_KIND_SECRET:
         pods_config_changed(n, o->config);
         return;
-    case API_KIND_PRIORITY_CLASS: /* counts for pods that are not admitted yet, as the API decides it once */
+    case API_KIND_PRIORITY_CLASS: /* applies to pods not admitted yet, because the API decides it once */
         pods_wake_pending(n);
         return;
     }
@@ -74,20 +73,20 @@ static void on_image(const char *name, void *arg)
         for (size_t i = 0; i < p->n_images; i++)
             if (p->images[i]->image == NULL) {
                 if (p->images[i]->right == RIGHT_REFUSED)
-                    p->images[i]->right = RIGHT_UNKNOWN; /* perhaps by another name now */
+                    p->images[i]->right = RIGHT_UNKNOWN; /* perhaps under another name now */
                 else if (p->images[i]->policy != API_PULL_ALWAYS)
                     p->images[i]->retry_at = CLOCK_BOOT_NONE;
                 pod_wake(p);
             }
 }
 
-/* Network lists that are passed over: each with its reason, after each load. */
+/* Reports ignored network lists with the reason, after each load. */
 static void tell_lists(struct node *n)
 {
     const char *problem;
 
     for (size_t i = 0; (problem = cni_problem(n->o.cni, i)) != NULL; i++)
-        log_warn("network list is passed over", F_STR("why", problem));
+        log_warn("ignoring invalid network list", F_STR("why", problem));
 }
 
 static void pod_node_on_network(void *arg)
@@ -120,7 +119,7 @@ void node_set_options(struct node *n, const struct node_options *o)
     pods_wake_pending(n); /* some may fit now */
 }
 
-/* Those of which each pod has a folder; that they cannot be made is told by the first pod. */
+/* The folders that contain a folder per pod; errors are reported by the first pod. */
 static void pod_node_open_folders(struct node *n)
 {
     str_auto pods = n->o.root_dir != NULL ? str_printf("%s/pods", n->o.root_dir) : NULL;
@@ -159,7 +158,7 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
         node_free(n);
         return e->code;
     }
-    resources_qos_update(n); /* of the pods that are there: no limit is lowered for a moment */
+    resources_qos_update(n); /* for the adopted pods: no limit is lowered temporarily */
     allocatable_update(n);
     hugepages_watch_begin(n);
     src_store_watch(o->store, on_store, n);
@@ -185,10 +184,10 @@ void node_set_folder(struct node *n, struct src_folder *f)
         return;
     HASH_ITER (hh, n->pods, p, tmp) {
         struct err e = { 0 };
-        /* Not what was on its way out: its manifest was gone, or had become another pod's. */
+        /* Not a terminating one: its manifest was gone, or defined another pod. */
         if (p->recovered && p->manifest_file[0] != '\0' && p->deletion_ns == 0 &&
             src_folder_seed(f, p->manifest_file, p->api, &e) != ERR_OK)
-            log_warn("pod's manifest is not known any more", F_STR("pod", p->key),
+            log_warn("pod's manifest is no longer known", F_STR("pod", p->key),
                      F_STR("file", p->manifest_file), F_ERR(&e));
     }
 }
@@ -202,10 +201,9 @@ void node_on_container_event(const char *id, void *node)
         pod_wake(c->pod);
 }
 
-/* ---- taking over ------------------------------------------------------------------------------------------
- */
+/* ---- adopting pods ---- */
 
-/* From the record's view to the facts: each instance that had not ended is looked at. */
+/* Compares the record with reality: examines each instance that had not ended. */
 void node_recover_pod(struct pod *p)
 {
     struct err unseen = { 0 };
@@ -216,7 +214,7 @@ void node_recover_pod(struct pod *p)
         return;
     }
     p->env_look = true;
-    live_sub_path_due(p); /* the pod's cgroup and volumes are gone through again: what is there stays */
+    live_sub_path_due(p); /* the pod's cgroup and volumes are set up again: what exists is kept */
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
         if (c->state == CTR_NONE)
@@ -224,13 +222,13 @@ void node_recover_pod(struct pod *p)
         c->adopt_due = true;
         ctr_refresh(c);
     }
-    /* Its namespaces are gone: whatever still runs has no network; it starts again in a new sandbox. */
+    /* Its namespaces are gone: running containers have no network; it starts again in a new sandbox. */
     if (sandbox_is_lost(p) && p->state != POD_TERMINATING) {
         struct err e = { 0 };
         for (size_t i = 0; i < p->n_ctrs; i++)
             if (p->ctrs[i].state == CTR_RUNNING &&
                 rt_signal(p->node->rt, p->ctrs[i].cur.id, SIGKILL, &e) != ERR_OK && e.code != ERR_NOT_FOUND)
-                ctr_kill(&p->ctrs[i]); /* again until it is gone */
+                ctr_kill(&p->ctrs[i]); /* repeated until it is gone */
         /* As in kubelet: init containers run again, from the first. */
         for (size_t i = 0; i < p->n_ctrs; i++)
             if (p->ctrs[i].kind != CTR_REGULAR && p->ctrs[i].state == CTR_NONE &&
@@ -278,13 +276,12 @@ void node_on_manifest(const struct src_file *f, void *node)
         return;
     }
     for (size_t i = 0; i < f->n_problems; i++)
-        log_error(f->stale ? "manifest refused; what it held before stays in force" : "manifest refused",
+        log_error(f->stale ? "manifest rejected; its previous content stays in force" : "manifest rejected",
                   F_STR("file", f->name), F_STR("where", f->problems[i].where),
                   F_STR("err", f->problems[i].what));
 }
 
-/* ---- ending
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- ending ---- */
 
 void node_drain(struct node *n, void (*done)(void *arg), void *arg)
 {
@@ -300,7 +297,7 @@ void node_drain(struct node *n, void (*done)(void *arg), void *arg)
         p->wanted = false;
         api_pod_unref(take_ptr(&p->successor));
         if (again)
-            pod_begin_termination(p, 0, false, "asked again to end at once");
+            pod_begin_termination(p, 0, false, "asked again to end immediately");
         pod_wake(p);
     }
     if (again)
@@ -344,7 +341,7 @@ void node_close(struct node *n, void (*idle)(void *arg), void *arg)
     rooms_cancel_node(n);
     if (idle != NULL)
         uv_timer_start(&n->idle_timer, on_idle_timer, 1,
-                       5); /* only while closing: until the last operation is back */
+                       5); /* only while closing: until the last operation is finished */
 }
 
 static void node_on_closed(struct node *n)

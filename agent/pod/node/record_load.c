@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record_load - the records of an earlier agent, whatever state their files are in (record.c says what they
- * are). */
+/* record_load - reads the records of an earlier agent, whatever the state of their files (see record.c). */
 #include "agent/pod/node/record_load.h"
 #include "agent/pod/record/record.h"
 
@@ -15,12 +14,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Not what the file is: no memory, a disk that does not answer.  Such a record is neither damaged nor gone,
- * and its pod may be running: it is read again, and then the start ends. */
+/* A temporary failure (no memory, disk error): the record is neither damaged nor gone, and its pod may be
+ * running: it is read again, and then the start fails. */
 static bool is_unknown(const struct err *e)
 {
     switch (e->sys) {
-    case 0: /* read whole, but no record */
+    case 0: /* read completely, but not a record */
     case EISDIR:
     case ELOOP:
     case ENOENT:
@@ -48,24 +47,23 @@ static enum err_code record_load_same_file(int dir, const char *a, const char *b
     return ERR_OK;
 }
 
-/* Out of the way.  Of an empty file, as a power cut leaves what was just written, there is nothing to look
- * at. */
+/* Moves it away. An empty file, as left by a power failure, is not worth keeping. */
 static void put_away(int dir, const char *name, bool empty, const struct err *why)
 {
     char away[DAMAGED_FILE_NAME_SIZE];
     struct err failed = { 0 };
 
     if (empty) {
-        log_info("pod record that a power cut left empty: removed", F_STR("record", name));
+        log_info("removed an empty pod record left by a power failure", F_STR("record", name));
         fs_remove_quietly(dir, name);
         return;
     }
-    log_error("pod record is damaged: set aside", F_STR("record", name), F_ERR(why));
+    log_error("set aside a damaged pod record", F_STR("record", name), F_ERR(why));
     if (damaged_file_set_aside(dir, name, away, &failed) != ERR_OK)
-        log_error("damaged record cannot be set aside", F_STR("record", name), F_ERR(&failed));
+        log_error("cannot set aside a damaged record", F_STR("record", name), F_ERR(&failed));
 }
 
-/* For a record that cannot be used, what was on the disk before it, where there is such.  *ret_taken. */
+/* For an unusable record, uses the previous version on disk, if any. *ret_taken. */
 static enum err_code record_load_stand_in(struct node *n, int dir, const char *name, const char *synced,
                                           bool *ret_taken, struct err *e)
 {
@@ -83,14 +81,14 @@ static enum err_code record_load_stand_in(struct node *n, int dir, const char *n
 static void keep_stand_in(int dir, const char *name, const char *synced, bool taken)
 {
     if (taken) {
-        if (linkat(dir, synced, dir, name, 0) != 0) /* until it is saved, with all that follows */
-            log_warn("pod record cannot be restored", F_STR("record", name),
+        if (linkat(dir, synced, dir, name, 0) != 0) /* until it is saved, with everything after it */
+            log_warn("cannot restore a pod record", F_STR("record", name),
                      F_STR("err", strerrordesc_np(errno)));
-        log_warn("pod record: what was on the disk before it is used", F_STR("record", name));
+        log_warn("using the previous version of a pod record", F_STR("record", name));
         return;
     }
     fs_remove_quietly(dir, synced);
-    log_warn("pod record: none; its pod starts anew if its manifest is there", F_STR("record", name));
+    log_warn("no usable pod record; the pod will start again if its manifest exists", F_STR("record", name));
 }
 
 static enum err_code load_one(struct node *n, int dir, const char *name, struct err *e)
@@ -120,7 +118,7 @@ static enum err_code load_one(struct node *n, int dir, const char *name, struct 
     return ERR_OK;
 }
 
-/* A write that was cut off, or the second name of a record that is gone. */
+/* An interrupted write, or the second name of a removed record. */
 static bool is_rubbish(int dir, const char *name)
 {
     char first[256];
@@ -139,7 +137,7 @@ static bool record_load_add_name(const char *name, void *arg)
     return true;
 }
 
-/* The list is read first: what is set aside or made meanwhile is not looked at. */
+/* The list is read first: files set aside or made meanwhile are ignored. */
 static enum err_code record_load_list(const char *path, int *ret_dir, struct buf *names, struct err *e)
 {
     struct patience patience = { 0 };
@@ -157,9 +155,9 @@ static enum err_code record_load_list(const char *path, int *ret_dir, struct buf
     return buf_check(names, e);
 }
 
-/* ---- what the disk did not take ---------------------------------------------------------------- */
+/* ---- what the disk did not take ---- */
 
-/* A record's text and its number, below 0: there is none that says one.  Fails where that is not known. */
+/* A record's text and its number; below 0: it has none. Fails if that is unknown. */
 static enum err_code read_numbered(int dir, const char *name, char **ret, size_t *ret_size,
                                    json_int_t *ret_number, struct err *e)
 {
@@ -182,7 +180,7 @@ static struct pod *pod_of(struct node *n, const char *name)
     return uid != NULL ? pods_by_uid(n, uid) : NULL;
 }
 
-/* The run folder's record, where it is the newer one; it goes as soon as the disk takes it. */
+/* The run folder's record, if it is newer; it is removed as soon as the disk accepts it. */
 static enum err_code load_aside(struct node *n, int aside, int dir, const char *name, struct err *e)
 {
     str_auto text = NULL;
@@ -210,7 +208,7 @@ static enum err_code load_aside(struct node *n, int aside, int dir, const char *
         *e = why;
         return err_wrap(e, "pod record %s", name);
     }
-    log_warn("pod record in the run folder cannot be used", F_STR("record", name), F_ERR(&why));
+    log_warn("cannot use a pod record in the run folder", F_STR("record", name), F_ERR(&why));
     fs_remove_quietly(aside, name);
     return ERR_OK;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record_load - after a restart: a pod from each record.  Loop thread only. */
+/* record_load - after a restart, makes a pod from each record. Loop thread only. */
 #ifndef AGENT_POD_NODE_RECORD_LOAD_H
 #define AGENT_POD_NODE_RECORD_LOAD_H
 #include "agent/pod/core/pod.h"
 
-/* Makes a pod of each record; damaged ones are set aside (base/damaged_file.h) and logged. */
+/* Makes a pod from each record; damaged ones are set aside (base/damaged_file.h) and logged. */
 enum err_code record_load_all(struct node *n, struct err *e) MUST_CHECK;
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record_read - a pod from its record.  What a number or name says that cannot be is taken as not said. */
+/* record_read - makes a pod from its record. Impossible numbers or names are treated as absent. */
 #include "agent/pod/core/start_times.h"
 #include "agent/pod/record/record.h"
 #include "agent/pod/worker/pods.h"
@@ -13,10 +13,9 @@
 
 #include <string.h>
 
-#define TIME_MAX_NS (INT64_MAX / 2) /* the year 2116: a grace on top of it still fits */
-#define CLOCK_SET_NS                                                                                         \
-    (INT64_C(1577836800) * 1000000000) /* 2020: a wall clock that says less was never set                    \
-                                        */
+#define TIME_MAX_NS (INT64_MAX / 2) /* the year 2116: adding a grace period cannot overflow */
+/* 2020: a wall clock before that was never set. */
+#define CLOCK_SET_NS (INT64_C(1577836800) * 1000000000)
 
 static void read_sizes(const json_t *o, struct cpu_memory *s)
 {
@@ -31,7 +30,7 @@ static void record_read_copy(char *to, size_t size, const char *from)
     snprintf(to, size, "%s", from != NULL ? from : "");
 }
 
-/* A whole number that is at most `max`, else 0: what follows from it must fit its type. */
+/* A whole number of at most `max`, otherwise 0: derived values must fit their type. */
 static int64_t record_read_number(const json_t *o, const char *key, int64_t max)
 {
     json_int_t v = json_int(o, key, 0);
@@ -44,7 +43,7 @@ static int64_t record_read_time_of(const json_t *o, const char *key)
     return record_read_number(o, key, TIME_MAX_NS);
 }
 
-/* An earlier version wrote how far the wall clock was set since. */
+/* An earlier version recorded how far the wall clock had been set. */
 static int64_t shift_of(const json_t *o, const char *key)
 {
     json_int_t v = json_int(o, key, 0);
@@ -52,12 +51,12 @@ static int64_t shift_of(const json_t *o, const char *key)
     return v > -TIME_MAX_NS / 4 && v < TIME_MAX_NS / 4 ? v : 0;
 }
 
-/* ---- moments ----------------------------------------------------------------------------------- */
+/* ---- moments ---- */
 
 struct record_clock {
     bool rebooted;            /* since it was written */
-    int64_t boot_ns, wall_ns; /* both clocks then; 0: an earlier version wrote it */
-    int64_t older_offset_ns;  /* from boot to wall clock, as that one wrote it; 0: it did not */
+    int64_t boot_ns, wall_ns; /* both clocks then; 0: written by an earlier version */
+    int64_t older_offset_ns;  /* from boot to wall clock, from an earlier version; 0: unknown */
 };
 
 static struct record_clock record_clock_of(const json_t *o, bool rebooted)
@@ -68,7 +67,7 @@ static struct record_clock record_clock_of(const json_t *o, bool rebooted)
                                   .older_offset_ns = record_read_time_of(o, "clockOffset") };
 }
 
-/* Before this boot: as long ago as the wall clock says, where it was set both then and now. */
+/* Before this boot: as long ago as the wall clock says, if it was set both then and now. */
 static struct boot_time record_moment_before_boot(int64_t wall_ns)
 {
     int64_t now_ns = clock_wall_ns(), age_ns = now_ns - wall_ns, up_ns = clock_boot().ns;
@@ -78,7 +77,7 @@ static struct boot_time record_moment_before_boot(int64_t wall_ns)
     return (struct boot_time){ up_ns - age_ns };
 }
 
-/* `older_ns`: the same by the wall clock, for a record of an earlier version. */
+/* `older_ns`: the same by the wall clock, in a record of an earlier version. */
 static struct boot_time record_moment(const struct record_clock *k, const json_t *o, const char *key,
                                       int64_t older_ns)
 {
@@ -98,7 +97,7 @@ static struct boot_time record_moment(const struct record_clock *k, const json_t
         older_ns + (k->older_offset_ns == 0 ? 0 : clock_wall_ns() - clock_boot().ns - k->older_offset_ns));
 }
 
-/* ---- the parts --------------------------------------------------------------------------------- */
+/* ---- the parts ---- */
 
 static int32_t priority_of(const json_t *o)
 {
@@ -189,9 +188,9 @@ static void read_ctr(const struct record_clock *k, struct ctr *c, const json_t *
     c->post = json_flag(j, "postStart") ? POST_RUNNING : POST_NONE;
     if (!instance_read(k, json_object_get(j, "current"), shift_of(j, "endedShift"), &c->cur) ||
         !instance_read(k, json_object_get(j, "last"), 0, &c->last))
-        log_warn("pod record: an instance is not sane and was left out", F_STR("record", name),
+        log_warn("pod record: ignoring an invalid instance", F_STR("record", name),
                  F_STR("containerName", c->spec->name));
-    /* Until the runtime was asked (pods_recover): alive as far as the record knows. */
+    /* Until the runtime was asked (pods_recover): alive according to the record. */
     if (c->cur.id[0] != '\0' && !c->cur.ended)
         c->state = c->cur.started_ns != 0 ? CTR_RUNNING : CTR_CREATED;
     c->recovered = c->state == CTR_RUNNING;
@@ -255,7 +254,7 @@ enum err_code record_read(struct node *n, const char *name, const char *text, si
                        RECORD_VERSION);
     if (uid == NULL || strlen(uid) + 5 != strlen(name) || strncmp(name, uid, strlen(uid)) != 0 ||
         !id_is_sane(json_str(o, "sandboxID")))
-        return err_set(e, ERR_INVALID, "uid or sandbox id is not sane");
+        return err_set(e, ERR_INVALID, "invalid uid or sandbox id");
     if (decode_manifest(o, &api, e) != ERR_OK)
         return e->code;
     if (pods_find(n, api->meta.namespace, api->meta.name) != NULL)
@@ -267,7 +266,7 @@ enum err_code record_read(struct node *n, const char *name, const char *text, si
     p->recovered = true;
     p->record_durable = durable;
     p->record_dirty = !durable;
-    p->wanted = true; /* until the sources have spoken */
+    p->wanted = true; /* until the sources are ready */
     clock = record_clock_of(o, was_before_reboot(n, json_str(o, "bootID")));
     record_read_pod(&clock, p, o);
     for (size_t i = 0; i < p->n_ctrs; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* State files that were set aside (base/damaged_file.h): told by an event when it happens, by `coracle
- * explain node` as long as they lie there. */
+/* State files that were set aside (base/damaged_file.h): reported by an event when it happens, and by
+ * `coracle explain node` while they exist. */
 #include "agent/pod/record/quarantine.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/explain_step.h"
@@ -34,7 +34,7 @@ static enum err_code quarantine_look_into(struct look *l, const char *path,
     return presence_is_unknown(damaged_file_look(dir, fn, l, e)) ? err_wrap(e, "%s", path) : ERR_OK;
 }
 
-/* The first error; the other folders are looked into all the same. */
+/* Returns the first error, after trying the other folders. */
 static enum err_code each_folder(struct look *l, void (*fn)(const char *name, void *arg), struct err *e)
 {
     for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
@@ -59,7 +59,7 @@ static void quarantine_tell(const char *name, void *arg)
 
     if (damaged_file_since_ns(name) < l->since_ns)
         return;
-    text = str_printf("%s/%s: the state file was damaged and was set aside", l->folder, name);
+    text = str_printf("%s/%s: the state file was damaged and has been set aside", l->folder, name);
     if (text != NULL)
         node_event(l->node, true, "StateFileDamaged", text);
 }
@@ -70,7 +70,7 @@ void quarantine_report(struct node *n, int64_t since_ns)
     struct err e = { 0 };
 
     if (each_folder(&l, quarantine_tell, &e) != ERR_OK)
-        log_warn("damaged state files are not all reported", F_ERR(&e));
+        log_warn("cannot report all damaged state files", F_ERR(&e));
 }
 
 static void quarantine_count(const char *name, void *arg)

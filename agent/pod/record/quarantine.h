@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quarantine - what of the state was damaged and set aside.  Loop thread only. */
+/* quarantine - damaged state files that were set aside. Loop thread only. */
 #ifndef AGENT_POD_RECORD_QUARANTINE_H
 #define AGENT_POD_RECORD_QUARANTINE_H
 #include "agent/pod/core/pod.h"
 
-/* An event of the node for each file that was set aside since then. */
+/* A node event for each file set aside since then. */
 void quarantine_report(struct node *n, int64_t since_ns);
-/* A step of `coracle explain node` while there are any: people look at them, then remove them. */
+/* A step of `coracle explain node` while there are any: people examine and then remove them. */
 void quarantine_explain(struct node *n, json_t *steps);
 #endif

@@ -101,7 +101,7 @@ static json_t *ctr_json(const struct ctr *c)
         json_object_set_new(j, "ready", json_true());
     if (probes_result(c, PROBE_STARTUP) == RESULT_SUCCESS)
         json_object_set_new(j, "started", json_true());
-    if (c->post != POST_NONE) /* cut off, it runs again; failed, too: it fails again */
+    if (c->post != POST_NONE) /* an interrupted one runs again; a failed one fails again */
         json_object_set_new(j, "postStart", json_true());
     if (c->cur.id[0] != '\0')
         json_object_set_new(j, "current", instance_json(&c->cur));
@@ -150,7 +150,7 @@ static json_t *record_to_json(const struct pod *p)
     return o;
 }
 
-/* The file that the pod comes from, as known now; kept when the folder is closed already. */
+/* The pod's file, as known now; unchanged if the folder is already closed. */
 static void note_file(struct pod *p)
 {
     const char *file =
@@ -162,7 +162,8 @@ static void note_file(struct pod *p)
         snprintf(p->manifest_file, sizeof(p->manifest_file), "%s", file);
 }
 
-/* What it was about may not be in the record: most changes of a container's state are not. */
+/* Setting record_dirty does not imply that the record changes; most container state changes are not recorded.
+ * So compare hashes. */
 static bool is_written(struct pod *p, const struct buf *text)
 {
     uint64_t hash = siphash_part(0, text->p, text->n);
@@ -172,10 +173,8 @@ static bool is_written(struct pod *p, const struct buf *text)
     return same;
 }
 
-/*
- * On a disk that takes nothing: at least a restart of the agent, which keeps the run folder, finds what runs.
- * record_load.c takes the one with the higher number.
- */
+/* If the disk accepts no writes, at least a restart of the agent, which keeps the run folder, finds the
+ * running containers. record_load.c uses the record with the higher number. */
 static void write_aside(struct pod *p, const struct buf *text)
 {
     struct err e = { 0 };
@@ -184,10 +183,10 @@ static void write_aside(struct pod *p, const struct buf *text)
     snprintf(path, sizeof(path), "%s/records/%s.json", p->node->o.run_dir, p->uid);
     p->record_aside = true;
     if (fs_replace_at(AT_FDCWD, path, text->p, text->n, 0600, false, &e) != ERR_OK)
-        log_debug("nor can the pod record be written in the run folder", F_STR("pod", p->key), F_ERR(&e));
+        log_debug("cannot write the pod record in the run folder, either", F_STR("pod", p->key), F_ERR(&e));
 }
 
-/* One that cannot be removed stays noted, for the next save. */
+/* A failed removal is noted for the next save. */
 static void remove_aside(struct pod *p)
 {
     char path[512];
@@ -208,7 +207,7 @@ enum err_code record_save(struct pod *p, bool *ret_written, struct err *e)
 
     if (head == NULL)
         return err_nomem(e);
-    /* The manifest is kept as text already: spliced in, not parsed again. */
+    /* The manifest is already available as text: insert it without parsing. */
     buf_add(&text, head, strlen(head) - 1);
     buf_adds(&text, ",\"manifest\":");
     buf_adds(&text, p->api->json);

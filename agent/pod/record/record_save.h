@@ -6,9 +6,9 @@
 
 extern const struct room record_room;
 
-/* *ret_written: false when the file says all that already. */
+/* *ret_written: false if the file is already up to date. */
 enum err_code record_save(struct pod *p, bool *ret_written, struct err *e) MUST_CHECK;
-void record_remove(struct pod *p); /* what cannot be removed is tried again (sweep.h) */
+void record_remove(struct pod *p); /* failed removals are retried (sweep.h) */
 void record_sync(struct pod *p);   /* after each record_save() that wrote */
 void record_sync_forget(struct pod *p);
 #endif

@@ -28,7 +28,7 @@
 #include <string.h>
 #include <unistd.h>
 
-struct record_batch { /* belongs to the pool while it runs */
+struct record_batch { /* owned by the pool while it runs */
     struct work work;
     struct node *node;
     char *dir;
@@ -40,7 +40,7 @@ struct record_batch { /* belongs to the pool while it runs */
 
 static void record_sync_start(struct node *n, bool all);
 
-/* The second name for an open, synced record; false: it is not the newest any more, whose turn comes. */
+/* Gives an open, synced record its second name; false: it is outdated, and the newer one follows. */
 static enum err_code record_sync_keep(int dir, int fd, const char *name, struct err *e)
 {
     str_auto from = str_printf("/proc/self/fd/%d", fd);
@@ -58,7 +58,7 @@ static enum err_code record_sync_keep(int dir, int fd, const char *name, struct 
         fs_remove_quietly(dir, tmp); /* the pod may go before its next record comes */
         return e->code;
     }
-    /* Two names of one file: rename() did nothing. */
+    /* Both names belonged to one file: rename() did nothing. */
     return unlinkat(dir, tmp, 0) == 0 || errno == ENOENT ? ERR_OK : err_sys(e, errno, "remove %s", tmp);
 }
 
@@ -85,7 +85,7 @@ static enum err_code sync_batch(void *arg, struct err *e)
     return fsync(dir) == 0 ? ERR_OK : err_sys(e, errno, "sync %s", b->dir);
 }
 
-/* Of a pod that went meanwhile; its record went first. */
+/* For a pod deleted meanwhile; its record was removed first. */
 static void remove_synced(struct node *n, const char *uid)
 {
     str_auto path = str_printf("%s/pods/%s.json.synced", n->o.state_dir, uid);
@@ -101,8 +101,7 @@ static void on_synced(struct op *op, const struct err *result)
     struct record_node *part = record_node(n);
 
     if (result->code != ERR_OK && result->code != ERR_CANCELLED)
-        log_warn("pod records are written, but a power cut may take them: they cannot be synced",
-                 F_ERR(result));
+        log_warn("cannot sync pod records; a power failure may lose them", F_ERR(result));
     for (size_t i = 0; i < b->n; i++) {
         struct pod *p = pods_by_uid(n, b->uids[i]);
 
@@ -110,7 +109,7 @@ static void on_synced(struct op *op, const struct err *result)
             remove_synced(n, b->uids[i]);
             continue;
         }
-        if (!p->record_durable) { /* what cannot be synced keeps no container from its start */
+        if (!p->record_durable) { /* a failed sync must not prevent containers from starting */
             p->record_durable = true;
             pod_wake(p);
         }
@@ -145,7 +144,7 @@ static void record_sync_start(struct node *n, bool all)
         if (b != NULL)
             memcpy(b->uids[b->n++], p->uid, sizeof(p->uid));
         record_sync_forget(p);
-        if (b == NULL || b->dir == NULL) { /* no memory: no reason to wait */
+        if (b == NULL || b->dir == NULL) { /* out of memory: do not wait */
             p->record_durable = true;
             pod_wake(p);
         }
@@ -167,7 +166,7 @@ static void record_sync_on_later(uv_timer_t *timer)
 {
     struct node *n = timer->data;
 
-    record_node(n)->due = true; /* maybe a batch is under way */
+    record_node(n)->due = true; /* a batch may be in progress */
     record_sync_start(n, true);
 }
 

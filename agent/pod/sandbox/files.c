@@ -73,7 +73,7 @@ void files_hosts_text(const struct api_pod *pod, const char *hostname, const cha
     }
 }
 
-/* ---- on disk ------------------------------------------------------------------------------------------ */
+/* ---- on disk ---- */
 
 const char *files_hostname(const struct pod *p)
 {
@@ -100,7 +100,7 @@ static enum err_code pod_files_replace(const struct pod *p, const char *name, co
     return fs_replace_at(AT_FDCWD, path, text->p, text->n, 0644, false, e);
 }
 
-/* In place: containers hold the inode. */
+/* In place: containers have the inode mounted. */
 static enum err_code rewrite(const char *path, const char *text, size_t n, struct err *e)
 {
     fd_auto fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
@@ -135,10 +135,8 @@ enum err_code files_name_host(struct pod *p, struct err *e)
     return ERR_OK;
 }
 
-/*
- * kubelet has both events for each such pod.  The pod's own goes to those that surely asked: ClusterFirst is
- * every pod's default, and stands in a manifest that is kept or shown, whoever wrote it.
- */
+/* kubelet reports both events for each such pod. The pod's own event is only for those that certainly
+ * requested it: ClusterFirst is every pod's default, and appears in saved manifests. */
 static void tell_no_cluster_dns(struct pod *p)
 {
     static const char text[] =
@@ -164,7 +162,7 @@ static enum err_code write_resolv(struct pod *p, struct err *e)
     str_auto host = NULL;
 
     if (o->resolv_conf[0] != '\0') {
-        /* kubelet gives up without the file; a node that only serves itself may well have none. */
+        /* kubelet fails without the file; a standalone node may well have none. */
         if (fs_read_at(AT_FDCWD, o->resolv_conf, RESOLV_MAX, &host, NULL, e) != ERR_OK) {
             if (e->code != ERR_NOT_FOUND)
                 return e->code;

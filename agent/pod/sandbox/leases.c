@@ -23,7 +23,8 @@ static bool is_address(const char *name)
     strcpy(text, name);
     if (inet_pton(AF_INET, text, bytes) == 1)
         return true;
-    for (char *c = text; *c != '\0'; c++) /* how host-local writes IPv6 on systems that forbid ':' in names */
+    /* host-local's notation for IPv6 on systems that forbid ':' in names */
+    for (char *c = text; *c != '\0'; c++)
         if (*c == '_')
             *c = ':';
     return inet_pton(AF_INET6, text, bytes) == 1;
@@ -46,7 +47,7 @@ struct sweep {
     struct node *node;
     char **cached;
     struct cni_stray_list *lost;
-    bool alone; /* no plugin is at work: a file without an id was cut off, and is not being written */
+    bool alone; /* no plugin is running: a file without id is truncated, and not just being written */
 };
 
 static void leases_sweep_network(const struct sweep *s, int networks, const char *network)
@@ -69,15 +70,15 @@ static void leases_sweep_network(const struct sweep *s, int networks, const char
         id[strcspn(id, "\r\n")] = '\0';
         if (id[0] == '\0' ? !s->alone : leases_is_known(s->node, s->cached, id))
             continue;
-        /* One of ours: a DEL gives the address back, and what else is left; till then nobody else gets it. */
+        /* One of ours: a DEL releases the address and everything else; it stays reserved until then. */
         if (strlen(id) == SANDBOX_ID_DIGITS && cni_has_network(s->node->o.cni, network) &&
             cni_strays_add(s->lost, network, id, entry->d_name))
             continue;
         if (unlinkat(fd, entry->d_name, 0) != 0)
-            log_warn("address of nobody cannot be given back", F_STR("network", network),
+            log_warn("cannot release an unused address", F_STR("network", network),
                      F_STR("address", entry->d_name), F_STR("err", strerrordesc_np(errno)));
         else
-            log_info("left-over removed", F_STR("what", "address"), F_STR("id", entry->d_name));
+            log_info("removed a left-over", F_STR("what", "address"), F_STR("id", entry->d_name));
     }
     closedir(d);
 }
@@ -85,7 +86,7 @@ static void leases_sweep_network(const struct sweep *s, int networks, const char
 struct taking {
     int networks;
     const char *address;
-    bool maybe; /* a network has it, or could not be looked at */
+    bool maybe; /* a network has it, or could not be examined */
 };
 
 static bool note_taken(const char *network, void *arg)
@@ -98,7 +99,7 @@ static bool note_taken(const char *network, void *arg)
     return !t->maybe;
 }
 
-/* Whether every network was looked at, and none has it. */
+/* Whether all networks were examined, and none has it. */
 static bool is_free(int networks, const char *address)
 {
     struct taking t = { .networks = networks, .address = address };
@@ -122,10 +123,10 @@ static void take_again(struct node *n, int networks, const struct pod *p, const 
     if (path == NULL)
         return;
     if (fs_replace_at(networks, path, text, strlen(text), 0644, false, &e) == ERR_OK)
-        log_warn("address of a running pod was not taken any more: taken again", F_STR("pod", p->key),
+        log_warn("reserved the address of a running pod again", F_STR("pod", p->key),
                  F_STR("address", address));
     else
-        log_warn("address of a running pod is not taken, another may get it", F_STR("pod", p->key),
+        log_warn("address of a running pod is not reserved, another may get it", F_STR("pod", p->key),
                  F_STR("address", address), F_ERR(&e));
 }
 
@@ -153,7 +154,7 @@ void leases_sweep(struct node *n, bool alone, struct cni_stray_list *lost)
     if (d == NULL) {
         if (fd >= 0)
             close(fd);
-        return; /* no network has given out any */
+        return; /* no network has assigned any */
     }
     if (cni_cached_ids(n->o.cni, &s.cached, &e) == ERR_OK) {
         while ((entry = readdir(d)) != NULL)

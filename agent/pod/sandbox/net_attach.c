@@ -23,7 +23,7 @@ struct net_attach {
     struct cni_port_mapping *ports;
     struct cni_pair *annotations;
     struct words ranges, servers, searches, options;
-    char *ranges_text, *resolv_text; /* what the words are parts of */
+    char *ranges_text, *resolv_text; /* the texts containing the words */
     char cgroup[512];
 };
 
@@ -40,11 +40,11 @@ void net_attach_free(struct pod *p)
     free(a);
 }
 
-/* ---- the sandbox's id -------------------------------------------------------------------------------- */
+/* ---- the sandbox's id ---- */
 
 void net_sandbox_tag(const char *state_dir, char ret[SANDBOX_TAG_DIGITS + 1])
 {
-    static const unsigned char key[SIPHASH_KEY_SIZE]; /* nothing secret: it only has to differ */
+    static const unsigned char key[SIPHASH_KEY_SIZE]; /* not secret: it only has to be distinct */
     struct err ignored = { 0 };
     str_auto machine = NULL;
     str_auto text = NULL;
@@ -64,7 +64,7 @@ void net_sandbox_id(const struct node *n, char ret[SANDBOX_ID_DIGITS + 1])
     memcpy(ret, part->tag, strnlen(part->tag, SANDBOX_TAG_DIGITS));
 }
 
-/* ---- bandwidth ------------------------------------------------------------------------------------ */
+/* ---- bandwidth ---- */
 
 enum err_code net_bandwidth(const struct api_pod *pod, const char *annotation, int64_t *ret, struct err *e)
 {
@@ -84,7 +84,7 @@ enum err_code net_bandwidth(const struct api_pod *pod, const char *annotation, i
     return ERR_OK;
 }
 
-/* ---- ports ---------------------------------------------------------------------------------------- */
+/* ---- ports ---- */
 
 static const char *protocol_of(const struct api_port *port)
 {
@@ -130,7 +130,7 @@ static enum err_code net_attach_add_ports(const struct pod *p, struct net_attach
     return ERR_OK;
 }
 
-/* ---- what else plugins may declare ------------------------------------------------------------------ */
+/* ---- other capabilities of plugins ---- */
 
 static void net_attach_split(char *text, const char *separators, struct words *ret)
 {
@@ -141,7 +141,7 @@ static void net_attach_split(char *text, const char *separators, struct words *r
         ret->v[ret->n++] = word;
 }
 
-/* The pod's own resolv.conf says what its dnsPolicy and dnsConfig came to. */
+/* From the pod's own resolv.conf, the result of its dnsPolicy and dnsConfig. */
 static void add_dns(const struct pod *p, struct net_attach *a)
 {
     struct err ignored = { 0 };
@@ -149,7 +149,7 @@ static void add_dns(const struct pod *p, struct net_attach *a)
 
     if (files_path(p, "resolv.conf", path, sizeof(path), &ignored) != ERR_OK ||
         fs_read_at(AT_FDCWD, path, RESOLV_MAX, &a->resolv_text, NULL, &ignored) != ERR_OK)
-        return; /* a DEL whose files are gone: the cached arguments count */
+        return; /* a DEL whose files are gone: the cached arguments are used */
     for (char *line = strtok_r(a->resolv_text, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest)) {
         if (str_starts(line, "nameserver "))

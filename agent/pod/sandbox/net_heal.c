@@ -16,14 +16,14 @@
 
 #include <string.h>
 
-#define SIDE_BY_SIDE 1 /* checks: three plugins each, of which nothing waits */
-#define FIRST_CHECK_MS                                                                                       \
-    10000 /* after an ADD: beside the start of the pod, and of others, it would be in the way */
+#define SIDE_BY_SIDE 1 /* checks: each runs three plugins, and nothing waits for them */
+/* After an ADD: not during the start of this and other pods. */
+#define FIRST_CHECK_MS 10000
 #define TOLD_FIRST_MS 2000
 #define TOLD_MAX_MS 600000
 #define MS INT64_C(1000000)
 
-/* ---- one after the other ---------------------------------------------------------------------------- */
+/* ---- one after the other ---- */
 
 static bool is_attached(const struct pod *p)
 {
@@ -52,16 +52,15 @@ static void net_heal_over(struct pod *p)
     net_heal_next(p->node);
 }
 
-/* ---- what is wrong ----------------------------------------------------------------------------------- */
+/* ---- findings ---- */
 
 static void net_heal_tell(struct pod *p, const struct err *e)
 {
     struct sandbox *box = sandbox_of(p);
 
     if (strncmp(box->net_error, e->text, sizeof(box->net_error) - 1) != 0) {
-        log_warn("network of a pod is not as its plugins made it", F_STR("pod", p->key), F_ERR(e));
-        pod_event(p, NULL, true, "NetworkCheckFailed", "network of the pod is not as it was made: %s",
-                  e->text);
+        log_warn("a pod's network differs from what its plugins made", F_STR("pod", p->key), F_ERR(e));
+        pod_event(p, NULL, true, "NetworkCheckFailed", "the pod's network was changed: %s", e->text);
     }
     snprintf(box->net_error, sizeof(box->net_error), "%s", e->text);
     box->net_told = true;
@@ -72,8 +71,8 @@ static void attach_again(struct pod *p, const struct err *e)
 {
     struct sandbox *box = sandbox_of(p);
 
-    log_warn("pod lost its network: it is attached again", F_STR("pod", p->key), F_ERR(e));
-    pod_event(p, NULL, true, "NetworkLost", "pod lost its network, it is attached again: %s", e->text);
+    log_warn("pod lost its network; attaching it again", F_STR("pod", p->key), F_ERR(e));
+    pod_event(p, NULL, true, "NetworkLost", "pod lost its network, attaching it again: %s", e->text);
     if (box->net_result.n_ips > 0)
         snprintf(box->net_again_ip, sizeof(box->net_again_ip), "%s", box->net_result.ips[0]);
     sandbox_node(p->node)->heal.again++;
@@ -87,8 +86,7 @@ static void attach_again(struct pod *p, const struct err *e)
     pod_wake(p);
 }
 
-/* No event tells when a pod has put it right, as one does that puts another interface in the place of its
- * own. */
+/* There is no event when a pod has repaired it, for example by replacing its own interface. */
 static void look_later(struct pod *p)
 {
     struct sandbox *box = sandbox_of(p);
@@ -136,10 +134,10 @@ static void net_heal_on_checked(struct op *op, const struct err *result)
     pod_wake(p);
 }
 
-/* ---- steps ------------------------------------------------------------------------------------------- */
+/* ---- steps ---- */
 
-/* Whether all of it is there; absent: *ret_missing.  Only an interface that is gone was lost: what is inside
- * the namespace is the pod's to change. */
+/* Whether everything is present; absent: *ret_missing. Only a missing interface is a loss: the pod may change
+ * what is inside the namespace. */
 static struct presence look_among(struct pod *p, const struct cni_links *links, struct err *ret_missing,
                                   struct err *e)
 {
@@ -162,7 +160,7 @@ static struct presence look_among(struct pod *p, const struct cni_links *links, 
     return presence_absent();
 }
 
-/* Its interface and addresses.  A kernel that cannot list them (before 4.20) leaves it to the plugins. */
+/* Its interface and addresses. If the kernel cannot list them (before 4.20), only the plugins check. */
 static struct presence look_at_links(struct pod *p, struct err *ret_missing, struct err *e)
 {
     struct sandbox *box = sandbox_of(p);
@@ -186,7 +184,7 @@ static struct presence look_at_links(struct pod *p, struct err *ret_missing, str
     return found;
 }
 
-/* Something went in its namespace: is it what the pod needs? */
+/* Something was removed in its namespace: does the pod need it? */
 static void net_heal_look(struct pod *p)
 {
     struct sandbox *box = sandbox_of(p);
@@ -204,12 +202,12 @@ static void net_heal_look(struct pod *p)
     case PRESENCE_ABSENT:
         break;
     }
-    log_debug("pod lost something of its network", F_STR("pod", p->key), F_ERR(&found));
+    log_debug("pod lost a part of its network", F_STR("pod", p->key), F_ERR(&found));
     box->net_check = true;
     box->net_check_at = clock_boot_is_set(box->net_again_at)
                             ? clock_boot_after(box->net_again_at, NET_AGAIN_MS * MS)
                             : CLOCK_BOOT_NONE;
-    box->net_fresh = false; /* it had it: this is not how its plugins left it */
+    box->net_fresh = false; /* it had it: this is not the state left by its plugins */
 }
 
 void net_heal_step(struct pod *p)
@@ -229,7 +227,7 @@ void net_heal_step(struct pod *p)
         return;
     }
     if (part->heal.running >= SIDE_BY_SIDE)
-        return; /* woken by the one that runs */
+        return; /* woken by the running one */
     pinned = netns_look_pinned(box->netns_dir, "net", &e);
     if (presence_is_unknown(pinned)) {
         pod_look_again(p, &e);
@@ -273,11 +271,11 @@ void net_heal_attached(struct pod *p)
         return;
     box->net_healing = false;
     if (strcmp(box->net_again_ip, box->net_result.ips[0]) == 0)
-        pod_event(p, NULL, false, "NetworkRestored", "pod is attached to the network again");
+        pod_event(p, NULL, false, "NetworkRestored", "attached the pod to the network again");
     else
         pod_event(p, NULL, true, "NetworkRestored",
-                  "pod is attached to the network again, with another address: %s", box->net_result.ips[0]);
-    log_info("pod is attached again", F_STR("pod", p->key), F_STR("podIP", box->net_result.ips[0]));
+                  "attached the pod to the network again, with another address: %s", box->net_result.ips[0]);
+    log_info("attached the pod again", F_STR("pod", p->key), F_STR("podIP", box->net_result.ips[0]));
     box->net_again_ip[0] = '\0';
 }
 
@@ -291,7 +289,7 @@ bool net_heal_end(struct pod *p)
     return !box->net_checking;
 }
 
-/* ---- the node ---------------------------------------------------------------------------------------- */
+/* ---- the node ---- */
 
 static void on_strays(struct op *op, const struct err *result)
 {
@@ -300,7 +298,7 @@ static void on_strays(struct op *op, const struct err *result)
 
     part->heal.adopted += part->heal.strays.n_adopted;
     if (result->code != ERR_OK && result->code != ERR_CANCELLED)
-        log_warn("what lost network attachments left cannot be looked for", F_ERR(result));
+        log_warn("cannot look for left-overs of lost network attachments", F_ERR(result));
     if (part->heal.strays.n_adopted > 0 && !n->closing)
         sweep_network(n);
 }
@@ -376,7 +374,7 @@ bool net_heal_live(const struct node *n)
 {
     const struct sandbox_node *part = sandbox_node(n);
 
-    return op_live(&part->heal.gc.op) || op_live(&part->heal.strays.op); /* checks are the pods' operations */
+    return op_live(&part->heal.gc.op) || op_live(&part->heal.strays.op); /* checks are operations of pods */
 }
 
 void net_heal_cancel(struct node *n)
@@ -400,17 +398,17 @@ void net_heal_explain(const struct node *n, json_t *steps)
 
     HASH_ITER (hh, n->pods, p, tmp)
         told += is_attached(p) && sandbox_of(p)->net_told;
-    k = snprintf(text, sizeof(text), "%u attachments checked, %u made again, %u not as they should be",
-                 h->checked, h->again, told);
+    k = snprintf(text, sizeof(text), "%u attachments checked, %u made again, %u with problems", h->checked,
+                 h->again, told);
 
     if (h->networks > 0 || h->gc_error[0] != '\0')
         k += snprintf(text + k, sizeof(text) - (size_t)k, "; garbage collection of %zu networks%s%.400s",
                       h->networks, h->gc_error[0] != '\0' ? ": " : "", h->gc_error);
     if (h->adopted > 0)
         k += snprintf(text + k, sizeof(text) - (size_t)k,
-                      "; %zu attachments were known only by what they had left", h->adopted);
+                      "; %zu attachments were found only by their left-overs", h->adopted);
     if (h->strays.links[0] != '\0')
-        snprintf(text + k, sizeof(text) - (size_t)k, "; of no attachment of this agent, and left alone: %s",
+        snprintf(text + k, sizeof(text) - (size_t)k, "; left alone, of no attachment of this agent: %s",
                  h->strays.links);
     explain_step(steps, "network healing",
                  h->running > 0 || op_live(&h->gc.op) ? "running"

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "cni/links.h"
 
-#define SETTLE_MS 100 /* events come in bunches: addresses, then their interface */
+#define SETTLE_MS 100 /* events come in bursts: addresses, then their interface */
 #define MS INT64_C(1000000)
 
 static void on_gone(void *arg, int32_t nsid)
@@ -31,7 +31,7 @@ void net_watch_start(struct node *n)
 
     if (part->heal.watch == NULL &&
         cni_link_watch_open(&part->heal.watch, n->o.loop, on_gone, n, &e) != ERR_OK)
-        log_debug("interfaces that pods lose are not noticed at once", F_ERR(&e));
+        log_debug("loss of pods' interfaces will not be noticed immediately", F_ERR(&e));
 }
 
 void net_watch_end(struct node *n)
@@ -48,7 +48,7 @@ void net_watch_pod(struct pod *p)
     box->net_look_at = CLOCK_BOOT_NONE;
     box->net_watched = path != NULL && cni_links_nsid(path, &box->net_nsid, &e) == ERR_OK;
     if (!box->net_watched)
-        log_debug("interfaces of a pod are not watched", F_STR("pod", p->key), F_ERR(&e));
+        log_debug("cannot watch the interfaces of a pod", F_STR("pod", p->key), F_ERR(&e));
 }
 
 bool net_watch_due(struct pod *p)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net_watch - an interface or address that a pod loses while the agent runs is noticed at once, by an event
- * of the kernel (cni/link_watch.h): a moment later the pod's interface is looked at, and only when something
- * is missing it is told, or attached again, as after a restart (net_heal.h).  A pod that is attached again
- * loses it again: not before NET_AGAIN_MS, so that one that takes its own interface away keeps nobody busy.
- * Where the kernel or our rights do not allow it, the next start or change of the lists finds it.  Loop
- * thread only.
+ * net_watch - notices immediately, by a kernel event (cni/link_watch.h), when a pod loses an interface or
+ * address: a moment later the pod's interface is checked, and only if something is missing it is reported, or
+ * attached again, as after a restart (net_heal.h). If a reattached pod loses it again, at least NET_AGAIN_MS
+ * pass, so that a pod that removes its own interface does not keep us busy. Without support by the kernel or
+ * sufficient privileges, the loss is found at the next start or change of the lists. Loop thread only.
  */
 #ifndef AGENT_POD_SANDBOX_NET_WATCH_H
 #define AGENT_POD_SANDBOX_NET_WATCH_H
@@ -15,9 +14,8 @@
 
 void net_watch_start(struct node *n);
 void net_watch_end(struct node *n);
-/* It was attached, or taken over: from now on it is watched. */
+/* It was attached, or adopted: watch it from now on. */
 void net_watch_pod(struct pod *p);
-/* In a step of an attached pod: true when it is to be looked at now.  Asks to be woken for what comes later.
- */
+/* In a step of an attached pod: true if it must be checked now. Otherwise schedules the wake-up. */
 bool net_watch_due(struct pod *p);
 #endif

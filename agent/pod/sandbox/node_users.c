@@ -14,14 +14,14 @@
 
 #define DEADLINE_MS 20000
 
-/* ---- asking, in a child -------------------------------------------------------------------------- */
+/* ---- asking, in a child ---- */
 
 static enum err_code ask_in_child(const void *arg, struct buf *out, struct err *e)
 {
     const struct node *n = arg;
     const struct idmap_probe probe = { .run_dir = n->o.run_dir,
                                        .folders = { n->o.state_dir, n->o.root_dir } };
-    struct err outcome = { 0 }; /* nothing is to be put in front of its text */
+    struct err outcome = { 0 }; /* its text must not get a prefix */
 
     (void)(idmap_probe(&probe, &outcome) == ERR_OK);
     buf_add(out, &outcome, sizeof(outcome));
@@ -46,7 +46,7 @@ static void node_users_on_asked(struct op *op, const struct err *result)
     part->users.state = e.code == ERR_OK ? USERS_CAN : USERS_CANNOT;
     snprintf(part->users.why, sizeof(part->users.why), "%s", e.text);
     if (e.code != ERR_OK)
-        log_info("pods cannot have users of their own here (hostUsers: false)", F_ERR(&e));
+        log_info("this node does not support user namespaces for pods (hostUsers: false)", F_ERR(&e));
     HASH_ITER (hh, n->pods, p, tmp)
         if (userns_wanted(p))
             pod_wake(p);
@@ -89,7 +89,7 @@ bool node_users_live(const struct node *n)
     return op_live(&sandbox_node(n)->users.call.op);
 }
 
-/* ---- what pods get ------------------------------------------------------------------------------- */
+/* ---- what pods get ---- */
 
 enum err_code node_users_check(const struct pod *p, struct err *e)
 {
@@ -98,8 +98,7 @@ enum err_code node_users_check(const struct pod *p, struct err *e)
 
     switch (part->users.state) {
     case USERS_ASKING:
-        return err_set(e, ERR_UNAVAILABLE,
-                       "it is being looked at whether pods can have user namespaces here");
+        return err_set(e, ERR_UNAVAILABLE, "testing whether pods can have user namespaces here");
     case USERS_CANNOT:
         return err_set(e, ERR_UNIMPLEMENTED, "hostUsers: false is not possible on this node: %s",
                        part->users.why);
@@ -109,7 +108,7 @@ enum err_code node_users_check(const struct pod *p, struct err *e)
     return ERR_OK;
 }
 
-/* ---- what people see ----------------------------------------------------------------------------- */
+/* ---- what people see ---- */
 
 void node_users_explain(const struct node *n, json_t *steps)
 {
@@ -122,7 +121,7 @@ void node_users_explain(const struct node *n, json_t *steps)
         wanted = wanted || userns_wanted(p);
     switch (part->users.state) {
     case USERS_ASKING:
-        explain_step(steps, "user namespaces", "running", 0, "being tried", 0);
+        explain_step(steps, "user namespaces", "running", 0, "being tested", 0);
         return;
     case USERS_CANNOT:
         text = str_printf("not possible (hostUsers: false): %s", part->users.why);

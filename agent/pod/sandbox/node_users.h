@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * node_users - whether pods can have users of their own here (hostUsers: false): asked once at the start, in
- * the background.  Loop thread only.
- */
+/* node_users - whether pods can have user namespaces here (hostUsers: false): tested once at the start, in
+ * the background. Loop thread only. */
 #ifndef AGENT_POD_SANDBOX_NODE_USERS_H
 #define AGENT_POD_SANDBOX_NODE_USERS_H
 #include "agent/pod/core/pod.h"
 
-/* Begins to ask; the node's runtime is open. */
+/* Starts the test; the node's runtime must be open. */
 void node_users_ask(struct node *n);
 void node_users_cancel(struct node *n);
-bool node_users_live(const struct node *n);                   /* it is under way */
+bool node_users_live(const struct node *n);                   /* it is in progress */
 void node_users_explain(const struct node *n, json_t *steps); /* a line of `coracle explain node` */
 
-/*
- * Whether this pod can have what it asks for.  ERR_UNAVAILABLE: still being asked, the pod is woken.
- * ERR_UNIMPLEMENTED: not on this node as it is.
- */
+/* Whether this pod can have what it requests. ERR_UNAVAILABLE: the test is running, and the pod will be
+ * woken. ERR_UNIMPLEMENTED: not on this node. */
 enum err_code node_users_check(const struct pod *p, struct err *e) MUST_CHECK;
 #endif

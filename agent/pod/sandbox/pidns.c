@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * shareProcessNamespace: the pod's own PID namespace, whose first process is coracle-pause.  When that ends,
+/* shareProcessNamespace: the pod's own PID namespace, whose first process is coracle-pause. When that ends,
  * all of the pod's processes end with it; a new one is made and the containers restart by their policy.
- * (kubelet makes the whole sandbox anew then; here the network has no part in it and stays.)
- */
+ * (kubelet recreates the whole sandbox then; here the network is independent of it and stays.) */
 #include "agent/runtime/pidns.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"
@@ -46,10 +44,10 @@ void sandbox_set_pidns(struct pod *p, enum pidns_state s)
     box->pidns = s;
 }
 
-struct pidns_watch { /* lives until its handle has closed, maybe longer than the pod */
+struct pidns_watch { /* lives until its handle has closed, perhaps longer than the pod */
     uv_poll_t poll;
     int pidfd;
-    struct pod *pod; /* NULL: nobody asks any more */
+    struct pod *pod; /* NULL: the pod is gone */
 };
 
 static const char *pod_pidns_pin(const struct pod *p, const char *which, bool own, char *path, size_t size)
@@ -68,7 +66,7 @@ bool pidns_ready(struct pod *p)
         return true;
     if (box->pidns != PIDNS_READY)
         return false;
-    /* The ends of its containers are known before its own is: no new one must begin between the two. */
+    /* Handle the ends of its containers before its own, so that no new one starts in between. */
     switch (presence_of(rt_pidns_look(box->netns_dir, &pidfd, &e))) {
     case PRESENCE_PRESENT:
         return true;
@@ -81,7 +79,7 @@ bool pidns_ready(struct pod *p)
     return false; /* its end wakes the pod */
 }
 
-/* ---- noticing its end --------------------------------------------------------------------------- */
+/* ---- noticing its end ---- */
 
 static void pod_pidns_on_closed(uv_handle_t *handle)
 {
@@ -105,8 +103,9 @@ static void pause_ended(struct pod *p)
 {
     sandbox_of(p)->pidns = PIDNS_NONE;
     if (p->state == POD_STARTING || p->state == POD_RUNNING) {
-        log_warn("the first process of a shared PID namespace ended, and with it the pod's containers; a new "
-                 "one is made",
+        log_warn("the first process of a shared PID namespace ended, and with it the pod's containers; "
+                 "making a new "
+                 "one",
                  F_STR("pod", p->key));
         pod_event(p, NULL, false, "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.");
     }
@@ -120,7 +119,7 @@ static void on_pause(uv_poll_t *poll, int status, int events)
 
     (void)events;
     pidns_forget(p);
-    if (status < 0) { /* of the watch, not of the process: pidns_step() looks and watches again */
+    if (status < 0) { /* an error of the watch, not of the process: pidns_step() checks and watches again */
         err_sys(&e, -status, "watch coracle-pause");
         pod_look_again(p, &e);
         return;
@@ -129,7 +128,7 @@ static void on_pause(uv_poll_t *poll, int status, int events)
     pod_wake(p);
 }
 
-/* Takes over the process that the facts name.  Unknown also where it cannot be watched. */
+/* Adopts the process found. Unknown also if it cannot be watched. */
 static struct presence pod_pidns_watch(struct pod *p, struct err *e)
 {
     struct sandbox *box = sandbox_of(p);
@@ -159,7 +158,7 @@ static struct presence pod_pidns_watch(struct pod *p, struct err *e)
     return presence_unknown(e);
 }
 
-/* One that is there and not watched, since that failed. */
+/* One that exists but is not watched, because that failed. */
 static void watch_again(struct pod *p)
 {
     struct sandbox *box = sandbox_of(p);
@@ -179,7 +178,7 @@ static void watch_again(struct pod *p)
     }
 }
 
-/* ---- making it --------------------------------------------------------------------------------- */
+/* ---- making it ---- */
 
 static enum err_code pod_pidns_clean(struct pod *p, struct err *e)
 {
@@ -226,8 +225,7 @@ static void on_made(struct op *op, const struct err *result)
         box->pidns_retry_at = clock_boot_in_ns(RETRY_NS);
         if (e.code != ERR_CANCELLED) {
             if (strncmp(box->net_error, e.text, sizeof(box->net_error) - 1) != 0)
-                log_warn("shared PID namespace of a pod cannot be made; trying again", F_STR("pod", p->key),
-                         F_ERR(&e));
+                log_warn("cannot make a shared PID namespace; will retry", F_STR("pod", p->key), F_ERR(&e));
             snprintf(box->net_error, sizeof(box->net_error), "%s", e.text);
             pod_event(p, NULL, true, "FailedCreatePodSandBox", "Failed to create pod sandbox: %s", e.text);
         }
@@ -255,8 +253,7 @@ void pidns_step(struct pod *p)
     s = calloc(1, sizeof(*s) + 4 * size);
     if (s == NULL || fs_mkdirs(box->netns_dir, 0700, &e) != ERR_OK || pod_pidns_clean(p, &e) != ERR_OK) {
         free(s);
-        log_warn("shared PID namespace of a pod cannot be made; trying again", F_STR("pod", p->key),
-                 F_ERR(&e));
+        log_warn("cannot make a shared PID namespace; will retry", F_STR("pod", p->key), F_ERR(&e));
         box->pidns_retry_at = clock_boot_in_ns(RETRY_NS);
         pod_wake_at(p, box->pidns_retry_at);
         return;
@@ -290,8 +287,7 @@ bool pidns_teardown_step(struct pod *p)
     pidns_forget(p);
     sandbox_set_pidns(p, PIDNS_NONE);
     if (pod_pidns_clean(p, &e) != ERR_OK) {
-        log_warn("shared PID namespace of a pod cannot be removed; trying again", F_STR("pod", p->key),
-                 F_ERR(&e));
+        log_warn("cannot remove a shared PID namespace; will retry", F_STR("pod", p->key), F_ERR(&e));
         pod_wake_at(p, clock_boot_in_ns(RETRY_NS));
         return false;
     }

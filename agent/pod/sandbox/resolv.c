@@ -10,7 +10,8 @@
 #define SEARCHES_MAX 32
 #define SEARCH_LENGTH_MAX 2048
 #define SEARCH_ONE_MAX 253
-#define LINE_WORDS_MAX 80 /* of the node's file; glibc reads six search domains, newer ones any number */
+/* per line of the node's file; glibc reads six search domains, newer versions any number */
+#define LINE_WORDS_MAX 80
 
 struct words {
     char v[64][SEARCH_ONE_MAX + 4];
@@ -38,7 +39,7 @@ static void resolv_add_text(struct words *w, const char *text)
     add_word(w, text, strlen(text));
 }
 
-/* "name" or "name:value"; by name, the later one wins. */
+/* "name" or "name:value"; for equal names the later one wins. */
 static void add_option(struct words *w, const char *text, size_t n)
 {
     const char *colon = memchr(text, ':', n);
@@ -58,7 +59,7 @@ struct resolv {
     struct words servers, searches, options;
 };
 
-/* ---- the node's file --------------------------------------------------------------------------------- */
+/* ---- the node's file ---- */
 
 struct line {
     const char *word[LINE_WORDS_MAX];
@@ -116,7 +117,7 @@ static void resolv_parse(const char *text, struct resolv *r)
     }
 }
 
-/* ---- by policy ----------------------------------------------------------------------------------------- */
+/* ---- by policy ---- */
 
 static void of_cluster(const struct api_pod *pod, const struct resolv_node *node, const struct resolv *host,
                        struct resolv *r)
@@ -148,10 +149,10 @@ static void choose(const struct api_pod *pod, const struct resolv_node *node, co
 
     *ret_no_cluster_dns = cluster && !known;
     if (str_eq(s->dns_policy, "None"))
-        return; /* only what dnsConfig says */
+        return; /* only dnsConfig applies */
     if (cluster && known) {
         of_cluster(pod, node, host, r);
-    } else if (node->file == NULL) { /* what a resolver without any server uses, said aloud */
+    } else if (node->file == NULL) { /* the default of a resolver without servers, made explicit */
         resolv_add_text(&r->servers, node->ipv6 ? "::1" : "127.0.0.1");
         resolv_add_text(&r->searches, ".");
     } else {
@@ -176,7 +177,7 @@ static void resolv_add_config(const struct api_pod_spec *s, struct resolv *r)
     }
 }
 
-/* ---- limits and text ----------------------------------------------------------------------------------- */
+/* ---- limits and text ---- */
 
 static void resolv_join(const struct words *w, struct buf *out)
 {

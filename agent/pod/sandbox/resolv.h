@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * resolv - the text of a pod's /etc/resolv.conf by dnsPolicy and dnsConfig; rules and limits are kubelet's
- * (pkg/kubelet/network/dns/dns.go): 3 name servers, 32 search domains of at most 253 bytes, 2048 bytes all
- * together.  What does not fit is left out, and that is said.
+ * (pkg/kubelet/network/dns/dns.go): 3 name servers, 32 search domains of at most 253 bytes, 2048 bytes in
+ * total. The rest is omitted, with an event.
  *
- * One difference: kubelet warns of every ClusterFirst pod (the default) where no --cluster-dns is given;
- * here, without a cluster, that is the usual case: files.c says it once, of the node.
+ * One difference: kubelet warns for every ClusterFirst pod (the default) without --cluster-dns; here, without
+ * a cluster, that is the usual case, so files.c logs it once for the node.
  */
 #ifndef AGENT_POD_SANDBOX_RESOLV_H
 #define AGENT_POD_SANDBOX_RESOLV_H
@@ -15,14 +15,15 @@
 struct resolv_node {
     const char *const *cluster_dns; /* NULL-terminated; NULL: none */
     const char *cluster_domain;     /* "" : none */
-    const char *file;               /* content of the node's file; NULL: there shall be none, so localhost */
-    bool ipv6;                      /* of the node's address: which localhost */
+    const char *file;               /* content of the node's file; NULL: none, so localhost */
+    bool ipv6;                      /* of the node's address: selects the localhost address */
 };
 
 struct resolv_warnings {
-    /* Messages of DNSConfigForming events, when something was left out; else empty.  buf_done() both. */
+    /* Messages of DNSConfigForming events if something was omitted; otherwise empty. buf_done() both. */
     struct buf servers, searches;
-    bool no_cluster_dns; /* the policy asks for the cluster's servers, there are none: as Default */
+    /* the policy requires the cluster's servers but there are none: treated as Default */
+    bool no_cluster_dns;
 };
 #define RESOLV_WARNINGS_INIT ((struct resolv_warnings){ BUF_INIT(4096), BUF_INIT(4096), false })
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The pod's sandbox without a pause process: pinned namespaces, the network attachment, hosts and
- * resolv.conf. Everything it needs to undo is in the kernel and in the CNI cache: a restart re-reads both.
- */
+/* The pod's sandbox without a pause process: pinned namespaces, the network attachment, hosts and
+ * resolv.conf. Everything needed to undo it is in the kernel and in the CNI cache: a restart reads both
+ * again. */
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"
@@ -22,7 +21,7 @@
 
 #include <string.h>
 
-#define RETRY_FIRST_MS 500 /* after a failed ADD; doubling */
+#define RETRY_FIRST_MS 500 /* after a failed ADD; doubled */
 #define RETRY_MAX_MS 30000
 #define FILES_RETRY_MS 5000
 #define MS INT64_C(1000000)
@@ -80,7 +79,7 @@ static bool wants_netns(const struct pod *p)
     return !p->api->spec.host_network;
 }
 
-/* Sets when to try again; true the first time that this error is seen: then it is worth a log line. */
+/* Schedules the next try; true when this error occurs first, so that it is logged. */
 static bool back_off(struct pod *p, const struct err *e)
 {
     struct sandbox *box = sandbox_of(p);
@@ -101,7 +100,7 @@ static void sandbox_failed(struct pod *p, const struct err *e, const char *what)
     pod_event(p, NULL, true, "FailedCreatePodSandBox", "Failed to create pod sandbox: %s", e->text);
 }
 
-/* ---- files --------------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 static enum err_code write_files(struct pod *p, struct err *e)
 {
@@ -114,7 +113,7 @@ static enum err_code write_files(struct pod *p, struct err *e)
     return files_write_hosts(p, ips, n, e);
 }
 
-/* ---- namespaces ---------------------------------------------------------------------------------- */
+/* ---- namespaces ---- */
 
 static void on_namespaces(struct op *op, const struct err *result)
 {
@@ -127,16 +126,16 @@ static void on_namespaces(struct op *op, const struct err *result)
     } else {
         struct err e = { 0 };
         sandbox_set_net(p, NET_NONE);
-        if (netns_remove(box->netns_dir, &e) != ERR_OK) /* what was cut off may have pinned some */
-            log_warn("namespaces of a pod cannot be unpinned", F_STR("pod", p->key), F_ERR(&e));
+        if (netns_remove(box->netns_dir, &e) != ERR_OK) /* an interrupted call may have pinned some */
+            log_warn("cannot unpin a pod's namespaces", F_STR("pod", p->key), F_ERR(&e));
         if (result->code != ERR_CANCELLED)
-            sandbox_failed(p, result, "namespaces of a pod cannot be made");
+            sandbox_failed(p, result, "cannot make a pod's namespaces");
     }
     pod_wake(p);
 }
 
-/* What the pod's namespaces are to be, in one piece with its texts: p->netns_spec is kept until the call that
- * uses it, in a thread, is over, and the pod may be edited meanwhile. */
+/* The spec of the pod's namespaces, in one allocation with its texts: p->netns_spec is kept until the call
+ * that uses it, in a thread, is over, because the pod may be edited meanwhile. */
 static enum err_code describe_namespaces(struct pod *p, struct err *e)
 {
     struct sandbox *box = sandbox_of(p);
@@ -173,7 +172,7 @@ static enum err_code describe_namespaces(struct pod *p, struct err *e)
     return ERR_OK;
 }
 
-/* What this node cannot do it will not do later: said once, and not tried again. */
+/* What this node does not support now will not be supported later: reported once, without retry. */
 static bool users_possible(struct pod *p)
 {
     struct sandbox *box = sandbox_of(p);
@@ -186,7 +185,7 @@ static bool users_possible(struct pod *p)
         return false;
     default:
         if (!str_eq(box->net_error, e.text))
-            sandbox_failed(p, &e, "namespaces of a pod cannot be made");
+            sandbox_failed(p, &e, "cannot make a pod's namespaces");
         box->net_retry_at = CLOCK_BOOT_NONE;
         return false;
     }
@@ -202,8 +201,7 @@ static void create_namespaces(struct pod *p)
         net_sandbox_id(p->node, p->sandbox_id);
         p->record_dirty = true;
     }
-    /* What is attached by the cache is not so by these namespaces: the record must say so before they are
-     * there. */
+    /* A cached attachment does not belong to these namespaces: the record must say so before they exist. */
     if (box->net_undo && p->record_dirty && p->record_error[0] == '\0') {
         pod_wake(p);
         return;
@@ -212,14 +210,14 @@ static void create_namespaces(struct pod *p)
         return;
     if (userns_wanted(p) && box->first_id == 0) {
         if (userns_allocate(p, &e) != ERR_OK)
-            sandbox_failed(p, &e, "namespaces of a pod cannot be made");
+            sandbox_failed(p, &e, "cannot make a pod's namespaces");
         else
             pod_wake(
-                p); /* the record goes first: whose ids they are must outlive us before anything has them */
+                p); /* the record first: the owner of the ids must be recorded before anything uses them */
         return;
     }
     if (files_write_static(p, &e) != ERR_OK) {
-        sandbox_failed(p, &e, "files of a pod cannot be written");
+        sandbox_failed(p, &e, "cannot write a pod's files");
         return;
     }
     if (!wants_netns(p) && spec->host_ipc) {
@@ -227,11 +225,11 @@ static void create_namespaces(struct pod *p)
         return;
     }
     if (fs_mkdirs(box->netns_dir, 0700, &e) != ERR_OK) {
-        sandbox_failed(p, &e, "namespaces of a pod cannot be made");
+        sandbox_failed(p, &e, "cannot make a pod's namespaces");
         return;
     }
     if (describe_namespaces(p, &e) != ERR_OK) {
-        sandbox_failed(p, &e, "namespaces of a pod cannot be made");
+        sandbox_failed(p, &e, "cannot make a pod's namespaces");
         return;
     }
     sandbox_set_net(p, NET_CREATING);
@@ -239,7 +237,7 @@ static void create_namespaces(struct pod *p)
                        cg_leaf_procs(p->node->o.cgroups, CG_LEAF_OPS), p->node->o.loop, on_namespaces, p);
 }
 
-/* ---- network --------------------------------------------------------------------------------------- */
+/* ---- network ---- */
 
 static void on_deleted_for_retry(struct op *op, const struct err *result)
 {
@@ -251,7 +249,7 @@ static void on_deleted_for_retry(struct op *op, const struct err *result)
         box->net_undo = false;
         p->record_dirty = true;
     } else if (result->code != ERR_CANCELLED && back_off(p, result)) {
-        log_warn("a failed network attachment cannot be undone; trying again", F_STR("pod", p->key),
+        log_warn("cannot undo a failed network attachment; will retry", F_STR("pod", p->key),
                  F_U64("retryMs", box->net_backoff_ms), F_ERR(result));
     }
     pod_wake(p);
@@ -289,11 +287,11 @@ static void on_added(struct op *op, const struct err *result)
     }
     sandbox_set_net(p, NET_PINNED);
     box->net_undo = true;
-    box->net_again_ip[0] = '\0'; /* perhaps it cannot have that one again */
+    box->net_again_ip[0] = '\0'; /* perhaps it cannot have that address again */
     box->net_sysctls_set = false;
     box->net_result.n_ips = 0;
     if (e.code != ERR_CANCELLED)
-        sandbox_failed(p, &e, "pod cannot be attached to the network");
+        sandbox_failed(p, &e, "cannot attach pod to the network");
     pod_wake(p);
 }
 
@@ -305,7 +303,7 @@ static void sandbox_add_network(struct pod *p)
 
     if (!wants_netns(p)) {
         if (write_files(p, &e) != ERR_OK) {
-            sandbox_failed(p, &e, "files of a pod cannot be written");
+            sandbox_failed(p, &e, "cannot write a pod's files");
             return;
         }
         box->files_written = true;
@@ -319,12 +317,12 @@ static void sandbox_add_network(struct pod *p)
                       "network is not ready: container runtime network not ready: NetworkReady=false "
                       "reason:NetworkPluginNotReady message:Network plugin returns error: %s",
                       why);
-            log_warn("network is not ready; the pod waits for it", F_STR("pod", p->key), F_STR("why", why));
+            log_warn("network is not ready; pod is waiting for it", F_STR("pod", p->key), F_STR("why", why));
         }
         return; /* woken when the configuration folder changes */
     }
     if (net_attach_fill(p, true, true, &e) != ERR_OK) {
-        sandbox_failed(p, &e, "pod cannot be attached to the network");
+        sandbox_failed(p, &e, "cannot attach pod to the network");
         return;
     }
     if (box->net_undo) {
@@ -335,7 +333,7 @@ static void sandbox_add_network(struct pod *p)
     cni_add_start(&box->cni_op, p->node->o.cni, &box->cni_att, on_added, p);
 }
 
-/* ---- sysctls of interfaces ----------------------------------------------------------------------- */
+/* ---- sysctls of interfaces ---- */
 
 static void on_interface_sysctls(struct op *op, const struct err *result)
 {
@@ -348,7 +346,7 @@ static void on_interface_sysctls(struct op *op, const struct err *result)
         box->net_error[0] = '\0';
         box->net_backoff_ms = 0;
     } else if (result->code != ERR_CANCELLED) {
-        sandbox_failed(p, result, "sysctls of a pod's interface cannot be set");
+        sandbox_failed(p, result, "cannot set sysctls of a pod's interface");
     }
     pod_wake(p);
 }
@@ -366,7 +364,7 @@ static void set_interface_sysctls(struct pod *p)
         return;
     }
     if (describe_namespaces(p, &e) != ERR_OK) {
-        sandbox_failed(p, &e, "sysctls of a pod's interface cannot be set");
+        sandbox_failed(p, &e, "cannot set sysctls of a pod's interface");
         pod_wake_at(p, box->net_retry_at);
         return;
     }
@@ -394,7 +392,7 @@ void sandbox_step(struct pod *p)
         pod_wake_at(p, box->net_retry_at);
         return;
     }
-    if (box->net == NET_READY && !box->files_written) { /* taken over, and the disk was full */
+    if (box->net == NET_READY && !box->files_written) { /* adopted, and the disk was full */
         struct err e = { 0 };
         box->files_written = write_files(p, &e) == ERR_OK;
         if (!box->files_written)
@@ -412,7 +410,7 @@ void sandbox_step(struct pod *p)
         pod_wake_at(p, box->net_retry_at);
 }
 
-/* ---- teardown -------------------------------------------------------------------------------------- */
+/* ---- teardown ---- */
 
 static void on_detached(struct op *op, const struct err *result)
 {
@@ -424,8 +422,7 @@ static void on_detached(struct op *op, const struct err *result)
         box->net_error[0] = '\0';
     } else if (result->code != ERR_CANCELLED) {
         if (back_off(p, result))
-            log_warn("pod cannot be detached from the network; trying again", F_STR("pod", p->key),
-                     F_ERR(result));
+            log_warn("cannot detach pod from the network; will retry", F_STR("pod", p->key), F_ERR(result));
         pod_event(p, NULL, true, "FailedKillPod", "error killing pod: failed to detach from network: %s",
                   result->text);
     }
@@ -456,13 +453,13 @@ bool sandbox_teardown_step(struct pod *p)
     }
     if (!net_heal_end(p))
         return false;
-    if (op_live(&box->netns_call.op)) { /* sysctls of its interface */
+    if (op_live(&box->netns_call.op)) { /* the sysctls of its interface */
         op_cancel(&box->netns_call.op);
         return false;
     }
     if (p->node->forced && box->net_error[0] != '\0')
         box->net_detached =
-            true; /* asked to end at once: what a plugin cannot undo stays behind, and was said */
+            true; /* asked to end immediately: what a plugin cannot undo stays, which was logged */
     if (!clock_boot_is_due(box->net_retry_at) && !box->net_detached && box->net_error[0] != '\0') {
         pod_wake_at(p, box->net_retry_at);
         return false;
@@ -473,10 +470,9 @@ bool sandbox_teardown_step(struct pod *p)
             pod_look_again(p, &e);
             return false;
         }
-        /* Gone after a reboot: DEL without it frees the address. */
+        /* Gone after a reboot: DEL without it releases the address. */
         if (net_attach_fill(p, false, !presence_is_absent(pinned), &e) != ERR_OK) {
-            log_warn("pod cannot be detached from the network; trying again", F_STR("pod", p->key),
-                     F_ERR(&e));
+            log_warn("cannot detach pod from the network; will retry", F_STR("pod", p->key), F_ERR(&e));
             pod_wake_at(p, clock_boot_in_ms(1000));
             return false;
         }
@@ -485,21 +481,21 @@ bool sandbox_teardown_step(struct pod *p)
         return false;
     }
     if (netns_remove(box->netns_dir, &e) != ERR_OK) {
-        log_warn("namespaces of a pod cannot be unpinned; trying again", F_STR("pod", p->key), F_ERR(&e));
+        log_warn("cannot unpin a pod's namespaces; will retry", F_STR("pod", p->key), F_ERR(&e));
         pod_wake_at(p, clock_boot_in_ms(1000));
         return false;
     }
     p->sandbox_id[0] = '\0';
-    box->first_id = 0; /* nothing has them any more: its volumes are the host's users' */
+    box->first_id = 0; /* nothing uses them any more: its volumes belong to the host's users */
     p->record_dirty = true;
-    box->files_written = false; /* its last addresses stay in the status, as kubelet leaves them */
+    box->files_written = false; /* its last addresses stay in the status, as in kubelet */
     sandbox_set_net(p, NET_DELETED);
     return true;
 }
 
-/* ---- after a restart of the agent ------------------------------------------------------------------- */
+/* ---- after a restart of the agent ---- */
 
-/* All that it is to have; a pod that uses only the host's has no pin to miss. */
+/* Everything it should have; a pod that only uses the host's needs no pin. */
 static struct presence look_pinned(const struct pod *p, struct err *e)
 {
     const struct sandbox *box = sandbox_of(p);
@@ -553,22 +549,22 @@ enum err_code sandbox_recover(struct pod *p, struct err *ret)
     attached = look_attached(p, ret);
     if (presence_is_unknown(attached))
         return ret->code;
-    box->net_sysctls_set = p->initialized; /* else the agent may have been killed before it set them */
+    box->net_sysctls_set = p->initialized; /* otherwise the agent may have been killed before setting them */
     sandbox_set_net(p, NET_PINNED);
     if (files_name_host(p, &e) != ERR_OK)
-        log_warn("hostname of a pod is not known any more", F_STR("pod", p->key), F_ERR(&e));
+        log_warn("hostname of a pod is no longer known", F_STR("pod", p->key), F_ERR(&e));
     e = (struct err){ 0 };
     if (!wants_netns(p)) {
         box->files_written = true;
         sandbox_set_net(p, NET_READY);
     } else if (!presence_is_absent(attached) && box->net_result.n_ips > 0) {
-        /* Written again: the agent may have been killed between the plugin's answer and the file. */
+        /* Written again: the agent may have been killed between the plugin's answer and the write. */
         box->files_written = write_files(p, &e) == ERR_OK;
         if (!box->files_written)
-            log_warn("hosts file of a pod cannot be written; trying again", F_STR("pod", p->key), F_ERR(&e));
+            log_warn("cannot write a pod's hosts file; will retry", F_STR("pod", p->key), F_ERR(&e));
         sandbox_set_net(p, NET_READY);
     } else {
-        box->net_undo = true; /* killed in the midst of ADD, or before the DEL that it needs was over */
+        box->net_undo = true; /* killed during ADD, or before its DEL was complete */
     }
     return ERR_OK;
 }

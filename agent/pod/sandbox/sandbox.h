@@ -29,9 +29,8 @@ void sandbox_explain(const struct pod *p, json_t *steps);
 void sandbox_networks_changed(struct node *n); /* network lists: pods that wait for one try again */
 
 void sandbox_step(struct pod *p);          /* towards NET_READY */
-bool sandbox_teardown_step(struct pod *p); /* towards NET_DELETED; true when there */
-/* After a restart of the agent: from the facts.  An error: they could not be looked at, nothing was decided.
- */
+bool sandbox_teardown_step(struct pod *p); /* towards NET_DELETED; true when done */
+/* After a restart of the agent: determines the state. An error: it could not be read, nothing was decided. */
 enum err_code sandbox_recover(struct pod *p, struct err *ret) MUST_CHECK;
 /* After sandbox_recover(): its namespaces are gone, whatever still runs has no network. */
 bool sandbox_is_lost(const struct pod *p);
@@ -39,9 +38,9 @@ void sandbox_begin_anew(struct pod *p); /* one that is lost: what is left of its
 bool sandbox_ready(const struct pod *p);  /* containers can be started in it */
 bool sandbox_pinned(const struct pod *p); /* containers can be created in it */
 void pidns_step(struct pod *p);
-bool pidns_ready(struct pod *p);         /* there, or not asked for */
-bool pidns_teardown_step(struct pod *p); /* once no container lives; true when it is gone */
-/* After sandbox_recover().  An error: it could not be looked at, nothing was decided. */
+bool pidns_ready(struct pod *p);         /* exists, or is not requested */
+bool pidns_teardown_step(struct pod *p); /* once no container is alive; true when it is gone */
+/* After sandbox_recover(). An error: it could not be examined, nothing was decided. */
 enum err_code pidns_recover(struct pod *p, struct err *e) MUST_CHECK;
-void pidns_forget(struct pod *p); /* no longer watched; it lives on */
+void pidns_forget(struct pod *p); /* no longer watched; it continues to run */
 #endif

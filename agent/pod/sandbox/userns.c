@@ -11,7 +11,7 @@
 
 #define OWNER "kubelet" /* whose subordinate ids pods have, as under kubelet */
 
-/* ---- where blocks may lie ---------------------------------------------------------------------- */
+/* ---- the range of blocks ---- */
 
 static enum err_code userns_parse_line(char *line, const char *file, uint32_t *ret_first, uint32_t *ret_n,
                                        struct err *e)
@@ -82,12 +82,12 @@ static enum err_code find_range(unsigned max_pods, uint32_t *ret_first, uint32_t
                        *ret_n, max_pods, USERNS_IDS);
     if (*ret_n == 0) {
         *ret_first = USERNS_IDS;
-        *ret_n = UINT32_MAX - 2 * USERNS_IDS + 1; /* the last block holds ids that mean "none" */
+        *ret_n = UINT32_MAX - 2 * USERNS_IDS + 1; /* the last block contains ids that mean "none" */
     }
     return ERR_OK;
 }
 
-/* ---- blocks -------------------------------------------------------------------------------------- */
+/* ---- blocks ---- */
 
 static bool is_taken(const struct node *n, uint32_t first)
 {

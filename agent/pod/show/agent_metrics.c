@@ -31,7 +31,7 @@ static void put_starts(const struct pod_starts *s, struct buf *out)
 {
     static const char name[] = "kubelet_pod_start_duration_seconds";
 
-    agent_metrics_head(out, name, "histogram", "From the first sight of a pod until it runs.");
+    agent_metrics_head(out, name, "histogram", "Time from when a pod is first seen until it runs.");
     for (size_t i = 0; i < POD_START_BUCKETS; i++)
         buf_addf(out, "%s_bucket{le=\"%s\"} %llu\n", name, pod_starts_bounds[i].text,
                  (unsigned long long)s->buckets[i]);
@@ -60,8 +60,8 @@ static void put_kubelet(struct node *n, struct buf *out)
     buf_adds(out, "kubelet_node_name{");
     usage_label(out, "node", n->o.node_name, true);
     buf_adds(out, "} 1\n");
-    agent_metrics_number(out, "kubelet_running_pods", "gauge", "Pods of which a container runs.",
-                         running_pods, UNIT_ONE);
+    agent_metrics_number(out, "kubelet_running_pods", "gauge", "Pods with a running container.", running_pods,
+                         UNIT_ONE);
     agent_metrics_head(out, "kubelet_running_containers", "gauge", "Containers by state.");
     buf_addf(out,
              "kubelet_running_containers{container_state=\"created\"} %u\n"
@@ -69,13 +69,13 @@ static void put_kubelet(struct node *n, struct buf *out)
              "kubelet_running_containers{container_state=\"running\"} %u\n",
              created, exited, running);
     agent_metrics_number(out, "coracle_failed_looks_total", "counter",
-                         "Looks at files, mounts, processes and cgroups that failed and were repeated.",
+                         "Lookups of files, mounts, processes and cgroups that failed and were repeated.",
                          presence_unknown_count(), UNIT_ONE);
     put_starts(pod_starts_of(n), out);
     start_times_metrics(n, out);
 }
 
-/* ---- the process ----------------------------------------------------------------------------- */
+/* ---- the process ---- */
 
 static uint64_t open_files(void)
 {
@@ -87,10 +87,10 @@ static uint64_t open_files(void)
     for (struct dirent *d = readdir(list); d != NULL; d = readdir(list))
         n += d->d_name[0] != '.';
     closedir(list);
-    return n - 1; /* this one */
+    return n - 1; /* without this one */
 }
 
-/* Fields of /proc/self/stat after the name, which may hold anything: the n-th, counted from 3 (the state). */
+/* The n-th field of /proc/self/stat, counted from 3 (the state), after the arbitrary name. */
 static uint64_t stat_field(const char *text, unsigned n)
 {
     const char *p = strrchr(text, ')');
@@ -109,12 +109,13 @@ static void put_process(struct buf *out)
     struct err e = { 0 };
 
     if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu) == 0)
-        agent_metrics_number(out, "process_cpu_seconds_total", "counter", "Processor time of the agent.",
+        agent_metrics_number(out, "process_cpu_seconds_total", "counter", "CPU time of the agent.",
                              (uint64_t)cpu.tv_sec * 1000000000 + (uint64_t)cpu.tv_nsec, UNIT_NS);
-    agent_metrics_number(out, "process_open_fds", "gauge", "Open descriptors of the agent.", open_files(),
-                         UNIT_ONE);
+    agent_metrics_number(out, "process_open_fds", "gauge", "Open file descriptors of the agent.",
+                         open_files(), UNIT_ONE);
     if (getrlimit(RLIMIT_NOFILE, &files) == 0)
-        agent_metrics_number(out, "process_max_fds", "gauge", "Descriptors that it may have.", files.rlim_cur,
+        agent_metrics_number(out, "process_max_fds", "gauge",
+                             "Maximum number of open file descriptors of the agent.", files.rlim_cur,
                              UNIT_ONE);
     if (fs_read_at(AT_FDCWD, "/proc/self/stat", FS_SMALL_MAX, &text, NULL, &e) != ERR_OK)
         return;
@@ -125,7 +126,7 @@ static void put_process(struct buf *out)
     if (clock_gettime(CLOCK_BOOTTIME, &up) == 0 && ticks > 0) {
         int64_t boot_ns = clock_wall_ns() - ((int64_t)up.tv_sec * 1000000000 + up.tv_nsec);
         agent_metrics_number(out, "process_start_time_seconds", "gauge",
-                             "When it started, in seconds since 1970.",
+                             "Start time of the agent, in seconds since 1970.",
                              (uint64_t)boot_ns + stat_field(text, 22) * (1000000000 / ticks), UNIT_NS);
     }
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * agent_metrics - the agent's own numbers for /metrics: under kubelet's names where kubelet has such a
- * number, the process's under those of Prometheus' client libraries.  Loop thread only.
- */
+/* agent_metrics - the agent's own numbers for /metrics: under kubelet's names where it has them, the
+ * process's under those of Prometheus' client libraries. Loop thread only. */
 #ifndef AGENT_POD_SHOW_AGENT_METRICS_H
 #define AGENT_POD_SHOW_AGENT_METRICS_H
 #include "agent/pod/core/pod.h"

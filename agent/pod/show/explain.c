@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which step a pod is in, since when, what it waits for, when it tries again. */
+/* A pod's current step, since when, what it waits for, and when it tries again. */
 #include "agent/pod/show/explain.h"
 #include "agent/pod/container/hooks.h"
 #include "agent/pod/container/probes.h"
@@ -17,14 +17,14 @@
 
 #include <string.h>
 
-/* Why an image that `coracle image ls` shows is pulled is not for the registry to say. */
+/* The registry's error does not explain why an image listed by `coracle image ls` is pulled. */
 static void add_lacking_image(const struct pod_image *img, const char *name, json_t *steps)
 {
     const char *message = img->message != NULL ? img->message : "";
     str_auto refused =
         img->right != RIGHT_REFUSED
             ? NULL
-            : str_printf("%s%sit is here, but none of this pod's imagePullSecrets is known to have "
+            : str_printf("%s%sit is present, but none of this pod's imagePullSecrets is known to have "
                          "pulled it (imagePullCredentialsVerificationPolicy)",
                          message, message[0] != '\0' ? "; " : "");
 
@@ -80,7 +80,8 @@ static void add_clean_up(const struct pod *p, json_t *steps)
             explain_step(steps, "clean-up", "failed", 0, r->error, clock_boot_to_wall_ns(r->again_at));
     }
     if (running)
-        explain_step(steps, "clean-up", "running", p->state_since_ns, "removing what containers left", 0);
+        explain_step(steps, "clean-up", "running", p->state_since_ns, "removing the remains of containers",
+                     0);
 }
 
 json_t *explain_operation(const struct op *op)
@@ -103,17 +104,17 @@ static void pod_explain_add_probe(const struct ctr *c, enum probe_type t, json_t
     if (name == NULL || !probes_view(c, t, &v) || !ctr_alive(c))
         return;
     if (v.held)
-        buf_adds(&detail, "failed for good: its container is ended");
+        buf_adds(&detail, "failed: ending its container");
     else if (v.last_ns == 0)
-        buf_adds(&detail, v.running      ? "the first check runs"
-                          : v.waiting    ? "waits for a place: other probes are being started"
+        buf_adds(&detail, v.running      ? "first check in progress"
+                          : v.waiting    ? "waiting for a slot: other probes are being started"
                           : v.due_ns > 0 ? "not checked yet"
                           : t == PROBE_STARTUP || c->spec->startup == NULL
                               ? "not checked: its container is not started"
-                              : "waits for the startup probe");
+                              : "waiting for the startup probe");
     else
         buf_addf(&detail, "last check %s",
-                 v.last_errored  ? "could not be made"
+                 v.last_errored  ? "could not be carried out"
                  : v.last_failed ? "failed"
                                  : "succeeded");
     if (v.run > 1 && !v.last_errored)
@@ -133,7 +134,7 @@ struct op_filter {
     json_t *list;
 };
 
-/* The subject names it, alone or with more after it; not one whose name only begins like it. */
+/* Whether the subject is that name, alone or followed by more; not another name with that prefix. */
 static bool names(const char *subject, const char *what)
 {
     const char *at = what[0] != '\0' ? strstr(subject, what) : NULL;
@@ -173,7 +174,7 @@ json_t *explain_json(struct pod *p)
                      p->admitted ? p->start_time_ns : p->state_since_ns,
                      p->admitted          ? "admitted"
                      : p->message != NULL ? p->message
-                                          : "waits for the sources",
+                                          : "waiting for the sources",
                      0);
     if (!p->rejected) {
         sandbox_explain(p, steps);
@@ -197,7 +198,7 @@ json_t *explain_json(struct pod *p)
     shutdown_explain_pod(p, steps);
     if (p->successor != NULL)
         explain_step(steps, "successor", "waiting", p->state_since_ns,
-                     "the edited manifest starts as a new pod when this one is gone", 0);
+                     "the edited manifest will start as a new pod when this one is gone", 0);
     json_object_set_new(o, "steps", steps);
     op_each(pod_explain_add_operation, &f);
     json_object_set_new(o, "operations", operations);

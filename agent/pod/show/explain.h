@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain - the steps and operations that pods and the node are explained with.  Loop thread. */
+/* explain - the steps and operations shown by `coracle explain` for pods and the node. Loop thread. */
 #ifndef AGENT_POD_SHOW_EXPLAIN_H
 #define AGENT_POD_SHOW_EXPLAIN_H
 #include "agent/pod/core/pod.h"
 
-/*
- * Appends {"name","state","since","detail","nextTry"}; state: done, running, waiting, failed.  Times are wall
- * clock (ns); 0 leaves one out, as does a next try that is due.  Everything is copied; detail may be NULL.
- */
+/* Appends {"name","state","since","detail","nextTry"}; state: done, running, waiting, failed. Times are wall
+ * clock (ns); 0 leaves one out, as does a next try that is due. Everything is copied; detail may be NULL. */
 /* {"name","subject","ageMs"}, a new reference. */
 json_t *explain_operation(const struct op *op);
 /* A pod: {"pod","uid","state","since","steps","operations"}. */

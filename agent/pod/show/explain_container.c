@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a container does or waits for: for `coracle explain pod`. */
+/* What a container does or waits for, for `coracle explain pod`. */
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/hooks.h"
 #include "agent/pod/core/explain_step.h"
@@ -20,11 +20,11 @@ struct explained {
 static const char *lost_text(const struct instance *i)
 {
     return str_eq(i->reason, "ContainerStatusUnknown")
-               ? " (lost: its conmon was gone, or its bundle was damaged, and no exit code was left)"
+               ? " (lost: its conmon was gone, or its bundle was damaged, and there was no exit code)"
                : "";
 }
 
-/* Processes that even SIGKILL does not end: which, and where the kernel holds them. */
+/* Processes that survive SIGKILL: which, and where in the kernel they are stuck. */
 static void describe_stuck(const struct ctr *c, char *text, size_t size)
 {
     struct node *n = c->pod->node;
@@ -53,11 +53,11 @@ static void explain_running(const struct ctr *c, struct explained *x)
     }
     if (c->post != POST_NONE) {
         x->state = "running";
-        x->detail = "its postStart hook runs";
+        x->detail = "its postStart hook is running";
     }
 }
 
-/* Why it has not begun. */
+/* Why it has not started. */
 static const char *waits_for(const struct ctr *c)
 {
     const struct pod *p = c->pod;
@@ -67,14 +67,14 @@ static const char *waits_for(const struct ctr *c)
     if (p->state == POD_TERMINATING || p->state == POD_TERMINATED)
         return "not started: the pod is ending";
     if (c->create_waiting)
-        return "waits for a place: other containers are being created";
+        return "waiting for a slot: other containers are being created";
     if (!volumes_ready(p))
-        return "waits for the pod's volumes";
+        return "waiting for the pod's volumes";
     if (!sandbox_pinned(p))
-        return "waits for the pod's namespaces";
+        return "waiting for the pod's namespaces";
     if (sandbox_net(p) != NET_READY)
-        return "waits for the pod's network";
-    return "waits for its turn or its image";
+        return "waiting for the pod's network";
+    return "waiting for its turn or its image";
 }
 
 static void explain_absent(const struct ctr *c, struct explained *x)
@@ -97,8 +97,8 @@ static void explain_ending(const struct ctr *c, struct explained *x)
 {
     x->next = c->state == CTR_KILLING ? c->kill_again_at : c->stop_deadline;
     if (c->state == CTR_PRESTOP) {
-        x->detail = hook_live(c) ? "its preStop hook runs; the stop signal follows"
-                                 : "told to end; signalled when the containers before it have ended";
+        x->detail = hook_live(c) ? "its preStop hook is running; the stop signal follows"
+                                 : "ending; signalled when the containers before it have ended";
     } else if (c->state == CTR_STOPPING) {
         x->detail = "stop signal sent; SIGKILL follows at nextTry";
     } else {
@@ -117,8 +117,8 @@ static void explain_state(const struct ctr *c, struct explained *x)
         return;
     case CTR_CREATED:
         x->state = "waiting";
-        x->detail = sandbox_net(p) != NET_READY ? "created; waits for the pod's network"
-                    : !p->record_durable        ? "created; waits for the pod's record to be on the disk"
+        x->detail = sandbox_net(p) != NET_READY ? "created; waiting for the pod's network"
+                    : !p->record_durable        ? "created; waiting for the pod's record to be on disk"
                                                 : "created";
         return;
     case CTR_RUNNING:

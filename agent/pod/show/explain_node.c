@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is wrong with the node itself, and what it said lately: for `coracle explain node`. */
+/* Problems of the node itself and recent log messages, for `coracle explain node`. */
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/image/image_gc.h"
 #include "agent/pod/leftovers/sweep.h"
@@ -37,14 +37,14 @@ static void add_watches(const struct node *n, json_t *steps)
     char why[200];
     size_t polled = watches_polled(n->o.loop, why, sizeof(why));
     str_auto text =
-        polled > 0 ? str_printf("%zu paths are polled each second, inotify is at a limit: %s", polled, why)
+        polled > 0 ? str_printf("%zu paths are polled every second, inotify is at a limit: %s", polled, why)
                    : NULL;
 
     if (polled > 0)
         explain_step(steps, "file events", "failed", 0, text != NULL ? text : why, 0);
 }
 
-/* Lists that are passed over, and why. */
+/* Ignored network lists, with the reason. */
 static void add_lists(const struct node *n, json_t *steps)
 {
     const char *problem;
@@ -53,7 +53,7 @@ static void add_lists(const struct node *n, json_t *steps)
         explain_step(steps, "network list", "failed", 0, problem, 0);
 }
 
-/* Records that cannot be written: a full or read-only state folder, most likely. */
+/* Records that cannot be written: most likely a full or read-only state folder. */
 static void add_records(const struct node *n, json_t *steps)
 {
     const struct pod *p, *tmp, *first = NULL;
@@ -82,13 +82,13 @@ static void add_mounted(const char *controller, const char *point, void *arg)
 {
     str_auto name = str_printf("hierarchy %s", controller);
     str_auto text =
-        str_printf("mounted at %s and not used: OCI runtimes refuse the controller on v2 beside v1", point);
+        str_printf("mounted at %s and not used: OCI runtimes reject a controller on v2 beside v1", point);
 
     if (name != NULL && text != NULL)
         explain_step(arg, name, "done", 0, text, 0);
 }
 
-/* Which hierarchies there are, and what is not done for want of a controller. */
+/* The hierarchies, and features disabled by missing controllers. */
 static void add_cgroups(const struct node *n, json_t *steps)
 {
     static const char *const layouts[] = {
@@ -100,7 +100,7 @@ static void add_cgroups(const struct node *n, json_t *steps)
     cg_mounted(n->o.cgroups, add_mounted, steps);
 }
 
-/* Settings that were given and are not acted on. */
+/* Settings that were given but have no effect. */
 static void add_settings(const struct node *n, json_t *steps)
 {
     json_auto_t *config = n->o.config != NULL ? n->o.config(n->o.config_arg) : NULL;
@@ -128,7 +128,7 @@ static void add_left_over(const char *what, const char *id, const char *error, v
 {
     str_auto name = str_printf("left-over %s", what);
     str_auto detail = error[0] == '\0' ? strdup(id)
-                      : id[0] == '\0'  ? strdup(error) /* of a look for them */
+                      : id[0] == '\0'  ? strdup(error) /* of a lookup of them */
                                        : str_printf("%.300s: %s", id, error);
 
     if (name != NULL && detail != NULL)
@@ -144,8 +144,7 @@ static void add_confinement(json_t *steps)
 static void explain_node_add_stuck(json_t *steps)
 {
     size_t n = proc_left_behind();
-    str_auto text =
-        n > 0 ? str_printf("%zu: killed, but the kernel does not end them (a path that hangs)", n) : NULL;
+    str_auto text = n > 0 ? str_printf("%zu: killed, but stuck in the kernel (a path that hangs)", n) : NULL;
 
     if (text != NULL)
         explain_step(steps, "stuck children", "waiting", 0, text, 0);
@@ -174,7 +173,7 @@ json_t *explain_node_json(struct node *n)
     json_t *o = json_object(), *steps = json_array(), *operations = json_array(), *said = json_array();
 
     json_put_str(o, "node", n->o.node_name);
-    json_put_str(o, "state", n->closing ? "ending" : n->draining ? "taking all pods down" : "running");
+    json_put_str(o, "state", n->closing ? "ending" : n->draining ? "ending all pods" : "running");
     add_sources(n, steps);
     add_watches(n, steps);
     explain_node_add_network(n, steps);

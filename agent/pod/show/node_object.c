@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-/* ---- how much it has ------------------------------------------------------------------------- */
+/* ---- resources ---- */
 
 typedef int64_t (*amount_fn)(const struct node *n, const char *resource);
 
@@ -48,7 +48,7 @@ static json_t *amounts(const struct node *n, amount_fn of)
     return all;
 }
 
-/* ---- the object ------------------------------------------------------------------------------ */
+/* ---- the object ---- */
 
 static json_t *node_object_metadata(const struct node *n)
 {
@@ -59,7 +59,8 @@ static json_t *node_object_metadata(const struct node *n)
 
     clock_format_s(n->opened_ns, created);
     json_put_str(meta, "name", n->o.node_name);
-    json_put_str(meta, "creationTimestamp", created); /* when the agent began, as it registers nowhere */
+    /* when the agent started, because it does not register anywhere */
+    json_put_str(meta, "creationTimestamp", created);
     for (size_t i = 0; i < n_labels; i++)
         json_put_str(labels, v[i].key, v[i].value);
     json_object_set_new(meta, "labels", labels);

@@ -75,8 +75,7 @@ static json_t *explain(void *arg, const char *namespace_, const char *name, stru
     return explain_json(p);
 }
 
-/* ---- manifests
- * --------------------------------------------------------------------------------------------- */
+/* ---- manifests ---- */
 
 static void provider_add_object(const struct api_object *o, json_t *list)
 {
@@ -132,8 +131,7 @@ static json_t *provider_config(void *arg, struct err *e)
     return o;
 }
 
-/* ---- life
- * -------------------------------------------------------------------------------------------------- */
+/* ---- life ---- */
 
 bool provider_busy(const struct node *n)
 {
@@ -146,8 +144,7 @@ void provider_cancel(struct node *n)
     provider_exec_cancel_all(n);
 }
 
-/* ---- logs, readiness, metrics
- * ---------------------------------------------------------------------------------- */
+/* ---- logs, readiness, metrics ---- */
 
 struct ctr *provider_find_container(struct pod *p, const char *name, struct err *e)
 {
@@ -189,7 +186,7 @@ static enum err_code log_path(void *arg, const char *namespace_, const char *nam
         (c->last.id[0] == '\0' && !(c->cur.ended && ctr_restart_wanted(c) && p->state < POD_TERMINATING)))
         return err_set(e, ERR_PRECONDITION, "previous terminated container \"%s\" in pod \"%s\" not found",
                        c->spec->name, name);
-    /* What ended is the previous run as soon as the next one is waited for, as in the status. */
+    /* An ended instance is the previous run as soon as the next one is pending, as in the status. */
     i = previous && c->last.id[0] != '\0' && !(c->cur.ended && c->waiting_reason[0] != '\0') ? &c->last
                                                                                              : &c->cur;
     if (i->id[0] == '\0')
@@ -231,7 +228,7 @@ static json_t *ready(void *arg, bool *ret_ready)
     return o;
 }
 
-/* The first page, but for what is used. */
+/* The first page, except usage. */
 static void metrics_of_agent(struct node *n, struct buf *out)
 {
     unsigned states[POD_TERMINATED + 1] = { 0 }, running = 0, restarts = 0;
@@ -249,15 +246,15 @@ static void metrics_of_agent(struct node *n, struct buf *out)
         buf_addf(out, "coracle_pods{state=\"%s\"} %u\n", pod_state_name((enum pod_state)s), states[s]);
     buf_addf(
         out,
-        "# HELP coracle_containers_running Containers that run.\n# TYPE coracle_containers_running gauge\n"
+        "# HELP coracle_containers_running Running containers.\n# TYPE coracle_containers_running gauge\n"
         "coracle_containers_running %u\n",
         running);
     buf_addf(out,
-             "# HELP coracle_container_restarts Restarts of the containers that are known.\n"
+             "# HELP coracle_container_restarts Restarts of known containers.\n"
              "# TYPE coracle_container_restarts gauge\ncoracle_container_restarts %u\n",
              restarts);
     buf_addf(out,
-             "# HELP coracle_operations Operations under way.\n# TYPE coracle_operations "
+             "# HELP coracle_operations Operations in progress.\n# TYPE coracle_operations "
              "gauge\ncoracle_operations %zu\n",
              op_count());
     if (shutdown_is_on(n))

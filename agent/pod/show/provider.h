@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * provider - what the status server asks the node: pods, events, logs, images, metrics.
- * Loop thread only.
- */
+/* provider - answers the status server's requests: pods, events, logs, images, metrics. Loop thread only. */
 #ifndef AGENT_POD_SHOW_PROVIDER_H
 #define AGENT_POD_SHOW_PROVIDER_H
 #include "agent/pod/core/pod.h"
@@ -10,13 +7,13 @@
 extern const struct room show_room;
 
 void provider_init(struct node *n);
-bool provider_busy(const struct node *n); /* an import or an exec is under way */
+bool provider_busy(const struct node *n); /* an import or an exec is in progress */
 void provider_cancel(struct node *n);
 
-/* NULL: the annotated default, or the only one.  NULL with *e set: none of that name, or which of several? */
+/* NULL: the annotated default, or the only one. NULL with *e set: not found, or ambiguous. */
 struct ctr *provider_find_container(struct pod *p, const char *name, struct err *e);
 
-/* ---- provider_images.c ----------------------------------------------------------------------- */
+/* ---- provider_images.c ---- */
 void provider_image_add(void *arg, const char *source, const char *name, struct status_reply *r);
 json_t *provider_image_progress(void *arg, const struct status_reply *r);
 enum err_code provider_image_remove(void *arg, const char *name, struct err *e);
@@ -24,11 +21,11 @@ void provider_image_task(void *arg, const struct status_image_task *task, struct
 bool provider_images_busy(const struct node *n);
 void provider_images_cancel(struct node *n);
 
-/* ---- provider_objects.c ---------------------------------------------------------------------- */
+/* ---- provider_objects.c ---- */
 json_t *provider_objects(void *arg, enum status_kind kind, const char *namespace_, const char *name,
                          struct err *e);
 
-/* ---- provider_exec.c ------------------------------------------------------------------------- */
+/* ---- provider_exec.c ---- */
 enum err_code provider_exec_check(void *arg, const char *namespace_, const char *name, const char *container,
                                   bool attach, struct err *e);
 struct status_exec *provider_exec(void *arg, const struct status_exec_spec *spec, struct err *e);
@@ -39,6 +36,6 @@ enum err_code provider_attach(void *arg, const char *namespace_, const char *nam
 void provider_exec_cancel(struct status_exec *x);
 void provider_exec_cancel_all(struct node *n);
 
-/* What the status server asks. Valid as long as the node. */
+/* Valid while the node exists. */
 const struct status_provider *node_provider(struct node *n);
 #endif

@@ -12,10 +12,10 @@
 
 struct status_exec {
     struct node *node;
-    struct op *op; /* of one of these */
+    struct op *op; /* one of these */
     union {
         struct rt_exec x;
-        struct proc helper; /* of a port or an archive */
+        struct proc helper; /* for a port or an archive */
     };
     void *owner;
     void (*on_terminal)(int master_fd, void *owner);
@@ -24,7 +24,7 @@ struct status_exec {
     TAILQ_ENTRY(status_exec) link;
 };
 
-/* A container that is being stopped still takes processes, as under kubelet. */
+/* A container being stopped still accepts processes, as under kubelet. */
 static struct ctr *find_running(struct node *n, const char *namespace_, const char *name,
                                 const char *container, bool attach, struct err *e)
 {
@@ -107,10 +107,10 @@ struct status_exec *provider_exec(void *arg, const struct status_exec_spec *spec
                                .on_terminal = spec->on_terminal,
                                .on_started = spec->on_started,
                                .on_done = spec->on_done };
-    log_info("a process is run in a container", F_STR("pod", spec->name),
+    log_info("running a process in a container", F_STR("pod", spec->name),
              F_STR("namespace", spec->namespace_),
-             F_STR("containerName", c->spec->name)); /* who looks into a container is worth knowing; what with
-                                                        is not ours to log */
+             /* Access to a container is worth logging; the command is private. */
+             F_STR("containerName", c->spec->name));
     TAILQ_INSERT_TAIL(&show_node(n)->execs, x, link);
     x->op = &x->x.op;
     const struct rt_exec_spec rt = { .id = c->cur.id,
@@ -125,14 +125,14 @@ struct status_exec *provider_exec(void *arg, const struct status_exec_spec *spec
     return x;
 }
 
-/* ---- a port ---------------------------------------------------------------------------------- */
+/* ---- a port ---- */
 
 static void on_helper_done(struct op *op, const struct err *result)
 {
     struct status_exec *x = op->owner;
     struct err shown = *result;
 
-    if (result->code != ERR_OK && x->helper.err_out.n > 0) { /* its own words say all */
+    if (result->code != ERR_OK && x->helper.err_out.n > 0) { /* its own message is sufficient */
         snprintf(shown.text, sizeof(shown.text), "%s", x->helper.err_out.p);
         shown.text[strcspn(shown.text, "\n")] = '\0';
     }
@@ -171,7 +171,7 @@ struct status_exec *provider_forward(void *arg, const struct status_exec_spec *s
     return x;
 }
 
-/* ---- files ---------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 struct status_exec *provider_archive(void *arg, const struct status_exec_spec *spec, struct err *e)
 {
@@ -184,7 +184,7 @@ struct status_exec *provider_archive(void *arg, const struct status_exec_spec *s
 
     if (x == NULL) {
         if (c != NULL)
-            err_set(e, ERR_UNAVAILABLE, "the agent is ending, or has no memory");
+            err_set(e, ERR_UNAVAILABLE, "the agent is ending, or out of memory");
         return NULL;
     }
     archive.id = c->cur.id;
@@ -192,8 +192,8 @@ struct status_exec *provider_archive(void *arg, const struct status_exec_spec *s
     x->op = &x->helper.op;
     x->owner = spec->owner;
     x->on_done = spec->on_done;
-    log_info("files of a container are copied", F_STR("pod", spec->name),
-             F_STR("namespace", spec->namespace_), F_STR("containerName", c->spec->name));
+    log_info("copying files of a container", F_STR("pod", spec->name), F_STR("namespace", spec->namespace_),
+             F_STR("containerName", c->spec->name));
     if (rt_archive_start(&x->helper, n->rt, &archive, on_helper_done, x, e) != ERR_OK) {
         free(x);
         return NULL;
@@ -202,7 +202,7 @@ struct status_exec *provider_archive(void *arg, const struct status_exec_spec *s
     return x;
 }
 
-/* ---- the streams of the first process --------------------------------------------------------- */
+/* ---- the streams of the first process ---- */
 
 enum err_code provider_attach(void *arg, const char *namespace_, const char *name, const char *container,
                               bool input, struct status_attached *ret, struct err *e)
@@ -214,18 +214,19 @@ enum err_code provider_attach(void *arg, const char *namespace_, const char *nam
     if (c == NULL)
         return e->code;
     if (input && !c->spec->stdin_open)
-        return err_set(e, ERR_INVALID, "container %s takes no input: its manifest does not say stdin: true",
+        return err_set(e, ERR_INVALID,
+                       "container %s accepts no input: its manifest does not have stdin: true",
                        c->spec->name);
     if (rt_attach(n->rt, c->cur.id, &a, e) != ERR_OK)
         return e->code;
-    log_info("a client attaches to a container", F_STR("pod", name), F_STR("namespace", namespace_),
+    log_info("attaching a client to a container", F_STR("pod", name), F_STR("namespace", namespace_),
              F_STR("containerName", c->spec->name));
     *ret =
         (struct status_attached){ .stream = a.stream, .control = a.control, .packet_max = RT_ATTACH_PACKET };
     return ERR_OK;
 }
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 void provider_exec_cancel(struct status_exec *x)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the status socket asks about images, and how they are used here. */
+/* Requests of the status socket about images, and their use on this node. */
 #include "agent/pod/image/images_used.h"
 #include "agent/pod/show/internal.h"
 #include "agent/pod/show/provider.h"
@@ -65,7 +65,7 @@ json_t *provider_image_progress(void *arg, const struct status_reply *r)
                      "ofLayers", (json_int_t)p.of_layers);
 }
 
-/* ---- removal --------------------------------------------------------------------------------- */
+/* ---- removal ---- */
 
 static bool provider_images_in_use(const char *id, void *arg)
 {
@@ -106,7 +106,7 @@ static void prune_one(const struct img_seen *seen, void *arg)
     own = img_own_bytes(p->node->o.images, image->id);
     one = json_pack("{s:s, s:I}", "id", image->id, "bytes", (json_int_t)own);
     if (img_remove_id(p->node->o.images, image->id, &e) != ERR_OK) {
-        log_warn("image cannot be pruned", F_ERR(&e));
+        log_warn("cannot prune image", F_ERR(&e));
         json_decref(one);
         return;
     }
@@ -123,7 +123,7 @@ static void provider_images_prune(struct node *n, bool all, struct status_reply 
     status_reply_json(r, 200, json_pack("{s:o, s:I}", "items", p.items, "bytes", (json_int_t)p.bytes));
 }
 
-/* ---- what takes its time ----------------------------------------------------------------------- */
+/* ---- what takes its time ---- */
 
 struct image_task {
     struct node *node;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Objects besides pods, for the status socket.  A Secret is shown without what it holds: whoever may read the
- * socket learns which keys it has and how long their values are.
- */
+/* Objects other than pods, for the status socket. A Secret is shown without its values: clients only see its
+ * keys and the sizes of their values. */
 #include "agent/pod/image/images_used.h"
 #include "agent/pod/show/internal.h"
 #include "agent/pod/show/node_object.h"
@@ -12,7 +10,7 @@
 
 #include <string.h>
 
-#define DATA_MAX (16u << 20) /* of base64: more than a whole manifest file may hold */
+#define DATA_MAX (16u << 20) /* of base64: more than a manifest file may contain */
 
 static json_t *put_kvs(const struct api_kvs *kvs)
 {
@@ -23,7 +21,7 @@ static json_t *put_kvs(const struct api_kvs *kvs)
     return o;
 }
 
-/* Without annotations: kubectl's last-applied-configuration holds all that was applied. */
+/* Without annotations: kubectl's last-applied-configuration has everything that was applied. */
 static json_t *secret_metadata(const struct api_meta *meta)
 {
     json_t *o = json_object();
@@ -45,7 +43,7 @@ static json_t *provider_objects_metadata(const struct api_meta *meta)
     return o;
 }
 
-/* ---- ConfigMaps and Secrets -------------------------------------------------------------------- */
+/* ---- ConfigMaps and Secrets ---- */
 
 static void put_datum(json_t *data, json_t *binary, const struct api_datum *d)
 {
@@ -143,7 +141,7 @@ static json_t *one_class(struct node *n, const char *name)
     return c != NULL ? class_json(c) : NULL;
 }
 
-/* ---- the node, images ---------------------------------------------------------------------------- */
+/* ---- the node, images ---- */
 
 static json_t *this_node(struct node *n)
 {
@@ -162,7 +160,7 @@ static json_t *this_node(struct node *n)
     return node_object(n, ready ? NULL : why.p);
 }
 
-/* With the pods that hold them. */
+/* With the pods that use them. */
 static json_t *all_images(struct node *n)
 {
     json_t *all = img_list(n->o.images), *item;
@@ -190,7 +188,7 @@ static json_t *one_image(struct node *n, const char *name)
     return found;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all of them ---- */
 
 static json_t *provider_objects_find_one(struct node *n, enum status_kind kind, const char *namespace_,
                                          const char *name)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ctr_status - what the API shows of a pod's containers: states, resources, volumes. */
+/* ctr_status - the status of a pod's containers in the API: states, resources, volumes. */
 #include "agent/pod/container/readiness.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/status/pod_status.h"
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* ---- states ------------------------------------------------------------------------------------ */
+/* ---- states ---- */
 
 static json_t *terminated(const struct instance *i)
 {
@@ -46,7 +46,7 @@ static json_t *running(const struct instance *i)
     return state;
 }
 
-/* It was there, and nobody knows how it ended. */
+/* It existed, but how it ended is unknown. */
 static json_t *ctr_status_lost(void)
 {
     json_t *o = json_object(), *state = json_object();
@@ -60,8 +60,7 @@ static json_t *ctr_status_lost(void)
     return state;
 }
 
-/* Of the instance that is shown.  *ret_last: what ended and is due to restart moves to lastState; NULL: it
- * is not. */
+/* Of the instance shown. *ret_last: an ended one due to restart is moved to lastState; NULL: not moved. */
 static json_t *state_json(const struct ctr *c, const struct instance *cur, json_t **ret_last)
 {
     const struct pod *p = c->pod;
@@ -84,7 +83,7 @@ static json_t *state_json(const struct ctr *c, const struct instance *cur, json_
     return waiting(p->api->spec.n_init_containers > 0 ? "PodInitializing" : "ContainerCreating", NULL);
 }
 
-/* ---- resources and volumes ---------------------------------------------------------------------- */
+/* ---- resources and volumes ---- */
 
 static json_t *resource_list(const struct api_resource_list *l)
 {
@@ -98,8 +97,8 @@ static json_t *resource_list(const struct api_resource_list *l)
     return o;
 }
 
-/* In force: kubelet reads a running container's memory limit back from the cgroup, in bytes with binary
- * units. */
+/* The actual ones: kubelet reads a running container's memory limit back from the cgroup, in bytes with
+ * binary units. */
 static json_t *resources_json(const struct api_resources *r, bool is_running)
 {
     json_t *o = json_object();
@@ -118,7 +117,7 @@ static json_t *resources_json(const struct api_resources *r, bool is_running)
     return o;
 }
 
-/* Which image an image volume shows: volumeStatus.image.imageRef. */
+/* The image of an image volume: volumeStatus.image.imageRef. */
 static void add_volume_status(const struct pod *p, const char *volume, json_t *o)
 {
     const struct pod_image *image;
@@ -134,7 +133,7 @@ static void add_volume_status(const struct pod *p, const char *volume, json_t *o
     }
 }
 
-/* What came of it: IfPossible is never shown. */
+/* The actual setting: IfPossible is never shown. */
 static const char *recursive_read_only(const struct pod *p, const struct api_volume_mount *m)
 {
     if (str_eq(m->recursive_read_only, "IfPossible"))
@@ -161,9 +160,9 @@ static json_t *mounts_json(const struct pod *p, const struct api_container *s)
     return list;
 }
 
-/* ---- one, and all ------------------------------------------------------------------------------ */
+/* ---- one, and all ---- */
 
-/* As kubelet shows what containerd says: by its name in a registry, where it was pulled from one. */
+/* As shown by kubelet with containerd: by its name in a registry, if it was pulled from one. */
 static const char *image_of(const struct instance *i)
 {
     if (i == NULL || i->image_id == NULL)

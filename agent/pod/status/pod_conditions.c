@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pod_conditions - a pod's conditions: when they changed, and how the API shows them. */
+/* pod_conditions - a pod's conditions: when they changed, and their form in the API. */
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/readiness.h"
 #include "agent/pod/core/facts.h"
@@ -18,7 +18,7 @@
 
 #include <string.h>
 
-/* In the order in which kubelet emits them. */
+/* In kubelet's order. */
 enum { C_READY_TO_START, C_INITIALIZED, C_READY, C_CONTAINERS_READY, C_SCHEDULED, C_ALL_RESTARTING };
 
 static void pod_conditions_note(struct pod *p, int index, bool is_true)
@@ -30,7 +30,8 @@ static void pod_conditions_note(struct pod *p, int index, bool is_true)
     snprintf(p->conditions[index].status, sizeof(p->conditions[index].status), "%s", status);
     p->conditions[index].since_ns = clock_wall_ns();
     p->record_dirty =
-        p->record_dirty || p->state != POD_STARTING; /* what follows in a start takes it along */
+        /* later changes of the start are written together with it */
+        p->record_dirty || p->state != POD_STARTING;
 }
 
 static void pod_conditions_put_condition(const struct pod *p, json_t *list, int index, const char *type,
@@ -56,8 +57,7 @@ static bool is_unfinished(const struct ctr *c, bool ready)
     return (c->kind == CTR_INIT && !ctr_ready(c)) || (c->kind == CTR_SIDECAR && !ctr_started(c));
 }
 
-/* The status that a readiness gate asks about; NULL: there is no such condition.  Nobody but the agent sets
- * any. */
+/* The status requested by a readiness gate; NULL: no such condition. Only the agent sets any. */
 static const char *gate_status(const struct pod *p, const char *type)
 {
     static const char *const types[] = {
@@ -71,7 +71,7 @@ static const char *gate_status(const struct pod *p, const char *type)
     return NULL;
 }
 
-/* What readiness gates miss, in kubelet's words; NULL: nothing. */
+/* What is missing for the readiness gates, in kubelet's words, or NULL. */
 static char *closed_gates(const struct pod *p)
 {
     buf_auto b = BUF_INIT(64 * 1024);
@@ -88,7 +88,7 @@ static char *closed_gates(const struct pod *p)
     return b.n > 0 ? buf_detach(&b) : NULL;
 }
 
-/* "containers with unready status: [a b]"; NULL when all are fine. */
+/* "containers with unready status: [a b]"; NULL if all are fine. */
 static char *unfinished(const struct pod *p, bool ready)
 {
     buf_auto b = BUF_INIT(64 * 1024);
@@ -103,10 +103,8 @@ static char *unfinished(const struct pod *p, bool ready)
                   : str_printf("containers with %s status: [%s]", ready ? "unready" : "incomplete", b.p);
 }
 
-/*
- * Volumes and network are set up side by side here, volumes first in kubelet: a network that waits for the
- * volumes is not told, so that "ready to start containers" means what it says.
- */
+/* Volumes and network are set up in parallel here, in kubelet volumes come first: a network that is ready
+ * before the volumes is not shown, so that "ready to start containers" is true. */
 bool pod_network_shown(const struct pod *p)
 {
     return volumes_ready(p) || p->initialized || p->state == POD_TERMINATING || p->state == POD_TERMINATED;
@@ -135,7 +133,7 @@ void pod_note_conditions(struct pod *p)
     pod_conditions_note(p, C_READY, ready && gates == NULL);
 }
 
-/* No silent subset: what of the manifest is not acted on stands in the status.  NULL: nothing. */
+/* Parts of the manifest without effect are listed in the status. NULL: none. */
 static json_t *ignored_condition(const struct pod *p)
 {
     buf_auto b = BUF_INIT(64 * 1024);
@@ -145,7 +143,7 @@ static json_t *ignored_condition(const struct pod *p)
         buf_addf(&b, "%s%s", i > 0 ? "; " : "", p->api->ignored.v[i]);
     if (oom_kill_cannot(p))
         buf_addf(&b,
-                 "%smetadata.annotations[" API_OOM_KILL "]: needs cgroup v2; on v1 a kill takes one process",
+                 "%smetadata.annotations[" API_OOM_KILL "]: needs cgroup v2; on v1 a kill ends one process",
                  b.n > 0 ? "; " : "");
     if (b.n == 0)
         return NULL;
@@ -187,8 +185,7 @@ json_t *pod_conditions_json(struct pod *p)
 
     pod_note_conditions(p);
     resize_conditions(p, list);
-    /* Only when its turn has come: before, what fails is the sandbox, of which kubelet's condition says
-     * nothing. */
+    /* Only in its turn: before, failures concern the sandbox, which is not part of kubelet's condition. */
     bool no_network =
         !ready_to_start(p) && !over && sandbox_net(p) >= NET_PINNED && sandbox_trouble(p) != NULL;
     pod_conditions_put_condition(p, list, C_READY_TO_START, "PodReadyToStartContainers", ready_to_start(p),

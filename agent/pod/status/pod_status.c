@@ -20,9 +20,9 @@ void status_put_time(json_t *o, const char *key, int64_t ns)
     json_object_set_new(o, key, json_string(text));
 }
 
-/* ---- resources ---------------------------------------------------------------------------------- */
+/* ---- resources ---- */
 
-/* The pod's sums, of each resource that a container or the pod itself names. */
+/* The pod's sums, for each resource named by a container or the pod itself. */
 static json_t *pod_resource_list(const struct pod *p, bool limits)
 {
     const struct api_pod_spec *s = &p->api->spec;
@@ -62,7 +62,7 @@ static void put_pod_resources(const struct pod *p, json_t *status)
     json_object_set_new(status, "resources", resources);
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 static void put_ips(json_t *status, const char *one, const char *many, const char (*ips)[46], size_t n)
 {
@@ -89,7 +89,8 @@ static json_t *status_json(struct pod *p)
     json_put_str(s, "phase", pod_phase(p));
     if (!p->rejected)
         json_object_set_new(s, "conditions", pod_conditions_json(p));
-    if (p->state != POD_TERMINATING) { /* a verdict is told with its phase, when nothing runs any more */
+    /* the result is shown together with its phase, when nothing runs any more */
+    if (p->state != POD_TERMINATING) {
         json_put_str(s, "message", p->message);
         json_put_str(s, "reason", p->reason);
     }
@@ -127,7 +128,7 @@ json_t *pod_status_json(struct pod *p)
     status_put_time(meta, "creationTimestamp", p->created_ns);
     if (p->deletion_ns != 0) {
         status_put_time(meta, "deletionTimestamp", p->deletion_ns + p->grace_seconds * INT64_C(1000000000));
-        /* kubelet's last word is a delete with grace 0 */
+        /* kubelet finally deletes with grace 0 */
         json_object_set_new(meta, "deletionGracePeriodSeconds",
                             json_integer(p->state == POD_TERMINATED ? 0 : p->grace_seconds));
     }
@@ -148,7 +149,7 @@ void pod_show(struct pod *p, const char *type)
     o = pod_status_json(p);
     if (o == NULL)
         return;
-    if (strcmp(type, "MODIFIED") == 0) { /* nothing new to see: nothing is sent */
+    if (strcmp(type, "MODIFIED") == 0) { /* no visible change: send nothing */
         str_auto text = json_text(o);
         uint64_t shown = siphash_part(0, text != NULL ? text : "", text != NULL ? strlen(text) : 0);
         if (shown == p->shown_hash) {

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * pod_status - what the API shows of a pod, in parts (pkg/kubelet/kubelet_pods.go, status/generate.go).  What
- * others ask for, the whole object, the phase and who is ready, stands in pod.h.
- * Loop thread only.
- */
+/* pod_status - a pod's status in the API, in parts (pkg/kubelet/kubelet_pods.go, status/generate.go). The
+ * whole object, the phase and readiness are in pod.h. Loop thread only. */
 #ifndef AGENT_POD_STATUS_H
 #define AGENT_POD_STATUS_H
 #include "agent/pod/core/pod.h"
@@ -12,7 +9,7 @@
 void status_put_time(json_t *o, const char *key, int64_t ns); /* whole seconds, as everywhere in the API */
 
 /* ---- ctr_status.c ---- */
-/* Runs and is shown to: a postStart hook is part of the start. */
+/* Running and reported as such: a postStart hook is part of the start. */
 void ctr_statuses_put(struct pod *p, json_t *status); /* containerStatuses and initContainerStatuses */
 
 /* ---- pod_conditions.c ---- */

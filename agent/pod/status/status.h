@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* status - what the API shows of a pod.  Loop thread only. */
+/* status - a pod's status in the API. Loop thread only. */
 #ifndef AGENT_POD_STATUS_STATUS_H
 #define AGENT_POD_STATUS_STATUS_H
 #include "agent/pod/core/pod.h"
 
 json_t *pod_status_json(struct pod *p); /* the whole Pod object */
 void pod_note_conditions(
-    struct pod *p); /* their transition times are those of the change, not of the first look */
-void pod_show(struct pod *p, const char *type); /* tell watchers, if anything visible changed */
+    struct pod *p); /* their transition times are those of the change, not of the first request */
+void pod_show(struct pod *p, const char *type); /* notifies watchers if anything visible changed */
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits of local storage and what counts for them: kubelet's pkg/kubelet/eviction (localStorageEviction). */
+/* Limits of local storage and what they include: kubelet's pkg/kubelet/eviction (localStorageEviction). */
 #include "agent/pod/core/facts.h"
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/usage/local_storage.h"
 
-/* ---- which limits there are ---------------------------------------------------------------------- */
+/* ---- the limits ---- */
 
 static const struct quantity *local_limits_ctr_limit(const struct ctr *c)
 {
@@ -24,7 +24,7 @@ static bool has_size_limit(const struct api_volume *v)
     return v->has_size_limit && quantity_value(&v->size_limit) > 0;
 }
 
-/* One container's limit is one of the pod: those without one use up the same sum. */
+/* A container's limit is part of the pod's: those without one use up the same sum. */
 static struct quantity local_limits_pod_limit(const struct pod *p)
 {
     return resources_pod_limit(p->api, "ephemeral-storage", NULL);
@@ -76,7 +76,7 @@ struct local_pod *local_limits_trees(struct pod *p)
     return l;
 }
 
-/* ---- what is used -------------------------------------------------------------------------------- */
+/* ---- what is used ---- */
 
 const struct local_tree *local_storage_find(const struct pod *p, enum local_kind kind, size_t index)
 {
@@ -115,7 +115,7 @@ bool local_limits_sum(const struct pod *p, struct disk_usage_sum *ret)
     return all;
 }
 
-/* ---- what is too much ------------------------------------------------------------------------------ */
+/* ---- what is too much ---- */
 
 static bool exceeds(uint64_t bytes, const struct quantity *limit)
 {
@@ -144,7 +144,7 @@ static bool pod_exceeds(const struct pod *p, char **ret)
     char text[QUANTITY_TEXT_SIZE];
     struct disk_usage_sum sum;
 
-    (void)local_limits_sum(p, &sum); /* what is known of it may be too much already */
+    (void)local_limits_sum(p, &sum); /* the known part may already be too much */
     if (quantity_value(&limit) <= 0 || !exceeds(sum.bytes, &limit))
         return false;
     quantity_format(&limit, text);
@@ -152,7 +152,7 @@ static bool pod_exceeds(const struct pod *p, char **ret)
     return true;
 }
 
-/* Init containers are not looked at, but for sidecars (Kubernetes 1.37). */
+/* Init containers are excluded, except sidecars (Kubernetes 1.37). */
 static bool ctr_exceeds(const struct pod *p, char **ret)
 {
     for (size_t i = 0; i < p->n_ctrs; i++) {

@@ -15,24 +15,24 @@
 #include <string.h>
 #include <time.h>
 
-struct local_storage { /* of the node; there from the first pod that is measured on */
+struct local_storage { /* of the node; exists from the first measured pod on */
     struct node *node;
-    uv_timer_t timer;             /* runs while there is a tree and no job */
+    uv_timer_t timer;             /* active while there is a tree and no job */
     TAILQ_HEAD(, local_tree) all; /* in the order of their turns */
     uint64_t rest_until_ms;       /* clock_mono_ms() */
     struct work work;
     bool busy;
-    struct { /* the slice under way: the pool's while busy */
+    struct { /* the current slice: owned by the pool while busy */
         char path[1024];
         struct disk_usage *scan; /* NULL: begins */
         bool over;
         uint64_t cost_ns;
         struct disk_usage_sum sum;
     } job;
-    struct local_tree *tree; /* whose job it is; NULL: it was forgotten meanwhile */
+    struct local_tree *tree; /* the tree of the job; NULL: forgotten meanwhile */
 };
 
-/* ---- a slice, on the pool ------------------------------------------------------------------------ */
+/* ---- a slice, on the pool ---- */
 
 static uint64_t local_storage_cpu_time_ns(void)
 {
@@ -58,7 +58,7 @@ static enum err_code scan_slice(void *arg, struct err *e)
     return ERR_OK;
 }
 
-/* ---- whose turn it is ---------------------------------------------------------------------------- */
+/* ---- whose turn it is ---- */
 
 static void local_storage_go_on(struct local_storage *s);
 
@@ -85,14 +85,14 @@ static bool local_storage_path_of(struct local_tree *t, char *ret, size_t size)
 
 static void evict(struct pod *p, char *why)
 {
-    log_warn("pod is evicted: it uses more of the disk than it may", F_STR("pod", p->key),
+    log_warn("evicting a pod that exceeds its local storage limits", F_STR("pod", p->key),
              F_STR("podUID", p->uid), F_STR("why", why));
     pod_event(p, NULL, true, "Evicted", "%s", why);
     snprintf(p->phase, sizeof(p->phase), "Failed");
     snprintf(p->reason, sizeof(p->reason), "Evicted");
     free(p->message);
     p->message = why;
-    pod_ask_end(p, 1, "it uses more of the disk than it may");
+    pod_ask_end(p, 1, "it exceeds its local storage limits");
     pod_wake(p);
 }
 
@@ -105,7 +105,7 @@ static void local_storage_judge(struct pod *p)
         evict(p, take_ptr(&why));
 }
 
-/* What is not there takes nothing: a container that was removed, one that has not written its log yet. */
+/* A missing one uses nothing: a removed container, or one without a log yet. */
 static void take_result(struct local_storage *s, struct local_tree *t, const struct err *result)
 {
     t->scan = take_ptr(&s->job.scan);
@@ -116,10 +116,10 @@ static void take_result(struct local_storage *s, struct local_tree *t, const str
         t->known = true;
         t->sum = result->code == ERR_OK ? s->job.sum : (struct disk_usage_sum){ 0 };
         t->at_ns = clock_wall_ns();
-        local_storage_judge(t->pod); /* may forget t */
+        local_storage_judge(t->pod); /* may free t */
         return;
     }
-    log_warn("local storage of a pod cannot be measured", F_STR("pod", t->pod->key), F_ERR(result));
+    log_warn("cannot measure local storage of a pod", F_STR("pod", t->pod->key), F_ERR(result));
 }
 
 static void on_slice(struct op *op, const struct err *result)
@@ -132,7 +132,7 @@ static void on_slice(struct op *op, const struct err *result)
                        s->job.cost_ns % 1000000 * LOCAL_SHARE / 1000000;
     if (t != NULL)
         take_result(s, t, result);
-    disk_usage_free(take_ptr(&s->job.scan)); /* of one that was forgotten */
+    disk_usage_free(take_ptr(&s->job.scan)); /* for a forgotten one */
     local_storage_go_on(s);
 }
 
@@ -147,7 +147,7 @@ static void local_storage_start(struct local_storage *s, struct local_tree *t)
     work_start(&s->work, "measure local storage", t->pod->key, scan_slice, s, s->node->o.loop, on_slice, s);
 }
 
-/* A scan of a container that is not the newest any more is of no use. */
+/* A scan of an outdated container is useless. */
 static void drop_old_scan(struct local_tree *t)
 {
     if (t->scan != NULL && t->kind == LOCAL_LAYER && !str_eq(t->id, t->pod->ctrs[t->index].cur.id))
@@ -159,7 +159,7 @@ static void local_storage_on_timer(uv_timer_t *timer)
     local_storage_go_on(timer->data);
 }
 
-/* The first one in the row that is due; else the time of the first that will be. */
+/* The first one due; otherwise the time when the first will be. */
 static struct local_tree *local_storage_next(struct local_storage *s, uint64_t now, uint64_t *ret_due_ms)
 {
     struct local_tree *t;
@@ -199,7 +199,7 @@ static void local_storage_go_on(struct local_storage *s)
         uv_timer_start(&s->timer, local_storage_on_timer, due_ms - now, 0);
 }
 
-/* ---- pods ------------------------------------------------------------------------------------------ */
+/* ---- pods ---- */
 
 static struct local_storage *opened(struct node *n)
 {
@@ -260,7 +260,7 @@ void local_storage_now(struct node *n)
     local_storage_go_on(usage_node(n)->local);
 }
 
-/* ---- telling ---------------------------------------------------------------------------------------- */
+/* ---- telling ---- */
 
 static void add_part(const struct pod *p, const struct local_tree *one, struct buf *b)
 {
@@ -270,7 +270,7 @@ static void add_part(const struct pod *p, const struct local_tree *one, struct b
         one->kind == LOCAL_VOLUME ? p->api->spec.volumes[one->index].name : p->ctrs[one->index].spec->name;
 
     if (t == NULL)
-        buf_addf(b, "; %s %s: not known", kinds[one->kind], name);
+        buf_addf(b, "; %s %s: unknown", kinds[one->kind], name);
     else
         buf_addf(b, "; %s %s: %" PRIu64 " KiB%s", kinds[one->kind], name, t->sum.bytes / 1024,
                  t->sum.partial ? " at least" : "");
@@ -299,7 +299,7 @@ void local_storage_explain(const struct pod *p, json_t *steps)
                  newest_ns != 0 ? text.p : "not measured yet", 0);
 }
 
-/* ---- ending ------------------------------------------------------------------------------------------ */
+/* ---- ending ---- */
 
 bool local_storage_busy(const struct node *n)
 {

@@ -17,17 +17,17 @@ struct counter {
 };
 
 static const struct counter counters[] = {
-    { "container_network_receive_bytes_total", "Bytes that the pod received.",
+    { "container_network_receive_bytes_total", "Bytes received by the pod.",
       offsetof(struct cni_link, rx_bytes) },
-    { "container_network_receive_packets_total", "Packets that the pod received.",
+    { "container_network_receive_packets_total", "Packets received by the pod.",
       offsetof(struct cni_link, rx_packets) },
     { "container_network_receive_errors_total", "Errors while receiving.",
       offsetof(struct cni_link, rx_errors) },
     { "container_network_receive_packets_dropped_total", "Packets dropped while receiving.",
       offsetof(struct cni_link, rx_dropped) },
-    { "container_network_transmit_bytes_total", "Bytes that the pod sent.",
+    { "container_network_transmit_bytes_total", "Bytes sent by the pod.",
       offsetof(struct cni_link, tx_bytes) },
-    { "container_network_transmit_packets_total", "Packets that the pod sent.",
+    { "container_network_transmit_packets_total", "Packets sent by the pod.",
       offsetof(struct cni_link, tx_packets) },
     { "container_network_transmit_errors_total", "Errors while sending.",
       offsetof(struct cni_link, tx_errors) },
@@ -38,7 +38,7 @@ static const struct counter counters[] = {
 _Static_assert(ARRAY_LEN(counters) == NET_STATS_NAMES, "a value for each counter");
 
 struct net_line {  /* an interface */
-    size_t labels; /* where they begin in the text, NUL-terminated */
+    size_t labels; /* their position in the text, NUL-terminated */
     uint64_t values[NET_STATS_NAMES];
 };
 
@@ -86,7 +86,7 @@ void net_stats_read(struct net_stats *s, const struct pod *p)
     if (sandbox_net(p) != NET_READY || p->api->spec.host_network || path == NULL)
         return;
     if (cni_links_read(path, &l, &e) != ERR_OK) {
-        log_debug("interfaces of a pod cannot be read", F_STR("pod", p->key), F_ERR(&e));
+        log_debug("cannot read the interfaces of a pod", F_STR("pod", p->key), F_ERR(&e));
         return;
     }
     for (size_t i = 0; i < l.n; i++)

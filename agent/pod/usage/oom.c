@@ -15,21 +15,20 @@
 #include <string.h>
 
 #define KMSG "/dev/kmsg"
-#define KILLS_KEPT                                                                                           \
-    64 /* of the log, until somebody's count asks for them: more than one kill takes at once                 \
-        */
-#define LOG_PAUSE_MS                                                                                         \
-    1000 /* a kernel that says a lot (firewalls, links) does not wake the agent for each line */
-#define RECORDS_AT_ONCE 512 /* of the log in one step of the loop: a flood of records holds nobody up */
+/* of the log, until somebody's count asks for them: more than one kill takes at once \ */
+#define KILLS_KEPT 64
+/* a kernel that says a lot (firewalls, links) does not wake the agent for each line */
+#define LOG_PAUSE_MS 1000
+#define RECORDS_AT_ONCE 512 /* per step of the loop: a flood of records must not block it */
 #define UNSEEN_MAX_MS 10000
 #define TELL_MAX 8 /* events for one container at a time; a group kill may have thousands */
 
-struct suspect {       /* a container that is watched, or has kills that are not told yet */
+struct suspect {       /* a watched container, or one with unreported kills */
     UT_hash_handle hh; /* by path */
     char pod_uid[132], name[64];
     uint64_t untold;
-    uint64_t since_ms; /* clock_mono_ms() when they were looked for in the log in vain; 0: not yet */
-    bool over;         /* not watched any more: goes when nothing is untold */
+    uint64_t since_ms; /* clock_mono_ms() when they were searched in the log in vain; 0: not yet */
+    bool over;         /* no longer watched: freed when everything is reported */
     char path[];
 };
 
@@ -39,16 +38,16 @@ struct oom {
     struct cg_oom_log *log;
     char no_watch[504], no_log[504]; /* why not; "" */
     uv_poll_t watch_poll, log_poll;
-    uv_timer_t timer;     /* runs while there is something to look at again */
-    uv_timer_t log_timer; /* runs for LOG_PAUSE_MS after the log said something */
-    uint64_t unseen_ms;   /* until counts that could not be read are looked at again; 0: none */
+    uv_timer_t timer;     /* active while something must be checked again */
+    uv_timer_t log_timer; /* runs for LOG_PAUSE_MS after the log had records */
+    uint64_t unseen_ms;   /* until unreadable counters are read again; 0: none */
     int handles;
     struct suspect *suspects;
     struct cg_oom_kill kills[KILLS_KEPT]; /* the newest, as a ring */
     size_t n_kills, next_kill;
 };
 
-/* ---- telling ----------------------------------------------------------------------------------- */
+/* ---- reporting ---- */
 
 static bool is_at_or_below(const char *path, const char *root)
 {
@@ -57,7 +56,7 @@ static bool is_at_or_below(const char *path, const char *root)
     return n > 0 && strncmp(path, root, n) == 0 && (path[n] == '\0' || path[n] == '/');
 }
 
-/* Whose limit it was, seen from the container. */
+/* Which limit was reached, from the container's point of view. */
 static const char *whose_limit(const char *limited, const char *ctr_cgroup)
 {
     const char *slash = strrchr(ctr_cgroup, '/');
@@ -90,7 +89,7 @@ static struct ctr *ctr_of(struct node *n, const struct suspect *s, struct pod **
     return NULL;
 }
 
-/* What the log says about this container; taken out of the ring. */
+/* Reports the log's records for this container; removes them from the ring. */
 static void tell_known(struct oom *o, struct suspect *s)
 {
     struct pod *p;
@@ -109,8 +108,9 @@ static void tell_known(struct oom *o, struct suspect *s)
         if (c != NULL && told++ < TELL_MAX)
             pod_event(p, c, true, "OOMKilling", "%s", text);
         if (told == 1)
-            log_warn("process killed for want of memory", F_STR("pod", p != NULL ? p->key : s->pod_uid),
-                     F_STR("containerName", s->name), F_I64("pid", kill->pid), F_STR("process", kill->name));
+            log_warn("process killed because of a memory limit",
+                     F_STR("pod", p != NULL ? p->key : s->pod_uid), F_STR("containerName", s->name),
+                     F_I64("pid", kill->pid), F_STR("process", kill->name));
         kill->pid = 0;
     }
 }
@@ -122,15 +122,15 @@ static void tell_unknown(struct oom *o, struct suspect *s)
 
     if (c != NULL && s->untold > 0)
         pod_event(p, c, true, "OOMKilling",
-                  "Memory cgroup out of memory: %" PRIu64 " %s killed; which is not known: %s", s->untold,
+                  "Memory cgroup out of memory: %" PRIu64 " %s killed; unknown which: %s", s->untold,
                   s->untold == 1 ? "process was" : "processes were",
-                  o->log == NULL ? o->no_log : "the kernel's log does not say it");
+                  o->log == NULL ? o->no_log : "the kernel log does not name it");
     s->untold = 0;
 }
 
-/* ---- the log ----------------------------------------------------------------------------------- */
+/* ---- the log ---- */
 
-/* As kubelet's oom watcher: the whole machine, or a process beside all cgroups. */
+/* Like kubelet's oom watcher: the whole machine, or a process outside all cgroups. */
 static void tell_system(struct node *n, const struct cg_oom_kill *kill)
 {
     char text[160];
@@ -140,7 +140,7 @@ static void tell_system(struct node *n, const struct cg_oom_kill *kill)
     snprintf(text, sizeof(text), "System OOM encountered, victim process: %s, pid: %d", kill->name,
              (int)kill->pid);
     node_event(n, true, "SystemOOM", text);
-    log_warn("the machine is out of memory: process killed", F_I64("pid", kill->pid),
+    log_warn("process killed because the machine is out of memory", F_I64("pid", kill->pid),
              F_STR("process", kill->name), F_STR("cgroup", kill->cgroup));
 }
 
@@ -163,7 +163,8 @@ static bool read_log(struct oom *o)
 
 static void on_log_timer(uv_timer_t *timer);
 
-/* What was said is read a moment later, with what follows; at once only when a count asks for it. */
+/* The log is read a moment later, with the records that follow; immediately only when a counter requires
+ * it. */
 static void on_log(uv_poll_t *poll, int status, int events)
 {
     struct oom *o = poll->data;
@@ -178,11 +179,11 @@ static void on_log_timer(uv_timer_t *timer)
 {
     struct oom *o = timer->data;
 
-    read_log(o); /* what is left makes it readable again */
+    read_log(o); /* the rest makes it readable again */
     uv_poll_start(&o->log_poll, UV_READABLE, on_log);
 }
 
-/* ---- the counts -------------------------------------------------------------------------------- */
+/* ---- the counters ---- */
 
 static void oom_drop(struct oom *o, struct suspect *s)
 {
@@ -200,7 +201,7 @@ static void on_kills(const char *path, uint64_t kills, void *arg)
         s->untold += kills;
 }
 
-/* The kernel writes its log right after the signal: what is not there yet is there a moment later. */
+/* The kernel writes its log right after the signal: missing records appear a moment later. */
 static bool oom_tell_all(struct oom *o)
 {
     uint64_t now = clock_mono_ms();
@@ -235,8 +236,7 @@ static void oom_look(struct oom *o, bool all)
     read_log(o);
     o->unseen_ms = complete ? 0 : backoff_next_ms(o->unseen_ms, CG_OOM_LOOK_AGAIN_MS, UNSEEN_MAX_MS);
     pause = oom_tell_all(o) || (found == 0 && !all);
-    /* Events without a kill may come a hundred times a second: then the next look is due when the timer says.
-     */
+    /* Events without a kill may occur a hundred times a second: then wait for the timer. */
     if (pause)
         uv_poll_stop(&o->watch_poll);
     if (pause || !complete)
@@ -260,7 +260,7 @@ static void on_count(uv_poll_t *poll, int status, int events)
         oom_look(poll->data, false);
 }
 
-/* ---- containers --------------------------------------------------------------------------------- */
+/* ---- containers ---- */
 
 static bool oom_path_of(const struct ctr *c, char *ret, size_t size)
 {
@@ -307,7 +307,7 @@ enum err_code oom_watch(struct ctr *c, struct err *e)
     HASH_FIND(hh, o->suspects, path, strlen(path), s);
     if (s != NULL)
         return ERR_OK;
-    /* Kills of an earlier run of the agent were told by that one, or are old. */
+    /* Kills during an earlier run of the agent were reported by that one, or are old. */
     if (clock_boot_is_before(c->cur.started_at, c->pod->node->opened_at))
         found = cg_look_oom_kills(c->pod->node->o.cgroups, path, true, &counted, e);
     if (presence_is_unknown(found))
@@ -315,8 +315,8 @@ enum err_code oom_watch(struct ctr *c, struct err *e)
     if (presence_is_absent(found) || (s = suspect_of(o, c, path)) == NULL)
         return ERR_OK;
     if (cg_oom_watch_add(o->watch, path, counted, &unwatched) != ERR_OK) {
-        /* At its end the count is read all the same. */
-        log_debug("kills for want of memory are not watched", F_STR("pod", c->pod->key),
+        /* The counter is still read when it ends. */
+        log_debug("cannot watch for out-of-memory kills", F_STR("pod", c->pod->key),
                   F_STR("containerName", c->spec->name), F_ERR(&unwatched));
         if (unwatched.code == ERR_EXHAUSTED)
             snprintf(o->no_watch, sizeof(o->no_watch), "%s", unwatched.text);
@@ -333,7 +333,7 @@ enum err_code oom_ended(struct ctr *c, struct err *e)
 
     if (o == NULL || !oom_path_of(c, path, sizeof(path)))
         return ERR_OK;
-    if (oom_watch(c, e) != ERR_OK) /* it may have been too quick */
+    if (oom_watch(c, e) != ERR_OK) /* it may have been too fast */
         return e->code;
     HASH_FIND(hh, o->suspects, path, strlen(path), s);
     if (s == NULL)
@@ -366,7 +366,7 @@ void oom_forget(struct node *n, const char *cgroup_path)
         uv_timer_start(&o->timer, oom_on_timer, CG_OOM_LOOK_AGAIN_MS, 0);
 }
 
-/* ---- opening, closing ---------------------------------------------------------------------------- */
+/* ---- opening, closing ---- */
 
 static enum err_code oom_watch_begin(struct oom *o, struct err *e)
 {
@@ -388,14 +388,14 @@ void oom_open(struct node *n)
         return;
     o->node = n;
     if (oom_watch_begin(o, &e) != ERR_OK) {
-        log_warn("kills for want of memory are only noticed when a container ends", F_ERR(&e));
+        log_warn("out-of-memory kills will only be noticed when a container ends", F_ERR(&e));
         cg_oom_watch_close(o->watch);
         free(o);
         return;
     }
     if (cg_oom_log_open(&o->log, KMSG, &e) != ERR_OK) {
         snprintf(o->no_log, sizeof(o->no_log), "%s", e.text);
-        log_info("which process is killed for want of memory will not be known", F_ERR(&e));
+        log_info("cannot read the kernel log; processes killed out of memory will not be named", F_ERR(&e));
     }
     usage_node(n)->oom = o;
     uv_timer_init(n->o.loop, &o->timer);
@@ -406,7 +406,7 @@ void oom_open(struct node *n)
     if (o->log == NULL)
         return;
     if (uv_poll_init(n->o.loop, &o->log_poll, cg_oom_log_fd(o->log)) != 0) {
-        snprintf(o->no_log, sizeof(o->no_log), "%s cannot be waited for", KMSG);
+        snprintf(o->no_log, sizeof(o->no_log), "cannot wait for %s", KMSG);
         cg_oom_log_close(o->log);
         o->log = NULL;
         return;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oom - processes that the kernel kills for want of memory.
+ * oom - processes that the kernel kills out of memory.
  *
- * Each running container's count is watched (cgroups/oom_watch.h); when it grows, which process it was is
- * looked up in the kernel's log (cgroups/oom_log.h) and told by an event of the pod, OOMKilling, in the
- * kernel's words, which `coracle describe` shows.  Whether the container ended by it is not decided here: its
- * reason, OOMKilled, comes from the facts when its end is seen (agent/runtime/state.c).  A process of the
- * host that is killed because the machine is out of memory is told as kubelet tells it, by the node's event
- * SystemOOM.
+ * Each running container's counter is watched (cgroups/oom_watch.h); when it grows, the process is looked up
+ * in the kernel log (cgroups/oom_log.h) and reported by a pod event, OOMKilling, in the kernel's words, which
+ * `coracle describe` shows. Whether the container ended because of it is not decided here: its reason,
+ * OOMKilled, is determined when its end is seen (agent/runtime/state.c). A process of the host killed because
+ * the machine is out of memory is reported like in kubelet, by the node's event SystemOOM.
  *
- * Where the log cannot be read, the event says that a process was killed and why it cannot say which;
- * `coracle explain node` has that, too.  What happened while no agent ran is not told.  Loop thread only.
+ * If the log cannot be read, the event says that a process was killed and why it is unknown which one;
+ * `coracle explain node` has that, too. Kills while no agent was running are not reported. Loop thread only.
  */
 #ifndef AGENT_POD_USAGE_OOM_H
 #define AGENT_POD_USAGE_OOM_H
@@ -19,10 +18,9 @@
 void oom_open(struct node *n);
 void oom_close(struct node *n);
 
-/* The container runs: it is watched from now on; again and again is fine.  Fails when its count cannot be
- * read. */
+/* The container is running: watches it from now on; may be repeated. Fails if its counter cannot be read. */
 enum err_code oom_watch(struct ctr *c, struct err *e) MUST_CHECK;
-/* It ended, its cgroup is still there: reports what is not reported yet, and watches no more.  Likewise. */
+/* It ended, its cgroup still exists: reports what is not reported yet, and stops watching. Fails likewise. */
 enum err_code oom_ended(struct ctr *c, struct err *e) MUST_CHECK;
 /* Its remains are being removed. */
 void oom_forget(struct node *n, const char *cgroup_path);

@@ -17,10 +17,10 @@ struct scrape {
     enum { SCRAPE_WAITS, SCRAPE_READS, SCRAPE_TELLS, SCRAPE_TELLS_NET } state;
     enum status_metrics which;
     struct status_reply *reply;
-    bool root; /* asked */
+    bool root; /* requested by root */
     struct buf out;
     struct buf keys; /* of the pods, each NUL-terminated */
-    size_t next;     /* the key whose turn it is; of the network, the name */
+    size_t next;     /* the key of the current turn; for the network, the name */
     struct usage_page *page;
     struct net_stats net;
 };
@@ -53,7 +53,7 @@ static void scrape_finish(struct scrapes *all, struct scrape *s, const struct er
     free(s);
 }
 
-/* ---- steps ------------------------------------------------------------------------------------- */
+/* ---- steps ---- */
 
 static enum err_code scrape_begin(struct node *n, struct scrape *s, struct err *e)
 {
@@ -136,7 +136,7 @@ static bool scrape_step(struct scrapes *all, struct scrape *s)
     return false;
 }
 
-/* Whose reply is first stands first. */
+/* Moves root's requests to the front. */
 static void scrape_ask(struct scrapes *all)
 {
     const struct scrape *s = TAILQ_FIRST(&all->queue);
@@ -177,7 +177,7 @@ static void scrape_on_root_turn(struct background_client *t)
     scrape_run_turn((struct scrapes *)((char *)t - offsetof(struct scrapes, root_turn)));
 }
 
-/* ---- the queue ----------------------------------------------------------------------------------- */
+/* ---- the queue ---- */
 
 static struct scrapes *scrapes_of(struct node *n)
 {
@@ -264,9 +264,9 @@ void scrapes_metrics(const struct node *n, struct buf *out)
     if (all == NULL || all->last.n == 0)
         return;
     buf_addf(out,
-             "# HELP coracle_metrics_turns Turns of the loop that the page of metrics before this one took.\n"
+             "# HELP coracle_metrics_turns Turns of the loop needed for the previous page of metrics.\n"
              "# TYPE coracle_metrics_turns gauge\ncoracle_metrics_turns %u\n"
-             "# HELP coracle_metrics_longest_turn_seconds The longest of them.\n"
+             "# HELP coracle_metrics_longest_turn_seconds The longest of these turns.\n"
              "# TYPE coracle_metrics_longest_turn_seconds gauge\ncoracle_metrics_longest_turn_seconds ",
              all->last.n);
     usage_value(out, all->last.longest_ns, UNIT_NS);

@@ -15,7 +15,7 @@
 
 #define RATE_WAIT_MS (CG_RATE_MIN_NS / 1000000 + 10)
 
-struct source { /* one cgroup that has been asked about */
+struct source { /* a cgroup that was requested */
     UT_hash_handle hh;
     struct cg_meter *meter;
     struct cg_rate rate;
@@ -27,8 +27,8 @@ struct question {
     TAILQ_ENTRY(question) link;
     struct status_reply *reply;
     bool basic;
-    bool root;               /* asked */
-    bool last;               /* what is still not known is left out */
+    bool root;               /* requested by root */
+    bool last;               /* omit what is still unknown */
     struct summary *summary; /* while it is being made */
     uint64_t due_ms;         /* clock_mono_ms() */
 };
@@ -43,9 +43,9 @@ struct usage {
     } basic, full; /* the last reading of CG_PARTS_BASIC, of CG_PARTS_ALL */
     char page_sizes[CG_PAGE_SIZES_MAX][16];
     size_t n_page_sizes;
-    uv_timer_t timer;                        /* runs while questions wait for a second sample */
+    uv_timer_t timer;                        /* active while requests wait for a second sample */
     TAILQ_HEAD(questions, question) waiting; /* for that */
-    struct questions now;                    /* answered one by one, root's before others' */
+    struct questions now;                    /* answered one by one, root's first */
     struct background turns;
     struct background_client turn, root_turn;
     int closing; /* handles */
@@ -62,7 +62,7 @@ static size_t descriptors(void)
     return quarter < USAGE_OPEN_MAX ? quarter : USAGE_OPEN_MAX;
 }
 
-/* Made at the first question; NULL: no memory. */
+/* Made on the first request; NULL when out of memory. */
 static struct usage *pod_usage_of(struct node *n)
 {
     struct usage_node *part = usage_node(n);
@@ -106,7 +106,7 @@ size_t usage_page_sizes(struct node *n, const char (**ret)[16])
     return u != NULL ? u->n_page_sizes : 0;
 }
 
-/* ---- sources --------------------------------------------------------------------------------- */
+/* ---- sources ---- */
 
 static void pod_usage_drop(struct usage *u, struct source *s)
 {
@@ -154,10 +154,10 @@ void usage_forget(struct node *n, const char *path)
             pod_usage_drop(part->usage, s);
 }
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
-/* Everything is read in one go and told then: what the answer takes to make does not stand between two
- * samples, and the kernel's code and ours stay in the processor's cache. */
+/* Everything is read at once and reported afterwards: so the time to make the answer is not between two
+ * samples, and the code of the kernel and ours stays in the CPU's cache. */
 struct pass {
     struct usage *u;
     unsigned parts;
@@ -166,7 +166,7 @@ struct pass {
     bool complete;
 };
 
-/* Where the next row goes, NULL: no memory. */
+/* The next row; NULL when out of memory. */
 static struct usage_row *next_row(struct pass *p)
 {
     if (p->n == p->room) {
@@ -180,7 +180,7 @@ static struct usage_row *next_row(struct pass *p)
     return &p->rows[p->n];
 }
 
-/* `row` says of what. */
+/* `row` identifies the cgroup. */
 static void read_one(struct pass *p, const struct usage_row *row, const char *path)
 {
     struct source *s = source_of(p->u, path);
@@ -194,8 +194,8 @@ static void read_one(struct pass *p, const struct usage_row *row, const char *pa
     *to = *row;
     to->cgroup = s->path;
     if (cg_meter_read(s->meter, p->parts, &to->s, &e) != ERR_OK) {
-        log_debug("usage cannot be read", F_ERR(&e)); /* it goes away just now, or was never made */
-        return;                                       /* s->round says that it may go */
+        log_debug("cannot read usage", F_ERR(&e)); /* it is being removed, or was never made */
+        return;                                    /* s->round tells that it may be freed */
     }
     p->n++;
     s->round = p->u->round;
@@ -248,7 +248,7 @@ static void pod_usage_tell(struct pass *pass, void (*fn)(const struct usage_row 
     free(pass->rows);
 }
 
-/* Cgroups that nobody found since that round. */
+/* Frees cgroups that were not found since that round. */
 static void drop_unseen(struct usage *u, uint64_t round)
 {
     struct source *s, *next;
@@ -321,7 +321,7 @@ void usage_walked(struct node *n, const struct usage_walk *w, unsigned parts)
         u->basic = (struct took){ w->ns, w->cpu_ns };
 }
 
-/* ---- questions about rates ------------------------------------------------------------------- */
+/* ---- questions about rates ---- */
 
 static void pod_usage_answer(json_t *o, struct status_reply *r)
 {
@@ -339,7 +339,7 @@ static void on_second_sample(uv_timer_t *timer);
 
 static void wait_for_next(struct usage *u)
 {
-    const struct question *q = TAILQ_FIRST(&u->waiting); /* in the order of their time */
+    const struct question *q = TAILQ_FIRST(&u->waiting); /* in order of arrival */
     uint64_t now = clock_mono_ms();
 
     if (q != NULL)
@@ -377,7 +377,7 @@ static void on_second_sample(uv_timer_t *timer)
     wait_for_next(u);
 }
 
-/* All pods are read. */
+/* All pods were read. */
 static void pod_usage_conclude(struct usage *u, struct question *q)
 {
     size_t missing = 0;
@@ -511,7 +511,7 @@ void usage_close(struct node *n)
     uv_close((uv_handle_t *)&u->timer, pod_usage_on_timer_closed);
 }
 
-/* ---- about itself ---------------------------------------------------------------------------- */
+/* ---- about itself ---- */
 
 static void put_seconds(struct buf *out, const char *name, const char *help, uint64_t ns)
 {
@@ -529,12 +529,11 @@ void usage_metrics_agent(struct node *n, struct buf *out)
     buf_addf(out,
              "# HELP coracle_usage_cgroups Cgroups whose usage is read.\n# TYPE coracle_usage_cgroups gauge\n"
              "coracle_usage_cgroups %u\n"
-             "# HELP coracle_usage_open_files Files of cgroups that stay open.\n"
+             "# HELP coracle_usage_open_files Cgroup files kept open.\n"
              "# TYPE coracle_usage_open_files gauge\ncoracle_usage_open_files %zu\n",
              HASH_COUNT(u->sources), cg_meters_kept(u->meters));
-    put_seconds(out, "coracle_usage_read_seconds", "What the last reading of everything took.", u->full.ns);
+    put_seconds(out, "coracle_usage_read_seconds", "Duration of the last reading of everything.", u->full.ns);
     put_seconds(out, "coracle_usage_basic_read_seconds",
-                "What the last reading of processor and memory alone took.", u->basic.ns);
-    put_seconds(out, "coracle_usage_basic_read_cpu_seconds", "Processor time of that reading.",
-                u->basic.cpu_ns);
+                "Duration of the last reading of CPU and memory only.", u->basic.ns);
+    put_seconds(out, "coracle_usage_basic_read_cpu_seconds", "CPU time of that reading.", u->basic.cpu_ns);
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Prometheus' text of what is used, in the names and labels of cAdvisor and of kubelet's /metrics/resource.
- * Read once for a page; the values of one name stand together, as the format asks for.  What a page keeps are
- * copies: it takes several turns of the loop, and pods may go between two.
- */
+/* Resource usage in Prometheus' text format, with the names and labels of cAdvisor and of kubelet's
+ * /metrics/resource. Read once per page; the values of one name are adjacent, as required by the format. A
+ * page has copies, because it takes several turns of the loop, and pods may be deleted in between. */
 #include "agent/pod/core/usage_text.h"
 #include "agent/pod/usage/usage.h"
 #include "base/fs.h"
@@ -20,7 +18,7 @@
 struct line {
     enum usage_kind kind;
     struct cg_sample s;
-    size_t labels; /* where they begin in rows.text, NUL-terminated */
+    size_t labels; /* their position in rows.text, NUL-terminated */
     int64_t start_ns;
 };
 
@@ -28,7 +26,7 @@ struct rows {
     struct line *v;
     size_t n, room;
     struct buf text;
-    bool failed, short_labels; /* of /metrics/resource: container, namespace and pod only */
+    bool failed, short_labels; /* for /metrics/resource: container, namespace and pod only */
 };
 
 static void put_labels(struct rows *all, const struct usage_row *row)
@@ -71,7 +69,7 @@ static void usage_metrics_collect(const struct usage_row *row, void *arg)
     put_labels(all, row);
 }
 
-/* ---- families -------------------------------------------------------------------------------- */
+/* ---- families ---- */
 
 struct family {
     const char *name, *type, *help;
@@ -79,7 +77,7 @@ struct family {
     size_t offset; /* of a uint64_t in struct cg_sample */
     enum usage_unit unit;
     const char *extra; /* further labels; NULL: none */
-    bool same;         /* as the one before, with other labels: no second header */
+    bool same;         /* like the one before, with other labels: no second header */
 };
 #define OF(member) offsetof(struct cg_sample, member)
 
@@ -92,10 +90,10 @@ static const struct family families[] = {
       CG_PART_THROTTLE, OF(cpu.system_ns), UNIT_NS },
     { "container_cpu_cfs_periods_total", "counter", "Elapsed enforcement periods of the quota.",
       CG_PART_THROTTLE, OF(cpu.periods), UNIT_ONE },
-    { "container_cpu_cfs_throttled_periods_total", "counter", "Periods in which it was throttled.",
-      CG_PART_THROTTLE, OF(cpu.throttled_periods), UNIT_ONE },
-    { "container_cpu_cfs_throttled_seconds_total", "counter", "Time for which it was throttled.",
-      CG_PART_THROTTLE, OF(cpu.throttled_ns), UNIT_NS },
+    { "container_cpu_cfs_throttled_periods_total", "counter", "Periods with throttling.", CG_PART_THROTTLE,
+      OF(cpu.throttled_periods), UNIT_ONE },
+    { "container_cpu_cfs_throttled_seconds_total", "counter", "Throttled time.", CG_PART_THROTTLE,
+      OF(cpu.throttled_ns), UNIT_NS },
     { "container_memory_usage_bytes", "gauge", "Memory in use, page cache included.", CG_PART_MEMORY,
       OF(memory.usage), UNIT_ONE },
     { "container_memory_working_set_bytes", "gauge", "Memory in use less the inactive page cache.",
@@ -106,41 +104,39 @@ static const struct family families[] = {
       UNIT_ONE },
     { "container_memory_total_inactive_file_bytes", "gauge", "Inactive page cache.", CG_PART_MEMORY,
       OF(memory.inactive_file), UNIT_ONE },
-    { "container_memory_max_usage_bytes", "gauge", "The most memory that was in use.", CG_PART_MORE,
-      OF(memory.peak), UNIT_ONE },
+    { "container_memory_max_usage_bytes", "gauge", "Maximum memory in use.", CG_PART_MORE, OF(memory.peak),
+      UNIT_ONE },
     { "container_memory_swap", "gauge", "Swap in use.", CG_PART_SWAP, OF(memory.swap), UNIT_ONE },
     { "container_memory_failures_total", "counter", "Page faults.", CG_PART_MEMORY, OF(memory.page_faults),
       UNIT_ONE, "failure_type=\"pgfault\",scope=\"container\"" },
     { "container_memory_failures_total", "counter", "", CG_PART_MEMORY, OF(memory.major_page_faults),
       UNIT_ONE, "failure_type=\"pgmajfault\",scope=\"container\"", true },
-    { "container_oom_events_total", "counter", "Processes killed for want of memory.", CG_PART_OOM,
+    { "container_oom_events_total", "counter", "Processes killed by the kernel out of memory.", CG_PART_OOM,
       OF(oom_kills), UNIT_ONE },
-    { "container_spec_memory_limit_bytes", "gauge", "Limit of memory; 0: none.", CG_PART_LIMIT,
-      OF(memory.limit), UNIT_LIMIT },
+    { "container_spec_memory_limit_bytes", "gauge", "Memory limit; 0: none.", CG_PART_LIMIT, OF(memory.limit),
+      UNIT_LIMIT },
     { "container_threads", "gauge", "Tasks.", CG_PART_PIDS, OF(pids), UNIT_ONE },
-    { "container_threads_max", "gauge", "Limit of tasks; 0: none.", CG_PART_MORE, OF(pids_limit),
+    { "container_threads_max", "gauge", "Limit on tasks; 0: none.", CG_PART_MORE, OF(pids_limit),
       UNIT_LIMIT },
     { "container_fs_reads_bytes_total", "counter", "Bytes read from disks.", CG_PART_IO, OF(io.read_bytes),
       UNIT_ONE, "device=\"\"" },
-    { "container_fs_reads_total", "counter", "Reads from disks.", CG_PART_IO, OF(io.reads), UNIT_ONE,
+    { "container_fs_reads_total", "counter", "Read operations on disks.", CG_PART_IO, OF(io.reads), UNIT_ONE,
       "device=\"\"" },
     { "container_fs_writes_bytes_total", "counter", "Bytes written to disks.", CG_PART_IO, OF(io.write_bytes),
       UNIT_ONE, "device=\"\"" },
-    { "container_fs_writes_total", "counter", "Writes to disks.", CG_PART_IO, OF(io.writes), UNIT_ONE,
-      "device=\"\"" },
-    { "container_pressure_cpu_waiting_seconds_total", "counter",
-      "Time in which some task waited for a processor.", CG_PART_PRESSURE, OF(psi[CG_RES_CPU].some.total_us),
-      UNIT_US },
-    { "container_pressure_cpu_stalled_seconds_total", "counter",
-      "Time in which all tasks waited for a processor.", CG_PART_PRESSURE, OF(psi[CG_RES_CPU].full.total_us),
-      UNIT_US },
+    { "container_fs_writes_total", "counter", "Write operations on disks.", CG_PART_IO, OF(io.writes),
+      UNIT_ONE, "device=\"\"" },
+    { "container_pressure_cpu_waiting_seconds_total", "counter", "Time in which some tasks waited for a CPU.",
+      CG_PART_PRESSURE, OF(psi[CG_RES_CPU].some.total_us), UNIT_US },
+    { "container_pressure_cpu_stalled_seconds_total", "counter", "Time in which all tasks waited for a CPU.",
+      CG_PART_PRESSURE, OF(psi[CG_RES_CPU].full.total_us), UNIT_US },
     { "container_pressure_memory_waiting_seconds_total", "counter",
-      "Time in which some task waited for memory.", CG_PART_PRESSURE, OF(psi[CG_RES_MEMORY].some.total_us),
+      "Time in which some tasks waited for memory.", CG_PART_PRESSURE, OF(psi[CG_RES_MEMORY].some.total_us),
       UNIT_US },
     { "container_pressure_memory_stalled_seconds_total", "counter",
       "Time in which all tasks waited for memory.", CG_PART_PRESSURE, OF(psi[CG_RES_MEMORY].full.total_us),
       UNIT_US },
-    { "container_pressure_io_waiting_seconds_total", "counter", "Time in which some task waited for a disk.",
+    { "container_pressure_io_waiting_seconds_total", "counter", "Time in which some tasks waited for a disk.",
       CG_PART_PRESSURE, OF(psi[CG_RES_IO].some.total_us), UNIT_US },
     { "container_pressure_io_stalled_seconds_total", "counter", "Time in which all tasks waited for a disk.",
       CG_PART_PRESSURE, OF(psi[CG_RES_IO].full.total_us), UNIT_US },
@@ -194,7 +190,7 @@ static void put_start_times(const struct rows *all, bool only_containers, struct
 {
     static const char name[] = "container_start_time_seconds";
 
-    usage_metrics_head(out, name, "gauge", "When it started, in seconds since 1970.");
+    usage_metrics_head(out, name, "gauge", "Start time in seconds since 1970.");
     for (size_t i = 0; i < all->n; i++)
         if (all->v[i].start_ns > 0 && (!only_containers || all->v[i].kind == USAGE_CONTAINER))
             put_line(out, name, all->text.p + all->v[i].labels, NULL, (uint64_t)all->v[i].start_ns, UNIT_NS);
@@ -235,7 +231,7 @@ static void put_machine(const struct node *n, struct buf *out)
     struct usage_machine m;
 
     usage_machine_read(&m);
-    usage_metrics_head(out, "machine_cpu_cores", "gauge", "Processors of the machine.");
+    usage_metrics_head(out, "machine_cpu_cores", "gauge", "CPUs of the machine.");
     buf_addf(out, "machine_cpu_cores %llu\n", (unsigned long long)(n->o.cpu_milli / 1000));
     usage_metrics_head(out, "machine_memory_bytes", "gauge", "Memory of the machine.");
     buf_addf(out, "machine_memory_bytes %llu\n", (unsigned long long)m.memory_bytes);
@@ -243,7 +239,7 @@ static void put_machine(const struct node *n, struct buf *out)
     buf_addf(out, "machine_swap_bytes %llu\n", (unsigned long long)m.swap_bytes);
 }
 
-/* ---- /metrics/resource ------------------------------------------------------------------------- */
+/* ---- /metrics/resource ---- */
 
 static void put_resource(const struct rows *all, enum usage_kind kind, const struct family *f,
                          struct buf *out)
@@ -258,7 +254,7 @@ static void put_resource(const struct rows *all, enum usage_kind kind, const str
         if (!any)
             usage_metrics_head(out, f->name, f->type, f->help);
         any = true;
-        if (kind == USAGE_POD) /* the first label says which container: none */
+        if (kind == USAGE_POD) /* the first label names a container: none */
             labels = strchr(labels, ',') + 1;
         if (kind == USAGE_NODE) {
             buf_addf(out, "%s ", f->name);
@@ -301,7 +297,7 @@ static void put_resource_end(bool complete, struct buf *out)
     buf_addf(out, "resource_scrape_error %d\n", complete ? 0 : 1);
 }
 
-/* ---- pages -------------------------------------------------------------------------------------- */
+/* ---- pages ---- */
 
 struct usage_page {
     struct node *node;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machine's own numbers, from /proc: what no cgroup says. */
+/* Numbers of the machine from /proc that no cgroup has. */
 #include "agent/pod/usage/usage.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -35,7 +35,7 @@ static uint64_t number_in(const char *path)
     return parse_u64(text, 0, UINT64_MAX, &value, path, &e) == ERR_OK ? value : 0;
 }
 
-/* "0.00 0.01 0.05 2/310 4711": kubelet counts the 310. */
+/* "0.00 0.01 0.05 2/310 4711": kubelet uses the 310. */
 static uint64_t tasks(void)
 {
     str_auto text = NULL;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * kubelet's /stats/summary (k8s.io/kubelet/pkg/apis/stats/v1alpha1): a member that is not known is left out.
- * What only a scan of foreign files would tell (rootfs and volumes in bytes) is in it for pods that are
- * scanned for their limits, as of their last scan (local_storage.h).
- */
+/* kubelet's /stats/summary (k8s.io/kubelet/pkg/apis/stats/v1alpha1); unknown members are omitted. Values that
+ * need a scan of foreign files (rootfs and volumes in bytes) are included for pods scanned for their limits,
+ * as of their last scan (local_storage.h). */
 #include "agent/pod/limits/allocatable.h"
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/usage/local_storage.h"
@@ -18,19 +16,19 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-#define NAMES_MAX (16u << 20) /* of all pods: no fewer than there can be */
-#define LOG_FILES_MAX 1000    /* rotation keeps a handful */
+#define NAMES_MAX (16u << 20) /* for all pods: enough for the maximum number */
+#define LOG_FILES_MAX 1000    /* rotation keeps a few */
 
 struct summary {
     struct node *node;
     bool basic;
     json_t *node_json, *pods, *system_containers;
-    json_t *pod_json; /* the one whose containers come now; borrowed */
+    json_t *pod_json; /* the pod whose containers follow; borrowed */
     size_t missing;
     bool failed;
     struct usage_machine machine;
     struct usage_walk walk;
-    struct buf keys; /* of the pods, each NUL-terminated: they come and go between two steps */
+    struct buf keys; /* of the pods, each NUL-terminated: pods come and go between two steps */
     size_t next;
 };
 
@@ -66,7 +64,7 @@ static json_t *timed(struct summary *s, int64_t at_ns)
     return o;
 }
 
-/* ---- of a cgroup ----------------------------------------------------------------------------- */
+/* ---- of a cgroup ---- */
 
 static json_t *psi_line(const struct cg_psi_line *l)
 {
@@ -166,7 +164,7 @@ static void put_usage(struct summary *s, json_t *o, const struct usage_row *row)
     put_swap(s, o, row);
 }
 
-/* ---- network --------------------------------------------------------------------------------- */
+/* ---- network ---- */
 
 static void put_link(struct summary *s, json_t *o, const struct cni_link *l)
 {
@@ -177,7 +175,7 @@ static void put_link(struct summary *s, json_t *o, const struct cni_link *l)
     usage_summary_put_number(s, o, "txErrors", l->tx_errors);
 }
 
-/* eth0's counters first, as kubelet shows them; then all interfaces but lo. */
+/* eth0's counters first, like kubelet; then all interfaces except lo. */
 static void put_network(struct summary *s, json_t *o, const struct pod *p, int64_t at_ns)
 {
     str_auto path = str_printf("%s/net", sandbox_pins(p));
@@ -206,9 +204,9 @@ static void put_network(struct summary *s, json_t *o, const struct pod *p, int64
     free(l);
 }
 
-/* ---- file systems ---------------------------------------------------------------------------- */
+/* ---- file systems ---- */
 
-/* Of our own folders, which are there: no path that somebody else could make hang. */
+/* Only our own existing folders: no path that could hang. */
 static json_t *fs_json(struct summary *s, const char *path, int64_t at_ns)
 {
     struct statvfs v;
@@ -284,7 +282,7 @@ static void put_volumes(struct summary *s, json_t *o, const struct pod *p, int64
         usage_summary_put(s, o, "ephemeral-storage", scanned_json(s, s->node->o.root_dir, &sum, at_ns));
 }
 
-/* ---- node, pods, containers ------------------------------------------------------------------- */
+/* ---- node, pods, containers ---- */
 
 static void usage_summary_add_node(struct summary *s, const struct usage_row *row)
 {
@@ -293,7 +291,7 @@ static void usage_summary_add_node(struct summary *s, const struct usage_row *ro
     put_usage(s, o, row);
     if (s->machine.boot_ns != 0)
         put_time(s, o, "startTime", s->machine.boot_ns);
-    /* Not kubelet's: what percentages are of, since there is no Node object to ask. */
+    /* Not in kubelet: the basis for percentages, because there is no Node object to ask. */
     usage_summary_put_number(s, allocatable, "nanoCores",
                              (uint64_t)node_allocatable(s->node, "cpu") * 1000000);
     usage_summary_put_number(s, allocatable, "memoryBytes", (uint64_t)node_allocatable(s->node, "memory"));
@@ -351,7 +349,7 @@ static void usage_summary_add_pod(struct summary *s, const struct usage_row *row
         usage_summary_put_number(s, processes, "process_count", 0); /* its containers are added to it */
         usage_summary_put(s, o, "process_stats", processes);
         if (row->s.parts & CG_PART_HUGETLB)
-            usage_summary_put(s, o, "hugetlb", hugetlb_json(s, row)); /* not kubelet's */
+            usage_summary_put(s, o, "hugetlb", hugetlb_json(s, row)); /* not in kubelet */
     }
     if (json_array_append_new(s->pods, o) != 0)
         s->failed = true;
@@ -359,7 +357,7 @@ static void usage_summary_add_pod(struct summary *s, const struct usage_row *row
         s->pod_json = o;
 }
 
-/* Files of its log, rotated ones included, as kubelet counts them: a few in a folder of ours. */
+/* Files of its log, including rotated ones, like kubelet: a few in a folder of ours. */
 static void put_logs(struct summary *s, json_t *o, const struct ctr *c, int64_t at_ns)
 {
     const struct pod *p = c->pod;
@@ -373,7 +371,7 @@ static void put_logs(struct summary *s, json_t *o, const struct ctr *c, int64_t 
     if (list == NULL)
         return;
     for (struct dirent *d = readdir(list); d != NULL && files < LOG_FILES_MAX; d = readdir(list)) {
-        if (d->d_name[0] == '.' || str_ends(d->d_name, ".tmp")) /* second names, and the next one, empty */
+        if (d->d_name[0] == '.' || str_ends(d->d_name, ".tmp")) /* second names, and the empty next file */
             continue;
         if (fstatat(dirfd(list), d->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
             continue;

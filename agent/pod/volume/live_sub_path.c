@@ -20,7 +20,7 @@
 #define RETRY_FIRST_MS 200
 #define RETRY_MAX_MS 10000
 
-/* NULL: it is another kind of volume. */
+/* NULL: another kind of volume. */
 static const struct api_volume *payload_of(const struct pod *p, const struct api_volume_mount *vm)
 {
     const struct api_volume *v = api_volume_find(&p->api->spec, vm->name);
@@ -69,12 +69,12 @@ static enum err_code gather(const struct ctr *c, struct arena *a, struct live_mo
     return ERR_OK;
 }
 
-/* In the child, on what it has of the pod as of its fork. */
+/* In the child, with the pod's state as of the fork. */
 static enum err_code live_sub_path_follow(const void *arg, struct buf *out, struct err *e)
 {
     const struct ctr *c = arg;
     const struct pod *p = c->pod;
-    struct arena a = { 0 }; /* goes with the process */
+    struct arena a = { 0 }; /* ends with the process */
     struct live_mounts l = { .id = c->cur.id, .pid = live_of(c)->live_pid };
     char userns[300];
 
@@ -88,12 +88,12 @@ static enum err_code live_sub_path_follow(const void *arg, struct buf *out, stru
     return live_mounts_follow(&l, e);
 }
 
-/* The first failure of a row is reported, and any that differs from the one before. */
+/* Reports the first failure in a row, and any that differs from the one before. */
 static void live_sub_path_report(struct pod *p, const struct ctr *c, const struct err *e)
 {
     if (e->code == ERR_NOT_FOUND || strcmp(live_of(c)->live_retry.error, e->text) == 0)
-        return; /* not found: it ends just now */
-    log_warn("subPath mounts of a container do not follow their volume", F_STR("pod", p->key),
+        return; /* not found: it is just ending */
+    log_warn("cannot update subPath mounts of a container", F_STR("pod", p->key),
              F_STR("containerName", c->spec->name), F_ERR(e));
     pod_event(p, c, true, "SubPathNotFollowed", "A subPath mount keeps its old content: %s", e->text);
 }
@@ -137,7 +137,7 @@ void live_sub_path_due(struct pod *p)
     for (size_t i = 0; i < p->n_ctrs; i++) {
         live_of(&p->ctrs[i])->live_due = true;
         live_of(&p->ctrs[i])->live_retry.retry_at =
-            CLOCK_BOOT_NONE; /* at once, and then at the pace that it has */
+            CLOCK_BOOT_NONE; /* immediately, and then at its current pace */
     }
 }
 
@@ -184,7 +184,7 @@ void live_sub_path_step(struct pod *p)
             continue;
         }
         if (s.phase != RT_RUNNING)
-            continue; /* it stays due: it ends, or its state is not known just now */
+            continue; /* it stays due: it is ending, or its state is unknown now */
         live_of(c)->live_due = false;
         live_of(c)->live_pid = s.pid;
         vols->live_ctr = c;

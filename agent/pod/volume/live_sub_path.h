@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * live_sub_path - the pod annotation `coracle.dev/subpath: live`: subPath mounts of ConfigMap, Secret,
- * downward API and projected volumes follow their volume, where kubelet's rule leaves them as they were at
- * the start. Each file or folder is replaced whole (agent/runtime/live_mount.h), in a child, as it is another
- * namespace. By level: the mounts are compared with the volume whenever a volume was published, a container
- * began to run, or the agent started.  What failed is tried again after a back-off of 200 ms, doubled to
- * 10 s, for as long as the container runs; `coracle explain pod` shows the error.  Loop thread only.
+ * downward API and projected volumes follow their volume, whereas by kubelet's rule they stay unchanged. Each
+ * file or folder is replaced as a whole (agent/runtime/live_mount.h), in a child, because that is another
+ * namespace. Level-triggered: mounts are compared with the volume whenever a volume was published, a
+ * container started, or the agent started. Failures are retried with a back-off of 200 ms, doubled up to 10
+ * s, while the container runs; `coracle explain pod` shows the error. Loop thread only.
  */
 #ifndef AGENT_POD_VOLUME_LIVE_SUB_PATH_H
 #define AGENT_POD_VOLUME_LIVE_SUB_PATH_H
 #include "agent/pod/core/pod.h"
 
 void live_sub_path_begun(struct ctr *c); /* a run of it began: nothing of the last one applies */
-void live_sub_path_due(struct pod *p);   /* something of that happened */
+void live_sub_path_due(struct pod *p);   /* one of these events happened */
 void live_sub_path_step(struct pod *p);  /* starts what is due */
 void live_sub_path_explain(const struct ctr *c, json_t *steps);
 #endif

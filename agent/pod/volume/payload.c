@@ -10,13 +10,13 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define OVERLAPS_SHOWN 8 /* paths in the text; the others are counted */
+#define OVERLAPS_SHOWN 8 /* paths in the text; the others are only counted */
 
 struct files {
     struct vol_file *v;
     size_t *source; /* of v[i]: its index in the volume's sources */
     size_t n, cap;
-    size_t now; /* the source that is being added */
+    size_t now; /* the source being added */
     struct boot_time renew_at;
 };
 
@@ -114,14 +114,13 @@ static enum err_code add_token(const struct pod *p, const struct api_payload_sou
     struct vol_file *file;
 
     if (tokens == NULL)
-        return err_set(
-            e, ERR_PRECONDITION,
-            "failed to fetch token: service account tokens come from an API server, and there is none");
+        return err_set(e, ERR_PRECONDITION,
+                       "failed to fetch token: service account tokens need an API server, and there is none");
     if (tokens->get(tokens->arg, &r, &t, e) != ERR_OK)
         return err_wrap(e, "failed to fetch token");
     if (pod_payload_add(f, s->token_path, t.text, t.size, default_mode, e) != ERR_OK)
         return e->code;
-    /* Nobody but who is to use it may read it: the owner, or the group that fsGroup adds. */
+    /* Readable only by its users: the owner, or the group added by fsGroup. */
     file = &f->v[f->n - 1];
     file->has_owner = pod_token_owner(p->api, &file->owner);
     if (file->has_owner || p->api->spec.security.has_fs_group)
@@ -149,10 +148,10 @@ static enum err_code add_source(const struct pod *p, const struct api_payload_so
     return ERR_OK;
 }
 
-/* ---- paths that several sources give ------------------------------------------------------------------ */
+/* ---- paths that several sources give ---- */
 
 struct path {
-    const char *text; /* without empty and "." elements, as the writer sees it */
+    const char *text; /* without empty and "." elements, as used by the writer */
     size_t file;      /* its index in files */
 };
 
@@ -225,7 +224,7 @@ enum err_code payload_build(const struct pod *p, const struct api_volume *v, str
 {
     char *overlaps;
     struct files f = { 0 };
-    buf_auto why = BUF_INIT(sizeof(e->text)); /* all that is missing at once, as kubelet lists it */
+    buf_auto why = BUF_INIT(sizeof(e->text)); /* everything missing at once, like kubelet */
     size_t n_failed = 0;
 
     for (size_t i = 0; i < v->n_sources; i++)

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* Until a payload that keeps its old content is tried again: doubled from the first to the last. */
+/* Delay until a payload with outdated content is retried: doubled from the first to the last. */
 #define REFRESH_RETRY_FIRST_MS 200
 #define REFRESH_RETRY_MAX_MS 30000
 #define MS INT64_C(1000000)
@@ -112,10 +112,8 @@ bool payloads_have_token(const struct api_volume *v)
     return false;
 }
 
-/*
- * Taken over from an earlier run of the agent: what it published stays, though its source is gone or does not
- * fit, as it would if the agent had not been away.  The next look tells.
- */
+/* Taken over from an earlier run of the agent: what it published stays, though its source is gone or does not
+ * fit, as it would if the agent had not been away. The next look tells. */
 bool payloads_keep_content(struct pod *p, const struct api_volume *v, struct err *e)
 {
     struct pod_volumes *vols = volumes_of(p);
@@ -140,7 +138,7 @@ bool payloads_keep_content(struct pod *p, const struct api_volume *v, struct err
     return true;
 }
 
-/* ---- after a change ------------------------------------------------------------------------------------ */
+/* ---- after a change ---- */
 
 static uint64_t payload_next_backoff_ms(uint64_t last_ms)
 {
@@ -179,7 +177,7 @@ static void refresh(struct pod *p)
                          F_ERR(&e));
                 continue;
             }
-            log_warn("volume cannot be refreshed", F_STR("pod", p->key), F_STR("volume", v->name), F_ERR(&e));
+            log_warn("cannot refresh volume", F_STR("pod", p->key), F_STR("volume", v->name), F_ERR(&e));
             pod_event(p, NULL, true, "FailedMount",
                       "MountVolume.SetUp failed for volume \"%s\" : %s; it keeps its old content", v->name,
                       e.text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pod's volumes: set up side by side with network and images, removed at the end.  pod_payloads.c
- * refreshes them between. */
+/* The pod's volumes: set up in parallel with network and images, removed at the end. pod_payloads.c refreshes
+ * them in between. */
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/core/facts.h"
@@ -125,12 +125,12 @@ static void pod_volumes_failed(struct pod *p, const char *volume, const struct e
     vols->vols_retry_at = clock_boot_in_ms(vols->vols_backoff_ms);
     volumes_set_state(p, VOLS_NONE);
     if (strcmp(vols->vols_event, vols->vols_error) != 0)
-        log_warn("volume cannot be set up", F_STR("pod", p->key), F_STR("volume", volume), F_ERR(e));
+        log_warn("cannot set up volume", F_STR("pod", p->key), F_STR("volume", volume), F_ERR(e));
     snprintf(vols->vols_event, sizeof(vols->vols_event), "%s", vols->vols_error);
     pod_event(p, NULL, true, "FailedMount", "%s", vols->vols_error);
 }
 
-/* ---- set-up -------------------------------------------------------------------------------------------- */
+/* ---- set-up ---- */
 
 static enum err_code set_up_one(struct pod *p, const struct api_volume *v, struct buf *overlaps,
                                 struct err *e)
@@ -202,7 +202,7 @@ static void pod_volumes_set_up(struct pod *p)
     volumes_set_state(p, VOLS_READY);
 }
 
-/* ---- host paths, in a child: they may hang ----------------------------------------------------------- */
+/* ---- host paths, in a child: they may hang ---- */
 
 static enum err_code check_host_paths(const void *arg, struct buf *out, struct err *e)
 {
@@ -315,7 +315,7 @@ void volumes_step(struct pod *p)
         pod_wake_at(p, vols->vols_retry_at);
 }
 
-/* ---- teardown ------------------------------------------------------------------------------------------ */
+/* ---- teardown ---- */
 
 static enum err_code pod_volumes_remove_all(const void *arg, struct buf *out, struct err *e)
 {
@@ -333,7 +333,7 @@ static void wait_for_mounts(struct pod *p)
     bool new = false;
 
     if (mount_watch_begin(p->node, &new, &e) != ERR_OK) {
-        log_warn("mounts cannot be watched; trying again by time", F_STR("pod", p->key), F_ERR(&e));
+        log_warn("cannot watch mounts; will retry periodically", F_STR("pod", p->key), F_ERR(&e));
         vols->vols_retry_at = clock_boot_in_ms(REMOVE_RETRY_MS);
     } else if (new) {
         vols->vols_retry_at = CLOCK_BOOT_NONE; /* it may have gone before the watch began */
@@ -349,7 +349,7 @@ static void not_removed(struct pod *p, const struct err *why)
     struct pod_volumes *vols = volumes_of(p);
 
     if (strcmp(vols->vols_error, why->text) != 0) {
-        log_warn("volumes of a pod cannot be removed; trying again", F_STR("pod", p->key), F_ERR(why));
+        log_warn("cannot remove a pod's volumes; will retry", F_STR("pod", p->key), F_ERR(why));
         pod_event(p, NULL, true, "FailedUnMount", "%s", why->text);
     }
     snprintf(vols->vols_error, sizeof(vols->vols_error), "%s", why->text);
@@ -368,7 +368,8 @@ static void pod_volumes_on_removed(struct op *op, const struct err *result)
         volumes_set_state(p, VOLS_REMOVED);
     } else if (result->code == ERR_PRECONDITION && p->node->draining) {
         /* The end of all pods waits for nobody outside. */
-        log_warn("volumes of a pod stay; the next start removes them", F_STR("pod", p->key), F_ERR(result));
+        log_warn("keeping a pod's volumes; the next start will remove them", F_STR("pod", p->key),
+                 F_ERR(result));
         volumes_set_state(p, VOLS_REMOVED);
     } else {
         volumes_set_state(p, VOLS_READY);
@@ -417,7 +418,7 @@ bool volumes_teardown_step(struct pod *p)
     return false;
 }
 
-/* ---- for people ---------------------------------------------------------------------------------- */
+/* ---- for people ---- */
 
 void volumes_explain(const struct pod *p, json_t *steps)
 {

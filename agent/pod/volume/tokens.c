@@ -3,7 +3,8 @@
 #include "agent/pod/core/pod.h"
 #include "agent/pod/volume/internal.h"
 
-#define AGAIN_NS (60 * INT64_C(1000000000)) /* for a token that should be newer: kubelet's pod sync */
+/* for a token that should have been renewed: kubelet's pod sync */
+#define AGAIN_NS (60 * INT64_C(1000000000))
 
 void node_token_changed(struct node *n, const char *pod_uid)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tokens - service account tokens for projected volumes.  Only an API server can make one; whoever speaks
- * with one gives the node a struct pod_tokens, and then the volumes below follow by themselves.  Without one
- * a volume that wants a token is not set up, as under a kubelet without API server.
+ * tokens - service account tokens for projected volumes. Only an API server can issue one; a future client of
+ * one passes a struct pod_tokens to the node, and the volumes then follow by themselves. Without it, a volume
+ * that needs a token is not set up, as under a kubelet without API server.
  *
- * Times are wall clock, ns, as the expiry in a token is.  Loop thread only.
+ * Times are wall clock, ns, like the expiry in a token. Loop thread only.
  */
 #ifndef AGENT_POD_VOLUME_TOKENS_H
 #define AGENT_POD_VOLUME_TOKENS_H
@@ -17,7 +17,7 @@ struct node;
 
 struct pod_token_request { /* borrowed for the call */
     const char *namespace_, *service_account;
-    const char *pod_name, *pod_uid; /* what the token is bound to: it ends with the pod */
+    const char *pod_name, *pod_uid; /* the token is bound to the pod and ends with it */
     const char *audience;           /* NULL: the server's own */
     int64_t expiration_seconds;     /* 600 ... 2^32 */
 };
@@ -29,26 +29,22 @@ struct pod_token {
 };
 
 struct pod_tokens {
-    /*
-     * Does not wait.  ERR_OK also with an older token while a newer one is on its way, as long as it has not
-     * expired.  ERR_UNAVAILABLE: it is being asked for, node_token_changed() follows.  Anything else: the
-     * server's reason why there is none; the volume is tried again with growing pauses.
-     */
+    /* Does not wait. ERR_OK also with an older token while a newer one is requested, until it has expired.
+     * ERR_UNAVAILABLE: it is being requested, node_token_changed() follows. Otherwise: the server's reason;
+     * the volume is retried with growing delays. */
     enum err_code (*get)(void *arg, const struct pod_token_request *r, struct pod_token *ret, struct err *e);
     void *arg;
 };
 
-/* There is a token, or another one, for this pod. */
+/* There is a new token for this pod. */
 void node_token_changed(struct node *n, const char *pod_uid);
 
-/*
- * When to ask again (pkg/kubelet/token/token_manager.go): when the token is 24 hours old or a fifth of its
- * time is left, whichever comes first, 0 to 9 s earlier by chance, so that not all pods ask at once.
- */
+/* When to renew it (pkg/kubelet/token/token_manager.go): when the token is 24 hours old or a fifth of its
+ * time is left, whichever comes first, randomly 0 to 9 s earlier, so that not all pods ask at once. */
 #define POD_TOKEN_JITTER_S 10
 struct boot_time pod_token_renew_at(int64_t expires_ns, int64_t expiration_seconds, unsigned jitter_s);
 
-/* The user that owns the token's file: the one as whom all containers of the pod run.  False: there is no
- * such one, root owns it. */
+/* The owner of the token's file: the user all containers of the pod run as. False: they differ, so root owns
+ * it. */
 bool pod_token_owner(const struct api_pod *api, uid_t *ret);
 #endif

@@ -16,9 +16,9 @@ void volumes_config_changed(struct pod *p, enum api_config_kind kind, const char
 bool volumes_mounts_changed(struct node *n); /* room.h */
 void volumes_explain(const struct pod *p, json_t *steps);
 bool volumes_teardown_step(struct pod *p);
-/* The condition of the pod's status that says which files of its volumes are hidden; NULL: none is. */
+/* The condition of the pod's status that lists hidden files of its volumes; may be NULL. */
 json_t *volumes_overlaps_json(const struct pod *p);
-/* "host path /mnt/x of volume \"v\"" that the child is looking at; "" when none is being checked. */
+/* "host path /mnt/x of volume \"v\"", which the child is checking; "" if none. */
 void volumes_checking(const struct pod *p, char *ret, size_t size);
 bool volumes_use_config(const struct api_pod *p, enum api_config_kind kind, const char *name);
 #endif

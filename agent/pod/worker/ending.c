@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * ending - a pod on its way down: its containers, namespaces, network, volumes and cgroup, in that order.
- * Steps like those of worker.c: nothing here waits.
- */
+/* ending - a terminating pod: its containers, namespaces, network, volumes and cgroup end in that order.
+ * Steps like those of worker.c: nothing here waits. */
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/admit/resize.h"
 #include "agent/pod/container/container.h"
@@ -19,10 +17,9 @@
 #include "base/log.h"
 
 #define CGROUP_PAUSE_MIN_NS (20 * INT64_C(1000000))
-#define CGROUP_PAUSE_MAX_NS (5 * INT64_C(1000000000))
-
-/* Stops what runs: regular containers together, then sidecars from the last to the first.  True when nothing
+/* Stops what runs: regular containers together, then sidecars from the last to the first. True when nothing
  * is alive. */
+#define CGROUP_PAUSE_MAX_NS (5 * INT64_C(1000000000))
 static bool stop_containers(struct pod *p)
 {
     /* The grace counts from the pod's end: the wait for others, and a restart of the agent, are charged to
@@ -100,10 +97,10 @@ void pod_ending_step(struct pod *p)
         struct err unknown = { 0 };
         if (!presence_is_absent(cg_look_processes(n->o.cgroups, path, &unknown)) &&
             cg_kill(n->o.cgroups, path, &e) != ERR_OK)
-            log_warn("pod cgroup cannot be killed; trying again", F_STR("pod", p->key), F_ERR(&e));
+            log_warn("cannot kill the pod's cgroup; will retry", F_STR("pod", p->key), F_ERR(&e));
         usage_forget(n, path);
         if (cg_remove(n->o.cgroups, path, &e) != ERR_OK) {
-            log_debug("pod cgroup cannot be removed yet", F_STR("pod", p->key), F_ERR(&e));
+            log_debug("cannot remove the pod's cgroup yet", F_STR("pod", p->key), F_ERR(&e));
             pod_wake_at(p, clock_boot_in_ns(cgroup_pause_ns(p)));
             return;
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of pods, and how the store's wishes become pods: new ones, edits in place, edits that need a new
+/* The table of pods, and how the store's objects become pods: new ones, edits in place, edits that need a new
  * pod, removals. */
 #include "agent/pod/worker/pods.h"
 #include "agent/pod/admit/admit.h"
@@ -30,8 +30,7 @@
 
 #define LEFT_OUT_RETRY_MS 5000 /* for want of memory; else when a pod goes */
 
-/* ---- building --------------------------------------------------------------------------------------------
- */
+/* ---- building ---- */
 
 static enum ctr_kind pods_kind_of(const struct api_container *c, bool init)
 {
@@ -70,7 +69,7 @@ struct pod *pods_new(struct node *n, struct api_pod *api, const char *uid)
     struct err e = { 0 };
 
     if (n->n_pods >= NODE_PODS_MAX) {
-        log_error("too many pods in the manifests: left out", F_STR("namespace", api->meta.namespace),
+        log_error("too many pods in the manifests; ignoring one", F_STR("namespace", api->meta.namespace),
                   F_STR("pod", api->meta.name), F_U64("allowed", NODE_PODS_MAX));
         return NULL;
     }
@@ -92,7 +91,7 @@ struct pod *pods_new(struct node *n, struct api_pod *api, const char *uid)
     if (pods_build(p, &e) == ERR_OK)
         HASH_ADD_STR(n->pods, key, p);
     if (e.code != ERR_OK || p->hh.tbl == NULL) {
-        log_error("pod cannot be taken on", F_STR("pod", p->key), F_STR("err", "out of memory"));
+        log_error("cannot add pod", F_STR("pod", p->key), F_STR("err", "out of memory"));
         pod_free(p);
         return NULL;
     }
@@ -100,8 +99,7 @@ struct pod *pods_new(struct node *n, struct api_pod *api, const char *uid)
     return p;
 }
 
-/* ---- going ------------------------------------------------------------------------------------------------
- */
+/* ---- going ---- */
 
 static void pods_on_closed(struct boot_timer *timer)
 {
@@ -173,7 +171,7 @@ static void take_on(struct node *n, struct api_pod *api)
         return;
     }
     if (uid_taken(n, p)) {
-        log_error("two pods have the same metadata.uid; the first one stays, the other waits",
+        log_error("two pods have the same metadata.uid; the second one waits for the end of the first",
                   F_STR("pod", p->key), F_STR("podUID", p->uid));
         leave_out(n, api, "another pod has its metadata.uid");
         pods_free(p);
@@ -205,8 +203,7 @@ void pods_gone(struct pod *p)
     node_check_idle(n);
 }
 
-/* ---- the store's wishes
- * ------------------------------------------------------------------------------------ */
+/* ---- the store's wishes ---- */
 
 /* Takes the new manifest over in place. */
 void pods_apply(struct pod *p, struct api_pod *api)
@@ -231,14 +228,14 @@ void pods_apply(struct pod *p, struct api_pod *api)
         }
     }
     if (images_build(p, &e) != ERR_OK)
-        log_error("images of a pod are not known; it is stuck until its next edit", F_STR("pod", p->key),
+        log_error("cannot determine a pod's images; it is stuck until its next edit", F_STR("pod", p->key),
                   F_ERR(&e));
     p->priority = pods_priority(p->node, api);
     live_sub_path_due(p); /* the annotation that asks for it may be new */
     volumes_stale(p);     /* labels and annotations show in downward API volumes */
     p->record_dirty = true;
     if (p->cgroup_made && !p->resize.under_way && resize_pod_cgroup(p, &e) != ERR_OK)
-        log_warn("pod cgroup cannot be updated", F_STR("pod", p->key), F_ERR(&e));
+        log_warn("cannot update the pod's cgroup", F_STR("pod", p->key), F_ERR(&e));
     resources_qos_update(p->node);
     api_pod_unref(old);
     log_info("manifest edit applied in place", F_STR("pod", p->key), F_STR("podUID", p->uid));

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pods - how the store's objects become pods: new ones, edits, removals.  Loop thread only. */
+/* pods - how the store's objects become pods: new ones, edits, removals. Loop thread only. */
 #ifndef AGENT_POD_WORKER_PODS_H
 #define AGENT_POD_WORKER_PODS_H
 #include "agent/pod/core/pod.h"
 
 struct pod *pods_new(struct node *n, struct api_pod *api, const char *uid);
-void pods_gone(struct pod *p); /* terminated and not wanted: free, start the successor */
-void pods_free(struct pod *p); /* out of the table; its memory goes when its timer has closed */
+void pods_gone(struct pod *p); /* terminated and unwanted: frees it and starts the successor */
+void pods_free(struct pod *p); /* removes it from the table; its memory is freed when its timer has closed */
 void pods_want(struct node *n, struct api_pod *api);
-void pods_apply(struct pod *p, struct api_pod *api); /* takes an edit over in place */
+void pods_apply(struct pod *p, struct api_pod *api); /* applies an edit in place */
 const char *pods_left_out(const struct node *n); /* a pod that is not in the table, and why; NULL: all are */
 void pods_unwant(struct node *n, const char *namespace_, const char *name);
 void pods_config_changed(struct node *n, const struct api_config *c);

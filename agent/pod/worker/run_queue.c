@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * run_queue - when a pod is looked at: woken by what happened, or at a time, on a later step of the loop, and
- * in the order in which pods may take what there is.
- */
+/* run_queue - when a pod is reconciled: woken by an event, or at a time, on a later step of the loop, and in
+ * the order in which pods may take resources. */
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/admit/resize.h"
 #include "agent/pod/container/container.h"

@@ -57,7 +57,7 @@ static void shutdown_set_state(struct node *n, enum shutdown_state state)
     n->shutting_down = state == SHUTDOWN_ENDING || state == SHUTDOWN_DONE;
 }
 
-/* ---- the record of the last one -------------------------------------------------------------- */
+/* ---- the record of the last one ---- */
 
 static void shutdown_save(const struct node *n, int64_t ended_ns)
 {
@@ -81,7 +81,7 @@ static void shutdown_save(const struct node *n, int64_t ended_ns)
         err_nomem(&e);
     else if (fs_replace_at(AT_FDCWD, path, text, strlen(text), 0600, true, &e) == ERR_OK)
         return;
-    log_warn("the shutdown cannot be recorded", F_ERR(&e));
+    log_warn("cannot record the shutdown", F_ERR(&e));
 }
 
 static int64_t shutdown_time_of(const json_t *o, const char *key)
@@ -153,11 +153,11 @@ void shutdown_open(struct node *n)
     while (!shutdown_look_at_last(n) && patience_wait(&patience)) {
     }
     if (s->last_unread[0] != '\0')
-        log_warn("the record of the last shutdown cannot be read; it is read again when the next begins",
+        log_warn("cannot read the record of the last shutdown; will retry when the next begins",
                  F_STR("err", s->last_unread));
 }
 
-/* ---- ending, group by group ------------------------------------------------------------------ */
+/* ---- ending, group by group ---- */
 
 static size_t group_of(const struct node *n, const struct pod *p)
 {
@@ -198,7 +198,7 @@ static void end_pod(struct pod *p, const struct node_shutdown_group *g)
         c->again = c->again || (c->state != CTR_NONE && ctr_policy(c) != API_RESTART_NEVER);
     }
     pod_event(p, NULL, false, "NodeShutdown", ENDED_TEXT);
-    pod_begin_termination(p, grace, true, "the machine shuts down");
+    pod_begin_termination(p, grace, true, "the machine is shutting down");
     pod_wake(p);
 }
 
@@ -232,7 +232,7 @@ static void begin_group(struct node *n)
 
         if (pods == 0)
             continue;
-        log_info("pods of a priority end", F_I64("priority", g->priority), F_U64("pods", pods),
+        log_info("ending the pods of a priority", F_I64("priority", g->priority), F_U64("pods", pods),
                  F_U64("graceSeconds", g->grace_ms / 1000));
         s->n_ended += pods;
         HASH_ITER (hh, n->pods, p, tmp)
@@ -256,7 +256,7 @@ static void shutdown_on_timer(uv_timer_t *timer)
     HASH_ITER (hh, n->pods, p, tmp)
         if (is_active(p) && group_of(n, p) == part->shutdown.group) {
             part->shutdown.n_late++;
-            log_warn("pod outlives the time that its priority has at a shutdown", F_STR("pod", p->key),
+            log_warn("pod exceeds the time of its priority in a shutdown", F_STR("pod", p->key),
                      F_STR("podUID", p->uid), F_STR("state", pod_state_name(p->state)));
         }
     part->shutdown.group++;
@@ -300,7 +300,7 @@ void node_shutdown_begin(struct node *n, void (*done)(void *arg), void *arg)
     }
     shutdown_set_state(n, SHUTDOWN_ENDING);
     log_info(
-        "the machine shuts down: pods end by priority",
+        "the machine is shutting down: ending pods by priority",
         F_U64("atMostSeconds", shutdown_plan_total_ms(n->o.shutdown_groups, n->o.n_shutdown_groups) / 1000));
     node_event(n, false, "NodeShutdown", "Shutdown manager detected shutdown event");
     shutdown_save(n, 0);
@@ -319,7 +319,7 @@ void node_shutdown_cancel(struct node *n)
     shutdown_set_state(n, SHUTDOWN_NO);
     uv_timer_stop(&s->timer);
     if (was) {
-        log_info("the shutdown was called off: pods start again");
+        log_info("the shutdown was cancelled: starting pods again");
         node_event(n, false, "NodeShutdown", "Shutdown manager detected shutdown cancellation");
     }
     HASH_ITER (hh, n->pods, p, tmp)
@@ -337,7 +337,7 @@ void node_shutdown_inhibitor(struct node *n, bool failed, const char *text)
         node_shutdown_cancel(n); /* nobody to ask: no shutdown is known of */
 }
 
-/* ---- and again --------------------------------------------------------------------------------- */
+/* ---- and again ---- */
 
 static bool runs_again(const struct pod *p)
 {
@@ -368,14 +368,15 @@ bool shutdown_revive(struct pod *p)
         return false;
     images_clear(p);
     if (images_build(p, &e) != ERR_OK) {
-        log_error("pod cannot start again; trying again", F_STR("pod", p->key), F_ERR(&e));
+        log_error("cannot start a pod again; will retry", F_STR("pod", p->key), F_ERR(&e));
         pod_wake_at(p, clock_boot_in_ms(1000));
         return false;
     }
     clock_format_s(p->shutdown_ns, when);
-    log_info("pod starts again: a shutdown had ended it", F_STR("pod", p->key), F_STR("podUID", p->uid),
-             F_STR("endedAt", when), F_STR("phase", p->phase), F_STR("reason", p->reason));
-    pod_event(p, NULL, false, "NodeShutdown", "Pod starts again: the shutdown of %s had ended it", when);
+    log_info("starting a pod again that was ended by a shutdown", F_STR("pod", p->key),
+             F_STR("podUID", p->uid), F_STR("endedAt", when), F_STR("phase", p->phase),
+             F_STR("reason", p->reason));
+    pod_event(p, NULL, false, "NodeShutdown", "Starting the pod again after the shutdown of %s", when);
     rooms_reset_pod(p);
     p->cgroup_made = false;
     if (p->rejected)
@@ -389,14 +390,14 @@ bool shutdown_revive(struct pod *p)
     return true;
 }
 
-/* ---- for people ---------------------------------------------------------------------------------- */
+/* ---- for people ---- */
 
 static void explain_groups(const struct node *n, struct buf *b)
 {
     const struct worker_node *part = worker_node(n);
 
     buf_addf(b, "%s; pods end",
-             part->shutdown.inhibitor[0] != '\0' ? part->shutdown.inhibitor : "being asked for");
+             part->shutdown.inhibitor[0] != '\0' ? part->shutdown.inhibitor : "being requested");
     for (size_t i = 0; i < n->o.n_shutdown_groups; i++)
         buf_addf(b, "%s from priority %d within %llus", i > 0 ? ", then" : "",
                  n->o.shutdown_groups[i].priority,
@@ -411,7 +412,7 @@ static void explain_last(const struct shutdown *s, json_t *steps)
         buf_addf(&b, "%u pods ended within %llds", s->last_ended,
                  (long long)((s->last_ended_ns - s->last_started_ns) / 1000000000));
     else
-        buf_adds(&b, "was cut off before all pods had ended");
+        buf_adds(&b, "was interrupted before all pods had ended");
     if (s->last_late > 0)
         buf_addf(&b, ", %u outlived their time", s->last_late);
     explain_step(steps, "last shutdown", s->last_ended_ns != 0 && s->last_late == 0 ? "done" : "failed",
@@ -453,7 +454,7 @@ void shutdown_explain_pod(const struct pod *p, json_t *steps)
         return;
     if (runs_again(p))
         explain_step(steps, "shutdown", "waiting", p->shutdown_ns,
-                     "starts again when no shutdown is under way", 0);
+                     "starts again when no shutdown is in progress", 0);
     else
         explain_step(steps, "shutdown", "done", p->shutdown_ns,
                      "ended by it; restartPolicy Never: does not run again", 0);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The worker: what a pod's next step is.  Nothing here waits; every branch either starts an operation that
- * will wake the pod, arms the pod's timer, or finds that all is as it should be.
- */
+/* The worker: a pod's next step. Nothing here waits; every branch either starts an operation that will wake
+ * the pod, arms the pod's timer, or finds that everything is as desired. */
 #include "agent/pod/worker/worker.h"
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/admit/preempt.h"
@@ -35,7 +33,7 @@
 
 #define DEADLINE_TEXT "Pod was active on the node longer than the specified deadline"
 
-/* ---- states ----------------------------------------------------------------------------------- */
+/* ---- states ---- */
 
 /* Phase of a pod whose containers all ended for good; NULL while it is not over. */
 static const char *final_phase(const struct pod *p)
@@ -59,7 +57,7 @@ static const char *final_phase(const struct pod *p)
     return failed ? "Failed" : "Succeeded";
 }
 
-/* ---- the steps of each state ------------------------------------------------------------------ */
+/* ---- the steps of each state ---- */
 
 static void pending_step(struct pod *p)
 {
@@ -135,7 +133,7 @@ static bool cgroup_step(struct pod *p)
     if (p->cgroup_made)
         return true;
     if (resize_pod_cgroup(p, &e) != ERR_OK) {
-        log_warn("pod cgroup cannot be made; trying again", F_STR("pod", p->key), F_ERR(&e));
+        log_warn("cannot make the pod's cgroup; will retry", F_STR("pod", p->key), F_ERR(&e));
         pod_event(p, NULL, true, "FailedCreatePodContainer", "unable to ensure pod container exists: %s",
                   e.text);
         pod_wake_at(p, clock_boot_in_ms(10000));
@@ -175,7 +173,8 @@ static void active_step(struct pod *p)
         return; /* it would have to be waited for all the same, and the status tells the address */
     if (phase != NULL) {
         snprintf(p->phase, sizeof(p->phase), "%s", phase);
-        pod_begin_termination(p, p->api->spec.termination_grace_seconds, true, "all its containers are done");
+        pod_begin_termination(p, p->api->spec.termination_grace_seconds, true,
+                              "all its containers have ended");
         return;
     }
     if (!cgroup_step(p))
@@ -226,7 +225,7 @@ static void worker_save(struct pod *p)
     if (record_save(p, &written, &e) != ERR_OK) {
         /* Running pods go on; what would be lost is only what a restart of the agent would want to know. */
         if (strncmp(p->record_error, e.text, sizeof(p->record_error) - 1) != 0)
-            log_error("pod record cannot be written; trying again", F_STR("pod", p->key), F_ERR(&e));
+            log_error("cannot write the pod's record; will retry", F_STR("pod", p->key), F_ERR(&e));
         snprintf(p->record_error, sizeof(p->record_error), "%.250s", e.text);
         p->record_dirty = true;
         p->record_durable = true; /* it cannot be: no reason to hold up its start */
@@ -236,7 +235,7 @@ static void worker_save(struct pod *p)
     if (written)
         record_sync(p);
     if (p->record_error[0] != '\0')
-        log_info("pod record is written again", F_STR("pod", p->key));
+        log_info("the pod's record can be written again", F_STR("pod", p->key));
     p->record_error[0] = '\0';
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* worker - what a pod's next step is, and how it ends.  Loop thread only. */
+/* worker - a pod's next step, and how it ends. Loop thread only. */
 #ifndef AGENT_POD_WORKER_WORKER_H
 #define AGENT_POD_WORKER_WORKER_H
 #include "agent/pod/core/pod.h"
@@ -7,7 +7,7 @@
 extern const struct room worker_room;
 
 void pod_reconcile(struct pod *p);
-/* True when no operation of the pod is under way. */
+/* True if no operation of the pod is in progress. */
 bool pod_idle(const struct pod *p);
 void pod_begin_termination(struct pod *p, int64_t grace_seconds, bool finishing, const char *why);
 void pod_ending_step(struct pod *p);
