@@ -124,7 +124,7 @@ bool fs_is_mountpoint(const char *path)
 {
     struct err e = { 0 };
 
-    return presence_of(fs_look_mountpoint(path, &e)) == PRESENCE_PRESENT; /* best effort, see fs.h */
+    return presence_of(fs_look_mountpoint(path, &e)) == PRESENCE_PRESENT; /* best effort: see fs.h */
 }
 
 struct points {
