@@ -241,7 +241,9 @@ static uint32_t watches_look(struct watch_one *one)
         return IN_IGNORED;
     if (!S_ISDIR(st.st_mode))
         return IN_MODIFY;
-    if (watches_digest(one->path, &sum) && sum == one->seen)
+    if (!watches_digest(one->path, &sum))
+        return IN_Q_OVERFLOW;
+    if (sum == one->seen)
         return 0;
     one->seen = sum;
     return IN_Q_OVERFLOW;

@@ -39,9 +39,9 @@ static bool is_unreserved(unsigned char c)
     return c < 0x80 && (isalnum(c) || (c != '\0' && strchr("-_.~", c) != NULL));
 }
 
-static int probe_url_hex(char c)
+static unsigned probe_url_hex(char c)
 {
-    return isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10;
+    return (unsigned)(isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10);
 }
 
 /* Like Go's EscapedPath(): a valid encoding is kept; otherwise the path is decoded and encoded again. */

@@ -138,7 +138,7 @@ static enum err_code bring_layer(struct layers *l, size_t i, const char *chain, 
     struct unpack_layer *layer = &l->image->layers[i];
     struct fresh *fresh = &l->fresh[l->n_fresh];
     struct unpack_lower lower = { .n = 0 };
-    const char *name = layer->diff_id;
+    const char *name;
     bool borrowed = false;
 
     if (have_layer(l, layer->diff_id, i == 0) || have_layer(l, chain, true)) {
