@@ -50,8 +50,9 @@ hardening += -ftrivial-auto-var-init=zero
 endif
 endif
 # GNU modes define `linux` and `unix` as 1, which breaks any field of that name (OCI spec).
+dialect   := -std=gnu17 -Ulinux -Uunix
 CPPFLAGS_ALL := -I. -isystem $(LLHTTP_INCLUDE) -D_GNU_SOURCE -DCORACLE_VERSION='"$(VERSION)"' $(LIBS_CFLAGS) $(CPPFLAGS)
-CFLAGS_ALL   := -std=gnu17 -Ulinux -Uunix -O2 -g -ffile-prefix-map=$(CURDIR)=. $(warnings) $(hardening) \
+CFLAGS_ALL   := $(dialect) -O2 -g -ffile-prefix-map=$(CURDIR)=. $(warnings) $(hardening) \
                 $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer) $(CFLAGS)
 LDFLAGS_ALL  := -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
 EXEC_LINK    := -static
@@ -145,8 +146,9 @@ format: ## clang-format the sources in place
 format-check: ## fail when clang-format would change something
 	$(Q)git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror
 
-analyze: ## gcc -fanalyzer, cppcheck and clang-tidy
-	$(Q)tests/tools/analyze $(abspath $(O))
+analyze: ## gcc -fanalyzer, cppcheck and clang-tidy without findings; WHOLE=1 with all of Clang's static analyzer
+	@tests/tools/deps build dev
+	$(Q)tests/tools/analyze $(if $(WHOLE),--whole) --jobs $(jobs) --work $(abspath $(O))/analyze -- $(dialect) $(CPPFLAGS_ALL)
 
 compile_commands: ## write compile_commands.json
 	$(Q)rm -rf $(O)/cc-db && bear --output compile_commands.json -- $(MAKE) --no-print-directory O=$(O)/cc-db all

@@ -51,7 +51,7 @@ frames      := -g -fno-omit-frame-pointer -fno-optimize-sibling-calls
 make_inject := $(MAKE) --no-print-directory -j$(jobs) CC=gcc SAN= O=$(inject_build) INJECT=1 CFLAGS='$(CFLAGS) $(frames)' EXEC_LINK='$(frames)'
 make_clang  := $(MAKE) --no-print-directory -j$(jobs) CC=clang SAN=
 
-.PHONY: unit-programs check check-unit check-host check-host-san check-node check-node-host bench check-layers check-headers fuzz node node-shell soak inject inject-programs
+.PHONY: unit-programs check check-unit check-host check-host-san check-node check-node-host bench check-layers check-headers check-reproducible fuzz node node-shell soak inject inject-programs
 unit-programs: $(unit_bins) $(fuzz_bins)
 
 # Files in the repository that the program's tables make, and that these tests compare: `make all` runs nothing it built.
@@ -60,13 +60,13 @@ sample_tests := $(addprefix $(B)/tests/unit/,agent_cli/test_help agent_config/te
 samples: $(sample_tests) ## write manual pages, completion, systemd/config.yaml and docs/pod-fields.md again, from the tables of the program
 	$(Q)mkdir -p docs/man && for test in $^; do WRITE_SAMPLES=1 $$test || exit 1; done
 
-check: ## everything: both compilers, layers, headers, unit, seeds, host tests (sanitized; plain where speed or chance matters), node VMs
-	@tests/tools/deps build run test node
+check: ## everything: both compilers, layers, headers, analyzers, unit, seeds, host tests (sanitized; plain where speed or chance matters), node VMs
+	@tests/tools/deps build run test node dev
 	@$(make_gcc) all unit-programs
 	@$(make_san) all unit-programs
 	@$(make_clang) all
 	@$(make_inject) inject-programs
-	@$(run_tests) layers headers format unit unit-san fuzz host-plain host-runc host-san inject node
+	@$(run_tests) layers headers format analyze unit unit-san fuzz host-plain host-runc host-san inject node
 
 check-unit: ## unit tests and fuzz seeds, plain and sanitized
 	@tests/tools/deps build test
@@ -89,8 +89,10 @@ SOAK_CONMON_KILLS ?= 50
 NET_SOAK_ROUNDS   ?= 100
 NODE_RESETS       ?= 20
 GROWTH_STARTS     ?= 10000
-soak: ## all host tests plain, and the long loops: 20 pods churned under kill -9 of daemon and conmons, volumes swapped under it, then resets of a node VM; SOAK_SEED= SOAK_AGENT_KILLS= NODE_RESETS= NODE_SEED=
+soak: ## all analyzers over all sources, all host tests plain, and the long loops: 20 pods churned under kill -9 of daemon and conmons, volumes swapped under it, then resets of a node VM; SOAK_SEED= SOAK_AGENT_KILLS= NODE_RESETS= NODE_SEED=
 	@tests/tools/deps build run test node
+	@$(MAKE) --no-print-directory analyze WHOLE=1
+	@tests/tools/check-reproducible
 	@$(make_gcc) all unit-programs
 	@tests/host/run --build $(check_gcc)
 	@SOAK_SEED=$(SOAK_SEED) SOAK_AGENT_KILLS=$(SOAK_AGENT_KILLS) SOAK_CONMON_KILLS=$(SOAK_CONMON_KILLS) \
@@ -106,6 +108,10 @@ soak: ## all host tests plain, and the long loops: 20 pods churned under kill -9
 	@tests/inject/run --build $(inject_build)/gcc
 	@LIMITS_EVERY=1 NODE_DEADLINE=3600 $(run_tests) --only node/limits -v node
 	@NODE_RESETS=$(NODE_RESETS) NODE_SEED=$(NODE_SEED) NODE_DEADLINE=$$((600 + 400 * $(NODE_RESETS))) $(run_tests) --only node/reset -v node
+
+check-reproducible: ## build twice in two folders and compare the programs
+	@tests/tools/deps build
+	@tests/tools/check-reproducible
 
 check-node: ## boot node VMs, install the build, run it there under systemd; ONLY=text chooses suites (v2, v1, reboot ...)
 	@tests/tools/deps build run test node
