@@ -68,7 +68,7 @@ static void explain_users(const struct pod *p, json_t *steps)
 
     if (first_id == 0)
         return;
-    snprintf(text, sizeof(text), "0 to %u are %u to %u on the host", USERNS_IDS - 1, first_id,
+    snprintf(text, sizeof(text), "0 to %d are %u to %u on the host", USERNS_IDS - 1, first_id,
              first_id + USERNS_IDS - 1);
     explain_step(steps, "users", "done", 0, text, 0);
 }
