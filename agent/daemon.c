@@ -139,7 +139,7 @@ static enum err_code daemon_start(struct agent *a, struct err *e)
     node_set_server(a->node, a->server);
     start_report(a);
     machine_open(a);
-    notify_watchdog_start(&a->notify, &a->loop);
+    notify_start(&a->notify, &a->loop);
     if (a->config.ephemeral)
         cni_undo_record_start(&a->undo, a->cni, on_recorded, a);
     else

@@ -4,18 +4,24 @@
  * they make an OCI runtime hang. */
 #ifndef AGENT_NOTIFY_H
 #define AGENT_NOTIFY_H
+#include <stdbool.h>
+#include <sys/un.h>
 #include <uv.h>
 
 struct notify {
-    int fd;               /* -1: not under systemd */
+    int fd; /* -1: not under systemd */
+    struct sockaddr_un to;
+    socklen_t to_size;
     uint64_t watchdog_ms; /* half of WATCHDOG_USEC; 0: not requested */
-    uv_timer_t timer;
-    int timer_open;
+    uv_timer_t watchdog, again;
+    bool timers_open;
+    char unsent[2][64]; /* in order: systemd had no room for them, or we no memory */
+    size_t n_unsent;
 };
 
 void notify_open(struct notify *n);                    /* before threads and children start */
-void notify_send(struct notify *n, const char *state); /* "READY=1", "STOPPING=1", ... */
-void notify_watchdog_start(struct notify *n,
-                           uv_loop_t *loop); /* triggered by the loop, so that a stuck loop is noticed */
+void notify_send(struct notify *n, const char *state); /* "READY=1", "STOPPING=1", ...; never waits */
+void notify_start(struct notify *n, uv_loop_t *loop);  /* feeds the watchdog, so that a stuck loop is
+                                                          noticed, and sends again what could not be sent */
 void notify_close(struct notify *n);
 #endif

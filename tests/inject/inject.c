@@ -348,6 +348,8 @@ HOOK(int, bind, -1, (int a, const struct sockaddr *b, unsigned int c), a, b, c)
 HOOK(int, listen, -1, (int a, int b), a, b)
 HOOK(int, accept4, -1, (int a, struct sockaddr *b, unsigned int *c, int d), a, b, c, d)
 HOOK(ssize_t, send, -1, (int a, const void *b, size_t c, int d), a, b, c, d)
+HOOK(ssize_t, sendto, -1, (int a, const void *b, size_t c, int d, const struct sockaddr *e, unsigned int f),
+     a, b, c, d, e, f)
 HOOK(ssize_t, sendmsg, -1, (int a, const struct msghdr *b, int c), a, b, c)
 HOOK(ssize_t, recv, -1, (int a, void *b, size_t c, int d), a, b, c, d)
 HOOK(ssize_t, recvmsg, -1, (int a, struct msghdr *b, int c), a, b, c)

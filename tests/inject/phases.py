@@ -66,6 +66,7 @@ class Restart(Phase):
         try:
             self.node.start()
         except Failed:
+            check(self.node.process.poll() is not None, "the agent runs, but has not said that it is ready")
             self.bench.revive()
         self.bench.wait(lambda pods: all(n in pods for n in RESIDENTS) and pods["web"].ready, "the pods are known")
 

@@ -28,7 +28,7 @@ ERRNOS = {
     "mount": ("ENOMEM", "EBUSY"), "umount2": ("ENOMEM", "EBUSY"), "move_mount": ("ENOMEM",), "open_tree": ("ENOMEM", "EMFILE"),
     "mount_setattr": ("ENOMEM",), "pivot_root": ("EBUSY",), "setns": ("ENOMEM",), "unshare": ("ENOMEM", "ENOSPC"),
     "socket": ("EMFILE", "ENOMEM"), "socketpair": ("EMFILE",), "connect": ("EAGAIN", "ENOMEM"), "bind": ("ENOMEM",),
-    "listen": ("ENOMEM",), "accept4": ("EMFILE", "ENOMEM", "EINTR"), "send": ("ENOBUFS", "EINTR"), "sendmsg": ("ENOBUFS",),
+    "listen": ("ENOMEM",), "accept4": ("EMFILE", "ENOMEM", "EINTR"), "send": ("ENOBUFS", "EINTR"), "sendto": ("ENOBUFS", "EINTR"), "sendmsg": ("ENOBUFS",),
     "recv": ("ENOBUFS", "EINTR"), "recvmsg": ("ENOBUFS", "EINTR"), "fork": ("EAGAIN", "ENOMEM"), "clone3": ("EAGAIN", "ENOMEM"),
     "execve": ("ENOMEM", "EIO"), "execv": ("ENOMEM", "EIO"), "memfd_create": ("EMFILE", "ENOMEM"),
     "inotify_init1": ("EMFILE", "ENOMEM"), "inotify_add_watch": ("ENOSPC", "ENOMEM"), "eventfd": ("EMFILE",), "signalfd": ("EMFILE",),
