@@ -112,6 +112,7 @@ static int new_users(struct err *e)
             (void)!read(down[0], &c, 1);
         _exit(0);
     }
+    close(up[1]); /* one that is killed is an end, too */
     if (read(up[0], &sys, sizeof(sys)) != sizeof(sys) || sys != 0) {
         err_sys(e, sys, "create a user namespace (see user.max_user_namespaces)");
     } else {
