@@ -85,6 +85,7 @@ struct img_store {
     struct img_writers writers; /* the first one writes, the others wait */
     struct img_jobs jobs;       /* waiting and running, oldest first */
     struct img_task_runs tasks;
+    TAILQ_HEAD(, trash) trash; /* that is being removed, or will be once more */
     unsigned running, copying;
     uint64_t jobs_begun, copies_begun;
     bool have_blobs, blobs_bad, closing;
@@ -186,6 +187,7 @@ enum err_code img_check_mounted(struct img_store *s, struct err *e) MUST_CHECK;
 void img_collect(struct img_store *s);
 /* Removes tmp/<name> in the background. */
 void img_trash(struct img_store *s, const char *name);
+void img_trash_forget(struct img_store *s); /* what is not gone yet: the next start finds it */
 /* Removes a left-over of an earlier run; renames it first, because the name may be used again before it is
  * gone. */
 void img_trash_leftover(struct img_store *s, const char *name);

@@ -6,24 +6,46 @@
 #include "base/log.h"
 #include "base/patience.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
-struct trash { /* independent: it may outlive the store */
+struct trash {
     struct work work;
+    TAILQ_ENTRY(trash) more;
+    struct img_store *store; /* NULL: gone before it is */
+    bool begun;
     int dir;
     int records[4]; /* folders whose entries are removed first */
     char name[256];
 };
 
-static void trash_free(struct trash *t)
+static void trash_close(struct trash *t)
 {
-    close(t->dir);
+    if (t->dir >= 0)
+        close(take_fd(&t->dir));
     for (size_t i = 0; i < ARRAY_LEN(t->records); i++)
         if (t->records[i] >= 0)
-            close(t->records[i]);
-    free(t);
+            close(take_fd(&t->records[i]));
+}
+
+static enum err_code trash_open(struct trash *t, const struct img_store *s, struct err *e)
+{
+    const int folders[] = { s->images_fd, s->layers_fd, s->parts_fd, s->tmp_fd };
+    bool failed;
+
+    t->dir = fcntl(s->tmp_fd, F_DUPFD_CLOEXEC, 3);
+    failed = t->dir < 0;
+    for (size_t i = 0; i < ARRAY_LEN(t->records); i++) {
+        t->records[i] = failed ? -1 : fcntl(folders[i], F_DUPFD_CLOEXEC, 3);
+        failed = failed || t->records[i] < 0;
+    }
+    if (!failed)
+        return ERR_OK;
+    err_sys(e, errno, "remove temporary folder %s", t->name);
+    trash_close(t);
+    return e->code;
 }
 
 static enum err_code remove_trash(void *arg, struct err *e)
@@ -39,43 +61,67 @@ static enum err_code remove_trash(void *arg, struct err *e)
     do
         *e = (struct err){ 0 };
     while (fs_remove_tree(t->dir, t->name, e) != ERR_OK && patience_wait(&patience));
-    return e->code; /* the next start finds the rest */
+    return e->code;
 }
 
 static void on_trash_removed(struct op *op, const struct err *result)
 {
     struct trash *t = op->owner;
 
+    trash_close(t);
+    t->begun = false;
     if (result->code != ERR_OK)
         log_warn("images: temporary folder not removed", F_STR("folder", t->name), F_ERR(result));
-    trash_free(t);
+    if (result->code != ERR_OK && t->store != NULL) {
+        img_look_again(t->store, result);
+        return;
+    }
+    if (t->store != NULL)
+        TAILQ_REMOVE(&t->store->trash, t, more);
+    free(t); /* the next start finds what is left */
+}
+
+static enum err_code trash_begin(struct img_store *s, struct err *e)
+{
+    struct trash *t;
+
+    TAILQ_FOREACH (t, &s->trash, more) {
+        if (t->begun)
+            continue;
+        if (trash_open(t, s, e) != ERR_OK)
+            return e->code;
+        t->begun = true;
+        work_start(&t->work, "image clean-up", t->name, remove_trash, t, s->loop, on_trash_removed, t);
+    }
+    return ERR_OK;
 }
 
 void img_trash(struct img_store *s, const char *name)
 {
     struct trash *t = calloc(1, sizeof(*t));
-    bool failed = false;
+    struct err e = { 0 };
 
     if (t == NULL || strlen(name) >= sizeof(t->name)) {
         free(t); /* the next start finds it */
         return;
     }
+    t->store = s;
     memcpy(t->name, name, strlen(name) + 1);
-    t->dir = fcntl(s->tmp_fd, F_DUPFD_CLOEXEC, 3);
-    if (t->dir < 0) {
-        free(t);
-        return;
+    TAILQ_INSERT_TAIL(&s->trash, t, more);
+    if (trash_begin(s, &e) != ERR_OK)
+        img_look_again(s, &e);
+}
+
+void img_trash_forget(struct img_store *s)
+{
+    struct trash *t;
+
+    while ((t = TAILQ_FIRST(&s->trash)) != NULL) {
+        TAILQ_REMOVE(&s->trash, t, more);
+        t->store = NULL;
+        if (!t->begun)
+            free(t);
     }
-    for (size_t i = 0; i < ARRAY_LEN(t->records); i++) {
-        const int folders[] = { s->images_fd, s->layers_fd, s->parts_fd, s->tmp_fd };
-        t->records[i] = fcntl(folders[i], F_DUPFD_CLOEXEC, 3);
-        failed = failed || t->records[i] < 0;
-    }
-    if (failed) { /* not without the ordering on disk; the next start finds it */
-        trash_free(t);
-        return;
-    }
-    work_start(&t->work, "image clean-up", name, remove_trash, t, s->loop, on_trash_removed, t);
 }
 
 void img_trash_leftover(struct img_store *s, const char *name)
@@ -202,7 +248,7 @@ void img_collect(struct img_store *s)
     /* A pull relies on existing layers, and adds some before their image exists: the last pull collects. */
     if (s->running > 0)
         return;
-    if (s->damaged == 0 && image_rubbish_collect(s, &e) != ERR_OK)
+    if ((s->damaged == 0 && image_rubbish_collect(s, &e) != ERR_OK) || trash_begin(s, &e) != ERR_OK)
         img_look_again(s, &e);
     else
         img_look_over(s);

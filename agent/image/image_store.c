@@ -403,6 +403,7 @@ static void store_free(struct img_store *s)
         img_drop_name(s, name);
     HASH_ITER (hh, s->images, entry, next_entry)
         img_drop(s, entry);
+    img_trash_forget(s);
     close_folders(s);
     free(s->dir);
     free(s->unpack_path);
@@ -474,6 +475,7 @@ enum err_code img_store_open(struct img_store **ret, const struct img_store_opti
     TAILQ_INIT(&s->writers);
     TAILQ_INIT(&s->jobs);
     TAILQ_INIT(&s->tasks);
+    TAILQ_INIT(&s->trash);
     TAILQ_INIT(&s->looks.unread);
     if (failed || open_folders_surely(s, e) != ERR_OK) {
         store_free(s);
