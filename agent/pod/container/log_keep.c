@@ -29,6 +29,7 @@
 /* What conmon does next, it does within a moment: the file is looked for in steps from the first wait to the
  * last one. Whatever happens later, the loop's watch reports. */
 enum {
+    WAKE_TRIES = 3,
     STACK = 256 * 1024,
     SIGNALS_AT_ONCE = 16,
     WAIT_FIRST_NS = 20 * 1000,
@@ -163,11 +164,19 @@ static bool on_orders(struct log_keep *k)
     return !closing;
 }
 
+/* The thread sleeps until it is woken: one write that fails must not leave an order to the next. */
+static void log_keep_wake(struct log_keep *k)
+{
+    uint64_t one = 1;
+
+    for (int i = 0; i < WAKE_TRIES && write(k->wake, &one, sizeof(one)) < 0; i++)
+        ;
+}
+
 static void give_order(struct log_keep *k, int what, const char *path)
 {
     size_t n = strlen(path) + 1;
     struct order *o = k != NULL ? malloc(sizeof(*o) + n) : NULL;
-    uint64_t one = 1;
 
     if (o == NULL)
         return;
@@ -176,7 +185,7 @@ static void give_order(struct log_keep *k, int what, const char *path)
     pthread_mutex_lock(&k->lock);
     STAILQ_INSERT_TAIL(&k->orders, o, link);
     pthread_mutex_unlock(&k->lock);
-    (void)!write(k->wake, &one, sizeof(one));
+    log_keep_wake(k);
 }
 
 /* ---- the loop's watch ---- */
@@ -418,14 +427,12 @@ enum err_code log_keep_open(struct log_keep **ret, uv_loop_t *loop, unsigned max
 
 void log_keep_close(struct log_keep *k)
 {
-    uint64_t one = 1;
-
     if (k == NULL)
         return;
     pthread_mutex_lock(&k->lock);
     k->closing = true;
     pthread_mutex_unlock(&k->lock);
-    (void)!write(k->wake, &one, sizeof(one));
+    log_keep_wake(k);
     pthread_join(k->thread, NULL);
     free_all(k);
 }
