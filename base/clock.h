@@ -31,6 +31,7 @@ struct boot_time {
 struct boot_time clock_boot(void);
 uint64_t clock_mono_ms(void);
 int64_t clock_wall_ns(void);
+bool clock_wall_is_synchronised(void); /* with a time server, as far as the kernel was told */
 
 /* ---- moments of the boot clock ---- */
 #define CLOCK_BOOT_NONE ((struct boot_time){ 0 })

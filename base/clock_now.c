@@ -2,6 +2,7 @@
 /* clock_now - reads the kernel's clocks; a separate object, so that a test can replace it. */
 #include "base/clock.h"
 
+#include <sys/timex.h>
 #include <time.h>
 
 enum { CLOCK_NOW_NS = 1000000000 };
@@ -27,4 +28,12 @@ uint64_t clock_mono_ms(void)
 int64_t clock_wall_ns(void)
 {
     return clock_now_ns(CLOCK_REALTIME);
+}
+
+bool clock_wall_is_synchronised(void)
+{
+    struct timex t = { 0 };
+    int state = adjtimex(&t);
+
+    return state >= 0 && state != TIME_ERROR;
 }

@@ -13,7 +13,8 @@
 
 static struct {
     int64_t boot_ns, mono_ns, wall_ns;
-} script_clock = { SCRIPT_BOOT_NS, SCRIPT_BOOT_NS, SCRIPT_WALL_NS };
+    bool unsynchronised;
+} script_clock = { SCRIPT_BOOT_NS, SCRIPT_BOOT_NS, SCRIPT_WALL_NS, false };
 
 struct boot_time clock_boot(void)
 {
@@ -28,6 +29,11 @@ uint64_t clock_mono_ms(void)
 int64_t clock_wall_ns(void)
 {
     return script_clock.wall_ns;
+}
+
+bool clock_wall_is_synchronised(void)
+{
+    return !script_clock.unsynchronised;
 }
 
 /* The machine sleeps. */
@@ -53,5 +59,6 @@ static inline void script_clock_reset(void)
 {
     script_clock.boot_ns = script_clock.mono_ns = SCRIPT_BOOT_NS;
     script_clock.wall_ns = SCRIPT_WALL_NS;
+    script_clock.unsynchronised = false;
 }
 #endif

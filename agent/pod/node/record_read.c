@@ -14,8 +14,6 @@
 #include <string.h>
 
 #define TIME_MAX_NS (INT64_MAX / 2) /* the year 2116: adding a grace period cannot overflow */
-/* 2020: a wall clock before that was never set. */
-#define CLOCK_SET_NS (INT64_C(1577836800) * 1000000000)
 
 static void read_sizes(const json_t *o, struct cpu_memory *s)
 {
@@ -56,6 +54,7 @@ static int64_t shift_of(const json_t *o, const char *key)
 struct record_clock {
     bool rebooted;            /* since it was written */
     int64_t boot_ns, wall_ns; /* both clocks then; 0: written by an earlier version */
+    bool synchronised;        /* the wall clock, then */
     int64_t older_offset_ns;  /* from boot to wall clock, from an earlier version; 0: unknown */
 };
 
@@ -64,35 +63,39 @@ static struct record_clock record_clock_of(const json_t *o, bool rebooted)
     return (struct record_clock){ .rebooted = rebooted,
                                   .boot_ns = record_read_time_of(o, "writtenBoot"),
                                   .wall_ns = record_read_time_of(o, "written"),
+                                  .synchronised = json_flag(o, "synchronised"),
                                   .older_offset_ns = record_read_time_of(o, "clockOffset") };
 }
 
-/* Before this boot: as long ago as the wall clock says, if it was set both then and now. */
-static struct boot_time record_moment_before_boot(int64_t wall_ns)
+/*
+ * Before this boot: as long ago as the wall clock says, if it is to be believed, and at least as long as was
+ * counted until the record was written and since the boot.
+ */
+static struct boot_time record_moment_before_boot(int64_t wall_ns, int64_t counted_ns, bool by_wall)
 {
-    int64_t now_ns = clock_wall_ns(), age_ns = now_ns - wall_ns, up_ns = clock_boot().ns;
+    int64_t up_ns = clock_boot().ns, least_ns = up_ns + counted_ns;
+    int64_t age_ns = by_wall ? clock_wall_ns() - wall_ns : 0;
+    int64_t at_ns = up_ns - (age_ns > least_ns ? age_ns : least_ns);
 
-    if (wall_ns < CLOCK_SET_NS || now_ns < CLOCK_SET_NS || age_ns <= up_ns)
-        return (struct boot_time){ 1 };
-    return (struct boot_time){ up_ns - age_ns };
+    return (struct boot_time){ at_ns != 0 ? at_ns : -1 };
 }
 
 /* `older_ns`: the same by the wall clock, in a record of an earlier version. */
 static struct boot_time record_moment(const struct record_clock *k, const json_t *o, const char *key,
-                                      int64_t older_ns)
+                                      int64_t older_ns, bool by_wall)
 {
     json_int_t boot_ns = json_int(o, key, 0);
 
-    if (boot_ns < -TIME_MAX_NS || boot_ns > TIME_MAX_NS || (k->boot_ns != 0 && boot_ns > k->boot_ns))
+    if (boot_ns < -TIME_MAX_NS / 2 || boot_ns > TIME_MAX_NS || (k->boot_ns != 0 && boot_ns > k->boot_ns))
         boot_ns = 0;
     if (boot_ns != 0 && !k->rebooted)
         return (struct boot_time){ boot_ns < clock_boot().ns ? boot_ns : clock_boot().ns };
     if (boot_ns != 0 && k->boot_ns != 0)
-        return record_moment_before_boot(k->wall_ns - k->boot_ns + boot_ns);
+        return record_moment_before_boot(k->wall_ns - k->boot_ns + boot_ns, k->boot_ns - boot_ns, by_wall);
     if (older_ns == 0)
         return CLOCK_BOOT_NONE;
     if (k->rebooted)
-        return record_moment_before_boot(older_ns);
+        return record_moment_before_boot(older_ns, 0, by_wall);
     return clock_boot_of_wall(
         older_ns + (k->older_offset_ns == 0 ? 0 : clock_wall_ns() - clock_boot().ns - k->older_offset_ns));
 }
@@ -125,7 +128,7 @@ static bool instance_read(const struct record_clock *k, const json_t *o, int64_t
     i->attempt = (unsigned)record_read_number(o, "attempt", INT32_MAX);
     i->created_ns = record_read_time_of(o, "created");
     i->started_ns = record_read_time_of(o, "started");
-    i->started_at = record_moment(k, o, "startedBoot", i->started_ns);
+    i->started_at = record_moment(k, o, "startedBoot", i->started_ns, true);
     i->image_id = image != NULL ? strdup(image) : NULL;
     i->image_ref = ref != NULL ? strdup(ref) : NULL;
     record_read_copy(i->message_file, sizeof(i->message_file), file);
@@ -137,7 +140,7 @@ static bool instance_read(const struct record_clock *k, const json_t *o, int64_t
     if (json_object_get(o, "finished") != NULL) {
         i->ended = true;
         i->finished_ns = record_read_time_of(o, "finished");
-        i->ended_at = record_moment(k, o, "finishedBoot", i->finished_ns + ended_shift_ns);
+        i->ended_at = record_moment(k, o, "finishedBoot", i->finished_ns + ended_shift_ns, true);
         i->exit_code = (int)record_read_number(o, "exitCode", 255);
         record_read_copy(i->reason, sizeof(i->reason), json_str(o, "reason"));
         i->message = message != NULL ? strdup(message) : NULL;
@@ -179,7 +182,7 @@ static void read_ctr(const struct record_clock *k, struct ctr *c, const json_t *
 {
     c->restarts = (unsigned)record_read_number(j, "restarts", INT32_MAX);
     c->backoff_ms = (uint64_t)record_read_number(j, "backoffMs", BACKOFF_MAX_MS);
-    c->backoff_at = record_moment(k, j, "backoffAtBoot", record_read_time_of(j, "backoffAt"));
+    c->backoff_at = record_moment(k, j, "backoffAtBoot", record_read_time_of(j, "backoffAt"), true);
     c->replace = json_flag(j, "replace");
     c->again = json_flag(j, "again");
     c->asked = json_flag(j, "asked");
@@ -205,12 +208,13 @@ static void record_read_pod(const struct record_clock *k, struct pod *p, const j
     p->state = state_of(json_str(o, "state"));
     p->rebooted = k->rebooted;
     p->state_since_ns = record_read_time_of(o, "stateSince");
-    p->state_began = record_moment(k, o, "stateSinceBoot", p->state_since_ns + shift_of(o, "endingShift"));
+    p->state_began =
+        record_moment(k, o, "stateSinceBoot", p->state_since_ns + shift_of(o, "endingShift"), true);
     p->seen_at = CLOCK_BOOT_NONE;
     p->created_ns =
         record_read_time_of(o, "created") != 0 ? record_read_time_of(o, "created") : p->created_ns;
     p->start_time_ns = record_read_time_of(o, "startTime");
-    p->active_began = record_moment(k, o, "startTimeBoot", p->start_time_ns);
+    p->active_began = record_moment(k, o, "startTimeBoot", p->start_time_ns, k->synchronised);
     p->start_times = (struct start_times){ 0 };
     p->priority = priority_of(o);
     p->record_number = (uint64_t)record_read_number(o, "number", INT64_MAX);

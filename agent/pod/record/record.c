@@ -13,7 +13,8 @@
  * are not kept.
  *
  * Moments of what waits are written by the clock of the boot ("...Boot").  After a reboot they are converted
- * (record_read.c), by both clocks as they were when the record was written: "writtenBoot", "written".
+ * (record_read.c), by both clocks as they were when the record was written: "writtenBoot", "written",
+ * "synchronised".
  *
  * A version is counted up only when an older program would misread the record; what is merely added has
  * defaults.
@@ -217,8 +218,9 @@ enum err_code record_save(struct pod *p, bool *ret_written, struct err *e)
         return e->code;
     if (is_written(p, &text))
         return ERR_OK;
-    buf_addf(&text, ",\"number\":%" PRIu64 ",\"writtenBoot\":%" PRId64 ",\"written\":%" PRId64 "}",
-             ++p->record_number, clock_boot().ns, clock_wall_ns());
+    buf_addf(&text, ",\"number\":%" PRIu64 ",\"writtenBoot\":%" PRId64 ",\"written\":%" PRId64 "%s}",
+             ++p->record_number, clock_boot().ns, clock_wall_ns(),
+             clock_wall_is_synchronised() ? ",\"synchronised\":true" : "");
     if (buf_check(&text, e) != ERR_OK)
         return e->code;
     p->record_written = *ret_written =

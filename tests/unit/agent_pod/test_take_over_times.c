@@ -128,6 +128,7 @@ static void a_deadline_counts_the_time_off(void **state)
     assert_int_equal(p->state, POD_TERMINATING);
 }
 
+/* ... but for what the record's last write had counted: it was written when the pod ran. */
 static void a_board_that_boots_in_1970_again_counts_from_the_boot(void **state)
 {
     struct world *w = *state;
@@ -137,9 +138,25 @@ static void a_board_that_boots_in_1970_again_counts_from_the_boot(void **state)
     p = reboot(w, -SCRIPT_WALL_NS / S, true);
     script_answer_all(w, NULL);
     script_clock_set(SCRIPT_WALL_NS + 3600 * S);
-    script_pass(w, 270 * S);
+    script_pass(w, 270 * S - 2);
     assert_int_equal(p->state, POD_RUNNING);
-    script_pass(w, 1);
+    script_pass(w, 2);
+    assert_int_equal(p->state, POD_TERMINATING);
+}
+
+static void time_off_by_a_clock_that_was_not_synchronised_does_not_count(void **state)
+{
+    struct world *w = *state;
+    struct pod *p;
+
+    script_clock.unsynchronised = true;
+    p = script_running(w, "a", JOB);
+    script_pass(w, 100 * S);
+    p = reboot(w, 3 * 86400, true);
+    script_answer_all(w, NULL);
+    script_pass(w, 270 * S - 2);
+    assert_int_equal(p->state, POD_RUNNING);
+    script_pass(w, 2);
     assert_int_equal(p->state, POD_TERMINATING);
 }
 
@@ -191,6 +208,7 @@ int main(void)
         SCRIPT_TEST(a_deadline_goes_on),
         SCRIPT_TEST(a_deadline_counts_the_time_off),
         SCRIPT_TEST(a_board_that_boots_in_1970_again_counts_from_the_boot),
+        SCRIPT_TEST(time_off_by_a_clock_that_was_not_synchronised_does_not_count),
         SCRIPT_TEST(a_back_off_ends_while_the_machine_is_off),
         SCRIPT_TEST(a_pod_that_was_ending_ends),
         SCRIPT_TEST(a_probe_and_its_container_are_of_this_boot),
