@@ -83,7 +83,8 @@ static inline int world_setup(void **state)
         return -1;
     w->node.o.state_dir = w->node.o.run_dir = w->node.o.root_dir = w->dir;
     snprintf(w->node.boot_id, sizeof(w->node.boot_id), "boot-1");
-    assert_int_equal(rooms_make_node(&w->node, node_rooms, &e), ERR_OK);
+    if (rooms_make_node(&w->node, node_rooms, &e) != ERR_OK) /* no assertion: fuzz targets have no cmocka */
+        return -1;
     for (const struct room *const *r = node_rooms; *r != NULL; r++)
         if ((*r)->node.open != NULL && (*r)->id != ROOM_USAGE) /* which watches cgroups */
             (*r)->node.open(&w->node);
