@@ -16,7 +16,7 @@ def block(node, p):
 def able(node):
     """The test is over where the kernel cannot (Debian 12's 6.1 maps no tmpfs)."""
     said = until(lambda: [line for line in node.cli("explain", "node").stdout.splitlines() if line.split()[:2] == ["user", "namespaces"]
-                          and "being tried" not in line], 10, "whether there are user namespaces")[0]
+                          and "being tested" not in line], 10, "whether there are user namespaces")[0]
     if "not possible" in said:
         raise Skip(said.strip())
 
