@@ -8,5 +8,8 @@ const struct room admit_room = {
     .id = ROOM_ADMIT,
     .name = "admit",
     .node = { .size = sizeof(struct admit_node), .cancel = hugepages_watch_end, .free = hugepages_watch_end },
-    .pod = { .step = resize_step, .end = resize_forget, .free = resize_forget },
+    .pod = { .size = sizeof(struct admit_pod_part),
+             .step = resize_step,
+             .end = resize_forget,
+             .free = resize_forget },
 };

@@ -62,7 +62,7 @@ static void on_write(int wd, uint32_t mask, const char *name, void *arg)
     memcpy(w->known, now, n * sizeof(*now));
     w->n_known = n;
     if (changed)
-        pods_wake_pending(w->node);
+        pods_wake_pending(w->node, "huge pages of the node changed");
 }
 
 void hugepages_watch_begin(struct node *n)

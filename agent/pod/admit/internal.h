@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What admit keeps of the node for itself. */
+/* What admit keeps of the node and of a pod for itself. */
 #ifndef AGENT_POD_ADMIT_INTERNAL_H
 #define AGENT_POD_ADMIT_INTERNAL_H
 #include "agent/pod/core/pod.h"
@@ -11,5 +11,18 @@ struct admit_node {
 static inline struct admit_node *admit_node(const struct node *n)
 {
     return n->parts[ROOM_ADMIT];
+}
+struct admit_pod_part {
+    struct { /* resize.c */
+        bool under_way, infeasible;
+        int64_t since_ns, pending_ns; /* wall clock */
+        struct boot_time pending_at;
+        char *pending, *error; /* why it waits; what goes wrong; NULL */
+    } resize;
+};
+
+static inline struct admit_pod_part *admit_of(const struct pod *p)
+{
+    return p->parts[ROOM_ADMIT];
 }
 #endif

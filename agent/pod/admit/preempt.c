@@ -162,7 +162,7 @@ static void end_for(struct pod *victim, const struct pod *p)
     victim->message = strdup(PREEMPT_TEXT);
     victim->preempted_ns = clock_wall_ns();
     pod_ask_end(victim, victim->api->spec.termination_grace_seconds, "a critical pod needs its resources");
-    pod_wake(victim);
+    pod_wake(victim, "ended for a critical pod");
 }
 
 enum err_code preempt_for(struct pod *p, char reason[64], struct err *e)

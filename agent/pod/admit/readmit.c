@@ -80,11 +80,11 @@ void readmit_step(struct pod *p)
         readmit_tell(p, reason, &e);
 }
 
-void pods_wake_pending(struct node *n)
+void pods_wake_pending(struct node *n, const char *why)
 {
     struct pod *p, *tmp;
 
     HASH_ITER (hh, n->pods, p, tmp)
         if (readmit_waits(p) || p->desired != NULL)
-            pod_wake(p);
+            pod_wake(p, why);
 }

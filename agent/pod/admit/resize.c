@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/admit/resize.h"
 #include "agent/pod/admit/admit.h"
+#include "agent/pod/admit/internal.h"
 #include "agent/pod/core/events.h"
+#include "agent/pod/core/explain_step.h"
+#include "agent/pod/core/facts.h"
 #include "agent/pod/core/pod_look.h"
 #include "agent/pod/limits/admission_fit.h"
 #include "agent/pod/limits/allocatable.h"
@@ -73,13 +76,15 @@ static void pod_resize_put_condition(const struct pod *p, json_t *list, const ch
 
 void resize_conditions(const struct pod *p, json_t *list)
 {
+    const struct admit_pod_part *admit = admit_of(p);
+
     if (p->desired != NULL)
         pod_resize_put_condition(p, list, "PodResizePending",
-                                 p->resize.infeasible ? "Infeasible" : "Deferred", p->resize.pending,
-                                 p->resize.pending_ns);
-    if (p->resize.under_way)
-        pod_resize_put_condition(p, list, "PodResizeInProgress", p->resize.error != NULL ? "Error" : NULL,
-                                 p->resize.error, p->resize.since_ns);
+                                 admit->resize.infeasible ? "Infeasible" : "Deferred", admit->resize.pending,
+                                 admit->resize.pending_ns);
+    if (admit->resize.under_way)
+        pod_resize_put_condition(p, list, "PodResizeInProgress", admit->resize.error != NULL ? "Error" : NULL,
+                                 admit->resize.error, admit->resize.since_ns);
 }
 
 static void pod_resize_put_amount(json_t *resources, const char *list, const char *name, int64_t value,
@@ -182,24 +187,25 @@ static void not_pending(struct pod *p)
     if (p->desired != NULL)
         p->record_dirty = true;
     api_pod_unref(take_ptr(&p->desired));
-    free(take_ptr(&p->resize.pending));
+    free(take_ptr(&admit_of(p)->resize.pending));
 }
 
 static void wait_for(struct pod *p, struct api_pod *api, const char *reason, const char *text)
 {
+    struct admit_pod_part *admit = admit_of(p);
     bool infeasible = strcmp(reason, "Infeasible") == 0;
     bool same_manifest = p->desired == api;
 
     if (p->desired == NULL) {
-        p->resize.pending_ns = clock_wall_ns();
-        p->resize.pending_at = clock_boot();
+        admit->resize.pending_ns = clock_wall_ns();
+        admit->resize.pending_at = clock_boot();
     }
-    if (!same_manifest || infeasible != p->resize.infeasible) {
+    if (!same_manifest || infeasible != admit->resize.infeasible) {
         pod_resize_tell(p, api, true, infeasible ? "ResizeInfeasible" : "ResizeDeferred", reason, text);
         log_warn("cannot resize pod now", F_STR("pod", p->key), F_STR("reason", reason), F_STR("err", text));
     }
-    p->resize.infeasible = infeasible;
-    pod_resize_set_text(&p->resize.pending, text);
+    admit->resize.infeasible = infeasible;
+    pod_resize_set_text(&admit->resize.pending, text);
     api_pod_ref(api);
     api_pod_unref(p->desired);
     p->desired = api;
@@ -207,6 +213,7 @@ static void wait_for(struct pod *p, struct api_pod *api, const char *reason, con
 
 struct api_pod *resize_take(struct pod *p, struct api_pod *api)
 {
+    struct admit_pod_part *admit = admit_of(p);
     scoped(api_pod_unref) struct api_pod *mixed = NULL;
     char own[64] = "", text[ADMISSION_FIT_TEXT_SIZE] = "";
     const char *reason = own;
@@ -225,9 +232,9 @@ struct api_pod *resize_take(struct pod *p, struct api_pod *api)
         return take_ptr(&mixed);
     }
     not_pending(p);
-    free(take_ptr(&p->resize.error));
-    p->resize.since_ns = clock_wall_ns();
-    p->resize.under_way = true;
+    free(take_ptr(&admit->resize.error));
+    admit->resize.since_ns = clock_wall_ns();
+    admit->resize.under_way = true;
     pod_resize_tell(p, api, false, "ResizeStarted", "started", NULL);
     return api_pod_ref(api);
 }
@@ -253,15 +260,17 @@ bool resize_before(const struct pod *a, const struct pod *b)
         return a->priority > b->priority;
     if (a_guaranteed != b_guaranteed)
         return a_guaranteed;
-    return clock_boot_is_before(a->resize.pending_at, b->resize.pending_at);
+    return clock_boot_is_before(admit_of(a)->resize.pending_at, admit_of(b)->resize.pending_at);
 }
 
 void resize_forget(struct pod *p)
 {
+    struct admit_pod_part *admit = admit_of(p);
+
     api_pod_unref(take_ptr(&p->desired));
-    free(take_ptr(&p->resize.pending));
-    free(take_ptr(&p->resize.error));
-    p->resize.under_way = false;
+    free(take_ptr(&admit->resize.pending));
+    free(take_ptr(&admit->resize.error));
+    admit->resize.under_way = false;
 }
 
 /* ---- steps ---- */
@@ -288,16 +297,19 @@ static void restart_where_asked(struct pod *p)
 
 static void pod_resize_failed(struct pod *p, const char *text)
 {
-    if (p->resize.error == NULL) {
+    struct admit_pod_part *admit = admit_of(p);
+
+    if (admit->resize.error == NULL) {
         pod_resize_tell(p, p->api, true, "ResizeError", "error", text);
         log_warn("cannot resize pod; will retry", F_STR("pod", p->key), F_STR("err", text));
     }
-    pod_resize_set_text(&p->resize.error, text);
-    pod_wake_at(p, clock_boot_in_ns(AGAIN_NS));
+    pod_resize_set_text(&admit->resize.error, text);
+    pod_wake_at(p, clock_boot_in_ns(AGAIN_NS), "resize is tried again");
 }
 
 void resize_step(struct pod *p)
 {
+    struct admit_pod_part *admit = admit_of(p);
     char text[1024];
     struct err e = { 0 };
 
@@ -310,11 +322,11 @@ void resize_step(struct pod *p)
         else
             wait_for(p, p->desired, reason, why);
     }
-    if (!p->resize.under_way)
+    if (!admit->resize.under_way)
         return;
     /* Record the target first: an agent killed during the writes finds the differences. */
-    if (p->record_dirty && p->record_error[0] == '\0') {
-        pod_wake(p);
+    if (pod_record_awaited(p)) {
+        pod_wake(p, "record is written before the resize");
         return;
     }
     restart_where_asked(p);
@@ -330,11 +342,29 @@ void resize_step(struct pod *p)
         pod_resize_failed(p, e.text);
         return;
     }
-    free(take_ptr(&p->resize.error));
+    free(take_ptr(&admit->resize.error));
     if (!resize_is_settled(p))
         return; /* each container that ends or starts wakes the pod */
-    p->resize.under_way = false;
+    admit->resize.under_way = false;
     pod_resize_tell(p, p->api, false, "ResizeCompleted", "completed", NULL);
     log_info("pod resized", F_STR("pod", p->key), F_STR("podUID", p->uid));
-    pods_wake_pending(p->node); /* the pod may have become smaller */
+    pods_wake_pending(p->node, "resize is done"); /* the pod may have become smaller */
+}
+
+bool resize_is_under_way(const struct pod *p)
+{
+    return admit_of(p)->resize.under_way;
+}
+
+void resize_explain(const struct pod *p, json_t *steps)
+{
+    const struct admit_pod_part *admit = admit_of(p);
+
+    if (p->desired != NULL)
+        explain_step(steps, "resize", admit->resize.infeasible ? "failed" : "waiting",
+                     admit->resize.pending_ns, admit->resize.pending, 0);
+    if (admit->resize.under_way)
+        explain_step(
+            steps, "resize", admit->resize.error != NULL ? "failed" : "running", admit->resize.since_ns,
+            admit->resize.error != NULL ? admit->resize.error : "containers get their new limits", 0);
 }

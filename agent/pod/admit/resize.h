@@ -43,6 +43,8 @@ enum err_code resize_pod_cgroup(struct pod *p, struct err *e) MUST_CHECK;
 void resize_step(struct pod *p);
 
 /* For the status. */
+bool resize_is_under_way(const struct pod *p);
+void resize_explain(const struct pod *p, json_t *steps);
 void resize_conditions(const struct pod *p, json_t *list);
 /* A container's actual resources, where they differ from the allocated ones. */
 void resize_actual(const struct ctr *c, json_t *resources);

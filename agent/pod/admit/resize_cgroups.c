@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cgroups of a pod being resized: the order of writes, and what prevents them. */
+#include "agent/pod/admit/internal.h"
 #include "agent/pod/admit/resize.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/limits/cpu_memory.h"
@@ -37,15 +38,16 @@ static enum err_code write_pod(struct pod *p, const struct cpu_memory *keep, str
 
 enum err_code resize_pod_cgroup(struct pod *p, struct err *e)
 {
+    struct admit_pod_part *admit = admit_of(p);
     struct cpu_memory target = cpu_memory_of_pod(p->api), before = p->sizes;
     bool cut_off = before.known && !cpu_memory_same(&before, &target);
 
     for (size_t i = 0; i < p->n_ctrs; i++)
         cut_off = cut_off ||
                   (is_live(&p->ctrs[i]) && p->ctrs[i].cur.sizes.known && resize_cgroups_differs(&p->ctrs[i]));
-    if (cut_off && !p->resize.under_way) {
-        p->resize.under_way = true;
-        p->resize.since_ns = clock_wall_ns();
+    if (cut_off && !admit->resize.under_way) {
+        admit->resize.under_way = true;
+        admit->resize.since_ns = clock_wall_ns();
     }
     return write_pod(p, &before, e);
 }

@@ -103,7 +103,7 @@ static void containers_on_started(struct op *op, const struct err *result)
                  F_ERR(result));
         pod_event(p, c, true, "Failed", "Error: %s", result->text);
         ctr_ended(c, 128, "StartError", result->text, 0);
-        pod_wake(p);
+        pod_wake(p, "container could not be started");
         return;
     }
     ctr_set_state(c, CTR_RUNNING);
@@ -114,7 +114,7 @@ static void containers_on_started(struct op *op, const struct err *result)
         c->post = POST_RUNNING; /* for the next agent */
     else if (c->spec->post_start != NULL)
         hook_post_start(c);
-    pod_wake(p);
+    pod_wake(p, "container started");
 }
 
 static void start_now(struct ctr *c)
@@ -209,7 +209,7 @@ static void on_created(struct op *op, const struct err *result)
         }
     }
     ctr_run_free(run);
-    pod_wake(p);
+    pod_wake(p, "container created");
 }
 
 static void containers_create(struct ctr *c)
@@ -242,7 +242,7 @@ static void on_subpaths(struct op *op, const struct err *result)
                     "%s", shown.text);
         c->retry_at = clock_boot_in_ns(CONFIG_RETRY_NS);
     }
-    pod_wake(c->pod);
+    pod_wake(c->pod, "sub paths are mounted");
 }
 
 /* Like kubelet, which checks the image before it makes the container's configuration. */
@@ -267,7 +267,7 @@ static void containers_begin(struct ctr *c, struct pod_image *image)
         create_limit_release(c);
         if (e.code == ERR_PRECONDITION && pod_is_new(p)) { /* its file may be read next: no event yet */
             c->retry_at = pod_new_until(p);
-            pod_wake_at(p, c->retry_at);
+            pod_wake_at(p, c->retry_at, "create is tried again");
             return;
         }
         if (!str_eq(c->waiting_message, e.text))
@@ -277,7 +277,7 @@ static void containers_begin(struct ctr *c, struct pod_image *image)
         pod_event(p, c, true, "Failed", "Error: %s", e.text);
         ctr_waiting(c, "CreateContainerConfigError", "%s", e.text);
         c->retry_at = clock_boot_in_ns(CONFIG_RETRY_NS);
-        pod_wake_at(p, c->retry_at);
+        pod_wake_at(p, c->retry_at, "create is tried again");
         return;
     }
     c->building = cpu_memory_of_container(c);
@@ -319,11 +319,11 @@ static void try_create(struct ctr *c)
         ctr_backoff_text(c->backoff_ms, pause);
         ctr_waiting(c, "CrashLoopBackOff", "back-off %s restarting failed container=%s pod=%s_%s(%s)", pause,
                     c->spec->name, p->api->meta.name, p->api->meta.namespace, p->uid);
-        pod_wake_at(p, until);
+        pod_wake_at(p, until, "back-off is over");
         return;
     }
     if (!clock_boot_is_due(c->retry_at)) {
-        pod_wake_at(p, c->retry_at);
+        pod_wake_at(p, c->retry_at, "create is tried again");
         return;
     }
     if (!volumes_ready(p) || !sandbox_pinned(p) || !pidns_ready(p) ||
@@ -449,8 +449,9 @@ void ctr_step(struct ctr *c)
             return;
         if (c->unknown)
             return; /* it may have been started; the next check wakes the pod */
-        if (p->record_dirty && p->record_error[0] == '\0')
-            pod_wake(p); /* a later agent must find its owner: create it once the record names it */
+        if (pod_record_awaited(p))
+            pod_wake(p, "record is written before the start"); /* a later agent must find its owner: create
+                                                                  it once the record names it */
         else
             start_now(c);
         return;

@@ -83,7 +83,7 @@ void create_limit_release(struct ctr *c)
     if (next != NULL) {
         TAILQ_REMOVE(&part->create_queue, next, create_link);
         next->create_waiting = false;
-        pod_wake(next->pod);
+        pod_wake(next->pod, "a create may begin");
     }
 }
 
@@ -96,6 +96,6 @@ void create_limit_pump(struct node *n)
     while (free_places-- > 0 && (c = TAILQ_FIRST(&part->create_queue)) != NULL) {
         TAILQ_REMOVE(&part->create_queue, c, create_link);
         c->create_waiting = false;
-        pod_wake(c->pod);
+        pod_wake(c->pod, "a create may begin");
     }
 }

@@ -90,7 +90,7 @@ static void hooks_on_over(struct op *op, const struct err *result)
     arena_done(&h->arena);
     free(h->why);
     free(h);
-    pod_wake(p);
+    pod_wake(p, "hook ended");
 }
 
 static void hooks_finish(struct hook *h, const struct err *e)
@@ -264,7 +264,7 @@ static void hooks_begin(struct ctr *c, bool pre_stop, uint64_t deadline_ms)
     if (h == NULL) { /* as if it failed immediately */
         pod_event(c->pod, c, true, pre_stop ? "FailedPreStopHook" : "FailedPostStartHook",
                   pre_stop ? "PreStopHook failed" : "PostStartHook failed");
-        pod_wake(c->pod);
+        pod_wake(c->pod, "hook could not begin");
         return;
     }
     h->c = c;

@@ -90,7 +90,7 @@ static void on_reaped(struct op *op, const struct err *result)
         TAILQ_REMOVE(&p->reaps, r, link);
         free(r);
     }
-    pod_wake(p);
+    pod_wake(p, "remains of a run were removed");
 }
 
 static void reap_forget(const struct reap *r)
@@ -132,7 +132,7 @@ static void reap_begin(struct reap *r)
 
     if (reap_find_cgroup(r, &e) != ERR_OK) {
         reap_failed(r, &e);
-        pod_wake(r->pod);
+        pod_wake(r->pod, "removal of a run could not begin");
         return;
     }
     r->again_at = CLOCK_BOOT_NONE;
@@ -150,7 +150,7 @@ void reaps_step(struct pod *p)
         if (clock_boot_is_due(r->again_at))
             reap_begin(r);
         else
-            pod_wake_at(p, r->again_at);
+            pod_wake_at(p, r->again_at, "removal of a run is tried again");
     }
 }
 
@@ -371,7 +371,7 @@ static void kill_all(struct ctr *c)
     ctr_set_state(c, CTR_KILLING);
     /* Soon, if it could not be killed or examined. */
     c->kill_again_at = clock_boot_in_ns(e.code != ERR_OK && e.code != ERR_NOT_FOUND ? SECOND : KILL_AGAIN_NS);
-    pod_wake_at(c->pod, c->kill_again_at);
+    pod_wake_at(c->pod, c->kill_again_at, "kill is repeated");
 }
 
 /* Sends the signal; SIGKILL follows when the rest of the grace period is over. */
@@ -382,7 +382,7 @@ static void signal_now(struct ctr *c)
 
     if (rt_signal(c->pod->node->rt, c->cur.id, stop_signal(c), &e) != ERR_OK && e.code != ERR_NOT_FOUND &&
         !clock_boot_is_due(c->stop_deadline)) {
-        pod_wake_at(c->pod, c->stop_deadline);
+        pod_wake_at(c->pod, c->stop_deadline, "stop deadline");
         pod_look_again(c->pod, &e); /* it will be signalled again */
         return;
     }
@@ -392,7 +392,7 @@ static void signal_now(struct ctr *c)
     if (clock_boot_is_before(c->stop_deadline, kill_at))
         c->stop_deadline = kill_at;
     ctr_set_state(c, CTR_STOPPING);
-    pod_wake_at(c->pod, c->stop_deadline);
+    pod_wake_at(c->pod, c->stop_deadline, "stop deadline");
 }
 
 /* CTR_PRESTOP, and its turn has come: the hook's time is part of the grace period. */
@@ -405,7 +405,7 @@ static void prestop_step(struct ctr *c)
     if (clock_boot_is_due(c->stop_deadline))
         hook_cancel(c);
     else
-        pod_wake_at(c->pod, c->stop_deadline);
+        pod_wake_at(c->pod, c->stop_deadline, "stop deadline");
 }
 
 void ctr_stop_begin(struct ctr *c, int64_t grace_ns)
@@ -437,12 +437,12 @@ void ctr_stop_step(struct ctr *c)
         if (clock_boot_is_due(c->stop_deadline))
             kill_all(c);
         else
-            pod_wake_at(c->pod, c->stop_deadline);
+            pod_wake_at(c->pod, c->stop_deadline, "stop deadline");
     } else if (c->state == CTR_KILLING) {
         if (clock_boot_is_due(c->kill_again_at))
             kill_all(c);
         else
-            pod_wake_at(c->pod, c->kill_again_at);
+            pod_wake_at(c->pod, c->kill_again_at, "kill is repeated");
     }
 }
 
@@ -474,7 +474,7 @@ void ctr_stop(struct ctr *c, int64_t grace_ns)
         if (clock_boot_since_ns(c->state_began) >= GRACE_MIN_NS)
             op_cancel(&c->action.op);
         else
-            pod_wake_at(c->pod, clock_boot_after(c->state_began, GRACE_MIN_NS));
+            pod_wake_at(c->pod, clock_boot_after(c->state_began, GRACE_MIN_NS), "shortest grace is over");
         return;
     case CTR_MOUNTING:
         op_cancel(&c->subpaths.op);

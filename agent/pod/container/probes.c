@@ -270,7 +270,7 @@ static void set_result(struct prober *b, enum probe_result r)
               F_STR("result", r == RESULT_SUCCESS ? "success" : "failure"));
     b->result = r;
     c->pod->record_dirty = true;
-    pod_wake(c->pod);
+    pod_wake(c->pod, "probe result changed");
 }
 
 static void probes_say(struct prober *b, const char *reason, const char *prefix, const char *text, size_t n)
@@ -358,7 +358,7 @@ static void on_attempt(struct probe_attempt *a)
     buf_done(&a->text);
     probes_arm(c->probes);
     if (!current || a->cancelled)
-        pod_wake(c->pod); /* something may be waiting for its end */
+        pod_wake(c->pod, "probe ended"); /* something may be waiting for its end */
 }
 
 static void check_now(struct prober *b)

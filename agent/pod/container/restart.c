@@ -104,6 +104,6 @@ enum err_code restart_ask(struct pod *p, struct err *e)
             c->again = c->asked = true;
     }
     p->record_dirty = true;
-    pod_wake(p);
+    pod_wake(p, "restart was asked for");
     return ERR_OK;
 }

@@ -127,3 +127,8 @@ bool shutdown_now(const struct node *n)
 {
     return n->shutting_down;
 }
+
+bool pod_record_awaited(const struct pod *p)
+{
+    return p->record_dirty && !p->record_failing;
+}

@@ -12,6 +12,7 @@
 #define POD_NEW_NS (500 * INT64_C(1000000))
 #define POD_NEW_MAX_NS (10 * INT64_C(1000000000))
 bool pod_is_new(const struct pod *p);
+bool pod_record_awaited(const struct pod *p);        /* what changed is not recorded yet, and can be */
 struct boot_time pod_new_until(const struct pod *p); /* for a new one: when to check again */
 /* Whether an optional ConfigMap or Secret may be treated as missing. Not while the pod is new and files are
  * still being read: among files added together the pod's may be the first, and its containers would start

@@ -36,31 +36,6 @@
 enum pod_state { POD_PENDING, POD_STARTING, POD_RUNNING, POD_TERMINATING, POD_TERMINATED };
 const char *pod_state_name(enum pod_state s);
 
-/* To an image that is here (image_right.h). */
-enum image_right { RIGHT_UNKNOWN, RIGHT_GRANTED, RIGHT_REFUSED };
-
-/* One distinct image of the pod. */
-struct pod_image {
-    struct pod *pod;
-    const char *reference; /* into pod->api */
-    enum api_pull_policy policy;
-    struct img_image *image; /* NULL until present */
-    struct img_bring bring;
-    bool bringing, pulled, error_final;
-    bool pull_failed;      /* which is what reason and message tell */
-    struct img_task check; /* whether its secrets have pulled the image before */
-    bool checking;
-    bool stale; /* a secret changed meanwhile: its answer counts for nothing */
-    enum image_right right;
-    bool dropped;    /* no container uses it any more: freed when its bring is over */
-    char reason[32]; /* ErrImagePull, ... */
-    char *message;
-    uint64_t backoff_ms;
-    struct boot_time retry_at;
-    int64_t pull_started_ns;  /* wall clock */
-    uint64_t pull_started_ms; /* clock_mono_ms() */
-};
-
 /* An instance whose remains are being removed; tried again, with growing pauses, until nothing is left. */
 struct reap {
     struct pod *pod;
@@ -106,53 +81,34 @@ struct pod {
 
     struct ctr *ctrs; /* init containers first, then regular ones, in spec order */
     size_t n_ctrs;
-    struct pod_image **images; /* each its own memory: an edit keeps those that stay */
-    size_t n_images;
-    unsigned images_dropped; /* of which a bring is still under way */
 
     char sandbox_id[65]; /* "" : it has no sandbox */
     bool cgroup_made;
-    struct local_pod *local;       /* local_storage.h; NULL: what it writes is not measured */
     struct cpu_memory sizes, keep; /* of its cgroup; what that must keep while containers shrink */
-    struct {                       /* resize.c */
-        bool under_way, infeasible;
-        int64_t since_ns, pending_ns; /* wall clock */
-        struct boot_time pending_at;
-        char *pending, *error; /* why it waits; what goes wrong; NULL */
-    } resize;
     bool env_look; /* a ConfigMap or Secret of an environment changed: env_age_step() looks at them */
 
     struct boot_time probes_since; /* the ticks of its probes count from here; none: not yet */
     bool initialized;              /* some regular container has started */
     bool start_counted;            /* agent_metrics.h */
     struct start_times start_times;
-    struct {
-        char status[8];
-        int64_t since_ns;
-    } conditions[6]; /* in the order in which they are shown */
 
     TAILQ_HEAD(, reap) reaps;
     bool dirty_queued, record_dirty, freed;
-    bool record_durable;  /* some record of it is on the disk: its containers may start */
-    bool record_unsynced; /* the newest is not in a batch yet */
-    bool record_written;
-    uint64_t record_number; /* of the newest: counts up */
-    bool record_aside;      /* the run folder has one, as the disk took none */
-    uint64_t record_hash;   /* of what was written last */
-    TAILQ_ENTRY(pod) unsynced_link;
-    char record_error[256]; /* why the record could not be written; "" */
+    bool record_durable; /* some record of it is on the disk: its containers may start */
+    bool record_failing; /* it cannot be written: nothing waits for it */
     struct pod_look look;
-    uint64_t shown_hash; /* of the status last told to watchers */
     struct boot_timer timer;
+    const char *timer_why, *woken_why; /* what pod_wake_at() and pod_wake() were told */
     TAILQ_ENTRY(pod) dirty_link;
     UT_hash_handle hh;
     void *parts[ROOMS]; /* what each room keeps of it: room.h */
 };
 
 /* ---- in this room: waking, states, the table ---- */
-void pod_wake(struct pod *p); /* reconcile soon, on a later step of the loop */
+/* Reconcile soon, on a later step of the loop.  `why`, a constant, is for the log at debug level. */
+void pod_wake(struct pod *p, const char *why);
 /* Wake again then, unless something earlier is due; called during reconcile only. */
-void pod_wake_at(struct pod *p, struct boot_time at);
+void pod_wake_at(struct pod *p, struct boot_time at, const char *why);
 void pod_set_state(struct pod *p, enum pod_state s);
 /* 68 years: what a manifest says beyond that would not fit times in ns. */
 #define GRACE_MAX_SECONDS INT32_MAX

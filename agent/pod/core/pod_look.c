@@ -24,7 +24,7 @@ void pod_look_again(struct pod *p, const struct err *e)
         l->failed_now = true;
     }
     l->retry_at = clock_boot_in_ms(l->wait_ms);
-    pod_wake_at(p, l->retry_at);
+    pod_wake_at(p, l->retry_at, "state was unknown");
 }
 
 void pod_look_begin(struct pod *p)
@@ -37,7 +37,8 @@ void pod_look_end(struct pod *p)
     struct pod_look *l = &p->look;
 
     if (l->failed_now) {
-        pod_wake_at(p, l->retry_at); /* a change of state in this turn has stopped the timer */
+        pod_wake_at(p, l->retry_at,
+                    "state was unknown"); /* a change of state in this turn has stopped the timer */
         return;
     }
     if (l->wait_ms != 0)

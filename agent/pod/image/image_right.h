@@ -8,7 +8,7 @@
  */
 #ifndef AGENT_POD_IMAGE_IMAGE_RIGHT_H
 #define AGENT_POD_IMAGE_IMAGE_RIGHT_H
-#include "agent/pod/core/pod.h"
+#include "agent/pod/image/images.h"
 
 /* The result is in i->right, or i->checking: the pod is woken when it is known. `name`: normalised, of a
  * present image. */

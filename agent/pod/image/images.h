@@ -6,16 +6,43 @@
 
 extern const struct room image_room;
 
+/* To an image that is here (image_right.h). */
+enum image_right { RIGHT_UNKNOWN, RIGHT_GRANTED, RIGHT_REFUSED };
+
+/* One distinct image of the pod. */
+struct pod_image {
+    struct pod *pod;
+    const char *reference; /* into pod->api */
+    enum api_pull_policy policy;
+    struct img_image *image; /* NULL until present */
+    struct img_bring bring;
+    bool bringing, pulled, error_final;
+    bool pull_failed;      /* which is what reason and message tell */
+    struct img_task check; /* whether its secrets have pulled the image before */
+    bool checking;
+    bool stale; /* a secret changed meanwhile: its answer counts for nothing */
+    enum image_right right;
+    bool dropped;    /* no container uses it any more: freed when its bring is over */
+    char reason[32]; /* ErrImagePull, ... */
+    char *message;
+    uint64_t backoff_ms;
+    struct boot_time retry_at;
+    int64_t pull_started_ns;  /* wall clock */
+    uint64_t pull_started_ms; /* clock_mono_ms() */
+};
+
 void images_step(struct pod *p);
 void images_secret_changed(struct pod *p, const char *name); /* one of imagePullSecrets: retry now */
 struct pod_image *images_find(const struct pod *p, const char *reference);
 /* The container's image and those of its volumes are present; otherwise *ret_missing is one that is not
  * (NULL: out of memory). */
 bool images_ready(const struct ctr *c, const struct pod_image **ret_missing);
-/* Makes p->images match the use by p->ctrs, also as volumes: images still used are kept with their state,
+/* Makes its images match the use by p->ctrs, also as volumes: images still used are kept with their state,
  * pulls of others are cancelled. */
 enum err_code images_build(struct pod *p, struct err *e) MUST_CHECK;
-void images_clear(struct pod *p); /* likewise, keeping none */
+void images_clear(struct pod *p);  /* likewise, keeping none */
+void images_added(struct node *n); /* an image was added to the store */
+void images_explain(const struct pod *p, json_t *steps);
 bool images_busy(const struct pod *p);
 bool images_free_dropped(
     struct pod_image *i); /* an operation has finished: true if the image is no longer used */

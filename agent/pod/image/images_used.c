@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/image/images_used.h"
+#include "agent/pod/image/internal.h"
 
 enum { NAMED_MAX = 5 };
 
 static bool has_it(const struct pod *p, const char *id)
 {
+    const struct pod_images *part = images_of(p);
+
     for (size_t i = 0; i < p->n_ctrs; i++)
         if (p->ctrs[i].cur.id[0] != '\0' && !p->ctrs[i].cur.ended && str_eq(p->ctrs[i].cur.image_id, id))
             return true;
-    for (size_t i = 0; i < p->n_images; i++)
-        if (p->images[i]->image != NULL && str_eq(p->images[i]->image->id, id) && p->state != POD_TERMINATED)
+    for (size_t i = 0; i < part->n_images; i++)
+        if (part->images[i]->image != NULL && str_eq(part->images[i]->image->id, id) &&
+            p->state != POD_TERMINATED)
             return true;
     return false;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The images of a pod, each pulled once however many containers use it. */
 #include "agent/pod/core/events.h"
+#include "agent/pod/core/explain_step.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/pod.h"
 #include "agent/pod/core/pod_look.h"
 #include "agent/pod/image/image_right.h"
 #include "agent/pod/image/images.h"
+#include "agent/pod/image/internal.h"
 #include "agent/pod/image/pull_secrets.h"
 #include "agent/runtime/image_mount.h"
 #include "base/clock.h"
@@ -20,9 +22,11 @@
 
 struct pod_image *images_find(const struct pod *p, const char *reference)
 {
-    for (size_t i = 0; i < p->n_images; i++)
-        if (strcmp(p->images[i]->reference, reference) == 0)
-            return p->images[i];
+    const struct pod_images *part = images_of(p);
+
+    for (size_t i = 0; i < part->n_images; i++)
+        if (strcmp(part->images[i]->reference, reference) == 0)
+            return part->images[i];
     return NULL;
 }
 
@@ -49,7 +53,7 @@ static void pod_images_drop(struct pod_image *i)
     }
     i->dropped = true;
     i->reference = NULL;
-    i->pod->images_dropped++;
+    images_of(i->pod)->images_dropped++;
     op_cancel(i->bringing ? &i->bring.op : &i->check.op);
 }
 
@@ -59,26 +63,30 @@ bool images_free_dropped(struct pod_image *i)
 
     if (!i->dropped)
         return false;
-    p->images_dropped--;
+    images_of(p)->images_dropped--;
     image_free(i);
-    pod_wake(p);
+    pod_wake(p, "image is not needed any more");
     return true;
 }
 
 void images_clear(struct pod *p)
 {
-    for (size_t i = 0; i < p->n_images; i++)
-        pod_images_drop(p->images[i]);
-    p->n_images = 0;
-    free(take_ptr(&p->images));
+    struct pod_images *part = images_of(p);
+
+    for (size_t i = 0; i < part->n_images; i++)
+        pod_images_drop(part->images[i]);
+    part->n_images = 0;
+    free(take_ptr(&part->images));
 }
 
 bool images_busy(const struct pod *p)
 {
-    for (size_t i = 0; i < p->n_images; i++)
-        if (is_busy(p->images[i]))
+    const struct pod_images *part = images_of(p);
+
+    for (size_t i = 0; i < part->n_images; i++)
+        if (is_busy(part->images[i]))
             return true;
-    return p->images_dropped > 0;
+    return part->images_dropped > 0;
 }
 
 struct wanted { /* by a container, or as a volume */
@@ -97,6 +105,7 @@ static struct pod_image *find_in(struct pod_image *const *list, size_t n, const 
 /* Puts the image into `list`, unless it is there: moved from p->images, or new; false when out of memory. */
 static bool pod_images_place(struct pod *p, struct wanted w, struct pod_image **list, size_t *n)
 {
+    struct pod_images *part = images_of(p);
     struct pod_image *found = find_in(list, *n, w.reference);
 
     if (found != NULL) {
@@ -104,10 +113,10 @@ static bool pod_images_place(struct pod *p, struct wanted w, struct pod_image **
             found->policy = w.policy; /* Always takes precedence over IfNotPresent over Never */
         return true;
     }
-    for (size_t i = 0; i < p->n_images && found == NULL; i++)
-        if (strcmp(p->images[i]->reference, w.reference) == 0) {
-            found = p->images[i];
-            p->images[i] = p->images[--p->n_images];
+    for (size_t i = 0; i < part->n_images && found == NULL; i++)
+        if (strcmp(part->images[i]->reference, w.reference) == 0) {
+            found = part->images[i];
+            part->images[i] = part->images[--part->n_images];
         }
     if (found == NULL && (found = calloc(1, sizeof(*found))) == NULL)
         return false;
@@ -120,6 +129,7 @@ static bool pod_images_place(struct pod *p, struct wanted w, struct pod_image **
 
 enum err_code images_build(struct pod *p, struct err *e)
 {
+    struct pod_images *part = images_of(p);
     size_t most = p->n_ctrs + p->api->spec.n_volumes + 1, n = 0;
     struct pod_image **list = calloc(most, sizeof(struct pod_image *));
     bool room = list != NULL;
@@ -134,8 +144,8 @@ enum err_code images_build(struct pod *p, struct err *e)
     }
     if (room) {
         images_clear(p); /* the rest of the old ones */
-        p->images = list;
-        p->n_images = n;
+        part->images = list;
+        part->n_images = n;
         return ERR_OK;
     }
     /* Nothing may point to the old manifest any more: they are made again when there is memory. */
@@ -261,7 +271,7 @@ static void on_brought(struct op *op, const struct err *result)
                   failure_name(i->bring.failure), i->bring.failure != IMG_FAILED ? ": " : "", result->text);
         pod_event(p, c, true, "Failed", "Error: %s", i->reason);
     }
-    pod_wake(p);
+    pod_wake(p, "image pull ended");
 }
 
 /* NULL: another kind of volume. */
@@ -368,7 +378,9 @@ static void start_pull(struct pod_image *i, const struct ctr *c)
     struct err e = { 0 };
 
     if (pull_secrets_collect(p, &secrets, &e) == ERR_OK && secrets.missing.n > 0 && pod_is_new(p)) {
-        pod_wake_at(p, pod_new_until(p)); /* the file with it may be read next */
+        pod_wake_at(
+            p, pod_new_until(p),
+            "secret may be in a file that is being read"); /* the file with it may be read next */
         pull_secrets_done(&secrets);
         return;
     }
@@ -389,12 +401,14 @@ static void start_pull(struct pod_image *i, const struct ctr *c)
 
 void images_secret_changed(struct pod *p, const char *name)
 {
+    struct pod_images *part = images_of(p);
+
     if (!pull_secrets_uses(p, name))
         return;
-    for (size_t i = 0; i < p->n_images; i++) {
-        p->images[i]->retry_at = CLOCK_BOOT_NONE;
-        p->images[i]->right = RIGHT_UNKNOWN;
-        p->images[i]->stale = p->images[i]->checking;
+    for (size_t i = 0; i < part->n_images; i++) {
+        part->images[i]->retry_at = CLOCK_BOOT_NONE;
+        image_set_right(part->images[i], RIGHT_UNKNOWN);
+        part->images[i]->stale = part->images[i]->checking;
     }
 }
 
@@ -488,7 +502,7 @@ static void image_step(struct pod_image *i)
             pod_event(p, c, false, "BackOff", "Back-off pulling image \"%s\"", i->reference);
             pod_images_say(i, "ImagePullBackOff", text != NULL ? text : "");
         }
-        pod_wake_at(p, i->retry_at);
+        pod_wake_at(p, i->retry_at, "image pull is tried again");
         return;
     }
     start_pull(i, c);
@@ -496,6 +510,59 @@ static void image_step(struct pod_image *i)
 
 void images_step(struct pod *p)
 {
-    for (size_t i = 0; i < p->n_images; i++)
-        image_step(p->images[i]);
+    struct pod_images *part = images_of(p);
+
+    for (size_t i = 0; i < part->n_images; i++)
+        image_step(part->images[i]);
+}
+
+void images_added(struct node *n)
+{
+    struct pod *p, *tmp;
+
+    HASH_ITER (hh, n->pods, p, tmp)
+        for (size_t k = 0; k < images_of(p)->n_images; k++) {
+            struct pod_image *i = images_of(p)->images[k];
+
+            if (i->image != NULL)
+                continue;
+            if (i->right == RIGHT_REFUSED)
+                image_set_right(i, RIGHT_UNKNOWN); /* perhaps under another name now */
+            else if (i->policy != API_PULL_ALWAYS)
+                i->retry_at = CLOCK_BOOT_NONE;
+            pod_wake(p, "image was added");
+        }
+}
+
+/* ---- for people ---------------------------------------------------------------------------------- */
+
+/* The registry's error does not explain why an image listed by `coracle image ls` is pulled. */
+static void add_lacking_image(const struct pod_image *img, const char *name, json_t *steps)
+{
+    const char *message = img->message != NULL ? img->message : "";
+    str_auto refused =
+        img->right != RIGHT_REFUSED
+            ? NULL
+            : str_printf("%s%sit is here, but none of this pod's imagePullSecrets is known to have "
+                         "pulled it (imagePullCredentialsVerificationPolicy)",
+                         message, message[0] != '\0' ? "; " : "");
+
+    explain_step(steps, name, img->reason[0] != '\0' ? "failed" : "waiting", 0,
+                 refused != NULL ? refused : img->message, clock_boot_to_wall_ns(img->retry_at));
+}
+
+void images_explain(const struct pod *p, json_t *steps)
+{
+    for (size_t i = 0; i < images_of(p)->n_images; i++) {
+        const struct pod_image *img = images_of(p)->images[i];
+        str_auto name = str_printf("image %s", img->reference);
+        if (name == NULL)
+            continue;
+        if (img->image != NULL)
+            explain_step(steps, name, "done", 0, "present", 0);
+        else if (img->bringing)
+            explain_step(steps, name, "running", img->pull_started_ns, "pulling", 0);
+        else
+            add_lacking_image(img, name, steps);
+    }
 }

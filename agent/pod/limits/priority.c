@@ -41,7 +41,7 @@ static void wait_for_class(struct pod *p)
     str_auto text = NULL;
 
     if (pod_is_new(p)) {
-        pod_wake_at(p, pod_new_until(p));
+        pod_wake_at(p, pod_new_until(p), "priority class may be in a file that is being read");
         return;
     }
     text = str_printf(

@@ -12,6 +12,7 @@
 #include "agent/pod/core/pod.h"
 #include "agent/pod/core/pod_look.h"
 #include "agent/pod/image/image_gc.h"
+#include "agent/pod/image/images.h"
 #include "agent/pod/leftovers/foreign.h"
 #include "agent/pod/leftovers/mount_watch.h"
 #include "agent/pod/leftovers/sweep.h"
@@ -57,27 +58,16 @@ static void on_store(enum src_change change, const struct api_object *o, void *a
         pods_config_changed(n, o->config);
         return;
     case API_KIND_PRIORITY_CLASS: /* applies to pods not admitted yet, because the API decides it once */
-        pods_wake_pending(n);
+        pods_wake_pending(n, "priority classes changed");
         return;
     }
 }
 
 static void on_image(const char *name, void *arg)
 {
-    struct node *n = arg;
-    struct pod *p, *tmp;
-
     (void)name;
-    image_gc_wake(n);
-    HASH_ITER (hh, n->pods, p, tmp)
-        for (size_t i = 0; i < p->n_images; i++)
-            if (p->images[i]->image == NULL) {
-                if (p->images[i]->right == RIGHT_REFUSED)
-                    p->images[i]->right = RIGHT_UNKNOWN; /* perhaps under another name now */
-                else if (p->images[i]->policy != API_PULL_ALWAYS)
-                    p->images[i]->retry_at = CLOCK_BOOT_NONE;
-                pod_wake(p);
-            }
+    image_gc_wake(arg);
+    images_added(arg);
 }
 
 /* Reports ignored network lists with the reason, after each load. */
@@ -116,7 +106,7 @@ void node_set_options(struct node *n, const struct node_options *o)
     n->o.resolv_conf = o->resolv_conf;
     n->o.allowed_unsafe_sysctls = o->allowed_unsafe_sysctls;
     n->o.seccomp_default = o->seccomp_default;
-    pods_wake_pending(n); /* some may fit now */
+    pods_wake_pending(n, "settings changed"); /* some may fit now */
 }
 
 /* The folders that contain a folder per pod; errors are reported by the first pod. */
@@ -198,7 +188,7 @@ void node_on_container_event(const char *id, void *node)
     struct ctr *c = pods_by_container(n, id);
 
     if (c != NULL)
-        pod_wake(c->pod);
+        pod_wake(c->pod, "container event");
 }
 
 /* ---- adopting pods ---- */
@@ -238,7 +228,7 @@ void node_recover_pod(struct pod *p)
         p->record_dirty = true;
         sandbox_begin_anew(p);
     }
-    pod_wake(p);
+    pod_wake(p, "taken over");
 }
 
 void node_set_runtime(struct node *n, struct rt *rt)
@@ -261,7 +251,7 @@ void node_sources_ready(struct node *n)
             p->recovered = false;
             p->wanted = false;
         }
-        pod_wake(p);
+        pod_wake(p, "manifests are known");
     }
     sweep_start(n);
     net_heal_start(n, false);
@@ -298,7 +288,7 @@ void node_drain(struct node *n, void (*done)(void *arg), void *arg)
         api_pod_unref(take_ptr(&p->successor));
         if (again)
             pod_begin_termination(p, 0, false, "asked again to end immediately");
-        pod_wake(p);
+        pod_wake(p, "all pods end");
     }
     if (again)
         sweep_cancel(n);

@@ -2,6 +2,7 @@
 /* record_load - reads the records of an earlier agent, whatever the state of their files (see record.c). */
 #include "agent/pod/node/record_load.h"
 #include "agent/pod/record/record.h"
+#include "agent/pod/record/record_save.h"
 
 #include "base/damaged_file.h"
 #include "base/fs.h"
@@ -201,7 +202,7 @@ static enum err_code load_aside(struct node *n, int aside, int dir, const char *
         p = pod_of(n, name);
         if (p == NULL)
             return err_nomem(e);
-        p->record_aside = true;
+        record_is_aside(p);
         return ERR_OK;
     }
     if (is_unknown(&why)) {

@@ -168,16 +168,6 @@ static enum err_code decode_manifest(const json_t *o, struct api_pod **ret, stru
     return e->code;
 }
 
-static void read_conditions(struct pod *p, const json_t *list)
-{
-    for (size_t i = 0; i < ARRAY_LEN(p->conditions); i++) {
-        const json_t *c = json_array_get(list, i);
-
-        record_read_copy(p->conditions[i].status, sizeof(p->conditions[i].status), json_str(c, "status"));
-        p->conditions[i].since_ns = record_read_time_of(c, "since");
-    }
-}
-
 static void read_ctr(const struct record_clock *k, struct ctr *c, const json_t *j, const char *name)
 {
     c->restarts = (unsigned)record_read_number(j, "restarts", INT32_MAX);
@@ -217,7 +207,6 @@ static void record_read_pod(const struct record_clock *k, struct pod *p, const j
     p->active_began = record_moment(k, o, "startTimeBoot", p->start_time_ns, k->synchronised);
     p->start_times = (struct start_times){ 0 };
     p->priority = priority_of(o);
-    p->record_number = (uint64_t)record_read_number(o, "number", INT64_MAX);
     p->admitted = json_flag(o, "admitted");
     p->rejected = json_flag(o, "rejected");
     p->finishing = json_flag(o, "finishing");
@@ -233,7 +222,6 @@ static void record_read_pod(const struct record_clock *k, struct pod *p, const j
     record_read_copy(p->sandbox_id, sizeof(p->sandbox_id), json_str(o, "sandboxID"));
     read_sizes(o, &p->sizes);
     rooms_load_pod(p, o);
-    read_conditions(p, json_object_get(o, "conditions"));
 }
 
 static bool was_before_reboot(const struct node *n, const char *boot)

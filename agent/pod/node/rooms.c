@@ -9,11 +9,12 @@
 #include "agent/pod/record/record_save.h"
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/show/provider.h"
+#include "agent/pod/status/status.h"
 #include "agent/pod/usage/usage.h"
 #include "agent/pod/volume/volumes.h"
 #include "agent/pod/worker/worker.h"
 
 const struct room *const node_rooms[] = {
-    &core_room,  &limits_room,    &leftovers_room, &admit_room,  &usage_room, &sandbox_room, &volume_room,
-    &image_room, &container_room, &record_room,    &worker_room, &show_room,  NULL,
+    &core_room,  &limits_room,    &leftovers_room, &admit_room,  &usage_room,  &sandbox_room, &volume_room,
+    &image_room, &container_room, &record_room,    &status_room, &worker_room, &show_room,    NULL,
 };

@@ -24,6 +24,7 @@
 #include "agent/pod/container/env_age.h"
 #include "agent/pod/container/probes.h"
 #include "agent/pod/leftovers/sweep.h"
+#include "agent/pod/record/internal.h"
 #include "agent/pod/record/record_save.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -69,20 +70,6 @@ static json_t *instance_json(const struct instance *i)
         json_put_str(o, "message", i->message);
     }
     return o;
-}
-
-static json_t *conditions_json(const struct pod *p)
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < ARRAY_LEN(p->conditions); i++) {
-        json_t *c = json_object();
-
-        json_put_str(c, "status", p->conditions[i].status);
-        json_object_set_new(c, "since", json_integer(p->conditions[i].since_ns));
-        json_array_append_new(list, c);
-    }
-    return list;
 }
 
 static json_t *ctr_json(const struct ctr *c)
@@ -144,7 +131,6 @@ static json_t *record_to_json(const struct pod *p)
     put_sizes(o, &p->sizes);
     rooms_save_pod(p, o);
     json_object_set_new(o, "priority", json_integer(p->priority));
-    json_object_set_new(o, "conditions", conditions_json(p));
     for (size_t i = 0; i < p->n_ctrs; i++)
         json_object_set_new(ctrs, p->ctrs[i].spec->name, ctr_json(&p->ctrs[i]));
     json_object_set_new(o, "containers", ctrs);
@@ -167,10 +153,11 @@ static void note_file(struct pod *p)
  * So compare hashes. */
 static bool is_written(struct pod *p, const struct buf *text)
 {
+    struct pod_record *r = record_of(p);
     uint64_t hash = siphash_part(0, text->p, text->n);
-    bool same = hash == p->record_hash && p->record_written;
+    bool same = hash == r->hash && r->written;
 
-    p->record_hash = hash;
+    r->hash = hash;
     return same;
 }
 
@@ -182,7 +169,7 @@ static void write_aside(struct pod *p, const struct buf *text)
     char path[512];
 
     snprintf(path, sizeof(path), "%s/records/%s.json", p->node->o.run_dir, p->uid);
-    p->record_aside = true;
+    record_of(p)->aside = true;
     if (fs_replace_at(AT_FDCWD, path, text->p, text->n, 0600, false, &e) != ERR_OK)
         log_debug("cannot write the pod record in the run folder, either", F_STR("pod", p->key), F_ERR(&e));
 }
@@ -190,16 +177,19 @@ static void write_aside(struct pod *p, const struct buf *text)
 /* A failed removal is noted for the next save. */
 static void remove_aside(struct pod *p)
 {
+    struct pod_record *r = record_of(p);
     char path[512];
 
-    if (!p->record_aside)
+    if (!r->aside)
         return;
     snprintf(path, sizeof(path), "%s/records/%s.json", p->node->o.run_dir, p->uid);
-    p->record_aside = unlink(path) != 0 && errno != ENOENT;
+    r->aside = unlink(path) != 0 && errno != ENOENT;
 }
 
 enum err_code record_save(struct pod *p, bool *ret_written, struct err *e)
 {
+    struct pod_record *r = record_of(p);
+
     note_file(p);
     json_auto_t *o = record_to_json(p);
     str_auto head = o != NULL ? json_text(o) : NULL;
@@ -219,13 +209,12 @@ enum err_code record_save(struct pod *p, bool *ret_written, struct err *e)
     if (is_written(p, &text))
         return ERR_OK;
     buf_addf(&text, ",\"number\":%" PRIu64 ",\"writtenBoot\":%" PRId64 ",\"written\":%" PRId64 "%s}",
-             ++p->record_number, clock_boot().ns, clock_wall_ns(),
+             ++r->number, clock_boot().ns, clock_wall_ns(),
              clock_wall_is_synchronised() ? ",\"synchronised\":true" : "");
     if (buf_check(&text, e) != ERR_OK)
         return e->code;
-    p->record_written = *ret_written =
-        fs_replace_at(AT_FDCWD, path, text.p, text.n, 0600, false, e) == ERR_OK;
-    if (p->record_written)
+    r->written = *ret_written = fs_replace_at(AT_FDCWD, path, text.p, text.n, 0600, false, e) == ERR_OK;
+    if (r->written)
         remove_aside(p);
     else
         write_aside(p, &text);
@@ -235,5 +224,5 @@ enum err_code record_save(struct pod *p, bool *ret_written, struct err *e)
 void record_remove(struct pod *p)
 {
     sweep_record(p->node, p->uid);
-    p->record_aside = false;
+    record_of(p)->aside = false;
 }

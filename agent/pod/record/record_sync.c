@@ -111,7 +111,7 @@ static void on_synced(struct op *op, const struct err *result)
         }
         if (!p->record_durable) { /* a failed sync must not prevent containers from starting */
             p->record_durable = true;
-            pod_wake(p);
+            pod_wake(p, "record is on the disk");
         }
     }
     part->syncing = false;
@@ -125,20 +125,22 @@ static void record_sync_start(struct node *n, bool all)
 {
     struct record_node *part = record_node(n);
     struct record_batch *b;
-    struct pod *p, *next;
+    struct pod_record *r, *next;
     size_t count = 0;
 
     if (part->syncing)
         return;
-    TAILQ_FOREACH (p, &part->unsynced, unsynced_link)
-        count += all || !p->record_durable;
+    TAILQ_FOREACH (r, &part->unsynced, link)
+        count += all || !r->pod->record_durable;
     if (count == 0)
         return;
     b = calloc(1, sizeof(*b) + count * sizeof(b->uids[0]));
     if (b != NULL)
         b->dir = str_printf("%s/pods", n->o.state_dir);
-    for (p = TAILQ_FIRST(&part->unsynced); p != NULL; p = next) {
-        next = TAILQ_NEXT(p, unsynced_link);
+    for (r = TAILQ_FIRST(&part->unsynced); r != NULL; r = next) {
+        struct pod *p = r->pod;
+
+        next = TAILQ_NEXT(r, link);
         if (!all && p->record_durable)
             continue;
         if (b != NULL)
@@ -146,7 +148,7 @@ static void record_sync_start(struct node *n, bool all)
         record_sync_forget(p);
         if (b == NULL || b->dir == NULL) { /* out of memory: do not wait */
             p->record_durable = true;
-            pod_wake(p);
+            pod_wake(p, "record is on the disk");
         }
     }
     if (TAILQ_EMPTY(&part->unsynced)) {
@@ -172,12 +174,13 @@ static void record_sync_on_later(uv_timer_t *timer)
 
 void record_sync(struct pod *p)
 {
+    struct pod_record *r = record_of(p);
     struct node *n = p->node;
     struct record_node *part = record_node(n);
 
-    if (!p->record_unsynced)
-        TAILQ_INSERT_TAIL(&part->unsynced, p, unsynced_link);
-    p->record_unsynced = true;
+    if (!r->unsynced)
+        TAILQ_INSERT_TAIL(&part->unsynced, r, link);
+    r->unsynced = true;
     if (!p->record_durable)
         record_sync_start(n, false);
     if (!TAILQ_EMPTY(&part->unsynced) && !uv_is_active((uv_handle_t *)&part->timer))
@@ -186,7 +189,9 @@ void record_sync(struct pod *p)
 
 void record_sync_forget(struct pod *p)
 {
-    if (p->record_unsynced)
-        TAILQ_REMOVE(&record_node(p->node)->unsynced, p, unsynced_link);
-    p->record_unsynced = false;
+    struct pod_record *r = record_of(p);
+
+    if (r->unsynced)
+        TAILQ_REMOVE(&record_node(p->node)->unsynced, r, link);
+    r->unsynced = false;
 }

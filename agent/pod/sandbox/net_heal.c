@@ -41,7 +41,7 @@ static void net_heal_next(struct node *n)
     HASH_ITER (hh, n->pods, p, tmp)
         if (sandbox_of(p)->net_check && is_attached(p) && !sandbox_of(p)->net_checking &&
             clock_boot_is_due(sandbox_of(p)->net_check_at)) {
-            pod_wake(p);
+            pod_wake(p, "network check is next");
             return;
         }
 }
@@ -83,7 +83,7 @@ static void attach_again(struct pod *p, const struct err *e)
     p->record_dirty = true;
     box->net_sysctls_set = false;
     sandbox_set_net(p, NET_PINNED);
-    pod_wake(p);
+    pod_wake(p, "network was lost");
 }
 
 /* There is no event when a pod has repaired it, for example by replacing its own interface. */
@@ -95,7 +95,7 @@ static void look_later(struct pod *p)
     if (box->net_told_ms > TOLD_MAX_MS)
         box->net_told_ms = TOLD_MAX_MS;
     box->net_look_at = clock_boot_in_ms(box->net_told_ms);
-    pod_wake_at(p, box->net_look_at);
+    pod_wake_at(p, box->net_look_at, "network is looked at again");
 }
 
 static void is_well(struct pod *p)
@@ -131,7 +131,7 @@ static void net_heal_on_checked(struct op *op, const struct err *result)
         box->net_check = true;
         box->net_check_at = box->net_look_at;
     }
-    pod_wake(p);
+    pod_wake(p, "network was checked");
 }
 
 /* ---- steps ---- */
@@ -223,7 +223,7 @@ void net_heal_step(struct pod *p)
     if (!box->net_check || !is_attached(p) || op_live(&box->cni_op.op) || n->closing)
         return;
     if (!clock_boot_is_due(box->net_check_at)) {
-        pod_wake_at(p, box->net_check_at);
+        pod_wake_at(p, box->net_check_at, "network check is due");
         return;
     }
     if (part->heal.running >= SIDE_BY_SIDE)

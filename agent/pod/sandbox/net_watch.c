@@ -20,7 +20,7 @@ static void on_gone(void *arg, int32_t nsid)
              clock_boot_is_before(soon, sandbox_of(p)->net_look_at)) &&
             (nsid == CNI_NSID_ANY || sandbox_of(p)->net_nsid == nsid)) {
             sandbox_of(p)->net_look_at = soon;
-            pod_wake_at(p, sandbox_of(p)->net_look_at);
+            pod_wake_at(p, sandbox_of(p)->net_look_at, "network changed");
         }
 }
 
@@ -58,7 +58,7 @@ bool net_watch_due(struct pod *p)
     if (!clock_boot_is_set(box->net_look_at))
         return false;
     if (!clock_boot_is_due(box->net_look_at)) {
-        pod_wake_at(p, box->net_look_at);
+        pod_wake_at(p, box->net_look_at, "network changed");
         return false;
     }
     box->net_look_at = CLOCK_BOOT_NONE;

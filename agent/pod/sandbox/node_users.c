@@ -49,7 +49,7 @@ static void node_users_on_asked(struct op *op, const struct err *result)
         log_info("this node does not support user namespaces for pods (hostUsers: false)", F_ERR(&e));
     HASH_ITER (hh, n->pods, p, tmp)
         if (userns_wanted(p))
-            pod_wake(p);
+            pod_wake(p, "user namespaces were tried");
 }
 
 void node_users_ask(struct node *n)

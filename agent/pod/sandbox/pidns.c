@@ -125,7 +125,7 @@ static void on_pause(uv_poll_t *poll, int status, int events)
         return;
     }
     pause_ended(p); /* a pidfd is readable only then */
-    pod_wake(p);
+    pod_wake(p, "shared PID namespace ended");
 }
 
 /* Adopts the process found. Unknown also if it cannot be watched. */
@@ -232,7 +232,7 @@ static void on_made(struct op *op, const struct err *result)
     } else if (box->net == NET_READY) {
         box->net_error[0] = '\0';
     }
-    pod_wake(p);
+    pod_wake(p, "shared PID namespace is made");
 }
 
 void pidns_step(struct pod *p)
@@ -247,7 +247,7 @@ void pidns_step(struct pod *p)
     if (!p->api->spec.share_process_namespace || box->pidns != PIDNS_NONE || !sandbox_pinned(p))
         return;
     if (!clock_boot_is_due(box->pidns_retry_at)) {
-        pod_wake_at(p, box->pidns_retry_at);
+        pod_wake_at(p, box->pidns_retry_at, "shared PID namespace is tried again");
         return;
     }
     s = calloc(1, sizeof(*s) + 4 * size);
@@ -255,7 +255,7 @@ void pidns_step(struct pod *p)
         free(s);
         log_warn("cannot make a shared PID namespace; will retry", F_STR("pod", p->key), F_ERR(&e));
         box->pidns_retry_at = clock_boot_in_ns(RETRY_NS);
-        pod_wake_at(p, box->pidns_retry_at);
+        pod_wake_at(p, box->pidns_retry_at, "shared PID namespace is tried again");
         return;
     }
     paths = (char *)(s + 1);
@@ -288,7 +288,7 @@ bool pidns_teardown_step(struct pod *p)
     sandbox_set_pidns(p, PIDNS_NONE);
     if (pod_pidns_clean(p, &e) != ERR_OK) {
         log_warn("cannot remove a shared PID namespace; will retry", F_STR("pod", p->key), F_ERR(&e));
-        pod_wake_at(p, clock_boot_in_ns(RETRY_NS));
+        pod_wake_at(p, clock_boot_in_ns(RETRY_NS), "removal of the shared PID namespace is tried again");
         return false;
     }
     return true;

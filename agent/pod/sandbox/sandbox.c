@@ -131,7 +131,7 @@ static void on_namespaces(struct op *op, const struct err *result)
         if (result->code != ERR_CANCELLED)
             sandbox_failed(p, result, "cannot make a pod's namespaces");
     }
-    pod_wake(p);
+    pod_wake(p, "namespaces are made");
 }
 
 /* The spec of the pod's namespaces, in one allocation with its texts: p->netns_spec is kept until the call
@@ -202,8 +202,8 @@ static void create_namespaces(struct pod *p)
         p->record_dirty = true;
     }
     /* A cached attachment does not belong to these namespaces: the record must say so before they exist. */
-    if (box->net_undo && p->record_dirty && p->record_error[0] == '\0') {
-        pod_wake(p);
+    if (box->net_undo && pod_record_awaited(p)) {
+        pod_wake(p, "record is written before the namespaces");
         return;
     }
     if (userns_wanted(p) && !users_possible(p))
@@ -212,8 +212,8 @@ static void create_namespaces(struct pod *p)
         if (userns_allocate(p, &e) != ERR_OK)
             sandbox_failed(p, &e, "cannot make a pod's namespaces");
         else
-            pod_wake(
-                p); /* the record first: the owner of the ids must be recorded before anything uses them */
+            /* The record first: the owner of the ids must be recorded before anything uses them. */
+            pod_wake(p, "record is written before the namespaces");
         return;
     }
     if (files_write_static(p, &e) != ERR_OK) {
@@ -252,7 +252,7 @@ static void on_deleted_for_retry(struct op *op, const struct err *result)
         log_warn("cannot undo a failed network attachment; will retry", F_STR("pod", p->key),
                  F_U64("retryMs", box->net_backoff_ms), F_ERR(result));
     }
-    pod_wake(p);
+    pod_wake(p, "network detached for a new attachment");
 }
 
 /* A failed ADD must be followed by DEL before the next one. */
@@ -282,7 +282,7 @@ static void on_added(struct op *op, const struct err *result)
         box->net_backoff_ms = 0;
         sandbox_set_net(p, NET_READY);
         net_heal_attached(p);
-        pod_wake(p);
+        pod_wake(p, "network attached");
         return;
     }
     sandbox_set_net(p, NET_PINNED);
@@ -292,7 +292,7 @@ static void on_added(struct op *op, const struct err *result)
     box->net_result.n_ips = 0;
     if (e.code != ERR_CANCELLED)
         sandbox_failed(p, &e, "cannot attach pod to the network");
-    pod_wake(p);
+    pod_wake(p, "network could not be attached");
 }
 
 static void sandbox_add_network(struct pod *p)
@@ -348,7 +348,7 @@ static void on_interface_sysctls(struct op *op, const struct err *result)
     } else if (result->code != ERR_CANCELLED) {
         sandbox_failed(p, result, "cannot set sysctls of a pod's interface");
     }
-    pod_wake(p);
+    pod_wake(p, "interface sysctls are set");
 }
 
 /* They exist once the interface does; no container starts before they are set. */
@@ -360,12 +360,12 @@ static void set_interface_sysctls(struct pod *p)
     if (box->net_sysctls_set || op_live(&box->netns_call.op))
         return;
     if (!clock_boot_is_due(box->net_retry_at)) {
-        pod_wake_at(p, box->net_retry_at);
+        pod_wake_at(p, box->net_retry_at, "interface sysctls are tried again");
         return;
     }
     if (describe_namespaces(p, &e) != ERR_OK) {
         sandbox_failed(p, &e, "cannot set sysctls of a pod's interface");
-        pod_wake_at(p, box->net_retry_at);
+        pod_wake_at(p, box->net_retry_at, "interface sysctls are tried again");
         return;
     }
     if (!wants_netns(p) || !netns_has_interface_sysctls(box->netns_spec)) {
@@ -389,14 +389,14 @@ void sandbox_step(struct pod *p)
     struct sandbox *box = sandbox_of(p);
 
     if ((box->net == NET_NONE || box->net == NET_PINNED) && !clock_boot_is_due(box->net_retry_at)) {
-        pod_wake_at(p, box->net_retry_at);
+        pod_wake_at(p, box->net_retry_at, "sandbox is tried again");
         return;
     }
     if (box->net == NET_READY && !box->files_written) { /* adopted, and the disk was full */
         struct err e = { 0 };
         box->files_written = write_files(p, &e) == ERR_OK;
         if (!box->files_written)
-            pod_wake_at(p, clock_boot_in_ms(FILES_RETRY_MS));
+            pod_wake_at(p, clock_boot_in_ms(FILES_RETRY_MS), "hosts file is tried again");
     }
     if (box->net == NET_NONE)
         create_namespaces(p);
@@ -407,7 +407,7 @@ void sandbox_step(struct pod *p)
         net_heal_step(p);
     }
     if ((box->net == NET_NONE || box->net == NET_PINNED) && !clock_boot_is_due(box->net_retry_at))
-        pod_wake_at(p, box->net_retry_at);
+        pod_wake_at(p, box->net_retry_at, "sandbox is tried again");
 }
 
 /* ---- teardown ---- */
@@ -427,7 +427,7 @@ static void on_detached(struct op *op, const struct err *result)
                   result->text);
     }
     sandbox_set_net(p, NET_PINNED);
-    pod_wake(p);
+    pod_wake(p, "network detached");
 }
 
 bool sandbox_teardown_step(struct pod *p)
@@ -461,7 +461,7 @@ bool sandbox_teardown_step(struct pod *p)
         box->net_detached =
             true; /* asked to end immediately: what a plugin cannot undo stays, which was logged */
     if (!clock_boot_is_due(box->net_retry_at) && !box->net_detached && box->net_error[0] != '\0') {
-        pod_wake_at(p, box->net_retry_at);
+        pod_wake_at(p, box->net_retry_at, "sandbox removal is tried again");
         return false;
     }
     if (wants_netns(p) && !box->net_detached && p->sandbox_id[0] != '\0') {
@@ -473,7 +473,7 @@ bool sandbox_teardown_step(struct pod *p)
         /* Gone after a reboot: DEL without it releases the address. */
         if (net_attach_fill(p, false, !presence_is_absent(pinned), &e) != ERR_OK) {
             log_warn("cannot detach pod from the network; will retry", F_STR("pod", p->key), F_ERR(&e));
-            pod_wake_at(p, clock_boot_in_ms(1000));
+            pod_wake_at(p, clock_boot_in_ms(1000), "sandbox removal is tried again");
             return false;
         }
         sandbox_set_net(p, NET_DELETING);
@@ -482,7 +482,7 @@ bool sandbox_teardown_step(struct pod *p)
     }
     if (netns_remove(box->netns_dir, &e) != ERR_OK) {
         log_warn("cannot unpin a pod's namespaces; will retry", F_STR("pod", p->key), F_ERR(&e));
-        pod_wake_at(p, clock_boot_in_ms(1000));
+        pod_wake_at(p, clock_boot_in_ms(1000), "sandbox removal is tried again");
         return false;
     }
     p->sandbox_id[0] = '\0';
@@ -580,5 +580,5 @@ void sandbox_networks_changed(struct node *n)
 
     HASH_ITER (hh, n->pods, p, tmp)
         if (sandbox_of(p)->net == NET_PINNED || sandbox_of(p)->net == NET_NONE)
-            pod_wake(p);
+            pod_wake(p, "network lists changed");
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A pod's current step, since when, what it waits for, and when it tries again. */
 #include "agent/pod/show/explain.h"
+#include "agent/pod/admit/resize.h"
 #include "agent/pod/container/hooks.h"
 #include "agent/pod/container/probes.h"
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/pod_look.h"
 #include "agent/pod/core/start_times.h"
+#include "agent/pod/image/images.h"
+#include "agent/pod/record/record_save.h"
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/usage/local_storage.h"
 #include "agent/pod/volume/live_sub_path.h"
@@ -16,47 +19,6 @@
 #include "base/json.h"
 
 #include <string.h>
-
-/* The registry's error does not explain why an image listed by `coracle image ls` is pulled. */
-static void add_lacking_image(const struct pod_image *img, const char *name, json_t *steps)
-{
-    const char *message = img->message != NULL ? img->message : "";
-    str_auto refused =
-        img->right != RIGHT_REFUSED
-            ? NULL
-            : str_printf("%s%sit is present, but none of this pod's imagePullSecrets is known to have "
-                         "pulled it (imagePullCredentialsVerificationPolicy)",
-                         message, message[0] != '\0' ? "; " : "");
-
-    explain_step(steps, name, img->reason[0] != '\0' ? "failed" : "waiting", 0,
-                 refused != NULL ? refused : img->message, clock_boot_to_wall_ns(img->retry_at));
-}
-
-static void add_images(const struct pod *p, json_t *steps)
-{
-    for (size_t i = 0; i < p->n_images; i++) {
-        const struct pod_image *img = p->images[i];
-        str_auto name = str_printf("image %s", img->reference);
-        if (name == NULL)
-            continue;
-        if (img->image != NULL)
-            explain_step(steps, name, "done", 0, "present", 0);
-        else if (img->bringing)
-            explain_step(steps, name, "running", img->pull_started_ns, "pulling", 0);
-        else
-            add_lacking_image(img, name, steps);
-    }
-}
-
-static void add_resize(const struct pod *p, json_t *steps)
-{
-    if (p->desired != NULL)
-        explain_step(steps, "resize", p->resize.infeasible ? "failed" : "waiting", p->resize.pending_ns,
-                     p->resize.pending, 0);
-    if (p->resize.under_way)
-        explain_step(steps, "resize", p->resize.error != NULL ? "failed" : "running", p->resize.since_ns,
-                     p->resize.error != NULL ? p->resize.error : "containers get their new limits", 0);
-}
 
 static void add_start(const struct pod *p, json_t *steps)
 {
@@ -180,8 +142,8 @@ json_t *explain_json(struct pod *p)
         sandbox_explain(p, steps);
         volumes_explain(p, steps);
         local_storage_explain(p, steps);
-        add_images(p, steps);
-        add_resize(p, steps);
+        images_explain(p, steps);
+        resize_explain(p, steps);
         for (size_t i = 0; i < p->n_ctrs; i++)
             explain_container(&p->ctrs[i], steps);
         for (size_t i = 0; i < p->n_ctrs; i++)
@@ -192,8 +154,8 @@ json_t *explain_json(struct pod *p)
         add_start(p, steps);
         add_clean_up(p, steps);
         pod_look_explain(p, steps);
-        if (p->record_error[0] != '\0')
-            explain_step(steps, "record", "failed", 0, p->record_error, 0);
+        if (record_error(p) != NULL)
+            explain_step(steps, "record", "failed", 0, record_error(p), 0);
     }
     shutdown_explain_pod(p, steps);
     if (p->successor != NULL)

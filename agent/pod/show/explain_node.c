@@ -4,6 +4,7 @@
 #include "agent/pod/image/image_gc.h"
 #include "agent/pod/leftovers/sweep.h"
 #include "agent/pod/record/quarantine.h"
+#include "agent/pod/record/record_save.h"
 #include "agent/pod/sandbox/net_heal.h"
 #include "agent/pod/sandbox/node_users.h"
 #include "agent/pod/show/explain.h"
@@ -60,14 +61,14 @@ static void add_records(const struct node *n, json_t *steps)
     unsigned failing = 0;
 
     HASH_ITER (hh, n->pods, p, tmp)
-        if (p->record_error[0] != '\0') {
+        if (record_error(p) != NULL) {
             first = p;
             failing++;
         }
     str_auto text =
-        first != NULL ? str_printf("%u of %zu pods: %s", failing, n->n_pods, first->record_error) : NULL;
+        first != NULL ? str_printf("%u of %zu pods: %s", failing, n->n_pods, record_error(first)) : NULL;
     explain_step(steps, "pod records", first != NULL ? "failed" : "done", 0,
-                 first != NULL ? (text != NULL ? text : first->record_error) : "written", 0);
+                 first != NULL ? (text != NULL ? text : record_error(first)) : "written", 0);
 }
 
 static void add_missing(const char *controller, const char *disables, void *arg)

@@ -4,6 +4,7 @@
 #include "agent/pod/container/readiness.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/sandbox/sandbox.h"
+#include "agent/pod/status/internal.h"
 #include "agent/pod/status/pod_status.h"
 #include "agent/pod/status/status.h"
 #include "agent/pod/volume/volumes.h"
@@ -23,12 +24,14 @@ enum { C_READY_TO_START, C_INITIALIZED, C_READY, C_CONTAINERS_READY, C_SCHEDULED
 
 static void pod_conditions_note(struct pod *p, int index, bool is_true)
 {
+    struct pod_shown *shown_part = shown_of(p);
     const char *status = is_true ? "True" : "False";
 
-    if (strcmp(p->conditions[index].status, status) == 0)
+    if (strcmp(shown_part->conditions[index].status, status) == 0)
         return; /* the time changes only with the status */
-    snprintf(p->conditions[index].status, sizeof(p->conditions[index].status), "%s", status);
-    p->conditions[index].since_ns = clock_wall_ns();
+    snprintf(shown_part->conditions[index].status, sizeof(shown_part->conditions[index].status), "%s",
+             status);
+    shown_part->conditions[index].since_ns = clock_wall_ns();
     p->record_dirty =
         /* later changes of the start are written together with it */
         p->record_dirty || p->state != POD_STARTING;
@@ -44,7 +47,7 @@ static void pod_conditions_put_condition(const struct pod *p, json_t *list, int 
     json_object_set_new(o, "observedGeneration", json_integer(p->api->meta.generation));
     json_put_str(o, "status", status);
     json_object_set_new(o, "lastProbeTime", json_null());
-    status_put_time(o, "lastTransitionTime", p->conditions[index].since_ns);
+    status_put_time(o, "lastTransitionTime", shown_of(p)->conditions[index].since_ns);
     json_put_str(o, "reason", reason);
     json_put_str(o, "message", message);
     json_array_append_new(list, o);
@@ -67,7 +70,7 @@ static const char *gate_status(const struct pod *p, const char *type)
 
     for (size_t i = 0; i < ARRAY_LEN(types); i++)
         if (strcmp(types[i], type) == 0)
-            return p->conditions[i].status;
+            return shown_of(p)->conditions[i].status;
     return NULL;
 }
 

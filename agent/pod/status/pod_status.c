@@ -5,6 +5,7 @@
 #include "agent/pod/container/readiness.h"
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/sandbox/sandbox.h"
+#include "agent/pod/status/internal.h"
 #include "agent/pod/status/status.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -141,6 +142,7 @@ json_t *pod_status_json(struct pod *p)
 
 void pod_show(struct pod *p, const char *type)
 {
+    struct pod_shown *shown_part = shown_of(p);
     struct node *n = p->node;
     json_t *o;
 
@@ -152,11 +154,11 @@ void pod_show(struct pod *p, const char *type)
     if (strcmp(type, "MODIFIED") == 0) { /* no visible change: send nothing */
         str_auto text = json_text(o);
         uint64_t shown = siphash_part(0, text != NULL ? text : "", text != NULL ? strlen(text) : 0);
-        if (shown == p->shown_hash) {
+        if (shown == shown_part->shown_hash) {
             json_decref(o);
             return;
         }
-        p->shown_hash = shown;
+        shown_part->shown_hash = shown;
     }
     status_server_pod_event(n->server, type, o);
     json_decref(o);

@@ -4,6 +4,8 @@
 #define AGENT_POD_STATUS_STATUS_H
 #include "agent/pod/core/pod.h"
 
+extern const struct room status_room;
+
 json_t *pod_status_json(struct pod *p); /* the whole Pod object */
 void pod_note_conditions(
     struct pod *p); /* their transition times are those of the change, not of the first request */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What usage keeps of the node for itself. */
+/* What usage keeps of the node and of a pod for itself. */
 #ifndef AGENT_POD_USAGE_INTERNAL_H
 #define AGENT_POD_USAGE_INTERNAL_H
 #include "agent/pod/core/pod.h"
@@ -14,5 +14,13 @@ struct usage_node {
 static inline struct usage_node *usage_node(const struct node *n)
 {
     return n->parts[ROOM_USAGE];
+}
+struct usage_pod {
+    struct local_pod *local; /* local_storage.h; NULL: what it writes is not measured */
+};
+
+static inline struct usage_pod *usage_of_pod(const struct pod *p)
+{
+    return p->parts[ROOM_USAGE];
 }
 #endif

@@ -2,6 +2,7 @@
 /* Limits of local storage and what they include: kubelet's pkg/kubelet/eviction (localStorageEviction). */
 #include "agent/pod/core/facts.h"
 #include "agent/pod/limits/limits.h"
+#include "agent/pod/usage/internal.h"
 #include "agent/pod/usage/local_storage.h"
 
 /* ---- the limits ---- */
@@ -39,7 +40,7 @@ bool local_limits_whole(const struct pod *p)
 {
     struct quantity of_pod = local_limits_pod_limit(p);
 
-    return p->local != NULL && quantity_value(&of_pod) > 0;
+    return usage_of_pod(p)->local != NULL && quantity_value(&of_pod) > 0;
 }
 
 /* As in kubelet, critical pods are never evicted. */
@@ -80,8 +81,10 @@ struct local_pod *local_limits_trees(struct pod *p)
 
 const struct local_tree *local_storage_find(const struct pod *p, enum local_kind kind, size_t index)
 {
-    for (size_t i = 0; p->local != NULL && i < p->local->n; i++) {
-        const struct local_tree *t = &p->local->trees[i];
+    const struct usage_pod *part_of = usage_of_pod(p);
+
+    for (size_t i = 0; part_of->local != NULL && i < part_of->local->n; i++) {
+        const struct local_tree *t = &part_of->local->trees[i];
 
         if (t->kind == kind && t->index == index)
             return t->known && (kind != LOCAL_LAYER || str_eq(t->id, p->ctrs[index].cur.id)) ? t : NULL;
@@ -98,11 +101,13 @@ static uint64_t local_limits_bytes_of(const struct pod *p, enum local_kind kind,
 
 bool local_limits_sum(const struct pod *p, struct disk_usage_sum *ret)
 {
-    bool all = p->local != NULL;
+    const struct usage_pod *part_of = usage_of_pod(p);
+    bool all = part_of->local != NULL;
 
     *ret = (struct disk_usage_sum){ 0 };
-    for (size_t i = 0; p->local != NULL && i < p->local->n; i++) {
-        const struct local_tree *one = &p->local->trees[i], *t = local_storage_find(p, one->kind, one->index);
+    for (size_t i = 0; part_of->local != NULL && i < part_of->local->n; i++) {
+        const struct local_tree *one = &part_of->local->trees[i],
+                                *t = local_storage_find(p, one->kind, one->index);
 
         if (t == NULL) {
             all = all && one->kind != LOCAL_VOLUME && !ctr_alive(&p->ctrs[one->index]);

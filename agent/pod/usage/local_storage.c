@@ -93,7 +93,7 @@ static void evict(struct pod *p, char *why)
     free(p->message);
     p->message = why;
     pod_ask_end(p, 1, "it exceeds its local storage limits");
-    pod_wake(p);
+    pod_wake(p, "evicted");
 }
 
 static void local_storage_judge(struct pod *p)
@@ -221,38 +221,40 @@ static struct local_storage *opened(struct node *n)
 
 void local_storage_step(struct pod *p)
 {
+    struct usage_pod *part_of = usage_of_pod(p);
     struct local_storage *s;
 
-    if (p->local != NULL || !p->node->o.local_limits)
+    if (part_of->local != NULL || !p->node->o.local_limits)
         return;
-    p->local = local_limits_trees(p);
-    if (p->local == NULL)
+    part_of->local = local_limits_trees(p);
+    if (part_of->local == NULL)
         return;
     s = opened(p->node);
     if (s == NULL) {
-        free(take_ptr(&p->local));
+        free(take_ptr(&part_of->local));
         return;
     }
-    for (size_t i = 0; i < p->local->n; i++) {
-        p->local->trees[i].due_ms = clock_mono_ms() + LOCAL_PERIOD_MS;
-        TAILQ_INSERT_TAIL(&s->all, &p->local->trees[i], link);
+    for (size_t i = 0; i < part_of->local->n; i++) {
+        part_of->local->trees[i].due_ms = clock_mono_ms() + LOCAL_PERIOD_MS;
+        TAILQ_INSERT_TAIL(&s->all, &part_of->local->trees[i], link);
     }
     local_storage_go_on(s);
 }
 
 void local_storage_forget(struct pod *p)
 {
+    struct usage_pod *part_of = usage_of_pod(p);
     struct local_storage *s = usage_node(p->node)->local;
 
-    for (size_t i = 0; p->local != NULL && i < p->local->n; i++) {
-        struct local_tree *t = &p->local->trees[i];
+    for (size_t i = 0; part_of->local != NULL && i < part_of->local->n; i++) {
+        struct local_tree *t = &part_of->local->trees[i];
 
         TAILQ_REMOVE(&s->all, t, link);
         disk_usage_free(t->scan);
         if (s->tree == t)
             s->tree = NULL;
     }
-    free(take_ptr(&p->local));
+    free(take_ptr(&part_of->local));
 }
 
 void local_storage_now(struct node *n)
@@ -280,17 +282,18 @@ static void add_part(const struct pod *p, const struct local_tree *one, struct b
 
 void local_storage_explain(const struct pod *p, json_t *steps)
 {
+    const struct usage_pod *part_of = usage_of_pod(p);
     buf_auto text = BUF_INIT(2000);
     struct disk_usage_sum sum;
     int64_t newest_ns = 0;
     bool all;
 
-    if (p->local == NULL)
+    if (part_of->local == NULL)
         return;
     all = local_limits_sum(p, &sum);
     buf_addf(&text, "%" PRIu64 " KiB together%s", sum.bytes / 1024, all && !sum.partial ? "" : " at least");
-    for (size_t i = 0; i < p->local->n; i++) {
-        const struct local_tree *t = &p->local->trees[i];
+    for (size_t i = 0; i < part_of->local->n; i++) {
+        const struct local_tree *t = &part_of->local->trees[i];
 
         newest_ns = t->at_ns > newest_ns ? t->at_ns : newest_ns;
         add_part(p, t, &text);

@@ -27,5 +27,8 @@ const struct room usage_room = {
               .busy = local_storage_busy,
               .cancel = usage_room_cancel,
               .free = usage_room_free },
-    .pod = { .step = local_storage_step, .end = local_storage_forget, .free = local_storage_forget },
+    .pod = { .size = sizeof(struct usage_pod),
+             .step = local_storage_step,
+             .end = local_storage_forget,
+             .free = local_storage_forget },
 };

@@ -124,7 +124,7 @@ static void on_followed(struct op *op, const struct err *result)
         live_of(c)->live_retry = (struct live_retry){ 0 };
     else if (result->code != ERR_CANCELLED)
         live_sub_path_try_again(p, c, result);
-    pod_wake(p);
+    pod_wake(p, "sub paths were looked at");
 }
 
 void live_sub_path_begun(struct ctr *c)
@@ -176,7 +176,7 @@ void live_sub_path_step(struct pod *p)
             continue;
         }
         if (!clock_boot_is_due(live_of(c)->live_retry.retry_at)) {
-            pod_wake_at(p, live_of(c)->live_retry.retry_at);
+            pod_wake_at(p, live_of(c)->live_retry.retry_at, "sub paths are tried again");
             continue;
         }
         if (rt_state(p->node->rt, c->cur.id, &s, &unknown) != ERR_OK) {

@@ -134,7 +134,7 @@ bool payloads_keep_content(struct pod *p, const struct api_volume *v, struct err
     vols->payload_stale = true;
     vols->vols_retry_at = CLOCK_BOOT_NONE;
     tidy_later(p); /* what was left of that run's last publish */
-    pod_wake(p);
+    pod_wake(p, "volume content was kept");
     return true;
 }
 
@@ -216,7 +216,7 @@ static void tidy_step(struct pod *p)
         }
     }
     if (clock_boot_is_set(vols->vols_tidy_at))
-        pod_wake_at(p, vols->vols_tidy_at);
+        pod_wake_at(p, vols->vols_tidy_at, "old volume content is removed");
 }
 
 void payloads_step(struct pod *p)
@@ -229,8 +229,8 @@ void payloads_step(struct pod *p)
         vols->payload_stale = true;
     payloads_follow(p);
     if (vols->payload_stale)
-        pod_wake_at(p, vols->vols_retry_at);
+        pod_wake_at(p, vols->vols_retry_at, "volume content is tried again");
     if (clock_boot_is_set(vols->tokens_renew_at))
-        pod_wake_at(p, vols->tokens_renew_at);
+        pod_wake_at(p, vols->tokens_renew_at, "token is renewed");
     tidy_step(p);
 }

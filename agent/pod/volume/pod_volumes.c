@@ -100,7 +100,7 @@ bool volumes_mounts_changed(struct node *n)
         waits = waits || vols->vols_held || vols->vols == VOLS_REMOVING;
         if (vols->vols_held) {
             vols->vols_held = false;
-            pod_wake(p);
+            pod_wake(p, "mounts changed");
         }
     }
     return waits;
@@ -267,7 +267,7 @@ static void pod_volumes_on_checked(struct op *op, const struct err *result)
         check_failed(p, result);
     if (vols->vols_at != NULL)
         munmap(take_ptr(&vols->vols_at), sizeof(*vols->vols_at));
-    pod_wake(p);
+    pod_wake(p, "host paths were checked");
 }
 
 void volumes_step(struct pod *p)
@@ -279,7 +279,7 @@ void volumes_step(struct pod *p)
     if (vols->vols != VOLS_NONE)
         return;
     if (!clock_boot_is_due(vols->vols_retry_at)) {
-        pod_wake_at(p, vols->vols_retry_at);
+        pod_wake_at(p, vols->vols_retry_at, "volumes are tried again");
         return;
     }
     vols->payload_stale = false;
@@ -311,7 +311,7 @@ void volumes_step(struct pod *p)
     pod_volumes_set_up(p);
     payloads_step(p);
     if (vols->vols == VOLS_NONE && !clock_boot_is_due(vols->vols_retry_at))
-        pod_wake_at(p, vols->vols_retry_at);
+        pod_wake_at(p, vols->vols_retry_at, "volumes are tried again");
 }
 
 /* ---- teardown ---- */
@@ -375,7 +375,7 @@ static void pod_volumes_on_removed(struct op *op, const struct err *result)
         if (result->code != ERR_CANCELLED)
             not_removed(p, result);
     }
-    pod_wake(p);
+    pod_wake(p, "volumes were removed");
 }
 
 bool volumes_teardown_step(struct pod *p)
@@ -408,7 +408,7 @@ bool volumes_teardown_step(struct pod *p)
         return false;
     vols->vols_held = false;
     if (!clock_boot_is_due(vols->vols_retry_at) && vols->vols == VOLS_READY) {
-        pod_wake_at(p, vols->vols_retry_at);
+        pod_wake_at(p, vols->vols_retry_at, "volume removal is tried again");
         return false;
     }
     volumes_set_state(p, VOLS_REMOVING);

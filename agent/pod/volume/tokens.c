@@ -14,7 +14,7 @@ void node_token_changed(struct node *n, const char *pod_uid)
         return;
     volumes_of(p)->payload_stale = true;
     volumes_of(p)->vols_retry_at = CLOCK_BOOT_NONE;
-    pod_wake(p);
+    pod_wake(p, "token changed");
 }
 
 struct boot_time pod_token_renew_at(int64_t expires_ns, int64_t expiration_seconds, unsigned jitter_s)

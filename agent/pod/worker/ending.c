@@ -50,7 +50,7 @@ static bool stop_containers(struct pod *p)
         if (!alive || left_ns == 0)
             ctr_stop(c, left_ns);
         else
-            pod_wake_at(p, clock_boot_in_ns(left_ns));
+            pod_wake_at(p, clock_boot_in_ns(left_ns), "grace is over");
         alive = alive || c->state != CTR_NONE;
     }
     return !alive;
@@ -101,7 +101,7 @@ void pod_ending_step(struct pod *p)
         usage_forget(n, path);
         if (cg_remove(n->o.cgroups, path, &e) != ERR_OK) {
             log_debug("cannot remove the pod's cgroup yet", F_STR("pod", p->key), F_ERR(&e));
-            pod_wake_at(p, clock_boot_in_ns(cgroup_pause_ns(p)));
+            pod_wake_at(p, clock_boot_in_ns(cgroup_pause_ns(p)), "cgroup removal is tried again");
             return;
         }
     }
@@ -110,7 +110,8 @@ void pod_ending_step(struct pod *p)
         snprintf(p->phase, sizeof(p->phase), "%s", ended_phase(p));
     pod_set_state(p, POD_TERMINATED);
     resources_qos_update(n);
-    pods_wake_pending(n); /* also when it stays, as one that is done: its ports and resources are free */
+    pods_wake_pending(
+        n, "a pod ended"); /* also when it stays, as one that is done: its ports and resources are free */
     log_info("pod ended", F_STR("pod", p->key), F_STR("podUID", p->uid), F_STR("phase", p->phase));
 }
 

@@ -181,7 +181,7 @@ static void take_on(struct node *n, struct api_pod *api)
     p->record_dirty = true;
     log_info("pod added", F_STR("pod", p->key), F_STR("podUID", p->uid));
     pod_show(p, "ADDED");
-    pod_wake(p);
+    pod_wake(p, "added");
 }
 
 void pods_gone(struct pod *p)
@@ -199,7 +199,7 @@ void pods_gone(struct pod *p)
         api_pod_unref(next);
     }
     take_left_out(n);
-    pods_wake_pending(n);
+    pods_wake_pending(n, "a pod is gone");
     node_check_idle(n);
 }
 
@@ -234,7 +234,7 @@ void pods_apply(struct pod *p, struct api_pod *api)
     live_sub_path_due(p); /* the annotation that asks for it may be new */
     volumes_stale(p);     /* labels and annotations show in downward API volumes */
     p->record_dirty = true;
-    if (p->cgroup_made && !p->resize.under_way && resize_pod_cgroup(p, &e) != ERR_OK)
+    if (p->cgroup_made && !resize_is_under_way(p) && resize_pod_cgroup(p, &e) != ERR_OK)
         log_warn("cannot update the pod's cgroup", F_STR("pod", p->key), F_ERR(&e));
     resources_qos_update(p->node);
     api_pod_unref(old);
@@ -287,14 +287,14 @@ void pods_want(struct node *n, struct api_pod *api)
         api_pod_unref(p->successor);
         p->successor = api_pod_ref(api);
         p->wanted = true;
-        pod_wake(p);
+        pod_wake(p, "manifest changed");
         return;
     }
     p->recovered = false;
     p->wanted = true;
     if (str_eq(resize_desired(p)->json, api->json)) {
         api_pod_unref(take_ptr(&p->successor));
-        pod_wake(p);
+        pod_wake(p, "manifest changed");
         return;
     }
     if (needs_new_pod(p, api, why, sizeof(why))) {
@@ -314,7 +314,7 @@ void pods_want(struct node *n, struct api_pod *api)
     } else {
         pods_apply(p, api);
     }
-    pod_wake(p);
+    pod_wake(p, "manifest changed");
 }
 
 static void take_if_missing(const struct api_object *o, void *arg)
@@ -349,7 +349,7 @@ void pods_unwant(struct node *n, const char *namespace_, const char *name)
         return;
     p->wanted = false;
     api_pod_unref(take_ptr(&p->successor));
-    pod_wake(p);
+    pod_wake(p, "manifest is gone");
 }
 
 /* A ConfigMap or Secret changed: volumes follow at once, containers that wait for it try again. */
@@ -368,6 +368,6 @@ void pods_config_changed(struct node *n, const struct api_config *c)
         for (size_t i = 0; i < p->n_ctrs; i++)
             if (pod_is_new(p) || str_eq(p->ctrs[i].waiting_reason, "CreateContainerConfigError"))
                 p->ctrs[i].retry_at = CLOCK_BOOT_NONE;
-        pod_wake(p);
+        pod_wake(p, "ConfigMap or Secret changed");
     }
 }

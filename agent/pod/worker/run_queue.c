@@ -5,6 +5,7 @@
 #include "agent/pod/admit/resize.h"
 #include "agent/pod/container/container.h"
 #include "agent/pod/limits/limits.h"
+#include "agent/pod/record/record_save.h"
 #include "agent/pod/volume/pod_payloads.h"
 #include "agent/pod/worker/internal.h"
 #include "agent/pod/worker/shutdown.h"
@@ -87,8 +88,7 @@ void run_queue_clock_set(void *arg)
 
     log_info("the wall clock was set, or the machine slept");
     HASH_ITER (hh, n->pods, p, tmp) {
-        p->record_written = false;
-        p->record_dirty = true;
-        pod_wake(p);
+        record_outdated(p);
+        pod_wake(p, "clock was set");
     }
 }

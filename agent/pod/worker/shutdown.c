@@ -185,7 +185,7 @@ static void end_pod(struct pod *p, const struct node_shutdown_group *g)
 
     if (p->state == POD_TERMINATING) { /* for a reason of its own: only its grace may shrink */
         pod_begin_termination(p, grace, p->finishing, "");
-        pod_wake(p);
+        pod_wake(p, "the machine shuts down");
         return;
     }
     p->shutdown_ns = clock_wall_ns();
@@ -199,7 +199,7 @@ static void end_pod(struct pod *p, const struct node_shutdown_group *g)
     }
     pod_event(p, NULL, false, "NodeShutdown", ENDED_TEXT);
     pod_begin_termination(p, grace, true, "the machine is shutting down");
-    pod_wake(p);
+    pod_wake(p, "the machine shuts down");
 }
 
 static void shutdown_finish(struct node *n)
@@ -304,7 +304,7 @@ void node_shutdown_begin(struct node *n, void (*done)(void *arg), void *arg)
         F_U64("atMostSeconds", shutdown_plan_total_ms(n->o.shutdown_groups, n->o.n_shutdown_groups) / 1000));
     node_event(n, false, "NodeShutdown", "Shutdown manager detected shutdown event");
     shutdown_save(n, 0);
-    pods_wake_pending(n); /* they are refused */
+    pods_wake_pending(n, "the machine shuts down"); /* they are refused */
     begin_group(n);
 }
 
@@ -324,7 +324,7 @@ void node_shutdown_cancel(struct node *n)
     }
     HASH_ITER (hh, n->pods, p, tmp)
         if (p->shutdown_ns != 0)
-            pod_wake(p);
+            pod_wake(p, "shutdown was called off");
 }
 
 void node_shutdown_inhibitor(struct node *n, bool failed, const char *text)
@@ -369,7 +369,7 @@ bool shutdown_revive(struct pod *p)
     images_clear(p);
     if (images_build(p, &e) != ERR_OK) {
         log_error("cannot start a pod again; will retry", F_STR("pod", p->key), F_ERR(&e));
-        pod_wake_at(p, clock_boot_in_ms(1000));
+        pod_wake_at(p, clock_boot_in_ms(1000), "start after a shutdown is tried again");
         return false;
     }
     clock_format_s(p->shutdown_ns, when);

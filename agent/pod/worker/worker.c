@@ -121,7 +121,7 @@ static bool deadline_passed(struct pod *p)
     at = clock_boot_after(p->active_began, s->active_deadline_seconds * INT64_C(1000000000));
     if (clock_boot_is_due(at))
         return true;
-    pod_wake_at(p, at);
+    pod_wake_at(p, at, "active deadline");
     return false;
 }
 
@@ -136,7 +136,7 @@ static bool cgroup_step(struct pod *p)
         log_warn("cannot make the pod's cgroup; will retry", F_STR("pod", p->key), F_ERR(&e));
         pod_event(p, NULL, true, "FailedCreatePodContainer", "unable to ensure pod container exists: %s",
                   e.text);
-        pod_wake_at(p, clock_boot_in_ms(10000));
+        pod_wake_at(p, clock_boot_in_ms(10000), "cgroup is tried again");
         return false;
     }
     p->cgroup_made = true;
@@ -211,32 +211,9 @@ static void worker_step(struct pod *p, enum pod_state first)
         if (first == POD_TERMINATED)
             readmit_step(p);
         else if (readmit_waits(p))
-            pod_wake(p); /* in its turn */
+            pod_wake(p, "admission in its turn"); /* in its turn */
         return;
     }
-}
-
-static void worker_save(struct pod *p)
-{
-    struct err e = { 0 };
-    bool written;
-
-    p->record_dirty = false;
-    if (record_save(p, &written, &e) != ERR_OK) {
-        /* Running pods go on; what would be lost is only what a restart of the agent would want to know. */
-        if (strncmp(p->record_error, e.text, sizeof(p->record_error) - 1) != 0)
-            log_error("cannot write the pod's record; will retry", F_STR("pod", p->key), F_ERR(&e));
-        snprintf(p->record_error, sizeof(p->record_error), "%.250s", e.text);
-        p->record_dirty = true;
-        p->record_durable = true; /* it cannot be: no reason to hold up its start */
-        pod_wake_at(p, clock_boot_in_ms(5000));
-        return;
-    }
-    if (written)
-        record_sync(p);
-    if (p->record_error[0] != '\0')
-        log_info("the pod's record can be written again", F_STR("pod", p->key));
-    p->record_error[0] = '\0';
 }
 
 static void reconcile(struct pod *p)
@@ -265,8 +242,7 @@ static void reconcile(struct pod *p)
     }
     pod_look_end(p);
     pod_note_conditions(p);
-    if (p->record_dirty)
-        worker_save(p);
+    record_step(p);
     pod_show(p, "MODIFIED");
 }
 
@@ -275,6 +251,7 @@ void pod_reconcile(struct pod *p)
     const struct log_context about = { .pod = p->key, .pod_uid = p->uid };
     struct log_context before = log_context_set(&about);
 
+    log_debug("pod is looked at", F_STR("why", p->woken_why != NULL ? p->woken_why : ""));
     reconcile(p); /* may free p: its memory stays for this turn of the loop */
     log_context_set(&before);
 }

@@ -444,7 +444,7 @@ void proc_call_start(struct proc_call *c, const struct proc_call_spec *spec, uv_
 void record_sync(struct pod *p)
 {
     p->record_durable = true;
-    pod_wake(p);
+    pod_wake(p, "test");
 }
 
 /* ---- probes ----------------------------------------------------------------------------------- */
@@ -624,7 +624,7 @@ static inline void script_exit(struct world *w, struct ctr *c, int exit_code)
     s->s.phase = RT_EXITED;
     s->s.exit_code = exit_code;
     s->s.finished_ns = clock_wall_ns();
-    pod_wake(c->pod);
+    pod_wake(c->pod, "test");
     script_turn(w);
 }
 
@@ -674,7 +674,7 @@ static inline struct pod *script_pod(struct world *w, const char *name, const ch
     struct pod *p = world_pod(w, name, spec);
 
     p->record_dirty = true;
-    pod_wake(p);
+    pod_wake(p, "test");
     return p;
 }
 

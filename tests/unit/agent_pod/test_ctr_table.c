@@ -301,7 +301,7 @@ static void end_container(struct ctr *c, enum rt_phase phase, int exit_code)
         s->s.exit_code = exit_code;
         s->s.finished_ns = phase == RT_EXITED ? clock_wall_ns() : 0;
     }
-    pod_wake(c->pod);
+    pod_wake(c->pod, "test");
 }
 
 static void happen(struct world *w, struct ctr *c, enum happening v)
@@ -335,7 +335,7 @@ static void happen(struct world *w, struct ctr *c, enum happening v)
         break;
     case LOOKS_FAIL:
         err_set(&script.unseen, ERR_UNAVAILABLE, "scripted");
-        pod_wake(c->pod);
+        pod_wake(c->pod, "test");
         script_pass(w, 60 * S);
         break;
     case IMAGE_EDITED:
@@ -358,7 +358,7 @@ static void happen(struct world *w, struct ctr *c, enum happening v)
         break;
     case NODE_CLOSES:
         w->node.closing = true;
-        pod_wake(c->pod);
+        pod_wake(c->pod, "test");
         break;
     case EVENTS:
         break;

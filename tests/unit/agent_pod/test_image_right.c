@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether a pod may use an image that is here, while its secrets change. */
 #define world store_world /* both helpers have one */
+#include "agent/pod/image/internal.h"
 #include "tests/unit/agent_runtime/image_helper.h"
 #undef world
 #include "agent/pod/image/images.h"

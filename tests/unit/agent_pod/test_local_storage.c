@@ -20,19 +20,20 @@ static struct pod *measured(struct world *w, const char *name, const char *spec)
     p->state = POD_RUNNING;
     for (size_t i = 0; i < p->n_ctrs; i++)
         snprintf(p->ctrs[i].cur.id, sizeof(p->ctrs[i].cur.id), "%s-%zu", name, i);
-    p->local = local_limits_trees(p);
+    usage_of_pod(p)->local = local_limits_trees(p);
     return p;
 }
 
 static void forget(struct pod *p)
 {
-    free(take_ptr(&p->local)); /* not in the node's row: the tests below ask for decisions only */
+    free(take_ptr(
+        &usage_of_pod(p)->local)); /* not in the node's row: the tests below ask for decisions only */
 }
 
 static void set(struct pod *p, enum local_kind kind, size_t index, uint64_t bytes)
 {
-    for (size_t i = 0; i < p->local->n; i++) {
-        struct local_tree *t = &p->local->trees[i];
+    for (size_t i = 0; i < usage_of_pod(p)->local->n; i++) {
+        struct local_tree *t = &usage_of_pod(p)->local->trees[i];
 
         if (t->kind != kind || t->index != index)
             continue;
@@ -56,16 +57,20 @@ static void exceeds(const struct pod *p, const char *wanted)
 
 static void pods_without_limits_are_not_measured(void **state)
 {
-    assert_null(measured(*state, "a", "containers: [" CTR("c", "memory: 1Mi") "]" EMPTY(""))->local);
-    assert_null(measured(*state, "b", "containers: [" CTR("c", "") "]" EMPTY("sizeLimit: 0"))->local);
     assert_null(
-        measured(*state, "m", "containers: [" CTR("c", "") "]" EMPTY("medium: Memory, sizeLimit: 1Mi"))
+        usage_of_pod(measured(*state, "a", "containers: [" CTR("c", "memory: 1Mi") "]" EMPTY("")))->local);
+    assert_null(
+        usage_of_pod(measured(*state, "b", "containers: [" CTR("c", "") "]" EMPTY("sizeLimit: 0")))->local);
+    assert_null(
+        usage_of_pod(
+            measured(*state, "m", "containers: [" CTR("c", "") "]" EMPTY("medium: Memory, sizeLimit: 1Mi")))
             ->local);
-    assert_null(measured(*state, "n", "containers: [{name: c, image: x}]" EMPTY("sizeLimit: 1Mi"))
-                    ->local); /* not mounted */
-    assert_null(measured(*state, "k",
-                         "priorityClassName: system-node-critical, containers: [" CTR(
-                             "c", "ephemeral-storage: 1Mi") "]" EMPTY("sizeLimit: 1Mi"))
+    assert_null(
+        usage_of_pod(measured(*state, "n", "containers: [{name: c, image: x}]" EMPTY("sizeLimit: 1Mi")))
+            ->local); /* not mounted */
+    assert_null(usage_of_pod(measured(*state, "k",
+                                      "priorityClassName: system-node-critical, containers: [" CTR(
+                                          "c", "ephemeral-storage: 1Mi") "]" EMPTY("sizeLimit: 1Mi")))
                     ->local);
 }
 
@@ -73,7 +78,7 @@ static void a_volume_may_be_as_large_as_its_limit(void **state)
 {
     struct pod *p = measured(*state, "a", "containers: [" CTR("c", "") "]" EMPTY("sizeLimit: 1Mi"));
 
-    assert_int_equal(p->local->n, 1); /* its containers are not looked at */
+    assert_int_equal(usage_of_pod(p)->local->n, 1); /* its containers are not looked at */
     exceeds(p, NULL);
     set(p, LOCAL_VOLUME, 0, MIB);
     exceeds(p, NULL);
@@ -88,7 +93,7 @@ static void layer_and_log_of_a_container_count_together(void **state)
                              "containers: [" CTR("c", "ephemeral-storage: 10Mi") ", " CTR(
                                  "d", "ephemeral-storage: 100Mi") "]" EMPTY(""));
 
-    assert_int_equal(p->local->n, 5);
+    assert_int_equal(usage_of_pod(p)->local->n, 5);
     set(p, LOCAL_LAYER, 0, 6 * MIB);
     set(p, LOCAL_LOG, 0, 4 * MIB);
     set(p, LOCAL_LAYER, 1, 50 * MIB);
@@ -169,17 +174,18 @@ static void measure(struct world *w, struct pod *p)
     bool all = false;
 
     local_storage_step(p);
-    assert_non_null(p->local);
-    for (size_t i = 0; i < p->local->n; i++)
-        p->local->trees[i].due_ms = 0;
+    assert_non_null(usage_of_pod(p)->local);
+    for (size_t i = 0; i < usage_of_pod(p)->local->n; i++)
+        usage_of_pod(p)->local->trees[i].due_ms = 0;
     local_storage_now(&w->node);
     uv_timer_init(&w->loop, &deadline);
     uv_timer_start(&deadline, on_deadline, 60000, 0);
-    while (p->local != NULL && !all) {
+    while (usage_of_pod(p)->local != NULL && !all) {
         uv_run(&w->loop, UV_RUN_ONCE);
         all = true;
-        for (size_t i = 0; p->local != NULL && i < p->local->n; i++)
-            all = all && (p->local->trees[i].known || p->local->trees[i].due_ms != 0);
+        for (size_t i = 0; usage_of_pod(p)->local != NULL && i < usage_of_pod(p)->local->n; i++)
+            all = all &&
+                  (usage_of_pod(p)->local->trees[i].known || usage_of_pod(p)->local->trees[i].due_ms != 0);
     }
     uv_close((uv_handle_t *)&deadline, NULL);
     uv_run(&w->loop, UV_RUN_NOWAIT);
@@ -213,7 +219,7 @@ static void a_full_volume_evicts_its_pod(void **state)
     assert_string_equal(big->reason, "Evicted");
     assert_string_equal(big->message, "Usage of EmptyDir volume \"e\" exceeds the limit \"1Mi\". ");
     assert_int_equal(big->grace_seconds, 1);
-    assert_null(big->local);
+    assert_null(usage_of_pod(big)->local);
     world_forget(w);
     end(w);
 }
@@ -224,12 +230,12 @@ static void nothing_runs_for_pods_without_limits_or_when_switched_off(void **sta
     struct pod *p = world_pod(w, "p", "containers: [" CTR("c", "") "]" EMPTY(""));
 
     local_storage_step(p);
-    assert_null(p->local);
+    assert_null(usage_of_pod(p)->local);
     assert_null(usage_node(&w->node)->local);
     p = world_pod(w, "q", "containers: [" CTR("c", "") "]" EMPTY("sizeLimit: 1Mi"));
     w->node.o.local_limits = false;
     local_storage_step(p);
-    assert_null(p->local);
+    assert_null(usage_of_pod(p)->local);
     assert_null(usage_node(&w->node)->local);
 }
 
@@ -242,7 +248,7 @@ static void a_pod_that_goes_while_it_is_measured_leaves_nothing(void **state)
     volumes_of(p)->vols = VOLS_READY;
     write_into(p, "e", MIB / 2);
     local_storage_step(p);
-    p->local->trees[0].due_ms = 0;
+    usage_of_pod(p)->local->trees[0].due_ms = 0;
     local_storage_now(&w->node);
     assert_true(local_storage_busy(&w->node));
     local_storage_forget(p);

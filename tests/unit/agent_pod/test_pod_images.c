@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The images of a pod over an edit: what stays keeps what is known of it. */
 #include "agent/pod/image/images.h"
+#include "agent/pod/image/internal.h"
 #include "tests/unit/agent_pod/world.h"
 
 static void build(struct pod *p)
@@ -16,7 +17,7 @@ static void each_image_is_listed_once_with_the_strictest_policy(void **state)
                               "containers: [{name: a, image: x, imagePullPolicy: IfNotPresent},"
                               "{name: b, image: 'y:1'}, {name: c, image: x, imagePullPolicy: Always}]");
 
-    assert_int_equal(p->n_images, 2);
+    assert_int_equal(images_of(p)->n_images, 2);
     assert_int_equal(images_find(p, "x")->policy, API_PULL_ALWAYS);
     assert_int_equal(images_find(p, "y:1")->policy, API_PULL_IF_NOT_PRESENT);
 }
@@ -32,7 +33,7 @@ static void an_edit_keeps_what_is_known_of_the_images_that_stay(void **state)
     for (size_t i = 0; i < p->n_ctrs; i++)
         p->ctrs[i].spec = edited->ctrs[i].spec;
     build(p);
-    assert_int_equal(p->n_images, 2);
+    assert_int_equal(images_of(p)->n_images, 2);
     assert_null(images_find(p, "x"));
     assert_non_null(images_find(p, "z"));
     assert_ptr_equal(images_find(p, "y"), y);
@@ -49,9 +50,9 @@ static void one_that_goes_while_it_is_brought_keeps_the_pod_busy(void **state)
     images_clear(p);
     assert_true(images_busy(p));
     assert_true(x->dropped);
-    assert_int_equal(p->n_images, 0);
+    assert_int_equal(images_of(p)->n_images, 0);
     free(x);
-    p->images_dropped = 0;
+    images_of(p)->images_dropped = 0;
     assert_false(images_busy(p));
 }
 
@@ -66,7 +67,7 @@ static void images_of_volumes_are_brought_too_when_a_container_mounts_them(void 
     struct img_image *image = calloc(1, sizeof(*image));
     const struct pod_image *missing = NULL;
 
-    assert_int_equal(p->n_images, 2);
+    assert_int_equal(images_of(p)->n_images, 2);
     assert_int_equal(images_find(p, "data")->policy, API_PULL_ALWAYS); /* it has no tag */
     assert_int_equal(images_find(p, "x")->policy, API_PULL_ALWAYS);
     assert_false(images_ready(&p->ctrs[0], &missing));

@@ -2,6 +2,7 @@
 /* Phase, conditions and container statuses from what the worker knows. */
 #include "agent/pod/container/readiness.h"
 #include "agent/pod/sandbox/internal.h"
+#include "agent/pod/status/internal.h"
 #include "agent/pod/status/status.h"
 #include "agent/pod/volume/internal.h"
 #include "tests/unit/agent_pod/world.h"
@@ -119,8 +120,8 @@ static void transition_time_is_that_of_the_change(void **state)
     p->initialized = true;
     pod_note_conditions(p);
     assert_false(p->record_dirty); /* amid a start: what follows takes it along */
-    for (size_t i = 0; i < ARRAY_LEN(p->conditions); i++)
-        p->conditions[i].since_ns = 1000000000;
+    for (size_t i = 0; i < ARRAY_LEN(shown_of(p)->conditions); i++)
+        shown_of(p)->conditions[i].since_ns = 1000000000;
     o = pod_status_json(p);
     assert_string_equal(json_str(condition(o, "Ready"), "status"), "True");
     assert_string_equal(json_str(condition(o, "Ready"), "lastTransitionTime"), "1970-01-01T00:00:01Z");
@@ -129,7 +130,7 @@ static void transition_time_is_that_of_the_change(void **state)
     end(&p->ctrs[0], 1);
     pod_note_conditions(p);
     assert_true(p->record_dirty);
-    assert_true(p->conditions[2].since_ns > 1000000000);
+    assert_true(shown_of(p)->conditions[2].since_ns > 1000000000);
 }
 
 static void container_statuses_are_sorted_and_say_what_ended(void **state)

@@ -363,13 +363,13 @@ static void end_container(struct pod *p, enum rt_phase phase, int exit_code)
     struct script_ctr *c = script_ctr(p->ctrs[0].cur.id);
 
     if (c == NULL || c->s.phase != RT_RUNNING) {
-        pod_wake(p);
+        pod_wake(p, "test");
         return;
     }
     c->s.phase = phase;
     c->s.exit_code = exit_code;
     c->s.finished_ns = phase == RT_EXITED ? clock_wall_ns() : 0;
-    pod_wake(p);
+    pod_wake(p, "test");
 }
 
 static void happen(struct world *w, struct pod *p, enum happening v)
@@ -379,7 +379,7 @@ static void happen(struct world *w, struct pod *p, enum happening v)
 
     switch (v) {
     case WOKEN:
-        pod_wake(p);
+        pod_wake(p, "test");
         break;
     case SAME_MANIFEST:
         apply(w, "", PLAIN);
@@ -404,7 +404,7 @@ static void happen(struct world *w, struct pod *p, enum happening v)
         break;
     case LOOKS_FAIL:
         err_set(&script.unseen, ERR_UNAVAILABLE, "scripted");
-        pod_wake(p);
+        pod_wake(p, "test");
         break;
     case OPERATION_FAILS:
         op = script_op(NULL);
@@ -421,7 +421,7 @@ static void happen(struct world *w, struct pod *p, enum happening v)
         break;
     case EVICTED:
         pod_ask_end(p, 1, "evicted");
-        pod_wake(p);
+        pod_wake(p, "test");
         break;
     case RESTART_ASKED:
         (void)!restart_ask(p, &e);
@@ -439,7 +439,7 @@ static void happen(struct world *w, struct pod *p, enum happening v)
         break;
     case NODE_CLOSES:
         w->node.closing = true;
-        pod_wake(p);
+        pod_wake(p, "test");
         break;
     case CLOCK_SET_BACK:
         script_clock_set(-7200 * S);

@@ -146,9 +146,9 @@ static void the_higher_priority_is_judged_first_then_the_older(void **state)
     assert_true(readmit_before(a, c));
     c->created_ns = 3;
     assert_true(readmit_before(c, a));
-    pod_wake(a);
-    pod_wake(b);
-    pod_wake(c);
+    pod_wake(a, "test");
+    pod_wake(b, "test");
+    pod_wake(c, "test");
     assert_ptr_equal(TAILQ_FIRST(&worker_node(&w->node)->dirty), b);
     assert_ptr_equal(TAILQ_NEXT(b, dirty_link), c);
     assert_ptr_equal(TAILQ_NEXT(c, dirty_link), a);

@@ -3,6 +3,7 @@
 #include "agent/pod/node/record_load.h"
 #include "agent/pod/record/internal.h"
 #include "agent/pod/record/record_save.h"
+#include "agent/pod/status/internal.h"
 #include "agent/pod/worker/pods.h"
 #include "tests/unit/agent_pod/world.h"
 
@@ -136,8 +137,8 @@ static struct pod *lively_pod(struct world *w)
     a->last.ended_at = moment(5);
     p->active_began = moment(1);
     p->state_began = moment(2);
-    snprintf(p->conditions[2].status, sizeof(p->conditions[2].status), "True");
-    p->conditions[2].since_ns = 12;
+    snprintf(shown_of(p)->conditions[2].status, sizeof(shown_of(p)->conditions[2].status), "True");
+    shown_of(p)->conditions[2].since_ns = 12;
     return p;
 }
 
@@ -164,8 +165,8 @@ static void what_is_written_is_read_back(void **state)
     assert_string_equal(p->ctrs[1].cur.image_ref, "r.io/box@sha256:def");
     assert_int_equal(p->ctrs[1].last.exit_code, 137);
     assert_string_equal(p->ctrs[1].last.message, "bye");
-    assert_string_equal(p->conditions[2].status, "True");
-    assert_int_equal(p->conditions[2].since_ns, 12);
+    assert_string_equal(shown_of(p)->conditions[2].status, "True");
+    assert_int_equal(shown_of(p)->conditions[2].since_ns, 12);
 }
 
 static void a_reboot_is_noticed(void **state)

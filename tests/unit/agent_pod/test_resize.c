@@ -243,7 +243,7 @@ static void who_waits_has_its_turn_as_in_kubelet(void **state)
     take(w, high, CTR("requests: {cpu: 3}"));
     take(w, less, CTR("requests: {cpu: 900m}"));
     assert_true(TAILQ_EMPTY(&worker_node(&w->node)->dirty));
-    pods_wake_pending(&w->node);
+    pods_wake_pending(&w->node, "test");
     TAILQ_FOREACH (p, &worker_node(&w->node)->dirty, dirty_link) {
         assert_true(i < ARRAY_LEN(wanted));
         assert_string_equal(p->key, wanted[i++]);

@@ -227,12 +227,12 @@ static void happen(struct world *w, struct pod *p, enum happening v)
         break;
     case NAMESPACES_VANISH:
         script.pinned = false;
-        pod_wake(p);
+        pod_wake(p, "test");
         script_pass(w, 60 * S);
         break;
     case PINS_UNSEEN:
         err_set(&script.pins_unseen, ERR_UNAVAILABLE, "scripted");
-        pod_wake(p);
+        pod_wake(p, "test");
         script_pass(w, 60 * S);
         break;
     case NO_NETWORK:
@@ -241,7 +241,7 @@ static void happen(struct world *w, struct pod *p, enum happening v)
         break;
     case NODE_CLOSES:
         w->node.closing = true;
-        pod_wake(p);
+        pod_wake(p, "test");
         break;
     case EVENTS:
         break;
@@ -265,7 +265,7 @@ static void settle(struct world *w)
     script.pins_unseen = (struct err){ 0 };
     script.no_network = false;
     if (p != NULL)
-        pod_wake(p); /* as the watch of the networks' folder does */
+        pod_wake(p, "test"); /* as the watch of the networks' folder does */
     for (int i = 0; i < 60; i++) {
         script_answer_all(w, NULL);
         script_pass(w, 1 * S);

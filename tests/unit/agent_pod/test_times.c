@@ -128,7 +128,7 @@ static void a_grace_only_ever_shrinks(void **state)
     pod_begin_termination(p, 1000, false, "test");
     assert_int_equal(p->grace_seconds, 600);
     pod_begin_termination(p, 0, false, "test");
-    pod_wake(p);
+    pod_wake(p, "test");
     script_turn(w);
     script_pass(w, 2 * S);
     assert_int_equal(c->kills, 1);
@@ -278,7 +278,7 @@ static void a_look_that_fails_decides_nothing_and_is_repeated_ever_less_often(vo
     struct pod *p = script_running(w, "a", "hostNetwork: true, " ONE); /* no check of its network wakes it */
 
     err_set(&script.unseen, ERR_UNAVAILABLE, "scripted");
-    pod_wake(p);
+    pod_wake(p, "test");
     script_turn(w);
     for (size_t i = 0; i < ARRAY_LEN(pauses_ms); i++) {
         const struct boot_time due = p->look.retry_at;

@@ -210,7 +210,7 @@ static void happen(struct world *w, struct pod *p, enum happening v)
         break;
     case NODE_CLOSES:
         w->node.closing = true;
-        pod_wake(p);
+        pod_wake(p, "test");
         break;
     case EVENTS:
         break;
