@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/inhibit.h"
+#include "base/backoff.h"
 #include "base/log.h"
 #include "base/parse.h"
 #include "base/scope.h"
@@ -53,7 +54,7 @@ static void inhibit_failed(struct inhibit *i, const char *why)
     snprintf(i->said, sizeof(i->said), "%s", why);
     i->o.on_state(true, text, i->o.arg);
     uv_timer_start(&i->timer, inhibit_on_timer, i->pause_ms, 0);
-    i->pause_ms = i->pause_ms * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : i->pause_ms * 2;
+    i->pause_ms = backoff_next_ms(i->pause_ms, PAUSE_MIN_MS, PAUSE_MAX_MS);
 }
 
 static void inhibit_take_line(struct inhibit *i, const char *line)

@@ -4,6 +4,7 @@
  * the change. A good status lasts until the next load: a plugin that cannot do an ADD will fail then. */
 #include "cni/internal.h"
 
+#include "base/backoff.h"
 #include "base/scope.h"
 #include "cni/each.h"
 #include "cni/names.h"
@@ -69,9 +70,7 @@ static void status_on_answer(struct op *op, const struct err *result)
     }
     snprintf(s->problem, sizeof(s->problem), "%s", result->code != ERR_OK ? result->text : "");
     if (result->code != ERR_OK) {
-        s->again_ms = s->again_ms == 0 ? AGAIN_FIRST_MS : s->again_ms * 2;
-        if (s->again_ms > AGAIN_MAX_MS)
-            s->again_ms = AGAIN_MAX_MS;
+        s->again_ms = backoff_next_ms(s->again_ms, AGAIN_FIRST_MS, AGAIN_MAX_MS);
         uv_timer_start(&s->again, status_on_again, s->again_ms, 0);
     } else {
         s->again_ms = 0;

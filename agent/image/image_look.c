@@ -2,6 +2,7 @@
 /* Failed lookups of the store: the objects are kept and looked up again, with back-off. */
 #include "agent/image/image_internal.h"
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/patience.h"
@@ -144,9 +145,7 @@ void img_look_again(struct img_store *s, const struct err *why)
     }
     if (s->closing || uv_is_active((uv_handle_t *)&l->timer))
         return;
-    l->wait_ms = l->wait_ms == 0 ? FIRST_MS : l->wait_ms * 2;
-    if (l->wait_ms > LAST_MS)
-        l->wait_ms = LAST_MS;
+    l->wait_ms = backoff_next_ms(l->wait_ms, FIRST_MS, LAST_MS);
     l->retry_at = clock_boot_in_ms(l->wait_ms);
     uv_timer_start(&l->timer, on_look_timer, l->wait_ms, 0);
 }

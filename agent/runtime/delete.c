@@ -11,6 +11,7 @@
  */
 #include "agent/runtime/action.h"
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -55,9 +56,7 @@ static void step_later(struct rt_action *a)
     struct rt_action_run *run = a->run;
     uint64_t max = clock_mono_ms() - run->started_ms > STUCK_AFTER_MS ? PAUSE_STUCK_MS : PAUSE_MAX_MS;
 
-    run->pause_ms = run->pause_ms == 0 ? 1 : run->pause_ms * 2;
-    if (run->pause_ms > max)
-        run->pause_ms = max;
+    run->pause_ms = backoff_next_ms(run->pause_ms, 1, max);
     uv_timer_start(&run->timer, rt_delete_on_timer, run->pause_ms, 0);
 }
 

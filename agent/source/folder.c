@@ -3,6 +3,7 @@
  * wait for one another. */
 #include "agent/source/internal.h"
 
+#include "base/backoff.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -48,9 +49,7 @@ void folder_unseen(struct src_folder *f, const struct err *e)
     if (f->unseen_wait_ms == 0)
         log_warn("cannot read the manifest folder; its objects stay in force, will retry",
                  F_STR("path", f->dir), F_ERR(e));
-    f->unseen_wait_ms = f->unseen_wait_ms == 0 ? UNSEEN_RETRY_MS : f->unseen_wait_ms * 2;
-    if (f->unseen_wait_ms > UNSEEN_RETRY_MAX_MS)
-        f->unseen_wait_ms = UNSEEN_RETRY_MAX_MS;
+    f->unseen_wait_ms = backoff_next_ms(f->unseen_wait_ms, UNSEEN_RETRY_MS, UNSEEN_RETRY_MAX_MS);
     rescan_in(f, f->unseen_wait_ms);
 }
 

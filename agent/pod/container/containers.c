@@ -12,6 +12,7 @@
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/volume/live_sub_path.h"
 #include "agent/pod/volume/volumes.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -54,12 +55,8 @@ struct boot_time ctr_backoff_until(const struct ctr *c)
 
 static void backoff_next(struct ctr *c)
 {
-    if (backoff_is_over(c))
-        c->backoff_ms = BACKOFF_FIRST_MS;
-    else
-        c->backoff_ms *= 2;
-    if (c->backoff_ms > c->pod->node->o.backoff_max_ms)
-        c->backoff_ms = c->pod->node->o.backoff_max_ms;
+    c->backoff_ms = backoff_next_ms(backoff_is_over(c) ? 0 : c->backoff_ms, BACKOFF_FIRST_MS,
+                                    c->pod->node->o.backoff_max_ms);
     c->backoff_at = clock_boot();
 }
 

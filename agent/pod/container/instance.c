@@ -10,6 +10,7 @@
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/usage/oom.h"
 #include "agent/pod/usage/usage.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -64,9 +65,7 @@ void instance_clear(struct instance *i)
 
 static void reap_pause(struct reap *r)
 {
-    r->pause_ms = r->pause_ms == 0 ? REAP_FIRST_MS : r->pause_ms * 2;
-    if (r->pause_ms > REAP_MAX_MS)
-        r->pause_ms = REAP_MAX_MS;
+    r->pause_ms = backoff_next_ms(r->pause_ms, REAP_FIRST_MS, REAP_MAX_MS);
     r->again_at = clock_boot_in_ms(r->pause_ms);
 }
 

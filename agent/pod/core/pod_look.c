@@ -3,6 +3,7 @@
 
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/core/pod.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -17,9 +18,7 @@ void pod_look_again(struct pod *p, const struct err *e)
             l->since_ns = clock_wall_ns();
             log_warn("state is unknown; will check again", F_STR("pod", p->key), F_ERR(e));
         }
-        l->wait_ms = l->wait_ms == 0                ? LOOK_FIRST_MS
-                     : l->wait_ms * 2 < LOOK_MAX_MS ? l->wait_ms * 2
-                                                    : LOOK_MAX_MS;
+        l->wait_ms = backoff_next_ms(l->wait_ms, LOOK_FIRST_MS, LOOK_MAX_MS);
         snprintf(l->error, sizeof(l->error), "%s", e->text);
         l->failed_now = true;
     }

@@ -10,6 +10,7 @@
 #include "agent/pod/image/internal.h"
 #include "agent/pod/image/pull_secrets.h"
 #include "agent/runtime/image_mount.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -260,9 +261,7 @@ static void on_brought(struct op *op, const struct err *result)
                   "Successfully pulled image \"%s\" in %s (%s including waiting). Image size: %llu bytes.",
                   i->reference, alone, whole, (unsigned long long)i->image->size_bytes);
     } else if (result->code != ERR_CANCELLED) {
-        i->backoff_ms = i->backoff_ms == 0 ? BACKOFF_FIRST_MS : i->backoff_ms * 2;
-        if (i->backoff_ms > BACKOFF_MAX_MS)
-            i->backoff_ms = BACKOFF_MAX_MS;
+        i->backoff_ms = backoff_next_ms(i->backoff_ms, BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
         i->retry_at = clock_boot_in_ms(i->backoff_ms);
         pod_images_say_failure(i, result->text);
         log_warn("cannot pull image", F_STR("pod", p->key), F_STR("image", i->reference),

@@ -5,6 +5,7 @@
 #include "agent/pod/leftovers/mount_watch.h"
 #include "agent/pod/leftovers/record_files.h"
 #include "agent/pod/limits/limits.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -90,9 +91,7 @@ static void tried(struct job *j, const struct err *result)
         log_warn(trouble, F_STR("what", j->what), F_STR("id", j->id), F_ERR(result));
         snprintf(j->error, sizeof(j->error), "%s", result->text);
     }
-    j->pause_ms = j->pause_ms == 0 ? PAUSE_FIRST_MS : j->pause_ms * 2;
-    if (j->pause_ms > PAUSE_MAX_MS)
-        j->pause_ms = PAUSE_MAX_MS;
+    j->pause_ms = backoff_next_ms(j->pause_ms, PAUSE_FIRST_MS, PAUSE_MAX_MS);
     if (j->held) { /* a mount that disappeared before the watch began is noticed by the next try */
         struct err e = { 0 };
         bool new;

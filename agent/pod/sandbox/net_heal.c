@@ -9,6 +9,7 @@
 #include "agent/pod/sandbox/net_attach.h"
 #include "agent/pod/sandbox/net_watch.h"
 #include "agent/pod/sandbox/sandbox.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "cni/links.h"
@@ -91,9 +92,7 @@ static void look_later(struct pod *p)
 {
     struct sandbox *box = sandbox_of(p);
 
-    box->net_told_ms = box->net_told_ms == 0 ? TOLD_FIRST_MS : box->net_told_ms * 2;
-    if (box->net_told_ms > TOLD_MAX_MS)
-        box->net_told_ms = TOLD_MAX_MS;
+    box->net_told_ms = backoff_next_ms(box->net_told_ms, TOLD_FIRST_MS, TOLD_MAX_MS);
     box->net_look_at = clock_boot_in_ms(box->net_told_ms);
     pod_wake_at(p, box->net_look_at, "network is looked at again");
 }

@@ -14,6 +14,7 @@
 #include "agent/pod/sandbox/net_heal.h"
 #include "agent/pod/sandbox/node_users.h"
 #include "agent/pod/sandbox/userns.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -86,9 +87,7 @@ static bool back_off(struct pod *p, const struct err *e)
     bool again = strncmp(box->net_error, e->text, sizeof(box->net_error) - 1) == 0;
 
     snprintf(box->net_error, sizeof(box->net_error), "%s", e->text);
-    box->net_backoff_ms = box->net_backoff_ms == 0 ? RETRY_FIRST_MS : box->net_backoff_ms * 2;
-    if (box->net_backoff_ms > RETRY_MAX_MS)
-        box->net_backoff_ms = RETRY_MAX_MS;
+    box->net_backoff_ms = backoff_next_ms(box->net_backoff_ms, RETRY_FIRST_MS, RETRY_MAX_MS);
     box->net_retry_at = clock_boot_in_ms(box->net_backoff_ms);
     return !again;
 }

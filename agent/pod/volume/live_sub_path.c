@@ -10,6 +10,7 @@
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/volume/internal.h"
 #include "agent/runtime/live_mount.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -105,9 +106,7 @@ static void live_sub_path_try_again(struct pod *p, struct ctr *c, const struct e
     live_sub_path_report(p, c, e);
     if (r->wait_ms == 0)
         r->since_ns = clock_wall_ns();
-    r->wait_ms = r->wait_ms == 0                 ? RETRY_FIRST_MS
-                 : r->wait_ms * 2 < RETRY_MAX_MS ? r->wait_ms * 2
-                                                 : RETRY_MAX_MS;
+    r->wait_ms = backoff_next_ms(r->wait_ms, RETRY_FIRST_MS, RETRY_MAX_MS);
     r->retry_at = clock_boot_in_ms(r->wait_ms);
     snprintf(r->error, sizeof(r->error), "%s", e->text);
     live_of(c)->live_due = true;

@@ -6,6 +6,7 @@
 #include "agent/pod/volume/live_sub_path.h"
 #include "agent/pod/volume/payload.h"
 #include "agent/pod/volume/volumes.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -140,18 +141,12 @@ bool payloads_keep_content(struct pod *p, const struct api_volume *v, struct err
 
 /* ---- after a change ---- */
 
-static uint64_t payload_next_backoff_ms(uint64_t last_ms)
-{
-    if (last_ms == 0)
-        return REFRESH_RETRY_FIRST_MS;
-    return last_ms * 2 < REFRESH_RETRY_MAX_MS ? last_ms * 2 : REFRESH_RETRY_MAX_MS;
-}
-
 /* Errors become events. */
 static void refresh(struct pod *p)
 {
     struct pod_volumes *vols = volumes_of(p);
-    uint64_t backoff_ms = payload_next_backoff_ms(vols->payload_backoff_ms);
+    uint64_t backoff_ms =
+        backoff_next_ms(vols->payload_backoff_ms, REFRESH_RETRY_FIRST_MS, REFRESH_RETRY_MAX_MS);
     buf_auto overlaps = BUF_INIT(64 * 1024);
 
     vols->payload_stale = false;

@@ -14,6 +14,7 @@
 #include "agent/pod/volume/pod_payloads.h"
 #include "agent/pod/volume/volume_cover.h"
 #include "agent/pod/volume/volumes.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -119,9 +120,7 @@ static void pod_volumes_failed(struct pod *p, const char *volume, const struct e
     }
     snprintf(vols->vols_error, sizeof(vols->vols_error),
              "MountVolume.SetUp failed for volume \"%s\" : %.400s", volume, e->text);
-    vols->vols_backoff_ms = vols->vols_backoff_ms == 0 ? RETRY_FIRST_MS : vols->vols_backoff_ms * 2;
-    if (vols->vols_backoff_ms > RETRY_MAX_MS)
-        vols->vols_backoff_ms = RETRY_MAX_MS;
+    vols->vols_backoff_ms = backoff_next_ms(vols->vols_backoff_ms, RETRY_FIRST_MS, RETRY_MAX_MS);
     vols->vols_retry_at = clock_boot_in_ms(vols->vols_backoff_ms);
     volumes_set_state(p, VOLS_NONE);
     if (strcmp(vols->vols_event, vols->vols_error) != 0)
