@@ -20,13 +20,11 @@
 
 enum inhibit_word inhibit_parse(const char *line, uint64_t *ret_value, const char **ret_text)
 {
-    struct err ignored = { 0 };
-
     if (strncmp(line, "held ", 5) == 0 &&
-        parse_u64(line + 5, 0, UINT64_MAX, ret_value, "held", &ignored) == ERR_OK)
+        parse_u64(line + 5, 0, UINT64_MAX, ret_value, "held", ERR_IGNORED) == ERR_OK)
         return INHIBIT_HELD;
     if (strncmp(line, "preparing ", 10) == 0 &&
-        parse_u64(line + 10, 0, 1, ret_value, "preparing", &ignored) == ERR_OK)
+        parse_u64(line + 10, 0, 1, ret_value, "preparing", ERR_IGNORED) == ERR_OK)
         return INHIBIT_PREPARING;
     if (strncmp(line, "warn ", 5) == 0) {
         *ret_text = line + 5;

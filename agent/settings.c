@@ -45,9 +45,9 @@ enum err_code settings_check_swap(const struct agent_config *c, struct err *e)
 {
     str_auto text = NULL;
     const char *line;
-    struct err ignored = { 0 };
 
-    if (!c->fail_swap_on || fs_read_at(AT_FDCWD, "/proc/swaps", SWAPS_MAX, &text, NULL, &ignored) != ERR_OK)
+    if (!c->fail_swap_on ||
+        fs_read_at(AT_FDCWD, "/proc/swaps", SWAPS_MAX, &text, NULL, ERR_IGNORED) != ERR_OK)
         return ERR_OK;
     line = strchr(text, '\n'); /* the first line has the column names */
     if (line == NULL || line[1] == '\0')

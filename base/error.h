@@ -17,6 +17,9 @@
 
 #define MUST_CHECK __attribute__((warn_unused_result))
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
+/* For a result that changes nothing here: the caller finds it in its *e, or there is nothing to do about it.
+ */
+#define ERR_IGNORE(call) ((void)!(call))
 
 enum err_code {
     ERR_OK = 0,
@@ -43,6 +46,9 @@ struct err {
     int sys;            /* the original errno, or 0 */
     char text[504];     /* always NUL-terminated; truncated when too long */
 };
+
+/* Where why it failed is of no interest. */
+#define ERR_IGNORED (&(struct err){ 0 })
 
 /* Sets *e; returns `code` (which must not be ERR_OK). */
 enum err_code err_set(struct err *e, enum err_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);

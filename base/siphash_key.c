@@ -38,7 +38,7 @@ void siphash_key(const char *path, unsigned char ret[SIPHASH_KEY_SIZE], struct e
         if (unknown)
             *e = damaged;
         else
-            (void)!fs_replace_at(AT_FDCWD, path, hex, strlen(hex), 0600, false, e);
+            ERR_IGNORE(fs_replace_at(AT_FDCWD, path, hex, strlen(hex), 0600, false, e));
         explicit_bzero(hex, sizeof(hex));
     }
     if (text != NULL)

@@ -273,11 +273,10 @@ void cg_close(struct cg_tree *t, bool remove)
         return;
     if (remove) {
         char pods[CG_PATH_MAX];
-        struct err ignored = { 0 };
 
         snprintf(pods, sizeof(pods), "%s/kubepods", t->root);
         cgroup_take_down(t, "/kubepods");
-        if (presence_is_absent(cg_procs_left(t, pods, &ignored))) {
+        if (presence_is_absent(cg_procs_left(t, pods, ERR_IGNORED))) {
             cgroup_take_down(t, "/coracle");
         } else { /* processes that cannot die are still ours: keep the mark */
             cgroup_take_down(t, "/coracle/ops");

@@ -94,9 +94,7 @@ static bool v1_kill(int dir)
 /* A failure shows in v1_frozen() and in the processes left; only the freezer's hierarchy has this file. */
 static void v1_freeze(int dir, bool on)
 {
-    struct err ignored = { 0 };
-
-    if (fs_write_control(dir, "freezer.state", on ? "FROZEN" : "THAWED", &ignored) != ERR_OK)
+    if (fs_write_control(dir, "freezer.state", on ? "FROZEN" : "THAWED", ERR_IGNORED) != ERR_OK)
         return;
 }
 

@@ -66,9 +66,7 @@ static enum err_code enable(int dir, unsigned wanted, unsigned required, struct 
 /* Best effort, on cgroups that are not ours: missing controllers show in <root>'s cgroup.controllers. */
 static void enable_quietly(int dir, unsigned wanted)
 {
-    struct err ignored = { 0 };
-
-    if (enable(dir, wanted, 0, &ignored) != ERR_OK)
+    if (enable(dir, wanted, 0, ERR_IGNORED) != ERR_OK)
         return;
 }
 
@@ -176,9 +174,7 @@ static bool v2_kill(int dir)
 
 static void v2_freeze(int dir, bool on)
 {
-    struct err ignored = { 0 };
-
-    if (fs_write_control(dir, "cgroup.freeze", on ? "1" : "0", &ignored) != ERR_OK)
+    if (fs_write_control(dir, "cgroup.freeze", on ? "1" : "0", ERR_IGNORED) != ERR_OK)
         return;
 }
 

@@ -105,10 +105,9 @@ enum err_code cg_pin_controllers(struct cg_tree *t, const struct cg_found *found
      * time (of another agent, or an earlier run of this one): mount it, too. Optional, so failure is not an
      * error. */
     for (size_t i = 0; i < found->n_unmounted && t->scratch_dir != NULL && t->n_pinned < CG_HIERS_MAX; i++) {
-        struct err ignored = { 0 };
-        if (pin_one(t, found->unmounted[i], &ignored) != ERR_OK)
+        if (pin_one(t, found->unmounted[i], ERR_IGNORED) != ERR_OK)
             log_debug("cgroup v1 hierarchy not held", F_STR("hierarchy", found->unmounted[i]),
-                      F_ERR(&ignored));
+                      F_ERR(ERR_IGNORED));
     }
     return ERR_OK;
 }

@@ -278,16 +278,12 @@ static void kill_below(struct cg_tree *t, const char *path, bool whole, struct e
 
 void cg_kill_below(struct cg_tree *t, const char *path)
 {
-    struct err ignored = { 0 };
-
-    kill_below(t, path, true, &ignored); /* callers check whether the processes are gone */
+    kill_below(t, path, true, ERR_IGNORED); /* callers check whether the processes are gone */
 }
 
 void cg_kill_members(struct cg_tree *t, const char *path)
 {
-    struct err ignored = { 0 };
-
-    kill_below(t, path, false, &ignored);
+    kill_below(t, path, false, ERR_IGNORED);
 }
 
 enum err_code cg_kill(struct cg_tree *t, const char *path, struct err *e)

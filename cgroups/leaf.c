@@ -110,10 +110,9 @@ enum err_code cg_place(struct cg_tree *t, const char *path, pid_t pid, struct er
 enum err_code cg_ops_sweep(struct cg_tree *t, struct err *e)
 {
     char path[CG_PATH_MAX];
-    struct err ignored = { 0 };
 
     snprintf(path, sizeof(path), "%s%s", t->root, leaf_names[CG_LEAF_OPS]);
-    if (presence_is_absent(cg_procs_left(t, path, &ignored)))
+    if (presence_is_absent(cg_procs_left(t, path, ERR_IGNORED)))
         return ERR_OK;
     cg_kill_members(t, path); /* the leaf is reused */
     if (!cg_wait_empty(t, path, SWEEP_TIMEOUT_MS))

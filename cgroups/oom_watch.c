@@ -53,7 +53,7 @@ static void oom_watch_on_event(int wd, uint32_t mask, const char *name, void *ar
 
     (void)name;
     touch(w, mask & IN_Q_OVERFLOW ? -1 : wd);
-    (void)!write(w->fd, &one, sizeof(one));
+    ERR_IGNORE(write(w->fd, &one, sizeof(one)));
 }
 
 enum err_code cg_oom_watch_open(struct cg_oom_watch **ret, struct cg_tree *t, uv_loop_t *loop, struct err *e)

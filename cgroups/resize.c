@@ -22,9 +22,7 @@ static enum err_code cg_resize_write_number(int dir, const char *file, int64_t v
  * shrinking one. */
 static void try_memsw(int dir, int64_t max)
 {
-    struct err ignored = { 0 };
-
-    if (cg_resize_write_number(dir, MEMSW, max, &ignored) != ERR_OK)
+    if (cg_resize_write_number(dir, MEMSW, max, ERR_IGNORED) != ERR_OK)
         return;
 }
 

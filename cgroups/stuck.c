@@ -61,7 +61,6 @@ static bool stuck_add_stuck(pid_t pid, void *arg)
 void cg_stuck(struct cg_tree *t, const char *path, char *ret, size_t size)
 {
     struct stuck s = { .text = ret, .size = size };
-    struct err ignored = { 0 };
 
     ret[0] = '\0';
     if (!cg_path_is_ours(t, path))
@@ -69,6 +68,6 @@ void cg_stuck(struct cg_tree *t, const char *path, char *ret, size_t size)
     for (size_t i = 0; i < t->n_hiers && s.n == 0; i++) {
         fd_auto dir = cg_open_dir(&t->hiers[i], path);
         if (dir >= 0)
-            cg_each_pid(dir, stuck_add_stuck, &s, &ignored);
+            cg_each_pid(dir, stuck_add_stuck, &s, ERR_IGNORED);
     }
 }

@@ -143,10 +143,9 @@ static enum err_code write_sysctls(const struct netns_spec *spec, bool interface
 bool netns_has_interface_sysctls(const struct netns_spec *spec)
 {
     for (size_t i = 0; i < spec->n_sysctls; i++) {
-        struct err ignored = { 0 };
         str_auto path = NULL;
 
-        if (sysctl_path(spec->sysctls[i].name, &path, &ignored) == ERR_OK && is_interface_path(path))
+        if (sysctl_path(spec->sysctls[i].name, &path, ERR_IGNORED) == ERR_OK && is_interface_path(path))
             return true;
     }
     return false;
@@ -274,10 +273,10 @@ static void live_inside(const struct netns_spec *spec, int flags, int to, int fr
         if (setresgid(0, 0, 0) != 0 || setresuid(0, 0, 0) != 0)
             err_sys(&e, errno, "become root of the user namespace");
         else
-            (void)!netns_set_up(spec, &e);
+            ERR_IGNORE(netns_set_up(spec, &e));
     }
     if (write(to, &e, sizeof(e)) == (ssize_t)sizeof(e))
-        (void)!read(from, &go, 1);
+        ERR_IGNORE(read(from, &go, 1));
 }
 
 /* With a user namespace that owns the others: a process that enters it loses the capabilities needed for
@@ -309,7 +308,7 @@ static enum err_code make_owned(const struct netns_spec *spec, int flags, struct
         if (write(tells, "", 1) != 1)
             err_sys(e, errno, "go on in the new user namespace");
         else if (hear(hears, e) == ERR_OK)
-            (void)!pin_all(spec, pid, e);
+            ERR_IGNORE(pin_all(spec, pid, e));
     }
     close(take_fd(&tells));
     waitpid(pid, NULL, 0);
@@ -339,7 +338,6 @@ static enum err_code netns_make(const struct netns_spec *spec, int flags, struct
 static enum err_code netns_create(const void *arg, struct buf *out, struct err *e)
 {
     const struct netns_spec *spec = arg;
-    struct err ignored = { 0 };
     bool all_pinned = true;
     int flags = 0;
 
@@ -361,7 +359,7 @@ static enum err_code netns_create(const void *arg, struct buf *out, struct err *
     if (unpin_all(spec->dir, e) != ERR_OK)
         return e->code;
     if (netns_make(spec, flags, e) != ERR_OK) {
-        unpin_all(spec->dir, &ignored);
+        unpin_all(spec->dir, ERR_IGNORED);
         return e->code;
     }
     return ERR_OK;

@@ -157,9 +157,8 @@ static enum err_code check_installed(const struct load *l, const struct cni_list
     if (e->code == ERR_OK && here.n > 0) {
         for (size_t i = 0; i < here.n; i++) {
             str_auto other = NULL;
-            struct err ignored = { 0 };
 
-            if (presence_is_unknown(cni_plugin_find_other(l->bin_dirs, here.v[i], &other, &ignored)))
+            if (presence_is_unknown(cni_plugin_find_other(l->bin_dirs, here.v[i], &other, ERR_IGNORED)))
                 other = NULL; /* it would only be named */
             buf_addf(&text, "%s\"%.60s\"", i > 0 ? ", " : "", here.v[i]);
             if (other != NULL)

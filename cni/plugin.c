@@ -158,9 +158,8 @@ enum err_code cni_plugin_error(const char *out, size_t out_n, const char *err_ou
 static bool is_error_object(const struct buf *out)
 {
     json_auto_t *v = NULL;
-    struct err ignored = { 0 };
 
-    return out->n > 0 && json_parse(out->p, out->n, CNI_RESULT_MAX, &v, "JSON", &ignored) == ERR_OK &&
+    return out->n > 0 && json_parse(out->p, out->n, CNI_RESULT_MAX, &v, "JSON", ERR_IGNORED) == ERR_OK &&
            json_int(v, "code", 0) != 0;
 }
 

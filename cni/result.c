@@ -30,7 +30,6 @@ static int result_parse_address(const char *text, char ret[46])
     char addr[46];
     const char *slash = strchr(text, '/');
     size_t n = slash != NULL ? (size_t)(slash - text) : strlen(text);
-    struct err ignored = { 0 };
     uint64_t bits;
     int family;
 
@@ -42,7 +41,7 @@ static int result_parse_address(const char *text, char ret[46])
     if (inet_pton(family, addr, raw) != 1)
         return 0;
     if (slash != NULL &&
-        parse_u64(slash + 1, 0, family == AF_INET ? 32 : 128, &bits, "prefix length", &ignored) != ERR_OK)
+        parse_u64(slash + 1, 0, family == AF_INET ? 32 : 128, &bits, "prefix length", ERR_IGNORED) != ERR_OK)
         return 0;
     if (ret != NULL && inet_ntop(family, raw, ret, 46) == NULL)
         return 0;

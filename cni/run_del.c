@@ -20,15 +20,14 @@ static void look_inside(struct cni_run *r)
 {
     struct cni_links *links = r->netns[0] != '\0' ? calloc(1, sizeof(*links)) : NULL;
     struct cni_result expected = { 0 };
-    struct err ignored = { 0 };
 
     r->no_interface = r->cut_off = true;
-    if (links != NULL && cni_links_read(r->netns, links, &ignored) == ERR_OK) {
+    if (links != NULL && cni_links_read(r->netns, links, ERR_IGNORED) == ERR_OK) {
         r->no_interface = !links->cut && cni_links_find(links, r->ifname) == NULL;
         r->cut_off = r->no_interface || links->cut || (r->cached && !r->entry.complete) ||
                      (r->cached && cni_result_addresses(&expected, r->entry.result, r->entry.list.version,
-                                                        r->ifname, &ignored) != ERR_OK) ||
-                     cni_links_check(links, r->ifname, &expected, &ignored) != ERR_OK;
+                                                        r->ifname, ERR_IGNORED) != ERR_OK) ||
+                     cni_links_check(links, r->ifname, &expected, ERR_IGNORED) != ERR_OK;
     }
     free(links);
 }

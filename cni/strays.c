@@ -241,10 +241,9 @@ static bool uses(const struct cni_entry *entry, void *arg)
 {
     struct user *u = arg;
     struct cni_result r = { 0 };
-    struct err ignored = { 0 };
 
     if (strcmp(entry->container_id, u->id) == 0 || entry->result == NULL ||
-        cni_result_addresses(&r, entry->result, entry->list.version, entry->ifname, &ignored) != ERR_OK)
+        cni_result_addresses(&r, entry->result, entry->list.version, entry->ifname, ERR_IGNORED) != ERR_OK)
         return true;
     for (size_t i = 0; i < r.n_ips; i++)
         u->taken = u->taken || strcmp(r.ips[i], u->address) == 0;
@@ -387,13 +386,12 @@ static bool is_ifb(const char *name)
 static void tell_links(struct cni_strays *s)
 {
     struct known known = { .ok = true };
-    struct err ignored = { 0 };
-    json_auto_t *links = cni_hoststate_links(&ignored);
+    json_auto_t *links = cni_hoststate_links(ERR_IGNORED);
     const json_t *v;
     size_t i, n = 0;
 
-    if (links != NULL && cni_cache_each(s->c->cache_fd, add_links, &known, &ignored) == ERR_OK && known.ok &&
-        !cni_cache_lacks_some(s->c->cache_fd)) {
+    if (links != NULL && cni_cache_each(s->c->cache_fd, add_links, &known, ERR_IGNORED) == ERR_OK &&
+        known.ok && !cni_cache_lacks_some(s->c->cache_fd)) {
         json_array_foreach (links, i, v) {
             const char *name = json_string_value(v);
 

@@ -530,12 +530,12 @@ enum err_code vol_writer_publish(struct vol_writer *w, const struct vol_file *fi
         if (publish(w, &plan, &rule, current, &changed, e) == ERR_EXHAUSTED && found.kept > 0 && !changed) {
             *e = (struct err){ 0 }; /* remove old ones despite their readers */
             found = atomic_writer_tidy(w, current, &plan, 0);
-            (void)!publish(w, &plan, &rule, current, &changed, e);
+            ERR_IGNORE(publish(w, &plan, &rule, current, &changed, e));
         }
         if (e->code != ERR_OK)
             found = atomic_writer_tidy(w, current, NULL, keep_max(&plan));
         else
-            (void)!leave_behind(w, before, current, &plan, &found, e);
+            ERR_IGNORE(leave_behind(w, before, current, &plan, &found, e));
     }
     vol_plan_done(&plan);
     w->kept = found.kept > 0;

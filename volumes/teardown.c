@@ -288,7 +288,7 @@ enum err_code vol_pod_teardown(struct vol_node *n, const char *uid, struct err *
         vol_join(pod, sizeof(pod), e, "%s/%s", n->pods, uid) != ERR_OK)
         return err_wrap(e, "remove volumes of %s", uid);
     /* Both, even if the first fails: they are independent. */
-    (void)(teardown_take_down(pod, false, e) == ERR_OK);
+    ERR_IGNORE(teardown_take_down(pod, false, e));
     if (teardown_take_down(payloads, true, &second) != ERR_OK && e->code == ERR_OK)
         *e = second;
     return e->code == ERR_OK ? ERR_OK : err_wrap(e, "remove volumes of %s", uid);

@@ -285,12 +285,11 @@ int cli_upgrade(struct cli *cli, const char *url, const char *subprotocols, stru
 
 int cli_server_error(struct cli *cli, const struct cli_response *r)
 {
-    struct err ignored = { 0 };
     json_auto_t *status = NULL;
     buf_auto what = BUF_INIT(64 * 1024);
     const char *reason, *message;
 
-    if (json_parse(r->body.p, r->body.n, CLI_BODY_MAX, &status, "answer", &ignored) != ERR_OK ||
+    if (json_parse(r->body.p, r->body.n, CLI_BODY_MAX, &status, "answer", ERR_IGNORED) != ERR_OK ||
         (message = json_str(status, "message")) == NULL) {
         fprintf(cli->err, "Error from server: HTTP status %d\n", r->code);
         return cli_exit_of_http(r->code);

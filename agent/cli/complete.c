@@ -42,11 +42,10 @@ static void candidate(struct completion *c, const char *word, size_t n, const ch
 static json_t *complete_ask(const struct completion *c, const char *url)
 {
     struct cli_response r = CLI_RESPONSE_INIT;
-    struct err ignored = { 0 };
     json_t *value = NULL;
 
-    if (cli_request(c->cli, "GET", url, false, NULL, NULL, &r, &ignored) == ERR_OK && r.code == 200)
-        (void)!json_parse(r.body.p, r.body.n, CLI_BODY_MAX, &value, "answer", &ignored);
+    if (cli_request(c->cli, "GET", url, false, NULL, NULL, &r, ERR_IGNORED) == ERR_OK && r.code == 200)
+        ERR_IGNORE(json_parse(r.body.p, r.body.n, CLI_BODY_MAX, &value, "answer", ERR_IGNORED));
     buf_done(&r.body);
     return value;
 }

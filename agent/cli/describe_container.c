@@ -30,10 +30,9 @@ static void add_quantities(const char *title, const json_t *list, const char *in
     for (size_t i = 0; i < n; i++) {
         const char *text = json_str(list, keys[i]);
         char canonical[QUANTITY_TEXT_SIZE];
-        struct err ignored = { 0 };
         struct quantity q;
 
-        if (text != NULL && quantity_parse(text, &q, &ignored) == ERR_OK) {
+        if (text != NULL && quantity_parse(text, &q, ERR_IGNORED) == ERR_OK) {
             quantity_format(&q, canonical);
             text = canonical;
         }
@@ -252,7 +251,6 @@ static void add_resource_value(const json_t *container, const json_t *ref, struc
     const char *resource = cli_text(ref, "resource"), *dot = strchr(resource, '.');
     const char *divisor = cli_text(ref, "divisor");
     struct quantity amount = { 0 }, by = { 0 };
-    struct err ignored = { 0 };
     bool cpu = str_ends(resource, ".cpu");
     const char *text = NULL;
     char list[16];
@@ -263,8 +261,9 @@ static void add_resource_value(const json_t *container, const json_t *ref, struc
         list[dot - resource] = '\0';
         text = json_str(json_object_get(cli_at(container, "resources"), list), dot + 1);
     }
-    if (text != NULL && quantity_parse(text, &amount, &ignored) == ERR_OK) {
-        if (divisor[0] == '\0' || quantity_parse(divisor, &by, &ignored) != ERR_OK || quantity_is_zero(&by))
+    if (text != NULL && quantity_parse(text, &amount, ERR_IGNORED) == ERR_OK) {
+        if (divisor[0] == '\0' || quantity_parse(divisor, &by, ERR_IGNORED) != ERR_OK ||
+            quantity_is_zero(&by))
             by = quantity_from_int(1, QUANTITY_DECIMAL_SI);
         if (cpu)
             whole = (quantity_milli(&amount) + quantity_milli(&by) - 1) / quantity_milli(&by);

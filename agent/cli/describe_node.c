@@ -13,9 +13,8 @@ static struct quantity quantity_at(const json_t *resources, const char *list, co
 {
     const json_t *o = cli_at(resources, list);
     struct quantity q = quantity_from_int(0, QUANTITY_BINARY_SI);
-    struct err ignored = { 0 };
 
-    if (json_str(o, resource) == NULL || quantity_parse(json_str(o, resource), &q, &ignored) != ERR_OK)
+    if (json_str(o, resource) == NULL || quantity_parse(json_str(o, resource), &q, ERR_IGNORED) != ERR_OK)
         return quantity_from_int(0, QUANTITY_BINARY_SI);
     return q;
 }

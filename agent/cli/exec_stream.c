@@ -119,20 +119,19 @@ static void send_some(struct stream *s)
 
 int exec_outcome(struct cli *cli, const char *text, size_t n)
 {
-    struct err ignored = { 0 };
     json_auto_t *status = NULL;
     const json_t *cause;
     int64_t code;
     size_t i;
 
-    if (json_parse(text, n, STATUS_MAX, &status, "status", &ignored) != ERR_OK)
+    if (json_parse(text, n, STATUS_MAX, &status, "status", ERR_IGNORED) != ERR_OK)
         return cli_error(cli, "cannot parse coracle's answer");
     if (str_eq(json_str(status, "status"), "Success"))
         return EXIT_OK;
     json_array_foreach (cli_at(status, "details.causes"), i, cause) {
         if (str_eq(json_str(status, "reason"), "NonZeroExitCode") &&
             str_eq(json_str(cause, "reason"), "ExitCode") &&
-            parse_i64(cli_text(cause, "message"), 1, 255, &code, "exit code", &ignored) == ERR_OK) {
+            parse_i64(cli_text(cause, "message"), 1, 255, &code, "exit code", ERR_IGNORED) == ERR_OK) {
             fprintf(cli->err, "command terminated with exit code %d\n", (int)code);
             return (int)code;
         }

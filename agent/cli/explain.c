@@ -8,11 +8,10 @@
 /* " (next try in 12s)" */
 static void add_next_try(const struct cli *cli, const char *when, struct buf *text)
 {
-    struct err ignored = { 0 };
     char left[CLI_AGE_SIZE];
     int64_t ns;
 
-    if (clock_parse(when, &ns, &ignored) != ERR_OK)
+    if (clock_parse(when, &ns, ERR_IGNORED) != ERR_OK)
         return;
     cli_duration(ns - cli_now(cli) + 999999999, left); /* rounded up, so that a countdown does not show 0 */
     if (ns <= cli_now(cli))

@@ -48,7 +48,7 @@ int get_sort(const struct get *g, json_t *items)
         v[i].at = i;
         buf_init(&v[i].key, CLI_BODY_MAX);
         if (e.code == ERR_OK)
-            (void)!cli_jsonpath(g->sort_by, v[i].item, &v[i].key, &e);
+            ERR_IGNORE(cli_jsonpath(g->sort_by, v[i].item, &v[i].key, &e));
     }
     if (e.code == ERR_OK)
         qsort(v, n, sizeof(*v), get_sort_by_key);

@@ -26,11 +26,11 @@ void cli_hint_pod(struct cli *cli, const char *namespace_, const char *name)
     json_auto_t *list = NULL;
     const char *other;
     const json_t *pod;
-    struct err ignored = { 0 };
     size_t i;
 
-    if (cli_request(cli, "GET", "/api/v1/pods", false, NULL, NULL, &r, &ignored) == ERR_OK && r.code == 200)
-        (void)!json_parse(r.body.p, r.body.n, CLI_BODY_MAX, &list, "pods", &ignored);
+    if (cli_request(cli, "GET", "/api/v1/pods", false, NULL, NULL, &r, ERR_IGNORED) == ERR_OK &&
+        r.code == 200)
+        ERR_IGNORE(json_parse(r.body.p, r.body.n, CLI_BODY_MAX, &list, "pods", ERR_IGNORED));
     buf_done(&r.body);
     json_array_foreach (cli_at(list, "items"), i, pod) {
         if (strcmp(cli_text(pod, "metadata.namespace"), namespace_) == 0)

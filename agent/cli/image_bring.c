@@ -180,7 +180,7 @@ int cli_bring_image(struct cli *cli, const char *source, const char *name, bool 
     }
     if (!quiet)
         buf_adds(&url, "&progress=1");
-    (void)!cli_request(cli, "POST", url.p, true, cli_image_bring_on_data, &v, &r, &e);
+    ERR_IGNORE(cli_request(cli, "POST", url.p, true, cli_image_bring_on_data, &v, &r, &e));
     code = cli_image_bring_finish(&v, &r, &e);
     buf_done(&v.line);
     buf_done(&r.body);

@@ -62,7 +62,6 @@ static bool parse_brackets(const char *p, const char *end, struct step *ret, siz
     const bool quoted = p + 1 < end && p[1] == '\'';
     const char *close = quoted ? memchr(p + 2, '\'', (size_t)(end - p - 2)) : NULL;
     const char *from = quoted ? p + 2 : p + 1, *to;
-    struct err ignored = { 0 };
 
     if (quoted && (close == NULL || close + 1 == end || close[1] != ']'))
         return false;
@@ -73,7 +72,7 @@ static bool parse_brackets(const char *p, const char *end, struct step *ret, siz
     *ret_n = (size_t)(to - p) + (quoted ? 2 : 1);
     ret->kind = quoted ? STEP_KEY : strcmp(ret->key, "*") == 0 ? STEP_ALL : STEP_INDEX;
     return ret->kind != STEP_INDEX ||
-           parse_i64(ret->key, -1000000, 1000000, &ret->index, "index", &ignored) == ERR_OK;
+           parse_i64(ret->key, -1000000, 1000000, &ret->index, "index", ERR_IGNORED) == ERR_OK;
 }
 
 /* ".key", ".key\.with\.dots", ".*": *ret_n bytes, 1 for a lone dot. */

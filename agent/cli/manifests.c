@@ -8,11 +8,11 @@ void cli_warn_manifests(struct cli *cli)
     struct cli_response r = CLI_RESPONSE_INIT;
     json_auto_t *list = NULL;
     const json_t *m, *p;
-    struct err ignored = { 0 };
     size_t i, k;
 
-    if (cli_request(cli, "GET", "/manifests", false, NULL, NULL, &r, &ignored) == ERR_OK && r.code == 200 &&
-        json_parse(r.body.p, r.body.n, CLI_BODY_MAX, &list, "manifests", &ignored) == ERR_OK) {
+    if (cli_request(cli, "GET", "/manifests", false, NULL, NULL, &r, ERR_IGNORED) == ERR_OK &&
+        r.code == 200 &&
+        json_parse(r.body.p, r.body.n, CLI_BODY_MAX, &list, "manifests", ERR_IGNORED) == ERR_OK) {
         json_array_foreach (cli_at(list, "items"), i, m) {
             json_array_foreach (cli_at(m, "problems"), k, p) {
                 buf_auto line = BUF_INIT(64 * 1024);

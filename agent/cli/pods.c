@@ -15,11 +15,10 @@ struct tally {
 static void count_restarts(struct tally *t, const json_t *status)
 {
     const char *finished = cli_text(status, "lastState.terminated.finishedAt");
-    struct err ignored = { 0 };
     int64_t ns;
 
     t->restarts += cli_number(status, "restartCount");
-    if (clock_parse(finished, &ns, &ignored) == ERR_OK && (t->last == NULL || ns > t->last_ns)) {
+    if (clock_parse(finished, &ns, ERR_IGNORED) == ERR_OK && (t->last == NULL || ns > t->last_ns)) {
         t->last = finished;
         t->last_ns = ns;
     }

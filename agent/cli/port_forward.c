@@ -95,10 +95,9 @@ static bool add_listener(struct forward *f, const char *address, uint16_t *local
 /* As in kubectl, one of localhost's two addresses is enough. */
 static bool listen_localhost(struct forward *f, uint16_t *local, uint16_t remote, struct err *e)
 {
-    struct err ignored = { 0 };
     bool v4 = add_listener(f, "127.0.0.1", local, remote, e);
 
-    return add_listener(f, "::1", local, remote, v4 ? &ignored : e) || v4;
+    return add_listener(f, "::1", local, remote, v4 ? ERR_IGNORED : e) || v4;
 }
 
 static bool listen_all(struct forward *f, uint16_t local, uint16_t remote, struct err *e)
@@ -151,7 +150,7 @@ static void end_all(const struct forward *f, int code)
 {
     const unsigned char byte = (unsigned char)code;
 
-    (void)!write(f->over[1], &byte, 1); /* it is read, or the reader is gone */
+    ERR_IGNORE(write(f->over[1], &byte, 1)); /* it is read, or the reader is gone */
 }
 
 static int serve(const struct forward *f, int fd, uint16_t remote)
@@ -227,7 +226,7 @@ static void look_after(const struct forward *f, const char *uid)
         if (cli_request(f->cli, "GET", one.p, false, NULL, NULL, &r, &e) == ERR_OK && r.code == 404)
             l.code = EXIT_NOT_FOUND;
         else if (e.code == ERR_OK && r.code == 200)
-            (void)!cli_follow(f->cli, watch.p, port_forward_on_change, &l, &r, &e);
+            ERR_IGNORE(cli_follow(f->cli, watch.p, port_forward_on_change, &l, &r, &e));
         if (l.code == EXIT_OK)
             nanosleep(&pause, NULL);
         buf_done(&r.body);

@@ -112,10 +112,9 @@ void cli_duration(int64_t ns, char ret[CLI_AGE_SIZE])
 
 void cli_age(const struct cli *cli, const char *when, char ret[CLI_AGE_SIZE])
 {
-    struct err ignored = { 0 };
     int64_t ns;
 
-    if (when[0] == '\0' || clock_parse(when, &ns, &ignored) != ERR_OK)
+    if (when[0] == '\0' || clock_parse(when, &ns, ERR_IGNORED) != ERR_OK)
         strcpy(ret, "<unknown>");
     else
         cli_duration(cli_now(cli) - ns, ret);
@@ -123,12 +122,11 @@ void cli_age(const struct cli *cli, const char *when, char ret[CLI_AGE_SIZE])
 
 void cli_time(const char *when, char ret[CLI_TIME_SIZE])
 {
-    struct err ignored = { 0 };
     struct tm tm;
     time_t seconds;
     int64_t ns;
 
-    if (when[0] == '\0' || clock_parse(when, &ns, &ignored) != ERR_OK) {
+    if (when[0] == '\0' || clock_parse(when, &ns, ERR_IGNORED) != ERR_OK) {
         strcpy(ret, "Mon, 01 Jan 0001 00:00:00 +0000"); /* Go's format of an unset time */
         return;
     }

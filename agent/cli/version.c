@@ -35,7 +35,7 @@ static int version_run(struct cli *cli, const struct cli_command *command, int a
         r.code != 200)
         cli_server_error(cli, &r);
     else if (!v.client && e.code == ERR_OK)
-        (void)!json_parse(r.body.p, r.body.n, CLI_BODY_MAX, &server, "version", &e);
+        ERR_IGNORE(json_parse(r.body.p, r.body.n, CLI_BODY_MAX, &server, "version", &e));
     buf_done(&r.body);
 
     if (v.format != NULL) {

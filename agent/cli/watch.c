@@ -77,11 +77,10 @@ bool cli_pod_is_there(struct cli *cli, const char *namespace_, const char *name)
 {
     struct cli_response r = CLI_RESPONSE_INIT;
     buf_auto url = BUF_INIT(64 * 1024);
-    struct err ignored = { 0 };
     bool there;
 
     cli_add_pod_path(&url, namespace_, name);
-    there = cli_request(cli, "GET", url.p, false, NULL, NULL, &r, &ignored) != ERR_OK || r.code != 404;
+    there = cli_request(cli, "GET", url.p, false, NULL, NULL, &r, ERR_IGNORED) != ERR_OK || r.code != 404;
     buf_done(&r.body);
     return there;
 }

@@ -161,9 +161,8 @@ static unsigned max_pods(const struct agent_config *c)
 static uint64_t apply_bytes_of(const json_t *quantity)
 {
     const char *text = json_string_value(quantity);
-    struct err ignored = { 0 };
     struct quantity q;
-    int64_t bytes = text != NULL && quantity_parse(text, &q, &ignored) == ERR_OK ? quantity_value(&q) : 0;
+    int64_t bytes = text != NULL && quantity_parse(text, &q, ERR_IGNORED) == ERR_OK ? quantity_value(&q) : 0;
 
     return bytes > 0 ? (uint64_t)bytes : 0;
 }

@@ -143,7 +143,7 @@ enum err_code config_parse(struct agent_config *c, int argc, char **argv, bool *
         state_new(&c->state, e) == ERR_OK && read_files(c->state, &flags, e) == ERR_OK &&
         config_flags_apply(c->state, &flags, e) == ERR_OK && dependent_defaults(c->state, e) == ERR_OK &&
         config_check(c->state, e) == ERR_OK)
-        (void)!config_apply(c, e);
+        ERR_IGNORE(config_apply(c, e));
     *ret_help = e->code == ERR_OK && flags.help;
     config_flags_done(&flags);
     return e->code;

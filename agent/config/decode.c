@@ -132,7 +132,7 @@ static enum err_code take_mapping(struct decoder *d, const json_t *mapping, cons
         snprintf(key, sizeof(key), "%s%s%.120s", prefix, prefix[0] != '\0' ? "." : "", name);
         if (prefix[0] == '\0' && (strcmp(key, "apiVersion") == 0 || strcmp(key, "kind") == 0))
             continue;
-        (void)!config_decode_take_key(d, key, value, &why);
+        ERR_IGNORE(config_decode_take_key(d, key, value, &why));
         if (config_decode_go_on(d->state, &why, e) != ERR_OK)
             return e->code;
     }
@@ -172,7 +172,7 @@ static enum err_code take_document(struct decoder *d, struct file *file, const j
                        config_doc_kind[d->doc]);
     file->had[d->doc] = true;
     d->lines = config_lines(file->text, file->n, number);
-    (void)!take_mapping(d, document, "", e);
+    ERR_IGNORE(take_mapping(d, document, "", e));
     json_decref(d->lines);
     return e->code;
 }
@@ -194,7 +194,7 @@ static enum err_code config_decode_decode(struct config_state *s, const char *pa
     json_array_foreach (documents, i, document) {
         struct err why = { 0 };
 
-        (void)!take_document(&d, &file, document, numbers[i], &why);
+        ERR_IGNORE(take_document(&d, &file, document, numbers[i], &why));
         if (config_decode_go_on(s, &why, e) != ERR_OK)
             return e->code;
     }
@@ -245,12 +245,12 @@ static enum err_code read_dir(struct config_state *s, const char *path, int leve
             if (level == DROP_IN_LEVELS)
                 err_set(e, ERR_INVALID, "%.200s: more than %d folders deep", below, DROP_IN_LEVELS);
             else
-                (void)!read_dir(s, below, level + 1, left, e); /* *e ends the loop */
+                ERR_IGNORE(read_dir(s, below, level + 1, left, e)); /* *e ends the loop */
         } else if (e->code == ERR_OK && str_ends(entries[i]->d_name, ".conf")) {
             if ((*left)-- == 0)
                 err_set(e, ERR_INVALID, "%.200s: more than %d drop-ins", path, DROP_INS_MAX);
             else
-                (void)!config_read_file(s, below, e);
+                ERR_IGNORE(config_read_file(s, below, e));
         }
         free(entries[i]);
     }

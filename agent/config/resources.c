@@ -18,9 +18,8 @@ static int64_t amount(const json_t *map, const char *name, bool milli)
 {
     const char *text = json_str(map, name);
     struct quantity q;
-    struct err ignored = { 0 };
 
-    if (text == NULL || quantity_parse(text, &q, &ignored) != ERR_OK)
+    if (text == NULL || quantity_parse(text, &q, ERR_IGNORED) != ERR_OK)
         return 0;
     return milli ? quantity_milli(&q) : quantity_value(&q);
 }
@@ -96,9 +95,8 @@ static int64_t log_max_bytes(const json_t *setting)
 {
     const char *text = json_string_value(setting);
     struct quantity q;
-    struct err ignored = { 0 };
 
-    return text != NULL && quantity_parse(text, &q, &ignored) == ERR_OK ? quantity_value(&q) : 0;
+    return text != NULL && quantity_parse(text, &q, ERR_IGNORED) == ERR_OK ? quantity_value(&q) : 0;
 }
 
 void config_apply_resources(struct agent_config *c)

@@ -27,7 +27,6 @@ static bool is_cidr(const char *text)
 {
     char address[64];
     const char *slash = strchr(text, '/');
-    struct err ignored = { 0 };
     uint64_t bits;
 
     if (slash == NULL || (size_t)(slash - text) >= sizeof(address))
@@ -35,7 +34,7 @@ static bool is_cidr(const char *text)
     memcpy(address, text, (size_t)(slash - text));
     address[slash - text] = '\0';
     return config_is_ip(address) && parse_u64(slash + 1, 0, strchr(address, ':') != NULL ? 128 : 32, &bits,
-                                              "prefix length", &ignored) == ERR_OK;
+                                              "prefix length", ERR_IGNORED) == ERR_OK;
 }
 
 /* --pod-cidr accepts one of each family. */

@@ -10,12 +10,11 @@
 
 const char *img_job_reference(const struct img_job *j, char full[IMG_NAME_MAX])
 {
-    struct err ignored = { 0 };
     const char *given = j->source + strlen("docker://");
 
-    return img_normalise(given, full, &ignored) == ERR_OK ? full
-                                                          /* skopeo will reject it with its own message */
-                                                          : given;
+    return img_normalise(given, full, ERR_IGNORED) == ERR_OK ? full
+                                                             /* skopeo will reject it with its own message */
+                                                             : given;
 }
 
 void img_auth_repository(const char *reference, char ret[IMG_NAME_MAX])
@@ -69,7 +68,7 @@ static enum err_code image_auth_plan(void *arg, struct err *e)
     if (node_error.code != ERR_OK)
         log_warn("cannot read the node's registry credentials; pulling images without them",
                  F_STR("file", j->store->auth_file), F_ERR(&node_error));
-    (void)!reg_tries_plan(&j->tries, j->auth, node, repository, key, e);
+    ERR_IGNORE(reg_tries_plan(&j->tries, j->auth, node, repository, key, e));
     wipe(node);
     return e->code == ERR_OK ? img_user_plan(j, e) : e->code;
 }

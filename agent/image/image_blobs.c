@@ -42,7 +42,7 @@ static bool add_one(const char *name, void *arg)
     if (S_ISREG(st.st_mode))
         s->bytes += (uint64_t)st.st_size;
     else if (S_ISDIR(st.st_mode) && s->depth > 1)
-        (void)!add_below(s->folder, name, s->depth - 1, &s->bytes, &s->e);
+        ERR_IGNORE(add_below(s->folder, name, s->depth - 1, &s->bytes, &s->e));
     return s->e.code == ERR_OK;
 }
 
@@ -316,9 +316,8 @@ void img_blobs_ended(struct img_job *j, const struct err *e)
 void img_blobs_adopt(struct img_store *s)
 {
     struct stat st = { .st_mode = S_IFDIR }; /* unless it was seen */
-    struct err ignored = { 0 };
 
-    if (presence_is_absent(fs_look_at(s->tmp_fd, "blobs", &st, &ignored)))
+    if (presence_is_absent(fs_look_at(s->tmp_fd, "blobs", &st, ERR_IGNORED)))
         return;
     s->have_blobs = true;
     if (S_ISDIR(st.st_mode))

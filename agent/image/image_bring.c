@@ -74,7 +74,7 @@ static bool join_next(struct img_bring_run *run, struct err *e)
         return false;
     run->candidate++;
     snprintf(source, sizeof(source), "docker://%s", name);
-    (void)!img_job_join(run->store, run, source, run->name != NULL ? run->name : name, e);
+    ERR_IGNORE(img_job_join(run->store, run, source, run->name != NULL ? run->name : name, e));
     return true;
 }
 

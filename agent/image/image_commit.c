@@ -113,10 +113,9 @@ enum err_code img_take_names(struct img_job *j, const char *text, size_t n, stru
 bool img_take_failure(const char *text, size_t n, struct err *e)
 {
     json_auto_t *record = NULL;
-    struct err ignored = { 0 };
     const char *why, *code;
 
-    if (json_parse(text, n, IMG_RECORD_MAX, &record, "coracle-unpack", &ignored) != ERR_OK)
+    if (json_parse(text, n, IMG_RECORD_MAX, &record, "coracle-unpack", ERR_IGNORED) != ERR_OK)
         return false;
     why = json_str(record, "error");
     code = json_str(record, "code");

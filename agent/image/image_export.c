@@ -22,12 +22,11 @@ static enum err_code add_parts(const struct img_task_run *run, const char *refer
 {
     json_auto_t *all = img_names_of(run->store, run->held[0]);
     char full[IMG_NAME_MAX];
-    struct err ignored = { 0 };
     const json_t *name;
     bool named = false;
     size_t i;
 
-    if (img_normalise(reference, full, &ignored) == ERR_OK)
+    if (img_normalise(reference, full, ERR_IGNORED) == ERR_OK)
         json_array_foreach (all, i, name)
             named = named || strcmp(json_string_value(name), full) == 0;
     for (i = 0; i < run->held[0]->image->layer_dirs.n; i++)

@@ -48,7 +48,7 @@ static bool check_bundle(struct looking *l, const char *container)
     if (presence_is_unknown(found))
         return false;
     if (!presence_is_absent(found))
-        (void)!json_parse(text, n, META_MAX, &record, meta, &damage);
+        ERR_IGNORE(json_parse(text, n, META_MAX, &record, meta, &damage));
     return image_mounted_is_known(l, container, json_str(record, "imageID"));
 }
 
@@ -72,7 +72,7 @@ static enum err_code check_volumes(struct looking *l)
         err_sys(l->e, errno, "look at %s", l->store->pods_dir);
         return presence_is_absent(presence_from_err(l->e)) ? ERR_OK : l->e->code;
     }
-    (void)!fs_each_mount(real, on_mount, l, l->e);
+    ERR_IGNORE(fs_each_mount(real, on_mount, l, l->e));
     return l->e->code;
 }
 

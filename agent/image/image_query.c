@@ -58,7 +58,6 @@ static struct img_entry *image_query_find(struct img_store *s, const char *refer
                                           struct img_name **ret_name)
 {
     char full[IMG_NAME_MAX];
-    struct err ignored = { 0 };
     struct img_entry *entry;
 
     *ret_name = NULL;
@@ -66,7 +65,7 @@ static struct img_entry *image_query_find(struct img_store *s, const char *refer
         if ((*ret_name = find_name(s, full)) != NULL)
             return (*ret_name)->entry;
     /* also for a short name: the name imports give it */
-    if (img_normalise(reference, full, &ignored) == ERR_OK) {
+    if (img_normalise(reference, full, ERR_IGNORED) == ERR_OK) {
         *ret_name = find_name(s, full);
         if (*ret_name != NULL)
             return (*ret_name)->entry;
@@ -211,10 +210,9 @@ uint64_t img_own_bytes(struct img_store *s, const char *id)
 {
     const struct img_entry *entry = img_find(s, id);
     struct layer_use *uses = NULL;
-    struct err ignored = { 0 };
     uint64_t own = 0;
 
-    if (entry != NULL && count_uses(s, &uses, &ignored) == ERR_OK)
+    if (entry != NULL && count_uses(s, &uses, ERR_IGNORED) == ERR_OK)
         own = own_bytes(uses, entry->image);
     uses_free(&uses);
     return own;

@@ -101,7 +101,6 @@ static void may_read(struct command *c, const char *path)
 static void add_policy(struct command *c, const char *folder)
 {
     const char *policy;
-    struct err ignored = { 0 };
 
     switch (presence_of(fs_look_at(AT_FDCWD, SYSTEM_POLICY, NULL, &c->unknown))) {
     case PRESENCE_UNKNOWN:
@@ -112,8 +111,8 @@ static void add_policy(struct command *c, const char *folder)
     }
     policy = own(c, str_printf("%s/policy.json", folder));
     /* Fails only on disk errors, which skopeo will report. */
-    if (policy != NULL &&
-        fs_replace_at(AT_FDCWD, policy, open_policy, strlen(open_policy), 0644, false, &ignored) == ERR_OK) {
+    if (policy != NULL && fs_replace_at(AT_FDCWD, policy, open_policy, strlen(open_policy), 0644, false,
+                                        ERR_IGNORED) == ERR_OK) {
         arg(c, "--policy");
         arg(c, policy);
         may_read(c, policy);

@@ -293,7 +293,7 @@ static enum err_code image_store_load_all(struct img_store *s, struct err *e)
 {
     s->loading = true;
     if (img_list_surely(s, s->images_fd, "images", load_image, e) == ERR_OK)
-        (void)!img_list_surely(s, s->refs_fd, "refs", load_name, e);
+        ERR_IGNORE(img_list_surely(s, s->refs_fd, "refs", load_name, e));
     s->loading = false;
     if (e->code == ERR_OK)
         img_read_surely(s);

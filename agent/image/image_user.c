@@ -186,7 +186,7 @@ static void look_below(struct look *l, const char *path, unsigned depth)
         return;
     l->folder = path;
     l->depth = depth;
-    (void)!presence_is_unknown(fs_list(AT_FDCWD, path, look_at_entry, l, &l->e));
+    ERR_IGNORE(presence_is_unknown(fs_list(AT_FDCWD, path, look_at_entry, l, &l->e)));
 }
 
 static void image_user_look_at_list(struct look *l, const char *list, mode_t bits)
@@ -263,7 +263,7 @@ static enum err_code open_path(const struct img_store *s, const char *path, stru
     if (fd < 0)
         err_sys(e, errno, "open it");
     else
-        (void)!image_user_open_folder(s, fd, e);
+        ERR_IGNORE(image_user_open_folder(s, fd, e));
     return e->code == ERR_OK ? ERR_OK : err_wrap(e, "%s", path);
 }
 
@@ -352,7 +352,8 @@ static bool give_blob(const char *name, void *arg)
 
     /* Not files with several links. */
     if (fstatat(g->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1)
-        (void)!fchownat(g->folder, name, g->uid, 0, AT_SYMLINK_NOFOLLOW); /* otherwise it is fetched again */
+        ERR_IGNORE(
+            fchownat(g->folder, name, g->uid, 0, AT_SYMLINK_NOFOLLOW)); /* otherwise it is fetched again */
     return true;
 }
 

@@ -276,7 +276,7 @@ static enum err_code try_entry(struct reg_tries *t, json_t *auths, const char *r
                        : json_pack("{s:O}", "auths", auths);
 
     if (file != NULL)
-        (void)!add_try(t, file, e);
+        ERR_IGNORE(add_try(t, file, e));
     else if (is_usable(entry->value))
         err_nomem(e);
     if (t->n > before && entry->whose != NULL && (t->whose[before] = proof(entry->whose, mine, key)) == NULL)
@@ -397,7 +397,7 @@ static enum err_code registry_auth_plan(struct reg_tries *t, const json_t *secre
         else if (file == NULL)
             err_nomem(e);
         else
-            (void)!add_try(t, file, e);
+            ERR_IGNORE(add_try(t, file, e));
     }
     if (t->bytes > REG_AUTH_PLAN_MAX)
         name_largest(secrets, e);
@@ -414,7 +414,7 @@ enum err_code reg_tries_plan(struct reg_tries *ret, const char *secrets, const c
     *ret = (struct reg_tries){ 0 };
     if (registry_auth_read_config(secrets, "image pull secrets", &of_pod, e) == ERR_OK &&
         registry_auth_read_config(node, "the node's registry credentials", &of_node, e) == ERR_OK)
-        (void)!registry_auth_plan(ret, of_pod, of_node, repository, key, e);
+        ERR_IGNORE(registry_auth_plan(ret, of_pod, of_node, repository, key, e));
     if (e->code != ERR_OK)
         reg_tries_done(ret);
     api_json_wipe(of_pod);

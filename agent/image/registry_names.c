@@ -215,7 +215,7 @@ static enum err_code registry_names_load_file(struct reg_names *r, int dir, cons
     str_auto text = NULL;
 
     if (fs_read_at(dir, name, REG_CONF_MAX, &text, NULL, &bad) == ERR_OK)
-        (void)!reg_names_parse(r, text, &bad);
+        ERR_IGNORE(reg_names_parse(r, text, &bad));
     if (bad.code == ERR_OK || bad.sys == ENOENT || bad.sys == ENOTDIR)
         return ERR_OK;
     r->redirects = true; /* perhaps, in the part that cannot be parsed */
@@ -240,9 +240,9 @@ enum err_code reg_names_load(struct reg_names *r, const char *conf, struct err *
         n = scandirat(dir, ".", &files, is_conf, alphasort);
     if ((dir < 0 && errno != ENOENT && errno != ENOTDIR) || n < 0)
         err_sys(e, errno, "list %s", SYSTEM_CONF_DIR);
-    (void)!registry_names_load_file(r, AT_FDCWD, conf != NULL ? conf : SYSTEM_CONF, e);
+    ERR_IGNORE(registry_names_load_file(r, AT_FDCWD, conf != NULL ? conf : SYSTEM_CONF, e));
     for (int i = 0; i < n; i++) {
-        (void)!registry_names_load_file(r, dir, files[i]->d_name, e);
+        ERR_IGNORE(registry_names_load_file(r, dir, files[i]->d_name, e));
         free(files[i]);
     }
     free(files);
@@ -275,11 +275,10 @@ bool reg_names_candidate(const struct reg_names *r, const char *reference, size_
 {
     str_auto repository = NULL;
     str_auto whole = NULL;
-    struct err ignored = { 0 };
     const char *target;
 
     if (!reg_names_is_short(reference))
-        return k == 0 && img_normalise(reference, ret, &ignored) == ERR_OK;
+        return k == 0 && img_normalise(reference, ret, ERR_IGNORED) == ERR_OK;
     repository = strndup(reference, repository_length(reference));
     target = repository == NULL ? NULL : find_alias(r, repository);
     if (target != NULL && target[0] != '\0')
@@ -288,5 +287,5 @@ bool reg_names_candidate(const struct reg_names *r, const char *reference, size_
         whole = k >= r->n_search ? NULL : str_printf("%s/%s", r->search[k], reference);
     else
         whole = k > 0 ? NULL : strdup(reference);
-    return whole != NULL && img_normalise(whole, ret, &ignored) == ERR_OK;
+    return whole != NULL && img_normalise(whole, ret, ERR_IGNORED) == ERR_OK;
 }

@@ -72,7 +72,7 @@ static enum err_code write_config(const struct rt *rt, const struct rt_config *c
     if (rootfs_fd < 0)
         return err_sys(e, errno, "open %s", rootfs);
     if (rt_volumes_add(c, rootfs_fd, &arena, &whole, e) == ERR_OK)
-        (void)(rt_spec_build(rt, &whole, rootfs_fd, &spec, e) == ERR_OK);
+        ERR_IGNORE(rt_spec_build(rt, &whole, rootfs_fd, &spec, e));
     arena_done(&arena);
     if (e->code != ERR_OK)
         return e->code;
@@ -94,7 +94,7 @@ static enum err_code make_mapped(const struct rt *rt, const struct rt_config *c,
 
     if (userns >= 0 && mount_root(c, layer_dir, rootfs, userns, e) == ERR_OK &&
         idmap_mounts(c, userns, mounts.s, each, &arena, &mapped, e) == ERR_OK)
-        (void)(write_config(rt, &mapped, rootfs, e) == ERR_OK);
+        ERR_IGNORE(write_config(rt, &mapped, rootfs, e));
     arena_done(&arena);
     if (e->code != ERR_OK)
         return e->code;
@@ -146,7 +146,7 @@ static enum err_code remove_with_mounts(const char *path, struct err *e)
         return e->code;
     *e = (struct err){ 0 };
     if (fs_unmount_below(path, e) == ERR_OK)
-        (void)(fs_remove_tree(AT_FDCWD, path, e) == ERR_OK);
+        ERR_IGNORE(fs_remove_tree(AT_FDCWD, path, e));
     return e->code;
 }
 

@@ -339,7 +339,7 @@ static enum err_code read_spec(const struct rt_exec_run *run, const struct rt_ex
 
     if (fs_read_at(AT_FDCWD, path.s, CONFIG_MAX, &config, &n, e) != ERR_OK)
         return e->code;
-    (void)(rt_exec_process_build(config, n, spec, ret, oom_score, e) == ERR_OK);
+    ERR_IGNORE(rt_exec_process_build(config, n, spec, ret, oom_score, e));
     explicit_bzero(config, n);
     free(config);
     return e->code;
@@ -489,7 +489,7 @@ void rt_exec_start(struct rt_exec *x, struct rt *rt, const struct rt_exec_spec *
         if (rt_state(rt, run->id, &s, &e) == ERR_OK && s.phase != RT_RUNNING)
             err_set(&e, ERR_PRECONDITION, "container %.12s is not running", run->id);
         else if (e.code == ERR_OK)
-            (void)(start_helper(x, spec, &e) == ERR_OK);
+            ERR_IGNORE(start_helper(x, spec, &e));
     }
     if (e.code != ERR_OK) {
         rt_exec_fail(run, &e);

@@ -122,10 +122,9 @@ static char *last_error(const char *log)
         const char *newline = memchr(log, '\n', (size_t)(end - log));
         size_t length = (size_t)((newline != NULL ? newline : end) - log);
         json_auto_t *entry = NULL;
-        struct err ignored = { 0 };
         const char *message;
 
-        if (length > 0 && json_parse(log, length, LOG_MAX, &entry, "log line", &ignored) == ERR_OK &&
+        if (length > 0 && json_parse(log, length, LOG_MAX, &entry, "log line", ERR_IGNORED) == ERR_OK &&
             str_eq(json_str(entry, "level"), "error") && (message = json_str(entry, "msg")) != NULL) {
             free(words);
             words = strdup(message);

@@ -50,9 +50,8 @@ static enum err_code cannot_map(const char *path, struct err *e)
 {
     str_auto real = realpath(path, NULL);
     struct place p = { .path = real != NULL ? real : path, .fstype = "unknown" };
-    struct err ignored = { 0 };
 
-    if (fs_each_mount(NULL, note_place, &p, &ignored) != ERR_OK)
+    if (fs_each_mount(NULL, note_place, &p, ERR_IGNORED) != ERR_OK)
         snprintf(p.fstype, sizeof(p.fstype), "unknown");
     return err_set(e, ERR_UNIMPLEMENTED,
                    "hostUsers: false: the file system %s at %s cannot be mapped to the pod's users", p.fstype,
@@ -107,10 +106,9 @@ int idmap_tree(const char *path, int userns_fd, uint64_t propagation, struct err
     int fd = copy_mapped(path, userns_fd, propagation, true, e);
     str_auto real = fd < 0 && e->code == ERR_UNIMPLEMENTED ? realpath(path, NULL) : NULL;
     struct below below = { userns_fd, e };
-    struct err ignored = { 0 };
 
     /* With several mounts the error does not tell which one failed: try them one by one. */
-    if (real != NULL && fs_each_mount(real, try_one, &below, &ignored) != ERR_OK)
+    if (real != NULL && fs_each_mount(real, try_one, &below, ERR_IGNORED) != ERR_OK)
         return fd; /* then name the top one */
     return fd;
 }

@@ -109,7 +109,7 @@ static int new_users(struct err *e)
         close(down[1]);
         sys = unshare(CLONE_NEWUSER) == 0 ? 0 : errno;
         if (write(up[1], &sys, sizeof(sys)) == sizeof(sys))
-            (void)!read(down[0], &c, 1);
+            ERR_IGNORE(read(down[0], &c, 1));
         _exit(0);
     }
     close(up[1]); /* one that is killed is an end, too */
@@ -137,6 +137,6 @@ enum err_code idmap_probe(const struct idmap_probe *p, struct err *e)
     fd_auto users = -1;
 
     if (check_passable(p->run_dir, e) == ERR_OK && (users = new_users(e)) >= 0)
-        (void)(try_all(p, users, e) == ERR_OK);
+        ERR_IGNORE(try_all(p, users, e));
     return e->code;
 }

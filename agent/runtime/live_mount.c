@@ -322,9 +322,8 @@ static int copy_below(int folder, int root, const struct below *b, struct err *e
     fd_auto copy = open_tree(folder, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
     if (copy < 0)
         err_sys(e, errno, "clone the mount below");
-    struct err ignored = { 0 };
     if (!was_shared)
-        (void)!set_propagation(root, MS_SLAVE, e->code == ERR_OK ? e : &ignored);
+        ERR_IGNORE(set_propagation(root, MS_SLAVE, e->code == ERR_OK ? e : ERR_IGNORED));
     return e->code == ERR_OK ? take_fd(&copy) : -1;
 }
 
@@ -339,8 +338,7 @@ static enum err_code mount_in_copy(const struct inside *in, int copy, const char
         err_sys(e, errno, "attach the copy");
     else if (move_mount(tree, "", copy, name, MOVE_MOUNT_F_EMPTY_PATH) != 0)
         err_sys(e, errno, "mount the new version");
-    struct err ignored = { 0 };
-    return live_mount_enter(in, e->code == ERR_OK ? e : &ignored);
+    return live_mount_enter(in, e->code == ERR_OK ? e : ERR_IGNORED);
 }
 
 static enum err_code propagate_beneath(const struct inside *in, const struct place *at, int tree,

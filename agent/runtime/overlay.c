@@ -138,7 +138,7 @@ enum err_code overlay_mount(const struct overlay *o, const char *target, struct 
     if (o->dirs->n == 0 || o->dirs->n > OVERLAY_LAYERS_MAX)
         return err_set(e, ERR_NOT_FOUND, "image with %zu layers, not 1 to %d", o->dirs->n,
                        OVERLAY_LAYERS_MAX);
-    (void)(overlay_mount_all(o, layers, &n, target, e) == ERR_OK);
+    ERR_IGNORE(overlay_mount_all(o, layers, &n, target, e));
     while (n > 0)
         close(layers[--n]);
     return e->code;

@@ -118,11 +118,10 @@ static void go_between(const struct rt_pidns_spec *spec, int to, int from)
 {
     struct started said = { 0 };
     struct pins pins = { -1, -1, -1, -1, -1 };
-    struct err ignored = { 0 };
     int wire[2];
     char go;
 
-    (void)!fs_write_control(AT_FDCWD, "/proc/self/oom_score_adj", PAUSE_OOM, &ignored);
+    ERR_IGNORE(fs_write_control(AT_FDCWD, "/proc/self/oom_score_adj", PAUSE_OOM, ERR_IGNORED));
     if (open_pin(spec->userns, &pins.user, &said.e) == ERR_OK &&
         open_pin(spec->netns, &pins.net, &said.e) == ERR_OK &&
         open_pin(spec->ipcns, &pins.ipc, &said.e) == ERR_OK &&
@@ -137,14 +136,14 @@ static void go_between(const struct rt_pidns_spec *spec, int to, int from)
         else if ((said.pid = proc_call_fork()) < 0)
             err_sys(&said.e, errno, "fork");
         else if (said.pid == 0) {
-            (void)!become_pause(&pins, &said.e);
-            (void)!write(wire[1], &said.e, sizeof(said.e));
+            ERR_IGNORE(become_pause(&pins, &said.e));
+            ERR_IGNORE(write(wire[1], &said.e, sizeof(said.e)));
             _exit(1);
         }
     }
     if (said.e.code == ERR_OK) {
         close(wire[1]);
-        (void)!read(wire[0], &said.e, sizeof(said.e)); /* end of file: it runs */
+        ERR_IGNORE(read(wire[0], &said.e, sizeof(said.e))); /* end of file: it runs */
     }
     if ((write(to, &said, sizeof(said)) != (ssize_t)sizeof(said) || read(from, &go, 1) != 1) && said.pid > 0)
         kill(said.pid, SIGKILL); /* nobody has written down whose it is */
@@ -215,7 +214,7 @@ static enum err_code start_in_child(const void *arg, struct buf *out, struct err
         if (presence_is_absent(found))
             err_set(e, ERR_UNAVAILABLE, "coracle-pause ended at once");
         else if (!presence_is_unknown(found)) /* its number alone would not do */
-            (void)!write_down(spec->dir, said.pid, start_time, out, e);
+            ERR_IGNORE(write_down(spec->dir, said.pid, start_time, out, e));
     }
     if (e->code == ERR_OK && write(tells, "", 1) != 1)
         err_sys(e, errno, "let coracle-pause go on");

@@ -271,7 +271,6 @@ static bool cri_log_give_line(struct cri_log_reader *r, struct str raw, struct b
 {
     struct cri_log_line line;
     char written[TIMESTAMP_MAX + 1];
-    struct err ignored = { 0 };
     bool valid = false;
     int64_t ns = 0;
 
@@ -280,7 +279,7 @@ static bool cri_log_give_line(struct cri_log_reader *r, struct str raw, struct b
     if (r->timestamps || r->since_ns > 0) {
         memcpy(written, line.timestamp.p, line.timestamp.n);
         written[line.timestamp.n] = '\0';
-        valid = clock_parse(written, &ns, &ignored) == ERR_OK && ns >= 0;
+        valid = clock_parse(written, &ns, ERR_IGNORED) == ERR_OK && ns >= 0;
     }
     if (r->since_ns > 0 && valid && ns < r->since_ns)
         return true;

@@ -110,11 +110,10 @@ static void take_input(struct exec_stream *x, const char *p, size_t n)
 static void exec_input_resize(struct exec_stream *x)
 {
     json_auto_t *size = NULL;
-    struct err ignored = { 0 };
     json_int_t width, height;
 
     if (!x->tty ||
-        json_parse(x->small.p, x->small.n, EXEC_SMALL_MAX, &size, "terminal size", &ignored) != ERR_OK)
+        json_parse(x->small.p, x->small.n, EXEC_SMALL_MAX, &size, "terminal size", ERR_IGNORED) != ERR_OK)
         return;
     width = json_int(size, "Width", 0);
     height = json_int(size, "Height", 0);

@@ -171,9 +171,8 @@ static int open_successor(struct log_walk *w, const struct stat *ours, struct er
 /* -1: no further file so far. */
 static int next_file(struct log_walk *w, struct err *e)
 {
-    struct err ignored = { 0 };
     struct stat now = { 0 }, ours = { 0 };
-    fd_auto fd = open_log(AT_FDCWD, w->path, &now, &ignored);
+    fd_auto fd = open_log(AT_FDCWD, w->path, &now, ERR_IGNORED);
 
     if (w->fd >= 0 && fstat(w->fd, &ours) != 0)
         return -1;

@@ -233,9 +233,8 @@ void route_request(struct conn *c)
 {
     const struct status_request *r = &c->parser.request;
     struct status_match m = status_route(r);
-    struct err ignored = { 0 };
 
-    if (status_param_flag(r, "pretty", &c->pretty, &ignored) != ERR_OK)
+    if (status_param_flag(r, "pretty", &c->pretty, ERR_IGNORED) != ERR_OK)
         c->pretty = true; /* "?pretty=yes" is accepted */
     if (m.route == ROUTE_NONE && r->method != METHOD_OTHER)
         conn_status(c, 404, "NotFound", NULL, NULL, "the server could not find the requested resource");

@@ -222,7 +222,7 @@ static void watch_relieve(struct status_server *s)
     if (s->n_watches == 0 || uv_now(s->loop) - s->relief_ms < STATUS_RELIEF_MS)
         return;
     s->relief_ms = uv_now(s->loop);
-    (void)!watch_give_way(s, true);
+    ERR_IGNORE(watch_give_way(s, true));
 }
 
 /* ---- telling ---- */

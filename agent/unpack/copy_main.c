@@ -76,8 +76,7 @@ static enum err_code copy_main_pack(const struct place *p, const char *path, str
 static enum err_code copy_main_unpack(const struct place *p, const char *path, struct copy_options *o,
                                       struct err *e)
 {
-    struct err ignored = { 0 };
-    fd_auto dir = copy_main_open(p, path, O_PATH | O_DIRECTORY, &ignored);
+    fd_auto dir = copy_main_open(p, path, O_PATH | O_DIRECTORY, ERR_IGNORED);
     str_auto above = NULL;
     char name[256];
 

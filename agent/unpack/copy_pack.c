@@ -153,10 +153,10 @@ static enum err_code pack_folder(struct pack *p, int node, const struct stat *st
     if (++p->depth > DEPTH_MAX)
         err_set(e, ERR_INVALID, "%s: folders are nested more than %d deep", p->path.p, DEPTH_MAX);
     else
-        (void)!put_head(p, st, NULL, e);
+        ERR_IGNORE(put_head(p, st, NULL, e));
     while (e->code == ERR_OK && (entry = readdir(dir)) != NULL)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            (void)!pack_entry(p, dirfd(dir), entry->d_name, e);
+            ERR_IGNORE(pack_entry(p, dirfd(dir), entry->d_name, e));
     p->depth--;
     closedir(dir);
     return e->code;

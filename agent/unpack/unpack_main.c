@@ -204,7 +204,7 @@ static enum err_code unpack_main_export_image(const struct unpack_options *o, st
     if (unpack_main_open_folder(o->layers, "--layers", &confine.source, e) == ERR_OK &&
         unpack_main_open_folder(o->parts, "--parts", &confine.blobs, e) == ERR_OK &&
         unpack_main_read_image(layers, names, e) == ERR_OK && unpack_confine(&confine, e) == ERR_OK)
-        (void)!unpack_export(out, &image, confine.source, confine.blobs, e);
+        ERR_IGNORE(unpack_export(out, &image, confine.source, confine.blobs, e));
     for (char **layer = layers; *layer != NULL; layer++)
         free(*layer);
     for (char **name = names; *name != NULL; name++)

@@ -196,12 +196,11 @@ static enum err_code bring_layers(struct layers *l, struct err *e)
 /* What the attribute says; 0 for a layer that somebody else put there. */
 static uint64_t layer_size(int fd)
 {
-    struct err ignored = { 0 };
     char text[24] = "";
     uint64_t size = 0;
 
     if (fgetxattr(fd, SIZE_ATTRIBUTE, text, sizeof(text) - 1) <= 0 ||
-        parse_u64(text, 0, UINT64_MAX, &size, "size", &ignored) != ERR_OK)
+        parse_u64(text, 0, UINT64_MAX, &size, "size", ERR_IGNORED) != ERR_OK)
         return 0;
     return size;
 }

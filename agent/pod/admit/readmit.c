@@ -35,10 +35,9 @@ bool readmit_before(const struct pod *a, const struct pod *b)
 static bool could_preempt(const struct pod *p)
 {
     mem_auto struct pod **victims = calloc(p->node->n_pods + 1, sizeof(struct pod *));
-    struct err ignored = { 0 };
     size_t n = 0;
 
-    return victims != NULL && preempt_is_critical(p) && preempt_choose(p, victims, &n, &ignored) == ERR_OK;
+    return victims != NULL && preempt_is_critical(p) && preempt_choose(p, victims, &n, ERR_IGNORED) == ERR_OK;
 }
 
 /* The first message is kept: other pods' amounts have changed since. */

@@ -26,10 +26,9 @@ enum err_code handler_resolve_port(const struct api_container *c, const char *po
 {
     uint64_t number = 0;
     buf_auto quoted = BUF_INIT(400);
-    struct err ignored = { 0 };
 
     if (port[0] < '0' || port[0] > '9' ||
-        parse_u64(port, 0, INT32_MAX, &number, "port", &ignored) != ERR_OK) {
+        parse_u64(port, 0, INT32_MAX, &number, "port", ERR_IGNORED) != ERR_OK) {
         bool found = false;
         for (size_t i = 0; i < c->n_ports && !found; i++) {
             found = str_eq(c->ports[i].name, port);

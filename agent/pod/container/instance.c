@@ -105,7 +105,6 @@ static void reap_forget(const struct reap *r)
 static enum err_code reap_find_cgroup(struct reap *r, struct err *e)
 {
     struct rt_identity identity = { 0 };
-    struct err ignored = { 0 };
     char above[440];
 
     if (r->cgroup_path[0] != '\0')
@@ -114,7 +113,7 @@ static enum err_code reap_find_cgroup(struct reap *r, struct err *e)
     case PRESENCE_UNKNOWN:
         return e->code;
     case PRESENCE_ABSENT:
-        if (resources_cgroup_path(r->pod, above, sizeof(above), &ignored) == ERR_OK)
+        if (resources_cgroup_path(r->pod, above, sizeof(above), ERR_IGNORED) == ERR_OK)
             snprintf(r->cgroup_path, sizeof(r->cgroup_path), "%s/%s", above, r->id);
         break;
     case PRESENCE_PRESENT:

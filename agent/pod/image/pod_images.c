@@ -323,14 +323,13 @@ static struct presence mounted_one(const struct pod_image *i, struct img_image *
 {
     const struct pod *p = i->pod;
     char path[1024], id[IMG_ID_SIZE];
-    struct err ignored = { 0 };
 
     for (size_t k = 0; k < p->api->spec.n_volumes; k++) {
         const struct api_volume *v = &p->api->spec.volumes[k];
         struct presence mounted;
 
         if (v->kind != API_VOL_IMAGE || strcmp(v->image_reference, i->reference) != 0 ||
-            volumes_host_path(p, v, path, sizeof(path), &ignored) != ERR_OK)
+            volumes_host_path(p, v, path, sizeof(path), ERR_IGNORED) != ERR_OK)
             continue;
         mounted = img_mounted(path, id, e);
         if (presence_is_unknown(mounted))

@@ -153,7 +153,7 @@ enum err_code foreign_begin(struct node *n, struct err *e)
     do {
         *e = (struct err){ 0 };
         if (presence_is_absent(foreign_look_records(n, e)))
-            (void)!foreign_load(n, e);
+            ERR_IGNORE(foreign_load(n, e));
     } while (e->code != ERR_OK && patience_wait(&patience));
     return e->code;
 }

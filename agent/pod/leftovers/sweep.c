@@ -142,7 +142,7 @@ static void sweep_look_again(struct job *j)
 {
     struct err e = { 0 };
 
-    (void)(j->look(j->node, &e) == ERR_OK);
+    ERR_IGNORE(j->look(j->node, &e));
     tried(j, &e);
 }
 

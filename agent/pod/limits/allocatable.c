@@ -19,11 +19,10 @@
 
 static int64_t read_number(const char *path)
 {
-    struct err ignored = { 0 };
     str_auto text = NULL;
     int64_t n;
 
-    if (fs_read_at(AT_FDCWD, path, FS_SMALL_MAX, &text, NULL, &ignored) != ERR_OK ||
+    if (fs_read_at(AT_FDCWD, path, FS_SMALL_MAX, &text, NULL, ERR_IGNORED) != ERR_OK ||
         sscanf(text, "%" SCNd64, &n) != 1)
         return -1;
     return n;

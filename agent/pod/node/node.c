@@ -113,12 +113,11 @@ void node_set_options(struct node *n, const struct node_options *o)
 static void pod_node_open_folders(struct node *n)
 {
     str_auto pods = n->o.root_dir != NULL ? str_printf("%s/pods", n->o.root_dir) : NULL;
-    struct err ignored = { 0 };
 
-    if (pods != NULL && fs_mkdirs(n->o.root_dir, 0755, &ignored) == ERR_OK &&
-        fs_mkdirs(pods, 0750, &ignored) == ERR_OK)
+    if (pods != NULL && fs_mkdirs(n->o.root_dir, 0755, ERR_IGNORED) == ERR_OK &&
+        fs_mkdirs(pods, 0750, ERR_IGNORED) == ERR_OK)
         fs_spread_below(pods);
-    if (n->o.pod_logs_dir != NULL && fs_mkdirs(n->o.pod_logs_dir, 0755, &ignored) == ERR_OK)
+    if (n->o.pod_logs_dir != NULL && fs_mkdirs(n->o.pod_logs_dir, 0755, ERR_IGNORED) == ERR_OK)
         fs_spread_below(n->o.pod_logs_dir);
 }
 

@@ -45,11 +45,10 @@ void net_attach_free(struct pod *p)
 void net_sandbox_tag(const char *state_dir, char ret[SANDBOX_TAG_DIGITS + 1])
 {
     static const unsigned char key[SIPHASH_KEY_SIZE]; /* not secret: it only has to be distinct */
-    struct err ignored = { 0 };
     str_auto machine = NULL;
     str_auto text = NULL;
 
-    if (fs_read_at(AT_FDCWD, "/etc/machine-id", 256, &machine, NULL, &ignored) != ERR_OK)
+    if (fs_read_at(AT_FDCWD, "/etc/machine-id", 256, &machine, NULL, ERR_IGNORED) != ERR_OK)
         machine = NULL;
     text = str_printf("%s%s", machine != NULL ? machine : "", state_dir);
     snprintf(ret, SANDBOX_TAG_DIGITS + 1, "%016llx",
@@ -144,11 +143,10 @@ static void net_attach_split(char *text, const char *separators, struct words *r
 /* From the pod's own resolv.conf, the result of its dnsPolicy and dnsConfig. */
 static void add_dns(const struct pod *p, struct net_attach *a)
 {
-    struct err ignored = { 0 };
     char path[512], *rest = NULL;
 
-    if (files_path(p, "resolv.conf", path, sizeof(path), &ignored) != ERR_OK ||
-        fs_read_at(AT_FDCWD, path, RESOLV_MAX, &a->resolv_text, NULL, &ignored) != ERR_OK)
+    if (files_path(p, "resolv.conf", path, sizeof(path), ERR_IGNORED) != ERR_OK ||
+        fs_read_at(AT_FDCWD, path, RESOLV_MAX, &a->resolv_text, NULL, ERR_IGNORED) != ERR_OK)
         return; /* a DEL whose files are gone: the cached arguments are used */
     for (char *line = strtok_r(a->resolv_text, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest)) {

@@ -23,7 +23,7 @@ static enum err_code ask_in_child(const void *arg, struct buf *out, struct err *
                                        .folders = { n->o.state_dir, n->o.root_dir } };
     struct err outcome = { 0 }; /* its text must not get a prefix */
 
-    (void)(idmap_probe(&probe, &outcome) == ERR_OK);
+    ERR_IGNORE(idmap_probe(&probe, &outcome));
     buf_add(out, &outcome, sizeof(outcome));
     return buf_check(out, e);
 }

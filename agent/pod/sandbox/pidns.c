@@ -221,7 +221,7 @@ static void on_made(struct op *op, const struct err *result)
         }
     }
     if (e.code != ERR_OK) {
-        (void)!pod_pidns_clean(p, &ignored);
+        ERR_IGNORE(pod_pidns_clean(p, &ignored));
         box->pidns_retry_at = clock_boot_in_ns(RETRY_NS);
         if (e.code != ERR_CANCELLED) {
             if (strncmp(box->net_error, e.text, sizeof(box->net_error) - 1) != 0)

@@ -67,12 +67,11 @@ static bool local_storage_path_of(struct local_tree *t, char *ret, size_t size)
     const struct pod *p = t->pod;
     const struct node_options *o = &p->node->o;
     const struct api_meta *m = &p->api->meta;
-    struct err ignored = { 0 };
 
     switch (t->kind) {
     case LOCAL_VOLUME:
         return volumes_ready(p) &&
-               volumes_host_path(p, &p->api->spec.volumes[t->index], ret, size, &ignored) == ERR_OK;
+               volumes_host_path(p, &p->api->spec.volumes[t->index], ret, size, ERR_IGNORED) == ERR_OK;
     case LOCAL_LAYER:
         return p->ctrs[t->index].cur.id[0] != '\0' &&
                rt_writable_dir(p->node->rt, p->ctrs[t->index].cur.id, ret, size);

@@ -159,7 +159,7 @@ static void refresh(struct pod *p)
 
         if (v->kind != API_VOL_PAYLOAD || !volumes_is_mounted(p, v->name))
             continue;
-        (void)!payloads_publish(p, v, &overlaps, &changed, &e);
+        ERR_IGNORE(payloads_publish(p, v, &overlaps, &changed, &e));
         if (changed) {
             log_info("volume published", F_STR("pod", p->key), F_STR("volume", v->name));
             live_sub_path_due(p);

@@ -87,10 +87,9 @@ static void shutdown_save(const struct node *n, int64_t ended_ns)
 static int64_t shutdown_time_of(const json_t *o, const char *key)
 {
     const char *text = json_str(o, key);
-    struct err ignored = { 0 };
     int64_t ns = 0;
 
-    return text != NULL && clock_parse(text, &ns, &ignored) == ERR_OK ? ns : 0;
+    return text != NULL && clock_parse(text, &ns, ERR_IGNORED) == ERR_OK ? ns : 0;
 }
 
 static unsigned count_of(const json_t *o, const char *key)
@@ -288,7 +287,7 @@ void node_shutdown_begin(struct node *n, void (*done)(void *arg), void *arg)
         return;
     }
     if (s->last_unread[0] != '\0')
-        (void)!shutdown_look_at_last(n); /* the machine does not wait for it */
+        ERR_IGNORE(shutdown_look_at_last(n)); /* the machine does not wait for it */
     s->group = 0;
     s->n_ended = s->n_late = 0;
     s->started_ns = clock_wall_ns();
