@@ -112,10 +112,9 @@ static enum err_code none_found(const struct needs *left, struct err *e)
 /* The pods of a class that *p may end, into ret[]. */
 static size_t of_class(const struct pod *p, enum api_qos qos, struct pod **ret)
 {
-    struct pod *o, *tmp;
     size_t n = 0;
 
-    HASH_ITER (hh, p->node->pods, o, tmp)
+    pods_each (p->node, o)
         if (may_end(p, o) && o->api->qos == qos)
             ret[n++] = o;
     return n;

@@ -81,9 +81,7 @@ void readmit_step(struct pod *p)
 
 void pods_wake_pending(struct node *n, const char *why)
 {
-    struct pod *p, *tmp;
-
-    HASH_ITER (hh, n->pods, p, tmp)
+    pods_each (n, p)
         if (readmit_waits(p) || p->desired != NULL)
             pod_wake(p, why);
 }

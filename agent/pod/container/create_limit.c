@@ -14,9 +14,8 @@ static void create_limit_on_timer(uv_timer_t *timer)
 {
     struct node *n = timer->data;
     uint64_t now = clock_mono_ms(), next_ms = CREATE_LIMIT_HOLD_MS;
-    struct pod *p, *tmp;
 
-    HASH_ITER (hh, n->pods, p, tmp)
+    pods_each (n, p)
         for (size_t i = 0; i < p->n_ctrs; i++) {
             struct ctr *c = &p->ctrs[i];
             uint64_t held_ms = now - c->create_since_ms;

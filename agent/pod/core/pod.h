@@ -112,6 +112,10 @@ void pod_wake_at(struct pod *p, struct boot_time at, const char *why);
 void pod_set_state(struct pod *p, enum pod_state s);
 /* 68 years: what a manifest says beyond that would not fit times in ns. */
 #define GRACE_MAX_SECONDS INT32_MAX
+/* Each pod of the node; the one at hand may be freed within. */
+#define pods_each(n, p)                                                                                      \
+    for (struct pod *p = (n)->pods, *p##_next = p != NULL ? p->hh.next : NULL; p != NULL;                    \
+         p = p##_next, p##_next = p != NULL ? p->hh.next : NULL)
 struct pod *pods_find(struct node *n, const char *namespace_, const char *name);
 struct pod *pods_by_uid(struct node *n, const char *uid);
 struct ctr *pods_by_container(struct node *n, const char *id);

@@ -22,9 +22,7 @@ struct pod *pods_find(struct node *n, const char *namespace_, const char *name)
 
 struct pod *pods_by_uid(struct node *n, const char *uid)
 {
-    struct pod *p, *tmp;
-
-    HASH_ITER (hh, n->pods, p, tmp)
+    pods_each (n, p)
         if (strcmp(p->uid, uid) == 0)
             return p;
     return NULL;
@@ -32,9 +30,7 @@ struct pod *pods_by_uid(struct node *n, const char *uid)
 
 struct ctr *pods_by_container(struct node *n, const char *id)
 {
-    struct pod *p, *tmp;
-
-    HASH_ITER (hh, n->pods, p, tmp)
+    pods_each (n, p)
         for (size_t i = 0; i < p->n_ctrs; i++)
             if (strcmp(p->ctrs[i].cur.id, id) == 0)
                 return &p->ctrs[i];

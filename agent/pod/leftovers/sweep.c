@@ -218,9 +218,8 @@ void sweep_each(struct node *n, void (*fn)(const char *what, const char *id, con
 static bool knows_container(struct node *n, const char *id)
 {
     const struct ctr *c = pods_by_container(n, id);
-    struct pod *p, *tmp;
 
-    HASH_ITER (hh, n->pods, p, tmp) {
+    pods_each (n, p) {
         struct reap *r;
         TAILQ_FOREACH (r, &p->reaps, link)
             if (strcmp(r->id, id) == 0)
@@ -231,9 +230,7 @@ static bool knows_container(struct node *n, const char *id)
 
 static bool knows_sandbox(struct node *n, const char *id)
 {
-    struct pod *p, *tmp;
-
-    HASH_ITER (hh, n->pods, p, tmp)
+    pods_each (n, p)
         if (strcmp(p->sandbox_id, id) == 0)
             return true;
     return false;

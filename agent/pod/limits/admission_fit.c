@@ -27,20 +27,18 @@ bool admission_fit_counts(const struct pod *p)
 
 size_t admission_fit_ending(const struct pod *p)
 {
-    const struct pod *o, *tmp;
     size_t n = 0;
 
-    HASH_ITER (hh, p->node->pods, o, tmp)
+    pods_each (p->node, o)
         n += o != p && admission_fit_counts(o) && o->state == POD_TERMINATING;
     return n;
 }
 
 static int64_t used_by_others(const struct pod *p, const char *resource, bool ending)
 {
-    const struct pod *o, *tmp;
     int64_t used = 0;
 
-    HASH_ITER (hh, p->node->pods, o, tmp)
+    pods_each (p->node, o)
         if (o != p && admission_fit_counts(o) && (ending || o->state != POD_TERMINATING) &&
             __builtin_add_overflow(used, admission_fit_request(o->api, resource), &used))
             return INT64_MAX;

@@ -178,9 +178,8 @@ struct sums { /* of the unfinished pods of a class */
 static struct sums requests_of(const struct node *n, enum api_qos qos)
 {
     struct sums s = { 0 };
-    struct pod *p, *tmp;
 
-    HASH_ITER (hh, n->pods, p, tmp) {
+    pods_each (n, p) {
         struct quantity q;
         if (p->api->qos != qos || p->state == POD_TERMINATED || !p->admitted)
             continue;

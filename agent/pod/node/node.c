@@ -166,12 +166,10 @@ void node_set_server(struct node *n, struct status_server *s)
 
 void node_set_folder(struct node *n, struct src_folder *f)
 {
-    struct pod *p, *tmp;
-
     n->folder = f;
     if (f == NULL || n->sources_ready)
         return;
-    HASH_ITER (hh, n->pods, p, tmp) {
+    pods_each (n, p) {
         struct err e = { 0 };
         /* Not a terminating one: its manifest was gone, or defined another pod. */
         if (p->recovered && p->manifest_file[0] != '\0' && p->deletion_ns == 0 &&
@@ -232,20 +230,16 @@ void node_recover_pod(struct pod *p)
 
 void node_set_runtime(struct node *n, struct rt *rt)
 {
-    struct pod *p, *tmp;
-
     n->rt = rt;
     node_users_ask(n);
-    HASH_ITER (hh, n->pods, p, tmp)
+    pods_each (n, p)
         node_recover_pod(p);
 }
 
 void node_sources_ready(struct node *n)
 {
-    struct pod *p, *tmp;
-
     n->sources_ready = true;
-    HASH_ITER (hh, n->pods, p, tmp) {
+    pods_each (n, p) {
         if (p->recovered) {
             p->recovered = false;
             p->wanted = false;
@@ -274,7 +268,6 @@ void node_on_manifest(const struct src_file *f, void *node)
 
 void node_drain(struct node *n, void (*done)(void *arg), void *arg)
 {
-    struct pod *p, *tmp;
     bool again = n->draining;
 
     n->draining = true;
@@ -282,7 +275,7 @@ void node_drain(struct node *n, void (*done)(void *arg), void *arg)
     n->sources_ready = true;
     n->drained = done;
     n->drained_arg = arg;
-    HASH_ITER (hh, n->pods, p, tmp) {
+    pods_each (n, p) {
         p->wanted = false;
         api_pod_unref(take_ptr(&p->successor));
         if (again)
@@ -298,9 +291,7 @@ void node_drain(struct node *n, void (*done)(void *arg), void *arg)
 
 static bool operations_live(const struct node *n)
 {
-    struct pod *p, *tmp;
-
-    HASH_ITER (hh, n->pods, p, tmp)
+    pods_each (n, p)
         if (!pod_idle(p))
             return true;
     return rooms_node_busy(n);
@@ -320,12 +311,10 @@ static void on_idle_timer(uv_timer_t *timer)
 
 void node_close(struct node *n, void (*idle)(void *arg), void *arg)
 {
-    struct pod *p, *tmp;
-
     n->closing = true;
     n->idle = idle;
     n->idle_arg = arg;
-    HASH_ITER (hh, n->pods, p, tmp)
+    pods_each (n, p)
         rooms_cancel_pod(p);
     rooms_cancel_node(n);
     if (idle != NULL)
@@ -340,9 +329,7 @@ static void node_on_closed(struct node *n)
 
 void node_free(struct node *n)
 {
-    struct pod *p, *tmp;
-
-    HASH_ITER (hh, n->pods, p, tmp)
+    pods_each (n, p)
         pods_free(p);
     boot_timers_free(n->timers);
     rooms_close_handle(n, (uv_handle_t *)&n->idle_timer);

@@ -32,12 +32,10 @@ static bool is_address(const char *name)
 
 static bool leases_is_known(struct node *n, char *const *cached, const char *id)
 {
-    struct pod *p, *tmp;
-
     for (; *cached != NULL; cached++)
         if (strcmp(*cached, id) == 0)
             return true;
-    HASH_ITER (hh, n->pods, p, tmp)
+    pods_each (n, p)
         if (strcmp(p->sandbox_id, id) == 0)
             return true;
     return false;
@@ -132,9 +130,7 @@ static void take_again(struct node *n, int networks, const struct pod *p, const 
 
 static void take_all_again(struct node *n, int networks)
 {
-    struct pod *p, *tmp;
-
-    HASH_ITER (hh, n->pods, p, tmp)
+    pods_each (n, p)
         for (size_t i = 0; sandbox_of(p)->net == NET_READY && p->sandbox_id[0] != '\0' &&
                            i < sandbox_of(p)->net_result.n_ips;
              i++)

@@ -35,11 +35,9 @@ static bool is_attached(const struct pod *p)
 /* Wakes the next pod that waits for its check. */
 static void net_heal_next(struct node *n)
 {
-    struct pod *p, *tmp;
-
     if (n->closing || sandbox_node(n)->heal.running >= SIDE_BY_SIDE)
         return;
-    HASH_ITER (hh, n->pods, p, tmp)
+    pods_each (n, p)
         if (sandbox_of(p)->net_check && is_attached(p) && !sandbox_of(p)->net_checking &&
             clock_boot_is_due(sandbox_of(p)->net_check_at)) {
             pod_wake(p, "network check is next");
@@ -308,14 +306,13 @@ static void net_heal_collect(struct node *n)
 {
     struct sandbox_node *part = sandbox_node(n);
     const char **living = calloc(HASH_COUNT(n->pods) + 1, sizeof(*living));
-    struct pod *p, *tmp;
     size_t k = 0;
 
     if (living == NULL) {
         snprintf(part->heal.gc_error, sizeof(part->heal.gc_error), "no memory");
         return;
     }
-    HASH_ITER (hh, n->pods, p, tmp)
+    pods_each (n, p)
         if (p->sandbox_id[0] != '\0')
             living[k++] = p->sandbox_id;
     cni_gc_start(&part->heal.gc, n->o.cni, living, POD_IFNAME, on_collected, n);
@@ -343,13 +340,12 @@ void net_heal_start(struct node *n, bool again)
 {
     struct sandbox_node *part = sandbox_node(n);
     struct cni_stray_list lost = { 0 };
-    struct pod *p, *tmp;
 
     if (n->closing || n->draining)
         return;
     net_watch_start(n);
     part->heal.checked = part->heal.again = 0;
-    HASH_ITER (hh, n->pods, p, tmp)
+    pods_each (n, p)
         if (is_attached(p)) {
             sandbox_of(p)->net_check = true;
             sandbox_of(p)->net_check_at = CLOCK_BOOT_NONE;
@@ -390,12 +386,11 @@ void net_heal_cancel(struct node *n)
 void net_heal_explain(const struct node *n, json_t *steps)
 {
     const struct net_heal *h = &sandbox_node(n)->heal;
-    const struct pod *p, *tmp;
     unsigned told = 0;
     char text[1024];
     int k;
 
-    HASH_ITER (hh, n->pods, p, tmp)
+    pods_each (n, p)
         told += is_attached(p) && sandbox_of(p)->net_told;
     k = snprintf(text, sizeof(text), "%u attachments checked, %u made again, %u with problems", h->checked,
                  h->again, told);

@@ -12,9 +12,8 @@ static void on_gone(void *arg, int32_t nsid)
 {
     struct boot_time soon = clock_boot_in_ms(SETTLE_MS);
     struct node *n = arg;
-    struct pod *p, *tmp;
 
-    HASH_ITER (hh, n->pods, p, tmp)
+    pods_each (n, p)
         if (sandbox_of(p)->net == NET_READY && sandbox_of(p)->net_watched &&
             (!clock_boot_is_set(sandbox_of(p)->net_look_at) ||
              clock_boot_is_before(soon, sandbox_of(p)->net_look_at)) &&

@@ -113,11 +113,10 @@ enum err_code node_users_check(const struct pod *p, struct err *e)
 void node_users_explain(const struct node *n, json_t *steps)
 {
     const struct sandbox_node *part = sandbox_node(n);
-    const struct pod *p, *tmp;
     str_auto text = NULL;
     bool wanted = false;
 
-    HASH_ITER (hh, n->pods, p, tmp)
+    pods_each (n, p)
         wanted = wanted || userns_wanted(p);
     switch (part->users.state) {
     case USERS_ASKING:

@@ -575,9 +575,7 @@ void sandbox_begin_anew(struct pod *p)
 
 void sandbox_networks_changed(struct node *n)
 {
-    struct pod *p, *tmp;
-
-    HASH_ITER (hh, n->pods, p, tmp)
+    pods_each (n, p)
         if (sandbox_of(p)->net == NET_PINNED || sandbox_of(p)->net == NET_NONE)
             pod_wake(p, "network lists changed");
 }

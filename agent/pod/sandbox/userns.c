@@ -91,9 +91,7 @@ static enum err_code find_range(unsigned max_pods, uint32_t *ret_first, uint32_t
 
 static bool is_taken(const struct node *n, uint32_t first)
 {
-    const struct pod *o, *tmp;
-
-    HASH_ITER (hh, n->pods, o, tmp)
+    pods_each (n, o)
         if (sandbox_of(o)->first_id == first)
             return true;
     return false;

@@ -43,9 +43,8 @@ static void put_starts(const struct pod_starts *s, struct buf *out)
 static void put_kubelet(struct node *n, struct buf *out)
 {
     unsigned running_pods = 0, running = 0, created = 0, exited = 0;
-    struct pod *p, *tmp;
 
-    HASH_ITER (hh, n->pods, p, tmp) {
+    pods_each (n, p) {
         unsigned of_pod = 0;
         for (size_t i = 0; i < p->n_ctrs; i++) {
             const struct ctr *c = &p->ctrs[i];

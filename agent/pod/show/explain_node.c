@@ -57,10 +57,10 @@ static void add_lists(const struct node *n, json_t *steps)
 /* Records that cannot be written: most likely a full or read-only state folder. */
 static void add_records(const struct node *n, json_t *steps)
 {
-    const struct pod *p, *tmp, *first = NULL;
+    const struct pod *first = NULL;
     unsigned failing = 0;
 
-    HASH_ITER (hh, n->pods, p, tmp)
+    pods_each (n, p)
         if (record_error(p) != NULL) {
             first = p;
             failing++;

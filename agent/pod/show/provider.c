@@ -23,9 +23,8 @@ static json_t *pod_keys(void *arg, struct err *e)
 {
     struct node *n = arg;
     json_t *list = json_array();
-    struct pod *p, *tmp;
 
-    HASH_ITER (hh, n->pods, p, tmp)
+    pods_each (n, p)
         if (list == NULL || json_array_append_new(list, json_string(p->key)) != 0) {
             json_decref(list);
             list = NULL;
@@ -232,9 +231,8 @@ static json_t *ready(void *arg, bool *ret_ready)
 static void metrics_of_agent(struct node *n, struct buf *out)
 {
     unsigned states[POD_TERMINATED + 1] = { 0 }, running = 0, restarts = 0;
-    struct pod *p, *tmp;
 
-    HASH_ITER (hh, n->pods, p, tmp) {
+    pods_each (n, p) {
         states[p->state]++;
         for (size_t i = 0; i < p->n_ctrs; i++) {
             running += p->ctrs[i].state == CTR_RUNNING;

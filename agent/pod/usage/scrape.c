@@ -57,9 +57,7 @@ static void scrape_finish(struct scrapes *all, struct scrape *s, const struct er
 
 static enum err_code scrape_begin(struct node *n, struct scrape *s, struct err *e)
 {
-    struct pod *p, *tmp;
-
-    HASH_ITER (hh, n->pods, p, tmp)
+    pods_each (n, p)
         buf_add(&s->keys, p->key, strlen(p->key) + 1);
     s->page = usage_page_new(n, s->which == METRICS_RESOURCE);
     if (s->page == NULL || s->keys.failed)

@@ -270,13 +270,12 @@ bool usage_each(struct node *n, unsigned parts, void (*fn)(const struct usage_ro
 {
     struct pass pass = { .u = pod_usage_of(n), .parts = parts, .complete = true };
     struct took began = { uv_hrtime(), thread_ns() }, took;
-    struct pod *p, *tmp;
 
     if (pass.u == NULL)
         return false;
     pass.u->round++;
     read_shared(&pass, n);
-    HASH_ITER (hh, n->pods, p, tmp)
+    pods_each (n, p)
         pod_usage_read_pod(&pass, p);
     drop_unseen(pass.u, pass.u->round);
     took = (struct took){ uv_hrtime() - began.ns, thread_ns() - began.cpu_ns };

@@ -437,14 +437,13 @@ static void usage_summary_add(const struct usage_row *row, void *arg)
 struct summary *summary_new(struct node *n, bool basic)
 {
     struct summary *s = calloc(1, sizeof(*s));
-    struct pod *p, *tmp;
 
     if (s == NULL)
         return NULL;
     s->node = n;
     s->basic = basic;
     buf_init(&s->keys, NAMES_MAX);
-    HASH_ITER (hh, n->pods, p, tmp)
+    pods_each (n, p)
         buf_add(&s->keys, p->key, strlen(p->key) + 1);
     usage_machine_read(&s->machine);
     s->node_json = json_object();

@@ -92,10 +92,9 @@ void volumes_config_changed(struct pod *p, enum api_config_kind kind, const char
 
 bool volumes_mounts_changed(struct node *n)
 {
-    struct pod *p, *tmp;
     bool waits = false;
 
-    HASH_ITER (hh, n->pods, p, tmp) {
+    pods_each (n, p) {
         struct pod_volumes *vols = volumes_of(p);
 
         waits = waits || vols->vols_held || vols->vols == VOLS_REMOVING;

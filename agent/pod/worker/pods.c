@@ -150,9 +150,7 @@ static void leave_out(struct node *n, const struct api_pod *api, const char *why
 
 static bool uid_taken(struct node *n, const struct pod *but)
 {
-    struct pod *p, *tmp;
-
-    HASH_ITER (hh, n->pods, p, tmp)
+    pods_each (n, p)
         if (p != but && strcmp(p->uid, but->uid) == 0)
             return true;
     return false;
@@ -355,9 +353,7 @@ void pods_unwant(struct node *n, const char *namespace_, const char *name)
 /* A ConfigMap or Secret changed: volumes follow at once, containers that wait for it try again. */
 void pods_config_changed(struct node *n, const struct api_config *c)
 {
-    struct pod *p, *tmp;
-
-    HASH_ITER (hh, n->pods, p, tmp) {
+    pods_each (n, p) {
         if (strcmp(p->api->meta.namespace, c->meta.namespace) != 0 || p->state == POD_TERMINATED)
             continue;
         volumes_config_changed(p, c->kind, c->meta.name);

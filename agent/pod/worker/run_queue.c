@@ -84,10 +84,9 @@ void run_queue_add(struct pod *p)
 void run_queue_clock_set(void *arg)
 {
     struct node *n = arg;
-    struct pod *p, *tmp;
 
     log_info("the wall clock was set, or the machine slept");
-    HASH_ITER (hh, n->pods, p, tmp) {
+    pods_each (n, p) {
         record_outdated(p);
         pod_wake(p, "clock was set");
     }

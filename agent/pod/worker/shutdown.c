@@ -170,10 +170,9 @@ static bool is_active(const struct pod *p)
 
 static unsigned group_left(const struct node *n)
 {
-    const struct pod *p, *tmp;
     unsigned left = 0;
 
-    HASH_ITER (hh, n->pods, p, tmp)
+    pods_each (n, p)
         left += is_active(p) && group_of(n, p) == worker_node(n)->shutdown.group;
     return left;
 }
@@ -223,7 +222,6 @@ static void shutdown_on_timer(uv_timer_t *timer);
 static void begin_group(struct node *n)
 {
     struct shutdown *s = &worker_node(n)->shutdown;
-    struct pod *p, *tmp;
 
     for (; s->group < n->o.n_shutdown_groups; s->group++) {
         const struct node_shutdown_group *g = &n->o.shutdown_groups[s->group];
@@ -234,7 +232,7 @@ static void begin_group(struct node *n)
         log_info("ending the pods of a priority", F_I64("priority", g->priority), F_U64("pods", pods),
                  F_U64("graceSeconds", g->grace_ms / 1000));
         s->n_ended += pods;
-        HASH_ITER (hh, n->pods, p, tmp)
+        pods_each (n, p)
             if (is_active(p) && group_of(n, p) == s->group)
                 end_pod(p, g);
         s->until_ms = clock_mono_ms() + shutdown_plan_wait_ms(g);
@@ -248,11 +246,10 @@ static void shutdown_on_timer(uv_timer_t *timer)
 {
     struct node *n = timer->data;
     struct worker_node *part = worker_node(n);
-    const struct pod *p, *tmp;
 
     if (n->closing)
         return;
-    HASH_ITER (hh, n->pods, p, tmp)
+    pods_each (n, p)
         if (is_active(p) && group_of(n, p) == part->shutdown.group) {
             part->shutdown.n_late++;
             log_warn("pod exceeds the time of its priority in a shutdown", F_STR("pod", p->key),
@@ -311,7 +308,6 @@ void node_shutdown_cancel(struct node *n)
 {
     struct shutdown *s = &worker_node(n)->shutdown;
     bool was = shutdown_now(n);
-    struct pod *p, *tmp;
 
     if (s->state == SHUTDOWN_NO)
         return;
@@ -321,7 +317,7 @@ void node_shutdown_cancel(struct node *n)
         log_info("the shutdown was cancelled: starting pods again");
         node_event(n, false, "NodeShutdown", "Shutdown manager detected shutdown cancellation");
     }
-    HASH_ITER (hh, n->pods, p, tmp)
+    pods_each (n, p)
         if (p->shutdown_ns != 0)
             pod_wake(p, "shutdown was called off");
 }
