@@ -82,8 +82,7 @@ static void open_inhibitor(struct agent *a)
                                        .program = a->pre.shutdown,
                                        .wait_ms =
                                            shutdown_plan_total_ms(a->shutdown_groups, a->n_shutdown_groups),
-                                       .cgroup_fd = cg_leaf_fd(a->cgroups, CG_LEAF_OPS),
-                                       .cgroup_procs = cg_leaf_procs(a->cgroups, CG_LEAF_OPS),
+                                       CG_OPS(a->cgroups),
                                        .on_preparing = on_preparing,
                                        .on_state = on_inhibitor,
                                        .arg = a };
@@ -99,8 +98,7 @@ static void open_unit_weight(struct agent *a)
     const struct unit_weight_options o = { .loop = &a->loop,
                                            .cgroup_root = a->config.cgroup_root,
                                            .weight = allocatable_unit_weight(a->node),
-                                           .cgroup_fd = cg_leaf_fd(a->cgroups, CG_LEAF_OPS),
-                                           .cgroup_procs = cg_leaf_procs(a->cgroups, CG_LEAF_OPS) };
+                                           CG_OPS(a->cgroups) };
 
     if (cg_layout(a->cgroups) == CG_V2)
         unit_weight_open(&a->unit_weight, &o);

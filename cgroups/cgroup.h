@@ -155,6 +155,8 @@ int cg_leaf_fd(struct cg_tree *t, enum cg_leaf leaf);
 /* If there is no descriptor: the cgroup.procs that a child joins, in the hierarchy best suited to kill it
  * (the v2 side, otherwise freezer, otherwise pids); otherwise NULL. Borrowed. */
 const char *cg_leaf_procs(struct cg_tree *t, enum cg_leaf leaf);
+/* Members of a proc_spec or proc_call_spec: the child runs in `ops`. */
+#define CG_OPS(t) .cgroup_fd = cg_leaf_fd((t), CG_LEAF_OPS), .cgroup_procs = cg_leaf_procs((t), CG_LEAF_OPS)
 /* For a leaf in all hierarchies (conmon, except on v2): the cgroup.procs files that a child joins;
  * NULL-terminated, borrowed. Otherwise NULL. */
 const char *const *cg_leaf_joins(struct cg_tree *t, enum cg_leaf leaf);

@@ -45,8 +45,7 @@ enum err_code rt_archive_start(struct proc *p, struct rt *rt, const struct rt_ar
         .argv = argv,
         .fds = fds,
         .n_fds = ARRAY_LEN(fds),
-        .cgroup_fd = cg_leaf_fd(rt->cgroups, CG_LEAF_OPS),
-        .cgroup_procs = cg_leaf_procs(rt->cgroups, CG_LEAF_OPS),
+        CG_OPS(rt->cgroups),
     };
 
     if (pidfd < 0)

@@ -329,8 +329,7 @@ void rt_create_start(struct rt_create *c, struct rt *rt, const struct rt_config 
         .arg = &run->job,
         .out_max = sizeof(struct err),
         .deadline_ms = RT_CREATE_DEADLINE_MS,
-        .cgroup_fd = cg_leaf_fd(rt->cgroups, CG_LEAF_OPS),
-        .cgroup_procs = cg_leaf_procs(rt->cgroups, CG_LEAF_OPS),
+        CG_OPS(rt->cgroups),
         .in_thread = config->userns == NULL, /* otherwise it maps volumes, which may hang */
     };
     proc_call_start(&run->bundle, &spec, rt->loop, rt_create_on_bundle, c);

@@ -158,8 +158,7 @@ static void remove_files(struct rt_action *a)
         .fn = rt_bundle_remove,
         .arg = &removal,
         .deadline_ms = DEADLINE_MS,
-        .cgroup_fd = cg_leaf_fd(run->rt->cgroups, CG_LEAF_OPS),
-        .cgroup_procs = cg_leaf_procs(run->rt->cgroups, CG_LEAF_OPS),
+        CG_OPS(run->rt->cgroups),
         .moves_late = true,
     };
 

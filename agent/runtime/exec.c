@@ -439,8 +439,7 @@ static enum err_code start_helper(struct rt_exec *x, const struct rt_exec_spec *
         .stdin_size = strlen(process),
         .fds = pass,
         .n_fds = spec->tty ? 1 : ARRAY_LEN(pass),
-        .cgroup_fd = cg_leaf_fd(run->rt->cgroups, CG_LEAF_OPS),
-        .cgroup_procs = cg_leaf_procs(run->rt->cgroups, CG_LEAF_OPS),
+        CG_OPS(run->rt->cgroups),
     };
     proc_start(&run->proc, &proc, run->rt->loop, on_helper, x);
     explicit_bzero(process, strlen(process));

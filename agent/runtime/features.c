@@ -49,8 +49,7 @@ static enum err_code features_ask(const struct rt *rt, const char *question, cha
         .argv = argv,
         .env = args.env,
         .stdout_max = PROBE_OUTPUT_MAX,
-        .cgroup_fd = cg_leaf_fd(rt->cgroups, CG_LEAF_OPS),
-        .cgroup_procs = cg_leaf_procs(rt->cgroups, CG_LEAF_OPS),
+        CG_OPS(rt->cgroups),
         .deadline_ms = PROBE_DEADLINE_MS,
     };
     uv_loop_t loop;

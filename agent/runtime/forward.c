@@ -18,8 +18,7 @@ void rt_forward_start(struct proc *p, struct rt *rt, const struct rt_forward_spe
         .argv = argv,
         .fds = fds,
         .n_fds = ARRAY_LEN(fds),
-        .cgroup_fd = cg_leaf_fd(rt->cgroups, CG_LEAF_OPS),
-        .cgroup_procs = cg_leaf_procs(rt->cgroups, CG_LEAF_OPS),
+        CG_OPS(rt->cgroups),
     };
 
     snprintf(port, sizeof(port), "%u", spec->port);

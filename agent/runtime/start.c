@@ -71,8 +71,7 @@ void rt_action_call_runtime(struct rt_action *a, const char *name, const char *c
         .subject = run->id,
         .argv = argv,
         .env = global.env,
-        .cgroup_fd = cg_leaf_fd(run->rt->cgroups, CG_LEAF_OPS),
-        .cgroup_procs = cg_leaf_procs(run->rt->cgroups, CG_LEAF_OPS),
+        CG_OPS(run->rt->cgroups),
         .deadline_ms = deadline_ms,
     };
     proc_start(&run->proc, &spec, run->rt->loop, done, a);

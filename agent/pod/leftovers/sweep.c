@@ -310,8 +310,7 @@ static void remove_pod_volumes(struct job *j)
         .fn = remove_volumes,
         .arg = j,
         .deadline_ms = 120000,
-        .cgroup_fd = cg_leaf_fd(n->o.cgroups, CG_LEAF_OPS),
-        .cgroup_procs = cg_leaf_procs(n->o.cgroups, CG_LEAF_OPS),
+        CG_OPS(n->o.cgroups),
     };
 
     if (pods_by_uid(n, j->id) != NULL) /* a manifest now names that uid */

@@ -62,8 +62,7 @@ void node_users_ask(struct node *n)
         .arg = n,
         .out_max = sizeof(struct err),
         .deadline_ms = DEADLINE_MS,
-        .cgroup_fd = cg_leaf_fd(n->o.cgroups, CG_LEAF_OPS),
-        .cgroup_procs = cg_leaf_procs(n->o.cgroups, CG_LEAF_OPS),
+        CG_OPS(n->o.cgroups),
     };
 
     if (!f->user_namespaces) {

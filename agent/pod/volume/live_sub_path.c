@@ -161,8 +161,7 @@ void live_sub_path_step(struct pod *p)
             .fn = live_sub_path_follow,
             .arg = c,
             .deadline_ms = DEADLINE_MS,
-            .cgroup_fd = cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS),
-            .cgroup_procs = cg_leaf_procs(p->node->o.cgroups, CG_LEAF_OPS),
+            CG_OPS(p->node->o.cgroups),
         };
         struct err unknown = { 0 };
         struct rt_state s;

@@ -293,8 +293,7 @@ void volumes_step(struct pod *p)
             .arg = p,
             .out_max = 1024,
             .deadline_ms = HOST_PATH_DEADLINE_MS,
-            .cgroup_fd = cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS),
-            .cgroup_procs = cg_leaf_procs(p->node->o.cgroups, CG_LEAF_OPS),
+            CG_OPS(p->node->o.cgroups),
             .moves_late = true,
         };
         volumes_set_state(p, VOLS_CHECKING);
@@ -385,8 +384,7 @@ bool volumes_teardown_step(struct pod *p)
         .fn = pod_volumes_remove_all,
         .arg = p,
         .deadline_ms = TEARDOWN_DEADLINE_MS,
-        .cgroup_fd = cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS),
-        .cgroup_procs = cg_leaf_procs(p->node->o.cgroups, CG_LEAF_OPS),
+        CG_OPS(p->node->o.cgroups),
         .moves_late = true,
     };
 
