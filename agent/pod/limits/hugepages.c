@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/limits/hugepages.h"
 
+#include "agent/pod/limits/internal.h"
 #include "agent/pod/limits/limits.h"
 #include "base/fs.h"
+#include "base/log.h"
+#include "base/patience.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
@@ -33,44 +35,83 @@ static void name_size(struct hugepages_size *s)
         snprintf(s->cgroup, sizeof(s->cgroup), "%uKB", (unsigned)kib);
 }
 
-static bool hugepages_read_size(int dir, const char *name, struct hugepages_size *ret)
+struct hugepages_look {
+    const char *dir;
+    struct hugepages_size *sizes;
+    size_t n;
+    struct err *e;
+};
+
+static bool hugepages_add_size(const char *name, void *arg)
 {
+    struct hugepages_look *l = arg;
     unsigned long long kib, pages;
-    str_auto file = str_printf("%s/nr_hugepages", name);
+    str_auto file = str_printf("%s/%s/nr_hugepages", l->dir, name);
     str_auto text = NULL;
-    struct err e = { 0 };
+    struct hugepages_size s;
+    struct presence found;
+    size_t i = l->n;
     char unit[4];
 
-    if (file == NULL || sscanf(name, PREFIX "%llu%3s", &kib, unit) != 2 || strcmp(unit, "kB") != 0 ||
-        kib == 0 || kib > UINT64_MAX >> 20 ||
-        fs_read_at(dir, file, FS_SMALL_MAX, &text, NULL, &e) != ERR_OK || sscanf(text, "%llu", &pages) != 1)
+    if (file == NULL) {
+        err_nomem(l->e);
         return false;
-    *ret = (struct hugepages_size){ .page_bytes = kib * 1024 };
-    if (__builtin_mul_overflow(ret->page_bytes, (uint64_t)pages, &ret->total_bytes))
+    }
+    if (sscanf(name, PREFIX "%llu%3s", &kib, unit) != 2 || strcmp(unit, "kB") != 0 || kib == 0 ||
+        kib > UINT64_MAX >> 20)
+        return true;
+    found = fs_read_if_there(AT_FDCWD, file, FS_SMALL_MAX, &text, NULL, l->e);
+    if (presence_is_unknown(found))
         return false;
-    name_size(ret);
-    return true;
+    s = (struct hugepages_size){ .page_bytes = kib * 1024 };
+    if (presence_is_absent(found) || sscanf(text, "%llu", &pages) != 1 ||
+        __builtin_mul_overflow(s.page_bytes, (uint64_t)pages, &s.total_bytes))
+        return true;
+    name_size(&s);
+    for (; i > 0 && l->sizes[i - 1].page_bytes > s.page_bytes; i--)
+        l->sizes[i] = l->sizes[i - 1];
+    l->sizes[i] = s;
+    return ++l->n < HUGEPAGES_SIZES_MAX;
+}
+
+/* What was seen is kept for when it cannot be: a pod is refused for good where there are no such pages. */
+static enum err_code hugepages_look(const struct node *n, struct err *e)
+{
+    struct limits_node *part = limits_node(n);
+    struct hugepages_size sizes[HUGEPAGES_SIZES_MAX];
+    struct hugepages_look l = { .dir = n->o.hugepages_dir != NULL ? n->o.hugepages_dir : SYS_DIR,
+                                .sizes = sizes,
+                                .e = e };
+
+    /* A kernel without has no such folder. */
+    if (presence_is_unknown(fs_list(AT_FDCWD, l.dir, hugepages_add_size, &l, e)) || e->code != ERR_OK)
+        return e->code;
+    memcpy(part->sizes, sizes, l.n * sizeof(sizes[0]));
+    part->n_sizes = l.n;
+    return ERR_OK;
+}
+
+void hugepages_open(struct node *n)
+{
+    struct patience patience = { 0 };
+    struct err e;
+
+    do {
+        e = (struct err){ 0 };
+    } while (hugepages_look(n, &e) != ERR_OK && patience_wait(&patience));
+    if (e.code != ERR_OK)
+        log_warn("huge pages of this machine are not known", F_ERR(&e));
 }
 
 size_t hugepages_sizes(const struct node *n, struct hugepages_size ret[HUGEPAGES_SIZES_MAX])
 {
-    DIR *list = opendir(n->o.hugepages_dir != NULL ? n->o.hugepages_dir : SYS_DIR);
-    size_t found = 0;
+    const struct limits_node *part = limits_node(n);
+    struct err e = { 0 };
 
-    if (list == NULL)
-        return 0; /* a kernel without huge pages */
-    for (struct dirent *d = readdir(list); d != NULL && found < HUGEPAGES_SIZES_MAX; d = readdir(list)) {
-        struct hugepages_size s;
-        size_t i = found;
-        if (!hugepages_read_size(dirfd(list), d->d_name, &s))
-            continue;
-        for (; i > 0 && ret[i - 1].page_bytes > s.page_bytes; i--)
-            ret[i] = ret[i - 1];
-        ret[i] = s;
-        found++;
-    }
-    closedir(list);
-    return found;
+    if (hugepages_look(n, &e) != ERR_OK)
+        log_debug("huge pages are those that were seen last", F_ERR(&e));
+    memcpy(ret, part->sizes, part->n_sizes * sizeof(ret[0]));
+    return part->n_sizes;
 }
 
 uint64_t hugepages_bytes(const struct node *n)

@@ -13,7 +13,8 @@ struct hugepages_size {
     char cgroup[16];                  /* "2MB", as in cgroup files and OCI runtimes */
 };
 
-/* The page sizes of this kernel, smallest first; returns their number. */
+void hugepages_open(struct node *n);
+/* The page sizes of this kernel, smallest first; returns their number.  A failed look: those seen last. */
 size_t hugepages_sizes(const struct node *n, struct hugepages_size ret[HUGEPAGES_SIZES_MAX]);
 
 /* Memory reserved for them, all sizes together. */

@@ -3,6 +3,7 @@
 #ifndef AGENT_POD_LIMITS_INTERNAL_H
 #define AGENT_POD_LIMITS_INTERNAL_H
 #include "agent/pod/core/pod.h"
+#include "agent/pod/limits/hugepages.h"
 
 struct limits_node {
     struct { /* what the cgroup of a QoS class was last given, by enum cg_class */
@@ -10,7 +11,9 @@ struct limits_node {
         int64_t cpu_shares, memory_low;
     } classes[CG_BEST_EFFORT + 1];
     int64_t protected_bytes; /* requests of memory that the cgroup of all pods protects; 0: none */
-    uv_timer_t timer;        /* runs while the limits of all pods together cannot be written */
+    struct hugepages_size sizes[HUGEPAGES_SIZES_MAX]; /* as last seen */
+    size_t n_sizes;
+    uv_timer_t timer; /* runs while the limits of all pods together cannot be written */
 };
 
 static inline struct limits_node *limits_node(const struct node *n)

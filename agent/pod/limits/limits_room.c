@@ -6,6 +6,7 @@ static void limits_open(struct node *n)
 {
     uv_timer_init(n->o.loop, &limits_node(n)->timer);
     limits_node(n)->timer.data = n;
+    hugepages_open(n);
 }
 
 static void limits_free(struct node *n)

@@ -5,6 +5,8 @@
 #include "agent/pod/limits/hugepages.h"
 #include "tests/unit/agent_pod/world.h"
 
+#include "tests/unit/base/failing.h"
+
 /* A node with four pages of 2 MiB and one of 1 GiB. */
 static const char *pages(struct world *w)
 {
@@ -45,6 +47,25 @@ static void the_sizes_are_named_as_kubernetes_and_the_kernel_do(void **state)
     w->node.o.hugepages_dir = "/does/not/exist";
     assert_int_equal(hugepages_sizes(&w->node, s), 0);
     assert_int_equal(node_allocatable(&w->node, "memory"), 8ull << 30);
+}
+
+static void sizes_that_cannot_be_looked_at_are_those_of_the_last_look(void **state)
+{
+    static const char *const calls[][2] = { { "openat", "nr_hugepages" },
+                                            { "openat", "/tmp" },
+                                            { "readdir", "" } };
+    struct world *w = *state;
+    struct hugepages_size s[HUGEPAGES_SIZES_MAX];
+
+    pages(w);
+    assert_int_equal(hugepages_sizes(&w->node, s), 3);
+    for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+        failing_arm(calls[i][0], calls[i][1], EMFILE, 1);
+        memset(s, 0, sizeof(s));
+        assert_int_equal(hugepages_sizes(&w->node, s), 3);
+        assert_int_equal(failing_times, 0);
+        assert_string_equal(s[2].resource, "hugepages-1Gi");
+    }
 }
 
 static void limits_name_every_size_and_are_zero_for_what_is_not_asked_for(void **state)
@@ -128,6 +149,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WORLD_TEST(the_sizes_are_named_as_kubernetes_and_the_kernel_do),
+        WORLD_TEST(sizes_that_cannot_be_looked_at_are_those_of_the_last_look),
         WORLD_TEST(limits_name_every_size_and_are_zero_for_what_is_not_asked_for),
         WORLD_TEST(what_the_node_lacks_is_refused_in_kubelets_words),
         WORLD_TEST(an_empty_dir_has_the_page_size_that_the_pod_asks_for),
