@@ -21,10 +21,12 @@ static void amounts_and_names_are_checked(void **state)
         "DNS "
         "name and '/'",
         "spec.containers[0].resources.limits[cpu]: -1 is negative, allowed are 0 and more",
-        "spec.containers[0].resources.limits[gpu]: \"gpu\" is not a resource of a container, allowed are cpu, "
+        "spec.containers[0].resources.limits[gpu]: \"gpu\" is not a resource of a container, allowed are "
+        "cpu, "
         "memory, "
         "ephemeral-storage, hugepages-<size> and names with a domain (example.com/thing)",
-        "spec.containers[0].resources.requests[storage]: \"storage\" is not a resource of a container, allowed "
+        "spec.containers[0].resources.requests[storage]: \"storage\" is not a resource of a container, "
+        "allowed "
         "are "
         "cpu, memory, ephemeral-storage, hugepages-<size> and names with a domain (example.com/thing)");
 }

@@ -208,7 +208,8 @@ static void mount_modes_need_their_conditions(void **state)
         "spec.containers[0].volumeMounts[1].mountPropagation: \"Both\" is not supported, allowed are None, "
         "HostToContainer and Bidirectional",
         "spec.containers[0].volumeMounts[2].recursiveReadOnly: Enabled needs readOnly to be true",
-        "spec.containers[0].volumeMounts[3].recursiveReadOnly: IfPossible cannot be combined with mountPropagation "
+        "spec.containers[0].volumeMounts[3].recursiveReadOnly: IfPossible cannot be combined with "
+        "mountPropagation "
         "HostToContainer",
         "spec.containers[0].volumeMounts[4].recursiveReadOnly: \"Yes!\" is not supported, allowed are "
         "Disabled, "

@@ -122,8 +122,9 @@ static void drop_ins_are_merged_in_the_order_of_their_names(void **state)
     put(s, "config.yaml",
         KUBELET "maxPods: 10\nclusterDNS: [10.0.0.1, 10.0.0.2]\nclusterDomain: a.example\nhealthzPort: 1\n"
                 "kubeReserved: {cpu: 1, memory: 1Gi}\nauthentication: {x509: {clientCAFile: /ca}}\n");
-    refused(s, "kubeReserved: {cpu: 1}\n", flags,
-            "config.yaml:3: kubeReserved: cpu: 1 is not a string (numbers and words like \"yes\" need quotes)");
+    refused(
+        s, "kubeReserved: {cpu: 1}\n", flags,
+        "config.yaml:3: kubeReserved: cpu: 1 is not a string (numbers and words like \"yes\" need quotes)");
     put(s, "config.yaml",
         KUBELET "maxPods: 10\nclusterDNS: [10.0.0.1, 10.0.0.2]\nclusterDomain: a.example\nhealthzPort: 1\n"
                 "kubeReserved: {cpu: '1', memory: 1Gi}\nauthentication: {x509: {clientCAFile: /ca}}\n");

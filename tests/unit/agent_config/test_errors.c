@@ -102,8 +102,9 @@ static void rules_of_single_settings_are_kept(void **state)
             "evictionSoft: memory.available needs a grace period in evictionSoftGracePeriod");
     refused(s, "kubeReserved: {gpu: '1'}\n", "",
             "kubeReserved: cannot reserve \"gpu\"; there are cpu, memory, ephemeral-storage, pid");
-    refused(s, "registerWithTaints: [{key: a, effect: Never}]\n", "",
-            "registerWithTaints: [0]: effect: \"Never\" is not one of NoSchedule, PreferNoSchedule, NoExecute");
+    refused(
+        s, "registerWithTaints: [{key: a, effect: Never}]\n", "",
+        "registerWithTaints: [0]: effect: \"Never\" is not one of NoSchedule, PreferNoSchedule, NoExecute");
     refused(s, "registerWithTaints: [{key: a, effect: NoExecute, when: 1}]\n", "",
             "registerWithTaints: [0]: unknown key \"when\"");
     refused(s, "reservedSystemCPUs: 3-1\n", "",

@@ -22,8 +22,8 @@ static void yaml_says_each_value_with_its_origin(void **state)
     assert_non_null(strstr(text.p, "/config.yaml:6\n"));
     assert_non_null(strstr(text.p, "\nauthentication:\n  x509:\n    clientCAFile: \"/ca.crt\""));
     assert_non_null(strstr(text.p, "\n---\napiVersion: coracle.dev/v1\nkind: CoracleConfiguration\n"));
-    assert_non_null(
-        strstr(text.p, "# Accepted, but without effect:\n#   authentication.x509.clientCAFile: \"/ca.crt\" ("));
+    assert_non_null(strstr(
+        text.p, "# Accepted, but without effect:\n#   authentication.x509.clientCAFile: \"/ca.crt\" ("));
 }
 
 /* What is printed may be used as a configuration, and is the same then. */

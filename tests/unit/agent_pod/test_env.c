@@ -250,13 +250,13 @@ static void a_value_with_a_nul_byte_is_refused_by_name(void **state)
 
     load(*state, "{apiVersion: v1, kind: Secret, metadata: {name: bin}, data: {plain: eA==, bytes: eAB5}}");
     assert_null(build_and_get(*state, &a, "    envFrom: [{secretRef: {name: bin}}]\n", "plain", &e));
-    assert_string_equal(e.text,
-                        "key bytes of secret \"bin\" contains a NUL byte and cannot be an environment variable");
+    assert_string_equal(
+        e.text, "key bytes of secret \"bin\" contains a NUL byte and cannot be an environment variable");
     e = (struct err){ 0 };
     assert_null(build_and_get(
         *state, &a, "    env: [{name: A, valueFrom: {secretKeyRef: {name: bin, key: bytes}}}]\n", "A", &e));
-    assert_string_equal(e.text,
-                        "key bytes of secret \"bin\" contains a NUL byte and cannot be an environment variable");
+    assert_string_equal(
+        e.text, "key bytes of secret \"bin\" contains a NUL byte and cannot be an environment variable");
     arena_done(&a);
 }
 

@@ -334,8 +334,9 @@ static void what_has_no_port_says_nothing_of_the_server(void **state)
         "invalid syntax");
     json_decref(events);
     assert_int_equal(probes_result(c, PROBE_LIVENESS), RESULT_SUCCESS);
-    explained(p, "Liveness probe of c",
-              "failed: last check could not be carried out: strconv.Atoi: parsing \"nobody\": invalid syntax");
+    explained(
+        p, "Liveness probe of c",
+        "failed: last check could not be carried out: strconv.Atoi: parsing \"nobody\": invalid syntax");
     let_go(w, c);
     c->state = CTR_NONE;
 }

@@ -22,10 +22,8 @@ static void what_is_no_file_is_refused_and_never_opened(void **state)
     link_to(f, "/nonexistent", "rootless.yaml");
     start(f);
     to_see(f, "first set\n");
-    assert_non_null(strstr(
-        f->seen.p, "file folder.yaml bad 0 [folder.yaml: is a folder, not a file]\n"));
-    assert_non_null(strstr(
-        f->seen.p, "file fifo.yaml bad 0 [fifo.yaml: is a FIFO, not a file]\n"));
+    assert_non_null(strstr(f->seen.p, "file folder.yaml bad 0 [folder.yaml: is a folder, not a file]\n"));
+    assert_non_null(strstr(f->seen.p, "file fifo.yaml bad 0 [fifo.yaml: is a FIFO, not a file]\n"));
     assert_non_null(strstr(f->seen.p, "[fifo-link.yaml: is a FIFO, not a file]\n"));
     assert_non_null(strstr(f->seen.p, "[device.yaml: is a device, not a file]\n"));
     assert_non_null(strstr(f->seen.p, "[dangling.yaml: is a symbolic link that leads nowhere: "));
