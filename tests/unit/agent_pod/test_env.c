@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* $(VAR) expansion, downward API values, environment order: kubelet's rules over a scripted pod and store. */
 #include "agent/pod/env/env.h"
+#include "agent/pod/limits/internal.h"
 #include "agent/pod/sandbox/internal.h"
 #include "agent/source/store.h"
 
@@ -16,6 +17,7 @@ struct world {
     struct node node;
     struct pod pod;
     struct sandbox box;
+    struct limits_node limits;
 };
 
 static const char objects[] =
@@ -54,6 +56,8 @@ static int setup(void **state)
     w->node.o.node_ip = "192.0.2.7";
     w->node.o.cpu_milli = 4000;
     w->node.o.memory_bytes = 8ull << 30;
+    w->node.o.hugepages_dir = "/does/not/exist";
+    w->node.parts[ROOM_LIMITS] = &w->limits;
     w->pod.node = &w->node;
     w->pod.parts[ROOM_SANDBOX] = &w->box;
     snprintf(w->pod.uid, sizeof(w->pod.uid), "uid-1");
