@@ -40,12 +40,9 @@ static void conn_on_closed(uv_handle_t *handle)
     s->n_giving -= c->giving;
     status_parser_done(&c->parser);
     buf_done(&c->in);
-    if (s->spare == NULL)
-        s->spare = c;
-    else
-        free(c);
+    conn_unused(s, c);
     if (s->unaccepted && !s->closing)
-        conn_accept(s);
+        server_accept(s);
     server_maybe_free(s);
 }
 
@@ -476,7 +473,7 @@ static void turn_away(struct conn *c, int http_code, const char *message)
 }
 
 /* When out of memory, the spare one is used; while that is in use, clients wait until a connection ends. */
-static struct conn *new_conn(struct status_server *s)
+struct conn *conn_new(struct status_server *s)
 {
     struct conn *c = calloc(1, sizeof(*c));
 
@@ -488,13 +485,16 @@ static struct conn *new_conn(struct status_server *s)
     return c;
 }
 
-void conn_accept(struct status_server *s)
+void conn_unused(struct status_server *s, struct conn *c)
 {
-    struct conn *c = new_conn(s);
+    if (s->spare == NULL)
+        s->spare = c;
+    else
+        free(c);
+}
 
-    s->unaccepted = c == NULL; /* libuv holds this client and all later ones until uv_accept() */
-    if (c == NULL)
-        return;
+void conn_accept(struct status_server *s, struct conn *c, int fd)
+{
     c->server = s;
     buf_init(&c->in, PIPELINE_MAX + sizeof(s->read_buffer));
     status_parser_init(&c->parser);
@@ -506,7 +506,8 @@ void conn_accept(struct status_server *s)
     LIST_INSERT_HEAD(&s->conns, c, all);
     s->n_conns++;
     s->count.connections++;
-    if (uv_accept((uv_stream_t *)&s->pipe, (uv_stream_t *)&c->pipe) != 0) {
+    if (uv_pipe_open(&c->pipe, fd) != 0) {
+        close(fd);
         conn_close(c);
         return;
     }

@@ -78,7 +78,11 @@ struct conn {
     struct status_reply *reply;
 };
 
-void conn_accept(struct status_server *s);
+void server_accept(struct status_server *s); /* clients that wait, as many as fit in a turn of the loop */
+/* NULL: there is no memory for one. */
+struct conn *conn_new(struct status_server *s);
+void conn_unused(struct status_server *s, struct conn *c); /* no client came for it */
+void conn_accept(struct status_server *s, struct conn *c, int fd);
 /* immediately; idempotent; the memory is freed when its handles are closed */
 void conn_close(struct conn *c);
 void status_reply_orphan(struct status_reply *r); /* reply.c: its connection is closed */
@@ -242,10 +246,13 @@ struct status_server {
     uv_loop_t *loop;
     struct status_provider provider;
     char *path;
-    uv_pipe_t pipe;
+    int fd; /* listens */
+    uv_poll_t listener;
+    uv_timer_t accept_again; /* runs while clients cannot be accepted */
+    unsigned open_handles;
     dev_t dev; /* of our socket in the file system: only this one is removed */
     ino_t ino;
-    bool has_group, closing, listening;
+    bool has_group, closing;
     gid_t gid;
     struct background turns;
     bool background_open;
@@ -262,7 +269,7 @@ struct status_server {
     LIST_HEAD(, log_stream) logs;
     size_t n_logs;   /* their work may outlive connections */
     size_t n_execs;  /* as well */
-    bool unaccepted; /* a client is waiting because there was no memory for it */
+    bool unaccepted; /* clients wait because there was no memory for one */
     struct pod_version *versions;
     uint64_t version;
     uint64_t first_version; /* starts with the milliseconds since 1970, so that it never decreases */

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-enum { BACKLOG = 64, GROUP_BUFFER = 64 * 1024 };
+enum { BACKLOG = 64, GROUP_BUFFER = 64 * 1024, ACCEPTS_A_TURN = 16, ACCEPT_AGAIN_MS = 200 };
 
 /* ---- permissions ---- */
 
@@ -139,19 +139,57 @@ static enum err_code bind_socket(struct status_server *s, int *ret, struct err *
     return ERR_OK;
 }
 
-static void on_connection(uv_stream_t *stream, int status)
+static void server_on_readable(uv_poll_t *listener, int status, int events)
 {
-    if (status == 0)
-        conn_accept(stream->data);
-    else
-        log_warn("cannot accept a client", F_STR("err", uv_strerror(status)));
+    (void)status;
+    (void)events;
+    server_accept(listener->data);
 }
 
-static void on_pipe_closed(uv_handle_t *handle)
+static void server_accept_again(uv_timer_t *timer)
+{
+    server_accept(timer->data);
+}
+
+/* The socket stays readable while clients wait: it is not polled until something may have changed. */
+static void server_rest(struct status_server *s)
+{
+    uv_poll_stop(&s->listener);
+    uv_timer_start(&s->accept_again, server_accept_again, ACCEPT_AGAIN_MS, 0);
+}
+
+void server_accept(struct status_server *s)
+{
+    if (uv_poll_start(&s->listener, UV_READABLE, server_on_readable) != 0) {
+        server_rest(s);
+        return;
+    }
+    for (int i = 0; i < ACCEPTS_A_TURN; i++) {
+        struct conn *c = conn_new(s);
+        int fd = -1;
+
+        s->unaccepted = c == NULL; /* until a connection is freed */
+        if (c != NULL && (fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+            conn_accept(s, c, fd);
+            continue;
+        }
+        if (c != NULL)
+            conn_unused(s, c);
+        if (c != NULL && errno == EAGAIN)
+            return;
+        if (c == NULL || (errno != EINTR && errno != ECONNABORTED)) {
+            log_warn("cannot accept a client", F_STR("err", strerror(c == NULL ? ENOMEM : errno)));
+            server_rest(s);
+            return;
+        }
+    }
+}
+
+static void server_on_closed(uv_handle_t *handle)
 {
     struct status_server *s = handle->data;
 
-    s->listening = false;
+    s->open_handles--;
     server_maybe_free(s);
 }
 
@@ -178,7 +216,7 @@ void server_maybe_free(struct status_server *s)
 {
     struct pod_version *v, *tmp;
 
-    if (!s->closing || s->listening || s->background_open || s->n_conns > 0 || s->n_logs > 0 ||
+    if (!s->closing || s->open_handles > 0 || s->background_open || s->n_conns > 0 || s->n_logs > 0 ||
         s->n_execs > 0)
         return;
     HASH_ITER (hh, s->versions, v, tmp) {
@@ -190,22 +228,23 @@ void server_maybe_free(struct status_server *s)
     free(s);
 }
 
-static enum err_code listen_on_loop(struct status_server *s, int fd, struct err *e)
+static enum err_code listen_on_loop(struct status_server *s, struct err *e)
 {
-    int status = uv_pipe_open(&s->pipe, fd);
+    int status = uv_poll_init(s->loop, &s->listener, s->fd);
 
-    if (status != 0) {
-        close(fd);
-        return err_sys(e, -status, "open socket");
-    }
-    status = uv_listen((uv_stream_t *)&s->pipe, BACKLOG, on_connection);
-    return status != 0 ? err_sys(e, -status, "listen") : ERR_OK;
+    if (status != 0)
+        return err_sys(e, -status, "poll the socket");
+    s->open_handles++;
+    uv_timer_init(s->loop, &s->accept_again);
+    s->open_handles++;
+    s->listener.data = s->accept_again.data = s;
+    status = uv_poll_start(&s->listener, UV_READABLE, server_on_readable);
+    return status != 0 ? err_sys(e, -status, "poll the socket") : ERR_OK;
 }
 
 enum err_code status_server_open(struct status_server **ret, const struct status_options *o, struct err *e)
 {
     struct status_server *s = calloc(1, sizeof(*s));
-    int fd;
 
     if (s == NULL || (s->path = strdup(o->path)) == NULL ||
         (s->spare = calloc(1, sizeof(*s->spare))) == NULL) {
@@ -223,7 +262,7 @@ enum err_code status_server_open(struct status_server **ret, const struct status
     s->write_ms = STATUS_WRITE_MS;
     s->has_group = o->group != NULL;
     if ((s->has_group && find_group(o->group, &s->gid, e) != ERR_OK) || check_place(s->path, e) != ERR_OK ||
-        bind_socket(s, &fd, e) != ERR_OK) {
+        bind_socket(s, &s->fd, e) != ERR_OK) {
         free(s->spare);
         free(s->path);
         free(s);
@@ -232,10 +271,7 @@ enum err_code status_server_open(struct status_server **ret, const struct status
     background_init(&s->turns, s->loop);
     s->background_open = true;
     held_init(s);
-    uv_pipe_init(s->loop, &s->pipe, 0);
-    s->pipe.data = s;
-    s->listening = true;
-    if (listen_on_loop(s, fd, e) != ERR_OK) {
+    if (listen_on_loop(s, e) != ERR_OK) {
         status_server_close(s);
         return err_wrap(e, "status socket %s", o->path);
     }
@@ -253,7 +289,11 @@ void status_server_close(struct status_server *s)
     s->closing = true;
     if (lstat(s->path, &st) == 0 && st.st_dev == s->dev && st.st_ino == s->ino)
         unlink(s->path);
-    uv_close((uv_handle_t *)&s->pipe, on_pipe_closed);
+    if (s->open_handles > 0) {
+        uv_close((uv_handle_t *)&s->listener, server_on_closed);
+        uv_close((uv_handle_t *)&s->accept_again, server_on_closed);
+    }
+    close(s->fd);
     for (c = LIST_FIRST(&s->conns); c != NULL; c = next) {
         next = LIST_NEXT(c, all); /* freed later, when its handles are closed */
         conn_close(c);
