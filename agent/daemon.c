@@ -8,12 +8,15 @@
 #include "base/process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 /* ---- stopping ---- */
 
@@ -197,6 +200,19 @@ static void raise_file_limit(void)
     }
 }
 
+/* libuv aborts where it cannot make the pipe of its signals, its third descriptor: the error is found before.
+ */
+static int daemon_make_loop(uv_loop_t *loop)
+{
+    int fds[3] = { -1, -1, epoll_create1(EPOLL_CLOEXEC) };
+    int failed = fds[2] < 0 || pipe2(fds, O_CLOEXEC) != 0 ? -errno : 0;
+
+    for (int i = 0; i < 3; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    return failed != 0 ? failed : uv_loop_init(loop);
+}
+
 static int daemon_run(struct agent *a)
 {
     struct err e = { 0 };
@@ -210,7 +226,7 @@ static int daemon_run(struct agent *a)
     }
     machine_identify(a);
     machine_plan_shutdown(a);
-    status = uv_loop_init(&a->loop); /* the signals use what it opened and cannot fail afterwards */
+    status = daemon_make_loop(&a->loop); /* the signals use what it opened and cannot fail afterwards */
     if (status != 0) {
         err_sys(&e, -status, "make the event loop");
         log_error("coracle cannot start", F_ERR(&e));
