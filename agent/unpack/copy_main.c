@@ -59,7 +59,7 @@ static int copy_main_open(const struct place *p, const char *path, int flags, st
     return fd;
 }
 
-static enum err_code copy_main_pack(const struct place *p, const char *path, struct copy_options *o,
+static enum err_code copy_main_pack(const struct place *p, const char *path, const struct copy_options *o,
                                     struct err *e)
 {
     fd_auto node = copy_main_open(p, path, O_PATH, e);
@@ -73,10 +73,11 @@ static enum err_code copy_main_pack(const struct place *p, const char *path, str
  * Into a folder that is there; else under the name that the path gives it.  The stream ends at a signal, too:
  * a half file is removed first.
  */
-static enum err_code copy_main_unpack(const struct place *p, const char *path, struct copy_options *o,
+static enum err_code copy_main_unpack(const struct place *p, const char *path, const struct copy_options *o,
                                       struct err *e)
 {
     fd_auto dir = copy_main_open(p, path, O_PATH | O_DIRECTORY, ERR_IGNORED);
+    struct copy_options named = *o;
     str_auto above = NULL;
     char name[256];
 
@@ -91,13 +92,13 @@ static enum err_code copy_main_unpack(const struct place *p, const char *path, s
             n--;
         while (n > 0 && path[n - 1] != '/')
             n--;
-        o->rename = name;
+        named.rename = name;
         above = n > 0 ? strndup(path, n) : strdup(".");
         if (above == NULL)
             return err_nomem(e);
         dir = copy_main_open(p, above, O_PATH | O_DIRECTORY, e);
     }
-    return dir >= 0 ? copy_unpack(dir, p->stream, o, e) : e->code;
+    return dir >= 0 ? copy_unpack(dir, p->stream, &named, e) : e->code;
 }
 
 int copy_main(int argc, char **argv)
