@@ -182,7 +182,7 @@ def test_port_forward(t):
         resource.prlimit(forward.pid, resource.RLIMIT_NOFILE, room)
         later.join(60)
         equal(waits, [b"page\n"], "a connection that waited for a descriptor")
-        equal(sum("have to wait" in e for e in errors), 1, "once")
+        equal(sum("must wait" in e for e in errors), 1, "once")
 
         node.kill()
         node.start()

@@ -203,7 +203,7 @@ def test_pre_stop(t):
     node.wait_running("stop")
     node.remove("stop.yaml")
     until(lambda: read(f"{folder}/log", "") == "hook\n", 5, "the hook runs")
-    contains(node.cli("explain", "stop").stdout, "preStop hook runs", "explain")
+    contains(node.cli("explain", "stop").stdout, "preStop hook is running", "explain")
     node.kill()
     node.start()
     node.wait_gone("stop")

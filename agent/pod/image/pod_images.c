@@ -540,7 +540,7 @@ static void add_lacking_image(const struct pod_image *img, const char *name, jso
     str_auto refused =
         img->right != RIGHT_REFUSED
             ? NULL
-            : str_printf("%s%sit is here, but none of this pod's imagePullSecrets is known to have "
+            : str_printf("%s%sit is present, but none of this pod's imagePullSecrets is known to have "
                          "pulled it (imagePullCredentialsVerificationPolicy)",
                          message, message[0] != '\0' ? "; " : "");
 

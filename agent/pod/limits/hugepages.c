@@ -78,7 +78,7 @@ static bool hugepages_add_size(const char *name, void *arg)
 static enum err_code hugepages_look(const struct node *n, struct err *e)
 {
     struct limits_node *part = limits_node(n);
-    struct hugepages_size sizes[HUGEPAGES_SIZES_MAX];
+    struct hugepages_size sizes[HUGEPAGES_SIZES_MAX] = { 0 };
     struct hugepages_look l = { .dir = n->o.hugepages_dir != NULL ? n->o.hugepages_dir : SYS_DIR,
                                 .sizes = sizes,
                                 .e = e };

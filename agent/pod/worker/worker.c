@@ -251,7 +251,8 @@ void pod_reconcile(struct pod *p)
     const struct log_context about = { .pod = p->key, .pod_uid = p->uid };
     struct log_context before = log_context_set(&about);
 
-    log_debug("pod is looked at", F_STR("why", p->woken_why != NULL ? p->woken_why : ""));
+    log_debug("pod is looked at", F_STR("pod", p->key),
+              F_STR("why", p->woken_why != NULL ? p->woken_why : ""));
     reconcile(p); /* may free p: its memory stays for this turn of the loop */
     log_context_set(&before);
 }

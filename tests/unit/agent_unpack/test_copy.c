@@ -22,6 +22,13 @@
 
 enum { TAR_BLOCK = 512 };
 
+/* libarchive 3.6 does not free its client's state after archive_write_fail(). */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:libarchive.so\n";
+}
+
 struct tar_header {
     char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], checksum[8], type, link[100];
     char magic[8], user[32], group[32], major[8], minor[8], prefix[155], padding[12];
