@@ -74,10 +74,10 @@ def test_held_over_restart(t):
     theirs, point = precious(t), f"{node.root_dir}/pods/{a.uid}/{EMPTY}/memory"
     run("mount", "--bind", theirs, point)
     node.remove("a.yaml")
-    explained(node, ("pod", "a"), 'volume "memory" is held')
+    explained(node, ("pod", "a"), 'volume "memory" is in use')
     node.kill()
     node.start()
-    explained(node, ("pod", "a"), 'volume "memory" is held', point)
+    explained(node, ("pod", "a"), 'volume "memory" is in use', point)
     lives(theirs)
     run("umount", point)
     node.wait_gone("a")
@@ -105,7 +105,7 @@ def test_left_over(t):
     point = f"{node.root_dir}/pods/{held}/{EMPTY}/one/in/side"
     run("mount", "--bind", theirs, point)
     node.start()
-    explained(node, ("node",), "left-over volumes", held, 'volume "one" is held', point)
+    explained(node, ("node",), "left-over volumes", held, 'volume "one" is in use', point)
     for uid in (a.uid, crashed):
         until(lambda u=uid: not os.path.exists(f"{node.root_dir}/pods/{u}"), 20, "left-over folders")
         until(lambda u=uid: not os.path.exists(f"{node.run_dir}/volumes/{u}"), 20, "left-over payloads")
