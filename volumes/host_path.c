@@ -5,8 +5,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+
+#ifndef RESOLVE_CACHED
+#define RESOLVE_CACHED 0x20 /* Linux 5.12 */
+#endif
 
 enum create { CREATE_NOTHING, CREATE_FOLDER, CREATE_FILE };
 
@@ -58,6 +64,20 @@ static const struct host_path_type *find_type(const char *name)
         if (strcmp(types[i].name, name) == 0)
             return &types[i];
     return NULL;
+}
+
+bool vol_host_path_known(const char *path, const char *type)
+{
+    struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_CACHED };
+    const struct host_path_type *t = find_type(type);
+    struct statx st;
+
+    if (t == NULL || path[0] != '/' || strlen(path) >= VOL_PATH_MAX || has_dotdot(path))
+        return false;
+    fd_auto fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+    /* Major 0: not a disk, but a network, FUSE or virtual file system. */
+    return fd >= 0 && statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0 &&
+           st.stx_dev_major != 0 && (t->kind == 0 || (st.stx_mode & S_IFMT) == t->kind);
 }
 
 enum err_code vol_host_path_check(const char *path, const char *type, struct err *e)

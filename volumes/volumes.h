@@ -10,8 +10,8 @@
  *   <pods_dir>/<uid>/volume-subpaths/<volume>/<container>/<index>  subPath bind mounts
  *
  * All functions block. The loop thread may call those that use only the node's tmpfs and our own folders:
- * vol_node_*(), vol_payload_*(), vol_empty_dir_setup(), vol_shm_setup(), vol_list_owners(). The others may
- * hang: call them inside a proc_call.
+ * vol_node_*(), vol_payload_*(), vol_empty_dir_setup(), vol_shm_setup(), vol_list_owners(); and
+ * vol_host_path_known(), which never waits. The others may hang: call them inside a proc_call.
  */
 #ifndef VOLUMES_VOLUMES_H
 #define VOLUMES_VOLUMES_H
@@ -87,6 +87,10 @@ enum err_code vol_empty_dir_setup(struct vol_node *n, const struct vol_empty_dir
  * ...). May hang on foreign file systems: call inside proc_call. Errors: `hostPath type check failed: <path>
  * is not a directory`. */
 enum err_code vol_host_path_check(const char *path, const char *type, struct err *e) MUST_CHECK;
+
+/* True if the check would succeed, as far as the kernel knows from its caches of a local disk file system.
+ * False: unknown without asking a file system. Never waits. */
+bool vol_host_path_known(const char *path, const char *type);
 
 /* The pod's /dev/shm. */
 enum err_code vol_shm_setup(struct vol_node *n, const char *uid, uint64_t size_bytes, char *ret_path,

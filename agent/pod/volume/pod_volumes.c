@@ -271,7 +271,7 @@ static void pod_volumes_on_checked(struct op *op, const struct err *result)
 void volumes_step(struct pod *p)
 {
     struct pod_volumes *vols = volumes_of(p);
-    bool host_paths = false;
+    bool unknown = false;
 
     payloads_step(p);
     if (vols->vols != VOLS_NONE)
@@ -281,11 +281,12 @@ void volumes_step(struct pod *p)
         return;
     }
     vols->payload_stale = false;
-    for (size_t i = 0; i < p->api->spec.n_volumes && !host_paths; i++) {
+    for (size_t i = 0; i < p->api->spec.n_volumes && !unknown; i++) {
         const struct api_volume *v = &p->api->spec.volumes[i];
-        host_paths = v->kind == API_VOL_HOST_PATH && volumes_is_mounted(p, v->name);
+        unknown = v->kind == API_VOL_HOST_PATH && volumes_is_mounted(p, v->name) &&
+                  !vol_host_path_known(v->host_path, v->host_path_type);
     }
-    if (host_paths) {
+    if (unknown) {
         struct proc_call_spec call = {
             .name = "check host paths",
             .subject = p->key,

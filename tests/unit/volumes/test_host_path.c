@@ -140,6 +140,30 @@ static void odd_paths_and_types_are_refused(void **state)
     assert_fine(at("..two-dots-more"), "");
 }
 
+/* What is known without asking is what the check would say; whether the caches know it depends on the
+ * machine. */
+static void what_is_known_without_asking_is_fine(void **state)
+{
+    const char *const types[] = { "",       "Directory",  "DirectoryOrCreate", "File",  "FileOrCreate",
+                                  "Socket", "CharDevice", "BlockDevice",       "Folder" };
+    struct stat st;
+
+    (void)state;
+    close(open(at("file"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    assert_int_equal(stat(dir, &st), 0);
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        assert_false(vol_host_path_known(at("missing"), types[i]));
+        assert_false(vol_host_path_known("/proc/self", types[i])); /* on no disk */
+        assert_false(vol_host_path_known("/tmp/../tmp", types[i]));
+        if (vol_host_path_known(dir, types[i])) {
+            assert_fine(dir, types[i]);
+            assert_true(st.st_dev > 0xff);
+        }
+        if (vol_host_path_known(at("file"), types[i]))
+            assert_fine(at("file"), types[i]);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -149,6 +173,7 @@ int main(void)
         TEST(what_is_missing_fails_or_is_created_as_the_type_says),
         TEST(symlinks_are_followed),
         TEST(odd_paths_and_types_are_refused),
+        TEST(what_is_known_without_asking_is_fine),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
