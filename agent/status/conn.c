@@ -41,8 +41,7 @@ static void conn_on_closed(uv_handle_t *handle)
     status_parser_done(&c->parser);
     buf_done(&c->in);
     conn_unused(s, c);
-    if (s->unaccepted && !s->closing)
-        server_accept(s);
+    server_resume(s);
     server_maybe_free(s);
 }
 

@@ -78,7 +78,7 @@ struct conn {
     struct status_reply *reply;
 };
 
-void server_accept(struct status_server *s); /* clients that wait, as many as fit in a turn of the loop */
+void server_resume(struct status_server *s); /* accepts again, if it rests; something was freed */
 /* NULL: there is no memory for one. */
 struct conn *conn_new(struct status_server *s);
 void conn_unused(struct status_server *s, struct conn *c); /* no client came for it */
@@ -267,9 +267,8 @@ struct status_server {
     struct conn *spare; /* used when out of memory, so that the socket keeps working */
     LIST_HEAD(, watcher) watchers, event_watchers;
     LIST_HEAD(, log_stream) logs;
-    size_t n_logs;   /* their work may outlive connections */
-    size_t n_execs;  /* as well */
-    bool unaccepted; /* clients wait because there was no memory for one */
+    size_t n_logs;  /* their work may outlive connections */
+    size_t n_execs; /* as well */
     struct pod_version *versions;
     uint64_t version;
     uint64_t first_version; /* starts with the milliseconds since 1970, so that it never decreases */

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-enum { BACKLOG = 64, GROUP_BUFFER = 64 * 1024, ACCEPTS_A_TURN = 16, ACCEPT_AGAIN_MS = 200 };
+enum { BACKLOG = 64, GROUP_BUFFER = 64 * 1024, ACCEPTS_A_TURN = 16, ACCEPT_AGAIN_MS = 1000 };
 
 /* ---- permissions ---- */
 
@@ -139,50 +139,61 @@ static enum err_code bind_socket(struct status_server *s, int *ret, struct err *
     return ERR_OK;
 }
 
-static void server_on_readable(uv_poll_t *listener, int status, int events)
-{
-    (void)status;
-    (void)events;
-    server_accept(listener->data);
-}
-
-static void server_accept_again(uv_timer_t *timer)
-{
-    server_accept(timer->data);
-}
+static void server_accept_again(uv_timer_t *timer);
 
 /* The socket stays readable while clients wait: it is not polled until something may have changed. */
-static void server_rest(struct status_server *s)
+static void server_rest(struct status_server *s, int error)
 {
+    log_warn("cannot accept a client", F_STR("err", strerror(error)));
     uv_poll_stop(&s->listener);
     uv_timer_start(&s->accept_again, server_accept_again, ACCEPT_AGAIN_MS, 0);
 }
 
-void server_accept(struct status_server *s)
+static void server_on_readable(uv_poll_t *listener, int status, int events)
 {
-    if (uv_poll_start(&s->listener, UV_READABLE, server_on_readable) != 0) {
-        server_rest(s);
-        return;
-    }
+    struct status_server *s = listener->data;
+
+    (void)status;
+    (void)events;
     for (int i = 0; i < ACCEPTS_A_TURN; i++) {
         struct conn *c = conn_new(s);
-        int fd = -1;
+        int fd, error;
 
-        s->unaccepted = c == NULL; /* until a connection is freed */
-        if (c != NULL && (fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+        if (c == NULL) {
+            server_rest(s, ENOMEM);
+            return;
+        }
+        fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0) {
             conn_accept(s, c, fd);
             continue;
         }
-        if (c != NULL)
-            conn_unused(s, c);
-        if (c != NULL && errno == EAGAIN)
+        error = errno;
+        conn_unused(s, c);
+        if (error == EAGAIN)
             return;
-        if (c == NULL || (errno != EINTR && errno != ECONNABORTED)) {
-            log_warn("cannot accept a client", F_STR("err", strerror(c == NULL ? ENOMEM : errno)));
-            server_rest(s);
+        if (error != EINTR && error != ECONNABORTED) {
+            server_rest(s, error);
             return;
         }
     }
+}
+
+static void server_accept_again(uv_timer_t *timer)
+{
+    server_resume(timer->data);
+}
+
+void server_resume(struct status_server *s)
+{
+    int status;
+
+    if (s->closing || uv_is_active((uv_handle_t *)&s->listener))
+        return;
+    uv_timer_stop(&s->accept_again);
+    status = uv_poll_start(&s->listener, UV_READABLE, server_on_readable);
+    if (status != 0)
+        server_rest(s, -status);
 }
 
 static void server_on_closed(uv_handle_t *handle)
