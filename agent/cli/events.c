@@ -10,7 +10,7 @@ struct events {
     const char *namespace_, *format, *about, *types;
     bool all, watch, no_headers;
     struct cli_table table;
-    json_t *shown; /* name: what was last printed of it */
+    json_t *shown; /* by name: the values printed last */
 };
 
 static const char *cli_events_time_of(const json_t *event, const char *field)

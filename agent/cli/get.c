@@ -225,7 +225,7 @@ int get_print_objects(const struct get *g, const char *kind, const json_t *items
 struct watch {
     struct get *g;
     struct cli_table table;
-    json_t *shown; /* "namespace/name": what was last printed of it, without ages */
+    json_t *shown; /* by "namespace/name": the values printed last, without ages */
     int code;      /* of an output error */
 };
 

@@ -187,7 +187,7 @@ enum err_code img_check_mounted(struct img_store *s, struct err *e) MUST_CHECK;
 void img_collect(struct img_store *s);
 /* Removes tmp/<name> in the background. */
 void img_trash(struct img_store *s, const char *name);
-void img_trash_forget(struct img_store *s); /* what is not gone yet: the next start finds it */
+void img_trash_forget(struct img_store *s); /* files still there are found by the next start */
 /* Removes a left-over of an earlier run; renames it first, because the name may be used again before it is
  * gone. */
 void img_trash_leftover(struct img_store *s, const char *name);

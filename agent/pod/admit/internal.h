@@ -17,7 +17,7 @@ struct admit_pod_part {
         bool under_way, infeasible;
         int64_t since_ns, pending_ns; /* wall clock */
         struct boot_time pending_at;
-        char *pending, *error; /* why it waits; what goes wrong; NULL */
+        char *pending, *error; /* the reason for the wait; the last error; NULL: none */
     } resize;
 };
 

@@ -131,7 +131,7 @@ enum err_code preempt_choose(const struct pod *p, struct pod **ret, size_t *ret_
         return err_nomem(e);
     n = of_class(p, API_QOS_BEST_EFFORT, pods);
     n += of_class(p, API_QOS_BURSTABLE, pods + n);
-    left = preempt_less(&needs, pods, n); /* what is missing even without all of these */
+    left = preempt_less(&needs, pods, n); /* the shortage even without all of these */
     chosen = preempt_take(guaranteed, of_class(p, API_QOS_GUARANTEED, guaranteed), left, ret);
     left = preempt_less(&left, ret, chosen);
     if (left.n > 0)
