@@ -61,7 +61,9 @@ Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 
 # Low layers first: a folder uses nothing that stands after it (tests/tools/check-layers has the exact table).
-modules := base cgroups cni volumes agent/api agent/config agent/source agent/image agent/runtime agent/probe agent/status \
+modules := base base/codec base/files base/process cgroups cni/host cni volumes \
+           agent/api agent/api/yaml agent/api/schema agent/api/manifest agent/config agent/source agent/image \
+           agent/runtime/spec agent/runtime/mount agent/runtime agent/probe agent/status \
            agent/pod/core agent/pod/limits agent/pod/leftovers agent/pod/sandbox agent/pod/env agent/pod/image agent/pod/volume agent/pod/usage \
            agent/pod/container agent/pod/record agent/pod/admit agent/pod/status agent/pod/worker agent/pod/show agent/pod/node \
            agent/cli agent
@@ -69,7 +71,8 @@ include $(patsubst %,%/module.mk,$(modules) agent/unpack)
 
 libname  = $(B)/lib$(subst /,-,$(1)).a
 reverse  = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
-all_libs := $(foreach m,$(call reverse,$(modules)),$(call libname,$(m)))
+base_libs := $(foreach m,base/process base/files base/codec base,$(call libname,$(m)))
+all_libs  := $(foreach m,$(call reverse,$(modules)),$(call libname,$(m)))
 
 define module_rules
 $(call libname,$(1)): $(patsubst %.c,$(B)/$(1)/%.o,$($(subst /,_,$(1))_SRCS))
@@ -87,15 +90,15 @@ $(B)/coracle: $(B)/agent/main.o $(all_libs) $(B)/llhttp/llhttp.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(all_libs) $(B)/llhttp/llhttp.a $(LIBS_CORE)
 
-$(B)/coracle-unpack: $(patsubst %.c,$(B)/agent/unpack/%.o,$(unpack_SRCS)) $(B)/agent/image/image_name.o $(call libname,base)
+$(B)/coracle-unpack: $(patsubst %.c,$(B)/agent/unpack/%.o,$(unpack_SRCS)) $(B)/agent/image/image_name.o $(base_libs)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS_UNPACK)
 
-$(B)/coracle-probe: $(patsubst %.c,$(B)/agent/probe/%.o,$(probe_SRCS)) $(call libname,base) $(B)/llhttp/llhttp.a
+$(B)/coracle-probe: $(patsubst %.c,$(B)/agent/probe/%.o,$(probe_SRCS)) $(base_libs) $(B)/llhttp/llhttp.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS_PROBE)
 
-$(B)/coracle-shutdown: $(patsubst %.c,$(B)/agent/%.o,$(shutdown_SRCS)) $(call libname,base)
+$(B)/coracle-shutdown: $(patsubst %.c,$(B)/agent/%.o,$(shutdown_SRCS)) $(base_libs)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS_SHUTDOWN)
 

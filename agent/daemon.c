@@ -5,7 +5,7 @@
 #include "agent/pod/show/provider.h"
 #include "agent/settings.h"
 #include "base/log.h"
-#include "base/process.h"
+#include "base/process/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,7 +14,7 @@
  */
 #ifndef AGENT_INHIBIT_H
 #define AGENT_INHIBIT_H
-#include "base/process.h"
+#include "base/process/process.h"
 
 #define INHIBIT_LINE_MAX 512 /* bytes, including the line end */
 
@@ -22,7 +22,7 @@ struct inhibit_options { /* strings borrowed while it exists */
     uv_loop_t *loop;
     const char *program; /* coracle-shutdown */
     uint64_t wait_ms;    /* the delay requested from logind */
-    int cgroup_fd;       /* as in base/process.h */
+    int cgroup_fd;       /* as in base/process/process.h */
     const char *cgroup_procs;
     void (*on_preparing)(bool preparing, void *arg);
     /* called with the state of the lock, for people */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/notify.h"
+#include "base/files/patience.h"
 #include "base/parse.h"
-#include "base/patience.h"
 #include "base/scope.h"
 
 #include <errno.h>

@@ -7,9 +7,9 @@
 
 #include "agent/pod/limits/allocatable.h"
 #include "base/clock.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/log.h"
-#include "base/process.h"
+#include "base/process/process.h"
 
 #include <string.h>
 

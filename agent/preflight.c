@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/preflight.h"
-#include "base/file_lock.h"
-#include "base/fs.h"
+#include "base/files/file_lock.h"
+#include "base/files/fs.h"
+#include "base/files/patience.h"
 #include "base/log.h"
-#include "base/patience.h"
-#include "base/process.h"
+#include "base/process/process.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>

@@ -3,7 +3,7 @@
 #include "agent/internal.h"
 
 #include "base/log.h"
-#include "base/process.h"
+#include "base/process/process.h"
 
 static void say_missing(const char *controller, const char *disables, void *arg)
 {

@@ -15,7 +15,7 @@
  */
 #ifndef AGENT_UNIT_WEIGHT_H
 #define AGENT_UNIT_WEIGHT_H
-#include "base/process.h"
+#include "base/process/process.h"
 
 #define UNIT_WEIGHT_SIZE 16
 
@@ -23,7 +23,7 @@ struct unit_weight_options {
     uv_loop_t *loop;
     const char *cgroup_root; /* only examined */
     uint64_t weight;         /* CPUWeight= */
-    int cgroup_fd;           /* as in base/process.h */
+    int cgroup_fd;           /* as in base/process/process.h */
     const char *cgroup_procs;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/parse.h"
 
-#include "base/internal.h"
+#include "base/utf8.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -24,4 +24,8 @@ void work_start(struct work *w, const char *name, const char *subject, work_fn f
  * sanitizer's allocator could not bear that (work.c). */
 void work_job_begins(void);
 void work_job_ends(void);
+
+/* Call around a fork() whose child runs on without exec (see work.c). Does nothing without a sanitizer. */
+bool work_pause(void); /* the result is passed to work_go_on() */
+void work_go_on(bool paused);
 #endif

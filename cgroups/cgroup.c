@@ -4,10 +4,10 @@
 #include "cgroups/cgroup.h"
 
 #include "base/buf.h"
-#include "base/file_lock.h"
-#include "base/fs.h"
+#include "base/files/file_lock.h"
+#include "base/files/fs.h"
+#include "base/files/patience.h"
 #include "base/log.h"
-#include "base/patience.h"
 #include "cgroups/internal.h"
 
 #include <ctype.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cgroup_v2 - the unified hierarchy. A controller works in a cgroup only if every ancestor lists it in
  * cgroup.subtree_control, and a cgroup that lists any (except the root) must not contain processes itself. */
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "cgroups/internal.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
  *
  * Only mounts at or below /sys/fs/cgroup are used, because that is where OCI runtimes look for hierarchies.
  */
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "cgroups/internal.h"
 
 #include <stdio.h>

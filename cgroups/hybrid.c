@@ -7,7 +7,7 @@
  * which nobody mounted. A controller leaves the v2 tree while it is mounted as v1 anywhere, so it is mounted
  * below a folder of ours, in which no cgroup is made.
  */
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 #include "cgroups/internal.h"
 

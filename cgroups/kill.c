@@ -7,7 +7,7 @@
  * SIGKILL pending dies before it executes another instruction of its own.
  */
 #include "base/clock.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "cgroups/internal.h"
 
 #include <dirent.h>

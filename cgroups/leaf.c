@@ -3,7 +3,7 @@
  * outside the agent's cgroup: ending or limiting the agent must not affect them, and a restarted agent must
  * find old children. */
 #include "base/buf.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "cgroups/internal.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #include "cgroups/meter.h"
 
 #include "base/clock.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "cgroups/internal.h"
 
 #include <errno.h>

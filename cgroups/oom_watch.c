@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cgroups/oom_watch.h"
 
-#include "base/fs.h"
+#include "base/files/fs.h"
+#include "base/files/watches.h"
 #include "base/list.h"
-#include "base/watches.h"
 #include "cgroups/internal.h"
 
 #include <errno.h>

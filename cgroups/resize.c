@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* New limits for a cgroup with running processes. */
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "cgroups/internal.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stuck - processes stuck in the kernel. */
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "cgroups/internal.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tree - makes and removes cgroups, one hierarchy at a time. */
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "cgroups/internal.h"
 
 #include <dirent.h>

@@ -2,9 +2,9 @@
 #include "cni/cache.h"
 
 #include "base/buf.h"
-#include "base/damaged_file.h"
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/codec/json.h"
+#include "base/files/damaged_file.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 #include "base/scope.h"
 #include "cni/names.h"

@@ -13,8 +13,8 @@
  * (complete: true), always by atomic replacement, so an agent killed at any instruction finds a usable entry.
  * Not synced: after a power failure there are no namespaces either, and the addresses that our own IPAM gave
  * out are looked through at the start (agent/pod/sandbox/leases.h).  An entry that cannot be read as such, or
- * of another version, is set aside (base/damaged_file.h); without "version" it is of version 1.  An empty
- * one, as a power cut leaves a file that was just written, is removed.  Loop thread only.
+ * of another version, is set aside (base/files/damaged_file.h); without "version" it is of version 1.  An
+ * empty one, as a power cut leaves a file that was just written, is removed.  Loop thread only.
  */
 #ifndef CNI_CACHE_H
 #define CNI_CACHE_H

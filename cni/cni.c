@@ -3,8 +3,8 @@
 
 #include "base/backoff.h"
 #include "base/buf.h"
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/codec/json.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 #include "base/netlink.h"
 #include "base/scope.h"

@@ -14,7 +14,7 @@
 #define CNI_CNI_H
 #include "base/op.h"
 #include "base/scope.h"
-#include "cni/strs.h"
+#include "cni/host/strs.h"
 
 #include <jansson.h>
 #include <stdint.h>

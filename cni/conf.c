@@ -2,7 +2,7 @@
 #include "cni/conf.h"
 
 #include "base/buf.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "base/scope.h"
 #include "cni/names.h"
 

@@ -2,7 +2,7 @@
 #include "cni/each.h"
 
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "base/scope.h"
 
 static void cni_each_step(struct cni_each *each);

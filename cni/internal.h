@@ -2,7 +2,7 @@
 /* internal - struct cni, shared by the files of cni/. */
 #ifndef CNI_INTERNAL_H
 #define CNI_INTERNAL_H
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "cni/cache.h"
 #include "cni/cni.h"
 #include "cni/networks.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cni/masq.h"
-#include "cni/hoststate.h"
-#include "cni/rules.h"
+#include "cni/host/hoststate.h"
+#include "cni/host/rules.h"
 
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "base/scope.h"
 
 #include <string.h>

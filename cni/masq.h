@@ -8,7 +8,7 @@
  */
 #ifndef CNI_MASQ_H
 #define CNI_MASQ_H
-#include "base/process.h"
+#include "base/process/process.h"
 #include "cni/conf.h"
 
 struct cni_masq {

@@ -2,7 +2,7 @@
 #include "cni/networks.h"
 
 #include "base/buf.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/scope.h"
 #include "cni/names.h"
 #include "cni/plugin.h"

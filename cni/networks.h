@@ -11,7 +11,7 @@
 #ifndef CNI_NETWORKS_H
 #define CNI_NETWORKS_H
 #include "cni/conf.h"
-#include "cni/strs.h"
+#include "cni/host/strs.h"
 #include "cni/versions.h"
 
 #define CNI_FILES_MAX 256 /* maximum number of files; real folders hold one or two */

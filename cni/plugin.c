@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "base/scope.h"
 #include "cni/result.h"
 

@@ -22,7 +22,7 @@
 #ifndef CNI_PLUGIN_H
 #define CNI_PLUGIN_H
 #include "base/presence.h"
-#include "base/process.h"
+#include "base/process/process.h"
 
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cni/result.h"
 
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "base/parse.h"
 #include "cni/names.h"
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cni/strays.h"
 
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/codec/json.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 #include "base/scope.h"
-#include "cni/hoststate.h"
+#include "cni/host/hoststate.h"
+#include "cni/host/rules.h"
 #include "cni/internal.h"
 #include "cni/names.h"
 #include "cni/result.h"
-#include "cni/rules.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -19,7 +19,7 @@
  */
 #ifndef CNI_UNDO_H
 #define CNI_UNDO_H
-#include "base/process.h"
+#include "base/process/process.h"
 #include "cni/cni.h"
 
 struct cni_undo {

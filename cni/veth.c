@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cni/veth.h"
 
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "base/log.h"
 #include "base/netlink.h"
 #include "cni/links.h"

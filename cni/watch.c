@@ -2,8 +2,8 @@
 #include "cni/watch.h"
 
 #include "base/buf.h"
+#include "base/files/watches.h"
 #include "base/scope.h"
-#include "base/watches.h"
 
 #include <limits.h>
 #include <string.h>

@@ -144,7 +144,7 @@ check-layers: all ## fail on an include or a call that breaks the table of layer
 # The sweep of failing calls tells a helper's callers apart by their frames: a build with frame pointers, of its own, in
 # which coracle-exec can load the library, and clone3 is a call, as for a sanitizer, and no instruction.
 ifdef INJECT
-$(B)/base/spawn.o: CPPFLAGS_ALL += -DSANITIZED
+$(B)/base/process/spawn.o: CPPFLAGS_ALL += -DSANITIZED
 endif
 $(B)/tests/inject/inject.so: tests/inject/inject.c tests/inject/inject.h | $(B)/.flags
 	$(call say,LD,$@)

@@ -2,7 +2,7 @@
 #include "volumes/atomic_writer.h"
 
 #include "base/buf.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 #include "volumes/internal.h"
 

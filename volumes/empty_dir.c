@@ -5,7 +5,7 @@
  * The folder is prepared under a temporary name and renamed. So if it exists under its own name, even after a
  * crash, it is ready and never touched again.
  */
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "volumes/internal.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  * removed. A superseded one is kept for a while for readers that followed "..data" just before the switch and
  * still open files in it. */
 #include "base/clock.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "volumes/internal.h"
 
 #include <ctype.h>

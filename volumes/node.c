@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* node - the tmpfs shared by all payload volumes, and the owners of what is on it or below pods_dir. */
-#include "base/fs.h"
+#include "base/files/fs.h"
+#include "base/files/patience.h"
 #include "base/log.h"
-#include "base/patience.h"
 #include "volumes/internal.h"
 
 #include <ctype.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* payload - checks and sorts a writer's list of files before anything is written. */
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "volumes/internal.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * The kernel resolves the path once, beneath the volume's root, and the resulting descriptor is bound, so
  * swapping a symlink in between does not help an attacker.
  */
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "volumes/internal.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
  * propagation) mounted something below a volume, that volume is kept until the mount is gone; the other
  * volumes are removed.
  */
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "volumes/internal.h"
 
 #include <errno.h>

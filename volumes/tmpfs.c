@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tmpfs - mounts a tmpfs, without swap if the kernel supports that. */
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "volumes/internal.h"
 
 #include <errno.h>

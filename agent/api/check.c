@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The check context: the walk's current path, and the problems and warnings found. */
-#include "agent/api/internal.h"
+#include "agent/api/check.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

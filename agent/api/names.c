@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text formats of names and small values, as in apimachinery pkg/util/validation. */
-#include "agent/api/internal.h"
+#include "agent/api/check.h"
+#include "agent/api/quantity.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Resource names, their support and rules; the sums and the QoS class derived from them. */
-#include "agent/api/internal.h"
+#include "agent/api/resources.h"
+#include "base/buf.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/api/selector.h"
 
-#include "agent/api/internal.h"
+#include "agent/api/check.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -11,6 +11,22 @@
 
 enum owner { OWNER_UNKNOWN, OWNER_IPC, OWNER_NET };
 
+void api_sysctl_with_dots(const char *name, char *ret, size_t size)
+{
+    const char *first = strpbrk(name, "./");
+    bool slashes = first != NULL && *first == '/';
+    size_t n = 0;
+
+    for (; name[n] != '\0' && n + 1 < size; n++) {
+        ret[n] = name[n];
+        if (slashes && name[n] == '/')
+            ret[n] = '.';
+        else if (slashes && name[n] == '.')
+            ret[n] = '/';
+    }
+    ret[n] = '\0';
+}
+
 /* Sysctls that need a newer kernel than 4.15 are not on the list of the kubelet version we follow. */
 static const char *const safe[] = {
     "kernel.shm_rmid_forced",

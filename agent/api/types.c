@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/api/types.h"
 
-#include "agent/api/internal.h"
+#include "base/buf.h"
 
 #include <stdlib.h>
 #include <string.h>

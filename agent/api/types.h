@@ -35,6 +35,7 @@ struct api_kvs { /* sorted by key, unique keys */
 };
 
 const char *api_kvs_get(const struct api_kvs *m, const char *key); /* NULL if absent */
+void api_kvs_sort(struct api_kvs *m);                              /* by key */
 
 struct api_meta {
     char *name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/cli/internal.h"
 
-#include "agent/api/yaml.h"
+#include "agent/api/yaml/yaml.h"
 #include "base/clock.h"
 
 #include <errno.h>

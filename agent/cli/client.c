@@ -2,10 +2,10 @@
 /* client - one HTTP request to the status socket, blocking; llhttp parses the answer. */
 #include "agent/cli/internal.h"
 
-#include "base/base64.h"
 #include "base/clock.h"
-#include "base/json.h"
-#include "base/websocket.h"
+#include "base/codec/base64.h"
+#include "base/codec/json.h"
+#include "base/codec/websocket.h"
 
 #include <llhttp.h>
 #include <poll.h>

@@ -4,7 +4,7 @@
  * daemon there are just no names. */
 #include "agent/cli/internal.h"
 #include "agent/config/config.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #include <string.h>
 

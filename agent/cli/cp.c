@@ -3,9 +3,9 @@
  * container's namespaces, a child of this process does so here. */
 #include "agent/cli/internal.h"
 
-#include "base/copy_helper.h"
-#include "base/fs.h"
-#include "base/process.h"
+#include "base/files/fs.h"
+#include "base/process/copy_helper.h"
+#include "base/process/process.h"
 #include "base/scope.h"
 
 #include <errno.h>

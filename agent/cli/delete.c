@@ -3,10 +3,10 @@
  * This shows which file, and with --file removes it, if it contains nothing else. */
 #include "agent/cli/internal.h"
 
-#include "agent/api/decode.h"
+#include "agent/api/manifest/decode.h"
 #include "base/clock.h"
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/codec/json.h"
+#include "base/files/fs.h"
 #include "base/scope.h"
 
 #include <errno.h>

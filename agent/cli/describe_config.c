@@ -2,7 +2,7 @@
 /* ConfigMaps, Secrets and PriorityClasses. */
 #include "agent/cli/internal.h"
 
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "agent/cli/internal.h"
 
 #include "agent/api/quantity.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #include <string.h>
 #include <strings.h>

@@ -2,7 +2,7 @@
 /* Common parts of all descriptions. */
 #include "agent/cli/internal.h"
 
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #include <string.h>
 

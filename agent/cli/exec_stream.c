@@ -3,9 +3,9 @@
  * is read only when earlier input was sent, output is written as it arrives. */
 #include "agent/cli/internal.h"
 
-#include "base/json.h"
+#include "base/codec/json.h"
+#include "base/codec/websocket.h"
 #include "base/parse.h"
-#include "base/websocket.h"
 
 #include <errno.h>
 #include <fcntl.h>

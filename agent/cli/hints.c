@@ -2,7 +2,7 @@
 /* Suggests the name that was probably meant. */
 #include "agent/cli/internal.h"
 
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "base/near.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "agent/cli/internal.h"
 
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #include <stdlib.h>
 #include <string.h>

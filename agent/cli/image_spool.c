@@ -3,7 +3,7 @@
  * large, so it is in TMPDIR, by default on the disk; it is always removed. */
 #include "agent/cli/internal.h"
 
-#include "base/fs.h"
+#include "base/files/fs.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
  * values are separated by blanks. */
 #include "agent/cli/internal.h"
 
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "base/parse.h"
 
 #include <string.h>

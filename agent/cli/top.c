@@ -3,7 +3,7 @@
  * /stats/summary. */
 #include "agent/cli/internal.h"
 
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/cli/internal.h"
 
-#include "agent/api/decode.h"
-#include "base/fs.h"
+#include "agent/api/manifest/decode.h"
+#include "base/files/fs.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #include "agent/cli/internal.h"
 
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/cli/internal.h"
 
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #include <string.h>
 

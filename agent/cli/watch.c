@@ -2,7 +2,7 @@
 /* A watch: a line of JSON per change. */
 #include "agent/cli/internal.h"
 
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* Copies the settings to the fields of struct agent_config. */
 #include "agent/api/quantity.h"
 #include "agent/config/internal.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #include <stdlib.h>
 #include <string.h>

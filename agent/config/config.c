@@ -2,7 +2,7 @@
 /* Reads defaults, files, drop-ins and flags into the settings, in this order; and collects warnings. */
 #include "agent/config/config.h"
 #include "agent/config/internal.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>

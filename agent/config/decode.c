@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads one file into the settings: its documents, each key by its row. */
-#include "agent/api/yaml.h"
+#include "agent/api/yaml/yaml.h"
 #include "agent/config/internal.h"
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/codec/json.h"
+#include "base/files/fs.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the effective settings as JSON and as YAML with origins; and the sample file. */
 #include "agent/config/internal.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #include <stdlib.h>
 #include <string.h>

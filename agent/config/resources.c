@@ -2,7 +2,7 @@
 /* Converts the settings for the node's own resources to numbers; each was checked when it was read. */
 #include "agent/api/quantity.h"
 #include "agent/config/internal.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #include <stdlib.h>
 #include <string.h>

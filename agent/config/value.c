@@ -2,7 +2,7 @@
 /* Checks one value, from a file or a flag's text, against its row's type. */
 #include "agent/api/quantity.h"
 #include "agent/config/internal.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "base/parse.h"
 
 #include <arpa/inet.h>

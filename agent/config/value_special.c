@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules for single settings: addresses, sysctls, eviction signals, reservations, taints, priorities,
  * labels. */
-#include "agent/api/internal.h"
+#include "agent/api/check.h"
 #include "agent/api/quantity.h"
 #include "agent/api/sysctls.h"
 #include "agent/config/internal.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "base/parse.h"
 
 #include <stdlib.h>

@@ -21,7 +21,7 @@
 #define AGENT_IMAGE_IMAGE_H
 #include "base/clock.h"
 #include "base/op.h"
-#include "base/process.h"
+#include "base/process/process.h"
 #include "base/scope.h"
 
 #include <jansson.h>
@@ -89,7 +89,7 @@ struct img_store_options {
     uint64_t stall_ms;
 };
 /*
- * Reads the records; a record that cannot be used is set aside (base/damaged_file.h) and logged, layers
+ * Reads the records; a record that cannot be used is set aside (base/files/damaged_file.h) and logged, layers
  * that no image has and everything in tmp/ is removed in the background.  All strings are copied.
  *
  * What cannot be read (EIO, ENOMEM, ...) is looked at again: a folder of records for a third of a second,

@@ -13,7 +13,7 @@
  */
 #include "agent/image/image_internal.h"
 
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "agent/image/image_internal.h"
 
 #include "base/clock.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 
 #include <fcntl.h>
 #include <stdio.h>

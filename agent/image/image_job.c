@@ -2,8 +2,8 @@
 #include "agent/image/image_internal.h"
 
 #include "base/clock.h"
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/codec/json.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 
 #include <fcntl.h>

@@ -4,8 +4,8 @@
 
 #include "base/backoff.h"
 #include "base/clock.h"
+#include "base/files/patience.h"
 #include "base/log.h"
-#include "base/patience.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /* Finds mounted images unknown to the store: by the records their layers are unused, but they are in use. */
 #include "agent/image/image_internal.h"
 
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/codec/json.h"
+#include "base/files/fs.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -2,9 +2,9 @@
 /* Removal of unused things: renamed out of place first, then removed in the background. */
 #include "agent/image/image_internal.h"
 
-#include "base/fs.h"
+#include "base/files/fs.h"
+#include "base/files/patience.h"
 #include "base/log.h"
-#include "base/patience.h"
 
 #include <errno.h>
 #include <fcntl.h>

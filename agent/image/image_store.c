@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/image/image_internal.h"
 
-#include "base/damaged_file.h"
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/codec/json.h"
+#include "base/files/damaged_file.h"
+#include "base/files/fs.h"
+#include "base/files/patience.h"
 #include "base/log.h"
-#include "base/patience.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* The user skopeo runs as: it parses a registry's data, and needs none of root's files. */
 #include "agent/image/image_internal.h"
 
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/image/registry_auth.h"
 
-#include "agent/api/decode.h"
-#include "base/base64.h"
+#include "agent/api/manifest/decode.h"
 #include "base/buf.h"
-#include "base/json.h"
+#include "base/codec/base64.h"
+#include "base/codec/json.h"
 #include "base/scope.h"
 
 #include <fnmatch.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/image/registry_names.h"
 
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 
 #include <dirent.h>

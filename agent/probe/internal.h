@@ -4,7 +4,7 @@
 #define AGENT_PROBE_INTERNAL_H
 #include "agent/probe/probe.h"
 #include "agent/probe/text.h"
-#include "base/process.h"
+#include "base/process/process.h"
 #include "base/scope.h"
 
 struct probe_run { /* first member of each kind's state */

@@ -21,7 +21,7 @@ const char *probe_outcome_name(enum probe_outcome o); /* "success", "warning", "
 struct probe_world { /* the environment of checks; strings borrowed while a check runs */
     uv_loop_t *loop;
     const char *helper;       /* absolute path of coracle-probe; NULL or "": not available */
-    int cgroup_fd;            /* for the helper, as in base/process.h; -1: none */
+    int cgroup_fd;            /* for the helper, as in base/process/process.h; -1: none */
     const char *cgroup_procs; /* likewise; NULL: none */
 };
 

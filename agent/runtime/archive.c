@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/runtime/container_internal.h"
 #include "agent/runtime/stream.h"
-#include "base/copy_helper.h"
+#include "base/process/copy_helper.h"
 
 #include <errno.h>
 #include <sys/syscall.h>

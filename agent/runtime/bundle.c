@@ -2,13 +2,13 @@
 /* The bundle: folders, root file system, configuration. It is made in a thread, because it only uses our own
  * files, or, if volumes are mapped to a pod's users, in a child; it is removed in a child, because large
  * trees take time. */
-#include "agent/api/decode.h"
+#include "agent/api/manifest/decode.h"
 #include "agent/runtime/container_internal.h"
-#include "agent/runtime/idmap.h"
-#include "agent/runtime/overlay.h"
+#include "agent/runtime/mount/idmap.h"
+#include "agent/runtime/mount/overlay.h"
 
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/codec/json.h"
+#include "base/files/fs.h"
 #include "base/scope.h"
 
 #include <errno.h>
@@ -72,7 +72,7 @@ static enum err_code write_config(const struct rt *rt, const struct rt_config *c
     if (rootfs_fd < 0)
         return err_sys(e, errno, "open %s", rootfs);
     if (rt_volumes_add(c, rootfs_fd, &arena, &whole, e) == ERR_OK)
-        ERR_IGNORE(rt_spec_build(rt, &whole, rootfs_fd, &spec, e));
+        ERR_IGNORE(rt_spec_build(&rt->host, &whole, rootfs_fd, &spec, e));
     arena_done(&arena);
     if (e->code != ERR_OK)
         return e->code;
@@ -88,7 +88,7 @@ static enum err_code make_mapped(const struct rt *rt, const struct rt_config *c,
 {
     struct rt_path mounts = rt_container_file(rt, c->id, RT_MAPPED_MOUNTS);
     fd_auto userns = idmap_open(c->userns, e);
-    bool each = strcmp(rt->features.runtime_name, "crun") == 0;
+    bool each = strcmp(rt->host.features.runtime_name, "crun") == 0;
     struct arena arena = { 0 };
     struct rt_config mapped;
 

@@ -9,8 +9,8 @@
 #include "agent/runtime/container_internal.h"
 #include "agent/runtime/exec_report.h"
 
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/codec/json.h"
+#include "base/files/fs.h"
 #include "base/parse.h"
 
 #include <ctype.h>

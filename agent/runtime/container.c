@@ -2,8 +2,8 @@
 /* The runtime object: its paths, opening and closing. */
 #include "agent/runtime/container_internal.h"
 
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/codec/json.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -84,7 +84,8 @@ void rt_runtime_args(const struct rt *rt, const char *id, struct rt_runtime_args
         ret->v[ret->n++] = ret->log.s;
         ret->v[ret->n++] = "--log-format=json";
     }
-    if (strcmp(rt->features.runtime_name, "crun") == 0) /* its default may be systemd; runc's is cgroupfs */
+    if (strcmp(rt->host.features.runtime_name, "crun") ==
+        0) /* its default may be systemd; runc's is cgroupfs */
         ret->v[ret->n++] = "--cgroup-manager=cgroupfs";
     ret->v[ret->n] = NULL;
     ret->clone_env = id != NULL ? make_path("_LIBCONTAINER_STATEDIR=%s/containers/%s", rt->run_dir, id)
@@ -122,12 +123,12 @@ char *rt_runtime_words(const struct rt *rt, const char *id)
 
 const char *rt_seccomp_problem(const struct rt *rt)
 {
-    return access(rt->seccomp_profile, R_OK) == 0 ? NULL : rt->seccomp_problem;
+    return rt_host_seccomp_problem(&rt->host);
 }
 
 const struct rt_features *rt_features(const struct rt *rt)
 {
-    return &rt->features;
+    return &rt->host.features;
 }
 
 /* ---- opening and closing ---- */
@@ -188,8 +189,8 @@ void rt_free(struct rt *rt)
     free(rt->runtime_path);
     free(rt->exec_path);
     free(rt->unpack_path);
-    free(rt->seccomp_profile);
-    free(rt->localhost_seccomp_dir);
+    free(rt->host.seccomp_profile);
+    free(rt->host.localhost_seccomp_dir);
     free(rt);
 }
 
@@ -205,17 +206,18 @@ static bool copy_options(struct rt *rt, const struct rt_options *o)
     rt->runtime_path = strdup(o->runtime_path);
     rt->exec_path = o->exec_path != NULL ? strdup(o->exec_path) : NULL;
     rt->unpack_path = o->unpack_path != NULL ? strdup(o->unpack_path) : NULL;
-    rt->seccomp_profile = strdup(o->seccomp_profile);
-    rt->localhost_seccomp_dir = o->localhost_seccomp_dir != NULL ? strdup(o->localhost_seccomp_dir) : NULL;
-    snprintf(rt->seccomp_problem, sizeof(rt->seccomp_problem),
+    rt->host.seccomp_profile = strdup(o->seccomp_profile);
+    rt->host.localhost_seccomp_dir =
+        o->localhost_seccomp_dir != NULL ? strdup(o->localhost_seccomp_dir) : NULL;
+    snprintf(rt->host.seccomp_problem, sizeof(rt->host.seccomp_problem),
              "seccomp profile RuntimeDefault: %.80s is missing; it comes with the package "
              "golang-github-containers-common (Debian, Ubuntu) or containers-common (others)",
              o->seccomp_profile);
     return rt->run_dir != NULL && rt->state_dir != NULL && rt->conmon_path != NULL &&
-           rt->runtime_path != NULL && rt->seccomp_profile != NULL &&
+           rt->runtime_path != NULL && rt->host.seccomp_profile != NULL &&
            (o->exec_path == NULL || rt->exec_path != NULL) &&
            (o->unpack_path == NULL || rt->unpack_path != NULL) &&
-           (o->localhost_seccomp_dir == NULL || rt->localhost_seccomp_dir != NULL);
+           (o->localhost_seccomp_dir == NULL || rt->host.localhost_seccomp_dir != NULL);
 }
 
 enum err_code rt_open(struct rt **ret, const struct rt_options *o, struct err *e)
@@ -231,7 +233,7 @@ enum err_code rt_open(struct rt **ret, const struct rt_options *o, struct err *e
         rt_free(rt);
         return err_nomem(e);
     }
-    rt->cgroup_v2 = cg_layout(rt->cgroups) == CG_V2;
+    rt->host.cgroup_v2 = cg_layout(rt->cgroups) == CG_V2;
     if (make_folders(rt, e) != ERR_OK || rt_features_probe(rt, e) != ERR_OK ||
         rt_exits_open(rt, e) != ERR_OK) {
         rt_free(rt);

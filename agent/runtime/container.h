@@ -16,6 +16,7 @@
 #define AGENT_RUNTIME_CONTAINER_H
 #include "agent/api/types.h"
 #include "agent/image/image.h"
+#include "agent/runtime/spec/spec.h"
 #include "base/presence.h"
 #include "cgroups/cgroup.h"
 
@@ -42,77 +43,8 @@ enum err_code rt_open(struct rt **ret, const struct rt_options *o, struct err *e
  * continue to run. */
 void rt_close(struct rt *rt);
 
-/* Sets this process' resource limits to those that containers get or inherit; call it before
- * proc_defaults_capture(). */
-void rt_limits_own(void);
-
-/* Capabilities of runtime and kernel, probed once by rt_open(). */
-struct rt_features {
-    char runtime_name[16]; /* "crun", "runc" */
-    char runtime_version[32];
-    bool recursive_read_only; /* mount option rro */
-    bool user_namespaces;     /* the runtime can join one by path; the kernel's part: idmap_probe.h */
-    /* CAP_SYS_RESOURCE: oom_score_adj can be negative; otherwise it is raised to our own. */
-    bool lower_oom_score;
-    int own_oom_score_adj;
-};
+/* Probed once by rt_open(). */
 const struct rt_features *rt_features(const struct rt *rt);
-
-struct rt_mount {       /* bind mounts of volumes and files, in order */
-    const char *volume; /* the volume's name, for messages; NULL: a file of the pod */
-    const char *source, *destination;
-    bool read_only, recursive_read_only;
-    bool image;              /* an image as a volume: already mapped to the pod's users; its flags are kept */
-    const char *propagation; /* "rprivate", "rslave", "rshared" */
-};
-
-struct rt_device { /* a node of the host, or a folder of nodes, for the container */
-    const char *host_path, *container_path;
-    const char *permissions; /* from "rwm" */
-};
-
-struct rt_hugepages { /* a page size of the kernel; 0: none may be used */
-    char size[16];    /* "2MB", "1GB" */
-    int64_t limit;
-    bool reserved; /* limit reservations, too: mapping fails rather than access; cgroup v2 */
-};
-
-struct rt_config {  /* fully resolved; borrowed until done */
-    const char *id; /* 64 hex digits */
-    const char *pod_uid, *pod_namespace, *pod_name, *container_name;
-    unsigned attempt; /* restart count */
-    struct img_image *image;
-    const struct api_strs *command, *args; /* expanded; n 0: not given */
-    const char *const *env;                /* "K=V"; overrides the image's; NULL-terminated */
-    const char *working_dir;               /* NULL: the image's */
-    const struct api_security *security;
-    const struct api_pod_security *pod_security;
-    bool seccomp_default;              /* RuntimeDefault if no profile is set */
-    const char *hostname;              /* HOSTNAME in the environment */
-    const char *netns, *ipcns, *utsns; /* paths; NULL: the host's */
-    const char *userns;                /* path; NULL: the host's */
-    uint32_t first_id, n_ids;          /* with userns: its ids 0..n_ids-1 are first_id and up on the host */
-    const char *pidns;                 /* the PID namespace shared by the pod's containers; NULL: its own */
-    bool host_pid;
-    bool tty, stdin_open, stdin_once;
-    const struct rt_device *devices;
-    size_t n_devices;
-    const struct rt_hugepages *hugepages;
-    size_t n_hugepages;
-    const char *shm_path; /* bind-mounted at /dev/shm; NULL: the host's own /dev/shm (hostIPC) */
-    const struct rt_mount *mounts;
-    size_t n_mounts;
-    const char *cgroup_path; /* of the container, below the cgroup mounts: "/kubepods/.../<id>" */
-    int64_t cpu_shares, cpu_quota_us, memory_limit; /* -1: not set */
-    int64_t cpu_period_us;                          /* the quota's period; 0: CG_CPU_PERIOD_US */
-    int64_t memory_min, memory_low, memory_high;    /* 0: not set; cgroup v2 */
-    int64_t swap_max;        /* in addition to the memory limit; cgroup v2; on v1 always 0 */
-    bool oom_group;          /* an OOM kill ends the whole container; cgroup v2 */
-    const char *cpus, *mems; /* CPUs and memory nodes, "0-3,7"; NULL: all */
-    int oom_score_adj;
-    const char *log_path;  /* its folder exists */
-    int64_t log_max_bytes; /* per file: then conmon starts the next one; 0: unlimited */
-};
 
 struct rt_create {
     struct op op;
@@ -191,9 +123,4 @@ void rt_kill_supervisor(struct rt *rt, const char *id);
 int rt_signal_number(const char *name);
 /* Why RuntimeDefault is unavailable (missing profile), with the package's name; NULL if it is available. */
 const char *rt_seccomp_problem(const struct rt *rt);
-
-/* The OCI runtime specification for a config, as written to config.json (pure, except for reading /etc/passwd
- * and /etc/group below rootfs_fd, never leaving it); unit-testable. */
-enum err_code rt_spec_build(const struct rt *rt, const struct rt_config *c, int rootfs_fd, json_t **ret,
-                            struct err *e) MUST_CHECK;
 #endif

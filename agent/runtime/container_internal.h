@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/list.h"
-#include "base/process.h"
+#include "base/process/process.h"
 
 #include <jansson.h>
 #include <limits.h>
@@ -40,16 +40,10 @@ struct rt {
     uv_loop_t *loop;
     char *run_dir, *state_dir, *conmon_path, *runtime_path;
     char *exec_path, *unpack_path; /* may be NULL */
-    char *seccomp_profile;
-    char *localhost_seccomp_dir; /* may be NULL */
     struct cg_tree *cgroups;
     rt_event_fn on_event;
     void *arg;
-    struct rt_features features;
-    bool cgroup_v2;
-    bool swap_accounting; /* memory.swap can be set */
-    uint64_t own_caps;    /* our effective set: the maximum for ALL and privileged */
-    char seccomp_problem[256];
+    struct rt_host host;      /* owns its strings */
     struct rt_watch *watches; /* by id */
     struct watch_set *exits;
     size_t open_handles; /* pending uv_close() calls; the memory is freed after the last */
@@ -177,61 +171,4 @@ bool rt_exec_failure(const char *log, int *ret_exit_code, struct err *e);
 enum err_code rt_exec_clear(struct rt *rt, const char *id, const char *folder, struct err *e) MUST_CHECK;
 /* All of a container, except those of this run of the agent. */
 enum err_code rt_exec_clear_all(struct rt *rt, const char *id, struct err *e) MUST_CHECK;
-
-/* ---- spec_*.c ---- */
-struct rt_user {
-    uint32_t uid, gid;
-    uint32_t *gids; /* sorted, unique, with gid; free() */
-    size_t n_gids;
-    char *home; /* from the image's /etc/passwd, otherwise "/"; free() */
-};
-void rt_user_done(struct rt_user *u);
-enum err_code rt_user_check_non_root(const struct rt_config *c, struct err *e) MUST_CHECK;
-/* Uses the texts of the image's /etc/passwd and /etc/group, and modifies them (fuzzed). */
-enum err_code rt_user_choose(const struct rt_config *c, char *passwd, char *group, struct rt_user *ret,
-                             struct err *e) MUST_CHECK;
-enum err_code rt_user_resolve(const struct rt_config *c, int rootfs_fd, struct rt_user *ret,
-                              struct err *e) MUST_CHECK;
-
-#define RT_CAP_BIT(n) (UINT64_C(1) << (n))
-enum err_code rt_caps_resolve(const struct rt *rt, const struct api_security *s, uint64_t *ret,
-                              struct err *e) MUST_CHECK;
-json_t *rt_caps_names(uint64_t caps); /* ["CAP_CHOWN", ...]; NULL: no memory */
-int rt_cap_number(const char *name);  /* with or without CAP_, any case; -1: unknown */
-
-/* OCI linux.seccomp for the container; *ret NULL: unconfined. */
-enum err_code rt_seccomp_resolve(const struct rt *rt, const struct rt_config *c, uint64_t caps, json_t **ret,
-                                 struct err *e) MUST_CHECK;
-struct rt_seccomp_host { /* the host, for conditions in profiles */
-    const char *machine; /* uname -m */
-    unsigned kernel_major, kernel_minor;
-    uint64_t caps;
-};
-/* Converts a profile in the format of the containers package, Docker or OCI to OCI's. */
-enum err_code rt_seccomp_convert(const json_t *profile, const struct rt_seccomp_host *host, json_t **ret,
-                                 struct err *e) MUST_CHECK;
-
-enum err_code rt_mounts_build(const struct rt *rt, const struct rt_config *c, json_t *ret_mounts,
-                              const char **ret_root_propagation, struct err *e) MUST_CHECK;
-/* Makes the folders of the image's volumes in the mounted root rootfs_fd; mounts of the pod or runtime at or
- * above one take precedence. *ret is the config; if the root is to be read-only, it has an additional
- * writable mount for each, with its list in the arena. */
-enum err_code rt_volumes_add(const struct rt_config *c, int rootfs_fd, struct arena *arena,
-                             struct rt_config *ret, struct err *e) MUST_CHECK;
-/* linux.devices and linux.resources.devices. */
-enum err_code rt_devices_build(const struct rt_config *c, json_t *ret_devices, json_t *ret_rules,
-                               struct err *e) MUST_CHECK;
-json_t *rt_limits_build(void); /* process.rlimits; NULL: no memory */
-enum err_code rt_env_build(const struct rt_config *c, const char *home, json_t *ret_list,
-                           struct err *e) MUST_CHECK;
-enum err_code rt_args_build(const struct rt_config *c, json_t *ret_list, struct err *e) MUST_CHECK;
-static inline bool rt_privileged(const struct rt_config *c)
-{
-    return c->security != NULL && c->security->has_privileged && c->security->privileged;
-}
-static inline bool rt_read_only_root(const struct rt_config *c)
-{
-    return c->security != NULL && c->security->has_read_only_root_filesystem &&
-           c->security->read_only_root_filesystem;
-}
 #endif

@@ -13,7 +13,7 @@
 
 #include "base/backoff.h"
 #include "base/clock.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 
 #include <fcntl.h>

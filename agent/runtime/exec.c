@@ -12,7 +12,7 @@
 #include "agent/runtime/container_internal.h"
 #include "agent/runtime/exec_report.h"
 
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@
 enum exec_state { EXEC_RUN, EXEC_DRAIN, EXEC_OVER };
 
 enum {
-    DRAIN_MS = 200, /* as in base/process.c: for a grandchild that holds the pipe */
+    DRAIN_MS = 200, /* as in base/process/process.c: for a grandchild that holds the pipe */
     CONFIG_MAX = 4 * 1024 * 1024,
     ARGS_MAX = RT_GLOBAL_ARGS + 16,
 };

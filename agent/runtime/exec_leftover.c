@@ -4,7 +4,7 @@
 #include "agent/runtime/container_internal.h"
 #include "agent/runtime/exec_report.h"
 
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 
 #include <errno.h>

@@ -37,7 +37,7 @@
 #endif
 
 enum {
-    /* The agent kills this program 2 s after asking it to end (base/process.c). */
+    /* The agent kills this program 2 s after asking it to end (base/process/process.c). */
     RUNTIME_GRACE_MS = 500, /* after that, for a runtime still starting the process: it needs 20 ms */
     KILL_GRACE_MS = 1200,   /* for killed processes to end */
     PAUSE_US = 2000,

@@ -4,7 +4,7 @@
 #include "agent/runtime/container_internal.h"
 #include "agent/runtime/exec.h"
 
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #include <string.h>
 

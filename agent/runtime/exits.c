@@ -3,9 +3,9 @@
  * ends without writing one. */
 #include "agent/runtime/container_internal.h"
 
-#include "base/fs.h"
+#include "base/files/fs.h"
+#include "base/files/watches.h"
 #include "base/log.h"
-#include "base/watches.h"
 
 #include <errno.h>
 #include <fcntl.h>

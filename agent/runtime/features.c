@@ -2,8 +2,8 @@
 /* Capabilities of the OCI runtime and the kernel, probed once. */
 #include "agent/runtime/container_internal.h"
 
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/codec/json.h"
+#include "base/files/fs.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -127,8 +127,8 @@ static void ask_features(struct rt *rt)
     str_auto text = NULL;
 
     if (features_ask(rt, "features", &text, &e) != ERR_OK ||
-        rt_features_parse(text, &rt->features, &e) != ERR_OK)
-        rt_features_by_version(&rt->features);
+        rt_features_parse(text, &rt->host.features, &e) != ERR_OK)
+        rt_features_by_version(&rt->host.features);
 }
 
 /* ---- probing the kernel ---- */
@@ -157,7 +157,7 @@ static bool has_swap_accounting(const struct rt *rt)
     char path[PATH_MAX];
     char *own;
 
-    if (!rt->cgroup_v2)
+    if (!rt->host.cgroup_v2)
         return access("/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes", F_OK) == 0;
     if (fs_read_at(AT_FDCWD, "/proc/self/cgroup", FS_SMALL_MAX, &text, NULL, &e) != ERR_OK ||
         !str_starts(text, "0::/"))
@@ -175,15 +175,15 @@ enum err_code rt_features_probe(struct rt *rt, struct err *e)
 
     if (features_ask(rt, "--version", &version, e) != ERR_OK)
         return e->code;
-    if (!rt_features_parse_version(version, &rt->features))
+    if (!rt_features_parse_version(version, &rt->host.features))
         return err_set(e, ERR_INVALID, "%s --version: not an OCI runtime's answer: %.80s", rt->runtime_path,
                        version);
     ask_features(rt);
-    if (read_own_caps(&rt->own_caps, e) != ERR_OK ||
+    if (read_own_caps(&rt->host.own_caps, e) != ERR_OK ||
         fs_read_at(AT_FDCWD, "/proc/self/oom_score_adj", FS_SMALL_MAX, &score, NULL, e) != ERR_OK)
         return e->code;
-    rt->features.lower_oom_score = (rt->own_caps & RT_CAP_BIT(CAP_SYS_RESOURCE)) != 0;
-    rt->features.own_oom_score_adj = atoi(score);
-    rt->swap_accounting = has_swap_accounting(rt);
+    rt->host.features.lower_oom_score = (rt->host.own_caps & RT_CAP_BIT(CAP_SYS_RESOURCE)) != 0;
+    rt->host.features.own_oom_score_adj = atoi(score);
+    rt->host.swap_accounting = has_swap_accounting(rt);
     return ERR_OK;
 }

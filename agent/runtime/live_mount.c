@@ -2,8 +2,8 @@
 #include "agent/runtime/live_mount.h"
 
 #include "agent/runtime/container_internal.h"
-#include "agent/runtime/idmap.h"
-#include "base/fs.h"
+#include "agent/runtime/mount/idmap.h"
+#include "base/files/fs.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-agent_runtime_SRCS := archive.c attach.c bundle.c conmon.c container.c create.c delete.c exec.c \
-                      exec_leftover.c exec_session.c exec_spec.c exits.c features.c forward.c idmap.c \
-                      idmap_probe.c image_mount.c live_mount.c overlay.c pidns.c signal.c spec.c \
-                      spec_caps.c spec_devices.c spec_limits.c spec_mounts.c spec_process.c spec_seccomp.c \
-                      spec_user.c spec_volumes.c start.c state.c
+agent_runtime_SRCS := archive.c attach.c bundle.c conmon.c container.c create.c delete.c exec.c exec_leftover.c exec_session.c \
+                      exec_spec.c exits.c features.c forward.c live_mount.c pidns.c signal.c start.c state.c
 # coracle-exec: one for each process in a container, hence small and alone.
 exec_SRCS := exec_main.c exec_forward.c exec_session.c

@@ -2,7 +2,7 @@
 #include "agent/runtime/pidns.h"
 
 #include "agent/runtime/exec_report.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 #include "base/parse.h"
 

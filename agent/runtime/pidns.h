@@ -14,7 +14,7 @@
 #ifndef AGENT_RUNTIME_PIDNS_H
 #define AGENT_RUNTIME_PIDNS_H
 #include "base/presence.h"
-#include "base/process.h"
+#include "base/process/process.h"
 #include "cgroups/cgroup.h"
 
 struct rt_pidns_spec {   /* strings must be valid until the call is done */

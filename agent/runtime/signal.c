@@ -2,7 +2,7 @@
 /* Signals to a container's init, and their names in STOPSIGNAL and lifecycle.stopSignal. */
 #include "agent/runtime/container_internal.h"
 
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/parse.h"
 
 #include <errno.h>

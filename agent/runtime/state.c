@@ -4,8 +4,8 @@
 #include "agent/runtime/container_internal.h"
 
 #include "base/clock.h"
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/codec/json.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 #include "base/parse.h"
 #include "cgroups/oom_watch.h"

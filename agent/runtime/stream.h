@@ -4,7 +4,7 @@
 #ifndef AGENT_RUNTIME_STREAM_H
 #define AGENT_RUNTIME_STREAM_H
 #include "agent/runtime/container.h"
-#include "base/process.h"
+#include "base/process/process.h"
 
 /* Attach: conmon's socket, SOCK_SEQPACKET. Written packets of at most RT_ATTACH_PACKET bytes are the
  * process's standard input; shutdown(SHUT_WR) is its end, if the container's input ends with a client. The
@@ -29,8 +29,9 @@ struct rt_forward_spec {
 void rt_forward_start(struct proc *p, struct rt *rt, const struct rt_forward_spec *spec, op_done_fn done,
                       void *owner);
 
-/* Archive: a file or folder of a container as a tar stream, or one unpacked there (base/copy_helper.h), by a
- * child that sees paths below its root folder only: no link that the container has made leads out of it. */
+/* Archive: a file or folder of a container as a tar stream, or one unpacked there
+ * (base/process/copy_helper.h), by a child that sees paths below its root folder only: no link that the
+ * container has made leads out of it. */
 struct rt_archive_spec {
     const char *id, *path;
     int in, out;  /* borrowed pipes; in -1: from the container, otherwise to it */

@@ -6,7 +6,7 @@
 #include "base/backoff.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 
 #include <assert.h>

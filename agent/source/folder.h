@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * folder - the manifest folder as a source: driven by events, not polling (but see base/watches.h); a
+ * folder - the manifest folder as a source: driven by events, not polling (but see base/files/watches.h); a
  * complete file takes effect at once.
  *
  * A file is read when it is renamed into the folder, closed after writing, or found at start. Ignored: names

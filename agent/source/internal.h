@@ -3,8 +3,8 @@
 #ifndef AGENT_SOURCE_INTERNAL_H
 #define AGENT_SOURCE_INTERNAL_H
 #include "agent/source/folder.h"
+#include "base/files/watches.h"
 #include "base/list.h"
-#include "base/watches.h"
 #include "base/work.h"
 
 /* ---- store.c: objects of any kind ---- */

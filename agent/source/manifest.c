@@ -2,7 +2,7 @@
 #include "agent/source/internal.h"
 
 #include "base/clock.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 
 #include <fcntl.h>
 #include <limits.h>

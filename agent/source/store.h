@@ -3,7 +3,7 @@
  * come from a file or an apiserver. Keyed by kind, namespace, name. Loop thread only. */
 #ifndef AGENT_SOURCE_STORE_H
 #define AGENT_SOURCE_STORE_H
-#include "agent/api/decode.h"
+#include "agent/api/manifest/decode.h"
 
 struct src_store;
 

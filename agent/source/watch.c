@@ -4,7 +4,7 @@
  * may be a mount point. */
 #include "agent/source/internal.h"
 
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 #include "base/scope.h"
 

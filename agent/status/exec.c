@@ -22,7 +22,7 @@
 enum {
     PIECE = 32 * 1024,         /* of output per message, as in kubelet */
     BACKLOG_HIGH = 256 * 1024, /* unsent bytes beyond which output is not read */
-    DRAIN_MS = 200,  /* after the end, for a grandchild that holds the pipes, as in base/process.c */
+    DRAIN_MS = 200,  /* after the end, for a grandchild that holds the pipes, as in base/process/process.c */
     CLOSE_MS = 5000, /* for the client to answer our close frame */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/status/exec_internal.h"
 
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "base/log.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #ifndef AGENT_STATUS_EXEC_INTERNAL_H
 #define AGENT_STATUS_EXEC_INTERNAL_H
 #include "agent/status/internal.h"
-#include "base/websocket.h"
+#include "base/codec/websocket.h"
 
 #include <sys/ioctl.h>
 

@@ -3,8 +3,8 @@
  * subprotocols (k8s.io/apimachinery/pkg/util/remotecommand), and the Status on the error channel. */
 #include "agent/status/internal.h"
 
-#include "base/json.h"
-#include "base/websocket.h"
+#include "base/codec/json.h"
+#include "base/codec/websocket.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* keys - the sorted names of the pods, for answers in pieces while pods come and go. */
 #include "agent/status/internal.h"
 
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #include <string.h>
 

@@ -9,8 +9,8 @@
 
 #include "agent/status/cri_log.h"
 #include "agent/status/log_walk.h"
+#include "base/files/watches.h"
 #include "base/log.h"
-#include "base/watches.h"
 #include "base/work.h"
 
 #include <errno.h>

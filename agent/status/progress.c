@@ -4,7 +4,7 @@
  * clients. */
 #include "agent/status/internal.h"
 
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #include <string.h>
 

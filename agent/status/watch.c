@@ -5,7 +5,7 @@
 #include "agent/status/internal.h"
 #include "agent/status/reserve.h"
 
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "base/log.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * copy_main - coracle-unpack as the helper of `coracle cp` (base/copy_helper.h), here or in a container.
+ * copy_main - coracle-unpack as the helper of `coracle cp` (base/process/copy_helper.h), here or in a
+ * container.
  *
  * In a container every path is resolved below its root folder, and with the rights of its root.  Its mount
  * namespace is left again before the first byte of an archive is read: the C library loads modules for
@@ -9,8 +10,8 @@
 #include "agent/unpack/copy.h"
 #include "agent/unpack/unpack.h"
 
-#include "base/copy_helper.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
+#include "base/process/copy_helper.h"
 #include "base/utf8.h"
 
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #include "agent/unpack/copy.h"
 #include "agent/unpack/unpack.h"
 
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/utf8.h"
 
 #include <archive.h>

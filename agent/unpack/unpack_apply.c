@@ -2,7 +2,7 @@
 #include "agent/unpack/unpack.h"
 #include "agent/unpack/unpack_node.h"
 
-#include "base/fs.h"
+#include "base/files/fs.h"
 
 #include <archive.h>
 #include <archive_entry.h>

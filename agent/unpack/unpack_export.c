@@ -2,8 +2,8 @@
 #include "agent/unpack/unpack.h"
 #include "agent/unpack/unpack_node.h"
 
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/codec/json.h"
+#include "base/files/fs.h"
 
 #include <archive.h>
 #include <archive_entry.h>

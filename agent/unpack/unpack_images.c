@@ -2,7 +2,7 @@
 #include "agent/unpack/unpack.h"
 
 #include "agent/image/image.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 
 #include <fcntl.h>
 #include <string.h>

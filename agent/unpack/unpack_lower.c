@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unpack/unpack.h"
 
-#include "base/fs.h"
+#include "base/files/fs.h"
 
 #include <fcntl.h>
 

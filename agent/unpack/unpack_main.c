@@ -4,9 +4,9 @@
 #include "agent/unpack/copy.h"
 #include "agent/unpack/unpack_options.h"
 
-#include "base/copy_helper.h"
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/codec/json.h"
+#include "base/files/fs.h"
+#include "base/process/copy_helper.h"
 #include "base/utf8.h"
 
 #include <fcntl.h>

@@ -3,8 +3,8 @@
 #include "agent/unpack/unpack.h"
 #include "agent/unpack/unpack_node.h"
 
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/codec/json.h"
+#include "base/files/fs.h"
 #include "base/parse.h"
 
 #include <fcntl.h>

@@ -8,7 +8,7 @@
  * Prints the number of swaps a second.
  */
 #include "base/clock.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "volumes/atomic_writer.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* /etc/passwd and /etc/group of an image: "USER\0passwd\0group". */
-#include "agent/runtime/container_internal.h"
+#include "agent/runtime/spec/internal.h"
 
 #include <stdint.h>
 #include <stdlib.h>

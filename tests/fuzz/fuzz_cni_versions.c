@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A plugin's answer to VERSION. */
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "cni/names.h"
 #include "cni/versions.h"
 

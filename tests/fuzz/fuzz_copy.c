@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A tar archive that somebody else made, unpacked into a folder: nothing appears or changes beside it. */
 #include "agent/unpack/copy.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/scope.h"
 
 #include <assert.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Text files of the host: resolv.conf and hosts as a pod gets them; subuid; /proc/self/mountinfo and cgroup
  * for what is mounted. */
-#include "agent/api/decode.h"
+#include "agent/api/manifest/decode.h"
 #include "agent/pod/sandbox/files.h"
 #include "agent/pod/sandbox/resolv.h"
 #include "agent/pod/sandbox/userns.h"

@@ -2,7 +2,7 @@
 /* What coracle-unpack prints and what the store's records hold, and skopeo's last words: "answer", "%%",
  * "words". */
 #include "agent/image/image_internal.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "base/log.h"
 #include "tests/fuzz/scratch.h"
 #include "tests/fuzz/text.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whole manifests: whatever the bytes, either objects or problems come out, and an object reads back from its
  * own JSON. */
-#include "agent/api/decode.h"
+#include "agent/api/manifest/decode.h"
 
 #include <assert.h>
 #include <stdlib.h>

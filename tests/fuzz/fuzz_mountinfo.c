@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The mountinfo parser: the text comes from the kernel, but mount points, sources and options are any bytes
  * that whoever mounts likes. */
-#include "base/fs.h"
+#include "base/files/fs.h"
 
 #include <assert.h>
 #include <stdlib.h>

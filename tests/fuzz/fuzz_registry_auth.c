@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pull secrets come with manifests: whatever is in one, each try is an auth file that skopeo can read. */
 #include "agent/image/registry_auth.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #include <assert.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A seccomp profile that an administrator or a package put there: what comes out is OCI's form, or there is a
  * reason. */
-#include "agent/runtime/container_internal.h"
-#include "base/json.h"
+#include "agent/runtime/spec/internal.h"
+#include "base/codec/json.h"
 
 #include <assert.h>
 

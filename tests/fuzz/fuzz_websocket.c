@@ -3,7 +3,7 @@
  * Frames from a peer.  The first byte chooses the side and how the bytes are cut; however they are cut, the
  * same messages must come out.
  */
-#include "base/websocket.h"
+#include "base/codec/websocket.h"
 
 #include <assert.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The YAML reader and writer: what is read can be printed, and what is printed reads as the same value. */
-#include "agent/api/yaml.h"
+#include "agent/api/yaml/yaml.h"
 
 #include <assert.h>
 #include <stdbool.h>

@@ -5,7 +5,7 @@
  */
 #ifndef TESTS_FUZZ_SCRATCH_H
 #define TESTS_FUZZ_SCRATCH_H
-#include "base/fs.h"
+#include "base/files/fs.h"
 
 #include <assert.h>
 #include <fcntl.h>

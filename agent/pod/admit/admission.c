@@ -7,7 +7,7 @@
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/node_labels.h"
 #include "agent/pod/limits/admission_fit.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
 #include "agent/pod/admit/internal.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/limits/hugepages.h"
+#include "base/files/watches.h"
 #include "base/log.h"
-#include "base/watches.h"
 
 #include <glob.h>
 #include <inttypes.h>

@@ -11,7 +11,7 @@
 #include "agent/pod/limits/cpu_memory.h"
 #include "agent/pod/limits/ctr_limits.h"
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "base/log.h"
 
 #include <string.h>

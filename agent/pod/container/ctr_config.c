@@ -13,8 +13,8 @@
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/sandbox/userns.h"
 #include "agent/pod/volume/volumes.h"
-#include "agent/runtime/image_mount.h"
-#include "base/fs.h"
+#include "agent/runtime/mount/image_mount.h"
+#include "base/files/fs.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #include "agent/pod/container/container.h"
 #include "agent/pod/core/pod.h"
 #include "agent/status/cri_log.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 
 #include <fcntl.h>

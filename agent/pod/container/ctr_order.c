@@ -6,7 +6,7 @@
 #include "agent/pod/core/facts.h"
 #include "agent/pod/volume/volumes.h"
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"
 #include "base/clock.h"
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/codec/json.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 #include "base/siphash.h"
 

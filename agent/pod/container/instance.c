@@ -12,7 +12,7 @@
 #include "agent/pod/usage/usage.h"
 #include "base/backoff.h"
 #include "base/clock.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 
 #include <fcntl.h>

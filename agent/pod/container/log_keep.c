@@ -3,11 +3,11 @@
 #include "agent/pod/container/log_keep.h"
 
 #include "agent/pod/container/log_turn.h"
+#include "base/files/watches.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/thread.h"
-#include "base/watches.h"
 #include "base/work.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 
 #include "agent/status/log_files.h"
 #include "base/clock.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 #include "base/scope.h"
 

@@ -5,7 +5,7 @@
 #include "agent/pod/core/internal.h"
 #include "agent/pod/core/pod.h"
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "base/log.h"
 #include "base/siphash.h"
 

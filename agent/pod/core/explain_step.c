@@ -2,7 +2,7 @@
 #include "agent/pod/core/explain_step.h"
 
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 
 void explain_put_ns(json_t *o, const char *key, int64_t ns)
 {

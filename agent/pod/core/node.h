@@ -5,7 +5,7 @@
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/core/room.h"
 #include "base/boot_timer.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 
 #define NODE_PODS_MAX                                                                                        \
     1024 /* entries in the table, also finished ones: memory stays bounded whatever the folder holds */

@@ -28,7 +28,7 @@
 #include "agent/pod/core/pod_look.h"
 #include "agent/pod/core/start_times.h"
 #include "base/boot_timer.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/list.h"
 
 #define POD_IFNAME "eth0" /* kubelet's; the one interface that a pod gets */

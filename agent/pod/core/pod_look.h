@@ -6,8 +6,8 @@
  * back-off of 50 ms, doubled up to 10 s; `coracle explain pod` shows the error; the first one in a row is
  * logged. A turn of the pod without failed lookups ends the row. Loop thread.
  */
-#ifndef AGENT_POD_LOOK_H
-#define AGENT_POD_LOOK_H
+#ifndef AGENT_POD_CORE_POD_LOOK_H
+#define AGENT_POD_CORE_POD_LOOK_H
 #include "base/clock.h"
 #include "base/error.h"
 

@@ -2,8 +2,8 @@
 #include "agent/pod/env/env.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/env/env_file.h"
-#include "base/base64.h"
-#include "base/fs.h"
+#include "base/codec/base64.h"
+#include "base/files/fs.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/env/env_file.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 #include "agent/pod/image/images.h"
 #include "agent/pod/image/internal.h"
 #include "agent/pod/image/pull_secrets.h"
-#include "agent/runtime/image_mount.h"
+#include "agent/runtime/mount/image_mount.h"
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/log.h"

@@ -2,9 +2,9 @@
 #include "agent/pod/leftovers/foreign.h"
 #include "agent/pod/leftovers/internal.h"
 
-#include "base/fs.h"
+#include "base/files/fs.h"
+#include "base/files/patience.h"
 #include "base/log.h"
-#include "base/patience.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,9 +7,9 @@
 #include "agent/pod/limits/limits.h"
 #include "base/backoff.h"
 #include "base/clock.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/log.h"
-#include "cni/netns.h"
+#include "cni/host/netns.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #include "agent/pod/core/pod.h"
 #include "agent/pod/limits/hugepages.h"
 #include "agent/pod/limits/internal.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 
 #include <fcntl.h>

@@ -3,9 +3,9 @@
 
 #include "agent/pod/limits/internal.h"
 #include "agent/pod/limits/limits.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
+#include "base/files/patience.h"
 #include "base/log.h"
-#include "base/patience.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

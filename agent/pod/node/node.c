@@ -35,7 +35,7 @@
 #include "agent/pod/worker/shutdown.h"
 #include "agent/pod/worker/worker.h"
 #include "base/clock.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 
 #include <fcntl.h>

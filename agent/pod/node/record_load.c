@@ -4,11 +4,11 @@
 #include "agent/pod/record/record.h"
 #include "agent/pod/record/record_save.h"
 
-#include "base/damaged_file.h"
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/codec/json.h"
+#include "base/files/damaged_file.h"
+#include "base/files/fs.h"
+#include "base/files/patience.h"
 #include "base/log.h"
-#include "base/patience.h"
 
 #include <errno.h>
 #include <fcntl.h>

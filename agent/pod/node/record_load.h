@@ -4,6 +4,6 @@
 #define AGENT_POD_NODE_RECORD_LOAD_H
 #include "agent/pod/core/pod.h"
 
-/* Makes a pod from each record; damaged ones are set aside (base/damaged_file.h) and logged. */
+/* Makes a pod from each record; damaged ones are set aside (base/files/damaged_file.h) and logged. */
 enum err_code record_load_all(struct node *n, struct err *e) MUST_CHECK;
 #endif

@@ -7,8 +7,8 @@
 
 #include "agent/pod/container/env_age.h"
 #include "base/clock.h"
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/codec/json.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 
 #include <string.h>

@@ -27,8 +27,8 @@
 #include "agent/pod/record/internal.h"
 #include "agent/pod/record/record_save.h"
 #include "base/clock.h"
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/codec/json.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 #include "base/siphash.h"
 

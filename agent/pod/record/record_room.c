@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/record/internal.h"
 #include "agent/pod/record/record_save.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "base/log.h"
 
 #include <string.h>

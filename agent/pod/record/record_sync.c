@@ -18,7 +18,7 @@
 #include "agent/pod/leftovers/sweep.h"
 #include "agent/pod/record/internal.h"
 #include "agent/pod/record/record_save.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 #include "base/work.h"
 

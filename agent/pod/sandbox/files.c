@@ -5,7 +5,7 @@
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/sandbox/internal.h"
 #include "agent/pod/sandbox/resolv.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 
 #include <fcntl.h>

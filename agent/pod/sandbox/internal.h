@@ -6,9 +6,9 @@
 #include "agent/pod/sandbox/net_attach.h"
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/runtime/pidns.h"
-#include "base/process.h"
-#include "cni/link_watch.h"
-#include "cni/netns.h"
+#include "base/process/process.h"
+#include "cni/host/link_watch.h"
+#include "cni/host/netns.h"
 #include "cni/strays.h"
 
 struct net_heal { /* net_heal.c; counts of its last round */

@@ -3,7 +3,7 @@
 #include "agent/pod/sandbox/internal.h"
 #include "agent/pod/sandbox/net_attach.h"
 
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 
 #include <arpa/inet.h>

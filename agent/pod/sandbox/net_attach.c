@@ -4,7 +4,7 @@
 #include "agent/pod/sandbox/files.h"
 #include "agent/pod/sandbox/internal.h"
 #include "agent/pod/sandbox/resolv.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/siphash.h"
 
 #include <string.h>

@@ -12,8 +12,8 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "cni/host/netns.h"
 #include "cni/links.h"
-#include "cni/netns.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "agent/pod/core/facts.h"
 #include "agent/pod/sandbox/internal.h"
 #include "agent/pod/sandbox/userns.h"
-#include "agent/runtime/idmap_probe.h"
+#include "agent/runtime/mount/idmap_probe.h"
 #include "base/log.h"
 
 #include <errno.h>

@@ -12,7 +12,7 @@
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/sandbox/userns.h"
 #include "base/clock.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 
 #include <string.h>

@@ -16,9 +16,9 @@
 #include "agent/pod/sandbox/userns.h"
 #include "base/backoff.h"
 #include "base/clock.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/log.h"
-#include "cni/netns.h"
+#include "cni/host/netns.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "agent/pod/sandbox/node_users.h"
 #include "agent/pod/sandbox/sandbox.h"
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>

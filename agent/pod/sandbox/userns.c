@@ -3,7 +3,7 @@
 
 #include "agent/pod/core/pod.h"
 #include "agent/pod/sandbox/internal.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/parse.h"
 
 #include <fcntl.h>

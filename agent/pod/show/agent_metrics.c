@@ -5,7 +5,7 @@
 #include "agent/pod/core/start_times.h"
 #include "agent/pod/core/usage_text.h"
 #include "base/clock.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -16,7 +16,7 @@
 #include "agent/pod/volume/volumes.h"
 #include "agent/pod/worker/shutdown.h"
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #include <string.h>
 

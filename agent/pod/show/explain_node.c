@@ -12,10 +12,10 @@
 #include "agent/pod/worker/pods.h"
 #include "agent/pod/worker/shutdown.h"
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/codec/json.h"
+#include "base/files/watches.h"
 #include "base/log.h"
-#include "base/process.h"
-#include "base/watches.h"
+#include "base/process/process.h"
 
 #include <string.h>
 

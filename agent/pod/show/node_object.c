@@ -5,7 +5,7 @@
 #include "agent/pod/limits/allocatable.h"
 #include "agent/pod/limits/hugepages.h"
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

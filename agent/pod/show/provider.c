@@ -13,7 +13,7 @@
 #include "agent/pod/worker/shutdown.h"
 #include "agent/runtime/stream.h"
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "base/log.h"
 
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #include "agent/pod/image/images_used.h"
 #include "agent/pod/show/internal.h"
 #include "agent/pod/show/provider.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "base/log.h"
 
 struct import {

@@ -5,8 +5,8 @@
 #include "agent/pod/show/internal.h"
 #include "agent/pod/show/node_object.h"
 #include "agent/pod/show/provider.h"
-#include "base/base64.h"
-#include "base/json.h"
+#include "base/codec/base64.h"
+#include "base/codec/json.h"
 
 #include <string.h>
 

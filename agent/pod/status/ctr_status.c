@@ -6,7 +6,7 @@
 
 #include "agent/pod/admit/resize.h"
 #include "agent/pod/container/probes.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #include <string.h>
 

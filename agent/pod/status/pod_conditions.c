@@ -15,7 +15,7 @@
 #include "agent/pod/container/env_age.h"
 #include "agent/pod/limits/ctr_limits.h"
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #include <string.h>
 

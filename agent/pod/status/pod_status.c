@@ -8,7 +8,7 @@
 #include "agent/pod/status/internal.h"
 #include "agent/pod/status/status.h"
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "base/siphash.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pod_status - a pod's status in the API, in parts (pkg/kubelet/kubelet_pods.go, status/generate.go). The
  * whole object, the phase and readiness are in pod.h. Loop thread only. */
-#ifndef AGENT_POD_STATUS_H
-#define AGENT_POD_STATUS_H
+#ifndef AGENT_POD_STATUS_POD_STATUS_H
+#define AGENT_POD_STATUS_POD_STATUS_H
 #include "agent/pod/core/pod.h"
 
 /* ---- pod_status.c ---- the object that it all goes into */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/status/internal.h"
 #include "agent/pod/status/status.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #include <stdio.h>
 

@@ -4,9 +4,9 @@
  * limits.ephemeral-storage of containers (their writable layer and logs) and of all of them together.
  *
  * A pod that exceeds one is evicted, in kubelet's words: phase Failed, reason Evicted, one second of grace.
- * There are no quotas: each tree is scanned (base/disk_usage.h) LOCAL_PERIOD_MS after its last scan ended, so
- * a limit can be exceeded for that long. Pods without such limits are not scanned; if no pod has one, nothing
- * runs. Deleted files that are still open are not counted, as in kubelet.
+ * There are no quotas: each tree is scanned (base/files/disk_usage.h) LOCAL_PERIOD_MS after its last scan
+ * ended, so a limit can be exceeded for that long. Pods without such limits are not scanned; if no pod has
+ * one, nothing runs. Deleted files that are still open are not counted, as in kubelet.
  *
  * All scans together get LOCAL_SHARE of one CPU: after each slice comes a corresponding pause. Trees take
  * turns, so a tree of a million files takes minutes but delays no other.
@@ -16,7 +16,7 @@
 #ifndef AGENT_POD_USAGE_LOCAL_STORAGE_H
 #define AGENT_POD_USAGE_LOCAL_STORAGE_H
 #include "agent/pod/core/pod.h"
-#include "base/disk_usage.h"
+#include "base/files/disk_usage.h"
 
 #define LOCAL_PERIOD_MS 10000 /* kubelet's interval for checking limits; its figures are a minute old */
 #define LOCAL_SLICE_NS 5000000

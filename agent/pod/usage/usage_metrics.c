@@ -4,7 +4,7 @@
  * page has copies, because it takes several turns of the loop, and pods may be deleted in between. */
 #include "agent/pod/core/usage_text.h"
 #include "agent/pod/usage/usage.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 
 #include <fcntl.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
 /* Numbers of the machine from /proc that no cgroup has. */
 #include "agent/pod/usage/usage.h"
 #include "base/clock.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/parse.h"
 
 #include <fcntl.h>

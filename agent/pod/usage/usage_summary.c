@@ -7,7 +7,7 @@
 #include "agent/pod/usage/local_storage.h"
 #include "agent/pod/usage/usage.h"
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "cni/links.h"
 
 #include <dirent.h>

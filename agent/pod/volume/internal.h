@@ -3,7 +3,7 @@
 #ifndef AGENT_POD_VOLUME_INTERNAL_H
 #define AGENT_POD_VOLUME_INTERNAL_H
 #include "agent/pod/core/pod.h"
-#include "base/process.h"
+#include "base/process/process.h"
 
 /* subPath mounts that could not follow their volume (live_sub_path.h) */
 struct live_retry {

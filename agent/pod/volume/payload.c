@@ -4,7 +4,7 @@
 #include "agent/pod/env/env.h"
 #include "agent/pod/volume/tokens.h"
 #include "base/clock.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "agent/pod/volume/volumes.h"
 #include "base/backoff.h"
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "base/log.h"
 
 #include <string.h>

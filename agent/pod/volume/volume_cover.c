@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/volume/volume_cover.h"
 
-#include "base/fs.h"
+#include "base/files/fs.h"
 
 #include <limits.h>
 #include <string.h>

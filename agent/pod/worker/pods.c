@@ -23,7 +23,7 @@
 #include "agent/pod/volume/volumes.h"
 #include "agent/pod/worker/internal.h"
 #include "base/clock.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 
 #include <string.h>

@@ -11,10 +11,10 @@
 #include "agent/pod/worker/internal.h"
 #include "agent/pod/worker/worker.h"
 #include "base/clock.h"
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/codec/json.h"
+#include "base/files/fs.h"
+#include "base/files/patience.h"
 #include "base/log.h"
-#include "base/patience.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "agent/api/decode.h"
+#include "agent/api/manifest/decode.h"
 #include "base/buf.h"
 
 #include <stdio.h>

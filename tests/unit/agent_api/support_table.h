@@ -2,7 +2,7 @@
 /* The support table of every Pod field as Markdown (docs/pod-fields.md), made from the schema tables. */
 #ifndef TESTS_AGENT_API_SUPPORT_TABLE_H
 #define TESTS_AGENT_API_SUPPORT_TABLE_H
-#include "agent/api/internal.h"
+#include "agent/api/manifest/internal.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* ConfigMap and Secret. */
 #include "helper.h"
 
-#include "agent/api/internal.h"
+#include "agent/api/manifest/internal.h"
 
 #define CONFIG_MAP(rest) "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n" rest
 #define SECRET(rest) "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n" rest

@@ -2,7 +2,7 @@
 /* Files, documents, kinds, lists; what a whole manifest becomes. */
 #include "helper.h"
 
-#include "agent/api/yaml.h"
+#include "agent/api/yaml/yaml.h"
 
 static void one_file_holds_objects_of_all_kinds(void **state)
 {

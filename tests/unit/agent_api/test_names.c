@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "helper.h"
 
-#include "agent/api/internal.h"
+#include "agent/api/manifest/internal.h"
 
 static void good(enum api_format format, const char *text)
 {

@@ -3,7 +3,7 @@
 #include "helper.h"
 
 #include "agent/api/selector.h"
-#include "agent/api/yaml.h"
+#include "agent/api/yaml/yaml.h"
 
 #include "tests/unit/base/nomem.h"
 

@@ -6,9 +6,9 @@
 
 #include <cmocka.h>
 
-#include "agent/api/decode.h"
+#include "agent/api/manifest/decode.h"
 #include "agent/api/oom_kill.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* Resources: names, amounts, defaults from limits, pod level, QoS class. */
 #include "helper.h"
 
-#include "agent/api/internal.h"
+#include "agent/api/manifest/internal.h"
 
 static void amounts_and_names_are_checked(void **state)
 {

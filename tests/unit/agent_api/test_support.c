@@ -2,7 +2,7 @@
 /* The support table: complete in itself, and the same as the page in docs/. */
 #include "helper.h"
 
-#include "agent/api/internal.h"
+#include "agent/api/manifest/internal.h"
 #include "tests/unit/agent_api/support_table.h"
 
 /* Visits every table that a Pod reaches. */

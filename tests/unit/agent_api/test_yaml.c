@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "helper.h"
 
-#include "agent/api/yaml.h"
+#include "agent/api/yaml/yaml.h"
 
 #include <time.h>
 

@@ -6,8 +6,8 @@
 
 #include "agent/status/server.h"
 #include "base/clock.h"
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/codec/json.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/agent_cli/served.h"
 
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #include <glob.h>
 #include <unistd.h>

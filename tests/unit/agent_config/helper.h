@@ -11,7 +11,7 @@
 
 #include "agent/config/config.h"
 #include "base/buf.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/scope.h"
 
 #include <fcntl.h>

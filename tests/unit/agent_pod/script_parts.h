@@ -19,8 +19,8 @@
 #include "agent/pod/record/record_save.h"
 #include "agent/probe/probe.h"
 #include "agent/runtime/exec.h"
+#include "cni/host/netns.h"
 #include "cni/links.h"
-#include "cni/netns.h"
 
 #include <signal.h>
 

@@ -6,7 +6,7 @@
 #include "agent/pod/image/images.h"
 #include "agent/pod/sandbox/internal.h"
 #include "agent/pod/volume/internal.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "tests/unit/agent_pod/world.h"
 
 static void times_of(const json_t *events, const char *reason, json_int_t wanted)

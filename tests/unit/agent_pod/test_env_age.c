@@ -5,7 +5,7 @@
 #include "tests/unit/agent_pod/world.h"
 
 #include "agent/pod/container/env_age.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #define SPEC                                                                                                 \
     "containers: [{name: c, image: i, envFrom: [{configMapRef: {name: all}}], env: ["                        \

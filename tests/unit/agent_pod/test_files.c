@@ -3,7 +3,7 @@
 #include "agent/pod/core/events.h"
 #include "agent/pod/sandbox/files.h"
 #include "agent/pod/sandbox/internal.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "tests/unit/agent_pod/world.h"
 
 static struct api_pod *make_pod(const char *name, const char *policy)

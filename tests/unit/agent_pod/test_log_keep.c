@@ -5,7 +5,7 @@
 #include "agent/status/log_files.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 
 #include <setjmp.h>

@@ -9,6 +9,7 @@
 #include "agent/pod/worker/internal.h"
 #include "agent/pod/worker/shutdown.h"
 #include "agent/runtime/container_internal.h"
+#include "agent/runtime/spec/internal.h"
 #include "agent/runtime/live_mount.h"
 #include "cgroups/internal.h"
 #include "world.h"

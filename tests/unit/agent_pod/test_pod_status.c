@@ -7,7 +7,7 @@
 #include "agent/pod/volume/internal.h"
 #include "tests/unit/agent_pod/world.h"
 
-#include "base/json.h"
+#include "base/codec/json.h"
 
 static const char two[] =
     "initContainers: [{name: i, image: x}], containers: [{name: b, image: x}, {name: a, image: x}]";

@@ -4,7 +4,7 @@
 
 #include "agent/pod/container/probes.h"
 #include "agent/pod/container/readiness.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #define S SCRIPT_SECOND
 #define HOUR (3600 * S)

@@ -9,7 +9,7 @@
 #include "agent/pod/show/explain.h"
 #include "agent/pod/status/status.h"
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "world.h"
 
 #include <arpa/inet.h>

@@ -8,7 +8,7 @@
 #include "tests/unit/agent_pod/world.h"
 
 #include "agent/pod/worker/worker.h"
-#include "base/damaged_file.h"
+#include "base/files/damaged_file.h"
 #include "tests/unit/script_clock.h"
 
 #include <unistd.h>

@@ -5,7 +5,7 @@
 #include "agent/pod/record/record_save.h"
 #include "tests/unit/agent_pod/world.h"
 
-#include "base/damaged_file.h"
+#include "base/files/damaged_file.h"
 #include "tests/unit/base/failing.h"
 
 #define UID "0a4f7c1e-0000-4000-8000-000000000001"

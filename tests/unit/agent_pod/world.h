@@ -8,7 +8,7 @@
 #include "agent/pod/worker/internal.h"
 #include "agent/pod/worker/pods.h"
 #include "agent/pod/worker/worker.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 
 #include <fcntl.h>

@@ -12,7 +12,7 @@
 #include "tests/unit/base/helper.h"
 
 #include "agent/image/image_internal.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "base/log.h"
 
 #include <dirent.h>

@@ -9,7 +9,7 @@
 #include "agent/runtime/container.h"
 #include "agent/status/cri_log.h"
 #include "base/clock.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 #include "tests/unit/base/own_mounts.h"
 

@@ -3,7 +3,8 @@
 #ifndef TESTS_RT_FIXTURE_H
 #define TESTS_RT_FIXTURE_H
 #include "agent/runtime/container_internal.h"
-#include "base/fs.h"
+#include "agent/runtime/spec/internal.h"
+#include "base/files/fs.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -38,9 +39,9 @@ static inline struct fixture *fixture_new(void)
                          .state_dir = f->dir,
                          .conmon_path = (char *)"/usr/bin/conmon",
                          .runtime_path = (char *)"/usr/bin/crun",
-                         .seccomp_profile = (char *)"/nonexistent/seccomp.json",
-                         .features = { .runtime_name = "crun", .runtime_version = "1.8.1" },
-                         .own_caps = UINT64_C(0x1fffeffffff) };
+                         .host.seccomp_profile = (char *)"/nonexistent/seccomp.json",
+                         .host.features = { .runtime_name = "crun", .runtime_version = "1.8.1" },
+                         .host.own_caps = UINT64_C(0x1fffeffffff) };
     f->image = (struct img_image){ .refs = 1, .id = (char *)"sha256:00" };
     f->config = (struct rt_config){
         .id = FIXTURE_ID,

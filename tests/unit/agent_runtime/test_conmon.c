@@ -90,7 +90,7 @@ static void command_line_keeps_everything_in_the_bundle(void **state)
     assert_false(has(&a, "--stdin", NULL) || has(&a, "--terminal", NULL) || has(&a, "--sync", NULL));
 
     f->config.tty = f->config.stdin_open = true;
-    memcpy(f->rt.features.runtime_name, "runc", 5);
+    memcpy(f->rt.host.features.runtime_name, "runc", 5);
     rt_conmon_args(&f->rt, &f->config, &a);
     assert_true(has(&a, "--stdin", NULL) && has(&a, "--terminal", NULL) &&
                 has(&a, "--leave-stdin-open", NULL));

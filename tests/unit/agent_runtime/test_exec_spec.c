@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The process specification and the runtime's words, without processes. */
 #include "agent/runtime/exec.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "rt_fixture.h"
 
 static const char config[] =

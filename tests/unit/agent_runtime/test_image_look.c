@@ -2,7 +2,7 @@
 /* What the store does when a look at the disk fails: nothing that lasts. */
 #include "tests/unit/agent_runtime/image_helper.h"
 
-#include "agent/runtime/image_mount.h"
+#include "agent/runtime/mount/image_mount.h"
 
 #include <dlfcn.h>
 #include <sys/mount.h>

@@ -2,7 +2,7 @@
 #include "tests/unit/base/helper.h"
 
 #include "agent/image/image_internal.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #include "tests/unit/base/nomem.h"
 

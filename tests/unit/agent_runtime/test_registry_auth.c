@@ -3,7 +3,7 @@
 
 #include "agent/image/registry_auth.h"
 #include "base/buf.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 
 #include "tests/unit/base/nomem.h"
 

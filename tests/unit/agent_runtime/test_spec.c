@@ -14,7 +14,7 @@ static json_t *build(struct fixture *f)
     struct err e = { 0 };
 
     f->config.command = &sh;
-    if (rt_spec_build(&f->rt, &f->config, f->fd, &spec, &e) != ERR_OK)
+    if (rt_spec_build(&f->rt.host, &f->config, f->fd, &spec, &e) != ERR_OK)
         fail_msg("%s", e.text);
     return spec;
 }
@@ -67,7 +67,7 @@ static void a_user_namespace_is_joined_and_its_users_are_told(void **state)
         assert_non_null(strstr(list, "{\"type\":\"user\",\"path\":\"/run/user\"}"));
     }
     f->config.security = &security;
-    assert_int_equal(rt_spec_build(&f->rt, &f->config, f->fd, &none, &e), ERR_INVALID);
+    assert_int_equal(rt_spec_build(&f->rt.host, &f->config, f->fd, &none, &e), ERR_INVALID);
     assert_string_equal(e.text,
                         "user or group 65536: with hostUsers: false a pod has users and groups 0 to 65535");
 }
@@ -119,14 +119,14 @@ static void limits_differ_between_v1_and_v2(void **state)
     f->config.memory_limit = 64 << 20;
     f->config.hugepages = huge;
     f->config.n_hugepages = 1;
-    f->rt.swap_accounting = true;
+    f->rt.host.swap_accounting = true;
     json_auto_t *v1 = build(f);
     expect(v1, "linux.resources.cpu", "{\"shares\":1024,\"quota\":50000,\"period\":100000}");
     expect(v1, "linux.resources.memory", "{\"limit\":67108864,\"swap\":67108864}");
     expect(v1, "linux.resources.hugepageLimits", "[{\"pageSize\":\"2MB\",\"limit\":0}]");
 
-    f->rt.swap_accounting = false;
-    f->rt.cgroup_v2 = true;
+    f->rt.host.swap_accounting = false;
+    f->rt.host.cgroup_v2 = true;
     f->config.oom_group = true;
     json_auto_t *v2 = build(f);
     expect(v2, "linux.resources.cpu", "{\"quota\":50000,\"period\":100000}");
@@ -139,7 +139,7 @@ static void protection_swap_and_processors_are_the_kernels_own_words(void **stat
 {
     struct fixture *f = *state;
 
-    f->rt.cgroup_v2 = f->rt.swap_accounting = true;
+    f->rt.host.cgroup_v2 = f->rt.host.swap_accounting = true;
     f->config.cpu_shares = f->config.cpu_quota_us = f->config.memory_limit = -1;
     json_auto_t *none = build(f);
     expect(none, "linux.resources.unified", "{\"memory.swap.max\":\"0\"}"); /* no limit is no swap, either */
@@ -178,10 +178,10 @@ static void oom_score_is_raised_to_ours_where_it_cannot_be_lowered(void **state)
     struct fixture *f = *state;
 
     f->config.oom_score_adj = -997;
-    f->rt.features.own_oom_score_adj = -5;
+    f->rt.host.features.own_oom_score_adj = -5;
     json_auto_t *raised = build(f);
     expect(raised, "process.oomScoreAdj", "-5");
-    f->rt.features.lower_oom_score = true;
+    f->rt.host.features.lower_oom_score = true;
     json_auto_t *kept = build(f);
     expect(kept, "process.oomScoreAdj", "-997");
 }
@@ -206,7 +206,7 @@ static void privileged_has_everything_but_a_cgroup_namespace(void **state)
     const json_t *d;
     size_t i, null_devices = 0;
 
-    f->rt.cgroup_v2 = true;
+    f->rt.host.cgroup_v2 = true;
     f->security.has_privileged = f->security.privileged = true;
     json_auto_t *s = build(f);
     expect(s, "linux.maskedPaths", "[]");
@@ -238,11 +238,11 @@ static void devices_of_plugins_get_a_node_and_a_rule_each(void **state)
            "[{\"allow\":false,\"access\":\"rwm\"},"
            "{\"allow\":true,\"type\":\"c\",\"major\":1,\"minor\":3,\"access\":\"rw\"}]");
     device.permissions = "rx";
-    assert_int_equal(rt_spec_build(&f->rt, &f->config, f->fd, &spec, &e), ERR_NOT_FOUND);
+    assert_int_equal(rt_spec_build(&f->rt.host, &f->config, f->fd, &spec, &e), ERR_NOT_FOUND);
     assert_string_equal(e.text, "device /dev/null: permissions \"rx\" are not of r, w and m");
     device.permissions = "r";
     device.host_path = "/proc/self/status";
-    assert_int_equal(rt_spec_build(&f->rt, &f->config, f->fd, &spec, &e), ERR_NOT_FOUND);
+    assert_int_equal(rt_spec_build(&f->rt.host, &f->config, f->fd, &spec, &e), ERR_NOT_FOUND);
     assert_string_equal(e.text, "device /proc/self/status: not a device node");
 }
 
@@ -260,7 +260,7 @@ static void working_directory_is_the_manifests_or_the_images_and_absolute(void *
     json_auto_t *manifest = build(f);
     expect(manifest, "process.cwd", "\"/data\"");
     f->config.working_dir = "tmp";
-    assert_int_equal(rt_spec_build(&f->rt, &f->config, f->fd, &spec, &e), ERR_UNKNOWN);
+    assert_int_equal(rt_spec_build(&f->rt.host, &f->config, f->fd, &spec, &e), ERR_UNKNOWN);
     assert_string_equal(e.text, "Cwd must be an absolute path");
 }
 
@@ -289,14 +289,14 @@ static void any_allocation_may_fail_without_a_leak(void **state)
     f->config.n_mounts = 1;
     f->config.devices = &device;
     f->config.n_devices = 1;
-    f->rt.cgroup_v2 = true;
+    f->rt.host.cgroup_v2 = true;
     for (n = 0; spec == NULL; n++) {
         struct err e = { 0 };
 
         assert_true(n < 100000);
         allowed = n;
         json_set_alloc_funcs(failing_malloc, free);
-        enum err_code code = rt_spec_build(&f->rt, &f->config, f->fd, &spec, &e);
+        enum err_code code = rt_spec_build(&f->rt.host, &f->config, f->fd, &spec, &e);
         json_set_alloc_funcs(malloc, free);
         assert_int_equal(code, e.code);
         assert_true((code == ERR_OK) == (spec != NULL));

@@ -11,7 +11,7 @@ static uint64_t caps_of(struct fixture *f, const char *const *add, size_t n_add,
 
     f->security.caps_add = (struct api_strs){ .v = (char **)add, .n = n_add };
     f->security.caps_drop = (struct api_strs){ .v = (char **)drop, .n = n_drop };
-    assert_int_equal(rt_caps_resolve(&f->rt, &f->security, &caps, &e), ERR_OK);
+    assert_int_equal(rt_caps_resolve(&f->rt.host, &f->security, &caps, &e), ERR_OK);
     return caps;
 }
 
@@ -42,7 +42,7 @@ static void unknown_capability_is_refused_by_name(void **state)
     uint64_t caps;
 
     f->security.caps_drop = (struct api_strs){ .v = names, .n = 1 };
-    assert_int_equal(rt_caps_resolve(&f->rt, &f->security, &caps, &e), ERR_UNIMPLEMENTED);
+    assert_int_equal(rt_caps_resolve(&f->rt.host, &f->security, &caps, &e), ERR_UNIMPLEMENTED);
     assert_string_equal(e.text, "unknown capability \"NET_RWA\"");
 }
 

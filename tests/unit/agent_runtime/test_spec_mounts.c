@@ -11,7 +11,7 @@ static struct built build(struct fixture *f)
 {
     struct built b = { .mounts = json_array() };
 
-    (void)(rt_mounts_build(&f->rt, &f->config, b.mounts, &b.propagation, &b.e) == ERR_OK);
+    (void)(rt_mounts_build(&f->rt.host, &f->config, b.mounts, &b.propagation, &b.e) == ERR_OK);
     return b;
 }
 
@@ -130,7 +130,7 @@ static void recursive_read_only_needs_a_runtime_that_has_it(void **state)
     assert_int_equal(b.e.code, ERR_UNIMPLEMENTED);
     assert_string_equal(b.e.text, "crun on this kernel cannot mount \"/a\" recursively read-only");
     json_decref(b.mounts);
-    f->rt.features.recursive_read_only = true;
+    f->rt.host.features.recursive_read_only = true;
     b = build(f);
     str_auto text = text_of(b.mounts);
     assert_non_null(strstr(text, "/a /v rbind,rprivate,rro"));

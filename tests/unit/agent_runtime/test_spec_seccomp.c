@@ -117,7 +117,7 @@ static void profile_in_ocis_own_form_passes_through(void **state)
 static enum err_code resolve(struct fixture *f, json_t **ret, struct err *e)
 {
     *e = (struct err){ 0 };
-    return rt_seccomp_resolve(&f->rt, &f->config, 0, ret, e);
+    return rt_seccomp_resolve(&f->rt.host, &f->config, 0, ret, e);
 }
 
 static void container_wins_over_pod_over_default_and_privileged_is_unconfined(void **state)
@@ -131,11 +131,11 @@ static void container_wins_over_pod_over_default_and_privileged_is_unconfined(vo
     assert_null(out); /* unset means unconfined */
     f->config.seccomp_default = true;
     assert_int_equal(resolve(f, &out, &e), ERR_NOT_FOUND);
-    assert_string_equal(e.text, f->rt.seccomp_problem);
+    assert_string_equal(e.text, f->rt.host.seccomp_problem);
 
     fixture_write(f, "seccomp.json", profile_text);
     snprintf(path, sizeof(path), "%s/seccomp.json", f->dir);
-    f->rt.seccomp_profile = path;
+    f->rt.host.seccomp_profile = path;
     assert_null(rt_seccomp_problem(&f->rt));
     assert_int_equal(resolve(f, &out, &e), ERR_OK);
     assert_non_null(out);
@@ -160,7 +160,7 @@ static void localhost_profile_is_found_below_its_folder_only(void **state)
     json_t *out;
 
     snprintf(dir, sizeof(dir), "%s/seccomp", f->dir);
-    f->rt.localhost_seccomp_dir = dir;
+    f->rt.host.localhost_seccomp_dir = dir;
     f->security.seccomp.type = API_SECCOMP_LOCALHOST;
     f->security.seccomp.localhost_profile = (char *)"no/such.json";
     snprintf(

@@ -16,7 +16,7 @@
 
 #include "agent/source/internal.h"
 #include "base/clock.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 
 #include <fcntl.h>

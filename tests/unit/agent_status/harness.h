@@ -8,7 +8,7 @@
 #include "agent/status/server.h"
 
 #include "base/clock.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 #include "base/op.h"
 

@@ -3,8 +3,8 @@
 #include "harness.h"
 
 #include "agent/status/internal.h"
-#include "base/json.h"
-#include "base/websocket.h"
+#include "base/codec/json.h"
+#include "base/codec/websocket.h"
 
 #include <sys/ioctl.h>
 #include <termios.h>

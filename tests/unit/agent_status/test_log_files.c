@@ -3,7 +3,7 @@
 #include "agent/status/log_files.h"
 #include "agent/status/log_walk.h"
 
-#include "base/fs.h"
+#include "base/files/fs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 #include "agent/unpack/copy.h"
 
 #include "base/buf.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/scope.h"
 
 #include <setjmp.h>

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "base/op.h"
-#include "base/process.h"
+#include "base/process/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

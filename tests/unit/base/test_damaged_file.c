@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "helper.h"
 
-#include "base/damaged_file.h"
-#include "base/fs.h"
+#include "base/files/damaged_file.h"
+#include "base/files/fs.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "helper.h"
 
-#include "base/disk_usage.h"
+#include "base/files/disk_usage.h"
 
 #include <ftw.h>
 #include <sched.h>

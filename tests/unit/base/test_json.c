@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "helper.h"
 
-#include "base/json.h"
+#include "base/codec/json.h"
 
 static json_t *parsed(const char *text)
 {

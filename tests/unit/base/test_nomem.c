@@ -3,7 +3,7 @@
 #include "helper.h"
 
 #include "base/arena.h"
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "base/scope.h"
 
 #include <dirent.h>

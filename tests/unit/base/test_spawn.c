@@ -3,7 +3,7 @@
  * inside. */
 #include "helper.h"
 
-#include "base/internal.h"
+#include "base/process/internal.h"
 #include "base/scope.h"
 
 #include <dirent.h>

@@ -9,9 +9,9 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
+#include "base/files/watches.h"
 #include "base/log.h"
-#include "base/watches.h"
 
 #include <dirent.h>
 #include <errno.h>

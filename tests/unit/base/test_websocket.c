@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frames of RFC 6455, its own examples among them. */
+#include "base/codec/websocket.h"
 #include "base/scope.h"
-#include "base/websocket.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "cgroups/internal.h"
 #include "tests/unit/base/own_mounts.h"
 #include "tests/unit/cgroups/usage.h"

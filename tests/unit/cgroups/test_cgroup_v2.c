@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "cgroups/internal.h"
 #include "cgroups/oom_watch.h"
 #include "tests/unit/base/failing.h"

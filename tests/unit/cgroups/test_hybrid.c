@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "cgroups/internal.h"
 
 #include <fcntl.h>

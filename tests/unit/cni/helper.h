@@ -13,10 +13,10 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/codec/json.h"
+#include "base/files/fs.h"
 #include "base/op.h"
-#include "base/process.h"
+#include "base/process/process.h"
 #include "base/scope.h"
 #include "cni/cni.h"
 #include "cni/watch.h"

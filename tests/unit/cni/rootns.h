@@ -29,7 +29,7 @@ static inline const char *rootns_enter(void)
 
 /*
  * Each test in a process of its own, whose threads are all in the namespaces that its setup() made: those
- * that start children (base/spawn_queue.c) stay where they began.  How many failed.
+ * that start children (base/process/spawn_queue.c) stay where they began.  How many failed.
  */
 static inline int rootns_run(const struct CMUnitTest *tests, size_t n)
 {

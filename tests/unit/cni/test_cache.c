@@ -4,7 +4,7 @@
 #include <glob.h>
 
 #include "cni/cache.h"
-#include "cni/netns.h"
+#include "cni/host/netns.h"
 #include "tests/unit/base/failing.h"
 
 #define ID "0123456789abcdef"

@@ -2,9 +2,9 @@
 /* Needs root; in network namespaces of its own. */
 #include "rootns.h"
 
-#include "cni/link_watch.h"
+#include "cni/host/link_watch.h"
+#include "cni/host/netns.h"
 #include "cni/links.h"
-#include "cni/netns.h"
 
 static const char *why_not;
 

@@ -2,8 +2,8 @@
 /* Interfaces of a network namespace, read from outside.  Needs root for the real ones. */
 #include "rootns.h"
 
+#include "cni/host/netns.h"
 #include "cni/links.h"
-#include "cni/netns.h"
 
 #include <arpa/inet.h>
 #include <libmnl/libmnl.h>

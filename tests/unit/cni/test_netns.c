@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rootns.h"
 
-#include "cni/netns.h"
+#include "cni/host/netns.h"
 
 static const char *why_not;
 

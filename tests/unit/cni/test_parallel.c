@@ -7,8 +7,8 @@
  */
 #include "rootns.h"
 
+#include "cni/host/netns.h"
 #include "cni/internal.h"
-#include "cni/netns.h"
 
 #define PODS 50
 #define TRIES 3 /* a busy machine may spoil some */

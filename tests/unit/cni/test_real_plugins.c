@@ -6,7 +6,7 @@
 #include "rootns.h"
 
 #include "cni/cni.h"
-#include "cni/netns.h"
+#include "cni/host/netns.h"
 #include "cni/strays.h"
 #include "cni/undo.h"
 

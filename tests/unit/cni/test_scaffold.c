@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "helper.h"
 
-#include "cni/scaffold.h"
+#include "cni/host/scaffold.h"
 
 /* What iptables-save prints after the last pod is gone. */
 #define NAT_HEAD                                                                                             \

@@ -4,8 +4,8 @@
 #include "oracle_run.h"
 #include "rootns.h"
 
+#include "cni/host/netns.h"
 #include "cni/links.h"
-#include "cni/netns.h"
 
 #define MAC "0a:58:0a:00:00:09"
 #define RESULT(interfaces)                                                                                   \

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "volumes/volumes.h"
 
 #include <fcntl.h>

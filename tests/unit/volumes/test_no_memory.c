@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/fs.h"
+#include "base/files/fs.h"
 #include "volumes/internal.h"
 
 #include <fcntl.h>

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/api/manifest/decode.h"
+
+#include "agent/api/manifest/internal.h"
+#include "agent/api/yaml/yaml.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct kind {
+    const char *name;
+    const char *api_version;
+    enum api_kind kind;
+} kinds[] = {
+    { "Pod", "v1", API_KIND_POD },
+    { "ConfigMap", "v1", API_KIND_CONFIG_MAP },
+    { "Secret", "v1", API_KIND_SECRET },
+    { "PriorityClass", "scheduling.k8s.io/v1", API_KIND_PRIORITY_CLASS },
+};
+
+#define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+const char *api_kind_name(enum api_kind kind)
+{
+    for (size_t i = 0; i < N_KINDS; i++) {
+        if (kinds[i].kind == kind)
+            return kinds[i].name;
+    }
+    return "Unknown";
+}
+
+/* State of one api_decode_file(). */
+struct decoder {
+    struct api_check check;
+    struct api_objects objects;
+};
+
+const struct api_meta *api_object_meta(const struct api_object *o)
+{
+    switch (o->kind) {
+    case API_KIND_POD:
+        return &o->pod->meta;
+    case API_KIND_CONFIG_MAP:
+    case API_KIND_SECRET:
+        return &o->config->meta;
+    case API_KIND_PRIORITY_CLASS:
+        return &o->priority_class->meta;
+    }
+    return NULL;
+}
+
+struct api_object api_object_ref(const struct api_object *o)
+{
+    struct api_object mine = *o;
+
+    switch (o->kind) {
+    case API_KIND_POD:
+        mine.pod = api_pod_ref(o->pod);
+        break;
+    case API_KIND_CONFIG_MAP:
+    case API_KIND_SECRET:
+        mine.config = api_config_ref(o->config);
+        break;
+    case API_KIND_PRIORITY_CLASS:
+        mine.priority_class = api_priority_class_ref(o->priority_class);
+        break;
+    }
+    return mine;
+}
+
+void api_object_unref(struct api_object *o)
+{
+    switch (o->kind) {
+    case API_KIND_POD:
+        api_pod_unref(o->pod);
+        break;
+    case API_KIND_CONFIG_MAP:
+    case API_KIND_SECRET:
+        api_config_unref(o->config);
+        break;
+    case API_KIND_PRIORITY_CLASS:
+        api_priority_class_unref(o->priority_class);
+        break;
+    }
+}
+
+void api_objects_done(struct api_objects *o)
+{
+    for (size_t i = 0; i < o->n; i++)
+        api_object_unref(&o->v[i]);
+    free(o->v);
+    *o = (struct api_objects){ 0 };
+}
+
+/* ---- objects ---- */
+/* Takes over the reference in `object`. */
+static void api_decode_keep(struct decoder *d, struct api_object object)
+{
+    struct api_object *grown = realloc(d->objects.v, (d->objects.n + 1) * sizeof(*grown));
+
+    if (grown == NULL) {
+        api_object_unref(&object);
+        d->check.no_memory = true;
+        return;
+    }
+    d->objects.v = grown;
+    d->objects.v[d->objects.n++] = object;
+}
+
+static char *keep_json(struct api_check *c, const json_t *object)
+{
+    char *text = json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS), *copy = NULL;
+
+    if (text == NULL)
+        c->no_memory = true;
+    else
+        copy = api_strdup(c, text);
+    free(text);
+    return copy;
+}
+
+static void keep_ignored(struct api_check *c, struct api_strs *ret)
+{
+    ret->v = api_alloc(c, (c->n_ignored + 1) * sizeof(*ret->v));
+    if (ret->v == NULL)
+        return;
+    if (c->n_ignored > 0)
+        memcpy(ret->v, c->ignored, c->n_ignored * sizeof(*ret->v));
+    ret->n = c->n_ignored;
+}
+
+/* NULL if the pod has problems (reported) or memory ran out (noted in c). */
+static struct api_pod *build_pod(struct api_check *c, json_t *object)
+{
+    struct api_pod *pod = calloc(1, sizeof(*pod));
+    size_t faults = c->faults;
+
+    if (pod == NULL) {
+        c->no_memory = true;
+        return NULL;
+    }
+    pod->refs = 1;
+    c->arena = &pod->arena;
+    api_defaults_before(c, object);
+    if (!c->no_memory)
+        api_walk(c, &api_schema_pod, object, pod);
+    if (!c->no_memory)
+        api_defaults_after(c, object, pod);
+    if (!c->no_memory)
+        api_validate_pod(c, pod, object);
+    if (c->faults == faults && !c->no_memory) {
+        pod->qos = api_compute_qos(&pod->spec);
+        pod->json = keep_json(c, object);
+        keep_ignored(c, &pod->ignored);
+    }
+    api_check_done(c);
+    c->arena = NULL;
+    if (c->faults == faults && !c->no_memory)
+        return pod;
+    api_pod_unref(pod);
+    return NULL;
+}
+
+static struct api_config *build_config(struct api_check *c, enum api_config_kind kind, json_t *object)
+{
+    struct api_config *config = calloc(1, sizeof(*config));
+    size_t faults = c->faults;
+
+    if (config == NULL) {
+        c->no_memory = true;
+        return NULL;
+    }
+    config->refs = 1;
+    config->kind = kind;
+    c->arena = &config->arena;
+    api_build_config(c, config, object);
+    api_check_done(c);
+    c->arena = NULL;
+    if (c->faults == faults && !c->no_memory)
+        return config;
+    api_config_unref(config);
+    return NULL;
+}
+
+/* Maximum value of a user's class; the two system classes. */
+#define PRIORITY_USER_MAX 1000000000
+
+static void check_priority_class(struct api_check *c, const struct api_priority_class *class)
+{
+    static const struct {
+        const char *name;
+        int32_t value;
+    } system_classes[] = { { "system-cluster-critical", 2000000000 },
+                           { "system-node-critical", 2000001000 } };
+    const char *name = class->meta.name;
+
+    api_validate_meta(c, &class->meta);
+    if (name == NULL || !str_starts(name, "system-")) {
+        if (class->value > PRIORITY_USER_MAX)
+            api_fault_at(c, "value", "%d is out of range, allowed is at most %d", (int)class->value,
+                         PRIORITY_USER_MAX);
+        return;
+    }
+    for (size_t i = 0; i < 2; i++) {
+        if (strcmp(name, system_classes[i].name) != 0)
+            continue;
+        if (class->value != system_classes[i].value)
+            api_fault_at(c, "value", "%s has the value %d", name, (int)system_classes[i].value);
+        if (class->global_default)
+            api_fault_at(c, "globalDefault", "%s cannot be the default", name);
+        return;
+    }
+    api_fault_at(c, "metadata.name", "%s: names that begin with \"system-\" are reserved", QUOTE(name));
+}
+
+static struct api_priority_class *build_priority_class(struct api_check *c, json_t *object)
+{
+    struct api_priority_class *class = calloc(1, sizeof(*class));
+    size_t faults = c->faults;
+
+    if (class == NULL) {
+        c->no_memory = true;
+        return NULL;
+    }
+    class->refs = 1;
+    c->arena = &class->arena;
+    api_walk(c, &api_schema_priority_class, object, class);
+    if (!c->no_memory)
+        check_priority_class(c, class);
+    api_check_done(c);
+    c->arena = NULL;
+    if (c->faults == faults && !c->no_memory)
+        return class;
+    api_priority_class_unref(class);
+    return NULL;
+}
+
+static void check_generate_name(struct api_check *c, const json_t *object)
+{
+    const json_t *meta = json_object_get(object, "metadata");
+
+    if (json_string_length(json_object_get(meta, "generateName")) > 0 &&
+        json_string_length(json_object_get(meta, "name")) == 0)
+        api_fault_at(c, "metadata.generateName",
+                     "not supported: nothing generates names here; set metadata.name");
+}
+
+static void decode_object(struct decoder *d, const struct kind *kind, json_t *object)
+{
+    struct api_object result = { .kind = kind->kind, .document = d->check.document };
+    struct api_check *c = &d->check;
+
+    check_generate_name(c, object);
+    switch (kind->kind) {
+    case API_KIND_POD:
+        result.pod = build_pod(c, object);
+        break;
+    case API_KIND_CONFIG_MAP:
+        result.config = build_config(c, API_CONFIG_MAP, object);
+        break;
+    case API_KIND_SECRET:
+        result.config = build_config(c, API_SECRET, object);
+        break;
+    case API_KIND_PRIORITY_CLASS:
+        result.priority_class = build_priority_class(c, object);
+        break;
+    }
+    if (result.pod != NULL)
+        api_decode_keep(d, result);
+}
+
+/* ---- kinds and lists ---- */
+static const struct kind *api_decode_find_kind(const char *name, size_t n)
+{
+    for (size_t i = 0; i < N_KINDS; i++) {
+        if (strlen(kinds[i].name) == n && strncmp(kinds[i].name, name, n) == 0)
+            return &kinds[i];
+    }
+    return NULL;
+}
+
+static bool is_missing(const json_t *v)
+{
+    return v == NULL || json_is_null(v) || (json_is_string(v) && json_string_length(v) == 0);
+}
+
+/* The value of apiVersion or kind; NULL after reporting its problem. */
+static const char *type_field(struct api_check *c, const json_t *object, const char *field)
+{
+    const json_t *v = json_object_get(object, field);
+
+    if (is_missing(v))
+        api_fault_at(c, field, "required");
+    else if (!json_is_string(v))
+        api_fault_at(c, field, "expected a string");
+    else
+        return json_string_value(v);
+    return NULL;
+}
+
+static bool has_version(struct api_check *c, const json_t *object, const char *kind, const char *wanted)
+{
+    const char *version = type_field(c, object, "apiVersion");
+
+    if (version != NULL && strcmp(version, wanted) != 0)
+        api_fault_at(c, "apiVersion", "%s is not supported for kind %s, allowed is %s", QUOTE(version), kind,
+                     wanted);
+    return version != NULL && strcmp(version, wanted) == 0;
+}
+
+/* A document without any version is read anyway to report its other problems, but not kept. */
+static bool lacks_version(const json_t *object)
+{
+    return is_missing(json_object_get(object, "apiVersion"));
+}
+
+static void api_decode_drop_from(struct decoder *d, size_t first)
+{
+    while (d->objects.n > first)
+        api_object_unref(&d->objects.v[--d->objects.n]);
+}
+
+static void unknown_kind(struct api_check *c, const char *kind)
+{
+    api_fault_at(
+        c, "kind",
+        "%s is not handled by a node, allowed are Pod, ConfigMap and Secret (apiVersion v1), PriorityClass "
+        "(apiVersion scheduling.k8s.io/v1), List, and typed lists such as PodList",
+        QUOTE(kind));
+}
+
+static void decode_single(struct decoder *d, json_t *object)
+{
+    const char *name = type_field(&d->check, object, "kind");
+    const size_t before = d->objects.n;
+    const struct kind *kind;
+
+    if (name == NULL)
+        return;
+    kind = api_decode_find_kind(name, strlen(name));
+    if (kind == NULL) {
+        unknown_kind(&d->check, name);
+    } else if (has_version(&d->check, object, kind->name, kind->api_version)) {
+        decode_object(d, kind, object);
+    } else if (lacks_version(object)) {
+        decode_object(d, kind, object);
+        api_decode_drop_from(d, before);
+    }
+}
+
+/* Items of a typed list may omit their kind and apiVersion. */
+static void decode_item(struct decoder *d, const struct kind *kind, json_t *item)
+{
+    struct api_check *c = &d->check;
+    const char *name;
+
+    if (!json_is_object(item)) {
+        api_fault(c, "expected an object");
+        return;
+    }
+    if (kind != NULL && ((json_object_get(item, "kind") == NULL &&
+                          json_object_set_new(item, "kind", json_string(kind->name)) != 0) ||
+                         (json_object_get(item, "apiVersion") == NULL &&
+                          json_object_set_new(item, "apiVersion", json_string(kind->api_version)) != 0))) {
+        c->no_memory = true;
+        return;
+    }
+    name = json_string_value(json_object_get(item, "kind"));
+    if (kind != NULL && name != NULL && strcmp(name, kind->name) != 0)
+        api_fault_at(c, "kind", "%s in a %sList, allowed is %s", QUOTE(name), kind->name, kind->name);
+    else if (name != NULL && str_ends(name, "List"))
+        api_fault_at(c, "kind", "%s: a list in a list is not supported", QUOTE(name));
+    else
+        decode_single(d, item);
+}
+
+static void decode_list(struct decoder *d, const struct kind *kind, const char *name, json_t *object)
+{
+    struct api_check *c = &d->check;
+    const size_t before = d->objects.n;
+    struct arena scratch = { 0 };
+    json_t *items, *item;
+    size_t i, outer;
+    bool versioned = has_version(c, object, name, kind != NULL ? kind->api_version : "v1");
+
+    if (!versioned && !lacks_version(object))
+        return;
+    c->arena = &scratch;
+    api_walk(c, &api_schema_list, object, NULL);
+    c->arena = NULL;
+    arena_done(&scratch);
+    items = json_object_get(object, "items");
+    outer = api_enter(c, "items");
+    if (items != NULL && !json_is_array(items))
+        api_fault(c, "expected a list");
+    json_array_foreach (items, i, item) {
+        size_t mark = api_enter_index(c, i);
+        decode_item(d, kind, item);
+        api_leave(c, mark);
+    }
+    api_leave(c, outer);
+    if (!versioned)
+        api_decode_drop_from(d, before);
+}
+
+static void decode_document(struct decoder *d, json_t *document)
+{
+    struct api_check *c = &d->check;
+    const struct kind *kind;
+    const char *name;
+    size_t n;
+
+    if (!json_is_object(document)) {
+        api_fault(c, "expected an object with apiVersion, kind and metadata");
+        return;
+    }
+    name = json_string_value(json_object_get(document, "kind"));
+    if (name == NULL || !str_ends(name, "List")) {
+        decode_single(d, document);
+        return;
+    }
+    n = strlen(name) - strlen("List");
+    kind = api_decode_find_kind(name, n);
+    if (n > 0 && kind == NULL)
+        unknown_kind(c, name);
+    else
+        decode_list(d, kind, name, document);
+}
+
+/* ---- files ---- */
+/* yaml_to_json() reports "document 2: line 3 column 7: ..."; the number is moved to `where`. */
+static void syntax_problem(struct api_check *c, const struct err *e)
+{
+    const char *text = e->text;
+    int document = 1, n = 0;
+
+    if (sscanf(text, "document %d: %n", &document, &n) == 1 && n > 0)
+        text += n;
+    c->document = document;
+    api_fault(c, "%s", text);
+}
+
+enum err_code api_decode_file(const char *file, const char *text, size_t size, struct api_objects *ret,
+                              struct api_problems *problems, struct err *e)
+{
+    struct decoder d = { .check = { .problems = problems, .file = file, .document = 1 } };
+    struct err syntax = { 0 };
+    json_t *documents = NULL;
+    int *numbers = NULL;
+
+    if (size > API_FILE_MAX) {
+        api_fault(&d.check, "%zu bytes are too many, at most %d are allowed", size, API_FILE_MAX);
+        *ret = (struct api_objects){ 0 };
+        return ERR_OK;
+    }
+    if (yaml_to_json(text, size, &documents, &numbers, &syntax) != ERR_OK && syntax.code != ERR_INVALID)
+        d.check.no_memory = true;
+    for (size_t i = 0; i < json_array_size(documents) && !d.check.no_memory; i++) {
+        d.check.document = numbers[i];
+        decode_document(&d, json_array_get(documents, i));
+    }
+    if (syntax.code == ERR_INVALID)
+        syntax_problem(&d.check, &syntax);
+    api_json_wipe(documents);
+    json_decref(documents);
+    free(numbers);
+    if (d.check.no_memory) {
+        api_objects_done(&d.objects);
+        return err_nomem(e);
+    }
+    *ret = d.objects;
+    return ERR_OK;
+}
+
+enum err_code api_decode_pod(const json_t *object, struct api_pod **ret, struct api_problems *problems,
+                             struct err *e)
+{
+    struct api_check c = { .problems = problems };
+    json_t *copy;
+
+    *ret = NULL;
+    if (!json_is_object(object)) {
+        api_fault(&c, "expected an object with apiVersion, kind and metadata");
+        return ERR_OK;
+    }
+    copy = json_deep_copy(object); /* the walk modifies it */
+    if (copy == NULL)
+        return err_nomem(e);
+    if (type_field(&c, copy, "kind") != NULL && has_version(&c, copy, "Pod", "v1")) {
+        if (strcmp(json_string_value(json_object_get(copy, "kind")), "Pod") != 0)
+            api_fault_at(&c, "kind", "must be Pod");
+        else
+            *ret = build_pod(&c, copy);
+    }
+    json_decref(copy);
+    return c.no_memory ? err_nomem(e) : ERR_OK;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * decode - turns the bytes of a manifest into objects and problems.
+ *
+ * Input is YAML (1.1 typing, as in Kubernetes) or JSON; several documents; `kind: List` (and PodList,
+ * ConfigMapList, ...). Steps: text -> json_t (yaml.h) -> schema check and defaults -> structs -> validation.
+ * All problems of a file are reported together; valid documents are usable even if another document of the
+ * file is not (the manifest folder decides what to do with that). Problem text: "file:document:field.path:
+ * what is wrong, what is allowed", e.g.
+ *   web.yaml:2:spec.containers[0].ports[1].hostPort: 70000 is out of range, allowed are 1 to 65535
+ * Documents count from 1. Items of a List are "file:1:items[3].spec...".
+ *
+ * Unknown fields are problems ("unknown field"). Known fields that a node without a control plane cannot
+ * honour are refused with the reason; fields without meaning for a node are accepted silently (e.g. affinity
+ * is for the scheduler); fields without effect are listed in api_pod.ignored.
+ */
+#ifndef AGENT_API_MANIFEST_DECODE_H
+#define AGENT_API_MANIFEST_DECODE_H
+#include "agent/api/problems.h"
+#include "agent/api/types.h"
+
+#include <jansson.h>
+
+#define API_FILE_MAX (10 * 1024 * 1024) /* bytes per manifest, kubelet's limit for static pods */
+
+enum api_kind { API_KIND_POD, API_KIND_CONFIG_MAP, API_KIND_SECRET, API_KIND_PRIORITY_CLASS };
+const char *api_kind_name(enum api_kind kind); /* "Pod", ... */
+
+struct api_object {
+    enum api_kind kind;
+    int document; /* 1.. */
+    union {       /* one reference each */
+        struct api_pod *pod;
+        struct api_config *config;
+        struct api_priority_class *priority_class;
+    };
+};
+
+const struct api_meta *api_object_meta(const struct api_object *o); /* borrowed */
+struct api_object api_object_ref(const struct api_object *o);       /* adds a reference */
+void api_object_unref(struct api_object *o);
+
+struct api_objects {
+    struct api_object *v; /* malloc'ed */
+    size_t n;
+};
+
+void api_objects_done(struct api_objects *o); /* drops the references */
+void api_json_wipe(json_t *v);                /* overwrites every string below v: it may be from a Secret */
+
+/* Decodes the content of one file. Fails only if nothing could be done at all (out of memory); problems of
+ * the content are in *problems. `file` is only for messages. Pure computation (no I/O, no globals): callable
+ * on any thread. */
+enum err_code api_decode_file(const char *file, const char *text, size_t size, struct api_objects *ret,
+                              struct api_problems *problems, struct err *e) MUST_CHECK;
+
+/* Whether the cpu and memory of containers or pod differ (in-place resize). Both have the same containers. */
+bool api_pod_resources_differ(const struct api_pod *old_pod, const struct api_pod *new_pod);
+/* A copy of `pod` with the resources of `other`, which has the same containers: a new reference. */
+enum err_code api_pod_with_resources_of(const struct api_pod *pod, const struct api_pod *other,
+                                        struct api_pod **ret, struct err *e) MUST_CHECK;
+
+/* One Pod from JSON written by the agent itself (a record): same path, same checks. */
+enum err_code api_decode_pod(const json_t *object, struct api_pod **ret, struct api_problems *problems,
+                             struct err *e) MUST_CHECK;
+
+/*
+ * Whether an edit requires a new pod (the API's rule for what may change). If so, `why` has the names of the
+ * fields, joined by ", "; false if the edit can be applied in place (labels, annotations,
+ * containers[*].image, activeDeadlineSeconds shortened, tolerations added, terminationGracePeriodSeconds from
+ * negative to 1, resources).
+ */
+bool api_pod_edit_needs_restart(const struct api_pod *old_pod, const struct api_pod *new_pod, char *why,
+                                size_t why_size);
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * internal - declarations shared by agent/api/manifest: defaults, the validation passes, ConfigMap and
+ * Secret.
+ *
+ * A manifest becomes an object in four steps. defaults.c fills in defaults that depend on other fields; the
+ * walker (schema.c) checks names, types, ranges and formats against the tables, adds the fixed defaults to
+ * the JSON and copies fields with a slot to the structs; defaults.c completes resources; validate_*.c checks
+ * rules across fields. Every step continues after a problem, so that all problems are reported together;
+ * structs may therefore hold NULL for invalid fields.
+ */
+#ifndef AGENT_API_MANIFEST_INTERNAL_H
+#define AGENT_API_MANIFEST_INTERNAL_H
+#include "agent/api/manifest/decode.h"
+#include "agent/api/resources.h"
+#include "agent/api/schema/schema.h"
+#include "base/buf.h"
+
+#include <jansson.h>
+
+/* ---- defaults that depend on other fields (defaults.c) ---- */
+void api_defaults_before(struct api_check *c, json_t *pod);                        /* before the walk */
+void api_defaults_after(struct api_check *c, json_t *object, struct api_pod *pod); /* after it */
+enum api_pull_policy api_pull_policy_default(const char *image);
+
+/* ---- validation (validate_*.c): cross-field rules ---- */
+void api_validate_meta(struct api_check *c, const struct api_meta *meta);
+void api_validate_kvs(struct api_check *c, const char *field, const struct api_kvs *m, enum api_format value);
+void api_validate_pod(struct api_check *c, const struct api_pod *pod, const json_t *object);
+void api_validate_containers(struct api_check *c, const struct api_pod_spec *spec, const json_t *json);
+void api_validate_volumes(struct api_check *c, const struct api_pod_spec *spec);
+void api_validate_probes(struct api_check *c, const struct api_container *container, const json_t *object,
+                         bool init, int64_t grace_seconds);
+void api_validate_env(struct api_check *c, const struct api_pod_spec *spec,
+                      const struct api_container *container);
+void api_validate_field_ref(struct api_check *c, const struct api_field_ref *ref, bool volume);
+void api_validate_resource_field_ref(struct api_check *c, const struct api_resource_field_ref *ref,
+                                     bool volume);
+void api_validate_pod_security(struct api_check *c, const struct api_pod_spec *spec, const json_t *security);
+void api_validate_security(struct api_check *c, const struct api_container *container, const json_t *security,
+                           const struct api_pod_spec *spec);
+void api_validate_apparmor_name(struct api_check *c, const char *name); /* not empty */
+#define API_APPARMOR_OF                                                                                      \
+    "container.apparmor.security.beta.kubernetes.io/" /* followed by a container's name                      \
+                                                       */
+void api_validate_annotations(struct api_check *c, const struct api_pod *pod);
+void api_validate_scheduling(struct api_check *c, const json_t *spec);
+
+/* ---- ConfigMap, Secret (config.c) ---- */
+/* Checks and fills `config`, whose arena and kind are set. */
+void api_build_config(struct api_check *c, struct api_config *config, json_t *object);
+/* Go's standard base64: line ends are ignored, padding is required. False: invalid. */
+bool api_base64(const char *text, size_t n, unsigned char *out, size_t *ret_n);
+#endif

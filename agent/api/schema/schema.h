@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* schema - the tables of all fields, and the walk of an object along them: it checks names, types, ranges and
+ * formats, adds the fixed defaults to the JSON, and copies fields with a slot to the structs. */
+#ifndef AGENT_API_SCHEMA_SCHEMA_H
+#define AGENT_API_SCHEMA_SCHEMA_H
+#include "agent/api/check.h"
+#include "agent/api/types.h"
+
+#include <jansson.h>
+
+enum api_type {
+    API_STRING,
+    API_ENUM, /* a string of `values`, kept as the value's number */
+    API_INT32,
+    API_INT64,
+    API_BOOL,
+    API_QUANTITY,
+    API_OBJECT,
+    API_LIST,    /* of objects */
+    API_STRINGS, /* list of strings */
+    API_INT32S,  /* list of int32 */
+    API_INT64S,  /* list of int64 */
+    API_STRING_MAP,
+    API_BYTES_MAP, /* values are base64 */
+    API_RESOURCES, /* resource list */
+    API_INT_OR_STRING,
+    API_ANY,
+};
+
+enum api_row_flags {
+    API_REQUIRED = 1 << 0,   /* must be given, and not empty */
+    API_POINTER = 1 << 1,    /* object: the slot is a pointer to a new struct; otherwise the struct itself */
+    API_ONE = 1 << 2,        /* object: the slot is a list (v, n) and gets one element */
+    API_IN_PARENT = 1 << 3,  /* the slot is in the containing struct */
+    API_KEEP_EMPTY = 1 << 4, /* string: "" is a value (an API pointer), different from absent */
+    API_EMPTY_TEXT = 1 << 5, /* string: the slot holds "" instead of NULL when absent */
+    API_OCTAL = 1 << 6,      /* number: a file mode, messages show it octal */
+    API_RANGE = 1 << 7,      /* number: min..max */
+    API_AS_TEXT = 1 << 8,    /* number: the slot is a char * */
+    API_BOOL_SLOT = 1 << 9,  /* enum: the slot is a bool */
+    API_DROP = 1 << 10,      /* omitted from the object's JSON */
+    API_ZERO_ABSENT = 1 << 11, /* 0 or false means absent (not a pointer in the API's Go type) */
+};
+
+struct api_value {
+    const char *text;
+    int number;
+};
+
+struct api_schema;
+
+struct api_row {
+    const char *name;
+    enum api_type type;
+    size_t slot;  /* AT(): the value's destination; 0: none */
+    size_t has;   /* AT() of a bool that is set if the field is given (strings: and not empty) */
+    size_t count; /* AT() of the size_t that counts a list */
+    size_t tag;   /* AT() of an enum set to tag_value if the field is given */
+    int tag_value;
+    unsigned flags;
+    const struct api_schema *nested;
+    const struct api_value *values; /* terminated by a NULL text; also for API_STRING */
+    enum api_format format;
+    int64_t min, max;
+    int32_t absent;        /* number: the slot's value if not given and without default */
+    const char *otherwise; /* default, as text; "{}" for an object */
+    enum api_support support;
+    const char *harmless; /* a value (JSON text) to which `support` does not apply */
+    const char *why;      /* with ACCEPTED, IGNORED and REFUSED */
+};
+
+struct api_schema {
+    const char *name; /* the API's type name: "Container" */
+    const struct api_row *rows;
+    const struct api_schema *base; /* more rows, searched after these */
+    size_t size;                   /* of the struct, if one is allocated */
+    size_t init;                   /* AT() of an enum set to init_value in each struct */
+    int init_value;
+    size_t init_true; /* AT() of a bool set to true in each struct */
+    /* The rows from one_of_first to one_of_last exclude each other: */
+    const char *one_of;       /* the problem if two are given; NULL: no such rule */
+    const char *one_of_none;  /* the problem if none is given; NULL: none is allowed */
+    const char *one_of_first; /* the first of these rows; NULL: all */
+    const char *one_of_last;  /* the last; NULL: to the end */
+};
+
+#define AT(type, field) (offsetof(struct type, field) + 1)
+#define HERE 1 /* AT() of an object whose fields are in the containing struct */
+
+/* Checks `object` against the table, fills in defaults, copies to `out` (NULL: check only). */
+void api_walk(struct api_check *c, const struct api_schema *schema, json_t *object, void *out);
+
+extern const struct api_schema api_schema_pod, api_schema_config_map, api_schema_secret,
+    api_schema_priority_class, api_schema_list;                           /* schema_object.c */
+extern const struct api_schema api_schema_pod_spec, api_schema_local_ref; /* schema_pod.c */
+extern const struct api_schema api_schema_container, api_schema_ephemeral_container,
+    api_schema_resources; /* schema_container.c */
+extern const struct api_schema api_schema_field_ref, api_schema_resource_field_ref;
+extern const struct api_schema api_schema_probe, api_schema_lifecycle; /* schema_probe.c */
+extern const struct api_schema api_schema_volume;                      /* schema_volume.c */
+extern const struct api_schema api_schema_gce_disk, api_schema_aws_disk, api_schema_git_repo, api_schema_nfs,
+    api_schema_iscsi, api_schema_glusterfs, api_schema_claim_volume, api_schema_rbd, api_schema_flex,
+    api_schema_cinder, api_schema_cephfs, api_schema_flocker, api_schema_fc, api_schema_azure_file,
+    api_schema_vsphere, api_schema_quobyte, api_schema_azure_disk, api_schema_photon, api_schema_portworx,
+    api_schema_scale_io, api_schema_storage_os, api_schema_csi, api_schema_ephemeral; /* schema_foreign.c */
+extern const struct api_schema api_schema_security, api_schema_pod_security;          /* schema_security.c */
+extern const struct api_schema api_schema_affinity, api_schema_toleration, api_schema_topology_spread,
+    api_schema_label_selector, api_schema_scheduling_gate,
+    api_schema_scheduling_group; /* schema_scheduling.c */
+extern const struct api_value api_values_pull_policy[], api_values_restart_policy[];
+#endif

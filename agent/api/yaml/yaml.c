@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* yaml - decides whether a text is JSON or YAML, and repairs YAML that Kubernetes' reader accepts but libyaml
+ * does not. */
+#include "agent/api/yaml/yaml.h"
+
+#include "agent/api/yaml/internal.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MENDED_MAX 64 /* scalars per file: it is read again after each */
+
+static enum err_code read_yaml(const char *text, size_t size, json_t **ret, int **ret_numbers, struct err *e)
+{
+    size_t quoted, mended_size = size;
+    char *mended = NULL;
+    enum err_code code = yaml_read(text, size, ret, ret_numbers, &quoted, e);
+
+    for (int i = 0; i < MENDED_MAX && quoted != SIZE_MAX; i++) {
+        struct err again = { 0 };
+
+        if (i == 0) {
+            mended = malloc(size);
+            if (mended == NULL)
+                return err_nomem(e);
+            memcpy(mended, text, size);
+        }
+        if (!yaml_mend_quotes(mended, &mended_size, quoted))
+            break;
+        json_decref(*ret);
+        free(*ret_numbers);
+        code = yaml_read(mended, mended_size, ret, ret_numbers, &quoted, &again);
+        *e = again;
+    }
+    if (mended != NULL)
+        explicit_bzero(mended, size);
+    free(mended);
+    return code;
+}
+
+/* A JSON object continues with a quote or ends; {apiVersion: v1} and {# why ...} are YAML in flow style. */
+static bool looks_like_json(const char *text, size_t size, size_t at)
+{
+    if (at == size || text[at] != '{')
+        return false;
+    for (at++; at < size && text[at] != '\0' && strchr(" \t\r\n", text[at]) != NULL;)
+        at++;
+    return at == size || text[at] == '"' || text[at] == '}';
+}
+
+enum err_code yaml_to_json(const char *text, size_t size, json_t **ret, int **ret_numbers, struct err *e)
+{
+    struct err flow = { 0 };
+    json_t *docs = NULL;
+    int *numbers = NULL;
+    size_t at = 0;
+
+    if (size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
+        at = 3;
+    at = yaml_skip_separators(text, size, at);
+    if (!looks_like_json(text, size, at))
+        return read_yaml(text, size, ret, ret_numbers, e);
+
+    if (yaml_read_json(text, size, at, ret, ret_numbers, e) == ERR_OK || e->code != ERR_INVALID)
+        return e->code;
+    /* Not JSON, but perhaps YAML in flow style with quoted keys. */
+    if (read_yaml(text, size, &docs, &numbers, &flow) == ERR_OK) {
+        json_decref(*ret);
+        free(*ret_numbers);
+        *ret = docs;
+        *ret_numbers = numbers;
+        *e = (struct err){ 0 };
+        return ERR_OK;
+    }
+    json_decref(docs);
+    free(numbers);
+    return e->code;
+}

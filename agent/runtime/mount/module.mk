@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+agent_runtime_mount_SRCS := idmap.c idmap_probe.c image_mount.c overlay.c

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/codec/json.h"
+
+#include "base/buf.h"
+#include "base/utf8.h"
+
+#include <string.h>
+
+const char *json_str(const json_t *obj, const char *key)
+{
+    return json_string_value(json_object_get(obj, key));
+}
+
+json_int_t json_int(const json_t *obj, const char *key, json_int_t otherwise)
+{
+    const json_t *v = json_object_get(obj, key);
+
+    return json_is_integer(v) ? json_integer_value(v) : otherwise;
+}
+
+bool json_flag(const json_t *obj, const char *key)
+{
+    return json_is_true(json_object_get(obj, key));
+}
+
+json_t *json_string_of(const char *value)
+{
+    size_t n = strlen(value), i = 0;
+    json_t *s = json_string(value);
+    buf_auto clean = BUF_INIT(3 * n);
+
+    if (s != NULL)
+        return s;
+    while (i < n) {
+        size_t len = utf8_char(value + i, n - i);
+
+        if (len == 0)
+            buf_adds(&clean, "\xef\xbf\xbd");
+        else
+            buf_add(&clean, value + i, len);
+        i += len == 0 ? 1 : len;
+    }
+    return clean.failed ? NULL : json_stringn(clean.p, clean.n);
+}
+
+bool json_put_str(json_t *obj, const char *key, const char *value)
+{
+    if (value == NULL || *value == '\0') {
+        json_object_del(obj, key);
+        return true;
+    }
+    return json_object_set_new(obj, key, json_string_of(value)) == 0; /* rejects NULL */
+}
+
+enum err_code json_parse(const char *text, size_t n, size_t max, json_t **ret, const char *what,
+                         struct err *e)
+{
+    json_error_t why;
+    json_t *v;
+    char *near;
+
+    if (n > max)
+        return err_set(e, ERR_EXHAUSTED, "%s: %zu bytes are more than the %zu allowed", what, n, max);
+    v = json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
+    if (v != NULL) {
+        *ret = v;
+        return ERR_OK;
+    }
+    if (json_error_code(&why) == json_error_out_of_memory)
+        return err_nomem(e);
+    /* jansson quotes the text around the error, which may be a Secret's; the position is enough. */
+    near = strstr(why.text, " near ");
+    if (near != NULL)
+        *near = '\0';
+    text_printable(why.text);
+    return err_set(e, ERR_INVALID, "%s: line %d, column %d: %s", what, why.line, why.column, why.text);
+}
+
+char *json_text(const json_t *v)
+{
+    return json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* json - small helpers for jansson: typed access to members, and text output. Borrowed results live as long
+ * as the object. */
+#ifndef BASE_CODEC_JSON_H
+#define BASE_CODEC_JSON_H
+#include "base/error.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+const char *json_str(const json_t *obj, const char *key); /* NULL if absent or not a string */
+json_int_t json_int(const json_t *obj, const char *key, json_int_t otherwise);
+bool json_flag(const json_t *obj, const char *key); /* false if absent */
+/* Accepts any bytes: invalid UTF-8 becomes U+FFFD because jansson rejects it. NULL when out of memory. */
+json_t *json_string_of(const char *value);
+/* Sets obj[key]; a NULL or empty value is left out. False only when out of memory. */
+bool json_put_str(json_t *obj, const char *key, const char *value);
+/* Parses one value of at most `max` bytes; rejects duplicate keys and trailing text. `what` is for
+ * messages. */
+enum err_code json_parse(const char *text, size_t n, size_t max, json_t **ret, const char *what,
+                         struct err *e) MUST_CHECK;
+char *json_text(const json_t *v); /* compact, malloc'ed; NULL when out of memory */
+#endif
