@@ -175,7 +175,8 @@ static char *support_table(void)
     buf_adds(
         &b,
         "# Every field of a Pod, and what happens to it\n\n"
-        "Made from the tables in `agent/api/schema/schema_*.c` (`coracle` and the unit tests use the same ones); do "
+        "Made from the tables in `agent/api/schema/schema_*.c` (`coracle` and the unit tests use the same "
+        "ones); do "
         "not edit by hand.\n\n"
         "- **acted on**: the node does what the field says.\n"
         "- **accepted**: the field has no meaning for a node, or for a node without a control plane.\n"

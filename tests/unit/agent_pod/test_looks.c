@@ -9,8 +9,8 @@
 #include "agent/pod/worker/internal.h"
 #include "agent/pod/worker/shutdown.h"
 #include "agent/runtime/container_internal.h"
-#include "agent/runtime/spec/internal.h"
 #include "agent/runtime/live_mount.h"
+#include "agent/runtime/spec/internal.h"
 #include "cgroups/internal.h"
 #include "world.h"
 
