@@ -4,13 +4,11 @@
  *
  * commands.c lists them; `coracle help` and coracle(1) are made from that list.
  *
- * Output follows kubectl. For exit codes see exits.c. Synchronous, without locks or state; main() calls it
- * for every command except `run`. It ends quietly when nothing reads standard output any more.
+ * Output follows kubectl. command/usage.c has the exit codes. Synchronous, without locks or state; main()
+ * calls it for every command except `run`. It ends quietly when nothing reads standard output any more.
  */
 #ifndef AGENT_CLI_CLI_H
 #define AGENT_CLI_CLI_H
-
-#define CLI_SOCKET "/run/coracle/coracle.sock" /* unless overridden by --socket or CORACLE_SOCKET */
 
 int cli_main(int argc, char **argv); /* with main()'s arguments */
 #endif

@@ -2,7 +2,9 @@
 /* All commands, in the order in which they are listed; each is described in its own file. */
 #include "agent/cli/internal.h"
 
-#include "base/near.h"
+#include "agent/cli/image/image.h"
+#include "agent/cli/show/show.h"
+#include "agent/cli/stream/stream.h"
 
 #include <string.h>
 
@@ -26,16 +28,6 @@ const struct cli_command *cli_command_find(const char *name)
         if (strcmp(name, cli_commands[i]->name) == 0)
             return cli_commands[i];
     return NULL;
-}
-
-const char *cli_command_near(const char *name)
-{
-    struct near near = { .name = name };
-
-    for (size_t i = 0; cli_commands[i] != NULL; i++)
-        if (!cli_commands[i]->hidden)
-            near_try(&near, cli_commands[i]->name);
-    return near.found;
 }
 
 /* ---- run, which is not a client ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* coracle exec: its words, and what the Status at the end means.  The streams: tests/host/test_exec.py. */
 #include "agent/cli/internal.h"
+#include "agent/cli/stream/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/cli/internal.h"
+#include "agent/cli/show/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

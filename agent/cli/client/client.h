@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * client - what the daemon is asked: one request or upgrade at the socket, a watch, the kinds of objects it
+ * has and where, and the pod that a command is about.
+ *
+ * A request opens a connection of its own and blocks. What fails is printed by the functions that return an
+ * exit code, with the Status of the answer; those with a `struct err` print nothing.
+ */
+#ifndef AGENT_CLI_CLIENT_CLIENT_H
+#define AGENT_CLI_CLIENT_CLIENT_H
+#include "agent/cli/command/command.h"
+#include "agent/cli/print/print.h"
+#include "base/buf.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+/* ---- client.c ---- */
+struct cli_response {
+    int code;        /* HTTP */
+    struct buf body; /* of everything except a successful stream */
+};
+#define CLI_BODY_MAX (256u << 20)
+#define CLI_RESPONSE_INIT                                                                                    \
+    {                                                                                                        \
+        .body = BUF_INIT(CLI_BODY_MAX)                                                                       \
+    }
+
+/* False: stop reading. */
+typedef bool (*cli_data_fn)(const char *data, size_t n, void *arg);
+
+/* One request. `patient`: no time limit for the answer. `on_data` gets the body of a code 200 as it arrives;
+ * NULL: it is kept. ERR_UNAVAILABLE: no daemon, or the connection was lost. */
+enum err_code cli_request(struct cli *cli, const char *method, const char *url, bool patient,
+                          cli_data_fn on_data, void *arg, struct cli_response *ret, struct err *e) MUST_CHECK;
+/* Requests a WebSocket with one of these subprotocols. Returns a descriptor, and bytes received after the
+ * handshake in *ret_rest; -1 with *e unset: refused, see *ret; -1 with *e: failed. */
+int cli_upgrade(struct cli *cli, const char *url, const char *subprotocols, struct cli_response *ret,
+                struct buf *ret_rest, struct err *e) MUST_CHECK;
+/* GET of a JSON document; on failure prints the error and returns NULL. *ret_code: the exit code; may be
+ * NULL. */
+json_t *cli_get(struct cli *cli, const char *url, int *ret_code);
+/* the same for any method */
+json_t *cli_call(struct cli *cli, const char *method, const char *url, int *ret_code);
+/* Prints "Error from server (NotFound): pods "x" not found"; returns the exit code. */
+int cli_server_error(struct cli *cli, const struct cli_response *r);
+void cli_add_escaped(struct buf *b, const char *text); /* percent-encoded for a URL */
+void cli_add_pod_path(struct buf *b, const char *namespace_, const char *name);
+
+/* ---- watch.c ---- */
+/* Follows a watch until fn returns false. ERR_UNAVAILABLE: the connection was lost first. A code other than
+ * 200 in *ret: it was refused. */
+typedef bool (*cli_change_fn)(const char *type, json_t *object, void *arg);
+enum err_code cli_follow(struct cli *cli, const char *url, cli_change_fn fn, void *arg,
+                         struct cli_response *ret, struct err *e) MUST_CHECK;
+/* the same; returns the exit code */
+int cli_watch(struct cli *cli, const char *url, cli_change_fn fn, void *arg);
+/* A watch of a pod that has just ended reports nothing: end it after this time (until_ms) and check. */
+enum { CLI_LOOK_AGAIN_MS = 5000 };
+bool cli_pod_is_there(struct cli *cli, const char *namespace_, const char *name); /* or if unknown */
+
+/* ---- kinds.c ---- */
+struct cli_kind {
+    const char *const *names; /* "configmaps", "configmap", "cm", NULL */
+    const char *base;         /* of its path */
+    bool namespaced;
+    bool bare_list; /* its list omits something */
+};
+extern const char *const cli_pod_kinds[], *const cli_node_kinds[];
+const struct cli_kind *cli_kind_find(const char *word); /* "cm", "configmaps/web"; may be NULL */
+bool cli_is_kind(const char *word,
+                 const char *const *kinds); /* "pods" or "pods/web" among { "pods", NULL } */
+/* The name in "pod/web" or "web" for a kind with these names; NULL for another kind. */
+const char *cli_resource_name(const char *word, const char *const *kinds);
+int cli_unknown_kind(
+    struct cli *cli, const char *word,
+    const char *more /* ", events": what else the command knows */); /* says so; EXIT_USAGE */
+/* namespace_ NULL: all; name NULL: the list. */
+void cli_add_kind_path(struct buf *url, const struct cli_kind *kind, const char *namespace_,
+                       const char *name);
+/* One object, or an array of all; NULL with *ret_code after printing the error. */
+json_t *cli_get_one(struct cli *cli, const struct cli_kind *kind, const char *namespace_, const char *name,
+                    int *ret_code);
+json_t *cli_get_all(struct cli *cli, const struct cli_kind *kind, const char *namespace_, int *ret_code);
+
+/* ---- one_pod.c ---- */
+/* For commands for one pod: "pod web", "pod/web", "web". False: return *ret. */
+bool cli_parse_one_pod(struct cli *cli, const struct cli_command *command, void *options, int argc,
+                       char **argv, const char **ret_name, int *ret);
+int cli_no_pod(struct cli *cli, const char *word); /* for "svc/web": prints the error; EXIT_USAGE */
+/* NULL after printing the error and a suggestion. */
+json_t *cli_get_pod(struct cli *cli, const char *namespace_, const char *name, int *ret_code);
+const json_t *cli_find_container(const json_t *pod, const char *name); /* may be NULL */
+/* prints the error; EXIT_NOT_FOUND */
+int cli_no_container(struct cli *cli, const char *name, const char *pod);
+/* The pod's default container, or its first; prints its name if there are several. Borrowed. */
+const char *cli_choose_container(struct cli *cli, const json_t *pod);
+
+/* ---- hints.c ---- */
+/* After a pod was not found: suggests a similar name, or the same name in another namespace. */
+void cli_hint_pod(struct cli *cli, const char *namespace_, const char *name);
+#endif

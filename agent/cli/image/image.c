@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/cli/image/internal.h"
+
+#include "agent/cli/show/show.h"
+#include "base/codec/json.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- import, pull, rm ---- */
+
+static int import_stream(struct cli *cli, int from, const char *name, bool quiet)
+{
+    struct err e = { 0 };
+    const char *path;
+    int fd, code;
+
+    if (isatty(from))
+        return cli_wrong(cli, "refusing to read an archive from a terminal");
+    fd = cli_spool_open(cli, &path);
+    if (fd < 0)
+        return EXIT_ERROR;
+    code = cli_spool_fill(fd, from, &e) == ERR_OK ? cli_bring_image(cli, path, name, quiet)
+                                                  : cli_failed(cli, &e);
+    cli_spool_close(fd);
+    return code;
+}
+
+/* The daemon has another working directory, and none of our descriptors. */
+static int import(struct cli *cli, const char *file, const char *name, bool quiet)
+{
+    const bool streamed = strcmp(file, "-") == 0;
+    fd_auto fd = streamed ? dup(STDIN_FILENO) : open(file, O_RDONLY | O_CLOEXEC);
+    char path[PATH_MAX];
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) != 0)
+        return cli_error(cli, "open %s: %s", file, strerror(errno));
+    if (streamed || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
+        return import_stream(cli, fd, name, quiet);
+    if (realpath(file, path) == NULL)
+        return cli_error(cli, "open %s: %s", file, strerror(errno));
+    return cli_bring_image(cli, path, name, quiet);
+}
+
+static int pull(struct cli *cli, const char *reference, bool quiet)
+{
+    str_auto source = str_printf("docker://%s", reference);
+
+    return source == NULL ? cli_error(cli, "out of memory") : cli_bring_image(cli, source, reference, quiet);
+}
+
+static int image_remove_one(struct cli *cli, const char *name)
+{
+    struct cli_response r = CLI_RESPONSE_INIT;
+    buf_auto url = BUF_INIT(64 * 1024);
+    struct err e = { 0 };
+    int code = EXIT_OK;
+
+    buf_adds(&url, "/images?name=");
+    cli_add_escaped(&url, name);
+    if (cli_request(cli, "DELETE", url.p, false, NULL, NULL, &r, &e) != ERR_OK)
+        code = cli_failed(cli, &e);
+    else if (r.code != 200)
+        code = cli_server_error(cli, &r);
+    else
+        cli_say(cli, "image \"%s\" deleted\n", name);
+    buf_done(&r.body);
+    return code;
+}
+
+struct image {
+    const char *name, *format;
+    bool no_headers, all, quiet;
+};
+
+static const struct cli_flag flags[] = {
+    { "name", 0, FLAG_TEXT, offsetof(struct image, name), "REFERENCE",
+      "import: name of the image (default: the names in the archive)" },
+    CLI_OUTPUT(struct image, format, "wide|json|yaml|name", "ls: wide, json, yaml or name"),
+    { "quiet", 'q', FLAG_SWITCH, offsetof(struct image, quiet), NULL, "import, pull: do not show progress" },
+    { "no-headers", 0, FLAG_SWITCH, offsetof(struct image, no_headers), NULL, "ls: do not print headers" },
+    { "all", 'a', FLAG_SWITCH, offsetof(struct image, all), NULL, "prune: also images with a name" },
+    CLI_FLAGS_END,
+};
+
+static int image_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+{
+    struct image x = { 0 };
+    int code = EXIT_OK;
+
+    if (!cli_parse(cli, command, &x, &argc, argv, &code))
+        return code;
+    if (argc == 1 && (strcmp(argv[0], "ls") == 0 || strcmp(argv[0], "list") == 0)) {
+        if (x.format != NULL && strcmp(x.format, "wide") != 0 && strcmp(x.format, "json") != 0 &&
+            strcmp(x.format, "yaml") != 0 && strcmp(x.format, "name") != 0)
+            return cli_wrong(cli, "unknown output format \"%s\": wide, json, yaml or name", x.format);
+        return cli_list_images(cli, x.format, x.no_headers, NULL, 0);
+    }
+    if (argc >= 2 && strcmp(argv[0], "inspect") == 0)
+        return cli_list_images(cli, "json", false, argv + 1, argc - 1);
+    if (argc == 2 && strcmp(argv[0], "import") == 0)
+        return import(cli, argv[1], x.name, x.quiet);
+    if (argc == 2 && strcmp(argv[0], "pull") == 0)
+        return pull(cli, argv[1], x.quiet);
+    if (argc >= 2 && strcmp(argv[0], "rm") == 0) {
+        for (int i = 1; i < argc; i++)
+            cli_keep_first(&code, image_remove_one(cli, argv[i]));
+        return code;
+    }
+    if (cli_image_care(cli, argc, argv, x.all, &code))
+        return code;
+    return cli_usage_error(
+        cli, command,
+        argc > 0 ? "image %s: wrong number of words, or no such command"
+                 : "you must specify ls, inspect, import, pull, rm, verify, prune, pin, unpin or export",
+        argc > 0 ? argv[0] : "");
+}
+
+static const struct cli_example examples[] = {
+    { "list images", "coracle image ls" },
+    { "import an archive made by another tool", "coracle image import web.tar --name localhost/web:1" },
+    { "pull an image before a pod needs it", "coracle image pull docker.io/library/busybox:1.36" },
+    { "export for another node, or podman load", "coracle image export localhost/web:1 web.tar" },
+    { "copy an image to another node",
+      "coracle image export localhost/web:1 - | ssh node2 coracle image import -" },
+    { "check that the stored images are intact", "coracle image verify" },
+    { NULL, NULL },
+};
+
+const struct cli_command command_image = {
+    .name = "image",
+    .run = image_run,
+    .summary = "list, import, pull, verify, export and remove images",
+    .usage = "image ls [flags]\n"
+             "image inspect REFERENCE...\n"
+             "image import FILE|- [--name REFERENCE] [-q]\n"
+             "image pull REFERENCE [-q]\n"
+             "image rm REFERENCE...\n"
+             "image verify [REFERENCE...]\n"
+             "image prune [--all]\n"
+             "image pin|unpin REFERENCE...\n"
+             "image export REFERENCE FILE|-",
+    .about = "Manages images.  verify compares configurations and unpacked layers "
+             "with what was "
+             "pulled; prune removes unused images without a name, --all also those with a "
+             "name; "
+             "pinned ones are never collected or pruned.  FILE is an OCI or Docker archive, or the folder of "
+             "an OCI "
+             "layout; - is an archive on standard input or output.  import and pull show their progress "
+             "on standard error.",
+    .flags = flags,
+    .examples = examples,
+    .exits = cli_exits,
+    .see_also = "get",
+    .words = "ls|inspect|import|pull|rm|verify|prune|pin|unpin|export @image|@file ...",
+};

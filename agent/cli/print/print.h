@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * print - one call of the command line, and how it prints: text, errors, tables, colours, and JSON values as
+ * people read them.
+ *
+ * Every client is handed a `struct cli`. Output goes to `out`, errors and hints to `err`; text that came from
+ * a container, an image or a registry has its control characters made visible. Functions that print an error
+ * return the exit code for it. Synchronous and without locks: a command with threads has its own.
+ */
+#ifndef AGENT_CLI_PRINT_PRINT_H
+#define AGENT_CLI_PRINT_PRINT_H
+#include "base/buf.h"
+#include "base/scope.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* The exit codes; cli_exits has their meaning. */
+enum { EXIT_OK, EXIT_ERROR, EXIT_USAGE, EXIT_NO_DAEMON, EXIT_DENIED, EXIT_NOT_FOUND };
+
+struct cli {
+    FILE *out, *err;
+    const char *socket, *request_timeout;
+    int64_t patience_ms; /* time limit of the latter; 0: the default, negative: none */
+    bool help;
+    bool colours;   /* on `out` */
+    bool terminal;  /* `out` is one */
+    int64_t now_ns; /* now, for ages; fixed in tests, otherwise 0 */
+    /* Deadline of a patient request, which then fails with ERR_DEADLINE (clock_mono_ms()); 0: none. */
+    uint64_t until_ms;
+    int write_errno; /* why standard output cannot be written; 0: it can */
+};
+
+/* ---- output.c ---- */
+/* False: the output cannot be written any more (most often: its reader is gone): stop; cli_main() reports it
+ * if necessary. */
+bool cli_write(struct cli *cli, const char *data, size_t n);
+bool cli_flush(struct cli *cli);
+void cli_say(struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Prints a value as "json", "yaml" or "jsonpath=..."; returns the exit code. */
+int cli_print_value(struct cli *cli, const json_t *value, const char *format);
+/* EXIT_OK for NULL, "json" and "yaml"; otherwise EXIT_USAGE after printing an error. */
+int cli_check_format(struct cli *cli, const char *format);
+
+/* ---- errors.c ---- */
+/* Prints "error: ..." on standard error; returns EXIT_ERROR. */
+int cli_error(struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* The same for a word or the value of a flag; EXIT_USAGE. */
+int cli_wrong(struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* The same for a failed request, file or value; returns the matching exit code. */
+int cli_failed(struct cli *cli, const struct err *e);
+/* Prints a line on standard error, replacing control characters because parts of it came from a container, an
+ * image or a registry. */
+void cli_complain(struct cli *cli, const char *what, const char *text);
+int cli_exit_of_http(int code);
+void cli_keep_first(int *code, int next); /* keeps the first failure of several actions */
+
+/* ---- values.c: JSON members by path, times, sizes ---- */
+json_t *cli_at(const json_t *object, const char *path);       /* "status.phase"; NULL if absent */
+const char *cli_text(const json_t *object, const char *path); /* "" if absent or not a string */
+int64_t cli_number(const json_t *object, const char *path);   /* 0 if absent */
+bool cli_true(const json_t *object, const char *path);
+void cli_add_clean(struct buf *b, const char *text); /* makes control characters visible */
+
+int64_t cli_now(const struct cli *cli);
+#define CLI_AGE_SIZE 32
+void cli_duration(int64_t ns, char ret[CLI_AGE_SIZE]); /* "5m10s", rounded like kubectl */
+/* Time since an RFC 3339 time; "<unknown>" if invalid. */
+void cli_age(const struct cli *cli, const char *when, char ret[CLI_AGE_SIZE]);
+#define CLI_TIME_SIZE 64
+void cli_time(const char *when, char ret[CLI_TIME_SIZE]); /* "Mon, 02 Jan 2006 15:04:05 -0700", local */
+void cli_size(uint64_t bytes, char ret[CLI_AGE_SIZE]);    /* "1.4MB" */
+/* Go's "1h30m", "10s", "1.5h"; ERR_INVALID. */
+enum err_code cli_parse_duration(const char *text, int64_t *ret_ns, struct err *e) MUST_CHECK;
+
+/* ---- order.c ---- */
+json_t *cli_sorted(const json_t *items, int (*order)(const void *a, const void *b)); /* a new array */
+int cli_by_namespace_and_name(const void *a, const void *b);
+const char **cli_sorted_keys(const json_t *object); /* NULL-terminated; free() it, the keys are borrowed */
+
+/* ---- jsonpath.c ---- */
+/* ERR_INVALID: a syntax error in the template. */
+enum err_code cli_jsonpath(const char *text, const json_t *value, struct buf *out, struct err *e) MUST_CHECK;
+#define CLI_JSONPATH "jsonpath=" /* prefix of such a format */
+
+/* ---- colour.c ---- */
+enum cli_colour { COLOUR_NONE, COLOUR_GOOD, COLOUR_WAITING, COLOUR_BAD, COLOUR_TITLE };
+bool cli_is_terminal(int fd, const char *term);                          /* a capable one */
+bool cli_colours_wanted(int fd, const char *term, const char *no_color); /* according to the environment */
+void cli_add_coloured(struct buf *b, enum cli_colour colour, const char *text, size_t n);
+enum cli_colour cli_colour_of_status(const char *status); /* of a pod, a container or a manifest file */
+enum cli_colour cli_colour_of_event(const char *type);
+/* A description on standard output, with colours where wanted. */
+void cli_show_described(struct cli *cli, const struct buf *text);
+
+/* ---- table.c ---- */
+#define CLI_COLUMNS_MAX 12
+struct cli_cell {
+    char *text; /* owned */
+    enum cli_colour colour;
+};
+struct cli_table { /* rows are kept until printed; widths are kept longer (for a watch) */
+    size_t n_columns;
+    size_t widths[CLI_COLUMNS_MAX];
+    struct cli_cell *cells; /* n_columns for each row */
+    size_t n_cells;
+    bool failed;
+};
+void cli_table_init(struct cli_table *t, const char *const *headers /* NULL-terminated */, bool show_headers);
+void cli_table_cell(struct cli_table *t, const char *text); /* up to the first line break, then "..." */
+void cli_table_coloured(struct cli_table *t, const char *text, enum cli_colour colour);
+void cli_table_print(struct cli_table *t, struct cli *cli);
+void cli_table_done(struct cli_table *t);
+/* Aligns lines of cells terminated by tabs in columns, like Go's text/tabwriter. */
+void cli_align(const char *text, size_t min_width, size_t padding, struct buf *out);
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/cli/print/print.h"
+
+#include "base/clock.h"
+#include "base/codec/json.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#define SECOND_NS 1000000000LL
+
+int64_t cli_now(const struct cli *cli)
+{
+    return cli->now_ns != 0 ? cli->now_ns : clock_wall_ns();
+}
+
+json_t *cli_at(const json_t *object, const char *path)
+{
+    const json_t *value = object;
+    char key[64];
+
+    while (value != NULL) {
+        const char *dot = strchr(path, '.');
+        size_t n = dot != NULL ? (size_t)(dot - path) : strlen(path);
+
+        if (n >= sizeof(key))
+            return NULL;
+        memcpy(key, path, n);
+        key[n] = '\0';
+        value = json_object_get(value, key);
+        if (dot == NULL)
+            break;
+        path = dot + 1;
+    }
+    return (json_t *)(uintptr_t)value;
+}
+
+const char *cli_text(const json_t *object, const char *path)
+{
+    const char *text = json_string_value(cli_at(object, path));
+
+    return text != NULL ? text : "";
+}
+
+int64_t cli_number(const json_t *object, const char *path)
+{
+    return json_integer_value(cli_at(object, path));
+}
+
+bool cli_true(const json_t *object, const char *path)
+{
+    return json_is_true(cli_at(object, path));
+}
+
+/* Output of containers must not move the reader's cursor. */
+void cli_add_clean(struct buf *b, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+
+        if (c == 0xc2 && (unsigned char)text[1] >= 0x80 && (unsigned char)text[1] < 0xa0)
+            buf_addf(b, "<%02x>", (unsigned char)*++text); /* U+0080 to U+009F: U+009B is an ESC [ */
+        else if (c == '\n' || c >= ' ')
+            c == 0x7f ? buf_adds(b, "^?") : buf_addc(b, (char)c);
+        else if (c == '\t')
+            buf_addc(b, ' '); /* a tab would end a column */
+        else
+            buf_addf(b, "^%c", c + '@');
+    }
+}
+
+/* ---- times ---- */
+
+/* "3d", "3d4h": the smaller unit only if not zero. */
+static void two_units(char ret[CLI_AGE_SIZE], int64_t big, char big_unit, int64_t small, char small_unit)
+{
+    if (small == 0)
+        snprintf(ret, CLI_AGE_SIZE, "%" PRId64 "%c", big, big_unit);
+    else
+        snprintf(ret, CLI_AGE_SIZE, "%" PRId64 "%c%" PRId64 "%c", big, big_unit, small, small_unit);
+}
+
+/* Like apimachinery's HumanDuration: two significant digits, more shortly before the unit changes. */
+void cli_duration(int64_t ns, char ret[CLI_AGE_SIZE])
+{
+    int64_t seconds = ns / SECOND_NS, minutes = seconds / 60, hours = minutes / 60, days = hours / 24;
+
+    if (seconds < -1)
+        strcpy(ret, "<invalid>");
+    else if (seconds < 0)
+        strcpy(ret, "0s");
+    else if (seconds < 2 * 60)
+        snprintf(ret, CLI_AGE_SIZE, "%" PRId64 "s", seconds);
+    else if (minutes < 10)
+        two_units(ret, minutes, 'm', seconds % 60, 's');
+    else if (minutes < 3 * 60)
+        snprintf(ret, CLI_AGE_SIZE, "%" PRId64 "m", minutes);
+    else if (hours < 8)
+        two_units(ret, hours, 'h', minutes % 60, 'm');
+    else if (hours < 2 * 24)
+        snprintf(ret, CLI_AGE_SIZE, "%" PRId64 "h", hours);
+    else if (days < 8)
+        two_units(ret, days, 'd', hours % 24, 'h');
+    else if (days < 2 * 365)
+        snprintf(ret, CLI_AGE_SIZE, "%" PRId64 "d", days);
+    else if (days < 8 * 365)
+        two_units(ret, days / 365, 'y', days % 365, 'd');
+    else
+        snprintf(ret, CLI_AGE_SIZE, "%" PRId64 "y", days / 365);
+}
+
+void cli_age(const struct cli *cli, const char *when, char ret[CLI_AGE_SIZE])
+{
+    int64_t ns;
+
+    if (when[0] == '\0' || clock_parse(when, &ns, ERR_IGNORED) != ERR_OK)
+        strcpy(ret, "<unknown>");
+    else
+        cli_duration(cli_now(cli) - ns, ret);
+}
+
+void cli_time(const char *when, char ret[CLI_TIME_SIZE])
+{
+    struct tm tm;
+    time_t seconds;
+    int64_t ns;
+
+    if (when[0] == '\0' || clock_parse(when, &ns, ERR_IGNORED) != ERR_OK) {
+        strcpy(ret, "Mon, 01 Jan 0001 00:00:00 +0000"); /* Go's format of an unset time */
+        return;
+    }
+    seconds = (time_t)(ns / SECOND_NS);
+    localtime_r(&seconds, &tm);
+    strftime(ret, CLI_TIME_SIZE, "%a, %d %b %Y %H:%M:%S %z", &tm);
+}
+
+void cli_size(uint64_t bytes, char ret[CLI_AGE_SIZE])
+{
+    static const char *const units[] = { "B", "kB", "MB", "GB", "TB" };
+    double value = (double)bytes;
+    size_t unit = 0;
+
+    while (value >= 999.5 && unit + 1 < ARRAY_LEN(units)) {
+        value /= 1000;
+        unit++;
+    }
+    snprintf(ret, CLI_AGE_SIZE, "%.3g%s", value, units[unit]);
+}
+
+/* ---- Go's durations ---- */
+
+static double unit_ns(const char **text)
+{
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 }, { "m", 60e9 }, { "h", 3600e9 } };
+
+    for (size_t i = 0; i < ARRAY_LEN(units); i++) {
+        size_t n = strlen(units[i].name);
+
+        if (strncmp(*text, units[i].name, n) == 0 &&
+            ((*text)[n] == '\0' || strchr("0123456789.", (*text)[n]) != NULL)) {
+            *text += n;
+            return units[i].ns;
+        }
+    }
+    return 0;
+}
+
+enum err_code cli_parse_duration(const char *text, int64_t *ret_ns, struct err *e)
+{
+    const char *p = text;
+    double ns = 0;
+
+    if (strcmp(text, "0") == 0) {
+        *ret_ns = 0;
+        return ERR_OK;
+    }
+    do {
+        double value = 0, scale = 1, unit;
+        bool digits = false;
+
+        for (; *p >= '0' && *p <= '9'; p++, digits = true)
+            value = value * 10 + (*p - '0');
+        if (*p == '.')
+            for (p++; *p >= '0' && *p <= '9'; p++, digits = true)
+                value += (*p - '0') * (scale /= 10);
+        unit = digits ? unit_ns(&p) : 0;
+        if (unit == 0)
+            return err_set(e, ERR_INVALID, "\"%s\" is not a duration such as 10s, 5m or 1h30m", text);
+        ns += value * unit;
+    } while (*p != '\0');
+    if (ns > 9e18)
+        return err_set(e, ERR_INVALID, "duration \"%s\" is too long", text);
+    *ret_ns = (int64_t)ns;
+    return ERR_OK;
+}

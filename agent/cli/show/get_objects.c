@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables of objects other than pods. They have no AGE: a file of the manifest folder has no creation time. */
+#include "agent/cli/show/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- rows ---- */
+
+static void number_cell(struct cli_table *t, int64_t n)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "%lld", (long long)n);
+    cli_table_cell(t, text);
+}
+
+static const char *get_objects_or_none(const char *text)
+{
+    return text[0] != '\0' ? text : "<none>";
+}
+
+static void node_row(const struct get *g, struct cli_table *t, const json_t *node)
+{
+    const json_t *ready = json_array_get(cli_at(node, "status.conditions"), 0);
+    const json_t *address = json_array_get(cli_at(node, "status.addresses"), 0);
+    const bool good = strcmp(cli_text(ready, "status"), "True") == 0;
+    char age[CLI_AGE_SIZE];
+
+    cli_age(g->cli, cli_text(node, "metadata.creationTimestamp"), age);
+    cli_table_cell(t, cli_text(node, "metadata.name"));
+    cli_table_coloured(t, good ? "Ready" : "NotReady", good ? COLOUR_GOOD : COLOUR_WAITING);
+    cli_table_cell(t, "<none>");
+    cli_table_cell(t, age);
+    cli_table_cell(t, cli_text(node, "status.nodeInfo.kubeletVersion"));
+    if (!get_is_format(g, "wide"))
+        return;
+    cli_table_cell(t, strcmp(cli_text(address, "type"), "InternalIP") == 0 ? cli_text(address, "address")
+                                                                           : "<none>");
+    cli_table_cell(t, cli_text(node, "status.nodeInfo.kernelVersion"));
+    cli_table_cell(t, get_objects_or_none(cli_text(node, "status.nodeInfo.containerRuntimeVersion")));
+}
+
+static void config_map_row(const struct get *g, struct cli_table *t, const json_t *o)
+{
+    (void)g;
+    cli_table_cell(t, cli_text(o, "metadata.name"));
+    number_cell(t, (int64_t)json_object_size(cli_at(o, "sizes")));
+}
+
+static void secret_row(const struct get *g, struct cli_table *t, const json_t *o)
+{
+    (void)g;
+    cli_table_cell(t, cli_text(o, "metadata.name"));
+    cli_table_cell(t, cli_text(o, "type"));
+    number_cell(t, (int64_t)json_object_size(cli_at(o, "sizes")));
+}
+
+static void class_row(const struct get *g, struct cli_table *t, const json_t *o)
+{
+    (void)g;
+    cli_table_cell(t, cli_text(o, "metadata.name"));
+    number_cell(t, cli_number(o, "value"));
+    cli_table_cell(t, cli_true(o, "globalDefault") ? "true" : "false");
+}
+
+#define HEADERS(...)                                                                                         \
+    (const char *const[])                                                                                    \
+    {                                                                                                        \
+        "NAMESPACE", __VA_ARGS__, NULL                                                                       \
+    }
+
+static const struct view {
+    const char *kind;
+    const char *const *headers, *const *wide; /* after NAMESPACE */
+    void (*row)(const struct get *g, struct cli_table *t, const json_t *o);
+} views[] = {
+    { "nodes", HEADERS("NAME", "STATUS", "ROLES", "AGE", "VERSION"),
+      HEADERS("NAME", "STATUS", "ROLES", "AGE", "VERSION", "INTERNAL-IP", "KERNEL-VERSION",
+              "CONTAINER-RUNTIME"),
+      node_row },
+    { "configmaps", HEADERS("NAME", "DATA"), HEADERS("NAME", "DATA"), config_map_row },
+    { "secrets", HEADERS("NAME", "TYPE", "DATA"), HEADERS("NAME", "TYPE", "DATA"), secret_row },
+    { "priorityclasses", HEADERS("NAME", "VALUE", "GLOBAL-DEFAULT"),
+      HEADERS("NAME", "VALUE", "GLOBAL-DEFAULT"), class_row },
+};
+
+/* ---- objects ---- */
+
+static json_t *read_named(const struct get *g, const struct cli_kind *kind, int *ret_code)
+{
+    json_t *found = json_array();
+
+    *ret_code = EXIT_OK;
+    for (int i = 0; i < g->n_names; i++) {
+        int code;
+        json_t *one = cli_get_one(g->cli, kind, g->namespace_, g->names[i], &code);
+
+        cli_keep_first(ret_code, code);
+        if (one != NULL)
+            json_array_append_new(found, one);
+    }
+    return found;
+}
+
+/* With the parts omitted in lists: each object is requested by name. */
+static json_t *get_objects_whole(const struct get *g, const struct cli_kind *kind, json_t *items,
+                                 int *ret_code)
+{
+    json_t *found = json_array(), *item;
+    size_t i;
+
+    json_array_foreach (items, i, item) {
+        int code;
+        json_t *one = cli_get_one(g->cli, kind, cli_text(item, "metadata.namespace"),
+                                  cli_text(item, "metadata.name"), &code);
+
+        if (one != NULL)
+            json_array_append_new(found, one);
+        else if (code != EXIT_NOT_FOUND) /* removed in the meantime */
+            cli_keep_first(ret_code, code);
+    }
+    json_decref(items);
+    return found;
+}
+
+static json_t *get_objects_read_all(const struct get *g, const struct cli_kind *kind, int *ret_code)
+{
+    json_auto_t *items = cli_get_all(g->cli, kind, g->all ? NULL : g->namespace_, ret_code);
+    json_t *sorted = items != NULL ? cli_sorted(items, cli_by_namespace_and_name) : NULL;
+
+    return sorted == NULL || get_is_table(g) || !kind->bare_list
+               ? sorted
+               : get_objects_whole(g, kind, sorted, ret_code);
+}
+
+static void get_objects_print_table(const struct get *g, const struct cli_kind *kind, const json_t *items)
+{
+    const bool namespaces = g->all && kind->namespaced;
+    const struct view *v = views;
+    struct cli_table table;
+    json_t *o;
+    size_t i;
+
+    while (strcmp(v->kind, kind->names[0]) != 0)
+        v++;
+    cli_table_init(&table, (get_is_format(g, "wide") ? v->wide : v->headers) + !namespaces, !g->no_headers);
+    json_array_foreach (items, i, o) {
+        if (namespaces)
+            cli_table_cell(&table, cli_text(o, "metadata.namespace"));
+        v->row(g, &table, o);
+    }
+    cli_table_print(&table, g->cli);
+    cli_table_done(&table);
+}
+
+/* Printed objects can be used as manifests again. */
+static void drop_sizes(const struct cli_kind *kind, const json_t *items)
+{
+    json_t *o;
+    size_t i;
+
+    if (strcmp(kind->names[0], "configmaps") == 0)
+        json_array_foreach (items, i, o)
+            json_object_del(o, "sizes");
+}
+
+int get_objects(struct get *g, const struct cli_kind *kind)
+{
+    json_auto_t *items = NULL;
+    int code;
+
+    if (g->n_names > 0 && g->all)
+        return cli_wrong(g->cli, "a resource cannot be retrieved by name across all namespaces");
+    if (g->watch || g->selector != NULL || g->field_selector != NULL)
+        return cli_wrong(g->cli, "%s cannot be watched or selected by labels", kind->names[0]);
+    items = g->n_names > 0 ? read_named(g, kind, &code) : get_objects_read_all(g, kind, &code);
+    if (items == NULL || (json_array_size(items) == 0 && g->n_names > 0))
+        return code;
+    cli_keep_first(&code, get_sort(g, items));
+    if (code == EXIT_USAGE)
+        return code;
+    if (!get_is_table(g)) {
+        drop_sizes(kind, items);
+        cli_keep_first(&code, get_print_objects(g, kind->names[1], items, g->n_names == 1));
+    } else if (json_array_size(items) > 0) {
+        get_objects_print_table(g, kind, items);
+    } else if (kind->namespaced) {
+        get_nothing_found(g);
+    } else {
+        fputs("No resources found\n", g->cli->err);
+    }
+    return code;
+}

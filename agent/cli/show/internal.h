@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* internal - declarations shared by agent/cli/show. */
+#ifndef AGENT_CLI_SHOW_INTERNAL_H
+#define AGENT_CLI_SHOW_INTERNAL_H
+#include "agent/cli/client/client.h"
+#include "agent/cli/command/command.h"
+#include "agent/cli/print/print.h"
+#include "agent/cli/show/show.h"
+
+/* ---- pod_columns.c: the columns of a pod ---- */
+struct cli_pod_summary {
+    char ready[32], status[256], restarts[64];
+};
+void cli_pod_summary(const struct cli *cli, const json_t *pod, struct cli_pod_summary *ret);
+bool cli_is_sidecar(const json_t *container);
+
+/* ---- manifests.c ---- */
+void cli_warn_manifests(struct cli *cli); /* one line per problem on standard error; nothing if unknown */
+
+/* ---- get.c, get_objects.c, get_tables.c, get_sort.c ---- */
+struct get {
+    struct cli *cli;
+    const struct cli_command *command;
+    const char *namespace_, *format, *selector, *field_selector, *sort_by;
+    bool all, watch, no_headers, show_labels;
+    char **names;
+    int n_names;
+};
+
+bool get_is_format(const struct get *g, const char *format);
+bool get_is_table(const struct get *g); /* plain or wide */
+int get_nothing_found(const struct get *g);
+int get_print_objects(const struct get *g, const char *kind, const json_t *items, bool single);
+int get_objects(struct get *g, const struct cli_kind *kind);
+int get_events(struct get *g);
+int get_sort(const struct get *g, json_t *items); /* get_sort.c: in place, if requested; the exit code */
+int get_manifests(struct get *g);
+
+/* ---- describe_*.c: into `out`, tabs as in cli_align() ---- */
+void cli_describe_pod(const struct cli *cli, const json_t *pod, const json_t *events, struct buf *out);
+void cli_describe_containers(const char *label, const json_t *pod, const json_t *containers,
+                             const json_t *statuses, struct buf *out);
+void cli_describe_volumes(const json_t *volumes, struct buf *out);
+void cli_describe_resources(const json_t *resources, const char *indent, struct buf *out);
+void cli_describe_node(const struct cli *cli, const json_t *node, const json_t *pods, struct buf *out);
+void cli_describe_config_map(const struct cli *cli, const json_t *o, struct buf *out);
+void cli_describe_secret(const struct cli *cli, const json_t *o, struct buf *out);
+void cli_describe_class(const struct cli *cli, const json_t *o, struct buf *out);
+void cli_describe_image(const struct cli *cli, const json_t *o, struct buf *out);
+/* describe_parts.c */
+void cli_describe_pairs(struct buf *out, const char *title, const json_t *object); /* "Labels" */
+void cli_describe_annotations(struct buf *out, const json_t *annotations);
+void cli_describe_events(const struct cli *cli, const json_t *events, struct buf *out);
+void cli_describe_text(struct buf *out, const char *title, const char *text); /* unless it is "" */
+#endif
