@@ -35,11 +35,10 @@ enum api_row_flags {
     API_KEEP_EMPTY = 1 << 4, /* string: "" is a value (an API pointer), different from absent */
     API_EMPTY_TEXT = 1 << 5, /* string: the slot holds "" instead of NULL when absent */
     API_OCTAL = 1 << 6,      /* number: a file mode, messages show it octal */
-    API_RANGE = 1 << 7,      /* number: min..max */
-    API_AS_TEXT = 1 << 8,    /* number: the slot is a char * */
-    API_BOOL_SLOT = 1 << 9,  /* enum: the slot is a bool */
-    API_DROP = 1 << 10,      /* omitted from the object's JSON */
-    API_ZERO_ABSENT = 1 << 11, /* 0 or false means absent (not a pointer in the API's Go type) */
+    API_AS_TEXT = 1 << 7,    /* number: the slot is a char * */
+    API_BOOL_SLOT = 1 << 8,  /* enum: the slot is a bool */
+    API_DROP = 1 << 9,       /* omitted from the object's JSON */
+    API_ZERO_ABSENT = 1 << 10, /* 0 or false means absent (not a pointer in the API's Go type) */
 };
 
 struct api_value {
@@ -61,7 +60,7 @@ struct api_row {
     const struct api_schema *nested;
     const struct api_value *values; /* terminated by a NULL text; also for API_STRING */
     enum api_format format;
-    int64_t min, max;
+    int64_t min, max;      /* number: the range, if not both 0 */
     int32_t absent;        /* number: the slot's value if not given and without default */
     const char *otherwise; /* default, as text; "{}" for an object */
     enum api_support support;
@@ -86,6 +85,23 @@ struct api_schema {
 
 #define AT(type, field) (offsetof(struct type, field) + 1)
 #define HERE 1 /* AT() of an object whose fields are in the containing struct */
+
+/* A line of a table: the field's name and type, then what else the row has. */
+#define ROW(name_, type_, ...)                                                                               \
+    {                                                                                                        \
+        .name = (name_), .type = (type_), __VA_ARGS__                                                        \
+    }
+#define SCHEMA(name_, rows_, ...)                                                                            \
+    {                                                                                                        \
+        .name = (name_), .rows = (rows_), __VA_ARGS__                                                        \
+    }
+#define SLOT(type, field) .slot = AT(type, field)
+#define SLOTS(type, field) SLOT(type, field), .count = AT(type, n_##field) /* of a list */
+#define TAG(at, value) .tag = (at), .tag_value = (value)
+#define RANGE(from, to) .min = (from), .max = (to)
+#define ACCEPTED(reason) .support = API_ACCEPTED, .why = (reason)
+#define IGNORED(reason) .support = API_IGNORED, .why = (reason)
+#define REFUSED(reason) .support = API_REFUSED, .why = (reason)
 
 /* Checks `object` against the table, fills in defaults, copies to `out` (NULL: check only). */
 void api_walk(struct api_check *c, const struct api_schema *schema, json_t *object, void *out);

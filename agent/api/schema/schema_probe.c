@@ -3,197 +3,97 @@
 #include "agent/api/schema/schema.h"
 
 static const struct api_row exec[] = {
-    { .name = "command", .type = API_STRINGS, .slot = AT(api_handler, command), .flags = API_REQUIRED },
+    ROW("command", API_STRINGS, SLOT(api_handler, command), .flags = API_REQUIRED),
     { 0 },
 };
-static const struct api_schema exec_schema = { .name = "ExecAction", .rows = exec };
+static const struct api_schema exec_schema = SCHEMA("ExecAction", exec);
 
 static const struct api_row header[] = {
-    { .name = "name",
-      .type = API_STRING,
-      .slot = AT(api_kv, key),
-      .flags = API_REQUIRED,
-      .format = API_FMT_HEADER_NAME },
-    { .name = "value", .type = API_STRING, .slot = AT(api_kv, value), .flags = API_EMPTY_TEXT },
+    ROW("name", API_STRING, SLOT(api_kv, key), .flags = API_REQUIRED, .format = API_FMT_HEADER_NAME),
+    ROW("value", API_STRING, SLOT(api_kv, value), .flags = API_EMPTY_TEXT),
     { 0 },
 };
-static const struct api_schema header_schema = { .name = "HTTPHeader",
-                                                 .rows = header,
-                                                 .size = sizeof(struct api_kv) };
+static const struct api_schema header_schema = SCHEMA("HTTPHeader", header, .size = sizeof(struct api_kv));
 
 static const struct api_value schemes[] = { { "HTTP", 0 }, { "HTTPS", 1 }, { NULL, 0 } };
 static const struct api_row http_get[] = {
-    { .name = "path", .type = API_STRING, .slot = AT(api_handler, path), .otherwise = "/" },
-    { .name = "port",
-      .type = API_INT_OR_STRING,
-      .slot = AT(api_handler, port),
-      .flags = API_REQUIRED | API_RANGE,
-      .min = 1,
-      .max = 65535,
-      .format = API_FMT_PORT_NAME },
-    { .name = "host", .type = API_STRING, .slot = AT(api_handler, host) },
-    { .name = "scheme",
-      .type = API_STRING,
-      .slot = AT(api_handler, scheme),
-      .values = schemes,
-      .otherwise = "HTTP" },
-    { .name = "httpHeaders",
-      .type = API_LIST,
-      .slot = AT(api_handler, headers),
-      .count = AT(api_handler, n_headers),
-      .nested = &header_schema },
+    ROW("path", API_STRING, SLOT(api_handler, path), .otherwise = "/"),
+    ROW("port", API_INT_OR_STRING, SLOT(api_handler, port), .flags = API_REQUIRED, RANGE(1, 65535),
+        .format = API_FMT_PORT_NAME),
+    ROW("host", API_STRING, SLOT(api_handler, host)),
+    ROW("scheme", API_STRING, SLOT(api_handler, scheme), .values = schemes, .otherwise = "HTTP"),
+    ROW("httpHeaders", API_LIST, SLOTS(api_handler, headers), .nested = &header_schema),
     { 0 },
 };
-static const struct api_schema http_get_schema = { .name = "HTTPGetAction", .rows = http_get };
+static const struct api_schema http_get_schema = SCHEMA("HTTPGetAction", http_get);
 
 static const struct api_row tcp_socket[] = {
-    { .name = "port",
-      .type = API_INT_OR_STRING,
-      .slot = AT(api_handler, port),
-      .flags = API_REQUIRED | API_RANGE,
-      .min = 1,
-      .max = 65535,
-      .format = API_FMT_PORT_NAME },
-    { .name = "host", .type = API_STRING, .slot = AT(api_handler, host) },
+    ROW("port", API_INT_OR_STRING, SLOT(api_handler, port), .flags = API_REQUIRED, RANGE(1, 65535),
+        .format = API_FMT_PORT_NAME),
+    ROW("host", API_STRING, SLOT(api_handler, host)),
     { 0 },
 };
-static const struct api_schema tcp_socket_schema = { .name = "TCPSocketAction", .rows = tcp_socket };
+static const struct api_schema tcp_socket_schema = SCHEMA("TCPSocketAction", tcp_socket);
 
 static const struct api_row grpc[] = {
-    { .name = "port",
-      .type = API_INT32,
-      .slot = AT(api_handler, port),
-      .flags = API_REQUIRED | API_RANGE | API_AS_TEXT,
-      .min = 1,
-      .max = 65535 },
-    { .name = "service",
-      .type = API_STRING,
-      .slot = AT(api_handler, grpc_service),
-      .flags = API_KEEP_EMPTY | API_EMPTY_TEXT,
-      .otherwise = "" },
+    ROW("port", API_INT32, SLOT(api_handler, port), .flags = API_REQUIRED | API_AS_TEXT, RANGE(1, 65535)),
+    ROW("service", API_STRING, SLOT(api_handler, grpc_service), .flags = API_KEEP_EMPTY | API_EMPTY_TEXT,
+        .otherwise = ""),
     { 0 },
 };
-static const struct api_schema grpc_schema = { .name = "GRPCAction", .rows = grpc };
+static const struct api_schema grpc_schema = SCHEMA("GRPCAction", grpc);
 
 static const struct api_row sleep_action[] = {
-    { .name = "seconds", .type = API_INT64, .slot = AT(api_handler, sleep_seconds) },
+    ROW("seconds", API_INT64, SLOT(api_handler, sleep_seconds)),
     { 0 },
 };
-static const struct api_schema sleep_schema = { .name = "SleepAction", .rows = sleep_action };
+static const struct api_schema sleep_schema = SCHEMA("SleepAction", sleep_action);
 
 /* A probe's handlers are fields of the probe itself, whose first member is the handler. */
 static const struct api_row probe[] = {
-    { .name = "exec",
-      .type = API_OBJECT,
-      .slot = AT(api_probe, handler),
-      .tag = AT(api_probe, handler.kind),
-      .tag_value = API_HANDLER_EXEC,
-      .nested = &exec_schema },
-    { .name = "httpGet",
-      .type = API_OBJECT,
-      .slot = AT(api_probe, handler),
-      .tag = AT(api_probe, handler.kind),
-      .tag_value = API_HANDLER_HTTP,
-      .nested = &http_get_schema },
-    { .name = "tcpSocket",
-      .type = API_OBJECT,
-      .slot = AT(api_probe, handler),
-      .tag = AT(api_probe, handler.kind),
-      .tag_value = API_HANDLER_TCP,
-      .nested = &tcp_socket_schema },
-    { .name = "grpc",
-      .type = API_OBJECT,
-      .slot = AT(api_probe, handler),
-      .tag = AT(api_probe, handler.kind),
-      .tag_value = API_HANDLER_GRPC,
-      .nested = &grpc_schema },
-    { .name = "initialDelaySeconds",
-      .type = API_INT32,
-      .slot = AT(api_probe, initial_delay_seconds),
-      .flags = API_RANGE | API_ZERO_ABSENT,
-      .min = 0,
-      .max = INT32_MAX },
-    { .name = "timeoutSeconds",
-      .type = API_INT32,
-      .slot = AT(api_probe, timeout_seconds),
-      .flags = API_RANGE | API_ZERO_ABSENT,
-      .min = 1,
-      .max = INT32_MAX,
-      .otherwise = "1" },
-    { .name = "periodSeconds",
-      .type = API_INT32,
-      .slot = AT(api_probe, period_seconds),
-      .flags = API_RANGE | API_ZERO_ABSENT,
-      .min = 1,
-      .max = INT32_MAX,
-      .otherwise = "10" },
-    { .name = "successThreshold",
-      .type = API_INT32,
-      .slot = AT(api_probe, success_threshold),
-      .flags = API_RANGE | API_ZERO_ABSENT,
-      .min = 1,
-      .max = INT32_MAX,
-      .otherwise = "1" },
-    { .name = "failureThreshold",
-      .type = API_INT32,
-      .slot = AT(api_probe, failure_threshold),
-      .flags = API_RANGE | API_ZERO_ABSENT,
-      .min = 1,
-      .max = INT32_MAX,
-      .otherwise = "3" },
-    { .name = "terminationGracePeriodSeconds",
-      .type = API_INT64,
-      .slot = AT(api_probe, termination_grace_seconds),
-      .has = AT(api_probe, has_termination_grace),
-      .flags = API_RANGE,
-      .min = 1,
-      .max = INT64_MAX },
+    ROW("exec", API_OBJECT, SLOT(api_probe, handler), TAG(AT(api_probe, handler.kind), API_HANDLER_EXEC),
+        .nested = &exec_schema),
+    ROW("httpGet", API_OBJECT, SLOT(api_probe, handler), TAG(AT(api_probe, handler.kind), API_HANDLER_HTTP),
+        .nested = &http_get_schema),
+    ROW("tcpSocket", API_OBJECT, SLOT(api_probe, handler), TAG(AT(api_probe, handler.kind), API_HANDLER_TCP),
+        .nested = &tcp_socket_schema),
+    ROW("grpc", API_OBJECT, SLOT(api_probe, handler), TAG(AT(api_probe, handler.kind), API_HANDLER_GRPC),
+        .nested = &grpc_schema),
+    ROW("initialDelaySeconds", API_INT32, SLOT(api_probe, initial_delay_seconds), .flags = API_ZERO_ABSENT,
+        RANGE(0, INT32_MAX)),
+    ROW("timeoutSeconds", API_INT32, SLOT(api_probe, timeout_seconds), .flags = API_ZERO_ABSENT,
+        RANGE(1, INT32_MAX), .otherwise = "1"),
+    ROW("periodSeconds", API_INT32, SLOT(api_probe, period_seconds), .flags = API_ZERO_ABSENT,
+        RANGE(1, INT32_MAX), .otherwise = "10"),
+    ROW("successThreshold", API_INT32, SLOT(api_probe, success_threshold), .flags = API_ZERO_ABSENT,
+        RANGE(1, INT32_MAX), .otherwise = "1"),
+    ROW("failureThreshold", API_INT32, SLOT(api_probe, failure_threshold), .flags = API_ZERO_ABSENT,
+        RANGE(1, INT32_MAX), .otherwise = "3"),
+    ROW("terminationGracePeriodSeconds", API_INT64, SLOT(api_probe, termination_grace_seconds),
+        .has = AT(api_probe, has_termination_grace), RANGE(1, INT64_MAX)),
     { 0 },
 };
-const struct api_schema api_schema_probe = { .name = "Probe",
-                                             .rows = probe,
-                                             .size = sizeof(struct api_probe),
-                                             .one_of =
-                                                 "only one of exec, httpGet, tcpSocket and grpc is allowed",
-                                             .one_of_none =
-                                                 "one of exec, httpGet, tcpSocket and grpc is required",
-                                             .one_of_first = "exec",
-                                             .one_of_last = "grpc" };
+const struct api_schema api_schema_probe =
+    SCHEMA("Probe", probe, .size = sizeof(struct api_probe),
+           .one_of = "only one of exec, httpGet, tcpSocket and grpc is allowed",
+           .one_of_none = "one of exec, httpGet, tcpSocket and grpc is required", .one_of_first = "exec",
+           .one_of_last = "grpc");
 
 static const struct api_row hook[] = {
-    { .name = "exec",
-      .type = API_OBJECT,
-      .slot = HERE,
-      .tag = AT(api_handler, kind),
-      .tag_value = API_HANDLER_EXEC,
-      .nested = &exec_schema },
-    { .name = "httpGet",
-      .type = API_OBJECT,
-      .slot = HERE,
-      .tag = AT(api_handler, kind),
-      .tag_value = API_HANDLER_HTTP,
-      .nested = &http_get_schema },
-    { .name = "tcpSocket",
-      .type = API_OBJECT,
-      .slot = HERE,
-      .tag = AT(api_handler, kind),
-      .tag_value = API_HANDLER_TCP,
-      .nested = &tcp_socket_schema },
-    { .name = "sleep",
-      .type = API_OBJECT,
-      .slot = HERE,
-      .tag = AT(api_handler, kind),
-      .tag_value = API_HANDLER_SLEEP,
-      .nested = &sleep_schema },
+    ROW("exec", API_OBJECT, .slot = HERE, TAG(AT(api_handler, kind), API_HANDLER_EXEC),
+        .nested = &exec_schema),
+    ROW("httpGet", API_OBJECT, .slot = HERE, TAG(AT(api_handler, kind), API_HANDLER_HTTP),
+        .nested = &http_get_schema),
+    ROW("tcpSocket", API_OBJECT, .slot = HERE, TAG(AT(api_handler, kind), API_HANDLER_TCP),
+        .nested = &tcp_socket_schema),
+    ROW("sleep", API_OBJECT, .slot = HERE, TAG(AT(api_handler, kind), API_HANDLER_SLEEP),
+        .nested = &sleep_schema),
     { 0 },
 };
-static const struct api_schema hook_schema = {
-    .name = "LifecycleHandler",
-    .rows = hook,
-    .size = sizeof(struct api_handler),
-    .one_of = "only one of exec, httpGet, tcpSocket and sleep is allowed",
-    .one_of_none = "one of exec, httpGet, tcpSocket and sleep is required"
-};
+static const struct api_schema hook_schema =
+    SCHEMA("LifecycleHandler", hook, .size = sizeof(struct api_handler),
+           .one_of = "only one of exec, httpGet, tcpSocket and sleep is allowed",
+           .one_of_none = "one of exec, httpGet, tcpSocket and sleep is required");
 
 /* Linux signals; RTMIN+n and RTMAX-n as the API spells them. */
 static const struct api_value signals[] = {
@@ -217,21 +117,11 @@ static const struct api_value signals[] = {
 };
 
 static const struct api_row lifecycle[] = {
-    { .name = "postStart",
-      .type = API_OBJECT,
-      .slot = AT(api_container, post_start),
-      .flags = API_POINTER,
-      .nested = &hook_schema },
-    { .name = "preStop",
-      .type = API_OBJECT,
-      .slot = AT(api_container, pre_stop),
-      .flags = API_POINTER,
-      .nested = &hook_schema },
-    { .name = "stopSignal",
-      .type = API_STRING,
-      .slot = AT(api_container, stop_signal),
-      .flags = API_KEEP_EMPTY,
-      .values = signals },
+    ROW("postStart", API_OBJECT, SLOT(api_container, post_start), .flags = API_POINTER,
+        .nested = &hook_schema),
+    ROW("preStop", API_OBJECT, SLOT(api_container, pre_stop), .flags = API_POINTER, .nested = &hook_schema),
+    ROW("stopSignal", API_STRING, SLOT(api_container, stop_signal), .flags = API_KEEP_EMPTY,
+        .values = signals),
     { 0 },
 };
-const struct api_schema api_schema_lifecycle = { .name = "Lifecycle", .rows = lifecycle };
+const struct api_schema api_schema_lifecycle = SCHEMA("Lifecycle", lifecycle);

@@ -98,13 +98,10 @@ static bool schema_value_whole(struct api_check *c, const json_t *v, int64_t *re
 
 static bool in_range(struct api_check *c, const struct api_row *row, int64_t v)
 {
-    int64_t min = row->type == API_INT64 || row->type == API_INT64S ? INT64_MIN : INT32_MIN;
-    int64_t max = row->type == API_INT64 || row->type == API_INT64S ? INT64_MAX : INT32_MAX;
+    bool ranged = row->min < row->max, wide = row->type == API_INT64 || row->type == API_INT64S;
+    int64_t min = ranged ? row->min : wide ? INT64_MIN : INT32_MIN;
+    int64_t max = ranged ? row->max : wide ? INT64_MAX : INT32_MAX;
 
-    if (row->flags & API_RANGE) {
-        min = row->min;
-        max = row->max;
-    }
     if (v >= min && v <= max)
         return true;
     if (row->flags & API_OCTAL && v >= 0)

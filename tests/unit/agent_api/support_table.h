@@ -114,9 +114,9 @@ static void write_allowed(struct buf *b, const struct api_row *row)
     }
     if (row->flags & API_OCTAL)
         buf_addf(b, "0 to 0%llo (octal)", (long long)row->max);
-    else if (row->flags & API_RANGE && row->max == INT64_MAX)
+    else if (row->min < row->max && row->max == INT64_MAX)
         buf_addf(b, "%lld and more", (long long)row->min);
-    else if (row->flags & API_RANGE)
+    else if (row->min < row->max)
         buf_addf(b, "%lld to %lld", (long long)row->min, (long long)row->max);
 }
 
