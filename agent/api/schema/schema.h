@@ -112,14 +112,9 @@ extern const struct api_schema api_schema_pod_spec, api_schema_local_ref; /* sch
 extern const struct api_schema api_schema_container, api_schema_ephemeral_container,
     api_schema_resources; /* schema_container.c */
 extern const struct api_schema api_schema_field_ref, api_schema_resource_field_ref;
-extern const struct api_schema api_schema_probe, api_schema_lifecycle; /* schema_probe.c */
-extern const struct api_schema api_schema_volume;                      /* schema_volume.c */
-extern const struct api_schema api_schema_gce_disk, api_schema_aws_disk, api_schema_git_repo, api_schema_nfs,
-    api_schema_iscsi, api_schema_glusterfs, api_schema_claim_volume, api_schema_rbd, api_schema_flex,
-    api_schema_cinder, api_schema_cephfs, api_schema_flocker, api_schema_fc, api_schema_azure_file,
-    api_schema_vsphere, api_schema_quobyte, api_schema_azure_disk, api_schema_photon, api_schema_portworx,
-    api_schema_scale_io, api_schema_storage_os, api_schema_csi, api_schema_ephemeral; /* schema_foreign.c */
-extern const struct api_schema api_schema_security, api_schema_pod_security;          /* schema_security.c */
+extern const struct api_schema api_schema_probe, api_schema_lifecycle;       /* schema_probe.c */
+extern const struct api_schema api_schema_volume;                            /* schema_volume.c */
+extern const struct api_schema api_schema_security, api_schema_pod_security; /* schema_security.c */
 extern const struct api_schema api_schema_affinity, api_schema_toleration, api_schema_topology_spread,
     api_schema_label_selector, api_schema_scheduling_gate,
     api_schema_scheduling_group; /* schema_scheduling.c */

@@ -38,21 +38,10 @@ static const struct api_row selinux[] = {
 };
 static const struct api_schema selinux_schema = SCHEMA("SELinuxOptions", selinux);
 
-static const struct api_row windows[] = {
-    ROW("gmsaCredentialSpecName", API_STRING),
-    ROW("gmsaCredentialSpec", API_STRING),
-    ROW("runAsUserName", API_STRING),
-    ROW("hostProcess", API_BOOL),
-    { 0 },
-};
-static const struct api_schema windows_schema = SCHEMA("WindowsSecurityContextOptions", windows);
-
 #define SELINUX                                                                                              \
     ROW("seLinuxOptions", API_OBJECT, .nested = &selinux_schema, IGNORED(no_selinux), .harmless = "{}")
 #define APPARMOR(type_) ROW("appArmorProfile", API_OBJECT, SLOT(type_, apparmor), .nested = &apparmor_schema)
-#define WINDOWS                                                                                              \
-    ROW("windowsOptions", API_OBJECT, .nested = &windows_schema, REFUSED("this is a Linux node"),            \
-        .harmless = "{}")
+#define WINDOWS ROW("windowsOptions", API_ANY, REFUSED("this is a Linux node"), .harmless = "{}")
 
 /* ---- pod ---- */
 static const struct api_row sysctl[] = {

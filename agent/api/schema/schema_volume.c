@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of Volume and of the sources that this node supports; the others are in schema_foreign.c. */
+/* Tables of Volume and of the sources that this node supports; of the others only the name is known. */
 #include "agent/api/schema/schema.h"
 
 #define MODE .flags = API_OCTAL, RANGE(0, 0777)
 #define DEFAULT_MODE .flags = API_OCTAL | API_IN_PARENT, RANGE(0, 0777), .otherwise = "420"
+#define FOREIGN(field, reason) ROW(field, API_ANY, REFUSED(reason))
 
 static const char needs_server[] = "needs an API server";
 static const char needs_plane[] = "needs a control plane and a storage driver";
@@ -124,37 +125,13 @@ static const struct api_schema token_schema =
     SCHEMA("ServiceAccountTokenProjection", token, .init = AT(api_payload_source, kind),
            .init_value = API_SRC_TOKEN);
 
-static const struct api_row trust_bundle[] = {
-    ROW("name", API_STRING, .flags = API_KEEP_EMPTY),
-    ROW("signerName", API_STRING, .flags = API_KEEP_EMPTY),
-    ROW("labelSelector", API_OBJECT, .nested = &api_schema_label_selector),
-    ROW("optional", API_BOOL),
-    ROW("path", API_STRING, .flags = API_REQUIRED, .format = API_FMT_FILE_PATH),
-    { 0 },
-};
-static const struct api_schema trust_bundle_schema = SCHEMA(
-    "ClusterTrustBundleProjection", trust_bundle, .one_of = "only one of name and signerName is allowed",
-    .one_of_none = "name or signerName is required", .one_of_first = "name", .one_of_last = "signerName");
-
-static const struct api_row pod_certificate[] = {
-    ROW("signerName", API_STRING, .flags = API_REQUIRED),
-    ROW("keyType", API_STRING, .flags = API_REQUIRED),
-    ROW("maxExpirationSeconds", API_INT32),
-    ROW("credentialBundlePath", API_STRING, .format = API_FMT_FILE_PATH),
-    ROW("keyPath", API_STRING, .format = API_FMT_FILE_PATH),
-    ROW("certificateChainPath", API_STRING, .format = API_FMT_FILE_PATH),
-    ROW("userAnnotations", API_STRING_MAP),
-    { 0 },
-};
-static const struct api_schema pod_certificate_schema = SCHEMA("PodCertificateProjection", pod_certificate);
-
 static const struct api_row projection[] = {
     ROW("configMap", API_OBJECT, .slot = HERE, .nested = &config_map_projection_schema),
     ROW("secret", API_OBJECT, .slot = HERE, .nested = &secret_projection_schema),
     ROW("downwardAPI", API_OBJECT, .slot = HERE, .nested = &downward_projection_schema),
     ROW("serviceAccountToken", API_OBJECT, .slot = HERE, .nested = &token_schema, REFUSED(needs_server)),
-    ROW("clusterTrustBundle", API_OBJECT, .nested = &trust_bundle_schema, REFUSED(needs_server)),
-    ROW("podCertificate", API_OBJECT, .nested = &pod_certificate_schema, REFUSED(needs_server)),
+    FOREIGN("clusterTrustBundle", needs_server),
+    FOREIGN("podCertificate", needs_server),
     { 0 },
 };
 static const struct api_schema projection_schema =
@@ -174,7 +151,6 @@ static const struct api_schema projected_schema =
 #define PAYLOAD(field, schema)                                                                               \
     ROW(field, API_OBJECT, SLOTS(api_volume, sources), TAG(AT(api_volume, kind), API_VOL_PAYLOAD),           \
         .flags = API_ONE, .nested = &(schema))
-#define FOREIGN(field, schema, reason) ROW(field, API_OBJECT, .nested = &(schema), REFUSED(reason))
 
 static const struct api_row volume[] = {
     ROW("name", API_STRING, SLOT(api_volume, name), .flags = API_REQUIRED, .format = API_FMT_LABEL),
@@ -188,29 +164,29 @@ static const struct api_row volume[] = {
     ROW("projected", API_OBJECT, .slot = HERE, TAG(AT(api_volume, kind), API_VOL_PAYLOAD),
         .nested = &projected_schema),
     ROW("image", API_OBJECT, .slot = HERE, TAG(AT(api_volume, kind), API_VOL_IMAGE), .nested = &image_schema),
-    FOREIGN("persistentVolumeClaim", api_schema_claim_volume, needs_plane),
-    FOREIGN("ephemeral", api_schema_ephemeral, needs_plane),
-    FOREIGN("csi", api_schema_csi, needs_plane),
-    FOREIGN("nfs", api_schema_nfs, foreign),
-    FOREIGN("iscsi", api_schema_iscsi, foreign),
-    FOREIGN("fc", api_schema_fc, foreign),
-    FOREIGN("flexVolume", api_schema_flex, foreign),
-    FOREIGN("gitRepo", api_schema_git_repo, removed),
-    FOREIGN("gcePersistentDisk", api_schema_gce_disk, removed),
-    FOREIGN("awsElasticBlockStore", api_schema_aws_disk, removed),
-    FOREIGN("azureDisk", api_schema_azure_disk, removed),
-    FOREIGN("azureFile", api_schema_azure_file, removed),
-    FOREIGN("cinder", api_schema_cinder, removed),
-    FOREIGN("vsphereVolume", api_schema_vsphere, removed),
-    FOREIGN("portworxVolume", api_schema_portworx, removed),
-    FOREIGN("cephfs", api_schema_cephfs, removed),
-    FOREIGN("rbd", api_schema_rbd, removed),
-    FOREIGN("glusterfs", api_schema_glusterfs, removed),
-    FOREIGN("flocker", api_schema_flocker, removed),
-    FOREIGN("photonPersistentDisk", api_schema_photon, removed),
-    FOREIGN("quobyte", api_schema_quobyte, removed),
-    FOREIGN("scaleIO", api_schema_scale_io, removed),
-    FOREIGN("storageos", api_schema_storage_os, removed),
+    FOREIGN("persistentVolumeClaim", needs_plane),
+    FOREIGN("ephemeral", needs_plane),
+    FOREIGN("csi", needs_plane),
+    FOREIGN("nfs", foreign),
+    FOREIGN("iscsi", foreign),
+    FOREIGN("fc", foreign),
+    FOREIGN("flexVolume", foreign),
+    FOREIGN("gitRepo", removed),
+    FOREIGN("gcePersistentDisk", removed),
+    FOREIGN("awsElasticBlockStore", removed),
+    FOREIGN("azureDisk", removed),
+    FOREIGN("azureFile", removed),
+    FOREIGN("cinder", removed),
+    FOREIGN("vsphereVolume", removed),
+    FOREIGN("portworxVolume", removed),
+    FOREIGN("cephfs", removed),
+    FOREIGN("rbd", removed),
+    FOREIGN("glusterfs", removed),
+    FOREIGN("flocker", removed),
+    FOREIGN("photonPersistentDisk", removed),
+    FOREIGN("quobyte", removed),
+    FOREIGN("scaleIO", removed),
+    FOREIGN("storageos", removed),
     { 0 },
 };
 const struct api_schema api_schema_volume =
