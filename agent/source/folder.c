@@ -192,16 +192,16 @@ void folder_retouched(struct src_folder *f, const char *name)
         folder_touched(f, name);
 }
 
-void folder_missing(struct src_folder *f, const char *name)
+void folder_missing(struct src_folder *f, const char *name, uint64_t wait_ms)
 {
     struct file *file = file_find(f, name);
 
     if (file == NULL)
         return;
-    file->gone_ms = clock_mono_ms() + SRC_FOLDER_SETTLE_MS;
+    file->gone_ms = clock_mono_ms() + wait_ms;
     file->holder.leaving = true;
-    if (!uv_is_active((uv_handle_t *)&f->timer) || uv_timer_get_due_in(&f->timer) > SRC_FOLDER_SETTLE_MS)
-        uv_timer_start(&f->timer, folder_on_timer, SRC_FOLDER_SETTLE_MS, 0);
+    if (!uv_is_active((uv_handle_t *)&f->timer) || uv_timer_get_due_in(&f->timer) > wait_ms)
+        uv_timer_start(&f->timer, folder_on_timer, wait_ms, 0);
 }
 
 static int folder_compare_names(const void *a, const void *b)
@@ -279,7 +279,7 @@ void folder_rescan(struct src_folder *f)
         f->unseen_wait_ms = 0;
         HASH_ITER (hh, f->files, file, tmp) {
             if (file->scan != f->scans)
-                folder_missing(f, file->name);
+                folder_missing(f, file->name, SRC_FOLDER_SETTLE_MS);
         }
     } else {
         folder_unseen(f, &e);
@@ -379,7 +379,7 @@ enum err_code src_folder_seed(struct src_folder *f, const char *name, struct api
     if (!object_claims_adopt(&f->claims, &file->holder, &objects, false, f->last_seq))
         return err_set(e, ERR_EXISTS, "manifest file %s: another file holds its pod already", name);
     if (f->state == WATCH_FOLDER && f->listed && file->scan != f->scans)
-        folder_missing(f, name);
+        folder_missing(f, name, SRC_FOLDER_SETTLE_MS);
     return ERR_OK;
 }
 

@@ -24,9 +24,23 @@
 
 #include <uv.h>
 
-/* A deleted or moved file counts as removed after this delay: editors, git and others remove a file and write
- * it again. */
-#define SRC_FOLDER_SETTLE_MS 250
+/*
+ * A file that is away is treated as removed after this delay, because some programs take it away to write it
+ * again. What inotify shows distinguishes two ways:
+ *
+ * - IN_MOVED_FROM, then IN_CREATE: the old file becomes a backup (emacs at its first save, vim where
+ *   backupcopy allows it). They need a few milliseconds, a script in several steps needs more.
+ * - IN_DELETE, then IN_CREATE: git checkout and stash, install, tar, cp --remove-destination. The file is
+ *   away for 0.1 to 2 ms. Removing it is also the way to end a pod, and kubelet ends it at once: the delay
+ *   is too short to be noticed. If the file is being written again by then, its content decides. A program
+ *   that takes longer (git with a filter that is another program) ends the pod, and a new one starts.
+ *
+ * Others never take the file away. sed -i, perl -i, rsync, emacs with file-precious-flag and most deployment
+ * tools rename a finished file over it; nano, ed, emacs after its first save, rsync --inplace and vim with
+ * backupcopy=yes write into it.
+ */
+#define SRC_FOLDER_SETTLE_MS 250 /* renamed away, or missing without an event */
+#define SRC_FOLDER_UNLINK_MS 10
 #define SRC_FOLDER_FILES_MAX 4096 /* the rest is ignored with one warning; a node runs a few hundred pods */
 /* Files read and decoded concurrently on the worker pool, which has other work, too. */
 #define SRC_FOLDER_READS_MAX 2

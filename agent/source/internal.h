@@ -145,8 +145,8 @@ struct src_folder {
 void folder_touched(struct src_folder *f, const char *name); /* complete (again): read it */
 void folder_retouched(struct src_folder *f,
                       const char *name); /* permissions, times, links: may fix a file with problems */
-void folder_missing(struct src_folder *f,
-                    const char *name); /* moved away or deleted: takes effect after SRC_FOLDER_SETTLE_MS */
+/* Moved away or deleted: takes effect after this time, unless it is there again by then. */
+void folder_missing(struct src_folder *f, const char *name, uint64_t wait_ms);
 void folder_rescan(struct src_folder *f);
 /* Something in the folder could not be added, for lack of memory or descriptors. */
 void folder_rescan_later(struct src_folder *f);

@@ -91,7 +91,7 @@ static void finish_read(struct file *file)
     file->reading = file->read = false;
     if (file->manifest.missing) {
         if (!file->again && f->state == WATCH_FOLDER && file->gone_ms == 0)
-            folder_missing(f, file->name);
+            folder_missing(f, file->name, SRC_FOLDER_SETTLE_MS);
     } else {
         reads_apply(file, &file->result);
     }

@@ -284,7 +284,7 @@ static void folder_event(struct src_folder *f, uint32_t mask, const char *name)
         if (mask & IN_MOVED_TO)
             folder_rescan(f);
     } else if (mask & (IN_DELETE | IN_MOVED_FROM)) {
-        folder_missing(f, name);
+        folder_missing(f, name, mask & IN_DELETE ? SRC_FOLDER_UNLINK_MS : SRC_FOLDER_SETTLE_MS);
     } else if ((mask & (IN_CLOSE_WRITE | IN_MOVED_TO)) ||
                ((mask & (IN_CREATE | IN_ATTRIB)) && complete_when_created(f, name))) {
         folder_touched(f, name);

@@ -19,7 +19,7 @@ sys.path.insert(0, f"{os.path.dirname(HERE)}/host")
 from coracle import CGROUP_FS, World, cgroup_v2, container, pod, processes, read, shell  # noqa: E402
 
 SAMPLE = "sample"
-SETTLE_MS = 250  # SRC_FOLDER_SETTLE_MS
+SETTLE_MS = 10  # SRC_FOLDER_UNLINK_MS
 
 
 def program(name):

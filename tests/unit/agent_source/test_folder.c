@@ -164,12 +164,65 @@ static void a_rename_and_an_editors_way_to_save_disturb_nobody(void **state)
     quiet(f);
     assert_seen(f, "updated Pod default/a x:2\nfile b.yaml ok 1\n");
 
-    delete (f, "b.yaml"); /* as git does */
-    turn(f, 10);
+    delete (f, "b.yaml"); /* as git does, within 2 ms */
     write_file(f, "b.yaml", POD("a", "x:3"));
     to_see(f, "file b.yaml ok 1\n");
     quiet(f);
     assert_seen(f, "updated Pod default/a x:3\nfile b.yaml ok 1\n");
+}
+
+static uint64_t ms_until_removed(struct fixture *f)
+{
+    uint64_t since = clock_mono_ms();
+
+    to_see(f, "removed Pod default/a\n");
+    return clock_mono_ms() - since;
+}
+
+static void an_unlinked_file_is_gone_at_once_and_a_renamed_one_may_come_back(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t least = UINT64_MAX;
+
+    start(f);
+    for (int i = 0; i < 5; i++) { /* the least of some: the machine may be busy */
+        uint64_t ms;
+
+        write_file(f, "a.yaml", POD("a", "x:1"));
+        to_see(f, "file a.yaml ok 1\n");
+        delete (f, "a.yaml");
+        ms = ms_until_removed(f);
+        least = ms < least ? ms : least;
+        buf_reset(&f->seen);
+    }
+    assert_in_range(least, 0, SRC_FOLDER_SETTLE_MS / 2);
+
+    write_file(f, "a.yaml", POD("a", "x:1"));
+    to_see(f, "file a.yaml ok 1\n");
+    move(f, "a.yaml", "a.yaml~");
+    assert_in_range(ms_until_removed(f), SRC_FOLDER_SETTLE_MS - 1, DEADLINE_MS);
+}
+
+static void an_unlinked_file_that_is_written_slowly_is_not_gone(void **state)
+{
+    struct fixture *f = *state;
+    char path[200];
+    int fd;
+
+    write_file(f, "a.yaml", POD("a", "x:1"));
+    start(f);
+    to_see(f, "first set\n");
+    buf_reset(&f->seen);
+    at(f, "a.yaml", path);
+    delete (f, "a.yaml");
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    assert_true(fd >= 0);
+    quiet(f);
+    assert_seen(f, "");
+    assert_true(write(fd, POD("a", "x:2"), strlen(POD("a", "x:2"))) > 0);
+    close(fd);
+    to_see(f, "file a.yaml ok 1\n");
+    assert_seen(f, "updated Pod default/a x:2\nfile a.yaml ok 1\n");
 }
 
 static void many_files_at_once_are_quick(void **state)
@@ -245,6 +298,8 @@ int main(void)
         T(an_invalid_edit_leaves_what_was_there_in_force),
         T(an_emptied_file_takes_nothing_away_but_a_removed_document_does),
         T(a_rename_and_an_editors_way_to_save_disturb_nobody),
+        T(an_unlinked_file_is_gone_at_once_and_a_renamed_one_may_come_back),
+        T(an_unlinked_file_that_is_written_slowly_is_not_gone),
         T(many_files_at_once_are_quick),
         T(files_can_be_listed_by_name),
         T(closing_while_files_are_read_is_safe),

@@ -137,7 +137,7 @@ static void a_file_that_cannot_be_looked_at_is_not_gone(void **state)
     for (size_t i = 0; i < ARRAY_LEN(errors); i++) {
         fail_with(f, errors[i]);
         fault.files = true;
-        folder_missing(f->folder, "a.yaml"); /* as after an event */
+        folder_missing(f->folder, "a.yaml", SRC_FOLDER_SETTLE_MS); /* as after an event */
         until_hit(f);
         quiet(f);
         assert_null(strstr(f->seen.p, "removed"));
