@@ -103,5 +103,7 @@ const struct room container_room = {
              .busy = container_busy,
              .cancel = container_cancel,
              .reset = container_reset,
-             .free = container_forget },
+             .free = container_forget,
+             .save = ctr_record_save,
+             .load = ctr_record_load },
 };

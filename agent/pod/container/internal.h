@@ -22,4 +22,8 @@ static inline struct container_node *container_node(const struct node *n)
 {
     return n->parts[ROOM_CONTAINER];
 }
+
+/* ---- ctr_record.c ---- */
+void ctr_record_save(const struct pod *p, json_t *record);
+void ctr_record_load(struct pod *p, const json_t *record);
 #endif

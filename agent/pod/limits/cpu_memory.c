@@ -84,3 +84,19 @@ struct cpu_memory cpu_memory_widest(const struct cpu_memory *a, const struct cpu
         .memory_limit = cpu_memory_wider(a->memory_limit, b->memory_limit),
     };
 }
+
+void cpu_memory_save(const struct cpu_memory *s, json_t *record)
+{
+    if (s->known)
+        json_object_set_new(record, "sizes",
+                            json_pack("[I,I,I,I]", (json_int_t)s->cpu_request, (json_int_t)s->cpu_limit,
+                                      (json_int_t)s->memory_request, (json_int_t)s->memory_limit));
+}
+
+void cpu_memory_load(struct cpu_memory *s, const json_t *record)
+{
+    json_int_t v[4];
+
+    if (json_unpack(json_object_get(record, "sizes"), "[I,I,I,I]", &v[0], &v[1], &v[2], &v[3]) == 0)
+        *s = (struct cpu_memory){ true, v[0], v[1], v[2], v[3] };
+}

@@ -17,5 +17,9 @@ struct cpu_memory cpu_memory_widest(const struct cpu_memory *a, const struct cpu
 int64_t cpu_memory_wider(int64_t limit_a, int64_t limit_b);
 bool cpu_memory_shrink(int64_t from_limit, int64_t to_limit);
 
+/* In a pod's record: its member "sizes"; nothing while they are not known. */
+void cpu_memory_save(const struct cpu_memory *s, json_t *record);
+void cpu_memory_load(struct cpu_memory *s, const json_t *record);
+
 int64_t cpu_memory_amount(const struct api_resource_list *l, const char *name); /* "cpu" or "memory" */
 #endif

@@ -21,8 +21,6 @@
  */
 #include "agent/pod/record/record.h"
 
-#include "agent/pod/container/env_age.h"
-#include "agent/pod/container/probes.h"
 #include "agent/pod/leftovers/sweep.h"
 #include "agent/pod/record/internal.h"
 #include "agent/pod/record/record_save.h"
@@ -45,62 +43,9 @@ static void put_sizes(json_t *o, const struct cpu_memory *s)
                                       (json_int_t)s->memory_request, (json_int_t)s->memory_limit));
 }
 
-static json_t *instance_json(const struct instance *i)
-{
-    json_t *o = json_object();
-
-    json_put_str(o, "id", i->id);
-    json_object_set_new(o, "attempt", json_integer(i->attempt));
-    json_object_set_new(o, "created", json_integer(i->created_ns));
-    json_object_set_new(o, "started", json_integer(i->started_ns));
-    json_object_set_new(o, "startedBoot", json_integer(i->started_at.ns));
-    json_put_str(o, "imageID", i->image_id);
-    json_put_str(o, "imageRef", i->image_ref);
-    json_put_str(o, "messageFile", i->message_file);
-    put_sizes(o, &i->sizes);
-    if (i->env_sources != NULL)
-        json_object_set(o, "envSources", i->env_sources);
-    if (i->env_told != NULL)
-        json_object_set(o, "envTold", i->env_told);
-    if (i->ended) {
-        json_object_set_new(o, "finished", json_integer(i->finished_ns));
-        json_object_set_new(o, "finishedBoot", json_integer(i->ended_at.ns));
-        json_object_set_new(o, "exitCode", json_integer(i->exit_code));
-        json_put_str(o, "reason", i->reason);
-        json_put_str(o, "message", i->message);
-    }
-    return o;
-}
-
-static json_t *ctr_json(const struct ctr *c)
-{
-    json_t *j = json_object();
-
-    json_object_set_new(j, "restarts", json_integer(c->restarts));
-    json_object_set_new(j, "backoffMs", json_integer((json_int_t)c->backoff_ms));
-    json_object_set_new(j, "backoffAtBoot", json_integer(c->backoff_at.ns));
-    if (c->replace)
-        json_object_set_new(j, "replace", json_true());
-    if (c->again)
-        json_object_set_new(j, "again", json_true());
-    if (c->asked)
-        json_object_set_new(j, "asked", json_true());
-    if (probes_result(c, PROBE_READINESS) == RESULT_SUCCESS)
-        json_object_set_new(j, "ready", json_true());
-    if (probes_result(c, PROBE_STARTUP) == RESULT_SUCCESS)
-        json_object_set_new(j, "started", json_true());
-    if (c->post != POST_NONE) /* an interrupted one runs again; a failed one fails again */
-        json_object_set_new(j, "postStart", json_true());
-    if (c->cur.id[0] != '\0')
-        json_object_set_new(j, "current", instance_json(&c->cur));
-    if (c->last.id[0] != '\0')
-        json_object_set_new(j, "last", instance_json(&c->last));
-    return j;
-}
-
 static json_t *record_to_json(const struct pod *p)
 {
-    json_t *o = json_object(), *ctrs = json_object();
+    json_t *o = json_object();
 
     json_object_set_new(o, "version", json_integer(RECORD_VERSION));
     json_put_str(o, "uid", p->uid);
@@ -129,11 +74,8 @@ static json_t *record_to_json(const struct pod *p)
         json_object_set_new(o, "preempted", json_integer(p->preempted_ns));
     json_put_str(o, "sandboxID", p->sandbox_id);
     put_sizes(o, &p->sizes);
-    rooms_save_pod(p, o);
     json_object_set_new(o, "priority", json_integer(p->priority));
-    for (size_t i = 0; i < p->n_ctrs; i++)
-        json_object_set_new(ctrs, p->ctrs[i].spec->name, ctr_json(&p->ctrs[i]));
-    json_object_set_new(o, "containers", ctrs);
+    rooms_save_pod(p, o);
     return o;
 }
 
