@@ -49,6 +49,12 @@ void ctr_log_ended(struct ctr *c, unsigned attempt); /* it writes no more, or ne
 void ctr_log_remove(const struct ctr *c, unsigned attempt);
 void ctr_log_link(struct ctr *c); /* for log shippers, once it has started; may be repeated */
 void ctr_log_link_path(const struct ctr *c, const char *id, char *ret, size_t size);
+/* ---- for `coracle explain pod`: what each does or waits for ---- */
+void containers_explain(const struct pod *p, json_t *steps);
+void probes_explain(const struct pod *p, json_t *steps);
+void reaps_explain(const struct pod *p, json_t *steps);
+/* The subject of an operation names a run whose remains are being removed. */
+bool reaps_named(const struct pod *p, const char *subject);
 struct ctr_run; /* owns everything an rt_config borrows */
 enum err_code ctr_run_build(struct ctr *c, struct ctr_run **ret, struct err *e) MUST_CHECK;
 const struct rt_config *ctr_run_config(const struct ctr_run *r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a container's run: noticing it, stopping it, removing what is left. */
+/* The end of a container's run: noticing it, and stopping it. */
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/hooks.h"
 #include "agent/pod/container/probes.h"
@@ -7,10 +7,7 @@
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/pod.h"
 #include "agent/pod/core/pod_look.h"
-#include "agent/pod/limits/limits.h"
 #include "agent/pod/usage/oom.h"
-#include "agent/pod/usage/usage.h"
-#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/files/fs.h"
 #include "base/log.h"
@@ -23,8 +20,6 @@
 #define SECOND INT64_C(1000000000)
 #define GRACE_MIN_NS (2 * SECOND)   /* kubelet: even grace 0 means TERM, 2 s, KILL */
 #define KILL_AGAIN_NS (10 * SECOND) /* a killed container that does not end is killed again */
-#define REAP_FIRST_MS 1000          /* between tries to remove the remains of a run, doubled */
-#define REAP_MAX_MS 60000
 
 void ctr_backoff_text(uint64_t ms, char ret[CTR_BACKOFF_TEXT_SIZE])
 {
@@ -61,136 +56,6 @@ void instance_clear(struct instance *i)
     json_decref(i->env_sources);
     json_decref(i->env_told);
     *i = (struct instance){ 0 };
-}
-
-static void reap_pause(struct reap *r)
-{
-    r->pause_ms = backoff_next_ms(r->pause_ms, REAP_FIRST_MS, REAP_MAX_MS);
-    r->again_at = clock_boot_in_ms(r->pause_ms);
-}
-
-static void reap_failed(struct reap *r, const struct err *e)
-{
-    if (strcmp(r->error, e->text) != 0)
-        log_warn("cannot remove the remains of a container; will retry", F_STR("pod", r->pod->key),
-                 F_STR("containerID", r->id), F_ERR(e));
-    snprintf(r->error, sizeof(r->error), "%s", e->text);
-    reap_pause(r);
-}
-
-static void on_reaped(struct op *op, const struct err *result)
-{
-    struct reap *r = op->owner;
-    struct pod *p = r->pod;
-
-    if (result->code != ERR_OK && result->code != ERR_CANCELLED) {
-        reap_failed(r, result);
-    } else {
-        TAILQ_REMOVE(&p->reaps, r, link);
-        free(r);
-    }
-    pod_wake(p, "remains of a run were removed");
-}
-
-static void reap_forget(const struct reap *r)
-{
-    if (r->cgroup_path[0] == '\0')
-        return;
-    oom_forget(r->pod->node, r->cgroup_path);
-    usage_forget(r->pod->node, r->cgroup_path);
-}
-
-/* Where its processes are: according to its meta.json or, if that is missing or damaged, where they must
- * be. */
-static enum err_code reap_find_cgroup(struct reap *r, struct err *e)
-{
-    struct rt_identity identity = { 0 };
-    char above[440];
-
-    if (r->cgroup_path[0] != '\0')
-        return ERR_OK;
-    switch (presence_of(rt_identity(r->pod->node->rt, r->id, &identity, e))) {
-    case PRESENCE_UNKNOWN:
-        return e->code;
-    case PRESENCE_ABSENT:
-        if (resources_cgroup_path(r->pod, above, sizeof(above), ERR_IGNORED) == ERR_OK)
-            snprintf(r->cgroup_path, sizeof(r->cgroup_path), "%s/%s", above, r->id);
-        break;
-    case PRESENCE_PRESENT:
-        snprintf(r->cgroup_path, sizeof(r->cgroup_path), "%s", identity.cgroup_path);
-        break;
-    }
-    reap_forget(r);
-    return ERR_OK;
-}
-
-static void reap_begin(struct reap *r)
-{
-    struct err e = { 0 };
-
-    if (reap_find_cgroup(r, &e) != ERR_OK) {
-        reap_failed(r, &e);
-        pod_wake(r->pod, "removal of a run could not begin");
-        return;
-    }
-    r->again_at = CLOCK_BOOT_NONE;
-    rt_delete_start(&r->action, r->pod->node->rt, r->id, r->cgroup_path[0] != '\0' ? r->cgroup_path : NULL,
-                    on_reaped, r);
-}
-
-void reaps_step(struct pod *p)
-{
-    struct reap *r;
-
-    TAILQ_FOREACH (r, &p->reaps, link) {
-        if (!clock_boot_is_set(r->again_at) || p->node->closing)
-            continue;
-        if (clock_boot_is_due(r->again_at))
-            reap_begin(r);
-        else
-            pod_wake_at(p, r->again_at, "removal of a run is tried again");
-    }
-}
-
-bool reaps_hold(const struct pod *p)
-{
-    const struct reap *r;
-
-    TAILQ_FOREACH (r, &p->reaps, link)
-        if (!clock_boot_is_set(r->again_at) || !p->node->forced)
-            return true;
-    return false;
-}
-
-void reaps_clear(struct pod *p)
-{
-    struct reap *r, *tmp;
-
-    TAILQ_FOREACH_SAFE (r, &p->reaps, link, tmp) {
-        TAILQ_REMOVE(&p->reaps, r, link);
-        free(r);
-    }
-}
-
-void ctr_reap(struct pod *p, const char *id, const char *cgroup_path)
-{
-    struct reap *r = calloc(1, sizeof(*r));
-
-    if (r == NULL) {
-        log_error("out of memory to remove a container; the next start will", F_STR("containerID", id));
-        return;
-    }
-    r->pod = p;
-    snprintf(r->id, sizeof(r->id), "%s", id);
-    if (cgroup_path != NULL)
-        snprintf(r->cgroup_path, sizeof(r->cgroup_path), "%s", cgroup_path);
-    reap_forget(r);
-    TAILQ_INSERT_TAIL(&p->reaps, r, link);
-    /* Nothing new is started any more, and everything started is asked to end: left for the next start. */
-    if (p->node->closing)
-        r->again_at = clock_boot();
-    else
-        reap_begin(r);
 }
 
 void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *message, int64_t finished_ns)

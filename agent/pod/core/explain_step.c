@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "base/codec/json.h"
 
+#include <string.h>
+
 void explain_put_ns(json_t *o, const char *key, int64_t ns)
 {
     char text[CLOCK_RFC3339_SIZE];
@@ -26,4 +28,11 @@ void explain_step(json_t *steps, const char *name, const char *state, int64_t si
     if (next_ns > clock_wall_ns())
         explain_put_ns(o, "nextTry", next_ns);
     json_array_append_new(steps, o);
+}
+
+bool explain_names(const char *subject, const char *name)
+{
+    const char *at = name[0] != '\0' ? strstr(subject, name) : NULL;
+
+    return at != NULL && strchr("/ :", at[strlen(name)]) != NULL; /* or its end */
 }

@@ -6,7 +6,6 @@
 #include "agent/pod/core/facts.h"
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/sandbox/sandbox.h"
-#include "agent/pod/show/explain.h"
 #include "agent/pod/volume/volumes.h"
 
 #include <string.h>
@@ -136,7 +135,7 @@ static void explain_state(const struct ctr *c, struct explained *x)
     }
 }
 
-void explain_container(const struct ctr *c, json_t *steps)
+static void ctr_explain(const struct ctr *c, json_t *steps)
 {
     struct explained x = { .state = "running", .detail = ctr_state_name(c->state) };
     str_auto name = str_printf("%s %s",
@@ -150,4 +149,10 @@ void explain_container(const struct ctr *c, json_t *steps)
     explain_state(c, &x);
     explain_step(steps, name, x.state, clock_boot_to_wall_ns(c->state_began), x.detail,
                  clock_boot_to_wall_ns(x.next));
+}
+
+void containers_explain(const struct pod *p, json_t *steps)
+{
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        ctr_explain(&p->ctrs[i], steps);
 }
