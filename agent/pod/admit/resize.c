@@ -2,6 +2,7 @@
 #include "agent/pod/admit/resize.h"
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/admit/internal.h"
+#include "agent/pod/container/container.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/core/facts.h"
@@ -288,10 +289,7 @@ static void restart_where_asked(struct pod *p)
         if (c->state != CTR_RUNNING || !s->known || c->replace ||
             !((cpu && restarts(c->spec, API_RESIZE_CPU)) || (memory && restarts(c->spec, API_RESIZE_MEMORY))))
             continue;
-        snprintf(c->stop_text, sizeof(c->stop_text), "Container %s resize requires restart", c->spec->name);
-        c->replace = true;
-        c->backoff_ms = 0; /* it did not crash */
-        p->record_dirty = true;
+        ctr_replace(c, "Container %s resize requires restart", c->spec->name);
     }
 }
 

@@ -2,6 +2,7 @@
 /* The cgroups of a pod being resized: the order of writes, and what prevents them. */
 #include "agent/pod/admit/internal.h"
 #include "agent/pod/admit/resize.h"
+#include "agent/pod/container/container.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/limits/cpu_memory.h"
 #include "agent/pod/limits/ctr_limits.h"
@@ -159,7 +160,7 @@ bool resize_is_settled(const struct pod *p)
         const struct ctr *c = &p->ctrs[i];
         struct cpu_memory wanted = cpu_memory_of_container(c);
         if (c->state == CTR_MOUNTING || c->state == CTR_CREATING) {
-            if (!cpu_memory_same(&c->building, &wanted))
+            if (!cpu_memory_same(ctr_building(c), &wanted))
                 return false;
         } else if (c->state != CTR_NONE && resize_cgroups_differs(c)) {
             return false;

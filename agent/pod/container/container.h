@@ -12,6 +12,19 @@ bool create_limit_take(struct ctr *c); /* false: the pod will be woken when ther
 void create_limit_release(struct ctr *c);
 /* Wakes as many creates waiting for a slot as there are slots. */
 void create_limit_pump(struct node *n);
+/* The run ends and the container is made anew, whatever its policy: it did not crash. The text is that of the
+ * Killing event. */
+void ctr_replace(struct ctr *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void ctr_image_edited(struct ctr *c); /* the manifest names another image for it now */
+/* The sandbox is lost: what runs is killed, and all begins again, in a new sandbox, with the init containers.
+ */
+void containers_begin_anew(struct pod *p);
+/* After a restart of the agent: examines each instance that had not ended, and takes it over. */
+void containers_recover(struct pod *p);
+/* A ConfigMap or Secret is new or changed: what waits for it is tried again. */
+void containers_config_changed(struct pod *p, enum api_config_kind kind, const char *name);
+/* What a run that is being created gets (CTR_MOUNTING, CTR_CREATING). */
+const struct cpu_memory *ctr_building(const struct ctr *c);
 bool restart_all_wanted(const struct pod *p); /* and applies now */
 /* A user requests a restart: all containers except init containers end with their grace period and start
  * again in place. ERR_PRECONDITION: the pod is not running. */

@@ -72,8 +72,7 @@ static void container_reset(struct pod *p)
         struct ctr *c = &p->ctrs[i];
         c->backoff_ms = 0; /* it did not crash */
         c->retry_at = CLOCK_BOOT_NONE;
-        c->waiting_reason[0] = '\0';
-        free(take_ptr(&c->waiting_message));
+        ctr_waits_no_more(c);
         if (c->kind != CTR_REGULAR && c->cur.id[0] != '\0')
             c->replace = true; /* init containers run again, from the first */
     }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starting a container: when it may start, its back-off, create and start. */
 #include "agent/pod/container/container.h"
+#include "agent/pod/container/env_age.h"
 #include "agent/pod/container/hooks.h"
+#include "agent/pod/container/internal.h"
 #include "agent/pod/container/probes.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"
@@ -38,6 +40,12 @@ void ctr_waiting(struct ctr *c, const char *reason, const char *fmt, ...)
     free(c->waiting_message);
     c->waiting_message = b.n > 0 ? buf_detach(&b) : NULL;
     buf_done(&b);
+}
+
+void ctr_waits_no_more(struct ctr *c)
+{
+    c->waiting_reason[0] = '\0';
+    free(take_ptr(&c->waiting_message));
 }
 
 /* It ran long enough since its last delay that earlier crashes are forgotten. */
@@ -104,8 +112,7 @@ static void containers_on_started(struct op *op, const struct err *result)
         return;
     }
     ctr_set_state(c, CTR_RUNNING);
-    c->waiting_reason[0] = '\0';
-    free(take_ptr(&c->waiting_message));
+    ctr_waits_no_more(c);
     ctr_note_start(c, s.started_ns, clock_boot());
     if (c->spec->post_start != NULL && p->node->closing)
         c->post = POST_RUNNING; /* for the next agent */
@@ -292,6 +299,11 @@ static void containers_begin(struct ctr *c, struct pod_image *image)
     containers_create(c);
 }
 
+const struct cpu_memory *ctr_building(const struct ctr *c)
+{
+    return &c->building;
+}
+
 static bool env_needs_pod_ip(const struct api_container *spec)
 {
     for (size_t i = 0; i < spec->n_env; i++)
@@ -464,5 +476,16 @@ void ctr_step(struct ctr *c)
     case CTR_CREATING:
     case CTR_STARTING:
         return;
+    }
+}
+
+void containers_config_changed(struct pod *p, enum api_config_kind kind, const char *name)
+{
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        struct ctr *c = &p->ctrs[i];
+
+        p->env_look = p->env_look || env_age_uses(c->spec, kind, name);
+        if (pod_is_new(p) || str_eq(c->waiting_reason, "CreateContainerConfigError"))
+            c->retry_at = CLOCK_BOOT_NONE;
     }
 }

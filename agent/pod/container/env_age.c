@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/container/env_age.h"
 #include "agent/api/on_change.h"
+#include "agent/pod/container/container.h"
 #include "agent/pod/container/internal.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"
@@ -207,11 +208,7 @@ static void restart(struct ctr *c)
 
     log_info("restarting a container because the sources of its environment changed", F_STR("pod", p->key),
              F_STR("containerName", c->spec->name), F_STR("sources", c->env_old));
-    snprintf(c->stop_text, sizeof(c->stop_text), "%.60s changed, container %.60s will be restarted",
-             c->env_old, c->spec->name);
-    c->replace = true;
-    c->backoff_ms = 0; /* it did not crash */
-    p->record_dirty = true;
+    ctr_replace(c, "%.60s changed, container %.60s will be restarted", c->env_old, c->spec->name);
 }
 
 static void env_age_tell(struct ctr *c, const char *name)

@@ -2,6 +2,7 @@
 /* The end of a container's run: noticing it, and stopping it. */
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/hooks.h"
+#include "agent/pod/container/internal.h"
 #include "agent/pod/container/probes.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"
@@ -77,8 +78,7 @@ void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *mes
     c->cur.message = message != NULL ? strdup(message) : ctr_message(c, exit_code);
     c->stop_deadline = CLOCK_BOOT_NONE;
     c->stop_text[0] = '\0';
-    c->waiting_reason[0] = '\0';
-    free(take_ptr(&c->waiting_message));
+    ctr_waits_no_more(c);
     ctr_set_state(c, CTR_NONE);
     if (c->post == POST_FAILED && ctr_restart_wanted(c))
         ctr_waiting(c, "PostStartHookError", "%s", c->post_message != NULL ? c->post_message : "");
@@ -181,6 +181,18 @@ void ctr_refresh(struct ctr *c)
     ctr_log_ended(c, c->cur.attempt);
     ctr_reap(c->pod, c->cur.id, NULL);
     ctr_set_state(c, CTR_NONE);
+}
+
+void containers_recover(struct pod *p)
+{
+    p->env_look = true;
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        struct ctr *c = &p->ctrs[i];
+        if (c->state == CTR_NONE)
+            continue;
+        c->adopt_due = true;
+        ctr_refresh(c);
+    }
 }
 
 /* ---- stopping ---- */

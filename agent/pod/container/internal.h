@@ -23,6 +23,8 @@ static inline struct container_node *container_node(const struct node *n)
     return n->parts[ROOM_CONTAINER];
 }
 
+void ctr_waits_no_more(struct ctr *c); /* containers.c */
+
 /* ---- ctr_record.c ---- */
 void ctr_record_save(const struct pod *p, json_t *record);
 void ctr_record_load(struct pod *p, const json_t *record);

@@ -6,12 +6,16 @@
  * containers first, in the same sandbox with the same volumes.
  */
 #include "agent/pod/container/container.h"
+#include "agent/pod/container/internal.h"
 #include "agent/pod/container/readiness.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/pod.h"
 #include "base/log.h"
 
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #define ALL_REASON "RestartingAllContainers"
@@ -66,6 +70,46 @@ bool restart_all_step(struct pod *p)
     p->initialized = false;
     p->record_dirty = true;
     return false;
+}
+
+/* ---- one of them ---- */
+
+void ctr_replace(struct ctr *c, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(c->stop_text, sizeof(c->stop_text), fmt, ap);
+    va_end(ap);
+    c->replace = true;
+    c->backoff_ms = 0; /* it did not crash */
+    c->pod->record_dirty = true;
+}
+
+void ctr_image_edited(struct ctr *c)
+{
+    c->replace = ctr_alive(c); /* one that is just being created is compared when it is there */
+    c->backoff_ms = 0;         /* kubelet: the image is part of the back-off's key */
+    c->retry_at = CLOCK_BOOT_NONE;
+    ctr_waits_no_more(c);
+}
+
+/* ---- the sandbox is gone ---- */
+
+void containers_begin_anew(struct pod *p)
+{
+    struct err e = { 0 };
+
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        if (p->ctrs[i].state == CTR_RUNNING &&
+            rt_signal(p->node->rt, p->ctrs[i].cur.id, SIGKILL, &e) != ERR_OK && e.code != ERR_NOT_FOUND)
+            ctr_kill(&p->ctrs[i]); /* repeated until it is gone */
+    /* As in kubelet: init containers run again, from the first. */
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        if (p->ctrs[i].kind != CTR_REGULAR && p->ctrs[i].state == CTR_NONE && p->ctrs[i].cur.id[0] != '\0')
+            p->ctrs[i].replace = true;
+    p->initialized = false;
+    p->record_dirty = true;
 }
 
 /* ---- somebody asks for it ---- */

@@ -200,29 +200,11 @@ void node_recover_pod(struct pod *p)
         pod_look_again(p, &unseen);
         return;
     }
-    p->env_look = true;
     live_sub_path_due(p); /* the pod's cgroup and volumes are set up again: what exists is kept */
-    for (size_t i = 0; i < p->n_ctrs; i++) {
-        struct ctr *c = &p->ctrs[i];
-        if (c->state == CTR_NONE)
-            continue;
-        c->adopt_due = true;
-        ctr_refresh(c);
-    }
+    containers_recover(p);
     /* Its namespaces are gone: running containers have no network; it starts again in a new sandbox. */
     if (sandbox_is_lost(p) && p->state != POD_TERMINATING) {
-        struct err e = { 0 };
-        for (size_t i = 0; i < p->n_ctrs; i++)
-            if (p->ctrs[i].state == CTR_RUNNING &&
-                rt_signal(p->node->rt, p->ctrs[i].cur.id, SIGKILL, &e) != ERR_OK && e.code != ERR_NOT_FOUND)
-                ctr_kill(&p->ctrs[i]); /* repeated until it is gone */
-        /* As in kubelet: init containers run again, from the first. */
-        for (size_t i = 0; i < p->n_ctrs; i++)
-            if (p->ctrs[i].kind != CTR_REGULAR && p->ctrs[i].state == CTR_NONE &&
-                p->ctrs[i].cur.id[0] != '\0')
-                p->ctrs[i].replace = true;
-        p->initialized = false;
-        p->record_dirty = true;
+        containers_begin_anew(p);
         sandbox_begin_anew(p);
     }
     pod_wake(p, "taken over");

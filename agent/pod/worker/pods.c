@@ -5,8 +5,6 @@
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/admit/resize.h"
 #include "agent/pod/container/container.h"
-#include "agent/pod/container/env_age.h"
-#include "agent/pod/container/probes.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/core/pod.h"
@@ -217,13 +215,8 @@ void pods_apply(struct pod *p, struct api_pod *api)
         const struct api_container *was = c->spec;
         size_t inits = api->spec.n_init_containers;
         c->spec = i < inits ? &api->spec.init_containers[i] : &api->spec.containers[i - inits];
-        if (strcmp(was->image, c->spec->image) != 0) {
-            c->replace = ctr_alive(c); /* one that is just being created is compared when it is there */
-            c->backoff_ms = 0;         /* kubelet: the image is part of the back-off's key */
-            c->retry_at = CLOCK_BOOT_NONE;
-            c->waiting_reason[0] = '\0';
-            free(take_ptr(&c->waiting_message));
-        }
+        if (strcmp(was->image, c->spec->image) != 0)
+            ctr_image_edited(c);
     }
     if (images_build(p, &e) != ERR_OK)
         log_error("cannot determine a pod's images; it is stuck until its next edit", F_STR("pod", p->key),
@@ -359,11 +352,7 @@ void pods_config_changed(struct node *n, const struct api_config *c)
         volumes_config_changed(p, c->kind, c->meta.name);
         if (c->kind == API_SECRET)
             images_secret_changed(p, c->meta.name);
-        for (size_t i = 0; i < p->n_ctrs; i++)
-            p->env_look = p->env_look || env_age_uses(p->ctrs[i].spec, c->kind, c->meta.name);
-        for (size_t i = 0; i < p->n_ctrs; i++)
-            if (pod_is_new(p) || str_eq(p->ctrs[i].waiting_reason, "CreateContainerConfigError"))
-                p->ctrs[i].retry_at = CLOCK_BOOT_NONE;
+        containers_config_changed(p, c->kind, c->meta.name);
         pod_wake(p, "ConfigMap or Secret changed");
     }
 }
