@@ -192,6 +192,18 @@ static enum err_code image_commit_write_all(void *arg, struct err *e)
     return ERR_OK;
 }
 
+/* Who may use the image from now on; NULL: out of memory. */
+static json_t *image_commit_whose(const struct img_job *j, const json_t *is)
+{
+    /* A mirror, or another prefix, may have been asked with any entry of the pod's secrets: which one was
+     * accepted is unknown. */
+    const bool unsure = j->tries.with_secrets && j->store->short_names.redirects;
+    char full[IMG_NAME_MAX], repository[IMG_NAME_MAX];
+
+    img_auth_repository(img_job_reference(j, full), repository);
+    return img_pulled_for_add(is, repository, unsure ? NULL : j->tries.whose[j->attempt], unsure);
+}
+
 /* The record of a present and complete image only changes its access rights. */
 static enum err_code plan_image(struct img_job *j, struct img_found *f, struct err *e)
 {
@@ -200,7 +212,7 @@ static enum err_code plan_image(struct img_job *j, struct img_found *f, struct e
     const json_t *is = entry != NULL ? entry->image->pulled_for : NULL;
     json_auto_t *record = NULL;
 
-    if (j->for_pod && (f->pulled_for = img_access_add(j, is)) == NULL)
+    if (j->for_pod && (f->pulled_for = image_commit_whose(j, is)) == NULL)
         return err_nomem(e);
     if (complete && (!j->for_pod || json_equal(f->pulled_for, is)))
         return ERR_OK;

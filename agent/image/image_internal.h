@@ -358,10 +358,12 @@ void img_blobs_ended(struct img_job *j, const struct err *e);               /* t
 void img_blobs_settle(struct img_store *s); /* removes those no longer needed, now or later */
 void img_blobs_adopt(struct img_store *s);  /* of the previous agent */
 
-/* ---- image_access.c: access to present images ---- */
-/* `is` (may be NULL) plus the credentials the job used, for its repository; NULL when out of memory. */
-json_t *img_access_add(const struct img_job *j, const json_t *is);
-bool img_access_is_valid(const json_t *pulled_for);
+/* ---- image_pulled_for.c: whose pulls of an image succeeded; the "pulledFor" of its record ---- */
+bool img_pulled_for_is_valid(const json_t *pulled_for);
+/* A copy of `is` (may be NULL) with `whose` among those of a repository. `whose` NULL: all pods of the node
+ * or, if that is unsure, nobody in particular. NULL when out of memory. */
+json_t *img_pulled_for_add(const json_t *is, const char *repository, json_t *whose, bool unsure);
+bool img_pulled_for_has(const json_t *by, const json_t *whose); /* `by`: of a repository */
 
 /* ---- image_writer.c ---- */
 /* begin() runs when no other one writes, perhaps immediately; call ..._end() after writing, or to give up. */
