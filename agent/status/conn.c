@@ -52,16 +52,10 @@ void conn_close(struct conn *c)
     c->state = CONN_CLOSING;
     background_withdraw(&c->server->turns, &c->turn);
     held_forget(c);
-    if (c->listing != NULL)
-        listing_gone(c);
-    if (c->watch != NULL)
-        watch_gone(c);
-    if (c->log != NULL)
-        logs_gone(c);
-    if (c->exec != NULL)
-        exec_gone(c);
+    if (c->source != NULL)
+        c->source->gone(c);
     if (c->reply != NULL)
-        status_reply_orphan(c->reply);
+        c->reply->conn = NULL;
     uv_close((uv_handle_t *)&c->pipe, conn_on_closed);
     uv_close((uv_handle_t *)&c->timer, conn_on_closed);
 }
@@ -91,17 +85,15 @@ static void conn_on_written(uv_write_t *req, int status)
         return;
     if (status < 0) {
         conn_close(c);
-    } else if (c->exec != NULL) {
-        exec_drained(c);
-    } else if (c->writes == 0) {
-        if (c->awaits) {
-            c->awaits = false;
-            uv_timer_stop(&c->timer);
-            conn_next_turn(c);
-        } else if (c->state == CONN_STREAMING && c->log != NULL)
-            logs_drained(c);
-        else if (c->state == CONN_ANSWERING && c->reply == NULL && c->listing == NULL && !c->asks)
-            next_request(c);
+    } else if (c->source != NULL && c->source->written != NULL) {
+        c->source->written(c);
+    } else if (c->writes == 0 && c->awaits) {
+        c->awaits = false;
+        uv_timer_stop(&c->timer);
+        conn_next_turn(c);
+    } else if (c->writes == 0 && c->state == CONN_ANSWERING && c->reply == NULL && c->source == NULL &&
+               !c->asks) {
+        next_request(c);
     }
 }
 
@@ -268,7 +260,7 @@ void conn_await(struct conn *c)
         return;
     }
     c->awaits = true;
-    if (c->listing != NULL)
+    if (c->finite)
         conn_arm(c, c->server->write_ms);
 }
 
@@ -341,18 +333,17 @@ static void conn_on_turn(struct background_client *t)
     struct conn *c = (struct conn *)((char *)t - offsetof(struct conn, turn));
 
     if (!c->asks) {
-        if (c->listing != NULL)
-            listing_turn(c);
-        else if (c->watch != NULL)
-            watch_turn(c);
+        if (c->source != NULL && c->source->turn != NULL)
+            c->source->turn(c);
         return;
     }
     c->asks = false;
     if (c->parser.state == PARSE_FAILED)
         conn_refuse(c);
     else
-        route_request(c);
-    if (c->state == CONN_STREAMING && c->listing == NULL && c->exec == NULL && c->stopped)
+        c->server->on_request(c);
+    if (c->state == CONN_STREAMING && !c->finite && (c->source == NULL || c->source->input == NULL) &&
+        c->stopped)
         conn_close(c); /* it sent so much behind its request that its disconnect would go unnoticed */
 }
 
@@ -372,8 +363,7 @@ static void conn_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece)
         /* A client may stop sending and still want its answer; but for an endless one this is the only sign
          * of a disconnect. */
         c->eof = c->last = true;
-        if (c->state == CONN_READING ||
-            (c->state == CONN_STREAMING && c->listing == NULL && (c->log == NULL || logs_endless(c))))
+        if (c->state == CONN_READING || (c->state == CONN_STREAMING && !c->finite))
             conn_close(c);
         return;
     }
@@ -392,14 +382,14 @@ static void conn_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece)
         conn_close(c);
         return;
     }
-    if (c->exec != NULL) {
-        exec_input(c);
+    if (c->source != NULL && c->source->input != NULL) {
+        c->source->input(c);
         return;
     }
     conn_parse(c);
     held_input(c);
     if (c->in.n > PIPELINE_MAX) {
-        if (c->state == CONN_STREAMING && c->listing == NULL)
+        if (c->state == CONN_STREAMING && !c->finite)
             conn_close(c);
         else if (c->state == CONN_ANSWERING || c->state == CONN_STREAMING)
             conn_pause(c);
@@ -413,7 +403,7 @@ static void next_request(struct conn *c)
         return;
     }
     c->state = CONN_READING;
-    c->pretty = false;
+    c->pretty = c->finite = false;
     status_parser_next(&c->parser);
     c->idle = c->in.n == 0;
     conn_arm(c, c->idle ? c->server->idle_ms : c->server->head_ms);
@@ -431,10 +421,10 @@ static void conn_on_timer(uv_timer_t *timer)
         c->state = CONN_ANSWERING;
         c->last = true;
         conn_status(c, 408, status_reason(408), NULL, NULL, "the request was not received in time");
-    } else if ((c->state == CONN_ANSWERING || c->listing != NULL) && conn_backlog(c) < c->progress) {
+    } else if ((c->state == CONN_ANSWERING || c->finite) && conn_backlog(c) < c->progress) {
         conn_arm(c, c->server->write_ms);
-    } else if (c->state == CONN_STREAMING && c->reply != NULL) {
-        progress_tick(c);
+    } else if (c->state == CONN_STREAMING && c->source != NULL && c->source->tick != NULL) {
+        c->source->tick(c);
     } else {
         conn_close(c);
     }

@@ -87,6 +87,7 @@ void exec_gone(struct conn *c)
     struct exec_stream *x = c->exec;
 
     c->exec = NULL;
+    c->source = NULL;
     x->conn = NULL;
     x->closing = true;
     if (x->process != NULL)
@@ -278,7 +279,7 @@ static void maybe_finish(struct exec_stream *x)
         uv_timer_start(&x->timer, on_drain_timer, DRAIN_MS, 0);
 }
 
-void exec_drained(struct conn *c)
+void exec_written(struct conn *c)
 {
     struct exec_stream *x = c->exec;
 

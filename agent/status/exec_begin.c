@@ -21,6 +21,10 @@ static bool open_pipe(struct exec_stream *x, struct exec_end *end, int channel, 
     return exec_open_end(x, end, fds[input ? 1 : 0], channel);
 }
 
+static const struct conn_source exec_source = { .gone = exec_gone,
+                                                .written = exec_written,
+                                                .input = exec_input };
+
 static struct exec_stream *new_stream(struct conn *c, const struct status_exec_options *o, int protocol)
 {
     struct exec_stream *x = calloc(1, sizeof(*x));
@@ -47,6 +51,7 @@ static struct exec_stream *new_stream(struct conn *c, const struct status_exec_o
     x->open_handles = 1;
     c->server->n_execs++;
     c->exec = x;
+    c->source = &exec_source;
     return x;
 }
 

@@ -63,6 +63,11 @@ bool exec_open_end(struct exec_stream *x, struct exec_end *end, int fd,
                    int channel); /* takes over the descriptor */
 void exec_close_end(struct exec_end *end);
 
+/* Of the connection: struct conn_source. */
+void exec_gone(struct conn *c);
+void exec_written(struct conn *c);
+void exec_input(struct conn *c); /* exec_input.c */
+
 /* Sends what is framed. */
 void exec_flush(struct exec_stream *x);
 /* Sends our close frame; with `linger` waits for the client's, as needed if we close first. */

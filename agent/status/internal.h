@@ -45,6 +45,18 @@ struct watcher;
 struct log_stream;
 struct exec_stream;
 struct listing;
+struct conn;
+
+/* Where an answer of several turns of the loop comes from: a list, a watch, a log, a process, progress. It
+ * sets c->source when it begins, and clears it in `gone` or when it ends its stream. All but `gone` may be
+ * NULL. */
+struct conn_source {
+    void (*gone)(struct conn *c);    /* the connection closes */
+    void (*turn)(struct conn *c);    /* after conn_next_turn() or conn_await() */
+    void (*written)(struct conn *c); /* some data was accepted; c->writes: how many writes are left */
+    void (*tick)(struct conn *c);    /* after conn_tick_after() */
+    void (*input)(struct conn *c);   /* c->in has more data, which is not a request */
+};
 
 struct conn {
     LIST_ENTRY(conn) all;
@@ -71,6 +83,8 @@ struct conn {
     bool idle;                     /* between requests */
     bool pretty;
     bool chunked;
+    bool finite; /* the stream ends by itself: a client that stops sending still gets the rest */
+    const struct conn_source *source;
     struct watcher *watch;
     struct log_stream *log;
     struct exec_stream *exec; /* the connection speaks WebSocket */
@@ -85,7 +99,6 @@ void conn_unused(struct status_server *s, struct conn *c); /* no client came for
 void conn_accept(struct status_server *s, struct conn *c, int fd);
 /* immediately; idempotent; the memory is freed when its handles are closed */
 void conn_close(struct conn *c);
-void status_reply_orphan(struct status_reply *r); /* reply.c: its connection is closed */
 
 /* One answer per request. Each takes the connection to the next request, or closes it. */
 void conn_answer(struct conn *c, int http_code, const char *type, const char *extra_head, const void *body,
@@ -100,11 +113,11 @@ void conn_stream_begin(struct conn *c, const char *type);
 void conn_stream(struct conn *c, const void *data, size_t n);
 void conn_stream_end(struct conn *c);
 size_t conn_backlog(const struct conn *c);
-/* Calls listing_turn() or watch_turn() when it is the connection's turn; */
+/* Calls the source's turn() when it is the connection's turn; */
 void conn_next_turn(struct conn *c);
 /* and after all data was sent. */
 void conn_await(struct conn *c);
-/* For a stream: progress_tick() is called then. */
+/* For a stream: the source's tick() is called then. */
 void conn_tick_after(struct conn *c, uint64_t ms);
 /* After a protocol change: sends the head, then frames follow. Takes over the buffer's content. */
 void conn_upgrade(struct conn *c, struct buf *head);
@@ -113,13 +126,14 @@ void conn_frames(struct conn *c, struct buf *b);
 void conn_pause(struct conn *c);
 void conn_resume(struct conn *c);
 
-/* ---- reply.c: formats of answers ---- */
+/* ---- codes.c ---- */
 int status_http_code(enum err_code code);
 const char *status_reason(int http_code); /* Kubernetes' word: "NotFound" */
 const char *status_phrase(int http_code); /* HTTP's: "Not Found" */
 json_t *status_object(int http_code, const char *reason, const char *kind, const char *name,
                       const char *message);
 
+/* ---- reply.c: answers with what the provider says ---- */
 /* The array in `value` (stolen): itself, or the items of a list. */
 json_t *status_items(json_t *value);
 /* Answers with the provider's value, or its error. */
@@ -150,7 +164,6 @@ struct status_reply {
     char *last;        /* the last line sent */
 };
 void progress_begin(struct conn *c); /* its reply becomes a stream */
-void progress_tick(struct conn *c);
 void progress_end(struct conn *c, json_t *body /* stolen; NULL: out of memory */);
 
 /* ---- select.c: label and field selectors on JSON objects ---- */
@@ -191,8 +204,6 @@ json_t *keys_next(struct pod_keys *k, struct status_server *s, struct err *e);
 
 /* ---- listing.c ---- */
 void listing_begin(struct conn *c, struct selection *selection /* moved */);
-void listing_turn(struct conn *c);
-void listing_gone(struct conn *c); /* the connection closes */
 
 /* ---- held.c ---- */
 void held_init(struct status_server *s);
@@ -207,8 +218,6 @@ void held_forget(struct conn *c); /* the connection closes and its writes are ca
 /* Uses the selection's kind. Either `keys`, of pods (moved), or `events`, an array. */
 void watch_begin(struct conn *c, struct selection *selection /* moved */, struct pod_keys *keys,
                  json_t *events);
-void watch_turn(struct conn *c);
-void watch_gone(struct conn *c); /* the connection closes */
 /* Ends so many watches with a Status that their descriptors suffice again: those that take nothing first,
  * then the longest silent; root's only for root. False: there are not enough. */
 bool watch_give_way(struct status_server *s, bool root);
@@ -217,15 +226,9 @@ json_t *with_version(struct status_server *s, json_t *pod);
 
 /* ---- logs.c ---- */
 void logs_begin(struct conn *c, const char *namespace_, const char *name, const struct status_log_options *o);
-void logs_gone(struct conn *c); /* the connection closes */
-bool logs_endless(const struct conn *c);
-void logs_drained(struct conn *c); /* all written data was accepted */
 
 /* ---- exec*.c ---- */
 void exec_begin(struct conn *c, const struct status_match *m);
-void exec_gone(struct conn *c);    /* the connection closes */
-void exec_input(struct conn *c);   /* c->in has more data */
-void exec_drained(struct conn *c); /* some written data was accepted */
 
 enum { EXEC_NO_PROTOCOL, EXEC_V4, EXEC_V5 }; /* v4.channel.k8s.io; v5: with half-close */
 /* Whether the request asks for a supported WebSocket; otherwise answers it with the reason. */
@@ -245,6 +248,7 @@ struct pod_version {
 struct status_server {
     uv_loop_t *loop;
     struct status_provider provider;
+    void (*on_request)(struct conn *c); /* route_request() */
     char *path;
     int fd; /* listens */
     uv_poll_t listener;

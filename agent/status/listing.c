@@ -65,11 +65,12 @@ static void listing_add_end(struct listing *l)
     buf_adds(&l->out, !l->pretty ? "]}\n" : l->any ? "\n  ]\n}\n" : "]\n}\n");
 }
 
-void listing_gone(struct conn *c)
+static void listing_gone(struct conn *c)
 {
     struct listing *l = c->listing;
 
     c->listing = NULL;
+    c->source = NULL;
     keys_done(&l->keys);
     selection_done(&l->selection);
     buf_done(&l->out);
@@ -120,7 +121,7 @@ static void listing_flush(struct conn *c, bool complete)
     }
 }
 
-void listing_turn(struct conn *c)
+static void listing_turn(struct conn *c)
 {
     struct listing *l = c->listing;
     const uint64_t began = uv_hrtime();
@@ -146,6 +147,8 @@ void listing_turn(struct conn *c)
         conn_next_turn(c);
 }
 
+static const struct conn_source listing_source = { .gone = listing_gone, .turn = listing_turn };
+
 void listing_begin(struct conn *c, struct selection *selection)
 {
     struct listing *l = calloc(1, sizeof(*l));
@@ -166,5 +169,7 @@ void listing_begin(struct conn *c, struct selection *selection)
     l->pretty = c->pretty;
     listing_add_head(l, c->server);
     c->listing = l;
+    c->source = &listing_source;
+    c->finite = true;
     conn_next_turn(c);
 }

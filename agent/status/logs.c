@@ -77,11 +77,12 @@ static void unwatch(struct log_stream *l)
     watch_set_close(take_ptr(&l->folder));
 }
 
-void logs_gone(struct conn *c)
+static void logs_gone(struct conn *c)
 {
     struct log_stream *l = c->log;
 
     c->log = NULL;
+    c->source = NULL;
     l->conn = NULL;
     l->state = LOG_OVER;
     unwatch(l);
@@ -140,15 +141,17 @@ static void on_work_done(struct op *op, const struct err *result)
             conn_err(c, result);
             return;
         }
-        if (c->eof)
-            l->options.follow = false; /* only what exists now */
+        if (c->eof) { /* only what exists now */
+            l->options.follow = false;
+            c->finite = true;
+        }
         conn_stream_begin(c, "text/plain; charset=utf-8");
         if (c->state == CONN_CLOSING)
             return;
         l->state = LOG_SENDING;
         if (c->parser.request.method == METHOD_HEAD)
             status_logs_over(l);
-        return; /* continued by logs_drained() */
+        return; /* continued by logs_written() */
     }
     if (result->code != ERR_OK) {
         log_warn("cannot continue reading a log", F_STR("pod", l->name), F_ERR(result));
@@ -182,7 +185,7 @@ static void status_logs_step(struct log_stream *l)
         if (more && !l->limit_reached) {
             if (l->state == LOG_SENDING && l->look_again)
                 check_backlog(l);
-            return; /* continued by logs_drained() */
+            return; /* continued by logs_written() */
         }
     }
     if (!more || l->limit_reached) {
@@ -195,16 +198,11 @@ static void status_logs_step(struct log_stream *l)
     }
 }
 
-bool logs_endless(const struct conn *c)
-{
-    return c->log->options.follow;
-}
-
-void logs_drained(struct conn *c)
+static void logs_written(struct conn *c)
 {
     struct log_stream *l = c->log;
 
-    if (l->state == LOG_SENDING)
+    if (c->writes == 0 && c->state == CONN_STREAMING && l->state == LOG_SENDING)
         status_logs_start_read(l);
 }
 
@@ -313,6 +311,8 @@ void status_server_log_event(struct status_server *s, const char *namespace_, co
 
 /* ---- the beginning ---- */
 
+static const struct conn_source log_source = { .gone = logs_gone, .written = logs_written };
+
 void logs_begin(struct conn *c, const char *namespace_, const char *name, const struct status_log_options *o)
 {
     struct status_server *s = c->server;
@@ -354,6 +354,8 @@ void logs_begin(struct conn *c, const char *namespace_, const char *name, const 
     LIST_INSERT_HEAD(&s->logs, l, all);
     s->n_logs++;
     c->log = l;
+    c->source = &log_source;
+    c->finite = !o->follow;
     if (o->follow && strrchr(l->path, '/') != NULL && strrchr(l->path, '/') != l->path)
         status_logs_watch_folder(l);
     l->state = LOG_OPENING;

@@ -8,14 +8,6 @@
 
 #include <string.h>
 
-void progress_begin(struct conn *c)
-{
-    c->reply->streams = true;
-    conn_stream_begin(c, "application/x-ndjson");
-    if (c->state != CONN_CLOSING)
-        progress_tick(c);
-}
-
 /* `text` and a line break. */
 static void send_line(struct conn *c, char *text)
 {
@@ -27,7 +19,7 @@ static void send_line(struct conn *c, char *text)
 }
 
 /* Nothing is sent to a client that has not accepted the last line yet. */
-void progress_tick(struct conn *c)
+static void progress_tick(struct conn *c)
 {
     const struct status_provider *p = &c->server->provider;
     json_t *now =
@@ -45,10 +37,27 @@ void progress_tick(struct conn *c)
     conn_tick_after(c, STATUS_PROGRESS_MS);
 }
 
+static void progress_gone(struct conn *c)
+{
+    c->source = NULL;
+}
+
+static const struct conn_source progress_source = { .gone = progress_gone, .tick = progress_tick };
+
+void progress_begin(struct conn *c)
+{
+    c->reply->streams = true;
+    c->source = &progress_source;
+    conn_stream_begin(c, "application/x-ndjson");
+    if (c->state != CONN_CLOSING)
+        progress_tick(c);
+}
+
 void progress_end(struct conn *c, json_t *body)
 {
     char *text = body != NULL ? json_text(body) : NULL;
 
+    c->source = NULL;
     json_decref(body);
     if (text == NULL) {
         conn_close(c); /* the client notices that the end is missing */

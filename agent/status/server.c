@@ -266,6 +266,7 @@ enum err_code status_server_open(struct status_server **ret, const struct status
     ignore_sigpipe();
     s->loop = o->loop;
     s->provider = *o->provider;
+    s->on_request = route_request;
     s->started_ns = clock_wall_ns();
     s->version = s->first_version = (uint64_t)s->started_ns / 1000000;
     s->head_ms = STATUS_HEAD_MS;

@@ -103,7 +103,7 @@ static void status_watch_note_version(struct status_server *s, const char *key, 
 
 /* ---- watchers ---- */
 
-void watch_gone(struct conn *c)
+static void watch_gone(struct conn *c)
 {
     struct watcher *w = c->watch;
     struct known *known, *tmp;
@@ -119,6 +119,7 @@ void watch_gone(struct conn *c)
     keys_done(&w->rest);
     free(w);
     c->watch = NULL;
+    c->source = NULL;
 }
 
 static bool learn(struct watcher *w, const char *key)
@@ -243,7 +244,7 @@ static void send_first(struct watcher *w, json_t *one, json_t *versioned /* stol
 }
 
 /* Sends the next pods of the first set, up to a piece; continues when the client has accepted them. */
-void watch_turn(struct conn *c)
+static void watch_turn(struct conn *c)
 {
     struct watcher *w = c->watch;
     const uint64_t began = uv_hrtime();
@@ -268,6 +269,8 @@ void watch_turn(struct conn *c)
     else
         conn_next_turn(c);
 }
+
+static const struct conn_source watch_source = { .gone = watch_gone, .turn = watch_turn };
 
 void watch_begin(struct conn *c, struct selection *selection, struct pod_keys *keys, json_t *events)
 {
@@ -296,6 +299,7 @@ void watch_begin(struct conn *c, struct selection *selection, struct pod_keys *k
     w->selection = *selection;
     *selection = (struct selection){ 0 };
     c->watch = w;
+    c->source = &watch_source;
     if (keys != NULL) {
         w->rest = *keys;
         LIST_INSERT_HEAD(&c->server->watchers, w, all);
