@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "volumes/internal.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -112,34 +111,6 @@ static int dir_differs(const char *dir, void *arg)
            group_differs(l->rule, &st) || (st.st_mode & 07777) != (DIR_MODE | l->rule->dir_bits);
 }
 
-/* Entries below dir, up to `limit`, which is also the answer when they cannot be counted; a payload's depth
- * is bounded by the length of its paths. */
-static size_t count_entries(int dir, size_t limit)
-{
-    int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *list = copy >= 0 ? fdopendir(copy) : NULL;
-    size_t n = 0;
-
-    if (list == NULL) {
-        scope_close_p(&copy);
-        return limit;
-    }
-    for (const struct dirent *d; n < limit && (errno = 0, d = readdir(list)) != NULL;) {
-        if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
-            continue;
-        n++;
-        fd_auto below = openat(dir, d->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (below >= 0)
-            n += count_entries(below, limit - n);
-        else if (errno != ENOTDIR && errno != ELOOP)
-            n = limit;
-    }
-    if (n < limit && errno != 0)
-        n = limit;
-    closedir(list);
-    return n;
-}
-
 static bool same_payload(const struct vol_writer *w, const char *generation, const struct vol_plan *plan,
                          const struct group_rule *rule)
 {
@@ -156,7 +127,7 @@ static bool same_payload(const struct vol_writer *w, const char *generation, con
             !atomic_writer_same_file(gen, &plan->v[i], rule))
             return false;
     size_t expected = plan->n + plan->n_dirs;
-    return count_entries(gen, expected + 1) == expected;
+    return vol_count_entries(gen, expected + 1) == expected;
 }
 
 /* ---- writing a generation ---- */

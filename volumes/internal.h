@@ -63,6 +63,11 @@ int vol_plan_each_new_dir(const struct vol_plan *p, size_t i, int (*fn)(const ch
 bool vol_plan_top(const struct vol_plan *p, size_t i, char ret[256]);
 bool vol_plan_has_top(const struct vol_plan *p, const char *name);
 
+/* ---- size.c ---- */
+/* Entries below dir, up to `limit`, which is also the answer when they cannot be counted; a payload's depth
+ * is bounded by the length of its paths. */
+size_t vol_count_entries(int dir, size_t limit);
+
 /* ---- generations.c: the folders "..2026_03_01_10_00_00.4711" of a volume ---- */
 /* Superseded generations kept for their readers: at most this number, and at most this size in total, except
  * for one. */

@@ -10,8 +10,10 @@
  *   <pods_dir>/<uid>/volume-subpaths/<volume>/<container>/<index>  subPath bind mounts
  *
  * All functions block. The loop thread may call those that use only the node's tmpfs and our own folders:
- * vol_node_*(), vol_payload_*(), vol_empty_dir_setup(), vol_shm_setup(), vol_list_owners(); and
- * vol_host_path_known(), which never waits. The others may hang: call them inside a proc_call.
+ * vol_node_*(), vol_payload_*() of payloads that are not large, vol_empty_dir_setup(), vol_shm_setup(),
+ * vol_list_owners(); and vol_host_path_known(), which never waits. vol_payload_publish() and
+ * vol_payload_tidy() may run in any thread, one at a time for each volume. The others may hang: call them
+ * inside a proc_call.
  */
 #ifndef VOLUMES_VOLUMES_H
 #define VOLUMES_VOLUMES_H
@@ -55,6 +57,9 @@ struct vol_payload { /* the content of a payload volume */
 #define VOL_PAYLOAD_MAX (16u * 1024 * 1024)
 enum err_code vol_payload_publish(struct vol_node *n, const struct vol_payload *p, bool *ret_changed,
                                   struct err *e) MUST_CHECK;
+/* Whether publishing it, or removing what it replaces, takes longer than the loop has: then call
+ * vol_payload_publish() and vol_payload_tidy() on the pool. Without files: whether tidying does. */
+bool vol_payload_is_large(const struct vol_node *n, const struct vol_payload *p);
 /* Whether some version of it was published and still exists. */
 struct presence vol_payload_published(const struct vol_node *n, const char *uid, const char *name,
                                       struct err *e) MUST_CHECK;

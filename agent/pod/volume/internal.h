@@ -3,7 +3,9 @@
 #ifndef AGENT_POD_VOLUME_INTERNAL_H
 #define AGENT_POD_VOLUME_INTERNAL_H
 #include "agent/pod/core/pod.h"
+#include "agent/pod/volume/pod_payloads.h"
 #include "base/process/process.h"
+#include "base/work.h"
 
 /* subPath mounts that could not follow their volume (live_sub_path.h) */
 struct live_retry {
@@ -19,8 +21,17 @@ struct live_ctr {   /* of a container */
     struct live_retry live_retry;
 };
 
+struct volume_node {
+    unsigned writes; /* large sets of payloads on the pool */
+};
+
+static inline struct volume_node *volume_node(const struct node *n)
+{
+    return n->parts[ROOM_VOLUME];
+}
+
 struct pod_volumes {
-    enum vols_state { VOLS_NONE, VOLS_CHECKING, VOLS_READY, VOLS_REMOVING, VOLS_REMOVED } vols;
+    enum vols_state { VOLS_NONE, VOLS_SETTING_UP, VOLS_READY, VOLS_REMOVING, VOLS_REMOVED } vols;
     int64_t vols_since_ns;
     char vols_error[512];
     char vols_event[512]; /* last FailedMount text, so that the event is not repeated at each try */
@@ -38,6 +49,10 @@ struct pod_volumes {
         vols_at; /* shared with the child that checks host paths: 1 + index of the volume it looks at; NULL */
     char shm_path[512];
     bool payload_stale; /* a ConfigMap or Secret it uses changed */
+    struct work write;  /* of a large set of payloads */
+    struct payload_set *writing;
+    payloads_written_fn written;
+    bool write_waits; /* for a place on the pool */
     struct boot_time
         tokens_renew_at; /* its service account tokens are asked for again then; none: it has none */
     char *overlaps;      /* files of volumes that a later source hides, for the status; NULL: none */

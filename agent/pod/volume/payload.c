@@ -13,20 +13,21 @@
 #define OVERLAPS_SHOWN 8 /* paths in the text; the others are only counted */
 
 struct files {
-    struct vol_file *v;
-    size_t *source; /* of v[i]: its index in the volume's sources */
-    size_t n, cap;
+    struct payload *to;
+    size_t cap;
     size_t now; /* the source being added */
-    struct boot_time renew_at;
 };
 
 static enum err_code pod_payload_add(struct files *f, const char *path, const void *data, size_t size,
                                      int32_t mode, struct err *e)
 {
-    if (f->n == f->cap)
+    struct payload *to = f->to;
+
+    if (to->n_files == f->cap)
         return err_set(e, ERR_INTERNAL, "payload of a volume has more files than were counted");
-    f->source[f->n] = f->now;
-    f->v[f->n++] = (struct vol_file){ .path = path, .data = data, .size = size, .mode = (mode_t)mode };
+    to->source[to->n_files] = f->now;
+    to->files[to->n_files++] =
+        (struct vol_file){ .path = path, .data = data, .size = size, .mode = (mode_t)mode };
     return ERR_OK;
 }
 
@@ -47,13 +48,14 @@ static enum err_code pod_payload_add_config(const struct pod *p, const struct ap
                                             int32_t default_mode, struct files *f, struct err *e)
 {
     bool secret = s->kind == API_SRC_SECRET;
-    const struct api_config *c = src_store_config(p->node->o.store, secret ? API_SECRET : API_CONFIG_MAP,
-                                                  p->api->meta.namespace, s->name);
+    struct api_config *c = src_store_config(p->node->o.store, secret ? API_SECRET : API_CONFIG_MAP,
+                                            p->api->meta.namespace, s->name);
 
     if (c == NULL)
         return s->optional ? pod_may_lack(p, secret ? API_SECRET : API_CONFIG_MAP, s->name, e)
                            : err_set(e, ERR_PRECONDITION, "%s \"%s\" not found",
                                      secret ? "secret" : "configmap", s->name);
+    f->to->configs[f->to->n_configs++] = api_config_ref(c);
     if (s->n_items == 0) {
         for (size_t i = 0; i < c->n_data; i++)
             if (pod_payload_add(f, c->data[i].key, c->data[i].data, c->data[i].size, default_mode, e) !=
@@ -96,7 +98,7 @@ static enum err_code add_downward(const struct pod *p, const struct api_payload_
 }
 
 static enum err_code add_token(const struct pod *p, const struct api_payload_source *s, int32_t default_mode,
-                               struct files *f, struct err *e)
+                               struct arena *a, struct files *f, struct err *e)
 {
     const struct pod_tokens *tokens = p->node->o.tokens;
     const char *account = p->api->spec.service_account_name;
@@ -112,24 +114,29 @@ static enum err_code add_token(const struct pod *p, const struct api_payload_sou
     struct boot_time renew;
     unsigned char chance = 0;
     struct vol_file *file;
+    char *text;
 
     if (tokens == NULL)
         return err_set(e, ERR_PRECONDITION,
                        "failed to fetch token: service account tokens need an API server, and there is none");
     if (tokens->get(tokens->arg, &r, &t, e) != ERR_OK)
         return err_wrap(e, "failed to fetch token");
-    if (pod_payload_add(f, s->token_path, t.text, t.size, default_mode, e) != ERR_OK)
+    text = arena_strndup(a, t.text, t.size); /* it is only lent until the loop turns */
+    if (text == NULL)
+        return err_nomem(e);
+    f->to->tokens[f->to->n_tokens++] = text;
+    if (pod_payload_add(f, s->token_path, text, t.size, default_mode, e) != ERR_OK)
         return e->code;
     /* Readable only by its users: the owner, or the group added by fsGroup. */
-    file = &f->v[f->n - 1];
+    file = &f->to->files[f->to->n_files - 1];
     file->has_owner = pod_token_owner(p->api, &file->owner);
     if (file->has_owner || p->api->spec.security.has_fs_group)
         file->mode = 0600;
     if (getrandom(&chance, sizeof(chance), GRND_NONBLOCK) != sizeof(chance))
         chance = 0;
     renew = pod_token_renew_at(t.expires_ns, r.expiration_seconds, chance % POD_TOKEN_JITTER_S);
-    if (!clock_boot_is_set(f->renew_at) || clock_boot_is_before(renew, f->renew_at))
-        f->renew_at = renew;
+    if (!clock_boot_is_set(f->to->renew_at) || clock_boot_is_before(renew, f->to->renew_at))
+        f->to->renew_at = renew;
     return ERR_OK;
 }
 
@@ -143,7 +150,7 @@ static enum err_code add_source(const struct pod *p, const struct api_payload_so
     case API_SRC_DOWNWARD:
         return add_downward(p, s, default_mode, a, f, e);
     case API_SRC_TOKEN:
-        return add_token(p, s, default_mode, f, e);
+        return add_token(p, s, default_mode, a, f, e);
     }
     return ERR_OK;
 }
@@ -175,7 +182,7 @@ static void add_source_name(struct buf *b, const struct api_volume *v, size_t so
         buf_addf(b, " (sources[%zu])", source);
 }
 
-static void add_overlap(struct buf *b, const struct api_volume *v, const struct files *f,
+static void add_overlap(struct buf *b, const struct api_volume *v, const struct payload *f,
                         const struct path *hidden, const struct path *shown)
 {
     size_t from = f->source[hidden->file], to = f->source[shown->file];
@@ -190,25 +197,34 @@ static void add_overlap(struct buf *b, const struct api_volume *v, const struct 
     add_source_name(b, v, to);
 }
 
-static enum err_code find_overlaps(const struct api_volume *v, const struct files *f, struct arena *a,
-                                   char **ret, struct err *e)
+static bool may_overlap(const struct api_volume *v)
 {
-    struct path *paths = arena_alloc(a, (f->n + 1) * sizeof(*paths));
+    return v->n_sources > 1 ||
+           (v->n_sources == 1 && (v->sources[0].n_items > 1 || v->sources[0].n_downward > 1));
+}
+
+enum err_code payload_find_overlaps(const struct api_volume *v, const struct payload *f, struct arena *a,
+                                    char **ret, struct err *e)
+{
     buf_auto text = BUF_INIT(16 * 1024);
+    struct path *paths;
     size_t found = 0;
 
     *ret = NULL;
+    if (!may_overlap(v))
+        return ERR_OK;
+    paths = arena_alloc(a, (f->n_files + 1) * sizeof(*paths));
     if (paths == NULL)
         return err_nomem(e);
-    for (size_t i = 0; i < f->n; i++) {
-        char *copy = arena_strdup(a, f->v[i].path);
+    for (size_t i = 0; i < f->n_files; i++) {
+        char *copy = arena_strdup(a, f->files[i].path);
         if (copy == NULL)
             return err_nomem(e);
         paths[i] = (struct path){ .text = fs_path_clean(copy), .file = i };
     }
-    if (f->n > 1)
-        qsort(paths, f->n, sizeof(*paths), pod_payload_path_order);
-    for (size_t i = 1; i < f->n; i++)
+    if (f->n_files > 1)
+        qsort(paths, f->n_files, sizeof(*paths), pod_payload_path_order);
+    for (size_t i = 1; i < f->n_files; i++)
         if (strcmp(paths[i - 1].text, paths[i].text) == 0 && ++found <= OVERLAPS_SHOWN)
             add_overlap(&text, v, f, &paths[i - 1], &paths[i]);
     if (found == 0)
@@ -219,24 +235,25 @@ static enum err_code find_overlaps(const struct api_volume *v, const struct file
     return *ret != NULL ? ERR_OK : err_nomem(e);
 }
 
-enum err_code payload_build(const struct pod *p, const struct api_volume *v, struct arena *a,
-                            struct payload *ret, struct err *e)
+void payload_done(struct payload *made)
 {
-    char *overlaps;
-    struct files f = { 0 };
+    for (size_t i = 0; i < made->n_configs; i++)
+        api_config_unref(made->configs[i]);
+    for (size_t i = 0; i < made->n_tokens; i++)
+        explicit_bzero(made->tokens[i], strlen(made->tokens[i]));
+    made->n_configs = made->n_tokens = 0;
+}
+
+static enum err_code add_all(const struct pod *p, const struct api_volume *v, struct arena *a,
+                             struct files *f, struct err *e)
+{
     buf_auto why = BUF_INIT(sizeof(e->text)); /* everything missing at once, like kubelet */
     size_t n_failed = 0;
 
-    for (size_t i = 0; i < v->n_sources; i++)
-        f.cap += pod_payload_count(p, &v->sources[i]);
-    f.v = arena_alloc(a, (f.cap + 1) * sizeof(*f.v));
-    f.source = arena_alloc(a, (f.cap + 1) * sizeof(*f.source));
-    if (f.v == NULL || f.source == NULL)
-        return err_nomem(e);
     for (size_t i = 0; i < v->n_sources; i++) {
         struct err one = { 0 };
-        f.now = i;
-        if (add_source(p, &v->sources[i], v->default_mode, a, &f, &one) == ERR_OK)
+        f->now = i;
+        if (add_source(p, &v->sources[i], v->default_mode, a, f, &one) == ERR_OK)
             continue;
         if (one.code != ERR_PRECONDITION) {
             *e = one;
@@ -248,8 +265,27 @@ enum err_code payload_build(const struct pod *p, const struct api_volume *v, str
         return err_set(e, ERR_PRECONDITION, "%s", why.p);
     if (n_failed > 1)
         return err_set(e, ERR_PRECONDITION, "[%s]", why.p);
-    if (find_overlaps(v, &f, a, &overlaps, e) != ERR_OK)
+    return ERR_OK;
+}
+
+enum err_code payload_build(const struct pod *p, const struct api_volume *v, struct arena *a,
+                            struct payload *ret, struct err *e)
+{
+    struct payload made = { 0 };
+    struct files f = { .to = &made };
+
+    for (size_t i = 0; i < v->n_sources; i++)
+        f.cap += pod_payload_count(p, &v->sources[i]);
+    made.files = arena_alloc(a, (f.cap + 1) * sizeof(*made.files));
+    made.source = arena_alloc(a, (f.cap + 1) * sizeof(*made.source));
+    made.configs = arena_alloc(a, (v->n_sources + 1) * sizeof(struct api_config *));
+    made.tokens = arena_alloc(a, (v->n_sources + 1) * sizeof(char *));
+    if (made.files == NULL || made.source == NULL || made.configs == NULL || made.tokens == NULL)
+        return err_nomem(e);
+    if (add_all(p, v, a, &f, e) != ERR_OK) {
+        payload_done(&made);
         return e->code;
-    *ret = (struct payload){ .files = f.v, .n_files = f.n, .overlaps = overlaps, .renew_at = f.renew_at };
+    }
+    *ret = made;
     return ERR_OK;
 }

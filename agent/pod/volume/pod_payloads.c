@@ -4,7 +4,7 @@
 #include "agent/pod/core/facts.h"
 #include "agent/pod/volume/internal.h"
 #include "agent/pod/volume/live_sub_path.h"
-#include "agent/pod/volume/payload.h"
+#include "agent/pod/volume/payload_set.h"
 #include "agent/pod/volume/volumes.h"
 #include "base/backoff.h"
 #include "base/clock.h"
@@ -16,6 +16,9 @@
 /* Delay until a payload with outdated content is retried: doubled from the first to the last. */
 #define REFRESH_RETRY_FIRST_MS 200
 #define REFRESH_RETRY_MAX_MS 30000
+/* Large sets of payloads on the pool at a time: records and images are written there, too. */
+#define WRITES_MAX 2
+#define WRITE_WAIT_MS 1000 /* at most, after which the pod looks for a place itself */
 #define MS INT64_C(1000000)
 
 bool volumes_use_config(const struct api_pod *api, enum api_config_kind kind, const char *name)
@@ -72,37 +75,92 @@ static void tidy_later(struct pod *p)
     volumes_of(p)->vols_tidy_at = clock_boot_in_ms(VOL_KEEP_MS);
 }
 
-enum err_code payloads_publish(struct pod *p, const struct api_volume *v, struct buf *overlaps,
-                               bool *ret_changed, struct err *e)
+/* ---- on the loop, or on the pool ---- */
+
+static enum err_code write_on_pool(void *arg, struct err *e)
+{
+    (void)e;
+    payload_set_write(arg);
+    return ERR_OK;
+}
+
+static void wake_waiting(struct node *n)
+{
+    pods_each (n, p)
+        if (volumes_of(p)->write_waits) {
+            pod_wake(p, "there is a place to write volumes");
+            return;
+        }
+}
+
+static void payloads_on_written(struct op *op, const struct err *result)
+{
+    struct pod *p = op->owner;
+    struct pod_volumes *vols = volumes_of(p);
+    scoped(payload_set_free) struct payload_set *s = take_ptr(&vols->writing);
+
+    volume_node(p->node)->writes--;
+    vols->written(p, result->code == ERR_OK ? s : NULL);
+    wake_waiting(p->node);
+    pod_wake(p, "volumes were written");
+}
+
+bool payloads_working(const struct pod *p)
+{
+    return op_live(&volumes_of(p)->write.op);
+}
+
+bool payloads_wait(struct pod *p)
+{
+    if (!volumes_of(p)->write_waits || volume_node(p->node)->writes < WRITES_MAX)
+        return false;
+    pod_wake_at(p, clock_boot_in_ms(WRITE_WAIT_MS), "volumes wait for others to be written");
+    return true;
+}
+
+static enum err_code payloads_begin(struct pod *p, struct payload_set *set, payloads_written_fn written,
+                                    struct err *e)
+{
+    scoped(payload_set_free) struct payload_set *s = set;
+    struct pod_volumes *vols = volumes_of(p);
+
+    if (s == NULL)
+        return err_nomem(e);
+    vols->write_waits = false;
+    if (!payload_set_is_large(s)) {
+        payload_set_write(s);
+        written(p, s);
+        return ERR_OK;
+    }
+    vols->write_waits = volume_node(p->node)->writes >= WRITES_MAX;
+    if (payloads_wait(p))
+        return err_set(e, ERR_UNAVAILABLE, "waiting for other pods' volumes to be written");
+    volume_node(p->node)->writes++;
+    vols->writing = take_ptr(&s);
+    vols->written = written;
+    work_start(&vols->write, "write volumes", p->key, write_on_pool, vols->writing, p->node->o.loop,
+               payloads_on_written, p);
+    return ERR_OK;
+}
+
+enum err_code payloads_write(struct pod *p, payloads_written_fn written, struct err *e)
+{
+    volumes_of(p)->tokens_renew_at = CLOCK_BOOT_NONE;
+    return payloads_begin(p, payload_set_new(p), written, e);
+}
+
+void payloads_note(struct pod *p, const struct api_volume *v, const struct payload_result *r,
+                   struct buf *overlaps)
 {
     struct pod_volumes *vols = volumes_of(p);
-    struct arena a = { 0 };
-    /* As programs find it under kubelet: ConfigMaps on disk, the others on a tmpfs with its default mode. */
-    struct vol_payload payload = { .uid = p->uid, .name = v->name, .fs_group = -1, .root_mode = 01777 };
-    struct payload made;
-    enum err_code code;
-    bool kept = false;
 
-    if (!v->projected && v->n_sources == 1 && v->sources[0].kind == API_SRC_CONFIG_MAP)
-        payload.root_mode = 0777;
-    if (p->api->spec.security.has_fs_group)
-        payload.fs_group = p->api->spec.security.fs_group;
-    code = payload_build(p, v, &a, &made, e);
-    if (code == ERR_OK) {
-        if (made.overlaps != NULL)
-            buf_addf(overlaps, "%svolume \"%s\": %s", overlaps->n > 0 ? "; " : "", v->name, made.overlaps);
-        if (clock_boot_is_set(made.renew_at) && (!clock_boot_is_set(vols->tokens_renew_at) ||
-                                                 clock_boot_is_before(made.renew_at, vols->tokens_renew_at)))
-            vols->tokens_renew_at = made.renew_at;
-        payload.files = made.files;
-        payload.n_files = made.n_files;
-        payload.ret_kept = &kept;
-        code = vol_payload_publish(p->node->o.volumes, &payload, ret_changed, e);
-    }
-    if (kept)
+    if (r->overlaps != NULL)
+        buf_addf(overlaps, "%svolume \"%s\": %s", overlaps->n > 0 ? "; " : "", v->name, r->overlaps);
+    if (clock_boot_is_set(r->renew_at) && (!clock_boot_is_set(vols->tokens_renew_at) ||
+                                           clock_boot_is_before(r->renew_at, vols->tokens_renew_at)))
+        vols->tokens_renew_at = r->renew_at;
+    if (r->kept)
         tidy_later(p);
-    arena_done(&a);
-    return code;
 }
 
 bool payloads_have_token(const struct api_volume *v)
@@ -141,74 +199,123 @@ bool payloads_keep_content(struct pod *p, const struct api_volume *v, struct err
 
 /* ---- after a change ---- */
 
-/* Errors become events. */
-static void refresh(struct pod *p)
+static void not_refreshed(struct pod *p, const struct api_volume *v, const struct err *e)
 {
     struct pod_volumes *vols = volumes_of(p);
-    uint64_t backoff_ms =
-        backoff_next_ms(vols->payload_backoff_ms, REFRESH_RETRY_FIRST_MS, REFRESH_RETRY_MAX_MS);
-    buf_auto overlaps = BUF_INIT(64 * 1024);
 
-    vols->payload_stale = false;
-    vols->vols_retry_at = vols->tokens_renew_at = CLOCK_BOOT_NONE;
-    vols->vols_error[0] = '\0';
-    for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
-        const struct api_volume *v = &p->api->spec.volumes[i];
-        struct err e = { 0 };
-        bool changed = false;
+    log_warn("cannot refresh volume", F_STR("pod", p->key), F_STR("volume", v->name), F_ERR(e));
+    pod_event(p, NULL, true, "FailedMount",
+              "MountVolume.SetUp failed for volume \"%s\" : %s; it keeps its old content", v->name, e->text);
+    snprintf(vols->vols_error, sizeof(vols->vols_error), "volume \"%s\" keeps its old content: %.400s",
+             v->name, e->text);
+}
 
-        if (v->kind != API_VOL_PAYLOAD || !volumes_is_mounted(p, v->name))
-            continue;
-        ERR_IGNORE(payloads_publish(p, v, &overlaps, &changed, &e));
-        if (changed) {
-            log_info("volume published", F_STR("pod", p->key), F_STR("volume", v->name));
-            live_sub_path_due(p);
-        }
-        if (e.code != ERR_OK) {
-            /* A deleted object or key leaves the files as they were, as does a token that is being asked for;
-             * anything else is worth an event. */
-            if (e.code == ERR_PRECONDITION || (e.code == ERR_UNAVAILABLE && payloads_have_token(v))) {
-                log_info("volume keeps its content", F_STR("pod", p->key), F_STR("volume", v->name),
-                         F_ERR(&e));
-                continue;
-            }
-            log_warn("cannot refresh volume", F_STR("pod", p->key), F_STR("volume", v->name), F_ERR(&e));
-            pod_event(p, NULL, true, "FailedMount",
-                      "MountVolume.SetUp failed for volume \"%s\" : %s; it keeps its old content", v->name,
-                      e.text);
-            snprintf(vols->vols_error, sizeof(vols->vols_error),
-                     "volume \"%s\" keeps its old content: %.400s", v->name, e.text);
-            vols->payload_stale = true;
-            vols->vols_retry_at = clock_boot_in_ms(backoff_ms);
-        }
+/* False: it is tried again. Errors become events. */
+static bool refreshed_one(struct pod *p, const struct api_volume *v, const struct payload_result *r)
+{
+    if (r->changed) {
+        log_info("volume published", F_STR("pod", p->key), F_STR("volume", v->name));
+        live_sub_path_due(p);
     }
-    vols->payload_backoff_ms = vols->payload_stale ? backoff_ms : 0;
+    if (r->e.code == ERR_OK)
+        return true;
+    /* A deleted object or key leaves the files as they were, as does a token that is being asked for;
+     * anything else is worth an event. */
+    if (r->e.code == ERR_PRECONDITION || (r->e.code == ERR_UNAVAILABLE && payloads_have_token(v))) {
+        log_info("volume keeps its content", F_STR("pod", p->key), F_STR("volume", v->name), F_ERR(&r->e));
+        return true;
+    }
+    not_refreshed(p, v, &r->e);
+    return false;
+}
+
+static void try_refresh_again(struct pod *p)
+{
+    struct pod_volumes *vols = volumes_of(p);
+
+    vols->payload_backoff_ms =
+        backoff_next_ms(vols->payload_backoff_ms, REFRESH_RETRY_FIRST_MS, REFRESH_RETRY_MAX_MS);
+    if (!vols->payload_stale) /* otherwise something changed meanwhile: it is due now */
+        vols->vols_retry_at = clock_boot_in_ms(vols->payload_backoff_ms);
+    vols->payload_stale = true;
+}
+
+static void refreshed(struct pod *p, const struct payload_set *s)
+{
+    struct pod_volumes *vols = volumes_of(p);
+    buf_auto overlaps = BUF_INIT(64 * 1024);
+    bool all = true;
+
+    if (s == NULL) {
+        vols->payload_stale = true;
+        return;
+    }
+    for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
+        const struct payload_result *r = payload_set_result(s, i);
+
+        if (r == NULL)
+            continue;
+        payloads_note(p, &p->api->spec.volumes[i], r, &overlaps);
+        all = refreshed_one(p, &p->api->spec.volumes[i], r) && all;
+    }
+    if (all)
+        vols->payload_backoff_ms = 0;
+    else
+        try_refresh_again(p);
     payloads_note_overlaps(p, &overlaps);
 }
 
-void payloads_follow(struct pod *p)
+static void refresh(struct pod *p)
 {
     struct pod_volumes *vols = volumes_of(p);
+    struct err e = { 0 };
 
-    if ((p->state == POD_STARTING || p->state == POD_RUNNING) && p->wanted && p->successor == NULL &&
-        vols->vols == VOLS_READY && vols->payload_stale && clock_boot_is_due(vols->vols_retry_at))
+    vols->payload_stale = false;
+    vols->vols_retry_at = CLOCK_BOOT_NONE;
+    vols->vols_error[0] = '\0';
+    if (payloads_write(p, refreshed, &e) == ERR_OK)
+        return;
+    if (e.code == ERR_UNAVAILABLE)
+        vols->payload_stale = true;
+    else
+        try_refresh_again(p);
+}
+
+bool payloads_follow(struct pod *p)
+{
+    struct pod_volumes *vols = volumes_of(p);
+    bool due = (p->state == POD_STARTING || p->state == POD_RUNNING) && p->wanted && p->successor == NULL &&
+               vols->vols == VOLS_READY && vols->payload_stale && clock_boot_is_due(vols->vols_retry_at) &&
+               !payloads_working(p) && !payloads_wait(p);
+
+    if (due)
         refresh(p);
+    return due;
+}
+
+static void tidied(struct pod *p, const struct payload_set *s)
+{
+    bool kept = s == NULL;
+
+    for (size_t i = 0; !kept && i < p->api->spec.n_volumes; i++) {
+        const struct payload_result *r = payload_set_result(s, i);
+        kept = r != NULL && r->kept;
+    }
+    if (kept)
+        tidy_later(p);
 }
 
 static void tidy_step(struct pod *p)
 {
     struct pod_volumes *vols = volumes_of(p);
+    struct err e = { 0 };
 
+    if (payloads_working(p))
+        return; /* which wakes the pod */
     if (clock_boot_is_set(vols->vols_tidy_at) && clock_boot_is_due(vols->vols_tidy_at)) {
         vols->vols_tidy_at = CLOCK_BOOT_NONE;
-        for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
-            const struct api_volume *v = &p->api->spec.volumes[i];
-            bool kept = false;
-            if (v->kind == API_VOL_PAYLOAD && volumes_is_mounted(p, v->name))
-                vol_payload_tidy(p->node->o.volumes, p->uid, v->name, &kept);
-            if (kept)
-                tidy_later(p);
-        }
+        if (payloads_begin(p, payload_set_new_tidy(p), tidied, &e) != ERR_OK)
+            tidy_later(p);
     }
     if (clock_boot_is_set(vols->vols_tidy_at))
         pod_wake_at(p, vols->vols_tidy_at, "old volume content is removed");
@@ -223,7 +330,7 @@ void payloads_step(struct pod *p)
     if (clock_boot_is_set(vols->tokens_renew_at) && clock_boot_is_due(vols->tokens_renew_at))
         vols->payload_stale = true;
     payloads_follow(p);
-    if (vols->payload_stale)
+    if (vols->payload_stale && !payloads_working(p) && !vols->write_waits)
         pod_wake_at(p, vols->vols_retry_at, "volume content is tried again");
     if (clock_boot_is_set(vols->tokens_renew_at))
         pod_wake_at(p, vols->tokens_renew_at, "token is renewed");

@@ -6,18 +6,30 @@
 #include "agent/pod/core/pod.h"
 #include "base/buf.h"
 
-/* Makes the volume show the current content of its sources. Files hidden by a later source are added to
- * *overlaps. Errors as for payload_build() and vol_payload_publish(); the volume is then unchanged. */
-enum err_code payloads_publish(struct pod *p, const struct api_volume *v, struct buf *overlaps,
-                               bool *ret_changed, struct err *e) MUST_CHECK;
+struct payload_result;
+
+struct payload_set;
+/* NULL: it was not written, because that was cancelled. */
+typedef void (*payloads_written_fn)(struct pod *p, const struct payload_set *s);
+
+/* Makes the pod's volumes show the current content of their sources; `written` gets the result of each,
+ * before this returns, or from the loop when a large set was written on the pool (payloads_working()).
+ * ERR_UNAVAILABLE: there is no place on the pool; the pod is woken when there is one. */
+enum err_code payloads_write(struct pod *p, payloads_written_fn written, struct err *e) MUST_CHECK;
+bool payloads_working(const struct pod *p);
+/* The pod waits for a place on the pool, and there is still none. */
+bool payloads_wait(struct pod *p);
+/* Of a written volume: tokens to renew, versions to tidy; files hidden by a later source go to *overlaps. */
+void payloads_note(struct pod *p, const struct api_volume *v, const struct payload_result *r,
+                   struct buf *overlaps);
 bool payloads_have_token(const struct api_volume *v);
 /* After a publish failed with *e: true, with *e cleared, if an earlier run's content is kept instead. */
 bool payloads_keep_content(struct pod *p, const struct api_volume *v, struct err *e);
-/* `found`: of all volumes, from payloads_publish(); condition, log and event report a change. */
+/* `found`: of all volumes, from payloads_note(); condition, log and event report a change. */
 void payloads_note_overlaps(struct pod *p, const struct buf *found);
 
-/* Writes outdated ones, if possible now; nothing else. */
-void payloads_follow(struct pod *p);
+/* Writes outdated ones, if possible now; nothing else. False: there was nothing to do. */
+bool payloads_follow(struct pod *p);
 /* Also renews tokens and removes superseded versions, and schedules the necessary wake-ups. */
 void payloads_step(struct pod *p);
 #endif

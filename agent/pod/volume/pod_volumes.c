@@ -11,7 +11,7 @@
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/volume/internal.h"
-#include "agent/pod/volume/pod_payloads.h"
+#include "agent/pod/volume/payload_set.h"
 #include "agent/pod/volume/volume_cover.h"
 #include "agent/pod/volume/volumes.h"
 #include "base/backoff.h"
@@ -35,8 +35,8 @@ static const char *volumes_state_name(enum vols_state s)
     switch (s) {
     case VOLS_NONE:
         return "waiting";
-    case VOLS_CHECKING:
-        return "checking host paths";
+    case VOLS_SETTING_UP:
+        return "setting up";
     case VOLS_READY:
         return "ready";
     case VOLS_REMOVING:
@@ -56,7 +56,7 @@ void volumes_set_state(struct pod *p, enum vols_state s)
                   F_STR("to", volumes_state_name(s)));
     vols->vols = s;
     vols->vols_since_ns = clock_wall_ns();
-    if (s == VOLS_CHECKING)
+    if (s == VOLS_SETTING_UP)
         start_times_begin(p, START_VOLUMES);
     else if (s == VOLS_READY)
         start_times_end(p, START_VOLUMES);
@@ -69,7 +69,7 @@ bool volumes_ready(const struct pod *p)
 
 bool volumes_working(const struct pod *p)
 {
-    return op_live(&volumes_of(p)->vols_call.op);
+    return op_live(&volumes_of(p)->vols_call.op) || payloads_working(p);
 }
 
 const char *volumes_shm_path(const struct pod *p)
@@ -130,16 +130,25 @@ static void pod_volumes_failed(struct pod *p, const char *volume, const struct e
 
 /* ---- set-up ---- */
 
-static enum err_code set_up_one(struct pod *p, const struct api_volume *v, struct buf *overlaps,
-                                struct err *e)
+static enum err_code take_payload(struct pod *p, const struct api_volume *v, const struct payload_result *r,
+                                  struct buf *overlaps, struct err *e)
+{
+    if (r == NULL)
+        return ERR_OK;
+    payloads_note(p, v, r, overlaps);
+    *e = r->e;
+    return e->code == ERR_OK ? volume_cover_make(p, v, e) : e->code;
+}
+
+static enum err_code set_up_one(struct pod *p, const struct api_volume *v, const struct payload_result *r,
+                                struct buf *overlaps, struct err *e)
 {
     const struct api_pod_security *s = &p->api->spec.security;
     char path[1024];
-    bool changed;
 
     switch (v->kind) {
     case API_VOL_PAYLOAD:
-        return payloads_publish(p, v, overlaps, &changed, e) == ERR_OK ? volume_cover_make(p, v, e) : e->code;
+        return take_payload(p, v, r, overlaps, e);
     case API_VOL_EMPTY_DIR: {
         struct vol_empty_dir d = {
             .uid = p->uid, .name = v->name, .memory = str_eq(v->medium, "Memory"), .fs_group = -1
@@ -170,15 +179,20 @@ static enum err_code set_up_one(struct pod *p, const struct api_volume *v, struc
     return ERR_OK;
 }
 
-static void pod_volumes_set_up(struct pod *p)
+static void pod_volumes_on_written(struct pod *p, const struct payload_set *s)
 {
     struct pod_volumes *vols = volumes_of(p);
     buf_auto overlaps = BUF_INIT(64 * 1024);
     struct err e = { 0 };
 
+    if (s == NULL) {
+        volumes_set_state(p, VOLS_NONE);
+        return;
+    }
     for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
         const struct api_volume *v = &p->api->spec.volumes[i];
-        if (volumes_is_mounted(p, v->name) && set_up_one(p, v, &overlaps, &e) != ERR_OK &&
+        if (volumes_is_mounted(p, v->name) &&
+            set_up_one(p, v, payload_set_result(s, i), &overlaps, &e) != ERR_OK &&
             !payloads_keep_content(p, v, &e)) {
             /* A downward API file shows the pod's IP, a token is being asked for: both wake the pod. */
             if (e.code == ERR_UNAVAILABLE && (sandbox_net(p) != NET_READY || payloads_have_token(v))) {
@@ -198,6 +212,20 @@ static void pod_volumes_set_up(struct pod *p)
     vols->vols_error[0] = vols->vols_event[0] = '\0';
     vols->vols_backoff_ms = 0;
     volumes_set_state(p, VOLS_READY);
+}
+
+static void pod_volumes_set_up(struct pod *p)
+{
+    struct err e = { 0 };
+
+    if (payloads_write(p, pod_volumes_on_written, &e) == ERR_OK) {
+        if (payloads_working(p))
+            volumes_set_state(p, VOLS_SETTING_UP);
+    } else if (e.code == ERR_UNAVAILABLE) {
+        volumes_set_state(p, VOLS_NONE);
+    } else {
+        pod_volumes_failed(p, "payload", &e);
+    }
 }
 
 /* ---- host paths, in a child: they may hang ---- */
@@ -227,7 +255,7 @@ void volumes_checking(const struct pod *p, char *ret, size_t size)
     unsigned at = vols->vols_at != NULL ? *(volatile unsigned *)vols->vols_at : 0;
 
     ret[0] = '\0';
-    if (vols->vols == VOLS_CHECKING && at > 0 && at <= p->api->spec.n_volumes)
+    if (vols->vols == VOLS_SETTING_UP && at > 0 && at <= p->api->spec.n_volumes)
         snprintf(ret, size, "host path %.300s of volume \"%s\"", p->api->spec.volumes[at - 1].host_path,
                  p->api->spec.volumes[at - 1].name);
 }
@@ -280,6 +308,8 @@ void volumes_step(struct pod *p)
         pod_wake_at(p, vols->vols_retry_at, "volumes are tried again");
         return;
     }
+    if (payloads_wait(p))
+        return;
     vols->payload_stale = false;
     for (size_t i = 0; i < p->api->spec.n_volumes && !unknown; i++) {
         const struct api_volume *v = &p->api->spec.volumes[i];
@@ -297,7 +327,7 @@ void volumes_step(struct pod *p)
             CG_OPS(p->node->o.cgroups),
             .moves_late = true,
         };
-        volumes_set_state(p, VOLS_CHECKING);
+        volumes_set_state(p, VOLS_SETTING_UP);
         vols->vols_at =
             mmap(NULL, sizeof(*vols->vols_at), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (vols->vols_at == MAP_FAILED)
@@ -305,7 +335,6 @@ void volumes_step(struct pod *p)
         proc_call_start(&vols->vols_call, &call, p->node->o.loop, pod_volumes_on_checked, p);
         return;
     }
-    vols->tokens_renew_at = CLOCK_BOOT_NONE;
     pod_volumes_set_up(p);
     payloads_step(p);
     if (vols->vols == VOLS_NONE && !clock_boot_is_due(vols->vols_retry_at))
@@ -389,10 +418,14 @@ bool volumes_teardown_step(struct pod *p)
         .moves_late = true,
     };
 
+    if (payloads_working(p)) { /* it goes on to its end */
+        op_cancel(&vols->write.op);
+        return false;
+    }
     switch (vols->vols) {
     case VOLS_REMOVED:
         return true;
-    case VOLS_CHECKING:
+    case VOLS_SETTING_UP:
         op_cancel(&vols->vols_call.op);
         return false;
     case VOLS_REMOVING:

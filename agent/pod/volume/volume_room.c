@@ -22,7 +22,7 @@ static bool volume_busy(const struct pod *p)
 {
     const struct pod_volumes *vols = volumes_of(p);
 
-    return op_live(&vols->vols_call.op) || op_live(&vols->live_call.op);
+    return op_live(&vols->vols_call.op) || op_live(&vols->live_call.op) || op_live(&vols->write.op);
 }
 
 static void volume_cancel(struct pod *p)
@@ -33,11 +33,14 @@ static void volume_cancel(struct pod *p)
         op_cancel(&vols->vols_call.op);
     if (op_live(&vols->live_call.op))
         op_cancel(&vols->live_call.op);
+    if (op_live(&vols->write.op))
+        op_cancel(&vols->write.op);
 }
 
 static void volume_end(struct pod *p)
 {
     volumes_of(p)->vols_retry_at = CLOCK_BOOT_NONE;
+    volumes_of(p)->write_waits = false;
 }
 
 static void volume_free(struct pod *p)
@@ -56,7 +59,7 @@ static void volume_reset(struct pod *p)
 const struct room volume_room = {
     .id = ROOM_VOLUME,
     .name = "volume",
-    .node = { .mounts_changed = volumes_mounts_changed },
+    .node = { .size = sizeof(struct volume_node), .mounts_changed = volumes_mounts_changed },
     .pod = { .size = sizeof(struct pod_volumes),
              .ctr_size = sizeof(struct live_ctr),
              .init = volume_init,

@@ -16,6 +16,20 @@
 /* Of one turn of the loop: a file of a thousand pods must not keep probes, exits and the socket waiting. */
 enum { RUN_QUEUE_MS = 10 };
 
+/* A changed ConfigMap is in all its volumes before anybody's containers are looked at. False: the rest
+ * follows in the next turn; those that were written are skipped there. */
+static bool volumes_follow(struct node *n, uint64_t until_ms)
+{
+    struct pod *p;
+
+    if (!n->sources_ready || n->closing)
+        return true;
+    TAILQ_FOREACH (p, &worker_node(n)->dirty, dirty_link)
+        if (payloads_follow(p) && clock_mono_ms() >= until_ms)
+            return false;
+    return true;
+}
+
 static void on_run(uv_idle_t *handle)
 {
     struct node *n = handle->data;
@@ -24,10 +38,8 @@ static void on_run(uv_idle_t *handle)
     size_t bound = n->n_pods + 1; /* a pod that wakes itself runs again on the next step, not in this one */
     uint64_t until_ms = clock_mono_ms() + RUN_QUEUE_MS;
 
-    /* A changed ConfigMap is in all its volumes before anybody's containers are looked at. */
-    TAILQ_FOREACH (p, &part->dirty, dirty_link)
-        if (n->sources_ready && !n->closing)
-            payloads_follow(p);
+    if (!volumes_follow(n, until_ms))
+        return;
     while (bound-- > 0 && (p = TAILQ_FIRST(&part->dirty)) != NULL) {
         TAILQ_REMOVE(&part->dirty, p, dirty_link);
         p->dirty_queued = false;

@@ -50,7 +50,7 @@ static const struct row table[STATES][EVENTS] = {
         [REMOVED_AND_OPERATION_LATE] = { REMOVING, GONE, 0, 1 },
         [NODE_CLOSES] = { NONE, NONE, 0, 0 },
     },
-    [VOLS_CHECKING] = {
+    [VOLS_SETTING_UP] = {
         [OPERATION_SUCCEEDS] = { READY, READY, 0, 0 },
         [OPERATION_FAILS] = { NONE, READY, 1, 0 },
         [OPERATION_HANGS] = { CHECKING, READY, 0, 0 },
@@ -130,7 +130,7 @@ static const char *const state_names[STATES] = { "none", "checking", "ready", "r
 
 static const char *operation_of(int s)
 {
-    return s == VOLS_CHECKING ? "check host paths" : s == VOLS_REMOVING ? "remove volumes" : NULL;
+    return s == VOLS_SETTING_UP ? "check host paths" : s == VOLS_REMOVING ? "remove volumes" : NULL;
 }
 
 /* Its container ends at once, its network goes. */
@@ -158,7 +158,7 @@ static struct pod *bring(struct world *w, int s)
         script_answer_all(w, NULL);
         script.volumes_error = (struct err){ 0 };
         break;
-    case VOLS_CHECKING:
+    case VOLS_SETTING_UP:
         script_answer_all(w, "check host paths");
         break;
     case VOLS_READY:

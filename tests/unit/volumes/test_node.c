@@ -102,6 +102,40 @@ static void too_much_content_is_refused_before_anything_is_written(void **state)
     assert_string_equal(e.text, "volume cfg: its files have more than 16777216 bytes together");
 }
 
+#define MANY 400
+
+static void what_is_written_or_removed_decides_whether_a_payload_is_large(void **state)
+{
+    struct fixture *f = need(state);
+    static char names[MANY][8], megabytes[2 << 20];
+    struct vol_file many[MANY];
+    const struct vol_file big[] = {
+        { .path = "a", .data = megabytes, .size = sizeof(megabytes), .mode = 0644 }
+    };
+    struct vol_payload p = { .uid = "u1", .name = "cfg", .files = files, .n_files = 1, .fs_group = -1 };
+    struct err e = { 0 };
+    bool changed;
+
+    for (size_t i = 0; i < MANY; i++) {
+        snprintf(names[i], sizeof(names[i]), "k%zu", i);
+        many[i] = (struct vol_file){ .path = names[i], .data = "v", .size = 1, .mode = 0644 };
+    }
+    assert_false(vol_payload_is_large(f->node, &p));
+    assert_int_equal(vol_payload_publish(f->node, &p, &changed, &e), ERR_OK);
+    assert_false(vol_payload_is_large(f->node, &p));
+    p.files = big;
+    assert_true(vol_payload_is_large(f->node, &p));
+    p.files = many;
+    p.n_files = MANY;
+    assert_true(vol_payload_is_large(f->node, &p));
+    assert_int_equal(vol_payload_publish(f->node, &p, &changed, &e), ERR_OK);
+    p.files = files;
+    p.n_files = 1;
+    assert_true(vol_payload_is_large(f->node, &p)); /* its files and links are to be removed */
+    assert_int_equal(vol_payload_publish(f->node, &p, &changed, &e), ERR_OK);
+    assert_false(vol_payload_is_large(f->node, &p));
+}
+
 static void a_full_tmpfs_keeps_the_old_payload(void **state)
 {
     struct fixture *f = need(state);
@@ -224,6 +258,7 @@ int main(void)
         TEST(a_payload_can_be_read_by_others_below_a_root_that_they_cannot_enter),
         TEST(too_much_content_is_refused_before_anything_is_written),
         TEST(a_full_tmpfs_keeps_the_old_payload),
+        TEST(what_is_written_or_removed_decides_whether_a_payload_is_large),
         TEST(names_that_are_no_names_are_refused),
         TEST(a_path_that_does_not_fit_is_an_error),
         TEST(mount_points_inside_a_payload_survive_its_updates),
