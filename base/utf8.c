@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/utf8.h"
 
-#include <stdbool.h>
-
 /* No overlong form, no surrogate, at most U+10FFFF. */
 size_t utf8_char(const char *text, size_t n)
 {
@@ -38,6 +36,15 @@ size_t utf8_char(const char *text, size_t n)
         if (p[i] < 0x80 || p[i] > 0xbf)
             return 0;
     return len;
+}
+
+bool utf8_is_valid(const char *text, size_t n)
+{
+    size_t len = 1;
+
+    for (size_t i = 0; i < n && len > 0; i += len)
+        len = utf8_char(text + i, n - i);
+    return len > 0;
 }
 
 size_t utf8_decode(const char *text, size_t n, uint32_t *ret)

@@ -2,12 +2,14 @@
 /* utf8 - characters in untrusted text. */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* The length of the well-formed character (RFC 3629) at `text`, of at most n bytes; 0 if there is none. */
 size_t utf8_char(const char *text, size_t n);
-/* The same, with its code point; *ret is unchanged if there is none. */
+bool utf8_is_valid(const char *text, size_t n);
+/* The same as utf8_char(), with its code point; *ret is unchanged if there is none. */
 size_t utf8_decode(const char *text, size_t n, uint32_t *ret);
 /* The greatest length <= max at which text (readable up to text[max]) ends with a complete character. */
 size_t utf8_cut(const char *text, size_t max);

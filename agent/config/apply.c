@@ -60,7 +60,7 @@ static enum err_code set_field(struct agent_config *c, const struct config_row *
         *(bool *)at = json_is_true(v);
         return ERR_OK;
     case T_DURATION:
-        *(uint64_t *)at = (uint64_t)(duration_of(v) / 1000000);
+        *(uint64_t *)at = (uint64_t)(config_duration_ns(v) / 1000000);
         return ERR_OK;
     case T_TEXTS:
         return set_list(at, v, e);
@@ -258,7 +258,8 @@ enum err_code config_apply(struct agent_config *c, struct err *e)
     c->pod_pids_limit = json_integer_value(apply_of(c, DOC_KUBELET, "podPidsLimit"));
     if (c->pod_pids_limit <= 0)
         c->pod_pids_limit = -1;
-    c->cpu_cfs_period_us = (uint64_t)(duration_of(apply_of(c, DOC_KUBELET, "cpuCFSQuotaPeriod")) / 1000);
+    c->cpu_cfs_period_us =
+        (uint64_t)(config_duration_ns(apply_of(c, DOC_KUBELET, "cpuCFSQuotaPeriod")) / 1000);
     config_apply_resources(c);
     set_priorities(c);
     labels_done(&c->node_labels);

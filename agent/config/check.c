@@ -19,7 +19,7 @@ static const char *config_check_text(const struct config_state *s, const char *k
 
 static int64_t config_check_ns(const struct config_state *s, const char *key)
 {
-    return duration_of(config_check_get(s, key));
+    return config_duration_ns(config_check_get(s, key));
 }
 
 static bool config_check_given(const struct config_state *s, const char *key)

@@ -98,12 +98,6 @@ void config_unset(struct config_state *s, size_t i);
 /* given, or the default; may be NULL */
 const json_t *config_effective(const struct config_state *s, size_t i);
 
-/* ---- duration.c ---- */
-#define DURATION_TEXT_SIZE 40
-bool duration_parse(const char *text, int64_t *ret_ns); /* like Go's time.ParseDuration() */
-void duration_format(int64_t ns, char ret[DURATION_TEXT_SIZE]);
-int64_t duration_of(const json_t *value); /* of a canonical one; otherwise 0 */
-
 /* ---- value.c: one value ---- */
 /* *ret: a new reference, canonical. ERR_INVALID: the problem, without the name of the setting. */
 enum err_code config_check_value(const struct config_row *r, const json_t *value, json_t **ret,
@@ -113,6 +107,7 @@ enum err_code config_flag_value(const struct config_row *r, const char *text, js
                                 struct err *e) MUST_CHECK;
 bool config_is_zero(const json_t *value); /* false, 0, "", "0s", {}, []; NULL */
 bool config_is_ip(const char *text);
+int64_t config_duration_ns(const json_t *value); /* of a canonical one; otherwise 0 */
 
 /* ---- value_special.c: checks of single rows ---- */
 enum err_code config_check_ips(const json_t *value, struct err *e) MUST_CHECK;

@@ -3,7 +3,9 @@
 #include "agent/api/quantity.h"
 #include "agent/config/internal.h"
 #include "base/codec/json.h"
+#include "base/duration.h"
 #include "base/parse.h"
+#include "base/utf8.h"
 
 #include <arpa/inet.h>
 #include <math.h>
@@ -122,7 +124,6 @@ static enum err_code check_path(const json_t *v, json_t **ret, struct err *e)
 
 static enum err_code check_duration(const struct config_row *r, const json_t *v, json_t **ret, struct err *e)
 {
-    char text[DURATION_TEXT_SIZE];
     int64_t ns =
         json_integer_value(v); /* a bare number is in nanoseconds, which only logging.flushFrequency allows */
 
@@ -130,8 +131,14 @@ static enum err_code check_duration(const struct config_row *r, const json_t *v,
         return wrong(v, "not a duration like \"300ms\", \"10s\" or \"1h30m\"", e);
     if (ns < 0 && !(r->marks & NEGATIVE))
         return wrong(v, "negative", e);
-    duration_format(ns, text);
-    return config_value_take(json_string(text), ret, e);
+    return config_value_take(json_string(duration_format(ns).s), ret, e);
+}
+
+int64_t config_duration_ns(const json_t *value)
+{
+    int64_t ns = 0;
+
+    return json_is_string(value) && duration_parse(json_string_value(value), &ns) ? ns : 0;
 }
 
 static enum err_code check_quantity(const json_t *v, json_t **ret, struct err *e)
@@ -396,27 +403,11 @@ static enum err_code flag_raw(const struct config_row *r, const char *text, json
     return config_value_take(json_string(text), ret, e);
 }
 
-/* Valid for jansson: no overlong form, no surrogate, nothing above U+10FFFF. */
-static bool config_value_is_utf8(const char *text)
-{
-    for (const unsigned char *p = (const unsigned char *)text; *p != '\0';) {
-        unsigned more = *p < 0x80 ? 0 : *p < 0xc2 ? 4 : *p < 0xe0 ? 1 : *p < 0xf0 ? 2 : *p < 0xf5 ? 3 : 4;
-
-        if (more == 4 || (*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) ||
-            (*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f))
-            return false;
-        for (p++; more > 0; more--, p++)
-            if ((*p & 0xc0) != 0x80)
-                return false;
-    }
-    return true;
-}
-
 enum err_code config_flag_value(const struct config_row *r, const char *text, json_t **ret, struct err *e)
 {
     json_auto_t *raw = NULL;
 
-    if (!config_value_is_utf8(text))
+    if (!utf8_is_valid(text, strlen(text)))
         return err_set(e, ERR_INVALID, "it is not valid UTF-8");
     if (flag_raw(r, text, &raw, e) != ERR_OK)
         return e->code;

@@ -6,6 +6,7 @@
 #include "agent/api/sysctls.h"
 #include "agent/config/internal.h"
 #include "base/codec/json.h"
+#include "base/duration.h"
 #include "base/parse.h"
 
 #include <stdlib.h>

@@ -4,6 +4,7 @@
 #include "agent/probe/internal.h"
 
 #include "agent/probe/grpc_call.h"
+#include "base/duration.h"
 
 #include <string.h>
 
@@ -56,7 +57,6 @@ static void grpc_judge(struct grpc_run *g)
     static const char *const names[] = { "UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN" };
     struct probe_check *c = g->run.check;
     const struct grpc_answer *a = grpc_call_answer(g->call);
-    char duration[PROBE_DURATION_SIZE];
 
     grpc_over(g);
     if (a->code == 0 && a->serving == 1) {
@@ -71,8 +71,8 @@ static void grpc_judge(struct grpc_run *g)
             "error: this server does not implement the grpc health protocol (grpc.health.v1.Health): %s",
             a->message);
     } else if (a->code == 4) {
-        probe_duration(g->run.timeout_ms, duration);
-        probe_verdict(c, PROBE_FAILURE, "timeout: health rpc did not complete within %s", duration);
+        probe_verdict(c, PROBE_FAILURE, "timeout: health rpc did not complete within %s",
+                      duration_format_ms(g->run.timeout_ms).s);
     } else if (a->code > 16) {
         probe_verdict(c, PROBE_FAILURE,
                       "error: health rpc probe failed: rpc error: code = Code(%d) desc = %s", a->code,
@@ -211,19 +211,18 @@ static void grpc_on_abort(struct op *op)
 {
     struct probe_check *c = container_of(op, struct probe_check, op);
     struct grpc_run *g = (struct grpc_run *)c->run;
-    char duration[PROBE_DURATION_SIZE];
     buf_auto address = BUF_INIT(1024);
 
     grpc_over(g);
-    probe_duration(g->run.timeout_ms, duration);
     if (g->call != NULL && grpc_call_state(g->call) == GRPC_ASKED) {
-        probe_verdict(c, PROBE_FAILURE, "timeout: health rpc did not complete within %s", duration);
+        probe_verdict(c, PROBE_FAILURE, "timeout: health rpc did not complete within %s",
+                      duration_format_ms(g->run.timeout_ms).s);
         return;
     }
     probe_add_quoted(&address, g->address, strlen(g->address));
     probe_verdict(c, PROBE_FAILURE,
                   "timeout: failed to connect service %s within %s: context deadline exceeded", address.p,
-                  duration);
+                  duration_format_ms(g->run.timeout_ms).s);
 }
 
 void probe_grpc_start(struct probe_check *c, const struct probe_world *w, const struct probe_grpc *spec,

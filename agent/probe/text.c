@@ -1,38 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/probe/text.h"
 
+#include "base/utf8.h"
+
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Length of the well-formed UTF-8 character at `s`; 0 if there is none. */
-static size_t probe_text_utf8_char(const char *s, size_t n)
-{
-    const unsigned char *u = (const unsigned char *)s;
-    size_t len = u[0] < 0x80                   ? 1
-                 : u[0] >= 0xc2 && u[0] < 0xe0 ? 2
-                 : u[0] >= 0xe0 && u[0] < 0xf0 ? 3
-                 : u[0] >= 0xf0 && u[0] < 0xf5 ? 4
-                                               : 0;
-
-    if (len == 0 || len > n)
-        return 0;
-    for (size_t i = 1; i < len; i++)
-        if ((u[i] & 0xc0) != 0x80)
-            return 0;
-    if ((u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xed && u[1] > 0x9f) || (u[0] == 0xf0 && u[1] < 0x90) ||
-        (u[0] == 0xf4 && u[1] > 0x8f))
-        return 0; /* overlong, a surrogate, or beyond Unicode */
-    return len;
-}
 
 void probe_add_quoted(struct buf *b, const char *text, size_t n)
 {
     buf_addc(b, '"');
     for (size_t i = 0; i < n;) {
         unsigned char c = (unsigned char)text[i];
-        size_t len = probe_text_utf8_char(text + i, n - i);
+        size_t len = utf8_char(text + i, n - i);
 
         if (c == '"' || c == '\\')
             buf_addf(b, "\\%c", c);
@@ -56,7 +37,7 @@ void probe_add_quoted(struct buf *b, const char *text, size_t n)
 void probe_add_utf8(struct buf *b, const char *text, size_t n, size_t max)
 {
     for (size_t i = 0, used = 0; i < n;) {
-        size_t len = text[i] == '\0' ? 0 : probe_text_utf8_char(text + i, n - i), out = len > 0 ? len : 3;
+        size_t len = text[i] == '\0' ? 0 : utf8_char(text + i, n - i), out = len > 0 ? len : 3;
 
         if (used + out > max)
             return;
@@ -69,31 +50,6 @@ void probe_add_utf8(struct buf *b, const char *text, size_t n, size_t max)
 void probe_add_address(struct buf *b, const char *host, unsigned port)
 {
     buf_addf(b, strchr(host, ':') != NULL ? "[%s]:%u" : "%s:%u", host, port);
-}
-
-void probe_duration(uint64_t ms, char ret[PROBE_DURATION_SIZE])
-{
-    unsigned long long s = ms / 1000, rest = ms % 1000;
-    char seconds[24];
-
-    if (rest == 0)
-        snprintf(seconds, sizeof(seconds), "%llus", s % 60);
-    else
-        snprintf(seconds, sizeof(seconds), "%llu.%03llu", s % 60, rest);
-    if (rest != 0) {
-        size_t n = strlen(seconds);
-        while (seconds[n - 1] == '0')
-            n--;
-        snprintf(seconds + n, sizeof(seconds) - n, "s");
-    }
-    if (s == 0 && rest != 0)
-        snprintf(ret, PROBE_DURATION_SIZE, "%llums", rest);
-    else if (s < 60)
-        snprintf(ret, PROBE_DURATION_SIZE, "%s", seconds);
-    else if (s < 3600)
-        snprintf(ret, PROBE_DURATION_SIZE, "%llum%s", s / 60, seconds);
-    else
-        snprintf(ret, PROBE_DURATION_SIZE, "%lluh%llum%s", s / 3600, s / 60 % 60, seconds);
 }
 
 void probe_errno(int sys, char ret[PROBE_ERRNO_SIZE])

@@ -17,9 +17,6 @@ void probe_add_utf8(struct buf *b, const char *text, size_t n, size_t max);
 /* "10.0.0.1:80", "[fd00::1]:80". */
 void probe_add_address(struct buf *b, const char *host, unsigned port);
 
-#define PROBE_DURATION_SIZE 32
-void probe_duration(uint64_t ms, char ret[PROBE_DURATION_SIZE]); /* "1s", "1m30s", "1h0m0s", "1.5s" */
-
 /* The system's text for an errno in Go's form: "connection refused". */
 #define PROBE_ERRNO_SIZE 96
 void probe_errno(int sys, char ret[PROBE_ERRNO_SIZE]);

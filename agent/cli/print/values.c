@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/codec/json.h"
+#include "base/duration.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -150,50 +151,9 @@ void cli_size(uint64_t bytes, char ret[CLI_AGE_SIZE])
 
 /* ---- Go's durations ---- */
 
-static double unit_ns(const char **text)
-{
-    static const struct {
-        const char *name;
-        double ns;
-    } units[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 }, { "m", 60e9 }, { "h", 3600e9 } };
-
-    for (size_t i = 0; i < ARRAY_LEN(units); i++) {
-        size_t n = strlen(units[i].name);
-
-        if (strncmp(*text, units[i].name, n) == 0 &&
-            ((*text)[n] == '\0' || strchr("0123456789.", (*text)[n]) != NULL)) {
-            *text += n;
-            return units[i].ns;
-        }
-    }
-    return 0;
-}
-
 enum err_code cli_parse_duration(const char *text, int64_t *ret_ns, struct err *e)
 {
-    const char *p = text;
-    double ns = 0;
-
-    if (strcmp(text, "0") == 0) {
-        *ret_ns = 0;
-        return ERR_OK;
-    }
-    do {
-        double value = 0, scale = 1, unit;
-        bool digits = false;
-
-        for (; *p >= '0' && *p <= '9'; p++, digits = true)
-            value = value * 10 + (*p - '0');
-        if (*p == '.')
-            for (p++; *p >= '0' && *p <= '9'; p++, digits = true)
-                value += (*p - '0') * (scale /= 10);
-        unit = digits ? unit_ns(&p) : 0;
-        if (unit == 0)
-            return err_set(e, ERR_INVALID, "\"%s\" is not a duration such as 10s, 5m or 1h30m", text);
-        ns += value * unit;
-    } while (*p != '\0');
-    if (ns > 9e18)
-        return err_set(e, ERR_INVALID, "duration \"%s\" is too long", text);
-    *ret_ns = (int64_t)ns;
+    if (text[0] == '-' || !duration_parse(text, ret_ns))
+        return err_set(e, ERR_INVALID, "\"%s\" is not a duration such as 10s, 5m or 1h30m", text);
     return ERR_OK;
 }

@@ -53,9 +53,7 @@ void reaps_clear(struct pod *p); /* the pod is being freed: none is in progress 
 void instance_clear(struct instance *i);
 void ctr_waiting(struct ctr *c, const char *reason, const char *fmt, ...) PRINTF_LIKE(3, 4);
 struct boot_time ctr_backoff_until(const struct ctr *c); /* none: not in back-off */
-#define CTR_BACKOFF_TEXT_SIZE 48
-void ctr_backoff_text(uint64_t ms, char ret[CTR_BACKOFF_TEXT_SIZE]); /* "1m20s" */
-char *ctr_message(const struct ctr *c, int exit_code); /* of cur, malloc'ed; NULL if it left none */
+char *ctr_message(const struct ctr *c, int exit_code);   /* of cur, malloc'ed; NULL if it left none */
 bool ctr_log_path(const struct ctr *c, unsigned attempt, char *ret, size_t size); /* false: too long */
 void ctr_log_keep(struct ctr *c, unsigned attempt); /* keeps its rotated files from now on; may be repeated */
 void ctr_log_ended(struct ctr *c, unsigned attempt); /* it writes no more, or never will */

@@ -16,6 +16,7 @@
 #include "agent/pod/volume/volumes.h"
 #include "base/backoff.h"
 #include "base/clock.h"
+#include "base/duration.h"
 #include "base/files/fs.h"
 #include "base/log.h"
 
@@ -317,7 +318,6 @@ static void try_create(struct ctr *c)
     struct pod *p = c->pod;
     struct boot_time until = c->asked ? CLOCK_BOOT_NONE : ctr_backoff_until(c);
     const struct pod_image *missing;
-    char pause[CTR_BACKOFF_TEXT_SIZE];
 
     if (!ctr_restart_wanted(c))
         return;
@@ -325,9 +325,9 @@ static void try_create(struct ctr *c)
         if (!str_eq(c->waiting_reason, "CrashLoopBackOff"))
             pod_event(p, c, true, "BackOff", "Back-off restarting failed container %s in pod %s_%s(%s)",
                       c->spec->name, p->api->meta.name, p->api->meta.namespace, p->uid);
-        ctr_backoff_text(c->backoff_ms, pause);
-        ctr_waiting(c, "CrashLoopBackOff", "back-off %s restarting failed container=%s pod=%s_%s(%s)", pause,
-                    c->spec->name, p->api->meta.name, p->api->meta.namespace, p->uid);
+        ctr_waiting(c, "CrashLoopBackOff", "back-off %s restarting failed container=%s pod=%s_%s(%s)",
+                    duration_format_ms(c->backoff_ms).s, c->spec->name, p->api->meta.name,
+                    p->api->meta.namespace, p->uid);
         pod_wake_at(p, until, "back-off is over");
         return;
     }

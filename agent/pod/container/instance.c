@@ -14,40 +14,12 @@
 #include "base/log.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <string.h>
 
 #define SECOND INT64_C(1000000000)
 #define GRACE_MIN_NS (2 * SECOND)   /* kubelet: even grace 0 means TERM, 2 s, KILL */
 #define KILL_AGAIN_NS (10 * SECOND) /* a killed container that does not end is killed again */
-
-void ctr_backoff_text(uint64_t ms, char ret[CTR_BACKOFF_TEXT_SIZE])
-{
-    uint64_t minutes = ms / 60000;
-    unsigned whole = (unsigned)(ms % 60000 / 1000), rest = (unsigned)(ms % 1000);
-    char seconds[16];
-
-    if (ms > 0 && ms < 1000) { /* like Go's Duration.String() */
-        snprintf(ret, CTR_BACKOFF_TEXT_SIZE, "%ums", rest);
-        return;
-    }
-    if (rest == 0)
-        snprintf(seconds, sizeof(seconds), "%u", whole);
-    else if (rest % 100 == 0)
-        snprintf(seconds, sizeof(seconds), "%u.%u", whole, rest / 100);
-    else if (rest % 10 == 0)
-        snprintf(seconds, sizeof(seconds), "%u.%02u", whole, rest / 10);
-    else
-        snprintf(seconds, sizeof(seconds), "%u.%03u", whole, rest);
-    if (minutes >= 60)
-        snprintf(ret, CTR_BACKOFF_TEXT_SIZE, "%" PRIu64 "h%um%ss", minutes / 60, (unsigned)(minutes % 60),
-                 seconds);
-    else if (minutes > 0)
-        snprintf(ret, CTR_BACKOFF_TEXT_SIZE, "%um%ss", (unsigned)minutes, seconds);
-    else
-        snprintf(ret, CTR_BACKOFF_TEXT_SIZE, "%ss", seconds);
-}
 
 void instance_clear(struct instance *i)
 {

@@ -3,6 +3,7 @@
 
 #include "agent/pod/container/handler_resolve.h"
 #include "agent/probe/text.h"
+#include "base/duration.h"
 
 #include <string.h>
 
@@ -72,12 +73,10 @@ static void probe_check_on_check(struct op *op, const struct err *result)
 static void say_exec_timeout(struct probe_attempt *a)
 {
     const char *command = a->command != NULL ? a->command : "";
-    char duration[PROBE_DURATION_SIZE];
 
-    probe_duration(a->timeout_ms, duration);
     buf_adds(&a->text, "command timed out: ");
     probe_add_quoted(&a->text, command, strlen(command));
-    buf_addf(&a->text, " timed out after %s", duration);
+    buf_addf(&a->text, " timed out after %s", duration_format_ms(a->timeout_ms).s);
 }
 
 static void probe_check_on_exec(struct op *op, const struct err *result)

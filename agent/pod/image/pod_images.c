@@ -12,6 +12,7 @@
 #include "agent/runtime/mount/image_mount.h"
 #include "base/backoff.h"
 #include "base/clock.h"
+#include "base/duration.h"
 #include "base/log.h"
 
 #include <string.h>
@@ -177,30 +178,6 @@ static const struct ctr *user_of(const struct pod_image *i)
     return NULL;
 }
 
-#define DURATION_SIZE 48
-/* In Go's format for a duration truncated to milliseconds: "950ms", "1.2s", "2m0.05s". */
-static void format_ms(uint64_t ms, char ret[DURATION_SIZE])
-{
-    const unsigned long long minutes = ms / 60000, seconds = ms / 1000 % 60;
-    char fraction[8] = "", front[32] = "";
-
-    if (ms < 1000) {
-        snprintf(ret, DURATION_SIZE, ms == 0 ? "0s" : "%llums", (unsigned long long)ms);
-        return;
-    }
-    if (ms % 1000 != 0) {
-        size_t n = (size_t)snprintf(fraction, sizeof(fraction), ".%03u", (unsigned)(ms % 1000));
-
-        while (fraction[n - 1] == '0')
-            fraction[--n] = '\0';
-    }
-    if (minutes >= 60)
-        snprintf(front, sizeof(front), "%lluh%llum", minutes / 60, minutes % 60);
-    else if (minutes > 0)
-        snprintf(front, sizeof(front), "%llum", minutes);
-    snprintf(ret, DURATION_SIZE, "%s%llu%ss", front, seconds, fraction);
-}
-
 /* The CRI's name for the reason; "": none. */
 static const char *failure_name(enum img_failure failure)
 {
@@ -249,17 +226,15 @@ static void on_brought(struct op *op, const struct err *result)
         return;
     c = user_of(i);
     if (result->code == ERR_OK) {
-        char alone[DURATION_SIZE], whole[DURATION_SIZE];
-
-        format_ms(i->bring.ran_ms, alone);
-        format_ms(clock_mono_ms() - i->pull_started_ms, whole);
         i->image = img_ref(i->bring.image);
         i->pulled = true;
         i->reason[0] = '\0';
         i->backoff_ms = 0;
         pod_event(p, c, false, "Pulled",
                   "Successfully pulled image \"%s\" in %s (%s including waiting). Image size: %llu bytes.",
-                  i->reference, alone, whole, (unsigned long long)i->image->size_bytes);
+                  i->reference, duration_format_ms(i->bring.ran_ms).s,
+                  duration_format_ms(clock_mono_ms() - i->pull_started_ms).s,
+                  (unsigned long long)i->image->size_bytes);
     } else if (result->code != ERR_CANCELLED) {
         i->backoff_ms = backoff_next_ms(i->backoff_ms, BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
         i->retry_at = clock_boot_in_ms(i->backoff_ms);

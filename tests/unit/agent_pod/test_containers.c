@@ -65,38 +65,10 @@ static void each_try_counts_the_event_and_the_log_has_one_line(void **state)
     i->image = NULL;
 }
 
-static void a_back_off_reads_as_in_go(void **state)
-{
-    static const struct {
-        uint64_t ms;
-        const char *text;
-    } cases[] = {
-        { 0, "0s" },
-        { 250, "250ms" },
-        { 1500, "1.5s" },
-        { 10000, "10s" },
-        { 15000, "15s" },
-        { 80000, "1m20s" },
-        { 160000, "2m40s" },
-        { 300000, "5m0s" },
-        { 61050, "1m1.05s" },
-        { 3600000, "1h0m0s" },
-        { 5025001, "1h23m45.001s" },
-    };
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        char text[CTR_BACKOFF_TEXT_SIZE];
-        ctr_backoff_text(cases[i].ms, text);
-        assert_string_equal(text, cases[i].text);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         WORLD_TEST(each_try_counts_the_event_and_the_log_has_one_line),
-        cmocka_unit_test(a_back_off_reads_as_in_go),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

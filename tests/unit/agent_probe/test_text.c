@@ -20,23 +20,6 @@ static void quotes_are_those_of_go(void **state)
     quoted("\xed\xa0\x80", "\"\\xed\\xa0\\x80\"");
 }
 
-static void durations_are_those_of_go(void **state)
-{
-    static const struct {
-        uint64_t ms;
-        const char *text;
-    } cases[] = { { 0, "0s" },        { 1000, "1s" },        { 59000, "59s" },        { 60000, "1m0s" },
-                  { 90000, "1m30s" }, { 3600000, "1h0m0s" }, { 5025000, "1h23m45s" }, { 1500, "1.5s" },
-                  { 12, "12ms" } };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        char text[PROBE_DURATION_SIZE];
-        probe_duration(cases[i].ms, text);
-        assert_string_equal(text, cases[i].text);
-    }
-}
-
 static void errors_begin_small(void **state)
 {
     char text[PROBE_ERRNO_SIZE];
@@ -70,7 +53,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quotes_are_those_of_go),
-        cmocka_unit_test(durations_are_those_of_go),
         cmocka_unit_test(errors_begin_small),
         cmocka_unit_test(addresses_of_both_families),
     };

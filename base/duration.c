@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Durations in Go's format (time.ParseDuration, Duration.String): "1h2m3.5s", "100ms", "0s". */
-#include "agent/config/internal.h"
+#include "base/duration.h"
+
+#include "base/scope.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -79,10 +80,11 @@ static int fraction(char *ret, size_t size, uint64_t value, uint64_t scale)
     return n;
 }
 
-void duration_format(int64_t ns, char ret[DURATION_TEXT_SIZE])
+struct duration_text duration_format(int64_t ns)
 {
+    struct duration_text ret;
     uint64_t left = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
-    char *p = ret, *end = ret + DURATION_TEXT_SIZE;
+    char *p = ret.s, *end = ret.s + sizeof(ret.s);
 
     if (ns < 0)
         *p++ = '-';
@@ -103,11 +105,10 @@ void duration_format(int64_t ns, char ret[DURATION_TEXT_SIZE])
         p += fraction(p, (size_t)(end - p), left % 60000000000, 1000000000);
         snprintf(p, (size_t)(end - p), "s");
     }
+    return ret;
 }
 
-int64_t duration_of(const json_t *value)
+struct duration_text duration_format_ms(uint64_t ms)
 {
-    int64_t ns = 0;
-
-    return json_is_string(value) && duration_parse(json_string_value(value), &ns) ? ns : 0;
+    return duration_format((int64_t)ms * 1000000);
 }
