@@ -4,6 +4,7 @@
 #include "agent/probe/internal.h"
 
 #include "agent/probe/grpc_call.h"
+#include "base/codec/go_quote.h"
 #include "base/duration.h"
 
 #include <string.h>
@@ -219,7 +220,7 @@ static void grpc_on_abort(struct op *op)
                       duration_format_ms(g->run.timeout_ms).s);
         return;
     }
-    probe_add_quoted(&address, g->address, strlen(g->address));
+    go_quote(&address, g->address, strlen(g->address));
     probe_verdict(c, PROBE_FAILURE,
                   "timeout: failed to connect service %s within %s: context deadline exceeded", address.p,
                   duration_format_ms(g->run.timeout_ms).s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/probe/grpc_call.h"
 
-#include "agent/probe/text.h"
+#include "base/codec/go_quote.h"
 
 #include <nghttp2/nghttp2.h>
 #include <stdio.h>
@@ -137,7 +137,7 @@ static void not_grpc(struct grpc_call *c)
             buf_adds(&b, "malformed header: missing HTTP content-type");
         } else {
             buf_adds(&b, "transport: received unexpected content-type ");
-            probe_add_quoted(&b, c->content_type, strlen(c->content_type));
+            go_quote(&b, c->content_type, strlen(c->content_type));
         }
     }
     probe_grpc_call_answer(c, code_of_http(c->http_status), "%s", b.p);

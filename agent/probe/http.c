@@ -5,6 +5,7 @@
 
 #include "agent/probe/reply.h"
 #include "agent/probe/request.h"
+#include "base/codec/go_quote.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +65,7 @@ static void fail_at(struct http_run *h, const char *url, const char *why)
 {
     buf_auto b = BUF_INIT(PROBE_TEXT_MAX);
 
-    probe_add_quoted(&b, url, strlen(url));
+    go_quote(&b, url, strlen(url));
     check_of(h)->status = 0; /* the last request has no response */
     http_over(h);
     probe_verdict(check_of(h), PROBE_FAILURE, "Get %s: %s", b.p, why);
@@ -129,7 +130,7 @@ static void http_follow(struct http_run *h)
 
     if (probe_url_follow(&next, &h->url, location, &e) != ERR_OK) {
         buf_adds(&why, "failed to parse Location header ");
-        probe_add_quoted(&why, location, h->reply.location.n < 300 ? h->reply.location.n : 300);
+        go_quote(&why, location, h->reply.location.n < 300 ? h->reply.location.n : 300);
         buf_addf(&why, ": %s", e.text);
         http_fail(h, why.p);
         return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/probe/reply.h"
 
-#include "agent/probe/text.h"
+#include "base/codec/go_quote.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static enum probe_reply_state probe_reply_broken(struct probe_reply *r, const ch
     if (r->state != REPLY_BROKEN) {
         buf_adds(&b, what);
         if (text != NULL)
-            probe_add_quoted(&b, text, n < 120 ? n : 120);
+            go_quote(&b, text, n < 120 ? n : 120);
         snprintf(r->error, sizeof(r->error), "%s", b.p);
     }
     r->state = REPLY_BROKEN;

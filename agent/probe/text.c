@@ -8,32 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-void probe_add_quoted(struct buf *b, const char *text, size_t n)
-{
-    buf_addc(b, '"');
-    for (size_t i = 0; i < n;) {
-        unsigned char c = (unsigned char)text[i];
-        size_t len = utf8_char(text + i, n - i);
-
-        if (c == '"' || c == '\\')
-            buf_addf(b, "\\%c", c);
-        else if (c == '\n')
-            buf_adds(b, "\\n");
-        else if (c == '\t')
-            buf_adds(b, "\\t");
-        else if (c == '\r')
-            buf_adds(b, "\\r");
-        else if (c == '\a' || c == '\b' || c == '\f' || c == '\v')
-            buf_addf(b, "\\%c", c == '\a' ? 'a' : c == '\b' ? 'b' : c == '\f' ? 'f' : 'v');
-        else if (len == 0 || c < ' ' || c == 0x7f)
-            buf_addf(b, "\\x%02x", c);
-        else
-            buf_add(b, text + i, len);
-        i += len > 0 ? len : 1;
-    }
-    buf_addc(b, '"');
-}
-
 void probe_add_utf8(struct buf *b, const char *text, size_t n, size_t max)
 {
     for (size_t i = 0, used = 0; i < n;) {

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* text - the texts of a check's result. People search for them, so they are kubelet's, which are Go's (net,
- * net/url, strconv, time). Pure. */
+ * net/url). Pure. */
 #ifndef AGENT_PROBE_TEXT_H
 #define AGENT_PROBE_TEXT_H
 #include "base/buf.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/* A Go string literal: in quotes, with control characters, quotes and invalid UTF-8 escaped. */
-void probe_add_quoted(struct buf *b, const char *text, size_t n);
 
 /* At most `max` bytes of a text, whole characters, invalid bytes as U+FFFD. */
 void probe_add_utf8(struct buf *b, const char *text, size_t n, size_t max);

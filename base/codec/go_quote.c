@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/pod/env/go_quote.h"
+#include "base/codec/go_quote.h"
 
 #include "base/utf8.h"
 
 #include <stdint.h>
-#include <string.h>
 
 /* Controls, formats, spaces and separators, private use: general categories Cc, Cf, Zs, Zl, Zp, Co. */
 static const struct {
@@ -31,10 +30,9 @@ static bool is_printable(uint32_t c)
     return true;
 }
 
-void go_quote(struct buf *b, const char *text)
+void go_quote(struct buf *b, const char *text, size_t left)
 {
     static const char named[] = "abtnvfr"; /* 7 to 13 */
-    size_t left = strlen(text);
 
     buf_addc(b, '"');
     while (left > 0) {

@@ -4,7 +4,7 @@
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/env/env.h"
 #include "agent/pod/sandbox/sandbox.h"
-#include "agent/probe/text.h"
+#include "base/codec/go_quote.h"
 #include "base/parse.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ enum err_code handler_resolve_port(const struct api_container *c, const char *po
                 number = (uint64_t)c->ports[i].container_port;
         }
         if (!found) {
-            probe_add_quoted(&quoted, port, strlen(port));
+            go_quote(&quoted, port, strlen(port));
             return err_set(e, ERR_NOT_FOUND, "strconv.Atoi: parsing %s: invalid syntax", quoted.p);
         }
     }

@@ -8,6 +8,7 @@
 #include "agent/probe/text.h"
 #include "agent/runtime/exec.h"
 #include "base/clock.h"
+#include "base/codec/go_quote.h"
 #include "base/log.h"
 
 #include <string.h>
@@ -140,7 +141,7 @@ static void hooks_on_exec(struct op *op, const struct err *result)
         else
             buf_adds(&why, result->text);
         buf_adds(&suffix, ", message: ");
-        probe_add_quoted(&suffix, said.p, said.n);
+        go_quote(&suffix, said.p, said.n);
         hooks_fail(h, prefix.p, why.p, suffix.p);
     }
     if (h->exec.output.p != NULL)

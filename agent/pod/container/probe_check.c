@@ -3,6 +3,7 @@
 
 #include "agent/pod/container/handler_resolve.h"
 #include "agent/probe/text.h"
+#include "base/codec/go_quote.h"
 #include "base/duration.h"
 
 #include <string.h>
@@ -75,7 +76,7 @@ static void say_exec_timeout(struct probe_attempt *a)
     const char *command = a->command != NULL ? a->command : "";
 
     buf_adds(&a->text, "command timed out: ");
-    probe_add_quoted(&a->text, command, strlen(command));
+    go_quote(&a->text, command, strlen(command));
     buf_addf(&a->text, " timed out after %s", duration_format_ms(a->timeout_ms).s);
 }
 

@@ -2,9 +2,9 @@
 /* downward - the downward API's values: fields of the pod, resources of its containers (pkg/fieldpath,
  * pkg/api/v1/resource/helpers.go). */
 #include "agent/pod/env/env.h"
-#include "agent/pod/env/go_quote.h"
 #include "agent/pod/limits/allocatable.h"
 #include "agent/pod/sandbox/sandbox.h"
+#include "base/codec/go_quote.h"
 
 #include <string.h>
 
@@ -25,7 +25,7 @@ static char *format_map(const struct api_kvs *m, struct arena *a)
 
     for (size_t i = 0; i < m->n; i++) {
         buf_addf(&b, "%s%s=", i > 0 ? "\n" : "", m->v[i].key);
-        go_quote(&b, m->v[i].value);
+        go_quote(&b, m->v[i].value, strlen(m->v[i].value));
     }
     return b.failed ? NULL : arena_strndup(a, b.p, b.n);
 }

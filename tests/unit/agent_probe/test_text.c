@@ -2,24 +2,6 @@
 #include "agent/probe/text.h"
 #include "tests/unit/base/helper.h"
 
-static void quoted(const char *text, const char *expect)
-{
-    buf_auto b = BUF_INIT(1000);
-
-    probe_add_quoted(&b, text, strlen(text));
-    assert_string_equal(b.p, expect);
-}
-
-static void quotes_are_those_of_go(void **state)
-{
-    (void)state;
-    quoted("plain", "\"plain\"");
-    quoted("a\"b\\c", "\"a\\\"b\\\\c\"");
-    quoted("\n\t\r\x01\x7f", "\"\\n\\t\\r\\x01\\x7f\"");
-    quoted("h\xc3\xa9\xff", "\"h\xc3\xa9\\xff\"");
-    quoted("\xed\xa0\x80", "\"\\xed\\xa0\\x80\"");
-}
-
 static void errors_begin_small(void **state)
 {
     char text[PROBE_ERRNO_SIZE];
@@ -52,7 +34,6 @@ static void addresses_of_both_families(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quotes_are_those_of_go),
         cmocka_unit_test(errors_begin_small),
         cmocka_unit_test(addresses_of_both_families),
     };

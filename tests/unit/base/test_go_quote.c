@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Go's way to quote, as in the files of metadata.labels and metadata.annotations. */
-#include "agent/pod/env/go_quote.h"
+#include "base/codec/go_quote.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -13,7 +14,7 @@ static void is_quoted(const char *text, const char *expected)
 {
     buf_auto b = BUF_INIT(1024);
 
-    go_quote(&b, text);
+    go_quote(&b, text, strlen(text));
     assert_string_equal(b.p, expected);
 }
 
