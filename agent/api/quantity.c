@@ -237,6 +237,15 @@ void quantity_format(const struct quantity *q, char ret[QUANTITY_TEXT_SIZE])
     quantity_write_number(value, binary[step], ret);
 }
 
+void quantity_format_stored(const struct quantity *q, char ret[QUANTITY_TEXT_SIZE])
+{
+    struct quantity read;
+
+    quantity_format(q, ret);
+    if (quantity_parse(ret, &read, ERR_IGNORED) == ERR_OK)
+        quantity_format(&read, ret);
+}
+
 /* nano / divisor, away from zero, clamped to int64. */
 static int64_t scaled(__int128 nano, __int128 divisor)
 {

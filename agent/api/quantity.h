@@ -26,6 +26,9 @@ struct quantity {
 /* ERR_INVALID has the text and what is allowed. */
 enum err_code quantity_parse(const char *text, struct quantity *ret, struct err *e) MUST_CHECK;
 void quantity_format(const struct quantity *q, char ret[QUANTITY_TEXT_SIZE]); /* canonical */
+/* As an API server shows it, which has read the text before: without a suffix it is decimal there, so what
+ * kubelet sends as "100000000" (bytes in binary units) is shown as "100M". */
+void quantity_format_stored(const struct quantity *q, char ret[QUANTITY_TEXT_SIZE]);
 int64_t quantity_value(const struct quantity *q); /* whole units, rounded up, saturating */
 int64_t quantity_milli(const struct quantity *q); /* thousandths, rounded up, saturating */
 int quantity_cmp(const struct quantity *a, const struct quantity *b);

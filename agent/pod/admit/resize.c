@@ -101,7 +101,7 @@ static void pod_resize_put_amount(json_t *resources, const char *list, const cha
     }
     if (strcmp(name, "cpu") == 0)
         q.nano /= 1000;
-    quantity_format(&q, text);
+    quantity_format_stored(&q, text);
     if (o == NULL)
         json_object_set_new(resources, list, o = json_object());
     json_put_str(o, name, text);

@@ -91,7 +91,7 @@ static json_t *resource_list(const struct api_resource_list *l)
 
     for (size_t i = 0; i < l->n; i++) {
         char text[QUANTITY_TEXT_SIZE];
-        quantity_format(&l->v[i].amount, text);
+        quantity_format_stored(&l->v[i].amount, text);
         json_put_str(o, l->v[i].name, text);
     }
     return o;
@@ -109,7 +109,7 @@ static json_t *resources_json(const struct api_resources *r, bool is_running)
     if (is_running && memory != NULL && !quantity_is_zero(memory)) {
         struct quantity bytes = quantity_from_int(quantity_value(memory), QUANTITY_BINARY_SI);
         char text[QUANTITY_TEXT_SIZE];
-        quantity_format(&bytes, text);
+        quantity_format_stored(&bytes, text);
         json_put_str(json_object_get(o, "limits"), "memory", text);
     }
     if (r->requests.n > 0)

@@ -36,7 +36,7 @@ static json_t *pod_resource_list(const struct pod *p, bool limits)
             struct quantity q = limits ? resources_pod_limit(p->api, l->v[k].name, NULL)
                                        : resources_pod_request(p->api, l->v[k].name);
             char text[QUANTITY_TEXT_SIZE];
-            quantity_format(&q, text);
+            quantity_format_stored(&q, text);
             json_put_str(o, l->v[k].name, text);
         }
     }

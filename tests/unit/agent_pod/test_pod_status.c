@@ -241,6 +241,35 @@ static void resources_of_the_pod_are_the_sums_of_its_containers(void **state)
     json_decref(o);
 }
 
+/* Kubelet reports the bytes of the cgroup; what an API server shows of them is read again. */
+static void bytes_of_the_cgroup_are_shown_in_their_canonical_form(void **state)
+{
+    static const struct {
+        const char *spec, *shown;
+    } limits[] = { { "16M", "15625Ki" },       { "100M", "100M" },   { "16Mi", "16Mi" },
+                   { "10000001", "10000001" }, { "1500k", "1500k" }, { "1e9", "1G" } };
+
+    for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+        char name[16], spec[200];
+        const json_t *c;
+        struct pod *p;
+        json_t *o;
+
+        snprintf(spec, sizeof(spec), "containers: [{name: a, image: x, resources: {limits: {memory: %s}}}]",
+                 limits[i].spec);
+        snprintf(name, sizeof(name), "p%zu", i);
+        p = world_pod(*state, name, spec);
+        p->admitted = true;
+        p->state = POD_STARTING;
+        run(&p->ctrs[0]);
+        o = pod_status_json(p);
+        c = json_array_get(json_object_get(json_object_get(o, "status"), "containerStatuses"), 0);
+        assert_string_equal(json_str(json_object_get(json_object_get(c, "resources"), "limits"), "memory"),
+                            limits[i].shown);
+        json_decref(o);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +282,7 @@ int main(void)
         WORLD_TEST(the_network_is_told_when_the_volumes_are_there),
         WORLD_TEST(a_verdict_is_told_when_nothing_runs_any_more),
         WORLD_TEST(resources_of_the_pod_are_the_sums_of_its_containers),
+        WORLD_TEST(bytes_of_the_cgroup_are_shown_in_their_canonical_form),
         WORLD_TEST(what_never_ran_is_unknown_in_a_pod_that_is_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
