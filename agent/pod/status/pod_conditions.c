@@ -174,11 +174,29 @@ static json_t *disrupted_condition(const struct pod *p)
     return o;
 }
 
+/* Kubelet makes the conditions before the phase of a removed pod becomes final. If one of its containers
+ * never ran, or an init container had more to do, it is Pending until then. */
+static bool removed_while_pending(const struct pod *p)
+{
+    if (p->state != POD_TERMINATED || p->finishing || p->rejected)
+        return false;
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        const struct ctr *c = &p->ctrs[i];
+
+        if (c->kind == CTR_INIT && !p->initialized && !ctr_is_done(c))
+            return !c->cur.ended || ctr_restart_wanted(c);
+        if (c->kind == CTR_REGULAR && !c->cur.ended)
+            return true;
+    }
+    return false;
+}
+
 json_t *pod_conditions_json(struct pod *p)
 {
     json_t *list = json_array();
     const char *phase = pod_phase(p);
-    bool over = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
+    bool over =
+        (strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0) && !removed_while_pending(p);
     str_auto unready = unfinished(p, true);
     str_auto incomplete = p->initialized ? NULL : unfinished(p, false);
     const char *why = over              ? (phase[0] == 'S' ? "PodCompleted" : "PodFailed")

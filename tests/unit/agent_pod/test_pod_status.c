@@ -111,6 +111,55 @@ static void conditions_name_what_is_not_ready(void **state)
     json_decref(o);
 }
 
+/* As pod_ending_step() leaves one that was removed. */
+static json_t *removed(struct pod *p)
+{
+    p->deletion_ns = 1;
+    p->state = POD_TERMINATED;
+    snprintf(p->phase, sizeof(p->phase), "Failed");
+    return pod_status_json(p);
+}
+
+static void a_pod_removed_while_an_init_container_runs_is_not_ready_rather_than_failed(void **state)
+{
+    struct pod *p = started(*state, two);
+    json_t *o;
+
+    end(&p->ctrs[0], 137);
+    o = removed(p);
+    assert_string_equal(json_str(json_object_get(o, "status"), "phase"), "Failed");
+    assert_string_equal(json_str(condition(o, "Initialized"), "reason"), "ContainersNotInitialized");
+    assert_string_equal(json_str(condition(o, "Ready"), "reason"), "ContainersNotReady");
+    assert_string_equal(json_str(condition(o, "Ready"), "message"), "containers with unready status: [b a]");
+    assert_string_equal(json_str(condition(o, "ContainersReady"), "reason"), "ContainersNotReady");
+    json_decref(o);
+
+    end(&p->ctrs[0], 0); /* it had done its work, and the next ones were not started */
+    o = removed(p);
+    assert_string_equal(json_str(condition(o, "Ready"), "reason"), "ContainersNotReady");
+    json_decref(o);
+}
+
+static void a_pod_removed_when_its_containers_had_run_or_may_not_run_has_failed(void **state)
+{
+    struct pod *p = started(*state, "restartPolicy: Never, initContainers: [{name: i, image: x}], "
+                                    "containers: [{name: a, image: x}]");
+    json_t *o;
+
+    end(&p->ctrs[0], 137); /* and is not started again: kubelet calls the pod Failed then */
+    o = removed(p);
+    assert_string_equal(json_str(condition(o, "Ready"), "reason"), "PodFailed");
+    assert_null(json_str(condition(o, "Ready"), "message"));
+    json_decref(o);
+
+    end(&p->ctrs[0], 0);
+    p->initialized = true;
+    end(&p->ctrs[1], 137);
+    o = removed(p);
+    assert_string_equal(json_str(condition(o, "ContainersReady"), "reason"), "PodFailed");
+    json_decref(o);
+}
+
 static void transition_time_is_that_of_the_change(void **state)
 {
     struct pod *p = started(*state, "containers: [{name: a, image: x}]");
@@ -277,6 +326,8 @@ int main(void)
         WORLD_TEST(phase_stays_running_between_two_runs),
         WORLD_TEST(final_phase_shows_only_when_all_is_gone),
         WORLD_TEST(conditions_name_what_is_not_ready),
+        WORLD_TEST(a_pod_removed_while_an_init_container_runs_is_not_ready_rather_than_failed),
+        WORLD_TEST(a_pod_removed_when_its_containers_had_run_or_may_not_run_has_failed),
         WORLD_TEST(transition_time_is_that_of_the_change),
         WORLD_TEST(container_statuses_are_sorted_and_say_what_ended),
         WORLD_TEST(the_network_is_told_when_the_volumes_are_there),
