@@ -264,6 +264,19 @@ def test_post_start(t):
     node.wait_gone("bad", "chain", "later")
 
 
+def test_long_output(t):
+    """10 KiB of what an exec probe prints are shown, as kubelet reads them; the rest is cut"""
+    node = start(t)
+    says = "i=0; while test $i -lt 400; do echo line-$i-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; i=$((i+1)); done; exit 3"
+    whole = "".join(f"line-{i}-{'x' * 40}\n" for i in range(400))
+    check(len(whole) > 15 * 1024, "more than is read")
+    node.put("probe.yaml", pod("probe", container(readinessProbe=probe(exec={"command": shell(says)}))))
+    event = until(lambda: next((e for e in node.events("probe") if e["reason"] == "Unhealthy"), None), 20, "the probe fails")
+    equal(event["message"], "Readiness probe failed: " + whole[:10 * 1024], "the event")
+    contains(node.cli("describe", "pod", "probe").stdout, "line-200-", "describe")
+    node.stop()
+
+
 def test_http_fallback(t):
     """an HTTPS hook whose server speaks plain HTTP is asked again so, without its credentials"""
     node = start(t)

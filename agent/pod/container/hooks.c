@@ -14,7 +14,9 @@
 #include <string.h>
 #include <strings.h>
 
-#define OUTPUT_MAX (16 * 1024) /* per exec hook, for the message of PostStartHookError */
+#define OUTPUT_MAX (10 * 1024)      /* of an exec hook, as of an exec probe */
+#define WHY_MAX (OUTPUT_MAX + 8192) /* that, and the command */
+#define QUOTED_MAX (4 * OUTPUT_MAX) /* each byte as \x00 */
 
 enum hook_part { PART_HANDLER, PART_FALLBACK }; /* httpGet: HTTPS first, then plain */
 
@@ -125,8 +127,8 @@ static void hooks_on_exec(struct op *op, const struct err *result)
 {
     struct hook *h = op->owner;
     const char *const *argv = NULL;
-    buf_auto command = BUF_INIT(4096), prefix = BUF_INIT(5000), why = BUF_INIT(8192), said = BUF_INIT(4096),
-             suffix = BUF_INIT(8192);
+    buf_auto command = BUF_INIT(4096), prefix = BUF_INIT(5000), why = BUF_INIT(WHY_MAX),
+             said = BUF_INIT(OUTPUT_MAX + 8), suffix = BUF_INIT(QUOTED_MAX + 64);
     struct err e = { 0 };
 
     if (result->code == ERR_OK && h->exec.exit_code == 0) {
@@ -134,7 +136,7 @@ static void hooks_on_exec(struct op *op, const struct err *result)
     } else {
         if (handler_resolve_command(h->c, handler_of(h), false, &h->arena, &argv, &e) == ERR_OK)
             handler_resolve_add_command(argv, &command);
-        probe_add_utf8(&said, h->exec.output.p != NULL ? h->exec.output.p : "", h->exec.output.n, 1024);
+        probe_add_utf8(&said, h->exec.output.p != NULL ? h->exec.output.p : "", h->exec.output.n, OUTPUT_MAX);
         buf_addf(&prefix, "Exec lifecycle hook ([%s])", command.p);
         if (result->code == ERR_OK)
             buf_addf(&why, "command '%s' exited with %d: %s", command.p, h->exec.exit_code, said.p);

@@ -19,7 +19,6 @@
 #define PLACES_MIN 4 /* minimum number of slots; otherwise as many as for creating containers */
 #define EARLY_MS 100 /* between tries during a container's first second */
 #define EARLY_PROCESS_MS 1000
-#define EVENT_TEXT_MAX 1000 /* so that the text with its prefix fits in an event's 1024 */
 #define SECOND INT64_C(1000000000)
 
 struct prober { /* one probe of a container */
@@ -275,10 +274,9 @@ static void set_result(struct prober *b, enum probe_result r)
 
 static void probes_say(struct prober *b, const char *reason, const char *prefix, const char *text, size_t n)
 {
-    buf_auto shown = BUF_INIT(EVENT_TEXT_MAX + 8);
-    size_t words = strlen(prefix);
+    buf_auto shown = BUF_INIT(PROBE_TEXT_MAX + 8);
 
-    probe_add_utf8(&shown, text, n, EVENT_TEXT_MAX - words);
+    probe_add_utf8(&shown, text, n, PROBE_TEXT_MAX);
     pod_event(b->c->pod, b->c, true, reason, "%s probe %s%s", probe_type_name(b->type), prefix, shown.p);
 }
 

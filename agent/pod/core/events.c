@@ -12,8 +12,8 @@
 #include <string.h>
 
 #define EVENTS_MAX 1000
-#define MESSAGE_MAX 1024 /* the API's limit */
-#define SIMILAR_MAX 10   /* this and the next: client-go's correlator */
+#define EVENTS_BYTES_MAX (2 * 1024 * 1024) /* of their messages: usually 100 bytes each */
+#define SIMILAR_MAX 10                     /* this and the next: client-go's correlator */
 #define SIMILAR_NS INT64_C(600000000000)
 #define COMBINED "(combined from similar events): "
 
@@ -93,6 +93,7 @@ static void pod_events_drop(struct node *n, struct event *v)
     TAILQ_REMOVE(&core->events, v, link);
     LIST_REMOVE(v, near);
     core->n_events--;
+    core->event_bytes -= strlen(v->message);
     pod_events_tell(n, "DELETED", v);
     event_free(v);
 }
@@ -185,7 +186,7 @@ static struct event *event_new(const struct said *s)
 static void pod_events_add(struct node *n, struct said *s)
 {
     struct core_node *core = core_node(n);
-    char text[MESSAGE_MAX + sizeof(COMBINED)];
+    char text[EVENT_MESSAGE_MAX + sizeof(COMBINED)];
     struct event *v, *combined;
     bool combine;
 
@@ -198,13 +199,14 @@ static void pod_events_add(struct node *n, struct said *s)
     combine = too_many(n, s, &combined);
     if (combine) {
         snprintf(text, sizeof(text), COMBINED "%s", s->message);
-        text[MESSAGE_MAX] = '\0';
+        text[EVENT_MESSAGE_MAX] = '\0';
         s->message = text;
     }
     if (combine && combined != NULL) {
         char *message = strdup(text);
 
         if (message != NULL) {
+            core->event_bytes += strlen(message) - strlen(combined->message);
             free(combined->message);
             combined->message = message;
         }
@@ -221,13 +223,15 @@ static void pod_events_add(struct node *n, struct said *s)
     TAILQ_INSERT_TAIL(&core->events, v, link);
     LIST_INSERT_HEAD(&core->events_about[s->about % EVENT_BUCKETS], v, near);
     pod_events_tell(n, "ADDED", v);
-    if (++core->n_events > EVENTS_MAX)
+    core->n_events++;
+    core->event_bytes += strlen(v->message);
+    while (core->n_events > EVENTS_MAX || core->event_bytes > EVENTS_BYTES_MAX)
         pod_events_drop(n, TAILQ_FIRST(&core->events));
 }
 
 void pod_event(struct pod *p, const struct ctr *c, bool warning, const char *reason, const char *fmt, ...)
 {
-    char message[MESSAGE_MAX + 1], path[128];
+    char message[EVENT_MESSAGE_MAX + 1], path[128];
     struct said s = { .namespace_ = p->api->meta.namespace,
                       .name = p->api->meta.name,
                       .uid = p->uid,

@@ -4,6 +4,11 @@
 #define AGENT_POD_CORE_EVENTS_H
 #include "agent/pod/core/pod.h"
 
+/* Bytes of a message; what is longer is cut. Room for the text of a check (PROBE_TEXT_MAX) with kubelet's
+ * words before it: kubelet reads 10 KiB of a command's output, and an API server takes them (1024 is the
+ * limit of events.k8s.io, which kubelet does not use). */
+#define EVENT_MESSAGE_MAX (12 * 1024 + 128)
+
 void pod_event(struct pod *p, const struct ctr *c, bool warning, const char *reason, const char *fmt, ...)
     PRINTF_LIKE(5, 6);
 void node_event(struct node *n, bool warning, const char *reason,

@@ -22,7 +22,7 @@ struct event {
 struct core_node {
     TAILQ_HEAD(, event) events; /* the newest last */
     LIST_HEAD(, event) events_about[EVENT_BUCKETS];
-    size_t n_events;
+    size_t n_events, event_bytes; /* of messages */
     uint64_t event_serial;
     struct pod_starts starts;
     struct start_sums start_sums;

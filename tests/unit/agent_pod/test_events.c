@@ -70,6 +70,34 @@ static void there_are_at_most_a_thousand(void **state)
     assert_last(w, "message", 1);
 }
 
+static void long_messages_are_kept_and_displace_old_events(void **state)
+{
+    struct world *w = *state;
+    struct pod *p = world_pod(w, "p", "containers: [{name: c, image: i}]");
+    char text[10 * 1024 + 1], reason[32]; /* what kubelet reads of a command's output */
+    json_t *events, *last;
+
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    pod_event(p, &p->ctrs[0], true, "Unhealthy", "Readiness probe failed: %s", text);
+    events = events_json(&w->node);
+    last = json_array_get(events, 0);
+    assert_int_equal(strlen(json_string_value(json_object_get(last, "message"))),
+                     strlen("Readiness probe failed: ") + strlen(text));
+    json_decref(events);
+
+    for (int i = 0; i < 900; i++) { /* together 9 MB */
+        snprintf(reason, sizeof(reason), "Reason%d", i);
+        pod_event(p, NULL, false, reason, "%s", text);
+    }
+    assert_in_range(count(w), 100, 2 * 1024 * 1024 / (sizeof(text) - 1));
+    for (int i = 0; i < 950; i++) {
+        snprintf(reason, sizeof(reason), "Short%d", i);
+        pod_event(p, NULL, false, reason, "message");
+    }
+    assert_int_equal(count(w), 1000);
+}
+
 int main(void)
 {
 #define T(name) WORLD_TEST(name)
@@ -77,6 +105,7 @@ int main(void)
         T(the_same_again_is_counted),
         T(the_tenth_text_about_the_same_and_those_after_it_are_one_event),
         T(there_are_at_most_a_thousand),
+        T(long_messages_are_kept_and_displace_old_events),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
