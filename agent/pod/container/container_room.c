@@ -7,6 +7,8 @@
 #include "agent/pod/container/probes.h"
 #include "base/log.h"
 
+#include <string.h>
+
 static void container_open(struct node *n)
 {
     struct container_node *part = container_node(n);
@@ -43,6 +45,15 @@ static bool container_busy(const struct pod *p)
         if (!clock_boot_is_set(r->again_at))
             return true;
     return false;
+}
+
+/* An ended run is known only while its remains are being removed. */
+static bool container_knows(const struct pod *p, const char *id)
+{
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        if (!p->ctrs[i].cur.ended && strcmp(p->ctrs[i].cur.id, id) == 0)
+            return true;
+    return reaps_has(p, id);
 }
 
 static void container_cancel(struct pod *p)
@@ -100,6 +111,7 @@ const struct room container_room = {
     .pod = { .init = container_init,
              .step = containers_step,
              .busy = container_busy,
+             .knows = container_knows,
              .cancel = container_cancel,
              .reset = container_reset,
              .free = container_forget,

@@ -23,7 +23,8 @@ static inline struct container_node *container_node(const struct node *n)
     return n->parts[ROOM_CONTAINER];
 }
 
-void ctr_waits_no_more(struct ctr *c); /* containers.c */
+void ctr_waits_no_more(struct ctr *c);               /* containers.c */
+bool reaps_has(const struct pod *p, const char *id); /* reaps.c: it is being removed */
 
 /* ---- ctr_record.c ---- */
 void ctr_record_save(const struct pod *p, json_t *record);

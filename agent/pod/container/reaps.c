@@ -146,6 +146,16 @@ void ctr_reap(struct pod *p, const char *id, const char *cgroup_path)
         reap_begin(r);
 }
 
+bool reaps_has(const struct pod *p, const char *id)
+{
+    const struct reap *r;
+
+    TAILQ_FOREACH (r, &p->reaps, link)
+        if (strcmp(r->id, id) == 0)
+            return true;
+    return false;
+}
+
 /* ---- for explain ---- */
 
 bool reaps_named(const struct pod *p, const char *subject)

@@ -53,9 +53,11 @@ struct room_of_pod {
     void (*init)(struct pod *p);       /* the part is zeros; the manifest is known */
     void (*step)(struct pod *p);       /* towards running, while the pod starts or runs */
     bool (*busy)(const struct pod *p); /* an operation is under way */
-    void (*cancel)(struct pod *p);     /* the agent ends: operations are cancelled */
-    void (*end)(struct pod *p);        /* its end begins: what failed on the way up does not delay it */
-    void (*reset)(struct pod *p);      /* all of it was taken down, and it starts again in place */
+    /* It runs what has this id, or removes it: no left-over. */
+    bool (*knows)(const struct pod *p, const char *id);
+    void (*cancel)(struct pod *p); /* the agent ends: operations are cancelled */
+    void (*end)(struct pod *p);    /* its end begins: what failed on the way up does not delay it */
+    void (*reset)(struct pod *p);  /* all of it was taken down, and it starts again in place */
     void (*free)(struct pod *p);
     void (*save)(const struct pod *p, json_t *record); /* what of it must outlive the agent */
     void (*load)(struct pod *p, const json_t *record); /* after init; anything may stand in the record */
@@ -86,6 +88,7 @@ struct pod *rooms_make_pod(struct node *n, size_t n_ctrs);
 void rooms_init_pod(struct pod *p);
 void rooms_step_pod(struct pod *p);
 bool rooms_pod_busy(const struct pod *p);
+bool rooms_know(const struct node *n, const char *id); /* some room, of some pod */
 void rooms_cancel_pod(struct pod *p);
 void rooms_end_pod(struct pod *p);
 void rooms_reset_pod(struct pod *p);

@@ -136,6 +136,16 @@ bool rooms_pod_busy(const struct pod *p)
     return false;
 }
 
+bool rooms_know(const struct node *n, const char *id)
+{
+    pods_each (n, p) {
+        ROOMS_EACH(r, n)
+        if ((*r)->pod.knows != NULL && (*r)->pod.knows(p, id))
+            return true;
+    }
+    return false;
+}
+
 void rooms_cancel_pod(struct pod *p)
 {
     ROOMS_EACH(r, p->node)

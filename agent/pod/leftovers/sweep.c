@@ -214,28 +214,6 @@ void sweep_each(struct node *n, void (*fn)(const char *what, const char *id, con
             fn(j->what, j->id, j->error, arg);
 }
 
-/* An ended run is known only while its remains are being removed. */
-static bool knows_container(struct node *n, const char *id)
-{
-    const struct ctr *c = pods_by_container(n, id);
-
-    pods_each (n, p) {
-        struct reap *r;
-        TAILQ_FOREACH (r, &p->reaps, link)
-            if (strcmp(r->id, id) == 0)
-                return true; /* already being removed */
-    }
-    return c != NULL && !c->cur.ended;
-}
-
-static bool knows_sandbox(struct node *n, const char *id)
-{
-    pods_each (n, p)
-        if (strcmp(p->sandbox_id, id) == 0)
-            return true;
-    return false;
-}
-
 static bool is_being_swept(struct node *n, const char *id, void (*begin)(struct job *j))
 {
     const struct job *j;
@@ -258,7 +236,7 @@ static enum err_code look_containers(struct node *n, struct err *e)
     if (rt_list(n->rt, &ids, e) != ERR_OK)
         return e->code;
     for (char **id = ids; *id != NULL; id++)
-        if (!knows_container(n, *id) && !is_being_swept(n, *id, remove_container))
+        if (!rooms_know(n, *id) && !is_being_swept(n, *id, remove_container))
             new_job(n, *id, "container", remove_container);
     cg_free_list(ids);
     return ERR_OK;
@@ -282,7 +260,7 @@ static enum err_code look_network(struct node *n, struct err *e)
     if (cni_cached_ids(n->o.cni, &ids, e) != ERR_OK)
         return e->code;
     for (char **id = ids; *id != NULL; id++)
-        if (!knows_sandbox(n, *id) && !is_being_swept(n, *id, detach))
+        if (!rooms_know(n, *id) && !is_being_swept(n, *id, detach))
             new_job(n, *id, "network attachment", detach);
     cg_free_list(ids);
     return ERR_OK;

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void sandbox_open(struct node *n)
 {
@@ -86,6 +87,11 @@ static void sandbox_reset(struct pod *p)
     sandbox_init(p);
 }
 
+static bool sandbox_knows(const struct pod *p, const char *id)
+{
+    return strcmp(p->sandbox_id, id) == 0;
+}
+
 static void sandbox_save(const struct pod *p, json_t *record)
 {
     const struct sandbox *box = sandbox_of(p);
@@ -127,6 +133,7 @@ const struct room sandbox_room = {
     .pod = { .size = sizeof(struct sandbox),
              .init = sandbox_init,
              .step = sandbox_steps,
+             .knows = sandbox_knows,
              .busy = sandbox_busy,
              .cancel = sandbox_cancel,
              .end = sandbox_end,

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,11 +43,16 @@ static bool on_pod_busy(const struct pod *p)
     return *(const unsigned char *)p->parts[ROOM_USAGE] == 0xff;
 }
 
+static bool on_knows(const struct pod *p, const char *id)
+{
+    return strcmp(p->uid, id) == 0;
+}
+
 static const struct room plain = { .id = ROOM_LIMITS, .node = { .size = 3, .busy = on_busy } };
 static const struct room full = {
     .id = ROOM_USAGE,
     .node = { .size = 100, .open = on_open, .free = on_free },
-    .pod = { .size = 5, .ctr_size = 3, .init = on_init, .busy = on_pod_busy },
+    .pod = { .size = 5, .ctr_size = 3, .init = on_init, .busy = on_pod_busy, .knows = on_knows },
 };
 static const struct room last = { .id = ROOM_SHOW, .node = { .size = 1 }, .pod = { .size = 8 } };
 static const struct room *const rooms[] = { &plain, &full, &last, NULL };
@@ -128,12 +134,28 @@ static void a_pod_and_its_parts_are_one_allocation(void **state)
     free(p);
 }
 
+static void what_a_room_of_any_pod_knows_is_known(void **state)
+{
+    struct node n = { .rooms = rooms };
+    struct pod *p = rooms_make_pod(&n, 1);
+
+    (void)state;
+    assert_non_null(p);
+    assert_false(rooms_know(&n, "a"));
+    n.pods = p;
+    snprintf(p->uid, sizeof(p->uid), "a");
+    assert_true(rooms_know(&n, "a"));
+    assert_false(rooms_know(&n, "b"));
+    free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_room_has_a_part_of_its_own_that_begins_as_zeros),
         cmocka_unit_test(the_node_is_closed_once_after_its_last_handle),
         cmocka_unit_test(a_pod_and_its_parts_are_one_allocation),
+        cmocka_unit_test(what_a_room_of_any_pod_knows_is_known),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
