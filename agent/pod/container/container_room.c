@@ -28,7 +28,7 @@ static void container_free(struct node *n)
 
 static void container_init(struct pod *p)
 {
-    TAILQ_INIT(&p->reaps);
+    TAILQ_INIT(&containers_of(p)->reaps);
 }
 
 static bool container_busy(const struct pod *p)
@@ -37,11 +37,12 @@ static bool container_busy(const struct pod *p)
 
     for (size_t i = 0; i < p->n_ctrs; i++) {
         const struct ctr *c = &p->ctrs[i];
-        if (probes_live(c) || hook_live(c) || op_live(&c->create.op) || op_live(&c->action.op) ||
-            op_live(&c->subpaths.op))
+        const struct ctr_own *own = own_of(c);
+        if (probes_live(c) || hook_live(c) || op_live(&own->create.op) || op_live(&own->action.op) ||
+            op_live(&own->subpaths.op))
             return true;
     }
-    TAILQ_FOREACH (r, &p->reaps, link)
+    TAILQ_FOREACH (r, &containers_of(p)->reaps, link)
         if (!clock_boot_is_set(r->again_at))
             return true;
     return false;
@@ -62,15 +63,16 @@ static void container_cancel(struct pod *p)
 
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
+        struct ctr_own *own = own_of(c);
         /* A create that is under way is cut off (it is made anew); a start is short and ends by itself. */
-        if (op_live(&c->create.op))
-            op_cancel(&c->create.op);
-        if (op_live(&c->subpaths.op))
-            op_cancel(&c->subpaths.op);
+        if (op_live(&own->create.op))
+            op_cancel(&own->create.op);
+        if (op_live(&own->subpaths.op))
+            op_cancel(&own->subpaths.op);
         probes_stop(c);
         hook_cancel(c);
     }
-    TAILQ_FOREACH (r, &p->reaps, link)
+    TAILQ_FOREACH (r, &containers_of(p)->reaps, link)
         op_cancel(&r->action.op);
 }
 
@@ -78,11 +80,12 @@ static void container_cancel(struct pod *p)
 static void container_reset(struct pod *p)
 {
     p->initialized = false;
-    p->probes_since = CLOCK_BOOT_NONE;
+    containers_of(p)->probes_since = CLOCK_BOOT_NONE;
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
-        c->backoff_ms = 0; /* it did not crash */
-        c->retry_at = CLOCK_BOOT_NONE;
+        struct ctr_own *own = own_of(c);
+        own->backoff_ms = 0; /* it did not crash */
+        own->retry_at = CLOCK_BOOT_NONE;
         ctr_waits_no_more(c);
         if (c->kind != CTR_REGULAR && c->cur.id[0] != '\0')
             c->replace = true; /* init containers run again, from the first */
@@ -98,7 +101,7 @@ static void container_forget(struct pod *p)
         instance_clear(&c->last);
         env_age_clear(c);
         free(c->waiting_message);
-        free(c->post_message);
+        free(own_of(c)->post_message);
         probes_free(c);
     }
     reaps_clear(p);
@@ -108,7 +111,9 @@ const struct room container_room = {
     .id = ROOM_CONTAINER,
     .name = "container",
     .node = { .size = sizeof(struct container_node), .open = container_open, .free = container_free },
-    .pod = { .init = container_init,
+    .pod = { .size = sizeof(struct pod_containers),
+             .ctr_size = sizeof(struct ctr_own),
+             .init = container_init,
              .step = containers_step,
              .busy = container_busy,
              .knows = container_knows,

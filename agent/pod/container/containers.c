@@ -52,21 +52,25 @@ void ctr_waits_no_more(struct ctr *c)
 /* It ran long enough since its last delay that earlier crashes are forgotten. */
 static bool backoff_is_over(const struct ctr *c)
 {
-    return c->backoff_ms == 0 || c->cur.ended_at.ns - c->backoff_at.ns > BACKOFF_RESET_NS;
+    const struct ctr_own *own = own_of(c);
+
+    return own->backoff_ms == 0 || c->cur.ended_at.ns - own->backoff_at.ns > BACKOFF_RESET_NS;
 }
 
 struct boot_time ctr_backoff_until(const struct ctr *c)
 {
     if (!c->cur.ended || backoff_is_over(c))
         return CLOCK_BOOT_NONE;
-    return clock_boot_after(c->cur.ended_at, (int64_t)c->backoff_ms * 1000000);
+    return clock_boot_after(c->cur.ended_at, (int64_t)own_of(c)->backoff_ms * 1000000);
 }
 
 static void backoff_next(struct ctr *c)
 {
-    c->backoff_ms = backoff_next_ms(backoff_is_over(c) ? 0 : c->backoff_ms, BACKOFF_FIRST_MS,
-                                    c->pod->node->o.backoff_max_ms);
-    c->backoff_at = clock_boot();
+    struct ctr_own *own = own_of(c);
+
+    own->backoff_ms = backoff_next_ms(backoff_is_over(c) ? 0 : own->backoff_ms, BACKOFF_FIRST_MS,
+                                      c->pod->node->o.backoff_max_ms);
+    own->backoff_at = clock_boot();
 }
 
 /* ---- start ---- */
@@ -87,6 +91,7 @@ void ctr_note_start(struct ctr *c, int64_t started_ns, struct boot_time started_
 static void containers_on_started(struct op *op, const struct err *result)
 {
     struct ctr *c = op->owner;
+    struct ctr_own *own = own_of(c);
     struct pod *p = c->pod;
     struct err unknown = { 0 };
     struct rt_state s;
@@ -96,7 +101,7 @@ static void containers_on_started(struct op *op, const struct err *result)
         unknown = *result; /* the runtime was not called */
     if (unknown.code != ERR_OK) {
         ctr_set_state(c, CTR_CREATED); /* until it is known: ctr_refresh() checks again */
-        c->unknown = true;
+        own->unknown = true;
         pod_look_again(p, &unknown);
         return;
     }
@@ -116,7 +121,7 @@ static void containers_on_started(struct op *op, const struct err *result)
     ctr_waits_no_more(c);
     ctr_note_start(c, s.started_ns, clock_boot());
     if (c->spec->post_start != NULL && p->node->closing)
-        c->post = POST_RUNNING; /* for the next agent */
+        own->post = POST_RUNNING; /* for the next agent */
     else if (c->spec->post_start != NULL)
         hook_post_start(c);
     pod_wake(p, "container started");
@@ -125,7 +130,7 @@ static void containers_on_started(struct op *op, const struct err *result)
 static void start_now(struct ctr *c)
 {
     ctr_set_state(c, CTR_STARTING);
-    rt_start_start(&c->action, c->pod->node->rt, c->cur.id, containers_on_started, c);
+    rt_start_start(&own_of(c)->action, c->pod->node->rt, c->cur.id, containers_on_started, c);
 }
 
 /* ---- create ---- */
@@ -133,6 +138,7 @@ static void start_now(struct ctr *c)
 /* From here on the new instance is the current one, and the one before becomes the last. */
 static void adopt_new_instance(struct ctr *c, struct ctr_run *run)
 {
+    struct ctr_own *own = own_of(c);
     const struct rt_config *config = ctr_run_config(run);
     bool remake =
         c->cur.id[0] != '\0' && !c->cur.ended; /* it was created but never started: same attempt, new id */
@@ -150,27 +156,29 @@ static void adopt_new_instance(struct ctr *c, struct ctr_run *run)
     } else {
         instance_clear(&c->cur);
     }
-    c->cur =
-        (struct instance){ .attempt = config->attempt, .created_ns = clock_wall_ns(), .sizes = c->building };
+    c->cur = (struct instance){ .attempt = config->attempt,
+                                .created_ns = clock_wall_ns(),
+                                .sizes = own->building };
     snprintf(c->cur.id, sizeof(c->cur.id), "%s", config->id);
     snprintf(c->cur.message_file, sizeof(c->cur.message_file), "%s", ctr_run_take_message_file(run));
     c->cur.image_id = strdup(config->image->id);
     c->cur.image_ref = img_repo_digest(c->pod->node->o.images, config->image->id, ctr_run_image(run));
     c->cur.env_sources = ctr_run_take_env_sources(run);
-    c->pod->env_look = true; /* its sources may have changed since */
-    live_sub_path_begun(c);  /* so may its volumes */
+    containers_of(c->pod)->env_look = true; /* its sources may have changed since */
+    live_sub_path_begun(c);                 /* so may its volumes */
     c->restarts = config->attempt;
     c->replace = strcmp(ctr_run_image(run), c->spec->image) != 0; /* edited while it was being created */
-    c->again = c->asked = c->recovered = false;
-    c->post = POST_NONE;
+    c->again = own->asked = own->recovered = false;
+    own->post = POST_NONE;
     c->pod->record_dirty = true;
 }
 
 static void on_created(struct op *op, const struct err *result)
 {
     struct ctr *c = op->owner;
+    struct ctr_own *own = own_of(c);
     struct pod *p = c->pod;
-    struct ctr_run *run = take_ptr(&c->run);
+    struct ctr_run *run = take_ptr(&own->run);
     const struct rt_config *config = ctr_run_config(run);
     struct err shown = *result; /* it quotes command and paths with their expanded values */
 
@@ -210,7 +218,7 @@ static void on_created(struct op *op, const struct err *result)
                          F_STR("containerName", c->spec->name), F_STR("reason", reason), F_ERR(&shown));
             pod_event(p, c, true, "Failed", "Error: %s", shown.text);
             ctr_waiting(c, reason, "%s", shown.text);
-            c->retry_at = clock_boot_in_ns(CONFIG_RETRY_NS);
+            own->retry_at = clock_boot_in_ns(CONFIG_RETRY_NS);
         }
     }
     ctr_run_free(run);
@@ -219,25 +227,28 @@ static void on_created(struct op *op, const struct err *result)
 
 static void containers_create(struct ctr *c)
 {
+    struct ctr_own *own = own_of(c);
+
     ctr_set_state(c, CTR_CREATING);
-    ctr_log_keep(c, ctr_run_config(c->run)->attempt);
-    rt_create_start(&c->create, c->pod->node->rt, ctr_run_config(c->run), on_created, c);
+    ctr_log_keep(c, ctr_run_config(own->run)->attempt);
+    rt_create_start(&own->create, c->pod->node->rt, ctr_run_config(own->run), on_created, c);
 }
 
 static void on_subpaths(struct op *op, const struct err *result)
 {
     struct ctr *c = op->owner;
+    struct ctr_own *own = own_of(c);
     struct err shown = *result;
 
     if (result->code == ERR_OK && c->pod->state != POD_TERMINATING && !c->pod->node->closing) {
         containers_create(c);
         return;
     }
-    if (result->code != ERR_OK && c->subpaths.out.n > 0)
-        snprintf(shown.text, sizeof(shown.text), "%s", c->subpaths.out.p);
-    ctr_run_redact(c->run, &shown); /* subPathExpr may contain a Secret */
+    if (result->code != ERR_OK && own->subpaths.out.n > 0)
+        snprintf(shown.text, sizeof(shown.text), "%s", own->subpaths.out.p);
+    ctr_run_redact(own->run, &shown); /* subPathExpr may contain a Secret */
     create_limit_release(c);
-    ctr_run_free(take_ptr(&c->run));
+    ctr_run_free(take_ptr(&own->run));
     ctr_set_state(c, CTR_NONE);
     if (result->code != ERR_OK && result->code != ERR_CANCELLED) {
         pod_event(c->pod, c, true, "Failed", "Error: %s", shown.text);
@@ -245,7 +256,7 @@ static void on_subpaths(struct op *op, const struct err *result)
                     str_starts(shown.text, IMAGE_VOLUME_FAILED) ? "CreateContainerError"
                                                                 : "CreateContainerConfigError",
                     "%s", shown.text);
-        c->retry_at = clock_boot_in_ns(CONFIG_RETRY_NS);
+        own->retry_at = clock_boot_in_ns(CONFIG_RETRY_NS);
     }
     pod_wake(c->pod, "sub paths are mounted");
 }
@@ -262,17 +273,18 @@ static void tell_present(struct ctr *c, struct pod_image *image)
 
 static void containers_begin(struct ctr *c, struct pod_image *image)
 {
+    struct ctr_own *own = own_of(c);
     struct pod *p = c->pod;
     struct proc_call_spec call = { .name = "mount volumes", .subject = p->key, .deadline_ms = 60000 };
     struct err e = { 0 };
 
     if (!create_limit_take(c))
         return;
-    if (ctr_run_build(c, &c->run, &e) != ERR_OK) {
+    if (ctr_run_build(c, &own->run, &e) != ERR_OK) {
         create_limit_release(c);
         if (e.code == ERR_PRECONDITION && pod_is_new(p)) { /* its file may be read next: no event yet */
-            c->retry_at = pod_new_until(p);
-            pod_wake_at(p, c->retry_at, "create is tried again");
+            own->retry_at = pod_new_until(p);
+            pod_wake_at(p, own->retry_at, "create is tried again");
             return;
         }
         if (!str_eq(c->waiting_message, e.text))
@@ -281,20 +293,20 @@ static void containers_begin(struct ctr *c, struct pod_image *image)
         tell_present(c, image);
         pod_event(p, c, true, "Failed", "Error: %s", e.text);
         ctr_waiting(c, "CreateContainerConfigError", "%s", e.text);
-        c->retry_at = clock_boot_in_ns(CONFIG_RETRY_NS);
-        pod_wake_at(p, c->retry_at, "create is tried again");
+        own->retry_at = clock_boot_in_ns(CONFIG_RETRY_NS);
+        pod_wake_at(p, own->retry_at, "create is tried again");
         return;
     }
-    c->building = cpu_memory_of_container(c);
-    if (c->cur.ended && !c->asked)
+    own->building = cpu_memory_of_container(c);
+    if (c->cur.ended && !own->asked)
         backoff_next(c);
     tell_present(c, image);
     call.cgroup_fd = cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS);
     call.cgroup_procs = cg_leaf_procs(p->node->o.cgroups, CG_LEAF_OPS);
     call.moves_late = true;
-    if (ctr_run_subpaths(c->run, &call)) {
+    if (ctr_run_subpaths(own->run, &call)) {
         ctr_set_state(c, CTR_MOUNTING);
-        proc_call_start(&c->subpaths, &call, p->node->o.loop, on_subpaths, c);
+        proc_call_start(&own->subpaths, &call, p->node->o.loop, on_subpaths, c);
         return;
     }
     containers_create(c);
@@ -302,7 +314,7 @@ static void containers_begin(struct ctr *c, struct pod_image *image)
 
 const struct cpu_memory *ctr_building(const struct ctr *c)
 {
-    return &c->building;
+    return &own_of(c)->building;
 }
 
 static bool env_needs_pod_ip(const struct api_container *spec)
@@ -315,8 +327,9 @@ static bool env_needs_pod_ip(const struct api_container *spec)
 
 static void try_create(struct ctr *c)
 {
+    struct ctr_own *own = own_of(c);
     struct pod *p = c->pod;
-    struct boot_time until = c->asked ? CLOCK_BOOT_NONE : ctr_backoff_until(c);
+    struct boot_time until = own->asked ? CLOCK_BOOT_NONE : ctr_backoff_until(c);
     const struct pod_image *missing;
 
     if (!ctr_restart_wanted(c))
@@ -326,13 +339,13 @@ static void try_create(struct ctr *c)
             pod_event(p, c, true, "BackOff", "Back-off restarting failed container %s in pod %s_%s(%s)",
                       c->spec->name, p->api->meta.name, p->api->meta.namespace, p->uid);
         ctr_waiting(c, "CrashLoopBackOff", "back-off %s restarting failed container=%s pod=%s_%s(%s)",
-                    duration_format_ms(c->backoff_ms).s, c->spec->name, p->api->meta.name,
+                    duration_format_ms(own->backoff_ms).s, c->spec->name, p->api->meta.name,
                     p->api->meta.namespace, p->uid);
         pod_wake_at(p, until, "back-off is over");
         return;
     }
-    if (!clock_boot_is_due(c->retry_at)) {
-        pod_wake_at(p, c->retry_at, "create is tried again");
+    if (!clock_boot_is_due(own->retry_at)) {
+        pod_wake_at(p, own->retry_at, "create is tried again");
         return;
     }
     if (!volumes_ready(p) || !sandbox_pinned(p) || !pidns_ready(p) ||
@@ -379,6 +392,7 @@ static bool is_last_one(const struct ctr *c)
 
 static void stop_for_probe(struct ctr *c, enum probe_type t)
 {
+    struct ctr_own *own = own_of(c);
     struct pod *p = c->pod;
     const struct api_probe *spec = probes_spec(c, t);
     const char *what = t == PROBE_STARTUP ? "startup" : "liveness";
@@ -386,7 +400,7 @@ static void stop_for_probe(struct ctr *c, enum probe_type t)
 
     c->again = ctr_policy(c) != API_RESTART_NEVER;
     if (c->again || !is_last_one(c)) {
-        snprintf(c->stop_text, sizeof(c->stop_text), "%s %s failed %s probe%s",
+        snprintf(own->stop_text, sizeof(own->stop_text), "%s %s failed %s probe%s",
                  c->kind == CTR_SIDECAR ? "Init container" : "Container", c->spec->name, what,
                  c->again && c->kind == CTR_REGULAR ? ", will be restarted" : "");
         if (spec->has_termination_grace && spec->termination_grace_seconds <= GRACE_MAX_SECONDS)
@@ -400,18 +414,20 @@ static void stop_for_probe(struct ctr *c, enum probe_type t)
 
 static void running_step(struct ctr *c)
 {
-    if (c->post == POST_RUNNING) {
-        if (c->hook == NULL) /* the agent was restarted meanwhile: run it at least once */
+    struct ctr_own *own = own_of(c);
+
+    if (own->post == POST_RUNNING) {
+        if (own->hook == NULL) /* the agent was restarted meanwhile: run it at least once */
             hook_post_start(c);
         return;
     }
-    if (c->post == POST_FAILED) {
-        snprintf(c->stop_text, sizeof(c->stop_text), "FailedPostStartHook");
+    if (own->post == POST_FAILED) {
+        snprintf(own->stop_text, sizeof(own->stop_text), "FailedPostStartHook");
         ctr_stop(c, replace_grace_ns(c->pod));
     } else if (c->replace) {
         ctr_stop(c, replace_grace_ns(c->pod));
-    } else if (c->asked) {
-        snprintf(c->stop_text, sizeof(c->stop_text), "Container %s will be restarted, as requested",
+    } else if (own->asked) {
+        snprintf(own->stop_text, sizeof(own->stop_text), "Container %s will be restarted, as requested",
                  c->spec->name);
         ctr_stop(c, replace_grace_ns(c->pod));
     } else if (probes_result(c, PROBE_LIVENESS) == RESULT_FAILURE) {
@@ -423,18 +439,20 @@ static void running_step(struct ctr *c)
 
 bool ctr_holds_others(const struct ctr *c)
 {
+    const struct ctr_own *own = own_of(c);
+
     if (c->spec->post_start == NULL)
         return false;
     switch (c->state) {
     case CTR_NONE: /* it is about to start, with no known obstacle */
-        return c->waiting_reason[0] == '\0' && ctr_restart_wanted(c) && c->hook == NULL;
+        return c->waiting_reason[0] == '\0' && ctr_restart_wanted(c) && own->hook == NULL;
     case CTR_MOUNTING:
     case CTR_CREATING:
     case CTR_CREATED:
     case CTR_STARTING:
         return true;
     case CTR_RUNNING:
-        return c->post == POST_RUNNING;
+        return own->post == POST_RUNNING;
     case CTR_PRESTOP:
     case CTR_STOPPING:
     case CTR_KILLING:
@@ -456,7 +474,7 @@ void ctr_step(struct ctr *c)
     case CTR_CREATED:
         if (!sandbox_ready(p) || !p->record_durable)
             return;
-        if (c->unknown)
+        if (own_of(c)->unknown)
             return; /* it may have been started; the next check wakes the pod */
         if (pod_record_awaited(p))
             pod_wake(p, "record is written before the start"); /* a later agent must find its owner: create
@@ -484,8 +502,8 @@ void containers_config_changed(struct pod *p, enum api_config_kind kind, const c
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
 
-        p->env_look = p->env_look || env_age_uses(c->spec, kind, name);
+        containers_of(p)->env_look = containers_of(p)->env_look || env_age_uses(c->spec, kind, name);
         if (pod_is_new(p) || str_eq(c->waiting_reason, "CreateContainerConfigError"))
-            c->retry_at = CLOCK_BOOT_NONE;
+            own_of(c)->retry_at = CLOCK_BOOT_NONE;
     }
 }

@@ -18,8 +18,9 @@ static void create_limit_on_timer(uv_timer_t *timer)
     pods_each (n, p)
         for (size_t i = 0; i < p->n_ctrs; i++) {
             struct ctr *c = &p->ctrs[i];
-            uint64_t held_ms = now - c->create_since_ms;
-            if (!c->create_held)
+            struct ctr_own *own = own_of(c);
+            uint64_t held_ms = now - own->create_since_ms;
+            if (!own->create_held)
                 continue;
             if (held_ms >= CREATE_LIMIT_HOLD_MS)
                 create_limit_release(c);
@@ -44,20 +45,22 @@ void create_limit_init(struct node *n)
 
 bool create_limit_take(struct ctr *c)
 {
+    struct ctr_own *own = own_of(c);
     struct node *n = c->pod->node;
     struct container_node *part = container_node(n);
 
-    if (c->create_held)
+    if (own->create_held)
         return true;
     if (part->create_used < part->create_max) {
         part->create_used++;
-        c->create_held = true;
-        c->create_since_ms = clock_mono_ms();
+        own->create_held = true;
+        own->create_since_ms = clock_mono_ms();
         return true;
     }
-    if (!c->create_waiting) {
-        c->create_waiting = true;
-        TAILQ_INSERT_TAIL(&part->create_queue, c, create_link);
+    if (!own->create_waiting) {
+        own->create_waiting = true;
+        own->create_ctr = c;
+        TAILQ_INSERT_TAIL(&part->create_queue, own, create_link);
         if (!uv_is_active((uv_handle_t *)&part->create_timer))
             uv_timer_start(&part->create_timer, create_limit_on_timer, 1, 0);
     }
@@ -66,23 +69,24 @@ bool create_limit_take(struct ctr *c)
 
 void create_limit_release(struct ctr *c)
 {
+    struct ctr_own *own = own_of(c);
     struct node *n = c->pod->node;
     struct container_node *part = container_node(n);
-    struct ctr *next;
+    struct ctr_own *next;
 
-    if (c->create_waiting) {
-        TAILQ_REMOVE(&part->create_queue, c, create_link);
-        c->create_waiting = false;
+    if (own->create_waiting) {
+        TAILQ_REMOVE(&part->create_queue, own, create_link);
+        own->create_waiting = false;
     }
-    if (!c->create_held)
+    if (!own->create_held)
         return;
-    c->create_held = false;
+    own->create_held = false;
     part->create_used--;
     next = TAILQ_FIRST(&part->create_queue);
     if (next != NULL) {
         TAILQ_REMOVE(&part->create_queue, next, create_link);
         next->create_waiting = false;
-        pod_wake(next->pod, "a create may begin");
+        pod_wake(next->create_ctr->pod, "a create may begin");
     }
 }
 
@@ -90,11 +94,11 @@ void create_limit_pump(struct node *n)
 {
     struct container_node *part = container_node(n);
     unsigned free_places = part->create_max > part->create_used ? part->create_max - part->create_used : 0;
-    struct ctr *c;
+    struct ctr_own *next;
 
-    while (free_places-- > 0 && (c = TAILQ_FIRST(&part->create_queue)) != NULL) {
-        TAILQ_REMOVE(&part->create_queue, c, create_link);
-        c->create_waiting = false;
-        pod_wake(c->pod, "a create may begin");
+    while (free_places-- > 0 && (next = TAILQ_FIRST(&part->create_queue)) != NULL) {
+        TAILQ_REMOVE(&part->create_queue, next, create_link);
+        next->create_waiting = false;
+        pod_wake(next->create_ctr->pod, "a create may begin");
     }
 }

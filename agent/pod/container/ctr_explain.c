@@ -2,6 +2,7 @@
 /* What a container does or waits for, for `coracle explain pod`. */
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/hooks.h"
+#include "agent/pod/container/internal.h"
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/limits/limits.h"
@@ -40,17 +41,19 @@ static void describe_stuck(const struct ctr *c, char *text, size_t size)
 
 static void explain_running(const struct ctr *c, struct explained *x)
 {
+    const struct ctr_own *own = own_of(c);
+
     x->state = "done";
     if (c->last.ended && c->restarts > 0) {
         snprintf(x->text, sizeof(x->text), "running; the run before: %s, exit code %d%s", c->last.reason,
                  c->last.exit_code, lost_text(&c->last));
         x->detail = x->text;
     }
-    if (c->env_old != NULL) {
-        snprintf(x->text, sizeof(x->text), "running; its environment is older than %s", c->env_old);
+    if (own->env_old != NULL) {
+        snprintf(x->text, sizeof(x->text), "running; its environment is older than %s", own->env_old);
         x->detail = x->text;
     }
-    if (c->post != POST_NONE) {
+    if (own->post != POST_NONE) {
         x->state = "running";
         x->detail = "its postStart hook is running";
     }
@@ -65,7 +68,7 @@ static const char *waits_for(const struct ctr *c)
         return c->waiting_message != NULL ? c->waiting_message : c->waiting_reason;
     if (p->state == POD_TERMINATING || p->state == POD_TERMINATED)
         return "not started: the pod is ending";
-    if (c->create_waiting)
+    if (own_of(c)->create_waiting)
         return "waiting for a slot: other containers are being created";
     if (!volumes_ready(p))
         return "waiting for the pod's volumes";
@@ -78,6 +81,8 @@ static const char *waits_for(const struct ctr *c)
 
 static void explain_absent(const struct ctr *c, struct explained *x)
 {
+    const struct ctr_own *own = own_of(c);
+
     if (c->cur.ended && !ctr_restart_wanted(c)) {
         x->state = "done";
         snprintf(x->text, sizeof(x->text), "ended: %s, exit code %d%s", c->cur.reason, c->cur.exit_code,
@@ -87,14 +92,16 @@ static void explain_absent(const struct ctr *c, struct explained *x)
     }
     x->state = c->waiting_reason[0] != '\0' ? "failed" : "waiting";
     x->next = ctr_backoff_until(c);
-    if (clock_boot_is_before(x->next, c->retry_at))
-        x->next = c->retry_at;
+    if (clock_boot_is_before(x->next, own->retry_at))
+        x->next = own->retry_at;
     x->detail = waits_for(c);
 }
 
 static void explain_ending(const struct ctr *c, struct explained *x)
 {
-    x->next = c->state == CTR_KILLING ? c->kill_again_at : c->stop_deadline;
+    const struct ctr_own *own = own_of(c);
+
+    x->next = c->state == CTR_KILLING ? own->kill_again_at : own->stop_deadline;
     if (c->state == CTR_PRESTOP) {
         x->detail = hook_live(c) ? "its preStop hook is running; the stop signal follows"
                                  : "ending; signalled when the containers before it have ended";

@@ -28,7 +28,7 @@ void ctr_log_keep(struct ctr *c, unsigned attempt)
 
     if (!ctr_log_path(c, attempt, path, sizeof(path)))
         return;
-    c->log_kept = true;
+    own_of(c)->log_kept = true;
     log_keep_begin(container_node(c->pod->node)->logs, path);
 }
 
@@ -36,7 +36,7 @@ void ctr_log_ended(struct ctr *c, unsigned attempt)
 {
     char path[PATH_MAX];
 
-    c->log_kept = false;
+    own_of(c)->log_kept = false;
     if (ctr_log_path(c, attempt, path, sizeof(path)))
         log_keep_end(container_node(c->pod->node)->logs, path);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ctr_order - in which order a pod's containers run. */
 #include "agent/pod/container/container.h"
+#include "agent/pod/container/internal.h"
 #include "agent/pod/container/probes.h"
 #include "agent/pod/container/readiness.h"
 #include "agent/pod/core/facts.h"
@@ -20,14 +21,15 @@ bool ctr_is_done(const struct ctr *c)
  */
 static bool sidecar_started_once(struct ctr *c)
 {
+    struct ctr_own *own = own_of(c);
     const struct instance *cur = &c->cur;
 
     if (c->replace)
-        c->started_once = false;
+        own->started_once = false;
     else if (ctr_started(c) || (cur->started_ns != 0 && c->spec->startup == NULL &&
                                 c->spec->post_start == NULL && !str_eq(cur->reason, "StartError")))
-        c->started_once = true;
-    return c->started_once;
+        own->started_once = true;
+    return own->started_once;
 }
 
 /*
@@ -66,8 +68,8 @@ static void ctr_order_step(struct pod *p)
 
 void containers_step(struct pod *p)
 {
-    if (!clock_boot_is_set(p->probes_since) && volumes_ready(p))
-        p->probes_since = clock_boot();
+    if (!clock_boot_is_set(containers_of(p)->probes_since) && volumes_ready(p))
+        containers_of(p)->probes_since = clock_boot();
     if (!restart_all_step(p))
         ctr_order_step(p);
     for (size_t i = 0; i < p->n_ctrs; i++)

@@ -42,22 +42,23 @@ static json_t *instance_json(const struct instance *i)
 
 static json_t *ctr_json(const struct ctr *c)
 {
+    const struct ctr_own *own = own_of(c);
     json_t *j = json_object();
 
     json_object_set_new(j, "restarts", json_integer(c->restarts));
-    json_object_set_new(j, "backoffMs", json_integer((json_int_t)c->backoff_ms));
-    json_object_set_new(j, "backoffAtBoot", json_integer(c->backoff_at.ns));
+    json_object_set_new(j, "backoffMs", json_integer((json_int_t)own->backoff_ms));
+    json_object_set_new(j, "backoffAtBoot", json_integer(own->backoff_at.ns));
     if (c->replace)
         json_object_set_new(j, "replace", json_true());
     if (c->again)
         json_object_set_new(j, "again", json_true());
-    if (c->asked)
+    if (own->asked)
         json_object_set_new(j, "asked", json_true());
     if (probes_result(c, PROBE_READINESS) == RESULT_SUCCESS)
         json_object_set_new(j, "ready", json_true());
     if (probes_result(c, PROBE_STARTUP) == RESULT_SUCCESS)
         json_object_set_new(j, "started", json_true());
-    if (c->post != POST_NONE) /* an interrupted one runs again; a failed one fails again */
+    if (own->post != POST_NONE) /* an interrupted one runs again; a failed one fails again */
         json_object_set_new(j, "postStart", json_true());
     if (c->cur.id[0] != '\0')
         json_object_set_new(j, "current", instance_json(&c->cur));
@@ -113,15 +114,17 @@ static bool instance_read(const struct record_clock *k, const json_t *o, int64_t
 
 static void ctr_read(const struct record_clock *k, struct ctr *c, const json_t *j)
 {
+    struct ctr_own *own = own_of(c);
+
     c->restarts = (unsigned)record_number(j, "restarts", INT32_MAX);
-    c->backoff_ms = (uint64_t)record_number(j, "backoffMs", BACKOFF_MAX_MS);
-    c->backoff_at = record_moment(k, j, "backoffAtBoot", record_time(j, "backoffAt"), true);
+    own->backoff_ms = (uint64_t)record_number(j, "backoffMs", BACKOFF_MAX_MS);
+    own->backoff_at = record_moment(k, j, "backoffAtBoot", record_time(j, "backoffAt"), true);
     c->replace = json_flag(j, "replace");
     c->again = json_flag(j, "again");
-    c->asked = json_flag(j, "asked");
-    c->was_ready = json_flag(j, "ready");
-    c->was_started = json_flag(j, "started");
-    c->post = json_flag(j, "postStart") ? POST_RUNNING : POST_NONE;
+    own->asked = json_flag(j, "asked");
+    own->was_ready = json_flag(j, "ready");
+    own->was_started = json_flag(j, "started");
+    own->post = json_flag(j, "postStart") ? POST_RUNNING : POST_NONE;
     if (!instance_read(k, json_object_get(j, "current"), record_shift(j, "endedShift"), &c->cur) ||
         !instance_read(k, json_object_get(j, "last"), 0, &c->last))
         log_warn("pod record: ignoring an invalid instance", F_STR("pod", c->pod->key),
@@ -129,9 +132,9 @@ static void ctr_read(const struct record_clock *k, struct ctr *c, const json_t *
     /* Until the runtime was asked (containers_recover()): alive according to the record. */
     if (c->cur.id[0] != '\0' && !c->cur.ended)
         c->state = c->cur.started_ns != 0 ? CTR_RUNNING : CTR_CREATED;
-    c->recovered = c->state == CTR_RUNNING;
-    if (!c->recovered)
-        c->post = POST_NONE;
+    own->recovered = c->state == CTR_RUNNING;
+    if (!own->recovered)
+        own->post = POST_NONE;
     c->state_began = c->cur.started_at;
 }
 

@@ -181,6 +181,7 @@ static char *differences(const json_t *now, const json_t *then)
 
 static void env_age_look(struct ctr *c)
 {
+    struct ctr_own *own = own_of(c);
     const json_t *then = c->cur.env_sources, *told = c->cur.env_told != NULL ? c->cur.env_told : then;
     json_auto_t *now = NULL;
     char *old = NULL;
@@ -193,31 +194,33 @@ static void env_age_look(struct ctr *c)
     old = differences(now, then);
     if (old == NULL)
         return;
-    c->env_old = old;
+    own->env_old = old;
     if (!json_equal(now, told))
-        c->env_now = json_incref(now);
-    if (c->env_old_ns == 0)
-        c->env_old_ns = clock_wall_ns();
+        own->env_now = json_incref(now);
+    if (own->env_old_ns == 0)
+        own->env_old_ns = clock_wall_ns();
 }
 
 /* ---- what follows ---- */
 
 static void restart(struct ctr *c)
 {
+    struct ctr_own *own = own_of(c);
     struct pod *p = c->pod;
 
     log_info("restarting a container because the sources of its environment changed", F_STR("pod", p->key),
-             F_STR("containerName", c->spec->name), F_STR("sources", c->env_old));
-    ctr_replace(c, "%.60s changed, container %.60s will be restarted", c->env_old, c->spec->name);
+             F_STR("containerName", c->spec->name), F_STR("sources", own->env_old));
+    ctr_replace(c, "%.60s changed, container %.60s will be restarted", own->env_old, c->spec->name);
 }
 
 static void env_age_tell(struct ctr *c, const char *name)
 {
+    struct ctr_own *own = own_of(c);
     struct pod *p = c->pod;
     struct err e = { 0 };
 
     json_decref(c->cur.env_told);
-    c->cur.env_told = take_ptr(&c->env_now);
+    c->cur.env_told = take_ptr(&own->env_now);
     p->record_dirty = true;
     if (rt_signal(p->node->rt, c->cur.id, rt_signal_number(name), &e) != ERR_OK) {
         if (e.code != ERR_NOT_FOUND)
@@ -225,17 +228,18 @@ static void env_age_tell(struct ctr *c, const char *name)
                      F_STR("containerName", c->spec->name), F_ERR(&e));
         return;
     }
-    pod_event(p, c, false, "ConfigChanged", "%s changed, signal %s sent", c->env_old, name);
+    pod_event(p, c, false, "ConfigChanged", "%s changed, signal %s sent", own->env_old, name);
     log_info("signalled a container that its configuration changed", F_STR("pod", p->key),
-             F_STR("containerName", c->spec->name), F_STR("signal", name), F_STR("sources", c->env_old));
+             F_STR("containerName", c->spec->name), F_STR("signal", name), F_STR("sources", own->env_old));
 }
 
 static void act(struct ctr *c)
 {
+    struct ctr_own *own = own_of(c);
     enum api_on_change what;
     const char *signo;
 
-    if (c->env_old == NULL || c->state != CTR_RUNNING || c->post != POST_NONE || c->kind == CTR_INIT ||
+    if (own->env_old == NULL || c->state != CTR_RUNNING || own->post != POST_NONE || c->kind == CTR_INIT ||
         c->replace ||
         !api_on_change_parse(api_kvs_get(&c->pod->api->meta.annotations, API_ON_CHANGE), &what, &signo))
         return;
@@ -246,7 +250,7 @@ static void act(struct ctr *c)
         restart(c);
         return;
     case API_ON_CHANGE_SIGNAL:
-        if (c->env_now != NULL)
+        if (own->env_now != NULL)
             env_age_tell(c, signo);
         return;
     }
@@ -254,17 +258,18 @@ static void act(struct ctr *c)
 
 void env_age_step(struct pod *p)
 {
-    bool due = p->env_look;
+    bool due = containers_of(p)->env_look;
 
-    p->env_look = false;
+    containers_of(p)->env_look = false;
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
+        struct ctr_own *own = own_of(c);
         if (due)
             env_age_look(c);
-        else if (c->env_old != NULL && !ctr_alive(c))
+        else if (own->env_old != NULL && !ctr_alive(c))
             env_age_clear(c);
-        if (c->env_old == NULL)
-            c->env_old_ns = 0;
+        if (own->env_old == NULL)
+            own->env_old_ns = 0;
         act(c);
     }
 }
@@ -278,12 +283,13 @@ json_t *env_age_condition(const struct pod *p)
 
     for (size_t i = 0; i < p->n_ctrs; i++) {
         const struct ctr *c = &p->ctrs[i];
-        if (c->env_old == NULL || !ctr_alive(c))
+        const struct ctr_own *own = own_of(c);
+        if (own->env_old == NULL || !ctr_alive(c))
             continue;
         buf_addf(&text, "%scontainer \"%s\" runs with an environment that is older than %s",
-                 text.n > 0 ? "; " : "", c->spec->name, c->env_old);
-        if (since_ns == 0 || c->env_old_ns < since_ns)
-            since_ns = c->env_old_ns;
+                 text.n > 0 ? "; " : "", c->spec->name, own->env_old);
+        if (since_ns == 0 || own->env_old_ns < since_ns)
+            since_ns = own->env_old_ns;
     }
     if (text.n == 0 || text.failed)
         return NULL;
@@ -299,6 +305,8 @@ json_t *env_age_condition(const struct pod *p)
 
 void env_age_clear(struct ctr *c)
 {
-    free(take_ptr(&c->env_old));
-    json_decref(take_ptr(&c->env_now));
+    struct ctr_own *own = own_of(c);
+
+    free(take_ptr(&own->env_old));
+    json_decref(take_ptr(&own->env_now));
 }

@@ -3,6 +3,7 @@
 
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/handler_resolve.h"
+#include "agent/pod/container/internal.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"
 #include "agent/probe/text.h"
@@ -36,7 +37,7 @@ struct hook {
 
 bool hook_live(const struct ctr *c)
 {
-    return c->hook != NULL;
+    return own_of(c)->hook != NULL;
 }
 
 static const struct api_handler *handler_of(const struct hook *h)
@@ -48,11 +49,12 @@ static const struct api_handler *handler_of(const struct hook *h)
 
 static void post_start_over(struct ctr *c, bool failed, bool ended, const char *why)
 {
+    struct ctr_own *own = own_of(c);
     struct pod *p = c->pod;
 
-    if (c->post != POST_RUNNING)
+    if (own->post != POST_RUNNING)
         return;
-    c->post = POST_NONE;
+    own->post = POST_NONE;
     p->record_dirty = true;
     if (!failed)
         return;
@@ -60,9 +62,9 @@ static void post_start_over(struct ctr *c, bool failed, bool ended, const char *
         if (ctr_restart_wanted(c))
             ctr_waiting(c, "PostStartHookError", "%s", why != NULL ? why : "");
     } else {
-        free(c->post_message);
-        c->post_message = why != NULL ? strdup(why) : NULL;
-        c->post = POST_FAILED;
+        free(own->post_message);
+        own->post_message = why != NULL ? strdup(why) : NULL;
+        own->post = POST_FAILED;
     }
     /* The message may contain output of the handler's server or command: not for events, as in kubelet. */
     pod_event(p, c, true, "FailedPostStartHook", "PostStartHook failed");
@@ -80,7 +82,7 @@ static void hooks_on_over(struct op *op, const struct err *result)
     bool stopped = result->code == ERR_CANCELLED && (!h->ended || handler_of(h)->kind == API_HANDLER_SLEEP),
          failed = result->code != ERR_OK && !stopped;
 
-    c->hook = NULL;
+    own_of(c)->hook = NULL;
     /* The grace period is over: kubelet notices when the killed container ends the handler. */
     if (h->pre_stop && result->code != ERR_OK && handler_of(h)->kind != API_HANDLER_SLEEP &&
         !p->node->closing) {
@@ -272,7 +274,7 @@ static void hooks_begin(struct ctr *c, bool pre_stop, uint64_t deadline_ms)
     }
     h->c = c;
     h->pre_stop = pre_stop;
-    c->hook = h;
+    own_of(c)->hook = h;
     op_init(&h->op, c->pod->node->o.loop, pre_stop ? "preStop hook" : "postStart hook", deadline_ms,
             hooks_on_abort, hooks_on_over, h);
     op_set_subject(&h->op, c->pod->key);
@@ -285,11 +287,13 @@ static void hooks_begin(struct ctr *c, bool pre_stop, uint64_t deadline_ms)
 
 void hook_post_start(struct ctr *c)
 {
-    c->post = POST_RUNNING;
+    struct ctr_own *own = own_of(c);
+
+    own->post = POST_RUNNING;
     c->pod->record_dirty = true;
     hooks_begin(c, false, 0);
-    if (c->hook == NULL)
-        c->post = POST_FAILED;
+    if (own->hook == NULL)
+        own->post = POST_FAILED;
 }
 
 void hook_pre_stop(struct ctr *c, int64_t grace_ns)
@@ -299,14 +303,18 @@ void hook_pre_stop(struct ctr *c, int64_t grace_ns)
 
 void hook_cancel(struct ctr *c)
 {
-    if (c->hook != NULL)
-        op_cancel(&c->hook->op);
+    struct ctr_own *own = own_of(c);
+
+    if (own->hook != NULL)
+        op_cancel(&own->hook->op);
 }
 
 void hook_container_ended(struct ctr *c)
 {
-    if (c->hook == NULL)
+    struct ctr_own *own = own_of(c);
+
+    if (own->hook == NULL)
         return;
-    c->hook->ended = true;
-    op_cancel(&c->hook->op);
+    own->hook->ended = true;
+    op_cancel(&own->hook->op);
 }

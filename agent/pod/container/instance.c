@@ -33,6 +33,7 @@ void instance_clear(struct instance *i)
 
 void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *message, int64_t finished_ns)
 {
+    struct ctr_own *own = own_of(c);
     struct pod *p = c->pod;
 
     c->cur.ended = true;
@@ -48,17 +49,17 @@ void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *mes
     snprintf(c->cur.reason, sizeof(c->cur.reason), "%s", reason);
     free(c->cur.message);
     c->cur.message = message != NULL ? strdup(message) : ctr_message(c, exit_code);
-    c->stop_deadline = CLOCK_BOOT_NONE;
-    c->stop_text[0] = '\0';
+    own->stop_deadline = CLOCK_BOOT_NONE;
+    own->stop_text[0] = '\0';
     ctr_waits_no_more(c);
     ctr_set_state(c, CTR_NONE);
-    if (c->post == POST_FAILED && ctr_restart_wanted(c))
-        ctr_waiting(c, "PostStartHookError", "%s", c->post_message != NULL ? c->post_message : "");
-    if (c->post != POST_RUNNING)
-        c->post = POST_NONE;
+    if (own->post == POST_FAILED && ctr_restart_wanted(c))
+        ctr_waiting(c, "PostStartHookError", "%s", own->post_message != NULL ? own->post_message : "");
+    if (own->post != POST_RUNNING)
+        own->post = POST_NONE;
     hook_container_ended(c);
-    if (c->hook == NULL)
-        c->post = POST_NONE;
+    if (own->hook == NULL)
+        own->post = POST_NONE;
     p->record_dirty = true;
     log_info("container ended", F_STR("pod", p->key), F_STR("containerName", c->spec->name),
              F_STR("containerID", c->cur.id), F_I64("exitCode", exit_code), F_STR("reason", reason));
@@ -69,7 +70,7 @@ void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *mes
 
 static void unknown_now(struct ctr *c, const struct err *e)
 {
-    c->unknown = true;
+    own_of(c)->unknown = true;
     pod_look_again(c->pod, e);
 }
 
@@ -80,7 +81,7 @@ static enum err_code instance_adopt(struct ctr *c, struct rt_state *s, struct er
 
     if (rt_adopt(rt, c->cur.id, e) != ERR_OK || rt_state(rt, c->cur.id, s, e) != ERR_OK)
         return e->code;
-    c->adopt_due = false;
+    own_of(c)->adopt_due = false;
     if (c->state == CTR_CREATED && s->phase == RT_CREATED)
         s->phase = RT_PARTIAL;
     return ERR_OK;
@@ -88,17 +89,18 @@ static enum err_code instance_adopt(struct ctr *c, struct rt_state *s, struct er
 
 void ctr_refresh(struct ctr *c)
 {
+    struct ctr_own *own = own_of(c);
     struct rt *rt = c->pod->node->rt;
     struct err e = { 0 };
     struct rt_state s;
 
-    if (!ctr_alive(c) || c->state == CTR_STARTING || op_live(&c->action.op))
+    if (!ctr_alive(c) || c->state == CTR_STARTING || op_live(&own->action.op))
         return;
-    if ((c->adopt_due ? instance_adopt(c, &s, &e) : rt_state(rt, c->cur.id, &s, &e)) != ERR_OK) {
+    if ((own->adopt_due ? instance_adopt(c, &s, &e) : rt_state(rt, c->cur.id, &s, &e)) != ERR_OK) {
         unknown_now(c, &e);
         return;
     }
-    c->unknown = false;
+    own->unknown = false;
     if ((s.phase == RT_RUNNING || s.phase == RT_CREATED) && rt_watch_conmon(rt, c->cur.id, &e) != ERR_OK)
         pod_look_again(c->pod, &e); /* it is alive; only its end would not be noticed immediately */
     switch (s.phase) {
@@ -107,11 +109,11 @@ void ctr_refresh(struct ctr *c)
             ctr_set_state(c, CTR_RUNNING);
             ctr_note_start(c, s.started_ns, clock_boot_of_wall(s.started_ns));
             if (c->spec->post_start != NULL)
-                c->post = POST_RUNNING;
+                own->post = POST_RUNNING;
         }
         if (oom_watch(c, &e) != ERR_OK)
             pod_look_again(c->pod, &e);
-        if (!c->log_kept) /* started by an earlier agent */
+        if (!own->log_kept) /* started by an earlier agent */
             ctr_log_keep(c, c->cur.attempt);
         return;
     case RT_CREATED:
@@ -157,12 +159,12 @@ void ctr_refresh(struct ctr *c)
 
 void containers_recover(struct pod *p)
 {
-    p->env_look = true;
+    containers_of(p)->env_look = true;
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
         if (c->state == CTR_NONE)
             continue;
-        c->adopt_due = true;
+        own_of(c)->adopt_due = true;
         ctr_refresh(c);
     }
 }
@@ -186,6 +188,7 @@ static int stop_signal(const struct ctr *c)
 
 static void kill_all(struct ctr *c)
 {
+    struct ctr_own *own = own_of(c);
     struct err e = { 0 }, unknown = { 0 };
     struct rt_identity identity = { 0 };
     bool identified, empty = false;
@@ -217,60 +220,66 @@ static void kill_all(struct ctr *c)
     }
     ctr_set_state(c, CTR_KILLING);
     /* Soon, if it could not be killed or examined. */
-    c->kill_again_at = clock_boot_in_ns(e.code != ERR_OK && e.code != ERR_NOT_FOUND ? SECOND : KILL_AGAIN_NS);
-    pod_wake_at(c->pod, c->kill_again_at, "kill is repeated");
+    own->kill_again_at =
+        clock_boot_in_ns(e.code != ERR_OK && e.code != ERR_NOT_FOUND ? SECOND : KILL_AGAIN_NS);
+    pod_wake_at(c->pod, own->kill_again_at, "kill is repeated");
 }
 
 /* Sends the signal; SIGKILL follows when the rest of the grace period is over. */
 static void signal_now(struct ctr *c)
 {
+    struct ctr_own *own = own_of(c);
     struct boot_time kill_at = clock_boot_in_ns(GRACE_MIN_NS);
     struct err e = { 0 };
 
     if (rt_signal(c->pod->node->rt, c->cur.id, stop_signal(c), &e) != ERR_OK && e.code != ERR_NOT_FOUND &&
-        !clock_boot_is_due(c->stop_deadline)) {
-        pod_wake_at(c->pod, c->stop_deadline, "stop deadline");
+        !clock_boot_is_due(own->stop_deadline)) {
+        pod_wake_at(c->pod, own->stop_deadline, "stop deadline");
         pod_look_again(c->pod, &e); /* it will be signalled again */
         return;
     }
     if (e.code != ERR_OK && e.code != ERR_NOT_FOUND)
         log_warn("cannot signal container", F_STR("pod", c->pod->key), F_STR("containerName", c->spec->name),
                  F_ERR(&e));
-    if (clock_boot_is_before(c->stop_deadline, kill_at))
-        c->stop_deadline = kill_at;
+    if (clock_boot_is_before(own->stop_deadline, kill_at))
+        own->stop_deadline = kill_at;
     ctr_set_state(c, CTR_STOPPING);
-    pod_wake_at(c->pod, c->stop_deadline, "stop deadline");
+    pod_wake_at(c->pod, own->stop_deadline, "stop deadline");
 }
 
 /* CTR_PRESTOP, and its turn has come: the hook's time is part of the grace period. */
 static void prestop_step(struct ctr *c)
 {
+    struct ctr_own *own = own_of(c);
+
     if (!hook_live(c)) {
         signal_now(c);
         return;
     }
-    if (clock_boot_is_due(c->stop_deadline))
+    if (clock_boot_is_due(own->stop_deadline))
         hook_cancel(c);
     else
-        pod_wake_at(c->pod, c->stop_deadline, "stop deadline");
+        pod_wake_at(c->pod, own->stop_deadline, "stop deadline");
 }
 
 void ctr_stop_begin(struct ctr *c, int64_t grace_ns)
 {
+    struct ctr_own *own = own_of(c);
+
     if (c->state != CTR_RUNNING)
         return;
     if (hook_live(c)) { /* postStart: its end wakes the pod */
         hook_cancel(c);
         return;
     }
-    if (c->stop_text[0] == '\0')
-        snprintf(c->stop_text, sizeof(c->stop_text),
+    if (own->stop_text[0] == '\0')
+        snprintf(own->stop_text, sizeof(own->stop_text),
                  c->replace ? "Container %s definition changed, will be restarted" : "Stopping container %s",
                  c->spec->name);
-    pod_event(c->pod, c, false, "Killing", "%s", c->stop_text);
-    c->stop_deadline = clock_boot_in_ns(grace_ns);
-    if (c->post == POST_RUNNING) /* interrupted by a restart of the agent, and not to be run any more */
-        c->post = POST_NONE;
+    pod_event(c->pod, c, false, "Killing", "%s", own->stop_text);
+    own->stop_deadline = clock_boot_in_ns(grace_ns);
+    if (own->post == POST_RUNNING) /* interrupted by a restart of the agent, and not to be run any more */
+        own->post = POST_NONE;
     ctr_set_state(c, CTR_PRESTOP);
     if (c->spec->pre_stop != NULL && grace_ns > 0)
         hook_pre_stop(c, grace_ns);
@@ -278,18 +287,20 @@ void ctr_stop_begin(struct ctr *c, int64_t grace_ns)
 
 void ctr_stop_step(struct ctr *c)
 {
+    struct ctr_own *own = own_of(c);
+
     if (c->state == CTR_PRESTOP) {
         prestop_step(c);
     } else if (c->state == CTR_STOPPING) {
-        if (clock_boot_is_due(c->stop_deadline))
+        if (clock_boot_is_due(own->stop_deadline))
             kill_all(c);
         else
-            pod_wake_at(c->pod, c->stop_deadline, "stop deadline");
+            pod_wake_at(c->pod, own->stop_deadline, "stop deadline");
     } else if (c->state == CTR_KILLING) {
-        if (clock_boot_is_due(c->kill_again_at))
+        if (clock_boot_is_due(own->kill_again_at))
             kill_all(c);
         else
-            pod_wake_at(c->pod, c->kill_again_at, "kill is repeated");
+            pod_wake_at(c->pod, own->kill_again_at, "kill is repeated");
     }
 }
 
@@ -312,6 +323,7 @@ void ctr_kill(struct ctr *c)
 
 void ctr_stop(struct ctr *c, int64_t grace_ns)
 {
+    struct ctr_own *own = own_of(c);
     struct boot_time deadline = clock_boot_in_ns(grace_ns), kill_at = clock_boot_in_ns(GRACE_MIN_NS);
 
     switch (c->state) {
@@ -319,15 +331,15 @@ void ctr_stop(struct ctr *c, int64_t grace_ns)
         return;
     case CTR_STARTING: /* short, and its end wakes the pod; a hanging one is cut off */
         if (clock_boot_since_ns(c->state_began) >= GRACE_MIN_NS)
-            op_cancel(&c->action.op);
+            op_cancel(&own->action.op);
         else
             pod_wake_at(c->pod, clock_boot_after(c->state_began, GRACE_MIN_NS), "shortest grace is over");
         return;
     case CTR_MOUNTING:
-        op_cancel(&c->subpaths.op);
+        op_cancel(&own->subpaths.op);
         return;
     case CTR_CREATING:
-        op_cancel(&c->create.op);
+        op_cancel(&own->create.op);
         return;
     case CTR_CREATED: /* never ran: there is no process to signal */
         ctr_log_ended(c, c->cur.attempt);
@@ -340,14 +352,14 @@ void ctr_stop(struct ctr *c, int64_t grace_ns)
             prestop_step(c);
         return;
     case CTR_PRESTOP:
-        if (c->pod->state == POD_TERMINATING && clock_boot_is_before(deadline, c->stop_deadline))
-            c->stop_deadline = deadline; /* the grace period was shortened */
+        if (c->pod->state == POD_TERMINATING && clock_boot_is_before(deadline, own->stop_deadline))
+            own->stop_deadline = deadline; /* the grace period was shortened */
         prestop_step(c);
         return;
     case CTR_STOPPING:
         if (c->pod->state == POD_TERMINATING && grace_ns == 0 &&
-            clock_boot_is_before(kill_at, c->stop_deadline))
-            c->stop_deadline = kill_at; /* the grace period was shortened */
+            clock_boot_is_before(kill_at, own->stop_deadline))
+            own->stop_deadline = kill_at; /* the grace period was shortened */
         ctr_stop_step(c);
         return;
     case CTR_KILLING:

@@ -89,46 +89,53 @@ bool probes_count(struct probe_count *c, bool success, int32_t success_threshold
 
 static enum probe_result initial_result(const struct ctr *c, enum probe_type t)
 {
+    const struct ctr_own *own = own_of(c);
+
     switch (t) {
     case PROBE_STARTUP:
-        return c->recovered && c->was_started ? RESULT_SUCCESS : RESULT_UNKNOWN;
+        return own->recovered && own->was_started ? RESULT_SUCCESS : RESULT_UNKNOWN;
     case PROBE_LIVENESS:
         return RESULT_SUCCESS;
     case PROBE_READINESS:
-        return c->recovered && c->was_ready ? RESULT_SUCCESS : RESULT_FAILURE;
+        return own->recovered && own->was_ready ? RESULT_SUCCESS : RESULT_FAILURE;
     }
     return RESULT_UNKNOWN;
 }
 
 enum probe_result probes_result(const struct ctr *c, enum probe_type t)
 {
+    const struct ctr_own *own = own_of(c);
+
     if (probes_spec(c, t) == NULL)
         return RESULT_UNKNOWN;
-    if (c->probes == NULL || strcmp(c->probes->id, c->cur.id) != 0)
+    if (own->probes == NULL || strcmp(own->probes->id, c->cur.id) != 0)
         return initial_result(c, t);
-    return c->probes->v[t].result;
+    return own->probes->v[t].result;
 }
 
 bool probes_live(const struct ctr *c)
 {
-    if (c->probes == NULL)
+    const struct ctr_own *own = own_of(c);
+
+    if (own->probes == NULL)
         return false;
     for (size_t t = 0; t < PROBE_TYPES; t++)
-        if (c->probes->v[t].running)
+        if (own->probes->v[t].running)
             return true;
     return false;
 }
 
 bool probes_view(const struct ctr *c, enum probe_type t, struct probe_view *ret)
 {
+    const struct ctr_own *own = own_of(c);
     const struct prober *b;
 
     if (probes_spec(c, t) == NULL)
         return false;
     *ret = (struct probe_view){ .result = probes_result(c, t), .last_text = "" };
-    if (c->probes == NULL || strcmp(c->probes->id, c->cur.id) != 0)
+    if (own->probes == NULL || strcmp(own->probes->id, c->cur.id) != 0)
         return true;
-    b = &c->probes->v[t];
+    b = &own->probes->v[t];
     ret->running = b->running;
     ret->waiting = b->queued;
     ret->held = b->held;
@@ -168,7 +175,7 @@ static void place_release(struct prober *b)
         TAILQ_REMOVE(&part->probes_queue, next, link);
         next->queued = false;
         check_now(next);
-        probes_arm(next->c->probes);
+        probes_arm(own_of(next->c)->probes);
     }
 }
 
@@ -295,7 +302,7 @@ static void note_last(struct prober *b, const struct probe_attempt *a)
  * header. */
 static bool is_early(const struct prober *b)
 {
-    return !b->c->recovered && b->type != PROBE_LIVENESS &&
+    return !own_of(b->c)->recovered && b->type != PROBE_LIVENESS &&
            clock_boot_since_ns(b->c->cur.started_at) < SECOND;
 }
 
@@ -331,13 +338,14 @@ static void on_attempt(struct probe_attempt *a)
 {
     struct prober *b = container_of(a, struct prober, attempt);
     struct ctr *c = b->c;
-    bool current = b->active && strcmp(c->probes->id, c->cur.id) == 0;
+    struct ctr_own *own = own_of(c);
+    bool current = b->active && strcmp(own->probes->id, c->cur.id) == 0;
 
     b->running = false;
     if (current && a->errored && !a->cancelled && ++b->tries < TRIES_MAX) {
         buf_done(&a->text);
         check_now(b);
-        probes_arm(c->probes);
+        probes_arm(own->probes);
         return;
     }
     place_release(b);
@@ -354,7 +362,7 @@ static void on_attempt(struct probe_attempt *a)
             b->due_at = clock_boot();
     }
     buf_done(&a->text);
-    probes_arm(c->probes);
+    probes_arm(own->probes);
     if (!current || a->cancelled)
         pod_wake(c->pod, "probe ended"); /* something may be waiting for its end */
 }
@@ -416,12 +424,12 @@ static void probes_start(struct prober *b)
     struct ctr *c = b->c;
     struct boot_time now = clock_boot(), over = delay_over_at(b);
 
-    if (c->recovered) /* not all at once after a restart of the agent */
+    if (own_of(c)->recovered) /* not all at once after a restart of the agent */
         b->epoch = clock_boot_after(now, (int64_t)random() * 1000000 % period_ns(b));
     else
-        b->epoch = b->type == PROBE_READINESS || !clock_boot_is_set(c->pod->probes_since)
+        b->epoch = b->type == PROBE_READINESS || !clock_boot_is_set(containers_of(c->pod)->probes_since)
                        ? now
-                       : c->pod->probes_since;
+                       : containers_of(c->pod)->probes_since;
     b->active = true;
     b->due_at = probes_tick(b->epoch, period_ns(b), clock_boot_is_before(over, now) ? now : over);
 }
@@ -433,7 +441,7 @@ static bool probes_is_wanted(const struct prober *b)
     const struct pod *p = c->pod;
     bool ends = p->state == POD_TERMINATING || c->state != CTR_RUNNING;
 
-    if (probes_spec(c, b->type) == NULL || b->held || p->node->closing || c->post != POST_NONE)
+    if (probes_spec(c, b->type) == NULL || b->held || p->node->closing || own_of(c)->post != POST_NONE)
         return false;
     if (c->state != CTR_RUNNING && c->state != CTR_PRESTOP && c->state != CTR_STOPPING &&
         c->state != CTR_KILLING)
@@ -451,33 +459,36 @@ static bool probes_is_wanted(const struct prober *b)
 
 void probes_step(struct ctr *c)
 {
+    struct ctr_own *own = own_of(c);
     bool any = false;
 
     for (size_t t = 0; t < PROBE_TYPES; t++)
         any = any || probes_spec(c, (enum probe_type)t) != NULL;
-    if (!any || (c->probes == NULL && !ctr_alive(c)))
+    if (!any || (own->probes == NULL && !ctr_alive(c)))
         return;
-    if (c->probes == NULL && (c->probes = probes_new(c)) == NULL)
+    if (own->probes == NULL && (own->probes = probes_new(c)) == NULL)
         return;
-    if (strcmp(c->probes->id, c->cur.id) != 0 && ctr_alive(c))
-        begin_instance(c->probes);
+    if (strcmp(own->probes->id, c->cur.id) != 0 && ctr_alive(c))
+        begin_instance(own->probes);
     for (size_t t = 0; t < PROBE_TYPES; t++) {
-        struct prober *b = &c->probes->v[t];
+        struct prober *b = &own->probes->v[t];
         bool wanted = probes_is_wanted(b);
         if (wanted && !b->active)
             probes_start(b);
         else if (!wanted && (b->active || b->queued))
             pod_probes_stop(b);
     }
-    probes_arm(c->probes);
+    probes_arm(own->probes);
 }
 
 void probes_stop(struct ctr *c)
 {
-    for (size_t t = 0; c->probes != NULL && t < PROBE_TYPES; t++)
-        pod_probes_stop(&c->probes->v[t]);
-    if (c->probes != NULL)
-        boot_timer_stop(&c->probes->timer);
+    struct ctr_own *own = own_of(c);
+
+    for (size_t t = 0; own->probes != NULL && t < PROBE_TYPES; t++)
+        pod_probes_stop(&own->probes->v[t]);
+    if (own->probes != NULL)
+        boot_timer_stop(&own->probes->timer);
 }
 
 static void probes_on_closed(struct boot_timer *timer)
@@ -487,7 +498,7 @@ static void probes_on_closed(struct boot_timer *timer)
 
 void probes_free(struct ctr *c)
 {
-    struct ctr_probes *s = take_ptr(&c->probes);
+    struct ctr_probes *s = take_ptr(&own_of(c)->probes);
 
     if (s == NULL)
         return;

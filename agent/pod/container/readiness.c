@@ -2,6 +2,7 @@
 /* readiness - whether a container is running, started and ready, and the phase of its pod. */
 #include "agent/pod/container/readiness.h"
 
+#include "agent/pod/container/internal.h"
 #include "agent/pod/container/probes.h"
 
 static bool readiness_is_up(const struct ctr *c)
@@ -13,7 +14,7 @@ static bool readiness_is_up(const struct ctr *c)
 /* A postStart hook is part of the start: until it is over, the previous state is shown, as in kubelet. */
 bool ctr_is_hidden(const struct ctr *c)
 {
-    return readiness_is_up(c) && c->post != POST_NONE;
+    return readiness_is_up(c) && own_of(c)->post != POST_NONE;
 }
 
 bool ctr_shown_running(const struct ctr *c)

@@ -39,7 +39,7 @@ static void on_reaped(struct op *op, const struct err *result)
     if (result->code != ERR_OK && result->code != ERR_CANCELLED) {
         reap_failed(r, result);
     } else {
-        TAILQ_REMOVE(&p->reaps, r, link);
+        TAILQ_REMOVE(&containers_of(p)->reaps, r, link);
         free(r);
     }
     pod_wake(p, "remains of a run were removed");
@@ -95,7 +95,7 @@ void reaps_step(struct pod *p)
 {
     struct reap *r;
 
-    TAILQ_FOREACH (r, &p->reaps, link) {
+    TAILQ_FOREACH (r, &containers_of(p)->reaps, link) {
         if (!clock_boot_is_set(r->again_at) || p->node->closing)
             continue;
         if (clock_boot_is_due(r->again_at))
@@ -109,7 +109,7 @@ bool reaps_hold(const struct pod *p)
 {
     const struct reap *r;
 
-    TAILQ_FOREACH (r, &p->reaps, link)
+    TAILQ_FOREACH (r, &containers_of(p)->reaps, link)
         if (!clock_boot_is_set(r->again_at) || !p->node->forced)
             return true;
     return false;
@@ -119,8 +119,8 @@ void reaps_clear(struct pod *p)
 {
     struct reap *r, *tmp;
 
-    TAILQ_FOREACH_SAFE (r, &p->reaps, link, tmp) {
-        TAILQ_REMOVE(&p->reaps, r, link);
+    TAILQ_FOREACH_SAFE (r, &containers_of(p)->reaps, link, tmp) {
+        TAILQ_REMOVE(&containers_of(p)->reaps, r, link);
         free(r);
     }
 }
@@ -138,7 +138,7 @@ void ctr_reap(struct pod *p, const char *id, const char *cgroup_path)
     if (cgroup_path != NULL)
         snprintf(r->cgroup_path, sizeof(r->cgroup_path), "%s", cgroup_path);
     reap_forget(r);
-    TAILQ_INSERT_TAIL(&p->reaps, r, link);
+    TAILQ_INSERT_TAIL(&containers_of(p)->reaps, r, link);
     /* Nothing new is started any more, and everything started is asked to end: left for the next start. */
     if (p->node->closing)
         r->again_at = clock_boot();
@@ -150,7 +150,7 @@ bool reaps_has(const struct pod *p, const char *id)
 {
     const struct reap *r;
 
-    TAILQ_FOREACH (r, &p->reaps, link)
+    TAILQ_FOREACH (r, &containers_of(p)->reaps, link)
         if (strcmp(r->id, id) == 0)
             return true;
     return false;
@@ -162,7 +162,7 @@ bool reaps_named(const struct pod *p, const char *subject)
 {
     const struct reap *r;
 
-    TAILQ_FOREACH (r, &p->reaps, link)
+    TAILQ_FOREACH (r, &containers_of(p)->reaps, link)
         if (explain_names(subject, r->id))
             return true;
     return false;
@@ -173,7 +173,7 @@ void reaps_explain(const struct pod *p, json_t *steps)
     const struct reap *r;
     bool running = false;
 
-    TAILQ_FOREACH (r, &p->reaps, link) {
+    TAILQ_FOREACH (r, &containers_of(p)->reaps, link) {
         if (!clock_boot_is_set(r->again_at))
             running = true;
         else

@@ -76,21 +76,24 @@ bool restart_all_step(struct pod *p)
 
 void ctr_replace(struct ctr *c, const char *fmt, ...)
 {
+    struct ctr_own *own = own_of(c);
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(c->stop_text, sizeof(c->stop_text), fmt, ap);
+    vsnprintf(own->stop_text, sizeof(own->stop_text), fmt, ap);
     va_end(ap);
     c->replace = true;
-    c->backoff_ms = 0; /* it did not crash */
+    own->backoff_ms = 0; /* it did not crash */
     c->pod->record_dirty = true;
 }
 
 void ctr_image_edited(struct ctr *c)
 {
+    struct ctr_own *own = own_of(c);
+
     c->replace = ctr_alive(c); /* one that is just being created is compared when it is there */
-    c->backoff_ms = 0;         /* kubelet: the image is part of the back-off's key */
-    c->retry_at = CLOCK_BOOT_NONE;
+    own->backoff_ms = 0;       /* kubelet: the image is part of the back-off's key */
+    own->retry_at = CLOCK_BOOT_NONE;
     ctr_waits_no_more(c);
 }
 
@@ -145,7 +148,7 @@ enum err_code restart_ask(struct pod *p, struct err *e)
         struct ctr *c = &p->ctrs[i];
 
         if (c->kind != CTR_INIT && can_be_asked(c))
-            c->again = c->asked = true;
+            c->again = own_of(c)->asked = true;
     }
     p->record_dirty = true;
     pod_wake(p, "restart was asked for");

@@ -47,6 +47,8 @@ enum ctr_state {
 };
 const char *ctr_state_name(enum ctr_state s);
 
+#define BACKOFF_MAX_MS 300000 /* kubelet's longest pause between crashes, and between pulls that fail */
+
 struct ctr {
     struct pod *pod;
     const struct api_container *spec; /* into pod->api */
@@ -56,49 +58,11 @@ struct ctr {
     struct instance cur, last;
     unsigned restarts;
     bool replace; /* image changed, or the sandbox is new: end it and start anew whatever the policy */
-
-    /* crash back-off: 0 ms means no entry */
-#define BACKOFF_MAX_MS 300000
-    uint64_t backoff_ms;
-    struct boot_time backoff_at; /* the run after its last pause began */
+    bool again;   /* killed by a probe or on request: starts again whatever its exit code */
 
     /* why it waits; "" while nothing is wrong */
     char waiting_reason[40];
     char *waiting_message;
-    struct boot_time retry_at; /* after a failed try that is not a crash: not before */
-
-    struct boot_time stop_deadline; /* CTR_PRESTOP: its grace is over then; CTR_STOPPING: SIGKILL then */
-    struct boot_time kill_again_at;
-
-    struct ctr_probes *probes; /* NULL: none yet */
-    struct hook *hook;         /* NULL: no lifecycle hook is under way */
-    enum {
-        POST_NONE,
-        POST_RUNNING, /* the postStart hook: until it is over, nobody is told that the container runs */
-        POST_FAILED,  /* and it is being killed for that */
-    } post;
-    char *post_message;  /* why the hook failed */
-    char stop_text[160]; /* of the Killing event; "" : the usual one */
-    bool again;          /* killed by a probe: starts again whatever its exit code */
-    bool asked;          /* restart_ask(): ends, and starts again at once; its back-off stays as it is */
-    /* From the record, for the instance that was running: what its probes had said. */
-    bool recovered, was_ready, was_started;
-
-    struct cpu_memory building; /* of the run that is being created */
-    struct ctr_run *run;        /* what a create under way borrows */
-    struct rt_create create;
-    struct rt_action action;
-    struct proc_call subpaths;
-    char *env_old;      /* `ConfigMap "a"`: what its environment is older than; NULL: nothing */
-    int64_t env_old_ns; /* since when that is known */
-    json_t *env_now;    /* what it is to be told of; NULL: nothing new */
-    bool unknown;       /* the last look at its state failed: nothing is decided about it */
-    bool adopt_due;     /* an earlier agent's, not taken over yet */
-    bool started_once;  /* a sidecar: what comes after it may start */
-    bool log_kept;      /* rotated files of cur's log are being kept: log_keep.h */
-    bool create_held, create_waiting;
-    uint64_t create_since_ms; /* held since, clock_mono_ms() */
-    TAILQ_ENTRY(ctr) create_link;
 };
 
 void ctr_set_state(struct ctr *c, enum ctr_state s);

@@ -36,17 +36,6 @@
 enum pod_state { POD_PENDING, POD_STARTING, POD_RUNNING, POD_TERMINATING, POD_TERMINATED };
 const char *pod_state_name(enum pod_state s);
 
-/* An instance whose remains are being removed; tried again, with growing pauses, until nothing is left. */
-struct reap {
-    struct pod *pod;
-    struct rt_action action;
-    char id[65], cgroup_path[512]; /* "": as its bundle says */
-    char error[512];               /* of the last try; "": none failed */
-    uint64_t pause_ms;
-    struct boot_time again_at; /* the next try; none: it is under way */
-    TAILQ_ENTRY(reap) link;
-};
-
 #define POD_KEY_SIZE 320
 
 struct pod {
@@ -85,14 +74,11 @@ struct pod {
     char sandbox_id[65]; /* "" : it has no sandbox */
     bool cgroup_made;
     struct cpu_memory sizes, keep; /* of its cgroup; what that must keep while containers shrink */
-    bool env_look; /* a ConfigMap or Secret of an environment changed: env_age_step() looks at them */
 
-    struct boot_time probes_since; /* the ticks of its probes count from here; none: not yet */
-    bool initialized;              /* some regular container has started */
-    bool start_counted;            /* agent_metrics.h */
+    bool initialized;   /* some regular container has started */
+    bool start_counted; /* agent_metrics.h */
     struct start_times start_times;
 
-    TAILQ_HEAD(, reap) reaps;
     bool dirty_queued, record_dirty, freed;
     bool record_durable; /* some record of it is on the disk: its containers may start */
     bool record_failing; /* it cannot be written: nothing waits for it */

@@ -52,7 +52,7 @@ static void each_try_counts_the_event_and_the_log_has_one_line(void **state)
     i->image = &image;
     i->pulled = false;
     for (int n = 0; n < 3; n++) {
-        c->retry_at = CLOCK_BOOT_NONE;
+        own_of(c)->retry_at = CLOCK_BOOT_NONE;
         ctr_step(c);
     }
     assert_string_equal(c->waiting_reason, "CreateContainerConfigError");

@@ -37,9 +37,9 @@ static struct ctr *runs(struct pod *p)
 
 static const char *look(struct pod *p)
 {
-    p->env_look = true;
+    containers_of(p)->env_look = true;
     env_age_step(p);
-    return p->ctrs[0].env_old;
+    return own_of(&p->ctrs[0])->env_old;
 }
 
 static void a_change_of_what_is_used_counts_and_nothing_else(void **state)
@@ -65,7 +65,7 @@ static void a_change_of_what_is_used_counts_and_nothing_else(void **state)
     world_add(w, "{apiVersion: v1, kind: Secret, metadata: {name: login}, stringData: {word: swordfish}}");
     world_add(w, "{apiVersion: v1, kind: ConfigMap, metadata: {name: all}, data: {a: one, b: two}}");
     assert_null(look(p)); /* back to what it has */
-    assert_null(c->env_now);
+    assert_null(own_of(c)->env_now);
 }
 
 static void values_that_change_their_keys_are_a_change(void **state)

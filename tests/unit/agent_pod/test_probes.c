@@ -2,6 +2,7 @@
 /* What probes and hooks mean for what is shown and done; one probe run against a real server. */
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/handler_resolve.h"
+#include "agent/pod/container/internal.h"
 #include "agent/pod/container/probes.h"
 #include "agent/pod/container/readiness.h"
 #include "agent/pod/core/events.h"
@@ -135,7 +136,7 @@ static void readiness_begins_as_a_failure_and_survives_the_agent(void **state)
     run(c);
     assert_true(ctr_started(c));
     assert_false(ctr_ready(c));
-    c->recovered = c->was_ready = true; /* as its record said */
+    own_of(c)->recovered = own_of(c)->was_ready = true; /* as its record said */
     assert_true(ctr_ready(c));
 }
 
@@ -148,7 +149,7 @@ static void nothing_is_ready_before_the_startup_probe(void **state)
     run(c);
     assert_false(ctr_started(c));
     assert_false(ctr_ready(c));
-    c->recovered = c->was_started = true;
+    own_of(c)->recovered = own_of(c)->was_started = true;
     assert_true(ctr_started(c));
     assert_true(ctr_ready(c));
 }
@@ -162,7 +163,7 @@ static void a_container_in_its_post_start_hook_is_not_shown(void **state)
     const json_t *s;
 
     run(c);
-    c->post = POST_RUNNING;
+    own_of(c)->post = POST_RUNNING;
     s = status_of(p, &o, "containerStatuses");
     assert_string_equal(
         json_string_value(json_object_get(json_object_get(json_object_get(s, "state"), "waiting"), "reason")),
@@ -170,7 +171,7 @@ static void a_container_in_its_post_start_hook_is_not_shown(void **state)
     assert_true(json_is_false(json_object_get(s, "started")));
     assert_true(ctr_holds_others(c));
     json_decref(o);
-    c->post = POST_NONE;
+    own_of(c)->post = POST_NONE;
     s = status_of(p, &o, "containerStatuses");
     assert_non_null(json_object_get(json_object_get(s, "state"), "running"));
     assert_false(ctr_holds_others(c));

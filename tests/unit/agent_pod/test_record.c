@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pod's record: what is written is read back; what is damaged is set aside and harms nobody. */
+#include "agent/pod/container/internal.h"
 #include "agent/pod/node/record_load.h"
 #include "agent/pod/record/internal.h"
 #include "agent/pod/record/record_save.h"
@@ -131,9 +132,9 @@ static struct pod *lively_pod(struct world *w)
     a->last.exit_code = 137;
     a->last.finished_ns = 10;
     a->last.message = strdup("bye");
-    a->backoff_ms = 20000;
+    own_of(a)->backoff_ms = 20000;
     a->cur.started_at = moment(3);
-    a->backoff_at = moment(4);
+    own_of(a)->backoff_at = moment(4);
     a->last.ended_at = moment(5);
     p->active_began = moment(1);
     p->state_began = moment(2);
@@ -160,7 +161,7 @@ static void what_is_written_is_read_back(void **state)
     assert_true(p->ctrs[0].replace);
     assert_int_equal(p->ctrs[1].state, CTR_RUNNING);
     assert_int_equal(p->ctrs[1].restarts, 2);
-    assert_int_equal(p->ctrs[1].backoff_ms, 20000);
+    assert_int_equal(own_of(&p->ctrs[1])->backoff_ms, 20000);
     assert_string_equal(p->ctrs[1].cur.image_id, "sha256:abc");
     assert_string_equal(p->ctrs[1].cur.image_ref, "r.io/box@sha256:def");
     assert_int_equal(p->ctrs[1].last.exit_code, 137);
@@ -231,7 +232,7 @@ static void numbers_out_of_range_count_as_none(void **state)
     struct world *w = *state;
     const struct pod *p = load_changed(w, "\"backoffMs\":20000", "\"backoffMs\":9223372036854775807");
 
-    assert_int_equal(p->ctrs[1].backoff_ms, 0);
+    assert_int_equal(own_of(&p->ctrs[1])->backoff_ms, 0);
     p = load_changed(w, "\"restarts\":2", "\"restarts\":-5");
     assert_int_equal(p->ctrs[1].restarts, 0);
     p = load_changed(w, "\"graceSeconds\":0", "\"graceSeconds\":9223372036854775807");
@@ -453,7 +454,7 @@ static void what_waits_goes_on_though_the_clock_is_set_while_no_agent_runs(void 
     assert_moment(p->active_began, 1);
     assert_moment(p->state_began, 2);
     assert_moment(p->ctrs[1].cur.started_at, 3);
-    assert_moment(p->ctrs[1].backoff_at, 4);
+    assert_moment(own_of(&p->ctrs[1])->backoff_at, 4);
     assert_moment(p->ctrs[1].last.ended_at, 5);
 }
 
@@ -577,7 +578,7 @@ static void a_record_of_an_earlier_version_is_converted(void **state)
 
     assert_non_null(p);
     assert_moment(p->state_began, -12);
-    assert_moment(p->ctrs[1].backoff_at, -12);
+    assert_moment(own_of(&p->ctrs[1])->backoff_at, -12);
     assert_moment(p->ctrs[1].cur.ended_at, -12);
     assert_int_equal(p->active_began.ns, 1); /* the boot: its shift was not kept: at least since the boot */
 }

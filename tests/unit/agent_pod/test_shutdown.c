@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which pods begin again after a shutdown, and what is refused during one. */
 #include "agent/pod/admit/admit.h"
+#include "agent/pod/container/internal.h"
 #include "agent/pod/node/record_load.h"
 #include "agent/pod/record/record_save.h"
 #include "agent/pod/sandbox/internal.h"
@@ -26,7 +27,7 @@ static struct pod *ended(struct world *w, const char *spec)
     for (size_t i = 0; i < p->n_ctrs; i++) {
         memset(p->ctrs[i].cur.id, 'a', 64);
         p->ctrs[i].cur.ended = true;
-        p->ctrs[i].backoff_ms = 10000;
+        own_of(&p->ctrs[i])->backoff_ms = 10000;
     }
     return p;
 }
@@ -48,7 +49,7 @@ static void it_begins_again_once_no_shutdown_is_known_of(void **state)
     assert_int_equal(sandbox_of(p)->net, NET_NONE);
     assert_int_equal(volumes_of(p)->vols, VOLS_NONE);
     assert_false(p->initialized);
-    assert_int_equal(p->ctrs[0].backoff_ms, 0); /* it did not crash */
+    assert_int_equal(own_of(&p->ctrs[0])->backoff_ms, 0); /* it did not crash */
     assert_int_equal(p->shutdown_ns, 0);
     assert_false(shutdown_revive(p)); /* once */
 }
