@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * copy - a file or a folder as a tar stream, and a tar stream into a folder, for `coracle cp`: regular files,
- * folders and symbolic links, their permissions and times, nothing else.  Both sides may be hostile: what is
- * packed may change meanwhile, and what is unpacked is somebody else's bytes.  Of a file that says it is
- * empty, as those of procfs do, its content is packed, a MiB at most.
+ * copy - packs a file or a folder into a tar stream, and unpacks a tar stream into a folder, for `coracle
+ * cp`.  The stream holds regular files, folders and symbolic links with their permissions and times, and
+ * nothing else.  Both sides may be hostile: files may change while they are packed, and the archive to unpack
+ * comes from somebody else.  A file whose size is reported as 0, as in procfs, is read first: at most 1 MiB
+ * of it is packed.
  *
- * Unpacking never leaves the folder: names with ".." or from "/" are refused, no symbolic link is followed,
- * and a file that is there is replaced as a whole and never written through: no half file of an archive that
- * ends early stays.  Packing opens nothing but files and folders.
+ * Unpacking never leaves the folder: names that hold ".." or begin with "/" are refused, and symbolic links
+ * are not followed.  An existing file is replaced as a whole and never written through, so an archive that
+ * ends early leaves no partial file.  Packing opens only regular files and folders.
  */
 #ifndef AGENT_UNPACK_COPY_H
 #define AGENT_UNPACK_COPY_H
@@ -16,20 +17,24 @@
 #include <stdbool.h>
 
 struct copy_options {
-    /* Unpack: the first element of every name, the same in all, becomes this; of an archive of "." the folder
+    /*
+     * Unpack: replaces the first element of every name, which must be the same in all of them.  When the
+     * archive holds ".", this becomes the folder's name.
      */
     const char *rename;
-    bool no_links;                             /* unpack: symbolic links are left out, with a warning */
-    void (*warn)(const char *text, void *arg); /* what was left out, printable; may be NULL */
+    bool no_links;                             /* unpack: skip symbolic links, with a warning */
+    void (*warn)(const char *text, void *arg); /* a printable text about a skipped entry; may be NULL */
     void *arg;
 };
 
-/* `node`: O_PATH; its name in the archive is `as`, for a folder also ".".  ERR_INVALID: a device, say, which
- * is left out of a folder only. */
+/*
+ * `node` is an O_PATH descriptor; `as` is its name in the archive, which may be "." for a folder.
+ * ERR_INVALID: `node` itself is a device, pipe or socket; inside a folder these are skipped with a warning.
+ */
 enum err_code copy_pack(int node, const char *as, int out, const struct copy_options *o,
                         struct err *e) MUST_CHECK;
-/* Below the folder `dir`.  Reads `in` to its end. */
+/* Unpacks below the folder `dir`; reads `in` to its end. */
 enum err_code copy_unpack(int dir, int in, const struct copy_options *o, struct err *e) MUST_CHECK;
-/* The words after COPY_OPTION; the exit status. */
+/* Takes the words after COPY_OPTION; returns the exit status. */
 int copy_main(int argc, char **argv);
 #endif

@@ -3,9 +3,9 @@
  * copy_main - coracle-unpack as the helper of `coracle cp` (base/process/copy_helper.h), here or in a
  * container.
  *
- * In a container every path is resolved below its root folder, and with the rights of its root.  Its mount
- * namespace is left again before the first byte of an archive is read: the C library loads modules for
- * character sets and names by path, and the container's own must never be found.
+ * In a container, every path is resolved below the container's root folder and with the rights of its root
+ * user. The helper leaves the container's mount namespace again before it reads the first byte of an archive:
+ * the C library loads character set and name service modules by path, and must never load the container's.
  */
 #include "agent/unpack/copy.h"
 #include "agent/unpack/unpack.h"
@@ -22,7 +22,7 @@
 #include <sys/prctl.h>
 
 struct place {
-    int root; /* of the container; -1: paths are this process's own */
+    int root; /* the container's root; -1: paths are resolved as usual */
     int stream, messages;
 };
 
@@ -35,7 +35,7 @@ static enum err_code copy_main_join(int pidfd, int *ret_root, struct err *e)
         (*ret_root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0 || setns(host, CLONE_NEWNS) != 0)
         return err_sys(e, errno, "find the container's root folder");
     users = setns(pidfd, CLONE_NEWUSER) == 0;
-    if (!users && errno != EINVAL) /* the user namespace is our own */
+    if (!users && errno != EINVAL) /* EINVAL: the container shares our user namespace */
         return err_sys(e, errno, "join the container's user namespace");
     if (users && (setgroups(0, NULL) != 0 || setresgid(0, 0, 0) != 0 || setresuid(0, 0, 0) != 0))
         return err_sys(e, errno, "become the container's root");
@@ -71,8 +71,8 @@ static enum err_code copy_main_pack(const struct place *p, const char *path, con
 }
 
 /*
- * Into a folder that is there; else under the name that the path gives it.  The stream ends at a signal, too:
- * a half file is removed first.
+ * Unpacks into the path if it is a folder, else into its parent under the path's last element.  Signals are
+ * ignored: after one the stream ends, and a partial file is removed before the process exits.
  */
 static enum err_code copy_main_unpack(const struct place *p, const char *path, const struct copy_options *o,
                                       struct err *e)
@@ -120,8 +120,8 @@ int copy_main(int argc, char **argv)
         err_set(&e, ERR_INVALID, COPY_OPTION " wants pack, unpack, from or into, and a path");
     else if (!inside || copy_main_join(COPY_PIDFD, &p.root, &e) == ERR_OK)
         (void)!(from || pack ? copy_main_pack : copy_main_unpack)(&p, argv[1], &o, &e);
-    text_printable(e.text);                                  /* names in an archive may hold anything */
-    if (e.code != ERR_OK && (inside || getppid() == parent)) /* else who asked has ended */
+    text_printable(e.text);                                  /* names in an archive may hold any byte */
+    if (e.code != ERR_OK && (inside || getppid() == parent)) /* otherwise the caller has ended */
         fprintf(stderr, "%s%s\n", inside ? "" : "error: ", e.text);
     return e.code == ERR_OK ? 0 : 1;
 }

@@ -17,7 +17,7 @@ enum { NAME_MAX_BYTES = 4095, DEPTH_MAX = 256, PIECE = 64 * 1024, UNSIZED_MAX = 
 struct pack {
     struct archive *out;
     const struct copy_options *o;
-    struct buf path; /* in the archive */
+    struct buf path; /* the path in the archive */
     unsigned depth;
 };
 
@@ -59,7 +59,7 @@ static void copy_pack_warn(const struct pack *p, const char *what)
         p->o->warn(text, p->o->arg);
 }
 
-/* The very node that was looked at, whatever has its name by now. */
+/* Opens the node that was examined, even if its name belongs to another file by now. */
 static int reopen(int node, int flags)
 {
     char name[32];
@@ -68,7 +68,7 @@ static int reopen(int node, int flags)
     return open(name, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
-/* Files of procfs say that they are empty; what they hold is known when it is read. */
+/* Files of procfs report a size of 0; their size is known only after they are read. */
 static enum err_code pack_unsized(const struct pack *p, int fd, const struct stat *st, struct err *e)
 {
     struct stat sized = *st;
@@ -89,7 +89,7 @@ static enum err_code pack_unsized(const struct pack *p, int fd, const struct sta
     return put_head(p, &sized, NULL, e) == ERR_OK ? copy_pack_put(p, text, n, e) : e->code;
 }
 
-/* As many bytes as the header says: a file may grow or shrink meanwhile. */
+/* Packs exactly as many bytes as the header announces: a file may grow or shrink meanwhile. */
 static enum err_code pack_file(const struct pack *p, int node, const struct stat *st, struct err *e)
 {
     fd_auto fd = reopen(node, O_RDONLY);
@@ -185,7 +185,7 @@ static enum err_code pack_node(struct pack *p, int node, struct err *e)
         return pack_folder(p, node, &st, e);
     if (S_ISLNK(st.st_mode))
         return pack_link(p, node, &st, e);
-    if (p->depth == 0) /* which is all there was to pack */
+    if (p->depth == 0) /* nothing else was to be packed */
         return err_set(e, ERR_INVALID, "%s is neither a file, a folder nor a link", p->path.p);
     copy_pack_warn(p, "left out: neither a file, a folder nor a link");
     return ERR_OK;
@@ -204,8 +204,8 @@ enum err_code copy_pack(int node, const char *as, int out, const struct copy_opt
     else if (pack_node(&p, node, e) == ERR_OK && archive_write_close(p.out) != ARCHIVE_OK)
         copy_pack_failed(&p, e);
     if (e->code != ERR_OK)
-        archive_write_fail(p.out); /* else its end would be written */
-    archive_write_free(p.out);     /* NULL is fine */
+        archive_write_fail(p.out); /* do not write the end marker of a broken archive */
+    archive_write_free(p.out);
     buf_done(&p.path);
     return e->code;
 }

@@ -12,18 +12,18 @@
 #include <string.h>
 
 enum { PIECE = 64 * 1024, NAME_SIZE = 256, TEXT_MAX = 4096 };
-enum { NAMES_TRIED = 100, BESIDE_SIZE = 48 }; /* of files that are not whole yet */
+enum { NAMES_TRIED = 100, BESIDE_SIZE = 48 }; /* temporary names of files that are being written */
 
 struct unpack {
     int dir, in;
     const struct copy_options *o;
     struct archive *archive;
-    bool ended; /* `in` did */
+    bool ended; /* `in` has reached its end */
     char piece[PIECE];
     char content[PIECE];
-    const char *name;    /* of the entry */
-    char top[NAME_SIZE]; /* the first element that was renamed */
-    bool below;          /* there is none: it is "." that was */
+    const char *name;    /* the entry's name */
+    char top[NAME_SIZE]; /* the first element, which is renamed */
+    bool below;          /* the archive holds ".": entries go below the new name */
 };
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -50,7 +50,7 @@ static enum err_code read_failed(const struct unpack *u, struct err *e)
 
     if (sys == ENOMEM)
         return err_nomem(e);
-    if (sys > 0 && sys != EILSEQ) /* which is libarchive's for a file that it cannot make sense of */
+    if (sys > 0 && sys != EILSEQ) /* libarchive sets EILSEQ when it does not recognise the format */
         return err_sys(e, sys, "read the archive");
     return text != NULL && str_starts(text, "Truncated")
                ? err_set(e, ERR_DATA_LOSS, "the archive ends early")
@@ -64,7 +64,7 @@ static void copy_unpack_warn(const struct unpack *u, const char *what)
     char text[TEXT_MAX];
 
     snprintf(text, sizeof(text), "%s: %s", u->name, what);
-    text_printable(text); /* names may hold anything, and warnings go to terminals */
+    text_printable(text); /* names may hold any byte, and warnings go to terminals */
     if (u->o->warn != NULL)
         u->o->warn(text, u->o->arg);
 }
@@ -88,7 +88,7 @@ static enum err_code copy_unpack_enter(int *dir, const char *name, const struct 
     return ERR_OK;
 }
 
-/* With a new first name, an archive is one file or folder. */
+/* An archive whose first element is renamed must hold a single file or folder. */
 static enum err_code rename_first(struct unpack *u, char last[NAME_SIZE], struct err *e)
 {
     if (u->top[0] == '\0')
@@ -103,8 +103,8 @@ static enum err_code rename_first(struct unpack *u, char last[NAME_SIZE], struct
 }
 
 /*
- * The folder that the entry goes into, and its last name; "" for the destination itself.  Each element is
- * opened from the one before it, and none is a link.
+ * Opens the folder that receives the entry, and returns the last element of its name ("" for the destination
+ * itself).  Each element is opened relative to the one before; links are refused.
  */
 static enum err_code copy_unpack_walk(struct unpack *u, int *ret_dir, char last[NAME_SIZE], struct err *e)
 {
@@ -144,10 +144,10 @@ static void set_time(int fd, int64_t mtime)
     const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_sec = (time_t)mtime } };
 
     if (futimens(fd, times) != 0)
-        return; /* the content matters */
+        return; /* ignored: the content matters more than its time */
 }
 
-/* A file under a name that nobody has, beside the one that it will get. */
+/* Creates a file under an unused temporary name, in the folder of its final name. */
 static int open_beside(int dir, char name[BESIDE_SIZE])
 {
     int fd = -1;
@@ -179,7 +179,7 @@ static enum err_code copy_unpack_fill(struct unpack *u, int fd, mode_t mode, int
     return ERR_OK;
 }
 
-/* What has that name stays as it is until the new file is whole. */
+/* A file that has the name already stays unchanged until the new one is complete. */
 static enum err_code copy_unpack_make_file(struct unpack *u, int dir, const char *last, mode_t mode,
                                            int64_t mtime, struct err *e)
 {
@@ -203,7 +203,7 @@ static enum err_code copy_unpack_make_folder(struct unpack *u, int dir, const ch
     if (mkdirat(dir, last, 0700) != 0)
         return errno == EEXIST ? ERR_OK : err_sys(e, errno, "make %s", u->name);
     fd = openat(dir, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    /* So that what is in it can be made: its owner may write. */
+    /* Its owner may write, so that its entries can be made. */
     if (fd < 0 || fchmod(fd, mode | 0700) != 0)
         return err_sys(e, errno, "set permissions of %s", u->name);
     return ERR_OK;
@@ -252,7 +252,7 @@ static enum err_code make_entry(struct unpack *u, struct archive_entry *entry, s
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* Of a file: one element, and not the folder itself or the one above. */
+/* A file name is a single element other than "." and "..". */
 static bool is_name(const char *name)
 {
     size_t n = strlen(name);
@@ -274,7 +274,7 @@ static enum err_code copy_unpack_run(struct unpack *u, struct err *e)
             return e->code;
     if (r != ARCHIVE_EOF)
         return read_failed(u, e);
-    /* What follows is padding: it is read, so that nobody writes into a closed pipe. */
+    /* Read the padding that follows, so that the sender does not write into a closed pipe. */
     while (!u->ended && read(u->in, u->piece, sizeof(u->piece)) > 0)
         ;
     return ERR_OK;
@@ -285,7 +285,7 @@ enum err_code copy_unpack(int dir, int in, const struct copy_options *o, struct 
     struct unpack *u;
 
     if (o->rename != NULL && !is_name(o->rename))
-        return err_set(e, ERR_INVALID, "\"%s\" is no name for a file or folder", o->rename);
+        return err_set(e, ERR_INVALID, "\"%s\" cannot be the name of a file or folder", o->rename);
     u = calloc(1, sizeof(*u));
     if (u == NULL)
         return err_nomem(e);
@@ -297,7 +297,7 @@ enum err_code copy_unpack(int dir, int in, const struct copy_options *o, struct 
         err_nomem(e);
     else
         copy_unpack_run(u, e);
-    archive_read_free(u->archive); /* NULL is fine */
+    archive_read_free(u->archive);
     free(u);
     return e->code;
 }

@@ -12,7 +12,7 @@
 
 #define WHITEOUT_META ".wh..wh."
 
-struct folder_time { /* set at the end: every file made in a folder changes its time */
+struct folder_time { /* set at the end, because every file made in a folder changes its time */
     char *path;
     struct timespec mtime;
 };
@@ -28,10 +28,10 @@ struct unpack_apply {
 };
 
 struct place {            /* where an entry goes */
-    char path[4097];      /* cleaned */
+    char path[4097];      /* after unpack_path_clean() */
     int dir;              /* O_PATH, borrowed */
-    const char *leaf;     /* in path */
-    bool covers_whiteout; /* what stood there was a whiteout of this layer */
+    const char *leaf;     /* points into path */
+    bool covers_whiteout; /* the entry replaces a whiteout of this layer */
 };
 
 void unpack_apply_free(struct unpack_apply *u)
@@ -66,7 +66,7 @@ static enum err_code remember_time(struct unpack_apply *u, const char *path, str
     return ERR_OK;
 }
 
-/* A folder that the tar needs and does not bring: as the nearest layer below has it. */
+/* Gives a folder that the tar needs but does not contain the metadata it has in the nearest lower layer. */
 static enum err_code borrow_folder(void *arg, int dir, const char *name, const char *path, struct err *e)
 {
     struct unpack_apply *u = arg;
@@ -75,7 +75,7 @@ static enum err_code borrow_folder(void *arg, int dir, const char *name, const c
     u->result.borrowed_folders++;
     if (u->lower == NULL || !unpack_lower_find(u->lower, path, &st))
         return ERR_OK;
-    /* It was just made and nobody else writes here: there is no link that this could follow. */
+    /* The folder was just made and nobody else writes here, so this cannot follow a link. */
     if (fchownat(dir, name, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) != 0 ||
         fchmodat(dir, name, st.st_mode & 07777, 0) != 0)
         return err_sys(e, errno, "set owner and mode of \"%.200s\"", path);
@@ -103,7 +103,10 @@ enum err_code unpack_apply_new(struct unpack_apply **ret, int root, enum unpack_
 
 /* ---- what stands there already --------------------------------------------------------------- */
 
-/* Makes room for the entry; a folder that meets a folder stays: *ret_exists (NULL: it is no folder). */
+/*
+ * Removes whatever has the entry's name.  When both are folders, the existing one stays and *ret_exists is
+ * set; ret_exists is NULL for an entry that is not a folder.
+ */
 static enum err_code clear_place(struct unpack_apply *u, struct place *at, bool *ret_exists, struct err *e)
 {
     struct stat st;
@@ -149,7 +152,7 @@ static enum err_code apply_folder(struct unpack_apply *u, struct place *at, stru
     fd = openat(at->dir, is_root ? "." : at->leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return err_sys(e, errno, "open folder \"%.200s\"", at->path);
-    /* The whiteout said: nothing of the lower layers.  As a folder that is "opaque". */
+    /* The whiteout hid the lower layers' entry; a folder in its place does the same by being opaque. */
     if (!exists && at->covers_whiteout && unpack_set_opaque(fd, at->path, e) != ERR_OK)
         return e->code;
     if (unpack_meta_apply(&meta, fd, entry, at->path, e) != ERR_OK)
@@ -172,7 +175,7 @@ static enum err_code apply_file(struct unpack_apply *u, struct place *at, struct
     if (fd < 0)
         return err_sys(e, errno, "make file \"%.200s\"", at->path);
 
-    /* The size in the header, holes included: a sparse bomb ends here, before its first byte. */
+    /* The header's size includes holes, so a sparse bomb fails here, before its first byte is written. */
     if (unpack_spend_bytes(u->budget, fd, (uint64_t)size, e) != ERR_OK)
         return err_wrap(e, "file \"%.200s\"", at->path);
     if (unpack_copy_data(a, fd, size, at->path, e) != ERR_OK)
@@ -230,7 +233,7 @@ static enum err_code apply_hardlink(struct unpack_apply *u, struct place *at, co
         if (e->code != ERR_NOT_FOUND)
             return err_wrap(e, "hard link \"%.200s\"", at->path);
     } else if (fstatat(dir, leaf, &st, AT_SYMLINK_NOFOLLOW) != 0 || unpack_is_whiteout(&st)) {
-        err_set(e, ERR_NOT_FOUND, "it is not there");
+        err_set(e, ERR_NOT_FOUND, "not found");
     } else if (S_ISDIR(st.st_mode)) {
         err_set(e, ERR_INVALID, "hard link \"%.200s\": \"%.200s\" is a folder", at->path, path);
     } else if (clear_place(u, at, NULL, e) == ERR_OK && linkat(dir, leaf, at->dir, at->leaf, 0) != 0) {
@@ -239,7 +242,7 @@ static enum err_code apply_hardlink(struct unpack_apply *u, struct place *at, co
     unpack_path_forget(&from);
 
     if (e->code == ERR_NOT_FOUND) {
-        if (below_dev(path) && below_dev(at->path)) { /* a second name of a device that was left out */
+        if (below_dev(path) && below_dev(at->path)) { /* a second name of a skipped device */
             *e = (struct err){ 0 };
             return ERR_OK;
         }
@@ -250,7 +253,7 @@ static enum err_code apply_hardlink(struct unpack_apply *u, struct place *at, co
     return e->code;
 }
 
-/* Named pipes, and the few devices that every container has. */
+/* Makes named pipes and the few devices that every container has. */
 static enum err_code apply_node(struct unpack_apply *u, struct place *at, struct archive_entry *entry,
                                 struct err *e)
 {
@@ -273,7 +276,7 @@ static enum err_code apply_node(struct unpack_apply *u, struct place *at, struct
         return e->code;
     if (mknodat(at->dir, at->leaf, (type == AE_IFIFO ? S_IFIFO : S_IFCHR) | 0600, device) != 0)
         return err_sys(e, errno, "make node \"%.200s\"", at->path);
-    /* It was just made and nobody else writes here: there is no link that these could follow. */
+    /* The node was just made and nobody else writes here, so these cannot follow a link. */
     if (fchownat(at->dir, at->leaf, meta.uid, meta.gid, AT_SYMLINK_NOFOLLOW) != 0 ||
         fchmodat(at->dir, at->leaf, meta.mode, 0) != 0)
         return err_sys(e, errno, "set owner and mode of \"%.200s\"", at->path);
@@ -312,7 +315,7 @@ static enum err_code apply_whiteout(struct place *at, struct err *e)
     return ERR_OK;
 }
 
-/* aufs' bookkeeping folders and what is in them; otherwise no folder may have a whiteout's name. */
+/* Skips aufs' bookkeeping folders and their content; no other folder may have a whiteout's name. */
 static enum err_code check_parents(const char *path, bool *ret_skip, struct err *e)
 {
     for (const char *at = path, *slash; (slash = strchr(at, '/')) != NULL; at = slash + 1) {
@@ -379,7 +382,7 @@ enum err_code unpack_apply_entry(struct unpack_apply *u, struct archive *a, stru
     default:
         break;
     }
-    return err_set(e, ERR_INVALID, "entry \"%.200s\" is of a kind that has no place here", at.path);
+    return err_set(e, ERR_INVALID, "entry \"%.200s\" is of a kind that is not allowed here", at.path);
 }
 
 enum err_code unpack_apply_finish(struct unpack_apply *u, struct unpack_result *ret, struct err *e)
@@ -397,7 +400,7 @@ enum err_code unpack_apply_finish(struct unpack_apply *u, struct unpack_result *
             fd = openat(dir, leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd >= 0 && unpack_set_time(fd, NULL, t->mtime, t->path, e) != ERR_OK)
             return e->code;
-        /* Not there any more: a later entry replaced it. */
+        /* If it could not be opened, a later entry replaced it. */
     }
     *ret = u->result;
     return ERR_OK;

@@ -34,7 +34,7 @@ void unpack_platform_host(struct unpack_platform *ret)
     *ret = (struct unpack_platform){ .os = "linux", .arch = "unknown" };
     if (uname(&u) != 0)
         return;
-    snprintf(ret->arch, sizeof(ret->arch), "%.15s", u.machine); /* mostly the same word */
+    snprintf(ret->arch, sizeof(ret->arch), "%.15s", u.machine); /* often the same name in Go */
     for (size_t i = 0; i < ARRAY_LEN(known); i++)
         if (strcmp(u.machine, known[i].machine) == 0)
             *ret = known[i].platform;
@@ -59,10 +59,10 @@ static enum err_code check_platform(const json_t *config, const struct unpack_pl
 {
     const char *os = json_str(config, "os"), *arch = json_str(config, "architecture");
 
-    /* Hand-made images leave these out; the kernel will tell. */
+    /* Hand-made images may lack these fields; then a wrong architecture fails at exec. */
     if ((os != NULL && os[0] != '\0' && strcmp(os, p->os) != 0) ||
         (arch != NULL && arch[0] != '\0' && strcmp(arch, p->arch) != 0))
-        return err_set(e, ERR_INVALID, "the image is made for %.40s/%.40s, this node runs %s/%s",
+        return err_set(e, ERR_INVALID, "the image is made for %.40s/%.40s, but this node runs %s/%s",
                        os != NULL ? os : "?", arch != NULL ? arch : "?", p->os, p->arch);
     return ERR_OK;
 }
@@ -95,7 +95,7 @@ static enum err_code unpack_config_take_strings(json_t *record, const char *key,
     return json_object_set(record, key, v) == 0 ? ERR_OK : err_nomem(e);
 }
 
-/* As containerd: one that is relative begins at the root.  The root itself is none. */
+/* Relative paths begin at the root, as in containerd; the root itself is ignored. */
 static enum err_code take_volume(json_t *list, const char *name, struct err *e)
 {
     size_t n = strlen(name);
@@ -103,7 +103,8 @@ static enum err_code take_volume(json_t *list, const char *name, struct err *e)
     str_auto clean = NULL;
 
     if (n + 1 >= sizeof(path))
-        return err_set(e, ERR_INVALID, "Volumes: a path of %zu bytes, the limit is %zu", n, sizeof(path) - 2);
+        return err_set(e, ERR_INVALID, "Volumes: a path has %zu bytes, the limit is %zu", n,
+                       sizeof(path) - 2);
     for (size_t i = 0; i < n; i++)
         if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f)
             return err_set(e, ERR_INVALID, "Volumes: \"%.200s\" has control characters", name);
@@ -127,8 +128,8 @@ static enum err_code unpack_config_take_volumes(json_t *record, json_t *config, 
     if (!json_is_object(volumes))
         return err_set(e, ERR_INVALID, "Volumes is not an object");
     if (json_object_size(volumes) > UNPACK_MAX_VOLUMES)
-        return err_set(e, ERR_EXHAUSTED, "Volumes: %zu of them, the limit is %d", json_object_size(volumes),
-                       UNPACK_MAX_VOLUMES);
+        return err_set(e, ERR_EXHAUSTED, "Volumes has %zu entries, the limit is %d",
+                       json_object_size(volumes), UNPACK_MAX_VOLUMES);
     list = json_array();
     if (json_object_set_new(record, "volumes", list) != 0)
         return err_nomem(e);

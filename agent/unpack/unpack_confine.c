@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+/* Sanitizers need terabytes of shadow memory, and their leak checker forks and traces. */
 #if defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 1
 #elif defined(__has_feature)
@@ -23,12 +24,12 @@
 #endif
 #endif
 #ifndef SANITIZED
-#define SANITIZED 0 /* else: terabytes of shadow memory, and a leak checker that forks and traces */
+#define SANITIZED 0
 #endif
 
-/* libarchive's and zstd's windows (128 MiB at most) and the folders' times: far below. */
+/* The windows of libarchive and zstd (128 MiB at most) and the list of folder times stay far below this. */
 #define MEMORY_MAX (1ull << 30)
-/* Half an hour is what a pull may take in all. */
+/* A whole pull may take half an hour. */
 #define CPU_SECONDS_MAX 1800
 
 const struct unpack_device unpack_devices[] = {
@@ -62,7 +63,7 @@ static enum err_code drop_capabilities(struct err *e)
         wanted[kept[i] / 32] |= 1u << (kept[i] % 32);
     for (int cap = 0; cap <= 63; cap++)
         if ((wanted[cap / 32] & (1u << (cap % 32))) == 0)
-            prctl(PR_CAPBSET_DROP, cap, 0, 0, 0); /* beyond the kernel's last one: EINVAL */
+            prctl(PR_CAPBSET_DROP, cap, 0, 0, 0); /* fails with EINVAL beyond the kernel's last capability */
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 
     if (syscall(SYS_capget, &header, data) != 0)
@@ -106,9 +107,9 @@ static enum err_code restrict_paths(const struct unpack_confine *c, struct err *
 {
     struct landlock_ruleset_attr attr = { .handled_access_fs = HANDLED_RIGHTS };
     fd_auto ruleset = -1;
-    fd_auto proc = SANITIZED ? open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1; /* the leak checker's */
+    fd_auto proc = SANITIZED ? open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 
-    /* The first version (5.13) forbids every rename to another folder, and naming a layer is one. */
+    /* Version 1 (5.13) forbids every rename to another folder, and a layer gets its name by one. */
     if (syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) < 2)
         return ERR_OK;
     ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
@@ -137,8 +138,9 @@ static enum err_code restrict_paths(const struct unpack_confine *c, struct err *
 
 #ifdef ARCH
 /*
- * What CAP_SYS_ADMIN and a hostile archive could be combined to, and what no archive reader does.  A list of
- * what is forbidden, not of what is allowed: the C library and libarchive may change what they call.
+ * System calls that no archive reader needs and that a hostile archive could abuse with CAP_SYS_ADMIN.  This
+ * is a deny list, not an allow list, because new versions of the C library and libarchive may use other
+ * calls.
  */
 /* clang-format off */
 static const int forbidden[] = {
@@ -155,7 +157,7 @@ static const int forbidden[] = {
     SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_io_uring_setup, SYS_init_module, SYS_finit_module,
     SYS_delete_module, SYS_kexec_load, SYS_reboot, SYS_syslog, SYS_sethostname, SYS_setdomainname, SYS_settimeofday,
     SYS_clock_settime, SYS_adjtimex, SYS_clock_adjtime, SYS_keyctl, SYS_add_key, SYS_request_key, SYS_vhangup,
-#ifdef SYS_fork /* not on newer architectures */
+#ifdef SYS_fork /* missing on newer architectures */
     SYS_fork, SYS_vfork, SYS_mknod,
 #endif
 #ifdef SYS_kexec_file_load
@@ -192,7 +194,7 @@ static void when_equal(struct filter *f, uint32_t k, uint32_t verdict)
     unpack_confine_put(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
 }
 
-/* What mknod(2) gets for a small device number (new_encode_dev). */
+/* A small device number as mknod(2) receives it (new_encode_dev). */
 static uint32_t device_word(struct unpack_device d)
 {
     return d.major << 8 | d.minor;
@@ -204,7 +206,7 @@ static enum err_code filter_calls(struct err *e)
     struct filter f = { 0 };
     struct sock_fprog prog;
 
-    /* Another architecture's calls (32 bit) have other numbers: none of them. */
+    /* Deny calls of another architecture (32 bit), whose numbers differ. */
     unpack_confine_load(&f, offsetof(struct seccomp_data, arch));
     unpack_confine_put(&f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0));
     unpack_confine_put(&f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
@@ -217,12 +219,11 @@ static enum err_code filter_calls(struct err *e)
     for (size_t i = 0; i < ARRAY_LEN(forbidden); i++)
         when_equal(&f, (uint32_t)forbidden[i], no);
 
-    /* mknodat: pipes, whiteouts (0/0) and the known devices; never a disk. */
+    /* Allow mknodat for pipes, whiteouts (0/0) and the known devices only, never for a disk. */
     unpack_confine_put(&f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mknodat, 1, 0));
     unpack_confine_put(&f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-    unpack_confine_load(&f,
-                        offsetof(struct seccomp_data,
-                                 args[3])); /* little-endian: the low half, all that the kernel looks at */
+    /* The low half (little-endian); the kernel uses no more of it. */
+    unpack_confine_load(&f, offsetof(struct seccomp_data, args[3]));
     when_equal(&f, 0, SECCOMP_RET_ALLOW);
     for (size_t i = 0; i < unpack_n_devices; i++)
         when_equal(&f, device_word(unpack_devices[i]), SECCOMP_RET_ALLOW);
@@ -231,7 +232,7 @@ static enum err_code filter_calls(struct err *e)
     if (f.n == FILTER_MAX)
         return err_set(e, ERR_INTERNAL, "the seccomp filter is too long");
     prog = (struct sock_fprog){ .len = f.n, .filter = f.v };
-    /* EINVAL: a kernel without; the other layers still stand. */
+    /* EINVAL: the kernel has no seccomp filters; the other measures still apply. */
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0) != 0 && errno != EINVAL)
         return err_sys(e, errno, "enter the seccomp filter");
     return ERR_OK;
@@ -246,9 +247,8 @@ static enum err_code filter_calls(struct err *e)
 
 enum err_code unpack_confine(const struct unpack_confine *c, struct err *e)
 {
-    unpack_confine_limit(RLIMIT_CORE, 1); /* 0 would still feed the program of core_pattern */
-    unpack_confine_limit(RLIMIT_NOFILE,
-                         64 + UNPACK_MAX_LAYERS); /* each layer below the one at work is open */
+    unpack_confine_limit(RLIMIT_CORE, 1); /* with 0, a program in core_pattern would still get the dump */
+    unpack_confine_limit(RLIMIT_NOFILE, 64 + UNPACK_MAX_LAYERS); /* every lower layer is open */
     unpack_confine_limit(RLIMIT_CPU, CPU_SECONDS_MAX);
     unpack_confine_limit(RLIMIT_FSIZE, c->max_bytes);
     if (!SANITIZED)

@@ -16,7 +16,7 @@ enum err_code unpack_hash_new(struct unpack_hash **ret, struct err *e)
         h->ctx = EVP_MD_CTX_new();
     if (h == NULL || h->ctx == NULL || EVP_DigestInit_ex(h->ctx, EVP_sha256(), NULL) != 1) {
         unpack_hash_free(h);
-        return err_nomem(e); /* SHA-256 itself is always there */
+        return err_nomem(e); /* SHA-256 is always available, so this is a failed allocation */
     }
     *ret = h;
     return ERR_OK;

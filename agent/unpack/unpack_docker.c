@@ -7,14 +7,14 @@
 #include <string.h>
 
 /*
- * docker save, before version 25:
+ * The format of docker save before version 25:
  *
  *     manifest.json = [{"Config": "<id>.json", "RepoTags": ["a:1"], "Layers": ["<x>/layer.tar"]}]
  *
- * Its layers are plain tars without a digest of their own: the configuration's diff ids vouch for them.
+ * Its layers are plain tars without digests; they are checked against the configuration's diff ids.
  */
 
-/* "<64 hex>.json" or ".../<64 hex>": where the name is a digest, it must be the right one. */
+/* A name of the form "<64 hex>.json" or ".../<64 hex>" is a digest and must match the content. */
 static enum err_code check_config_name(const char *path, const char *id, struct err *e)
 {
     const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
@@ -57,12 +57,12 @@ static enum err_code unpack_docker_read_image(const struct unpack_source *s, con
     size_t i;
 
     if (config == NULL)
-        return err_set(e, ERR_INVALID, "it names no configuration");
+        return err_set(e, ERR_INVALID, "no configuration is named");
     if (unpack_docker_read_config(s, p, config, image, e) != ERR_OK)
         return e->code;
     if (json_array_size(layers) != image->n_layers)
-        return err_set(e, ERR_INVALID, "it has %zu layers, the configuration %zu", json_array_size(layers),
-                       image->n_layers);
+        return err_set(e, ERR_INVALID, "it has %zu layers, but the configuration has %zu",
+                       json_array_size(layers), image->n_layers);
     json_array_foreach (layers, i, value) {
         if (!json_is_string(value))
             return err_set(e, ERR_INVALID, "Layers[%zu] is not a string", i);

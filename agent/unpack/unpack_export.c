@@ -72,7 +72,7 @@ static enum err_code put_blob(struct export *x, const char *text, size_t n, char
     return put_file(x, path, text, n, e);
 }
 
-/* Takes the value. */
+/* Takes ownership of the value. */
 static enum err_code put_json(struct export *x, const char *path, json_t *value, struct err *e)
 {
     str_auto text = value != NULL ? json_text(value) : NULL;
@@ -84,10 +84,10 @@ static enum err_code put_json(struct export *x, const char *path, json_t *value,
 /* ---- one layer's tree as a tar ---------------------------------------------------------------- */
 
 struct packing {
-    struct export *x; /* NULL: only digest and size are wanted */
+    struct export *x; /* NULL: compute only digest and size */
     struct unpack_hash *hash;
     uint64_t size;
-    struct err err; /* what really went wrong below libarchive */
+    struct err err; /* the original error, which libarchive does not pass on */
 };
 
 static la_ssize_t take_packed(struct archive *a, void *arg, const void *data, size_t n)
@@ -102,7 +102,9 @@ static la_ssize_t take_packed(struct archive *a, void *arg, const void *data, si
     return -1;
 }
 
-/* A whiteout of overlayfs is a device of the hidden name, one of a layer's tar an empty file beside it. */
+/*
+ * In overlayfs, a whiteout is a device with the hidden name; in a layer's tar, it is an empty file beside it.
+ */
 static enum err_code put_whiteout(struct archive *tar, const char *folder, const char *name, struct err *e)
 {
     struct archive_entry *entry = archive_entry_new();
@@ -131,7 +133,10 @@ static enum err_code put_hidden(struct archive *tar, const char *path, struct er
     return folder == NULL || hidden == NULL ? err_nomem(e) : put_whiteout(tar, folder, hidden, e);
 }
 
-/* The attributes that unpacking keeps; *ret_opaque: the folder hides what the layers below have there. */
+/*
+ * Reduces the attributes to those that unpacking keeps.  *ret_opaque: the folder hides the content of lower
+ * layers.
+ */
 static enum err_code keep_attributes(struct archive_entry *entry, bool *ret_opaque, struct err *e)
 {
     struct archive_entry *all = archive_entry_clone(entry);
@@ -179,7 +184,7 @@ static enum err_code put_entry(struct archive *tree, struct archive *tar,
         return put_hidden(tar, path, e);
     if (keep_attributes(entry, &opaque, e) != ERR_OK)
         return e->code;
-    archive_entry_unset_atime(entry); /* reading changes it */
+    archive_entry_unset_atime(entry); /* reading a file changes it */
     archive_entry_unset_ctime(entry);
     archive_entry_unset_birthtime(entry);
     archive_entry_linkify(links, &entry, &later);
@@ -208,7 +213,7 @@ static enum err_code put_entries(struct archive *tree, struct archive *tar,
     return archive_write_close(tar) == ARCHIVE_OK ? ERR_OK : unpack_archive_error(tar, "layer", e);
 }
 
-/* By the working folder: paths of a layer may be longer than the kernel takes in one piece. */
+/* Walks from the working folder, since a layer's paths may be longer than the kernel accepts in one call. */
 static enum err_code pack_tree(struct packing *p, int root, struct err *e)
 {
     struct archive *tree = archive_read_disk_new(), *tar = archive_write_new();
@@ -258,7 +263,7 @@ static enum err_code pack_layer(struct export *x, const char *hex, bool write, s
     return ERR_OK;
 }
 
-/* Twice: digest and size come before the bytes. */
+/* Packs twice, because digest and size precede the bytes. */
 static enum err_code unpack_export_put_layer(struct export *x, const char *hex, struct err *e)
 {
     struct packed_layer *layer = &x->packed[x->n++], again;
@@ -296,7 +301,10 @@ static json_t *manifest_of(const struct export *x, const char *config_digest, si
                      descriptor(OCI_CONFIG, config_digest, config_size), "layers", layers);
 }
 
-/* The image's own configuration with the digests of the new tars; a history of other layers would mislead. */
+/*
+ * Takes the image's own configuration with the digests of the new tars.  A history that does not match the
+ * layers is dropped.
+ */
 static enum err_code make_config(const struct export *x, char **ret, struct err *e)
 {
     json_auto_t *config = NULL;
@@ -324,7 +332,7 @@ static enum err_code make_config(const struct export *x, char **ret, struct err 
     return *ret != NULL ? ERR_OK : err_nomem(e);
 }
 
-/* One entry a name, as OCI wants it; without names one that has none. */
+/* Makes one entry for each name, as OCI requires, or a single one without a name. */
 static json_t *index_of(const char *digest, size_t size, char *const *names)
 {
     json_t *list = json_array();
@@ -397,7 +405,7 @@ enum err_code unpack_export(int out, const struct unpack_export_image *image, in
     x->layers = layers;
     x->parts = parts;
     write_archive(x, out, e);
-    archive_write_free(x->out); /* NULL is fine */
+    archive_write_free(x->out);
     free(x);
     return e->code;
 }

@@ -84,9 +84,9 @@ enum err_code unpack_images_read(const struct unpack_source *s, const struct unp
     else if (unpack_images_holds(s, "manifest.json"))
         code = unpack_docker_read(s, p, &images, e);
     else
-        code = err_set(
-            e, ERR_INVALID,
-            "it holds neither index.json nor manifest.json: no OCI layout, OCI archive or docker archive");
+        code = err_set(e, ERR_INVALID,
+                       "not an OCI layout, OCI archive or docker archive: it holds neither index.json nor "
+                       "manifest.json");
     if (code != ERR_OK) {
         unpack_images_done(&images);
         return code;

@@ -17,7 +17,7 @@ struct layout {
     const struct unpack_source *source;
     const struct unpack_platform *platform;
     struct unpack_images *images;
-    struct buf others; /* platforms that were passed over, for the message */
+    struct buf others; /* platforms that do not suit, for the error text */
 };
 
 /* ---- descriptors ----------------------------------------------------------------------------- */
@@ -37,7 +37,7 @@ static enum err_code check_descriptor(const json_t *d, const char *what, const c
     return ERR_OK;
 }
 
-/* How well a descriptor suits the node; 0: not at all. */
+/* Rates how well a descriptor suits the node; 0: not at all. */
 static int suits(const json_t *descriptor, const struct unpack_platform *p)
 {
     const json_t *platform = json_object_get(descriptor, "platform");
@@ -48,7 +48,7 @@ static int suits(const json_t *descriptor, const struct unpack_platform *p)
     if (json_str(json_object_get(descriptor, "annotations"), "vnd.docker.reference.type") != NULL)
         return 0;
     if (os == NULL || arch == NULL || os[0] == '\0' || arch[0] == '\0')
-        return 1; /* not said: the image's configuration will say it */
+        return 1; /* unknown here; the image's configuration names it */
     if (strcmp(os, p->os) != 0 || strcmp(arch, p->arch) != 0)
         return 0;
     if (str_eq(variant != NULL ? variant : "", p->variant))
@@ -68,7 +68,7 @@ static void note_other(struct layout *l, const json_t *descriptor)
 static enum err_code nothing_suits(const struct layout *l, struct err *e)
 {
     if (l->others.n > 0)
-        return err_set(e, ERR_NOT_FOUND, "no image for %s/%s; there is %s", l->platform->os,
+        return err_set(e, ERR_NOT_FOUND, "no image for %s/%s, only for %s", l->platform->os,
                        l->platform->arch, l->others.p);
     return err_set(e, ERR_NOT_FOUND, "no image for %s/%s", l->platform->os, l->platform->arch);
 }
@@ -82,7 +82,7 @@ static enum err_code check_layer_type(const char *type, struct err *e)
         return err_set(e, ERR_INVALID, "type \"%.100s\" is not a file system layer",
                        type != NULL ? type : "");
     if (str_ends(type, "+encrypted"))
-        return err_set(e, ERR_UNIMPLEMENTED, "it is encrypted");
+        return err_set(e, ERR_UNIMPLEMENTED, "the layer is encrypted");
     return ERR_OK;
 }
 
@@ -139,7 +139,10 @@ static struct unpack_image *find_image(struct unpack_images *images, const char 
     return NULL;
 }
 
-/* Follows a descriptor to the one manifest that suits; *ret is new or was found before under another name. */
+/*
+ * Follows a descriptor to the manifest that suits best.  *ret is a new image, or one already found under
+ * another name.
+ */
 static enum err_code unpack_layout_resolve(struct layout *l, const json_t *descriptor, unsigned depth,
                                            struct unpack_image **ret, struct err *e)
 {
@@ -191,8 +194,8 @@ static bool is_image_type(const char *type)
 }
 
 /*
- * containerd's annotation is a whole name.  OCI's own may be one (podman, skopeo) or only a tag (docker,
- * buildx), and a tag alone names nothing.
+ * containerd's annotation holds a whole name.  OCI's own holds a whole name (podman, skopeo) or only a tag
+ * (docker, buildx); a tag alone is ignored.
  */
 static enum err_code unpack_layout_take_names(struct unpack_image *image, const json_t *descriptor,
                                               struct err *e)
@@ -214,7 +217,7 @@ static enum err_code read_index(struct layout *l, const json_t *index, struct er
     size_t i;
 
     if (!json_is_array(list))
-        return err_set(e, ERR_INVALID, "it has no list \"manifests\"");
+        return err_set(e, ERR_INVALID, "index.json has no list \"manifests\"");
     json_array_foreach (list, i, descriptor) {
         struct unpack_image *image;
 

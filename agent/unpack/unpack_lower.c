@@ -14,7 +14,7 @@ bool unpack_lower_find(const struct unpack_lower *lower, const char *path, struc
         if (fd >= 0)
             return fstat(fd, ret) == 0;
         if (why.code != ERR_NOT_FOUND)
-            return false; /* a whiteout, a file: nothing below it counts */
+            return false; /* a whiteout or a file hides the layers below */
     }
     return false;
 }

@@ -82,15 +82,16 @@ static enum err_code unpack_main_open_folders(const struct unpack_options *o, st
     return o->blobs == NULL ? ERR_OK : unpack_main_open_folder(o->blobs, "--blobs", &f->blobs, e);
 }
 
-/* Names are settled before the first layer is touched. */
+/* Decides the names before the first layer is unpacked. */
 static enum err_code settle_names(const struct unpack_options *o, struct unpack_images *images, struct err *e)
 {
     if (o->name != NULL) {
         struct unpack_image *image = &images->v[0];
 
         if (images->n != 1)
-            return err_set(e, ERR_INVALID, "it holds %zu images, which cannot all be called \"%s\"",
-                           images->n, o->name);
+            return err_set(e, ERR_INVALID,
+                           "the source holds %zu images, which cannot all have the name \"%s\"", images->n,
+                           o->name);
         for (size_t i = 0; i < image->n_names; i++)
             free(image->names[i]);
         image->n_names = 0;
@@ -98,7 +99,7 @@ static enum err_code settle_names(const struct unpack_options *o, struct unpack_
     }
     for (size_t i = 0; i < images->n; i++)
         if (images->v[i].n_names == 0)
-            return err_set(e, ERR_INVALID, "it holds an image without a name: say how to call it");
+            return err_set(e, ERR_INVALID, "the source holds an image without a name: give one");
     return ERR_OK;
 }
 
@@ -154,7 +155,7 @@ static enum err_code bring(const struct unpack_options *o, const struct folders 
     return ERR_OK;
 }
 
-/* What hostile layers left is read again: with no right to write anything. */
+/* Reads the content of hostile layers again, so the process gives up every right to write first. */
 static enum err_code unpack_main_verify(const struct unpack_options *o, json_t *record, struct err *e)
 {
     struct unpack_confine confine = { .work = -1, .layers = -1, .parts = -1, .max_bytes = 0 };
@@ -166,7 +167,7 @@ static enum err_code unpack_main_verify(const struct unpack_options *o, json_t *
     return unpack_verify(stdin, strcmp(o->verify, "all") == 0, confine.source, confine.blobs, record, e);
 }
 
-/* "layer <hex>" and "name <name>", a line each. */
+/* Reads lines of the form "layer <hex>" and "name <name>". */
 static enum err_code unpack_main_read_image(char **layers, char **names, struct err *e)
 {
     char line[IMG_NAME_MAX + 16];
@@ -228,7 +229,7 @@ static enum err_code unpack_main_run(const struct unpack_options *o, json_t *rec
         bring(o, &f, &source, &images, record, e);
     unpack_images_done(&images);
     unpack_source_close(&source);
-    return e->code; /* the descriptors end with the process */
+    return e->code; /* the process ends now and closes its descriptors */
 }
 
 static bool print_line(const json_t *record)
@@ -244,11 +245,11 @@ int main(int argc, char **argv)
     struct unpack_options o;
     struct err e = { 0 };
 
-    setlocale(LC_CTYPE, "C.UTF-8"); /* pax names are UTF-8; libarchive converts from that to the locale's */
+    setlocale(LC_CTYPE, "C.UTF-8"); /* libarchive converts pax names from UTF-8 to the locale's encoding */
     if (argc > 1 && strcmp(argv[1], COPY_OPTION) == 0)
         return copy_main(argc - 2, argv + 2);
-    umask(0);                 /* modes are set exactly */
-    signal(SIGXFSZ, SIG_IGN); /* RLIMIT_FSIZE: an error of write() that gets our text */
+    umask(0);                 /* modes are applied exactly as the archive has them */
+    signal(SIGXFSZ, SIG_IGN); /* beyond RLIMIT_FSIZE write() shall fail, so that we report it */
 
     if (record == NULL)
         err_nomem(&e);
@@ -259,7 +260,7 @@ int main(int argc, char **argv)
     if (e.code == ERR_OK)
         err_set(&e, ERR_UNAVAILABLE, "cannot write the result");
 
-    text_printable(e.text); /* names in a tar may hold anything; it goes to logs and terminals */
+    text_printable(e.text); /* names in a tar may hold any byte, and this goes to logs and terminals */
     failure = json_object();
     if (failure == NULL || !json_put_str(failure, "error", e.text) ||
         !json_put_str(failure, "code", err_code_name(e.code)) || !print_line(failure))

@@ -14,7 +14,7 @@ enum err_code unpack_meta_read(struct unpack_meta *ret, struct archive_entry *en
 {
     const int64_t uid = archive_entry_uid(entry), gid = archive_entry_gid(entry);
 
-    if (uid < 0 || uid >= UINT32_MAX || gid < 0 || gid >= UINT32_MAX) /* the greatest means "leave it" */
+    if (uid < 0 || uid >= UINT32_MAX || gid < 0 || gid >= UINT32_MAX) /* UINT32_MAX: "do not change" */
         return err_set(e, ERR_INVALID, "owner %lld:%lld of \"%.200s\" is out of range", (long long)uid,
                        (long long)gid, path);
     *ret = (struct unpack_meta){
@@ -30,7 +30,10 @@ enum err_code unpack_meta_read(struct unpack_meta *ret, struct archive_entry *en
     return ERR_OK;
 }
 
-/* trusted.* steers overlayfs, system.* is ACLs, which no image relies on, other security.* is the host's. */
+/*
+ * Attributes of trusted.* control overlayfs, those of system.* hold ACLs, which no image relies on, and other
+ * security.* attributes belong to the host.
+ */
 bool unpack_attribute_is_kept(const char *name)
 {
     if (strcmp(name, "security.capability") == 0)
@@ -49,7 +52,7 @@ static enum err_code set_attributes(int fd, struct archive_entry *entry, const c
         if (name == NULL || !unpack_attribute_is_kept(name) || fsetxattr(fd, name, value, n, 0) == 0)
             continue;
         if (errno == EOPNOTSUPP && str_starts(name, "user."))
-            continue; /* a file system without them; nothing runs worse, and other runtimes do the same */
+            continue; /* the file system has none; harmless, and other runtimes ignore it too */
         return err_sys(e, errno, "set attribute %.100s of \"%.200s\"", name, path);
     }
     return ERR_OK;

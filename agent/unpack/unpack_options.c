@@ -8,7 +8,7 @@
 
 static const struct {
     const char *name;
-    size_t offset;     /* of a text; of a number, where max is not 0 */
+    size_t offset;     /* of a number if max > 0, else of a string */
     uint64_t min, max; /* of a number */
 } options[] = {
     { "--source", offsetof(struct unpack_options, source), 0, 0 },
@@ -25,7 +25,7 @@ static const struct {
     { "--max-entries", offsetof(struct unpack_options, max_entries), 1, 1u << 30 },
     { "--reserve-bytes", offsetof(struct unpack_options, reserve), 0, UNPACK_LIMIT_MAX },
     { "--progress", offsetof(struct unpack_options, progress_fd), 3, 1023 },
-    { "--platform", offsetof(struct unpack_options, platform), 0, 0 }, /* has a parser of its own */
+    { "--platform", offsetof(struct unpack_options, platform), 0, 0 }, /* parsed by unpack_platform_parse() */
 };
 enum { PLATFORM = ARRAY_LEN(options) - 1 };
 
@@ -46,7 +46,7 @@ static bool is_hex_digest(const char *text)
     return strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
 }
 
-/* One of the four things to do, and what it needs. */
+/* Checks that the options of one of the four actions are complete. */
 static enum err_code unpack_options_check(const struct unpack_options *o, struct err *e)
 {
     const bool stored = o->layers != NULL && o->parts != NULL;
@@ -75,11 +75,11 @@ enum err_code unpack_options_parse(int argc, char **argv, struct unpack_options 
     opterr = 0;
     while ((c = getopt_long(argc, argv, "", known, &i)) != -1) {
         if (c != 1)
-            return err_set(e, ERR_INVALID, "option %s is not known or lacks its value", argv[optind - 1]);
+            return err_set(e, ERR_INVALID, "option %s is unknown or lacks its value", argv[optind - 1]);
         if (unpack_options_take(ret, i, optarg, e) != ERR_OK)
             return e->code;
     }
     if (optind < argc)
-        return err_set(e, ERR_INVALID, "argument \"%.100s\" is not expected", argv[optind]);
+        return err_set(e, ERR_INVALID, "unexpected argument \"%.100s\"", argv[optind]);
     return unpack_options_check(ret, e);
 }

@@ -11,7 +11,7 @@
 enum {
     ELEMENT_MAX = NAME_MAX,
     WHOLE_MAX = 4096,
-    LINKS_MAX = 40, /* on one way, as the kernel's: no container could go further either */
+    LINKS_MAX = 40, /* on one path, as in the kernel: no container could follow more either */
 };
 
 void unpack_path_init(struct unpack_path *p, int root)
@@ -62,9 +62,9 @@ struct walk {
     struct unpack_path *p;
     const char *path;            /* for messages */
     struct unpack_budget *spend; /* NULL: nothing is made */
-    int at;                      /* where we are; p->root is borrowed, others are ours */
-    char done[WHOLE_MAX + 1];    /* the way there, without links */
-    char rest[WHOLE_MAX + 1];    /* still to go */
+    int at;                      /* the current folder; p->root is borrowed, any other is ours */
+    char done[WHOLE_MAX + 1];    /* the path of `at`, without links */
+    char rest[WHOLE_MAX + 1];    /* the elements still to resolve */
     unsigned links;
 };
 
@@ -83,7 +83,7 @@ static enum err_code too_long(const struct walk *w, struct err *e)
                    w->path, WHOLE_MAX);
 }
 
-/* Within the root, as in a chroot: above it is the root itself. */
+/* Moves up as in a chroot: ".." of the root is the root itself. */
 static enum err_code unpack_path_go_up(struct walk *w, struct err *e)
 {
     char *slash = strrchr(w->done, '/');
@@ -96,7 +96,7 @@ static enum err_code unpack_path_go_up(struct walk *w, struct err *e)
     return ERR_OK;
 }
 
-/* The link's target takes its place in front of the rest. */
+/* Puts the link's target in front of the rest. */
 static enum err_code unpack_path_follow(struct walk *w, const char *target, struct err *e)
 {
     const size_t n = strlen(target), left = strlen(w->rest);
@@ -116,7 +116,9 @@ static enum err_code unpack_path_follow(struct walk *w, const char *target, stru
     return ERR_OK;
 }
 
-/* A folder that the tar did not bring (yet); `covers`: in the place of a whiteout of this layer. */
+/*
+ * Makes a folder that the tar does not contain, or not yet.  `covers`: it replaces a whiteout of this layer.
+ */
 static enum err_code unpack_path_make_folder(struct walk *w, const char *element, bool covers, int *ret,
                                              struct err *e)
 {
@@ -175,7 +177,7 @@ static enum err_code unpack_path_go_down(struct walk *w, const char *element, st
         if (unpack_path_make_folder(w, element, true, &fd, e) != ERR_OK)
             return e->code;
     } else if (fd < 0 && why == ENOTDIR) {
-        return err_set(e, ERR_INVALID, "path \"%.200s\" goes through \"%s\", which is no folder", w->path,
+        return err_set(e, ERR_INVALID, "path \"%.200s\" goes through \"%s\", which is not a folder", w->path,
                        element);
     } else if (fd < 0) {
         return err_sys(e, why, "open folder \"%s\" of \"%.200s\"", element, w->path);
@@ -193,7 +195,7 @@ static enum err_code unpack_path_walk(struct walk *w, struct err *e)
 
         if (n == 0)
             return ERR_OK;
-        if (n > ELEMENT_MAX) /* only in a link's target */
+        if (n > ELEMENT_MAX) /* possible in a link's target only */
             return err_set(e, ERR_INVALID,
                            "path \"%.200s\": a link on its way has an element of over %d bytes", w->path,
                            ELEMENT_MAX);

@@ -14,14 +14,14 @@ static int unpack_source_open_folder(int dir, const char *path)
     return openat(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* The archive's parts as plain files in <work>/source. */
+/* Unpacks the archive's parts as plain files into <work>/source. */
 static int take_apart(int source, int work, struct unpack_budget *budget, struct err *e)
 {
     struct unpack_budget parts = *budget;
     struct unpack_result result;
     fd_auto root = -1;
 
-    parts.progress = NULL; /* the same bytes come again as layers */
+    parts.progress = NULL; /* the same bytes are counted later, as layers */
     if (mkdirat(work, "source", 0700) != 0 || (root = unpack_source_open_folder(work, "source")) < 0) {
         err_sys(e, errno, "make the folder for the archive's parts");
         return -1;
@@ -47,12 +47,12 @@ enum err_code unpack_source_open(struct unpack_source *ret, int source, int work
     else if (S_ISDIR(st.st_mode))
         s.root = fcntl(source, F_DUPFD_CLOEXEC, 3);
     else
-        return err_set(e, ERR_INVALID, "it is neither a folder nor a file");
+        return err_set(e, ERR_INVALID, "the source is neither a folder nor a file");
     if (s.root < 0)
         return e->code != ERR_OK ? err_wrap(e, "archive") : err_sys(e, errno, "duplicate a descriptor");
 
     s.blobs = blobs >= 0 ? fcntl(blobs, F_DUPFD_CLOEXEC, 3) : unpack_source_open_folder(s.root, "blobs");
-    *ret = s; /* no blobs: a docker archive without them */
+    *ret = s; /* blobs is -1 for a docker archive without that folder */
     return ERR_OK;
 }
 
@@ -65,14 +65,14 @@ void unpack_source_close(struct unpack_source *s)
     s->root = s->blobs = -1;
 }
 
-/* Non-blocking: a named pipe in the layout must not hold us. */
+/* Non-blocking, because a named pipe in the layout must not block us. */
 static int unpack_source_open_file(int root, const char *path, struct err *e)
 {
     fd_auto fd = -1;
     struct stat st;
 
     if (!fs_path_is_safe(path)) {
-        err_set(e, ERR_INVALID, "\"%.200s\" is no path inside of the image", path);
+        err_set(e, ERR_INVALID, "\"%.200s\" is not a path inside the image", path);
         return -1;
     }
     fd = fs_open_beneath(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, e);
@@ -120,7 +120,7 @@ enum err_code unpack_source_json(const struct unpack_source *s, const char *dige
         unpack_hash_text(text, n, sum, e) != ERR_OK)
         return err_wrap(e, "%s", what);
     if (size >= 0 && (uint64_t)size != n)
-        return err_set(e, ERR_DATA_LOSS, "%s %s has %zu bytes where %lld were announced", what, digest, n,
+        return err_set(e, ERR_DATA_LOSS, "%s %s has %zu bytes instead of the announced %lld", what, digest, n,
                        (long long)size);
     if (strcmp(sum, digest) != 0)
         return err_set(e, ERR_DATA_LOSS, "%s %s: its content has the digest %s", what, digest, sum);

@@ -13,21 +13,21 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
-/* On a layer's own folder: the bytes of its files, so that a layer found again need not be walked. */
+/* An attribute of a layer's folder: the bytes of its files.  Spares a walk when the layer is found again. */
 #define SIZE_ATTRIBUTE "trusted.coracle.size"
 
-/* Likewise, on one that borrowed folders: it suits only the layers that it was unpacked on. */
+/* An attribute of a layer that borrowed folders: it can only be used above the layers it was unpacked on. */
 #define BORROWED_ATTRIBUTE "trusted.coracle.borrowed"
 
-/* Likewise, the sum over its tree (unpack_sum()): what `coracle image verify` compares with. */
+/* An attribute of a layer's folder: the sum over its tree (unpack_sum()), used by `coracle image verify`. */
 #define SUM_ATTRIBUTE "trusted.coracle.sum"
 
-struct fresh { /* a layer that waits in the work folder for its name */
+struct fresh { /* a layer in the work folder that is not named yet */
     const char *name;
     char work_name[32];
 };
 
-struct layers { /* of one image, being brought */
+struct layers { /* of one image that is being unpacked */
     struct unpack_store *st;
     const struct unpack_source *source;
     struct unpack_image *image;
@@ -41,7 +41,7 @@ static int unpack_store_open_folder(int dir, const char *name)
     return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* A layer that has its name, or is about to get it; -1: there is none. */
+/* Opens a layer that is in the store or about to be named; -1: it does not exist. */
 static int unpack_store_open_layer(const struct layers *l, const char *name)
 {
     for (size_t i = 0; i < l->n_fresh; i++)
@@ -82,7 +82,7 @@ static enum err_code open_lower(const struct layers *l, size_t i, struct unpack_
     return ERR_OK;
 }
 
-/* What is known about a layer stands on its own folder before it gets its name. */
+/* Facts about a layer are noted on its folder before the layer gets its name. */
 static enum err_code unpack_store_note(int root, const char *attribute, const char *text, struct err *e)
 {
     if (fsetxattr(root, attribute, text, strlen(text), 0) != 0)
@@ -90,7 +90,7 @@ static enum err_code unpack_store_note(int root, const char *attribute, const ch
     return ERR_OK;
 }
 
-/* Of what stands on the disk, not of what was written: the two differ when one of us errs. */
+/* The sum is taken from the tree on disk rather than from the written data, so that errors of ours show. */
 static enum err_code note_sum(int root, struct err *e)
 {
     char sum[UNPACK_DIGEST_SIZE];
@@ -101,7 +101,7 @@ static enum err_code note_sum(int root, struct err *e)
     return unpack_store_note(root, SUM_ATTRIBUTE, sum, e);
 }
 
-/* Into the work folder; *ret_borrowed: what it holds depends on `lower`. */
+/* Unpacks into the work folder.  *ret_borrowed: the result depends on `lower`. */
 static enum err_code unpack_layer(struct layers *l, const struct unpack_layer *layer, const char *work_name,
                                   const struct unpack_lower *lower, bool *ret_borrowed, struct err *e)
 {
@@ -113,7 +113,7 @@ static enum err_code unpack_layer(struct layers *l, const struct unpack_layer *l
                              : unpack_source_blob(l->source, layer->digest, e);
     if (fd < 0 && layer->foreign && e->sys == ENOENT)
         return err_set(e, ERR_UNIMPLEMENTED,
-                       "it is a foreign layer, which other servers have: only registries are asked");
+                       "foreign layer on another server: layers are fetched from registries only");
     if (fd < 0)
         return e->code;
     if (mkdirat(l->st->work, work_name, 0755) != 0 ||
@@ -132,7 +132,7 @@ static enum err_code unpack_layer(struct layers *l, const struct unpack_layer *l
     return ERR_OK;
 }
 
-/* Finds or unpacks layer i, whose chain id is given, and settles its name. */
+/* Finds or unpacks layer i, whose chain id is given, and sets its name. */
 static enum err_code bring_layer(struct layers *l, size_t i, const char *chain, struct err *e)
 {
     struct unpack_layer *layer = &l->image->layers[i];
@@ -159,18 +159,18 @@ static enum err_code bring_layer(struct layers *l, size_t i, const char *chain, 
     return ERR_OK;
 }
 
-/* All data is on the disk before a name says so: after a power cut a named layer is a whole one. */
+/* Syncs all data before a layer gets its name, so that a named layer is complete even after a power cut. */
 static enum err_code name_layers(struct unpack_store *st, const struct fresh *fresh, size_t n, struct err *e)
 {
     if (n > 0 && syncfs(st->layers) != 0)
         return err_sys(e, errno, "sync the image store");
     for (size_t i = 0; i < n; i++) {
-        /* The same layer was unpacked by another run meanwhile: theirs is as good. */
+        /* EEXIST: another run unpacked the same layer meanwhile; use that one. */
         if (renameat(st->work, fresh[i].work_name, st->layers, unpack_digest_hex(fresh[i].name)) != 0 &&
             errno != EEXIST && errno != ENOTEMPTY)
             return err_sys(e, errno, "name layer %s", fresh[i].name);
     }
-    /* Also of those found: whoever named them may have been killed before this. */
+    /* Needed for existing layers too: the run that named them may have been killed before its own fsync. */
     if (fsync(st->layers) != 0)
         return err_sys(e, errno, "sync the layers' folder");
     return ERR_OK;
@@ -193,7 +193,7 @@ static enum err_code bring_layers(struct layers *l, struct err *e)
     return name_layers(l->st, l->fresh, l->n_fresh, e);
 }
 
-/* What the attribute says; 0 for a layer that somebody else put there. */
+/* Reads the attribute; 0 when a layer has none, because it was put there by somebody else. */
 static uint64_t layer_size(int fd)
 {
     char text[24] = "";
@@ -205,7 +205,7 @@ static uint64_t layer_size(int fd)
     return size;
 }
 
-/* The configuration as it came: it is what the image's id is the digest of. */
+/* Keeps the configuration unchanged, because the image's id is its digest. */
 static enum err_code keep_config(const struct unpack_store *st, const struct unpack_image *image,
                                  struct err *e)
 {
@@ -237,7 +237,7 @@ enum err_code unpack_store_image(struct unpack_store *st, const struct unpack_so
     json_t *layers = json_array(), *sizes = json_array();
     uint64_t size = 0;
 
-    /* The record takes the lists at once: one owner on every path. */
+    /* The record owns the lists from here on, so no path has to free them. */
     if (json_object_set_new(image->record, "layers", layers) != 0 ||
         json_object_set_new(image->record, "layerBytes", sizes) != 0)
         return err_nomem(e);
@@ -257,7 +257,7 @@ enum err_code unpack_store_image(struct unpack_store *st, const struct unpack_so
         if (json_array_insert_new(layers, 0, json_string(name)) != 0 ||
             json_array_insert_new(sizes, 0, json_integer((json_int_t)layer_size(fd))) != 0)
             return err_nomem(e);
-        if (unpack_is_opaque(fd)) /* overlayfs has no opaque root: the layers below are left out instead */
+        if (unpack_is_opaque(fd)) /* overlayfs knows no opaque root, so omit the layers below */
             break;
     }
     if (json_object_set_new(image->record, "sizeBytes", json_integer((json_int_t)size)) != 0)
@@ -275,14 +275,14 @@ enum err_code unpack_check_layer(int layers, const char *hex, uint64_t *ret_byte
     if (fd < 0)
         return err_sys(e, errno, "open");
     if (fgetxattr(fd, SUM_ATTRIBUTE, wanted, sizeof(wanted) - 1) < 0 && errno != ENODATA)
-        return err_sys(e, errno, "read the sum that was noted");
+        return err_sys(e, errno, "read its recorded sum");
     if (wanted[0] == '\0')
-        return err_set(e, ERR_PRECONDITION, "no sum was noted when it was unpacked");
+        return err_set(e, ERR_PRECONDITION, "no sum was recorded when it was unpacked");
     if (unpack_sum(fd, sum, ret_bytes, e) != ERR_OK)
         return e->code;
     if (strcmp(sum, wanted) != 0)
         return err_set(e, ERR_DATA_LOSS,
-                       "files, modes, owners or attributes are not those that were unpacked");
+                       "files, modes, owners or attributes differ from those that were unpacked");
     return ERR_OK;
 }
 

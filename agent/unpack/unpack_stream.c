@@ -9,12 +9,12 @@
 
 enum { CHUNK = 256 * 1024 };
 
-/* Free space is looked at again after this much. */
+/* Free space is checked again after this many bytes. */
 #define CHECK_BYTES (16u << 20)
 
 /*
- * gzip cannot do better than 1032 to 1, zstd easily does a million to one.  Real layers stand at 2 to 10;
- * what stays above this for a whole gigabyte is made to fill disks.
+ * gzip reaches at most 1032 to 1, zstd easily a million to 1.  Real layers have ratios of 2 to 10; a stream
+ * that stays above this limit for a whole gigabyte is made to fill disks.
  */
 #define RATIO_MAX 250
 #define RATIO_FROM (1ull << 30)
@@ -22,8 +22,8 @@ enum { CHUNK = 256 * 1024 };
 /*
  * file -> [hash, size] -> inner: gzip, zstd or nothing -> [hash, limit] -> outer: tar -> entries
  *
- * Two libarchive readers, because the diff id is the hash of what stands between them.  The inner one gets
- * exactly the filter that the first bytes ask for: left to itself libarchive would undo up to 25 layers of
+ * There are two libarchive readers because the diff id is the hash of the data between them.  The inner one
+ * gets exactly the filter that the first bytes indicate; by default libarchive would undo up to 25 layers of
  * compression.
  */
 struct stream {
@@ -34,7 +34,7 @@ struct stream {
     uint64_t n_in, n_out, max_out;
     struct archive *inner, *outer;
     bool inner_ended;
-    struct err err; /* what really went wrong below libarchive */
+    struct err err; /* the original error, which libarchive does not pass on */
     char *chunk;
 };
 
@@ -83,7 +83,7 @@ enum err_code unpack_archive_error(struct archive *a, const char *what, struct e
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* Up to CHUNK bytes of the blob, hashed and counted; 0 at its end, -1: s->err. */
+/* Reads, hashes and counts up to CHUNK bytes of the blob.  Returns 0 at its end, -1 with s->err set. */
 static ssize_t read_blob(struct stream *s)
 {
     ssize_t n;
@@ -152,7 +152,7 @@ static enum err_code open_inner(struct stream *s, struct err *e)
 
 /* ---- the tar --------------------------------------------------------------------------------- */
 
-/* The next piece of the uncompressed stream; 0 at its end, -1: s->err. */
+/* Returns the next piece of the uncompressed stream, 0 at its end, -1 with s->err set. */
 static ssize_t read_inner(struct stream *s, const void **ret)
 {
     la_int64_t offset;
@@ -215,15 +215,19 @@ static enum err_code apply_all(struct stream *s, struct unpack_apply *u, struct 
         r = archive_read_next_header(s->outer, &entry);
         if (r == ARCHIVE_EOF)
             break;
-        /* A warning is a name that is not UTF-8: the bytes are there all the same.  "Retry" means a damaged
-         * header. */
+        /*
+         * A warning means a name that is not UTF-8; its bytes are available all the same.  ARCHIVE_RETRY
+         * means a damaged header.
+         */
         if (r != ARCHIVE_OK && r != ARCHIVE_WARN)
             return unpack_archive_error(s->outer, "tar", e);
         if (unpack_apply_entry(u, s->outer, entry, e) != ERR_OK)
             return e->code;
     }
-    /* What follows the tar's end still belongs to the diff id, what follows the compressed stream to the
-     * digest. */
+    /*
+     * Bytes after the tar's end are part of the diff id; bytes after the compressed stream are part of the
+     * digest.
+     */
     do
         n = read_inner(s, &rest);
     while (n > 0);
@@ -287,7 +291,7 @@ enum err_code unpack_stream(int fd, const char *digest, int64_t size, const char
         .fd = fd,
         .digest = digest[0] != '\0' ? digest : NULL,
         .size = size,
-        /* A header, its padding and a pax header for each file on top of what files may hold. */
+        /* The limit of file content, plus a header, its padding and a pax header for each file. */
         .max_out = budget->bytes + budget->entries * 4096 + 1024 * 1024,
     };
 
@@ -295,7 +299,7 @@ enum err_code unpack_stream(int fd, const char *digest, int64_t size, const char
     if (e->code != ERR_OK && s.err.code != ERR_OK)
         *e = s.err;
 
-    archive_read_free(s.outer); /* NULL is fine */
+    archive_read_free(s.outer);
     archive_read_free(s.inner);
     unpack_hash_free(s.blob_hash);
     unpack_hash_free(s.diff_hash);

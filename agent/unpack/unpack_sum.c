@@ -12,18 +12,18 @@
 #include <sys/xattr.h>
 
 /*
- * What is summed for each entry, in the order of sorted names, every text with its NUL:
+ * The sum covers, for each entry in the order of sorted names, every text with its NUL:
  *
- *     path, "mode uid gid device size time", attributes by name (name, length, value), then a file's bytes,
- *     a link's target, or for further names of one file the number of the first
+ *     path, "mode uid gid device size time", attributes sorted by name (name, length, value), then a file's
+ * bytes, a link's target, or for further names of one file the number of the first
  *
- * Not summed: a folder's size (the file system's own), the root's time, and attributes that are not the
- * layer's: our own notes, and labels that the host's security modules give and change.
+ * It excludes a folder's size, which depends on the file system, the root's time, and attributes that do not
+ * belong to the layer: our own notes, and labels that the host's security modules set and change.
  */
 
 enum { CHUNK = 256 * 1024, ATTRIBUTES_MAX = 64 * 1024 };
 
-struct seen { /* a file with several names */
+struct seen { /* a file with several hard links */
     uint64_t inode, number;
     UT_hash_handle hh;
 };
@@ -94,7 +94,7 @@ static enum err_code add_attributes(struct summing *s, const char *file, struct 
         return err_sys(e, errno, "list attributes");
     if (n <= 0)
         return ERR_OK;
-    sorted = calloc((size_t)n, sizeof(*sorted)); /* a name has a byte at least */
+    sorted = calloc((size_t)n, sizeof(*sorted)); /* a name has at least one byte */
     if (sorted == NULL)
         return err_nomem(e);
     for (const char *name = s->names; name < s->names + n; name += strlen(name) + 1)
@@ -137,7 +137,7 @@ static enum err_code add_target(struct summing *s, const char *file, struct err 
     return n < 0 ? err_sys(e, errno, "read the link") : unpack_hash_add(s->hash, s->chunk, (size_t)n, e);
 }
 
-/* *ret: 0, or the number of the file whose further name this is. */
+/* *ret: the number of the file if it was seen before under another name, else 0. */
 static enum err_code find_seen(struct summing *s, uint64_t inode, uint64_t *ret, struct err *e)
 {
     struct seen *one;
@@ -219,7 +219,9 @@ static enum err_code unpack_sum_add_all(struct summing *s, FTS *walk, struct err
 
 enum err_code unpack_sum(int root, char ret[UNPACK_DIGEST_SIZE], uint64_t *ret_bytes, struct err *e)
 {
-    /* By the working folder: paths of a layer may be longer than the kernel takes in one piece. */
+    /*
+     * Walk from the working folder, since a layer's paths may be longer than the kernel accepts in one call.
+     */
     char here[] = ".", *const roots[] = { here, NULL };
     struct summing s = { .chunk = malloc(CHUNK), .names = malloc(ATTRIBUTES_MAX) };
     fd_auto before = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -11,11 +11,13 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* A store's images are known to whoever asks: it says what should be there, and hears what is not as it was.
+/*
+ * Only the caller knows the store's images: it names the parts that should exist, and gets a list of those
+ * that changed.
  */
 
 struct part {
-    char name[80]; /* of its file or folder */
+    char name[80]; /* the name of its file or folder */
     UT_hash_handle hh;
 };
 
@@ -40,7 +42,7 @@ static enum err_code expect(struct verifying *v, const char *name, struct err *e
     return err_nomem(e);
 }
 
-/* What was read and is wrong, or is missing; all else could not be looked at. */
+/* True for a part that is wrong or missing.  Any other error means that the part could not be examined. */
 static bool unpack_verify_is_damage(const struct err *why)
 {
     return why->sys == 0 || why->sys == ENOENT || why->sys == ENOTDIR || why->sys == EISDIR ||
@@ -53,7 +55,7 @@ static enum err_code unpack_verify_add_problem(struct verifying *v, const char *
     json_t *one = json_object();
 
     if (json_array_append_new(v->problems, one) != 0 || !json_put_str(one, "part", part) ||
-        !json_put_str(one, "what", why->text) || /* which may hold a file's name, of any bytes */
+        !json_put_str(one, "what", why->text) || /* its text may hold a file's name, of any bytes */
         (!unpack_verify_is_damage(why) && json_object_set_new(one, "unknown", json_true()) != 0))
         return err_nomem(e);
     return ERR_OK;
@@ -104,7 +106,7 @@ static enum err_code find_orphans(struct verifying *v, int folder, const char *l
         if (known != NULL)
             continue;
         snprintf(text, sizeof(text), "%s/%s", label, entry->d_name);
-        text_printable(text); /* jansson takes nothing else */
+        text_printable(text); /* jansson accepts valid UTF-8 only */
         if (json_array_append_new(v->orphans, json_string(text)) != 0)
             err_nomem(e);
     }

@@ -76,7 +76,7 @@ def test_lies(t):
     refused(node, f"{registry.address}/lied:2", f"pull {registry.address}/lied:2: reading manifest 2 in ", "manifest unknown")
     manifest = json.loads(registry.tags["lied:1"][1])
     registry.tag("foreign:1", MANIFEST, {**manifest, "layers": [{**manifest["layers"][0], "urls": ["http://127.0.0.1:1/layer"]}]})
-    refused(node, f"{registry.address}/foreign:1", "layer 1 of 1 ", "it is a foreign layer, which other servers have")
+    refused(node, f"{registry.address}/foreign:1", "layer 1 of 1 ", "foreign layer on another server")
     registry.tag("tall:1", MANIFEST, {**manifest, "layers": manifest["layers"] * 129})
     refused(node, f"{registry.address}/tall:1", "it has more than 128 layers")
     equal(node.stop(), 0, "exit code")

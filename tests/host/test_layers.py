@@ -155,8 +155,8 @@ def test_absurd_configurations(t):
                                ({"Volumes": {"/a": {}, "/b/../../c": {}}}, "INVALID", 'Volumes: "/b/../../c" is not a path of the image'),
                                ({"Volumes": {"/a\nb": {}}}, "INVALID", "has control characters"),
                                ({"Volumes": {"/" + "v" * 256: {}}}, "INVALID", "is not a path of the image"),
-                               ({"Volumes": {"/v" * 2048: {}}}, "INVALID", "Volumes: a path of 4096 bytes, the limit is 4094"),
-                               ({"Volumes": {f"/{n}": {} for n in range(101)}}, "EXHAUSTED", "Volumes: 101 of them, the limit is 100"),
+                               ({"Volumes": {"/v" * 2048: {}}}, "INVALID", "Volumes: a path has 4096 bytes, the limit is 4094"),
+                               ({"Volumes": {f"/{n}": {} for n in range(101)}}, "EXHAUSTED", "Volumes has 101 entries, the limit is 100"),
                                ({"Cmd": ["x" * (5 << 20)]}, "EXHAUSTED", "more than")):
         with_config(json.dumps({**base, "config": change}))
         s.bad(code, text)

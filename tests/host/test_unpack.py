@@ -197,7 +197,7 @@ def test_links_on_the_way(t):
     s.bad_layer("INVALID", "more than 40 symbolic links", *many, entry("l10/x"))
     s.bad_layer("INVALID", "more than 40 symbolic links", link("a", "b"), link("b", "a"), entry("a/x"))
     s.bad_layer("INVALID", "more than 40 symbolic links", link("a", "a/a"), entry("a/x"))
-    s.bad_layer("INVALID", "which is no folder", link("a", "f"), entry("f", b"x"), entry("a/x"))
+    s.bad_layer("INVALID", "which is not a folder", link("a", "f"), entry("f", b"x"), entry("a/x"))
     s.bad_layer("INVALID", "an element of over 255 bytes", link("a", "e" * 256), entry("a/x"))
     s.bad_layer("INVALID", "longer than 4096 bytes", link("a", "e/" * 2000 + "a"), entry("a/" + "f/" * 100 + "x"))
     s.bad_layer("INVALID", "longer than 4096 bytes", link("e", "/" + "/".join(["g" * 200] * 20)), entry("e/" + "h" * 200 + "/x"))
@@ -417,7 +417,7 @@ def test_digests(t):
     with open(path, "wb") as f:
         f.write(data)
     s.index({**good, "size": good["size"] + 1})
-    s.bad("DATA_LOSS", "were announced")
+    s.bad("DATA_LOSS", "instead of the announced")
     s.index({**good, "digest": digest(data)})
     s.bad("INVALID" if len(data) == good["size"] else "DATA_LOSS")
     s.index({**good, "digest": "sha256:../../../../etc/passwd"})
@@ -529,7 +529,7 @@ def test_platforms(t):
     s.index(dict(other), dict(mine))
     equal(s.good()["images"][0]["cmd"], ["mine"], "from the index at the top")
     s.index(dict(other))
-    s.bad("NOT_FOUND", f"no image for linux/{host_arch()}; there is linux/{other_arch()}")
+    s.bad("NOT_FOUND", f"no image for linux/{host_arch()}, only for linux/{other_arch()}")
     s.index(s.manifest([data], arch=other_arch()))
     s.bad("INVALID", f"made for linux/{other_arch()}")
     s.good("--platform", f"linux/{other_arch()}")
@@ -646,7 +646,7 @@ def test_docker_archive(t):
         equal((i["layers"], i["digest"]), ([digest(b), digest(a)], i["id"]), "layers; no manifest, so the id")
     other = {"architecture": host_arch(), "os": "linux", "rootfs": {"type": "layers", "diff_ids": [digest(tar(entry("other")))]}}
     s.bad("DATA_LOSS", "uncompressed it is", source=archive(t, *docker([tar(entry("c"))], config=other)))
-    for layers, part in ((["/etc/passwd"], "no path inside"), (["../../x"], "no path inside"), (["missing"], "No such file"), ([1], "Layers[0]"),
+    for layers, part in ((["/etc/passwd"], "not a path inside"), (["../../x"], "not a path inside"), (["missing"], "No such file"), ([1], "Layers[0]"),
                          ([], "it has 0 layers")):
         s.bad("NOT_FOUND" if layers == ["missing"] else "INVALID", part, source=archive(t, *docker([tar(entry("d"))], Layers=layers)))
     secret = archive(t, link("l0", "/etc"), *docker([tar(entry("e"))], Layers=["l0/passwd"])[:1],
@@ -667,7 +667,7 @@ def test_oci_archive(t):
     s.good(source=path)
     s.bad("INVALID", "neither index.json nor manifest.json", source=archive(t, entry("x", b"y")))
     s.bad("INVALID", "climbs", source=archive(t, entry("../../x", b"y")))
-    s.bad("INVALID", "no place here", source=archive(t, device("null", 1, 3)))
+    s.bad("INVALID", "not allowed here", source=archive(t, device("null", 1, 3)))
     with open(path, "wb") as f:
         f.write(b"hello" * 1000)
     s.bad("INVALID", "archive", source=path)

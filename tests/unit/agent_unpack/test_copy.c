@@ -275,7 +275,7 @@ static void one_new_name_is_for_one_file_or_folder(void **state)
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         e = (struct err){ 0 };
         assert_int_equal(unpack(s, two, false, names[i], &e), ERR_INVALID);
-        assert_non_null(strstr(e.text, "is no name for a file or folder"));
+        assert_non_null(strstr(e.text, "cannot be the name of a file or folder"));
     }
 }
 
