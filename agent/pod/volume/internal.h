@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What volume keeps of a pod for itself. */
+/* The volume room's private state of a pod. */
 #ifndef AGENT_POD_VOLUME_INTERNAL_H
 #define AGENT_POD_VOLUME_INTERNAL_H
 #include "agent/pod/core/pod.h"
@@ -10,19 +10,19 @@
 /* subPath mounts that could not follow their volume (live_sub_path.h) */
 struct live_retry {
     uint64_t wait_ms; /* until the next try; 0: none has failed */
-    int64_t since_ns; /* wall clock */
+    int64_t since_ns; /* wall clock, of the first failure */
     struct boot_time retry_at;
     char error[504];
 };
 
 struct live_ctr {   /* of a container */
-    bool live_due;  /* its subPath mounts may be older than their volume (live_sub_path.h) */
-    pid_t live_pid; /* its first process, for the child that looks */
+    bool live_due;  /* its subPath mounts may show an older version of their volume (live_sub_path.h) */
+    pid_t live_pid; /* its first process, for the child that compares mounts */
     struct live_retry live_retry;
 };
 
 struct volume_node {
-    unsigned writes; /* large sets of payloads on the pool */
+    unsigned writes; /* number of large payload sets on the pool */
 };
 
 static inline struct volume_node *volume_node(const struct node *n)
@@ -36,28 +36,25 @@ struct pod_volumes {
     char vols_error[512];
     char vols_event[512]; /* last FailedMount text, so that the event is not repeated at each try */
     struct boot_time vols_retry_at;
-    bool vols_held;            /* not removed: a mount that is not ours; tried again when mounts change */
+    bool vols_held;            /* not removed because of a foreign mount; retried when mounts change */
     unsigned vols_mount_round; /* mount_watch_rounds() when the last removal began */
     uint64_t vols_backoff_ms;
-    uint64_t payload_backoff_ms; /* of a refresh that failed; 0: the last one succeeded */
-    struct boot_time
-        vols_tidy_at; /* superseded versions of payloads are removed then; none: there are none */
+    uint64_t payload_backoff_ms;   /* after a failed refresh; 0: the last one succeeded */
+    struct boot_time vols_tidy_at; /* when superseded payload versions are removed; none: there are none */
     struct proc_call vols_call;
     struct proc_call live_call;
-    struct ctr *live_ctr; /* whose mounts it looks at */
-    unsigned *
-        vols_at; /* shared with the child that checks host paths: 1 + index of the volume it looks at; NULL */
+    struct ctr *live_ctr; /* the container whose mounts the child compares */
+    unsigned *vols_at;    /* shared with the child: 1 + index of the volume it checks; or NULL */
     char shm_path[512];
-    bool payload_stale; /* a ConfigMap or Secret it uses changed */
-    struct work write;  /* of a large set of payloads */
+    bool payload_stale; /* a ConfigMap or Secret used by the pod changed */
+    struct work write;  /* writes a large set of payloads */
     struct payload_set *writing;
     payloads_written_fn written;
-    bool write_waits; /* for a place on the pool */
-    struct boot_time
-        tokens_renew_at; /* its service account tokens are asked for again then; none: it has none */
-    char *overlaps;      /* files of volumes that a later source hides, for the status; NULL: none */
+    bool write_waits;                 /* waits for a place on the pool */
+    struct boot_time tokens_renew_at; /* when its service account tokens are renewed; none: it has none */
+    char *overlaps;                   /* volume files hidden by a later source, for the status; NULL: none */
     int64_t overlaps_since_ns;
-    struct live_ctr live[]; /* as many as the pod has containers */
+    struct live_ctr live[]; /* one for each container */
 };
 
 static inline struct pod_volumes *volumes_of(const struct pod *p)
@@ -70,5 +67,5 @@ static inline struct live_ctr *live_of(const struct ctr *c)
     return &volumes_of(c->pod)->live[c - c->pod->ctrs];
 }
 
-void volumes_set_state(struct pod *p, enum vols_state s); /* the only way to change it */
+void volumes_set_state(struct pod *p, enum vols_state s); /* changes vols; nothing else does */
 #endif

@@ -70,12 +70,12 @@ static enum err_code gather(const struct ctr *c, struct arena *a, struct live_mo
     return ERR_OK;
 }
 
-/* In the child, with the pod's state as of the fork. */
+/* Runs in the child, with the pod's state at the time of the fork. */
 static enum err_code live_sub_path_follow(const void *arg, struct buf *out, struct err *e)
 {
     const struct ctr *c = arg;
     const struct pod *p = c->pod;
-    struct arena a = { 0 }; /* ends with the process */
+    struct arena a = { 0 }; /* freed when the process ends */
     struct live_mounts l = { .id = c->cur.id, .pid = live_of(c)->live_pid };
     char userns[300];
 
@@ -93,7 +93,7 @@ static enum err_code live_sub_path_follow(const void *arg, struct buf *out, stru
 static void live_sub_path_report(struct pod *p, const struct ctr *c, const struct err *e)
 {
     if (e->code == ERR_NOT_FOUND || strcmp(live_of(c)->live_retry.error, e->text) == 0)
-        return; /* not found: it is just ending */
+        return; /* the container is just ending */
     log_warn("cannot update subPath mounts of a container", F_STR("pod", p->key),
              F_STR("containerName", c->spec->name), F_ERR(e));
     pod_event(p, c, true, "SubPathNotFollowed", "A subPath mount keeps its old content: %s", e->text);
@@ -136,7 +136,7 @@ void live_sub_path_due(struct pod *p)
     for (size_t i = 0; i < p->n_ctrs; i++) {
         live_of(&p->ctrs[i])->live_due = true;
         live_of(&p->ctrs[i])->live_retry.retry_at =
-            CLOCK_BOOT_NONE; /* immediately, and then at its current pace */
+            CLOCK_BOOT_NONE; /* retry now, then with the current back-off */
     }
 }
 
@@ -182,7 +182,7 @@ void live_sub_path_step(struct pod *p)
             continue;
         }
         if (s.phase != RT_RUNNING)
-            continue; /* it stays due: it is ending, or its state is unknown now */
+            continue; /* stays due: the container is ending, or its state is unknown */
         live_of(c)->live_due = false;
         live_of(c)->live_pid = s.pid;
         vols->live_ctr = c;

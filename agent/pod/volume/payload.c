@@ -247,7 +247,7 @@ void payload_done(struct payload *made)
 static enum err_code add_all(const struct pod *p, const struct api_volume *v, struct arena *a,
                              struct files *f, struct err *e)
 {
-    buf_auto why = BUF_INIT(sizeof(e->text)); /* everything missing at once, like kubelet */
+    buf_auto why = BUF_INIT(sizeof(e->text)); /* list everything missing at once, like kubelet */
     size_t n_failed = 0;
 
     for (size_t i = 0; i < v->n_sources; i++) {

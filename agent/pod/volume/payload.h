@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* payload - the content of a ConfigMap, Secret, downwardAPI or projected volume: files made from the store
- * and the pod. Loop thread only, where nothing else is said. */
+/*
+ * payload - the content of a ConfigMap, Secret, downwardAPI or projected volume: files made from the store
+ * and the pod. Loop thread only, unless stated otherwise.
+ */
 #ifndef AGENT_POD_VOLUME_PAYLOAD_H
 #define AGENT_POD_VOLUME_PAYLOAD_H
 #include "agent/pod/core/pod.h"
 #include "base/arena.h"
 
-struct payload { /* allocated in an arena; payload_done() first */
+struct payload { /* allocated in an arena; call payload_done() before freeing that */
     struct vol_file *files;
-    size_t *source; /* of files[i]: its index in the volume's sources */
+    size_t *source; /* source[i]: the index of files[i]'s source in the volume */
     size_t n_files;
     struct api_config **configs; /* that the files' data is borrowed from */
     size_t n_configs;
-    char **tokens; /* likewise; wiped by payload_done() */
+    char **tokens; /* texts that files borrow; wiped by payload_done() */
     size_t n_tokens;
     struct boot_time renew_at; /* when the first of its tokens is renewed; none: no tokens */
 };

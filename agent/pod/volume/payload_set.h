@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * payload_set - the payload volumes of a pod, built together and then written together: on the loop, or on
- * the pool if that takes too long for it.  A set holds what its files are borrowed from, so that the store
- * may change meanwhile.  Made and freed on the loop thread; the pod lives longer.
+ * the pool if that would take too long on the loop.  A set holds the objects that its files borrow from, so
+ * the store may change meanwhile.  Made and freed on the loop thread; the pod must outlive it.
  */
 #ifndef AGENT_POD_VOLUME_PAYLOAD_SET_H
 #define AGENT_POD_VOLUME_PAYLOAD_SET_H
@@ -20,12 +20,15 @@ struct payload_set;
 
 /* Builds the volumes that containers mount. NULL: no memory. */
 struct payload_set *payload_set_new(struct pod *p);
-/* To be tidied instead of written. */
+/* A set to be tidied instead of written. */
 struct payload_set *payload_set_new_tidy(struct pod *p);
 bool payload_set_is_large(const struct payload_set *s);
-/* Blocks; any thread. */
+/* Writes or tidies the set.  Blocks; any thread. */
 void payload_set_write(struct payload_set *s);
-/* By its index in the pod's manifest; NULL: not of the set. Valid until the set is freed. */
+/*
+ * The result for the volume with this index in the pod's manifest; NULL if it is not in the set. Valid until
+ * the set is freed.
+ */
 const struct payload_result *payload_set_result(const struct payload_set *s, size_t volume);
 void payload_set_free(struct payload_set *s); /* NULL is fine */
 SCOPE_DEFINE(struct payload_set, payload_set_free)

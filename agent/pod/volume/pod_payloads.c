@@ -16,7 +16,7 @@
 /* Delay until a payload with outdated content is retried: doubled from the first to the last. */
 #define REFRESH_RETRY_FIRST_MS 200
 #define REFRESH_RETRY_MAX_MS 30000
-/* Large sets of payloads on the pool at a time: records and images are written there, too. */
+/* How many large sets may be on the pool at a time: records and images are written there too. */
 #define WRITES_MAX 2
 #define WRITE_WAIT_MS 1000 /* at most, after which the pod looks for a place itself */
 #define MS INT64_C(1000000)
@@ -171,8 +171,10 @@ bool payloads_have_token(const struct api_volume *v)
     return false;
 }
 
-/* Taken over from an earlier run of the agent: what it published stays, though its source is gone or does not
- * fit, as it would if the agent had not been away. The next look tells. */
+/*
+ * For a pod taken over from an earlier run of the agent: the published content stays even if its source is
+ * missing or unsuitable, as it would if the agent had kept running.
+ */
 bool payloads_keep_content(struct pod *p, const struct api_volume *v, struct err *e)
 {
     struct pod_volumes *vols = volumes_of(p);
@@ -181,7 +183,7 @@ bool payloads_keep_content(struct pod *p, const struct api_volume *v, struct err
     if (v->kind != API_VOL_PAYLOAD || (e->code != ERR_PRECONDITION && e->code != ERR_EXHAUSTED))
         return false;
     switch (presence_of(vol_payload_published(p->node->o.volumes, p->uid, v->name, &unseen))) {
-    case PRESENCE_UNKNOWN: /* of both errors the one that passes: it is tried again */
+    case PRESENCE_UNKNOWN: /* return the error of this look, which may pass, so that it is retried */
         *e = unseen;
         return false;
     case PRESENCE_ABSENT:
@@ -192,7 +194,7 @@ bool payloads_keep_content(struct pod *p, const struct api_volume *v, struct err
     *e = (struct err){ 0 };
     vols->payload_stale = true;
     vols->vols_retry_at = CLOCK_BOOT_NONE;
-    tidy_later(p); /* what was left of that run's last publish */
+    tidy_later(p); /* remains of that run's last publish */
     pod_wake(p, "volume content was kept");
     return true;
 }
@@ -219,8 +221,10 @@ static bool refreshed_one(struct pod *p, const struct api_volume *v, const struc
     }
     if (r->e.code == ERR_OK)
         return true;
-    /* A deleted object or key leaves the files as they were, as does a token that is being asked for;
-     * anything else is worth an event. */
+    /*
+     * A deleted object or key leaves the files unchanged, and so does a token that is being requested; any
+     * other failure becomes an event.
+     */
     if (r->e.code == ERR_PRECONDITION || (r->e.code == ERR_UNAVAILABLE && payloads_have_token(v))) {
         log_info("volume keeps its content", F_STR("pod", p->key), F_STR("volume", v->name), F_ERR(&r->e));
         return true;
@@ -235,7 +239,7 @@ static void try_refresh_again(struct pod *p)
 
     vols->payload_backoff_ms =
         backoff_next_ms(vols->payload_backoff_ms, REFRESH_RETRY_FIRST_MS, REFRESH_RETRY_MAX_MS);
-    if (!vols->payload_stale) /* otherwise something changed meanwhile: it is due now */
+    if (!vols->payload_stale) /* otherwise something changed meanwhile, and the refresh is due now */
         vols->vols_retry_at = clock_boot_in_ms(vols->payload_backoff_ms);
     vols->payload_stale = true;
 }
@@ -311,7 +315,7 @@ static void tidy_step(struct pod *p)
     struct err e = { 0 };
 
     if (payloads_working(p))
-        return; /* which wakes the pod */
+        return; /* this wakes the pod */
     if (clock_boot_is_set(vols->vols_tidy_at) && clock_boot_is_due(vols->vols_tidy_at)) {
         vols->vols_tidy_at = CLOCK_BOOT_NONE;
         if (payloads_begin(p, payload_set_new_tidy(p), tidied, &e) != ERR_OK)

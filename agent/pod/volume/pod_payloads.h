@@ -17,18 +17,24 @@ typedef void (*payloads_written_fn)(struct pod *p, const struct payload_set *s);
  * ERR_UNAVAILABLE: there is no place on the pool; the pod is woken when there is one. */
 enum err_code payloads_write(struct pod *p, payloads_written_fn written, struct err *e) MUST_CHECK;
 bool payloads_working(const struct pod *p);
-/* The pod waits for a place on the pool, and there is still none. */
+/* True while the pod waits for a place on the pool and none is free. */
 bool payloads_wait(struct pod *p);
-/* Of a written volume: tokens to renew, versions to tidy; files hidden by a later source go to *overlaps. */
+/*
+ * Notes the result of a written volume: tokens to renew and versions to tidy.  Files hidden by a later source
+ * are added to *overlaps.
+ */
 void payloads_note(struct pod *p, const struct api_volume *v, const struct payload_result *r,
                    struct buf *overlaps);
 bool payloads_have_token(const struct api_volume *v);
 /* After a publish failed with *e: true, with *e cleared, if an earlier run's content is kept instead. */
 bool payloads_keep_content(struct pod *p, const struct api_volume *v, struct err *e);
-/* `found`: of all volumes, from payloads_note(); condition, log and event report a change. */
+/* `found` covers all volumes and comes from payloads_note().  Condition, log and event report a change. */
 void payloads_note_overlaps(struct pod *p, const struct buf *found);
 
-/* Writes outdated ones, if possible now; nothing else. False: there was nothing to do. */
+/*
+ * Rewrites outdated volumes if that is possible now; does nothing else.  Returns false if there was nothing
+ * to do.
+ */
 bool payloads_follow(struct pod *p);
 /* Also renews tokens and removes superseded versions, and schedules the necessary wake-ups. */
 void payloads_step(struct pod *p);

@@ -111,7 +111,7 @@ static void pod_volumes_failed(struct pod *p, const char *volume, const struct e
     struct pod_volumes *vols = volumes_of(p);
 
     if (e->code == ERR_PRECONDITION &&
-        pod_is_new(p)) { /* the file that holds it may be read next: no event yet */
+        pod_is_new(p)) { /* the file with the missing object may be read next: no event yet */
         snprintf(vols->vols_error, sizeof(vols->vols_error), "%s", e->text);
         vols->vols_retry_at = pod_new_until(p);
         volumes_set_state(p, VOLS_NONE);
@@ -172,8 +172,8 @@ static enum err_code set_up_one(struct pod *p, const struct api_volume *v, const
         }
         return vol_empty_dir_setup(p->node->o.volumes, &d, path, sizeof(path), e);
     }
-    case API_VOL_HOST_PATH: /* checked by the child before */
-    case API_VOL_IMAGE:     /* mounted for the first container: its image may still be on its way */
+    case API_VOL_HOST_PATH: /* already checked by the child */
+    case API_VOL_IMAGE:     /* mounted for the first container, since its image may still be being pulled */
         return ERR_OK;
     }
     return ERR_OK;
@@ -194,7 +194,10 @@ static void pod_volumes_on_written(struct pod *p, const struct payload_set *s)
         if (volumes_is_mounted(p, v->name) &&
             set_up_one(p, v, payload_set_result(s, i), &overlaps, &e) != ERR_OK &&
             !payloads_keep_content(p, v, &e)) {
-            /* A downward API file shows the pod's IP, a token is being asked for: both wake the pod. */
+            /*
+             * A downward API file needs the pod's IP, or a token is being requested; the arrival of either
+             * wakes the pod.
+             */
             if (e.code == ERR_UNAVAILABLE && (sandbox_net(p) != NET_READY || payloads_have_token(v))) {
                 volumes_set_state(p, VOLS_NONE);
                 return;
@@ -239,10 +242,10 @@ static enum err_code check_host_paths(const void *arg, struct buf *out, struct e
         const struct api_volume *v = &p->api->spec.volumes[i];
         if (v->kind != API_VOL_HOST_PATH || !volumes_is_mounted(p, v->name))
             continue;
-        if (vols->vols_at != NULL) /* so that it is known which one hangs */
+        if (vols->vols_at != NULL) /* names the path if the check hangs */
             *(volatile unsigned *)vols->vols_at = (unsigned)i + 1;
         if (vol_host_path_check(v->host_path, v->host_path_type, e) != ERR_OK) {
-            buf_addf(out, "%s\n%s", v->name, e->text); /* whose, and the bare text: it becomes an event */
+            buf_addf(out, "%s\n%s", v->name, e->text); /* volume name and bare text, for an event */
             return e->code;
         }
     }
@@ -266,7 +269,7 @@ static void check_failed(struct pod *p, const struct err *result)
     char *newline = strchr(vols->vols_call.out.p, '\n');
     struct err e = *result;
 
-    if (newline == NULL) { /* it never answered */
+    if (newline == NULL) { /* the child did not answer */
         unsigned at = vols->vols_at != NULL ? *vols->vols_at : 0;
         const struct api_volume *v =
             at > 0 && at <= p->api->spec.n_volumes ? &p->api->spec.volumes[at - 1] : NULL;
@@ -331,7 +334,7 @@ void volumes_step(struct pod *p)
         vols->vols_at =
             mmap(NULL, sizeof(*vols->vols_at), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (vols->vols_at == MAP_FAILED)
-            vols->vols_at = NULL; /* then it is not known which one hangs */
+            vols->vols_at = NULL; /* a hanging path cannot be named then */
         proc_call_start(&vols->vols_call, &call, p->node->o.loop, pod_volumes_on_checked, p);
         return;
     }
@@ -351,7 +354,7 @@ static enum err_code pod_volumes_remove_all(const void *arg, struct buf *out, st
     return vol_pod_teardown(p->node->o.volumes, p->uid, e);
 }
 
-/* When a mount that is not ours is in the way: the next try comes with the next change of mounts. */
+/* A foreign mount blocks the removal: retry when the mounts change. */
 static void wait_for_mounts(struct pod *p)
 {
     struct pod_volumes *vols = volumes_of(p);
@@ -362,9 +365,9 @@ static void wait_for_mounts(struct pod *p)
         log_warn("cannot watch mounts; will retry periodically", F_STR("pod", p->key), F_ERR(&e));
         vols->vols_retry_at = clock_boot_in_ms(REMOVE_RETRY_MS);
     } else if (new) {
-        vols->vols_retry_at = CLOCK_BOOT_NONE; /* it may have gone before the watch began */
+        vols->vols_retry_at = CLOCK_BOOT_NONE; /* the mount may have disappeared before the watch began */
     } else if (mount_watch_rounds(p->node) != vols->vols_mount_round) {
-        vols->vols_retry_at = clock_boot_in_ms(1000); /* or while we looked */
+        vols->vols_retry_at = clock_boot_in_ms(1000); /* or during the removal */
     } else {
         vols->vols_held = true;
     }
@@ -393,7 +396,7 @@ static void pod_volumes_on_removed(struct op *op, const struct err *result)
         volumes_of(p)->vols_error[0] = '\0';
         volumes_set_state(p, VOLS_REMOVED);
     } else if (result->code == ERR_PRECONDITION && p->node->draining) {
-        /* The end of all pods waits for nobody outside. */
+        /* The end of all pods does not wait for foreign mounts. */
         log_warn("keeping a pod's volumes; the next start will remove them", F_STR("pod", p->key),
                  F_ERR(result));
         volumes_set_state(p, VOLS_REMOVED);
@@ -457,7 +460,7 @@ void volumes_explain(const struct pod *p, json_t *steps)
     char at[400], text[1000];
 
     volumes_checking(p, at, sizeof(at));
-    if (at[0] != '\0') { /* the error is of the try before */
+    if (at[0] != '\0') { /* vols_error belongs to the previous try */
         snprintf(text, sizeof(text), "checking %s%s%s", at, bad ? "; the last try: " : "",
                  bad ? vols->vols_error : "");
         explain_step(steps, "volumes", "running", vols->vols_since_ns, text, 0);

@@ -3,7 +3,7 @@
 #include "agent/pod/core/pod.h"
 #include "agent/pod/volume/internal.h"
 
-/* for a token that should have been renewed: kubelet's pod sync */
+/* retry interval for an overdue renewal, as kubelet's pod sync */
 #define AGAIN_NS (60 * INT64_C(1000000000))
 
 void node_token_changed(struct node *n, const char *pod_uid)
@@ -24,7 +24,7 @@ struct boot_time pod_token_renew_at(int64_t expires_ns, int64_t expiration_secon
     int64_t used_ns = clock_wall_ns() - (expires_ns - expiration_seconds * second);
     int64_t left_ns = (life_s < day_s ? life_s : day_s) * second;
 
-    if (used_ns > 0) /* below: our clock is behind the server's */
+    if (used_ns > 0) /* negative: our clock is behind the server's */
         left_ns -= used_ns;
     left_ns -= jitter_s * second;
     return clock_boot_in_ns(left_ns < AGAIN_NS ? AGAIN_NS : left_ns);

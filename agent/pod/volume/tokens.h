@@ -18,7 +18,7 @@ struct node;
 struct pod_token_request { /* borrowed for the call */
     const char *namespace_, *service_account;
     const char *pod_name, *pod_uid; /* the token is bound to the pod and ends with it */
-    const char *audience;           /* NULL: the server's own */
+    const char *audience;           /* NULL: the server's default */
     int64_t expiration_seconds;     /* 600 ... 2^32 */
 };
 
@@ -39,8 +39,10 @@ struct pod_tokens {
 /* There is a new token for this pod. */
 void node_token_changed(struct node *n, const char *pod_uid);
 
-/* When to renew it (pkg/kubelet/token/token_manager.go): when the token is 24 hours old or a fifth of its
- * time is left, whichever comes first, randomly 0 to 9 s earlier, so that not all pods ask at once. */
+/*
+ * When to renew a token (pkg/kubelet/token/token_manager.go): when it is 24 hours old or a fifth of its
+ * lifetime is left, whichever comes first, randomly 0 to 9 s earlier, so that not all pods ask at once.
+ */
 #define POD_TOKEN_JITTER_S 10
 struct boot_time pod_token_renew_at(int64_t expires_ns, int64_t expiration_seconds, unsigned jitter_s);
 

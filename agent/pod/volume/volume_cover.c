@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* false: it leads out by "..", or is too long. */
+/* Returns false if the path leads out by ".." or is too long. */
 static bool volume_cover_clean(const char *path, char *ret, size_t size)
 {
     int n = snprintf(ret, size, "%s", path);
@@ -37,7 +37,7 @@ enum err_code volume_cover_make(const struct pod *p, const struct api_volume *v,
         for (size_t i = 0; i < s->n_mounts; i++) {
             const struct api_volume_mount *outer = &s->mounts[i];
             if (strcmp(outer->name, v->name) != 0 || api_mount_has_sub_path(outer))
-                continue; /* what that shows is a part of the volume, or a file: nothing is made in it */
+                continue; /* a subPath shows only a part of the volume or a file, so nothing is made in it */
             for (size_t k = 0; k < s->n_mounts; k++)
                 if (volume_cover_rest(outer->mount_path, s->mounts[k].mount_path, rest, sizeof(rest)) &&
                     vol_payload_mount_point(p->node->o.volumes, p->uid, v->name, rest, e) != ERR_OK)

@@ -50,7 +50,7 @@ static void volume_free(struct pod *p)
 
 static void volume_reset(struct pod *p)
 {
-    volumes_set_state(p, VOLS_NONE); /* which logs it */
+    volumes_set_state(p, VOLS_NONE); /* this logs the change */
     volume_free(p);
     memset(volumes_of(p), 0, sizeof(struct pod_volumes) + p->n_ctrs * sizeof(struct live_ctr));
     volume_init(p);

@@ -10,10 +10,10 @@ void volumes_step(struct pod *p);
 bool volumes_ready(const struct pod *p);           /* containers can be created with them */
 bool volumes_working(const struct pod *p);         /* a child sets them up or removes them */
 const char *volumes_shm_path(const struct pod *p); /* of the pod's /dev/shm */
-void volumes_stale(struct pod *p);                 /* what they show of the pod changed */
-/* A ConfigMap or Secret changed; nothing to do where no volume shows it. */
+void volumes_stale(struct pod *p);                 /* pod data shown in volumes changed */
+/* A ConfigMap or Secret changed; does nothing if no volume uses it. */
 void volumes_config_changed(struct pod *p, enum api_config_kind kind, const char *name);
-bool volumes_mounts_changed(struct node *n); /* room.h */
+bool volumes_mounts_changed(struct node *n); /* the room's mounts_changed, see room.h */
 void volumes_explain(const struct pod *p, json_t *steps);
 bool volumes_teardown_step(struct pod *p);
 /* The condition of the pod's status that lists hidden files of its volumes; may be NULL. */

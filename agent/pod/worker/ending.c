@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ending - a terminating pod: its containers, namespaces, network, volumes and cgroup end in that order.
- * Steps like those of worker.c: nothing here waits. */
+/*
+ * ending - the steps of a terminating pod: its containers, namespaces, network, volumes and cgroup end in
+ * that order.  As in worker.c, nothing here waits.
+ */
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/admit/resize.h"
 #include "agent/pod/container/container.h"
@@ -17,19 +19,23 @@
 #include "base/log.h"
 
 #define CGROUP_PAUSE_MIN_NS (20 * INT64_C(1000000))
-/* Stops what runs: regular containers together, then sidecars from the last to the first. True when nothing
- * is alive. */
+/*
+ * Stops the containers: first all regular ones together, then the sidecars from the last to the first.
+ * Returns true when none is alive.
+ */
 #define CGROUP_PAUSE_MAX_NS (5 * INT64_C(1000000000))
 static bool stop_containers(struct pod *p)
 {
-    /* The grace counts from the pod's end: the wait for others, and a restart of the agent, are charged to
-     * it. */
+    /*
+     * The grace period begins with the pod's termination, so waiting for other containers and restarts of the
+     * agent use it up.
+     */
     int64_t grace_ns = p->grace_seconds * INT64_C(1000000000);
     int64_t left_ns = clock_boot_left_ns(clock_boot_after(p->state_began, grace_ns));
     bool alive = false;
 
     if (left_ns < 0)
-        left_ns = 0; /* ctr_stop() keeps kubelet's 2 s */
+        left_ns = 0; /* ctr_stop() still grants kubelet's minimum of 2 s */
 
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
@@ -37,7 +43,7 @@ static bool stop_containers(struct pod *p)
         if (c->state == CTR_NONE)
             continue;
         if (c->kind == CTR_SIDECAR) {
-            ctr_stop_begin(c, left_ns); /* its hook runs beside the others' */
+            ctr_stop_begin(c, left_ns); /* the preStop hooks run in parallel */
             continue;
         }
         ctr_stop(c, left_ns);
@@ -56,7 +62,7 @@ static bool stop_containers(struct pod *p)
     return !alive;
 }
 
-/* Of a pod that was asked to go: what its containers' last exits say. */
+/* The phase of a pod that was told to end, from the last exits of its containers. */
 static const char *ended_phase(const struct pod *p)
 {
     for (size_t i = 0; i < p->n_ctrs; i++)
@@ -65,7 +71,7 @@ static const char *ended_phase(const struct pod *p)
     return "Succeeded";
 }
 
-/* When to look again for a cgroup that does not go: soon at first, then ever less often. */
+/* How long to wait before the next attempt to remove the cgroup: short at first, then growing. */
 static int64_t cgroup_pause_ns(const struct pod *p)
 {
     int64_t pause = clock_boot_since_ns(p->state_began) / 16;
@@ -111,7 +117,7 @@ void pod_ending_step(struct pod *p)
     pod_set_state(p, POD_TERMINATED);
     resources_qos_update(n);
     pods_wake_pending(
-        n, "a pod ended"); /* also when it stays, as one that is done: its ports and resources are free */
+        n, "a pod ended"); /* also when the pod stays in the table: its ports and resources are free */
     log_info("pod ended", F_STR("pod", p->key), F_STR("podUID", p->uid), F_STR("phase", p->phase));
 }
 
@@ -124,7 +130,7 @@ void pod_begin_termination(struct pod *p, int64_t grace_seconds, bool finishing,
     if (p->state == POD_TERMINATING || p->state == POD_TERMINATED) {
         if (!finishing && p->deletion_ns == 0)
             p->deletion_ns = clock_wall_ns();
-        if (grace_seconds < p->grace_seconds) { /* grace only ever shrinks */
+        if (grace_seconds < p->grace_seconds) { /* the grace period can only become shorter */
             p->grace_seconds = grace_seconds;
             p->record_dirty = true;
         }

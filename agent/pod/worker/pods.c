@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of pods, and how the store's objects become pods: new ones, edits in place, edits that need a new
- * pod, removals. */
+/*
+ * The table of pods, and how the store's objects become pods: new ones, edits in place, edits that need a new
+ * pod, and removals.
+ */
 #include "agent/pod/worker/pods.h"
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/admit/resize.h"
@@ -26,7 +28,7 @@
 
 #include <string.h>
 
-#define LEFT_OUT_RETRY_MS 5000 /* for want of memory; else when a pod goes */
+#define LEFT_OUT_RETRY_MS 5000 /* after a failed allocation; otherwise retried when a pod is gone */
 
 /* ---- building ---- */
 
@@ -37,7 +39,7 @@ static enum ctr_kind pods_kind_of(const struct api_container *c, bool init)
     return c->restart_policy == API_RESTART_ALWAYS ? CTR_SIDECAR : CTR_INIT;
 }
 
-/* Its containers and images, from p->api. */
+/* Fills in the pod's containers and images from p->api. */
 static enum err_code pods_build(struct pod *p, struct err *e)
 {
     const struct api_pod_spec *s = &p->api->spec;
@@ -154,7 +156,7 @@ static bool uid_taken(struct node *n, const struct pod *but)
     return false;
 }
 
-/* A pod that the store wants and the table does not have. */
+/* Adds a pod of the store that the table lacks. */
 static void take_on(struct node *n, struct api_pod *api)
 {
     bool room = n->n_pods < NODE_PODS_MAX;
@@ -201,7 +203,7 @@ void pods_gone(struct pod *p)
 
 /* ---- the store's wishes ---- */
 
-/* Takes the new manifest over in place. */
+/* Applies the new manifest to the running pod. */
 void pods_apply(struct pod *p, struct api_pod *api)
 {
     struct api_pod *old = p->api, *taken = resize_take(p, api);
@@ -222,8 +224,8 @@ void pods_apply(struct pod *p, struct api_pod *api)
         log_error("cannot determine a pod's images; it is stuck until its next edit", F_STR("pod", p->key),
                   F_ERR(&e));
     p->priority = pods_priority(p->node, api);
-    live_sub_path_due(p); /* the annotation that asks for it may be new */
-    volumes_stale(p);     /* labels and annotations show in downward API volumes */
+    live_sub_path_due(p); /* the annotation that enables it may be new */
+    volumes_stale(p);     /* downward API volumes may show labels and annotations */
     p->record_dirty = true;
     if (p->cgroup_made && !resize_is_under_way(p) && resize_pod_cgroup(p, &e) != ERR_OK)
         log_warn("cannot update the pod's cgroup", F_STR("pod", p->key), F_ERR(&e));
@@ -232,7 +234,7 @@ void pods_apply(struct pod *p, struct api_pod *api)
     log_info("manifest edit applied in place", F_STR("pod", p->key), F_STR("podUID", p->uid));
 }
 
-/* Of one whose containers are as many. */
+/* Call only if the number of containers is equal. */
 static bool has_other_image(const struct pod *p, const struct api_pod *api)
 {
     size_t inits = api->spec.n_init_containers;
@@ -246,7 +248,7 @@ static bool has_other_image(const struct pod *p, const struct api_pod *api)
     return false;
 }
 
-/* Does it take a new pod?  `why`: what is other. */
+/* Tells whether an edit needs a new pod; `why` names the fields that differ. */
 static bool needs_new_pod(const struct pod *p, const struct api_pod *api, char *why, size_t size)
 {
     bool over = p->state == POD_TERMINATING || p->state == POD_TERMINATED;
@@ -257,14 +259,14 @@ static bool needs_new_pod(const struct pod *p, const struct api_pod *api, char *
         snprintf(why, size, "it was rejected");
     else if (api_pod_edit_needs_restart(p->api, api, why, size))
         return true;
-    else if (over && has_other_image(p, api)) /* no container of it starts any more */
+    else if (over && has_other_image(p, api)) /* its containers never start again */
         snprintf(why, size, "image, of a pod that has ended");
     else
         return false;
     return true;
 }
 
-/* The store has this pod now. */
+/* Called when the store has a new or changed pod. */
 void pods_want(struct node *n, struct api_pod *api)
 {
     struct pod *p = pods_find(n, api->meta.namespace, api->meta.name);
@@ -274,7 +276,7 @@ void pods_want(struct node *n, struct api_pod *api)
         take_on(n, api);
         return;
     }
-    if (p->state == POD_TERMINATING && !p->finishing) { /* on its way out: the new one follows */
+    if (p->state == POD_TERMINATING && !p->finishing) { /* already ending: the new pod follows it */
         api_pod_unref(p->successor);
         p->successor = api_pod_ref(api);
         p->wanted = true;
@@ -293,7 +295,7 @@ void pods_want(struct node *n, struct api_pod *api)
         api_pod_unref(p->successor);
         p->successor = api_pod_ref(api);
     } else if (p->state == POD_TERMINATING || p->state == POD_TERMINATED) {
-        struct api_pod *old = p->api; /* it is over: only what is shown changes */
+        struct api_pod *old = p->api; /* the pod has ended: only its displayed manifest changes */
         resize_forget(p);
         size_t inits = api->spec.n_init_containers;
         p->api = api_pod_ref(api);
@@ -314,7 +316,7 @@ static void take_if_missing(const struct api_object *o, void *arg)
         take_on(arg, o->pod);
 }
 
-/* Those that the store wants and that were left out: taken on if there is room now. */
+/* Adds pods of the store that were left out, if there is room now. */
 static void take_left_out(struct node *n)
 {
     struct worker_node *part = worker_node(n);
@@ -343,7 +345,7 @@ void pods_unwant(struct node *n, const char *namespace_, const char *name)
     pod_wake(p, "manifest is gone");
 }
 
-/* A ConfigMap or Secret changed: volumes follow at once, containers that wait for it try again. */
+/* A ConfigMap or Secret changed: update volumes at once, and retry containers that wait for it. */
 void pods_config_changed(struct node *n, const struct api_config *c)
 {
     pods_each (n, p) {

@@ -5,11 +5,11 @@
 #include "agent/pod/core/pod.h"
 
 struct pod *pods_new(struct node *n, struct api_pod *api, const char *uid);
-void pods_gone(struct pod *p); /* terminated and unwanted: frees it and starts the successor */
+void pods_gone(struct pod *p); /* frees a terminated, unwanted pod and starts its successor */
 void pods_free(struct pod *p); /* removes it from the table; its memory is freed when its timer has closed */
 void pods_want(struct node *n, struct api_pod *api);
 void pods_apply(struct pod *p, struct api_pod *api); /* applies an edit in place */
-const char *pods_left_out(const struct node *n); /* a pod that is not in the table, and why; NULL: all are */
+const char *pods_left_out(const struct node *n);     /* a pod missing in the table, and why; NULL: none */
 void pods_unwant(struct node *n, const char *namespace_, const char *name);
 void pods_config_changed(struct node *n, const struct api_config *c);
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_queue - when a pod is reconciled: woken by an event, or at a time, on a later step of the loop, and in
- * the order in which pods may take resources. */
+/*
+ * run_queue - the queue of pods to reconcile.  An event or a timer wakes a pod; it runs on a later step of
+ * the loop, in the order in which pods may take resources.
+ */
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/admit/resize.h"
 #include "agent/pod/container/container.h"
@@ -13,11 +15,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-/* Of one turn of the loop: a file of a thousand pods must not keep probes, exits and the socket waiting. */
+/* Limit for one turn of the loop: a file with a thousand pods must not delay probes, exits and the socket. */
 enum { RUN_QUEUE_MS = 10 };
 
-/* A changed ConfigMap is in all its volumes before anybody's containers are looked at. False: the rest
- * follows in the next turn; those that were written are skipped there. */
+/*
+ * Write a changed ConfigMap to all its volumes before any container is examined. False: the rest follows in
+ * the next turn; those that were written are skipped there.
+ */
 static bool volumes_follow(struct node *n, uint64_t until_ms)
 {
     struct pod *p;
@@ -63,14 +67,14 @@ static bool is_before(const struct pod *p, const struct pod *o)
     return p->desired != NULL && o->desired != NULL && !readmit_waits(o) && resize_before(p, o);
 }
 
-/* Those that are to be admitted, or resized, stand in their order: who comes first takes what there is. */
+/* Pods to be admitted or resized are sorted: the first one takes the available resources. */
 static void run_queue_enqueue(struct node *n, struct pod *p)
 {
     struct worker_node *part = worker_node(n);
     struct pod *o;
 
     if (p->state == POD_PENDING)
-        p->priority = pods_priority(n, p->api); /* its class may have been read after it */
+        p->priority = pods_priority(n, p->api); /* its PriorityClass may have been read later than the pod */
     if (readmit_waits(p) || p->desired != NULL)
         TAILQ_FOREACH (o, &part->dirty, dirty_link)
             if (is_before(p, o)) {
@@ -92,7 +96,7 @@ void run_queue_add(struct pod *p)
     }
 }
 
-/* Moments are converted after a reboot by the last reading of both clocks in the record. */
+/* After a reboot, moments are converted with the last reading of both clocks in the record. */
 void run_queue_clock_set(void *arg)
 {
     struct node *n = arg;

@@ -128,7 +128,7 @@ static enum err_code shutdown_read_last(struct node *n, struct err *e)
     return ERR_OK;
 }
 
-/* True: it is known now. */
+/* Returns true when the last shutdown's record was read or does not exist. */
 static bool shutdown_look_at_last(struct node *n)
 {
     struct worker_node *part = worker_node(n);
@@ -181,7 +181,7 @@ static void end_pod(struct pod *p, const struct node_shutdown_group *g)
 {
     int64_t grace = shutdown_plan_grace(g, p->api->spec.termination_grace_seconds);
 
-    if (p->state == POD_TERMINATING) { /* for a reason of its own: only its grace may shrink */
+    if (p->state == POD_TERMINATING) { /* already ending: only its grace period may become shorter */
         pod_begin_termination(p, grace, p->finishing, "");
         pod_wake(p, "the machine shuts down");
         return;
@@ -191,7 +191,7 @@ static void end_pod(struct pod *p, const struct node_shutdown_group *g)
     snprintf(p->reason, sizeof(p->reason), ENDED_REASON);
     free(p->message);
     p->message = strdup(ENDED_TEXT);
-    for (size_t i = 0; i < p->n_ctrs; i++) { /* a job that ends with 0 at SIGTERM is not done for that */
+    for (size_t i = 0; i < p->n_ctrs; i++) { /* a job that exits with 0 at SIGTERM is not complete */
         struct ctr *c = &p->ctrs[i];
         c->again = c->again || (c->state != CTR_NONE && ctr_policy(c) != API_RESTART_NEVER);
     }
@@ -218,7 +218,7 @@ static void shutdown_finish(struct node *n)
 
 static void shutdown_on_timer(uv_timer_t *timer);
 
-/* Begins with s->group, or with the first one after it that has pods. */
+/* Begins with s->group, or with the next group that has pods. */
 static void begin_group(struct node *n)
 {
     struct shutdown *s = &worker_node(n)->shutdown;
@@ -279,17 +279,17 @@ void node_shutdown_begin(struct node *n, void (*done)(void *arg), void *arg)
     s->done_arg = arg;
     if (s->state == SHUTDOWN_ENDING)
         return;
-    if (s->state == SHUTDOWN_DONE) { /* said again: who holds the lock was started anew */
+    if (s->state == SHUTDOWN_DONE) { /* a repeated call, after the lock's holder was restarted */
         done(arg);
         return;
     }
     if (s->last_unread[0] != '\0')
-        ERR_IGNORE(shutdown_look_at_last(n)); /* the machine does not wait for it */
+        ERR_IGNORE(shutdown_look_at_last(n)); /* a failure must not delay the shutdown */
     s->group = 0;
     s->n_ended = s->n_late = 0;
     s->started_ns = clock_wall_ns();
     if (s->state == SHUTDOWN_UNKNOWN &&
-        s->last_is_of_this_boot) { /* the agent was started anew in its midst */
+        s->last_is_of_this_boot) { /* the agent was restarted during this shutdown */
         s->started_ns = s->last_started_ns;
         s->n_ended = s->last_ended;
         s->n_late = s->last_late;
@@ -300,7 +300,7 @@ void node_shutdown_begin(struct node *n, void (*done)(void *arg), void *arg)
         F_U64("atMostSeconds", shutdown_plan_total_ms(n->o.shutdown_groups, n->o.n_shutdown_groups) / 1000));
     node_event(n, false, "NodeShutdown", "Shutdown manager detected shutdown event");
     shutdown_save(n, 0);
-    pods_wake_pending(n, "the machine shuts down"); /* they are refused */
+    pods_wake_pending(n, "the machine shuts down"); /* so that they are rejected */
     begin_group(n);
 }
 
@@ -329,7 +329,7 @@ void node_shutdown_inhibitor(struct node *n, bool failed, const char *text)
     part->shutdown.inhibitor_failed = failed;
     snprintf(part->shutdown.inhibitor, sizeof(part->shutdown.inhibitor), "%s", text);
     if (failed && part->shutdown.state == SHUTDOWN_UNKNOWN)
-        node_shutdown_cancel(n); /* nobody to ask: no shutdown is known of */
+        node_shutdown_cancel(n); /* logind cannot be asked, so assume that there is no shutdown */
 }
 
 /* ---- and again ---- */
@@ -343,7 +343,7 @@ static bool runs_again(const struct pod *p)
     return p->rejected || !ran || p->api->spec.restart_policy != API_RESTART_NEVER;
 }
 
-/* It goes on in place, as after any reboot: what is in its emptyDirs is its own still. */
+/* The pod starts again in place, as after any reboot, so it keeps the content of its emptyDirs. */
 bool shutdown_keeps_volumes(const struct pod *p)
 {
     return p->shutdown_ns != 0 && p->wanted && p->successor == NULL && runs_again(p);

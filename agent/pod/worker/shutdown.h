@@ -11,8 +11,8 @@
  * group's; preStop hooks run. New pods are rejected meanwhile (NodeShutdown), and the node is not ready.
  *
  * The record of a pod that ended this way (phase Failed, reason Terminated, its containers' exit states)
- * survives the reboot. Then, or when the shutdown is cancelled, it starts again in place, unless it must not
- * run twice (restartPolicy Never), because nothing else would recreate it.
+ * survives the reboot. After the reboot, or when the shutdown is cancelled, the pod starts again in place,
+ * because nothing else would recreate it.  A pod that must not run twice (restartPolicy Never) stays ended.
  *
  * Loop thread only.
  */
@@ -39,11 +39,11 @@ size_t shutdown_plan_find(const struct node_shutdown_group *groups, size_t n, in
  * API. */
 int64_t shutdown_plan_grace(const struct node_shutdown_group *group, int64_t own_seconds);
 uint64_t shutdown_plan_wait_ms(const struct node_shutdown_group *group);
-/* The maximum time for all of them: the delay requested from logind. */
+/* The maximum time for all groups, which is the delay requested from logind. */
 uint64_t shutdown_plan_total_ms(const struct node_shutdown_group *groups, size_t n);
 
 /* ---- shutdown.c ---- */
-void shutdown_open(struct node *n); /* reads the record of the last one */
+void shutdown_open(struct node *n); /* reads the record of the last shutdown */
 bool shutdown_is_on(const struct node *n);
 void shutdown_step(struct node *n);               /* pods changed: checks whether the group has ended */
 bool shutdown_keeps_volumes(const struct pod *p); /* ended by a shutdown, and to be started again */

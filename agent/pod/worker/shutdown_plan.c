@@ -24,7 +24,7 @@ size_t shutdown_plan_find(const struct node_shutdown_group *groups, size_t n, in
 
 int64_t shutdown_plan_grace(const struct node_shutdown_group *group, int64_t own_seconds)
 {
-    int64_t most = (int64_t)(group->grace_ms / 1000); /* whole seconds, as kubelet's */
+    int64_t most = (int64_t)(group->grace_ms / 1000); /* in whole seconds, as in kubelet */
 
     if (own_seconds < 0)
         own_seconds = 1; /* the API's rule */

@@ -35,7 +35,7 @@
 
 /* ---- states ---- */
 
-/* Phase of a pod whose containers all ended for good; NULL while it is not over. */
+/* The phase of a pod whose containers have all ended for good, else NULL. */
 static const char *final_phase(const struct pod *p)
 {
     bool failed = false;
@@ -74,14 +74,14 @@ static void pending_step(struct pod *p)
     }
     if (!priority_step(p))
         return;
-    p->priority = pods_priority(n, p->api); /* its class may have been read after it */
+    p->priority = pods_priority(n, p->api); /* its PriorityClass may have been read later than the pod */
     code = admit_pod(p, reason, &e);
     if (code == ERR_EXHAUSTED && preempt_is_critical(p))
         code = preempt_for(p, reason, &e);
     switch (code) {
     case ERR_OK:
         break;
-    case ERR_UNAVAILABLE: /* woken when a pod goes */
+    case ERR_UNAVAILABLE: /* woken when a pod is gone */
         free(p->message);
         p->message = strdup(e.text);
         return;
@@ -110,7 +110,7 @@ static void pending_step(struct pod *p)
     pod_set_state(p, POD_STARTING);
 }
 
-/* activeDeadlineSeconds counts from status.startTime (pkg/kubelet/active_deadline.go). */
+/* activeDeadlineSeconds begins at status.startTime (pkg/kubelet/active_deadline.go). */
 static bool deadline_passed(struct pod *p)
 {
     const struct api_pod_spec *s = &p->api->spec;
@@ -125,7 +125,7 @@ static bool deadline_passed(struct pod *p)
     return false;
 }
 
-/* The pod's cgroup is there. */
+/* Makes the pod's cgroup; returns true if it exists. */
 static bool cgroup_step(struct pod *p)
 {
     struct err e = { 0 };
@@ -170,7 +170,7 @@ static void active_step(struct pod *p)
     env_age_step(p);
     phase = final_phase(p);
     if (phase != NULL && sandbox_net(p) == NET_ADDING)
-        return; /* it would have to be waited for all the same, and the status tells the address */
+        return; /* the end has to wait for the ADD anyway, and the status shows its address */
     if (phase != NULL) {
         snprintf(p->phase, sizeof(p->phase), "%s", phase);
         pod_begin_termination(p, p->api->spec.termination_grace_seconds, true,
@@ -179,7 +179,7 @@ static void active_step(struct pod *p)
     }
     if (!cgroup_step(p))
         return;
-    rooms_step_pod(p); /* side by side: none of them waits for another */
+    rooms_step_pod(p); /* in parallel: no room waits for another */
 
     if (p->state == POD_STARTING && p->initialized) {
         pod_set_state(p, POD_RUNNING);
@@ -187,7 +187,7 @@ static void active_step(struct pod *p)
     }
 }
 
-/* `first`: the state in which this turn of the pod began. */
+/* `first` is the state in which this turn of the pod began. */
 static void worker_step(struct pod *p, enum pod_state first)
 {
     switch (p->state) {
@@ -211,7 +211,7 @@ static void worker_step(struct pod *p, enum pod_state first)
         if (first == POD_TERMINATED)
             readmit_step(p);
         else if (readmit_waits(p))
-            pod_wake(p, "admission in its turn"); /* in its turn */
+            pod_wake(p, "admission in its turn");
         return;
     }
 }
@@ -251,9 +251,8 @@ void pod_reconcile(struct pod *p)
     const struct log_context about = { .pod = p->key, .pod_uid = p->uid };
     struct log_context before = log_context_set(&about);
 
-    log_debug("pod is looked at", F_STR("pod", p->key),
-              F_STR("why", p->woken_why != NULL ? p->woken_why : ""));
-    reconcile(p); /* may free p: its memory stays for this turn of the loop */
+    log_debug("pod reconciled", F_STR("pod", p->key), F_STR("why", p->woken_why != NULL ? p->woken_why : ""));
+    reconcile(p); /* may free p, whose memory stays valid for this turn of the loop */
     log_context_set(&before);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* worker - a pod's next step, and how it ends. Loop thread only. */
+/* worker - performs a pod's next step, including its end.  Loop thread only. */
 #ifndef AGENT_POD_WORKER_WORKER_H
 #define AGENT_POD_WORKER_WORKER_H
 #include "agent/pod/core/pod.h"
