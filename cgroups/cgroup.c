@@ -41,7 +41,7 @@ static enum err_code set_root(struct cg_tree *t, const char *root, struct err *e
     return ERR_OK;
 }
 
-/* Killing "our" cgroups must never kill ourselves. */
+/* The agent must not be inside a cgroup that it may kill. */
 static enum err_code refuse_living_in_it(const struct cg_tree *t, const struct cg_found *f, struct err *e)
 {
     for (size_t i = 0; i < f->n; i++)
@@ -121,8 +121,10 @@ static enum err_code require_controllers(const struct cg_tree *t, unsigned requi
         t->root[0] != '\0' ? t->root : "/", missing);
 }
 
-/* Processes below <root>/kubepods that belong to none of our pods are killed, so the tree must be ours: an
- * agent makes <root>/coracle beside it and removes that only when it ends. */
+/*
+ * Processes below <root>/kubepods that belong to none of our pods are killed, so make sure that an agent made
+ * the tree: it makes <root>/coracle next to it, and removes that only when it ends.
+ */
 static enum err_code refuse_foreign_pods(struct cg_tree *t, struct err *e)
 {
     char mark[CG_PATH_MAX], pods[CG_PATH_MAX];
@@ -148,7 +150,10 @@ static enum err_code refuse_foreign_pods(struct cg_tree *t, struct err *e)
                    pods);
 }
 
-/* The lock is on a file that we never open otherwise (file_lock.h). */
+/*
+ * Locks a file that is never opened for another purpose, because closing it would release the lock
+ * (file_lock.h).
+ */
 static enum err_code lock_root(struct cg_tree *t, struct err *e)
 {
     static const char *const files[] = { "cgroup.max.depth", "notify_on_release" }; /* v2, v1 */
@@ -278,7 +283,7 @@ void cg_close(struct cg_tree *t, bool remove)
         cgroup_take_down(t, "/kubepods");
         if (presence_is_absent(cg_procs_left(t, pods, ERR_IGNORED))) {
             cgroup_take_down(t, "/coracle");
-        } else { /* processes that cannot die are still ours: keep the mark */
+        } else { /* processes that cannot be killed are still ours, so keep the mark */
             cgroup_take_down(t, "/coracle/ops");
             cgroup_take_down(t, "/coracle/conmon");
         }

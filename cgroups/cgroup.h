@@ -29,8 +29,10 @@ struct cg_tree;
 
 struct cg_options {
     const char *root; /* "/..." below the cgroup file system; created if missing */
-    /* A folder of ours. crun rejects a hybrid whose v2 side has controllers, so those (hugetlb) are mounted
-     * as v1 below this folder while the agent runs. */
+    /*
+     * A folder of the agent.  crun rejects a hybrid whose v2 side has controllers, so those (hugetlb) are
+     * mounted as v1 below this folder while the agent runs.
+     */
     const char *scratch_dir;
 };
 
@@ -46,7 +48,9 @@ enum cg_layout cg_layout(const struct cg_tree *t);
 /* Calls fn for each missing controller, with the features that do not work without it. */
 void cg_missing(const struct cg_tree *t, void (*fn)(const char *controller, const char *disables, void *arg),
                 void *arg);
-/* Calls fn with each controller mounted below scratch_dir and its mount point. Nothing is limited in it. */
+/*
+ * Calls fn with each controller mounted below scratch_dir and its mount point.  These mounts limit nothing.
+ */
 void cg_mounted(const struct cg_tree *t, void (*fn)(const char *controller, const char *point, void *arg),
                 void *arg);
 
@@ -55,7 +59,7 @@ void cg_mounted(const struct cg_tree *t, void (*fn)(const char *controller, cons
  * ancestor. */
 int64_t cg_protected_above(const struct cg_tree *t, char *ret_where, size_t size);
 
-/* Whether huge pages can be limited. Not on a hybrid where hugetlb had to be mounted below scratch_dir. */
+/* Whether huge pages can be limited.  False on a hybrid where hugetlb is mounted below scratch_dir. */
 bool cg_has_hugetlb(const struct cg_tree *t);
 
 /* Whether reservations of this size ("2MB") are counted, too: hugetlb.<size>.rsvd.max (v2, Linux 5.7). */

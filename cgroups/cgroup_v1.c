@@ -91,7 +91,10 @@ static bool v1_kill(int dir)
     return false;
 }
 
-/* A failure shows in v1_frozen() and in the processes left; only the freezer's hierarchy has this file. */
+/*
+ * Errors are ignored: v1_frozen() and the remaining processes show a failure.  Only the freezer's hierarchy
+ * has this file.
+ */
 static void v1_freeze(int dir, bool on)
 {
     if (fs_write_control(dir, "freezer.state", on ? "FROZEN" : "THAWED", ERR_IGNORED) != ERR_OK)

@@ -29,7 +29,10 @@ static enum err_code pin_one(struct cg_tree *t, const char *name, struct err *e)
                        name, name);
     snprintf(point, sizeof(point), "%s/%s", t->scratch_dir, name);
     if (!fs_is_mountpoint(point)) {
-        /* Searchable by others: a runtime in a pod's user namespace looks at the hierarchies, too. */
+        /*
+         * Other users may search the folder, because a runtime in a pod's user namespace examines the
+         * hierarchies too.
+         */
         if (fs_mkdirs(point, 0711, e) != ERR_OK)
             return e->code;
         if (mount("none", point, "cgroup", MS_NOSUID | MS_NODEV | MS_NOEXEC, name) != 0) {
@@ -47,7 +50,7 @@ static enum err_code pin_one(struct cg_tree *t, const char *name, struct err *e)
     return ERR_OK;
 }
 
-/* There is no cgroup below the v2 root, so its subtree_control is a left-over that nobody uses. */
+/* Without a cgroup below the v2 root, its subtree_control is left over and unused. */
 static bool has_no_children(int v2_fd)
 {
     struct err e = { 0 };
@@ -57,7 +60,7 @@ static bool has_no_children(int v2_fd)
            strncmp(stat, "nr_descendants 0\n", 17) == 0;
 }
 
-/* The kernel takes a controller from v2 children without asking, so check here. */
+/* The kernel removes a controller from v2 children without any check, so check here. */
 static enum err_code refuse_if_in_use(int v2_fd, const char *point, const char *name, struct err *e)
 {
     str_auto used = NULL;

@@ -83,8 +83,8 @@ struct cg_backend {
     bool (*kill)(int dir); /* cgroup.kill; false if the kernel does not have it */
     /* Freezes one cgroup, asynchronously; no effect without a freezer. */
     void (*freeze)(int dir, bool on);
-    bool (*frozen)(int dir); /* false also when it is not known: the caller asks in rounds */
-    struct presence (*populated)(int dir, struct err *e); /* any process at or below */
+    bool (*frozen)(int dir); /* false also if unknown: the caller repeats the call */
+    struct presence (*populated)(int dir, struct err *e); /* whether there is any process at or below dir */
 };
 extern const struct cg_backend cg_backend_v1;
 extern const struct cg_backend cg_backend_v2;
@@ -137,9 +137,11 @@ void cg_close_leaves(struct cg_tree *t);
 
 /* ---- kill.c ---- */
 void cg_kill_below(struct cg_tree *t, const char *path); /* cg_kill() without its check */
-/* The same with signals only, for a cgroup that will be reused: on Linux 6.18, a process created by
- * CLONE_INTO_CGROUP in a cgroup that was killed before dies immediately, because the kernel compares its kill
- * count with the parent's. */
+/*
+ * Like cg_kill_below(), but with signals only, for a cgroup that will be reused: on Linux 6.18, a process
+ * created with CLONE_INTO_CGROUP in a cgroup that was killed before dies immediately, because the kernel
+ * compares its kill count with the parent's.
+ */
 void cg_kill_members(struct cg_tree *t, const char *path);
 struct presence cg_procs_left(struct cg_tree *t, const char *path, struct err *e) MUST_CHECK;
 /* False also if unknown at the end. */

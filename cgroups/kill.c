@@ -56,8 +56,10 @@ static bool pids_have(const struct pids *s, pid_t pid)
 
 typedef bool (*pid_fn)(pid_t pid, void *arg); /* false stops */
 
-/* What could not be read may contain processes: *e keeps the first error. What no longer exists contains
- * none. */
+/*
+ * A cgroup that could not be read may contain processes, so *e keeps the first error.  One that no longer
+ * exists contains none.
+ */
 static void note_unread(struct err *e, int sys, const char *what)
 {
     if (sys != ENOENT && sys != ENODEV && sys != ENOTDIR && e->code == ERR_OK)
@@ -82,7 +84,10 @@ static bool each_line(int fd, pid_fn fn, void *arg, struct err *e)
                 pid = pid < INT32_MAX / 10 ? 10 * pid + (uint64_t)(chunk[i] - '0') : INT32_MAX;
                 continue;
             }
-            /* 0 is a process outside our pid namespace; it, init and ourselves never belong to a pod. */
+            /*
+             * 0 stands for a process outside our pid namespace.  Such a process, init and this process never
+             * belong to a pod.
+             */
             if (pid > 1 && pid < INT32_MAX && (pid_t)pid != getpid() && !fn((pid_t)pid, arg))
                 return false;
             pid = 0;
@@ -177,7 +182,7 @@ struct presence cg_any_process(int dir, struct err *e)
 }
 
 struct strike {
-    const struct pids *dying; /* killed by the kernel already */
+    const struct pids *dying; /* processes that the kernel has killed */
     size_t hits;
 };
 
@@ -268,7 +273,7 @@ static void kill_below(struct cg_tree *t, const char *path, bool whole, struct e
     if (n > 0 && (strike_all(o, n, &dying, e) > 0))
         freeze_and_strike(o, n, e);
     for (size_t i = 0; i < n; i++) {
-        /* Even if we froze nothing: v1's frozen processes (of a paused container) do not die. */
+        /* Thaw even if nothing was frozen here: on v1, frozen processes of a paused container do not die. */
         if (o[i].freezer)
             each_cgroup(o[i].dir, 0, thaw_one, &o[i], e);
         close(o[i].dir);

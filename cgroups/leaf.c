@@ -32,7 +32,7 @@ const char *const *cg_leaf_joins(struct cg_tree *t, enum cg_leaf leaf)
     return (const char *const *)t->leaf_joins[leaf];
 }
 
-/* If a child cannot be started directly in it. */
+/* Needed if a child cannot be started directly in the leaf. */
 static enum err_code open_joins(struct cg_tree *t, enum cg_leaf leaf, struct err *e)
 {
     char **joins = t->leaf_joins[leaf] = calloc(t->n_hiers + 1, sizeof(*joins));

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* limit - limits with the same files on v1 and v2. Huge pages: those in use, and those reserved by a mapping
- * before its first fault. */
+/*
+ * limit - limits with the same files on v1 and v2.  Huge pages are limited both in use and reserved by a
+ * mapping before its first fault.
+ */
 #include "base/files/fs.h"
 #include "cgroups/internal.h"
 

@@ -16,7 +16,7 @@
 #define ENTRIES_MAX 64  /* files of one cgroup in all hierarchies */
 #define CHUNKS_MAX 4096 /* for cgroup.procs: the kernel's maximum of tasks */
 
-/* What one read fills in, by file. */
+/* The files of a cgroup; each fills in certain members of a sample. */
 enum file {
     F_CPU_STAT,
     F_CPUACCT_USAGE,
@@ -45,7 +45,7 @@ enum file {
 struct row {
     enum file file;
     bool v2;
-    unsigned controller; /* 0: in each v2 cgroup, independent of controllers */
+    unsigned controller; /* 0: exists in each v2 cgroup, independent of controllers */
     unsigned part;
     const char *name;
 };
@@ -297,7 +297,7 @@ static bool meter_take(const struct cg_meter *m, const struct entry *n, const ch
         cg_take_pressure(text, size, &s->psi[CG_RES_IO]);
         return s->psi[CG_RES_IO].known;
     case F_PROCESSES:
-        return false; /* read elsewhere */
+        return false; /* read by count_processes() */
     }
     return false;
 }

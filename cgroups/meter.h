@@ -33,7 +33,7 @@ enum cg_part { /* bits: the parts to read, and the members of a sample that are 
                CG_PART_IO = 1 << 7,
                CG_PART_PRESSURE = 1 << 8, /* v2, and the v2 side of a hybrid if it has the processes */
                CG_PART_OOM = 1 << 9,
-               CG_PART_PROCESSES = 1 << 10, /* of this cgroup itself, not below */
+               CG_PART_PROCESSES = 1 << 10, /* of this cgroup only, without those below */
                CG_PART_MORE = 1 << 11,      /* memory.peak, pids_limit */
 };
 #define CG_PARTS_BASIC (CG_PART_CPU | CG_PART_MEMORY | CG_PART_LIMIT) /* read often */
@@ -56,7 +56,7 @@ enum cg_resource { CG_RES_CPU, CG_RES_MEMORY, CG_RES_IO };
 struct cg_sample {
     int64_t at_ns;    /* wall clock */
     uint64_t mono_ns; /* for rates */
-    unsigned parts;   /* the known ones */
+    unsigned parts;   /* the parts that are filled in */
     struct {
         uint64_t usage_ns, user_ns, system_ns;
         uint64_t periods, throttled_periods, throttled_ns;

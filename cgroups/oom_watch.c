@@ -124,7 +124,7 @@ static enum err_code register_v2(struct cg_oom_watch *w, const char *path, int *
 {
     char file[CG_PATH_MAX + 64];
 
-    /* By our descriptor of the mount point, so that tests can use a scratch folder. */
+    /* The path goes through our descriptor of the mount point, so that tests can use a scratch folder. */
     snprintf(file, sizeof(file), "/proc/self/fd/%d%s/memory.events", w->hier->fd, path);
     *ret_wd = watch_set_add(w->files, file, IN_MODIFY);
     return *ret_wd >= 0 ? ERR_OK : err_sys(e, errno, "watch memory.events of cgroup %s", path);
@@ -166,7 +166,7 @@ void cg_oom_watch_remove(struct cg_oom_watch *w, const char *path)
     if (one == NULL)
         return;
     if (one->wd >= 0)
-        watch_set_remove(w->files, one->wd); /* v1's ends with the cgroup */
+        watch_set_remove(w->files, one->wd); /* on v1, the watch ends with the cgroup */
     oom_watch_drop(w, one);
 }
 
@@ -199,10 +199,10 @@ static void oom_watch_drain(struct cg_oom_watch *w)
     uint64_t count;
 
     if (read(w->fd, &count, sizeof(count)) > 0 && !w->hier->backend->v2)
-        touch(w, -1); /* only the counts tell which one */
+        touch(w, -1); /* only the counts tell which cgroup it was */
 }
 
-/* Where the count cannot be read the cgroup stays touched: the next call looks again. */
+/* If the count cannot be read, the cgroup stays marked and the next call tries again. */
 static enum err_code oom_watch_take(struct cg_oom_watch *w, struct watched *one, uint64_t *ret, struct err *e)
 {
     uint64_t kills = one->counted;

@@ -29,17 +29,21 @@ int cg_oom_watch_fd(const struct cg_oom_watch *w); /* poll for reading */
  * ERR_EXISTS: already watched. */
 enum err_code cg_oom_watch_add(struct cg_oom_watch *w, const char *path, uint64_t counted,
                                struct err *e) MUST_CHECK;
-void cg_oom_watch_remove(struct cg_oom_watch *w,
-                         const char *path); /* before the cgroup is removed; unknown is fine */
+void cg_oom_watch_remove(struct cg_oom_watch *w, const char *path); /* call before removing the cgroup */
 
-/* Calls fn for each cgroup with kills since the last call; *ret_found: how many cgroups.  `all`: also those
- * that had no event.  fn neither adds nor removes any.  False: a count could not be read; a later call has
- * its kills. */
+/*
+ * Calls fn for each cgroup with kills since the last call; *ret_found is the number of such cgroups.  With
+ * `all`, also checks cgroups that had no event.  fn must not add or remove watches.  Returns false if a count
+ * could not be read; a later call will report its kills.
+ */
 bool cg_oom_watch_read(struct cg_oom_watch *w, bool all,
                        void (*fn)(const char *path, uint64_t kills, void *arg), void *arg,
                        size_t *ret_found) MUST_CHECK;
 
-/* Kills of one of them since the last call of either kind; 0 for one that is not watched. */
+/*
+ * The kills of one cgroup since the last call of this function or cg_oom_watch_read(); 0 if it is not
+ * watched.
+ */
 enum err_code cg_oom_watch_take(struct cg_oom_watch *w, const char *path, uint64_t *ret,
                                 struct err *e) MUST_CHECK;
 

@@ -62,7 +62,7 @@ short cg_pressure_poll_events(const struct cg_pressure *p)
 
 /* ---- PSI ---- */
 
-/* The whole machine's is in /proc, a cgroup's in its v2 folder. */
+/* Pressure of the whole machine is in /proc, that of a cgroup in its v2 folder. */
 static int open_psi(const struct cg_tree *t, const char *path, const char *resource)
 {
     char file[64];
@@ -199,7 +199,7 @@ static bool take_high(struct cg_pressure *p, bool *ret_gone)
     while (read(p->fd, chunk, sizeof(chunk)) > 0) {
     }
     switch (presence_of(cg_look_key(p->dir, "memory.events", "high", &count, &e))) {
-    case PRESENCE_UNKNOWN: /* its event is gone: one too many is better than none */
+    case PRESENCE_UNKNOWN: /* the event is consumed; a superfluous report is better than none */
         return true;
     case PRESENCE_ABSENT:
         *ret_gone = true;
@@ -219,7 +219,7 @@ static bool take_threshold(struct cg_pressure *p, bool *ret_gone)
     if (read(p->fd, &count, sizeof(count)) < 0)
         return false;
     switch (presence_of(cg_look_u64(p->dir, "memory.usage_in_bytes", &usage, &e))) {
-    case PRESENCE_UNKNOWN: /* likewise */
+    case PRESENCE_UNKNOWN:
         return true;
     case PRESENCE_ABSENT:
         *ret_gone = true;

@@ -32,9 +32,9 @@ static enum err_code limit_one(const struct cg_hier *h, int dir, const struct cg
     bool memory = (h->controllers & CG_CTL_MEMORY) != 0;
     bool counts_swap = memory && !h->backend->v2 && faccessat(dir, MEMSW, F_OK, 0) == 0;
     struct cg_limits own = *l;
-    uint64_t pids = UINT64_MAX; /* "max", or no such file */
+    uint64_t pids = UINT64_MAX; /* also if the file has "max" or does not exist */
 
-    /* The number of processes stays as it is. */
+    /* Keep the limit on the number of processes. */
     if (presence_is_unknown(cg_look_u64(dir, "pids.max", &pids, e)))
         return e->code;
     own.pids_max = pids <= INT64_MAX ? (int64_t)pids : -1;
@@ -54,7 +54,7 @@ enum err_code cg_resize(struct cg_tree *t, const char *path, const struct cg_lim
                         struct err *e)
 {
     if (!cg_path_is_ours(t, path))
-        return err_set(e, ERR_INVALID, "cgroup \"%.200s\" is none of ours", path);
+        return err_set(e, ERR_INVALID, "cgroup \"%.200s\" does not belong to the agent", path);
     for (size_t i = 0; i < t->n_hiers; i++) {
         const struct cg_hier *h = &t->hiers[i];
         fd_auto dir = -1;

@@ -123,7 +123,7 @@ void cg_take_memory_stat(const char *text, size_t n, struct cg_sample *ret)
     take_keys(text, n, keys, ARRAY_LEN(keys), ret);
 }
 
-/* Like kubelet: hierarchical values, except the page faults. */
+/* Like kubelet, takes hierarchical values, except for page faults. */
 void cg_take_memory_stat_v1(const char *text, size_t n, struct cg_sample *ret)
 {
     static const struct key keys[] = {

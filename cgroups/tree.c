@@ -82,7 +82,10 @@ enum err_code cg_make(const struct cg_tree *t, struct cg_hier *h, const char *su
     for (char *name = strtok_r(path, "/", &saved); name != NULL;) {
         char *next = strtok_r(NULL, "/", &saved);
         int below = -1;
-        /* v1 needs every level's cpuset filled, v2 only inner ones: leaves hold processes. */
+        /*
+         * v1 needs the cpuset of every level to be filled.  v2 prepares inner levels only, because leaves
+         * hold processes.
+         */
         bool prepare = next != NULL || inner || !h->backend->v2;
         if (make_level(h, dir, name, prepare, &fresh, &below, e) != ERR_OK)
             return err_wrap(e, "cgroup %s%s%s", h->point, t->root, sub);

@@ -61,9 +61,11 @@ static double pow10_of(double x) /* x >= 0 and small */
     return power * sum;
 }
 
-/* As opencontainers/cgroups since 0.0.4 and crun since 1.23: a curve through (2, 1), (1024, 100) and (262144,
- * 10000), so that the default shares become the default weight. kubelet itself still uses the linear formula
- * for pods; weights only matter among siblings, and all our levels use this one. */
+/*
+ * The formula of opencontainers/cgroups since 0.0.4 and crun since 1.23: a curve through (2, 1), (1024, 100)
+ * and (262144, 10000), so that the default shares become the default weight.  kubelet itself still uses the
+ * linear formula for pods; weights only matter among siblings, and all our levels use this one.
+ */
 uint64_t cg_weight_from_shares(uint64_t shares)
 {
     if (shares <= SHARES_MIN)
@@ -74,6 +76,6 @@ uint64_t cg_weight_from_shares(uint64_t shares)
     double weight = pow10_of((l * l + 125 * l) / 612.0 - 7.0 / 34.0);
     uint64_t whole = (uint64_t)weight;
 
-    /* Rounded up; the tolerance keeps the whole result (1024 -> 100) whole. */
+    /* Rounds up; the tolerance keeps an exact result (1024 -> 100) unchanged. */
     return weight - (double)whole > 1e-7 ? whole + 1 : whole;
 }

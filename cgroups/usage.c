@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* usage - single numbers out of files of cgroupfs (meter.h is for many). */
+/* usage - reads single numbers from files of cgroupfs (meter.h reads many). */
 #include "base/files/fs.h"
 #include "cgroups/internal.h"
 
