@@ -26,7 +26,7 @@ static void probe_check_on_over(struct op *op, const struct err *result)
     struct err told = *result;
     op_done_fn done = run->done;
 
-    if (told.code == ERR_DEADLINE) /* abort has already explained that */
+    if (told.code == ERR_DEADLINE) /* the abort function has already set the verdict */
         told = (struct err){ 0 };
     if (run->free != NULL)
         run->free(run);

@@ -174,7 +174,7 @@ static void on_progress(struct http_run *h)
     case REPLY_BODY:
     case REPLY_COMPLETE:
         if (is_redirect(h->reply.status) && h->reply.location.n > 0)
-            http_follow(h); /* its body is not needed */
+            http_follow(h); /* the redirect's body is not needed */
         else if (h->reply.state == REPLY_COMPLETE)
             http_judge(h);
         return;
@@ -329,7 +329,7 @@ static enum err_code copy_request(struct http_run *h, const struct probe_http *s
     if (h->headers == NULL || h->user_agent == NULL)
         return err_nomem(e);
     for (size_t i = 0; i < spec->n_headers; i++) {
-        h->request.n_headers++; /* freed from here */
+        h->request.n_headers++; /* so that it is freed with the others */
         h->headers[i].name = strdup(spec->headers[i].name);
         h->headers[i].value = strdup(spec->headers[i].value != NULL ? spec->headers[i].value : "");
         if (h->headers[i].name == NULL || h->headers[i].value == NULL)

@@ -72,7 +72,7 @@ static void probe_link_on_written(uv_write_t *request, int status)
 
     free(take_ptr(&l->sent));
     if (status == 0 && l->open && l->on_written != NULL)
-        l->on_written(l); /* reading will report a failure */
+        l->on_written(l); /* a failed write is reported by the next read */
 }
 
 void probe_link_write(struct probe_link *l, char *text, size_t n)
@@ -81,7 +81,7 @@ void probe_link_write(struct probe_link *l, char *text, size_t n)
 
     l->sent = text;
     if (uv_write(&l->write, (uv_stream_t *)&l->tcp, &buf, 1, probe_link_on_written) != 0)
-        free(take_ptr(&l->sent)); /* likewise */
+        free(take_ptr(&l->sent)); /* reported by the next read */
 }
 
 void probe_link_close(struct probe_link *l)

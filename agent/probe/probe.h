@@ -15,14 +15,14 @@
 enum probe_outcome { PROBE_SUCCESS, PROBE_WARNING, PROBE_FAILURE, PROBE_UNKNOWN };
 const char *probe_outcome_name(enum probe_outcome o); /* "success", "warning", "failure", "unknown" */
 
-#define PROBE_TEXT_MAX (12 * 1024) /* 10 KiB of output and the text around it */
+#define PROBE_TEXT_MAX (12 * 1024) /* 10 KiB of output and the surrounding text */
 #define PROBE_REDIRECTS_MAX 10     /* Go's default */
 
 struct probe_world { /* the environment of checks; strings borrowed while a check runs */
     uv_loop_t *loop;
     const char *helper;       /* absolute path of coracle-probe; NULL or "": not available */
     int cgroup_fd;            /* for the helper, as in base/process/process.h; -1: none */
-    const char *cgroup_procs; /* likewise; NULL: none */
+    const char *cgroup_procs; /* also for the helper; NULL: none */
 };
 
 struct probe_header {
@@ -53,7 +53,7 @@ struct probe_check {
     bool errored;          /* the check could not be carried out and says nothing about the server */
     int status;            /* HTTP: of the last response; 0: there was none */
     bool plain_http;       /* HTTPS: the server answered in plain HTTP */
-    struct buf text;       /* for people; the caller's after done (buf_done) */
+    struct buf text;       /* a message for the user; belongs to the caller after done (buf_done) */
     struct probe_run *run; /* private */
 };
 

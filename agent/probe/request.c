@@ -21,7 +21,7 @@ const char *probe_request_host(const struct probe_request *q)
     return host != NULL && host[0] != '\0' ? host : NULL;
 }
 
-/* Headers that Go writes itself, or never. */
+/* Headers that Go writes itself or never writes. */
 static bool is_excluded(const char *name)
 {
     static const char *const names[] = { "Host",    "User-Agent", "Content-Length", "Transfer-Encoding",

@@ -31,7 +31,7 @@ void probe_errno(int sys, char ret[PROBE_ERRNO_SIZE])
     const char *text = strerrordesc_np(sys);
 
     snprintf(ret, PROBE_ERRNO_SIZE, "%s", text != NULL ? text : "unknown error");
-    if (!isupper((unsigned char)ret[1])) /* leaves "RPC struct is bad" as it is */
+    if (!isupper((unsigned char)ret[1])) /* does not change "RPC struct is bad" */
         ret[0] = (char)tolower((unsigned char)ret[0]);
 }
 
