@@ -99,6 +99,7 @@ struct api_schema {
 #define SLOTS(type, field) SLOT(type, field), .count = AT(type, n_##field) /* of a list */
 #define TAG(at, value) .tag = (at), .tag_value = (value)
 #define RANGE(from, to) .min = (from), .max = (to)
+#define ACTED(note) .support = API_ACTED, .why = (note) /* and what is to be known about it */
 #define ACCEPTED(reason) .support = API_ACCEPTED, .why = (reason)
 #define IGNORED(reason) .support = API_IGNORED, .why = (reason)
 #define REFUSED(reason) .support = API_REFUSED, .why = (reason)

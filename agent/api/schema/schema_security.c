@@ -82,9 +82,14 @@ static const struct api_row pod_security[] = {
 const struct api_schema api_schema_pod_security = SCHEMA("PodSecurityContext", pod_security);
 
 /* ---- container ---- */
+/* An API server leaves the names to the engine, and engines differ. */
+#define CAP_NAMES                                                                                            \
+    "names with or without CAP_ (as in CRI-O), in upper or lower case; an unknown name is an error. "        \
+    "containerd puts CAP_ before every name, so CAP_NET_ADMIN is unknown there, and has no effect"
+
 static const struct api_row capabilities[] = {
-    ROW("add", API_STRINGS, SLOT(api_security, caps_add)),
-    ROW("drop", API_STRINGS, SLOT(api_security, caps_drop)),
+    ROW("add", API_STRINGS, SLOT(api_security, caps_add), ACTED(CAP_NAMES)),
+    ROW("drop", API_STRINGS, SLOT(api_security, caps_drop), ACTED(CAP_NAMES)),
     { 0 },
 };
 static const struct api_schema capabilities_schema = SCHEMA("Capabilities", capabilities);

@@ -34,6 +34,18 @@ static void sets_equal_those_under_containerd(void **state)
     assert_true(caps_of(f, NULL, 0, all, 1) == UINT64_C(0x1fffeffffff));
 }
 
+/* containerd knows no CAP_CAP_NET_RAW, and leaves the container what it was to lose. */
+static void a_name_counts_with_its_prefix_as_without(void **state)
+{
+    struct fixture *f = *state;
+    const char *const with[] = { "CAP_NET_RAW", "cap_mknod" }, *const without[] = { "NET_RAW", "MKNOD" };
+    const char *const all_with[] = { "CAP_ALL" };
+
+    assert_int_equal(caps_of(f, NULL, 0, with, 2), caps_of(f, NULL, 0, without, 2));
+    assert_int_equal(caps_of(f, NULL, 0, with, 2), 0xa00405fb);
+    assert_int_equal(caps_of(f, with, 2, all_with, 1), 0x8002000);
+}
+
 static void unknown_capability_is_refused_by_name(void **state)
 {
     struct fixture *f = *state;
@@ -64,6 +76,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         fixture_test(sets_equal_those_under_containerd),
+        fixture_test(a_name_counts_with_its_prefix_as_without),
         fixture_test(unknown_capability_is_refused_by_name),
         cmocka_unit_test(names_follow_the_kernels_numbers),
     };
