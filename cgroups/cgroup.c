@@ -401,32 +401,8 @@ enum err_code cg_remove(struct cg_tree *t, const char *path, struct err *e)
 }
 
 /* ---- listing ---- */
-struct names {
-    char **v; /* always with room for a NULL */
-    size_t n, cap;
-};
-
-static enum err_code cgroup_add_name(struct names *s, char *name, struct err *e)
-{
-    if (name == NULL)
-        return err_nomem(e);
-    if (s->n + 1 >= s->cap) {
-        size_t cap = s->cap != 0 ? 2 * s->cap : 64;
-        char **v = reallocarray(s->v, cap, sizeof(*v));
-        if (v == NULL) {
-            free(name);
-            return err_nomem(e);
-        }
-        s->v = v;
-        s->cap = cap;
-    }
-    s->v[s->n++] = name;
-    s->v[s->n] = NULL;
-    return ERR_OK;
-}
-
 static enum err_code list_class(const struct cg_tree *t, const struct cg_hier *h, const char *sub,
-                                struct names *ret, struct err *e)
+                                struct strs *ret, struct err *e)
 {
     char path[CG_PATH_MAX];
 
@@ -452,55 +428,26 @@ static enum err_code list_class(const struct cg_tree *t, const struct cg_hier *h
             continue;
         if (ret->n >= (size_t)PODS_MAX * CG_HIERS_MAX)
             code = err_set(e, ERR_EXHAUSTED, "list cgroup %s%s: more than %d pods", h->point, path, PODS_MAX);
-        else
-            code = cgroup_add_name(ret, str_printf("%s/%s", path, d->d_name), e);
+        else if (!strs_take(ret, str_printf("%s/%s", path, d->d_name)))
+            code = err_nomem(e);
     }
     closedir(list);
     return code;
 }
 
-static int cgroup_compare_names(const void *a, const void *b)
+enum err_code cg_list_pods(struct cg_tree *t, struct strs *ret_paths, struct err *e)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
+    struct strs found = { 0 };
 
-static void drop_duplicates(struct names *s)
-{
-    size_t kept = 0;
-
-    qsort(s->v, s->n, sizeof(*s->v), cgroup_compare_names);
-    for (size_t i = 0; i < s->n; i++) {
-        if (kept > 0 && strcmp(s->v[kept - 1], s->v[i]) == 0)
-            free(s->v[i]);
-        else
-            s->v[kept++] = s->v[i];
-    }
-    s->n = kept;
-    s->v[kept] = NULL;
-}
-
-enum err_code cg_list_pods(struct cg_tree *t, char ***ret_paths, struct err *e)
-{
-    struct names s = { .v = calloc(64, sizeof(char *)), .cap = 64 };
-
-    if (s.v == NULL)
-        return err_nomem(e);
     for (size_t i = 0; i < t->n_hiers; i++) {
         for (size_t k = 0; k < ARRAY_LEN(class_paths); k++) {
-            if (list_class(t, &t->hiers[i], class_paths[k], &s, e) != ERR_OK) {
-                cg_free_list(s.v);
+            if (list_class(t, &t->hiers[i], class_paths[k], &found, e) != ERR_OK) {
+                strs_done(&found);
                 return e->code;
             }
         }
     }
-    drop_duplicates(&s);
-    *ret_paths = s.v;
+    strs_unique(&found);
+    *ret_paths = found;
     return ERR_OK;
-}
-
-void cg_free_list(char **list)
-{
-    for (size_t i = 0; list != NULL && list[i] != NULL; i++)
-        free(list[i]);
-    free(list);
 }

@@ -18,6 +18,7 @@
 #define CGROUPS_CGROUP_H
 #include "base/presence.h"
 #include "base/scope.h"
+#include "base/strs.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -143,10 +144,8 @@ void cg_stuck(struct cg_tree *t, const char *path, char *ret, size_t size);
 /* Removes an empty subtree from all hierarchies; ERR_UNAVAILABLE while processes are left (kill them and
  * retry). */
 enum err_code cg_remove(struct cg_tree *t, const char *path, struct err *e) MUST_CHECK;
-/* The paths of all existing pod cgroups (malloc'ed strings, NULL-terminated array), for cleaning up after a
- * restart. */
-enum err_code cg_list_pods(struct cg_tree *t, char ***ret_paths, struct err *e) MUST_CHECK;
-void cg_free_list(char **list);
+/* The paths of all existing pod cgroups (strs_done()), for cleaning up after a restart. */
+enum err_code cg_list_pods(struct cg_tree *t, struct strs *ret_paths, struct err *e) MUST_CHECK;
 
 /*
  * Our own leaves. Returns a directory descriptor to spawn into: for ops wherever there is a v2 side, because

@@ -99,7 +99,8 @@ struct cg_tree {
     size_t n_pinned;
     int lock_fd; /* -1: none */
     int leaf_fd[2];
-    char *leaf_procs[2], **leaf_joins[2];
+    char *leaf_procs[2];
+    struct strs leaf_joins[2];
 };
 
 /* The environment of cg_open(); tests pass their own. */

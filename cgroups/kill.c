@@ -6,6 +6,7 @@
  * and our signal, so the cgroup is frozen first: frozen processes cannot fork, and a process thawed with
  * SIGKILL pending dies before it executes another instruction of its own.
  */
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/files/fs.h"
 #include "cgroups/internal.h"
@@ -23,23 +24,16 @@
 
 struct pids {
     pid_t *v;
-    size_t n, cap;
+    size_t n;
     bool failed; /* out of memory: the set is incomplete */
 };
 
 static void pids_add(struct pids *s, pid_t pid)
 {
-    if (s->n == s->cap) {
-        size_t cap = s->cap != 0 ? 2 * s->cap : 64;
-        pid_t *v = reallocarray(s->v, cap, sizeof(*v));
-        if (v == NULL) {
-            s->failed = true;
-            return;
-        }
-        s->v = v;
-        s->cap = cap;
-    }
-    s->v[s->n++] = pid;
+    if (array_room(s->v, s->n))
+        s->v[s->n++] = pid;
+    else
+        s->failed = true;
 }
 
 static int compare_pids(const void *a, const void *b)

@@ -29,19 +29,17 @@ const char *cg_leaf_procs(struct cg_tree *t, enum cg_leaf leaf)
 
 const char *const *cg_leaf_joins(struct cg_tree *t, enum cg_leaf leaf)
 {
-    return (const char *const *)t->leaf_joins[leaf];
+    return (const char *const *)t->leaf_joins[leaf].v;
 }
 
 /* Needed if a child cannot be started directly in the leaf. */
 static enum err_code open_joins(struct cg_tree *t, enum cg_leaf leaf, struct err *e)
 {
-    char **joins = t->leaf_joins[leaf] = calloc(t->n_hiers + 1, sizeof(*joins));
-
-    for (size_t i = 0; joins != NULL && i < t->n_hiers; i++)
-        if ((joins[i] = str_printf("%s%s%s/cgroup.procs", t->hiers[i].point, t->root, leaf_names[leaf])) ==
-            NULL)
+    for (size_t i = 0; i < t->n_hiers; i++)
+        if (!strs_take(&t->leaf_joins[leaf],
+                       str_printf("%s%s%s/cgroup.procs", t->hiers[i].point, t->root, leaf_names[leaf])))
             return err_nomem(e);
-    return joins != NULL ? ERR_OK : err_nomem(e);
+    return ERR_OK;
 }
 
 enum err_code cg_open_leaves(struct cg_tree *t, struct err *e)
@@ -54,7 +52,7 @@ enum err_code cg_open_leaves(struct cg_tree *t, struct err *e)
         char path[CG_PATH_MAX + 32];
 
         snprintf(path, sizeof(path), "%s%s", t->root, leaf_names[i]);
-        if (t->leaf_joins[i] != NULL)
+        if (t->leaf_joins[i].n > 0)
             continue;
         if (!h->backend->v2 && (t->leaf_procs[i] = str_printf("%s%s/cgroup.procs", h->point, path)) == NULL)
             return err_nomem(e);
@@ -69,7 +67,7 @@ void cg_close_leaves(struct cg_tree *t)
     for (size_t i = 0; i < ARRAY_LEN(t->leaf_fd); i++) {
         scope_close_p(&t->leaf_fd[i]);
         free(t->leaf_procs[i]);
-        cg_free_list(t->leaf_joins[i]);
+        strs_done(&t->leaf_joins[i]);
     }
 }
 

@@ -413,22 +413,17 @@ static bool cni_add_id(const struct cni_entry *entry, void *arg)
     return ids->ok;
 }
 
-enum err_code cni_cached_ids(struct cni *c, char ***ret, struct err *e)
+enum err_code cni_cached_ids(struct cni *c, struct strs *ret, struct err *e)
 {
     struct ids ids = { .ok = true };
 
     enum err_code code = cni_cache_each(c->cache_fd, cni_add_id, &ids, e);
 
-    if (code == ERR_OK && ids.list.v == NULL) {
-        ids.list.v = calloc(1, sizeof(char *)); /* an empty list, not NULL */
-        ids.ok = ids.ok && ids.list.v != NULL;
-    }
     if (code == ERR_OK && !ids.ok)
         code = err_nomem(e);
-    if (code != ERR_OK) {
+    if (code == ERR_OK)
+        *ret = ids.list;
+    else
         strs_done(&ids.list);
-        return code;
-    }
-    *ret = ids.list.v;
-    return ERR_OK;
+    return code;
 }

@@ -14,7 +14,7 @@
 #define CNI_CNI_H
 #include "base/op.h"
 #include "base/scope.h"
-#include "cni/host/strs.h"
+#include "base/strs.h"
 
 #include <jansson.h>
 #include <stdint.h>
@@ -181,8 +181,8 @@ struct presence cni_cached_result(struct cni *c, const char *container_id, const
 /* The name of its network; malloc'ed. */
 enum err_code cni_cached_network(struct cni *c, const char *container_id, const char *ifname, char **ret,
                                  struct err *e) MUST_CHECK;
-/* Container ids of all cached attachments (NULL-terminated, all malloc'ed), to DEL those without an owner. */
-enum err_code cni_cached_ids(struct cni *c, char ***ret, struct err *e) MUST_CHECK;
+/* Container ids of all cached attachments (strs_done()), to DEL those without an owner. */
+enum err_code cni_cached_ids(struct cni *c, struct strs *ret, struct err *e) MUST_CHECK;
 
 /* --ephemeral: deletes links named as `bridge` in cached, used or loaded lists (except those that existed
  * before according to the undo record), and the networks' state below data_dir; best effort. Call before

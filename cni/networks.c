@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cni/networks.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/files/fs.h"
 #include "base/scope.h"
@@ -242,14 +243,11 @@ static enum err_code check_name_is_new(const struct load *l, const struct cni_li
 /* Takes *list. */
 static enum err_code networks_keep(struct cni_networks *out, struct cni_list *list, struct err *e)
 {
-    struct cni_list *v = reallocarray(out->lists, out->n + 1, sizeof(*v));
-
-    if (v == NULL) {
+    if (!array_room(out->lists, out->n)) {
         cni_list_done(list);
         return err_nomem(e);
     }
-    out->lists = v;
-    v[out->n++] = *list;
+    out->lists[out->n++] = *list;
     return ERR_OK;
 }
 

@@ -10,8 +10,8 @@
  */
 #ifndef CNI_NETWORKS_H
 #define CNI_NETWORKS_H
+#include "base/strs.h"
 #include "cni/conf.h"
-#include "cni/host/strs.h"
 #include "cni/versions.h"
 
 #define CNI_FILES_MAX 256 /* maximum number of files; real folders hold one or two */

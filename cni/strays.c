@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cni/strays.h"
 
+#include "base/array.h"
 #include "base/codec/json.h"
 #include "base/files/fs.h"
 #include "base/log.h"
@@ -96,13 +97,9 @@ static struct cni_stray *stray_of(struct cni_stray_list *l, const char *network,
     for (size_t i = 0; i < l->n; i++)
         if (strcmp(l->v[i].network, network) == 0 && strcmp(l->v[i].id, id) == 0)
             return &l->v[i];
-    if (l->n == CNI_STRAYS_MAX)
+    if (l->n == CNI_STRAYS_MAX || !array_room(l->v, l->n))
         return NULL;
-    v = reallocarray(l->v, l->n + 1, sizeof(*v));
-    if (v == NULL)
-        return NULL;
-    l->v = v;
-    v += l->n;
+    v = &l->v[l->n];
     *v = (struct cni_stray){ .network = strdup(network), .id = strdup(id) };
     if (v->network == NULL || v->id == NULL) {
         free(v->network);

@@ -17,8 +17,8 @@
 #ifndef CNI_STRAYS_H
 #define CNI_STRAYS_H
 #include "base/process/process.h"
+#include "base/strs.h"
 #include "cni/cni.h"
-#include "cni/host/strs.h"
 
 #define CNI_STRAYS_MAX 1024     /* containers; a node has a few hundred pods */
 #define CNI_STRAY_PORTS_MAX 256 /* remembered per container: portmap removes all for one */

@@ -2,6 +2,7 @@
 /* generations - the folders of a payload volume, each a complete version: their names, and which may be
  * removed. A superseded one is kept for a while for readers that followed "..data" just before the switch and
  * still open files in it. */
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/files/fs.h"
 #include "volumes/internal.h"
@@ -50,14 +51,8 @@ enum err_code vol_generations_add(struct vol_generations *g, int volume_fd, cons
         return e->code;
     if (presence_is_absent(found))
         return ERR_OK;
-    if (g->n == g->cap) {
-        size_t cap = g->cap == 0 ? 8 : g->cap * 2;
-        struct vol_generation *v = reallocarray(g->v, cap, sizeof(*v));
-        if (v == NULL)
-            return err_nomem(e);
-        g->v = v;
-        g->cap = cap;
-    }
+    if (!array_room(g->v, g->n))
+        return err_nomem(e);
     struct vol_generation *one = &g->v[g->n++];
     *one = (struct vol_generation){ .made_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec,
                                     .is_current = is_current };

@@ -84,7 +84,7 @@ struct vol_generations {
     uint64_t keep_ms; /* how long after it was superseded */
     size_t keep_max;  /* how many of the newest */
     struct vol_generation *v;
-    size_t n, cap;
+    size_t n;
 };
 
 void vol_generation_name(char ret[64]); /* a new name */

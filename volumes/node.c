@@ -284,33 +284,8 @@ enum err_code vol_shm_setup(struct vol_node *n, const char *uid, uint64_t size_b
 
 /* ---- owners ---- */
 
-struct owners {
-    char **v; /* NULL-terminated */
-    size_t n, cap;
-};
-
-static enum err_code add_owner(struct owners *o, const char *name, struct err *e)
-{
-    if (o->n == OWNERS_MAX)
-        return err_set(e, ERR_EXHAUSTED, "more than %d pod folders", OWNERS_MAX);
-    if (o->n + 1 >= o->cap) {
-        size_t cap = o->cap != 0 ? 2 * o->cap : 64;
-        char **v = reallocarray(o->v, cap, sizeof(*v));
-        if (v == NULL)
-            return err_nomem(e);
-        o->v = v;
-        o->cap = cap;
-        o->v[o->n] = NULL;
-    }
-    o->v[o->n] = strdup(name);
-    if (o->v[o->n] == NULL)
-        return err_nomem(e);
-    o->v[++o->n] = NULL;
-    return ERR_OK;
-}
-
 struct folders {
-    struct owners *owners;
+    struct strs *owners;
     int dir;
     struct err failed;
 };
@@ -331,10 +306,16 @@ static bool vol_node_add_folder(const char *name, void *arg)
     case PRESENCE_PRESENT:
         break;
     }
-    return !S_ISDIR(st.st_mode) || add_owner(f->owners, name, &f->failed) == ERR_OK;
+    if (!S_ISDIR(st.st_mode))
+        return true;
+    if (f->owners->n == OWNERS_MAX)
+        err_set(&f->failed, ERR_EXHAUSTED, "more than %d pod folders", OWNERS_MAX);
+    else if (!strs_add(f->owners, name))
+        err_nomem(&f->failed);
+    return f->failed.code == ERR_OK;
 }
 
-static enum err_code add_folders(struct owners *o, int dir, const char *path, struct err *e)
+static enum err_code add_folders(struct strs *o, int dir, const char *path, struct err *e)
 {
     struct folders f = { .owners = o, .dir = dir };
 
@@ -347,33 +328,16 @@ static enum err_code add_folders(struct owners *o, int dir, const char *path, st
     return ERR_OK;
 }
 
-static int vol_node_compare_names(const void *a, const void *b)
+enum err_code vol_list_owners(struct vol_node *n, struct strs *ret, struct err *e)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
+    struct strs o = { 0 };
 
-enum err_code vol_list_owners(struct vol_node *n, char ***ret, struct err *e)
-{
-    struct owners o = { .v = calloc(1, sizeof(char *)), .cap = 1 };
-    size_t kept = 0;
-
-    if (o.v == NULL)
-        return err_nomem(e);
     if (add_folders(&o, n->tmpfs_fd, n->tmpfs, e) != ERR_OK ||
         add_folders(&o, n->pods_fd, n->pods, e) != ERR_OK) {
-        for (size_t i = 0; i < o.n; i++)
-            free(o.v[i]);
-        free(o.v);
+        strs_done(&o);
         return e->code;
     }
-    qsort(o.v, o.n, sizeof(*o.v), vol_node_compare_names);
-    for (size_t i = 0; i < o.n; i++) {
-        if (kept > 0 && strcmp(o.v[kept - 1], o.v[i]) == 0)
-            free(o.v[i]);
-        else
-            o.v[kept++] = o.v[i];
-    }
-    o.v[kept] = NULL;
-    *ret = o.v;
+    strs_unique(&o);
+    *ret = o;
     return ERR_OK;
 }

@@ -7,6 +7,7 @@
  * propagation) mounted something below a volume, that volume is kept until the mount is gone; the other
  * volumes are removed.
  */
+#include "base/array.h"
 #include "base/files/fs.h"
 #include "volumes/internal.h"
 
@@ -36,7 +37,7 @@ struct survey { /* the mounts below one folder of the pod, in mountinfo's order:
     const char *base;
     bool payloads; /* the folder on our tmpfs; otherwise the one below pods_dir */
     struct point *v;
-    size_t n, cap;
+    size_t n;
     bool no_memory;
 };
 
@@ -103,15 +104,9 @@ static bool teardown_note(const struct fs_mount *m, void *arg)
 
     if (n >= k && strcmp(m->point + n - k, "//deleted") == 0)
         return true; /* its folder was deleted: no path leads there */
-    if (s->n == s->cap) {
-        size_t cap = s->cap == 0 ? 32 : 2 * s->cap;
-        struct point *grown = reallocarray(s->v, cap, sizeof(*grown));
-        if (grown == NULL) {
-            s->no_memory = true;
-            return false;
-        }
-        s->v = grown;
-        s->cap = cap;
+    if (!array_room(s->v, s->n)) {
+        s->no_memory = true;
+        return false;
     }
     p = &s->v[s->n];
     *p = (struct point){ .path = strdup(m->point), .kind = teardown_kind_of(s, m) };

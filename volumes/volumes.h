@@ -18,6 +18,7 @@
 #ifndef VOLUMES_VOLUMES_H
 #define VOLUMES_VOLUMES_H
 #include "base/error.h"
+#include "base/strs.h"
 #include "volumes/atomic_writer.h"
 
 #include <stdbool.h>
@@ -120,7 +121,6 @@ enum err_code vol_sub_path_bind(struct vol_node *n, const struct vol_sub_path *s
  * names both.
  */
 enum err_code vol_pod_teardown(struct vol_node *n, const char *uid, struct err *e) MUST_CHECK;
-/* The uids with something on disk or in the tmpfs (NULL-terminated, malloc'ed), for cleaning up after a
- * restart. */
-enum err_code vol_list_owners(struct vol_node *n, char ***ret, struct err *e) MUST_CHECK;
+/* The uids with something on disk or in the tmpfs (strs_done()), for cleaning up after a restart. */
+enum err_code vol_list_owners(struct vol_node *n, struct strs *ret, struct err *e) MUST_CHECK;
 #endif

@@ -2,6 +2,8 @@
 /* The check context: the walk's current path, and the problems and warnings found. */
 #include "agent/api/check.h"
 
+#include "base/array.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,22 +145,15 @@ void api_fault_at(struct api_check *c, const char *child, const char *fmt, ...)
 
 void api_ignore(struct api_check *c, const char *why)
 {
-    char *text, **grown;
+    char *text;
 
     if (c->n_ignored >= IGNORED_MAX)
         return;
-    grown = realloc(c->ignored, (c->n_ignored + 1) * sizeof(*grown));
-    if (grown == NULL) {
-        c->no_memory = true;
-        return;
-    }
-    c->ignored = grown;
     text = arena_printf(c->arena, "%s: %s", c->path, why);
-    if (text == NULL) {
+    if (text == NULL || !array_room(c->ignored, c->n_ignored))
         c->no_memory = true;
-        return;
-    }
-    c->ignored[c->n_ignored++] = text;
+    else
+        c->ignored[c->n_ignored++] = text;
 }
 
 void api_check_done(struct api_check *c)

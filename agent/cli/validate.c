@@ -3,14 +3,14 @@
 
 #include "agent/api/manifest/decode.h"
 #include "base/files/fs.h"
+#include "base/strs.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
 struct seen { /* objects of all files: a second one of the same name would not be applied */
-    char **keys, **files;
-    size_t n;
+    struct strs keys, files;
 };
 
 /* False: out of memory. */
@@ -22,28 +22,16 @@ static bool check_duplicate(struct seen *s, const char *file, const struct api_o
         str_printf("%s %s%s%s", api_kind_name(o->kind), meta->namespace != NULL ? meta->namespace : "",
                    meta->namespace != NULL ? "/" : "", meta->name);
     str_auto where = str_printf("%s:%d:metadata.name", file, o->document);
-    str_auto copy = strdup(file);
-    char **keys, **files;
 
-    if (key == NULL || where == NULL || copy == NULL)
+    if (key == NULL || where == NULL)
         return false;
-    for (size_t i = 0; i < s->n; i++) {
-        if (strcmp(s->keys[i], key) == 0) {
-            api_problems_add(problems, where, "%s is already defined in %s", key, s->files[i]);
+    for (size_t i = 0; i < s->keys.n; i++) {
+        if (strcmp(s->keys.v[i], key) == 0) {
+            api_problems_add(problems, where, "%s is already defined in %s", key, s->files.v[i]);
             return true;
         }
     }
-    keys = reallocarray(s->keys, s->n + 1, sizeof(*keys));
-    if (keys != NULL)
-        s->keys = keys;
-    files = reallocarray(s->files, s->n + 1, sizeof(*files));
-    if (files != NULL)
-        s->files = files;
-    if (keys == NULL || files == NULL)
-        return false;
-    s->keys[s->n] = take_ptr(&key);
-    s->files[s->n++] = take_ptr(&copy);
-    return true;
+    return strs_take(&s->keys, take_ptr(&key)) && strs_add(&s->files, file);
 }
 
 /* Prints one line if it cannot be read. */
@@ -179,12 +167,8 @@ static int validate_command(struct cli *cli, const struct cli_command *command, 
             code = EXIT_ERROR;
     if (files != NULL && cli_print_value(cli, files, o.format) != EXIT_OK)
         code = EXIT_ERROR;
-    for (size_t i = 0; i < seen.n; i++) {
-        free(seen.keys[i]);
-        free(seen.files[i]);
-    }
-    free(seen.keys);
-    free(seen.files);
+    strs_done(&seen.keys);
+    strs_done(&seen.files);
     return code;
 }
 

@@ -2,6 +2,7 @@
 /* The command line, in kubelet's syntax: --name value, --name=value, switches without a value, "_" as "-",
  * -v 4. */
 #include "agent/config/internal.h"
+#include "base/array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +11,10 @@
 
 static enum err_code config_flags_add(struct config_flags *f, size_t row, const char *value, struct err *e)
 {
-    struct config_flag *grown;
-
     if (f->n == FLAGS_MAX)
         return err_set(e, ERR_INVALID, "more than %d flags", FLAGS_MAX);
-    grown = realloc(f->v, (f->n + 1) * sizeof(*grown));
-    if (grown == NULL)
+    if (!array_room(f->v, f->n))
         return err_nomem(e);
-    f->v = grown;
     f->v[f->n++] = (struct config_flag){ row, value };
     return ERR_OK;
 }

@@ -9,8 +9,8 @@
 
 static bool is_listed(const struct img_store *s, const char *repository)
 {
-    for (size_t i = 0; s->verify_not != NULL && s->verify_not[i] != NULL; i++) {
-        const char *pattern = s->verify_not[i];
+    for (size_t i = 0; i < s->verify_not.n; i++) {
+        const char *pattern = s->verify_not.v[i];
 
         if (str_ends(pattern, "/*") ? strncmp(repository, pattern, strlen(pattern) - 1) == 0
                                     : strcmp(repository, pattern) == 0)

@@ -7,6 +7,7 @@
 #include "agent/image/registry_names.h"
 
 #include "base/list.h"
+#include "base/strs.h"
 #include "base/work.h"
 
 #define IMG_MAX_IMAGES 10000 /* maximum of a store; a node has tens */
@@ -79,7 +80,7 @@ struct img_store {
     void *on_added_arg;
 
     enum img_verify verify;
-    char **verify_not; /* NULL-terminated; may be NULL */
+    struct strs verify_not;
     unsigned char proof_key[SIPHASH_KEY_SIZE];
 
     struct img_writers writers; /* the first one writes, the others wait */

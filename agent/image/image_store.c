@@ -371,29 +371,6 @@ static char *image_store_copy(const char *text, bool *failed)
     return mine;
 }
 
-static char **image_store_copy_list(const char *const *list, bool *failed)
-{
-    size_t n = 0;
-    char **mine;
-
-    if (list == NULL)
-        return NULL;
-    while (list[n] != NULL)
-        n++;
-    mine = calloc(n + 1, sizeof(*mine));
-    *failed = *failed || mine == NULL;
-    for (size_t i = 0; mine != NULL && i < n; i++)
-        mine[i] = image_store_copy(list[i], failed);
-    return mine;
-}
-
-static void free_list(char **list)
-{
-    for (size_t i = 0; list != NULL && list[i] != NULL; i++)
-        free(list[i]);
-    free(list);
-}
-
 static void store_free(struct img_store *s)
 {
     struct img_entry *entry, *next_entry;
@@ -415,7 +392,7 @@ static void store_free(struct img_store *s)
     free(s->run_dir);
     free(s->pods_dir);
     img_unread_free(s);
-    free_list(s->verify_not);
+    strs_done(&s->verify_not);
     reg_names_done(&s->short_names);
     free(s->blobs_for);
     free(s);
@@ -463,7 +440,8 @@ enum err_code img_store_open(struct img_store **ret, const struct img_store_opti
     s->run_dir = image_store_copy(o->run_dir, &failed);
     s->pods_dir = image_store_copy(o->pods_dir, &failed);
     s->verify = o->verify;
-    s->verify_not = image_store_copy_list(o->verify_not, &failed);
+    for (const char *const *one = o->verify_not; one != NULL && *one != NULL; one++)
+        failed = !strs_add(&s->verify_not, *one) || failed;
     s->confine = o->confine;
     s->ops_cgroup_fd = o->ops_cgroup_fd;
     s->max_bytes = o->max_bytes > 0 ? o->max_bytes : IMG_DEFAULT_BYTES;

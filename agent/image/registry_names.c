@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/image/registry_names.h"
 
+#include "base/array.h"
 #include "base/files/fs.h"
 #include "base/log.h"
 
@@ -123,18 +124,17 @@ static const char *find_alias(const struct reg_names *r, const char *name)
 
 static enum err_code add_alias(struct reg_names *r, const char *name, const char *target, struct err *e)
 {
-    struct reg_alias *more =
-        r->n_aliases % 64 != 0 ? r->aliases : realloc(r->aliases, (r->n_aliases + 64) * sizeof(*more));
+    struct reg_alias *more;
 
-    if (more == NULL)
-        return err_nomem(e);
-    r->aliases = more;
     if (r->n_aliases == REG_ALIASES_MAX)
         return err_set(e, ERR_INVALID, "there are more than %d aliases", REG_ALIASES_MAX);
-    more[r->n_aliases] = (struct reg_alias){ strdup(name), strdup(target) };
-    if (more[r->n_aliases].name == NULL || more[r->n_aliases].target == NULL) {
-        free(more[r->n_aliases].name);
-        free(more[r->n_aliases].target);
+    if (!array_room(r->aliases, r->n_aliases))
+        return err_nomem(e);
+    more = &r->aliases[r->n_aliases];
+    *more = (struct reg_alias){ strdup(name), strdup(target) };
+    if (more->name == NULL || more->target == NULL) {
+        free(more->name);
+        free(more->target);
         return err_nomem(e);
     }
     r->n_aliases++;

@@ -18,6 +18,7 @@
 #include "agent/image/image.h"
 #include "agent/runtime/spec/spec.h"
 #include "base/presence.h"
+#include "base/strs.h"
 #include "cgroups/cgroup.h"
 
 struct rt;
@@ -103,9 +104,8 @@ enum err_code rt_adopt(struct rt *rt, const char *id, struct err *e) MUST_CHECK;
 enum err_code rt_watch_conmon(struct rt *rt, const char *id, struct err *e) MUST_CHECK;
 /* The upper folder of its root file system; false if the path is too long. */
 bool rt_writable_dir(const struct rt *rt, const char *id, char *ret, size_t size);
-/* Ids of all containers with a bundle, writable layer, runtime state or exit file (NULL-terminated, all
- * malloc'ed). */
-enum err_code rt_list(struct rt *rt, char ***ret, struct err *e) MUST_CHECK;
+/* Ids of all containers with a bundle, writable layer, runtime state or exit file (strs_done()). */
+enum err_code rt_list(struct rt *rt, struct strs *ret, struct err *e) MUST_CHECK;
 /* Identity in a bundle's meta.json; absent if there is no such file or content. */
 struct rt_identity {
     char pod_uid[132], pod_namespace[64], pod_name[256], container_name[64], cgroup_path[512];

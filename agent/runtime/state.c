@@ -312,28 +312,15 @@ void rt_kill_supervisor(struct rt *rt, const char *id)
 /* ---- list ---- */
 
 struct ids {
-    char **v;
-    size_t n;
+    struct strs list;
     bool failed; /* out of memory */
 };
-
-static int rt_state_compare(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
 
 static bool rt_state_add_id(const char *name, void *arg)
 {
     struct ids *ids = arg;
-    char **more;
 
-    if (!rt_id_valid(name))
-        return true;
-    more = reallocarray(ids->v, ids->n + 1, sizeof(*more));
-    if (more != NULL)
-        ids->v = more;
-    ids->failed = more == NULL || (ids->v[ids->n] = strdup(name)) == NULL;
-    ids->n += !ids->failed;
+    ids->failed = rt_id_valid(name) && !strs_add(&ids->list, name);
     return !ids->failed;
 }
 
@@ -344,30 +331,17 @@ static enum err_code add_ids(struct ids *ids, struct rt_path dir, struct err *e)
     return ids->failed ? err_nomem(e) : ERR_OK;
 }
 
-enum err_code rt_list(struct rt *rt, char ***ret, struct err *e)
+enum err_code rt_list(struct rt *rt, struct strs *ret, struct err *e)
 {
     struct ids ids = { 0 };
-    size_t i, kept = 0;
-    char **more;
 
-    if (add_ids(&ids, rt_container_dir(rt, ""), e) == ERR_OK &&
-        add_ids(&ids, rt_layer_dir(rt, ""), e) == ERR_OK && add_ids(&ids, rt_oci_dir(rt, ""), e) == ERR_OK &&
-        add_ids(&ids, rt_exit_file(rt, ""), e) == ERR_OK &&
-        (more = reallocarray(ids.v, ids.n + 1, sizeof(*more))) != NULL) {
-        ids.v = more;
-        if (ids.n > 0)
-            qsort(ids.v, ids.n, sizeof(*ids.v), rt_state_compare);
-        for (i = 0; i < ids.n; i++)
-            if (kept > 0 && strcmp(ids.v[kept - 1], ids.v[i]) == 0)
-                free(ids.v[i]);
-            else
-                ids.v[kept++] = ids.v[i];
-        ids.v[kept] = NULL;
-        *ret = ids.v;
-        return ERR_OK;
+    if (add_ids(&ids, rt_container_dir(rt, ""), e) != ERR_OK ||
+        add_ids(&ids, rt_layer_dir(rt, ""), e) != ERR_OK || add_ids(&ids, rt_oci_dir(rt, ""), e) != ERR_OK ||
+        add_ids(&ids, rt_exit_file(rt, ""), e) != ERR_OK) {
+        strs_done(&ids.list);
+        return e->code;
     }
-    for (i = 0; i < ids.n; i++)
-        free(ids.v[i]);
-    free(ids.v);
-    return e->code != ERR_OK ? e->code : err_nomem(e);
+    strs_unique(&ids.list);
+    *ret = ids.list;
+    return ERR_OK;
 }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/files/fs.h"
 #include "base/log.h"
+#include "base/strs.h"
 
 #include <assert.h>
 #include <fcntl.h>
@@ -204,14 +205,8 @@ void folder_missing(struct src_folder *f, const char *name, uint64_t wait_ms)
         uv_timer_start(&f->timer, folder_on_timer, wait_ms, 0);
 }
 
-static int folder_compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 struct names {
-    char **v;
-    size_t n, room;
+    struct strs list;
     bool lacking; /* out of memory: the list is incomplete */
 };
 
@@ -221,22 +216,9 @@ static bool folder_add_name(const char *name, void *arg)
 
     if (manifest_ignored(name))
         return true;
-    if (names->n == NAMES_MAX)
+    if (names->list.n == NAMES_MAX)
         return false;
-    if (names->n == names->room) {
-        size_t room = names->room == 0 ? 64 : names->room * 2;
-        char **more = reallocarray(names->v, room, sizeof(*more));
-
-        if (more == NULL) {
-            names->lacking = true;
-            return false;
-        }
-        names->v = more;
-        names->room = room;
-    }
-    names->v[names->n] = strdup(name);
-    names->lacking = names->v[names->n] == NULL;
-    names->n += !names->lacking;
+    names->lacking = !strs_add(&names->list, name);
     return !names->lacking;
 }
 
@@ -245,8 +227,7 @@ static struct presence list_names(struct src_folder *f, struct names *ret, struc
 {
     struct presence listed = fs_list(AT_FDCWD, f->dir, folder_add_name, ret, e);
 
-    if (ret->n > 0)
-        qsort(ret->v, ret->n, sizeof(*ret->v), folder_compare_names);
+    strs_sort(&ret->list);
     if (ret->lacking) {
         err_nomem(e);
         return presence_unknown(e);
@@ -263,15 +244,14 @@ void folder_rescan(struct src_folder *f)
     struct presence listed = list_names(f, &names, &e);
 
     f->scans++;
-    for (size_t i = 0; i < names.n; i++) {
-        file = file_find_or_add(f, names.v[i]);
+    for (size_t i = 0; i < names.list.n; i++) {
+        file = file_find_or_add(f, names.list.v[i]);
         if (file != NULL) {
             file->scan = f->scans;
             reads_queue(file);
         }
-        free(names.v[i]);
     }
-    free(names.v);
+    strs_done(&names.list);
     f->listed = !presence_is_unknown(listed);
     if (f->listed) {
         if (f->unseen_wait_ms != 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/status/log_files.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/files/fs.h"
@@ -112,13 +113,8 @@ static bool log_files_look_at(int dirfd, const char *name, struct log_file *ret)
 
 static enum err_code log_files_add(struct log_files *f, const struct log_file *one, struct err *e)
 {
-    if ((f->n & (f->n + 1)) == 0) { /* 0, 1, 3, 7, ...: double the size */
-        struct log_file *grown = reallocarray(f->v, f->n * 2 + 1, sizeof(*grown));
-
-        if (grown == NULL)
-            return err_nomem(e);
-        f->v = grown;
-    }
+    if (!array_room(f->v, f->n))
+        return err_nomem(e);
     f->v[f->n++] = *one;
     return ERR_OK;
 }

@@ -2,6 +2,7 @@
 #include "agent/unpack/unpack.h"
 #include "agent/unpack/unpack_node.h"
 
+#include "base/array.h"
 #include "base/files/fs.h"
 
 #include <archive.h>
@@ -24,7 +25,7 @@ struct unpack_apply {
     struct unpack_result result;
     const struct unpack_lower *lower; /* NULL: none */
     struct folder_time *times;
-    size_t n_times, cap_times;
+    size_t n_times;
 };
 
 struct place {            /* where an entry goes */
@@ -50,15 +51,8 @@ void unpack_apply_free(struct unpack_apply *u)
 static enum err_code remember_time(struct unpack_apply *u, const char *path, struct timespec mtime,
                                    struct err *e)
 {
-    if (u->n_times == u->cap_times) {
-        size_t cap = u->cap_times == 0 ? 64 : u->cap_times * 2;
-        struct folder_time *grown = reallocarray(u->times, cap, sizeof(*grown));
-
-        if (grown == NULL)
-            return err_nomem(e);
-        u->times = grown;
-        u->cap_times = cap;
-    }
+    if (!array_room(u->times, u->n_times))
+        return err_nomem(e);
     u->times[u->n_times] = (struct folder_time){ .path = strdup(path), .mtime = mtime };
     if (u->times[u->n_times].path == NULL)
         return err_nomem(e);

@@ -2,6 +2,7 @@
 #include "agent/unpack/unpack.h"
 
 #include "agent/image/image.h"
+#include "base/array.h"
 #include "base/files/fs.h"
 
 #include <fcntl.h>
@@ -29,18 +30,14 @@ void unpack_images_done(struct unpack_images *images)
 
 struct unpack_image *unpack_images_add(struct unpack_images *images, struct err *e)
 {
-    struct unpack_image *grown;
-
     if (images->n == UNPACK_MAX_IMAGES) {
         err_set(e, ERR_EXHAUSTED, "the source holds more than %d images", UNPACK_MAX_IMAGES);
         return NULL;
     }
-    grown = reallocarray(images->v, images->n + 1, sizeof(*grown));
-    if (grown == NULL) {
+    if (!array_room(images->v, images->n)) {
         err_nomem(e);
         return NULL;
     }
-    images->v = grown;
     images->v[images->n] = (struct unpack_image){ 0 };
     return &images->v[images->n++];
 }
@@ -48,8 +45,6 @@ struct unpack_image *unpack_images_add(struct unpack_images *images, struct err 
 enum err_code unpack_image_add_name(struct unpack_image *image, const char *name, struct err *e)
 {
     char full[IMG_NAME_MAX];
-    char **grown;
-
     if (img_normalise(name, full, e) != ERR_OK)
         return e->code;
     for (size_t i = 0; i < image->n_names; i++)
@@ -57,12 +52,7 @@ enum err_code unpack_image_add_name(struct unpack_image *image, const char *name
             return ERR_OK;
     if (image->n_names == UNPACK_MAX_NAMES)
         return err_set(e, ERR_EXHAUSTED, "the image has more than %d names", UNPACK_MAX_NAMES);
-    grown = reallocarray(image->names, image->n_names + 1, sizeof(*grown));
-    if (grown == NULL)
-        return err_nomem(e);
-    image->names = grown;
-    image->names[image->n_names] = strdup(full);
-    if (image->names[image->n_names] == NULL)
+    if (!array_room(image->names, image->n_names) || (image->names[image->n_names] = strdup(full)) == NULL)
         return err_nomem(e);
     image->n_names++;
     return ERR_OK;

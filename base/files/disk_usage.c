@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/files/disk_usage.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 
 #include <dirent.h>
@@ -131,13 +132,9 @@ static bool disk_usage_push(struct disk_usage *u, ino_t ino, size_t name)
     if (u->depth == DEPTH_MAX)
         return false;
     if (u->depth == u->cap) {
-        size_t cap = u->cap == 0 ? 16 : u->cap * 2;
-        struct level *grown = realloc(u->levels, cap * sizeof(*grown));
-
-        if (grown == NULL)
+        if (!array_room(u->levels, u->cap))
             return false;
-        u->levels = grown;
-        u->cap = cap;
+        u->cap++;
     }
     u->levels[u->depth++] = (struct level){ .ino = ino, .name = name };
     return true;

@@ -2,6 +2,7 @@
 #include "base/files/fs.h"
 
 #include "base/log.h"
+#include "base/strs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -128,46 +129,20 @@ bool fs_is_mountpoint(const char *path)
 }
 
 struct points {
-    char **p;
-    size_t n, cap;
+    struct strs list;
     bool no_memory;
 };
-
-static void points_done(struct points *l)
-{
-    while (l->n > 0)
-        free(l->p[--l->n]);
-    free(l->p);
-    *l = (struct points){ 0 };
-}
 
 static bool mounts_collect(const struct fs_mount *m, void *arg)
 {
     struct points *l = arg;
     size_t n = strlen(m->point), k = strlen("//deleted");
-    char *copy;
 
     /* The mount point's folder was deleted: no path leads there any more. */
     if (n >= k && strcmp(m->point + n - k, "//deleted") == 0)
         return true;
-    if (l->n == l->cap) {
-        size_t cap = l->cap == 0 ? 64 : 2 * l->cap;
-        char **grown = realloc(l->p, cap * sizeof(*grown));
-
-        if (grown == NULL) {
-            l->no_memory = true;
-            return false;
-        }
-        l->p = grown;
-        l->cap = cap;
-    }
-    copy = strdup(m->point);
-    if (copy == NULL) {
-        l->no_memory = true;
-        return false;
-    }
-    l->p[l->n++] = copy;
-    return true;
+    l->no_memory = !strs_add(&l->list, m->point);
+    return !l->no_memory;
 }
 
 static size_t mounts_depth(const char *path)
@@ -200,19 +175,19 @@ static enum err_code mounts_unmount_pass(const char *prefix, size_t *ret_gone, s
     if (code == ERR_OK && l.no_memory)
         code = err_nomem(e);
     if (code != ERR_OK) {
-        points_done(&l);
+        strs_done(&l.list);
         return code;
     }
-    *ret_seen = l.n;
-    if (l.n > 0)
-        qsort(l.p, l.n, sizeof(*l.p), deepest_first);
-    for (i = 0; i < l.n; i++) {
-        if (umount2(l.p[i], MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
+    *ret_seen = l.list.n;
+    if (l.list.n > 0)
+        qsort(l.list.v, l.list.n, sizeof(*l.list.v), deepest_first);
+    for (i = 0; i < l.list.n; i++) {
+        if (umount2(l.list.v[i], MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
             ++*ret_gone;
         else if (code == ERR_OK) /* EINVAL, ENOENT: covered by another mount, which this pass removes */
-            code = err_sys(e, errno, "unmount %s", l.p[i]);
+            code = err_sys(e, errno, "unmount %s", l.list.v[i]);
     }
-    points_done(&l);
+    strs_done(&l.list);
     return code;
 }
 

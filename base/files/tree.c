@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/array.h"
 #include "base/files/fs.h"
 
 #include "base/log.h"
@@ -70,13 +71,9 @@ static int base_tree_push(struct remover *r, int fd, const char *name)
     if (r->depth == MAX_DEPTH)
         return ENAMETOOLONG;
     if (r->depth == r->cap) {
-        size_t cap = r->cap == 0 ? 16 : 2 * r->cap;
-        struct level *grown = realloc(r->levels, cap * sizeof(*grown));
-
-        if (grown == NULL)
+        if (!array_room(r->levels, r->cap))
             return ENOMEM;
-        r->levels = grown;
-        r->cap = cap;
+        r->cap++;
     }
     if (name != NULL && (copy = strdup(name)) == NULL)
         return ENOMEM;

@@ -8,7 +8,7 @@
 #ifndef CNI_HOST_NFT_H
 #define CNI_HOST_NFT_H
 #include "base/error.h"
-#include "cni/host/strs.h"
+#include "base/strs.h"
 
 /* "ip nat" for each table and "ip nat PREROUTING" for each chain of the families ip and ip6. */
 enum err_code cni_nft_list(struct strs *ret, struct err *e) MUST_CHECK;

@@ -14,7 +14,7 @@
 #ifndef CNI_HOST_SCAFFOLD_H
 #define CNI_HOST_SCAFFOLD_H
 #include "base/buf.h"
-#include "cni/host/strs.h"
+#include "base/strs.h"
 
 /* "nat CNI-HOSTPORT-DNAT", ...: the existing chains of those above. */
 enum err_code cni_scaffold_find(const char *save, struct strs *ret, struct err *e) MUST_CHECK;

@@ -3,6 +3,7 @@
 
 #include "agent/api/manifest/internal.h"
 #include "agent/api/yaml/yaml.h"
+#include "base/array.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,15 +98,12 @@ void api_objects_done(struct api_objects *o)
 /* Takes over the reference in `object`. */
 static void api_decode_keep(struct decoder *d, struct api_object object)
 {
-    struct api_object *grown = realloc(d->objects.v, (d->objects.n + 1) * sizeof(*grown));
-
-    if (grown == NULL) {
-        api_object_unref(&object);
-        d->check.no_memory = true;
+    if (array_room(d->objects.v, d->objects.n)) {
+        d->objects.v[d->objects.n++] = object;
         return;
     }
-    d->objects.v = grown;
-    d->objects.v[d->objects.n++] = object;
+    api_object_unref(&object);
+    d->check.no_memory = true;
 }
 
 static char *keep_json(struct api_check *c, const json_t *object)

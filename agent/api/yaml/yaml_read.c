@@ -5,6 +5,7 @@
 
 #include "agent/api/check.h"
 #include "agent/api/yaml/internal.h"
+#include "base/array.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -33,7 +34,6 @@ struct yaml_reader {
     yaml_parser_t parser;
     json_t *docs;
     int *numbers;
-    size_t cap_numbers;
     int document;
     struct yaml_frame frames[YAML_DEPTH_MAX];
     size_t depth;
@@ -325,15 +325,9 @@ static enum err_code finish_document(struct yaml_reader *r, struct err *e)
         json_decref(root);
         return ERR_OK;
     }
-    if (n == r->cap_numbers) {
-        size_t cap = n == 0 ? 8 : n * 2;
-        int *grown = realloc(r->numbers, cap * sizeof(*grown));
-        if (grown == NULL) {
-            json_decref(root);
-            return err_nomem(e);
-        }
-        r->numbers = grown;
-        r->cap_numbers = cap;
+    if (!array_room(r->numbers, n)) {
+        json_decref(root);
+        return err_nomem(e);
     }
     r->numbers[n] = r->document;
     return json_array_append_new(r->docs, root) == 0 ? ERR_OK : err_nomem(e);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/cli/print/print.h"
+#include "base/array.h"
 
 #include <string.h>
 
@@ -42,7 +43,6 @@ void cli_table_coloured(struct cli_table *t, const char *text, enum cli_colour c
     size_t column = t->n_cells % t->n_columns, width, n = strcspn(text, "\n\r\f");
     buf_auto cell = BUF_INIT(SIZE_MAX - 1);
     str_auto first = strndup(text, n);
-    struct cli_cell *more;
 
     if (t->failed || first == NULL) {
         t->failed = true;
@@ -51,13 +51,9 @@ void cli_table_coloured(struct cli_table *t, const char *text, enum cli_colour c
     cli_add_clean(&cell, first);
     if (text[n] != '\0')
         buf_adds(&cell, "...");
-    if ((t->n_cells & (t->n_cells + 1)) == 0) { /* the room for 2^k - 1 cells is used up */
-        more = reallocarray(t->cells, 2 * (t->n_cells + 1), sizeof(*more));
-        if (more == NULL) {
-            t->failed = true;
-            return;
-        }
-        t->cells = more;
+    if (!array_room(t->cells, t->n_cells)) {
+        t->failed = true;
+        return;
     }
     width = width_of(cell.p, cell.n) + TABLE_PADDING;
     t->cells[t->n_cells] = (struct cli_cell){ cell.failed ? NULL : buf_detach(&cell), colour };

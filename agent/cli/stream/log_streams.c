@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/cli/stream/internal.h"
+#include "base/array.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -19,12 +20,7 @@ static bool copy_spec(struct log_stream_spec *to, const char *url, const char *n
 
 bool log_streams_add(struct log_streams *s, const char *url, const char *name, bool prefixed)
 {
-    struct log_stream_spec *grown = reallocarray(s->v, s->n + 1, sizeof(*grown));
-
-    if (grown == NULL)
-        return false;
-    s->v = grown;
-    if (!copy_spec(&grown[s->n], url, name, prefixed))
+    if (!array_room(s->v, s->n) || !copy_spec(&s->v[s->n], url, name, prefixed))
         return false;
     s->n++;
     return true;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/files/fs.h"
 #include "base/log.h"
+#include "base/strs.h"
 #include "cni/host/netns.h"
 
 #include <errno.h>
@@ -231,14 +232,14 @@ static void remove_container(struct job *j)
 
 static enum err_code look_containers(struct node *n, struct err *e)
 {
-    char **ids = NULL;
+    struct strs ids = { 0 };
 
     if (rt_list(n->rt, &ids, e) != ERR_OK)
         return e->code;
-    for (char **id = ids; *id != NULL; id++)
+    for (const char *const *id = strs_list(&ids); *id != NULL; id++)
         if (!rooms_know(n, *id) && !is_being_swept(n, *id, remove_container))
             new_job(n, *id, "container", remove_container);
-    cg_free_list(ids);
+    strs_done(&ids);
     return ERR_OK;
 }
 
@@ -255,14 +256,14 @@ static void detach(struct job *j)
 
 static enum err_code look_network(struct node *n, struct err *e)
 {
-    char **ids = NULL;
+    struct strs ids = { 0 };
 
     if (cni_cached_ids(n->o.cni, &ids, e) != ERR_OK)
         return e->code;
-    for (char **id = ids; *id != NULL; id++)
+    for (const char *const *id = strs_list(&ids); *id != NULL; id++)
         if (!rooms_know(n, *id) && !is_being_swept(n, *id, detach))
             new_job(n, *id, "network attachment", detach);
-    cg_free_list(ids);
+    strs_done(&ids);
     return ERR_OK;
 }
 
@@ -305,14 +306,14 @@ static bool is_left_over(struct node *n, const char *uid)
 
 static enum err_code look_volumes(struct node *n, struct err *e)
 {
-    char **uids = NULL;
+    struct strs uids = { 0 };
 
     if (foreign_load(n, e) != ERR_OK || vol_list_owners(n->o.volumes, &uids, e) != ERR_OK)
         return e->code;
-    for (char **uid = uids; *uid != NULL; uid++)
+    for (const char *const *uid = strs_list(&uids); *uid != NULL; uid++)
         if (is_left_over(n, *uid) && !is_being_swept(n, *uid, remove_pod_volumes))
             new_job(n, *uid, "volumes", remove_pod_volumes);
-    cg_free_list(uids);
+    strs_done(&uids);
     return ERR_OK;
 }
 
@@ -545,17 +546,17 @@ static void remove_cgroup(struct job *j)
 
 static enum err_code look_cgroups(struct node *n, struct err *e)
 {
-    char **paths = NULL;
+    struct strs paths = { 0 };
 
     if (foreign_load(n, e) != ERR_OK || cg_list_pods(n->o.cgroups, &paths, e) != ERR_OK)
         return e->code;
-    for (char **path = paths; *path != NULL; path++) {
+    for (const char *const *path = strs_list(&paths); *path != NULL; path++) {
         const char *leaf = strrchr(*path, '/');
         if (leaf != NULL && str_starts(leaf, "/pod") && !foreign_has(n, leaf + 4) &&
             !is_cgroup_of(pods_by_uid(n, leaf + 4), *path) && !is_being_swept(n, *path, remove_cgroup))
             new_job(n, *path, "cgroup", remove_cgroup);
     }
-    cg_free_list(paths);
+    strs_done(&paths);
     return ERR_OK;
 }
 

@@ -30,11 +30,10 @@ static bool is_address(const char *name)
     return inet_pton(AF_INET6, text, bytes) == 1;
 }
 
-static bool leases_is_known(struct node *n, char *const *cached, const char *id)
+static bool leases_is_known(struct node *n, const struct strs *cached, const char *id)
 {
-    for (; *cached != NULL; cached++)
-        if (strcmp(*cached, id) == 0)
-            return true;
+    if (strs_has(cached, id))
+        return true;
     pods_each (n, p)
         if (strcmp(p->sandbox_id, id) == 0)
             return true;
@@ -43,7 +42,7 @@ static bool leases_is_known(struct node *n, char *const *cached, const char *id)
 
 struct sweep {
     struct node *node;
-    char **cached;
+    struct strs cached;
     struct cni_stray_list *lost;
     bool alone; /* no plugin is running: a file without id is truncated, and not just being written */
 };
@@ -66,7 +65,7 @@ static void leases_sweep_network(const struct sweep *s, int networks, const char
         if (!is_address(entry->d_name) || fs_read_at(fd, entry->d_name, LEASE_MAX, &id, NULL, &e) != ERR_OK)
             continue;
         id[strcspn(id, "\r\n")] = '\0';
-        if (id[0] == '\0' ? !s->alone : leases_is_known(s->node, s->cached, id))
+        if (id[0] == '\0' ? !s->alone : leases_is_known(s->node, &s->cached, id))
             continue;
         /* One of ours: a DEL releases the address and everything else; it stays reserved until then. */
         if (strlen(id) == SANDBOX_ID_DIGITS && cni_has_network(s->node->o.cni, network) &&
@@ -156,7 +155,7 @@ void leases_sweep(struct node *n, bool alone, struct cni_stray_list *lost)
         while ((entry = readdir(d)) != NULL)
             if (entry->d_name[0] != '.')
                 leases_sweep_network(&s, fd, entry->d_name);
-        cg_free_list(s.cached);
+        strs_done(&s.cached);
         take_all_again(n, fd);
     }
     closedir(d);

@@ -2,6 +2,7 @@
 #include "agent/pod/usage/net_stats.h"
 #include "agent/pod/core/usage_text.h"
 #include "agent/pod/sandbox/sandbox.h"
+#include "base/array.h"
 #include "base/log.h"
 #include "cni/links.h"
 
@@ -57,15 +58,9 @@ static void net_stats_add(struct net_stats *s, const struct pod *p, const struct
 {
     struct net_line *to;
 
-    if (s->n == s->room) {
-        size_t room = s->room != 0 ? 2 * s->room : 64;
-        struct net_line *v = reallocarray(s->v, room, sizeof(*v));
-        if (v == NULL) {
-            s->failed = true;
-            return;
-        }
-        s->v = v;
-        s->room = room;
+    if (!array_room(s->v, s->n)) {
+        s->failed = true;
+        return;
     }
     to = &s->v[s->n++];
     to->labels = s->text.n;

@@ -11,7 +11,7 @@
 struct net_line;
 struct net_stats { /* copies: pods may be deleted meanwhile */
     struct net_line *v;
-    size_t n, room;
+    size_t n;
     struct buf text;
     bool failed; /* out of memory */
 };

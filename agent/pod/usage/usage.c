@@ -5,6 +5,7 @@
 #include "agent/pod/limits/hugepages.h"
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/usage/internal.h"
+#include "base/array.h"
 #include "base/background.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -162,22 +163,14 @@ struct pass {
     struct usage *u;
     unsigned parts;
     struct usage_row *rows;
-    size_t n, room;
+    size_t n;
     bool complete;
 };
 
 /* The next row; NULL when out of memory. */
 static struct usage_row *next_row(struct pass *p)
 {
-    if (p->n == p->room) {
-        size_t room = p->room != 0 ? 2 * p->room : 16;
-        struct usage_row *rows = reallocarray(p->rows, room, sizeof(*rows));
-        if (rows == NULL)
-            return NULL;
-        p->rows = rows;
-        p->room = room;
-    }
-    return &p->rows[p->n];
+    return array_room(p->rows, p->n) ? &p->rows[p->n] : NULL;
 }
 
 /* `row` identifies the cgroup. */

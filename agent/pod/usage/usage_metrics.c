@@ -4,6 +4,7 @@
  * page has copies, because it takes several turns of the loop, and pods may be deleted in between. */
 #include "agent/pod/core/usage_text.h"
 #include "agent/pod/usage/usage.h"
+#include "base/array.h"
 #include "base/files/fs.h"
 
 #include <fcntl.h>
@@ -24,7 +25,7 @@ struct line {
 
 struct rows {
     struct line *v;
-    size_t n, room;
+    size_t n;
     struct buf text;
     bool failed, short_labels; /* for /metrics/resource: container, namespace and pod only */
 };
@@ -51,15 +52,9 @@ static void usage_metrics_collect(const struct usage_row *row, void *arg)
     struct rows *all = arg;
     struct line *l;
 
-    if (all->n == all->room) {
-        size_t room = all->room != 0 ? 2 * all->room : 256;
-        struct line *v = reallocarray(all->v, room, sizeof(*v));
-        if (v == NULL) {
-            all->failed = true;
-            return;
-        }
-        all->v = v;
-        all->room = room;
+    if (!array_room(all->v, all->n)) {
+        all->failed = true;
+        return;
     }
     l = &all->v[all->n++];
     *l = (struct line){ .kind = row->kind, .s = row->s, .labels = all->text.n };

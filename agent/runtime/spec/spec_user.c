@@ -3,6 +3,7 @@
  * containerd's. */
 #include "agent/runtime/spec/internal.h"
 
+#include "base/array.h"
 #include "base/files/fs.h"
 
 #include <errno.h>
@@ -207,14 +208,8 @@ static enum err_code add_group(struct rt_user *u, uint32_t gid, struct err *e)
         return ERR_OK;
     if (u->n_gids >= GROUPS_MAX)
         return err_set(e, ERR_EXHAUSTED, "more than %d supplementary groups", GROUPS_MAX);
-    if ((u->n_gids & (u->n_gids - 1)) == 0) { /* full at each power of two */
-        size_t room = u->n_gids == 0 ? 1 : u->n_gids * 2;
-        uint32_t *more = realloc(u->gids, room * sizeof(*more));
-
-        if (more == NULL)
-            return err_nomem(e);
-        u->gids = more;
-    }
+    if (!array_room(u->gids, u->n_gids))
+        return err_nomem(e);
     memmove(u->gids + i + 1, u->gids + i, (u->n_gids - i) * sizeof(*u->gids));
     u->gids[i] = gid;
     u->n_gids++;

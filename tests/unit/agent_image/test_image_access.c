@@ -171,14 +171,14 @@ static void a_policy_says_what_is_looked_at(void **state)
     bring(w, "/an/archive", "here.io/import:1");
     assert_int_equal(pull(w, "r.io/x:1", "[" SECRET("a", "t", GOOD) "]"), ERR_OK);
     assert_int_equal(pull(w, "r.io/x/y:1", "[" SECRET("a", "t", GOOD) "]"), ERR_OK);
-    w->store->verify_not = except;
+    w->store->verify_not = (struct strs){ except, 2 };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         w->store->verify = cases[i].verify;
         access_is(w, "here.io/import:1", cases[i].import);
         access_is(w, "r.io/x:1", cases[i].secret);
         access_is(w, "r.io/x/y:1", cases[i].other);
     }
-    w->store->verify_not = NULL;
+    w->store->verify_not = (struct strs){ 0 };
 }
 
 /* ---- one record, several writers --------------------------------------------------------------- */

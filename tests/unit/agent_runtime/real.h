@@ -376,11 +376,10 @@ static inline void assert_no_path(const char *pattern)
 /* Nothing with the id in its name or in the mount table. */
 static inline void assert_no_trace(const struct box *b)
 {
-    char pattern[512], **ids;
+    struct strs ids = { 0 };
+    char pattern[512];
     str_auto mounts = NULL;
     struct err e = { 0 };
-    bool listed = false;
-    size_t i;
 
     snprintf(pattern, sizeof(pattern), "%s/{run,state}/*/%s*", host.root, b->id);
     assert_no_path(pattern);
@@ -390,12 +389,8 @@ static inline void assert_no_trace(const struct box *b)
                      ERR_OK);
     assert_null(strstr(mounts, b->id));
     assert_int_equal(rt_list(host.rt, &ids, &e), ERR_OK);
-    for (i = 0; ids[i] != NULL; i++) {
-        listed = listed || strcmp(ids[i], b->id) == 0;
-        free(ids[i]);
-    }
-    free(ids);
-    assert_false(listed);
+    assert_false(strs_has(&ids, b->id));
+    strs_done(&ids);
     assert_int_equal(state_of(b).phase, RT_ABSENT);
 }
 

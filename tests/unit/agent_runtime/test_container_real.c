@@ -133,7 +133,7 @@ static void errors_of_configuration_keep_their_text(void **state)
 static void containers_of_an_earlier_run_are_found_and_watched_again(void **state)
 {
     char path[512];
-    char **ids;
+    struct strs ids = { 0 };
     struct err e = { 0 };
     int64_t started_ns;
 
@@ -150,14 +150,10 @@ static void containers_of_an_earlier_run_are_found_and_watched_again(void **stat
     open_rt();
 
     assert_int_equal(rt_list(host.rt, &ids, &e), ERR_OK);
-    assert_non_null(ids[0]);
-    assert_non_null(ids[1]);
-    assert_null(ids[2]);
-    assert_int_equal(rt_adopt(host.rt, ids[0], &e), ERR_OK);
-    assert_int_equal(rt_adopt(host.rt, ids[1], &e), ERR_OK);
-    free(ids[0]);
-    free(ids[1]);
-    free(ids);
+    assert_int_equal(ids.n, 2);
+    assert_int_equal(rt_adopt(host.rt, ids.v[0], &e), ERR_OK);
+    assert_int_equal(rt_adopt(host.rt, ids.v[1], &e), ERR_OK);
+    strs_done(&ids);
     assert_int_equal(state_of(&b).phase, RT_RUNNING);
     assert_true(state_of(&b).started_ns == started_ns);
     assert_int_equal(state_of(&c).phase, RT_CREATED);

@@ -100,7 +100,7 @@ static void expect_unknown(struct fixture *f)
     struct err e = { 0 }, why = { 0 };
     enum err_code code;
     struct presence identity;
-    char **ids = NULL;
+    struct strs ids = { 0 };
 
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     none = (struct rlimit){ .rlim_cur = 3, .rlim_max = before.rlim_max };
@@ -144,8 +144,8 @@ static void list_has_each_id_once_wherever_it_left_something(void **state)
     static const char other[] = "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff";
     struct fixture *f = *state;
     struct err e = { 0 };
-    char **ids, path[256];
-    size_t n;
+    struct strs ids = { 0 };
+    char path[256];
 
     fixture_write(f, BUNDLE "pid", "1");
     fixture_write(f, "oci/" FIXTURE_ID "/status", "");
@@ -153,12 +153,10 @@ static void list_has_each_id_once_wherever_it_left_something(void **state)
     fixture_write(f, path, "");
     fixture_write(f, "containers/not-an-id/x", "");
     assert_int_equal(rt_list(&f->rt, &ids, &e), ERR_OK);
-    assert_string_equal(ids[0], FIXTURE_ID);
-    assert_string_equal(ids[1], other);
-    assert_null(ids[2]);
-    for (n = 0; ids[n] != NULL; n++)
-        free(ids[n]);
-    free(ids);
+    assert_int_equal(ids.n, 2);
+    assert_string_equal(ids.v[0], FIXTURE_ID);
+    assert_string_equal(ids.v[1], other);
+    strs_done(&ids);
 }
 
 static void cgroup_of_a_container_ends_in_its_id(void **state)

@@ -637,7 +637,7 @@ static void pods_of_all_classes_are_listed(void **state)
 {
     struct fake *f = *state;
     struct err e = { 0 };
-    char **list = NULL;
+    struct strs list = { 0 };
 
     fake_tree(f, "", "cpu memory pids\n");
     fake_cgroup(f, "/kubepods/poda", "cpu\n");
@@ -646,18 +646,18 @@ static void pods_of_all_classes_are_listed(void **state)
     fake_cgroup(f, "/kubepods/besteffort/other", "cpu\n");
     assert_int_equal(fake_open(f, "/", "/", &e), ERR_OK);
     assert_int_equal(cg_list_pods(f->tree, &list, &e), ERR_OK);
-    assert_string_equal(list[0], "/kubepods/besteffort/podc");
-    assert_string_equal(list[1], "/kubepods/burstable/podb");
-    assert_string_equal(list[2], "/kubepods/poda");
-    assert_null(list[3]);
-    cg_free_list(list);
+    assert_int_equal(list.n, 3);
+    assert_string_equal(list.v[0], "/kubepods/besteffort/podc");
+    assert_string_equal(list.v[1], "/kubepods/burstable/podb");
+    assert_string_equal(list.v[2], "/kubepods/poda");
+    strs_done(&list);
 }
 
 static void a_listing_of_pods_that_was_cut_off_is_an_error(void **state)
 {
     struct fake *f = *state;
     struct err e = { 0 };
-    char **list = NULL;
+    struct strs list = { 0 };
 
     fake_tree(f, "", "cpu memory pids\n");
     fake_cgroup(f, "/kubepods/poda", "cpu\n");

@@ -292,7 +292,7 @@ static void an_agent_killed_in_the_middle_of_add_knows_what_to_delete(void **sta
     struct ended d = { 0 };
     struct cni *c = NULL;
     struct cni_op o;
-    char **ids = NULL;
+    struct strs ids = { 0 };
     struct err e = { 0 };
 
     put_chain(p, "1.0.0");
@@ -308,17 +308,15 @@ static void an_agent_killed_in_the_middle_of_add_knows_what_to_delete(void **sta
                   "\"/run/ns\"}], \"routes\": [],"
                   " \"ips\": [{\"address\": \"10.0.0.9/24\", \"interface\": 0}]}");
     assert_int_equal(cni_cached_ids(c, &ids, &e), ERR_OK);
-    assert_string_equal(ids[0], ID);
-    assert_null(ids[1]);
-    free(ids[0]);
-    free(ids);
+    assert_int_equal(ids.n, 1);
+    assert_string_equal(ids.v[0], ID);
+    strs_done(&ids);
     op_cancel(&o.op);
     run_until_ended(p, &d);
     assert_int_equal(d.result.code, ERR_CANCELLED);
     assert_int_equal(del(p, c, &web).code, ERR_OK);
     assert_int_equal(cni_cached_ids(c, &ids, &e), ERR_OK);
-    assert_null(ids[0]);
-    free(ids);
+    assert_int_equal(ids.n, 0);
     cni_close(c);
 }
 

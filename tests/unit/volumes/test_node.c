@@ -227,12 +227,11 @@ static void owners_of_both_places_are_listed_once(void **state)
     struct vol_empty_dir d = { .uid = "b", .name = "data", .fs_group = -1 };
     char path[VOL_PATH_MAX];
     struct err e = { 0 };
-    char **list = NULL;
+    struct strs list = { 0 };
     bool changed;
 
     assert_int_equal(vol_list_owners(f->node, &list, &e), ERR_OK);
-    assert_null(list[0]);
-    free(list);
+    assert_int_equal(list.n, 0);
     assert_int_equal(vol_payload_publish(f->node, &p, &changed, &e), ERR_OK);
     assert_int_equal(vol_empty_dir_setup(f->node, &d, path, sizeof(path), &e), ERR_OK);
     d.uid = "a";
@@ -240,12 +239,10 @@ static void owners_of_both_places_are_listed_once(void **state)
     snprintf(path, sizeof(path), "%s/no-folder", f->pods);
     write_file(path, "x");
     assert_int_equal(vol_list_owners(f->node, &list, &e), ERR_OK);
-    assert_string_equal(list[0], "a");
-    assert_string_equal(list[1], "b");
-    assert_null(list[2]);
-    free(list[0]);
-    free(list[1]);
-    free(list);
+    assert_int_equal(list.n, 2);
+    assert_string_equal(list.v[0], "a");
+    assert_string_equal(list.v[1], "b");
+    strs_done(&list);
 }
 
 int main(void)

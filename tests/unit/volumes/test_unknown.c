@@ -111,7 +111,8 @@ static void owners_are_all_or_none(void **state)
 {
     struct fixture *f = need(state);
     const struct vol_empty_dir v = { .uid = "pod", .name = "vol", .fs_group = -1 };
-    char path[VOL_PATH_MAX], **owners = NULL;
+    char path[VOL_PATH_MAX];
+    struct strs owners = { 0 };
     struct err e = { 0 };
 
     assert_int_equal(vol_empty_dir_setup(f->node, &v, path, sizeof(path), &e), ERR_OK);

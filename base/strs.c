@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cni/host/strs.h"
+#include "base/strs.h"
 
-#include <stdlib.h>
+#include "base/array.h"
+
 #include <string.h>
 
 bool strs_take(struct strs *s, char *text)
 {
-    char **v = text != NULL ? reallocarray(s->v, s->n + 2, sizeof(char *)) : NULL;
-
-    if (v == NULL) {
+    if (text == NULL || !array_room(s->v, s->n + 1)) { /* and for the NULL */
         free(text);
         return false;
     }
-    s->v = v;
-    v[s->n++] = text;
-    v[s->n] = NULL;
+    s->v[s->n++] = text;
+    s->v[s->n] = NULL;
     return true;
 }
 
@@ -45,7 +43,7 @@ bool strs_add_once(struct strs *s, const char *text)
     return strs_has(s, text) || strs_add(s, text);
 }
 
-static int cni_strs_compare(const void *a, const void *b)
+static int strs_compare(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -53,7 +51,22 @@ static int cni_strs_compare(const void *a, const void *b)
 void strs_sort(struct strs *s)
 {
     if (s->n > 1)
-        qsort(s->v, s->n, sizeof(char *), cni_strs_compare);
+        qsort(s->v, s->n, sizeof(char *), strs_compare);
+}
+
+void strs_unique(struct strs *s)
+{
+    size_t n = s->n;
+
+    strs_sort(s);
+    s->n = 0;
+    for (size_t i = 0; i < n; i++)
+        if (s->n > 0 && strcmp(s->v[s->n - 1], s->v[i]) == 0)
+            free(s->v[i]);
+        else
+            s->v[s->n++] = s->v[i];
+    if (s->v != NULL)
+        s->v[s->n] = NULL;
 }
 
 const char *const *strs_list(const struct strs *s)
