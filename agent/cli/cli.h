@@ -5,7 +5,8 @@
  * commands.c lists them; `coracle help` and coracle(1) are made from that list.
  *
  * Output follows kubectl. command/usage.c has the exit codes. Synchronous, without locks or state; main()
- * calls it for every command except `run`. It ends quietly when nothing reads standard output any more.
+ * calls it for every command except `run`. The program ends quietly when nothing reads standard output any
+ * more.
  */
 #ifndef AGENT_CLI_CLI_H
 #define AGENT_CLI_CLI_H

@@ -28,7 +28,7 @@ static const struct cli_flag flags[] = {
     CLI_FLAGS_END,
 };
 
-/* Takes our words; all others belong to `coracle run`. */
+/* Takes the words of this command; all others belong to `coracle run`. */
 static void cli_config_take_word(struct cli *cli, struct asked *a, int argc, char **argv, int *i)
 {
     const char *word = argv[*i];

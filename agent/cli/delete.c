@@ -62,7 +62,7 @@ struct removal {
     const char *path, *uid, *namespace_, *name;
     bool wait, removed;
     bool gone; /* although the watch did not report it */
-    int code;  /* result of removing the file */
+    int code;  /* the result of removing the file */
 };
 
 /* Reads the current file, not the daemon's version: it may have just been rewritten. */
@@ -114,7 +114,7 @@ static bool cli_delete_on_change(const char *type, json_t *pod, void *arg)
     return strcmp(type, "DELETED") != 0 && strcmp(cli_text(pod, "metadata.uid"), r->uid) == 0;
 }
 
-/* A watch reports nothing if the pod was gone before; so check now and then. */
+/* A watch reports nothing if the pod was already gone, so check now and then. */
 static enum err_code cli_delete_follow(struct removal *r, struct cli_response *answer, struct err *e)
 {
     buf_auto url = BUF_INIT(64 * 1024);

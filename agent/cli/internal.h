@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* internal - declarations shared by agent/cli: the table of commands and what is made from it, and the
- * commands that have no room of their own. */
+/*
+ * internal - declarations shared by agent/cli: the table of commands and what is made from it, and the
+ * commands outside the sub-folders.
+ */
 #ifndef AGENT_CLI_INTERNAL_H
 #define AGENT_CLI_INTERNAL_H
 #include "agent/cli/cli.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was probably meant by a word that is no command. */
+/* Suggests the command that was probably meant by an unknown word. */
 #include "agent/cli/internal.h"
 
 #include "base/near.h"

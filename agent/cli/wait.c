@@ -143,7 +143,7 @@ static int wait_for_all(struct cli *cli, const struct wait *w, int argc, char **
     return code;
 }
 
-/* The existing ones. */
+/* Collects the pods that exist. */
 static int wait_for_selected(struct cli *cli, const struct wait *w)
 {
     buf_auto url = BUF_INIT(64 * 1024);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client - what the daemon is asked: one request or upgrade at the socket, a watch, the kinds of objects it
- * has and where, and the pod that a command is about.
+ * client - requests to the daemon: a single request or upgrade at the socket, a watch, the kinds of objects
+ * and their paths, and the pod that a command is about.
  *
- * A request opens a connection of its own and blocks. What fails is printed by the functions that return an
- * exit code, with the Status of the answer; those with a `struct err` print nothing.
+ * A request opens a new connection and blocks. Functions that return an exit code print failures, with the
+ * Status of the answer; those with a `struct err` print nothing.
  */
 #ifndef AGENT_CLI_CLIENT_CLIENT_H
 #define AGENT_CLI_CLIENT_CLIENT_H
@@ -18,7 +18,7 @@
 /* ---- client.c ---- */
 struct cli_response {
     int code;        /* HTTP */
-    struct buf body; /* of everything except a successful stream */
+    struct buf body; /* of every answer except a successful stream */
 };
 #define CLI_BODY_MAX (256u << 20)
 #define CLI_RESPONSE_INIT                                                                                    \
@@ -64,7 +64,7 @@ struct cli_kind {
     const char *const *names; /* "configmaps", "configmap", "cm", NULL */
     const char *base;         /* of its path */
     bool namespaced;
-    bool bare_list; /* its list omits something */
+    bool bare_list; /* its list omits parts of the objects */
 };
 extern const char *const cli_pod_kinds[], *const cli_node_kinds[];
 const struct cli_kind *cli_kind_find(const char *word); /* "cm", "configmaps/web"; may be NULL */
@@ -74,7 +74,7 @@ bool cli_is_kind(const char *word,
 const char *cli_resource_name(const char *word, const char *const *kinds);
 int cli_unknown_kind(
     struct cli *cli, const char *word,
-    const char *more /* ", events": what else the command knows */); /* says so; EXIT_USAGE */
+    const char *more /* ", events": other kinds that the command knows */); /* prints the error; EXIT_USAGE */
 /* namespace_ NULL: all; name NULL: the list. */
 void cli_add_kind_path(struct buf *url, const struct cli_kind *kind, const char *namespace_,
                        const char *name);

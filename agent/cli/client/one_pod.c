@@ -18,7 +18,7 @@ bool cli_parse_one_pod(struct cli *cli, const struct cli_command *command, void 
              (*ret_name = cli_resource_name(argv[0], cli_pod_kinds)) == NULL)
         *ret = cli_no_pod(cli, argv[0]);
     else if (argc == 1 && strchr(argv[0], '/') == NULL && !cli_is_kind(argv[0], cli_pod_kinds))
-        *ret_name = argv[0]; /* one that is called "pod": "pod pod" */
+        *ret_name = argv[0]; /* a pod with the name "pod": "pod pod" */
     else if (argc == 2 && !cli_is_kind(argv[0], cli_pod_kinds) && cli_kind_find(argv[0]) != NULL)
         *ret = cli_wrong(cli, "\"%s\" is not a pod: coracle %s only accepts a pod, as pod NAME", argv[0],
                          command->name);

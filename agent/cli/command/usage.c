@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Help for one command on the terminal; the manual page has the same content from the same tables. */
+/* Help for one command on the terminal.  The manual page is made from the same tables. */
 #include "agent/cli/command/command.h"
 
 #include <string.h>

@@ -31,7 +31,7 @@ static int import_stream(struct cli *cli, int from, const char *name, bool quiet
     return code;
 }
 
-/* The daemon has another working directory, and none of our descriptors. */
+/* Sends an absolute path, since the daemon has another working directory and none of our descriptors. */
 static int import(struct cli *cli, const char *file, const char *name, bool quiet)
 {
     const bool streamed = strcmp(file, "-") == 0;

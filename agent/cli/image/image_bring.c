@@ -16,7 +16,7 @@ struct view {
     struct buf line; /* of JSON, as far as received */
     json_t *answer;  /* the last line */
     bool terminal;   /* one line, updated */
-    bool shown;      /* something was */
+    bool shown;      /* a step was shown */
     char step[16];   /* the step shown */
     int64_t layers;  /* completed */
     uint64_t since_ms, begun_ms;

@@ -119,7 +119,7 @@ static int image_care_pin(struct cli *cli, const char *verb, int argc, char **ar
 
 /* ---- export ---- */
 
-/* Into an existing file. */
+/* Exports into an existing file. */
 static int export_into(struct cli *cli, const char *name, const char *path)
 {
     buf_auto more = BUF_INIT(64 * 1024);
@@ -149,7 +149,7 @@ static int export_stream(struct cli *cli, const char *name)
     return code;
 }
 
-/* The file is made here, so that the caller owns it; and the daemon has another working directory. */
+/* The file is made here so that the caller owns it, and because the daemon has another working directory. */
 static int image_care_export_image(struct cli *cli, const char *name, const char *file)
 {
     char path[PATH_MAX];

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Colours, for people: on a terminal, unless disabled by NO_COLOR (no-color.org) or TERM=dumb. They are added
- * to text already cleaned and aligned, so that containers' output cannot contain any. */
+/*
+ * Colours, used on a terminal unless NO_COLOR (no-color.org) or TERM=dumb disables them. They are added after
+ * the text is cleaned and aligned, so that containers' output cannot contain any.
+ */
 #include "agent/cli/print/print.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order of what is printed. */
+/* Sorting of printed objects and keys. */
 #include "agent/cli/print/print.h"
 
 #include <stdlib.h>

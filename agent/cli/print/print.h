@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * print - one call of the command line, and how it prints: text, errors, tables, colours, and JSON values as
- * people read them.
+ * print - the state of one call of the command line, and its output: text, errors, tables, colours, and JSON
+ * values in readable form.
  *
- * Every client is handed a `struct cli`. Output goes to `out`, errors and hints to `err`; text that came from
- * a container, an image or a registry has its control characters made visible. Functions that print an error
- * return the exit code for it. Synchronous and without locks: a command with threads has its own.
+ * Every client gets a `struct cli`. Output goes to `out`, errors and hints to `err`; control characters in
+ * text from a container, an image or a registry are made visible. Functions that print an error return its
+ * exit code. Synchronous and without locks: a command with threads brings its own.
  */
 #ifndef AGENT_CLI_PRINT_PRINT_H
 #define AGENT_CLI_PRINT_PRINT_H
@@ -30,7 +30,7 @@ struct cli {
     int64_t now_ns; /* now, for ages; fixed in tests, otherwise 0 */
     /* Deadline of a patient request, which then fails with ERR_DEADLINE (clock_mono_ms()); 0: none. */
     uint64_t until_ms;
-    int write_errno; /* why standard output cannot be written; 0: it can */
+    int write_errno; /* the errno of a failed write to standard output; 0: none */
 };
 
 /* ---- output.c ---- */

@@ -54,7 +54,7 @@ bool cli_true(const json_t *object, const char *path)
     return json_is_true(cli_at(object, path));
 }
 
-/* Output of containers must not move the reader's cursor. */
+/* Output of containers must not control the user's terminal. */
 void cli_add_clean(struct buf *b, const char *text)
 {
     for (; *text != '\0'; text++) {

@@ -8,7 +8,7 @@ struct describe {
     const struct cli_kind *kind;
     const char *namespace_, *format;
     json_t *items; /* the objects to print at the end in that format; otherwise NULL */
-    size_t n;      /* described so far */
+    size_t n;      /* the number of objects described so far */
 };
 
 /* ---- events ---- */

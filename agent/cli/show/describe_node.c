@@ -19,8 +19,10 @@ static struct quantity quantity_at(const json_t *resources, const char *list, co
     return q;
 }
 
-/* As the scheduler counts: the sum of all containers that run in parallel, and at least the maximum of the
- * init containers. */
+/*
+ * A pod's request as the scheduler computes it: the sum of all containers that run in parallel, and at least
+ * the maximum of the init containers.
+ */
 static struct quantity pod_amount(const json_t *pod, const char *list, const char *resource)
 {
     struct quantity sum = quantity_at(cli_at(pod, "spec.resources"), list, resource), beside, one, most;

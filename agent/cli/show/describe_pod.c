@@ -120,7 +120,7 @@ static void add_tolerations(const json_t *tolerations, struct buf *out)
     }
 }
 
-/* A condition of the agent's own: `a; b`, one line each. */
+/* Prints a condition that only this agent has: each part of `a; b` on its own line. */
 static void add_own_condition(const json_t *pod, const char *type, const char *title, struct buf *out)
 {
     const json_t *c;

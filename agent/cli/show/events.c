@@ -132,7 +132,7 @@ static json_t *chosen(const struct events *v, const json_t *list)
     return ret;
 }
 
-/* Returns true if it differs from what was last shown of it. */
+/* Returns true if the event differs from its last printed version. */
 static bool cli_events_note(struct events *v, const json_t *event)
 {
     json_auto_t *now = json_sprintf("%s %lld %s", cli_text(event, "lastTimestamp"),
@@ -162,7 +162,7 @@ static bool cli_events_on_change(const char *type, json_t *event, void *arg)
     struct events *v = arg;
     char key[600];
 
-    if (strcmp(type, "DELETED") == 0) { /* it was replaced by newer ones */
+    if (strcmp(type, "DELETED") == 0) { /* newer events have replaced it */
         snprintf(key, sizeof(key), "%s/%s", cli_text(event, "metadata.namespace"),
                  cli_text(event, "metadata.name"));
         json_object_del(v->shown, key);

@@ -189,7 +189,7 @@ struct watch {
     struct get *g;
     struct cli_table table;
     json_t *shown; /* by "namespace/name": the values printed last, without ages */
-    int code;      /* of an output error */
+    int code;      /* the exit code of an output error */
 };
 
 /* The row without the parts that change with time. */
@@ -206,7 +206,7 @@ static json_t *essence(const struct get *g, const json_t *pod)
                         labels != NULL ? labels : "");
 }
 
-/* Returns true if it differs from what was last shown of this pod. */
+/* Returns true if the row differs from the last one printed for this pod. */
 static bool get_note(struct watch *w, const json_t *pod, bool deleted)
 {
     json_auto_t *now = essence(w->g, pod);

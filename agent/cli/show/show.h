@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* show - the commands that show what there is: get, describe, events, explain and top. Their output is
- * kubectl's to the column. */
+/*
+ * show - the commands that show the state: get, describe, events, explain and top. Their columns are those of
+ * kubectl.
+ */
 #ifndef AGENT_CLI_SHOW_SHOW_H
 #define AGENT_CLI_SHOW_SHOW_H
 #include "agent/cli/command/command.h"

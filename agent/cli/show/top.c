@@ -249,7 +249,7 @@ static int print_pod_objects(const struct top *t, const struct entry *v, size_t 
     return cli_print_value(t->cli, list, t->format);
 }
 
-/* It does not exist or is not running. */
+/* Prints that the pod does not exist or is not running. */
 static int no_metrics(const struct top *t, const char *name)
 {
     int code;

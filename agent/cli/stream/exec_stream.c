@@ -31,7 +31,7 @@ enum {
 struct stream {
     struct cli *cli;
     int fd, input, output, terminal, signals; /* -1: none, or ended */
-    bool detaches, held, detached;            /* held: a ctrl-p, until the next byte is known */
+    bool detaches, held, detached;            /* a ctrl-p is held back until the next byte is known */
     struct ws ws;
     int channel;
     struct buf status; /* of the error channel */
@@ -108,7 +108,7 @@ static void send_some(struct stream *s)
     if (n >= 0) {
         buf_remove_front(&s->ws.out, (size_t)n);
     } else if (errno == EPIPE || errno == ECONNRESET) {
-        s->input = -1; /* the reason is in the data still to be read */
+        s->input = -1; /* the data still to be read has the reason */
         buf_reset(&s->ws.out);
     } else if (errno != EAGAIN && errno != EINTR) {
         end_early(s, EXIT_ERROR, "the connection to coracle broke");

@@ -16,7 +16,7 @@ struct exec_session {
     int terminal;     /* whose size is passed on; -1: none */
     bool detaches;    /* at ctrl-p, ctrl-q on the input */
     int fd;           /* exec_stream()'s own: speaks WebSocket */
-    struct buf *rest; /* likewise: received already */
+    struct buf *rest; /* bytes of the connection that were already received */
 };
 /* Opens the URL and passes data until the process ends; returns its exit code, or one of ours after printing
  * an error. */

@@ -190,7 +190,7 @@ static bool take_connection(const struct forward *f, const struct listener *l)
 
 struct look {
     const char *uid;
-    int code; /* EXIT_OK: it runs */
+    int code; /* EXIT_OK: the pod is running */
     char phase[32];
 };
 
@@ -221,7 +221,7 @@ static void look_after(const struct forward *f, const char *uid)
         struct cli_response r = CLI_RESPONSE_INIT;
         struct err e = { 0 };
 
-        /* for the end, which our watch may have missed */
+        /* in case the watch missed the pod's end */
         f->cli->until_ms = clock_mono_ms() + CLI_LOOK_AGAIN_MS;
         if (cli_request(f->cli, "GET", one.p, false, NULL, NULL, &r, &e) == ERR_OK && r.code == 404)
             l.code = EXIT_NOT_FOUND;
@@ -249,7 +249,7 @@ static bool start_looking(const struct forward *f, const char *uid)
 
 /* ---- all of it ---- */
 
-/* Otherwise clients wait in the listener's queue. */
+/* Without free descriptors, clients wait in the listener's queue. */
 static bool take_connections(const struct forward *f, const struct pollfd *p, bool paused)
 {
     for (size_t i = 0; i < f->n; i++) {
