@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# `make install` puts files in place below DESTDIR and runs nothing on the machine; `make uninstall` takes exactly them away again.
+# `make install` puts files in place below DESTDIR and runs nothing on the machine; `make uninstall` removes exactly these files.
 bindir     := $(PREFIX)/bin
 libexecdir := $(PREFIX)/libexec/coracle
 unitdir    := $(PREFIX)/lib/systemd/system
@@ -43,7 +43,7 @@ install: all ## install below DESTDIR (PREFIX=/usr); runs nothing
 	$(Q)install -m 0644 systemd/completion.zsh '$(DESTDIR)$(zshdir)/_coracle'
 	$(Q)for doc in $(install_docs); do install -m 0644 $$doc '$(DESTDIR)$(docdir)'/$$doc || exit 1; done
 
-# Manifests, state, logs and a changed config.yaml stay: they are not ours to delete.
+# Manifests, state, logs and a changed config.yaml belong to the user and stay.
 uninstall: ## remove what install put below DESTDIR
 	$(Q)rm -f '$(DESTDIR)$(bindir)/coracle' $(patsubst %,'$(DESTDIR)$(libexecdir)/%',coracle-unpack coracle-pause coracle-exec coracle-probe coracle-shutdown) \
 	    $(patsubst %,'$(DESTDIR)$(unitdir)/%',coracle.service coracle-pods.service) '$(DESTDIR)$(tmpfilesd)/coracle.conf' '$(DESTDIR)$(sysusersd)/coracle.conf' '$(DESTDIR)$(sysctld)/40-coracle.conf' \
@@ -53,7 +53,7 @@ uninstall: ## remove what install put below DESTDIR
 	$(Q)rmdir --ignore-fail-on-non-empty '$(DESTDIR)$(libexecdir)' '$(DESTDIR)$(sysconfdir)/coracle/manifests' \
 	    '$(DESTDIR)$(sysconfdir)/coracle' 2> /dev/null || :
 
-# What Debian calls the architecture that the compiler builds for.
+# Debian's name for the architecture that the compiler builds for.
 DEB_HOST_ARCH ?= $(shell dpkg-architecture -f -t$$($(CC) -dumpmachine) -qDEB_HOST_ARCH)
 .PHONY: deb
 deb: all ## build a Debian package of what install installs: $(O)/coracle_<version>_<architecture>.deb
