@@ -464,13 +464,12 @@ static void turn_away(struct conn *c, int http_code, const char *message)
 /* When out of memory, the spare one is used; while that is in use, clients wait until a connection ends. */
 struct conn *conn_new(struct status_server *s)
 {
-    struct conn *c = calloc(1, sizeof(*c));
+    struct conn *c = s->unused != NULL ? take_ptr(&s->unused) : malloc(sizeof(*c));
 
-    if (c == NULL && s->spare != NULL) {
-        c = s->spare;
-        s->spare = NULL;
+    if (c == NULL)
+        c = take_ptr(&s->spare);
+    if (c != NULL)
         *c = (struct conn){ 0 };
-    }
     return c;
 }
 
@@ -478,6 +477,8 @@ void conn_unused(struct status_server *s, struct conn *c)
 {
     if (s->spare == NULL)
         s->spare = c;
+    else if (s->unused == NULL)
+        s->unused = c;
     else
         free(c);
 }

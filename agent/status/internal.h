@@ -186,24 +186,31 @@ void selection_done(struct selection *s);
 bool selection_matches(struct selection *s, const json_t *object); /* check s->failed after the last one */
 
 /* ---- keys.c ---- */
-struct pod_key {
+struct object_key {
     const char *namespace_, *name;
 };
-struct pod_keys { /* initialize to { 0 } */
-    struct pod_key *keys;
+struct object_keys { /* initialize to { 0 } */
+    enum status_kind kind;
+    struct object_key *keys;
     size_t n, next;
     char *text;
 };
 /* namespace_ NULL: of all namespaces. */
-enum err_code keys_read(struct pod_keys *ret, struct status_server *s, const char *namespace_,
-                        struct err *e) MUST_CHECK;
-void keys_done(struct pod_keys *k);
-bool keys_to_come(const struct pod_keys *k, const char *namespace_, const char *name);
-/* The next pod; NULL with ERR_NOT_FOUND if it is gone. */
-json_t *keys_next(struct pod_keys *k, struct status_server *s, struct err *e);
+enum err_code keys_read(struct object_keys *ret, struct status_server *s, enum status_kind kind,
+                        const char *namespace_, struct err *e) MUST_CHECK;
+void keys_done(struct object_keys *k);
+bool keys_to_come(const struct object_keys *k, const char *namespace_, const char *name);
+/* The next object; NULL with ERR_NOT_FOUND if it is gone. */
+json_t *keys_next(struct object_keys *k, struct status_server *s, struct err *e);
 
 /* ---- listing.c ---- */
-void listing_begin(struct conn *c, struct selection *selection /* moved */);
+struct listing_of {
+    enum status_kind kind;
+    const char *list, *api_version; /* "PodList", "v1" */
+    bool versioned;                 /* the list has a resourceVersion */
+};
+void listing_begin(struct conn *c, const struct listing_of *of /* constant */,
+                   struct selection *selection /* moved */);
 
 /* ---- held.c ---- */
 void held_init(struct status_server *s);
@@ -215,9 +222,9 @@ void held_input(struct conn *c);  /* there are other bytes in c->in than before 
 void held_forget(struct conn *c); /* the connection closes and its writes are cancelled */
 
 /* ---- watch.c ---- */
-/* Uses the selection's kind. Either `keys`, of pods (moved), or `events`, an array. */
-void watch_begin(struct conn *c, struct selection *selection /* moved */, struct pod_keys *keys,
-                 json_t *events);
+/* `keys`: the first set, of pods or events. */
+void watch_begin(struct conn *c, struct selection *selection /* moved */,
+                 struct object_keys *keys /* moved */);
 /* Ends so many watches with a Status that their descriptors suffice again: those that take nothing first,
  * then the longest silent; root's only for root. False: there are not enough. */
 bool watch_give_way(struct status_server *s, bool root);
@@ -266,9 +273,10 @@ struct status_server {
     size_t n_conns;                     /* all, including those being turned away */
     size_t n_served, n_others;          /* those under the limits; of these not root */
     size_t n_watches, n_watches_others; /* likewise */
-    size_t n_giving;    /* watches that were ended for others, until their descriptor is free */
-    uint64_t relief_ms; /* uv_now() of the last look at that */
-    struct conn *spare; /* used when out of memory, so that the socket keeps working */
+    size_t n_giving;     /* watches that were ended for others, until their descriptor is free */
+    uint64_t relief_ms;  /* uv_now() of the last look at that */
+    struct conn *spare;  /* used when out of memory, so that the socket keeps working */
+    struct conn *unused; /* for the next client: each round of accept() ends with one that nobody came for */
     LIST_HEAD(, watcher) watchers, event_watchers;
     LIST_HEAD(, log_stream) logs;
     size_t n_logs;  /* their work may outlive connections */

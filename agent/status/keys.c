@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* keys - the sorted names of the pods, for answers in pieces while pods come and go. */
+/* keys - the sorted names of objects, for answers in pieces while pods come and go. */
 #include "agent/status/internal.h"
 
 #include "base/codec/json.h"
@@ -8,16 +8,17 @@
 
 static int by_namespace_and_name(const void *a, const void *b)
 {
-    const struct pod_key *x = a, *y = b;
+    const struct object_key *x = a, *y = b;
     int order = strcmp(x->namespace_, y->namespace_);
 
     return order != 0 ? order : strcmp(x->name, y->name);
 }
 
-enum err_code keys_read(struct pod_keys *ret, struct status_server *s, const char *namespace_, struct err *e)
+enum err_code keys_read(struct object_keys *ret, struct status_server *s, enum status_kind kind,
+                        const char *namespace_, struct err *e)
 {
-    struct pod_keys k = { 0 };
-    json_auto_t *names = s->provider.pod_keys(s->provider.arg, e);
+    struct object_keys k = { .kind = kind };
+    json_auto_t *names = s->provider.keys(s->provider.arg, kind, e);
     size_t bytes = 0, i;
     json_t *one;
     char *at;
@@ -41,33 +42,40 @@ enum err_code keys_read(struct pod_keys *ret, struct status_server *s, const cha
             continue;
         *slash = '\0';
         if (namespace_ == NULL || strcmp(namespace_, at) == 0) {
-            k.keys[k.n++] = (struct pod_key){ at, slash + 1 };
+            k.keys[k.n++] = (struct object_key){ at, slash + 1 };
             at = slash + 1 + strlen(slash + 1) + 1;
         }
     }
-    qsort(k.keys, k.n, sizeof(*k.keys), by_namespace_and_name);
+    if (kind != KIND_EVENT) /* those stay oldest first */
+        qsort(k.keys, k.n, sizeof(*k.keys), by_namespace_and_name);
     *ret = k;
     return ERR_OK;
 }
 
-void keys_done(struct pod_keys *k)
+void keys_done(struct object_keys *k)
 {
     free(k->keys);
     free(k->text);
-    *k = (struct pod_keys){ 0 };
+    *k = (struct object_keys){ 0 };
 }
 
-bool keys_to_come(const struct pod_keys *k, const char *namespace_, const char *name)
+bool keys_to_come(const struct object_keys *k, const char *namespace_, const char *name)
 {
-    const struct pod_key key = { namespace_, name };
+    const struct object_key key = { namespace_, name };
 
+    if (k->kind == KIND_EVENT) {
+        for (size_t i = k->next; i < k->n; i++)
+            if (by_namespace_and_name(&key, &k->keys[i]) == 0)
+                return true;
+        return false;
+    }
     return k->next < k->n &&
            bsearch(&key, k->keys + k->next, k->n - k->next, sizeof(key), by_namespace_and_name) != NULL;
 }
 
-json_t *keys_next(struct pod_keys *k, struct status_server *s, struct err *e)
+json_t *keys_next(struct object_keys *k, struct status_server *s, struct err *e)
 {
-    const struct pod_key *key = &k->keys[k->next++];
+    const struct object_key *key = &k->keys[k->next++];
 
-    return s->provider.pod(s->provider.arg, key->namespace_, key->name, e);
+    return s->provider.listed(s->provider.arg, k->kind, key->namespace_, key->name, e);
 }

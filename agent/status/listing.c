@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * listing - a list of pods, made in pieces: each turn of the loop writes the text of a few pods, and
+ * listing - a list of objects, made in pieces: each turn of the loop writes the text of a few of them, and
  * continues when the client has accepted the last piece. A list that fits in one piece has a Content-Length,
  * a longer one is chunked.
  *
- * Pods created after the request are omitted, as are those deleted before their turn.
+ * Objects created after the request are omitted, as are those deleted before their turn.
  */
 #include "agent/status/internal.h"
 
-#include <string.h>
+#include "base/codec/json.h"
 
 struct listing {
-    struct pod_keys keys;
+    const struct listing_of *of;
+    struct object_keys keys;
     struct selection selection;
     struct buf out;
     bool pretty, begun, any;
@@ -19,45 +20,25 @@ struct listing {
 
 static void listing_add_head(struct listing *l, const struct status_server *s)
 {
-    buf_addf(&l->out,
-             l->pretty
-                 ? "{\n  \"kind\": \"PodList\",\n  \"apiVersion\": \"v1\",\n  \"metadata\": {\n"
-                   "    \"resourceVersion\": \"%llu\"\n  },\n  \"items\": ["
-                 : "{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":\"%llu\"},"
-                   "\"items\":[",
-             (unsigned long long)s->version);
+    const char *line = l->pretty ? "\n  " : "", *space = l->pretty ? " " : "";
+
+    buf_addf(&l->out, "{%s\"kind\":%s\"%s\",%s\"apiVersion\":%s\"%s\",%s\"metadata\":%s{", line, space,
+             l->of->list, line, space, l->of->api_version, line, space);
+    if (l->of->versioned)
+        buf_addf(&l->out, "%s\"resourceVersion\":%s\"%llu\"%s", l->pretty ? "\n    " : "", space,
+                 (unsigned long long)s->version, line);
+    buf_addf(&l->out, "},%s\"items\":%s[", line, space);
 }
 
-/* List elements are indented by four more columns; JSON strings contain no line breaks. */
-static void add_indented(struct buf *out, const char *text)
+static void listing_add_object(struct listing *l, json_t *object /* stolen; NULL: no memory */)
 {
-    for (const char *line = text, *end; *line != '\0'; line = end) {
-        end = strchrnul(line, '\n');
-        end += *end == '\n';
-        buf_adds(out, "    ");
-        buf_add(out, line, (size_t)(end - line));
-    }
-}
-
-static void listing_add_pod(struct listing *l, json_t *pod /* stolen; NULL: no memory */)
-{
-    char *text = pod != NULL ? json_dumps(pod, l->pretty ? JSON_INDENT(2) : JSON_COMPACT) : NULL;
-
-    json_decref(pod);
-    if (text == NULL) {
-        l->out.failed = true;
-        return;
-    }
     if (l->any)
         buf_addc(&l->out, ',');
     l->any = true;
-    if (l->pretty) {
-        buf_addc(&l->out, '\n');
-        add_indented(&l->out, text);
-    } else {
-        buf_adds(&l->out, text);
-    }
-    free(text);
+    if (l->pretty)
+        buf_adds(&l->out, "\n    ");
+    json_add_text(&l->out, object, l->pretty, 4);
+    json_decref(object);
 }
 
 static void listing_add_end(struct listing *l)
@@ -129,13 +110,13 @@ static void listing_turn(struct conn *c)
     while (l->keys.next < l->keys.n && l->out.n < STATUS_PIECE && !l->out.failed && !l->selection.failed &&
            uv_hrtime() - began < BACKGROUND_PIECE_NS) {
         struct err e = { 0 };
-        json_t *pod = keys_next(&l->keys, c->server, &e);
+        json_t *one = keys_next(&l->keys, c->server, &e);
 
-        if (pod == NULL && e.code != ERR_NOT_FOUND)
+        if (one == NULL && e.code != ERR_NOT_FOUND)
             l->out.failed = true;
-        if (pod != NULL && selection_matches(&l->selection, pod))
-            listing_add_pod(l, with_version(c->server, pod));
-        json_decref(pod);
+        if (one != NULL && selection_matches(&l->selection, one))
+            listing_add_object(l, l->of->kind == KIND_POD ? with_version(c->server, one) : json_incref(one));
+        json_decref(one);
     }
     if (l->keys.next == l->keys.n)
         listing_add_end(l);
@@ -149,7 +130,7 @@ static void listing_turn(struct conn *c)
 
 static const struct conn_source listing_source = { .gone = listing_gone, .turn = listing_turn };
 
-void listing_begin(struct conn *c, struct selection *selection)
+void listing_begin(struct conn *c, const struct listing_of *of, struct selection *selection)
 {
     struct listing *l = calloc(1, sizeof(*l));
     struct err e = { 0 };
@@ -159,11 +140,12 @@ void listing_begin(struct conn *c, struct selection *selection)
         return;
     }
     buf_init(&l->out, SIZE_MAX - 1);
-    if (keys_read(&l->keys, c->server, selection->namespace_, &e) != ERR_OK) {
+    if (keys_read(&l->keys, c->server, of->kind, selection->namespace_, &e) != ERR_OK) {
         free(l);
         conn_err(c, &e);
         return;
     }
+    l->of = of;
     l->selection = *selection;
     *selection = (struct selection){ 0 };
     l->pretty = c->pretty;

@@ -56,7 +56,7 @@ void status_reply_json(struct status_reply *r, int http_code, json_t *body)
         conn_json(c, http_code, body);
 }
 
-void status_reply_text(struct status_reply *r, struct buf *text)
+static void reply_text(struct status_reply *r, const char *type, struct buf *text, const char *too_long)
 {
     struct conn *c = r->conn;
 
@@ -65,11 +65,26 @@ void status_reply_text(struct status_reply *r, struct buf *text)
     if (c != NULL) {
         c->reply = NULL;
         if (text->failed)
-            conn_status(c, 500, "InternalError", NULL, NULL, "the metrics are too long");
+            conn_status(c, 500, "InternalError", NULL, NULL, too_long);
         else
-            conn_answer(c, 200, TEXT_TYPE, NULL, text->p, text->n);
+            conn_answer(c, 200, type, NULL, text->p, text->n);
     }
     buf_done(text);
+}
+
+void status_reply_text(struct status_reply *r, struct buf *text)
+{
+    reply_text(r, TEXT_TYPE, text, "the metrics are too long");
+}
+
+void status_reply_json_text(struct status_reply *r, struct buf *text)
+{
+    reply_text(r, "application/json", text, "out of memory");
+}
+
+bool status_reply_is_pretty(const struct status_reply *r)
+{
+    return r->conn != NULL && r->conn->pretty;
 }
 
 /* A client may stop sending and still want its answer: only one that closed both ways has hung up. */

@@ -16,21 +16,6 @@ static void pod_not_found(struct conn *c, const char *name)
     conn_status(c, 404, "NotFound", "pods", name, message);
 }
 
-/* `items` is stolen; NULL, or an incomplete array: out of memory. */
-static json_t *routes_list_of(struct status_server *s, const char *kind, json_t *items, bool complete)
-{
-    char version[24];
-
-    if (!complete) {
-        json_decref(items);
-        return NULL;
-    }
-
-    snprintf(version, sizeof(version), "%llu", (unsigned long long)s->version);
-    return json_pack("{s:s, s:s, s:{s:s}, s:o}", "kind", kind, "apiVersion", "v1", "metadata",
-                     "resourceVersion", version, "items", items);
-}
-
 /* ---- pods ---- */
 
 /* Restricts a watch to the pod named in the path. */
@@ -47,10 +32,10 @@ static bool narrow(struct selection *s, const char *name)
 
 static void routes_get_pods(struct conn *c, const struct status_match *m)
 {
-    struct status_server *s = c->server;
+    static const struct listing_of pod_list = { KIND_POD, "PodList", "v1", true };
     struct selection selection;
     struct err e = { 0 };
-    struct pod_keys keys;
+    struct object_keys keys;
     bool watch = false;
 
     if (status_param_flag(&c->parser.request, "watch", &watch, &e) != ERR_OK ||
@@ -59,14 +44,14 @@ static void routes_get_pods(struct conn *c, const struct status_match *m)
         return;
     }
     if (!watch) {
-        listing_begin(c, &selection);
+        listing_begin(c, &pod_list, &selection);
     } else if (m->name != NULL && !narrow(&selection, m->name)) {
         err_nomem(&e);
         conn_err(c, &e);
-    } else if (keys_read(&keys, s, selection.namespace_, &e) != ERR_OK) {
+    } else if (keys_read(&keys, c->server, KIND_POD, selection.namespace_, &e) != ERR_OK) {
         conn_err(c, &e);
     } else {
-        watch_begin(c, &selection, &keys, NULL);
+        watch_begin(c, &selection, &keys);
     }
     selection_done(&selection);
 }
@@ -109,32 +94,23 @@ static void get_log(struct conn *c, const struct status_match *m)
 
 static void routes_get_events(struct conn *c, const struct status_match *m)
 {
-    struct status_server *s = c->server;
+    static const struct listing_of event_list = { KIND_EVENT, "EventList", "v1", true };
     struct selection selection;
     struct err e = { 0 };
-    json_t *events, *event, *chosen;
-    bool watch = false, complete = true;
-    size_t i;
+    struct object_keys keys;
+    bool watch = false;
 
     if (status_param_flag(&c->parser.request, "watch", &watch, &e) != ERR_OK ||
         selection_parse(&c->parser.request, SELECT_EVENTS, m->namespace_, &selection, &e) != ERR_OK) {
         conn_err(c, &e);
         return;
     }
-    events = status_items(s->provider.events(s->provider.arg, &e));
-    if (!json_is_array(events)) {
+    if (!watch)
+        listing_begin(c, &event_list, &selection);
+    else if (keys_read(&keys, c->server, KIND_EVENT, selection.namespace_, &e) != ERR_OK)
         conn_err(c, &e);
-    } else if (watch) {
-        watch_begin(c, &selection, NULL, events);
-    } else {
-        chosen = json_array();
-        json_array_foreach (events, i, event) {
-            if (complete && selection_matches(&selection, event))
-                complete = json_array_append(chosen, event) == 0;
-        }
-        conn_json(c, 200, routes_list_of(s, "EventList", chosen, complete && !selection.failed));
-    }
-    json_decref(events);
+    else
+        watch_begin(c, &selection, &keys);
     selection_done(&selection);
 }
 

@@ -3,18 +3,34 @@
 #include "agent/status/internal.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const struct kind {
     enum status_route route;
-    enum status_kind kind;
-    const char *api_version, *list, *resource;
+    struct listing_of of;
+    const char *resource;
 } kinds[] = {
-    { ROUTE_NODES, KIND_NODE, "v1", "NodeList", "nodes" },
-    { ROUTE_CONFIG_MAPS, KIND_CONFIG_MAP, "v1", "ConfigMapList", "configmaps" },
-    { ROUTE_SECRETS, KIND_SECRET, "v1", "SecretList", "secrets" },
-    { ROUTE_PRIORITY_CLASSES, KIND_PRIORITY_CLASS, "scheduling.k8s.io/v1", "PriorityClassList",
+    { ROUTE_NODES, { KIND_NODE, "NodeList", "v1", false }, "nodes" },
+    { ROUTE_CONFIG_MAPS, { KIND_CONFIG_MAP, "ConfigMapList", "v1", false }, "configmaps" },
+    { ROUTE_SECRETS, { KIND_SECRET, "SecretList", "v1", false }, "secrets" },
+    { ROUTE_PRIORITY_CLASSES,
+      { KIND_PRIORITY_CLASS, "PriorityClassList", "scheduling.k8s.io/v1", false },
       "priorityclasses.scheduling.k8s.io" },
 };
+
+static void list_objects(struct conn *c, const struct listing_of *of, const char *namespace_)
+{
+    struct selection all = { 0 };
+    struct err e = { 0 };
+
+    if (namespace_ != NULL && (all.namespace_ = strdup(namespace_)) == NULL) {
+        err_nomem(&e);
+        conn_err(c, &e);
+        return;
+    }
+    listing_begin(c, of, &all);
+    selection_done(&all);
+}
 
 void route_objects(struct conn *c, const struct status_match *m)
 {
@@ -26,10 +42,14 @@ void route_objects(struct conn *c, const struct status_match *m)
 
     while (k->route != m->route)
         k++;
-    found = p->objects(p->arg, k->kind, m->namespace_, m->name, &e);
+    if (m->name == NULL && k->of.kind != KIND_NODE) {
+        list_objects(c, &k->of, m->namespace_);
+        return;
+    }
+    found = p->objects(p->arg, k->of.kind, m->namespace_, m->name, &e);
     if (found != NULL && m->name == NULL)
-        found = json_pack("{s:s, s:s, s:{}, s:o}", "kind", k->list, "apiVersion", k->api_version, "metadata",
-                          "items", found);
+        found = json_pack("{s:s, s:s, s:{}, s:o}", "kind", k->of.list, "apiVersion", k->of.api_version,
+                          "metadata", "items", found);
     if (found == NULL && e.code == ERR_NOT_FOUND) {
         snprintf(message, sizeof(message), "%s \"%.253s\" not found", k->resource, m->name);
         conn_status(c, 404, "NotFound", k->resource, m->name, message);

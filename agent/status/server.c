@@ -234,6 +234,7 @@ void server_maybe_free(struct status_server *s)
         HASH_DEL(s->versions, v);
         free(v);
     }
+    free(s->unused);
     free(s->spare);
     free(s->path);
     free(s);

@@ -98,23 +98,34 @@ struct status_attached {
 
 enum status_metrics { METRICS_ALL, METRICS_CADVISOR, METRICS_RESOURCE };
 
-enum status_kind { KIND_NODE, KIND_CONFIG_MAP, KIND_SECRET, KIND_PRIORITY_CLASS, KIND_IMAGE };
+enum status_kind {
+    KIND_NODE,
+    KIND_CONFIG_MAP,
+    KIND_SECRET,
+    KIND_PRIORITY_CLASS,
+    KIND_IMAGE,
+    KIND_POD,
+    KIND_EVENT,
+};
 
 struct status_provider { /* results are new references; NULL with *e set is an error */
     void *arg;
-    /* The names of all pods, "namespace/name", in any order; and one pod, kube-shaped, with its status. */
-    json_t *(*pod_keys)(void *arg, struct err *e);
+    /* The names of all objects of a kind, "namespace/name", where nothing has the namespace ""; events oldest
+     * first, others in any order. Then each of them as a list shows it: ConfigMaps without values. Not for
+     * nodes and images. */
+    json_t *(*keys)(void *arg, enum status_kind kind, struct err *e);
+    json_t *(*listed)(void *arg, enum status_kind kind, const char *namespace_, const char *name,
+                      struct err *e);
+    /* Kube-shaped, with its status. */
     json_t *(*pod)(void *arg, const char *namespace_, const char *name, struct err *e);
     /* Restarts all containers in place. ERR_PRECONDITION: it is not running. */
     enum err_code (*pod_restart)(void *arg, const char *namespace_, const char *name, struct err *e);
-    json_t *(*events)(void *arg, struct err *e); /* array of v1 Events, oldest first */
     /* name "": the node itself. */
     json_t *(*explain)(void *arg, const char *namespace_, const char *name, struct err *e);
     json_t *(*manifests)(void *arg, struct err *e);
     json_t *(*config)(void *arg, struct err *e); /* {"kubeletconfig": {...}, ...} */
-    /* Objects other than pods. With name NULL: an array of all (namespace_ NULL: of all namespaces), without
-     * values of ConfigMaps; otherwise that object. Values of Secrets are never included: "sizes" has their
-     * lengths. */
+    /* An object that is no pod and no event. Values of Secrets are never included: "sizes" has their lengths.
+     * With name NULL, only nodes and images: an array of all. */
     json_t *(*objects)(void *arg, enum status_kind kind, const char *namespace_, const char *name,
                        struct err *e);
     json_t *(*ready)(void *arg, bool *ret_ready); /* {"checks":[{"name","ok","message"}]} */
@@ -179,6 +190,9 @@ bool status_server_has_event_watchers(const struct status_server *s);
 void status_server_log_event(struct status_server *s, const char *namespace_, const char *name);
 
 void status_reply_json(struct status_reply *r, int http_code, json_t *body /* stolen */);
+/* 200 with JSON that was made in pieces: taken. Whether the client wants it indented. */
+void status_reply_json_text(struct status_reply *r, struct buf *text);
+bool status_reply_is_pretty(const struct status_reply *r);
 void status_reply_text(struct status_reply *r, struct buf *text); /* taken; failed: ERR_EXHAUSTED */
 void status_reply_err(struct status_reply *r, const struct err *e);
 /* Requested by root: answered before others. */

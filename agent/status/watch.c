@@ -22,8 +22,7 @@ struct watcher {
     struct conn *conn;
     struct selection selection;
     struct known *known;
-    struct pod_keys rest; /* the rest of the first set: pods the client does not know yet */
-    size_t allowance;     /* bytes of the first set, which are not the client's fault */
+    struct object_keys rest; /* the rest of the first set: objects the client does not know yet */
 };
 
 enum { KEY_SIZE = 320 };
@@ -151,7 +150,7 @@ static void send_event(struct watcher *w, const char *type, const char *object, 
     else
         conn_stream(c, b.p, b.n);
     buf_done(&b);
-    if (c->state != CONN_CLOSING && conn_backlog(c) > STATUS_BACKLOG_MAX + w->allowance) {
+    if (c->state != CONN_CLOSING && conn_backlog(c) > STATUS_BACKLOG_MAX) {
         log_info("disconnecting a watching client: it fell too far behind");
         c->server->count.dropped++;
         conn_close(c);
@@ -243,7 +242,7 @@ static void send_first(struct watcher *w, json_t *one, json_t *versioned /* stol
     free(text);
 }
 
-/* Sends the next pods of the first set, up to a piece; continues when the client has accepted them. */
+/* Sends the next objects of the first set, up to a piece; continues when the client has accepted them. */
 static void watch_turn(struct conn *c)
 {
     struct watcher *w = c->watch;
@@ -252,13 +251,15 @@ static void watch_turn(struct conn *c)
     while (w->rest.next < w->rest.n && conn_backlog(c) < STATUS_PIECE &&
            uv_hrtime() - began < BACKGROUND_PIECE_NS) {
         struct err e = { 0 };
-        json_t *pod = keys_next(&w->rest, c->server, &e);
+        json_t *one = keys_next(&w->rest, c->server, &e);
 
-        if (pod == NULL && e.code != ERR_NOT_FOUND)
+        if (one == NULL && e.code != ERR_NOT_FOUND)
             conn_close(c);
-        else if (pod != NULL && (selection_matches(&w->selection, pod) || w->selection.failed))
-            send_first(w, pod, with_version(c->server, pod));
-        json_decref(pod);
+        else if (one != NULL && (selection_matches(&w->selection, one) || w->selection.failed))
+            send_first(w, one,
+                       w->rest.kind == KIND_POD ? with_version(c->server, one)
+                                                : set_version(one, c->server->first_version));
+        json_decref(one);
         if (c->state == CONN_CLOSING)
             return; /* which frees the watcher */
     }
@@ -272,18 +273,15 @@ static void watch_turn(struct conn *c)
 
 static const struct conn_source watch_source = { .gone = watch_gone, .turn = watch_turn };
 
-void watch_begin(struct conn *c, struct selection *selection, struct pod_keys *keys, json_t *events)
+void watch_begin(struct conn *c, struct selection *selection, struct object_keys *keys)
 {
     const bool other = c->role != PEER_ROOT;
     const bool full = c->server->n_watches >= STATUS_WATCHES_MAX ||
                       (other && c->server->n_watches_others >= STATUS_WATCHES_OTHERS);
     struct watcher *w = c->eof || full ? NULL : calloc(1, sizeof(*w));
-    json_t *one;
-    size_t i;
 
     if (w == NULL) {
-        if (keys != NULL)
-            keys_done(keys);
+        keys_done(keys);
         if (full && !c->eof)
             conn_status(c, 503, status_reason(503), NULL, NULL, "too many watches");
         else if (c->eof)
@@ -300,32 +298,19 @@ void watch_begin(struct conn *c, struct selection *selection, struct pod_keys *k
     *selection = (struct selection){ 0 };
     c->watch = w;
     c->source = &watch_source;
-    if (keys != NULL) {
-        w->rest = *keys;
+    w->rest = *keys;
+    if (keys->kind == KIND_POD)
         LIST_INSERT_HEAD(&c->server->watchers, w, all);
-    } else {
+    else
         LIST_INSERT_HEAD(&c->server->event_watchers, w, all);
-    }
     conn_stream_begin(c, "application/json");
     if (c->state != CONN_CLOSING && c->parser.request.method == METHOD_HEAD) {
         watch_gone(c);
         conn_stream_end(c);
         return;
     }
-    if (keys != NULL) {
-        if (c->state != CONN_CLOSING)
-            watch_turn(c);
-        return;
-    }
-    w->allowance = SIZE_MAX - STATUS_BACKLOG_MAX;
-    json_array_foreach (events, i, one) {
-        if (c->state == CONN_CLOSING)
-            return;
-        if (selection_matches(&w->selection, one) || w->selection.failed)
-            send_first(w, one, set_version(one, c->server->first_version));
-    }
     if (c->state != CONN_CLOSING)
-        w->allowance = conn_backlog(c);
+        watch_turn(c);
 }
 
 /* Whether the client will receive it with the first set. */

@@ -2,6 +2,7 @@
 #include "base/codec/json.h"
 
 #include "base/buf.h"
+#include "base/scope.h"
 #include "base/utf8.h"
 
 #include <string.h>
@@ -79,4 +80,21 @@ enum err_code json_parse(const char *text, size_t n, size_t max, json_t **ret, c
 char *json_text(const json_t *v)
 {
     return json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
+}
+
+void json_add_text(struct buf *b, const json_t *v, bool pretty, int columns)
+{
+    mem_auto char *text = v != NULL ? json_dumps(v, pretty ? JSON_INDENT(2) : JSON_COMPACT) : NULL;
+
+    if (text == NULL) {
+        b->failed = true;
+        return;
+    }
+    for (const char *line = text, *end; *line != '\0'; line = end) { /* strings have no line breaks */
+        if (line != text)
+            buf_addf(b, "%*s", columns, "");
+        end = strchrnul(line, '\n');
+        end += *end == '\n';
+        buf_add(b, line, (size_t)(end - line));
+    }
 }

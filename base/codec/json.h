@@ -19,5 +19,9 @@ bool json_put_str(json_t *obj, const char *key, const char *value);
  * messages. */
 enum err_code json_parse(const char *text, size_t n, size_t max, json_t **ret, const char *what,
                          struct err *e) MUST_CHECK;
+struct buf;
+/* Appends the text of `v`; pretty: indented by two, its lines but the first by `columns` more. NULL, or no
+ * memory: b->failed. */
+void json_add_text(struct buf *b, const json_t *v, bool pretty, int columns);
 char *json_text(const json_t *v); /* compact, malloc'ed; NULL when out of memory */
 #endif

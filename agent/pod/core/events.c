@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/siphash.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define EVENTS_MAX 1000
@@ -30,6 +31,12 @@ static void event_free(struct event *v)
 
 /* ---- as objects ---- */
 
+/* The part of its name behind the last dot. */
+static unsigned long long event_number(const struct event *v)
+{
+    return (unsigned long long)v->first_ns + v->serial;
+}
+
 static json_t *event_json(const struct node *n, const struct event *v)
 {
     json_t *o = json_object(), *meta = json_object(), *object = json_object(), *source = json_object();
@@ -37,7 +44,7 @@ static json_t *event_json(const struct node *n, const struct event *v)
 
     clock_format_s(v->first_ns, first);
     clock_format_s(v->last_ns, last);
-    snprintf(name, sizeof(name), "%.253s.%llx", v->pod, (unsigned long long)v->first_ns + v->serial);
+    snprintf(name, sizeof(name), "%.253s.%llx", v->pod, event_number(v));
     json_put_str(meta, "name", name);
     json_put_str(meta, "namespace", v->namespace_);
     json_put_str(meta, "creationTimestamp", first);
@@ -82,6 +89,32 @@ json_t *events_json(struct node *n)
     TAILQ_FOREACH (v, &core_node(n)->events, link)
         json_array_append_new(list, event_json(n, v));
     return list;
+}
+
+json_t *events_keys(struct node *n)
+{
+    json_t *list = json_array();
+    struct event *v;
+
+    TAILQ_FOREACH (v, &core_node(n)->events, link)
+        if (list != NULL && json_array_append_new(list, json_sprintf("%s/%.253s.%llx", v->namespace_, v->pod,
+                                                                     event_number(v))) != 0) {
+            json_decref(list);
+            list = NULL;
+        }
+    return list;
+}
+
+json_t *events_find_json(struct node *n, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    unsigned long long number = dot != NULL ? strtoull(dot + 1, NULL, 16) : 0;
+    struct event *v;
+
+    TAILQ_FOREACH (v, &core_node(n)->events, link)
+        if (event_number(v) == number && strncmp(v->pod, name, (size_t)(dot - name)) == 0)
+            return event_json(n, v);
+    return NULL;
 }
 
 /* ---- the ring ---- */

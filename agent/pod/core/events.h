@@ -14,5 +14,8 @@ void pod_event(struct pod *p, const struct ctr *c, bool warning, const char *rea
 void node_event(struct node *n, bool warning, const char *reason,
                 const char *message); /* of the node itself */
 json_t *events_json(struct node *n);
+/* "namespace/name" of all, oldest first; and one of them. NULL when out of memory, or if there is none. */
+json_t *events_keys(struct node *n);
+json_t *events_find_json(struct node *n, const char *name);
 void events_free(struct node *n);
 #endif

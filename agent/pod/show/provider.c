@@ -19,22 +19,6 @@
 #include <fcntl.h>
 #include <string.h>
 
-static json_t *pod_keys(void *arg, struct err *e)
-{
-    struct node *n = arg;
-    json_t *list = json_array();
-
-    pods_each (n, p)
-        if (list == NULL || json_array_append_new(list, json_string(p->key)) != 0) {
-            json_decref(list);
-            list = NULL;
-            break;
-        }
-    if (list == NULL)
-        err_nomem(e);
-    return list;
-}
-
 static json_t *pod(void *arg, const char *namespace_, const char *name, struct err *e)
 {
     struct pod *p = pods_find(arg, namespace_, name);
@@ -52,12 +36,6 @@ static enum err_code pod_restart(void *arg, const char *namespace_, const char *
     struct pod *p = pods_find(arg, namespace_, name);
 
     return p != NULL ? restart_ask(p, e) : err_set(e, ERR_NOT_FOUND, "pods \"%s\" not found", name);
-}
-
-static json_t *events(void *arg, struct err *e)
-{
-    (void)e;
-    return events_json(arg);
 }
 
 static json_t *explain(void *arg, const char *namespace_, const char *name, struct err *e)
@@ -277,10 +255,10 @@ void provider_init(struct node *n)
 {
     show_node(n)->provider = (struct status_provider){
         .arg = n,
-        .pod_keys = pod_keys,
+        .keys = provider_keys,
+        .listed = provider_listed,
         .pod = pod,
         .pod_restart = pod_restart,
-        .events = events,
         .explain = explain,
         .manifests = manifests,
         .config = provider_config,

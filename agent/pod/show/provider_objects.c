@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Objects other than pods, for the status socket. A Secret is shown without its values: clients only see its
  * keys and the sizes of their values. */
+#include "agent/pod/core/events.h"
 #include "agent/pod/image/images_used.h"
 #include "agent/pod/show/internal.h"
 #include "agent/pod/show/node_object.h"
@@ -102,36 +103,12 @@ static json_t *class_json(const struct api_priority_class *c)
     return o;
 }
 
-struct listing {
-    const char *namespace_; /* NULL: all */
-    json_t *items;
-};
-
-static void provider_objects_add_object(const struct api_object *o, void *arg)
-{
-    const struct listing *l = arg;
-    const struct api_meta *meta = api_object_meta(o);
-
-    if (l->namespace_ != NULL && !str_eq(l->namespace_, meta->namespace))
-        return;
-    json_array_append_new(l->items, o->kind == API_KIND_PRIORITY_CLASS
-                                        ? class_json(o->priority_class)
-                                        : provider_objects_config_json(o->config, false));
-}
-
-static json_t *list_all(struct node *n, enum api_kind kind, const char *namespace_)
-{
-    struct listing l = { namespace_, json_array() };
-
-    src_store_each(n->o.store, kind, provider_objects_add_object, &l);
-    return l.items;
-}
-
-static json_t *one_config(struct node *n, enum api_config_kind kind, const char *namespace_, const char *name)
+static json_t *one_config(struct node *n, enum api_config_kind kind, const char *namespace_, const char *name,
+                          bool whole)
 {
     const struct api_config *c = src_store_config(n->o.store, kind, namespace_, name);
 
-    return c != NULL ? provider_objects_config_json(c, true) : NULL;
+    return c != NULL ? provider_objects_config_json(c, whole) : NULL;
 }
 
 static json_t *one_class(struct node *n, const char *name)
@@ -197,30 +174,16 @@ static json_t *provider_objects_find_one(struct node *n, enum status_kind kind, 
     case KIND_NODE:
         return str_eq(name, n->o.node_name) ? this_node(n) : NULL;
     case KIND_CONFIG_MAP:
-        return one_config(n, API_CONFIG_MAP, namespace_, name);
+        return one_config(n, API_CONFIG_MAP, namespace_, name, true);
     case KIND_SECRET:
-        return one_config(n, API_SECRET, namespace_, name);
+        return one_config(n, API_SECRET, namespace_, name, true);
     case KIND_PRIORITY_CLASS:
         return one_class(n, name);
     case KIND_IMAGE:
         return one_image(n, name);
-    }
-    return NULL;
-}
-
-static json_t *find_all(struct node *n, enum status_kind kind, const char *namespace_)
-{
-    switch (kind) {
-    case KIND_NODE:
-        return json_pack("[o]", this_node(n));
-    case KIND_CONFIG_MAP:
-        return list_all(n, API_KIND_CONFIG_MAP, namespace_);
-    case KIND_SECRET:
-        return list_all(n, API_KIND_SECRET, namespace_);
-    case KIND_PRIORITY_CLASS:
-        return list_all(n, API_KIND_PRIORITY_CLASS, NULL);
-    case KIND_IMAGE:
-        return all_images(n);
+    case KIND_POD:
+    case KIND_EVENT: /* have functions of their own */
+        break;
     }
     return NULL;
 }
@@ -228,12 +191,113 @@ static json_t *find_all(struct node *n, enum status_kind kind, const char *names
 json_t *provider_objects(void *arg, enum status_kind kind, const char *namespace_, const char *name,
                          struct err *e)
 {
-    json_t *found = name != NULL ? provider_objects_find_one(arg, kind, namespace_, name)
-                                 : find_all(arg, kind, namespace_);
+    json_t *found;
 
+    if (name != NULL)
+        found = provider_objects_find_one(arg, kind, namespace_, name);
+    else
+        found = kind == KIND_IMAGE ? all_images(arg) : json_pack("[o]", this_node(arg));
     if (found == NULL && name != NULL)
         err_set(e, ERR_NOT_FOUND, "\"%.253s\" not found", name);
     else if (found == NULL)
         err_nomem(e);
+    return found;
+}
+
+/* ---- lists ---- */
+
+struct names {
+    json_t *list;
+    bool failed;
+};
+
+static void provider_objects_add_name(const struct api_object *o, void *arg)
+{
+    const struct api_meta *meta = api_object_meta(o);
+    struct names *names = arg;
+    json_t *key = json_sprintf("%s/%s", meta->namespace != NULL ? meta->namespace : "", meta->name);
+
+    names->failed = json_array_append_new(names->list, key) != 0 || names->failed;
+}
+
+static json_t *names_of(struct node *n, enum api_kind kind)
+{
+    struct names names = { .list = json_array() };
+
+    src_store_each(n->o.store, kind, provider_objects_add_name, &names);
+    if (!names.failed)
+        return names.list;
+    json_decref(names.list);
+    return NULL;
+}
+
+static json_t *names_of_pods(struct node *n)
+{
+    struct names names = { .list = json_array() };
+
+    pods_each (n, p)
+        names.failed = json_array_append_new(names.list, json_string(p->key)) != 0 || names.failed;
+    if (!names.failed)
+        return names.list;
+    json_decref(names.list);
+    return NULL;
+}
+
+json_t *provider_keys(void *arg, enum status_kind kind, struct err *e)
+{
+    json_t *found = NULL;
+
+    switch (kind) {
+    case KIND_POD:
+        found = names_of_pods(arg);
+        break;
+    case KIND_EVENT:
+        found = events_keys(arg);
+        break;
+    case KIND_CONFIG_MAP:
+        found = names_of(arg, API_KIND_CONFIG_MAP);
+        break;
+    case KIND_SECRET:
+        found = names_of(arg, API_KIND_SECRET);
+        break;
+    case KIND_PRIORITY_CLASS:
+        found = names_of(arg, API_KIND_PRIORITY_CLASS);
+        break;
+    case KIND_NODE:
+    case KIND_IMAGE:
+        err_set(e, ERR_UNIMPLEMENTED, "not listed in pieces");
+        return NULL;
+    }
+    if (found == NULL)
+        err_nomem(e);
+    return found;
+}
+
+json_t *provider_listed(void *arg, enum status_kind kind, const char *namespace_, const char *name,
+                        struct err *e)
+{
+    struct node *n = arg;
+    json_t *found = NULL;
+
+    switch (kind) {
+    case KIND_POD:
+        return show_node(n)->provider.pod(n, namespace_, name, e);
+    case KIND_EVENT:
+        found = events_find_json(n, name);
+        break;
+    case KIND_CONFIG_MAP:
+        found = one_config(n, API_CONFIG_MAP, namespace_, name, false);
+        break;
+    case KIND_SECRET:
+        found = one_config(n, API_SECRET, namespace_, name, false);
+        break;
+    case KIND_PRIORITY_CLASS:
+    case KIND_NODE:
+    case KIND_IMAGE:
+        found = provider_objects_find_one(n, kind, namespace_, name);
+        break;
+    }
+    if (found == NULL)
+        err_set(e, ERR_NOT_FOUND, "\"%.253s\" not found", name);
     return found;
 }

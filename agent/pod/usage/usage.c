@@ -315,18 +315,6 @@ void usage_walked(struct node *n, const struct usage_walk *w, unsigned parts)
 
 /* ---- questions about rates ---- */
 
-static void pod_usage_answer(json_t *o, struct status_reply *r)
-{
-    struct err e = { 0 };
-
-    if (o != NULL) {
-        status_reply_json(r, 200, o);
-    } else {
-        err_nomem(&e);
-        status_reply_err(r, &e);
-    }
-}
-
 static void on_second_sample(uv_timer_t *timer);
 
 static void wait_for_next(struct usage *u)
@@ -372,14 +360,15 @@ static void on_second_sample(uv_timer_t *timer)
 /* All pods were read. */
 static void pod_usage_conclude(struct usage *u, struct question *q)
 {
+    struct buf text = BUF_INIT(SIZE_MAX - 1);
     size_t missing = 0;
-    json_t *o = summary_end(q->summary, &missing);
+    bool whole = summary_end(q->summary, &text, &missing);
 
     TAILQ_REMOVE(&u->now, q, link);
     summary_free(q->summary);
     q->summary = NULL;
-    if (o != NULL && missing > 0 && !q->last && !u->node->closing) {
-        json_decref(o);
+    if (whole && missing > 0 && !q->last && !u->node->closing) {
+        buf_done(&text);
         q->last = true;
         q->due_ms = clock_mono_ms() + RATE_WAIT_MS;
         TAILQ_INSERT_TAIL(&u->waiting, q, link);
@@ -387,7 +376,8 @@ static void pod_usage_conclude(struct usage *u, struct question *q)
             wait_for_next(u);
         return;
     }
-    pod_usage_answer(o, q->reply);
+    text.failed = text.failed || !whole;
+    status_reply_json_text(q->reply, &text);
     free(q);
 }
 
@@ -406,7 +396,7 @@ static void pod_usage_run_turn(struct usage *u)
     struct err e = { 0 };
 
     if (q->summary == NULL && status_reply_wanted(q->reply))
-        q->summary = summary_new(u->node, q->basic);
+        q->summary = summary_new(u->node, q->basic, status_reply_is_pretty(q->reply));
     if (!status_reply_wanted(q->reply)) {
         err_set(&e, ERR_CANCELLED, "the client is gone");
         give_up(&u->now, q, &e);

@@ -91,12 +91,10 @@ void usage_machine_read(struct usage_machine *ret);
 /* ---- usage_summary.c ---- */
 struct summary;
 /* NULL when out of memory. */
-struct summary *summary_new(struct node *n, bool basic);
+struct summary *summary_new(struct node *n, bool basic, bool pretty);
 /* The next pod. False: there was none. */
 bool summary_step(struct summary *s);
-/* From what was read. *ret_missing: rates not known yet. NULL when out of memory. */
-json_t *summary_end(struct summary *s, size_t *ret_missing);
+/* The text of what was read, into *ret (initialized). *ret_missing: rates not known yet. False: no memory. */
+bool summary_end(struct summary *s, struct buf *ret, size_t *ret_missing);
 void summary_free(struct summary *s); /* NULL is fine */
-/* All of it at once. */
-json_t *usage_summary_json(struct node *n, bool basic, size_t *ret_missing);
 #endif

@@ -17,13 +17,15 @@
 #include <sys/statvfs.h>
 
 #define NAMES_MAX (16u << 20) /* for all pods: enough for the maximum number */
+#define TEXT_MAX (64u << 20)  /* likewise */
 #define LOG_FILES_MAX 1000    /* rotation keeps a few */
 
 struct summary {
     struct node *node;
-    bool basic;
-    json_t *node_json, *pods, *system_containers;
-    json_t *pod_json; /* the pod whose containers follow; borrowed */
+    bool basic, pretty;
+    json_t *node_json, *system_containers;
+    json_t *pod_json; /* the pod whose containers follow */
+    struct buf pods;  /* the text of those before it */
     size_t missing;
     bool failed;
     struct usage_machine machine;
@@ -351,10 +353,7 @@ static void usage_summary_add_pod(struct summary *s, const struct usage_row *row
         if (row->s.parts & CG_PART_HUGETLB)
             usage_summary_put(s, o, "hugetlb", hugetlb_json(s, row)); /* not in kubelet */
     }
-    if (json_array_append_new(s->pods, o) != 0)
-        s->failed = true;
-    else
-        s->pod_json = o;
+    s->pod_json = o;
 }
 
 /* Files of its log, including rotated ones, like kubelet: a few in a folder of ours. */
@@ -423,7 +422,7 @@ static void usage_summary_add(const struct usage_row *row, void *arg)
         add_system_container(s, row->class_ == CG_BURSTABLE ? "burstable" : "besteffort", row);
         return;
     case USAGE_POD:
-        s->pod_json = NULL;
+        json_decref(s->pod_json);
         usage_summary_add_pod(s, row);
         return;
     case USAGE_CONTAINER:
@@ -434,7 +433,7 @@ static void usage_summary_add(const struct usage_row *row, void *arg)
     }
 }
 
-struct summary *summary_new(struct node *n, bool basic)
+struct summary *summary_new(struct node *n, bool basic, bool pretty)
 {
     struct summary *s = calloc(1, sizeof(*s));
 
@@ -442,17 +441,29 @@ struct summary *summary_new(struct node *n, bool basic)
         return NULL;
     s->node = n;
     s->basic = basic;
+    s->pretty = pretty;
     buf_init(&s->keys, NAMES_MAX);
+    buf_init(&s->pods, TEXT_MAX);
     pods_each (n, p)
         buf_add(&s->keys, p->key, strlen(p->key) + 1);
     usage_machine_read(&s->machine);
     s->node_json = json_object();
-    s->pods = json_array();
     s->system_containers = json_array();
     usage_summary_put(s, s->node_json, "nodeName", json_string(n->o.node_name));
     if (s->keys.failed || !usage_walk(n, &s->walk, summary_parts(s), NULL, usage_summary_add, s))
         s->failed = true;
     return s;
+}
+
+/* The pod that was read becomes text at once: that of a thousand pods would take too long at the end. */
+static void put_pod(struct summary *s)
+{
+    if (s->pod_json == NULL)
+        return;
+    buf_adds(&s->pods, s->pods.n > 0 ? "," : "");
+    buf_adds(&s->pods, s->pretty ? "\n    " : "");
+    json_add_text(&s->pods, s->pod_json, s->pretty, 4);
+    json_decref(take_ptr(&s->pod_json));
 }
 
 bool summary_step(struct summary *s)
@@ -466,23 +477,23 @@ bool summary_step(struct summary *s)
     HASH_FIND_STR(s->node->pods, key, p);
     if (p != NULL && !usage_walk(s->node, &s->walk, summary_parts(s), p, usage_summary_add, s))
         s->failed = true;
+    put_pod(s);
     return true;
 }
 
-json_t *summary_end(struct summary *s, size_t *ret_missing)
+bool summary_end(struct summary *s, struct buf *ret, size_t *ret_missing)
 {
-    json_t *o = json_object();
+    const char *line = s->pretty ? "\n  " : "", *space = s->pretty ? " " : "";
 
     usage_walked(s->node, &s->walk, summary_parts(s));
     usage_summary_put(s, s->node_json, "systemContainers", json_incref(s->system_containers));
-    usage_summary_put(s, o, "node", json_incref(s->node_json));
-    usage_summary_put(s, o, "pods", json_incref(s->pods));
     *ret_missing = s->missing;
-    if (s->failed) {
-        json_decref(o);
-        return NULL;
-    }
-    return o;
+    buf_addf(ret, "{%s\"node\":%s", line, space);
+    json_add_text(ret, s->node_json, s->pretty, 2);
+    buf_addf(ret, ",%s\"pods\":%s[", line, space);
+    buf_add(ret, s->pods.p, s->pods.n);
+    buf_addf(ret, "%s]%s}\n", s->pods.n > 0 ? line : "", s->pretty ? "\n" : "");
+    return !s->failed && !s->pods.failed && !ret->failed;
 }
 
 void summary_free(struct summary *s)
@@ -490,22 +501,9 @@ void summary_free(struct summary *s)
     if (s == NULL)
         return;
     json_decref(s->node_json);
-    json_decref(s->pods);
+    json_decref(s->pod_json);
     json_decref(s->system_containers);
     buf_done(&s->keys);
+    buf_done(&s->pods);
     free(s);
-}
-
-json_t *usage_summary_json(struct node *n, bool basic, size_t *ret_missing)
-{
-    struct summary *s = summary_new(n, basic);
-    json_t *o;
-
-    if (s == NULL)
-        return NULL;
-    while (summary_step(s))
-        ;
-    o = summary_end(s, ret_missing);
-    summary_free(s);
-    return o;
 }

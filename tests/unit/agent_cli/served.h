@@ -71,21 +71,6 @@ static inline json_t *load(const char *name)
     return value;
 }
 
-static inline json_t *pod_keys(void *arg, struct err *e)
-{
-    json_t *keys = json_array(), *pod;
-    size_t i;
-
-    (void)e;
-    json_array_foreach (((struct fake *)arg)->pods, i, pod) {
-        const json_t *meta = json_object_get(pod, "metadata");
-
-        json_array_append_new(keys,
-                              json_sprintf("%s/%s", json_str(meta, "namespace"), json_str(meta, "name")));
-    }
-    return keys;
-}
-
 static inline json_t *one_pod(void *arg, const char *namespace_, const char *name, struct err *e)
 {
     struct fake *f = arg;
@@ -101,6 +86,47 @@ static inline json_t *one_pod(void *arg, const char *namespace_, const char *nam
     return NULL;
 }
 
+static const char *const kind_members[] = { "node", "configmap", "secret", "priorityclass", "image" };
+
+/* Pods are called by their names, others by their number. */
+static inline const json_t *all_of(const struct fake *f, enum status_kind kind)
+{
+    return kind == KIND_POD     ? f->pods
+           : kind == KIND_EVENT ? f->events
+                                : json_object_get(f->objects, kind_members[kind]);
+}
+
+static inline json_t *keys(void *arg, enum status_kind kind, struct err *e)
+{
+    json_t *found = json_array(), *one;
+    size_t i;
+
+    (void)e;
+    json_array_foreach (all_of(arg, kind), i, one) {
+        const json_t *meta = json_object_get(one, "metadata");
+        const char *namespace_ = json_str(meta, "namespace");
+        char number[24];
+
+        snprintf(number, sizeof(number), "%05zu", i);
+        json_array_append_new(found, json_sprintf("%s/%s", namespace_ != NULL ? namespace_ : "",
+                                                  kind == KIND_POD ? json_str(meta, "name") : number));
+    }
+    return found;
+}
+
+/* As the daemon gives them: a list of ConfigMaps has no values. */
+static inline json_t *listed(void *arg, enum status_kind kind, const char *namespace_, const char *name,
+                             struct err *e)
+{
+    json_t *one;
+
+    if (kind == KIND_POD)
+        return one_pod(arg, namespace_, name, e);
+    one = json_copy(json_array_get(all_of(arg, kind), (size_t)atoi(name)));
+    json_object_del(one, "data");
+    return one;
+}
+
 static inline enum err_code pod_restart(void *arg, const char *namespace_, const char *name, struct err *e)
 {
     json_t *pod = one_pod(arg, namespace_, name, e);
@@ -111,12 +137,6 @@ static inline enum err_code pod_restart(void *arg, const char *namespace_, const
     return strcmp(name, "db") == 0
                ? err_set(e, ERR_PRECONDITION, "pod db has no containers to restart: it is Pending")
                : ERR_OK;
-}
-
-static inline json_t *events(void *arg, struct err *e)
-{
-    (void)e;
-    return json_incref(((struct fake *)arg)->events);
 }
 
 static inline json_t *explain(void *arg, const char *namespace_, const char *name, struct err *e)
@@ -159,15 +179,13 @@ static inline bool is_called(const json_t *object, const char *namespace_, const
            (namespace_ == NULL || strcmp(cli_text(object, "metadata.namespace"), namespace_) == 0);
 }
 
-/* As the daemon gives them: a list of ConfigMaps has no values. */
 static inline json_t *objects(void *arg, enum status_kind kind, const char *namespace_, const char *name,
                               struct err *e)
 {
-    static const char *const members[] = { "node", "configmap", "secret", "priorityclass", "image" };
     json_t *items = json_array(), *object;
     size_t i;
 
-    json_array_foreach (json_object_get(((struct fake *)arg)->objects, members[kind]), i, object) {
+    json_array_foreach (json_object_get(((struct fake *)arg)->objects, kind_members[kind]), i, object) {
         if (name != NULL && is_called(object, namespace_, name)) {
             json_decref(items);
             return json_incref(object);
@@ -313,10 +331,10 @@ static inline void serve(const char *socket, const char *log, int ready_fd)
     struct fake f = { 0 };
     const struct status_provider provider = {
         .arg = &f,
-        .pod_keys = pod_keys,
+        .keys = keys,
+        .listed = listed,
         .pod = one_pod,
         .pod_restart = pod_restart,
-        .events = events,
         .explain = explain,
         .manifests = manifests,
         .objects = objects,

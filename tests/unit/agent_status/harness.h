@@ -57,12 +57,23 @@ static inline json_t *fake_pod(const char *namespace_, const char *name, const c
                      "phase", "Running");
 }
 
-static inline json_t *fake_pod_keys(void *arg, struct err *e)
+/* Events are called by their number, the only object of another kind "here". */
+static inline json_t *fake_keys(void *arg, enum status_kind kind, struct err *e)
 {
     struct fixture *f = arg;
     json_t *keys = json_array(), *pod;
     size_t i;
 
+    if (kind == KIND_EVENT)
+        json_array_foreach (f->events, i, pod)
+            json_array_append_new(keys, json_sprintf("%s/%zu",
+                                                     json_string_value(json_object_get(
+                                                         json_object_get(pod, "metadata"), "namespace")),
+                                                     i));
+    else if (kind != KIND_POD)
+        json_array_append_new(keys, json_string("default/here"));
+    if (kind != KIND_POD)
+        return keys;
     if (f->pods == NULL) {
         json_decref(keys);
         err_set(e, ERR_UNAVAILABLE, "not started yet");
@@ -96,12 +107,6 @@ static inline json_t *fake_one(void *arg, const char *namespace_, const char *na
     }
     err_set(e, ERR_NOT_FOUND, "no such pod");
     return NULL;
-}
-
-static inline json_t *fake_events(void *arg, struct err *e)
-{
-    (void)e;
-    return json_incref(((struct fixture *)arg)->events);
 }
 
 static inline json_t *fake_explain(void *arg, const char *namespace_, const char *name, struct err *e)
@@ -146,6 +151,16 @@ static inline json_t *fake_objects(void *arg, enum status_kind kind, const char 
     json_decref(one);
     err_set(e, ERR_NOT_FOUND, "none");
     return NULL;
+}
+
+static inline json_t *fake_listed(void *arg, enum status_kind kind, const char *namespace_, const char *name,
+                                  struct err *e)
+{
+    if (kind == KIND_POD)
+        return fake_one(arg, namespace_, name, e);
+    if (kind == KIND_EVENT)
+        return json_incref(json_array_get(((struct fixture *)arg)->events, (size_t)atoi(name)));
+    return fake_objects(arg, kind, namespace_, name, e);
 }
 
 static inline json_t *fake_ready(void *arg, bool *ret_ready)
@@ -242,9 +257,9 @@ static inline int setup(void **state)
                           "namespace", "other", "involvedObject", "name", "web", "reason", "Killing");
     f->provider = (struct status_provider){
         .arg = f,
-        .pod_keys = fake_pod_keys,
+        .keys = fake_keys,
+        .listed = fake_listed,
         .pod = fake_one,
-        .events = fake_events,
         .explain = fake_explain,
         .manifests = fake_manifests,
         .config = fake_config,

@@ -621,6 +621,28 @@ static void clients_that_never_read_hold_so_much_together_and_the_slowest_goes(v
     free(filler);
 }
 
+static void a_long_list_of_events_comes_in_pieces(void **state)
+{
+    struct fixture *f = *state;
+    char *filler = filler_of(1000), *answer;
+
+    for (int i = 0; i < 500; i++)
+        json_array_append_new(f->events, json_pack("{s:s, s:{s:s}, s:i}", "filler", filler, "metadata",
+                                                   "namespace", i % 2 == 0 ? "even" : "odd", "number", i));
+    answer = ask(f, "GET /api/v1/namespaces/even/events");
+    assert_non_null(strstr(answer, "Transfer-Encoding: chunked"));
+    assert_non_null(
+        strstr(answer, "{\"kind\":\"EventList\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceV"));
+    assert_non_null(strstr(answer, "\"number\":498}"));
+    assert_null(strstr(answer, "\"number\":499}"));
+    free(answer);
+    expect(
+        f, "GET /api/v1/configmaps?pretty=1", "200 OK",
+        "{\n  \"kind\": \"ConfigMapList\",\n  \"apiVersion\": \"v1\",\n  \"metadata\": {},\n  \"items\": [\n"
+        "    {\n      \"metadata\": {\n");
+    free(filler);
+}
+
 static void few_descriptors_are_kept_for_pods(void **state)
 {
     struct fixture *f = *state;
@@ -668,6 +690,7 @@ int main(void)
         T(the_rights_hold_for_real_peers),
         cmocka_unit_test(root_may_all_the_group_may_read_others_nothing),
         T(simple_paths_answer),
+        T(a_long_list_of_events_comes_in_pieces),
         T(few_descriptors_are_kept_for_pods),
         T(a_client_that_pipelines_has_one_turn_like_any_other),
         T(a_list_is_made_as_its_client_takes_it),

@@ -36,6 +36,32 @@ static void the_same_again_is_counted(void **state)
     assert_int_equal(count(w), 3);
 }
 
+static void each_is_found_by_its_name(void **state)
+{
+    struct world *w = *state;
+    struct pod *p = world_pod(w, "p", "containers: [{name: c, image: i}]");
+    json_t *keys, *one, *key;
+    size_t i;
+
+    pod_event(p, NULL, true, "BackOff", "back-off");
+    pod_event(p, NULL, false, "Pulled", "pulled");
+    keys = events_keys(&w->node);
+    assert_int_equal(json_array_size(keys), 2);
+    json_array_foreach (keys, i, key) {
+        const char *text = json_string_value(key);
+
+        assert_memory_equal(text, "default/", 8);
+        one = events_find_json(&w->node, text + 8);
+        assert_string_equal(json_string_value(json_object_get(one, "reason")), i == 0 ? "BackOff" : "Pulled");
+        assert_string_equal(json_string_value(json_object_get(json_object_get(one, "metadata"), "name")),
+                            text + 8);
+        json_decref(one);
+    }
+    json_decref(keys);
+    assert_null(events_find_json(&w->node, "p.1"));
+    assert_null(events_find_json(&w->node, "p"));
+}
+
 static void the_tenth_text_about_the_same_and_those_after_it_are_one_event(void **state)
 {
     struct world *w = *state;
@@ -103,6 +129,7 @@ int main(void)
 #define T(name) WORLD_TEST(name)
     const struct CMUnitTest tests[] = {
         T(the_same_again_is_counted),
+        WORLD_TEST(each_is_found_by_its_name),
         T(the_tenth_text_about_the_same_and_those_after_it_are_one_event),
         T(there_are_at_most_a_thousand),
         T(long_messages_are_kept_and_displace_old_events),
