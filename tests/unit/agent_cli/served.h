@@ -28,6 +28,11 @@
 #include <time.h>
 #include <unistd.h>
 
+/* What follows a table of pods: two manifests of data/manifests.json are damaged. */
+#define WARNINGS                                                                                             \
+    "warning: manifest bad.yaml: bad.yaml:1:spec.containers[0].image: required\n"                            \
+    "warning: manifest web.yaml: web.yaml:1:kind: unknown (the running pod stays as it was)\n"
+
 /*
  * The server is in a child, since commands block.  Ages are
  * counted to 2026-01-02T03:06:05Z.
