@@ -85,21 +85,21 @@ static void close_with(struct line *l, const char *s) /* from the reserve */
     l->n += n;
 }
 
-/* Escapes control characters (also C1: they drive terminals) and invalid UTF-8. */
+/* Escapes what a terminal would act on, and invalid UTF-8. */
 static void put_escaped(struct line *l, const char *s, bool json)
 {
     size_t n = strlen(s), i = 0;
     char esc[8];
 
     while (i < n && !l->full) {
-        size_t len = utf8_char(s + i, n - i);
-        unsigned char c = (unsigned char)s[i];
+        uint32_t c = 0;
+        size_t len = utf8_decode(s + i, n - i, &c);
 
         if (len == 0) {
             if (json) {
                 puts_(l, "\\ufffd");
             } else {
-                snprintf(esc, sizeof(esc), "\\x%02x", c);
+                snprintf(esc, sizeof(esc), "\\x%02x", (unsigned char)s[i]);
                 puts_(l, esc);
             }
             i++;
@@ -111,11 +111,8 @@ static void put_escaped(struct line *l, const char *s, bool json)
             puts_(l, "\\n");
         } else if (c == '\t') {
             puts_(l, "\\t");
-        } else if (c < 0x20 || c == 0x7f) {
-            snprintf(esc, sizeof(esc), json ? "\\u%04x" : "\\x%02x", c);
-            puts_(l, esc);
-        } else if (len == 2 && c == 0xc2 && (unsigned char)s[i + 1] < 0xa0) {
-            snprintf(esc, sizeof(esc), "\\u%04x", (unsigned char)s[i + 1]);
+        } else if (!utf8_is_drawn(c)) {
+            snprintf(esc, sizeof(esc), json || c > 0x7f ? "\\u%04x" : "\\x%02x", c);
             puts_(l, esc);
         } else {
             log_put(l, s + i, len);

@@ -74,16 +74,21 @@ size_t utf8_cut(const char *text, size_t max)
     return n;
 }
 
+bool utf8_is_drawn(uint32_t c)
+{
+    return c >= 0x20 && (c < 0x7f || c >= 0xa0) && c != 0x061c && c != 0x200e && c != 0x200f &&
+           (c < 0x2028 || c > 0x202e) && (c < 0x2066 || c > 0x2069);
+}
+
 void text_printable(char *text)
 {
     size_t n = __builtin_strlen(text), i = 0, out = 0;
 
     while (i < n) {
-        size_t len = utf8_char(text + i, n - i);
-        unsigned char c = (unsigned char)text[i];
-        bool c1 = len == 2 && c == 0xc2 && (unsigned char)text[i + 1] < 0xa0;
+        uint32_t c = 0;
+        size_t len = utf8_decode(text + i, n - i, &c);
 
-        if (len == 0 || c < 0x20 || c == 0x7f || c1) {
+        if (len == 0 || !utf8_is_drawn(c)) {
             text[out++] = '?';
             i += len == 0 ? 1 : len;
             continue;

@@ -13,6 +13,9 @@ bool utf8_is_valid(const char *text, size_t n);
 size_t utf8_decode(const char *text, size_t n, uint32_t *ret);
 /* The greatest length <= max at which text (readable up to text[max]) ends with a complete character. */
 size_t utf8_cut(const char *text, size_t max);
-/* In place: replaces control characters and invalid UTF-8 with '?'. */
+/* Whether a terminal only draws it: no control character (C0, DEL, C1), and none that reorders the text
+ * around it (bidirectional marks, embeddings, overrides and isolates) or ends a line (U+2028, U+2029). */
+bool utf8_is_drawn(uint32_t c);
+/* In place: replaces characters that are not drawn, and invalid UTF-8, with '?'. */
 void text_printable(char *text);
 #endif

@@ -65,7 +65,7 @@ static json_t *ask_pods(const struct completion *c, bool all)
 
 static void complete_name_of(struct completion *c, const char *name)
 {
-    if (name[0] != '\0')
+    if (name[0] != '\0' && cli_is_clean(name))
         candidate(c, name, strlen(name), NULL);
 }
 

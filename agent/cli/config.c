@@ -148,8 +148,8 @@ static int cli_config_run(struct cli *cli, const struct cli_command *command, in
     if (a.local)
         return show_local(cli, &a);
     if (!somebody_listens(cli->socket)) {
-        fprintf(cli->err, "no daemon listens at %s; these are the settings of `coracle run` without flags\n",
-                cli->socket);
+        cli_note(cli, "no daemon listens at %s; these are the settings of `coracle run` without flags\n",
+                 cli->socket);
         return show_local(cli, &a);
     }
     configz = cli_get(cli, "/configz", &code);

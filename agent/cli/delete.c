@@ -171,8 +171,9 @@ static int delete_pod(struct cli *cli, const struct delete_options *o, const cha
     if (!o->file) {
         cli_error(cli, "pod %s is defined in %s; removing that file ends it%s%s", name, path,
                   others.n > 0 ? ", and also removes its other objects: " : "", others.p);
-        fprintf(cli->err, others.n > 0 ? "Take the pod out of that file\n"
-                                       : "With --file this command removes the file\n");
+        fputs(others.n > 0 ? "Take the pod out of that file\n"
+                           : "With --file this command removes the file\n",
+              cli->err);
         return EXIT_ERROR;
     }
     if (others.n > 0)

@@ -54,13 +54,13 @@ int cli_unknown_command(struct cli *cli, const char *name)
     const char *near = unknown_near(name), *here = unknown_elsewhere(name);
 
     if (name[0] == '-')
-        fprintf(cli->err, "error: %s is before the command: flags of a command must follow it\n", name);
+        cli_note(cli, "error: %s is before the command: flags of a command must follow it\n", name);
     else if (here != NULL)
-        fprintf(cli->err, "error: unknown command \"%s\": use \"%s\"\n", name, here);
+        cli_note(cli, "error: unknown command \"%s\": use \"%s\"\n", name, here);
     else if (near != NULL)
-        fprintf(cli->err, "error: unknown command \"%s\": did you mean \"%s\"?\n", name, near);
+        cli_note(cli, "error: unknown command \"%s\": did you mean \"%s\"?\n", name, near);
     else
-        fprintf(cli->err, "error: unknown command \"%s\"\n", name);
+        cli_note(cli, "error: unknown command \"%s\"\n", name);
     fputs("\"coracle help\" lists the commands.\n", cli->err);
     return EXIT_USAGE;
 }

@@ -64,7 +64,7 @@ static int open_manifest(struct cli *cli, const char *path)
 static void print_problems(struct cli *cli, const struct api_problems *p)
 {
     for (size_t i = 0; i < p->n; i++)
-        fprintf(cli->err, "%s: %s\n", p->v[i].where, p->v[i].what);
+        cli_note(cli, "%s: %s\n", p->v[i].where, p->v[i].what);
 }
 
 static void print_ignored(struct cli *cli, const char *name, const struct api_object *o)

@@ -49,7 +49,7 @@ static int version_run(struct cli *cli, const struct cli_command *command, int a
     }
     if (e.code != ERR_OK) {
         cli_flush(cli);
-        fprintf(cli->err, "%s\n", e.text); /* not a failure, since the client's version was printed */
+        cli_note(cli, "%s\n", e.text); /* not a failure, since the client's version was printed */
     }
     return code;
 }

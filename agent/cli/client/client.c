@@ -291,7 +291,7 @@ int cli_server_error(struct cli *cli, const struct cli_response *r)
 
     if (json_parse(r->body.p, r->body.n, CLI_BODY_MAX, &status, "answer", ERR_IGNORED) != ERR_OK ||
         (message = json_str(status, "message")) == NULL) {
-        fprintf(cli->err, "Error from server: HTTP status %d\n", r->code);
+        cli_note(cli, "Error from server: HTTP status %d\n", r->code);
         return cli_exit_of_http(r->code);
     }
     reason = json_str(status, "reason");

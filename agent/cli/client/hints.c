@@ -38,7 +38,7 @@ void cli_hint_pod(struct cli *cli, const char *namespace_, const char *name)
     }
     other = elsewhere(cli_at(list, "items"), name);
     if (other != NULL)
-        fprintf(cli->err, "There is one in namespace %s: -n %s\n", other, other);
+        cli_note(cli, "There is one in namespace %s: -n %s\n", other, other);
     else if (near.found != NULL)
-        fprintf(cli->err, "Did you mean \"%s\"?\n", near.found);
+        cli_note(cli, "Did you mean \"%s\"?\n", near.found);
 }

@@ -86,8 +86,8 @@ const char *cli_choose_container(struct cli *cli, const json_t *pod)
             buf_addf(&all, "%s%s", i > 0 ? ", " : "", cli_text(c, "name"));
         json_array_foreach (init, i, c)
             buf_addf(&all, ", %s (init)", cli_text(c, "name"));
-        fprintf(cli->err, "Defaulted container \"%s\" out of: %s\n",
-                cli_text(json_array_get(containers, 0), "name"), all.p);
+        cli_note(cli, "Defaulted container \"%s\" out of: %s\n",
+                 cli_text(json_array_get(containers, 0), "name"), all.p);
     }
     return cli_text(json_array_get(containers, 0), "name");
 }

@@ -83,14 +83,14 @@ void help_command(const struct cli_command *command, struct buf *out)
 
 int cli_usage_error(struct cli *cli, const struct cli_command *command, const char *fmt, ...)
 {
-    buf_auto text = BUF_INIT(64 * 1024);
+    buf_auto text = BUF_INIT(64 * 1024), error = BUF_INIT(64 * 1024);
     va_list ap;
 
     va_start(ap, fmt);
-    fputs("error: ", cli->err);
-    vfprintf(cli->err, fmt, ap);
+    buf_addv(&error, fmt, ap);
     va_end(ap);
+    cli_complain(cli, "error: ", error.p);
     add_usage(&text, command);
-    fprintf(cli->err, "\n\n%s\nSee \"coracle %s --help\".\n", text.p, command->name);
+    fprintf(cli->err, "\n%s\nSee \"coracle %s --help\".\n", text.p, command->name);
     return EXIT_USAGE;
 }

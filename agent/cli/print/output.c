@@ -32,15 +32,45 @@ bool cli_write(struct cli *cli, const char *data, size_t n)
     return cli_flush(cli);
 }
 
+/* One line, of which only the line break at its end is ours. */
+PRINTF_LIKE(2, 0)
+static void output_add_line(struct buf *b, const char *fmt, va_list ap)
+{
+    buf_auto text = BUF_INIT(SIZE_MAX - 1);
+    char *rest, *line;
+
+    buf_addv(&text, fmt, ap);
+    if (text.n > 0 && text.p[text.n - 1] == '\n')
+        text.p[--text.n] = '\0';
+    rest = text.p;
+    while ((line = strsep(&rest, "\n")) != NULL) {
+        cli_add_clean(b, line);
+        buf_adds(b, rest != NULL ? "^J" : "\n");
+    }
+}
+
 void cli_say(struct cli *cli, const char *fmt, ...)
 {
+    buf_auto line = BUF_INIT(SIZE_MAX - 1);
     va_list ap;
 
     va_start(ap, fmt);
-    errno = 0;
-    if (vfprintf(cli->out, fmt, ap) < 0 && cli->write_errno == 0)
-        cli->write_errno = errno != 0 ? errno : EIO;
+    output_add_line(&line, fmt, ap);
     va_end(ap);
+    errno = 0;
+    if (fwrite(line.p, 1, line.n, cli->out) < line.n && cli->write_errno == 0)
+        cli->write_errno = errno != 0 ? errno : EIO;
+}
+
+void cli_note(struct cli *cli, const char *fmt, ...)
+{
+    buf_auto line = BUF_INIT(SIZE_MAX - 1);
+    va_list ap;
+
+    va_start(ap, fmt);
+    output_add_line(&line, fmt, ap);
+    va_end(ap);
+    fputs(line.p, cli->err);
 }
 
 int cli_check_format(struct cli *cli, const char *format)

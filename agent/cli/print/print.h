@@ -38,7 +38,9 @@ struct cli {
  * if necessary. */
 bool cli_write(struct cli *cli, const char *data, size_t n);
 bool cli_flush(struct cli *cli);
+/* Prints one line: fmt ends with the only line break. Its arguments may come from outside. */
 void cli_say(struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void cli_note(struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3); /* the same on standard error */
 /* Prints a value as "json", "yaml" or "jsonpath=..."; returns the exit code. */
 int cli_print_value(struct cli *cli, const json_t *value, const char *format);
 /* EXIT_OK for NULL, "json" and "yaml"; otherwise EXIT_USAGE after printing an error. */
@@ -62,7 +64,10 @@ json_t *cli_at(const json_t *object, const char *path);       /* "status.phase";
 const char *cli_text(const json_t *object, const char *path); /* "" if absent or not a string */
 int64_t cli_number(const json_t *object, const char *path);   /* 0 if absent */
 bool cli_true(const json_t *object, const char *path);
-void cli_add_clean(struct buf *b, const char *text); /* makes control characters visible */
+/* Every text that is not ours passes here: characters that a terminal acts on (base/utf8.h) become visible,
+ * "^[" or "<U+202E>". Line breaks stay. */
+void cli_add_clean(struct buf *b, const char *text);
+bool cli_is_clean(const char *text); /* and of one line */
 
 int64_t cli_now(const struct cli *cli);
 #define CLI_AGE_SIZE 32

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/codec/json.h"
 #include "base/duration.h"
+#include "base/utf8.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -54,21 +55,37 @@ bool cli_true(const json_t *object, const char *path)
     return json_is_true(cli_at(object, path));
 }
 
-/* Output of containers must not control the user's terminal. */
+/* Text from outside must not move the reader's cursor, nor turn its own direction. */
 void cli_add_clean(struct buf *b, const char *text)
 {
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
+    const char *end = text + strlen(text);
 
-        if (c == 0xc2 && (unsigned char)text[1] >= 0x80 && (unsigned char)text[1] < 0xa0)
-            buf_addf(b, "<%02x>", (unsigned char)*++text); /* U+0080 to U+009F: U+009B is an ESC [ */
-        else if (c == '\n' || c >= ' ')
-            c == 0x7f ? buf_adds(b, "^?") : buf_addc(b, (char)c);
+    while (text < end) {
+        uint32_t c = 0;
+        size_t n = utf8_decode(text, (size_t)(end - text), &c);
+
+        if (n == 0)
+            buf_addf(b, "<%02x>", (unsigned char)*text); /* 0x9b alone is an ESC [ to some terminals */
+        else if (c == '\n' || utf8_is_drawn(c))
+            buf_add(b, text, n);
         else if (c == '\t')
             buf_addc(b, ' '); /* a tab would end a column */
+        else if (c < ' ')
+            buf_addf(b, "^%c", (char)c + '@');
+        else if (c == 0x7f)
+            buf_adds(b, "^?");
         else
-            buf_addf(b, "^%c", c + '@');
+            buf_addf(b, c < 0xa0 ? "<%02x>" : "<U+%04X>", c);
+        text += n > 0 ? n : 1;
     }
+}
+
+bool cli_is_clean(const char *text)
+{
+    buf_auto clean = BUF_INIT(SIZE_MAX - 1);
+
+    cli_add_clean(&clean, text);
+    return str_eq(clean.p, text) && strchr(text, '\n') == NULL;
 }
 
 /* ---- times ---- */

@@ -188,7 +188,7 @@ static int print_list(struct events *v, const json_t *events)
         if (v->all)
             fputs("No events found.\n", v->cli->err);
         else
-            fprintf(v->cli->err, "No events found in %s namespace.\n", v->namespace_);
+            cli_note(v->cli, "No events found in %s namespace.\n", v->namespace_);
         return EXIT_OK;
     }
     json_array_foreach (events, i, event) {

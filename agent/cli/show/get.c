@@ -24,7 +24,7 @@ int get_nothing_found(const struct get *g)
     if (g->all)
         fputs("No resources found\n", g->cli->err);
     else
-        fprintf(g->cli->err, "No resources found in %s namespace.\n", g->namespace_);
+        cli_note(g->cli, "No resources found in %s namespace.\n", g->namespace_);
     return EXIT_OK;
 }
 

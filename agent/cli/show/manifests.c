@@ -15,12 +15,9 @@ void cli_warn_manifests(struct cli *cli)
         json_parse(r.body.p, r.body.n, CLI_BODY_MAX, &list, "manifests", ERR_IGNORED) == ERR_OK) {
         json_array_foreach (cli_at(list, "items"), i, m) {
             json_array_foreach (cli_at(m, "problems"), k, p) {
-                buf_auto line = BUF_INIT(64 * 1024);
-
-                buf_addf(&line, "warning: manifest %s: %s: %s%s", cli_text(m, "name"), cli_text(p, "where"),
+                cli_note(cli, "warning: manifest %s: %s: %s%s\n", cli_text(m, "name"), cli_text(p, "where"),
                          cli_text(p, "what"),
                          cli_true(m, "stale") ? " (the running pod stays as it was)" : "");
-                fprintf(cli->err, "%s\n", line.p);
             }
         }
     }

@@ -290,7 +290,7 @@ static int top_pods(const struct top *t, const char *name)
     else if (t->all)
         fputs("No resources found\n", t->cli->err);
     else
-        fprintf(t->cli->err, "No resources found in %s namespace.\n", t->namespace_);
+        cli_note(t->cli, "No resources found in %s namespace.\n", t->namespace_);
     return EXIT_OK;
 }
 

@@ -27,8 +27,8 @@ static bool terminal_wanted(struct cli *cli, const struct attach *o, const json_
     if (!o->stdin_ || !o->tty)
         return false;
     if (!cli_true(container, "tty")) {
-        fprintf(cli->err, "Unable to use a TTY - container %s did not allocate one\n",
-                cli_text(container, "name"));
+        cli_note(cli, "Unable to use a TTY - container %s did not allocate one\n",
+                 cli_text(container, "name"));
         return false;
     }
     if (!isatty(STDIN_FILENO)) {

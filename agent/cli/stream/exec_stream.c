@@ -132,7 +132,7 @@ int exec_outcome(struct cli *cli, const char *text, size_t n)
         if (str_eq(json_str(status, "reason"), "NonZeroExitCode") &&
             str_eq(json_str(cause, "reason"), "ExitCode") &&
             parse_i64(cli_text(cause, "message"), 1, 255, &code, "exit code", ERR_IGNORED) == ERR_OK) {
-            fprintf(cli->err, "command terminated with exit code %d\n", (int)code);
+            cli_note(cli, "command terminated with exit code %d\n", (int)code);
             return (int)code;
         }
     }

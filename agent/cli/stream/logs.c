@@ -135,7 +135,7 @@ static int find_logs(struct cli *cli, struct logs *l, const char *name, struct l
             return cli_failed(cli, &e);
     }
     if (json_array_size(items) == 0)
-        fprintf(cli->err, "No resources found in %s namespace.\n", l->namespace_);
+        cli_note(cli, "No resources found in %s namespace.\n", l->namespace_);
     return EXIT_OK;
 }
 

@@ -133,8 +133,8 @@ static void control_characters_cannot_reach_the_terminal(void **state)
 
     (void)state;
     cli_add_clean(&b, "a\x1b[2Jb\tc\r\x7f"
-                      "\xc3\xa4\xc2\x9b\xc2\xa0\n");
-    assert_string_equal(b.p, "a^[[2Jb c^M^?\xc3\xa4<9b>\xc2\xa0\n");
+                      "\xc3\xa4\xc2\x9b\xc2\xa0\n\x9b\xe2\x80\xae");
+    assert_string_equal(b.p, "a^[[2Jb c^M^?\xc3\xa4<9b>\xc2\xa0\n<9b><U+202E>");
     buf_done(&b);
 }
 
