@@ -12,8 +12,11 @@ static inline struct admit_node *admit_node(const struct node *n)
 {
     return n->parts[ROOM_ADMIT];
 }
+
 struct admit_pod_part {
-    struct { /* resize.c */
+    struct cpu_memory sizes;     /* what the pod's cgroup was last given */
+    struct {                     /* resize.c */
+        struct api_pod *desired; /* the manifest, while its resources cannot be had; NULL */
         bool under_way, infeasible;
         int64_t since_ns, pending_ns; /* wall clock */
         struct boot_time pending_at;

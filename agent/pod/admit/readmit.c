@@ -7,6 +7,7 @@
  */
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/admit/preempt.h"
+#include "agent/pod/admit/resize.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"
 #include "base/log.h"
@@ -82,6 +83,6 @@ void readmit_step(struct pod *p)
 void pods_wake_pending(struct node *n, const char *why)
 {
     pods_each (n, p)
-        if (readmit_waits(p) || p->desired != NULL)
+        if (readmit_waits(p) || resize_waits(p))
             pod_wake(p, why);
 }

@@ -79,7 +79,7 @@ void resize_conditions(const struct pod *p, json_t *list)
 {
     const struct admit_pod_part *admit = admit_of(p);
 
-    if (p->desired != NULL)
+    if (admit->resize.desired != NULL)
         pod_resize_put_condition(p, list, "PodResizePending",
                                  admit->resize.infeasible ? "Infeasible" : "Deferred", admit->resize.pending,
                                  admit->resize.pending_ns);
@@ -185,9 +185,9 @@ static void pod_resize_set_text(char **at, const char *text)
 
 static void not_pending(struct pod *p)
 {
-    if (p->desired != NULL)
+    if (admit_of(p)->resize.desired != NULL)
         p->record_dirty = true;
-    api_pod_unref(take_ptr(&p->desired));
+    api_pod_unref(take_ptr(&admit_of(p)->resize.desired));
     free(take_ptr(&admit_of(p)->resize.pending));
 }
 
@@ -195,9 +195,9 @@ static void wait_for(struct pod *p, struct api_pod *api, const char *reason, con
 {
     struct admit_pod_part *admit = admit_of(p);
     bool infeasible = strcmp(reason, "Infeasible") == 0;
-    bool same_manifest = p->desired == api;
+    bool same_manifest = admit->resize.desired == api;
 
-    if (p->desired == NULL) {
+    if (admit->resize.desired == NULL) {
         admit->resize.pending_ns = clock_wall_ns();
         admit->resize.pending_at = clock_boot();
     }
@@ -208,8 +208,8 @@ static void wait_for(struct pod *p, struct api_pod *api, const char *reason, con
     admit->resize.infeasible = infeasible;
     pod_resize_set_text(&admit->resize.pending, text);
     api_pod_ref(api);
-    api_pod_unref(p->desired);
-    p->desired = api;
+    api_pod_unref(admit->resize.desired);
+    admit->resize.desired = api;
 }
 
 struct api_pod *resize_take(struct pod *p, struct api_pod *api)
@@ -242,13 +242,20 @@ struct api_pod *resize_take(struct pod *p, struct api_pod *api)
 
 const struct api_pod *resize_desired(const struct pod *p)
 {
-    return p->desired != NULL ? p->desired : p->api;
+    return admit_of(p)->resize.desired != NULL ? admit_of(p)->resize.desired : p->api;
+}
+
+bool resize_waits(const struct pod *p)
+{
+    return admit_of(p)->resize.desired != NULL;
 }
 
 static bool wants_more(const struct pod *p)
 {
-    return admission_fit_request(p->desired, "cpu") > admission_fit_request(p->api, "cpu") ||
-           admission_fit_request(p->desired, "memory") > admission_fit_request(p->api, "memory");
+    const struct api_pod *desired = resize_desired(p);
+
+    return admission_fit_request(desired, "cpu") > admission_fit_request(p->api, "cpu") ||
+           admission_fit_request(desired, "memory") > admission_fit_request(p->api, "memory");
 }
 
 bool resize_before(const struct pod *a, const struct pod *b)
@@ -268,7 +275,7 @@ void resize_forget(struct pod *p)
 {
     struct admit_pod_part *admit = admit_of(p);
 
-    api_pod_unref(take_ptr(&p->desired));
+    api_pod_unref(take_ptr(&admit->resize.desired));
     free(take_ptr(&admit->resize.pending));
     free(take_ptr(&admit->resize.error));
     admit->resize.under_way = false;
@@ -311,14 +318,14 @@ void resize_step(struct pod *p)
     char text[1024];
     struct err e = { 0 };
 
-    if (p->desired != NULL) {
+    if (admit->resize.desired != NULL) {
         char own[64] = "", why[ADMISSION_FIT_TEXT_SIZE] = "";
         const char *reason = own;
-        scoped(api_pod_unref) struct api_pod *desired = api_pod_ref(p->desired);
+        scoped(api_pod_unref) struct api_pod *desired = api_pod_ref(admit->resize.desired);
         if (fits(p, desired, &reason, own, why))
             pod_ask_apply(p, desired);
         else
-            wait_for(p, p->desired, reason, why);
+            wait_for(p, admit->resize.desired, reason, why);
     }
     if (!admit->resize.under_way)
         return;
@@ -358,7 +365,7 @@ void resize_explain(const struct pod *p, json_t *steps)
 {
     const struct admit_pod_part *admit = admit_of(p);
 
-    if (p->desired != NULL)
+    if (admit->resize.desired != NULL)
         explain_step(steps, "resize", admit->resize.infeasible ? "failed" : "waiting",
                      admit->resize.pending_ns, admit->resize.pending, 0);
     if (admit->resize.under_way)

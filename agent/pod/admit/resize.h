@@ -30,14 +30,15 @@ struct api_pod *resize_take(struct pod *p, struct api_pod *api);
 
 /* The desired state: p->api, or the pending one. */
 const struct api_pod *resize_desired(const struct pod *p);
-void resize_forget(struct pod *p); /* it has ended, or is freed */
+bool resize_waits(const struct pod *p); /* the desired resources cannot be had now */
+void resize_forget(struct pod *p);      /* it has ended, or is freed */
 /* The order of two pending resizes: one that requests no more, higher priority, Guaranteed, longer
  * waiting. */
 bool resize_before(const struct pod *a, const struct pod *b);
 
 /* Makes the pod's cgroup, no smaller than its containers' existing limits. */
 enum err_code resize_pod_cgroup(struct pod *p, struct err *e) MUST_CHECK;
-/* For resources.c: what of a cgroup must not become smaller yet. */
+void resize_cgroup_gone(struct pod *p); /* it was removed */
 
 /* Brings the cgroups as close to the manifest as possible now; for a pod whose containers may run. */
 void resize_step(struct pod *p);

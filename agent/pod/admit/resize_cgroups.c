@@ -28,19 +28,17 @@ static enum err_code write_pod(struct pod *p, const struct cpu_memory *keep, str
 {
     struct cpu_memory target = cpu_memory_of_pod(p->api);
 
-    p->keep = *keep;
-    if (resources_pod_cgroup(p, e) == ERR_OK) {
-        p->sizes = keep->known ? cpu_memory_widest(&target, keep) : target;
+    if (resources_pod_cgroup(p, keep, e) == ERR_OK) {
+        admit_of(p)->sizes = keep->known ? cpu_memory_widest(&target, keep) : target;
         p->record_dirty = true;
     }
-    p->keep.known = false;
     return e->code;
 }
 
 enum err_code resize_pod_cgroup(struct pod *p, struct err *e)
 {
     struct admit_pod_part *admit = admit_of(p);
-    struct cpu_memory target = cpu_memory_of_pod(p->api), before = p->sizes;
+    struct cpu_memory target = cpu_memory_of_pod(p->api), before = admit_of(p)->sizes;
     bool cut_off = before.known && !cpu_memory_same(&before, &target);
 
     for (size_t i = 0; i < p->n_ctrs; i++)
@@ -109,7 +107,8 @@ enum err_code resize_memory_refuses(struct pod *p, char *ret, size_t size, struc
 
     for (size_t i = 0; i < p->n_ctrs; i++)
         one_ends = one_ends || (p->ctrs[i].replace && ctr_alive(&p->ctrs[i]));
-    if (!one_ends && p->sizes.known && cpu_memory_shrink(p->sizes.memory_limit, target.memory_limit) &&
+    if (!one_ends && admit_of(p)->sizes.known &&
+        cpu_memory_shrink(admit_of(p)->sizes.memory_limit, target.memory_limit) &&
         (resources_cgroup_path(p, path, sizeof(path), e) != ERR_OK ||
          resize_cgroups_in_use(t, path, target.memory_limit, &used, e) != ERR_OK))
         return e->code;
@@ -171,7 +170,7 @@ bool resize_is_settled(const struct pod *p)
 
 enum err_code resize_apply(struct pod *p, struct err *e)
 {
-    struct cpu_memory before = p->sizes, none = { .known = false };
+    struct cpu_memory before = admit_of(p)->sizes, none = { .known = false };
 
     if (write_pod(p, &before, e) != ERR_OK)
         return err_wrap(e, "pod");
@@ -189,4 +188,9 @@ enum err_code resize_apply(struct pod *p, struct err *e)
         return err_wrap(e, "pod");
     resources_qos_update(p->node);
     return ERR_OK;
+}
+
+void resize_cgroup_gone(struct pod *p)
+{
+    admit_of(p)->sizes.known = false;
 }

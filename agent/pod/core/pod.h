@@ -44,7 +44,6 @@ struct pod {
     char uid[132];
     struct api_pod *api;       /* the accepted manifest */
     char manifest_file[256];   /* its file in the manifest folder; "" while unknown */
-    struct api_pod *desired;   /* the manifest, while its resources cannot be had: resize.h; NULL */
     struct api_pod *successor; /* an edit that needs a new pod: starts when this one is gone */
     bool wanted;               /* the store still has it (or confirmed not yet after a restart) */
     bool recovered;            /* taken over from an earlier run and not yet compared with the store */
@@ -73,7 +72,6 @@ struct pod {
 
     char sandbox_id[65]; /* "" : it has no sandbox */
     bool cgroup_made;
-    struct cpu_memory sizes, keep; /* of its cgroup; what that must keep while containers shrink */
 
     bool initialized;   /* some regular container has started */
     bool start_counted; /* agent_metrics.h */

@@ -9,7 +9,8 @@ extern const struct room limits_room;
 int32_t pods_priority(const struct node *n, const struct api_pod *api);
 /* False: its class is neither built into Kubernetes nor defined by a manifest yet; this is reported. */
 bool priority_step(struct pod *p);
-enum err_code resources_pod_cgroup(struct pod *p, struct err *e) MUST_CHECK; /* creates or updates */
+/* Creates or updates it. `keep`: while its containers shrink, no limit becomes narrower than this. */
+enum err_code resources_pod_cgroup(struct pod *p, const struct cpu_memory *keep, struct err *e) MUST_CHECK;
 /* The cgroups of the classes and of all pods, from the sums of their pods. */
 void resources_qos_update(struct node *n);
 enum err_code resources_cgroup_path(const struct pod *p, char *ret, size_t size, struct err *e) MUST_CHECK;
@@ -18,6 +19,6 @@ enum err_code resources_cgroup_path(const struct pod *p, char *ret, size_t size,
 struct quantity resources_containers_request(const struct api_pod *p, const char *resource);
 struct quantity resources_pod_request(const struct api_pod *p, const char *resource);
 struct quantity resources_pod_limit(const struct api_pod *p, const char *resource, bool *ret_all_declare);
-/* During a resize no limit becomes narrower than p->keep. */
-void resources_widen(const struct pod *p, struct cg_limits *l);
+/* No limit becomes narrower than `keep`, if that is known. */
+void resources_widen(const struct cpu_memory *keep, struct cg_limits *l);
 #endif

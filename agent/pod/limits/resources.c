@@ -129,9 +129,8 @@ static bool protects_memory(const struct node *n)
     return n->o.resources.memory_qos && n->o.resources.memory_tiers;
 }
 
-void resources_widen(const struct pod *p, struct cg_limits *l)
+void resources_widen(const struct cpu_memory *k, struct cg_limits *l)
 {
-    const struct cpu_memory *k = &p->keep;
     int64_t shares, quota;
 
     if (!k->known)
@@ -144,7 +143,7 @@ void resources_widen(const struct pod *p, struct cg_limits *l)
     l->memory_max = cpu_memory_wider(l->memory_max, k->memory_limit);
 }
 
-enum err_code resources_pod_cgroup(struct pod *p, struct err *e)
+enum err_code resources_pod_cgroup(struct pod *p, const struct cpu_memory *keep, struct err *e)
 {
     const struct node_options *o = &p->node->o;
     struct cg_limits l = CG_LIMITS_NONE;
@@ -165,7 +164,7 @@ enum err_code resources_pod_cgroup(struct pod *p, struct err *e)
     if (protects_memory(p->node))
         *(p->api->qos == API_QOS_GUARANTEED ? &l.memory_min : &l.memory_low) = quantity_value(&q);
     l.oom_group = oom_kill_takes_pod(p);
-    resources_widen(p, &l);
+    resources_widen(keep, &l);
     l.n_hugetlb = hugepages_pod_limits(p, hugetlb);
     l.hugetlb = hugetlb;
     return cg_pod_apply(o->cgroups, class_of(p), p->uid, &l, e);

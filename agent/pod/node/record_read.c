@@ -13,14 +13,6 @@
 
 #include <string.h>
 
-static void read_sizes(const json_t *o, struct cpu_memory *s)
-{
-    json_int_t v[4];
-
-    if (json_unpack(json_object_get(o, "sizes"), "[I,I,I,I]", &v[0], &v[1], &v[2], &v[3]) == 0)
-        *s = (struct cpu_memory){ true, v[0], v[1], v[2], v[3] };
-}
-
 /* ---- the parts ---- */
 
 static int32_t priority_of(const json_t *o)
@@ -77,7 +69,6 @@ static void record_read_pod(const struct record_clock *k, struct pod *p, const j
     p->preempting = json_flag(o, "preempting");
     p->grace_seconds = record_number(o, "graceSeconds", GRACE_MAX_SECONDS);
     record_copy(p->sandbox_id, sizeof(p->sandbox_id), json_str(o, "sandboxID"));
-    read_sizes(o, &p->sizes);
     rooms_load_pod(p, o);
 }
 

@@ -35,14 +35,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static void put_sizes(json_t *o, const struct cpu_memory *s)
-{
-    if (s->known)
-        json_object_set_new(o, "sizes",
-                            json_pack("[I,I,I,I]", (json_int_t)s->cpu_request, (json_int_t)s->cpu_limit,
-                                      (json_int_t)s->memory_request, (json_int_t)s->memory_limit));
-}
-
 static json_t *record_to_json(const struct pod *p)
 {
     json_t *o = json_object();
@@ -73,7 +65,6 @@ static json_t *record_to_json(const struct pod *p)
     if (p->preempted_ns != 0)
         json_object_set_new(o, "preempted", json_integer(p->preempted_ns));
     json_put_str(o, "sandboxID", p->sandbox_id);
-    put_sizes(o, &p->sizes);
     json_object_set_new(o, "priority", json_integer(p->priority));
     rooms_save_pod(p, o);
     return o;

@@ -111,7 +111,8 @@ void pod_ending_step(struct pod *p)
             return;
         }
     }
-    p->cgroup_made = p->sizes.known = false;
+    p->cgroup_made = false;
+    resize_cgroup_gone(p);
     if (p->phase[0] == '\0')
         snprintf(p->phase, sizeof(p->phase), "%s", ended_phase(p));
     pod_set_state(p, POD_TERMINATED);

@@ -64,7 +64,7 @@ static bool is_before(const struct pod *p, const struct pod *o)
 {
     if (readmit_waits(p))
         return readmit_waits(o) && readmit_before(p, o);
-    return p->desired != NULL && o->desired != NULL && !readmit_waits(o) && resize_before(p, o);
+    return resize_waits(p) && resize_waits(o) && !readmit_waits(o) && resize_before(p, o);
 }
 
 /* Pods to be admitted or resized are sorted: the first one takes the available resources. */
@@ -75,7 +75,7 @@ static void run_queue_enqueue(struct node *n, struct pod *p)
 
     if (p->state == POD_PENDING)
         p->priority = pods_priority(n, p->api); /* its PriorityClass may have been read later than the pod */
-    if (readmit_waits(p) || p->desired != NULL)
+    if (readmit_waits(p) || resize_waits(p))
         TAILQ_FOREACH (o, &part->dirty, dirty_link)
             if (is_before(p, o)) {
                 TAILQ_INSERT_BEFORE(o, p, dirty_link);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Looks that fail: nothing is decided on what could not be seen. */
+#include "agent/pod/admit/internal.h"
 #include "agent/pod/admit/resize.h"
 #include "agent/pod/container/container.h"
 #include "agent/pod/core/pod_look.h"
@@ -42,8 +43,8 @@ static void memory_whose_use_is_not_known_is_not_taken_away(void **state)
     tree.hiers[0] = (struct cg_hier){ .backend = &cg_backend_v2, .controllers = CG_CTL_MEMORY };
     tree.hiers[0].fd = open(w->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     w->node.o.cgroups = &tree;
-    p->sizes = cpu_memory_of_pod(p->api);
-    p->sizes.memory_limit = INT64_C(1) << 30;
+    admit_of(p)->sizes = cpu_memory_of_pod(p->api);
+    admit_of(p)->sizes.memory_limit = INT64_C(1) << 30;
 
     failing_arm("openat", "memory.current", EIO, 1);
     assert_int_not_equal(resize_memory_refuses(p, why, sizeof(why), &e), ERR_OK);

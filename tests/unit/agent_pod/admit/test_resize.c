@@ -86,7 +86,7 @@ static void what_fits_is_taken_at_once(void **state)
 
     take(w, p, CTR("requests: {cpu: 2}"));
     assert_int_equal(cpu(p), 2000);
-    assert_null(p->desired);
+    assert_false(resize_waits(p));
     condition_is(p, "[{\"type\":\"PodResizeInProgress\",\"observedGeneration\":0,\"status\":\"True\","
                     "\"lastProbeTime\":null}]");
     assert_string_equal(last_event(w), "Pod resize started: {\"containers\":[{\"name\":\"a\",\"resources\":{"
@@ -101,7 +101,7 @@ static void what_others_have_is_waited_for(void **state)
 
     take(w, p, CTR("requests: {cpu: 3}"));
     assert_int_equal(cpu(p), 1000);
-    assert_non_null(p->desired);
+    assert_true(resize_waits(p));
     condition_is(p, "[{\"type\":\"PodResizePending\",\"observedGeneration\":0,\"status\":\"True\","
                     "\"lastProbeTime\":null,\"reason\":\"Deferred\",\"message\":\"Node didn't have enough "
                     "resource: cpu, requested: 3000, used: 2000, capacity: 4000\"}]");
@@ -113,7 +113,7 @@ static void what_others_have_is_waited_for(void **state)
     other->state = POD_TERMINATED;
     take(w, p, CTR("requests: {cpu: 3}"));
     assert_int_equal(cpu(p), 3000);
-    assert_null(p->desired);
+    assert_false(resize_waits(p));
 }
 
 static void more_than_the_node_has_is_infeasible(void **state)
@@ -127,7 +127,7 @@ static void more_than_the_node_has_is_infeasible(void **state)
                     "\"lastProbeTime\":null,\"reason\":\"Infeasible\",\"message\":\"Node didn't have enough "
                     "capacity: memory, requested: 107374182400, capacity: 8589934592\"}]");
     take(w, p, CTR("requests: {cpu: 1}, limits: {memory: 1Gi}")); /* taken back */
-    assert_null(p->desired);
+    assert_false(resize_waits(p));
     condition_is(p, "[]");
 }
 
@@ -154,23 +154,23 @@ static void a_pod_that_is_not_admitted_yet_is_judged_then(void **state)
 
 static void nothing_becomes_smaller_before_its_turn(void **state)
 {
-    struct world *w = *state;
-    struct pod *p = running(w, "a", CTR("limits: {cpu: 1, memory: 64Mi}"));
+    struct cpu_memory keep = { .known = false };
     struct cg_limits l = CG_LIMITS_NONE;
 
+    (void)state;
     l.cpu_shares = 1024;
     l.cpu_period_us = 100000;
     l.cpu_quota_us = 100000;
     l.memory_max = 64 << 20;
-    resources_widen(p, &l);
+    resources_widen(&keep, &l);
     assert_int_equal(l.memory_max, 64 << 20);
-    p->keep = (struct cpu_memory){ true, 500, 2000, 0, 128 << 20 };
-    resources_widen(p, &l);
+    keep = (struct cpu_memory){ true, 500, 2000, 0, 128 << 20 };
+    resources_widen(&keep, &l);
     assert_int_equal(l.cpu_shares, 1024);
     assert_int_equal(l.cpu_quota_us, 200000);
     assert_int_equal(l.memory_max, 128 << 20);
-    p->keep = (struct cpu_memory){ true, 2000, -1, 0, -1 };
-    resources_widen(p, &l);
+    keep = (struct cpu_memory){ true, 2000, -1, 0, -1 };
+    resources_widen(&keep, &l);
     assert_int_equal(l.cpu_shares, 2048);
     assert_int_equal(l.cpu_quota_us, -1);
     assert_int_equal(l.memory_max, -1);
