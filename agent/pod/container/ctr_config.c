@@ -2,6 +2,7 @@
 /* The configuration of a container: everything an rt_config borrows, from the pod, the store and the node. */
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/env_age.h"
+#include "agent/pod/container/internal.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/pod.h"
 #include "agent/pod/env/env.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The termination message: the end of a file written by the container, or of its log. */
 #include "agent/pod/container/container.h"
+#include "agent/pod/container/internal.h"
 #include "agent/pod/core/pod.h"
 #include "agent/status/cri_log.h"
 #include "base/files/fs.h"

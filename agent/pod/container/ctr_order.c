@@ -3,7 +3,6 @@
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/internal.h"
 #include "agent/pod/container/probes.h"
-#include "agent/pod/container/readiness.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/volume/volumes.h"
 #include "base/clock.h"

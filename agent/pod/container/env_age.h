@@ -21,9 +21,5 @@ json_t *env_age_sources(struct pod *p, const struct api_container *c);
 bool env_age_is_sane(const json_t *sources);
 /* Whether the container's environment uses this object. */
 bool env_age_uses(const struct api_container *c, enum api_config_kind kind, const char *name);
-/* Checks if env_look is set, and acts according to the annotation. */
-void env_age_step(struct pod *p);
-/* The pod's condition; NULL if every environment is up to date. */
-json_t *env_age_condition(const struct pod *p);
 void env_age_clear(struct ctr *c); /* frees its data */
 #endif

@@ -95,8 +95,59 @@ static inline struct ctr_own *own_of(const struct ctr *c)
     return &containers_of(c->pod)->own[c - c->pod->ctrs];
 }
 
-void ctr_waits_no_more(struct ctr *c);               /* containers.c */
-bool reaps_has(const struct pod *p, const char *id); /* reaps.c: it is being removed */
+/* ---- create_limit.c ---- */
+void create_limit_init(struct node *n);
+bool create_limit_take(struct ctr *c); /* false: the pod will be woken when there is a slot */
+void create_limit_release(struct ctr *c);
+
+/* ---- ctr_order.c, containers.c: upwards ---- */
+void containers_step(struct pod *p); /* of a pod that starts or runs: each container in its turn */
+void ctr_step(struct ctr *c);        /* towards running, if it should */
+/* kubelet starts containers one after the other, and a postStart hook is part of its container's start: later
+ * ones wait. (Without hooks that order is not observable, and they start in parallel.) */
+bool ctr_holds_others(const struct ctr *c);
+/* Consequences of a start: log link, event. started_ns: wall clock, 0: now. */
+void ctr_note_start(struct ctr *c, int64_t started_ns, struct boot_time started_at);
+void ctr_waiting(struct ctr *c, const char *reason, const char *fmt, ...) PRINTF_LIKE(3, 4);
+void ctr_waits_no_more(struct ctr *c);
+struct boot_time ctr_backoff_until(const struct ctr *c); /* none: not in back-off */
+
+/* ---- instance.c, restart.c: downwards ---- */
+void ctr_kill(struct ctr *c);      /* immediately, without its hook */
+void ctr_stop_step(struct ctr *c); /* a timeout passed or its state changed */
+void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *message, int64_t finished_ns);
+void instance_clear(struct instance *i);
+/* Carries RestartAllContainers out: true while containers still have to end, and none may start. */
+bool restart_all_step(struct pod *p);
+
+/* ---- reaps.c ---- */
+void ctr_reap(struct pod *p, const char *id, const char *cgroup_path);
+bool reaps_has(const struct pod *p, const char *id); /* it is being removed */
+void reaps_clear(struct pod *p);                     /* the pod is being freed: none is in progress */
+
+/* ---- ctr_message.c, ctr_log.c ---- */
+char *ctr_message(const struct ctr *c, int exit_code); /* of cur, malloc'ed; NULL if it left none */
+void ctr_log_keep(struct ctr *c, unsigned attempt); /* keeps its rotated files from now on; may be repeated */
+void ctr_log_ended(struct ctr *c, unsigned attempt); /* it writes no more, or never will */
+void ctr_log_remove(const struct ctr *c, unsigned attempt);
+void ctr_log_link(struct ctr *c); /* for log shippers, once it has started; may be repeated */
+void ctr_log_link_path(const struct ctr *c, const char *id, char *ret, size_t size);
+
+/* ---- ctr_config.c ---- */
+struct ctr_run; /* owns everything an rt_config borrows */
+enum err_code ctr_run_build(struct ctr *c, struct ctr_run **ret, struct err *e) MUST_CHECK;
+const struct rt_config *ctr_run_config(const struct ctr_run *r);
+/* The host file for terminationMessagePath, below the pod's folder; removed with the run unless taken. */
+const char *ctr_run_take_message_file(struct ctr_run *r);
+json_t *ctr_run_take_env_sources(struct ctr_run *r); /* of that time; env_age.h */
+const char *ctr_run_image(const struct ctr_run *r);  /* the manifest's name of it when the run was made */
+/* Sets fn and arg of a call that mounts image volumes and binds the container's sub paths; false if it has
+ * neither. */
+bool ctr_run_subpaths(struct ctr_run *r, struct proc_call_spec *call);
+/* the runtimes' term: prefix of errors of the former */
+#define IMAGE_VOLUME_FAILED "ImageVolumeMountFailed"
+void ctr_run_redact(struct ctr_run *r, struct err *e); /* redacts Secrets of its environment */
+void ctr_run_free(struct ctr_run *r);                  /* NULL is fine */
 
 /* ---- ctr_record.c ---- */
 void ctr_record_save(const struct pod *p, json_t *record);

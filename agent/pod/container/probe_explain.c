@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a container's probes found, for `coracle explain pod`. */
 #include "agent/pod/container/container.h"
+#include "agent/pod/container/internal.h"
 #include "agent/pod/container/probes.h"
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/core/facts.h"

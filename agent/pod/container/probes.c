@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/container/probes.h"
 
+#include "agent/pod/container/container.h"
 #include "agent/pod/container/internal.h"
 #include "agent/pod/container/probe_check.h"
-#include "agent/pod/container/readiness.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"
 #include "agent/probe/text.h"

@@ -29,8 +29,6 @@ const char *probe_type_name(enum probe_type t); /* "Startup", "Liveness", "Readi
 
 enum probe_result { RESULT_UNKNOWN, RESULT_SUCCESS, RESULT_FAILURE };
 
-/* Starts, continues or stops as required by the container's state. Called whenever the pod is reconciled. */
-void probes_step(struct ctr *c);
 /* For the newest instance; UNKNOWN without such a probe. */
 enum probe_result probes_result(const struct ctr *c, enum probe_type t);
 const struct api_probe *probes_spec(const struct ctr *c, enum probe_type t); /* may be NULL */

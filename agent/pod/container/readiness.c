@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* readiness - whether a container is running, started and ready, and the phase of its pod. */
-#include "agent/pod/container/readiness.h"
+#include "agent/pod/container/container.h"
 
 #include "agent/pod/container/internal.h"
 #include "agent/pod/container/probes.h"

@@ -7,7 +7,6 @@
  */
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/internal.h"
-#include "agent/pod/container/readiness.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/pod.h"

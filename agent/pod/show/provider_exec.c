@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processes in containers, their streams and ports of pods, for clients of the status socket. */
-#include "agent/pod/container/readiness.h"
+#include "agent/pod/container/container.h"
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/show/internal.h"
 #include "agent/pod/show/provider.h"

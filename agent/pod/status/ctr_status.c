@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ctr_status - the status of a pod's containers in the API: states, resources, volumes. */
-#include "agent/pod/container/readiness.h"
+#include "agent/pod/container/container.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/status/pod_status.h"
 
 #include "agent/pod/admit/resize.h"
-#include "agent/pod/container/probes.h"
 #include "base/codec/json.h"
 
 #include <string.h>

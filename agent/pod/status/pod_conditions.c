@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pod_conditions - a pod's conditions: when they changed, and their form in the API. */
 #include "agent/pod/container/container.h"
-#include "agent/pod/container/readiness.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/status/internal.h"
@@ -12,7 +11,6 @@
 #include "agent/api/oom_kill.h"
 #include "agent/pod/admit/preempt.h"
 #include "agent/pod/admit/resize.h"
-#include "agent/pod/container/env_age.h"
 #include "agent/pod/limits/ctr_limits.h"
 #include "base/clock.h"
 #include "base/codec/json.h"

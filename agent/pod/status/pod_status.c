@@ -2,7 +2,7 @@
 #include "agent/pod/status/pod_status.h"
 
 #include "agent/pod/admit/resize.h"
-#include "agent/pod/container/readiness.h"
+#include "agent/pod/container/container.h"
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/status/internal.h"

@@ -6,7 +6,6 @@
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/admit/resize.h"
 #include "agent/pod/container/container.h"
-#include "agent/pod/container/probes.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/sandbox/sandbox.h"

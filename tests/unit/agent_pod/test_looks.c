@@ -3,6 +3,7 @@
 #include "agent/pod/admit/internal.h"
 #include "agent/pod/admit/resize.h"
 #include "agent/pod/container/container.h"
+#include "agent/pod/container/internal.h"
 #include "agent/pod/core/pod_look.h"
 #include "agent/pod/limits/cpu_memory.h"
 #include "agent/pod/record/quarantine.h"

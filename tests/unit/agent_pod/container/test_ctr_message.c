@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What becomes of the bytes that a container leaves behind as its termination message. */
 #include "agent/pod/container/container.h"
+#include "agent/pod/container/internal.h"
 #include "tests/unit/agent_pod/world.h"
 
 static struct ctr *ended(struct world *w, const char *name, const char *more, const void *bytes, size_t n)

@@ -4,6 +4,7 @@
 #include "agent/pod/record/record_save.h"
 #include "tests/unit/agent_pod/world.h"
 
+#include "agent/pod/container/container.h"
 #include "agent/pod/container/env_age.h"
 #include "base/codec/json.h"
 

@@ -2,8 +2,8 @@
 /* When probes check and what their verdicts do, by a scripted clock, while somebody sets the other. */
 #include "tests/unit/agent_pod/script_parts.h"
 
+#include "agent/pod/container/container.h"
 #include "agent/pod/container/probes.h"
-#include "agent/pod/container/readiness.h"
 #include "base/codec/json.h"
 
 #define S SCRIPT_SECOND

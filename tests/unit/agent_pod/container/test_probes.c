@@ -4,7 +4,6 @@
 #include "agent/pod/container/handler_resolve.h"
 #include "agent/pod/container/internal.h"
 #include "agent/pod/container/probes.h"
-#include "agent/pod/container/readiness.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/sandbox/internal.h"
 #include "agent/pod/show/explain.h"

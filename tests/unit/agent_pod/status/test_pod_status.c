@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Phase, conditions and container statuses from what the worker knows. */
-#include "agent/pod/container/readiness.h"
+#include "agent/pod/container/container.h"
+#include "agent/pod/container/internal.h"
 #include "agent/pod/sandbox/internal.h"
 #include "agent/pod/status/internal.h"
 #include "agent/pod/status/status.h"
