@@ -79,7 +79,7 @@ static void container_cancel(struct pod *p)
 /* As at its start, but for the history: the next runs are restarts. */
 static void container_reset(struct pod *p)
 {
-    p->initialized = false;
+    pod_set_initialized(p, false);
     containers_of(p)->probes_since = CLOCK_BOOT_NONE;
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
@@ -88,7 +88,7 @@ static void container_reset(struct pod *p)
         own->retry_at = CLOCK_BOOT_NONE;
         ctr_waits_no_more(c);
         if (c->kind != CTR_REGULAR && c->cur.id[0] != '\0')
-            c->replace = true; /* init containers run again, from the first */
+            ctr_set_replace(c, true); /* init containers run again, from the first */
     }
 }
 

@@ -80,7 +80,7 @@ void ctr_note_start(struct ctr *c, int64_t started_ns, struct boot_time started_
     c->cur.started_ns = started_ns != 0 ? started_ns : clock_wall_ns();
     c->cur.started_at = started_at;
     if (c->kind == CTR_REGULAR)
-        c->pod->initialized = true;
+        pod_set_initialized(c->pod, true);
     c->pod->record_dirty = true;
     ctr_log_link(c);
     pod_event(c->pod, c, false, "Started", "Container started");
@@ -121,7 +121,7 @@ static void containers_on_started(struct op *op, const struct err *result)
     ctr_waits_no_more(c);
     ctr_note_start(c, s.started_ns, clock_boot());
     if (c->spec->post_start != NULL && p->node->closing)
-        own->post = POST_RUNNING; /* for the next agent */
+        hook_set_post(c, POST_RUNNING); /* for the next agent */
     else if (c->spec->post_start != NULL)
         hook_post_start(c);
     pod_wake(p, "container started");
@@ -167,9 +167,11 @@ static void adopt_new_instance(struct ctr *c, struct ctr_run *run)
     containers_of(c->pod)->env_look = true; /* its sources may have changed since */
     live_sub_path_begun(c);                 /* so may its volumes */
     c->restarts = config->attempt;
-    c->replace = strcmp(ctr_run_image(run), c->spec->image) != 0; /* edited while it was being created */
-    c->again = own->asked = own->recovered = false;
-    own->post = POST_NONE;
+    ctr_set_replace(c,
+                    strcmp(ctr_run_image(run), c->spec->image) != 0); /* edited while it was being created */
+    ctr_set_again(c, false);
+    own->asked = own->recovered = false;
+    hook_set_post(c, POST_NONE);
     c->pod->record_dirty = true;
 }
 
@@ -398,7 +400,7 @@ static void stop_for_probe(struct ctr *c, enum probe_type t)
     const char *what = t == PROBE_STARTUP ? "startup" : "liveness";
     int64_t grace_ns = replace_grace_ns(p);
 
-    c->again = ctr_policy(c) != API_RESTART_NEVER;
+    ctr_set_again(c, ctr_policy(c) != API_RESTART_NEVER);
     if (c->again || !is_last_one(c)) {
         snprintf(own->stop_text, sizeof(own->stop_text), "%s %s failed %s probe%s",
                  c->kind == CTR_SIDECAR ? "Init container" : "Container", c->spec->name, what,

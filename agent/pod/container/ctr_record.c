@@ -113,6 +113,7 @@ static bool instance_read(const struct record_clock *k, const json_t *o, int64_t
     return true;
 }
 
+/* Into fields as they are: nothing of it is a change. */
 static void ctr_read(const struct record_clock *k, struct ctr *c, const json_t *j)
 {
     struct ctr_own *own = own_of(c);

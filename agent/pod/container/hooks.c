@@ -40,6 +40,31 @@ bool hook_live(const struct ctr *c)
     return own_of(c)->hook != NULL;
 }
 
+static const char *hook_post_name(enum ctr_post post)
+{
+    switch (post) {
+    case POST_NONE:
+        return "none";
+    case POST_RUNNING:
+        return "running";
+    case POST_FAILED:
+        return "failed";
+    }
+    return "?";
+}
+
+void hook_set_post(struct ctr *c, enum ctr_post post)
+{
+    struct ctr_own *own = own_of(c);
+
+    if (own->post == post)
+        return;
+    log_debug("postStart hook", F_STR("pod", c->pod->key), F_STR("containerName", c->spec->name),
+              F_STR("from", hook_post_name(own->post)), F_STR("to", hook_post_name(post)));
+    own->post = post;
+    c->pod->record_dirty = true;
+}
+
 static const struct api_handler *handler_of(const struct hook *h)
 {
     return h->pre_stop ? h->c->spec->pre_stop : h->c->spec->post_start;
@@ -54,7 +79,7 @@ static void post_start_over(struct ctr *c, bool failed, bool ended, const char *
 
     if (own->post != POST_RUNNING)
         return;
-    own->post = POST_NONE;
+    hook_set_post(c, POST_NONE);
     p->record_dirty = true;
     if (!failed)
         return;
@@ -64,7 +89,7 @@ static void post_start_over(struct ctr *c, bool failed, bool ended, const char *
     } else {
         free(own->post_message);
         own->post_message = why != NULL ? strdup(why) : NULL;
-        own->post = POST_FAILED;
+        hook_set_post(c, POST_FAILED);
     }
     /* The message may contain output of the handler's server or command: not for events, as in kubelet. */
     pod_event(p, c, true, "FailedPostStartHook", "PostStartHook failed");
@@ -289,11 +314,11 @@ void hook_post_start(struct ctr *c)
 {
     struct ctr_own *own = own_of(c);
 
-    own->post = POST_RUNNING;
+    hook_set_post(c, POST_RUNNING);
     c->pod->record_dirty = true;
     hooks_begin(c, false, 0);
     if (own->hook == NULL)
-        own->post = POST_FAILED;
+        hook_set_post(c, POST_FAILED);
 }
 
 void hook_pre_stop(struct ctr *c, int64_t grace_ns)

@@ -56,10 +56,10 @@ void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *mes
     if (own->post == POST_FAILED && ctr_restart_wanted(c))
         ctr_waiting(c, "PostStartHookError", "%s", own->post_message != NULL ? own->post_message : "");
     if (own->post != POST_RUNNING)
-        own->post = POST_NONE;
+        hook_set_post(c, POST_NONE);
     hook_container_ended(c);
     if (own->hook == NULL)
-        own->post = POST_NONE;
+        hook_set_post(c, POST_NONE);
     p->record_dirty = true;
     log_info("container ended", F_STR("pod", p->key), F_STR("containerName", c->spec->name),
              F_STR("containerID", c->cur.id), F_I64("exitCode", exit_code), F_STR("reason", reason));
@@ -109,7 +109,7 @@ void ctr_refresh(struct ctr *c)
             ctr_set_state(c, CTR_RUNNING);
             ctr_note_start(c, s.started_ns, clock_boot_of_wall(s.started_ns));
             if (c->spec->post_start != NULL)
-                own->post = POST_RUNNING;
+                hook_set_post(c, POST_RUNNING);
         }
         if (oom_watch(c, &e) != ERR_OK)
             pod_look_again(c->pod, &e);
@@ -126,7 +126,7 @@ void ctr_refresh(struct ctr *c)
         if (c->cur.started_ns == 0 && c->state == CTR_CREATED)
             break; /* its init died before the start */
         if (c->kind == CTR_REGULAR)
-            c->pod->initialized = true;
+            pod_set_initialized(c->pod, true);
         if (oom_ended(c, &e) != ERR_OK) { /* its counter is removed with its cgroup */
             unknown_now(c, &e);
             return;
@@ -279,7 +279,7 @@ void ctr_stop_begin(struct ctr *c, int64_t grace_ns)
     pod_event(c->pod, c, false, "Killing", "%s", own->stop_text);
     own->stop_deadline = clock_boot_in_ns(grace_ns);
     if (own->post == POST_RUNNING) /* interrupted by a restart of the agent, and not to be run any more */
-        own->post = POST_NONE;
+        hook_set_post(c, POST_NONE);
     ctr_set_state(c, CTR_PRESTOP);
     if (c->spec->pre_stop != NULL && grace_ns > 0)
         hook_pre_stop(c, grace_ns);

@@ -120,6 +120,9 @@ void instance_clear(struct instance *i);
 /* Carries RestartAllContainers out: true while containers still have to end, and none may start. */
 bool restart_all_step(struct pod *p);
 
+/* ---- hooks.c ---- */
+void hook_set_post(struct ctr *c, enum ctr_post post); /* the one setter, which logs the change */
+
 /* ---- reaps.c ---- */
 void ctr_reap(struct pod *p, const char *id, const char *cgroup_path);
 bool reaps_has(const struct pod *p, const char *id); /* it is being removed */

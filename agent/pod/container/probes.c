@@ -265,6 +265,19 @@ static void probes_on_timer(struct boot_timer *timer)
 
 /* ---- verdicts ---- */
 
+static const char *probe_result_name(enum probe_result r)
+{
+    switch (r) {
+    case RESULT_UNKNOWN:
+        return "unknown";
+    case RESULT_SUCCESS:
+        return "success";
+    case RESULT_FAILURE:
+        return "failure";
+    }
+    return "?";
+}
+
 static void set_result(struct prober *b, enum probe_result r)
 {
     struct ctr *c = b->c;
@@ -272,8 +285,8 @@ static void set_result(struct prober *b, enum probe_result r)
     if (b->result == r)
         return;
     log_debug("probe result", F_STR("pod", c->pod->key), F_STR("containerName", c->spec->name),
-              F_STR("probeType", probe_type_name(b->type)),
-              F_STR("result", r == RESULT_SUCCESS ? "success" : "failure"));
+              F_STR("probeType", probe_type_name(b->type)), F_STR("from", probe_result_name(b->result)),
+              F_STR("to", probe_result_name(r)));
     b->result = r;
     c->pod->record_dirty = true;
     pod_wake(c->pod, "probe result changed");

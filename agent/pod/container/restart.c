@@ -47,7 +47,8 @@ static void start_anew(struct ctr *c)
     snprintf(c->cur.reason, sizeof(c->cur.reason), ALL_REASON);
     free(c->cur.message);
     c->cur.message = strdup(ALL_TEXT);
-    c->again = c->replace = true;
+    ctr_set_again(c, true);
+    ctr_set_replace(c, true);
     ctr_waiting(c, ALL_REASON, ALL_TEXT);
 }
 
@@ -66,7 +67,7 @@ bool restart_all_step(struct pod *p)
     log_info("restarting all containers of the pod because of a restart rule", F_STR("pod", p->key));
     for (size_t i = 0; i < p->n_ctrs; i++)
         start_anew(&p->ctrs[i]);
-    p->initialized = false;
+    pod_set_initialized(p, false);
     p->record_dirty = true;
     return false;
 }
@@ -81,7 +82,7 @@ void ctr_replace(struct ctr *c, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(own->stop_text, sizeof(own->stop_text), fmt, ap);
     va_end(ap);
-    c->replace = true;
+    ctr_set_replace(c, true);
     own->backoff_ms = 0; /* it did not crash */
     c->pod->record_dirty = true;
 }
@@ -90,8 +91,8 @@ void ctr_image_edited(struct ctr *c)
 {
     struct ctr_own *own = own_of(c);
 
-    c->replace = ctr_alive(c); /* one that is just being created is compared when it is there */
-    own->backoff_ms = 0;       /* kubelet: the image is part of the back-off's key */
+    ctr_set_replace(c, ctr_alive(c)); /* one that is just being created is compared when it is there */
+    own->backoff_ms = 0;              /* kubelet: the image is part of the back-off's key */
     own->retry_at = CLOCK_BOOT_NONE;
     ctr_waits_no_more(c);
 }
@@ -109,8 +110,8 @@ void containers_begin_anew(struct pod *p)
     /* As in kubelet: init containers run again, from the first. */
     for (size_t i = 0; i < p->n_ctrs; i++)
         if (p->ctrs[i].kind != CTR_REGULAR && p->ctrs[i].state == CTR_NONE && p->ctrs[i].cur.id[0] != '\0')
-            p->ctrs[i].replace = true;
-    p->initialized = false;
+            ctr_set_replace(&p->ctrs[i], true);
+    pod_set_initialized(p, false);
     p->record_dirty = true;
 }
 
@@ -146,8 +147,10 @@ enum err_code restart_ask(struct pod *p, struct err *e)
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
 
-        if (c->kind != CTR_INIT && can_be_asked(c))
-            c->again = own_of(c)->asked = true;
+        if (c->kind == CTR_INIT || !can_be_asked(c))
+            continue;
+        own_of(c)->asked = true;
+        ctr_set_again(c, true);
     }
     p->record_dirty = true;
     pod_wake(p, "restart was asked for");

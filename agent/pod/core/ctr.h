@@ -65,5 +65,8 @@ struct ctr {
     char *waiting_message;
 };
 
+/* The one setter of each, which logs the change; a record is read into them as it is. */
 void ctr_set_state(struct ctr *c, enum ctr_state s);
+void ctr_set_replace(struct ctr *c, bool replace);
+void ctr_set_again(struct ctr *c, bool again);
 #endif

@@ -94,6 +94,7 @@ void pod_wake(struct pod *p, const char *why);
 /* Wake again then, unless something earlier is due; called during reconcile only. */
 void pod_wake_at(struct pod *p, struct boot_time at, const char *why);
 void pod_set_state(struct pod *p, enum pod_state s);
+void pod_set_initialized(struct pod *p, bool initialized);
 /* 68 years: what a manifest says beyond that would not fit times in ns. */
 #define GRACE_MAX_SECONDS INT32_MAX
 /* Each pod of the node; the one at hand may be freed within. */

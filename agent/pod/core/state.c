@@ -36,3 +36,38 @@ void ctr_set_state(struct ctr *c, enum ctr_state s)
     else if (s == CTR_RUNNING)
         start_times_end(c->pod, START_RUN);
 }
+
+static const char *state_flag(bool v)
+{
+    return v ? "true" : "false";
+}
+
+void pod_set_initialized(struct pod *p, bool initialized)
+{
+    if (p->initialized == initialized)
+        return;
+    log_debug("pod initialized", F_STR("pod", p->key), F_STR("podUID", p->uid),
+              F_STR("from", state_flag(p->initialized)), F_STR("to", state_flag(initialized)));
+    p->initialized = initialized;
+    p->record_dirty = true;
+}
+
+void ctr_set_replace(struct ctr *c, bool replace)
+{
+    if (c->replace == replace)
+        return;
+    log_debug("container is to be replaced", F_STR("pod", c->pod->key), F_STR("containerName", c->spec->name),
+              F_STR("from", state_flag(c->replace)), F_STR("to", state_flag(replace)));
+    c->replace = replace;
+    c->pod->record_dirty = true;
+}
+
+void ctr_set_again(struct ctr *c, bool again)
+{
+    if (c->again == again)
+        return;
+    log_debug("container starts again", F_STR("pod", c->pod->key), F_STR("containerName", c->spec->name),
+              F_STR("from", state_flag(c->again)), F_STR("to", state_flag(again)));
+    c->again = again;
+    c->pod->record_dirty = true;
+}

@@ -193,7 +193,8 @@ static void end_pod(struct pod *p, const struct node_shutdown_group *g)
     p->message = strdup(ENDED_TEXT);
     for (size_t i = 0; i < p->n_ctrs; i++) { /* a job that exits with 0 at SIGTERM is not complete */
         struct ctr *c = &p->ctrs[i];
-        c->again = c->again || (c->state != CTR_NONE && ctr_policy(c) != API_RESTART_NEVER);
+        if (c->state != CTR_NONE && ctr_policy(c) != API_RESTART_NEVER)
+            ctr_set_again(c, true);
     }
     pod_event(p, NULL, false, "NodeShutdown", ENDED_TEXT);
     pod_begin_termination(p, grace, true, "the machine is shutting down");
