@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "harness.h"
 
+#include "agent/status/internal.h"
+
 #define T0 "2026-01-02T03:04:05.5Z "
 #define URL "/api/v1/namespaces/default/pods/web/log"
 
@@ -234,6 +236,55 @@ static void clients_may_leave_at_any_time(void **state)
     hang_up(&c);
 }
 
+/* A turn of the server while the client reads nothing. */
+static void turn_unread(struct fixture *f)
+{
+    struct pollfd p = { uv_backend_fd(&f->loop), POLLIN, 0 };
+
+    poll(&p, 1, 10);
+    uv_run(&f->loop, UV_RUN_NOWAIT);
+}
+
+static void requests_behind_that_of_a_log_wait_for_its_end_however_long_they_are(void **state)
+{
+    enum { REQUESTS = 4, HEADER = 30 * 1024 };
+    struct fixture *f = *state;
+    struct buf log = BUF_INIT(64 << 20), requests = BUF_INIT(64 << 20);
+    const uint64_t until = clock_mono_ms() + DEADLINE_MS;
+    struct client c = dial(f);
+    size_t answers = 0;
+
+    for (int i = 0; i < 100000; i++)
+        buf_addf(&log, T0 "stdout F line %d\n", i);
+    write_log(f->log, log.p);
+    for (int i = 0; i < REQUESTS; i++) {
+        buf_adds(&requests, "GET /healthz HTTP/1.1\r\nX: ");
+        for (int k = 0; k < HEADER; k++)
+            buf_addc(&requests, 'x');
+        buf_adds(&requests, "\r\n\r\n");
+    }
+    send_text(&c, "GET " URL " HTTP/1.1\r\n\r\n");
+    while (f->server->held == 0 && clock_mono_ms() < until) /* the log fills the socket */
+        turn_unread(f);
+    send_text(&c, requests.p);
+    while (!LIST_EMPTY(&f->server->conns) && !LIST_FIRST(&f->server->conns)->stopped &&
+           clock_mono_ms() < until)
+        turn_unread(f);
+    assert_false(LIST_EMPTY(&f->server->conns));
+    to_see(f, &c, "line 99999\n\r\n0\r\n\r\n");
+    to_see(f, &c, "\r\n\r\nok");
+    while (answers < REQUESTS && clock_mono_ms() < until) {
+        answers = 0;
+        turn(f, &c);
+        for (const char *at = c.got.p; (at = strstr(at, "\r\n\r\nok")) != NULL; at++)
+            answers++;
+    }
+    assert_int_equal(answers, REQUESTS);
+    hang_up(&c);
+    buf_done(&log);
+    buf_done(&requests);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -247,6 +298,7 @@ int main(void)
         T(a_follower_that_reads_is_not_dropped_however_much_is_written),
         T(a_follower_far_behind_is_dropped_but_a_pager_is_not),
         T(clients_may_leave_at_any_time),
+        T(requests_behind_that_of_a_log_wait_for_its_end_however_long_they_are),
     };
 
     log_init(LOG_LVL_ERROR, LOG_FMT_TEXT);
