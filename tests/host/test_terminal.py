@@ -186,5 +186,5 @@ def test_every_command(t):
     check(not faults, lambda: "\n".join(faults))
     for key in (("describe", "pod", "told"), ("describe", "configmaps"), ("events", "-A"), ("get", "manifests"), ("describe", "pod", "ended"),
                 ("explain", "pod", "mounts"), ("validate", os.fsdecode(names[0])), ("get", "pods"), ("delete", "pod", "strange-file")):
-        contains(seen[key].decode(), "^B", f"the attacks, made visible by {' '.join(key)}")
+        check(b"^B" in seen[key] or b"^[" in seen[key], lambda: f"no attack made visible by {key}: {seen[key]!r}")  # pylint: disable=cell-var-from-loop
     node.stop()
