@@ -141,11 +141,7 @@ static void kill_session(struct exec *x)
  * this program, the nearest subreaper. */
 static void kill_orphans(void)
 {
-    uint64_t until = now_ms() + KILL_GRACE_MS;
-
-    while (waitpid(-1, NULL, WNOHANG) >= 0 && now_ms() < until)
-        if (exec_children_kill() > 0)
-            usleep(PAUSE_US);
+    exec_children_end(KILL_GRACE_MS);
 }
 
 /* ---- the process ---- */

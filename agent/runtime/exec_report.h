@@ -69,8 +69,10 @@ struct exec_report { /* sent up to the end of the text */
  * reused. (With crun a process does not lead a session, but is in one started by its parent.)
  */
 struct presence exec_session_kill(pid_t leader, pid_t session) MUST_CHECK;
-/* Kills the children of this process and returns their number; they must still be waited for. */
-size_t exec_children_kill(void);
+/* Kills and reaps the children of this process until there are none, for at most grace_ms. That there are
+ * none is waitpid()'s answer: a listing of /proc that fails, or misses one, is made again. False: some are
+ * left. */
+bool exec_children_end(unsigned grace_ms);
 /* Fields of /proc/<pid>/stat, set if present. Absent: no such process, or a zombie; unknown: see errno. */
 struct presence exec_look_process(pid_t pid, pid_t *ret_session, uint64_t *ret_start_time) MUST_CHECK;
 #endif

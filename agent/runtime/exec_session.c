@@ -12,7 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+enum { PAUSE_US = 2000 };
 
 static struct presence stat_unknown(int why)
 {
@@ -133,11 +136,10 @@ struct presence exec_session_kill(pid_t leader, pid_t session)
     return some ? presence_present() : presence_absent();
 }
 
-size_t exec_children_kill(void)
+static void kill_children(void)
 {
     DIR *proc = opendir("/proc");
     const struct dirent *entry;
-    size_t n = 0;
 
     while (proc != NULL && (entry = readdir(proc)) != NULL) {
         pid_t pid = (pid_t)atoi(entry->d_name), parent, session;
@@ -147,12 +149,26 @@ size_t exec_children_kill(void)
         if (!isdigit((unsigned char)entry->d_name[0]))
             continue;
         found = look_stat(pid, &parent, &session, &start_time);
-        if (presence_is_unknown(found) || presence_is_absent(found) || parent != getpid())
-            continue;       /* the caller repeats until it has no children */
-        kill(pid, SIGKILL); /* its pid is not reused until we wait for it */
-        n++;
+        if (!presence_is_unknown(found) && !presence_is_absent(found) && parent == getpid())
+            kill(pid, SIGKILL); /* its pid is not reused until we wait for it */
     }
     if (proc != NULL)
         closedir(proc);
-    return n;
+}
+
+bool exec_children_end(unsigned grace_ms)
+{
+    for (unsigned waited_us = 0;; waited_us += PAUSE_US) {
+        pid_t reaped;
+
+        do
+            reaped = waitpid(-1, NULL, WNOHANG);
+        while (reaped > 0);
+        if (reaped < 0)
+            return true;
+        if (waited_us >= grace_ms * 1000)
+            return false;
+        kill_children();
+        usleep(PAUSE_US);
+    }
 }

@@ -26,6 +26,7 @@
 #define PAUSE_OOM "-998"       /* kubelet's for a sandbox; unchanged without CAP_SYS_RESOURCE */
 #define CGROUP_NAME "pause"
 #define DEADLINE_MS 20000
+#define CHILDREN_MS 2000 /* for killed processes to end */
 
 /* ---- the first process, up to its exec ---- */
 
@@ -220,8 +221,8 @@ static enum err_code start_in_child(const void *arg, struct buf *out, struct err
         err_sys(e, errno, "let coracle-pause go on");
     close(take_fd(&tells));
     waitpid(between, NULL, 0);
-    while (e->code != ERR_OK && exec_children_kill() > 0) /* of one between that was killed itself */
-        waitpid(-1, NULL, 0);
+    if (e->code != ERR_OK) /* a child of one between that was killed itself */
+        exec_children_end(CHILDREN_MS);
     return e->code;
 }
 

@@ -65,10 +65,23 @@ static void session_is_absent_only_when_all_was_seen(void **state)
     assert_int_equal(presence_of(exec_session_kill(pid, pid)), PRESENCE_ABSENT);
 }
 
+static void children_end_though_a_listing_fails(void **state)
+{
+    pid_t pid = begin_session();
+
+    (void)state;
+    failing_arm("readdir", "", EIO, 1);
+    assert_true(exec_children_end(5000));
+    assert_int_equal(kill(pid, 0), -1);
+    assert_int_equal(errno, ESRCH);
+    assert_true(exec_children_end(0)); /* there are none */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(session_is_absent_only_when_all_was_seen),
+        cmocka_unit_test(children_end_though_a_listing_fails),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
