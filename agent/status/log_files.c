@@ -129,10 +129,12 @@ static enum err_code add_rotated(int dirfd, const char *base, struct log_files *
     if (d == NULL)
         return err_sys(e, errno, "read the folder of the log");
     take_fd(&fd);
-    while (f->n < LOG_FILES_MAX && (entry = readdir(d)) != NULL)
+    while (f->n < LOG_FILES_MAX && (errno = 0, entry = readdir(d)) != NULL)
         if (log_file_is_rotated(entry->d_name, base) && log_files_look_at(dirfd, entry->d_name, &one) &&
             log_files_add(f, &one, e) != ERR_OK)
             break;
+    if (e->code == ERR_OK && f->n < LOG_FILES_MAX && errno != 0)
+        err_sys(e, errno, "read the folder of the log");
     closedir(d);
     if (e->code == ERR_OK && f->n > 1)
         qsort(f->v, f->n, sizeof(*f->v), log_files_by_name);

@@ -21,16 +21,23 @@ enum { NAMES_TRIED = 100 };
 /* A name of the log and its file. */
 struct named {
     char name[LOG_NAME_SIZE];
-    bool there; /* a regular file */
+    bool there;   /* a regular file */
+    bool unknown; /* whether it is there */
     struct stat st;
 };
 
 static struct named log_turn_name_of(const struct log_turn *t, int dir, enum log_role role)
 {
-    struct named n;
+    struct named n = { .there = false };
+    struct presence found;
+    struct err e = { 0 };
 
     log_file_name(role, t->base, n.name);
-    n.there = fstatat(dir, n.name, &n.st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(n.st.st_mode);
+    found = fs_look_at(dir, n.name, &n.st, &e);
+    n.unknown = presence_is_unknown(found);
+    n.there = !n.unknown && !presence_is_absent(found) && S_ISREG(n.st.st_mode);
+    if (n.unknown)
+        log_debug("cannot look at a name of a log; it stays as it is", F_STR("path", t->path), F_ERR(&e));
     return n;
 }
 
@@ -133,14 +140,16 @@ static void log_turn_drop(int dir, struct named *n)
 }
 
 /* By inode: finds which file has which name after conmon rotated on its own, perhaps repeatedly, or after
- * files were moved. True: files may have been lost. */
-static bool put_in_order(struct log_turn *t, int dir, bool *ret_turned)
+ * files were moved. *ret_late: files may have been lost. False: a name could not be looked at, and all stay:
+ * a second name may be a file's only one. */
+static bool put_in_order(struct log_turn *t, int dir, bool *ret_turned, bool *ret_late)
 {
     struct named current = log_turn_name_of(t, dir, LOG_CURRENT), kept = log_turn_name_of(t, dir, LOG_KEPT),
                  next = log_turn_name_of(t, dir, LOG_NEXT), tmp = log_turn_name_of(t, dir, LOG_TMP);
-    bool late = false;
 
-    *ret_turned = false;
+    *ret_turned = *ret_late = false;
+    if (current.unknown || kept.unknown || next.unknown || tmp.unknown)
+        return false;
     if (log_turn_same(&kept, &tmp)) /* interrupted between the two renames of log_turn_held() and conmon's */
         log_turn_drop(dir, &kept);
     if (kept.there && current.there && !log_turn_same(&kept, &current)) {
@@ -159,11 +168,11 @@ static bool put_in_order(struct log_turn *t, int dir, bool *ret_turned)
         }
     }
     if (current.there && !kept.there) {
-        late = *ret_turned;
+        *ret_late = *ret_turned;
         if (linkat(dir, current.name, dir, kept.name, 0) != 0)
             trouble(t, "cannot give a log a second name; it may be lost when it is rotated");
     }
-    return late;
+    return true;
 }
 
 /* ---- the next file ---- */
@@ -208,7 +217,7 @@ static void make_ready(struct log_turn *t, int dir)
     fd_auto fd = -1;
     struct stat st;
 
-    if (t->lease >= 0 && is_open_as(t->lease, &tmp))
+    if (current.unknown || next.unknown || tmp.unknown || (t->lease >= 0 && is_open_as(t->lease, &tmp)))
         return;
     log_turn_let_go(t);
     if (!current.there)
@@ -236,15 +245,17 @@ static void make_ready(struct log_turn *t, int dir)
 
 /* ---- rotation ---- */
 
-static void log_turn_tidy(struct log_turn *t, int dir)
+/* False: nothing was decided. */
+static bool log_turn_tidy(struct log_turn *t, int dir)
 {
-    bool turned, late = put_in_order(t, dir, &turned);
+    bool turned, late, known = put_in_order(t, dir, &turned, &late);
 
     if (late)
         log_warn("a log was rotated too fast to keep all files; lines may be missing",
                  F_STR("path", t->path));
     if (turned)
         log_turn_prune(t, dir);
+    return known;
 }
 
 void log_turn_look(struct log_turn *t)
@@ -253,11 +264,15 @@ void log_turn_look(struct log_turn *t)
 
     if (dir < 0)
         return;
-    if (t->let_go && log_turn_name_of(t, dir, LOG_TMP).there)
-        return;
+    if (t->let_go) {
+        const struct named tmp = log_turn_name_of(t, dir, LOG_TMP);
+
+        if (tmp.there || tmp.unknown)
+            return;
+    }
     t->let_go = false;
-    log_turn_tidy(t, dir);
-    make_ready(t, dir);
+    if (log_turn_tidy(t, dir))
+        make_ready(t, dir);
 }
 
 bool log_turn_awaits(const struct log_turn *t)
@@ -281,9 +296,10 @@ void log_turn_held(struct log_turn *t)
             retire(t, dir, &kept, written_ns(&kept));
             kept.there = false;
         }
-        if (!kept.there && current.there)
+        /* What may be there is tried: linking and renaming need no look, and replace nothing. */
+        if (!kept.there && (current.there || current.unknown))
             kept.there = linkat(dir, current.name, dir, kept.name, 0) == 0;
-        if (kept.there)
+        if (kept.there || kept.unknown)
             retire(t, dir, &kept, clock_wall_ns());
         if ((!is_open_as(t->lease, &next) || renameat(dir, next.name, dir, kept.name) != 0) &&
             !link_fd(t->lease, dir, kept.name))
@@ -305,7 +321,8 @@ void log_turn_end(struct log_turn *t)
         return;
     n = log_turn_name_of(t, dir, LOG_TMP);
     log_turn_drop(dir, &n);
-    log_turn_tidy(t, dir);
+    if (!log_turn_tidy(t, dir))
+        return;
     n = log_turn_name_of(t, dir, LOG_KEPT);
     log_turn_drop(dir, &n);
 }
