@@ -580,19 +580,25 @@ static inline void script_happened(struct op *op)
 }
 
 /* Answers the oldest operation of this name; ERR_OK: it did what it was to do. */
-static inline void script_answer(struct world *w, const char *name, enum err_code code)
+static inline void script_answer_with(struct world *w, const char *name, const struct err *e)
 {
     struct op *op = script_op(name);
-    struct err e = { 0 };
 
     if (op == NULL)
         fail_msg("no operation \"%s\" is under way", name);
-    if (code == ERR_OK)
+    if (e->code == ERR_OK)
         script_happened(op);
-    else
-        err_set(&e, code, "%s: scripted", name);
-    op_finish(op, &e);
+    op_finish(op, e);
     script_turn(w);
+}
+
+static inline void script_answer(struct world *w, const char *name, enum err_code code)
+{
+    struct err e = { 0 };
+
+    if (code != ERR_OK)
+        err_set(&e, code, "%s: scripted", name);
+    script_answer_with(w, name, &e);
 }
 
 /* All that is under way succeeds, and what follows from that, until nothing is under way but for `but`. */

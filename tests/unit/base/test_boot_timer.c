@@ -3,6 +3,7 @@
 #include "base/boot_timer.h"
 #include "base/scope.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -177,6 +178,39 @@ static void a_timer_is_moved_and_stopped(void **state)
     boot_timer_close(&c->timer, on_closed);
 }
 
+static int polls_to_fail;
+
+/* libuv's own would make the descriptor non-blocking, which can fail. */
+int uv_poll_init(uv_loop_t *loop, uv_poll_t *handle, int fd) /* NOLINT: its name */
+{
+    int (*real)(uv_loop_t *, uv_poll_t *, int) =
+        (int (*)(uv_loop_t *, uv_poll_t *, int))dlsym(RTLD_NEXT, "uv_poll_init");
+
+    return polls_to_fail > 0 ? (polls_to_fail--, UV_EIO) : real(loop, handle, fd);
+}
+
+static void ignore_set(void *arg)
+{
+    (void)arg;
+}
+
+static void a_set_clock_that_cannot_be_watched_is_an_error(void **state)
+{
+    struct fixture *f = *state;
+    struct counting *c = &f->one;
+    struct err e = { 0 };
+
+    polls_to_fail = 1;
+    assert_int_not_equal(boot_timers_watch(f->set, ignore_set, NULL, &e), ERR_OK);
+    assert_int_equal(e.sys, EIO);
+    boot_timer_init(f->set, &c->timer); /* timers work as before */
+    boot_timer_start(&c->timer, clock_boot_in_ms(1000), on_fired);
+    script_clock_pass(1 * SCRIPT_SECOND);
+    turn(f);
+    assert_int_equal(c->fired, 1);
+    boot_timer_close(&c->timer, on_closed);
+}
+
 static void on_set(void *arg)
 {
     (*(unsigned *)arg)++;
@@ -233,6 +267,7 @@ int main(void)
         TEST(a_timer_fires_when_its_moment_has_come),
         TEST(a_moment_that_is_past_comes_on_the_next_turn),
         TEST(sleep_counts_and_a_set_wall_clock_does_not),
+        TEST(a_set_clock_that_cannot_be_watched_is_an_error),
         TEST(a_timer_is_moved_and_stopped),
         TEST(a_sleep_or_a_set_clock_is_reported_each_time_and_timers_count_anew),
         TEST(moments_become_wall_times_for_people),

@@ -437,10 +437,39 @@ static void each_combination_has_a_row_that_is_true(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* The agent itself was short of something: the runtime was never asked, and the container still waits. */
+static void a_start_that_was_not_asked_for_is_no_end(void **state)
+{
+    static const int shortages[] = { EMFILE, ENFILE, ENOMEM, EIO };
+
+    for (size_t i = 0; i < ARRAY_LEN(shortages); i++) {
+        struct err e = { 0 };
+        struct world *w;
+        struct pod *p;
+
+        assert_int_equal(script_setup(state), 0);
+        w = *state;
+        p = script_pod(w, "a",
+                       "restartPolicy: Never, containers: [{name: c, image: x, imagePullPolicy: Never}]");
+        script_answer_all(w, "start");
+        err_sys(&e, shortages[i], "start: scripted");
+        script_answer_with(w, "start", &e);
+        for (int k = 0; k < 20 && p->ctrs[0].state != CTR_RUNNING; k++) {
+            assert_false(p->ctrs[0].cur.ended);
+            script_pass(w, 1 * S);
+            script_answer_all(w, NULL);
+        }
+        assert_int_equal(p->ctrs[0].state, CTR_RUNNING);
+        assert_int_equal(p->ctrs[0].cur.attempt, 0);
+        assert_int_equal(script_teardown(state), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_combination_has_a_row_that_is_true),
+        cmocka_unit_test(a_start_that_was_not_asked_for_is_no_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

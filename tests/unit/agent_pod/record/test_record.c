@@ -12,6 +12,8 @@
 #include "base/files/damaged_file.h"
 #include "tests/unit/script_clock.h"
 
+#include <errno.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define UID "0a4f7c1e-0000-4000-8000-000000000001"
@@ -249,6 +251,22 @@ static void another_version_is_set_aside(void **state)
     assert_int_equal(aside(w), 1);
 }
 
+static int renames_to_fail;
+
+/* NOLINTBEGIN: glibc's names and parameters */
+int renameat(int from_dir, const char *from, int to_dir, const char *to)
+{
+    const char *end = strstr(to, ".synced");
+
+    if (end != NULL && renames_to_fail > 0) {
+        renames_to_fail--;
+        errno = ENOSPC;
+        return -1;
+    }
+    return (int)syscall(SYS_renameat, from_dir, from, to_dir, to);
+}
+/* NOLINTEND */
+
 static void sync_record(struct world *w, struct pod *p)
 {
     worker_node(&w->node)->runner_active = true; /* nobody reconciles here */
@@ -278,6 +296,17 @@ static void a_record_is_on_the_disk_under_two_names(void **state)
     record_remove(p);
     assert_false(exists(w, UID ".json.synced"));
     assert_false(exists(w, UID ".json"));
+}
+
+static void a_second_name_that_cannot_be_given_leaves_nothing(void **state)
+{
+    struct world *w = *state;
+
+    renames_to_fail = 1;
+    sync_record(w, lively_pod(w));
+    assert_int_equal(renames_to_fail, 0);
+    assert_false(exists(w, "." UID ".json.synced"));
+    assert_false(exists(w, UID ".json.synced"));
 }
 
 static bool newest_is_synced(struct world *w)
@@ -606,6 +635,7 @@ int main(void)
         TEST(numbers_out_of_range_count_as_none),
         TEST(another_version_is_set_aside),
         TEST(a_record_is_on_the_disk_under_two_names),
+        TEST(a_second_name_that_cannot_be_given_leaves_nothing),
         TEST(later_records_are_synced_together),
         TEST(a_record_that_changed_while_the_first_was_synced_is_synced_later),
         TEST(a_record_that_was_not_synced_is_written_again),
