@@ -4,20 +4,17 @@
  * chain CNI-<hash> in nat and the jump to it from POSTROUTING. Its DEL finds them by the addresses of a link
  * that may be gone, and treats a missing link as success, so they would never be removed. The chain's name is
  * the first 24 hex digits of SHA-512(network name + container id), as in containernetworking/plugins
- * pkg/utils (computed by coreutils' sha512sum: this is rare, and the agent needs no other hash).
+ * pkg/utils.
  */
 #ifndef CNI_MASQ_H
 #define CNI_MASQ_H
-#include "base/process/process.h"
 #include "cni/conf.h"
+#include "cni/host/iptables.h"
 
 struct cni_masq {
-    struct op op;
+    struct cni_iptables rules; /* its op is the operation */
     /* private */
-    struct proc proc;
     char chain[32];
-    int cgroup_fd;
-    const char *cgroup_procs; /* borrowed until done */
 };
 
 #define CNI_MASQ_DEADLINE_MS 30000

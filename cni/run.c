@@ -88,7 +88,7 @@ static void abort_run(struct op *op)
         op_cancel(&r->plugin.op);
         return;
     case RUN_MASQ:
-        op_cancel(&r->masq.op);
+        op_cancel(&r->masq.rules.op);
         return;
     case RUN_OVER:
         return;

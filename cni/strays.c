@@ -16,8 +16,6 @@
 #include <fcntl.h>
 #include <string.h>
 
-enum strays_state { STRAYS_SAVE_4, STRAYS_SAVE_6, STRAYS_OVER };
-
 #define LEASE_MAX 1024 /* an id, a line end, an interface's name */
 
 /* bandwidth's names: "bwp" and 12 hex digits (plugins 0.9 to 1.7). */
@@ -405,7 +403,6 @@ static void strays_end(struct cni_strays *s, const struct err *e)
 {
     struct cni *c = s->c;
 
-    s->op.state = STRAYS_OVER;
     cni_strays_done(&s->found);
     c->n_held--;
     op_finish(&s->op, e->code != ERR_OK ? e : NULL);
@@ -432,62 +429,42 @@ static void adopt_all(struct cni_strays *s)
     tell_links(s);
 }
 
-static void strays_step(struct cni_strays *s);
-
-static void strays_on_proc_done(struct op *op, const struct err *result)
+static enum err_code strays_edit(void *arg, const char *family, const char *save, struct buf *script,
+                                 struct err *e)
 {
-    struct cni_strays *s = op->owner;
-    struct err e = { 0 };
+    struct cni_strays *s = arg;
 
-    if (s->op.why.code != ERR_OK) {
-        strays_end(s, result);
-        return;
-    }
-    if (result->code != ERR_OK) /* a kernel without this family */
-        log_debug("rules not listed", F_ERR(result));
-    else if (cni_strays_parse(&s->found, s->proc.out.p, &e) != ERR_OK) {
-        strays_end(s, &e);
-        return;
-    }
-    s->op.state++;
-    strays_step(s);
+    (void)family;
+    (void)script;
+    return cni_strays_parse(&s->found, save, e);
 }
 
-static void strays_step(struct cni_strays *s)
+static void strays_on_rules_done(struct op *op, const struct err *result)
 {
-    struct err none = { 0 };
+    struct cni_strays *s = op->owner;
 
-    for (; s->op.state != STRAYS_OVER; s->op.state++) {
-        const char *name = s->op.state == STRAYS_SAVE_4 ? "iptables-save" : "ip6tables-save";
-        str_auto program = cni_hoststate_program(name);
-        const char *const argv[] = { program, "-t", "nat", NULL };
-        const struct proc_spec spec = { .name = name,
-                                        .argv = argv,
-                                        .stdout_max = CNI_IPTABLES_MAX,
-                                        .cgroup_fd = s->c->cgroup_fd,
-                                        .cgroup_procs = s->c->cgroup_procs,
-                                        .deadline_ms = CNI_STRAYS_DEADLINE_MS };
-
-        if (program != NULL) {
-            proc_start(&s->proc, &spec, s->op.loop, strays_on_proc_done, s);
-            return;
-        }
-    }
-    adopt_all(s);
-    strays_end(s, &none);
+    if (s->op.why.code == ERR_OK)
+        adopt_all(s);
+    strays_end(s, result);
 }
 
 static void strays_on_abort(struct op *op)
 {
     struct cni_strays *s = container_of(op, struct cni_strays, op);
 
-    if (s->op.state != STRAYS_OVER)
-        proc_cancel(&s->proc);
+    if (op_live(&s->rules.op))
+        op_cancel(&s->rules.op);
 }
 
 void cni_strays_start(struct cni_strays *s, struct cni *c, const char *prefix, const char *ifname,
                       struct cni_stray_list *lost, op_done_fn done, void *owner)
 {
+    const struct cni_iptables_spec rules = { .table = "nat",
+                                             .edit = strays_edit,
+                                             .arg = s,
+                                             .cgroup_fd = c->cgroup_fd,
+                                             .cgroup_procs = c->cgroup_procs,
+                                             .deadline_ms = CNI_STRAYS_DEADLINE_MS };
     struct err none = { 0 };
 
     *s = (struct cni_strays){ .c = c, .found = *lost };
@@ -501,6 +478,5 @@ void cni_strays_start(struct cni_strays *s, struct cni *c, const char *prefix, c
         strays_end(s, &none);
         return;
     }
-    s->op.state = STRAYS_SAVE_4;
-    strays_step(s);
+    cni_iptables_start(&s->rules, c->loop, "list rules", NULL, &rules, strays_on_rules_done, s);
 }

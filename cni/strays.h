@@ -16,9 +16,9 @@
  */
 #ifndef CNI_STRAYS_H
 #define CNI_STRAYS_H
-#include "base/process/process.h"
 #include "base/strs.h"
 #include "cni/cni.h"
+#include "cni/host/iptables.h"
 
 #define CNI_STRAYS_MAX 1024     /* containers; a node has a few hundred pods */
 #define CNI_STRAY_PORTS_MAX 256 /* remembered per container: portmap removes all for one */
@@ -51,7 +51,7 @@ struct cni_strays {
     char links[200];
     /* private */
     struct cni *c;
-    struct proc proc;
+    struct cni_iptables rules;
     struct cni_stray_list found;
     char prefix[65], ifname[16];
 };

@@ -7,7 +7,6 @@
 #include "base/scope.h"
 #include "cni/host/hoststate.h"
 #include "cni/host/nft.h"
-#include "cni/host/rules.h"
 #include "cni/host/scaffold.h"
 #include "cni/internal.h"
 
@@ -16,10 +15,6 @@
 #define FILE_NAME "undo.json"
 #define FILE_MAX (1024 * 1024) /* a host with thousands of links and chains */
 #define KIND "cniUndo"
-
-enum undo_state { UNDO_SAVE_4, UNDO_RESTORE_4, UNDO_SAVE_6, UNDO_RESTORE_6, UNDO_REST, UNDO_OVER };
-
-static void undo_step(struct cni_undo *u);
 
 /* ---- the record ---- */
 
@@ -113,11 +108,6 @@ static enum err_code record_rest(struct cni_undo *u, struct err *e)
 
 /* ---- iptables ---- */
 
-static const char *chains_key(const struct cni_undo *u)
-{
-    return u->op.state == UNDO_SAVE_4 || u->op.state == UNDO_RESTORE_4 ? "iptables" : "ip6tables";
-}
-
 /* A failure does not stop undoing, but it stops recording. */
 static void undo_note(struct cni_undo *u, const struct err *e)
 {
@@ -127,7 +117,6 @@ static void undo_note(struct cni_undo *u, const struct err *e)
 
 static void undo_end(struct cni_undo *u)
 {
-    u->op.state = UNDO_OVER;
     json_decref(u->record);
     u->record = NULL;
     if (u->first.code != ERR_OK)
@@ -135,49 +124,22 @@ static void undo_end(struct cni_undo *u)
     op_finish(&u->op, u->first.code != ERR_OK ? &u->first : NULL);
 }
 
-static void undo_on_proc_done(struct op *op, const struct err *result);
-
-/* False: the program is not installed (so there are no rules either), or out of memory. */
-static bool undo_run(struct cni_undo *u, const char *suffix, const char *const *args, const char *input)
-{
-    str_auto name = str_printf("%s-%s", chains_key(u), suffix);
-    str_auto program = name != NULL ? cni_hoststate_program(name) : NULL;
-    const char *argv[6] = { program };
-    struct proc_spec spec = {
-        .name = name,
-        .argv = argv,
-        .stdin_data = input,
-        .stdin_size = input != NULL ? strlen(input) : 0,
-        .stdout_max = CNI_IPTABLES_MAX,
-        .cgroup_fd = u->c->cgroup_fd,
-        .cgroup_procs = u->c->cgroup_procs,
-        .deadline_ms = CNI_UNDO_DEADLINE_MS,
-    };
-
-    if (program == NULL)
-        return false;
-    for (size_t i = 0; args[i] != NULL; i++)
-        argv[i + 1] = args[i];
-    proc_start(&u->proc, &spec, u->op.loop, undo_on_proc_done, u);
-    return true;
-}
-
-static enum err_code record_chains(struct cni_undo *u, const char *save, struct err *e)
+static enum err_code record_chains(struct cni_undo *u, const char *family, const char *save, struct err *e)
 {
     struct strs found = { 0 };
-
     enum err_code code = cni_scaffold_find(save, &found, e);
 
     if (code == ERR_OK)
-        code = undo_to_json(&found, u->record, chains_key(u), e);
+        code = undo_to_json(&found, u->record, family, e);
     strs_done(&found);
     return code;
 }
 
-static enum err_code removal(struct cni_undo *u, const char *save, struct buf *ret, struct err *e)
+static enum err_code removal(struct cni_undo *u, const char *family, const char *save, struct buf *ret,
+                             struct err *e)
 {
     struct strs before = { 0 };
-    enum err_code code = from_json(u->record, chains_key(u), &before, e);
+    enum err_code code = from_json(u->record, family, &before, e);
 
     if (code == ERR_OK)
         code = cni_scaffold_removal(save, &before, cni_hoststate_link_exists, ret, e);
@@ -185,60 +147,12 @@ static enum err_code removal(struct cni_undo *u, const char *save, struct buf *r
     return code;
 }
 
-static void undo_on_saved(struct cni_undo *u, const char *save)
+static enum err_code undo_edit(void *arg, const char *family, const char *save, struct buf *script,
+                               struct err *e)
 {
-    /* Legacy iptables has a lock that others may hold. */
-    static const char *const noflush[] = { "--noflush", "--wait", "20", NULL };
-    struct buf script = BUF_INIT(1024 * 1024); /* a dozen rules */
-    struct err e = { 0 };
-    bool started = false;
+    struct cni_undo *u = arg;
 
-    if (!u->undoing)
-        record_chains(u, save, &e);
-    else if (removal(u, save, &script, &e) == ERR_OK && script.n > 0)
-        started = undo_run(u, "restore", noflush, script.p);
-    buf_done(&script);
-    if (e.code != ERR_OK)
-        undo_note(u, &e);
-    u->op.state++; /* UNDO_RESTORE_x */
-    if (!started) {
-        u->op.state++;
-        undo_step(u);
-    }
-}
-
-static void undo_on_proc_done(struct op *op, const struct err *result)
-{
-    struct cni_undo *u = op->owner;
-
-    if (u->op.why.code != ERR_OK) {
-        undo_end(u);
-        return;
-    }
-    switch ((enum undo_state)u->op.state) {
-    case UNDO_SAVE_4:
-    case UNDO_SAVE_6:
-        if (result->code == ERR_OK) {
-            undo_on_saved(u, u->proc.out.p);
-            return;
-        }
-        /* On a kernel without this family plugins can change nothing either. */
-        if (result->code != ERR_UNKNOWN)
-            undo_note(u, result);
-        log_debug("rules not listed", F_ERR(result));
-        u->op.state += 2;
-        break;
-    case UNDO_RESTORE_4:
-    case UNDO_RESTORE_6:
-        if (result->code != ERR_OK)
-            undo_note(u, result);
-        u->op.state++;
-        break;
-    case UNDO_REST:
-    case UNDO_OVER:
-        return;
-    }
-    undo_step(u);
+    return u->undoing ? removal(u, family, save, script, e) : record_chains(u, family, save, e);
 }
 
 /* ---- the operation ---- */
@@ -258,50 +172,32 @@ static void undo_rest(struct cni_undo *u)
         fs_remove_quietly(u->c->cache_fd, FILE_NAME);
 }
 
-static void undo_step(struct cni_undo *u)
+static void undo_on_rules_done(struct op *op, const struct err *result)
 {
-    static const char *const no_args[] = { NULL };
+    struct cni_undo *u = op->owner;
     struct err e = { 0 };
 
-    if (!u->undoing && u->first.code != ERR_OK) {
-        undo_end(u);
-        return;
-    }
-    switch ((enum undo_state)u->op.state) {
-    case UNDO_SAVE_4:
-        if (undo_run(u, "save", no_args, NULL))
-            return;
-        u->op.state = UNDO_SAVE_6;
-        /* fall through */
-    case UNDO_SAVE_6:
-        if (undo_run(u, "save", no_args, NULL))
-            return;
-        u->op.state = UNDO_REST;
-        /* fall through */
-    case UNDO_REST:
-        if (u->undoing)
-            undo_rest(u);
-        else if (record_rest(u, &e) != ERR_OK)
-            undo_note(u, &e);
-        undo_end(u);
-        return;
-    case UNDO_RESTORE_4:
-    case UNDO_RESTORE_6:
-    case UNDO_OVER:
-        return;
-    }
+    if (result->code != ERR_OK)
+        undo_note(u, result);
+    if (u->undoing && u->op.why.code == ERR_OK)
+        undo_rest(u);
+    else if (!u->undoing && u->first.code == ERR_OK && record_rest(u, &e) != ERR_OK)
+        undo_note(u, &e);
+    undo_end(u);
 }
 
 static void abort_undo(struct op *op)
 {
-    struct cni_undo *u = container_of(op, struct cni_undo, op);
-
-    if (u->op.state < UNDO_REST)
-        proc_cancel(&u->proc);
+    op_cancel(&container_of(op, struct cni_undo, op)->rules.op);
 }
 
 static void undo_start(struct cni_undo *u, struct cni *c, bool undoing, op_done_fn done, void *owner)
 {
+    const struct cni_iptables_spec rules = { .edit = undo_edit,
+                                             .arg = u,
+                                             .cgroup_fd = c->cgroup_fd,
+                                             .cgroup_procs = c->cgroup_procs,
+                                             .deadline_ms = CNI_UNDO_DEADLINE_MS };
     json_auto_t *record = NULL;
     struct err e = { 0 };
 
@@ -322,8 +218,8 @@ static void undo_start(struct cni_undo *u, struct cni *c, bool undoing, op_done_
         undo_end(u);
         return;
     }
-    u->op.state = UNDO_SAVE_4;
-    undo_step(u);
+    cni_iptables_start(&u->rules, c->loop, undoing ? "remove CNI's chains" : "list CNI's chains", NULL,
+                       &rules, undo_on_rules_done, u);
 }
 
 void cni_undo_record_start(struct cni_undo *u, struct cni *c, op_done_fn done, void *owner)

@@ -19,14 +19,14 @@
  */
 #ifndef CNI_UNDO_H
 #define CNI_UNDO_H
-#include "base/process/process.h"
 #include "cni/cni.h"
+#include "cni/host/iptables.h"
 
 struct cni_undo {
     struct op op;
     /* private */
     struct cni *c;
-    struct proc proc;
+    struct cni_iptables rules;
     json_t *record; /* being made or undone */
     struct err first;
     bool undoing;
