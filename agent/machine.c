@@ -2,7 +2,6 @@
 /* machine - the machine around the daemon: name and address, shutdowns, the weight of its unit. */
 #include "agent/internal.h"
 #include "agent/pod/core/node_options.h"
-#include "agent/pod/node/node.h"
 #include "agent/pod/worker/shutdown.h"
 
 #include "agent/pod/limits/allocatable.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parts - opens the daemon's parts in order, each with its settings, and closes them in reverse order. */
 #include "agent/internal.h"
-#include "agent/pod/core/node_labels.h"
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/node/node.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unit_weight.h"
 #include "base/log.h"
-#include "base/scope.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -16,7 +16,6 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 static void mnl_socket_close_p(struct mnl_socket **s)
 {

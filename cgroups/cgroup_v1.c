@@ -3,8 +3,6 @@
 #include "base/files/fs.h"
 #include "cgroups/internal.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

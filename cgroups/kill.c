@@ -8,7 +8,6 @@
  */
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/files/fs.h"
 #include "cgroups/internal.h"
 
 #include <dirent.h>

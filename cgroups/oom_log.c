@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cgroups/oom_log.h"
 
-#include "base/files/fs.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

@@ -10,7 +10,6 @@
 #include "cni/internal.h"
 
 #include "base/clock.h"
-#include "base/codec/json.h"
 #include "base/log.h"
 #include "base/scope.h"
 #include "cni/names.h"

@@ -2,7 +2,6 @@
 #include "cni/each.h"
 
 #include "base/clock.h"
-#include "base/codec/json.h"
 #include "base/scope.h"
 
 static void cni_each_step(struct cni_each *each);

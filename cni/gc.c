@@ -2,7 +2,6 @@
 /* gc - GC of all networks that support it, exclusively; see cni.h. */
 #include "cni/internal.h"
 
-#include "base/codec/json.h"
 #include "base/scope.h"
 #include "cni/each.h"
 #include "cni/names.h"

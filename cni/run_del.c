@@ -4,7 +4,6 @@
 #include "cni/run.h"
 
 #include "base/log.h"
-#include "base/scope.h"
 #include "cni/links.h"
 #include "cni/result.h"
 #include "cni/veth.h"

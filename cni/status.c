@@ -5,7 +5,6 @@
 #include "cni/internal.h"
 
 #include "base/backoff.h"
-#include "base/scope.h"
 #include "cni/each.h"
 #include "cni/names.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cni/versions.h"
 
-#include "base/codec/json.h"
 #include "cni/names.h"
 
 #include <stdlib.h>

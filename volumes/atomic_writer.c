@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "volumes/atomic_writer.h"
 
-#include "base/buf.h"
 #include "base/files/fs.h"
 #include "base/log.h"
 #include "volumes/internal.h"

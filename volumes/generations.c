@@ -8,7 +8,6 @@
 #include "volumes/internal.h"
 
 #include <ctype.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

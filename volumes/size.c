@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 /* A file takes some 20 us to make and 5 us to remove: together a few milliseconds. */
 #define LARGE_FILES 256

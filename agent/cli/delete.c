@@ -5,7 +5,6 @@
 
 #include "agent/api/manifest/decode.h"
 #include "base/clock.h"
-#include "base/codec/json.h"
 #include "base/files/fs.h"
 #include "base/scope.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules across settings, as in kubelet (ValidateKubeletConfiguration). */
 #include "agent/config/internal.h"
-#include "base/codec/json.h"
 
 #include <string.h>
 

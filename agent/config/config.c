@@ -2,7 +2,6 @@
 /* Reads defaults, files, drop-ins and flags into the settings, in this order; and collects warnings. */
 #include "agent/config/config.h"
 #include "agent/config/internal.h"
-#include "base/codec/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,13 +2,11 @@
 /* Checks one value, from a file or a flag's text, against its row's type. */
 #include "agent/api/quantity.h"
 #include "agent/config/internal.h"
-#include "base/codec/json.h"
 #include "base/duration.h"
 #include "base/parse.h"
 #include "base/utf8.h"
 
 #include <arpa/inet.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

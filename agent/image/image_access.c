@@ -3,8 +3,6 @@
  * (feature KubeletEnsureSecretPulledImages): by what its record says of that (image_pulled_for.c). */
 #include "agent/image/image_internal.h"
 
-#include "base/codec/json.h"
-
 #include <string.h>
 
 static bool is_listed(const struct img_store *s, const char *repository)

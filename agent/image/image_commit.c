@@ -5,7 +5,6 @@
 #include "base/files/fs.h"
 #include "base/log.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -2,11 +2,9 @@
 #include "agent/image/image_internal.h"
 
 #include "base/clock.h"
-#include "base/codec/json.h"
 #include "base/files/fs.h"
 #include "base/log.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -2,7 +2,6 @@
 #include "agent/image/image_internal.h"
 
 #include "base/codec/json.h"
-#include "base/files/fs.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* Used if it exists: it configures image signatures. Without the file skopeo rejects everything. */
 #define SYSTEM_POLICY "/etc/containers/policy.json"

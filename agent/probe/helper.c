@@ -11,8 +11,6 @@
 #include "base/parse.h"
 #include "base/scope.h"
 
-#include <arpa/inet.h>
-#include <ctype.h>
 #include <grp.h>
 #include <netdb.h>
 #include <openssl/err.h>

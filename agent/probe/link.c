@@ -2,7 +2,6 @@
 /* A check's plain TCP connection, on the loop. */
 #include "agent/probe/internal.h"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>
 

@@ -11,7 +11,6 @@
 
 #include "base/codec/json.h"
 #include "base/files/fs.h"
-#include "base/parse.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -6,12 +6,10 @@
 #include "base/files/fs.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {

@@ -2,8 +2,6 @@
 /* keys - the sorted names of objects, for answers in pieces while pods come and go. */
 #include "agent/status/internal.h"
 
-#include "base/codec/json.h"
-
 #include <string.h>
 
 static int by_namespace_and_name(const void *a, const void *b)

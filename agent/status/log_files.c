@@ -2,7 +2,6 @@
 #include "agent/status/log_files.h"
 
 #include "base/array.h"
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/files/fs.h"
 #include "base/scope.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/status/internal.h"
 
-#include "base/codec/json.h"
-
 #include <stdio.h>
 #include <string.h>
 

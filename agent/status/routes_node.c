@@ -3,7 +3,6 @@
 #include "agent/status/internal.h"
 
 #include "base/clock.h"
-#include "base/codec/json.h"
 #include "base/op.h"
 
 #include <stdio.h>

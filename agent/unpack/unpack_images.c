@@ -3,7 +3,6 @@
 
 #include "agent/image/image.h"
 #include "base/array.h"
-#include "base/files/fs.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include "agent/unpack/unpack_options.h"
 
 #include "base/codec/json.h"
-#include "base/files/fs.h"
 #include "base/process/copy_helper.h"
 #include "base/utf8.h"
 

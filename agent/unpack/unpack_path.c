@@ -2,8 +2,6 @@
 #include "agent/unpack/unpack.h"
 #include "agent/unpack/unpack_node.h"
 
-#include "base/files/fs.h"
-
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 #include "agent/unpack/unpack.h"
 #include "agent/unpack/unpack_node.h"
 
-#include "base/codec/json.h"
 #include "base/files/fs.h"
 #include "base/parse.h"
 

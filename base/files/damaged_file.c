@@ -5,7 +5,6 @@
 #include "base/files/fs.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/files/fs.h"
 
-#include "base/log.h"
 #include "base/strs.h"
 
 #include <errno.h>

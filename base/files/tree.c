@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/sysmacros.h>
 
 /* Needs two descriptors at any depth: the current folder and the one that holds the top. Going up is
  * openat(".."), checked against the device and inode noted on the way down, so that a folder moved meanwhile

@@ -4,9 +4,7 @@
 #include "base/process/internal.h"
 #include "base/utf8.h"
 
-#include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #define ERR_TAIL_SHOWN 360
 

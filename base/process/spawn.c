@@ -6,7 +6,6 @@
 #include <linux/capability.h>
 #include <linux/close_range.h>
 #include <linux/sched.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

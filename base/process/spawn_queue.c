@@ -9,7 +9,6 @@
 #include "base/process/internal.h"
 
 #include "base/clock.h"
-#include "base/list.h"
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/thread.h"

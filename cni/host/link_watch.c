@@ -3,7 +3,6 @@
 
 #include "base/scope.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/netlink.h>

@@ -2,7 +2,6 @@
 #include "agent/cli/image/internal.h"
 
 #include "agent/cli/show/show.h"
-#include "base/codec/json.h"
 
 #include <errno.h>
 #include <fcntl.h>

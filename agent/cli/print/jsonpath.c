@@ -4,7 +4,6 @@
  * values are separated by blanks. */
 #include "agent/cli/print/print.h"
 
-#include "base/codec/json.h"
 #include "base/parse.h"
 
 #include <string.h>

@@ -2,7 +2,6 @@
 #include "agent/cli/print/print.h"
 
 #include "base/clock.h"
-#include "base/codec/json.h"
 #include "base/duration.h"
 #include "base/utf8.h"
 

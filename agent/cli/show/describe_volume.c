@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/cli/show/internal.h"
 
-#include "agent/api/quantity.h"
-
 static const char *flag(const json_t *object, const char *path)
 {
     return cli_true(object, path) ? "true" : "false";

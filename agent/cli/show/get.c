@@ -4,7 +4,6 @@
 #include "base/codec/json.h"
 
 #include <string.h>
-#include <strings.h>
 
 static const char *const manifest_kinds[] = { "manifests", "manifest", NULL };
 static const char *const event_kinds[] = { "events", "event", "ev", NULL };

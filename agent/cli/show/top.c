@@ -3,8 +3,6 @@
  * /stats/summary. */
 #include "agent/cli/show/internal.h"
 
-#include "base/codec/json.h"
-
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>

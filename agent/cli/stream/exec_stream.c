@@ -8,7 +8,6 @@
 #include "base/parse.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>

@@ -3,7 +3,6 @@
  * words. */
 #include "agent/api/sysctls.h"
 #include "agent/pod/admit/admit.h"
-#include "agent/pod/admit/preempt.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/node_labels.h"
 #include "agent/pod/limits/admission_fit.h"

@@ -6,7 +6,6 @@
 #include "agent/pod/container/log_keep.h"
 #include "agent/pod/core/pod.h"
 #include "agent/pod/core/pod_look.h"
-#include "base/log.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,11 +7,9 @@
 #include "agent/pod/core/facts.h"
 #include "base/clock.h"
 #include "base/codec/json.h"
-#include "base/files/fs.h"
 #include "base/log.h"
 #include "base/siphash.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,7 +8,6 @@
 #include "agent/pod/core/facts.h"
 #include "agent/probe/text.h"
 #include "agent/runtime/exec.h"
-#include "base/clock.h"
 #include "base/codec/go_quote.h"
 #include "base/log.h"
 

@@ -3,17 +3,14 @@
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/hooks.h"
 #include "agent/pod/container/internal.h"
-#include "agent/pod/container/probes.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/pod.h"
 #include "agent/pod/core/pod_look.h"
 #include "agent/pod/usage/oom.h"
 #include "base/clock.h"
-#include "base/files/fs.h"
 #include "base/log.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 

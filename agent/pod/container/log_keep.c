@@ -4,14 +4,12 @@
 
 #include "agent/pod/container/log_turn.h"
 #include "base/files/watches.h"
-#include "base/list.h"
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/thread.h"
 #include "base/work.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>

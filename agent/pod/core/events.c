@@ -6,7 +6,6 @@
 #include "agent/pod/core/pod.h"
 #include "base/clock.h"
 #include "base/codec/json.h"
-#include "base/log.h"
 #include "base/siphash.h"
 
 #include <stdlib.h>

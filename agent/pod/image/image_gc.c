@@ -2,7 +2,6 @@
 #include "agent/pod/image/image_gc.h"
 
 #include "agent/pod/core/node_options.h"
-#include "base/list.h"
 #include "base/log.h"
 
 #include <inttypes.h>

@@ -2,8 +2,6 @@
 #include "agent/pod/leftovers/mount_watch.h"
 
 #include "agent/pod/leftovers/internal.h"
-#include "agent/pod/leftovers/sweep.h"
-#include "base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,6 @@
 #include "agent/pod/limits/allocatable.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/node_options.h"
-#include "agent/pod/core/pod.h"
 #include "agent/pod/limits/hugepages.h"
 #include "agent/pod/limits/internal.h"
 #include "base/files/fs.h"

@@ -4,7 +4,6 @@
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/pod.h"
 #include "agent/pod/limits/limits.h"
-#include "base/clock.h"
 #include "base/log.h"
 
 #include <string.h>

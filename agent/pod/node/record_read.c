@@ -4,12 +4,9 @@
 #include "agent/pod/core/start_times.h"
 #include "agent/pod/record/record.h"
 #include "agent/pod/worker/pods.h"
-#include "agent/pod/worker/worker.h"
 
 #include "base/clock.h"
 #include "base/codec/json.h"
-#include "base/files/fs.h"
-#include "base/log.h"
 
 #include <string.h>
 

@@ -6,7 +6,6 @@
 #include "agent/pod/sandbox/internal.h"
 #include "agent/pod/sandbox/resolv.h"
 #include "base/files/fs.h"
-#include "base/log.h"
 
 #include <fcntl.h>
 #include <string.h>

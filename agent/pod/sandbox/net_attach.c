@@ -3,7 +3,6 @@
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/sandbox/files.h"
 #include "agent/pod/sandbox/internal.h"
-#include "agent/pod/sandbox/resolv.h"
 #include "base/files/fs.h"
 #include "base/siphash.h"
 

@@ -8,7 +8,6 @@
 #include "agent/runtime/mount/idmap_probe.h"
 #include "base/log.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -4,7 +4,6 @@
 #include "agent/pod/admit/resize.h"
 #include "agent/pod/container/container.h"
 #include "agent/pod/core/explain_step.h"
-#include "agent/pod/core/facts.h"
 #include "agent/pod/core/pod_look.h"
 #include "agent/pod/core/start_times.h"
 #include "agent/pod/image/images.h"

@@ -14,9 +14,7 @@
 #include "agent/runtime/stream.h"
 #include "base/clock.h"
 #include "base/codec/json.h"
-#include "base/log.h"
 
-#include <fcntl.h>
 #include <string.h>
 
 static json_t *pod(void *arg, const char *namespace_, const char *name, struct err *e)

@@ -5,13 +5,10 @@
 #include "agent/pod/core/usage_text.h"
 #include "agent/pod/usage/usage.h"
 #include "base/array.h"
-#include "base/files/fs.h"
 
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #define LABELS_MAX (64u << 20)

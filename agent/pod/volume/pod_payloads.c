@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/volume/pod_payloads.h"
 #include "agent/pod/core/events.h"
-#include "agent/pod/core/facts.h"
 #include "agent/pod/volume/internal.h"
 #include "agent/pod/volume/live_sub_path.h"
 #include "agent/pod/volume/payload_set.h"

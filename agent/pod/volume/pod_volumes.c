@@ -16,7 +16,6 @@
 #include "agent/pod/volume/volumes.h"
 #include "base/backoff.h"
 #include "base/clock.h"
-#include "base/files/fs.h"
 #include "base/log.h"
 
 #include <string.h>

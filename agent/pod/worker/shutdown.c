@@ -7,7 +7,6 @@
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/core/pod.h"
 #include "agent/pod/image/images.h"
-#include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/worker/internal.h"
 #include "agent/pod/worker/worker.h"
 #include "base/clock.h"

@@ -3,13 +3,10 @@
 #include "agent/runtime/spec/internal.h"
 #include "cgroups/cgroup.h"
 
-#include "base/codec/json.h"
-
 #include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* The name of the profile that administrators load for RuntimeDefault; we do not ship one. */
 #define DEFAULT_APPARMOR "coracle-default"

@@ -3,8 +3,6 @@
 #include "agent/api/manifest/decode.h"
 #include "agent/runtime/spec/internal.h"
 
-#include "base/codec/json.h"
-
 #include <stdio.h>
 #include <string.h>
 
