@@ -37,6 +37,21 @@ static void add_steps(const struct cli *cli, const json_t *steps, struct buf *te
     }
 }
 
+/* Before the steps: they are what a person looks for. */
+static void add_why(const json_t *why, struct buf *text)
+{
+    const json_t *line;
+    size_t i;
+
+    if (json_array_size(why) > 0)
+        buf_adds(text, "Why:\n");
+    json_array_foreach (why, i, line) {
+        buf_adds(text, "  ");
+        cli_add_clean(text, json_string_value(line) != NULL ? json_string_value(line) : "");
+        buf_addc(text, '\n');
+    }
+}
+
 static void add_operations(const json_t *operations, struct buf *text)
 {
     const json_t *o;
@@ -128,7 +143,9 @@ static void cli_explain_show(struct cli *cli, const json_t *value, bool node)
         buf_addf(&text, "Node:\t%s\n", cli_text(value, "node"));
     else
         buf_addf(&text, "Pod:\t%s\nUID:\t%s\n", cli_text(value, "pod"), cli_text(value, "uid"));
-    buf_addf(&text, "State:\t%s%s%s\nSteps:\n", cli_text(value, "state"), age[0] != '\0' ? " for " : "", age);
+    buf_addf(&text, "State:\t%s%s%s\n", cli_text(value, "state"), age[0] != '\0' ? " for " : "", age);
+    add_why(cli_at(value, "why"), &text);
+    buf_adds(&text, "Steps:\n");
     add_steps(cli, cli_at(value, "steps"), &text);
     add_operations(cli_at(value, "operations"), &text);
     cli_explain_add_said(cli, cli_at(value, "said"), &text);
@@ -169,11 +186,13 @@ static const struct cli_example examples[] = {
 const struct cli_command command_explain = {
     .name = "explain",
     .run = cli_explain_run,
-    .summary = "show what a pod is waiting for",
+    .summary = "show why a pod does not run, and what it waits for",
     .usage = "explain pod NAME [flags]\n"
              "explain node [flags]",
-    .about = "Shows a pod's current step, since when, and what it is waiting for; for the node its "
-             "problems, operations in progress and latest warnings.",
+    .about =
+        "Shows why a pod does not run, or how it ended: exit codes, failed probes and hooks with what they "
+        "printed, processes killed out of memory, limits; then its steps, since when, and what it is waiting "
+        "for. For the node: its problems, operations in progress and latest warnings.",
     .flags = flags,
     .examples = examples,
     .exits = cli_exits,

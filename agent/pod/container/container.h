@@ -55,6 +55,8 @@ void create_limit_pump(struct node *n);
 
 /* ---- for `coracle explain pod`: what each does or waits for ---- */
 void containers_explain(const struct pod *p, json_t *steps);
+/* Of those that do not run well, or failed: the cause first (explain_why()). */
+void containers_why(const struct pod *p, json_t *why);
 void probes_explain(const struct pod *p, json_t *steps);
 void reaps_explain(const struct pod *p, json_t *steps);
 /* The subject of an operation names a run whose remains are being removed. */

@@ -399,7 +399,9 @@ static void stop_for_probe(struct ctr *c, enum probe_type t)
     const struct api_probe *spec = probes_spec(c, t);
     const char *what = t == PROBE_STARTUP ? "startup" : "liveness";
     int64_t grace_ns = replace_grace_ns(p);
+    struct probe_view v;
 
+    instance_add_why(&c->cur, "%s probe failed: %s", what, probes_view(c, t, &v) ? v.last_text : "");
     ctr_set_again(c, ctr_policy(c) != API_RESTART_NEVER);
     if (c->again || !is_last_one(c)) {
         snprintf(own->stop_text, sizeof(own->stop_text), "%s %s failed %s probe%s",

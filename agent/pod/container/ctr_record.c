@@ -26,6 +26,7 @@ static json_t *instance_json(const struct instance *i)
     json_put_str(o, "imageID", i->image_id);
     json_put_str(o, "imageRef", i->image_ref);
     json_put_str(o, "messageFile", i->message_file);
+    json_put_str(o, "why", i->why);
     cpu_memory_save(&i->sizes, o);
     if (i->env_sources != NULL)
         json_object_set(o, "envSources", i->env_sources);
@@ -97,6 +98,8 @@ static bool instance_read(const struct record_clock *k, const json_t *o, int64_t
     i->image_id = image != NULL ? strdup(image) : NULL;
     i->image_ref = ref != NULL ? strdup(ref) : NULL;
     record_copy(i->message_file, sizeof(i->message_file), file);
+    if (json_str(o, "why") != NULL)
+        instance_add_why(i, "%s", json_str(o, "why"));
     cpu_memory_load(&i->sizes, o);
     if (env_age_is_sane(json_object_get(o, "envSources")))
         i->env_sources = json_incref(json_object_get(o, "envSources"));

@@ -29,7 +29,8 @@ struct hook {
     struct probe_check check;
     uv_timer_t timer;
     bool timer_open;
-    char *why;          /* the handler's error message */
+    char *why;          /* the handler's error message, in kubelet's words */
+    char *said;         /* exit code and output, or the error alone */
     struct arena arena; /* of the handler's specification */
     char address[320];  /* for the fallback's event */
 };
@@ -97,6 +98,16 @@ static void post_start_over(struct ctr *c, bool failed, bool ended, const char *
     log_debug("postStart hook failed", F_STR("pod", p->key), F_STR("err", why));
 }
 
+/* For explain, which shows the output: it may hold what events should not. */
+static void note_failure(struct hook *h, const char *result)
+{
+    instance_add_why(&h->c->cur, "%s hook failed: %s", h->pre_stop ? "preStop" : "postStart",
+                     h->said != NULL  ? h->said
+                     : h->why != NULL ? h->why
+                                      : result);
+    h->c->pod->record_dirty = true;
+}
+
 static void hooks_on_over(struct op *op, const struct err *result)
 {
     struct hook *h = container_of(op, struct hook, op);
@@ -107,6 +118,8 @@ static void hooks_on_over(struct op *op, const struct err *result)
          failed = result->code != ERR_OK && !stopped;
 
     own_of(c)->hook = NULL;
+    if (failed && !p->node->closing)
+        note_failure(h, result->text);
     /* The grace period is over: kubelet notices when the killed container ends the handler. */
     if (h->pre_stop && result->code != ERR_OK && handler_of(h)->kind != API_HANDLER_SLEEP &&
         !p->node->closing) {
@@ -118,6 +131,7 @@ static void hooks_on_over(struct op *op, const struct err *result)
         post_start_over(c, failed, h->ended, h->why);
     arena_done(&h->arena);
     free(h->why);
+    free(h->said);
     free(h);
     pod_wake(p, "hook ended");
 }
@@ -168,6 +182,8 @@ static void hooks_on_exec(struct op *op, const struct err *result)
             buf_addf(&why, "command '%s' exited with %d: %s", command.p, h->exec.exit_code, said.p);
         else
             buf_adds(&why, result->text);
+        h->said = result->code == ERR_OK ? str_printf("exit code %d: %s", h->exec.exit_code, said.p)
+                                         : strdup(result->text);
         buf_adds(&suffix, ", message: ");
         go_quote(&suffix, said.p, said.n);
         hooks_fail(h, prefix.p, why.p, suffix.p);
@@ -213,6 +229,7 @@ static void on_http(struct op *op, const struct err *result)
         buf_addf(&prefix, "HTTP lifecycle hook (%s)", handler_of(h)->path);
         probe_add_utf8(&why, result->code == ERR_OK ? h->check.text.p : result->text,
                        strlen(result->code == ERR_OK ? h->check.text.p : result->text), 2000);
+        h->said = strdup(why.p);
         hooks_fail(h, prefix.p, why.p, "");
     }
     buf_done(&h->check.text);

@@ -21,6 +21,7 @@
 void instance_clear(struct instance *i)
 {
     free(i->message);
+    free(i->why);
     free(i->image_id);
     free(i->image_ref);
     json_decref(i->env_sources);

@@ -21,8 +21,11 @@ struct instance {
     bool ended;
     bool log_linked; /* as far as this agent knows */
     int exit_code;
-    char reason[32];     /* terminated: Completed, Error, OOMKilled, StartError, ContainerStatusUnknown */
-    char *message;       /* termination message; NULL: none */
+    char reason[32]; /* terminated: Completed, Error, OOMKilled, StartError, ContainerStatusUnknown */
+    char *message;   /* termination message; NULL: none */
+    /* What made it end, as far as the exit code does not say it: "liveness probe failed: ...", the kernel's
+     * words about a process killed out of memory, a hook's output. For people; NULL: nothing is known. */
+    char *why;
     char *image_id;      /* sha256:...; NULL while unknown */
     char *image_ref;     /* what the status calls it, as it was pulled; NULL: as image_id */
     json_t *env_sources; /* what its environment was made from (env_age.h); NULL: nothing that can change */
@@ -30,6 +33,10 @@ struct instance {
     struct cpu_memory sizes;
     char message_file[128]; /* host file behind terminationMessagePath, below the pod's folder */
 };
+
+/* Adds to `why`, which keeps the first INSTANCE_WHY_MAX bytes; what stands there already is not repeated. */
+#define INSTANCE_WHY_MAX 2048
+void instance_add_why(struct instance *i, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 enum ctr_kind { CTR_INIT, CTR_SIDECAR, CTR_REGULAR };
 

@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "base/codec/json.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 void explain_put_ns(json_t *o, const char *key, int64_t ns)
@@ -14,6 +16,22 @@ void explain_put_ns(json_t *o, const char *key, int64_t ns)
         return;
     clock_format_us(ns, text);
     json_put_str(o, key, text);
+}
+
+void explain_why(json_t *why, const char *fmt, ...)
+{
+    char text[8192];
+    size_t n;
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    for (n = strlen(text); n > 0 && strchr(" \t\r\n", text[n - 1]) != NULL;)
+        text[--n] = '\0';
+    for (n = 0; text[n] != '\0'; n++) /* one line each: what a program printed may have several */
+        text[n] = strchr("\t\r\n", text[n]) != NULL ? ' ' : text[n];
+    json_array_append_new(why, json_string_of(text));
 }
 
 void explain_step(json_t *steps, const char *name, const char *state, int64_t since_ns, const char *detail,

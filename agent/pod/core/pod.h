@@ -59,6 +59,7 @@ struct pod {
     char phase[16]; /* final phase once terminal: "Succeeded", "Failed"; else "" */
     char reason[64];
     char *message;
+    char *measured; /* evicted: what it used, for people; NULL */
     int32_t priority;
     int64_t deletion_ns;   /* when it was asked to go; 0 */
     int64_t grace_seconds; /* in force while terminating */

@@ -60,6 +60,7 @@ static void record_read_pod(const struct record_clock *k, struct pod *p, const j
     record_copy(p->phase, sizeof(p->phase), json_str(o, "phase"));
     record_copy(p->reason, sizeof(p->reason), json_str(o, "reason"));
     p->message = json_str(o, "message") != NULL ? strdup(json_str(o, "message")) : NULL;
+    p->measured = json_str(o, "measured") != NULL ? strdup(json_str(o, "measured")) : NULL;
     p->deletion_ns = record_time(o, "deletion");
     p->shutdown_ns = record_time(o, "shutdown");
     p->preempted_ns = record_time(o, "preempted");

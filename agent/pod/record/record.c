@@ -56,6 +56,7 @@ static json_t *record_to_json(const struct pod *p)
     json_put_str(o, "phase", p->phase);
     json_put_str(o, "reason", p->reason);
     json_put_str(o, "message", p->message);
+    json_put_str(o, "measured", p->measured);
     json_object_set_new(o, "deletion", json_integer(p->deletion_ns));
     json_object_set_new(o, "graceSeconds", json_integer(p->grace_seconds));
     if (p->shutdown_ns != 0)

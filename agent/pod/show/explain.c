@@ -94,6 +94,7 @@ json_t *explain_json(struct pod *p)
     if (p->successor != NULL)
         explain_step(steps, "successor", "waiting", p->state_since_ns,
                      "the edited manifest will start as a new pod when this one is gone", 0);
+    json_object_set_new(o, "why", explain_why_json(p, steps));
     json_object_set_new(o, "steps", steps);
     op_each(pod_explain_add_operation, &f);
     json_object_set_new(o, "operations", operations);

@@ -82,8 +82,14 @@ static bool local_storage_path_of(struct local_tree *t, char *ret, size_t size)
     return false;
 }
 
+/* "2048 KiB together; emptyDir cache: 2040 KiB; log of web: 8 KiB" */
+static bool add_measured(const struct pod *p, struct buf *b, int64_t *ret_newest_ns);
+
 static void evict(struct pod *p, char *why)
 {
+    buf_auto measured = BUF_INIT(2000);
+    int64_t newest_ns = 0;
+
     log_warn("evicting a pod that exceeds its local storage limits", F_STR("pod", p->key),
              F_STR("podUID", p->uid), F_STR("why", why));
     pod_event(p, NULL, true, "Evicted", "%s", why);
@@ -91,6 +97,9 @@ static void evict(struct pod *p, char *why)
     snprintf(p->reason, sizeof(p->reason), "Evicted");
     free(p->message);
     p->message = why;
+    free(take_ptr(&p->measured));
+    if (add_measured(p, &measured, &newest_ns))
+        p->measured = buf_detach(&measured);
     pod_ask_end(p, 1, "it exceeds its local storage limits");
     pod_wake(p, "evicted");
 }
@@ -279,24 +288,32 @@ static void add_part(const struct pod *p, const struct local_tree *one, struct b
         buf_adds(b, ", being counted");
 }
 
-void local_storage_explain(const struct pod *p, json_t *steps)
+static bool add_measured(const struct pod *p, struct buf *b, int64_t *ret_newest_ns)
 {
     const struct usage_pod *part_of = usage_of_pod(p);
-    buf_auto text = BUF_INIT(2000);
     struct disk_usage_sum sum;
-    int64_t newest_ns = 0;
     bool all;
 
     if (part_of->local == NULL)
-        return;
+        return false;
     all = local_limits_sum(p, &sum);
-    buf_addf(&text, "%" PRIu64 " KiB together%s", sum.bytes / 1024, all && !sum.partial ? "" : " at least");
+    buf_addf(b, "%" PRIu64 " KiB together%s", sum.bytes / 1024, all && !sum.partial ? "" : " at least");
     for (size_t i = 0; i < part_of->local->n; i++) {
         const struct local_tree *t = &part_of->local->trees[i];
 
-        newest_ns = t->at_ns > newest_ns ? t->at_ns : newest_ns;
-        add_part(p, t, &text);
+        *ret_newest_ns = t->at_ns > *ret_newest_ns ? t->at_ns : *ret_newest_ns;
+        add_part(p, t, b);
     }
+    return true;
+}
+
+void local_storage_explain(const struct pod *p, json_t *steps)
+{
+    buf_auto text = BUF_INIT(2000);
+    int64_t newest_ns = 0;
+
+    if (!add_measured(p, &text, &newest_ns))
+        return;
     explain_step(steps, "local storage", newest_ns != 0 ? "done" : "waiting", newest_ns,
                  newest_ns != 0 ? text.p : "not measured yet", 0);
 }

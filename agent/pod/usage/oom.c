@@ -89,11 +89,23 @@ static struct ctr *ctr_of(struct node *n, const struct suspect *s, struct pod **
     return NULL;
 }
 
+/* The run may have ended meanwhile, and the next one begun. */
+static void note_killed(struct ctr *c, const struct suspect *s, const char *text)
+{
+    const char *slash = strrchr(s->path, '/');
+    struct instance *runs[] = { &c->cur, &c->last };
+
+    for (size_t i = 0; i < ARRAY_LEN(runs) && slash != NULL; i++)
+        if (strcmp(runs[i]->id, slash + 1) == 0)
+            instance_add_why(runs[i], "%s", text);
+    c->pod->record_dirty = true;
+}
+
 /* Reports the log's records for this container; removes them from the ring. */
 static void tell_known(struct oom *o, struct suspect *s)
 {
     struct pod *p;
-    const struct ctr *c = ctr_of(o->node, s, &p);
+    struct ctr *c = ctr_of(o->node, s, &p);
     unsigned told = 0;
 
     for (size_t i = 0; i < o->n_kills && s->untold > 0; i++) {
@@ -105,8 +117,10 @@ static void tell_known(struct oom *o, struct suspect *s)
             continue;
         oom_describe(kill, s->path, text, sizeof(text));
         s->untold--;
-        if (c != NULL && told++ < TELL_MAX)
+        if (c != NULL && told++ < TELL_MAX) {
             pod_event(p, c, true, "OOMKilling", "%s", text);
+            note_killed(c, s, text);
+        }
         if (told == 1)
             log_warn("process killed because of a memory limit",
                      F_STR("pod", p != NULL ? p->key : s->pod_uid), F_STR("containerName", s->name),

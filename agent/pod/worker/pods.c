@@ -107,6 +107,7 @@ static void pod_free(struct pod *p)
     rooms_free_pod(p);
     free(p->ctrs);
     free(p->message);
+    free(p->measured);
     api_pod_unref(p->api);
     api_pod_unref(p->successor);
     p->freed = true;

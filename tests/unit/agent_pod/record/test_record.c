@@ -134,6 +134,9 @@ static struct pod *lively_pod(struct world *w)
     a->last.exit_code = 137;
     a->last.finished_ns = 10;
     a->last.message = strdup("bye");
+    instance_add_why(&a->last, "liveness probe failed: %s", "no answer\n");
+    instance_add_why(&a->last, "preStop hook failed: exit code %d", 2);
+    instance_add_why(&a->last, "liveness probe failed: no answer"); /* known already */
     own_of(a)->backoff_ms = 20000;
     a->cur.started_at = moment(3);
     own_of(a)->backoff_at = moment(4);
@@ -168,6 +171,8 @@ static void what_is_written_is_read_back(void **state)
     assert_string_equal(p->ctrs[1].cur.image_ref, "r.io/box@sha256:def");
     assert_int_equal(p->ctrs[1].last.exit_code, 137);
     assert_string_equal(p->ctrs[1].last.message, "bye");
+    assert_string_equal(p->ctrs[1].last.why,
+                        "liveness probe failed: no answer; preStop hook failed: exit code 2");
     assert_string_equal(shown_of(p)->conditions[2].status, "True");
     assert_int_equal(shown_of(p)->conditions[2].since_ns, 12);
 }
