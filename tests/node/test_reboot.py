@@ -14,9 +14,14 @@ def suite(t):
             ("an upgrade of the agent changes nothing for a pod", "reboot.upgrade"),
             ("daemon-reload, daemon-reexec, systemctl kill coracle change nothing for a pod", "reboot.turns"),
             ("MemoryMax on the agent's unit and its OOM change nothing for a pod", "reboot.memory_max"),
-            ("a container started by the unit and one started by hand show the same status, limits and mounts", "reboot.by_hand")):
+            ("a container started by the unit and one started by hand show the same status, limits and mounts", "reboot.by_hand"),
+            ("the wall clock is set a year forward and back: no pod ends, no probe is silent, deadlines keep their length", "clock.steps")):
         with t.step(title):
             vm.call(function, before, deadline=600)
+    with t.step("the machine sleeps: a back-off goes on meanwhile, and no pod notices"):
+        late = vm.call("clock.before_sleep", deadline=600)
+        vm.sleep(25)
+        vm.call("clock.after_sleep", before, *late, deadline=600)
     with t.step("all is as the manifests say before the reboot"):
         before = vm.call("reboot.checked", deadline=600)
     with t.step("systemctl reboot: the machine comes up again"):

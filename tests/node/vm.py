@@ -6,6 +6,7 @@
         vm.call("reset.begin", 7)      # runs begin(7) of inside/reset.py in the VM: its value
         vm.reset()                     # as the reset button: what the guest had not written yet is lost
         vm.reboot()                    # systemctl reboot
+        vm.sleep(25)                   # suspend to memory
         vm.poweroff()
 
 The root disk (mkroot) is never written to: what the VM writes goes to a temporary file of QEMU's own, which lives as long
@@ -203,6 +204,18 @@ class Vm:
         self.call("tools.run", ["systemctl", "reboot", "--no-block"])
         self.wait_boot(since)
 
+    def sleep(self, seconds):
+        """Suspend to memory (S3) for so long; its clocks go on as a machine's do."""
+        serial = self.send("tools.run", ["sh", "-c", "echo mem > /sys/power/state"])
+        end = time.monotonic() + CALL_S
+        while self.monitor("query-status")["status"] != "suspended":
+            if time.monotonic() >= end:
+                raise self.trouble("it does not fall asleep")
+            time.sleep(0.2)
+        time.sleep(seconds)
+        self.monitor("system_wakeup")
+        self.answer(serial, "sleep", CALL_S)
+
     def poweroff(self, deadline=BOOT_S):
         """systemctl poweroff, and QEMU's end."""
         self.call("tools.run", ["systemctl", "poweroff", "--no-block"])
@@ -226,7 +239,10 @@ class Vm:
 
     def call(self, function, *args, deadline=CALL_S):
         """Runs module.function(*args) of inside/ in a process of its own: its value.  What it prints goes to on_line."""
-        serial = self.send(function, *args, deadline=deadline)
+        return self.answer(self.send(function, *args, deadline=deadline), function, deadline)
+
+    def answer(self, serial, function, deadline):
+        """What a call that was sent returned."""
         end = time.monotonic() + deadline + 30
         while True:
             message = self.message(end, function)
