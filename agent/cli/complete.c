@@ -403,8 +403,8 @@ static void split_begun(struct completion *c, struct buf *before)
     c->begun = equals + 1;
 }
 
-static bool complete_is_over(
-    const struct completion *c) /* the remaining words belong to another program or are not flags */
+/* The remaining words belong to another program or are not flags. */
+static bool complete_is_over(const struct completion *c)
 {
     for (int i = 0; i < c->n; i++)
         if (strcmp(c->words[i], "--") == 0)
