@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench - what the scenarios stand on: a daemon in a world of its own, the floor beside it, and figures.
+"""bench - the base of all scenarios: a daemon in a world of its own, the floor beside it, and figures.
 
-The floor (floor.c) runs the parts of a pod without an agent: the same plugins, file systems, conmon and runtime with the
-configuration that the agent itself wrote for a sample pod, which runs all the time.  So a ratio compares the agent with
-what no agent could leave out, on the same machine in the same minute.
+The floor (floor.c) runs the parts of a pod without an agent: the same plugins, file systems, conmon and
+runtime with the configuration that the agent itself wrote for a sample pod, which runs all the time.  A ratio
+therefore compares the agent with the work that no agent can avoid, on the same machine in the same minute.
 """
 import json
 import os
@@ -23,12 +23,12 @@ SETTLE_MS = 10  # SRC_FOLDER_UNLINK_MS
 
 
 def program(name):
-    """What every container of the bench runs: it says that it runs, then stays until it is asked to end."""
+    """The command of every container of the bench: it reports that it runs, then stays until it is asked to end."""
     return shell(f"trap 'exit 0' TERM; echo {name} > /bench/started; sleep 1000000 & wait")
 
 
 class Figure:
-    """One row: what was measured, and the floor of the same run."""
+    """One row: the measured values, and the floor of the same run."""
 
     def __init__(self, name, unit, values, floor=None, parts=None):
         self.name, self.unit, self.values, self.floor, self.parts = name, unit, sorted(values), sorted(floor or []), parts or {}
@@ -52,7 +52,7 @@ def percentile(values, percent):
 
 
 class Bench:
-    """The world of a run: a node with its image, the sample pod, the floor, and a FIFO that tells what runs."""
+    """The world of a run: a node with its image, the sample pod, the floor, and a FIFO that reports running containers."""
 
     def __init__(self, scratch, build):
         self.world = World(os.path.basename(scratch), scratch, build)
@@ -70,7 +70,7 @@ class Bench:
     # -- pods of the agent
 
     def pod(self, name, *volumes, **more):
-        """A manifest whose container tells when it runs; volumes are pairs of volume and mount."""
+        """A manifest whose container reports when it runs; volumes are pairs of volume and mount."""
         told = ({"name": "bench", "hostPath": {"path": f"{self.scratch}/bench"}}, {"name": "bench", "mountPath": "/bench"})
         return pod(name, container("main", program(name), volumeMounts=[m for _, m in (told,) + volumes]),
                    volumes=[v for v, _ in (told,) + volumes], terminationGracePeriodSeconds=0, **more)
@@ -99,7 +99,7 @@ class Bench:
         self.node.wait_gone(*names, deadline=120)
         return (time.monotonic_ns() - start) / 1e6 - SETTLE_MS
 
-    # -- what runs
+    # -- running containers
 
     def listen(self):
         with open(os.open(f"{self.scratch}/bench/started", os.O_RDWR), encoding="ascii") as fifo:
@@ -124,7 +124,7 @@ class Bench:
             f.write(str(pid))
 
     def cpu_ms(self):
-        """CPU time that everything of the world has used; what has ended is in it."""
+        """CPU time used by all processes of the world, including those that have ended."""
         if cgroup_v2():
             usage = dict(line.split() for line in read(f"{CGROUP_FS}{self.cgroup}/cpu.stat").splitlines())
             return int(usage["usage_usec"]) / 1e3

@@ -38,7 +38,7 @@ def switches(pid):
 
 
 def idle(b, pods, seconds):
-    """Nothing is due: what the agent does all the same, in all its threads."""
+    """Nothing is due: measures what the agent does all the same, in all its threads."""
     pid = b.node.process.pid
 
     def used():
@@ -55,7 +55,7 @@ def idle(b, pods, seconds):
 
 
 def quiet(b):
-    """Until the agent has nothing left to do of what went before."""
+    """Waits until the agent has finished all earlier work."""
     pid = b.node.process.pid
 
     def still():
@@ -89,7 +89,7 @@ def propagation(b, names, rounds):
 
 
 def restarts(b, names):
-    """A container's process is killed -> its next run's process runs: first restarts, which wait for nothing."""
+    """A container's process is killed -> the process of its next run runs.  These are first restarts, without a back-off."""
     took = []
     for name in names:
         pid = b.node.pid(b.node.pods()["default", name], "main")
@@ -112,7 +112,7 @@ def requests(b, n):
 
 
 def kept_requests(b, n):
-    """The same over one connection that is kept."""
+    """The same over one kept connection."""
     took = []
     connection = UnixConnection(b.node.socket, 10)
     begin = time.monotonic()

@@ -15,12 +15,12 @@ PARENT = "libpod_parent"  # podman's cgroup, of all its pods
 
 
 class Refused(Exception):
-    """Podman does not do it here; in its words."""
+    """Podman cannot do it here; the text is podman's."""
 
 
 @contextlib.contextmanager
 def hidden(*folders):
-    """What podman keeps outside its storage (locks, network state) lands in empty folders that nobody else sees."""
+    """Files that podman keeps outside its storage (locks, network state) go to empty folders that nobody else sees."""
     made = [f for f in folders if not os.path.isdir(f)]
     for folder in folders:
         os.makedirs(folder, exist_ok=True)
@@ -42,7 +42,7 @@ class Podman:
         self.cgroups = [f"{root}/{PARENT}" for root in hierarchies() if not os.path.exists(f"{root}/{PARENT}")]
         self.env = os.environ | {"CONTAINERS_CONF": f"{self.folder}/containers.conf", "CONTAINERS_STORAGE_CONF": f"{self.folder}/storage.conf"}
         os.makedirs(self.folder)
-        # Podman's own defaults are more than a root without CAP_SYS_RESOURCE may set.
+        # Podman's default limits exceed what root without CAP_SYS_RESOURCE may set.
         files, tasks = (resource.getrlimit(limit)[1] for limit in (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC))
         ids = int(read("/proc/sys/kernel/pid_max"))
         tasks = min(tasks, ids) if tasks > 0 else ids

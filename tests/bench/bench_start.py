@@ -28,7 +28,7 @@ def step_means(before, after):
 
 
 def bench_one_pod(b, quick):
-    """Manifest renamed -> its process runs; and how long it takes to go."""
+    """Manifest renamed -> its process runs; and the time that its removal takes."""
     floor, mine, theirs, mine_gone, theirs_gone, steps = Floor(b), [], [], [], [], []
     before = step_sums(b)
     for i in range(5 if quick else 30):
@@ -57,7 +57,7 @@ def bench_config_volume(b, quick):
 
 
 def bench_gaps(b, quick):
-    """Ten pods, one every so many ms: each from its manifest to its process; where they do not meet, the floor is one alone."""
+    """Ten pods, one every so many ms: each from its manifest to its process; if they do not overlap, the floor is a single one."""
     floor = Floor(b)
     for gap in (0, 100, 300):
         mine, theirs = [], []
@@ -73,7 +73,7 @@ def bench_gaps(b, quick):
 
 
 def bench_many_pods(b, quick):
-    """Many at once; the floor runs as many side by side as there are processors, and twice that: the better counts."""
+    """Many at once.  The floor runs as many side by side as there are processors, and twice as many; the better result is used."""
     floor = Floor(b)
     cpus = os.cpu_count()
     for n in (10, 50) if quick else (10, 50, 100):

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * floor - what a pod costs without an agent: its parts run one after the other, and nothing else.
+ * floor - measures a pod without an agent: runs its parts one after the other, and nothing else.
  *
  *     floor PARTS add|del PARALLEL ID...
  *
  * add: network namespace, the list's CNI plugins, overlay, bundle, conmon (which runs the OCI runtime's
  * create), start.  del: the runtime's delete, the plugins' DEL in reverse order, mounts and folders.  Each
  * pod in a process of its own, PARALLEL at a time; on standard output a line of JSON for each: when it began
- * (CLOCK_MONOTONIC, ns) and how long each step took (ns).  Exit code 1 when a step of any pod failed, which
- * standard error tells.
+ * (CLOCK_MONOTONIC, ns) and how long each step took (ns).  Exit code 1 when a step of any pod failed;
+ * standard error names it.
  *
  * PARTS is a JSON file that bench.py writes from a pod the agent made: every string may hold @ID@.
  *
@@ -114,8 +114,10 @@ static char **list(const char *key)
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-/* A program with `input` on its standard input, if any; what it wrote to its standard output (OUTPUT_MAX at
- * most). */
+/*
+ * Runs a program with `input` on its standard input, if any; returns its standard output (OUTPUT_MAX at
+ * most).
+ */
 static char *run(char *const argv[], char *const env[], const char *input)
 {
     static char output[OUTPUT_MAX];
@@ -150,7 +152,7 @@ static char *run(char *const argv[], char *const env[], const char *input)
     return output;
 }
 
-/* conmon forks; the runtime's create is over when it says so on the sync pipe: {"data": PID}. */
+/* conmon forks.  The runtime's create has ended when conmon reports it on the sync pipe: {"data": PID}. */
 static void run_conmon(char **argv, char **env, const char *bundle)
 {
     char answer[8192];
@@ -305,7 +307,7 @@ static void del(void)
     step_over("files");
 }
 
-/* In a process of its own. */
+/* Runs in a separate process. */
 static void one_pod(bool adds)
 {
     long long began = now_ns();

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * writer - the atomic writer alone: how often a second it publishes a changed set of files.
+ * writer - measures the atomic writer alone: how often a second it publishes a changed set of files.
  *
- *     writer FOLDER FILES SECONDS     FOLDER is made, on the file system to be measured, and removed again
+ *     writer FOLDER FILES SECONDS     FOLDER is made on the file system to be measured, and removed
+ * afterwards
  *
- * One file of the set differs from version to version, as when somebody edits a key; each is of 100 bytes.
- * Prints the number of swaps a second.
+ * One file of the set differs between versions, as after an edit of one key; each file has 100 bytes. Prints
+ * the number of swaps a second.
  */
 #include "base/clock.h"
 #include "base/files/fs.h"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench - a node with resident pods, and what must be the same after a fault as it was before."""
+"""bench - a node with resident pods, and the facts that must be the same after a fault as before."""
 import collections
 import contextlib
 import http.client
@@ -11,10 +11,11 @@ import time
 import coracle
 from coracle import Failed, check, config_map, container, pod, shell
 
-DEADLINE_S = 25  # the back-off of what failed is among it
+DEADLINE_S = 25  # includes the back-off after a failure
 RESIDENTS = ("web", "done", "slow")
 LEASES = "/var/lib/cni"
-# Logs; the address plugin's last one; what a crun that was killed amid an exec leaves in a bundle, and goes with that.
+# Logs, the address plugin's last address, and files that a crun killed during an exec leaves in a bundle
+# until that is removed.
 PASSING = re.compile(r"\.log(\.|$)|last_reserved|/crun\.\w{6}$")
 
 
@@ -27,8 +28,9 @@ def own_leases(scratch):
 
 def hold_controllers(folder):
     """
-    On a hybrid, what no v1 hierarchy holds is mounted by each agent for itself (cgroups/hybrid.c), unless another world's
-    agent has done so.  Worlds that come and go would make a difference for each other: it is held for all of them.
+    On a hybrid, each agent mounts the controllers that no v1 hierarchy holds (cgroups/hybrid.c), unless the
+    agent of another world has done so.  Worlds would influence each other that way, so the driver holds these
+    mounts for all of them.
     """
     coracle._libc_call("unshare", coracle.CLONE_NEWNS)  # pylint: disable=protected-access
     coracle.run("mount", "--make-rprivate", "/")
@@ -38,7 +40,7 @@ def hold_controllers(folder):
 
 
 def tree(top, mounts):
-    """Every path below a folder, without what is mounted there.  coracle.tree() is dearer, and each round looks several times."""
+    """Every path below a folder, without what is mounted there.  coracle.tree() costs more, and each round needs this several times."""
     found, folders = set(), [top]
     while folders:
         with contextlib.suppress(FileNotFoundError), os.scandir(folders.pop()) as entries:
@@ -54,7 +56,7 @@ def started(pid):
 
 
 class Bench:
-    """A node with residents, in this process's namespaces; what they are must never change."""
+    """A node with resident pods, in this process's namespaces; the residents must never change."""
 
     def __init__(self, world, control, library, *flags):
         self.world, self.control = world, control
@@ -86,7 +88,7 @@ class Bench:
         self.value = value
         self.node.put("config.yaml", config_map("config", text=value))
 
-    # -- questions that a fault may hit, too: they are repeated
+    # -- requests that a fault may hit too, and that are therefore repeated
 
     def pods(self):
         with contextlib.suppress(OSError, Failed, ValueError, http.client.HTTPException):
@@ -94,7 +96,7 @@ class Bench:
         return {}
 
     def wait(self, condition, what, deadline=DEADLINE_S):
-        """The first true value of condition({name: pod})."""
+        """Waits for condition({name: pod}) to become true; returns its value."""
         end = time.monotonic() + deadline * coracle.SLOW
         while True:
             pods = self.pods()
@@ -112,7 +114,7 @@ class Bench:
         return tuple(pods[n].phase for n in RESIDENTS)
 
     def revive(self):
-        """What systemd does for an agent that ended."""
+        """Restarts an agent that has ended, as systemd does."""
         if self.node.process is not None and self.node.process.poll() is not None:
             self.ended = self.node.process.returncode
             self.control.disarm()
@@ -140,7 +142,7 @@ class Bench:
         return found
 
     def pid(self, cid):
-        """As Node.pid(), in one hierarchy only, and where the container was the last time."""
+        """Like Node.pid(), but looks in one hierarchy only, where the container was the last time."""
         folder = self.folders.get(cid, "")
         if not os.path.isdir(folder):
             root = coracle.hierarchies()[0] + self.node.cgroup_root
@@ -150,7 +152,7 @@ class Bench:
         return next((int(p) for p in pids if parents[p] not in parents), 0)
 
     def traces(self):
-        """What a node holds: it is the same before and after each round."""
+        """Everything that a node holds, which must be the same before and after each round."""
         node, found, mounts = self.node, set(), set(coracle.mounts_below(self.world.scratch))
         for folder in (node.run_dir, node.state_dir, node.root_dir, node.pod_logs, node.container_logs):
             found |= {path[len(self.world.scratch) + 1:] for path in tree(folder, mounts)}
@@ -167,17 +169,17 @@ class Bench:
         return found
 
     def descriptors(self):
-        """The agent's, by kind."""
+        """The agent's descriptors, by kind."""
         found = collections.Counter()
         folder = f"/proc/{self.node.process.pid}/fd"
         for fd in os.listdir(folder):
             with contextlib.suppress(FileNotFoundError):
                 kind = re.sub(r"\d+", "N", os.readlink(f"{folder}/{fd}"))
-                found["/dev/null" if kind == "/" else kind] += 1  # libuv opens the one again as the other, after EMFILE
+                found["/dev/null" if kind == "/" else kind] += 1  # after EMFILE, libuv opens one kind again as the other
         return found
 
     def remember(self):
-        """What all rounds are compared with: seen twice, with nothing in between that comes and goes."""
+        """The facts that all rounds are compared with: seen twice in a row without a change."""
         def twice():
             now = (self.traces(), self.descriptors())
             same, before[0] = now == before[0], now
@@ -186,7 +188,7 @@ class Bench:
         self.quiet, self.fds = coracle.until(twice, 15, "two equal looks at a quiet node", interval=0.2)
 
     def check(self, leaks=True):
-        """The residents are what they were; nothing more is there than was when all was quiet."""
+        """Checks that the residents are unchanged and that nothing exists that did not exist when the node was quiet."""
         got = {}
 
         def same(_pods):
@@ -199,7 +201,7 @@ class Bench:
                                                           if got["facts"].get(k) != v)) from None
         end = time.monotonic() + 15 * coracle.SLOW
         while leaks:
-            # A probe's processes and descriptors, and clients' connections, come and go.
+            # Processes and descriptors of probes, and connections of clients, come and go.
             now, held = self.traces(), self.descriptors() - self.fds
             if now == self.quiet and not held:
                 return

@@ -2,9 +2,10 @@
 /*
  * inject - an LD_PRELOAD library that makes one call of a program fail, or ends the program at it.
  *
- * A call's site is its name and the return addresses above it, so that a helper's callers are told apart.
- * INJECT_CONTROL names the file with struct inject_control; without it, and in programs other than ours, each
- * call goes straight on.  Nothing here calls into libc on the way: the caller may be a forked child.
+ * A call's site is its name and the return addresses above it, which distinguish the callers of a helper.
+ * INJECT_CONTROL names the file with struct inject_control; without it, and in programs other than ours,
+ * calls are passed on unchanged.  Code on the path of a call does not use libc, because the caller may be a
+ * forked child.
  */
 #include "tests/inject/inject.h"
 
@@ -35,7 +36,7 @@ enum answer {
 };
 
 enum {
-    LARGE = 32 * 1024, /* smaller pieces of memory do not fail */
+    LARGE = 32 * 1024, /* smaller allocations do not fail */
     MODULES = 3,
 };
 
@@ -46,10 +47,10 @@ struct range {
 static struct inject_control *control;
 static struct range modules[MODULES];
 static const char *program;
-static uint64_t stack_end; /* set where the stack is read straight: one thread, and a filter that forbids
-                              process_vm_readv */
+/* Set if the stack is read directly: a single thread whose filter forbids process_vm_readv. */
+static uint64_t stack_end;
 
-/* The kernel's answer without errno and without a hooked function. */
+/* Makes a system call without errno and without a hooked function. */
 static long raw(long number, long a, long b, long c, long d, long e, long f)
 {
     long result;
@@ -67,7 +68,7 @@ static long raw(long number, long a, long b, long c, long d, long e, long f)
 static void die(void)
 {
     raw(SYS_kill, raw(SYS_getpid, 0, 0, 0, 0, 0, 0), SIGKILL, 0, 0, 0, 0);
-    __builtin_trap(); /* a filter forbids kill() */
+    __builtin_trap(); /* for processes whose filter forbids kill() */
 }
 
 static int remember_module(struct dl_phdr_info *info, size_t size, void *arg)
@@ -96,7 +97,7 @@ __attribute__((constructor)) static void load(void)
             program = ours[i];
     if (path == NULL || program == NULL)
         return;
-    if (strcmp(program, "coracle-exec") == 0) /* what it becomes, or starts, is not ours */
+    if (strcmp(program, "coracle-exec") == 0) /* the program it becomes or starts is not ours */
         unsetenv("LD_PRELOAD");
     dl_iterate_phdr(remember_module, &n);
     if (strcmp(program, "coracle-unpack") == 0)
@@ -121,7 +122,7 @@ static uint64_t locate(uint64_t address)
     return (uint64_t)2 << 48;
 }
 
-/* libuv has no frame pointers: what is found beyond it counts only where it follows a call instruction. */
+/* libuv has no frame pointers, so an address beyond it is accepted only if it follows a call instruction. */
 static bool follows_a_call(uint64_t address)
 {
     const uint8_t *p = (const uint8_t *)address;
@@ -220,7 +221,7 @@ static enum answer decide(const char *call, void *frame)
         find_site(&site, call, (uint64_t)frame);
         if (site.n_frames > 0 && site.frames[0] >> 48 == 1 &&
             (strcmp(call, "read") == 0 || strcmp(call, "write") == 0 || strcmp(call, "pipe2") == 0))
-            return PASS; /* libuv aborts where its own wake-ups fail */
+            return PASS; /* libuv aborts if its own wake-ups fail */
         __atomic_fetch_add(&control->hits, 1, __ATOMIC_RELAXED);
         errno = control->error;
         return FAIL;
@@ -240,7 +241,10 @@ static enum answer decide(const char *call, void *frame)
 /* ---- the calls --------------------------------------------------------------------------------------------
  */
 
-/* The real function is found at the load: a forked child must not ask the loader. */
+/*
+ * The real functions are looked up when the library is loaded, because a forked child must not call the
+ * loader.
+ */
 #define REAL(type, name, params)                                                                             \
     static type(*real_##name) params;                                                                        \
     __attribute__((constructor)) static void find_##name(void)                                               \
@@ -275,7 +279,7 @@ struct pollfd;
 struct statx;
 
 #pragma GCC diagnostic ignored                                                                               \
-    "-Wmissing-prototypes" /* of functions whose headers would bring macros of the same name */
+    "-Wmissing-prototypes" /* for functions whose headers define macros of the same name */
 #pragma GCC diagnostic ignored "-Wnonnull"
 
 HOOK(ssize_t, read, -1, (int a, void *b, size_t c), a, b, c)
@@ -366,10 +370,13 @@ HOOK(int, dup, -1, (int a), a)
 HOOK(int, dup2, -1, (int a, int b), a, b)
 HOOK(int, dup3, -1, (int a, int b, int c), a, b, c)
 
-/* The agent gives its helpers an environment of their own: ours get what loads this library, too. */
+/*
+ * The agent gives its helpers a new environment; the variables that load this library are added for our
+ * programs.
+ */
 static char *const *with_library(const char *path, char *const env[])
 {
-    static __thread char preload[4096], place[4096]; /* the child borrows the memory of a thread that waits */
+    static __thread char preload[4096], place[4096]; /* the child borrows the memory of a waiting thread */
     static __thread char *more[64];
     const char *base = strrchr(path, '/'), *from[] = { getenv("LD_PRELOAD"), getenv("INJECT_CONTROL") };
     size_t n = 0;
@@ -398,7 +405,7 @@ REAL(int, execve, (const char *path, char *const argv[], char *const env[]))
     BODY(int, "execve", execve, -1, path, argv, all);
 }
 
-/* An end after it is the parent's: the child goes on, as one of a killed agent would. */
+/* An end after the fork applies to the parent; the child goes on, like a child of a killed agent. */
 pid_t fork(void);
 REAL(pid_t, fork, (void))
 {
@@ -435,8 +442,7 @@ REAL(void *, realloc, (void *p, size_t size))
     return real_realloc(p, size);
 }
 
-/* The functions with a last argument that is there or not: it is taken as the widest one, as the ABI permits.
- */
+/* Functions with an optional last argument: it is always read with the widest type, which the ABI permits. */
 #define ONE_MORE(last)                                                                                       \
     va_list ap;                                                                                              \
     va_start(ap, last);                                                                                      \
@@ -468,7 +474,7 @@ REAL(int, ioctl, (int fd, unsigned long request, ...))
     BODY(int, "ioctl", ioctl, -1, fd, request, more);
 }
 
-/* Of fcntl only what takes a descriptor. */
+/* Only those commands of fcntl that return a new descriptor are sites. */
 #define FCNTL(name)                                                                                          \
     REAL(int, name, (int fd, int command, ...))                                                              \
     {                                                                                                        \
@@ -484,7 +490,7 @@ REAL(int, ioctl, (int fd, unsigned long request, ...))
 FCNTL(fcntl)
 FCNTL(fcntl64)
 
-/* Calls without a function of their own: the number is part of the name. */
+/* System calls without a libc function; the number is part of the name. */
 long syscall(long number, ...)
 {
     char call[INJECT_NAME] = "syscall:";

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inject - the piece of memory that a driver shares with the processes whose calls it makes fail.
+ * inject - the memory that the driver shares with the processes whose calls it makes fail.
  *
- * The driver writes what is wanted, and `mode` last; the library writes sites and hits.  tests/inject/run
- * knows the layout, too (CONTROL and SITE there).
+ * The driver writes the request, with `mode` last; the library writes sites and hits. tests/inject/sites.py
+ * knows the same layout (CONTROL and SITE).
  */
 #ifndef TESTS_INJECT_INJECT_H
 #define TESTS_INJECT_INJECT_H
@@ -38,14 +38,14 @@ struct inject_site {
 
 struct inject_control {
     uint32_t mode;
-    int32_t error; /* errno of what fails */
+    int32_t error; /* the errno of the failing call */
     uint64_t site;
     uint64_t until_ns;
     uint32_t nth;
-    uint32_t seen; /* calls of the site since the arming */
+    uint32_t seen; /* calls of the site since the fault was armed */
     uint32_t hits;
     uint32_t padding;
-    char call[INJECT_NAME]; /* of the site: other calls need not look at their frames */
+    char call[INJECT_NAME]; /* of the site, so that other calls need not examine their frames */
     char program[INJECT_NAME];
     struct inject_site sites[INJECT_SITES];
 };

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""lane - rounds in a process and a world of their own, and the parent's end of it."""
+"""lane - runs rounds in a separate process and world; and the parent's side of it."""
 import ctypes
 import contextlib
 import fcntl
@@ -18,7 +18,7 @@ from bench import Bench, own_leases
 from coracle import Failed, check
 from phases import PHASES
 
-RECORDINGS = 3  # what comes and goes is seen in one of them
+RECORDINGS = 3  # temporary sites appear in at least one of them
 
 
 # ---- the lane itself ------------------------------------------------------------------------------------------------
@@ -28,7 +28,7 @@ def say(**message):
 
 
 def one_round(bench, phase, arm, leaks=True):
-    """A phase with its fault armed; the number of hits."""
+    """Runs a phase with its fault armed; returns the number of hits."""
     phase.before()
     bench.ended = None
     arm()
@@ -42,7 +42,7 @@ def one_round(bench, phase, arm, leaks=True):
 
 
 def serve(args, phase_name, scratch, record):
-    """Says its sites, if that is wanted; then runs the jobs it is given.  Ends at the first failure: its world may be spoilt."""
+    """Reports its sites if asked to, then runs the jobs it is given.  Ends at the first failure, because its world may be damaged."""
     coracle.enter_namespaces()
     os.makedirs(scratch)
     own_leases(scratch)
@@ -84,7 +84,7 @@ def injection(bench, phase, job):
     since, start = len(bench.node.log()), time.monotonic()
     hits = one_round(bench, phase, lambda: bench.control.arm(job))
     ms = int((time.monotonic() - start) * 1000)
-    if bench.ended == -signal.SIGABRT and job["libuv"]:  # it takes no error of its own wake-ups; the pods have been compared
+    if bench.ended == -signal.SIGABRT and job["libuv"]:  # libuv accepts no error of its own wake-ups; the pods have been compared
         return {"hits": 0, "libuv": True, "ms": ms}
     check("Assertion" not in bench.node.log()[since:], "the agent aborted")
     check(bench.ended in (None, -signal.SIGKILL) or job["phase"] == "restart" and bench.ended > 0 or not hits,
@@ -95,7 +95,7 @@ def injection(bench, phase, job):
 # ---- its parent -----------------------------------------------------------------------------------------------------
 
 class Lane:
-    """A lane's process as the sweep sees it.  case: jobs that run alone in it."""
+    """The sweep's view of a lane's process.  case: jobs that run alone in it."""
 
     def __init__(self, sweep, phase, scratch, case, record):
         self.sweep, self.phase, self.scratch, self.case = sweep, phase, scratch, case
@@ -120,7 +120,7 @@ class Lane:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.setsid()
-        # Another lane's pipes would keep it from seeing its end.
+        # With another lane's pipes open, this lane would not see the end of its own.
         for other in sweep.lanes:
             os.close(other.source)
             other.close()
@@ -152,7 +152,7 @@ class Lane:
             self.sink = None
 
     def read(self):
-        """Messages; self.over when there are no more."""
+        """Yields messages; sets self.over when there are no more."""
         data = os.read(self.source, 1 << 20)
         if not data:
             self.finish()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""phases - what the agent does while a call of it fails: before() prepares, do() is what faults hit, after() brings the node back."""
+"""phases - the agent's work while one of its calls fails: before() prepares, do() runs with the fault, after() restores the node."""
 import contextlib
 import hashlib
 import io
@@ -17,14 +17,14 @@ REFRESH_S = 45  # a payload that could not be refreshed is tried again after 30 
 
 
 class Phase:
-    """before() prepares, do() is what faults hit, after() brings the node back to what it was and checks the outcome."""
+    """before() prepares, do() runs with the fault, after() restores the node and checks the outcome."""
 
     def __init__(self, bench):
         self.bench, self.node = bench, bench.node
 
     @staticmethod
     def flags(_world):
-        """More flags for the daemon, and what they need."""
+        """Additional flags for the daemon, and the files they need."""
         return []
 
     def before(self):
@@ -80,7 +80,7 @@ class Start(Phase):
 
     def after(self):
         p = self.running("one")
-        last = p.container("main").get("lastState", {}).get("terminated", {})  # a start that failed counts as a restart, as with kubelet
+        last = p.container("main").get("lastState", {}).get("terminated", {})  # a failed start is counted as a restart, as in kubelet
         check(p.restarts() == 0 or last.get("reason") in ("StartError", "ContainerCannotRun"), f"the new pod restarted {p.restarts()} times: {last}")
         check(coracle.read(f"/proc/{self.node.pid(p)}/root/config/text", "?") == self.bench.value, "the new pod has no ConfigMap")
         self.remove("one")
@@ -103,7 +103,7 @@ class Stop(Phase):
 
 
 class End(Phase):
-    """A container that ends by itself: its exit code, once."""
+    """A container ends by itself; its exit code is reported once."""
 
     def do(self):
         self.node.put("one.yaml", pod("one", container(command=shell("sleep 0.2; exit 5")), restartPolicy="Never"))
@@ -127,7 +127,7 @@ class Edit(Phase):
 
 
 class Answer(Phase):
-    """A command of the command line: it succeeds as it should or says why not, and succeeds afterwards."""
+    """A command of the command line: it succeeds or prints the reason, and succeeds afterwards."""
 
     wanted = ""
 
@@ -141,11 +141,11 @@ class Answer(Phase):
     def do(self):
         code, out, err = self.result()
         check(code != 0 or out == self.wanted, lambda: f"exit code 0, but it printed {coracle.short(out)} ({err!r})")
-        # What `image verify` found damaged is on standard output, as it is its answer.
+        # `image verify` prints damage on standard output, because that is its result.
         check(code == 0 or err.strip() or out.strip() not in ("", self.wanted.strip()), f"exit code {code} without a reason")
 
     def after(self):
-        end = time.monotonic() + 5 * coracle.SLOW  # a killed agent is not gone at once
+        end = time.monotonic() + 5 * coracle.SLOW  # a killed agent does not disappear at once
         while True:
             self.bench.revive()
             code, out, err = self.result()
@@ -204,7 +204,7 @@ def layer(*members):
 
 
 def write_layout(folder):
-    """An image that no resident uses, with what a layer can hold; as a folder of an OCI layout."""
+    """An image that no resident uses, with every kind of file that a layer can hold, as the folder of an OCI layout."""
     layers = [layer(member("etc", tarfile.DIRTYPE, mode=0o755), member("etc/old", data=b"old"), member("etc/big", data=b"b" * 200000),
                     member("bin", tarfile.DIRTYPE, mode=0o1777), member("bin/link", tarfile.SYMTYPE, "../etc/big"),
                     member("bin/hard", tarfile.LNKTYPE, "etc/big"), member("bin/fifo", tarfile.FIFOTYPE)),
@@ -231,7 +231,7 @@ def write_layout(folder):
 
 
 class Bring(Answer):
-    """An image is brought, checked and removed."""
+    """An image is imported or pulled, checked and removed."""
 
     wanted = "ok\n"
     name = "localhost/layers:1"
@@ -251,7 +251,7 @@ class Bring(Answer):
 
     def after(self):
         super().after()
-        tmp = f"{self.node.state_dir}/images/tmp"  # what became rubbish is removed in the background
+        tmp = f"{self.node.state_dir}/images/tmp"  # unused layers are removed in the background
         coracle.until(lambda: not os.listdir(tmp), 15, lambda: f"left in the image store: {os.listdir(tmp)}")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sites - the memory shared with inject.so, the places that were seen, and the faults each of them gets."""
+"""sites - the memory shared with inject.so, the sites that were seen, and the faults that each of them gets."""
 import errno
 import mmap
 import struct
@@ -7,7 +7,7 @@ import subprocess
 import time
 import zlib
 
-# inject.h has the same.
+# The same layout as in inject.h.
 CONTROL = struct.Struct("<IiQQIIII24s24s")
 SITE = struct.Struct("<QII4Q24s24s")
 SITES = 16384
@@ -36,9 +36,9 @@ ERRNOS = {
     "waitid": ("EINTR",), "malloc": ("ENOMEM",), "realloc": ("ENOMEM",), "ioctl": LOOK, "pidfd_open": ("EMFILE", "ENOMEM"),
     "close_range": ("ENOMEM",), "timerfd_create": ("EMFILE", "ENOMEM"), "mknod": WRITE, "pidfd_send_signal": ("ENOMEM",), "flock": ("EINTR", "ENOMEM"), "kill": ("EPERM",),
 }
-# err_is_shortage() makes these one: a site gets one of them, another site the other.
+# err_is_shortage() treats these alike, so each site gets only one of them.
 SHORTAGE = ("EMFILE", "ENFILE", "ENOMEM")
-# What these did is gone with the process: an end after them is the end before them.
+# The effect of these calls ends with the process, so an end after the call equals an end before it.
 NO_TRACE = {"stat", "lstat", "fstat", "fstatat", "statx", "statfs", "statvfs", "fstatvfs", "access", "faccessat", "readlink", "readlinkat",
             "opendir", "fdopendir", "readdir", "scandir", "scandirat", "getdents64", "pread", "pread64", "socket", "socketpair", "pipe2",
             "eventfd", "signalfd", "inotify_init1", "inotify_add_watch", "dup", "dup2", "dup3", "fcntl", "pidfd_open", "memfd_create",
@@ -47,7 +47,7 @@ SECONDS = 3
 
 
 class Control:
-    """The file that the library maps: what is to fail, and what was seen."""
+    """The file that the library maps: the requested fault, and the sites that were seen."""
 
     def __init__(self, path):
         with open(path, "wb") as f:
@@ -70,7 +70,7 @@ class Control:
         self._mode(ACTIONS[job["action"]])
 
     def disarm(self):
-        """How often the fault came."""
+        """How often the fault occurred."""
         self._mode(OFF)
         return CONTROL.unpack_from(self.memory, 0)[6]
 
@@ -106,7 +106,7 @@ class Site:
 
     @property
     def name(self):
-        """The call as its errors are looked up: openat2 for syscall:437."""
+        """The call's name for looking up its errors: openat2 for syscall:437."""
         head, _, number = self.call.partition(":")
         return SYSCALLS.get(number, self.call) if number else head
 
@@ -132,7 +132,7 @@ def label_sites(sites, build):
 
 
 def places(sites):
-    """One site for each place of the code: the compiler has made several of one line that it unrolled or inlined."""
+    """One site for each source line: the compiler makes several sites of a line that it unrolls or inlines."""
     found = {}
     for s in sorted(sites, key=lambda s: (s.label, s.id)):
         found.setdefault(s.label, s)
@@ -140,7 +140,7 @@ def places(sites):
 
 
 def errnos(site, every):
-    """What a site's call fails with: one of each family."""
+    """The errors for a site's call, one of each family."""
     errors = ERRNOS.get(site.name, ())
     short = [e for e in errors if e in SHORTAGE]
     if every or len(short) < 2:
@@ -162,7 +162,7 @@ def faults(site, every, first_of_kind):
 
 
 def plan(phase, sites, args):
-    """The jobs of a phase.  A fault that was asked for by name comes to every site that matches."""
+    """The jobs of a phase.  A fault requested by name applies to every site that matches."""
     jobs, kinds = [], set()
     every = bool(args.every or args.errno or args.action)
     for s in sites:

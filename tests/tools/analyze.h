@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analyze - a promise of base/error.h in words that an analyzer understands: what failed has a code that is
- * not ERR_OK. tests/tools/analyze includes it before each source.
+ * analyze - states a promise of base/error.h in a form that an analyzer understands: a failure has a code
+ * other than ERR_OK. tests/tools/analyze includes this before each source.
  */
 #include "base/error.h"
 
