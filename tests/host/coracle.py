@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""coracle - what the host tests stand on: the real daemon in a scratch world of its own.
+"""coracle - the base of the host tests: the real daemon in a scratch world of its own.
 
-A World is one test's piece of the machine: a network and a mount namespace of its own (entered by the test's process, so
-that everything it starts lives there), a scratch folder, and a cgroup root named after the test.  A Node is a daemon
-in it.  Waiting is for events with deadlines: the watch of the status socket, sd_notify, inotify-less small polls only
-where the kernel offers nothing else.  At the end World.leaks() compares the world with what it was.
+A World is one test's piece of the machine: a separate network and mount namespace (entered by the test's
+process, so that everything it starts lives there), a scratch folder, and a cgroup root named after the test.
+A Node is a daemon in it.  Tests wait for events with deadlines: the watch of the status socket and sd_notify;
+they poll only where the kernel offers no event.  At the end, World.leaks() compares the world with its
+initial state.
 
 Python 3.11's standard library only.
 """
@@ -70,7 +71,7 @@ def run(*argv, timeout=30, ok=True, **kwargs):
 
 
 def until(condition, deadline=10, what="condition", interval=0.02):
-    """The first true value of condition(), for facts that send no event; looking takes a quarter of the time at most."""
+    """Waits for condition() to become true and returns its value, for facts that send no event.  Polling takes at most a quarter of the time."""
     end = time.monotonic() + deadline * SLOW
     while True:
         start = time.monotonic()
@@ -103,7 +104,7 @@ def _libc_call(name, *args):
 
 
 def enter_namespaces():
-    """Own network and mounts; mounts shared among what is started here, as systemd leaves them on a node."""
+    """Enters new network and mount namespaces; mounts are shared below, as systemd leaves them on a node."""
     _libc_call("unshare", CLONE_NEWNS | CLONE_NEWNET)
     _libc_call("mount", b"none", b"/", None, MS_REC | MS_PRIVATE, None)
     _libc_call("mount", b"none", b"/", None, MS_REC | MS_SHARED, None)
@@ -135,7 +136,7 @@ def world_cgroups(name):
 
 
 def process_fields(pid):
-    """(name, state) or None when it is gone."""
+    """(name, state), or None if the process is gone."""
     with contextlib.suppress(OSError):
         text = read(f"/proc/{pid}/stat")
         name = text[text.index("(") + 1:text.rindex(")")]
@@ -144,7 +145,7 @@ def process_fields(pid):
 
 
 def alive(pid):
-    """Neither gone nor a zombie that waits for its parent."""
+    """Whether the process exists and is not a zombie that waits for its parent."""
     fields = process_fields(pid)
     return fields is not None and fields[1] not in "ZX"
 
@@ -188,7 +189,7 @@ def firewall():
         result = run(tool, ok=False)
         lines = [re.sub(r"\[\d+:\d+\]", "", line).strip() for line in result.stdout.splitlines()
                  if not line.startswith(("#", "*")) and line != "COMMIT"]
-        # A table that a tool has looked into stands there with its empty built-in chains.
+        # A table that a tool has read exists from then on, with its empty built-in chains.
         text += "\n".join(line for line in lines if not re.fullmatch(r":[A-Z]+ ACCEPT", line)) + "\n"
     return text.strip()
 
@@ -210,7 +211,7 @@ def tree(path):
 
 
 def sweep(name, scratch):
-    """Ends and removes whatever a world may have left, from any namespace; nothing here may fail."""
+    """Ends and removes everything that a world may have left, from any namespace.  Must not fail."""
     for _ in range(50):
         left = world_processes(name)
         if not left:
@@ -268,11 +269,11 @@ class World:
         return node.start(wait)
 
     def check_host(self):
-        """The machine's own device nodes: a runtime that gives a container its standard input may own them by mistake."""
+        """Checks the machine's device nodes: a runtime that passes standard input to a container may change their owner by mistake."""
         equal(devices(), self.before["devices"], "owner and mode of the host's devices")
 
     def leaks(self):
-        """What is there that was not there at the beginning, in words; [] when all is as it was."""
+        """The differences from the initial state, in words; [] if there are none."""
         found = [f"process {pid}: {line}" for pid, line in world_processes(self.name, os.readlink("/proc/self/ns/mnt"))]
         found += [f"mount {p}" for p in mounts_below(self.scratch)]
         found += [f"cgroup {c}" for c in world_cgroups(self.name)]
@@ -294,7 +295,8 @@ class UnixConnection(http.client.HTTPConnection):
 
     def connect(self):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        # Waits for a place in the queue, which a timeout of Python's would not (it makes the socket non-blocking).
+        # Waits for a place in the queue.  A timeout of Python would not, because it makes the socket
+        # non-blocking.
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(self.timeout), 0))
         self.sock.connect(self.path)
         self.sock.settimeout(self.timeout)
@@ -328,7 +330,7 @@ class Pod(dict):
         return any(c["type"] == "Ready" and c["status"] == "True" for c in self.status.get("conditions", []))
 
     def container(self, name=None):
-        """The status of a container, the only one by default; {} when there is none yet."""
+        """The status of a container, by default the only one; {} if there is none yet."""
         found = [c for c in self.status.get("containerStatuses", []) + self.status.get("initContainerStatuses", [])
                  if name is None or c["name"] == name]
         return found[0] if found else {}
@@ -373,7 +375,7 @@ class Node:
                 "--state-dir", self.state_dir, "--run-dir", self.run_dir, "--pod-logs-dir", self.pod_logs,
                 "--container-logs-dir", self.container_logs, "--cni-conf-dir", f"{s}/cni",
                 "--cgroup-root", self.cgroup_root, "--hostname-override", "test-node", "--log-level", "debug",
-                "--image-gc-high-threshold", "100"]  # however full this machine's disk is
+                "--image-gc-high-threshold", "100"]  # no matter how full this machine's disk is
         if "CORACLE_TEST_RUNTIME" in os.environ and "--runtime" not in self.flags and self.path is None:
             argv += ["--runtime", os.environ["CORACLE_TEST_RUNTIME"]]
         return argv + (["--ephemeral"] if self.ephemeral else []) + self.flags
@@ -412,7 +414,7 @@ class Node:
         return read(self.log_path, "")
 
     def stop(self, signo=signal.SIGTERM, deadline=15):
-        """Sends the signal and waits for the end: the exit code.  A sanitizer's report fails the test here."""
+        """Sends the signal, waits for the end, and returns the exit code.  A sanitizer's report fails the test here."""
         if self.process is None:
             return None
         if self.process.poll() is None:
@@ -467,7 +469,7 @@ class Node:
         return [e for e in self.get("/api/v1/events")["items"] if name is None or e["involvedObject"]["name"] == name]
 
     def watch(self, condition, deadline=20, what="pods", timeline=None):
-        """Follows the pods until condition({key: Pod}) is true: its value.  timeline: a list that gets every object seen."""
+        """Follows the pods until condition({key: Pod}) is true and returns its value.  timeline: a list that gets every object seen."""
         end = time.monotonic() + deadline * SLOW
         connection = UnixConnection(self.socket, deadline * SLOW)
         pods = {}
@@ -510,7 +512,8 @@ class Node:
         return self.watch(test, deadline, what or f"pod {name}", timeline)
 
     def wait_running(self, *names, deadline=20):
-        """All containers of these pods run, and in each the image's program has taken the runtime's place: the last pod.
+        """Waits until all containers of these pods run the image's program instead of the runtime; returns
+        the last pod.
 
         A container is "running" from the runtime's `start` on, as with kubelet: its init may not have exec'd yet by then.
         """
@@ -522,7 +525,7 @@ class Node:
         return pod
 
     def inits(self, ids):
-        """The processes of these containers that are still the runtime's own."""
+        """The processes of these containers that still run the runtime's program."""
         roots = [root + self.cgroup_root for root in hierarchies() if os.path.isdir(root + self.cgroup_root)]
         pids = [pid for folder, _, _ in os.walk(roots[0]) if os.path.basename(folder) in ids
                 for pid in read(folder + "/cgroup.procs", "").split()]
@@ -535,7 +538,7 @@ class Node:
         self.watch(lambda pods: not any(("default", n) in pods for n in names), deadline, f"{', '.join(names)} gone")
 
     def finish(self, *pods):
-        """Removes the manifests of pods that stand in a file of their name each, and waits until nothing is left of them."""
+        """Removes the manifests of pods, each in a file of the pod's name, and waits until nothing is left of them."""
         self.remove(*[f"{p.name}.yaml" for p in pods])
         self.wait_gone(*[p.name for p in pods])
         for p in pods:
@@ -547,7 +550,7 @@ class Node:
     # -- the manifest folder
 
     def put(self, file, *objects):
-        """A file by rename, as a careful writer does.  Objects: YAML or JSON text, or Python values."""
+        """Puts a file into the folder by rename, as a careful writer does.  Objects: YAML or JSON text, or Python values."""
         texts = [o if isinstance(o, str) else json.dumps(o) for o in objects]
         hidden = f"{self.manifests}/.{file}.new"
         with open(hidden, "w", encoding="utf-8") as f:
@@ -559,14 +562,14 @@ class Node:
             os.unlink(f"{self.manifests}/{file}")
 
     def problems(self):
-        """{file: ["file:line:field.path: what is wrong"...]} of the manifest folder, as the socket tells it."""
+        """{file: ["file:line:field.path: problem"...]} of the manifest folder, as reported by the socket."""
         return {f["name"]: [f"{p['where']}: {p['what']}" for p in f["problems"]]
                 for f in self.get("/manifests")["items"] if f.get("problems")}
 
     # -- facts behind the daemon's back
 
     def pid(self, pod, container=None):
-        """The first process of a container: the one of its cgroup whose parent is none of it (numbers may have wrapped)."""
+        """The first process of a container: the one in its cgroup whose parent is outside of it (pids may have wrapped)."""
         pids = self.container_pids(pod, container)
         inside = {str(p) for p in pids}
         for pid in pids:
@@ -600,7 +603,7 @@ class Node:
         raise Failed(f"no cgroup of {cid} in {controller}")
 
     def enter(self, pod, *argv, container=None, ok=True, timeout=10):
-        """Runs a command of the image in a container's namespaces (there is no need for the daemon's help)."""
+        """Runs a command of the image in a container's namespaces, without the daemon."""
         pid = self.pid(pod, container)
         check(pid, f"{pod.name} has no process")
         return run("nsenter", "-t", pid, "-a", "/bin/busybox", *argv, ok=ok, timeout=timeout)
@@ -610,7 +613,7 @@ class Node:
         return self.cli(*argv).stdout
 
     def traces(self, pod):
-        """Whatever still speaks of a pod, outside the manifest folder and the daemon's own log."""
+        """All traces of a pod outside the manifest folder and the daemon's own log."""
         uid = pod.uid
         ids = [c["containerID"].rpartition("//")[2] for c in pod.status.get("containerStatuses", []) if c.get("containerID")]
         marks = [uid] + ids
@@ -636,7 +639,7 @@ class Node:
         return found
 
     def wait_no_traces(self, pod, deadline=10):
-        """The API object goes first; logs and links may follow within moments."""
+        """Waits for all traces to disappear: the API object goes first, logs and links may follow within moments."""
         try:
             until(lambda: not self.traces(pod), deadline, "", interval=0.1)
         except Failed:
@@ -668,7 +671,7 @@ def shell(text):
 
 
 def pod(name, *containers, labels=None, annotations=None, namespace=None, **spec):
-    """A Pod as Python values; without containers: one that stays.  Grace periods are short: these are tests."""
+    """A Pod as Python values; without containers, it gets one that keeps running.  Grace periods are short, for tests."""
     meta = {"name": name}
     if labels:
         meta["labels"] = labels
@@ -699,7 +702,7 @@ def http_get(address, port=80, path="/", timeout=5):
 
 
 def http_answers(address, port=80, path="/", deadline=10):
-    """The body of the first answer: the container runs before its server listens."""
+    """The body of the first answer.  Retries, because a container runs before its server listens."""
     def attempt():
         with contextlib.suppress(OSError, http.client.HTTPException):
             return http_get(address, port, path, timeout=2)

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """fuse - a file system that can hang: `fuse.py MOUNTPOINT`, then a line on standard input for each change.
 
-A folder with the empty folder "sub", served over /dev/fuse by hand.  "hang": requests are read and never answered, so whoever asks sleeps in the
-kernel where no signal reaches it; "go": those held are answered, and new ones at once.  The mount goes with this process
-(the kernel then ends what waits with ENOTCONN).
+A folder with the empty folder "sub", served over /dev/fuse by hand.  "hang": requests are read and never
+answered, so that callers sleep in the kernel where no signal reaches them; "go": held requests are answered,
+and new ones at once.  The mount ends with this process; the kernel then fails waiting requests with ENOTCONN.
 """
 import ctypes
 import os
@@ -25,7 +25,7 @@ def answer(fd, unique, error=0, body=b""):
     try:
         os.write(fd, struct.pack("<IiQ", 16 + len(body), -error, unique) + body)
     except OSError:
-        pass  # it was interrupted meanwhile
+        pass  # the request was interrupted meanwhile
 
 
 def serve(fd, opcode, unique, node, name):
@@ -40,7 +40,7 @@ def serve(fd, opcode, unique, node, name):
     elif opcode in (READDIR, READDIRPLUS, RELEASEDIR, ACCESS):
         answer(fd, unique)
     elif opcode == LOOKUP:
-        if (node, name) == (1, b"sub\0"):  # struct fuse_entry_out: nothing is remembered, so each look asks again
+        if (node, name) == (1, b"sub\0"):  # struct fuse_entry_out: nothing is cached, so each lookup asks again
             answer(fd, unique, 0, struct.pack("<QQQQII", 2, 0, 0, 0, 0, 0) + attributes(2))
         else:
             answer(fd, unique, ENOENT)

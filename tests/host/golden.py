@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """golden - runs one recorded case of tests/fixtures/golden through the daemon and compares.
 
-A case passes when nothing differs but what the common lists name; it is argued when its own `allow` names the rest, and "not
-yet" when its file `not-yet` does, each with the reason in a comment.  A `not-yet` that is not needed any more fails the
-case.  The counts are printed by the runner ("COUNT golden ...").
+A case passes if the common lists name all differences.  It is "argued" if its own `allow` names the rest, and
+"not yet" if its file `not-yet` does, each with the reason in a comment.  A `not-yet` that is no longer needed
+fails the case.  The runner prints the counts ("COUNT golden ...").
 """
 import glob
 import importlib.util
@@ -41,14 +41,14 @@ def cases():
 
 
 def seconds(case):
-    """About how long a case takes at most."""
+    """The approximate maximum duration of a case."""
     with open(f"{FIXTURES}/cases/{case}/case.json", encoding="utf-8") as f:
         how = json.load(f)
     return 30 + how.get("timeout", 15) + sum(a.get("timeout", 30) for a in how.get("actions", []))
 
 
 def documents(path):
-    """The documents of a YAML file as text, each a file of its own for the daemon: one that is refused holds up no other."""
+    """The documents of a YAML file as text.  Each becomes a separate file for the daemon, so that a rejected one affects no other."""
     with open(path, encoding="utf-8") as f:
         return [d for d in re.split(r"(?m)^---\s*$", f.read()) if re.search(r"(?m)^kind:", d)]
 
@@ -100,16 +100,16 @@ class Follower(threading.Thread):
                         self.deleted.add(pod.name)
                     self.changed.notify_all()
         except (OSError, ValueError, AttributeError):
-            return  # the daemon went
+            return  # the daemon ended
 
     def wait(self, condition, deadline):
-        """True when condition(newest) held before the deadline (monotonic seconds)."""
+        """Whether condition(newest) became true before the deadline (monotonic seconds)."""
         with self.changed:
             while not condition(self.newest):
                 left = deadline - time.monotonic()
                 if left <= 0:
                     return False
-                self.changed.wait(min(left, 0.1))  # what is waited for may also stand in a log or be an event
+                self.changed.wait(min(left, 0.1))  # the condition may also depend on a log or an event
         return True
 
 
@@ -130,7 +130,7 @@ class Case:
     def put(self, document):
         kind, name = identity(document)
         grace = [a.get("grace") for a in self.how.get("actions", []) if name in a.get("pods", [])]
-        if kind == "Pod" and 0 in grace:  # a manifest folder knows no `delete --grace-period`: the pod's own says it
+        if kind == "Pod" and 0 in grace:  # a manifest folder has no `delete --grace-period`, so set the pod's own
             document = re.sub(r"terminationGracePeriodSeconds: \d+", "terminationGracePeriodSeconds: 0", document)
         self.node.put(f"{kind.lower()}-{name}.yaml", document)
 
@@ -141,7 +141,7 @@ class Case:
         coracle.until(read_now, 10, "all manifests are read")
 
     def refused(self):
-        """Names of pods whose manifests the daemon does not take."""
+        """Names of pods whose manifests the daemon rejects."""
         return {f[len("pod-"):-len(".yaml")] for f in self.node.problems() if f.startswith("pod-")}
 
     def logs(self, pod):
@@ -192,7 +192,7 @@ class Case:
                 if name not in newest or not self.reached(newest[name], goal):
                     return False
             return True
-        self.follower.wait(all_reached, deadline)  # what was not reached will be seen as a difference
+        self.follower.wait(all_reached, deadline)  # states that were not reached show as differences
         settle = self.how.get("settle", 0.6 if until in ("backoff",) else 1.2)
         self.follower.wait(lambda _: False, time.monotonic() + settle)
 
@@ -217,7 +217,7 @@ class Case:
             subprocess.run(["sh", "-c", line], check=True)
         self.node.put("probe.yaml", read(f"{FIXTURES}/probe.yaml"))
         for document in documents(f"{self.folder}/input.yaml"):
-            if identity(document)[0] == "Pod":  # what it may refer to was there before it, also when that is optional
+            if identity(document)[0] == "Pod":  # objects it refers to exist before it, even optional ones
                 self.read_all()
             self.put(document)
             if "sequential" in self.how and identity(document)[0] == "Pod":
@@ -232,7 +232,7 @@ class Case:
         check(self.follower.wait(lambda _: deleted <= self.follower.deleted, time.monotonic() + 30 * SLOW),
               lambda: f"{deleted - self.follower.deleted} are not gone")
 
-    # -- what was seen
+    # -- observations
 
     def cgroups(self, pod):
         """({container: values}, values of the pod) on a v1 host, as in the recording; ({}, {}) elsewhere."""
@@ -282,7 +282,7 @@ class Case:
                 "pods": {n: self.result(n, p) for n, p in self.follower.newest.items()}}
 
     def judge(self, actual):
-        """Fails on a difference that no list covers; else the word for the case."""
+        """Fails on a difference that no list covers; otherwise returns the word for the case."""
         lists = {"common": compare.rules([f"{FIXTURES}/allow-common", f"{FIXTURES}/allow-coracle"])}
         for file in ("allow", "not-yet"):
             lists[file] = compare.rules([f"{self.folder}/{file}"])
@@ -314,7 +314,7 @@ def run_case(t, name):
     try:
         case.drive()
         actual = case.results()
-        if "CORACLE_TEST_GOLDEN_OUT" in os.environ:  # keeps what was seen, for compare.py by hand
+        if "CORACLE_TEST_GOLDEN_OUT" in os.environ:  # keeps the observations, for a run of compare.py by hand
             os.makedirs(f"{os.environ['CORACLE_TEST_GOLDEN_OUT']}/{name}", exist_ok=True)
             with open(f"{os.environ['CORACLE_TEST_GOLDEN_OUT']}/{name}/expect.json", "w", encoding="utf-8") as f:
                 json.dump(actual, f, indent=1)
@@ -340,7 +340,7 @@ def run_static_pods(t):
         node.put(as_file, read(f"{folder}/{file}"))
     case = Case(t, node, name)
 
-    def as_recorded(pods):  # static pods carry the node's name; the folder's pods have the one in their manifest
+    def as_recorded(pods):  # static pods have the node's name as suffix; pods of the folder keep the name of their manifest
         return {f"{n}-<node>": case.result(n, p) for n, p in pods.items()}
 
     def over(newest):
@@ -348,7 +348,8 @@ def run_static_pods(t):
             newest["st-ok"].ready and all(newest[n].phase == "Succeeded" for n in ("st-first", "st-json"))
     try:
         check(case.follower.wait(over, time.monotonic() + 20 * SLOW), lambda: f"pods: {sorted(node.pods())}")
-        # Kinds other than Pod and further documents of a file are what the folder is for; a bad file harms none of the others.
+        # The folder accepts kinds other than Pod and several documents in a file; a bad file does not affect
+        # others.
         coracle.equal(set(node.problems()), {"broken.yaml", "invalid.yaml"}, "files with problems")
         check("st-hidden" not in case.follower.newest, "the hidden file was read")
         case.follower.wait(lambda _: False, time.monotonic() + 1)

@@ -9,7 +9,7 @@ from limits_table import BEST_EFFORT, GUARANTEED, MI
 
 NO_MEMORY_LIMIT_V1 = 9223372036854771712  # whole pages of a signed 64 bit number
 CLASS_PATH = {"Guaranteed": "", "Burstable": "/burstable", "BestEffort": "/besteffort"}
-BATCH_MILLI, BATCH_MI = 1800, 400  # what a batch of pods may ask for together: less than a small node has
+BATCH_MILLI, BATCH_MI = 1800, 400  # the total requests of a batch of pods: less than a small node has
 
 
 def meminfo(key):
@@ -17,7 +17,7 @@ def meminfo(key):
 
 
 def folder(node, controller, path):
-    """Of a cgroup below the node's root, in the hierarchy that has the controller; None: there is no such one."""
+    """The folder of a cgroup below the node's root, in the hierarchy that has the controller; None if there is none."""
     for root in hierarchies():
         if coracle.cgroup_v2() or controller in os.path.basename(root).split(","):
             return root + node.cgroup_root + path
@@ -36,7 +36,7 @@ def weight(shares):
 
 
 def page_sizes():
-    """{"2MB": None, ...}: of this kernel, as its files call them."""
+    """{"2MB": None, ...}: the page sizes of this kernel, as in its file names."""
     found = []
     for name in os.listdir("/sys/kernel/mm/hugepages"):
         kib = int(name[len("hugepages-"):-len("kB")])
@@ -60,7 +60,7 @@ def expected(k, period, pids, leaf):
 
 
 def differences(node, path, files):
-    """What stands otherwise, in words."""
+    """The differences from the expected values, in words."""
     found = []
     for file, wanted in files.items():
         where = folder(node, controller_of(file), path)
@@ -76,7 +76,7 @@ def differences(node, path, files):
 
 
 def oom_score(k):
-    """What the process should have; without CAP_SYS_RESOURCE nothing is lower than the agent's own."""
+    """The expected oom_score_adj of the process; without CAP_SYS_RESOURCE it cannot be lower than the agent's own."""
     if k.oom == GUARANTEED:
         return -997
     if k.oom == BEST_EFFORT:
@@ -131,7 +131,7 @@ def levels(node, shares, memory, pids, batch, protects=False):
 def run_table(node, table, period=100000, pids="max", reserved=(0, 0, 0), protects=False, after=lambda batch: False):
     """Runs all rows, as many at a time as fit, and checks every level.  reserved: thousandths of a cpu, Mi, process ids.
 
-    after(batch) is called with the pods still there; what it returns says whether to look at the upper levels once more.
+    after(batch) is called while the pods exist; if it returns true, the upper levels are checked once more.
     """
     shares = (os.cpu_count() * 1000 - reserved[0]) * 1024 // 1000
     memory = meminfo("MemTotal") - reserved[1] * MI

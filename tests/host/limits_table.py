@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""limits_table - pods and what has to stand in their cgroups, worked out by hand from kubelet's formulas.
+"""limits_table - pods and the expected values of their cgroups, calculated by hand from kubelet's formulas.
 
     shares  cpu in thousandths * 1024 / 1000, at least 2         quota   cpu in thousandths * period / 1000, at least 1000
     weight  ceil(10^((l^2 + 125 l) / 612 - 7/34)), l = log2(shares); 2 shares or less: 1
@@ -7,10 +7,11 @@
             limited only where every container is
     memory  whole pages of 4096 bytes (the kernel rounds down)
 
-A row: name, what its pod asks for together (thousandths of a cpu, Mi), class, the pod's cgroup, its containers' cgroups, the
-spec.  A cgroup is K(shares, weight, quota, memory); None: no limit.  oom: bytes that the oom score counts with (1000 - 1000 *
-bytes / memory of the node, 3 to 999), or the score itself for the classes that have a fixed one: GUARANTEED, BEST_EFFORT.
-The same table is run on cgroup v1 and v2; nothing in it comes from the code it checks.
+A row: name, total requests of its pod (thousandths of a cpu, Mi), class, the pod's cgroup, its containers'
+cgroups, the spec.  A cgroup is K(shares, weight, quota, memory); None: no limit.  oom: the bytes from which
+the oom score is calculated (1000 - 1000 * bytes / memory of the node, 3 to 999), or the score itself for the
+classes that have a fixed one: GUARANTEED, BEST_EFFORT.  The same table is used on cgroup v1 and v2; nothing
+in it comes from the code it checks.
 """
 import collections
 
@@ -162,7 +163,8 @@ TABLE = [
         resources={"limits": r("100m", "32Mi")}, overhead=r("50m", "16Mi")),
 ]
 
-# Huge pages of 2 MiB: the machine must have eight.  Sizes that are not asked for are 0 in every row of every table.
+# Huge pages of 2 MiB: the machine must have eight.  Sizes that are not requested are 0 in every row of every
+# table.
 HUGE = [
     row("h-one", (100, 32), G, K(102, 17, 10000, 33554432, huge=4 * MI), K(102, 17, 10000, 33554432, GUARANTEED, 4 * MI), c(None, r("100m", "32Mi", huge="4Mi"))),
     row("h-two", (200, 32), G, K(204, 29, 20000, 33554432, huge=4 * MI),

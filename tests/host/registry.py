@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Registries on the test's own loopback: Debian's docker-registry, and one of our own that misbehaves as it is told to."""
+"""Registries on the test's own loopback: Debian's docker-registry, and a scripted one that misbehaves on request."""
 import base64
 import collections
 import contextlib
@@ -61,7 +61,7 @@ class Registry:
         self.process.wait()
 
     def push(self, source, name):
-        """An image of skopeo's notation; the reference under which it can be pulled, and that by digest."""
+        """Pushes an image given in skopeo's notation; returns the reference to pull it by tag, and that by digest."""
         creds = ["--dest-creds", GOOD] if self.closed else []
         run("skopeo", "copy", "-q", "--insecure-policy", "--all", "--dest-tls-verify=false", "--digestfile", f"{self.dir}/digest", *creds,
             source, f"docker://{self.address}/{name}")
@@ -69,7 +69,7 @@ class Registry:
 
 
 def registries_conf(t, *registries, more=""):
-    """What makes skopeo talk to these without TLS: the flag for the daemon."""
+    """Makes skopeo talk to these registries without TLS; returns the flag for the daemon."""
     path = f"{t.scratch}/registries.conf"
     with open(path, "w", encoding="utf-8") as f:
         f.write(more + "".join(f'[[registry]]\nlocation = "{r.address}"\ninsecure = true\n' for r in registries))
@@ -90,7 +90,7 @@ def pull_secret(name, address, pair, older=False):
             "stringData": {key: json.dumps(value)}}
 
 
-# ---- a registry of our own, which does what it should not ------------------------------------------------------------
+# ---- a scripted registry, which misbehaves ------------------------------------------------------------
 
 INDEX, MANIFEST = "application/vnd.oci.image.index.v1+json", "application/vnd.oci.image.manifest.v1+json"
 CONFIG, LAYER = "application/vnd.oci.image.config.v1+json", "application/vnd.oci.image.layer.v1.tar"
@@ -117,8 +117,9 @@ def file_layer(name, data):
 
 class Scripted:
     """
-    Serves the images that are put into it over plain HTTP, counts what is asked for, and lets `hook(handler, kind, key)`
-    answer instead: true when it did.  kind: "manifests" or "blobs"; key: what was asked for.
+    Serves the images that are put into it over plain HTTP and counts the requests.
+    `hook(handler, kind, key)` may answer instead, and then returns true.  kind: "manifests" or "blobs"; key:
+    the requested name.
     """
 
     def __init__(self, port=5005):
@@ -147,7 +148,7 @@ class Scripted:
         return data
 
     def image(self, name, *layers, kind=LAYER, packed=None):
-        """Puts one in; packed: what is sent for the layers.  Its reference."""
+        """Adds an image and returns its reference.  packed: the bytes sent for the layers."""
         config = self.put(json.dumps({"os": "linux", "architecture": ARCH, "config": {"Cmd": ["/x"]},
                                       "rootfs": {"type": "layers", "diff_ids": [digest_of(layer) for layer in layers]}}).encode())
         sent = [self.put(layer) for layer in packed or layers]
@@ -192,7 +193,7 @@ class Scripted:
         self.send(handler, json.dumps({"errors": [{"code": code, "message": message}]}).encode(), "application/json", 404)
 
     def half(self, handler, key, then):
-        """The first half of a blob that was said to be whole, then `then()`, then the end of the connection."""
+        """Sends the first half of a blob announced with its whole size, calls `then()`, and ends the connection."""
         data = self.blobs[key]
         handler.send_response(200)
         handler.send_header("Content-Length", str(len(data)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers on the host side for probes to meet: scripted HTTP, hostile ones, TLS, and a gRPC health service by hand."""
+"""Servers for probes, on the host's side: scripted HTTP, hostile ones, TLS, and a handwritten gRPC health service."""
 import contextlib
 import socket
 import ssl
@@ -12,7 +12,7 @@ ADDRESS = "192.0.2.10"  # on lo of the test's network namespace: the node's own 
 
 
 class Server:
-    """Answers each connection by serve(connection, number) in a thread of its own; counts them."""
+    """Answers each connection with serve(connection, number) in its own thread; counts the connections."""
 
     def __init__(self, serve, tls=None):
         self.serve, self.tls, self.connections, self.requests = serve, tls, 0, []
@@ -48,7 +48,7 @@ def _head(server, connection):
 
 
 def answers(*texts):
-    """The texts in turn, one a connection, the last one for ever."""
+    """Answers with the texts in turn, one for each connection, and then always with the last."""
     def serve(server, connection, number):
         _head(server, connection)
         connection.sendall(texts[min(number, len(texts)) - 1].encode())
@@ -111,7 +111,7 @@ def _exactly(connection, n):
 
 
 def grpc_health(statuses, code="0", message=""):
-    """Health/Check by service name: {"": 1, "web": 2}; a name that is missing answers with `code`."""
+    """Health/Check by service name: {"": 1, "web": 2}; an unknown name is answered with `code`."""
     def serve(server, connection, _number):
         if _exactly(connection, 24) != b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n":
             return

@@ -2,10 +2,10 @@
 """soak - a churn of pods with `kill -9` of the daemon and of conmons, then a comparison of the node with the manifests.
 
 Every step is drawn from one seed.  Two kinds of accounts make the comparison exact:
-  - who was killed: a run of a container whose conmon (or first process) was killed after it had started counts as one restart;
-    one that was hit in the midst of its start may or may not count (`unsure`);
-  - what there is: every path, mount, cgroup, process, link and lease of the world either was there before the first pod or
-    names a pod, container or sandbox that lives.
+  - kills: a run of a container whose conmon (or first process) was killed after its start counts as one
+    restart; a run killed during its start may or may not count (`unsure`);
+  - facts: every path, mount, cgroup, process, link and lease of the world either existed before the first
+    pod, or names a living pod, container or sandbox.
 test_soak.py runs it: short as a host test, long by `make soak`.
 """
 import collections
@@ -131,20 +131,20 @@ class Soak:
         return found
 
     def whose(self, cid):
-        """(uid, container name) from the bundle; None when it is gone."""
+        """(uid, container name) from the bundle; None if that is gone."""
         with contextlib.suppress(OSError, ValueError, KeyError):
             meta = json.loads(read(f"{self.node.run_dir}/containers/{cid}/meta.json"))
             return meta["podUID"], meta["containerName"]
         return None
 
     def runs(self, cid):
-        """It has started, and nobody has written down its end."""
+        """Whether it has started and no end is recorded."""
         oci = f"{self.node.run_dir}/oci/{cid}"
         return os.path.exists(f"{oci}/status") and not os.path.exists(f"{oci}/exec.fifo") \
             and not os.path.exists(f"{self.node.run_dir}/exits/{cid}") and os.path.exists(f"{self.node.run_dir}/containers/{cid}/pid")
 
     def victim(self):
-        sure = self.rng.random() < 0.75  # the others may be in the midst of a start
+        sure = self.rng.random() < 0.75  # the others may be starting
         candidates = [(cid, pid) for cid, pid in sorted(self.conmons().items()) if (not sure or self.runs(cid))
                       and (who := self.whose(cid)) and len(self.killed[who] | self.unsure[who]) < self.kills_each]
         return self.rng.choice(candidates) if candidates else (None, None)
@@ -155,7 +155,7 @@ class Soak:
             return False
         who = self.whose(cid)
         with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGSTOP)  # it decides nothing from here on
+            os.kill(pid, signal.SIGSTOP)  # it makes no decision from here on
             until(lambda: (process_fields(pid) or ("", "X"))[1] in "TZX", 2, "conmon stopped", interval=0.001)
             (self.killed if self.runs(cid) else self.unsure)[who or ("", "")].add(cid)
             os.kill(pid, signal.SIGKILL)
@@ -169,14 +169,14 @@ class Soak:
         pid = int(read(f"{self.node.run_dir}/containers/{cid}/pid", "0") or 0) if cid else 0
         if who is None or pid == 0 or not self.runs(cid) or cid not in read(f"/proc/{pid}/cgroup", ""):
             return
-        # Its own end may have come first: then this adds nothing, for a run ends once.
+        # If it ended by itself first, this adds nothing, because a run ends only once.
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
             self.killed[who].add(cid)
             self.numbers["container kills"] += 1
 
     def churn(self):
-        due = self.conmon_kills  # as many conmons as are left, spread over the kills of the daemon that are left
+        due = self.conmon_kills  # the remaining kills of conmons, spread over the remaining kills of the daemon
         for turn in range(self.agent_kills):
             for _ in range(self.rng.randint(0, 3)):
                 self.change_something()
@@ -192,7 +192,7 @@ class Soak:
             time.sleep(self.rng.choice((0, 0, 0.003, 0.02, 0.1)))
             self.node.kill()
             self.numbers["kills of the daemon"] += 1
-            if self.rng.random() < 0.1:  # something happens while nobody looks
+            if self.rng.random() < 0.1:  # a change while no daemon runs
                 self.change_something()
                 self.kill_container()
             self.node.start(wait=self.rng.random() < 0.7)
@@ -213,7 +213,7 @@ class Soak:
     # -- comparing
 
     def differences(self):
-        """What is not (yet) as the manifests say; [] when all is."""
+        """The differences between node and manifests; [] if there are none (any more)."""
         pods = {name: p for (_, name), p in self.node.pods().items()}
         found = [f"{n}: wanted and not there" for n in self.want if n not in pods]
         found += [f"{n}: there and not wanted" for n in pods if n not in self.want]
@@ -246,7 +246,7 @@ class Soak:
         if kind == "crash":
             least, most = min(1, starts - 1), 1 + certain + unsure
         if kind in ("job", "never") or c["name"] == "init":
-            least, most = 0, certain + unsure  # it may have been over when it was killed
+            least, most = 0, certain + unsure  # it may have ended before the kill
         if not least <= restarts <= most:
             found.append(f"{where}: restartCount {restarts}; {certain} runs of it were killed" + (f", {unsure} more at their start" if unsure else ""))
         if starts > restarts + 1:
@@ -257,7 +257,7 @@ class Soak:
         return found
 
     def marks(self):
-        """What paths of living things may contain: uids, container ids, sandbox ids, addresses."""
+        """The marks that occur in paths of living things: uids, container ids, sandbox ids, addresses."""
         uids, ids, ips, running = set(), set(), set(), set()
         for (_, _), p in self.node.pods().items():
             uids.add(p.uid)
@@ -293,7 +293,7 @@ class Soak:
         return found
 
     def stray(self):
-        """Facts that neither were there before the first pod nor name anything that lives."""
+        """Facts that did not exist before the first pod and name nothing that lives."""
         uids, ids, ips, running = self.marks()
         found = []
         for fact, count in self.facts().items():
@@ -327,7 +327,7 @@ class Soak:
         def done():
             try:
                 left[:] = self.differences() or self.stray()
-            except OSError as e:  # it is just starting; or a file went while it was looked at
+            except OSError as e:  # it is just starting, or a file disappeared during the look
                 left[:] = [f"{e}"]
             return not left
         until(done, 90, lambda: f"{when} the node does not become what the manifests say:\n" + "\n".join(left), interval=0.3)
@@ -337,7 +337,7 @@ class Soak:
         node = self.node = self.t.node("--max-pods", "60")
         node.import_image()
         node.put("objects.yaml", config_map("config", text="one"), secret("login", password="x"))
-        for other in (True, False):  # each network makes its bridge and folders with its first pod: no leak
+        for other in (True, False):  # each network makes its bridge and folders with its first pod; these are no leaks
             self.change_network()
             node.put("warm.yaml", pod("warm", container(command=shell(LOOP), ports=[{"containerPort": 80, "hostPort": 19999}]),
                                       terminationGracePeriodSeconds=0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is let in: resources, labels, taints, what is refused and tried again, and critical pods that end others."""
+"""Admission: resources, labels, taints, pods that are rejected and tried again, and critical pods that end others."""
 import json
 import os
 import signal
@@ -42,7 +42,7 @@ def test_refused_and_tried_again(t):
     node.kill()  # it stays so
     node.start()
     equal(refused(node, "b", "OutOfcpu").status["message"], "Pod was rejected: " + text, "after a restart")
-    node.put("c.yaml", asking("c", "100m"))  # the rest goes to who fits
+    node.put("c.yaml", asking("c", "100m"))  # the rest goes to a pod that fits
     node.wait_running("c")
     equal(node.pod("b").phase, "Failed", "the one that does not")
     node.remove("a.yaml")
@@ -51,10 +51,10 @@ def test_refused_and_tried_again(t):
 
 
 def test_first_come(t):
-    """at the start the higher priority has the first choice, and what runs already is not judged again"""
+    """at the start pods of higher priority are admitted first, and running pods are not judged again"""
     node = start(t)
     node.stop()
-    half = f"{CPUS * 600}m"  # there is room for one
+    half = f"{CPUS * 600}m"  # there is room for one pod
     node.put("a.yaml", asking("a", half))
     node.put("b.yaml", asking("b", half, priority=100))
     node.put("c.yaml", asking("c", half, priority=-5))
@@ -74,7 +74,7 @@ def test_first_come(t):
 
 
 def test_labels_and_taints_by_reload(t):
-    """a label or the end of a taint that a reload brings lets a refused pod in; what runs stays when they go"""
+    """a reload that adds a label or removes a taint admits a rejected pod; running pods stay when it is undone"""
     path = f"{t.scratch}/config.yaml"
 
     def configure(taints, labels):
@@ -109,7 +109,7 @@ def test_labels_and_taints_by_reload(t):
 
 
 def test_priority_class_comes_later(t):
-    """a pod whose PriorityClass nobody knows waits and says so, until the class is there; what v1 cannot do is said"""
+    """a pod with an unknown PriorityClass waits and says so until the class exists; settings without effect on v1 are named"""
     node = start(t)
     node.put("a.yaml", pod("a", annotations={"coracle.dev/oom-kill": "container"}, priorityClassName="important", **QUICK))
     text = 'spec.priorityClassName: no PriorityClass with name "important" was found'
@@ -127,7 +127,7 @@ def test_priority_class_comes_later(t):
 
 
 def test_critical_pod(t):
-    """a critical pod ends who is in its way, waits for them, and they come back when it is gone"""
+    """a critical pod ends the pods in its way, waits for them, and they return when it is gone"""
     node = start(t)
     node.put("guaranteed.yaml", pod("guaranteed", container(resources={"limits": {"cpu": f"{CPUS * 300}m", "memory": "32Mi"}}), **QUICK))
     node.put("burstable.yaml", asking("burstable", f"{CPUS * 500}m"))
@@ -178,7 +178,7 @@ def test_killed_amid_preemption(t):
 
 
 def test_unknown_page_size(t):
-    """huge pages of a size that the machine does not have are refused, and the message says which it has"""
+    """huge pages of a size that the machine lacks are rejected, and the message names the sizes it has"""
     node = start(t)
     node.put("h.yaml", pod("h", container(resources={"limits": {"memory": "32Mi", "hugepages-3Mi": "3Mi"}}), **QUICK))
     contains(refused(node, "h", "OutOfhugepages-3Mi").status["message"],
@@ -188,7 +188,7 @@ def test_unknown_page_size(t):
 
 
 def test_bad_amounts(t):
-    """amounts that cannot be meant are refused with file, document and field; the file's pods are not touched"""
+    """senseless amounts are rejected with file, document and field; the file's pods are not touched"""
     node = start(t)
     node.put("a.yaml", asking("a", "100m"))
     a = node.wait_running("a")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A daemon has its folders and its cgroups for itself: a second one, and one that would find other software's pods, is refused
-before it does any harm."""
+"""A daemon does not share its folders and cgroups: a second daemon, or one that would find pods of other
+software, is refused before it does any harm."""
 import contextlib
 import os
 import subprocess
@@ -12,7 +12,7 @@ POD = "/kubepods/besteffort/pod11111111-1111-4111-8111-111111111111"
 
 
 def second(t, node, **own):
-    """A daemon with folders of its own but for those given: (exit code, what it said)."""
+    """A daemon with folders of its own except for those given: (exit code, output)."""
     base = f"{t.scratch}/tmp/second"
     flags = {"pod-manifest-path": f"{base}/manifests", "root-dir": f"{base}/kubelet", "state-dir": f"{base}/state", "run-dir": f"{base}/run",
              "pod-logs-dir": f"{base}/log/pods", "container-logs-dir": f"{base}/log/containers", "cni-conf-dir": f"{base}/cni",
@@ -50,22 +50,22 @@ def is_refused(t, what, **own):
 
 
 def test_state_folder(t):
-    """a second daemon on the state folder of one that runs is refused, and nothing happens to the first"""
+    """a second daemon on the state folder of a running one is refused, and nothing happens to the first"""
     is_refused(t, "runs on the state folder", **{"state-dir": lambda node: node.state_dir})
 
 
 def test_run_folder(t):
-    """likewise on its run folder"""
+    """a second daemon on its run folder is refused too"""
     is_refused(t, "runs on the run folder", **{"run-dir": lambda node: node.run_dir})
 
 
 def test_cgroup_root(t):
-    """likewise with its cgroup root"""
+    """a second daemon with its cgroup root is refused too"""
     is_refused(t, "has its pods in cgroup", **{"cgroup-root": lambda node: node.cgroup_root})
 
 
 def test_pods_of_other_software(t):
-    """where processes run below kubepods and no coracle was before, it does not start, and kills none"""
+    """if processes run below kubepods and no coracle was there before, it does not start and kills none"""
     node = Node(t)
     t.nodes.append(node)
     folders = [f"{root}{node.cgroup_root}{POD}" for root in hierarchies()]

@@ -17,7 +17,7 @@ def start(t, *flags):
 
 
 def refused(node, reference, *parts):
-    """What `coracle image pull` says to it; nothing of the pull stays but whole blobs."""
+    """Checks the error of `coracle image pull`; only whole blobs of the pull remain."""
     text = node.cli("image", "pull", reference, ok=False, timeout=40).stderr
     for part in parts:
         contains(text, part, f"pull of {reference}")
@@ -59,7 +59,7 @@ def test_breaks_off(t):
 
 
 def test_lies(t):
-    """a layer with another digest or elsewhere, a manifest that changed, too many layers, a platform that is not ours, no such tag: each has its words"""
+    """a wrong digest, a foreign layer, a changed manifest, too many layers, another platform, a missing tag: each has its own message"""
     registry, node = start(t)
     layer = file_layer("x", b"x" * 1000)
     lied = registry.image("lied:1", layer)
@@ -83,7 +83,7 @@ def test_lies(t):
 
 
 def test_too_much(t):
-    """a layer that unpacks to more than the limit, one that is larger as it comes, and a registry that goes silent"""
+    """a layer that unpacks to more than the limit, one that is too large when compressed, and a registry that stops answering"""
     registry, node = start(t, "--max-image-size=4Mi")
     bomb = file_layer("x", b"\0" * 64000000)
     refused(node, registry.image("bomb:1", bomb, kind=LAYER + "+gzip", packed=[gzip.compress(bomb)]), "the image is larger than the limit for unpacked images")
@@ -137,7 +137,7 @@ def test_many(t):
     reference = registry.image("one:1", layer)
     gate = threading.Event()
     registry.hook = lambda handler, kind, key: kind == "blobs" and not gate.wait(60)
-    # Their containers wait for a ConfigMap: what counts here is the image.
+    # Their containers wait for a ConfigMap, because only the image matters here.
     lacking = {"envFrom": [{"configMapRef": {"name": "missing"}}], "image": reference}
     node.put("a.yaml", *[pod(f"p{i}", container(**lacking), hostNetwork=True) for i in range(50)])
     until(lambda: len([e for e in node.events() if e["reason"] == "Pulling"]) == 50, 60, "all pods pull")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images of several layers, made by buildah: what coracle-unpack makes of them is the tree that buildah itself sees.
+"""Images of several layers made by buildah: coracle-unpack produces the same tree that buildah sees.
 
-So the other end is not ours: containers/storage writes the layers' tars and reads them back.  Its driver vfs compares two whole trees
-and writes a whiteout for each name that is gone; overlay hands on what overlayfs noted, opaque folders among it.
+The other end is independent code: containers/storage writes the layers' tars and reads them back.  Its driver
+vfs compares two whole trees and writes a whiteout for each name that is gone; overlay hands on what overlayfs
+noted, opaque folders among it.
 """
 import gzip
 import hashlib
@@ -22,7 +23,7 @@ CAPABILITY = "security.capability"
 
 
 def capability(*numbers):
-    """The attribute of a file that has these, permitted and effective (linux/capability.h, revision 2)."""
+    """The attribute of a file with these capabilities, permitted and effective (linux/capability.h, revision 2)."""
     bits = sum(1 << n for n in numbers)
     return struct.pack("<5I", 0x02000001, bits & 0xffffffff, 0, bits >> 32, 0)
 
@@ -58,7 +59,7 @@ class Buildah:
         self("commit", "--quiet", "--rm", name, self.image())
 
     def tree(self, image=None):
-        """What a container of the image would see."""
+        """The tree that a container of the image would see."""
         name = self("from", "--pull-never", image or self.image())
         found = tree(self("mount", name))
         self("umount", name)
@@ -247,7 +248,7 @@ def compare(t, driver):
     tars = read_layers(archive)
     equal(len(tars), 4, "layers")
 
-    # It is the image that was meant: nothing below is compared with nothing.
+    # Checks that the image has the expected files, so that the comparison is not one of empty trees.
     for name in ("etc/gone", "opt/gone", "opt/opaque/new", "opt/opaque/one", "opt/twice/sub", "etc/becomes-folder", "usr/bin/x1"):
         check(name not in wanted, f"{name} is gone for buildah")
     equal(wanted["bin/plain"]["mode"], oct(stat.S_IFREG | 0o6755), "setuid for buildah")
@@ -263,7 +264,7 @@ def compare(t, driver):
     equal({name: got[name] for name in wanted if got[name] != wanted[name]},
           {name: wanted[name] for name in wanted if got[name] != wanted[name]}, "what differs")
 
-    # And back: buildah sees the same in what is exported.
+    # And back: buildah sees the same tree in the exported image.
     out = f"{HOME}/export.tar"
     with open(out, "wb"):
         pass
@@ -292,7 +293,7 @@ def test_vfs(t):
 
 
 def test_overlay(t):
-    """likewise with the driver overlay: a folder that was replaced is opaque in its layer"""
+    """the same with the driver overlay: a replaced folder is opaque in its layer"""
     probe = f"{t.scratch}/probe"
     for part in ("low", "up", "work", "all"):
         os.makedirs(f"{probe}/{part}")

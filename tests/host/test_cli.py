@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: what people see."""
+"""The command line: output as users see it."""
 import json
 import os
 import re
@@ -50,7 +50,7 @@ def test_get(t):
 
 
 def test_describe_and_explain(t):
-    """describe shows containers, conditions and events; explain says which step, since when, waiting for what"""
+    """describe shows containers, conditions and events; explain names the step, its age, and what it waits for"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("a", container(ports=[{"containerPort": 80}]), labels={"x": "y"}))
@@ -99,7 +99,7 @@ def test_logs(t):
 
 
 def test_log_files(t):
-    """logs stand in CRI format under pod-logs-dir, with the links of container-logs-dir"""
+    """logs are in CRI format under pod-logs-dir, with the links of container-logs-dir"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("a", container(command=shell("echo hello; sleep 1000")), terminationGracePeriodSeconds=0))

@@ -69,7 +69,7 @@ def test_cp(t):
     cut.stdin.write(half.tobuf() + b"x" * 1000)
     cut.stdin.flush()
     until(lambda: ".coracle-cp." in inside(node, "ls -A /var"), 20, "a file that is not whole yet")
-    # What reads archives finds no library, and no file that names one, of the container.
+    # The helper that reads archives finds no library of the container, and no file that names one.
     helpers = [p for p in os.listdir("/proc") if p.isdigit() and b"--copy\0into\0" in cmdline(p)]
     equal([os.readlink(f"/proc/{p}/ns/mnt") for p in helpers], [os.readlink(f"/proc/{node.process.pid}/ns/mnt")], "its mount namespace")
     equal([os.readlink(f"/proc/{p}/root") for p in helpers], ["/"], "its root folder")
@@ -90,7 +90,7 @@ def test_cp(t):
 
 
 def test_hostile_links(t):
-    """links that a container has planted lead to its own files; what it sends stays below the destination"""
+    """links planted by a container lead to its own files; files that it sends stay below the destination"""
     node = t.node()
     node.import_image()
     secret = f"{t.scratch}/tmp/secret"

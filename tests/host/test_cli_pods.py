@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the command line does to pods: restart, delete."""
+"""Commands that change pods: restart, delete."""
 import os
 
 from coracle import check, container, contains, equal, pod, shell

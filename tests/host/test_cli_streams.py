@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the command line passes through: exec and attach on a real terminal (tmux), attach and port-forward with pipes."""
+"""Streams of the command line: exec and attach on a real terminal (tmux), attach and port-forward with pipes."""
 import hashlib
 import http.client
 import os
@@ -12,13 +12,13 @@ import threading
 from coracle import check, container, contains, equal, pod, run, shell, until
 
 
-# busybox's line editor asks the terminal where the cursor is, and drops what is typed just before the answer: without
-# echo it does not edit.
+# busybox's line editor asks the terminal for the cursor's position, and drops input typed just before the
+# answer.  Without echo it does not edit.
 PLAIN_SHELL = shell("stty -echo; exec sh")
 
 
 class Terminal:
-    """A terminal of 80x24 in which a command runs; what is typed is typed once the screen shows that it is waited for."""
+    """A terminal of 80x24 in which a command runs.  Input is typed when the screen shows that the command waits for it."""
 
     def __init__(self, t, command):
         self.tmux = ("tmux", "-S", f"{t.scratch}/tmux", "-f", "/dev/null")
@@ -34,7 +34,7 @@ class Terminal:
         until(lambda: condition(self.screen()), 20, lambda: f"{what}; the screen: " + "\n".join(self.screen()))
 
     def line(self, text):
-        """What was printed, behind a prompt where nothing is echoed."""
+        """The printed text, after the prompt if input is not echoed."""
         self.see(lambda lines: text in lines or f"/ # {text}" in lines, f"a line {text!r}")
 
     def prompt(self):
@@ -77,7 +77,7 @@ def test_terminal(t):
         screen.see(lambda lines: lines[1:3] == ["~", "~"] and "/tmp/x" in "".join(lines[20:]), "vi")
         screen.type("ihello vi")
         screen.line("hello vi")
-        screen.key("Escape")  # what follows at once would be taken for the rest of a key's sequence
+        screen.key("Escape")  # input that follows at once would be taken for the rest of a key's sequence
         screen.see(lambda lines: any(line.startswith("- /tmp/x") for line in lines), "vi's command mode")
         screen.type(":wq")
         screen.see(lambda lines: any(line.startswith(":wq") for line in lines), "the command to vi")
@@ -138,7 +138,7 @@ def test_attach(t):
 
 
 def test_port_forward(t):
-    """port-forward: connections at a time to what listens on the pod's localhost; a refused one is told; it waits for descriptors and ends with the pod"""
+    """port-forward: parallel connections to servers on the pod's localhost; a refused one is reported; it waits for descriptors and ends with the pod"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("a", container(command=shell(
@@ -163,7 +163,7 @@ def test_port_forward(t):
             except (OSError, http.client.HTTPException):
                 return None
         total = until(served, 20, "the server listens").split()[0].decode()
-        idle = socket.create_connection(("127.0.0.1", int(ports[0])))  # says nothing, and is in nobody's way
+        idle = socket.create_connection(("127.0.0.1", int(ports[0])))  # an idle connection does not block others
         equal(hashlib.sha256(fetch("/big")).hexdigest(), total, "5 MiB")
         equal(fetch("/page"), b"page\n", "a page")
         idle.close()

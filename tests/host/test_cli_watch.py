@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""events -w and top -w: what they go on with, until nobody reads."""
+"""events -w and top -w: they continue until nobody reads their output."""
 import fcntl
 import os
 import pty
@@ -13,7 +13,7 @@ from coracle import check, container, equal, pod, until
 
 
 class Watch:
-    """A command that goes on, and the lines that have come."""
+    """A running command and the lines it has printed."""
 
     def __init__(self, node, *words, stdout=subprocess.PIPE):
         self.process = subprocess.Popen([node.coracle, "--socket", node.socket, *words], stdout=stdout, text=True)
@@ -23,7 +23,7 @@ class Watch:
             self.reader.start()
 
     def until(self, pattern, seconds=20):
-        """Until a line like that has come."""
+        """Waits for a line that matches."""
         return until(lambda: next((line for line in self.lines if re.search(pattern, line)), None), seconds, lambda: f"{pattern}: {self.lines}")
 
     def end(self):
@@ -32,7 +32,7 @@ class Watch:
 
 
 def test_events(t):
-    """events -w shows what was and what comes, once each; with --types and --for only that; it ends with the daemon, saying so"""
+    """events -w shows old and new events, once each; --types and --for select; it ends with the daemon and says so"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("a"))

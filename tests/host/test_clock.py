@@ -67,7 +67,7 @@ def test_grace(t):
     time.sleep(1)
     equal(len(node.pods()), 3, "pods a second after the clock was set forward")
     set_clock(t, -7200)
-    node.kill()  # set back while nobody looks
+    node.kill()  # set back while no daemon runs
     node.start()
     time.sleep(1)
     equal(len(node.pods()), 3, "pods a second after the clock was set back")
@@ -122,7 +122,7 @@ def test_deadline(t):
 
 
 def test_readiness(t):
-    """a clock that is set back by hours switches no failure of a readiness probe off"""
+    """a clock that is set back by hours does not hide a failure of a readiness probe"""
     node = node_with_clock(t)
     probe = {"exec": {"command": ["/bin/sh", "-c", "test ! -e /tmp/bad"]}, "periodSeconds": 1, "failureThreshold": 2}
     node.put("a.yaml", pod("a", container(command=shell("mkdir -p /tmp; sleep 1000"), readinessProbe=probe), terminationGracePeriodSeconds=0))

@@ -25,7 +25,7 @@ def warned(node):
 
 
 def configured(t, flags):
-    """A node whose own flags (folders of this test) stand behind those of the fixture."""
+    """A node whose own flags (folders of this test) follow those of the fixture."""
     node = t.node(*flags)
     node.import_image()
     return node
@@ -104,7 +104,7 @@ def pids_max(node, uid):
 
 
 def test_limits(t):
-    """podPidsLimit and cpuCFSQuota stand in the cgroup of a pod; the pause of a crashing container is capped"""
+    """podPidsLimit and cpuCFSQuota reach the cgroup of a pod; the back-off of a crashing container is capped"""
     path = f"{t.scratch}/etc/config.yaml"
     write(path, KUBELET + "podPidsLimit: 64\ncpuCFSQuota: false\ncrashLoopBackOff: {maxContainerRestartPeriod: 1s}\n")
     node = configured(t, ["--config", path])
@@ -121,7 +121,7 @@ def test_limits(t):
 
 
 def start_with_notify(t, node):
-    """Starts the daemon with a notify socket that stays: what it says."""
+    """Starts the daemon with a notify socket that stays open; returns its messages."""
     path = f"{t.scratch}/notify-kept"
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     listener.bind(path)
@@ -135,7 +135,7 @@ def start_with_notify(t, node):
 
 
 def test_reload(t):
-    """SIGHUP reads the files anew: what may change does, the rest is named, a mistake keeps the old configuration"""
+    """SIGHUP reads the files again: changeable settings change, others are named, a mistake keeps the old configuration"""
     path = f"{t.scratch}/etc/config.yaml"
     write(path, KUBELET + "maxPods: 1\nclusterDNS: [10.0.0.1]\nclusterDomain: one.example\n")
     node = t.node("--config", path)

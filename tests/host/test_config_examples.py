@@ -9,7 +9,7 @@ END = "\necho end"
 
 
 def report(node, name, inner=None, deadline=30):
-    """What the container printed, once it printed all."""
+    """The container's output, when it is complete."""
     return until(lambda: (lambda text: text if text.endswith("end\n") else "")(node.logs(name, inner)), deadline,
                  lambda: f"the report of {name}/{inner}; so far {node.logs(name, inner)!r}")
 
@@ -153,7 +153,7 @@ def test_secrets(t):
 
 
 def test_projected(t):
-    """projected volumes: all sources in one folder, modes of their own; a hidden file is told, a collision and a token refused"""
+    """projected volumes: all sources in one folder, with their own modes; a hidden file is reported, a collision and a token rejected"""
     node = start(t, secret("user", username="admin"), secret("pass", password="1f2d", username="later"), config_map("conf", k="v"))
     node.put("pod.yaml", {**once(
         "projected",
@@ -194,7 +194,7 @@ def test_projected(t):
 
 
 def test_downward_api(t):
-    """the downward API: fields and resources as variables and as files, divisors, what the node has where there is no limit"""
+    """the downward API: fields and resources as variables and as files, divisors, the node's amounts where there is no limit"""
     node = start(t, config_map("unused"))
     labels = {"zone": "us-est-coast", "cluster": "test-cluster1", "rack": "rack-22"}
     annotations = {"build": "two", "builder": 'john "the" doe\nx'}
@@ -238,7 +238,7 @@ def test_downward_api(t):
 
 
 def test_environment(t):
-    """variables: order, dependent ones, what stays as it is, precedence, odd names, sub paths by their value"""
+    """variables: order, references, unchanged text, precedence, odd names, sub paths by their value"""
     node = start(t, config_map("first", A="map-1", B="map-1", **{"odd.name-x": "odd"}), config_map("second", B="map-2", C="map-2"))
     node.put("pod.yaml", once(
         "environment",
@@ -360,7 +360,7 @@ def test_dropped_together(t):
 
 
 def test_environment_files(t):
-    """variables out of a file in an emptyDir that an init container wrote; one that is not there yet is waited for"""
+    """variables from a file that an init container wrote into an emptyDir; the container waits for a missing one"""
     node = start(t, config_map("unused"))
     write = "cat > /data/config.env <<'X'\n# made here\nDB_ADDRESS='address'  # where\nREST='one\n two'\nX"
 
@@ -387,7 +387,7 @@ def test_environment_files(t):
         return late
     late = waits_with('couldn\'t read environment file "config.env" of volume "config": it does not exist')
     node.enter(late, "sh", "-c", write, container="writer")
-    node.wait_pod("late", lambda p: p.state("reader")[0] == "running", 30)  # files tell nobody: it is looked for every 10 s
+    node.wait_pod("late", lambda p: p.state("reader")[0] == "running", 30)  # a new file sends no event, so the agent looks every 10 s
     node.stop()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a container gets: identity, rights, limits, files, network."""
+"""The environment of a container: identity, rights, limits, files, network."""
 import os
 import re
 
@@ -57,7 +57,7 @@ def test_refusals(t):
 
 
 def test_limits(t):
-    """CPU and memory limits and requests stand in the cgroups of container and pod"""
+    """CPU and memory limits and requests reach the cgroups of container and pod"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("a", container(resources={"requests": {"cpu": "250m", "memory": "24Mi"},

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every file of the state folder, in every state in which a power cut, a full disk or a hand may leave it: the daemon
-starts, says what it set aside, all pods are there again, and those that the file has nothing to do with never noticed."""
+"""Every file of the state folder, in every state in which a power cut, a full disk or an administrator may
+leave it: the daemon starts, names the file it set aside, all pods run again, and pods that the file does not
+concern are not touched."""
 import glob
 import json
 import os
@@ -12,7 +13,8 @@ from test_restart import facts
 QUICK = shell("trap 'exit 0' TERM; while true; do sleep 0.1; done")
 UID = "[0-9a-f]{8}-[0-9a-f-]{27}"
 
-# Every file below the state folder, but the layers' and containers' own: a new one needs a line here and in docs/state-files.md.
+# All files below the state folder, except those of layers and containers.  A new one needs a line here and in
+# docs/state-files.md.
 KNOWN = {
     "pods": rf"pods/{UID}\.json",
     "synced": rf"pods/{UID}\.json\.synced",
@@ -29,7 +31,7 @@ KNOWN = {
 
 
 def state_files(node):
-    """{kind: [path]}; a file that is none of the known ones fails the test."""
+    """{kind: [path]}; an unknown file fails the test."""
     found = {kind: [] for kind in KNOWN}
     for folder, names, files in os.walk(node.state_dir):
         relative = os.path.relpath(folder, node.state_dir)
@@ -45,7 +47,7 @@ def state_files(node):
 
 
 def replace(path, data):
-    """As another inode: the file's second names keep what they have."""
+    """Replaces the inode, so that the file's second names keep their content."""
     with open(path + "~", "wb") as f:
         f.write(data)
     os.rename(path + "~", path)
@@ -87,7 +89,7 @@ def newer(path):
 
 
 def temporary(path):
-    """What a write leaves that was cut off."""
+    """The file left by an interrupted write."""
     with open(f"{os.path.dirname(path)}/.{os.path.basename(path)}.0123abcd", "w", encoding="ascii") as f:
         f.write("{")
 
@@ -109,7 +111,7 @@ def populated(t):
 
 
 def settled(node):
-    """All as the manifests want it, and every record on the disk."""
+    """Waits until all is as the manifests want it and every record is on the disk."""
     for name in ("a", "b"):
         node.wait_pod(name, lambda p: p.ready and p.ip, what=f"{name} is ready again")
     node.wait_phase("done", "Succeeded")
@@ -118,7 +120,7 @@ def settled(node):
 
 
 def of_pod(node, name, paths):
-    """The one of the paths that belongs to the pod."""
+    """The path that belongs to the pod."""
     p = node.pod(name)
     found = [f for f in paths if p.uid in f or p.ip == os.path.basename(f) or p.ip and p.ip in read(f, "")]
     check(found, f"no file of {name} among {paths}")
@@ -164,7 +166,7 @@ def every_damage(t, kind, restores_image=False):
 
 
 def test_foreign(t):
-    """the list of pods that were never ours, likewise"""
+    """the list of foreign pods: the same damage"""
     every_damage(t, "foreign")
 
 
@@ -174,32 +176,32 @@ def test_pods(t):
 
 
 def test_synced(t):
-    """the second names of pod records, likewise"""
+    """the second names of pod records: the same damage"""
     every_damage(t, "synced")
 
 
 def test_images(t):
-    """image records, likewise: the image is brought again, pods run on"""
+    """image records: the same damage; the image is imported again, pods run on"""
     every_damage(t, "images", restores_image=True)
 
 
 def test_refs(t):
-    """names of images, likewise"""
+    """names of images: the same damage"""
     every_damage(t, "refs", restores_image=True)
 
 
 def test_results(t):
-    """CNI results, likewise: the pod is attached again"""
+    """CNI results: the same damage; the pod is attached again"""
     every_damage(t, "results")
 
 
 def test_leases(t):
-    """addresses that host-local gave out, likewise"""
+    """addresses given out by host-local: the same damage"""
     every_damage(t, "leases")
 
 
 def test_reserved(t):
-    """host-local's last address, likewise"""
+    """host-local's last address: the same damage"""
     every_damage(t, "reserved")
 
 

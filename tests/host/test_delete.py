@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A removed manifest ends its pod with all that belonged to it."""
+"""A removed manifest ends its pod, and everything that belonged to it."""
 import time
 
 from coracle import SLOW, check, config_map, container, equal, firewall, links, pod, secret, shell, until
 
 
 def rich_pod(name, **more):
-    """A pod with something of everything that could be left behind."""
+    """A pod with one of everything that could be left behind."""
     return pod(name, container(
         env=[{"name": "PASSWORD", "valueFrom": {"secretKeyRef": {"name": "login", "key": "password"}}}],
         ports=[{"containerPort": 80, "hostPort": 8123}],

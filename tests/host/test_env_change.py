@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Environments and the ConfigMaps and Secrets they came from: what changes while a container runs."""
+"""Changes of ConfigMaps and Secrets that a running container's environment came from."""
 from coracle import (check, config_map, container, contains, equal, pod, secret, shell, until)
 
 ANNOTATION = "coracle.dev/on-config-change"
@@ -80,7 +80,7 @@ def test_restart(t):
 
 
 def test_signal(t):
-    """signal=HUP: the container gets it once a change, also one that came while no agent ran, and runs on"""
+    """signal=HUP: the container gets it once for each change, even one made while no agent ran, and runs on"""
     node = t.node()
     node.import_image()
     objects(node)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`coracle run --ephemeral` takes down all it made."""
+"""`coracle run --ephemeral` removes everything it made."""
 import os
 import re
 import signal
@@ -25,7 +25,7 @@ def everything(t, signo):
     equal(node.stop(signo, deadline=30), 0, "exit code")
     equal(t.leaks(), [], "what is left")
     equal(os.listdir(node.pod_logs) + os.listdir(node.container_logs), [], "logs that are left")
-    # The image store and the lock stay for the next run; of the rest no file may be left, only empty folders.
+    # The image store and the lock stay for the next run.  Nothing else may be left except empty folders.
     left = [p for p in tree(t.scratch) if p.split("/")[0] not in made_by_test and not p.startswith(("state/images/", "state/lock"))]
     equal([p for p in left if not os.path.isdir(f"{t.scratch}/{p}") or os.path.basename(p) in uids], [], "files that are left")
 
@@ -36,7 +36,7 @@ def test_sigint(t):
 
 
 def test_sigterm_while_starting(t):
-    """so does SIGTERM in the middle of starts"""
+    """SIGTERM in the middle of starts leaves nothing either"""
     node = t.node(ephemeral=True)
     node.import_image()
     for i in range(8):
@@ -47,7 +47,7 @@ def test_sigterm_while_starting(t):
 
 
 def test_left_over_from_kill(t):
-    """an ephemeral run takes down what one before it, killed by -9, had left"""
+    """an ephemeral run removes what an earlier one, killed by -9, had left"""
     node = t.node(ephemeral=True)
     node.import_image()
     node.put("a.yaml", pod("a"))

@@ -102,7 +102,7 @@ def default_cgroups():
 
 
 class MakeRun:
-    """What `make run` does once all is built: examples/run below a shell or make, and the machine as it was before."""
+    """The second half of `make run`: examples/run below a shell or make; compares the machine before and after."""
 
     def __init__(self, t, argv, **popen):
         self.script = open(f"{TOP}/examples/run", "rb")  # pylint: disable=consider-using-with
@@ -141,7 +141,7 @@ class MakeRun:
         until(lambda: "Ctrl-C here takes everything down" in self.log(), 20, "what it says once all are up")
 
     def daemon(self):
-        """Its pid; None: there is none."""
+        """Its pid, or None."""
         pids = [pid for pid, line in world_processes(self.t.name) if line.startswith(f"{self.t.build}/coracle run ")]
         return pids[0] if pids else None
 
@@ -176,7 +176,7 @@ def test_make_run(t):
 
 
 def test_make_run_killed(t):
-    """a daemon of examples/run that is killed by -9 is followed by one that takes everything down"""
+    """a daemon of examples/run that is killed by -9 is followed by one that removes everything"""
     with MakeRun(t, [f"{TOP}/examples/run", t.build], stdin=subprocess.DEVNULL) as made:
         made.wait_up()
         os.kill(made.daemon(), signal.SIGKILL)
@@ -186,7 +186,7 @@ def test_make_run_killed(t):
 
 
 def test_make_run_killed_twice(t):
-    """where that one is killed, too, the state stays, and the command that is said takes everything down"""
+    """if that one is killed too, the state stays, and the printed command removes everything"""
     with MakeRun(t, [f"{TOP}/examples/run", t.build], stdin=subprocess.DEVNULL) as made:
         made.wait_up()
         first = made.daemon()
@@ -205,7 +205,7 @@ def test_make_run_killed_twice(t):
 
 
 def test_make_run_without_terminal(t):
-    """examples/run takes everything down when the terminal goes away and only make, the session's leader, is told"""
+    """examples/run removes everything when the terminal is closed and only make, the session's leader, is signalled"""
     ours, theirs = pty.openpty()
     with open(f"{t.scratch}/Makefile", "w", encoding="ascii") as f:
         f.write(f"run:\n\t@{TOP}/examples/run {t.build}\n")

@@ -55,7 +55,7 @@ def with_command(node, *words):
 
 
 def exec_folders(node):
-    """What execs have left in the bundles."""
+    """Files of execs in the bundles."""
     found = []
     for folder, names, files in os.walk(f"{node.run_dir}/containers"):
         if os.path.basename(folder) == "exec":
@@ -150,7 +150,7 @@ class WebSocket:
         return channels, code
 
     def body(self):
-        """Of an answer that is no upgrade."""
+        """The body of an answer that is not an upgrade."""
         n = int(re.search(rb"Content-Length: (\d+)", self.head).group(1))
         text = self._take(n).decode()
         self.socket.close()
@@ -169,7 +169,8 @@ def start(t, *flags):
     return node, node.wait_running("a")
 
 
-# ---- what people do -------------------------------------------------------------------------------------------------
+# ---- ordinary use
+# -------------------------------------------------------------------------------------------------
 
 def codes_and_streams(t, *flags):
     node, _ = start(t, *flags)
@@ -181,7 +182,7 @@ def codes_and_streams(t, *flags):
     equal(execute(node, "-i", "a", "--", "cat", stdin=bytes(range(256)))[1], bytes(range(256)), "all bytes")
     equal(execute(node, "-i", "a", "--", "sh", "-c", "read x; echo got $x; cat; echo eof", stdin=b"1\n2\n")[1],
           b"got 1\n2\neof\n", "end of input")
-    # No shell in between: what a shell would take apart stays whole.
+    # There is no shell in between, so arguments stay unchanged.
     equal(execute(node, "a", "--", "/bin/busybox", "echo", "$HOME; `id` 'x y'", "", "é")[1],
           "$HOME; `id` 'x y'  é\n".encode(), "arguments")
     code, out, err = execute(node, "a", "--", "nosuch")
@@ -266,7 +267,7 @@ def confinement(t, *flags):
         check("Uid" in own and "CapEff" in own, own)
     contains(execute(node, "a", "grep", "Uid", "/proc/self/status")[1].decode(), "1234\t1234\t1234\t1234")
     equal(execute(node, "a", "sh", "-c", "echo $FROM $(pwd) $HOSTNAME")[1], b"manifest /tmp a\n", "environment, folder")
-    # The process stands in the container's cgroup, and the environment in nobody's command line.
+    # The process is in the container's cgroup, and no command line shows the environment.
     process = subprocess.Popen(coracle(node, "a", "--", "sleep", "4321"), stdin=subprocess.DEVNULL)
     pids = until(lambda: with_command(node, "sleep", "4321"), 10, "sleep")
     contains(read(f"/proc/{pids[0]}/cgroup"), a.container_id(), "cgroup")
@@ -376,7 +377,7 @@ def test_slow_sides(t):
     check(sent < 20 << 20, f"the daemon took {sent} bytes that nobody reads")
     grown = resident(node.process.pid) - before
     check(grown < 8192 * (6 if SLOW > 1 else 1), f"the daemon grew by {grown} KiB")
-    # It is noticed all the same that they go.
+    # Their disconnection is noticed all the same.
     deaf.socket.close()
     full.socket.close()
     until(lambda: not with_command(node, "yes") and not with_command(node, "sleep", "7777"), 10, "both processes ended")
@@ -457,13 +458,13 @@ def terminal(t, *flags):
     term.until("44 123\r\n")
     term.type("sleep 5555\r")
     until(lambda: with_command(node, "sleep", "5555"), 10, "sleep")
-    term.type("\x03")  # Ctrl-C goes to the process there
+    term.type("\x03")  # Ctrl-C reaches the process in the container
     term.type("echo $?\r")
     term.until("130")
     term.type("exit 9\r")
     equal(term.wait(), 9, "exit code")
     contains(term.text, "command terminated with exit code 9\r\n", "after the end, the terminal is as it was")
-    # A signal ends the client; the terminal is put back, the process goes.
+    # A signal ends the client; the terminal is restored and the process ends.
     term = Terminal(["/bin/sh", "-c", " ".join(coracle(node, "-it", "a", "--", "sleep", "5556")) + "; echo code=$?; stty -a"])
     pids = until(lambda: with_command(node, "sleep", "5556"), 10, "sleep")
     until(term.is_raw, 10, "raw terminal")
@@ -477,7 +478,7 @@ def terminal(t, *flags):
 
 
 def test_terminal(t):
-    """-it: a terminal with its size, resized, keys passed on, raw while it lasts and put back afterwards"""
+    """-it: a terminal with its size, resized, with all keys, raw while it lasts and restored afterwards"""
     terminal(t)
 
 
@@ -489,7 +490,7 @@ def test_terminal_with_runc(t):
 # ---- ends ----------------------------------------------------------------------------------------------------------
 
 def test_client_goes(t):
-    """when the client goes, the process goes, and what it started in its session"""
+    """when the client disconnects, the process ends, and so do others of its session"""
     node, _ = start(t)
     client = subprocess.Popen(coracle(node, "a", "--", "sh", "-c", "trap '' TERM HUP INT; sleep 6001 & sleep 6002; sleep 6003"),
                               stdin=subprocess.DEVNULL)
@@ -503,7 +504,7 @@ def test_client_goes(t):
 
 
 def test_nobody_reads(t):
-    """where nobody reads the output, exec ends as a command here would: by SIGPIPE, as shells tell it"""
+    """if nobody reads the output, exec ends like a local command: by SIGPIPE, as reported by shells"""
     node, _ = start(t)
     client = subprocess.Popen(coracle(node, "a", "--", "yes"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     equal(client.stdout.read(2), b"y\n", "the beginning")
@@ -539,7 +540,7 @@ def agent_goes(t, *flags):
     until(lambda: not with_command(node, "sleep", "6005"), 10, "the process went with the agent")
     until(lambda: not helpers(node), 10, "helper gone")
     equal(exec_folders(node), [], "files of the exec")
-    # Together with its helper, as when the whole unit is killed: the next start finds the process.
+    # Kill the helper too, as when the whole unit is killed: the next start finds the process.
     node.start()
     client = subprocess.Popen(coracle(node, "a", "--", "sleep", "6006"), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
     orphan = until(lambda: with_command(node, "sleep", "6006"), 10, "sleep")[0]
@@ -582,7 +583,7 @@ def test_agent_stops(t):
 
 
 def test_background_process(t):
-    """a process left in the background holds up nobody, and lives on"""
+    """a process left in the background delays nothing, and lives on"""
     node, _ = start(t)
     began = time.monotonic()
     equal(execute(node, "a", "sh", "-c", "sleep 60.25 & echo started"), (0, b"started\n", b""), "exec")
@@ -688,11 +689,11 @@ def test_hostile_clients(t):
         got = ws.all()[1] if code is not None else ws.socket.shutdown(socket.SHUT_WR)
         equal(got, code, f"close code for {what}")
         ws.socket.close()
-    # A frame of 8 EiB that never comes: what comes of it is input, no memory is set aside.
+    # A frame of 8 EiB that never arrives: received parts are input, and no memory is reserved.
     ws = WebSocket(node, path)
     ws.socket.sendall(b"\x82\xff\x7f" + b"\xff" * 7 + b"\0\0\0\0\x00data")
     ws.socket.close()
-    # Gone at every stage of the handshake.
+    # Disconnects at every stage of the handshake.
     for cut in range(0, 200, 20):
         with socket.socket(socket.AF_UNIX) as s:
             s.connect(node.socket)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong around the daemon: full disks, a supervisor that hangs, containers that misuse what they may write."""
+"""Faults around the daemon: full disks, a supervisor that hangs, containers that misuse their writable files."""
 import contextlib
 import os
 import signal
@@ -12,7 +12,7 @@ QUICK = shell("trap 'exit 0' TERM; while true; do sleep 0.1; done")
 
 
 def test_full_state_disk(t):
-    """a full state folder keeps no pod from being deleted; what waited for space starts when there is some"""
+    """a full state folder prevents no deletion; pods that waited for space start when there is some"""
     os.makedirs(f"{t.scratch}/state")
     run("mount", "-t", "tmpfs", "-o", "size=90m", "tmpfs", f"{t.scratch}/state")
     node = t.node()
@@ -52,7 +52,7 @@ def test_run_folder_is_out_of_reach(t):
 
 
 def test_stopped_conmon(t):
-    """a conmon that is stopped holds up no deletion"""
+    """a stopped conmon delays no deletion"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("a", container(command=QUICK), terminationGracePeriodSeconds=1))
@@ -65,7 +65,7 @@ def test_stopped_conmon(t):
 
 
 def test_secret_in_a_command(t):
-    """a secret expanded into a command that cannot be started stands in no event, log, record or status"""
+    """a secret expanded into a command that cannot be started appears in no event, log, record or status"""
     value = "kingfisher-over-the-weir"
     node = t.node()
     node.import_image()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers and images that are made to hurt: headers, sizes and numbers, many and deep entries, cut archives, absurd
-configurations; and that the daemon names image, layer and entry and keeps nothing of them."""
+"""Hostile layers and images: headers, sizes and numbers, many and deep entries, cut archives, absurd
+configurations. The daemon names image, layer and entry, and keeps nothing of them."""
 import gzip
 import json
 import os
@@ -45,7 +45,7 @@ def squeeze(data):
 
 
 def test_header_bombs(t):
-    """headers of any size end at once, whatever they hold"""
+    """headers of any size and content end at once"""
     s = Source(t)
     good = tar(entry("f", b"1"))
     start = time.monotonic()
@@ -90,7 +90,7 @@ def test_numbers(t):
 def test_many_and_deep(t):
     """100,000 entries in bounded time and memory, paths of 4,000 bytes, big trees replaced"""
     s = Source(t)
-    subprocess.run(["mount", "-t", "tmpfs", "many", s.store], check=True)  # what is measured is our part of it
+    subprocess.run(["mount", "-t", "tmpfs", "many", s.store], check=True)  # only our own part is measured
     try:
         many_and_deep(t, s)
     finally:
@@ -116,7 +116,7 @@ def many_and_deep(t, s):
         check("images" in answer and status == 0, f"success instead of {answer}")
         check(time.monotonic() - start < 60 * SLOW, "bounded time")
         os.rmdir(f"{s.store}/work/m")
-        if SLOW == 1:  # the fork of this process counts too, until it is another program
+        if SLOW == 1:  # includes the fork of this process, until it executes another program
             own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             check(usage.ru_maxrss < own + 200 * 1024, f"{usage.ru_maxrss} KiB")
 
@@ -125,10 +125,10 @@ def test_cut(t):
     """an archive that ends anywhere before its last entry does is refused"""
     s = Source(t)
     good = tar(entry("a", b"1" * 2000), folder("b"), entry("b/c", b"2" * 600))
-    end = 512 + 2048 + 512 + 512 + 600  # the padding of the last file is nobody's
+    end = 512 + 2048 + 512 + 512 + 600  # the padding of the last file belongs to no entry
     for cut in [*range(100, end, 300), end - 1]:
         raw_layer(s, good[:cut])
-        if cut in (512 + 2048, 512 + 2048 + 512):  # between two entries: as tar, only the digest tells
+        if cut in (512 + 2048, 512 + 2048 + 512):  # a cut between two entries is a valid tar; only the digest shows it
             continue
         s.bad("INVALID", "layer 1 of 1")
     m = s.manifest([good], diff_ids=[digest(good)], pack=lambda d: d[:2560])
@@ -137,7 +137,7 @@ def test_cut(t):
 
 
 def test_absurd_configurations(t):
-    """what a configuration may hold and may not"""
+    """valid and invalid configurations"""
     s = Source(t)
     data = tar(entry("f"))
     kind = "application/vnd.oci.image.config.v1+json"
@@ -249,7 +249,7 @@ def import_with_volumes(t, node):
 
 
 def write_to_volumes(node, name, read_only, **more):
-    """What a container of that image says which writes to each of its volumes, and to its root."""
+    """The output of a container of that image that writes to each of its volumes and to its root."""
     script = ("exec 2>&1; cd /; cat data/f; for f in data/x var/new/x run/sock/x etc/x mine/x y; do touch $f && echo $f; done; ls mine;"
               "grep -c ' /mine ' /proc/self/mounts; stat -c %a:%u:%g var/new; cat /etc/hostname")
     node.put(f"{name}.yaml", pod(name, container(
@@ -263,7 +263,7 @@ VOLUMES_WRITTEN = "of the image\ndata/x\nvar/new/x\nrun/sock/x\netc/x\nmine/x\n"
 
 
 def test_volumes_of_an_image(t):
-    """a folder that the image declares as a volume is there, and writable where the root is not; what the pod mounts goes first"""
+    """a folder that the image declares as a volume exists, and is writable when the root is not; the pod's own mounts have precedence"""
     node = t.node()
     import_with_volumes(t, node)
     equal(write_to_volumes(node, "ro", True), VOLUMES_WRITTEN + "touch: y: Read-only file system\nx\n1\n755:0:0\nro\n", "with a read-only root")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon without disk, descriptors or memory: running pods go on, it says what is missing, and recovers when it is there again."""
+"""The daemon without disk, descriptors or memory: running pods go on; it names the shortage and recovers when that is over."""
 import contextlib
 import os
 import random
@@ -38,7 +38,7 @@ def with_state(t, size):
 
 
 def fill(t, leave):
-    """Fills the state folder but for `leave` bytes."""
+    """Fills the state folder except for `leave` bytes."""
     s = os.statvfs(f"{t.scratch}/state")
     with open(f"{t.scratch}/state/fill", "wb", buffering=0) as f:
         with contextlib.suppress(OSError):
@@ -56,7 +56,7 @@ def free(t):
 
 
 def test_full_disk_while_a_container_restarts(t):
-    """what restarted while no record could be written is found by the next daemon, which lets it run"""
+    """containers that restarted while no record could be written are found by the next daemon and run on"""
     node = with_state(t, "100m")
     fill(t, 0)
     os.kill(node.pid(node.pod("a")), signal.SIGKILL)
@@ -155,7 +155,7 @@ def limit(node, what, value):
 
 
 def test_no_descriptors(t):
-    """a daemon that runs out of descriptors says so; running pods go on; what waited starts when there are some"""
+    """a daemon that runs out of descriptors says so; running pods go on; waiting pods start when there are some"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", quick("a"))
@@ -174,7 +174,7 @@ def test_no_descriptors(t):
         node.remove("new.yaml")
         node.wait_gone("new", deadline=30)
     equal(facts(node, node.pod("b")), before, "a running pod")
-    # An end that comes while there are none is noticed afterwards.
+    # A container's end while there are none is noticed afterwards.
     soft, _ = limit(node, resource.RLIMIT_NOFILE, in_use)
     run("kill", "-9", before[2])
     limit(node, resource.RLIMIT_NOFILE, soft)

@@ -7,7 +7,7 @@ from test_userns import able
 
 LIVE = {"coracle.dev/subpath": "live"}
 
-# One file in the plain way: whole, there at any moment, never older than before.
+# Reads one file in the plain way: it must be whole, exist at any moment, and never be older than before.
 READER = """
 n=0; bad=0; last=0
 trap 'echo TOTAL $n $bad; exit 0' TERM
@@ -35,7 +35,7 @@ int main(void)
 }
 """
 
-# The kernel before 6.5: mounts nothing beneath.
+# A kernel before 6.5, which cannot mount beneath.
 NOT_BENEATH = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -292,7 +292,7 @@ def exchange(t, node):
 
 
 def test_exchange(t):
-    """a container that exchanges the mounts' folder with a link to /proc, as fast as it can, keeps all its mounts, and they follow"""
+    """a container that keeps exchanging the mounts' folder with a link to /proc keeps all its mounts, and they follow"""
     exchange(t, t.node())
 
 
@@ -305,7 +305,7 @@ test_exchange.seconds = test_exchange_before_beneath.seconds = 40
 
 
 def test_retry(t):
-    """what could not follow is tried again with back-off until it does; explain shows the error till then"""
+    """a mount that could not follow is retried with a back-off until it does; explain shows the error until then"""
     switch = f"{t.scratch}/tmp/fail"
     node = preloaded(t, NO_TREE, CORACLE_TEST_FAIL=switch)
     node.import_image()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of local storage: who exceeds one is evicted, in kubelet's words; what is no usage does not count."""
+"""Limits of local storage: a pod that exceeds one is evicted, in kubelet's words; only real usage is counted."""
 import subprocess
 
 from coracle import check, container, contains, equal, mount, pod, shell, until

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logs of containers: rotation by the real conmon, what `coracle logs` makes of it, and that disks do not fill."""
+"""Logs of containers: rotation by the real conmon, the output of `coracle logs`, and disks that do not fill."""
 import contextlib
 import glob
 import os
@@ -29,7 +29,7 @@ def kept(path, attempt=0):
 
 
 def texts(files):
-    """What was written, as lines; conmon writes a line in parts (P) where its buffer ends, also over the end of a file."""
+    """The written lines.  conmon splits a line into parts (P) at the end of its buffer, even across files."""
     found, begun = [], ""
     for file in files:
         with open(file, encoding="ascii") as f:
@@ -43,7 +43,7 @@ def texts(files):
 
 
 def numbers(lines):
-    """Their numbers; None where they do not follow each other.  The first one may have begun in a file that is gone."""
+    """The numbers of the lines; None if they are not consecutive.  The first line may have begun in a file that is gone."""
     if lines and not LINE.fullmatch(lines[0]):
         lines = lines[1:]
     found = [LINE.fullmatch(line) for line in lines]
@@ -60,12 +60,12 @@ def rotating(t, size="64Ki", files="3"):
 
 
 def ready(path):
-    """The next file lies ready: names are in order."""
+    """Whether the next file exists and all names are in order."""
     return os.path.exists(f"{path}/0.log.tmp") and os.path.exists(f"{path}/.0.log.kept")
 
 
 def test_full_speed(t):
-    """a container that writes as fast as it can stays within its files; each is whole, and what is missing was said"""
+    """a container that writes as fast as it can stays within its files; each is whole, and lost lines are reported"""
     node = rotating(t, "256Ki")
     lines = 20000
     node.put("fast.yaml", pod("fast", container(command=shell(FAST.format(lines=lines, pad=PAD))), terminationGracePeriodSeconds=1))
@@ -100,7 +100,7 @@ def test_killed(t):
     written = 0
 
     def rotate():
-        """Has lines written until the log is rotated, once."""
+        """Makes the container write lines until the log is rotated once."""
         nonlocal written
         before = os.stat(f"{path}/0.log").st_ino
         while os.stat(f"{path}/0.log").st_ino == before:
@@ -114,7 +114,7 @@ def test_killed(t):
         rotate()
         until(lambda: ready(path), 20, "the next file")
         node.kill()
-        rotate()  # while nobody is there
+        rotate()  # while no daemon runs
         node.start()
     until(lambda: ready(path) and len(kept(path)) == 3, 20, "files put in order")
     files = kept(path)
@@ -185,7 +185,7 @@ def written(pid):
 
 
 def offered(seconds):
-    """MB/s that the flood's writer gives to who reads it as fast as it can and does nothing with it."""
+    """MB/s of the flood's writer to a reader that discards everything as fast as it can."""
     result = run("busybox", "sh", "-c", f"timeout {seconds} busybox yes {PAD} | wc -c", timeout=seconds + 20)
     return int(result.stdout) / seconds / 1e6
 
@@ -219,7 +219,7 @@ def test_flood(t):
     through = (written(writer) - before) / took / 1e6
     node.remove("flood.yaml")
     node.wait_gone("flood")
-    # A look at a folder is not one moment: files that go meanwhile may be counted beside those that come.
+    # A look at a folder takes time: files that disappear meanwhile may be counted together with new ones.
     check(most <= 2 * files * size, f"at most {files} files of {size} bytes: {most}")
     lost = node.log().count("lines may be missing")
     print(f"# {took:.1f} s: at most {most >> 10} KiB of {files * size >> 10}; agent {100 * cpu / took:.1f} % of a processor; "
@@ -247,7 +247,7 @@ def test_bytes(t):
 
 
 def test_full(t):
-    """a full disk costs lines and no container: it runs on, and what is written once there is room again is logged"""
+    """a full disk costs lines but no container: it runs on, and lines written when there is room again are logged"""
     run("mount", "-t", "tmpfs", "-o", "size=1m", "logs", f"{t.scratch}/log/pods")
     node = rotating(t, "10Mi")
     ctl = f"{t.scratch}/tmp"

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A look that fails once, when the daemon starts over running pods, changes nothing of them."""
+"""A look that fails once when the daemon starts over running pods does not change them."""
 import glob
 import os
 
 from coracle import Skip, alive, check, config_map, container, equal, pod, read, run, until
 
-# One call of the daemon fails once, as the file named by CORACLE_TEST_FAIL asks: its name, a part of the path, the
-# errno.  Whoever removes the file fails.
+# One call of the daemon fails once, as described in the file named by CORACLE_TEST_FAIL: its name, a part of
+# the path, the errno.  The process that manages to remove the file gets the failure.
 SHIM = r"""
 #define _GNU_SOURCE
 #include <errno.h>
@@ -111,7 +111,7 @@ EIO, EMFILE = 5, 24
 
 
 def over_running_pods(t, *looks):
-    """The daemon is killed and started once a look that fails; then the pod is edited, and goes."""
+    """For each look: kills the daemon and starts it with that look failing; finally edits the pod and removes it."""
     node = node_that_fails(t)
     node.put("config.yaml", config_map("config", text="0"))
     node.put("a.yaml", pod("a", container(volumeMounts=[{"name": "config", "mountPath": "/config"},

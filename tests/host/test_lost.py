@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is lost or damaged while nobody looks: the daemon says which and why, sets it aside, and the rest goes on."""
+"""Files lost or damaged while no daemon runs: it names file and reason, sets the file aside, and everything else goes on."""
 import glob
 import json
 import os
@@ -40,7 +40,7 @@ def explain(node, *what):
 
 
 def ends_clean(node, *pods):
-    """Deleted now, a and b and what was before them leave no trace."""
+    """Deletes a and b; they and their predecessors leave no trace."""
     now = [node.pod("a"), node.pod("b")]
     node.remove("a.yaml", "b.yaml")
     node.wait_gone("a", "b", deadline=30)
@@ -227,7 +227,7 @@ def test_bundle_without_conmon_pid(t):
 
 
 def test_reused_pids(t):
-    """numbers that belong to other processes by now are recognised: those are left alone"""
+    """pids that belong to other processes by now are recognised, and these are left alone"""
     node, a, b = two(t)
     conmon = conmon_of(a)
     other = subprocess.Popen(["sleep", "600"])
@@ -262,7 +262,7 @@ def test_record_without_container(t):
 
 
 def test_left_behind(t):
-    """what no record speaks of is removed at the start: exit files, cgroups, pinned namespaces, layers, containers"""
+    """things that no record names are removed at the start: exit files, cgroups, pinned namespaces, layers, containers"""
     node, a, b = two(t)
     pid = node.pid(a)
     os.makedirs(f"{node.run_dir}/ns/nobody", exist_ok=True)
@@ -296,11 +296,11 @@ def test_left_behind(t):
 
 
 def test_exit_of_nobody(t):
-    """an exit file for a container that nobody knows harms nobody, and is gone with the next start"""
+    """an exit file of an unknown container does no harm, and is removed at the next start"""
     node, a, b = two(t)
     with open(f"{node.run_dir}/exits/{NOBODY}", "w", encoding="ascii") as f:
         f.write("0")
-    os.kill(node.pid(a), signal.SIGKILL)  # an exit that is told after it
+    os.kill(node.pid(a), signal.SIGKILL)  # an exit that is reported after it
     again(node, b)
     node.kill()
     node.start()
@@ -309,7 +309,7 @@ def test_exit_of_nobody(t):
 
 
 def test_killed_runtime_leaves_nothing(t):
-    """a crun that is killed while it starts leaves its mount of itself in the bundle, and it goes with the bundle"""
+    """a crun that is killed while it starts leaves a mount of itself in the bundle, which is removed with the bundle"""
     wrapper = f"{t.scratch}/tmp/crun"
     with open(wrapper, "w", encoding="ascii") as f:  # what crun does when it starts, up to the worst moment
         f.write(f"""#!/bin/sh
@@ -337,7 +337,7 @@ exec /usr/bin/crun "$@"
     for place in read(f"{t.scratch}/tmp/places").split():
         check(place.startswith(f"{node.run_dir}/"), f"{place} is outside the run folder")
         check(not os.path.exists(place), f"{place} is left")
-    # What a probe of the daemon's own left, that was killed with it.
+    # Remains of a feature test by the daemon that was killed together with it.
     node.kill()
     place = f"{node.run_dir}/runtime/crun.abcdef"
     with open(place, "w", encoding="ascii"):

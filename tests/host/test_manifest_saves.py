@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How programs save and remove the manifest of a pod that runs: no restart that the content did not ask for."""
+"""How programs save and remove the manifest of a running pod: only a change of content causes a restart."""
 import json
 import os
 import select
@@ -39,7 +39,7 @@ def test_unlink_ends_at_once(t):
     node.put("away.yaml", pod("away"))
     away = node.wait_running("away")
     os.rename(f"{node.manifests}/away.yaml", f"{t.scratch}/away.yaml")
-    time.sleep(0.05)  # as long as editors need, and far longer than an unlink is waited for
+    time.sleep(0.05)  # as long as editors need, and far longer than the wait after an unlink
     os.rename(f"{t.scratch}/away.yaml", f"{node.manifests}/away.yaml")
     stays(t, node, away, {})
     os.rename(f"{node.manifests}/away.yaml", f"{t.scratch}/away.yaml")
@@ -48,12 +48,13 @@ def test_unlink_ends_at_once(t):
 
 
 def stays(t, node, before, labels):
-    """The pod has these labels, and still the container that it had."""
+    """Waits until the pod has these labels; it must still have its container."""
     node.wait_pod(before.name, lambda p: (p["metadata"].get("labels") or {}) == labels)
     mark = f"mark{time.monotonic_ns()}"
     with open(f"{t.scratch}/{mark}", "w", encoding="ascii") as f:
         json.dump({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": mark}, "data": {}}, f)
-    # What a rename takes away is gone after 250 ms: a file that comes and goes after the save shows that this time is over.
+    # A file renamed away is regarded as removed after 250 ms; a file that comes and goes after the save shows
+    # that this time is over.
     os.rename(f"{t.scratch}/{mark}", f"{node.manifests}/{mark}.json")
     until(lambda: mark in json.dumps(node.get("/manifests")), 10, "the mark is read")
     os.rename(f"{node.manifests}/{mark}.json", f"{t.scratch}/{mark}")
@@ -63,7 +64,7 @@ def stays(t, node, before, labels):
 
 
 def saved(t, program, save):
-    """`save(path, new)` makes the label "v" of the manifest at `path` become `new`, as the program does it."""
+    """`save(path, new)` changes the label "v" of the manifest at `path` to `new`, in the way of the program."""
     if shutil.which(program) is None:
         raise Skip(f"{program} is not installed")
     node = t.node()
@@ -72,7 +73,7 @@ def saved(t, program, save):
     with open(f"{node.manifests}/web.yaml", "w", encoding="utf-8") as f:
         json.dump(manifest, f)
     before = node.wait_running("web")
-    for new in ("2", "3"):  # the second save finds what the first one left, such as a backup
+    for new in ("2", "3"):  # the second save finds files of the first one, such as a backup
         save(f"{node.manifests}/web.yaml", new)
         stays(t, node, before, {"v": new})
     equal(node.problems(), {}, "problems")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the manifest folder takes, refuses and says about it."""
+"""Manifests that the folder accepts or rejects, and its messages."""
 import os
 
 from coracle import (SLOW, as_nobody, check, contains, equal, pod, read, until)
@@ -198,7 +198,7 @@ def test_written_in_place(t):
     with open(f"{node.manifests}/slow.yaml", "w", encoding="utf-8") as f:
         f.write("apiVersion: v1\nkind: Pod\nmetadata:\n  name: slow\n")
         f.flush()
-        node.remove("other.yaml")  # counts later than a file that was read at once or soon
+        node.remove("other.yaml")  # takes effect later than a file that was read at once or soon
         node.wait_gone("other")
         equal((node.pods(), node.problems()), ({}, {}), "pods and problems of a half-written file")
         f.write("spec:\n  containers:\n  - name: a\n    image: localhost/busybox:1\n    command: [sleep, '100']\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts that are missing are said at start, with the package that has them."""
+"""Missing programs are reported at the start, with the package that has them."""
 import os
 import shutil
 
@@ -7,7 +7,7 @@ from coracle import Failed, contains, equal, pod, until
 
 
 def test_no_plugins(t):
-    """missing CNI plugins are said at start with their package, and pods wait for the network with a reason"""
+    """missing CNI plugins are reported at the start with their package, and pods wait for the network with a reason"""
     node = t.node("--cni-bin-dir", f"{t.scratch}/tmp")
     contains(node.log(), "containernetworking-plugins", "log")
     node.import_image()
@@ -16,7 +16,7 @@ def test_no_plugins(t):
     node.wait_running("host")
     until(lambda: "bridge" in node.cli("explain", "pod", "a").stdout, 10, "explain names the plugin")
     equal(node.pod("a").phase, "Pending", "the pod that needs a network")
-    for plugin in os.listdir("/usr/lib/cni"):  # as the package would
+    for plugin in os.listdir("/usr/lib/cni"):  # as the package would do
         shutil.copy(f"/usr/lib/cni/{plugin}", f"{t.scratch}/tmp/{plugin}")
     node.wait_running("a", deadline=30)
     node.stop()
@@ -45,12 +45,12 @@ def started_without(t, missing, package):
 
 
 def test_no_runtime(t):
-    """a missing crun is said at start with its package"""
+    """a missing crun is reported at the start with its package"""
     started_without(t, ["crun", "runc"], "crun")
 
 
 def test_no_conmon(t):
-    """a missing conmon is said at start with its package"""
+    """a missing conmon is reported at the start with its package"""
     started_without(t, ["conmon"], "conmon")
 
 
@@ -67,7 +67,7 @@ def test_no_list(t):
 
 
 def test_runtime_that_is_none(t):
-    """a program that is no OCI runtime ends the start with its answer"""
+    """a program that is not an OCI runtime ends the start with its answer"""
     try:
         t.node("--runtime", "/bin/echo")
     except Failed as e:

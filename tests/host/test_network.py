@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pods' network as others see it: real packets, what goes wrong with lists and plugins, and what heals itself."""
+"""The pods' network from outside: real packets, faults of lists and plugins, and self-healing."""
 import glob
 import json
 import os
@@ -210,7 +210,7 @@ def test_bandwidth(t):
 
 
 def test_lost_interface(t):
-    """what a living pod lost while the agent was away it gets again: same address, same container, working port"""
+    """a living pod gets back what it lost while the agent was away: same address, same container, working port"""
     node = t.node()
     run("ip", "addr", "add", "192.0.2.10/32", "dev", "lo")
     node.import_image()
@@ -242,7 +242,7 @@ def test_lost_interface(t):
 
 
 def test_lost_while_running(t):
-    """an interface that a pod loses is noticed at once and made again; one that takes it away again waits for that; what it changes inside is its own"""
+    """a lost interface is noticed at once and made again; a pod that removes it repeatedly has to wait; changes inside are the pod's business"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("a", container()))
@@ -328,7 +328,7 @@ def test_forgotten_attachments(t):
                                      annotations={"kubernetes.io/egress-bandwidth": "10M"}, terminationGracePeriodSeconds=0))
     a, b = node.wait_running("a"), node.wait_running("b")
     node.kill()
-    for folder in ("results", "networks"):  # of a nothing is left but what its plugins made; b lives and has lost its entry, too
+    for folder in ("results", "networks"):  # of a, only the work of its plugins is left; b lives and has lost its entry too
         shutil.rmtree(f"{node.state_dir}/cni/{folder}")
     os.unlink(f"{node.state_dir}/pods/{a.uid}.json")
     for copy in glob.glob(f"{node.state_dir}/pods/{a.uid}.json.*"):
@@ -392,7 +392,7 @@ def test_errors_of_plugins(t):
 
 
 def test_lists(t):
-    """a list that is broken, names a missing program or a version that no plugin speaks is named and passed over"""
+    """a list that is broken, or names a missing program or a version that no plugin speaks, is reported and ignored"""
     put_list(t, "01-broken.conflist", '{"name": "x", "plugins": [')
     put_list(t, "02-missing.conflist", {"cniVersion": "1.0.0", "name": "m", "plugins": [{"type": "no-such-plugin"}]})
     put_list(t, "03-new.conflist", {"cniVersion": "1.1.0", "name": "n", "plugins": [{"type": "bridge"}]})

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts of pods cut off by kill -9 and by reboots: what the network plugins made is that of the living pods, to the last rule."""
+"""Starts of pods cut off by kill -9 and by reboots: the state of the network plugins is that of the living
+pods, to the last rule."""
 import json
 import os
 import random
@@ -39,7 +40,7 @@ def processes_of(t):
 
 
 def reboot(t, node, n):
-    """What a reboot does below pods: no processes, no mounts and so no namespaces, an empty run folder; the rules stay, which is harder."""
+    """The effect of a reboot on pods: no processes, no mounts and so no namespaces, an empty run folder.  The rules stay, which is harder."""
     coracle.sweep(t.name, "/nonexistent")
     until(lambda: not processes_of(t), 10, "no process is left")
     for point in reversed(mounts_below(node.run_dir) + mounts_below(node.state_dir)):
@@ -61,7 +62,7 @@ def attachments(node):
 
 
 def differences(node, names):
-    """How what there is differs from what the living pods need; [] when it is that exactly."""
+    """The differences between the existing state and the needs of the living pods; [] if there are none."""
     pods = {p.name: p for p in node.pods().values()}
     if sorted(pods) != sorted(names):
         return [f"pods {sorted(pods)}, wanted {sorted(names)}"]
@@ -100,7 +101,7 @@ def settle(node, names, when):
     def done():
         try:
             left[:] = differences(node, names)
-        except (OSError, ValueError, KeyError) as e:  # it is just starting, or a file went while it was looked at
+        except (OSError, ValueError, KeyError) as e:  # it is just starting, or a file disappeared during the look
             left[:] = [repr(e)]
         return not left
 
@@ -126,7 +127,7 @@ def test_kills_and_reboots(t):
             else:
                 wanted.add(name)
                 node.put(f"{name}.yaml", manifest(name))
-        time.sleep(rng.random() * 0.4)  # the moment of the kill is what is drawn here
+        time.sleep(rng.random() * 0.4)  # the moment of the kill is drawn here
         node.kill()
         if rng.random() < 0.3:
             boots += 1

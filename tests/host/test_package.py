@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Debian package: what is in it, how it is made, what its scripts do.  tests/node/test_deb.py installs it."""
+"""The Debian package: its content, its build and its scripts.  tests/node/test_deb.py installs it."""
 import os
 import re
 import shutil
@@ -21,7 +21,7 @@ def install(t, root, prefix):
 
 
 def build(t, name):
-    """The package, of what `make install` puts there; skipped where dpkg's tools are not."""
+    """Builds the package from the files of `make install`; skipped without dpkg's tools."""
     root, out = f"{t.scratch}/{name}/root", f"{t.scratch}/{name}"
     env = install(t, root, "/usr")
     env["SOURCE_DATE_EPOCH"] = EPOCH
@@ -126,7 +126,7 @@ def test_tmpfiles(t):
 
 
 def test_removal_ends_pods(t):
-    """what removal runs takes all pods down in order: networks, volumes, cgroups, namespaces"""
+    """the removal script ends all pods in order: networks, volumes, cgroups, namespaces"""
     prerm = read(f"{TOP}/systemd/package/prerm")
     contains(prerm, "--ephemeral --pod-manifest-path", "prerm")
     node = t.node()
@@ -147,5 +147,5 @@ def test_removal_ends_pods(t):
     check(os.path.exists(f"{node.manifests}/a.yaml"), "a manifest is gone")
     shutil.rmtree(f"{t.scratch}/none")
     bridge = [link for link in links() if link not in t.before["links"]]
-    for link in bridge:  # the network's, as other node agents leave it
+    for link in bridge:  # the network's files stay, as with other node agents
         run("ip", "link", "del", link)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images from registries: tags and digests, credentials, and what a pod says while it cannot have its image."""
+"""Images from registries: tags and digests, credentials, and the status of a pod without its image."""
 import base64
 import json
 import os
@@ -134,7 +134,7 @@ def test_credentials(t):
 
 
 def test_right_to_what_is_here(t):
-    """what a pod's secret pulled is used only by who has that secret or its credentials, also while the registry is away; any other has to pull it"""
+    """an image pulled with a pod's secret is used only by pods with that secret or its credentials, even while the registry is away; any other pod has to pull it"""
     registry = Registry(t, closed=True)
     tag, _ = registry.push(busybox(), "team/box:1")
     node = t.node(env={"SSL_CERT_FILE": registry.certificate})
@@ -184,7 +184,7 @@ def test_right_to_what_is_here(t):
 
 
 def test_node_credentials(t):
-    """without a pull secret the node's own auth file counts, and its credential helpers, which see nothing else of the node"""
+    """without a pull secret the node's own auth file applies, with its credential helpers, which see nothing else of the node"""
     registry = Registry(t, closed=True)
     tag, _ = registry.push(busybox(), "team/box:1")
     file = f"{t.scratch}/auth.json"
@@ -268,7 +268,7 @@ def skopeos():
 
 
 def pull_user():
-    """What skopeo should be: the package's user, else nobody."""
+    """The expected user of skopeo: the package's user, else nobody."""
     try:
         entry = pwd.getpwnam("coracle-pull")
         return entry.pw_uid, entry.pw_gid
@@ -341,7 +341,7 @@ cat "$2"/lock 2> /dev/null && echo "reads the lock"
     pull(uid)
     check("skopeo as root" not in node.log(), "a warning")
     path = conf.partition("=")[2]
-    # Fetched by an agent whose skopeo was root: what it left is taken over.
+    # Fetched by an agent whose skopeo ran as root: its files are taken over.
     shutil.rmtree(f"{node.state_dir}/images/tmp/blobs", ignore_errors=True)
     node.kill()
     blobs = f"{node.state_dir}/images/tmp/blobs"

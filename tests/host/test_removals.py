@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cannot be removed once is removed later: records and logs of pods that are gone."""
+"""A failed removal is repeated later: records and logs of pods that are gone."""
 import os
 
 from coracle import Skip, equal, pod, run, until

@@ -134,7 +134,7 @@ def test_restart_where_the_policy_says_so(t):
 
     node.put("a.yaml", spec("100m", "32Mi"))
     a = node.wait_running("a")
-    node.put("a.yaml", spec("200m", "32Mi"))  # cpu alone needs none
+    node.put("a.yaml", spec("200m", "32Mi"))  # a change of cpu alone needs no restart
     until(lambda: of_container(node, a, "again")[0] == "20000", 10, "the new quota")
     node.put("a.yaml", spec("200m", "64Mi"))
     now = node.wait_pod("a", lambda p: p.restarts("again") == 1 and p.state("again")[0] == "running" and settled(p))
@@ -152,7 +152,7 @@ def test_restart_where_the_policy_says_so(t):
 
 
 def test_deferred_and_infeasible(t):
-    """what does not fit waits with kubelet's words, and is done when another pod goes; the rest of the edit is not held up"""
+    """a resize that does not fit waits with kubelet's words, and is done when another pod is gone; the rest of the edit does not wait"""
     node = start(t)
     node.put("other.yaml", pod("other", container(resources={"requests": {"cpu": f"{CPUS * 500}m"}}), **QUICK))
     request = {"memory": "16Mi"}

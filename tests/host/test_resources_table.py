@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands in the cgroups of 80 pods, their classes and the node, against a table worked out by hand (limits_table.py)."""
+"""The cgroups of 80 pods, their classes and the node, compared with a table calculated by hand (limits_table.py)."""
 import contextlib
 import os
 
@@ -19,7 +19,7 @@ def with_settings(t, text):
 
 
 def test_table(t):
-    """cgroups of pods, containers, classes and node stand as the table says, over a restart of the agent, too"""
+    """cgroups of pods, containers, classes and node are as in the table, also after a restart of the agent"""
     node = t.node()
     node.import_image()
     restarts = []
@@ -76,7 +76,7 @@ def cgroup(path):
 
 
 def test_reserved_cgroups(t):
-    """limits of the reserved cgroups are written where that is asked for; without the cgroup the agent does not start, and says why"""
+    """limits of the reserved cgroups are written if configured; without the cgroup the agent does not start, and says why"""
     text = ("systemReserved: {cpu: 250m, memory: 64Mi, pid: '500'}\nkubeReserved: {cpu: 500m, memory: 32Mi}\n"
             f"systemReservedCgroup: /{t.name}/sys\nkubeReservedCgroup: {t.name}/kube\n"
             "enforceNodeAllocatable: [pods, system-reserved, kube-reserved-compressible]\n")
@@ -101,7 +101,7 @@ def test_reserved_cgroups(t):
 
 
 def test_less_than_pods_use(t):
-    """on v1 a new limit below what pods use is refused by the kernel: told by an event, and everything else goes on"""
+    """on v1 the kernel refuses a new limit below the pods' usage: an event reports it, and everything else goes on"""
     if cgroup_v2():
         raise Skip("v2 takes the limit, and ends what is above it")
     node = t.node()
@@ -148,7 +148,7 @@ def test_left_over_cgroups(t):
 
 
 def test_huge_pages(t):
-    """every page size of the machine is limited to what is asked for, 0 where nothing is"""
+    """every page size of the machine is limited to the request, or to 0 without one"""
     with contextlib.ExitStack() as stack:
         stack.enter_context(pages(8))
         node = t.node()

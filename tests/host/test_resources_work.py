@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What limits do to programs: measured by the kernel's own counters, so that other load of the machine only costs time."""
+"""The effect of limits on programs, measured by the kernel's own counters, so that other load of the machine only costs time."""
 import os
 import time
 
@@ -30,7 +30,7 @@ def test_a_quarter_of_a_processor(t):
     node.put("a.yaml", busy("a", 250, resources={"requests": {"cpu": "250m"}, "limits": {"cpu": "250m"}}))
     a = node.wait_running("a")
     shares = []
-    for _ in range(6):  # never more; less only where the machine has no time for it
+    for _ in range(6):  # never more; less only if the machine has no time for it
         start, before = time.monotonic_ns(), used_ns(node, a)
         time.sleep(10)
         shares.append((used_ns(node, a) - before) / (time.monotonic_ns() - start))
@@ -147,7 +147,7 @@ def test_huge_pages(t):
 
 
 def test_capacity(t):
-    """huge pages that are set aside or given back while the agent runs are noticed at once, without looking again and again"""
+    """huge pages that are reserved or released while the agent runs are noticed at once, without polling"""
     with pages(1):
         node = t.node()
 
@@ -161,7 +161,7 @@ def test_capacity(t):
 
 
 def test_missing_controllers(t):
-    """a controller that is not there is named with what it disables, and what the agent mounted is told"""
+    """a missing controller is named with the features it disables, and mounts of the agent are reported"""
     node = t.node()
     text = node.cli("explain", "node").stdout
     contains(text, "cgroups", "explain node")

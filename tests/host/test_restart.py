@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon comes and goes; pods do not notice."""
+"""Restarts of the daemon, which pods do not notice."""
 import json
 import os
 import random
@@ -58,7 +58,7 @@ def test_kill_9(t):
 
 
 def runtime_with(t, body):
-    """A runtime with something to do at some of its commands; $T: the folder tmp."""
+    """A runtime that runs extra code at some of its commands; $T: the folder tmp."""
     path = f"{t.scratch}/tmp/crun"
     with open(path, "w", encoding="ascii") as f:
         f.write(f"""#!/bin/sh
@@ -111,7 +111,7 @@ def test_stop_amid_a_start(t):
 
 
 def test_while_it_was_away(t):
-    """exits, removals, edits and new manifests of the time without a daemon are acted on"""
+    """exits, removals, edits and new manifests from a time without a daemon take effect"""
     node = t.node()
     start_ten(node)
     never = pod("never", container(command=shell("until [ -e /go/now ]; do sleep 0.05; done; exit 7"),
@@ -160,7 +160,7 @@ def test_sigterm_leaves_pods(t):
 
 
 def test_killed_at_any_moment(t):
-    """killed again and again while pods start and stop, it ends up where the folder says"""
+    """killed again and again while pods start and stop, it reaches the state of the manifest folder"""
     node = t.node()
     node.import_image()
     rng = random.Random(4711)
@@ -269,7 +269,7 @@ def test_conditions(t):
         node.start()
         equal(all_conditions(), before, "conditions at once")
         seen = []
-        end = time.monotonic() + 2.5  # two periods of the probes, for what must not happen
+        end = time.monotonic() + 2.5  # two periods of the probes, to see that nothing happens
         while time.monotonic() < end:
             seen.append(all_conditions())
             time.sleep(0.05)

@@ -20,7 +20,7 @@ EMPTY_DIR = [{"name": "v", "emptyDir": {}}]
 
 
 def test_own_policies(t):
-    """a container's own restartPolicy stands above the pod's, both ways, for init containers too"""
+    """a container's own restartPolicy overrides the pod's, both ways, for init containers too"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("a", counted("again", 3, "exec sleep 1000", restartPolicy="OnFailure"),

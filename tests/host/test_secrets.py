@@ -19,7 +19,7 @@ def start(t):
         volumeMounts=[mount("login", "/login")]),
         volumes=[{"name": "login", "secret": {"secretName": "login"}}]))
     keeper = node.wait_running("keeper")
-    # Started means that the runtime let it go; it becomes the program a moment later.
+    # "Started" means that the runtime has released the process; it becomes the program a moment later.
     def has_its_values():
         environment = node.enter(keeper, "cat", "/proc/1/environ").stdout
         return VALUES["env"] in environment and f"P_from={VALUES['from']}" in environment
@@ -123,7 +123,7 @@ def test_not_for_others(t):
 
 @contextlib.contextmanager
 def on_an_image(t, *folders):
-    """These folders of the scratch world on an ext4 of their own, in a file: gives the file."""
+    """Puts these folders of the scratch world on an ext4 file system in a file; returns the file."""
     image, disk = f"{t.scratch}/disk.img", f"{t.scratch}/disk"
     os.makedirs(disk)
     run("truncate", "-s", "192M", image)
@@ -144,7 +144,7 @@ def on_an_image(t, *folders):
 
 
 def found_in(path, needles):
-    """Which of them stand anywhere in the bytes of a file, free blocks and journal included."""
+    """The words that occur anywhere in the bytes of a file, including free blocks and journal."""
     found, tail, longest = set(), b"", max(len(n) for n in needles)
     with open(path, "rb") as f:
         while chunk := f.read(1 << 22):

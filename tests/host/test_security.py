@@ -13,7 +13,7 @@ def refused(node, name, reason, text):
 
 
 def test_sysctls(t):
-    """unsafe kernel settings are refused but where the node allows them, and are set in the pod alone"""
+    """unsafe kernel settings are rejected unless the node allows them, and are set in the pod only"""
     node = t.node("--allowed-unsafe-sysctls", "kernel.msg*,net/core/somaxconn")
     node.import_image()
 
@@ -65,7 +65,7 @@ def test_settings_that_are_nobodys(t):
 
 
 def test_dns_limits(t):
-    """what does not fit into resolv.conf is left out, with kubelet's events"""
+    """entries that do not fit into resolv.conf are omitted, with kubelet's events"""
     node = t.node("--cluster-dns", "10.96.0.10", "--cluster-domain", "cluster.local", "--resolv-conf", "")
     node.import_image()
     many = [f"s{i}.test" for i in range(31)]

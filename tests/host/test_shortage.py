@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the agent says where a resource is too short to start at all."""
+"""Shortages of descriptors: at the start, and caused by clients."""
 import contextlib
 import itertools
 import os
@@ -21,7 +21,7 @@ def test_few_descriptors(t):
     for n in range(4, 20):
         result = subprocess.run(["prlimit", f"--nofile={n}:{n}", *node.argv()], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, timeout=20 * SLOW, check=False, text=True)
-        # libuv itself aborts where the very pipe of its signals is missing; there is no way to ask before.
+        # libuv aborts if it cannot make the pipe for its signals, and there is no way to check before.
         if result.returncode == -signal.SIGABRT and "Assertion" not in result.stdout and "daemon.c" not in result.stdout:
             continue
         check(result.returncode == 1, f"{n} descriptors: exit code {result.returncode}\n{result.stdout}")
@@ -79,7 +79,7 @@ def resident_mib(pid):
 
 
 def test_places_of_root(t):
-    """others have 96 connections and 48 watches at most, and root still asks and watches"""
+    """other users have 96 connections and 48 watches at most, and root can still connect and watch"""
     node = t.node("--socket-group", "nogroup")
     watch = r"GET /api/v1/pods?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n"
     with clients(node, 60, watch) as answers:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine shuts down: a logind of the test's own says so on a bus of the test's own."""
+"""Shutdowns of the machine, announced by a fake logind on a private bus."""
 import json
 import os
 import signal
@@ -82,7 +82,7 @@ def step(node, name):
 
 
 def on_term(name, seconds, code=0):
-    """Writes when it is told to end and when it does, for all pods into one file."""
+    """A pod that records when it gets its signal and when it ends; all pods write into one file."""
     return shell(f"trap 'echo {name} told >> /all/order; sleep {seconds}; echo {name} ends >> /all/order; exit {code}' TERM; "
                  f"echo {name} up >> /all/order; echo up >> /own/starts; "
                  "while true; do sleep 3600 & wait $!; done")
@@ -97,7 +97,7 @@ def watched(t, name, seconds=1, code=0, **spec):
 
 
 def wait_up(t, node, *names):
-    """They run, and know by now what to do when they are told to end."""
+    """Waits until the pods run and have installed their signal handlers."""
     node.wait_running(*names)
     until(lambda: all(f"{name} up" in order(t) for name in names), 20, lambda: f"all are up; so far {order(t)}")
 
@@ -107,7 +107,7 @@ def order(t):
 
 
 def test_order(t):
-    """pods end by priority, the critical ones last; the lock is released then; what is recorded outlives it"""
+    """pods end by priority, the critical ones last; then the lock is released; the record survives"""
     machine = Machine(t)
     try:
         node = node_of(t, machine, "shutdownGracePeriod: 40s\nshutdownGracePeriodCriticalPods: 20s\n")
@@ -139,7 +139,7 @@ def test_order(t):
         equal(node.pod("plain").state()[1]["exitCode"], 3, "how its container ended")
         reasons = {(e["involvedObject"]["kind"], e["message"]) for e in node.events() if e["reason"] == "NodeShutdown"}
         check(("Node", "Shutdown manager detected shutdown event") in reasons, f"events: {reasons}")
-        # What begins again keeps its volumes; whose manifest goes meanwhile leaves nothing.
+        # A pod that starts again keeps its volumes; a pod whose manifest is removed meanwhile leaves nothing.
         node.remove("e.yaml")
         node.wait_gone("removed")
         node.wait_no_traces(removed)
@@ -150,7 +150,7 @@ def test_order(t):
         node.wait_log("a shutdown is already in progress", since=since)
         until(lambda: step(node, "shutdown").get("state") == "done", 10, "the shutdown is known of again")
         equal(node.pod("plain").phase, "Failed", "after a restart of the agent")
-        # Called off: all but the one that is not to run twice come back, with their history.
+        # Cancelled: all pods come back with their history, except the one that must not run twice.
         machine.tell("cancel")
         machine.wait(HELD, times=2)
         node.wait_running("plain", "critical", "late", deadline=40)
@@ -194,7 +194,7 @@ def test_stubborn(t):
 
 
 def test_reboot(t):
-    """what a shutdown ended starts again after the boot, also when that shutdown was cut off"""
+    """pods ended by a shutdown start again after the boot, even if that shutdown was cut off"""
     machine = Machine(t)
     try:
         node = node_of(t, machine, "shutdownGracePeriod: 20s\nshutdownGracePeriodCriticalPods: 10s\n")
@@ -241,7 +241,7 @@ def test_lost(t):
         os.kill(helper, signal.SIGKILL)
         machine.wait("released")
         machine.wait(HELD, times=2)
-        node.kill()  # and with the agent it goes
+        node.kill()  # and it ends with the agent
         machine.wait("released", times=2)
         node.start()
         machine.wait(HELD, times=3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A manifest with very much in it holds up nothing else: the loop works through it in slices."""
+"""A very large manifest does not delay anything else: the loop works through it in slices."""
 import json
 import os
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hangs around the daemon: runtimes, plugins, frozen containers, file systems.  It says which, and the rest goes on."""
+"""Hanging runtimes, plugins, frozen containers and file systems: the daemon names them, and everything else goes on."""
 import contextlib
 import glob
 import os
@@ -19,7 +19,7 @@ def explain(node, *what):
 
 
 def wrapper(t, name, real, when):
-    """A program that stops itself, as if it hung, when its words or CNI_COMMAND match and the file tmp/hang is there."""
+    """A program that stops itself, as if it hung, if its arguments or CNI_COMMAND match and the file tmp/hang exists."""
     path = f"{t.scratch}/tmp/{name}"
     with open(path, "w", encoding="ascii") as f:
         f.write(f"""#!/bin/sh
@@ -70,7 +70,7 @@ def hanging_runtime(t, command, operation):
 
 
 def removed_files(node):
-    """What the daemon holds open of logs that are gone."""
+    """Removed log files that the daemon holds open."""
     folder = f"/proc/{node.process.pid}/fd"
     found = []
     for fd in os.listdir(folder):
@@ -175,7 +175,7 @@ def test_plugin_hangs_in_add(t):
     node.wait_running("b")
     contains(explain(node, "pod", "a"), "attaching", "explain")
     contains(explain(node, "pod", "a"), "cni add", "explain")
-    node.kill()  # the old ADD must not run beside what follows
+    node.kill()  # the old ADD must not run beside the next operation
     node.start()
     check(not alive(first), "the plugin of the daemon before still runs")
     node.wait_running("a", "b", deadline=30)
@@ -364,7 +364,7 @@ def test_hung_mount_new_pod(t):
         node.remove("farx.yaml")  # while it hangs
         node.wait_gone("farx")
         contains(explain(node, "node"), "stuck children", "explain node")
-        node.kill()  # the stuck child is there at the next start, and keeps nobody from it
+        node.kill()  # the stuck child still exists at the next start and does not block it
         start = time.monotonic()
         node.start()
         check(time.monotonic() - start < 6 * SLOW, "the start waits for a child that the kernel holds")

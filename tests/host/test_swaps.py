@@ -26,7 +26,7 @@ CHANGES = IN_MODIFY | IN_ATTRIB | IN_MOVED_FROM | IN_MOVED_TO | IN_CREATE | IN_D
 
 
 class Inotify:
-    """What the kernel tells of folders: (time, path of the folder, name)."""
+    """The kernel's events of folders: (time, path of the folder, name)."""
 
     def __init__(self):
         self.libc = ctypes.CDLL(None, use_errno=True)
@@ -114,7 +114,7 @@ def count_swaps(seen, stop, path, found):
 
 
 def nothing_else_runs():
-    """What a machine is asked for by absolute numbers holds where it has nothing else to do."""
+    """Whether the machine is idle enough for absolute limits."""
     return os.getloadavg()[0] < os.cpu_count()
 
 
@@ -162,7 +162,7 @@ def test_storm(t):
     until(lambda: len(generations(path)) == 1, 5, lambda: f"one generation is left, not {os.listdir(path)}")
     equal(sorted(os.listdir(path)), sorted(FILES + ["..data"] + generations(path)), "nothing is left over")
     texts = {c["name"]: "" for c in readers["spec"]["containers"]}
-    for name in texts:  # the pod stays, and with it what they say
+    for name in texts:  # the pod stays, and its logs with it
         os.kill(node.pid(readers, name), signal.SIGTERM)
 
     def totals():
@@ -186,7 +186,7 @@ test_storm.seconds = 40 + SECONDS
 
 
 def test_untouched(t):
-    """what does not change a volume's files leaves no new folder and no event of a change; what does, is one swap"""
+    """an edit that does not change a volume's files makes no new folder and no event; any other is one swap"""
     node = t.node()
     node.import_image()
     node.put("config.yaml", config_map("config", used="one\n", other="a"))

@@ -10,7 +10,7 @@ from coracle import alive, check, container, equal, pod, shell, until
 
 
 def without_descriptors(node, spare=0):
-    """Open ones stay open; each new one beyond `spare` fails.  Returns what undoes it."""
+    """Descriptors: open ones stay open, each new one beyond `spare` fails.  Returns a function that undoes it."""
     pid = node.process.pid
     before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     highest = max(int(fd) for fd in os.listdir(f"/proc/{pid}/fd"))
@@ -76,7 +76,7 @@ def test_watches_take_descriptors(t):
             client = socket.socket(socket.AF_UNIX)
             clients.append(client)
             client.setblocking(False)
-            with contextlib.suppress(BlockingIOError):  # the daemon takes no more for now
+            with contextlib.suppress(BlockingIOError):  # the daemon accepts no more for now
                 client.connect(node.socket)
                 client.send(b"GET /api/v1/pods?watch=true HTTP/1.1\r\nHost: x\r\n\r\n")
         end = time.monotonic() + 5  # five rounds of probes

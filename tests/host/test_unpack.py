@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""coracle-unpack against layers, manifests and archives as an attacker would make them; no daemon, no network.
-
-Each test writes an OCI layout (or an archive) with Python's tarfile, which lets every lie through, and looks at what landed below
-layers/ and at everything around it.
+"""coracle-unpack and the layers, manifests and archives of an attacker; without daemon and network. Each test
+writes an OCI layout (or an archive) with Python's tarfile, which accepts every lie, and checks the result
+below layers/ and everything around it.
 """
 import gzip
 import hashlib
@@ -116,7 +115,7 @@ class Source:
         return answer
 
     def bad(self, code, *texts, flags=(), **kwargs):
-        """The run fails as said, and no layer got a name."""
+        """The run fails as expected, and no layer got a name."""
         before = sorted(os.listdir(f"{self.store}/layers"))
         answer = self.run(*flags, **kwargs)
         equal(answer.get("code"), code, f"code of {answer}")
@@ -205,7 +204,7 @@ def test_links_on_the_way(t):
 
 
 def test_borrowed_folders(t):
-    """a folder that a layer needs and does not bring is as the layers below have it"""
+    """a folder that a layer needs but lacks gets the metadata it has in the layers below"""
     s = Source(t)
     low = tar(folder("tmp", mode=0o1777, uid=7, gid=8, mtime=1000), folder("opt", mode=0o700), folder("gone", mode=0o711),
               folder("a", mode=0o750), folder("a/b", mode=0o751, uid=3), link("var", "a"))
@@ -243,7 +242,7 @@ def test_borrowed_folders(t):
 
 
 def test_hard_links(t):
-    """hard links reach only what the layer brought before"""
+    """hard links reach only earlier entries of their layer"""
     s = Source(t)
     os.symlink("/etc", f"{t.scratch}/x")
     for target in ("/etc/passwd", "etc/passwd", "later"):
@@ -365,7 +364,7 @@ def test_whiteouts(t):
 
 
 def test_overlay(t):
-    """the layers mounted by overlayfs show what the image means"""
+    """the layers mounted by overlayfs show the intended tree"""
     s = Source(t)
     low = tar(folder("d"), entry("d/a", b"a"), entry("d/b", b"b"), folder("o"), entry("o/old"), entry("f", b"f"))
     high = tar(folder("d"), entry("d/.wh.a"), folder("o"), entry("o/.wh..wh..opq"), entry("o/new"), entry(".wh.f"))
@@ -468,7 +467,7 @@ def test_bombs(t):
     zeros = tar(entry("zeros", b"\0" * (64 << 20)))
     s.index(s.manifest([zeros], pack=gzip.compress))
     s.bad("EXHAUSTED", "larger than the limit", flags=("--max-bytes", str(32 << 20)))
-    # What is skipped counts as well: the data of something that is not a file.
+    # Skipped data is counted too: here the data of an entry that is not a file.
     s.index(s.manifest([b"".join([entry(".wh..wh.x", b"\0" * (64 << 20))[0].tobuf(), b"\0" * (64 << 20)])], pack=gzip.compress))
     s.bad("EXHAUSTED", "larger than the limit", flags=("--max-bytes", str(1 << 20), "--max-entries", "100"))
     s.bad_layer("EXHAUSTED", "more files than", *[entry(f"f{i}") for i in range(50)], flags=("--max-entries", "40"))
@@ -484,7 +483,8 @@ def test_full_disk(t):
     try:
         os.mkdir(f"{s.store}/layers")
         os.mkdir(f"{s.store}/work")
-        # What does not fit is seen before its first byte; small files run into the end of the disk itself.
+        # A file that does not fit fails before its first byte; small files run into the end of the disk
+        # itself.
         s.bad_layer("EXHAUSTED", "4 MiB are needed", entry("f", os.urandom(4 << 20)), flags=("--reserve-bytes", "0"))
         shutil.rmtree(f"{s.store}/work/1")
         s.bad_layer("EXHAUSTED", "No space left on device", *[entry(f"f{i}", os.urandom(100000)) for i in range(40)],
@@ -495,7 +495,7 @@ def test_full_disk(t):
 
 
 def test_ratio(t):
-    """what is compressed far beyond any real layer is taken for a bomb"""
+    """a layer compressed far beyond any real one is treated as a bomb"""
     s = Source(t)
     tar_start = entry("zeros", b"")[0]
     tar_start.size = 8 << 30
@@ -516,7 +516,7 @@ def test_ratio(t):
 
 
 def test_platforms(t):
-    """of several platforms the node's is taken; none is an error that says what there is"""
+    """of several platforms the node's is chosen; without it, the error names the others"""
     s = Source(t)
     data = tar(entry("f"))
     mine = {**s.manifest([data], Cmd=["mine"]), "platform": {"os": "linux", "architecture": host_arch()}}
@@ -598,7 +598,7 @@ def test_broken_tables(t):
 
 
 def test_record(t):
-    """the record holds what the configuration says"""
+    """the record has the fields of the configuration"""
     s = Source(t)
     data = tar(entry("f", b"12345"), entry("g", b"678"))
     m = s.manifest([data], Env=["A=b", "C=\u00e4"], Entrypoint=["/e"], Cmd=["c", ""], User="7:8", WorkingDir="/w", StopSignal="SIGQUIT",
@@ -677,7 +677,7 @@ def test_oci_archive(t):
 
 
 def test_progress(t):
-    """bytes and layers are counted into the page that --progress names, found layers, too"""
+    """bytes and layers, even found ones, are counted in the page that --progress names"""
     s = Source(t)
     s.index(s.manifest([tar(entry("a", b"x" * 1000)), tar(entry("b", b"y" * 500), entry("c", b"z"))]))
     for counted in ((1501, 2, 2), (0, 2, 2)):  # unpacked, then found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pods use: /stats/summary, /metrics and `coracle top`, held against the kernel's own files."""
+"""Usage of pods: /stats/summary, /metrics and `coracle top`, compared with the kernel's own files."""
 import contextlib
 import json
 import os
@@ -11,7 +11,7 @@ HOG = "x=$(head -c 8000000 /dev/zero | tr '\\0' a); echo full; while true; do sl
 
 
 def hog():
-    """A container with some 8 MB; it asks for a processor, so that it is filled on a machine that is busy, too."""
+    """A container that uses some 8 MB; it requests a processor, so that it gets there even on a busy machine."""
     return container("hog", command=shell(HOG), resources={"requests": {"cpu": "500m"}, "limits": {"memory": "64Mi"}})
 
 
@@ -159,7 +159,7 @@ def test_metrics(t):
 
 
 def well_formed(path, text):
-    """Each name's lines stand together below one TYPE; no line comes twice."""
+    """The lines of each name are together below one TYPE, and no line occurs twice."""
     seen, names, current = set(), set(), ""
     for line in text.splitlines():
         if line.startswith("# TYPE "):
@@ -212,7 +212,7 @@ def oom_events(node, name):
 
 
 def test_oom_is_described(t):
-    """a process that is killed for want of memory has its number and name in `describe`, and its container the reason OOMKilled"""
+    """`describe` shows pid and name of an OOM-killed process, and its container has the reason OOMKilled"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("a", container(command=shell("sleep 0.2; tail /dev/zero"), resources={"limits": {"memory": "16Mi"}}),
@@ -228,7 +228,7 @@ def test_oom_is_described(t):
 
 
 def test_oom_of_a_child(t):
-    """a child that is killed in a container that lives on is told at once, by its own name, however hostile"""
+    """the kill of a child in a container that lives on is reported at once, by its own name, however hostile"""
     node = t.node()
     node.import_image()
     evil = "x) total-vm:1kB"  # 15 bytes, what the kernel keeps
@@ -240,13 +240,13 @@ def test_oom_of_a_child(t):
     node.wait_running("a")
     message = until(lambda: oom_events(node, "a"), 20, lambda: f"the event; {node.logs('a')}")[0]["message"]
     contains(message, f"({evil}), anon-rss:", "message")
-    if not cgroup_v2():  # there the whole container goes, which is what kubelet asks for
+    if not cgroup_v2():  # there the whole container is killed, as kubelet requests
         equal(node.pod("a").restarts(), 0, "restarts")
     node.stop()
 
 
 def test_oom_without_a_log(t):
-    """where the kernel's log cannot be read, a kill is told all the same, with the reason why it is not known which"""
+    """if the kernel's log cannot be read, a kill is still reported, with the reason why the process is unknown"""
     run("mount", "--bind", "/dev/null", "/dev/kmsg")
     node = t.node()
     node.import_image()

@@ -14,7 +14,7 @@ def block(node, p):
 
 
 def able(node):
-    """The test is over where the kernel cannot (Debian 12's 6.1 maps no tmpfs)."""
+    """Skips the test if the kernel lacks support (Debian 12's 6.1 maps no tmpfs)."""
     said = until(lambda: [line for line in node.cli("explain", "node").stdout.splitlines() if line.split()[:2] == ["user", "namespaces"]
                           and "being tested" not in line], 10, "whether there are user namespaces")[0]
     if "not possible" in said:
@@ -149,7 +149,7 @@ def test_restart(t):
 
 
 def test_refused(t):
-    """what does not go together is refused, naming the field; a volume that cannot be mapped holds its pod, naming the volume"""
+    """conflicting fields are rejected by name; a volume that cannot be mapped keeps its pod waiting, and is named"""
     node = t.node()
     able(node)
     node.import_image()

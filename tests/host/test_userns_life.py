@@ -18,7 +18,7 @@ def own(name, *containers, **more):
 
 
 def block(node, p, name=None):
-    """What root of the pod is on the host, as its container's namespace has it; also that it is a whole block."""
+    """The id of the pod's root on the host, from its container's namespace; checks that the block is complete."""
     inside, first, n = (int(x) for x in read(f"/proc/{node.container_pids(p, name)[0]}/uid_map").split())
     equal((inside, n, first % IDS), (0, IDS, 0), "the mapping")
     check(first >= IDS, f"block {first}")
@@ -37,7 +37,7 @@ def run_in(node, name, text, container_name=None, **kwargs):
 
 
 def with_terminal(node, name, container_name, text):
-    """What a shell with a terminal shows."""
+    """The output of a shell with a terminal."""
     master, slave = pty.openpty()
     with subprocess.Popen([node.coracle, "--socket", node.socket, "exec", "-it", name, "-c", container_name, "--", "/bin/sh",
                            "-c", text], stdin=slave, stdout=slave, stderr=slave, start_new_session=True) as process:
@@ -257,7 +257,7 @@ def test_killed_agent_knows_the_blocks(t):
     first, other = block(node, a), block(node, gone)
     node.kill()
     node.remove("gone.yaml")
-    os.unlink(f"{node.state_dir}/pods/{gone.uid}.json")  # nobody's now
+    os.unlink(f"{node.state_dir}/pods/{gone.uid}.json")  # owned by no pod now
     node.put("b.yaml", own("b"))
     node.start()
     b = node.wait_running("b")
@@ -353,7 +353,7 @@ def test_what_cannot_be_is_refused(t):
 
 
 def test_node_that_cannot(t):
-    """where user namespaces are not possible such a pod waits with one event that says why, and others run"""
+    """without user namespaces such a pod waits with one event that gives the reason, and others run"""
     os.chmod(t.scratch, 0o700)
     node = t.node()
     node.import_image()

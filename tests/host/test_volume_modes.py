@@ -2,8 +2,9 @@
 """Modes and owners in ConfigMap, Secret, downward API, projected and emptyDir volumes, seen from inside."""
 from coracle import check, config_map, container, equal, pod, secret, shell
 
-# The rules are pkg/volume/volume_linux.go's: for a volume that is read-only by nature fsGroup adds 0440 to files and 02550 to
-# folders, for the others 0660 and 02770; nothing is ever taken away.  Links get the group only.
+# The rules are those of pkg/volume/volume_linux.go: for a volume that is read-only by nature, fsGroup adds
+# 0440 to files and 02550 to folders; for others 0660 and 02770.  No bit is ever removed.  Links get the group
+# only.
 DEFAULT_MODES = (None, 0o400, 0o440, 0o600, 0o755, 0o000)
 ITEM_MODES = (None, 0o400, 0o604, 0o777)
 KINDS = ("configMap", "secret", "downwardAPI", "projected")

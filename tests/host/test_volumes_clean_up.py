@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of volumes: all of a pod's goes, never across a mount that is not the agent's, also what a crash left."""
+"""The end of volumes: everything of a pod is removed, even after a crash, but never across a foreign mount."""
 import glob
 import os
 import shutil
@@ -15,7 +15,7 @@ MOUNTS = [mount(v["name"], f"/{v['name']}") for v in VOLUMES] + [mount("disk", "
 
 
 def precious(t):
-    """A folder of somebody else, with a file."""
+    """A folder that does not belong to the agent, with a file."""
     path = f"{t.scratch}/tmp/precious"
     os.makedirs(path, exist_ok=True)
     with open(f"{path}/data", "w", encoding="ascii") as f:
@@ -43,7 +43,7 @@ def explained(node, pod_or_node, *texts):
 
 
 def test_held(t):
-    """a mount of somebody else below an emptyDir: its files live, explain names it, the rest goes, and all when it is gone"""
+    """a foreign mount below an emptyDir: its files survive, explain names it, the rest is removed, and everything once it is unmounted"""
     node, a = started(t)
     theirs, folder = precious(t), f"{node.root_dir}/pods/{a.uid}"
     run("mount", "--bind", theirs, f"{folder}/{EMPTY}/disk/a")
@@ -57,7 +57,7 @@ def test_held(t):
     check(node.pod("a") is not None and node.pod("a")["metadata"].get("deletionTimestamp"), "the pod is not shown as ending")
     equal(len([e for e in node.events("a") if e["reason"] == "FailedUnMount"]), 1, "events")
     since = len(node.log())
-    for _ in range(20):  # others mount and unmount: that is no reason to try all the time
+    for _ in range(20):  # other mounts and unmounts must not cause retries all the time
         run("mount", "-t", "tmpfs", "none", f"{t.scratch}/tmp")
         run("umount", f"{t.scratch}/tmp")
     check(node.log()[since:].count("cannot remove") == 0, "the same is said again and again")
@@ -69,7 +69,7 @@ def test_held(t):
 
 
 def test_held_over_restart(t):
-    """the agent is killed while a volume is held: the next one waits just so"""
+    """the agent is killed while a foreign mount holds a volume: the next one waits in the same way"""
     node, a = started(t)
     theirs, point = precious(t), f"{node.root_dir}/pods/{a.uid}/{EMPTY}/memory"
     run("mount", "--bind", theirs, point)
@@ -119,7 +119,7 @@ def test_left_over(t):
 
 
 def test_first_start_beside_a_kubelet(t):
-    """what lay below the root folder and among the logs before the first start stays, then and at later starts"""
+    """files that existed below the root folder and among the logs before the first start stay, then and later"""
     node = t.node()
     equal(node.stop(), 0, "exit code")
     os.unlink(f"{node.state_dir}/foreign-pods")  # written at the first start
@@ -186,13 +186,13 @@ def test_first_start_of_this_version(t):
 
 
 def test_left_over_unknown(t):
-    """as long as it cannot be read which pods are somebody else's no left-over volume is removed; it is looked again"""
+    """no left-over volume is removed while the list of foreign pods cannot be read; the read is repeated"""
     node, _ = started(t)
     equal(node.stop(), 0, "exit code")
     uid, known = str(uuid.uuid4()), f"{node.state_dir}/foreign-pods"
     os.makedirs(f"{node.root_dir}/pods/{uid}/volumes")
     os.unlink(known)
-    os.mkdir(known)  # EISDIR: neither there nor absent
+    os.mkdir(known)  # EISDIR: neither present nor absent
     node.start()
     explained(node, ("node",), "left-over volumes", "foreign-pods")
     check(os.path.isdir(f"{node.root_dir}/pods/{uid}/volumes"), "removed although it could not be known whose it is")
@@ -227,7 +227,7 @@ def test_mounted_by_the_pod(t):
 
 
 def test_held_at_the_end(t):
-    """taking down all pods waits for no mount of somebody else; its files live"""
+    """the end of all pods does not wait for foreign mounts, whose files survive"""
     node = t.node(ephemeral=True)
     node.import_image()
     node.put("a.yaml", pod("a", container(volumeMounts=MOUNTS[:2]), volumes=VOLUMES[:2]))

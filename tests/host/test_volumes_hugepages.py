@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""emptyDir of huge pages, and the limits that come with them.  Pages are set aside for the test where the kernel lets it."""
+"""emptyDir of huge pages, and their limits.  Pages are reserved for the test if the kernel allows it."""
 import contextlib
 import fcntl
 import glob
@@ -76,7 +76,7 @@ def test_volume(t):
 
 
 def test_admission(t):
-    """a pod that wants more huge pages than there are fails with OutOfhugepages-2Mi; what one had another gets"""
+    """a pod that requests more huge pages than exist fails with OutOfhugepages-2Mi; another pod gets released pages"""
     with pages(4) as total:
         node = t.node()
         node.import_image()

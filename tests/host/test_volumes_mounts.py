@@ -30,7 +30,7 @@ def test_nested(t):
 
 
 def test_recursive_read_only(t):
-    """readOnly leaves a mount below the volume writable, recursiveReadOnly Enabled and IfPossible do not; the status says what came of it"""
+    """readOnly leaves a mount below the volume writable, recursiveReadOnly Enabled and IfPossible do not; the status has the result"""
     node = t.node()
     node.import_image()
     path = f"{t.scratch}/tmp/top"
@@ -84,7 +84,7 @@ def test_propagation(t):
 
 
 def test_host_path_types(t):
-    """every type of hostPath on everything there is: what is mounted, what is made with which mode, kubelet's words for the rest"""
+    """every type of hostPath on every kind of file: some are mounted, some made with a mode, the rest rejected in kubelet's words"""
     node = t.node()
     node.import_image()
     base = f"{t.scratch}/tmp/h"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""subPath against containers that want out of their volume: symlinks that are there, and such as are swapped while we look."""
+"""subPath and containers that try to leave their volume: by existing symlinks, and by symlinks swapped during the look."""
 import os
 
 from coracle import check, container, contains, equal, mount, mounts_below, pod, run, shell, until
@@ -8,7 +8,7 @@ EMPTY = "volumes/kubernetes.io~empty-dir"
 
 
 def outside(t):
-    """What no container may see: a folder of the host beside, with a mark of this test."""
+    """A folder of the host that no container may see, with a mark of this test."""
     path = f"{t.scratch}/tmp/outside"
     os.makedirs(f"{path}/deep")
     for name in ("mark", "deep/mark"):
@@ -55,11 +55,11 @@ done
 
 
 def test_swapped(t):
-    """a folder that is swapped for a link to the host in a loop, while subPaths go through it: no container sees or makes anything outside"""
+    """a folder that is swapped for a link to the host in a loop, while subPaths lead through it: no container sees or makes anything outside"""
     node = t.node()
     node.import_image()
     path = outside(t)
-    # What it sees goes to the log: the runs that saw nothing are as good as those that saw their own.
+    # The container logs what it sees; a run that sees nothing is as good as one that sees its own files.
     look = shell("cat /s/mark 2>/dev/null || echo none; sleep 0.05; exit 1")
     volume = [{"name": "v", "hostPath": {"path": f"{t.scratch}/tmp/v", "type": "DirectoryOrCreate"}}]
     node.put("swap.yaml", pod("swap", container(command=shell(SWAP.format(path=path)), volumeMounts=[mount("v", "/v")]), volumes=volume,
