@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Probes and lifecycle hooks with real containers and real servers."""
 import os
+import re
 import time
 
 import servers
@@ -274,6 +275,24 @@ def test_long_output(t):
     event = until(lambda: next((e for e in node.events("probe") if e["reason"] == "Unhealthy"), None), 20, "the probe fails")
     equal(event["message"], "Readiness probe failed: " + whole[:10 * 1024], "the event")
     contains(node.cli("describe", "pod", "probe").stdout, "line-200-", "describe")
+    node.stop()
+
+
+def test_failed_hooks_are_described(t):
+    """describe names the container of each event, and says with which exit code and output a hook failed"""
+    node = start(t)
+    good = container("good")
+    node.put("a.yaml", pod("a", good, container("bad", lifecycle={"postStart": {"exec": {
+        "command": shell("echo no queue; exit 9")}}})))
+    node.put("b.yaml", pod("b", good, container("bad", lifecycle={"preStop": {"exec": {"command": shell("echo no drain; exit 6")}}}),
+                           terminationGracePeriodSeconds=8, activeDeadlineSeconds=2))
+    wait_event(node, "a", "FailedPostStartHook")
+    wait_event(node, "b", "FailedPreStopHook")
+    for name, words in (("a", "PostStartHook failed: exit code 9: no queue"), ("b", "PreStopHook failed: exit code 6: no drain")):
+        shown = node.cli("describe", "pod", name).stdout.partition("Events:")[2]
+        check(re.search(rf"Warning +Failed\w+Hook .* coracle +bad +{words}$", shown, re.M), f"describe:\n{shown}")
+        check(re.search(r"Normal +Started .* coracle +good +Container started$", shown, re.M), f"describe:\n{shown}")
+        contains(node.cli("events", "--for", f"pod/{name}").stdout, words, "events")
     node.stop()
 
 

@@ -95,8 +95,29 @@ void cli_describe_text(struct buf *out, const char *title, const char *text)
     buf_addc(out, '\n');
 }
 
+char *cli_event_text(const json_t *event)
+{
+    const char *detail = json_str(cli_at(event, "metadata.annotations"), "coracle.dev/detail");
+    char *text = detail != NULL ? str_printf("%s: %s", cli_text(event, "message"), detail)
+                                : strdup(cli_text(event, "message"));
+
+    for (size_t n = text != NULL ? strlen(text) : 0; n > 0 && strchr(" \t\r\n", text[n - 1]) != NULL;)
+        text[--n] = '\0';
+    return text;
+}
+
+/* The container's name of "spec.containers{web}"; "": the event is about the whole pod. */
+static void add_container(const json_t *event, struct buf *out)
+{
+    const char *path = cli_text(event, "involvedObject.fieldPath"), *name = strchr(path, '{');
+
+    if (name != NULL)
+        buf_addf(out, "%.*s", (int)strcspn(name + 1, "}"), name + 1);
+}
+
 void cli_describe_events(const struct cli *cli, const json_t *events, struct buf *out)
 {
+    bool of_containers = false;
     const json_t *e;
     size_t i;
 
@@ -104,16 +125,15 @@ void cli_describe_events(const struct cli *cli, const json_t *events, struct buf
         buf_adds(out, "Events:\t<none>\n");
         return;
     }
-    buf_adds(out, "Events:\n  Type\tReason\tAge\tFrom\tMessage\n  ----\t------\t----\t----\t-------\n");
+    json_array_foreach (events, i, e)
+        of_containers = of_containers || cli_text(e, "involvedObject.fieldPath")[0] != '\0';
+    buf_addf(out, "Events:\n  Type\tReason\tAge\tFrom\t%sMessage\n  ----\t------\t----\t----\t%s-------\n",
+             of_containers ? "Container\t" : "", of_containers ? "---------\t" : "");
     json_array_foreach (events, i, e) {
-        const char *source = cli_text(e, "source.component"), *message = cli_text(e, "message");
+        const char *source = cli_text(e, "source.component");
         char first[CLI_AGE_SIZE], last[CLI_AGE_SIZE];
-        size_t n = strlen(message);
-        str_auto trimmed = NULL;
+        str_auto message = cli_event_text(e);
 
-        while (n > 0 && strchr(" \t\r\n", message[n - 1]) != NULL)
-            n--;
-        trimmed = strndup(message, n);
         cli_age(cli, cli_text(e, cli_text(e, "eventTime")[0] != '\0' ? "eventTime" : "firstTimestamp"),
                 first);
         cli_age(cli, cli_text(e, "lastTimestamp"), last);
@@ -123,7 +143,11 @@ void cli_describe_events(const struct cli *cli, const json_t *events, struct buf
         else
             buf_adds(out, first);
         buf_addf(out, "\t%s\t", source[0] != '\0' ? source : cli_text(e, "reportingComponent"));
-        cli_add_clean(out, trimmed != NULL ? trimmed : "");
+        if (of_containers) {
+            add_container(e, out);
+            buf_addc(out, '\t');
+        }
+        cli_add_clean(out, message != NULL ? message : "");
         buf_addc(out, '\n');
     }
 }

@@ -97,8 +97,7 @@ static void row(struct events *v, const json_t *event)
 {
     char last[CLI_AGE_SIZE], first[CLI_AGE_SIZE], seen[3 * CLI_AGE_SIZE], object[400];
     long long count = (long long)cli_number(event, "count");
-    str_auto message = strdup(cli_text(event, "message"));
-    size_t n = message != NULL ? strlen(message) : 0;
+    str_auto message = cli_event_text(event);
 
     cli_age(v->cli, cli_events_time_of(event, "lastTimestamp"), last);
     cli_age(v->cli, cli_events_time_of(event, "firstTimestamp"), first);
@@ -108,8 +107,6 @@ static void row(struct events *v, const json_t *event)
         snprintf(seen, sizeof(seen), "%s", first);
     snprintf(object, sizeof(object), "%s/%s", cli_text(event, "involvedObject.kind"),
              cli_text(event, "involvedObject.name"));
-    while (n > 0 && strchr(" \n\t\r", message[n - 1]) != NULL)
-        message[--n] = '\0';
     if (v->all)
         cli_table_cell(&v->table, cli_text(event, "metadata.namespace"));
     cli_table_cell(&v->table, seen);

@@ -72,7 +72,7 @@ static const struct api_handler *handler_of(const struct hook *h)
 
 /* ---- its end ---- */
 
-static void post_start_over(struct ctr *c, bool failed, bool ended, const char *why)
+static void post_start_over(struct ctr *c, bool failed, bool ended, const char *why, const char *said)
 {
     struct ctr_own *own = own_of(c);
     struct pod *p = c->pod;
@@ -91,14 +91,14 @@ static void post_start_over(struct ctr *c, bool failed, bool ended, const char *
         own->post_message = why != NULL ? strdup(why) : NULL;
         hook_set_post(c, POST_FAILED);
     }
-    /* The message may contain output of the handler's server or command: not for events, as in kubelet. */
-    pod_event(p, c, true, "FailedPostStartHook", "PostStartHook failed");
+    /* As in kubelet, the message has no output of the handler's server or command. */
+    pod_event_detail(p, c, true, "FailedPostStartHook", "PostStartHook failed", said);
     log_warn("postStart hook failed: killing the container", F_STR("pod", p->key),
              F_STR("containerName", c->spec->name));
     log_debug("postStart hook failed", F_STR("pod", p->key), F_STR("err", why));
 }
 
-/* For explain, which shows the output: it may hold what events should not. */
+/* For explain, with the output. */
 static void note_failure(struct hook *h, const char *result)
 {
     instance_add_why(&h->c->cur, "%s hook failed: %s", h->pre_stop ? "preStop" : "postStart",
@@ -123,12 +123,12 @@ static void hooks_on_over(struct op *op, const struct err *result)
     /* The grace period is over: kubelet notices when the killed container ends the handler. */
     if (h->pre_stop && result->code != ERR_OK && handler_of(h)->kind != API_HANDLER_SLEEP &&
         !p->node->closing) {
-        pod_event(p, c, true, "FailedPreStopHook", "PreStopHook failed");
+        pod_event_detail(p, c, true, "FailedPreStopHook", "PreStopHook failed", h->said);
         log_debug("preStop hook failed", F_STR("pod", p->key), F_STR("containerName", c->spec->name),
                   F_STR("err", h->why != NULL ? h->why : result->text));
     }
     if (!h->pre_stop && !p->node->closing)
-        post_start_over(c, failed, h->ended, h->why);
+        post_start_over(c, failed, h->ended, h->why, h->said);
     arena_done(&h->arena);
     free(h->why);
     free(h->said);

@@ -25,6 +25,7 @@ static void event_free(struct event *v)
     free(v->field_path);
     free(v->reason);
     free(v->message);
+    free(v->detail);
     free(v);
 }
 
@@ -47,6 +48,9 @@ static json_t *event_json(const struct node *n, const struct event *v)
     json_put_str(meta, "name", name);
     json_put_str(meta, "namespace", v->namespace_);
     json_put_str(meta, "creationTimestamp", first);
+    if (v->detail != NULL)
+        json_object_set_new(meta, "annotations",
+                            json_pack("{s:o*}", EVENT_DETAIL, json_string_of(v->detail)));
     json_put_str(object, "kind", v->of_node ? "Node" : "Pod");
     json_put_str(object, "apiVersion", "v1");
     json_put_str(object, "namespace", v->namespace_);
@@ -118,6 +122,11 @@ json_t *events_find_json(struct node *n, const char *name)
 
 /* ---- the ring ---- */
 
+static size_t event_bytes(const struct event *v)
+{
+    return strlen(v->message) + (v->detail != NULL ? strlen(v->detail) : 0);
+}
+
 static void pod_events_drop(struct node *n, struct event *v)
 {
     struct core_node *core = core_node(n);
@@ -125,13 +134,13 @@ static void pod_events_drop(struct node *n, struct event *v)
     TAILQ_REMOVE(&core->events, v, link);
     LIST_REMOVE(v, near);
     core->n_events--;
-    core->event_bytes -= strlen(v->message);
+    core->event_bytes -= event_bytes(v);
     pod_events_tell(n, "DELETED", v);
     event_free(v);
 }
 
 struct said { /* the content of an event */
-    const char *namespace_, *name, *uid, *field_path, *reason, *message;
+    const char *namespace_, *name, *uid, *field_path, *reason, *message, *detail;
     uint64_t about;
     bool warning, of_node;
 };
@@ -205,6 +214,7 @@ static struct event *event_new(const struct said *s)
     v->field_path = s->field_path != NULL ? strdup(s->field_path) : NULL;
     v->reason = strdup(s->reason);
     v->message = strdup(s->message);
+    v->detail = s->detail != NULL ? strdup(s->detail) : NULL;
     v->about = s->about;
     v->warning = s->warning;
     v->of_node = s->of_node;
@@ -213,6 +223,14 @@ static struct event *event_new(const struct said *s)
         return v;
     event_free(v);
     return NULL;
+}
+
+static void set_detail(struct core_node *core, struct event *v, const char *detail)
+{
+    core->event_bytes -= event_bytes(v);
+    free(v->detail);
+    v->detail = detail != NULL ? strdup(detail) : NULL;
+    core->event_bytes += event_bytes(v);
 }
 
 static void pod_events_add(struct node *n, struct said *s)
@@ -225,6 +243,7 @@ static void pod_events_add(struct node *n, struct said *s)
     s->about = about(s);
     v = pod_events_find(n, s);
     if (v != NULL) {
+        set_detail(core, v, s->detail);
         again(n, v);
         return;
     }
@@ -242,6 +261,7 @@ static void pod_events_add(struct node *n, struct said *s)
             free(combined->message);
             combined->message = message;
         }
+        set_detail(core, combined, s->detail);
         again(n, combined);
         return;
     }
@@ -256,31 +276,40 @@ static void pod_events_add(struct node *n, struct said *s)
     LIST_INSERT_HEAD(&core->events_about[s->about % EVENT_BUCKETS], v, near);
     pod_events_tell(n, "ADDED", v);
     core->n_events++;
-    core->event_bytes += strlen(v->message);
+    core->event_bytes += event_bytes(v);
     while (core->n_events > EVENTS_MAX || core->event_bytes > EVENTS_BYTES_MAX)
         pod_events_drop(n, TAILQ_FIRST(&core->events));
 }
 
-void pod_event(struct pod *p, const struct ctr *c, bool warning, const char *reason, const char *fmt, ...)
+void pod_event_detail(struct pod *p, const struct ctr *c, bool warning, const char *reason,
+                      const char *message, const char *detail)
 {
-    char message[EVENT_MESSAGE_MAX + 1], path[128];
+    char path[128];
     struct said s = { .namespace_ = p->api->meta.namespace,
                       .name = p->api->meta.name,
                       .uid = p->uid,
                       .reason = reason,
                       .message = message,
+                      .detail = detail,
                       .warning = warning };
-    va_list ap;
 
-    va_start(ap, fmt);
-    vsnprintf(message, sizeof(message), fmt, ap);
-    va_end(ap);
     if (c != NULL) {
         snprintf(path, sizeof(path), "spec.%s{%s}", c->kind == CTR_REGULAR ? "containers" : "initContainers",
                  c->spec->name);
         s.field_path = path;
     }
     pod_events_add(p->node, &s);
+}
+
+void pod_event(struct pod *p, const struct ctr *c, bool warning, const char *reason, const char *fmt, ...)
+{
+    char message[EVENT_MESSAGE_MAX + 1];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(message, sizeof(message), fmt, ap);
+    va_end(ap);
+    pod_event_detail(p, c, warning, reason, message, NULL);
 }
 
 /* Like kubelet's: in the namespace "default", with the node's name as uid. */

@@ -11,6 +11,12 @@
 
 void pod_event(struct pod *p, const struct ctr *c, bool warning, const char *reason, const char *fmt, ...)
     PRINTF_LIKE(5, 6);
+/* With more than kubelet says, for people on this machine: the annotation EVENT_DETAIL, which `coracle
+ * describe` and `coracle events` show after the message. Of equal events the newest detail is kept. NULL:
+ * none. */
+#define EVENT_DETAIL "coracle.dev/detail"
+void pod_event_detail(struct pod *p, const struct ctr *c, bool warning, const char *reason,
+                      const char *message, const char *detail);
 void node_event(struct node *n, bool warning, const char *reason,
                 const char *message); /* of the node itself */
 json_t *events_json(struct node *n);

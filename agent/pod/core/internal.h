@@ -10,7 +10,7 @@ struct event {
     TAILQ_ENTRY(event) link;
     LIST_ENTRY(event) near; /* of those whose `about` falls into the same bucket */
     uint64_t about;         /* a hash of uid, field_path and reason: those of each new event are looked up */
-    char *namespace_, *pod, *uid, *field_path, *reason, *message;
+    char *namespace_, *pod, *uid, *field_path, *reason, *message, *detail;
     bool warning, of_node; /* of_node: "pod" and "uid" are the node's name */
     bool combined;         /* stands for many with different messages */
     unsigned count;
@@ -22,7 +22,7 @@ struct event {
 struct core_node {
     TAILQ_HEAD(, event) events; /* the newest last */
     LIST_HEAD(, event) events_about[EVENT_BUCKETS];
-    size_t n_events, event_bytes; /* of messages */
+    size_t n_events, event_bytes; /* of messages and details */
     uint64_t event_serial;
     struct pod_starts starts;
     struct start_sums start_sums;

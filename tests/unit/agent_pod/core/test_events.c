@@ -124,6 +124,28 @@ static void long_messages_are_kept_and_displace_old_events(void **state)
     assert_int_equal(count(w), 1000);
 }
 
+static void details_stand_beside_the_message_and_the_newest_is_kept(void **state)
+{
+    struct world *w = *state;
+    struct pod *p = world_pod(w, "p", "containers: [{name: c, image: i}]");
+    json_t *events, *one;
+
+    pod_event_detail(p, &p->ctrs[0], true, "FailedPostStartHook", "PostStartHook failed", "exit code 1: a");
+    pod_event_detail(p, &p->ctrs[0], true, "FailedPostStartHook", "PostStartHook failed", "exit code 2: b");
+    assert_int_equal(count(w), 1);
+    assert_last(w, "PostStartHook failed", 2); /* kubelet's words */
+    events = events_json(&w->node);
+    one = json_object_get(json_array_get(events, 0), "metadata");
+    assert_string_equal(json_string_value(json_object_get(json_object_get(one, "annotations"), EVENT_DETAIL)),
+                        "exit code 2: b");
+    json_decref(events);
+    pod_event(p, &p->ctrs[0], true, "FailedPostStartHook", "PostStartHook failed");
+    events = events_json(&w->node);
+    one = json_object_get(json_array_get(events, 0), "metadata");
+    assert_null(json_object_get(one, "annotations"));
+    json_decref(events);
+}
+
 int main(void)
 {
 #define T(name) WORLD_TEST(name)
@@ -132,6 +154,7 @@ int main(void)
         WORLD_TEST(each_is_found_by_its_name),
         T(the_tenth_text_about_the_same_and_those_after_it_are_one_event),
         T(there_are_at_most_a_thousand),
+        T(details_stand_beside_the_message_and_the_newest_is_kept),
         T(long_messages_are_kept_and_displace_old_events),
     };
 
