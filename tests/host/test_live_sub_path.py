@@ -139,7 +139,7 @@ def test_follow(t):
 
 
 def test_follow_before_beneath(t):
-    """the same where the kernel mounts nothing beneath"""
+    """the same on a kernel that cannot mount beneath"""
     follow(preloaded(t, NOT_BENEATH))
 
 
@@ -297,7 +297,7 @@ def test_exchange(t):
 
 
 def test_exchange_before_beneath(t):
-    """the same where the kernel mounts nothing beneath"""
+    """the same on a kernel that cannot mount beneath"""
     exchange(t, preloaded(t, NOT_BENEATH))
 
 

@@ -244,7 +244,7 @@ def test_shared_process_namespace(t):
 
 
 def test_killed_agent_knows_the_blocks(t):
-    """kill -9: the pod runs on, its block stays its own, new pods get others; what belongs to nobody is removed"""
+    """kill -9: the pod runs on with its block, new pods get others; everything without a pod is removed"""
     node = t.node()
     able(node)
     node.import_image()
