@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The check context: the walk's current path, and the problems and warnings found. */
+/* The check context: the walk's current path, and what it finds there. */
 #include "agent/api/check.h"
 
 #include "base/array.h"
@@ -11,61 +11,20 @@
 
 #define IGNORED_MAX 500 /* per pod: 100 containers with five probes and hooks each */
 
-void api_problems_add(struct api_problems *p, const char *where, const char *fmt, ...)
-{
-    char text[700];
-    va_list ap;
-    char *kept, *place;
-
-    if (p->v == NULL) {
-        p->v = arena_alloc(&p->arena, API_PROBLEMS_MAX * sizeof(*p->v));
-        if (p->v == NULL) {
-            p->dropped++;
-            return;
-        }
-    }
-    if (p->n >= API_PROBLEMS_MAX - 1) {
-        struct api_problem *last = &p->v[API_PROBLEMS_MAX - 1];
-        p->dropped++;
-        if (p->n < API_PROBLEMS_MAX) {
-            last->where = arena_strdup(&p->arena, where);
-            last->what = arena_alloc(&p->arena, 64);
-            if (last->where == NULL || last->what == NULL)
-                return;
-            p->n = API_PROBLEMS_MAX;
-        }
-        snprintf(last->what, 64, "and %zu more problems, not shown", p->dropped);
-        return;
-    }
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
-    va_end(ap);
-    place = arena_strdup(&p->arena, where);
-    kept = arena_strdup(&p->arena, text);
-    if (place == NULL || kept == NULL) {
-        p->dropped++;
-        return;
-    }
-    p->v[p->n++] = (struct api_problem){ .where = place, .what = kept };
-}
-
-void api_problems_done(struct api_problems *p)
-{
-    arena_done(&p->arena);
-    *p = (struct api_problems){ 0 };
-}
-
 /* ---- paths ---- */
-/* Names in a path may come from the file: control bytes become '?', long ones are truncated. */
+char api_path_char(char ch)
+{
+    return (unsigned char)ch < 0x20 || ch == 0x7f ? '?' : ch;
+}
+
+/* Names in a path may come from the file. */
 static void api_check_append(struct api_check *c, const char *text)
 {
     size_t room = sizeof(c->path) - 1 - c->path_n;
-    size_t n = strnlen(text, 130);
+    size_t n = strnlen(text, API_PATH_STEP_MAX);
 
-    for (size_t i = 0; i < n && i < room; i++) {
-        unsigned char ch = (unsigned char)text[i];
-        c->path[c->path_n++] = ch < 0x20 || ch == 0x7f ? '?' : (char)ch;
-    }
+    for (size_t i = 0; i < n && i < room; i++)
+        c->path[c->path_n++] = api_path_char(text[i]);
     c->path[c->path_n] = '\0';
 }
 
@@ -110,17 +69,16 @@ static void api_check_report(struct api_check *c, const char *fmt, va_list ap) P
 
 static void api_check_report(struct api_check *c, const char *fmt, va_list ap)
 {
-    char where[API_PATH_MAX + 512], what[600];
+    struct api_problem at = { .file = c->file, .field = c->path };
+    char message[600];
 
     c->faults++;
-    vsnprintf(what, sizeof(what), fmt, ap);
-    if (c->file == NULL)
-        snprintf(where, sizeof(where), "%s", c->path);
-    else if (c->path_n == 0)
-        snprintf(where, sizeof(where), "%.400s:%d", c->file, c->document);
-    else
-        snprintf(where, sizeof(where), "%.400s:%d:%s", c->file, c->document, c->path);
-    api_problems_add(c->problems, where, "%s", what);
+    if (c->file != NULL)
+        at.document = c->document;
+    if (c->places != NULL)
+        at.place = api_places_find(c->places, c->document, c->path);
+    vsnprintf(message, sizeof(message), fmt, ap);
+    api_problems_add_at(c->problems, &at, "%s", message);
 }
 
 void api_fault(struct api_check *c, const char *fmt, ...)

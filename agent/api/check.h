@@ -9,18 +9,20 @@
 #include <stddef.h>
 
 #define API_PATH_MAX 1024     /* a longer field path is truncated: 64 levels of ordinary names fit */
+#define API_PATH_STEP_MAX 130 /* as is a longer name in it */
 #define API_LIST_MAX 2000     /* elements of one list: some checks compare all pairs */
 #define API_RESOURCES_MAX 100 /* per container */
 
 /* ---- check context (check.c) ---- */
 struct api_check {
     struct api_problems *problems;
-    struct arena *arena;     /* of the object being built */
-    const char *file;        /* NULL: show only paths */
-    int document;            /* 1.., with file */
-    size_t faults;           /* problems reported through this context */
-    bool no_memory;          /* an allocation failed: the object is incomplete */
-    char path[API_PATH_MAX]; /* "spec.containers[0].ports[1]" */
+    struct arena *arena;       /* of the object being built */
+    const char *file;          /* NULL: show only paths */
+    int document;              /* 1.., with file */
+    struct api_places *places; /* of the file; NULL: unknown */
+    size_t faults;             /* problems reported through this context */
+    bool no_memory;            /* an allocation failed: the object is incomplete */
+    char path[API_PATH_MAX];   /* "spec.containers[0].ports[1]" */
     size_t path_n;
     char **ignored; /* malloc'ed; from api_ignore() */
     size_t n_ignored;
@@ -31,6 +33,7 @@ size_t api_enter(struct api_check *c, const char *name);
 size_t api_enter_index(struct api_check *c, size_t index);
 size_t api_enter_key(struct api_check *c, const char *key); /* "limits[memory]" */
 void api_leave(struct api_check *c, size_t mark);
+char api_path_char(char ch); /* as a path has this byte of a name: a control byte becomes '?' */
 
 /* Reports a problem at the current path, at a field below it, or at an element of a list below it. */
 void api_fault(struct api_check *c, const char *fmt, ...) PRINTF_LIKE(2, 3);

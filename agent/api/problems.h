@@ -1,15 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* problems - what is wrong in a manifest: all problems of a file, in their order. */
+/*
+ * problems - what is wrong in a manifest: all problems of a file, each with its place. People
+ * read them in the compilers' form, which editors can follow:
+ *   web.yaml:17:7: spec.containers[0].ports[1].hostPort: 70000 is out of range, allowed are 1 to 65535
+ */
 #ifndef AGENT_API_PROBLEMS_H
 #define AGENT_API_PROBLEMS_H
+#include "agent/api/places.h"
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/scope.h"
+
+#include <jansson.h>
 
 #define API_PROBLEMS_MAX 200 /* per file; the last one says how many were left out */
 
 struct api_problem {
-    char *where; /* "web.yaml:2:spec.containers[0].image" */
-    char *what;
+    const char *file;       /* as the caller of the decode named it; NULL: the object is from no file */
+    int document;           /* 1..; 0: the file as a whole */
+    struct api_place place; /* of the field, or of what is nearest to it in the text */
+    const char *field;      /* "spec.containers[0].image"; "": the document or the file as a whole */
+    const char *message;
 };
 
 struct api_problems {
@@ -19,6 +30,19 @@ struct api_problems {
     size_t dropped;
 };
 
-void api_problems_add(struct api_problems *p, const char *where, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* A problem of a file as a whole. */
+void api_problems_add(struct api_problems *p, const char *file, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* A problem at the place of `at`, whose message is not used; its texts are copied. */
+void api_problems_add_at(struct api_problems *p, const struct api_problem *at, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
+/* In the order of the text; problems of one place stay as they are, those without one go last. */
+void api_problems_sort(struct api_problems *p);
 void api_problems_done(struct api_problems *p);
+
+/* Appends "file:line:column: " + severity ("warning: ", or "") + "field: message"; what is unknown is left
+ * out. */
+void api_problem_add_text(const struct api_problem *p, const char *severity, struct buf *out);
+/* {"file", "line", "column", "document", "field", "message"}: without the numbers that are unknown. NULL: out
+ * of memory. */
+json_t *api_problem_json(const struct api_problem *p);
 #endif

@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct seen { /* objects of all files: a second one of the same name would not be applied */
-    struct strs keys, files;
+    struct strs keys, places;
 };
 
 /* False: out of memory. */
@@ -21,17 +21,20 @@ static bool check_duplicate(struct seen *s, const char *file, const struct api_o
     str_auto key =
         str_printf("%s %s%s%s", api_kind_name(o->kind), meta->namespace != NULL ? meta->namespace : "",
                    meta->namespace != NULL ? "/" : "", meta->name);
-    str_auto where = str_printf("%s:%d:metadata.name", file, o->document);
+    str_auto where = str_printf("%s:%u:%u", file, (unsigned)o->place.line, (unsigned)o->place.column);
+    const struct api_problem at = {
+        .file = file, .document = o->document, .place = o->place, .field = "metadata.name"
+    };
 
     if (key == NULL || where == NULL)
         return false;
     for (size_t i = 0; i < s->keys.n; i++) {
         if (strcmp(s->keys.v[i], key) == 0) {
-            api_problems_add(problems, where, "%s is already defined in %s", key, s->files.v[i]);
+            api_problems_add_at(problems, &at, "%s is already defined in %s", key, s->places.v[i]);
             return true;
         }
     }
-    return strs_take(&s->keys, take_ptr(&key)) && strs_add(&s->files, file);
+    return strs_take(&s->keys, take_ptr(&key)) && strs_take(&s->places, take_ptr(&where));
 }
 
 /* Prints one line if it cannot be read. */
@@ -63,8 +66,13 @@ static int open_manifest(struct cli *cli, const char *path)
 
 static void print_problems(struct cli *cli, const struct api_problems *p)
 {
-    for (size_t i = 0; i < p->n; i++)
-        cli_note(cli, "%s: %s\n", p->v[i].where, p->v[i].what);
+    buf_auto line = BUF_INIT(64 * 1024);
+
+    for (size_t i = 0; i < p->n; i++) {
+        buf_reset(&line);
+        api_problem_add_text(&p->v[i], "", &line);
+        cli_note(cli, "%s\n", line.p);
+    }
 }
 
 static void print_ignored(struct cli *cli, const char *name, const struct api_object *o)
@@ -74,15 +82,14 @@ static void print_ignored(struct cli *cli, const char *name, const struct api_ob
                 o->pod->ignored.v[i]);
 }
 
-/* {"file", "ok", "objects", "problems": [{"where", "what"}], "notes": [...]} */
+/* {"file", "ok", "objects", "problems": [see api_problem_json()], "notes": [...]} */
 static json_t *file_json(const char *name, bool ok, const struct api_objects *objects,
                          const struct api_problems *problems)
 {
     json_t *found = json_array(), *notes = json_array();
 
     for (size_t i = 0; i < problems->n; i++)
-        json_array_append_new(
-            found, json_pack("{s:s, s:s}", "where", problems->v[i].where, "what", problems->v[i].what));
+        json_array_append_new(found, api_problem_json(&problems->v[i]));
     for (size_t i = 0; ok && i < objects->n; i++) {
         const struct api_object *o = &objects->v[i];
 
@@ -168,7 +175,7 @@ static int validate_command(struct cli *cli, const struct cli_command *command, 
     if (files != NULL && cli_print_value(cli, files, o.format) != EXIT_OK)
         code = EXIT_ERROR;
     strs_done(&seen.keys);
-    strs_done(&seen.files);
+    strs_done(&seen.places);
     return code;
 }
 
@@ -190,7 +197,11 @@ const struct cli_command command_validate = {
     .run = validate_command,
     .summary = "check manifests, without a daemon",
     .usage = "validate [-o json|yaml] FILE... | -",
-    .about = "Checks manifests like the daemon does, but without needing one.",
+    .about =
+        "Checks manifests like the daemon does, but without needing one.  A problem is a line "
+        "FILE:LINE:COLUMN: FIELD: TEXT on standard error, as compilers print it, so that editors can go to "
+        "its place.  With -o json it has the members file, line, column, document, field and message; "
+        "those that are unknown are left out.",
     .flags = flags,
     .examples = examples,
     .exits = exits,

@@ -187,7 +187,7 @@ static enum err_code config_decode_decode(struct config_state *s, const char *pa
     json_t *document;
     size_t i;
 
-    if (yaml_to_json(text, n, &documents, &numbers, e) != ERR_OK)
+    if (yaml_to_json(text, n, &documents, &numbers, NULL, e) != ERR_OK)
         return err_wrap(e, "%.200s", path);
     if (json_array_size(documents) == 0)
         return err_set(e, ERR_INVALID, "%.200s: has no document", path);

@@ -105,8 +105,9 @@ static uint64_t hash_problems(const struct src_file *f)
     uint64_t h = 0;
 
     for (size_t i = 0; i < f->n_problems; i++) {
-        h = siphash_part(h, f->problems[i].where, strlen(f->problems[i].where));
-        h = siphash_part(h, f->problems[i].what, strlen(f->problems[i].what));
+        h = siphash_part(h, &f->problems[i].place, sizeof(f->problems[i].place));
+        h = siphash_part(h, f->problems[i].field, strlen(f->problems[i].field));
+        h = siphash_part(h, f->problems[i].message, strlen(f->problems[i].message));
     }
     return f->n_problems > 0 ? h | 1 : 0;
 }

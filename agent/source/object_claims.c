@@ -59,17 +59,24 @@ static struct object_claim *find_or_add(struct object_claims *c, const struct ap
     return claim;
 }
 
-static void say_taken(struct holder *h, const struct api_object *o, const char *by, int document)
+static struct api_problem problem_of(const struct holder *h, const struct api_object *o, const char *field)
 {
-    const struct api_meta *meta = api_object_meta(o);
-    char where[512], at[32] = "";
+    return (
+        struct api_problem){ .file = h->name, .document = o->document, .place = o->place, .field = field };
+}
 
-    snprintf(where, sizeof(where), "%s:%d:metadata.name", h->name, o->document);
-    if (document > 0)
-        snprintf(at, sizeof(at), ", document %d", document);
-    api_problems_add(&h->problems, where, "%s %s%s%s is already defined in %s%s; the first one is used",
-                     api_kind_name(o->kind), meta->namespace != NULL ? meta->namespace : "",
-                     meta->namespace != NULL ? "/" : "", meta->name, by, at);
+/* `line` of the other one, if it is in the same file; 0: it is not, or is unknown. */
+static void say_taken(struct holder *h, const struct api_object *o, const char *by, unsigned line)
+{
+    const struct api_problem at = problem_of(h, o, "metadata.name");
+    const struct api_meta *meta = api_object_meta(o);
+    char where[32] = "";
+
+    if (line > 0)
+        snprintf(where, sizeof(where), ", line %u", line);
+    api_problems_add_at(&h->problems, &at, "%s %s%s%s is already defined in %s%s; the first one is used",
+                        api_kind_name(o->kind), meta->namespace != NULL ? meta->namespace : "",
+                        meta->namespace != NULL ? "/" : "", meta->name, by, where);
 }
 
 /* As with an apiserver, an immutable ConfigMap or Secret does not change while its file defines it, except
@@ -77,8 +84,8 @@ static void say_taken(struct holder *h, const struct api_object *o, const char *
 static bool keeps_immutable(const struct object_claims *c, struct holder *h, const struct api_object *o)
 {
     const struct api_config *old;
+    struct api_problem at;
     const char *field;
-    char where[512];
 
     if (o->kind != API_KIND_CONFIG_MAP && o->kind != API_KIND_SECRET)
         return true;
@@ -91,9 +98,9 @@ static bool keeps_immutable(const struct object_claims *c, struct holder *h, con
                                                   : NULL;
     if (field == NULL)
         return true;
-    snprintf(where, sizeof(where), "%s:%d:%s", h->name, o->document, field);
-    api_problems_add(
-        &h->problems, where,
+    at = problem_of(h, o, field);
+    api_problems_add_at(
+        &h->problems, &at,
         "%s %s/%s is immutable and stays as it was; to change it, remove it first or give the new "
         "one another name",
         api_kind_name(o->kind), old->meta.namespace, old->meta.name);
@@ -115,7 +122,7 @@ static bool all_free(struct object_claims *c, struct holder *h, const struct api
             return false;
         }
         if (claim->generation == c->generation) {
-            say_taken(h, o, h->name, claim->object.document);
+            say_taken(h, o, h->name, claim->object.place.line);
             ok = false;
             continue;
         }

@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assert(api_decode_file("f", (const char *)data, size, &objects, &problems, &e) == ERR_OK);
     assert(problems.n <= API_PROBLEMS_MAX);
     for (size_t i = 0; i < problems.n; i++)
-        assert(problems.v[i].where[0] != '\0' && problems.v[i].what[0] != '\0');
+        assert(problems.v[i].message[0] != '\0' && problems.v[i].place.line <= size + 1);
     for (size_t i = 0; i < objects.n; i++) {
         if (objects.v[i].kind == API_KIND_POD)
             check_pod(objects.v[i].pod);

@@ -38,7 +38,7 @@ static void check_value(const json_t *v)
 
     assert(text != NULL);
     if (!has_real(v)) { /* printed with 15 digits */
-        assert(yaml_to_json(text, strlen(text), &docs, &numbers, &e) == ERR_OK);
+        assert(yaml_to_json(text, strlen(text), &docs, &numbers, NULL, &e) == ERR_OK);
         assert(json_array_size(docs) == 1);
         assert(json_equal((json_t *)v, json_array_get(docs, 0)));
     }
@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     json_t *docs = NULL;
     int *numbers = NULL;
     struct err e = { 0 };
-    enum err_code code = yaml_to_json((const char *)data, size, &docs, &numbers, &e);
+    enum err_code code = yaml_to_json((const char *)data, size, &docs, &numbers, NULL, &e);
 
     assert(code == ERR_OK || code == ERR_INVALID);
     assert(code == e.code);

@@ -562,8 +562,8 @@ class Node:
             os.unlink(f"{self.manifests}/{file}")
 
     def problems(self):
-        """{file: ["file:line:field.path: problem"...]} of the manifest folder, as reported by the socket."""
-        return {f["name"]: [f"{p['where']}: {p['what']}" for p in f["problems"]]
+        """{file: ["field.path: what is wrong"...]} of the manifest folder, as the socket reports it."""
+        return {f["name"]: [": ".join(filter(None, [p.get("field"), p["message"]])) for p in f["problems"]]
                 for f in self.get("/manifests")["items"] if f.get("problems")}
 
     # -- facts behind the daemon's back

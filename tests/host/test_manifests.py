@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manifests that the folder accepts or rejects, and its messages."""
+"""What the manifest folder takes, refuses and says about it."""
+import json
 import os
 
 from coracle import (SLOW, as_nobody, check, contains, equal, pod, read, until)
@@ -37,6 +38,9 @@ spec:
 TEN_PLACES = ["metadata.name", "metadata.labels", "spec.restartPolicy", "spec.terminationGracePeriod", "spec.dnsPolicy",
               "spec.volumes[0].hostPath.path", "spec.containers[0].imagePullPolicy", "spec.containers[0].ports[0].containerPort",
               "spec.containers[0].resources.limits", "spec.containers[1].name", "spec.containers[1].volumeMounts[0].name"]
+# Line and column of some of them.
+TEN_LINES = {"metadata.name": (4, 3), "spec.terminationGracePeriod": (9, 3), "spec.containers[0].ports[0].containerPort": (20, 7),
+             "spec.containers[1].volumeMounts[0].name": (27, 7)}
 
 
 def settled(node, file, deadline=10):
@@ -45,7 +49,7 @@ def settled(node, file, deadline=10):
 
 
 def test_ten_mistakes(t):
-    """a manifest with ten mistakes names them all at once, by file, document and field"""
+    """a manifest with ten mistakes names them all at once, by file, line, column and field, for people and for programs"""
     node = t.node()
     node.put("bad.yaml", TEN_MISTAKES)
     problems = settled(node, "bad.yaml")
@@ -61,10 +65,28 @@ def test_ten_mistakes(t):
     check(result.returncode != 0, "validate says yes")
     for place in TEN_PLACES:
         contains(result.stdout + result.stderr, place, "validate")
-    contains(result.stdout + result.stderr, "bad.yaml:", "validate")
+    lines = [line.split(": ") for line in result.stderr.splitlines()]
+    places = [tuple(int(n) for n in line[0].removeprefix(path + ":").split(":")) for line in lines]
+    equal(places, sorted(places), "the order of the problems")
+    for field, place in TEN_LINES.items():
+        contains(result.stderr, f"{path}:{place[0]}:{place[1]}: {field}: ", "validate")
+    of_validate = json.loads(node.cli("validate", "-o", "json", path, ok=False).stdout)["items"][0]["problems"]
+    of_daemon = [m for m in node.get("/manifests")["items"] if m["name"] == "bad.yaml"][0]["problems"]
+    own = f"{node.manifests}/bad.yaml"
+    equal([{**p, "file": own} for p in of_validate], of_daemon, "problems of `validate` and of the daemon")
+    for field, (line, column) in TEN_LINES.items():
+        found = [p for p in of_daemon if p["field"] == field][0]
+        equal((found["file"], found["line"], found["column"], found["document"]), (own, line, column, 1), f"place of {field}")
     shown = node.cli("get", "pods", ok=False)
-    contains(shown.stdout + shown.stderr, "bad.yaml", "get pods")
-    node.remove("bad.yaml")
+    contains(shown.stderr, f"{own}:4:3: warning: metadata.name: ", "get pods")
+    for i in range(3):
+        node.put(f"more-{i}.yaml", TEN_MISTAKES)
+        settled(node, f"more-{i}.yaml")
+    shown = node.cli("get", "pods", ok=False)
+    equal(shown.stderr.splitlines()[-1:], ["warning: 4 manifests have problems: see `coracle get manifests`"], "get pods, many bad files")
+    check("metadata.name" not in shown.stderr, f"get pods prints problems of many files:\n{shown.stderr}")
+    contains(node.cli("get", "manifests").stderr, "more-2.yaml:27:7: warning: spec.containers[1].volumeMounts[0].name: ", "get manifests")
+    node.remove("bad.yaml", "more-0.yaml", "more-1.yaml", "more-2.yaml")
     until(lambda: not node.problems(), 5, "problems go with their file")
     node.stop()
 

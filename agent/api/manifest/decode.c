@@ -244,6 +244,15 @@ static void check_generate_name(struct api_check *c, const json_t *object)
                      "not supported: nothing generates names here; set metadata.name");
 }
 
+static struct api_place place_below(struct api_check *c, const char *child)
+{
+    size_t mark = api_enter(c, child);
+    struct api_place place = api_places_find(c->places, c->document, c->path);
+
+    api_leave(c, mark);
+    return place;
+}
+
 static void decode_object(struct decoder *d, const struct kind *kind, json_t *object)
 {
     struct api_object result = { .kind = kind->kind, .document = d->check.document };
@@ -264,8 +273,10 @@ static void decode_object(struct decoder *d, const struct kind *kind, json_t *ob
         result.priority_class = build_priority_class(c, object);
         break;
     }
-    if (result.pod != NULL)
-        api_decode_keep(d, result);
+    if (result.pod == NULL)
+        return;
+    result.place = place_below(c, "metadata.name");
+    api_decode_keep(d, result);
 }
 
 /* ---- kinds and lists ---- */
@@ -427,39 +438,46 @@ static void decode_document(struct decoder *d, json_t *document)
 }
 
 /* ---- files ---- */
-/* yaml_to_json() reports "document 2: line 3 column 7: ..."; the number is moved to `where`. */
-static void syntax_problem(struct api_check *c, const struct err *e)
+/* yaml_to_json() reports "document 2: line 3 column 7: ...". */
+static void syntax_problem(struct api_problems *problems, const char *file, const struct err *e)
 {
+    struct api_problem at = { .file = file, .document = 1, .field = "" };
+    unsigned line = 0, column = 0;
     const char *text = e->text;
-    int document = 1, n = 0;
+    int n = 0;
 
-    if (sscanf(text, "document %d: %n", &document, &n) == 1 && n > 0)
+    if (sscanf(text, "document %d: line %u column %u: %n", &at.document, &line, &column, &n) == 3 && n > 0)
         text += n;
-    c->document = document;
-    api_fault(c, "%s", text);
+    at.place = (struct api_place){ line, column };
+    api_problems_add_at(problems, &at, "%s", text);
 }
 
 enum err_code api_decode_file(const char *file, const char *text, size_t size, struct api_objects *ret,
                               struct api_problems *problems, struct err *e)
 {
-    struct decoder d = { .check = { .problems = problems, .file = file, .document = 1 } };
+    struct api_places places = { 0 };
+    struct decoder d = { .check = { .problems = problems, .file = file, .document = 1, .places = &places } };
     struct err syntax = { 0 };
     json_t *documents = NULL;
     int *numbers = NULL;
 
     if (size > API_FILE_MAX) {
-        api_fault(&d.check, "%zu bytes are too many, at most %d are allowed", size, API_FILE_MAX);
+        api_problems_add(problems, file, "%zu bytes are too many, at most %d are allowed", size,
+                         API_FILE_MAX);
         *ret = (struct api_objects){ 0 };
         return ERR_OK;
     }
-    if (yaml_to_json(text, size, &documents, &numbers, &syntax) != ERR_OK && syntax.code != ERR_INVALID)
+    if (yaml_to_json(text, size, &documents, &numbers, &places, &syntax) != ERR_OK &&
+        syntax.code != ERR_INVALID)
         d.check.no_memory = true;
     for (size_t i = 0; i < json_array_size(documents) && !d.check.no_memory; i++) {
         d.check.document = numbers[i];
         decode_document(&d, json_array_get(documents, i));
     }
     if (syntax.code == ERR_INVALID)
-        syntax_problem(&d.check, &syntax);
+        syntax_problem(problems, file, &syntax);
+    api_problems_sort(problems);
+    api_places_done(&places);
     api_json_wipe(documents);
     json_decref(documents);
     free(numbers);

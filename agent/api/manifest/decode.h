@@ -5,10 +5,8 @@
  * Input is YAML (1.1 typing, as in Kubernetes) or JSON; several documents; `kind: List` (and PodList,
  * ConfigMapList, ...). Steps: text -> json_t (yaml.h) -> schema check and defaults -> structs -> validation.
  * All problems of a file are reported together; valid documents are usable even if another document of the
- * file is not (the manifest folder decides what to do with that). Problem text: "file:document:field.path:
- * what is wrong, what is allowed", e.g.
- *   web.yaml:2:spec.containers[0].ports[1].hostPort: 70000 is out of range, allowed are 1 to 65535
- * Documents count from 1. Items of a List are "file:1:items[3].spec...".
+ * file is not (the manifest folder decides what to do with that). A problem has line, column, document and
+ * field (problems.h); fields of a List's items begin with "items[3].".
  *
  * Unknown fields are problems ("unknown field"). Known fields that a node without a control plane cannot
  * honour are refused with the reason; fields without meaning for a node are accepted silently (e.g. affinity
@@ -28,8 +26,9 @@ const char *api_kind_name(enum api_kind kind); /* "Pod", ... */
 
 struct api_object {
     enum api_kind kind;
-    int document; /* 1.. */
-    union {       /* one reference each */
+    int document;           /* 1.. */
+    struct api_place place; /* of its name in the file */
+    union {                 /* one reference each */
         struct api_pod *pod;
         struct api_config *config;
         struct api_priority_class *priority_class;

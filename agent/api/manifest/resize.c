@@ -74,7 +74,7 @@ enum err_code api_pod_with_resources_of(const struct api_pod *pod, const struct 
     if (!ok)
         return err_nomem(e);
     if (api_decode_pod(a, ret, &problems, e) == ERR_OK && problems.n > 0)
-        err_set(e, ERR_INVALID, "%s: %s", problems.v[0].where, problems.v[0].what);
+        err_set(e, ERR_INVALID, "%s: %s", problems.v[0].field, problems.v[0].message);
     api_problems_done(&problems);
     return e->code;
 }

@@ -2,19 +2,24 @@
 /* yaml_internal - shared by the files of yaml. */
 #ifndef AGENT_API_YAML_INTERNAL_H
 #define AGENT_API_YAML_INTERNAL_H
+#include "agent/api/places.h"
 #include "base/error.h"
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Reads YAML documents; results as for yaml_to_json(), also after a failure, but perhaps NULL. *ret_quoted:
- * the first character of a scalar with an escape unknown to libyaml; SIZE_MAX: none. */
-enum err_code yaml_read(const char *text, size_t size, json_t **ret, int **ret_numbers, size_t *ret_quoted,
-                        struct err *e) MUST_CHECK;
+/* Reads YAML documents; results as for yaml_to_json(), also after a failure, but perhaps NULL; `places` is
+ * emptied first. *ret_quoted: the first character of a scalar with an escape unknown to libyaml; SIZE_MAX:
+ * none. */
+enum err_code yaml_read(const char *text, size_t size, json_t **ret, int **ret_numbers,
+                        struct api_places *places, size_t *ret_quoted, struct err *e) MUST_CHECK;
 /* Reads JSON documents from `at` on; results likewise. */
 enum err_code yaml_read_json(const char *text, size_t size, size_t at, json_t **ret, int **ret_numbers,
-                             struct err *e) MUST_CHECK;
+                             struct api_places *places, struct err *e) MUST_CHECK;
+/* Adds the places of the valid JSON document of `size` bytes at `text` + `at`. False: out of memory. */
+bool yaml_json_places(const char *text, size_t at, size_t size, int document, size_t line,
+                      struct api_places *places);
 /* Skips white space and "---" lines between JSON documents. */
 size_t yaml_skip_separators(const char *text, size_t size, size_t at);
 

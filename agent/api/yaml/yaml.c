@@ -11,11 +11,12 @@
 
 #define MENDED_MAX 64 /* scalars per file: it is read again after each */
 
-static enum err_code read_yaml(const char *text, size_t size, json_t **ret, int **ret_numbers, struct err *e)
+static enum err_code read_yaml(const char *text, size_t size, json_t **ret, int **ret_numbers,
+                               struct api_places *places, struct err *e)
 {
     size_t quoted, mended_size = size;
     char *mended = NULL;
-    enum err_code code = yaml_read(text, size, ret, ret_numbers, &quoted, e);
+    enum err_code code = yaml_read(text, size, ret, ret_numbers, places, &quoted, e);
 
     for (int i = 0; i < MENDED_MAX && quoted != SIZE_MAX; i++) {
         struct err again = { 0 };
@@ -30,7 +31,7 @@ static enum err_code read_yaml(const char *text, size_t size, json_t **ret, int 
             break;
         json_decref(*ret);
         free(*ret_numbers);
-        code = yaml_read(mended, mended_size, ret, ret_numbers, &quoted, &again);
+        code = yaml_read(mended, mended_size, ret, ret_numbers, places, &quoted, &again);
         *e = again;
     }
     if (mended != NULL)
@@ -49,8 +50,10 @@ static bool looks_like_json(const char *text, size_t size, size_t at)
     return at == size || text[at] == '"' || text[at] == '}';
 }
 
-enum err_code yaml_to_json(const char *text, size_t size, json_t **ret, int **ret_numbers, struct err *e)
+enum err_code yaml_to_json(const char *text, size_t size, json_t **ret, int **ret_numbers,
+                           struct api_places *places, struct err *e)
 {
+    struct api_places in_flow = { 0 };
     struct err flow = { 0 };
     json_t *docs = NULL;
     int *numbers = NULL;
@@ -60,20 +63,25 @@ enum err_code yaml_to_json(const char *text, size_t size, json_t **ret, int **re
         at = 3;
     at = yaml_skip_separators(text, size, at);
     if (!looks_like_json(text, size, at))
-        return read_yaml(text, size, ret, ret_numbers, e);
+        return read_yaml(text, size, ret, ret_numbers, places, e);
 
-    if (yaml_read_json(text, size, at, ret, ret_numbers, e) == ERR_OK || e->code != ERR_INVALID)
+    if (yaml_read_json(text, size, at, ret, ret_numbers, places, e) == ERR_OK || e->code != ERR_INVALID)
         return e->code;
     /* Not JSON, but perhaps YAML in flow style with quoted keys. */
-    if (read_yaml(text, size, &docs, &numbers, &flow) == ERR_OK) {
+    if (read_yaml(text, size, &docs, &numbers, places != NULL ? &in_flow : NULL, &flow) == ERR_OK) {
         json_decref(*ret);
         free(*ret_numbers);
         *ret = docs;
         *ret_numbers = numbers;
+        if (places != NULL) {
+            api_places_done(places);
+            *places = in_flow;
+        }
         *e = (struct err){ 0 };
         return ERR_OK;
     }
     json_decref(docs);
     free(numbers);
+    api_places_done(&in_flow);
     return e->code;
 }

@@ -11,6 +11,7 @@
  */
 #ifndef AGENT_API_YAML_YAML_H
 #define AGENT_API_YAML_YAML_H
+#include "agent/api/places.h"
 #include "base/error.h"
 
 #include <jansson.h>
@@ -24,9 +25,10 @@
 
 /* *ret is a new array with one value per document (empty documents are left out but counted: *ret_numbers,
  * malloc'ed, has each one's number from 1). On ERR_INVALID the text says "document 2: line 3 column 7: ...",
- * and *ret has the documents before the bad one (the caller releases it with json_decref()). */
+ * and *ret has the documents before the bad one (the caller releases it with json_decref()). `places`: NULL,
+ * or where the table of places is put, also after a failure; the caller frees it. */
 enum err_code yaml_to_json(const char *text, size_t size, json_t **ret, int **ret_numbers,
-                           struct err *e) MUST_CHECK;
+                           struct api_places *places, struct err *e) MUST_CHECK;
 
 /* The value of an unquoted scalar that is not a string; NULL if it is a string, or *problem says why it is
  * rejected. */

@@ -58,7 +58,7 @@ static enum err_code json_fault(int document, const json_error_t *je, size_t lin
 }
 
 enum err_code yaml_read_json(const char *text, size_t size, size_t at, json_t **ret, int **ret_numbers,
-                             struct err *e)
+                             struct api_places *places, struct err *e)
 {
     size_t line = 0, counted = 0, nodes = 0;
     int *numbers = malloc(YAML_DOCS_MAX * sizeof(*numbers));
@@ -90,9 +90,10 @@ enum err_code yaml_read_json(const char *text, size_t size, size_t at, json_t **
                            document, line + 1, YAML_DEPTH_MAX, YAML_NODES_MAX);
         } else {
             numbers[json_array_size(docs)] = document;
-            at += (size_t)je.position;
-            if (json_array_append_new(docs, v) != 0)
+            if (json_array_append_new(docs, v) != 0 ||
+                !yaml_json_places(text, at, (size_t)je.position, document, line, places))
                 code = err_nomem(e);
+            at += (size_t)je.position;
         }
     }
     return code;

@@ -22,9 +22,11 @@ struct yaml_anchor {
 
 struct yaml_frame { /* an open mapping or sequence */
     json_t *value;
-    json_t *merged;      /* from "<<", in order; may be NULL */
-    char *key;           /* waiting for its value */
-    bool merge_key;      /* the key is a plain "<<" */
+    json_t *merged; /* from "<<", in order; may be NULL */
+    char *key;      /* waiting for its value */
+    bool merge_key; /* the key is a plain "<<" */
+    uint64_t path;  /* for the table of places */
+    uint64_t key_path;
     size_t height;       /* of the values so far */
     size_t nodes, bytes; /* counters at its beginning */
     int anchor;          /* index or -1 */
@@ -33,6 +35,7 @@ struct yaml_frame { /* an open mapping or sequence */
 struct yaml_reader {
     yaml_parser_t parser;
     json_t *docs;
+    struct api_places *places; /* may be NULL */
     int *numbers;
     int document;
     struct yaml_frame frames[YAML_DEPTH_MAX];
@@ -69,6 +72,28 @@ static enum err_code yaml_read_count(struct yaml_reader *r, const yaml_event_t *
     r->nodes += nodes;
     r->bytes += bytes;
     return ERR_OK;
+}
+
+/* ---- places ---- */
+static enum err_code note_place(struct yaml_reader *r, const yaml_event_t *ev, uint64_t path, struct err *e)
+{
+    if (r->places != NULL && !api_places_add(r->places, path, ev->start_mark.line, ev->start_mark.column))
+        return err_nomem(e);
+    return ERR_OK;
+}
+
+/* The path of the value that begins now. Keys were noted before; elements and documents are noted here. */
+static enum err_code begin_value(struct yaml_reader *r, const yaml_event_t *ev, uint64_t *ret, struct err *e)
+{
+    const struct yaml_frame *f = r->depth > 0 ? &r->frames[r->depth - 1] : NULL;
+
+    if (f != NULL && f->key != NULL) {
+        *ret = f->key_path;
+        return ERR_OK;
+    }
+    *ret = f != NULL ? api_path_of_element(f->path, json_array_size(f->value))
+                     : api_path_of_document(r->document);
+    return note_place(r, ev, *ret, e);
 }
 
 /* ---- anchors ---- */
@@ -196,6 +221,9 @@ static enum err_code yaml_read_take_key(struct yaml_reader *r, const yaml_event_
     f->key = strdup(text);
     if (f->key == NULL)
         return err_nomem(e);
+    f->key_path = api_path_of_key(f->path, text, ev->data.scalar.length);
+    if (note_place(r, ev, f->key_path, e) != ERR_OK)
+        return e->code;
     return yaml_read_count(r, ev, 0, ev->data.scalar.length, e);
 }
 
@@ -203,6 +231,7 @@ static enum err_code yaml_read_on_scalar(struct yaml_reader *r, const yaml_event
 {
     const char *problem = NULL, *text = (const char *)ev->data.scalar.value;
     size_t length = ev->data.scalar.length;
+    uint64_t path;
     json_t *v;
     int anchor;
 
@@ -213,7 +242,7 @@ static enum err_code yaml_read_on_scalar(struct yaml_reader *r, const yaml_event
             return fault(r, &ev->start_mark, e, "an anchor on a key is not supported");
         return yaml_read_take_key(r, ev, e);
     }
-    if (yaml_read_count(r, ev, 1, length, e) != ERR_OK)
+    if (begin_value(r, ev, &path, e) != ERR_OK || yaml_read_count(r, ev, 1, length, e) != ERR_OK)
         return e->code;
     v = yaml_scalar_value(text, length, ev->data.scalar.plain_implicit, (const char *)ev->data.scalar.tag,
                           &problem);
@@ -229,6 +258,7 @@ static enum err_code on_alias(struct yaml_reader *r, const yaml_event_t *ev, str
 {
     const char *name = (const char *)ev->data.alias.anchor;
     const struct yaml_anchor *a = NULL;
+    uint64_t path;
     json_t *copy;
 
     if (expects_key(r))
@@ -243,7 +273,7 @@ static enum err_code on_alias(struct yaml_reader *r, const yaml_event_t *ev, str
         return fault(r, &ev->start_mark, e, "unknown anchor; a text that begins with * needs quotes");
     if (a->value == NULL)
         return fault(r, &ev->start_mark, e, "this anchor contains itself");
-    if (yaml_read_count(r, ev, a->nodes, a->bytes, e) != ERR_OK)
+    if (begin_value(r, ev, &path, e) != ERR_OK || yaml_read_count(r, ev, a->nodes, a->bytes, e) != ERR_OK)
         return e->code;
     copy = json_deep_copy(a->value);
     if (copy == NULL)
@@ -270,6 +300,10 @@ static enum err_code open_container(struct yaml_reader *r, const yaml_event_t *e
     if (expects_key(r)) {
         json_decref(value);
         return fault(r, &ev->start_mark, e, "a key must be a text, not a mapping or a list");
+    }
+    if (begin_value(r, ev, &f->path, e) != ERR_OK) {
+        json_decref(value);
+        return e->code;
     }
     r->depth++;
     if (tag != NULL && strcmp((const char *)tag, allowed_tag) != 0 && strcmp((const char *)tag, "!") != 0)
@@ -424,8 +458,8 @@ static enum err_code yaml_read_events(struct yaml_reader *r, const char *text, s
     return ERR_OK;
 }
 
-enum err_code yaml_read(const char *text, size_t size, json_t **ret, int **ret_numbers, size_t *ret_quoted,
-                        struct err *e)
+enum err_code yaml_read(const char *text, size_t size, json_t **ret, int **ret_numbers,
+                        struct api_places *places, size_t *ret_quoted, struct err *e)
 {
     struct yaml_reader *r = calloc(1, sizeof(*r));
     enum err_code code;
@@ -435,6 +469,9 @@ enum err_code yaml_read(const char *text, size_t size, json_t **ret, int **ret_n
     *ret_quoted = SIZE_MAX;
     if (r == NULL)
         return err_nomem(e);
+    if (places != NULL)
+        api_places_done(places);
+    r->places = places;
     r->docs = json_array();
     if (r->docs == NULL || !yaml_parser_initialize(&r->parser)) {
         json_decref(r->docs);

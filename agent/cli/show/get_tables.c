@@ -145,6 +145,6 @@ int get_manifests(struct get *g)
     cli_table_print(&table, g->cli);
     cli_table_done(&table);
     if (cli_flush(g->cli))
-        cli_warn_manifests(g->cli);
+        cli_show_problems(g->cli, items);
     return EXIT_OK;
 }

@@ -15,7 +15,10 @@ void cli_pod_summary(const struct cli *cli, const json_t *pod, struct cli_pod_su
 bool cli_is_sidecar(const json_t *container);
 
 /* ---- manifests.c ---- */
-void cli_warn_manifests(struct cli *cli); /* one line per problem on standard error; nothing if unknown */
+/* One line per problem on standard error, in the form of compilers. */
+void cli_show_problems(struct cli *cli, const json_t *manifests);
+/* The same for the daemon's manifests, or one line if many files are bad; nothing if they are unknown. */
+void cli_warn_manifests(struct cli *cli);
 
 /* ---- get.c, get_objects.c, get_tables.c, get_sort.c ---- */
 struct get {

@@ -36,6 +36,7 @@
 #include "base/log.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 
@@ -230,6 +231,17 @@ void node_sources_ready(struct node *n)
     quarantine_report(n, n->opened_ns);
 }
 
+static void log_problem(const struct src_file *f, const struct api_problem *p)
+{
+    char where[NAME_MAX + 32];
+
+    snprintf(where, sizeof(where), p->place.line > 0 ? "%s:%u:%u" : "%s", f->name, (unsigned)p->place.line,
+             (unsigned)p->place.column);
+    log_error(f->stale ? "manifest rejected; its previous content stays in force" : "manifest rejected",
+              F_STR("file", f->name), F_STR("where", where), F_STR("field", p->field),
+              F_STR("err", p->message));
+}
+
 void node_on_manifest(const struct src_file *f, void *node)
 {
     (void)node;
@@ -238,9 +250,7 @@ void node_on_manifest(const struct src_file *f, void *node)
         return;
     }
     for (size_t i = 0; i < f->n_problems; i++)
-        log_error(f->stale ? "manifest rejected; its previous content stays in force" : "manifest rejected",
-                  F_STR("file", f->name), F_STR("where", f->problems[i].where),
-                  F_STR("err", f->problems[i].what));
+        log_problem(f, &f->problems[i]);
 }
 
 /* ---- ending ---- */

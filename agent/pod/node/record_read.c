@@ -33,8 +33,8 @@ static enum err_code decode_manifest(const json_t *o, struct api_pod **ret, stru
 
     if ((api_decode_pod(json_object_get(o, "manifest"), ret, &problems, e) != ERR_OK || *ret == NULL) &&
         e->code == ERR_OK)
-        err_set(e, ERR_INVALID, "manifest: %s: %s", problems.n > 0 ? problems.v[0].where : "?",
-                problems.n > 0 ? problems.v[0].what : "?");
+        err_set(e, ERR_INVALID, "manifest: %s: %s", problems.n > 0 ? problems.v[0].field : "?",
+                problems.n > 0 ? problems.v[0].message : "?");
     api_problems_done(&problems);
     return e->code;
 }

@@ -63,20 +63,21 @@ static void provider_add_object(const struct api_object *o, json_t *list)
 static void add_file(const struct src_file *f, void *arg)
 {
     json_t *o = json_object(), *problems = json_array(), *holds = json_array();
+    str_auto path = str_printf("%s/%s", f->dir, f->name);
     char text[CLOCK_RFC3339_SIZE];
 
     clock_format_s(f->read_ns, text);
     json_put_str(o, "name", f->name);
-    json_object_set_new(o, "path", json_sprintf("%s/%s", f->dir, f->name));
+    json_put_str(o, "path", path);
     json_object_set_new(o, "ok", json_boolean(f->ok));
     json_object_set_new(o, "stale", json_boolean(f->stale));
     json_object_set_new(o, "objects", json_integer((json_int_t)f->n_objects));
     json_put_str(o, "read", text);
     for (size_t i = 0; i < f->n_problems; i++) {
-        json_t *p = json_object();
-        json_put_str(p, "where", f->problems[i].where);
-        json_put_str(p, "what", f->problems[i].what);
-        json_array_append_new(problems, p);
+        struct api_problem p = f->problems[i];
+
+        p.file = path; /* rather than its name in the folder: editors open it */
+        json_array_append_new(problems, api_problem_json(&p));
     }
     json_object_set_new(o, "problems", problems);
     json_object_set_new(o, "holds", holds);

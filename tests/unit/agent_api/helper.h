@@ -64,26 +64,34 @@ static inline void decode_pod(struct decoded *d, const char *container, const ch
     buf_done(&b);
 }
 
+static inline void print_problems(const struct decoded *d)
+{
+    for (size_t i = 0; i < d->problems.n; i++) {
+        struct buf text = BUF_INIT(1 << 20);
+
+        api_problem_add_text(&d->problems.v[i], "", &text);
+        print_message("got %s\n", text.p);
+        buf_done(&text);
+    }
+}
+
 static inline const struct api_pod *the_pod(const struct decoded *d)
 {
-    for (size_t i = 0; i < d->problems.n; i++)
-        print_message("%s: %s\n", d->problems.v[i].where, d->problems.v[i].what);
+    print_problems(d);
     assert_int_equal(d->problems.n, 0);
     assert_int_equal(d->objects.n, 1);
     assert_int_equal(d->objects.v[0].kind, API_KIND_POD);
     return d->objects.v[0].pod;
 }
 
-/* "where: what" with `where` without file and document. */
+/* "field: message". */
 static inline bool has_problem(const struct decoded *d, const char *wanted)
 {
     for (size_t i = 0; i < d->problems.n; i++) {
-        const char *where = d->problems.v[i].where;
+        const struct api_problem *p = &d->problems.v[i];
         char text[2000];
 
-        if (strncmp(where, "f.yaml:1:", 9) == 0)
-            where += 9;
-        snprintf(text, sizeof(text), "%s: %s", where, d->problems.v[i].what);
+        snprintf(text, sizeof(text), "%s%s%s", p->field, *p->field != '\0' ? ": " : "", p->message);
         if (strcmp(text, wanted) == 0)
             return true;
     }
@@ -103,10 +111,8 @@ static inline void expect_problems_(const struct decoded *d, const char *const *
             ok = false;
         }
     }
-    if (!ok || d->problems.n != n) {
-        for (size_t i = 0; i < d->problems.n; i++)
-            print_message("%s:%d: got %s: %s\n", file, line, d->problems.v[i].where, d->problems.v[i].what);
-    }
+    if (!ok || d->problems.n != n)
+        print_problems(d);
     assert_true(ok);
     assert_int_equal(d->problems.n, n);
 }

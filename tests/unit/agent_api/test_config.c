@@ -10,7 +10,7 @@
 static const struct api_config *the_config(const struct decoded *d)
 {
     for (size_t i = 0; i < d->problems.n; i++)
-        print_message("%s: %s\n", d->problems.v[i].where, d->problems.v[i].what);
+        print_message("%s: %s\n", d->problems.v[i].field, d->problems.v[i].message);
     assert_int_equal(d->objects.n, 1);
     return d->objects.v[0].config;
 }
@@ -191,8 +191,8 @@ static void no_problem_text_shows_a_secrets_value(void **state)
         decode(&d, texts[i]);
         assert_true(d.problems.n > 0);
         for (size_t k = 0; k < d.problems.n; k++) {
-            assert_null(strstr(d.problems.v[k].what, "hunter2"));
-            assert_null(strstr(d.problems.v[k].where, "hunter2"));
+            assert_null(strstr(d.problems.v[k].message, "hunter2"));
+            assert_null(strstr(d.problems.v[k].field, "hunter2"));
         }
         decoded_done(&d);
     }

@@ -35,7 +35,7 @@ static void try(const char *text, size_t wanted)
         if (code != ERR_OK && code != ERR_EXHAUSTED)
             abort();
         if (code == ERR_OK && !ok) { /* a failure must not look like success with something missing */
-            print_message("%s\n", problems.n > 0 ? problems.v[0].what : "an object is missing");
+            print_message("%s\n", problems.n > 0 ? problems.v[0].message : "an object is missing");
             abort();
         }
         api_objects_done(&objects);

@@ -71,9 +71,9 @@ static void a_pod_with_another_value_is_refused(void **state)
     (void)state;
     assert_int_equal(api_decode_file("a.yaml", manifest, strlen(manifest), &found, &problems, &e), ERR_OK);
     assert_int_equal(problems.n, 1);
-    assert_non_null(strstr(problems.v[0].where, "metadata.annotations[coracle.dev/on-config-change]"));
+    assert_non_null(strstr(problems.v[0].field, "metadata.annotations[coracle.dev/on-config-change]"));
     assert_string_equal(
-        problems.v[0].what,
+        problems.v[0].message,
         "\"reload\" is not allowed, allowed are ignore, restart and signal=<name>, as signal=HUP");
     api_objects_done(&found);
     api_problems_done(&problems);

@@ -237,10 +237,10 @@ static void foreign_volumes_are_refused(void **state)
 
         snprintf(spec, sizeof(spec), "volumes: [{name: a, %s: {wrong: 1}}]", names[i]);
         decode_pod(&d, "", spec);
-        snprintf(wanted, sizeof(wanted), "f.yaml:1:spec.volumes[0].%s", names[i]);
+        snprintf(wanted, sizeof(wanted), "spec.volumes[0].%s", names[i]);
         for (size_t k = 0; k < d.problems.n; k++)
-            found = found || (strcmp(d.problems.v[k].where, wanted) == 0 &&
-                              str_starts(d.problems.v[k].what, "not supported: "));
+            found = found || (strcmp(d.problems.v[k].field, wanted) == 0 &&
+                              str_starts(d.problems.v[k].message, "not supported: "));
         assert_true(found);
         assert_int_equal(d.objects.n, 0);
         decoded_done(&d);

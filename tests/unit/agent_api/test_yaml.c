@@ -10,7 +10,7 @@ static json_t *read_all(const char *text, size_t n, int **numbers)
     json_t *docs = NULL;
     struct err e = { 0 };
 
-    if (yaml_to_json(text, n, &docs, numbers, &e) != ERR_OK)
+    if (yaml_to_json(text, n, &docs, numbers, NULL, &e) != ERR_OK)
         fail_msg("%s", e.text);
     return docs;
 }
@@ -36,7 +36,7 @@ static void refused_n(const char *text, size_t n, const char *wanted, size_t goo
     int *numbers = NULL;
     struct err e = { 0 };
 
-    assert_int_equal(yaml_to_json(text, n, &docs, &numbers, &e), ERR_INVALID);
+    assert_int_equal(yaml_to_json(text, n, &docs, &numbers, NULL, &e), ERR_INVALID);
     assert_string_equal(e.text, wanted);
     assert_int_equal(json_array_size(docs), good_docs);
     json_decref(docs);

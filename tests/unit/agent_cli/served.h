@@ -30,8 +30,8 @@
 
 /* What follows a table of pods: two manifests of data/manifests.json are damaged. */
 #define WARNINGS                                                                                             \
-    "warning: manifest bad.yaml: bad.yaml:1:spec.containers[0].image: required\n"                            \
-    "warning: manifest web.yaml: web.yaml:1:kind: unknown (the running pod stays as it was)\n"
+    "/m/bad.yaml:7:5: warning: spec.containers[0].image: required\n"                                         \
+    "/m/web.yaml:2:1: warning: kind: unknown (the running pod stays as it was)\n"
 
 /*
  * The server is in a child, since commands block.  Ages are

@@ -70,7 +70,7 @@ static void write_file(struct fixture *f, const char *name, const char *text, ch
 static void files_are_validated_without_a_daemon(void **state)
 {
     struct fixture *f = *state;
-    char good[200], bad[200], twin[200], line[700], want[700];
+    char good[200], bad[200], twin[200], line[700], want[900];
 
     write_file(f, "good.yaml", POD("a") "---\n" POD("b"), good);
     snprintf(line, sizeof(line), "--socket /nonexistent validate %s", good);
@@ -83,12 +83,17 @@ static void files_are_validated_without_a_daemon(void **state)
     snprintf(line, sizeof(line), "validate %s %s", good, bad);
     assert_int_equal(run(f, line), 1);
     assert_string_equal(f->out, want);
-    snprintf(want, sizeof(want), "%s:1:spec.containers[0].image: ", bad);
-    assert_non_null(strstr(f->err, want));
+    snprintf(want, sizeof(want),
+             "%s:4:21: spec.containers[0].image: required\n%s:4:31: spec.containers[0].imag: unknown field, "
+             "did you mean "
+             "image?\n",
+             bad, bad);
+    assert_string_equal(f->err, want);
 
     write_file(f, "twin.yaml", POD("a"), twin);
     snprintf(line, sizeof(line), "validate %s %s", good, twin);
-    snprintf(want, sizeof(want), "%s:1:metadata.name: Pod default/a is already defined in %s\n", twin, good);
+    snprintf(want, sizeof(want), "%s:3:12: metadata.name: Pod default/a is already defined in %s:3:12\n",
+             twin, good);
     assert_int_equal(run(f, line), 1);
     assert_string_equal(f->err, want);
 }
@@ -135,7 +140,9 @@ static void describe_and_validate_print_objects_too(void **state)
     snprintf(line, sizeof(line), "validate -o yaml %s/bad.yaml", f->dir);
     assert_int_equal(run(f, line), 1);
     assert_string_equal(f->err, "");
-    assert_non_null(strstr(f->out, "  ok: false\n  problems:\n  - what: required\n    where: "));
+    assert_non_null(strstr(f->out, "  ok: false\n  problems:\n  - column: 1\n    document: 1\n"
+                                   "    field: spec.containers\n    file: "));
+    assert_non_null(strstr(f->out, "    line: 4\n    message: required\n"));
 }
 
 static void a_pod_that_was_most_likely_meant_is_named(void **state)

@@ -35,7 +35,7 @@ static inline struct pod *world_add(struct world *w, const char *manifest)
 
     assert_int_equal(api_decode_file("test.yaml", manifest, strlen(manifest), &found, &problems, &e), ERR_OK);
     if (problems.n > 0)
-        fail_msg("%s: %s", problems.v[0].where, problems.v[0].what);
+        fail_msg("%s: %s", problems.v[0].field, problems.v[0].message);
     for (size_t i = 0; i < found.n; i++) {
         if (found.v[i].kind != API_KIND_POD) {
             assert_int_equal(src_store_put(w->node.o.store, &found.v[i], &e), ERR_OK);

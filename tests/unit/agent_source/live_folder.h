@@ -58,8 +58,11 @@ static inline void on_file(const struct src_file *file, void *arg)
              : file->stale ? "stale"
                            : "bad",
              file->n_objects);
-    for (size_t i = 0; i < file->n_problems; i++)
-        buf_addf(&f->seen, " [%s: %s]", file->problems[i].where, file->problems[i].what);
+    for (size_t i = 0; i < file->n_problems; i++) {
+        buf_adds(&f->seen, " [");
+        api_problem_add_text(&file->problems[i], "", &f->seen);
+        buf_addc(&f->seen, ']');
+    }
     buf_addc(&f->seen, '\n');
 }
 

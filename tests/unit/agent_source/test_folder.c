@@ -109,11 +109,11 @@ static void an_invalid_edit_leaves_what_was_there_in_force(void **state)
     to_see(f, "first set\n");
     buf_reset(&f->seen);
     write_file(f, "a.yaml", POD("a", "''") CONFIG("a", "w"));
-    to_see(f, "file a.yaml stale 2 [a.yaml:1:spec.containers[0].image: ");
+    to_see(f, "file a.yaml stale 2 [a.yaml:4:31: spec.containers[0].image: ");
     write_file(f, "a.yaml", "{");
-    to_see(f, "file a.yaml stale 2 [a.yaml:1:");
+    to_see(f, "file a.yaml stale 2 [a.yaml:1:1: not JSON");
     write_file(f, "new.yaml", "nonsense");
-    to_see(f, "file new.yaml bad 0 [new.yaml:1:");
+    to_see(f, "file new.yaml bad 0 [new.yaml:1:1: expected an object");
     quiet(f);
     assert_null(strstr(f->seen.p, "default/a"));
     buf_reset(&f->seen);
@@ -269,7 +269,7 @@ static void files_can_be_listed_by_name(void **state)
     to_see(f, "first set\n");
     buf_reset(&f->seen);
     src_folder_each(f->folder, on_file, f);
-    assert_non_null(strstr(f->seen.p, "file a.yaml ok 1\nfile b.yaml bad 0 [b.yaml:1"));
+    assert_non_null(strstr(f->seen.p, "file a.yaml ok 1\nfile b.yaml bad 0 [b.yaml:1:1: "));
 }
 
 static void closing_while_files_are_read_is_safe(void **state)

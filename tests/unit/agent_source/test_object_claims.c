@@ -10,10 +10,11 @@ static void the_first_file_that_names_an_object_stays_and_the_other_takes_its_pl
     write_file(f, "b.yaml", POD("p", "x:2") CONFIG("only-b", "v"));
     start(f);
     to_see(f, "first set\n");
-    assert_seen(f, "added Pod default/p x:1\nfile a.yaml ok 1\n"
-                   "file b.yaml bad 0 [b.yaml:1:metadata.name: Pod default/p is already defined in a.yaml; "
-                   "the first one is used]\n"
-                   "first set\n");
+    assert_seen(f,
+                "added Pod default/p x:1\nfile a.yaml ok 1\n"
+                "file b.yaml bad 0 [b.yaml:3:12: metadata.name: Pod default/p is already defined in a.yaml; "
+                "the first one is used]\n"
+                "first set\n");
     delete (f, "a.yaml");
     to_see(f, "file b.yaml ok 2\n");
     quiet(f);
@@ -27,8 +28,9 @@ static void two_documents_of_a_file_that_name_one_object_are_a_problem(void **st
     write_file(f, "a.yaml", POD("p", "x:1") "---\n" POD("p", "x:2"));
     start(f);
     to_see(f, "first set\n");
-    assert_seen(f, "file a.yaml bad 0 [a.yaml:2:metadata.name: Pod default/p is already defined in a.yaml, "
-                   "document 1; the first one is used]\nfirst set\n");
+    assert_seen(f,
+                "file a.yaml bad 0 [a.yaml:8:12: metadata.name: Pod default/p is already defined in a.yaml, "
+                "line 3; the first one is used]\nfirst set\n");
 }
 
 static void a_document_that_moves_to_another_file_is_not_removed_in_between(void **state)
@@ -68,11 +70,12 @@ static void an_immutable_object_stays_as_it_was(void **state)
     to_see(f, "first set");
     snprintf(text, sizeof(text), map, "true", 1, "new");
     write_file(f, "m.yaml", text);
-    to_see(f, "file m.yaml stale 1 [m.yaml:1:data: ConfigMap default/m is immutable and stays as it was; to "
-              "change it, remove it first or give the new one another name]");
+    to_see(f,
+           "file m.yaml stale 1 [m.yaml:4:12: data: ConfigMap default/m is immutable and stays as it was; to "
+           "change it, remove it first or give the new one another name]");
     snprintf(text, sizeof(text), map, "false", 1, "old");
     write_file(f, "m.yaml", text);
-    to_see(f, "file m.yaml stale 1 [m.yaml:1:immutable: ");
+    to_see(f, "file m.yaml stale 1 [m.yaml:4:12: immutable: ");
     assert_memory_equal(src_store_config(f->store, API_CONFIG_MAP, "default", "m")->data[0].data, "old", 3);
     snprintf(text, sizeof(text), map, "true", 2, "old"); /* what describes it may change */
     write_file(f, "m.yaml", text);

@@ -54,7 +54,7 @@ static void put(struct fixture *f, const char *yaml)
 
     assert_int_equal(api_decode_file("x.yaml", yaml, strlen(yaml), &objects, &problems, &e), ERR_OK);
     for (size_t i = 0; i < problems.n; i++)
-        print_error("%s: %s\n", problems.v[i].where, problems.v[i].what);
+        print_error("%s: %s\n", problems.v[i].field, problems.v[i].message);
     assert_int_equal(problems.n, 0);
     for (size_t i = 0; i < objects.n; i++)
         assert_int_equal(src_store_put(f->store, &objects.v[i], &e), ERR_OK);

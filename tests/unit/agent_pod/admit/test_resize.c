@@ -33,7 +33,7 @@ static struct api_pod *edited(struct world *w, const struct pod *p, const char *
     (void)w;
     assert_int_equal(api_decode_file("test.yaml", text, strlen(text), &found, &problems, &e), ERR_OK);
     if (problems.n > 0)
-        fail_msg("%s: %s", problems.v[0].where, problems.v[0].what);
+        fail_msg("%s: %s", problems.v[0].field, problems.v[0].message);
     api = api_pod_ref(found.v[0].pod);
     api_objects_done(&found);
     return api;
