@@ -46,7 +46,7 @@ void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *mes
         c->cur.ended_at = c->cur.started_at;
     snprintf(c->cur.reason, sizeof(c->cur.reason), "%s", reason);
     free(c->cur.message);
-    c->cur.message = message != NULL ? strdup(message) : ctr_message(c, exit_code);
+    c->cur.message = message != NULL ? strdup(message) : NULL;
     own->stop_deadline = CLOCK_BOOT_NONE;
     own->stop_text[0] = '\0';
     ctr_waits_no_more(c);
@@ -89,6 +89,7 @@ void ctr_refresh(struct ctr *c)
 {
     struct ctr_own *own = own_of(c);
     struct rt *rt = c->pod->node->rt;
+    str_auto message = NULL;
     struct err e = { 0 };
     struct rt_state s;
 
@@ -125,7 +126,8 @@ void ctr_refresh(struct ctr *c)
             break; /* its init died before the start */
         if (c->kind == CTR_REGULAR)
             pod_set_initialized(c->pod, true);
-        if (oom_ended(c, &e) != ERR_OK) { /* its counter is removed with its cgroup */
+        /* The counter is removed with the cgroup, and the message is read only now. */
+        if (oom_ended(c, &e) != ERR_OK || ctr_message(c, s.exit_code, &message, &e) != ERR_OK) {
             unknown_now(c, &e);
             return;
         }
@@ -133,7 +135,7 @@ void ctr_refresh(struct ctr *c)
                   s.oom_killed       ? "OOMKilled"
                   : s.exit_code == 0 ? "Completed"
                                      : "Error",
-                  NULL, s.finished_ns);
+                  message, s.finished_ns);
         return;
     case RT_ABSENT:
     case RT_PARTIAL:

@@ -129,7 +129,8 @@ bool reaps_has(const struct pod *p, const char *id); /* it is being removed */
 void reaps_clear(struct pod *p);                     /* the pod is being freed: none is in progress */
 
 /* ---- ctr_message.c, ctr_log.c ---- */
-char *ctr_message(const struct ctr *c, int exit_code); /* of cur, malloc'ed; NULL if it left none */
+/* The message that cur left, malloc'ed; NULL if it left none. Failed: a shortage; look again. */
+enum err_code ctr_message(const struct ctr *c, int exit_code, char **ret, struct err *e) MUST_CHECK;
 void ctr_log_keep(struct ctr *c, unsigned attempt); /* keeps its rotated files from now on; may be repeated */
 void ctr_log_ended(struct ctr *c, unsigned attempt); /* it writes no more, or never will */
 void ctr_log_remove(const struct ctr *c, unsigned attempt);

@@ -3,6 +3,7 @@
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/internal.h"
 #include "tests/unit/agent_pod/world.h"
+#include "tests/unit/base/failing.h"
 
 static struct ctr *ended(struct world *w, const char *name, const char *more, const void *bytes, size_t n)
 {
@@ -26,8 +27,10 @@ static struct ctr *ended(struct world *w, const char *name, const char *more, co
 
 static void says(const struct ctr *c, int exit_code, const char *wanted)
 {
-    str_auto text = ctr_message(c, exit_code);
+    str_auto text = NULL;
+    struct err e = { 0 };
 
+    assert_int_equal(ctr_message(c, exit_code, &text, &e), ERR_OK);
     if (wanted == NULL)
         assert_null(text);
     else
@@ -47,6 +50,26 @@ static void only_an_empty_file_gives_way_to_the_log(void **state)
     says(ended(*state, "empty", fallback, "", 0), 1, "logged\n");
     says(ended(*state, "well", fallback, "", 0), 0, NULL);
     says(ended(*state, "file", "", "", 0), 1, NULL);
+}
+
+static void a_shortage_is_no_lack_of_a_message(void **state)
+{
+    static const char fallback[] = ", terminationMessagePolicy: FallbackToLogsOnError";
+    struct ctr *c = ended(*state, "p", fallback, "words", 5);
+    str_auto text = NULL;
+    struct err e = { 0 };
+
+    failing_arm("openat", c->pod->uid, EMFILE, 1);
+    assert_int_not_equal(ctr_message(c, 1, &text, &e), ERR_OK);
+    assert_true(err_is_shortage(&e));
+    says(c, 1, "words");
+    c = ended(*state, "q", fallback, "", 0);
+    failing_arm("openat", "0.log", ENFILE, 1);
+    e = (struct err){ 0 };
+    assert_int_not_equal(ctr_message(c, 1, &text, &e), ERR_OK);
+    says(c, 1, "logged\n");
+    failing_arm("openat", "0.log", EIO, 1); /* a disk that cannot be read holds up no end */
+    says(c, 1, NULL);
 }
 
 static void the_last_4096_bytes_count(void **state)
@@ -74,6 +97,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WORLD_TEST(a_nul_does_not_end_it),
         WORLD_TEST(only_an_empty_file_gives_way_to_the_log),
+        WORLD_TEST(a_shortage_is_no_lack_of_a_message),
         WORLD_TEST(the_last_4096_bytes_count),
     };
 
