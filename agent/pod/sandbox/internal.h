@@ -20,6 +20,9 @@ struct net_heal { /* net_heal.c; counts of its last round */
     unsigned running, checked, again;
     size_t networks; /* that GC was run on */
     char gc_error[512];
+    uv_timer_t leases_timer; /* until the next sweep, after one that failed */
+    uint64_t leases_wait_ms; /* 0: the last one succeeded */
+    char leases_error[504];
 };
 
 struct sandbox_node {

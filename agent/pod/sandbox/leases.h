@@ -16,6 +16,7 @@
 #include "agent/pod/core/pod.h"
 #include "cni/strays.h"
 
-/* Sandboxes without owner, which may have more than an address, are added to `lost`, for a DEL. */
-void leases_sweep(struct node *n, bool alone, struct cni_stray_list *lost);
+/* Sandboxes without owner, which may have more than an address, are added to `lost`, for a DEL. Failed: the
+ * first of what could not be looked at or changed, the rest was done; call it again. */
+enum err_code leases_sweep(struct node *n, bool alone, struct cni_stray_list *lost, struct err *e) MUST_CHECK;
 #endif

@@ -22,6 +22,8 @@
 #define FIRST_CHECK_MS 10000
 #define TOLD_FIRST_MS 2000
 #define TOLD_MAX_MS 600000
+#define LEASES_FIRST_MS 50 /* between two sweeps of the leases, doubled */
+#define LEASES_MAX_MS 10000
 #define MS INT64_C(1000000)
 
 /* ---- one after the other ---- */
@@ -336,10 +338,53 @@ static void on_collected(struct op *op, const struct err *result)
     }
 }
 
+static void on_leases_again(uv_timer_t *timer);
+
+static void heal_leases(struct node *n, bool alone)
+{
+    struct net_heal *h = &sandbox_node(n)->heal;
+    struct cni_stray_list lost = { 0 };
+    struct err e = { 0 };
+
+    uv_timer_stop(&h->leases_timer);
+    if (leases_sweep(n, alone, &lost, &e) == ERR_OK) {
+        h->leases_wait_ms = 0;
+    } else {
+        if (h->leases_wait_ms == 0)
+            log_warn("addresses could not all be compared with the pods; will retry", F_ERR(&e));
+        h->leases_wait_ms = backoff_next_ms(h->leases_wait_ms, LEASES_FIRST_MS, LEASES_MAX_MS);
+        uv_timer_start(&h->leases_timer, on_leases_again, h->leases_wait_ms, 0);
+    }
+    snprintf(h->leases_error, sizeof(h->leases_error), "%s", e.text);
+    if (!op_live(&h->strays.op))
+        cni_strays_start(&h->strays, n->o.cni, sandbox_node(n)->tag, POD_IFNAME, &lost, on_strays, n);
+    cni_strays_done(&lost);
+}
+
+static void on_leases_again(uv_timer_t *timer)
+{
+    struct node *n = timer->data;
+
+    if (!n->closing && !n->draining)
+        heal_leases(n, false);
+}
+
+void net_heal_open(struct node *n)
+{
+    struct net_heal *h = &sandbox_node(n)->heal;
+
+    uv_timer_init(n->o.loop, &h->leases_timer);
+    h->leases_timer.data = n;
+}
+
+void net_heal_free(struct node *n)
+{
+    rooms_close_handle(n, (uv_handle_t *)&sandbox_node(n)->heal.leases_timer);
+}
+
 void net_heal_start(struct node *n, bool again)
 {
     struct sandbox_node *part = sandbox_node(n);
-    struct cni_stray_list lost = { 0 };
 
     if (n->closing || n->draining)
         return;
@@ -354,10 +399,7 @@ void net_heal_start(struct node *n, bool again)
         }
     if (again)
         sweep_network(n);
-    leases_sweep(n, !again, &lost);
-    if (!op_live(&part->heal.strays.op))
-        cni_strays_start(&part->heal.strays, n->o.cni, part->tag, POD_IFNAME, &lost, on_strays, n);
-    cni_strays_done(&lost);
+    heal_leases(n, !again);
     if (op_live(&part->heal.gc.op))
         part->heal.gc_again = true;
     else
@@ -377,6 +419,7 @@ void net_heal_cancel(struct node *n)
     struct sandbox_node *part = sandbox_node(n);
 
     net_watch_end(n);
+    uv_timer_stop(&part->heal.leases_timer);
     if (op_live(&part->heal.gc.op))
         op_cancel(&part->heal.gc.op);
     if (op_live(&part->heal.strays.op))
@@ -398,6 +441,8 @@ void net_heal_explain(const struct node *n, json_t *steps)
     if (h->networks > 0 || h->gc_error[0] != '\0')
         k += snprintf(text + k, sizeof(text) - (size_t)k, "; garbage collection of %zu networks%s%.400s",
                       h->networks, h->gc_error[0] != '\0' ? ": " : "", h->gc_error);
+    if (h->leases_error[0] != '\0')
+        k += snprintf(text + k, sizeof(text) - (size_t)k, "; addresses: %.200s", h->leases_error);
     if (h->adopted > 0)
         k += snprintf(text + k, sizeof(text) - (size_t)k,
                       "; %zu attachments were found only by their left-overs", h->adopted);
@@ -405,8 +450,8 @@ void net_heal_explain(const struct node *n, json_t *steps)
         snprintf(text + k, sizeof(text) - (size_t)k, "; left alone, of no attachment of this agent: %s",
                  h->strays.links);
     explain_step(steps, "network healing",
-                 h->running > 0 || op_live(&h->gc.op) ? "running"
-                 : told > 0 || h->gc_error[0] != '\0' ? "failed"
-                                                      : "done",
+                 h->running > 0 || op_live(&h->gc.op)                               ? "running"
+                 : told > 0 || h->gc_error[0] != '\0' || h->leases_error[0] != '\0' ? "failed"
+                                                                                    : "done",
                  0, text, 0);
 }

@@ -19,6 +19,8 @@
 
 /* Each pod once; `again`: not at the start, so left-overs are searched for, too. */
 void net_heal_start(struct node *n, bool again);
+void net_heal_open(struct node *n); /* before anything else */
+void net_heal_free(struct node *n);
 /* In sandbox_step() of an attached pod. */
 void net_heal_step(struct pod *p);
 /* sandbox.c: an ADD succeeded. */

@@ -13,6 +13,7 @@
 static void sandbox_open(struct node *n)
 {
     net_sandbox_tag(n->o.state_dir, sandbox_node(n)->tag);
+    net_heal_open(n);
 }
 
 static bool sandbox_node_busy(const struct node *n)
@@ -129,7 +130,8 @@ const struct room sandbox_room = {
     .node = { .size = sizeof(struct sandbox_node),
               .open = sandbox_open,
               .busy = sandbox_node_busy,
-              .cancel = sandbox_node_cancel },
+              .cancel = sandbox_node_cancel,
+              .free = net_heal_free },
     .pod = { .size = sizeof(struct sandbox),
              .init = sandbox_init,
              .step = sandbox_steps,

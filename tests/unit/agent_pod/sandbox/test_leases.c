@@ -2,6 +2,7 @@
 /* Addresses of nobody are given back at the start. */
 #include "agent/pod/sandbox/internal.h"
 #include "tests/unit/agent_pod/world.h"
+#include "tests/unit/base/failing.h"
 
 #include "agent/pod/sandbox/leases.h"
 
@@ -49,9 +50,9 @@ static void addresses_of_nobody_are_given_back(void **state)
     put(w, "fd00__6", "nobody\neth0");
     put(w, "last_reserved_ip.0", "10.0.0.4");
     put(w, "lock", "");
-    leases_sweep(&w->node, false, &lost);
+    assert_int_equal(leases_sweep(&w->node, false, &lost, &e), ERR_OK);
     assert_true(there(w, "10.0.0.4")); /* it may be being written */
-    leases_sweep(&w->node, true, &lost);
+    assert_int_equal(leases_sweep(&w->node, true, &lost, &e), ERR_OK);
     assert_true(there(w, "10.0.0.2"));
     assert_int_equal(lost.n, 0); /* no list could undo more of it */
     assert_false(there(w, "10.0.0.3"));
@@ -91,7 +92,14 @@ static void the_address_of_a_running_pod_stays_taken(void **state)
     snprintf(sandbox_of(p)->net_result.ips[0], sizeof(sandbox_of(p)->net_result.ips[0]), "10.0.0.2");
     snprintf(sandbox_of(p)->net_result.ips[1], sizeof(sandbox_of(p)->net_result.ips[1]), "10.0.0.3");
     put(w, "10.0.0.2", "rubbish");
-    leases_sweep(&w->node, true, &lost);
+    failing_arm("fstatat", "net", EIO, 1); /* unseen, it might be taken: neither now nor never */
+    assert_int_not_equal(leases_sweep(&w->node, true, &lost, &e), ERR_OK);
+    assert_false(there(w, "10.0.0.2"));
+    e = (struct err){ 0 };
+    failing_arm("readdir", "", EIO, 1);
+    assert_int_not_equal(leases_sweep(&w->node, true, &lost, &e), ERR_OK);
+    e = (struct err){ 0 };
+    assert_int_equal(leases_sweep(&w->node, true, &lost, &e), ERR_OK);
     assert_true(there(w, "10.0.0.2"));
     assert_true(there(w, "10.0.0.3"));
     cni_close(w->node.o.cni);
@@ -101,8 +109,9 @@ static void a_node_without_networks_has_none(void **state)
 {
     struct world *w = *state;
     struct cni_stray_list lost = { 0 };
+    struct err e = { 0 };
 
-    leases_sweep(&w->node, true, &lost);
+    assert_int_equal(leases_sweep(&w->node, true, &lost, &e), ERR_OK);
 }
 
 int main(void)
