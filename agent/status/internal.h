@@ -134,8 +134,6 @@ json_t *status_object(int http_code, const char *reason, const char *kind, const
                       const char *message);
 
 /* ---- reply.c: answers with what the provider says ---- */
-/* The array in `value` (stolen): itself, or the items of a list. */
-json_t *status_items(json_t *value);
 /* Answers with the provider's value, or its error. */
 void conn_value(struct conn *c, json_t *value /* stolen */, const struct err *e);
 /* A list of things that are not Kubernetes objects: {"items": [...]}. */

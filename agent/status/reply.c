@@ -7,7 +7,8 @@
 
 /* ---- values of the provider ---- */
 
-json_t *status_items(json_t *value)
+/* The array in `value` (stolen): itself, or the items of a list. */
+static json_t *status_items(json_t *value)
 {
     json_t *items = json_object_get(value, "items");
 

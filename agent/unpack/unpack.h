@@ -168,7 +168,6 @@ enum err_code unpack_platform_parse(const char *text, struct unpack_platform *re
 enum err_code unpack_images_read(const struct unpack_source *s, const struct unpack_platform *p,
                                  struct unpack_images *ret, struct err *e) MUST_CHECK;
 void unpack_images_done(struct unpack_images *images);
-void unpack_image_done(struct unpack_image *image); /* frees its members, not `image` itself */
 /* Appends an empty image; returns NULL and sets *e when there are too many. */
 struct unpack_image *unpack_images_add(struct unpack_images *images, struct err *e) MUST_CHECK;
 /* Normalises a name and adds it, unless the image has it already. */

@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-void unpack_image_done(struct unpack_image *image)
+static void unpack_image_done(struct unpack_image *image)
 {
     for (size_t i = 0; i < image->n_names; i++)
         free(image->names[i]);

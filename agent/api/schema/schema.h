@@ -108,8 +108,8 @@ struct api_schema {
 void api_walk(struct api_check *c, const struct api_schema *schema, json_t *object, void *out);
 
 extern const struct api_schema api_schema_pod, api_schema_config_map, api_schema_secret,
-    api_schema_priority_class, api_schema_list;                           /* schema_object.c */
-extern const struct api_schema api_schema_pod_spec, api_schema_local_ref; /* schema_pod.c */
+    api_schema_priority_class, api_schema_list;     /* schema_object.c */
+extern const struct api_schema api_schema_pod_spec; /* schema_pod.c */
 extern const struct api_schema api_schema_container, api_schema_ephemeral_container,
     api_schema_resources; /* schema_container.c */
 extern const struct api_schema api_schema_field_ref, api_schema_resource_field_ref;
@@ -117,7 +117,6 @@ extern const struct api_schema api_schema_probe, api_schema_lifecycle;       /* 
 extern const struct api_schema api_schema_volume;                            /* schema_volume.c */
 extern const struct api_schema api_schema_security, api_schema_pod_security; /* schema_security.c */
 extern const struct api_schema api_schema_affinity, api_schema_toleration, api_schema_topology_spread,
-    api_schema_label_selector, api_schema_scheduling_gate,
-    api_schema_scheduling_group; /* schema_scheduling.c */
+    api_schema_scheduling_gate, api_schema_scheduling_group; /* schema_scheduling.c */
 extern const struct api_value api_values_pull_policy[], api_values_restart_policy[];
 #endif

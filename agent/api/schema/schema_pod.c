@@ -8,7 +8,7 @@ static const struct api_row local_ref[] = {
     ROW("name", API_STRING, SLOT(api_local_ref, name)),
     { 0 },
 };
-const struct api_schema api_schema_local_ref =
+static const struct api_schema local_ref_schema =
     SCHEMA("LocalObjectReference", local_ref, .size = sizeof(struct api_local_ref));
 
 static const struct api_row host_alias[] = {
@@ -106,8 +106,7 @@ static const struct api_row pod_spec[] = {
     ROW("shareProcessNamespace", API_BOOL, SLOT(api_pod_spec, share_process_namespace)),
     ROW("securityContext", API_OBJECT, SLOT(api_pod_spec, security), .nested = &api_schema_pod_security,
         .otherwise = "{}"),
-    ROW("imagePullSecrets", API_LIST, SLOTS(api_pod_spec, image_pull_secrets),
-        .nested = &api_schema_local_ref),
+    ROW("imagePullSecrets", API_LIST, SLOTS(api_pod_spec, image_pull_secrets), .nested = &local_ref_schema),
     ROW("hostname", API_STRING, SLOT(api_pod_spec, hostname), .format = API_FMT_LABEL),
     ROW("subdomain", API_STRING, SLOT(api_pod_spec, subdomain), .format = API_FMT_LABEL),
     ROW("hostnameOverride", API_STRING, SLOT(api_pod_spec, hostname_override), .flags = API_KEEP_EMPTY,

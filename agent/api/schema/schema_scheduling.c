@@ -20,7 +20,7 @@ static const struct api_row label_selector[] = {
     ROW("matchExpressions", API_LIST, .nested = &label_requirement_schema),
     { 0 },
 };
-const struct api_schema api_schema_label_selector = SCHEMA("LabelSelector", label_selector);
+static const struct api_schema label_selector_schema = SCHEMA("LabelSelector", label_selector);
 
 static const struct api_value node_operators[] = { { "In", API_NODE_IN },
                                                    { "NotIn", API_NODE_NOT_IN },
@@ -72,9 +72,9 @@ static const struct api_row node_affinity[] = {
 static const struct api_schema node_affinity_schema = SCHEMA("NodeAffinity", node_affinity);
 
 static const struct api_row pod_term[] = {
-    ROW("labelSelector", API_OBJECT, .nested = &api_schema_label_selector),
+    ROW("labelSelector", API_OBJECT, .nested = &label_selector_schema),
     ROW("namespaces", API_STRINGS, .format = API_FMT_LABEL),
-    ROW("namespaceSelector", API_OBJECT, .nested = &api_schema_label_selector),
+    ROW("namespaceSelector", API_OBJECT, .nested = &label_selector_schema),
     ROW("topologyKey", API_STRING, .flags = API_REQUIRED, .format = API_FMT_LABEL_KEY),
     ROW("matchLabelKeys", API_STRINGS, .format = API_FMT_LABEL_KEY),
     ROW("mismatchLabelKeys", API_STRINGS, .format = API_FMT_LABEL_KEY),
@@ -131,7 +131,7 @@ static const struct api_row topology_spread[] = {
     ROW("maxSkew", API_INT32, .flags = API_REQUIRED, RANGE(1, INT32_MAX)),
     ROW("topologyKey", API_STRING, .flags = API_REQUIRED),
     ROW("whenUnsatisfiable", API_STRING, .flags = API_REQUIRED, .values = unsatisfiable),
-    ROW("labelSelector", API_OBJECT, .nested = &api_schema_label_selector),
+    ROW("labelSelector", API_OBJECT, .nested = &label_selector_schema),
     ROW("minDomains", API_INT32, RANGE(1, INT32_MAX)),
     ROW("nodeAffinityPolicy", API_STRING, .flags = API_KEEP_EMPTY, .values = node_policies),
     ROW("nodeTaintsPolicy", API_STRING, .flags = API_KEEP_EMPTY, .values = node_policies),

@@ -237,22 +237,3 @@ enum err_code image_gc_run(struct image_gc_records *r, const struct image_gc_hos
     ret->wanted = kept > available ? kept - available : 0;
     return free_space(r, h, p, ret, e);
 }
-
-enum err_code image_gc_remove_unused(struct image_gc_records *r, const struct image_gc_host *h,
-                                     uint64_t now_ms, struct image_gc_outcome *ret, struct err *e)
-{
-    struct removing x = { .r = r, .h = h, .why = "the disk is almost full" };
-    struct record *one, *next;
-
-    *ret = (struct image_gc_outcome){ 0 };
-    if (image_gc_look(r, h, now_ms, e) != ERR_OK)
-        return e->code;
-    HASH_ITER (hh, r->all, one, next)
-        if (may_go(one))
-            image_gc_remove_one(&x, one);
-    ret->freed = x.freed;
-    ret->n_full = x.n;
-    if (x.first.code != ERR_OK)
-        *e = x.first;
-    return e->code;
-}

@@ -59,9 +59,6 @@ enum err_code image_gc_look(struct image_gc_records *r, const struct image_gc_ho
 enum err_code image_gc_run(struct image_gc_records *r, const struct image_gc_host *h,
                            const struct image_gc_policy *p, const struct image_gc_disk *disk, uint64_t now_ms,
                            struct image_gc_outcome *ret, struct err *e) MUST_CHECK;
-/* Removes everything neither used nor pinned, whatever its age: for a nearly full disk. */
-enum err_code image_gc_remove_unused(struct image_gc_records *r, const struct image_gc_host *h,
-                                     uint64_t now_ms, struct image_gc_outcome *ret, struct err *e) MUST_CHECK;
 
 /* ---- with the node (image_gc_node.c) ---- */
 struct image_gc;
@@ -70,8 +67,6 @@ void image_gc_close(struct node *n);
 bool image_gc_busy(const struct node *n);
 /* Soon: there is a new image. */
 void image_gc_wake(struct node *n);
-/* The first step of pod eviction, like kubelet's DeleteUnusedImages(): returns the freed bytes. */
-uint64_t image_gc_free_unused(struct node *n);
 void image_gc_explain(const struct node *n, json_t *steps);
 void image_gc_metrics(const struct node *n, struct buf *out);
 #endif

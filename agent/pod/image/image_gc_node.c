@@ -232,21 +232,6 @@ void image_gc_wake(struct node *n)
         image_gc_node_plan(gc, SOON_MS);
 }
 
-uint64_t image_gc_free_unused(struct node *n)
-{
-    struct image_gc *gc = image_node(n)->gc;
-    const struct image_gc_host host = host_of(n);
-    struct image_gc_outcome outcome = { 0 };
-    struct err e = { 0 };
-
-    if (gc == NULL)
-        return 0;
-    if (image_gc_remove_unused(gc->records, &host, clock_boot_ms(), &outcome, &e) != ERR_OK)
-        log_warn("cannot remove unused images", F_ERR(&e));
-    image_gc_node_count(gc, &outcome);
-    return outcome.freed;
-}
-
 /* ---- what people see ---- */
 
 void image_gc_explain(const struct node *n, json_t *steps)

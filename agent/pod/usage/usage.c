@@ -259,27 +259,6 @@ static uint64_t thread_ns(void)
     return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-bool usage_each(struct node *n, unsigned parts, void (*fn)(const struct usage_row *row, void *arg), void *arg)
-{
-    struct pass pass = { .u = pod_usage_of(n), .parts = parts, .complete = true };
-    struct took began = { uv_hrtime(), thread_ns() }, took;
-
-    if (pass.u == NULL)
-        return false;
-    pass.u->round++;
-    read_shared(&pass, n);
-    pods_each (n, p)
-        pod_usage_read_pod(&pass, p);
-    drop_unseen(pass.u, pass.u->round);
-    took = (struct took){ uv_hrtime() - began.ns, thread_ns() - began.cpu_ns };
-    if (parts == CG_PARTS_ALL)
-        pass.u->full = took;
-    else if (parts == CG_PARTS_BASIC)
-        pass.u->basic = took;
-    pod_usage_tell(&pass, fn, arg);
-    return pass.complete;
-}
-
 bool usage_walk(struct node *n, struct usage_walk *w, unsigned parts, struct pod *p,
                 void (*fn)(const struct usage_row *row, void *arg), void *arg)
 {

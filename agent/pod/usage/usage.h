@@ -42,13 +42,9 @@ struct usage_row { /* borrowed during the callback */
     bool rate_known;
 };
 
-/* Reads `parts` of everything and then calls fn for each, in the order of enum usage_kind; unreadable ones
- * are omitted. False when out of memory. */
-bool usage_each(struct node *n, unsigned parts, void (*fn)(const struct usage_row *row, void *arg),
-                void *arg);
-
-/* The same in pieces, because it takes long: first everything except the pods, then one pod per call; other
- * requests may come in between, and pods come and go. `fn` is called immediately. */
+/* Reads `parts` of everything and calls fn for each, in the order of enum usage_kind; unreadable ones are
+ * omitted. False when out of memory. In pieces, because it takes long: first everything except the pods, then
+ * one pod per call; other requests may come in between, and pods come and go. */
 struct usage_walk { /* initialize to { 0 } */
     uint64_t round, ns, cpu_ns;
 };

@@ -251,7 +251,8 @@ static enum err_code check_host_paths(const void *arg, struct buf *out, struct e
     return ERR_OK;
 }
 
-void volumes_checking(const struct pod *p, char *ret, size_t size)
+/* "host path /mnt/x of volume \"v\"", which the child is checking; "" if none. */
+static void volumes_checking(const struct pod *p, char *ret, size_t size)
 {
     const struct pod_volumes *vols = volumes_of(p);
     unsigned at = vols->vols_at != NULL ? *(volatile unsigned *)vols->vols_at : 0;

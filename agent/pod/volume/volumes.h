@@ -18,7 +18,5 @@ void volumes_explain(const struct pod *p, json_t *steps);
 bool volumes_teardown_step(struct pod *p);
 /* The condition of the pod's status that lists hidden files of its volumes; may be NULL. */
 json_t *volumes_overlaps_json(const struct pod *p);
-/* "host path /mnt/x of volume \"v\"", which the child is checking; "" if none. */
-void volumes_checking(const struct pod *p, char *ret, size_t size);
 bool volumes_use_config(const struct api_pod *p, enum api_config_kind kind, const char *name);
 #endif

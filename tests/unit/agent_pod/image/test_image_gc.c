@@ -264,19 +264,6 @@ static void sizes_of_any_disk_are_counted_right(void **state)
     assert_int_equal(f->outcome.percent, 0);
 }
 
-static void for_a_disk_that_runs_full_all_unused_go_whatever_their_age(void **state)
-{
-    struct fixture *f = *state;
-    const struct image_gc_host host = { .each = each, .remove = remove_image, .arg = f };
-
-    add(f, "a", 5)->used = true;
-    add(f, "b", 7);
-    add(f, "c", 9)->pinned = true;
-    assert_int_equal(image_gc_remove_unused(f->records, &host, f->now, &f->outcome, &f->e), ERR_OK);
-    assert_string_equal(f->removed, "b ");
-    assert_int_equal(f->outcome.freed, 7);
-}
-
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -291,7 +278,6 @@ int main(void)
         T(an_image_that_came_again_is_young_again),
         T(a_disk_without_a_size_is_told),
         T(sizes_of_any_disk_are_counted_right),
-        T(for_a_disk_that_runs_full_all_unused_go_whatever_their_age),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
