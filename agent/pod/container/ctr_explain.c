@@ -186,7 +186,7 @@ static void explain_absent(const struct ctr *c, struct explained *x)
 
     if (c->cur.ended && (pod_is_over(c->pod) || !ctr_restart_wanted(c))) {
         x->state = "done";
-        x->trouble = failed(&c->cur);
+        x->trouble = failed(&c->cur) || c->cur.why != NULL;
         buf_adds(&x->detail, "ended: ");
         add_run(&c->cur, &x->detail);
         return;

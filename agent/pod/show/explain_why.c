@@ -31,8 +31,6 @@ static void add_end(const struct pod *p, json_t *why)
         explain_why(why, "its manifest was removed");
     else if (strcmp(p->phase, "Succeeded") == 0)
         explain_why(why, "Completed: all its containers ended with exit code 0");
-    else if (strcmp(p->phase, "Failed") == 0)
-        explain_why(why, "Failed: its containers have ended, and restartPolicy lets none start again");
 }
 
 /* Containers name the images that they lack, and the probes that fail. */
@@ -70,5 +68,7 @@ json_t *explain_why_json(const struct pod *p, const json_t *steps)
         add_end(p, why);
     add_failed_steps(steps, why);
     containers_why(p, why);
+    if (p->reason[0] == '\0' && p->deletion_ns == 0 && strcmp(p->phase, "Failed") == 0)
+        explain_why(why, "Failed: restartPolicy lets none of its containers start again");
     return why;
 }
