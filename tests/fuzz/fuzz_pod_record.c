@@ -2,7 +2,7 @@
 /* A pod's record of an earlier agent: it is set aside, or taken, and what is taken can be written and read
  * again. */
 #include "agent/pod/node/record_load.h"
-#include "agent/pod/record/record_save.h"
+#include "agent/pod/record/record.h"
 #include "tests/fuzz/scratch.h"
 #include "tests/unit/agent_pod/world.h"
 

@@ -8,9 +8,9 @@
  */
 #ifndef AGENT_POD_ADMIT_HUGEPAGES_WATCH_H
 #define AGENT_POD_ADMIT_HUGEPAGES_WATCH_H
+#include "agent/pod/admit/admit.h"
 struct node;
 struct hugepages_watch;
 
-void hugepages_watch_begin(struct node *n); /* out of memory: logged, and there is none */
 void hugepages_watch_end(struct node *n);
 #endif

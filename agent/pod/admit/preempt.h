@@ -12,17 +12,10 @@
  */
 #ifndef AGENT_POD_ADMIT_PREEMPT_H
 #define AGENT_POD_ADMIT_PREEMPT_H
+#include "agent/pod/admit/admit.h"
 #include "agent/pod/limits/admission_fit.h"
 
 /* The pods to end so that *p gets what it lacks: ret[] has room for all pods of the node. Pure.
  * ERR_EXHAUSTED: all of them would not be enough; the text is kubelet's. */
 enum err_code preempt_choose(const struct pod *p, struct pod **ret, size_t *ret_n, struct err *e) MUST_CHECK;
-
-/* Ends them, each with its own grace period, and reserves their resources for p. Codes and texts as for
- * admit_pod(): ERR_UNAVAILABLE if p must wait for them, otherwise it is rejected. */
-enum err_code preempt_for(struct pod *p, char reason[64], struct err *e) MUST_CHECK;
-
-/* For a pod ended this way. */
-#define PREEMPT_REASON "Preempting"
-#define PREEMPT_CONDITION "Pod was preempted by Kubelet to accommodate a critical pod."
 #endif

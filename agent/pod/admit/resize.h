@@ -22,33 +22,10 @@
  */
 #ifndef AGENT_POD_ADMIT_RESIZE_H
 #define AGENT_POD_ADMIT_RESIZE_H
-#include "agent/pod/core/pod.h"
-
-/* An edit that may be applied in place: returns the manifest to use, a new reference. If its resources do not
- * fit now, it is *api with the allocated ones. NULL when out of memory. */
-struct api_pod *resize_take(struct pod *p, struct api_pod *api);
-
-/* The desired state: p->api, or the pending one. */
-const struct api_pod *resize_desired(const struct pod *p);
-bool resize_waits(const struct pod *p); /* the desired resources cannot be had now */
-void resize_forget(struct pod *p);      /* it has ended, or is freed */
-/* The order of two pending resizes: one that requests no more, higher priority, Guaranteed, longer
- * waiting. */
-bool resize_before(const struct pod *a, const struct pod *b);
-
-/* Makes the pod's cgroup, no smaller than its containers' existing limits. */
-enum err_code resize_pod_cgroup(struct pod *p, struct err *e) MUST_CHECK;
-void resize_cgroup_gone(struct pod *p); /* it was removed */
+#include "agent/pod/admit/admit.h"
 
 /* Brings the cgroups as close to the manifest as possible now; for a pod whose containers may run. */
 void resize_step(struct pod *p);
-
-/* For the status. */
-bool resize_is_under_way(const struct pod *p);
-void resize_explain(const struct pod *p, json_t *steps);
-void resize_conditions(const struct pod *p, json_t *list);
-/* A container's actual resources, where they differ from the allocated ones. */
-void resize_actual(const struct ctr *c, json_t *resources);
 
 /* ---- resize_cgroups.c, for resize_step() ---- */
 /* Why memory limits cannot be lowered now, in kubelet's words; false: they can. */

@@ -12,7 +12,6 @@
 #include "agent/pod/image/images.h"
 #include "agent/pod/limits/cpu_memory.h"
 #include "agent/pod/sandbox/sandbox.h"
-#include "agent/pod/volume/live_sub_path.h"
 #include "agent/pod/volume/volumes.h"
 #include "base/backoff.h"
 #include "base/clock.h"

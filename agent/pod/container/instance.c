@@ -7,7 +7,7 @@
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/pod.h"
 #include "agent/pod/core/pod_look.h"
-#include "agent/pod/usage/oom.h"
+#include "agent/pod/usage/usage.h"
 #include "base/clock.h"
 #include "base/log.h"
 

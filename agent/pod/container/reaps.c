@@ -4,7 +4,6 @@
 #include "agent/pod/container/internal.h"
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/limits/limits.h"
-#include "agent/pod/usage/oom.h"
 #include "agent/pod/usage/usage.h"
 #include "base/backoff.h"
 #include "base/clock.h"

@@ -15,6 +15,7 @@
 #ifndef AGENT_POD_IMAGE_IMAGE_GC_H
 #define AGENT_POD_IMAGE_IMAGE_GC_H
 #include "agent/pod/core/node_options.h"
+#include "agent/pod/image/images.h"
 #include "base/buf.h"
 #include "base/error.h"
 
@@ -62,11 +63,6 @@ enum err_code image_gc_run(struct image_gc_records *r, const struct image_gc_hos
 
 /* ---- with the node (image_gc_node.c) ---- */
 struct image_gc;
-void image_gc_open(struct node *n); /* sets n->image_gc; when out of memory there is none, which is logged */
 void image_gc_close(struct node *n);
 bool image_gc_busy(const struct node *n);
-/* Soon: there is a new image. */
-void image_gc_wake(struct node *n);
-void image_gc_explain(const struct node *n, json_t *steps);
-void image_gc_metrics(const struct node *n, struct buf *out);
 #endif

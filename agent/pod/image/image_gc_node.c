@@ -3,7 +3,7 @@
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/image/image_gc.h"
-#include "agent/pod/image/images_used.h"
+#include "agent/pod/image/images.h"
 #include "agent/pod/image/internal.h"
 #include "base/clock.h"
 #include "base/log.h"

@@ -46,4 +46,18 @@ void images_explain(const struct pod *p, json_t *steps);
 bool images_busy(const struct pod *p);
 bool images_free_dropped(
     struct pod_image *i); /* an operation has finished: true if the image is no longer used */
+
+/* ---- unused images are removed: image_gc.h ---- */
+void image_gc_open(struct node *n); /* when out of memory there is none, which is logged */
+/* Soon: there is a new image. */
+void image_gc_wake(struct node *n);
+void image_gc_explain(const struct node *n, json_t *steps);
+void image_gc_metrics(const struct node *n, struct buf *out);
+
+/* ---- images_used.c: `image rm` and the removal of unused images skip these ---- */
+/* A container was made from it, or an unfinished pod has it for a container or a volume. `pods` (may be NULL)
+ * gets "pod default/web, pod default/db", at most five. */
+bool image_is_used(const struct node *n, const char *id, struct buf *pods);
+/* All of these pods: [{"kind", "namespace", "name"}], new. */
+json_t *image_users(const struct node *n, const char *id);
 #endif

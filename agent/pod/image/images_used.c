@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/pod/image/images_used.h"
+#include "agent/pod/image/images.h"
 #include "agent/pod/image/internal.h"
 
 enum { NAMED_MAX = 5 };

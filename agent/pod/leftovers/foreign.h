@@ -10,10 +10,8 @@
  */
 #ifndef AGENT_POD_LEFTOVERS_FOREIGN_H
 #define AGENT_POD_LEFTOVERS_FOREIGN_H
-#include "agent/pod/core/pod.h"
+#include "agent/pod/leftovers/sweep.h"
 
-/* Before the folder of records exists: makes the list at the first start. Blocking. */
-enum err_code foreign_begin(struct node *n, struct err *e) MUST_CHECK;
 /* Reads the list, or makes it if missing; calling it once is enough. After a failure: retry later. */
 enum err_code foreign_load(struct node *n, struct err *e) MUST_CHECK;
 /* After foreign_load(). */

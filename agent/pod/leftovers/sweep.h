@@ -24,4 +24,17 @@ bool sweep_mounts_changed(struct node *n);
 /* Calls fn for each left-over that is still being removed; error: of its last try, or "". */
 void sweep_each(struct node *n, void (*fn)(const char *what, const char *id, const char *error, void *arg),
                 void *arg);
+
+/* ---- pods of other software: foreign.h ---- */
+/* Before the folder of records exists: makes the list at the first start. Blocking. */
+enum err_code foreign_begin(struct node *n, struct err *e) MUST_CHECK;
+
+/* ---- changes of the host's mounts: mount_watch.h ---- */
+/* Starts watching, if it does not yet. After a change, at most once a second, pods with blocked volumes and
+ * left-overs are retried; watching ends with the last of them. *ret_new: it has just started, so earlier
+ * changes are not reported: check once more. ERR_UNAVAILABLE, ERR_EXHAUSTED: not possible; retry by time. */
+enum err_code mount_watch_begin(struct node *n, bool *ret_new, struct err *e) MUST_CHECK;
+/* Counts the rounds: what is the same after a look as before it was not missed by that look.  0: not
+ * watching. */
+unsigned mount_watch_rounds(const struct node *n);
 #endif

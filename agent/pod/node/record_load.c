@@ -2,7 +2,6 @@
 /* record_load - reads the records of an earlier agent, whatever the state of their files (see record.c). */
 #include "agent/pod/node/record_load.h"
 #include "agent/pod/record/record.h"
-#include "agent/pod/record/record_save.h"
 
 #include "base/codec/json.h"
 #include "base/files/damaged_file.h"

@@ -2,6 +2,7 @@
 /* record_read - makes a pod from its record. Impossible numbers or names are treated as absent. */
 #include "agent/pod/core/record_field.h"
 #include "agent/pod/core/start_times.h"
+#include "agent/pod/node/record_load.h"
 #include "agent/pod/record/record.h"
 #include "agent/pod/worker/pods.h"
 

@@ -6,7 +6,7 @@
 #include "agent/pod/leftovers/sweep.h"
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/node/node.h"
-#include "agent/pod/record/record_save.h"
+#include "agent/pod/record/record.h"
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/show/provider.h"
 #include "agent/pod/status/status.h"

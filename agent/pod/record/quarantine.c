@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* State files that were set aside (base/files/damaged_file.h): reported by an event when it happens, and by
  * `coracle explain node` while they exist. */
-#include "agent/pod/record/quarantine.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/explain_step.h"
+#include "agent/pod/record/record.h"
 #include "base/buf.h"
 #include "base/files/damaged_file.h"
 #include "base/log.h"

@@ -23,7 +23,6 @@
 
 #include "agent/pod/leftovers/sweep.h"
 #include "agent/pod/record/internal.h"
-#include "agent/pod/record/record_save.h"
 #include "base/clock.h"
 #include "base/codec/json.h"
 #include "base/files/fs.h"

@@ -1,15 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record - shared by writing (record.c), reading (record_read.c) and loading (record_load.c) of pods'
- * records. */
+/* record - a pod's record: written, synced, removed; damaged state files. Loop thread only. */
 #ifndef AGENT_POD_RECORD_RECORD_H
 #define AGENT_POD_RECORD_RECORD_H
 #include "agent/pod/core/pod.h"
 
 #define RECORD_VERSION 1
-/* Makes a pod from a record's text. `name`: "<uid>.json", its own or that of the file it replaces; `durable`:
- * it is on disk. ERR_INVALID: damaged, or another version; ERR_EXISTS: the pod exists already; after an error
- * there is no new pod. */
 #define RECORD_MAX (12 * 1024 * 1024)
-enum err_code record_read(struct node *n, const char *name, const char *text, size_t size, bool durable,
-                          struct err *e) MUST_CHECK;
+
+extern const struct room record_room;
+
+void record_step(struct pod *p);               /* what changed is written, or tried again */
+const char *record_error(const struct pod *p); /* why it cannot be written; NULL: it can */
+void record_is_aside(struct pod *p);           /* it was read from the run folder */
+void record_outdated(struct pod *p); /* the next save writes it, whether it says something else or not */
+/* *ret_written: false if the file is already up to date. */
+enum err_code record_save(struct pod *p, bool *ret_written, struct err *e) MUST_CHECK;
+void record_remove(struct pod *p); /* failed removals are retried (sweep.h) */
+void record_sync(struct pod *p);   /* after each record_save() that wrote */
+void record_sync_forget(struct pod *p);
+
+/* ---- quarantine.c: damaged state files that were set aside ---- */
+/* A node event for each file set aside since then. */
+void quarantine_report(struct node *n, int64_t since_ns);
+/* A step of `coracle explain node` while there are any: people examine and then remove them. */
+void quarantine_explain(struct node *n, json_t *steps);
 #endif

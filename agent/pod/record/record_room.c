@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/record/internal.h"
-#include "agent/pod/record/record_save.h"
+#include "agent/pod/record/record.h"
 #include "base/codec/json.h"
 #include "base/log.h"
 

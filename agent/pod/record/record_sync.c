@@ -17,7 +17,7 @@
 #include "agent/pod/core/pod.h"
 #include "agent/pod/leftovers/sweep.h"
 #include "agent/pod/record/internal.h"
-#include "agent/pod/record/record_save.h"
+#include "agent/pod/record/record.h"
 #include "base/files/fs.h"
 #include "base/log.h"
 #include "base/work.h"

@@ -10,13 +10,10 @@
  */
 #ifndef AGENT_POD_SANDBOX_FILES_H
 #define AGENT_POD_SANDBOX_FILES_H
-#include "agent/pod/core/pod.h"
+#include "agent/pod/sandbox/sandbox.h"
 
 const char *
 files_hostname(const struct pod *p); /* borrowed from the pod; with the host's network the host's */
-#define FILES_HOSTS "etc-hosts"
-enum err_code files_path(const struct pod *p, const char *name, char *ret, size_t size,
-                         struct err *e) MUST_CHECK;
 
 /* Determines the pod's hostname; ERR_INVALID: its FQDN is too long. Also done by files_write_static(). */
 enum err_code files_name_host(struct pod *p, struct err *e) MUST_CHECK;

@@ -15,10 +15,8 @@
  */
 #ifndef AGENT_POD_SANDBOX_NET_HEAL_H
 #define AGENT_POD_SANDBOX_NET_HEAL_H
-#include "agent/pod/core/pod.h"
+#include "agent/pod/sandbox/sandbox.h"
 
-/* Each pod once; `again`: not at the start, so left-overs are searched for, too. */
-void net_heal_start(struct node *n, bool again);
 void net_heal_open(struct node *n); /* before anything else */
 void net_heal_free(struct node *n);
 /* In sandbox_step() of an attached pod. */
@@ -30,5 +28,4 @@ bool net_heal_end(struct pod *p);
 
 bool net_heal_live(const struct node *n);
 void net_heal_cancel(struct node *n);
-void net_heal_explain(const struct node *n, json_t *steps);
 #endif

@@ -3,13 +3,10 @@
  * the background. Loop thread only. */
 #ifndef AGENT_POD_SANDBOX_NODE_USERS_H
 #define AGENT_POD_SANDBOX_NODE_USERS_H
-#include "agent/pod/core/pod.h"
+#include "agent/pod/sandbox/sandbox.h"
 
-/* Starts the test; the node's runtime must be open. */
-void node_users_ask(struct node *n);
 void node_users_cancel(struct node *n);
-bool node_users_live(const struct node *n);                   /* it is in progress */
-void node_users_explain(const struct node *n, json_t *steps); /* a line of `coracle explain node` */
+bool node_users_live(const struct node *n); /* it is in progress */
 
 /* Whether this pod can have what it requests. ERR_UNAVAILABLE: the test is running, and the pod will be
  * woken. ERR_UNIMPLEMENTED: not on this node. */

@@ -43,4 +43,20 @@ bool pidns_teardown_step(struct pod *p); /* once no container is alive; true whe
 /* After sandbox_recover(). An error: it could not be examined, nothing was decided. */
 enum err_code pidns_recover(struct pod *p, struct err *e) MUST_CHECK;
 void pidns_forget(struct pod *p); /* no longer watched; it continues to run */
+
+/* ---- files of the containers' /etc: files.h ---- */
+#define FILES_HOSTS "etc-hosts"
+enum err_code files_path(const struct pod *p, const char *name, char *ret, size_t size,
+                         struct err *e) MUST_CHECK;
+
+/* ---- the node: checks of networks (net_heal.h), user namespaces (node_users.h, userns.h) ---- */
+/* Each pod once; `again`: not at the start, so left-overs are searched for, too. */
+void net_heal_start(struct node *n, bool again);
+void net_heal_explain(const struct node *n, json_t *steps);
+
+/* Tests whether pods can have them; the node's runtime must be open. */
+void node_users_ask(struct node *n);
+void node_users_explain(const struct node *n, json_t *steps); /* a line of `coracle explain node` */
+
+#define USERNS_IDS 65536 /* per pod with hostUsers: false */
 #endif

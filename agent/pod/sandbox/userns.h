@@ -7,12 +7,11 @@
  */
 #ifndef AGENT_POD_SANDBOX_USERNS_H
 #define AGENT_POD_SANDBOX_USERNS_H
+#include "agent/pod/sandbox/sandbox.h"
 #include "base/error.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-#define USERNS_IDS 65536 /* per pod */
 
 struct node;
 struct pod;

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Problems of the node itself and recent log messages, for `coracle explain node`. */
 #include "agent/pod/core/explain_step.h"
-#include "agent/pod/image/image_gc.h"
+#include "agent/pod/image/images.h"
 #include "agent/pod/leftovers/sweep.h"
-#include "agent/pod/record/quarantine.h"
-#include "agent/pod/record/record_save.h"
-#include "agent/pod/sandbox/net_heal.h"
-#include "agent/pod/sandbox/node_users.h"
+#include "agent/pod/record/record.h"
+#include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/show/explain.h"
-#include "agent/pod/usage/oom.h"
+#include "agent/pod/usage/usage.h"
 #include "agent/pod/worker/pods.h"
 #include "agent/pod/worker/shutdown.h"
 #include "base/clock.h"

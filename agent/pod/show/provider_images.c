@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests of the status socket about images, and their use on this node. */
-#include "agent/pod/image/images_used.h"
+#include "agent/pod/image/images.h"
 #include "agent/pod/show/internal.h"
 #include "agent/pod/show/provider.h"
 #include "base/codec/json.h"

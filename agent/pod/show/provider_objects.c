@@ -2,7 +2,7 @@
 /* Objects other than pods, for the status socket. A Secret is shown without its values: clients only see its
  * keys and the sizes of their values. */
 #include "agent/pod/core/events.h"
-#include "agent/pod/image/images_used.h"
+#include "agent/pod/image/images.h"
 #include "agent/pod/show/internal.h"
 #include "agent/pod/show/node_object.h"
 #include "agent/pod/show/provider.h"

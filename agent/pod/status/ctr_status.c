@@ -4,7 +4,7 @@
 #include "agent/pod/image/images.h"
 #include "agent/pod/status/pod_status.h"
 
-#include "agent/pod/admit/resize.h"
+#include "agent/pod/admit/admit.h"
 #include "base/codec/json.h"
 
 #include <string.h>

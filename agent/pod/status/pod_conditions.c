@@ -9,8 +9,7 @@
 #include "agent/pod/volume/volumes.h"
 
 #include "agent/api/oom_kill.h"
-#include "agent/pod/admit/preempt.h"
-#include "agent/pod/admit/resize.h"
+#include "agent/pod/admit/admit.h"
 #include "agent/pod/limits/ctr_limits.h"
 #include "base/clock.h"
 #include "base/codec/json.h"

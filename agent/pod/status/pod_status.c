@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/status/pod_status.h"
 
-#include "agent/pod/admit/resize.h"
+#include "agent/pod/admit/admit.h"
 #include "agent/pod/container/container.h"
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/sandbox/sandbox.h"

@@ -15,7 +15,7 @@
  */
 #ifndef AGENT_POD_USAGE_LOCAL_STORAGE_H
 #define AGENT_POD_USAGE_LOCAL_STORAGE_H
-#include "agent/pod/core/pod.h"
+#include "agent/pod/usage/usage.h"
 #include "base/files/disk_usage.h"
 
 #define LOCAL_PERIOD_MS 10000 /* kubelet's interval for checking limits; its figures are a minute old */
@@ -50,8 +50,6 @@ void local_storage_forget(struct pod *p);
 
 /* The result for one; NULL: none, or not measured. */
 const struct local_tree *local_storage_find(const struct pod *p, enum local_kind kind, size_t index);
-/* For a measured pod: one step. */
-void local_storage_explain(const struct pod *p, json_t *steps);
 
 /* Checks which are due now; for tests. */
 void local_storage_now(struct node *n);

@@ -13,19 +13,10 @@
  */
 #ifndef AGENT_POD_USAGE_OOM_H
 #define AGENT_POD_USAGE_OOM_H
-#include "agent/pod/core/pod.h"
+#include "agent/pod/usage/usage.h"
 
 void oom_open(struct node *n);
 void oom_close(struct node *n);
-
-/* The container is running: watches it from now on; may be repeated. Fails if its counter cannot be read. */
-enum err_code oom_watch(struct ctr *c, struct err *e) MUST_CHECK;
-/* It ended, its cgroup still exists: reports what is not reported yet, and stops watching. Fails likewise. */
-enum err_code oom_ended(struct ctr *c, struct err *e) MUST_CHECK;
-/* Its remains are being removed. */
-void oom_forget(struct node *n, const char *cgroup_path);
-
-void oom_explain(const struct node *n, json_t *steps);
 
 /* "Memory cgroup out of memory: Killed process 412 (tail), anon-rss:800kB, ...; the limit of the pod".  Pure.
  */

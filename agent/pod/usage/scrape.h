@@ -9,13 +9,11 @@
  */
 #ifndef AGENT_POD_USAGE_SCRAPE_H
 #define AGENT_POD_USAGE_SCRAPE_H
-#include "agent/pod/core/pod.h"
+#include "agent/pod/usage/usage.h"
 
 #define SCRAPE_TURN_NS UINT64_C(2000000)
 #define SCRAPE_TURN_PIECES 8 /* pods, or names: even if they take no time, others get their turn */
 
-/* Appends to `own` (taken) and answers `r`. */
-void scrape_start(struct node *n, enum status_metrics which, struct buf *own, struct status_reply *r);
 void scrapes_cancel(struct node *n);                         /* pending answers are refused */
 void scrapes_close(struct node *n);                          /* from node_free() */
 void scrapes_metrics(const struct node *n, struct buf *out); /* how long the last ones occupied the loop */

@@ -93,4 +93,21 @@ bool summary_step(struct summary *s);
 /* The text of what was read, into *ret (initialized). *ret_missing: rates not known yet. False: no memory. */
 bool summary_end(struct summary *s, struct buf *ret, size_t *ret_missing);
 void summary_free(struct summary *s); /* NULL is fine */
+
+/* ---- kills out of memory: oom.h ---- */
+/* The container is running: watches it from now on; may be repeated. Fails if its counter cannot be read. */
+enum err_code oom_watch(struct ctr *c, struct err *e) MUST_CHECK;
+/* It ended, its cgroup still exists: reports what is not reported yet, and stops watching. Fails likewise. */
+enum err_code oom_ended(struct ctr *c, struct err *e) MUST_CHECK;
+/* Its remains are being removed. */
+void oom_forget(struct node *n, const char *cgroup_path);
+void oom_explain(const struct node *n, json_t *steps);
+
+/* ---- limits of local storage: local_storage.h ---- */
+/* For a measured pod: one step. */
+void local_storage_explain(const struct pod *p, json_t *steps);
+
+/* ---- GET /metrics: scrape.h ---- */
+/* Appends to `own` (taken) and answers `r`. */
+void scrape_start(struct node *n, enum status_metrics which, struct buf *own, struct status_reply *r);
 #endif

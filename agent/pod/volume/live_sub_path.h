@@ -9,10 +9,7 @@
  */
 #ifndef AGENT_POD_VOLUME_LIVE_SUB_PATH_H
 #define AGENT_POD_VOLUME_LIVE_SUB_PATH_H
-#include "agent/pod/core/pod.h"
+#include "agent/pod/volume/volumes.h"
 
-void live_sub_path_begun(struct ctr *c); /* a new run began: discard the state of the last one */
-void live_sub_path_due(struct pod *p);   /* one of these events happened */
-void live_sub_path_step(struct pod *p);  /* starts the comparisons that are due */
-void live_sub_path_explain(const struct ctr *c, json_t *steps);
+void live_sub_path_step(struct pod *p); /* starts the comparisons that are due */
 #endif

@@ -3,7 +3,7 @@
  * (pod_volumes.c), and whenever their content changed. Loop thread; everything is on the node's own tmpfs. */
 #ifndef AGENT_POD_VOLUME_POD_PAYLOADS_H
 #define AGENT_POD_VOLUME_POD_PAYLOADS_H
-#include "agent/pod/core/pod.h"
+#include "agent/pod/volume/volumes.h"
 #include "base/buf.h"
 
 struct payload_result;
@@ -31,11 +31,6 @@ bool payloads_keep_content(struct pod *p, const struct api_volume *v, struct err
 /* `found` covers all volumes and comes from payloads_note().  Condition, log and event report a change. */
 void payloads_note_overlaps(struct pod *p, const struct buf *found);
 
-/*
- * Rewrites outdated volumes if that is possible now; does nothing else.  Returns false if there was nothing
- * to do.
- */
-bool payloads_follow(struct pod *p);
 /* Also renews tokens and removes superseded versions, and schedules the necessary wake-ups. */
 void payloads_step(struct pod *p);
 #endif

@@ -5,7 +5,7 @@
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/start_times.h"
-#include "agent/pod/leftovers/mount_watch.h"
+#include "agent/pod/leftovers/sweep.h"
 #include "agent/pod/limits/allocatable.h"
 #include "agent/pod/limits/hugepages.h"
 #include "agent/pod/limits/limits.h"

@@ -19,4 +19,16 @@ bool volumes_teardown_step(struct pod *p);
 /* The condition of the pod's status that lists hidden files of its volumes; may be NULL. */
 json_t *volumes_overlaps_json(const struct pod *p);
 bool volumes_use_config(const struct api_pod *p, enum api_config_kind kind, const char *name);
+
+/* ---- subPath mounts that follow their volume: live_sub_path.h ---- */
+void live_sub_path_begun(struct ctr *c); /* a new run began: discard the state of the last one */
+void live_sub_path_due(struct pod *p);   /* mounts may differ from their volume: compare */
+void live_sub_path_explain(const struct ctr *c, json_t *steps);
+
+/* ---- ConfigMaps, Secrets and the like: pod_payloads.h ---- */
+/*
+ * Rewrites outdated volumes if that is possible now; does nothing else.  Returns false if there was nothing
+ * to do.
+ */
+bool payloads_follow(struct pod *p);
 #endif

@@ -4,12 +4,10 @@
  * that order.  As in worker.c, nothing here waits.
  */
 #include "agent/pod/admit/admit.h"
-#include "agent/pod/admit/resize.h"
 #include "agent/pod/container/container.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/sandbox/sandbox.h"
-#include "agent/pod/usage/local_storage.h"
 #include "agent/pod/usage/usage.h"
 #include "agent/pod/volume/volumes.h"
 #include "agent/pod/worker/shutdown.h"

@@ -5,7 +5,6 @@
  */
 #include "agent/pod/worker/pods.h"
 #include "agent/pod/admit/admit.h"
-#include "agent/pod/admit/resize.h"
 #include "agent/pod/container/container.h"
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/core/pod.h"
@@ -13,9 +12,8 @@
 #include "agent/pod/image/images.h"
 #include "agent/pod/leftovers/sweep.h"
 #include "agent/pod/limits/limits.h"
-#include "agent/pod/record/record_save.h"
+#include "agent/pod/record/record.h"
 #include "agent/pod/status/status.h"
-#include "agent/pod/volume/live_sub_path.h"
 #include "agent/pod/volume/volumes.h"
 #include "agent/pod/worker/internal.h"
 #include "base/clock.h"

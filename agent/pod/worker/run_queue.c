@@ -4,11 +4,10 @@
  * the loop, in the order in which pods may take resources.
  */
 #include "agent/pod/admit/admit.h"
-#include "agent/pod/admit/resize.h"
 #include "agent/pod/container/container.h"
 #include "agent/pod/limits/limits.h"
-#include "agent/pod/record/record_save.h"
-#include "agent/pod/volume/pod_payloads.h"
+#include "agent/pod/record/record.h"
+#include "agent/pod/volume/volumes.h"
 #include "agent/pod/worker/internal.h"
 #include "agent/pod/worker/shutdown.h"
 #include "agent/pod/worker/worker.h"

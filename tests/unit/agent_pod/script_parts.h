@@ -16,7 +16,7 @@
 #include "agent/pod/container/internal.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/image/images.h"
-#include "agent/pod/record/record_save.h"
+#include "agent/pod/record/record.h"
 #include "agent/probe/probe.h"
 #include "agent/runtime/exec.h"
 #include "cni/host/netns.h"

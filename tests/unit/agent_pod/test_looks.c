@@ -6,7 +6,7 @@
 #include "agent/pod/container/internal.h"
 #include "agent/pod/core/pod_look.h"
 #include "agent/pod/limits/cpu_memory.h"
-#include "agent/pod/record/quarantine.h"
+#include "agent/pod/record/record.h"
 #include "agent/pod/sandbox/files.h"
 #include "agent/pod/worker/internal.h"
 #include "agent/pod/worker/shutdown.h"

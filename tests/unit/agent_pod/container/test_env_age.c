@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/container/internal.h"
 #include "agent/pod/node/record_load.h"
-#include "agent/pod/record/record_save.h"
+#include "agent/pod/record/record.h"
 #include "tests/unit/agent_pod/world.h"
 
 #include "agent/pod/container/container.h"

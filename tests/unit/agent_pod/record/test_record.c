@@ -3,7 +3,7 @@
 #include "agent/pod/container/internal.h"
 #include "agent/pod/node/record_load.h"
 #include "agent/pod/record/internal.h"
-#include "agent/pod/record/record_save.h"
+#include "agent/pod/record/record.h"
 #include "agent/pod/status/internal.h"
 #include "agent/pod/worker/pods.h"
 #include "tests/unit/agent_pod/world.h"

@@ -2,7 +2,7 @@
 /* A record that could not be read is neither damaged nor gone: nothing is set aside, removed or begun anew.
  */
 #include "agent/pod/node/record_load.h"
-#include "agent/pod/record/record_save.h"
+#include "agent/pod/record/record.h"
 #include "tests/unit/agent_pod/world.h"
 
 #include "base/files/damaged_file.h"

@@ -3,7 +3,7 @@
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/container/internal.h"
 #include "agent/pod/node/record_load.h"
-#include "agent/pod/record/record_save.h"
+#include "agent/pod/record/record.h"
 #include "agent/pod/sandbox/internal.h"
 #include "agent/pod/volume/internal.h"
 #include "tests/unit/agent_pod/world.h"
