@@ -37,6 +37,24 @@ static bool check_duplicate(struct seen *s, const char *file, const struct api_o
     return strs_take(&s->keys, take_ptr(&key)) && strs_take(&s->places, take_ptr(&where));
 }
 
+static void check_duplicates(struct seen *s, const char *file, const struct api_objects *objects,
+                             struct api_problems *problems)
+{
+    const struct api_object *held = NULL;
+    size_t n_held = 0;
+
+    for (size_t i = 0; i < objects->n; i++) {
+        size_t before = problems->n;
+
+        if (!check_duplicate(s, file, &objects->v[i], problems))
+            api_problems_add(problems, file, "out of memory");
+        else if (problems->n == before && n_held++ == 0)
+            held = &objects->v[i];
+    }
+    api_problems_sort(problems);
+    api_problems_hold_back(problems, held, n_held);
+}
+
 /* Prints one line if it cannot be read. */
 static int open_manifest(struct cli *cli, const char *path)
 {
@@ -131,9 +149,7 @@ static int validate(struct cli *cli, const char *path, struct seen *seen, json_t
         return cli_error(cli, "read %s: %s", name, e.text);
     if (api_decode_file(name, text, n, &objects, &problems, &e) != ERR_OK)
         return cli_error(cli, "%s: %s", name, e.text);
-    for (size_t i = 0; i < objects.n; i++)
-        if (!check_duplicate(seen, name, &objects.v[i], &problems))
-            api_problems_add(&problems, name, "out of memory");
+    check_duplicates(seen, name, &objects, &problems);
     ok = problems.n == 0 && problems.dropped == 0;
     if (files != NULL)
         json_array_append_new(files, file_json(name, ok, &objects, &problems));

@@ -157,8 +157,12 @@ void folder_settle(struct src_folder *f)
     done = TAILQ_EMPTY(&f->pending) ? UINT64_MAX : TAILQ_FIRST(&f->pending)->seq;
     object_claims_flush(&f->claims, done);
     HASH_ITER (hh, f->files, file, tmp) {
-        if (file->report_seq != 0 && file->report_seq < done)
+        if (file->report_seq == 0 || file->report_seq >= done || file->gone_ms != 0)
+            continue;
+        if (file->report_ms <= now)
             file_report(file);
+        else
+            next = file->report_ms < next ? file->report_ms : next;
     }
     if (!f->first_done && !torn && done > f->first_seq) {
         f->first_done = true;

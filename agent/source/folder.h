@@ -58,7 +58,9 @@ struct src_file {           /* a manifest file's public state */
     int64_t read_ns; /* wall clock of the last read */
 };
 
-/* Called after a file was read, unless its problems are the same as before: for logging and the socket. */
+/* Called after a file was read, unless its problems are the same as before: for logging and the socket. For a
+ * file that only has objects of another file, which is what sed -i and others write before they rename it
+ * over that one, it is called after SRC_FOLDER_SETTLE_MS, if the file is still there. */
 typedef void (*src_file_fn)(const struct src_file *f, void *arg);
 
 /* Starts; the files are read on the worker pool. When all of the first set are in the store,

@@ -88,7 +88,8 @@ struct file {
     /* Report when the reads up to this one are done, because another file may release the object by then; 0:
      * nothing to report. */
     uint64_t report_seq;
-    uint64_t scan; /* the last folder_rescan() that saw it */
+    uint64_t report_ms; /* and not before this time; a file that is away by then is not reported */
+    uint64_t scan;      /* the last folder_rescan() that saw it */
     TAILQ_ENTRY(file) pending;
     struct work work;
     struct manifest manifest;

@@ -8,6 +8,7 @@
 #include "agent/source/internal.h"
 #include "base/buf.h"
 
+#include <limits.h>
 #include <string.h>
 
 struct object_claim {
@@ -65,18 +66,20 @@ static struct api_problem problem_of(const struct holder *h, const struct api_ob
         struct api_problem){ .file = h->name, .document = o->document, .place = o->place, .field = field };
 }
 
-/* `line` of the other one, if it is in the same file; 0: it is not, or is unknown. */
+/* `by`: the other file; NULL: it is the same one, which has the object in `line`, too. */
 static void say_taken(struct holder *h, const struct api_object *o, const char *by, unsigned line)
 {
     const struct api_problem at = problem_of(h, o, "metadata.name");
     const struct api_meta *meta = api_object_meta(o);
-    char where[32] = "";
+    char where[NAME_MAX + 64];
 
-    if (line > 0)
-        snprintf(where, sizeof(where), ", line %u", line);
-    api_problems_add_at(&h->problems, &at, "%s %s%s%s is already defined in %s%s; the first one is used",
-                        api_kind_name(o->kind), meta->namespace != NULL ? meta->namespace : "",
-                        meta->namespace != NULL ? "/" : "", meta->name, by, where);
+    if (by != NULL)
+        snprintf(where, sizeof(where), "%s; the first one is used", by);
+    else
+        snprintf(where, sizeof(where), "line %u of this file", line);
+    api_problems_add_at(&h->problems, &at, "%s %s%s%s is already defined in %s", api_kind_name(o->kind),
+                        meta->namespace != NULL ? meta->namespace : "", meta->namespace != NULL ? "/" : "",
+                        meta->name, where);
 }
 
 /* As with an apiserver, an immutable ConfigMap or Secret does not change while its file defines it, except
@@ -111,6 +114,8 @@ static bool keeps_immutable(const struct object_claims *c, struct holder *h, con
 static bool all_free(struct object_claims *c, struct holder *h, const struct api_objects *objects,
                      bool take_over)
 {
+    const struct api_object *held = NULL;
+    size_t n_held = 0;
     bool ok = true;
 
     for (size_t i = 0; i < objects->n; i++) {
@@ -122,7 +127,7 @@ static bool all_free(struct object_claims *c, struct holder *h, const struct api
             return false;
         }
         if (claim->generation == c->generation) {
-            say_taken(h, o, h->name, claim->object.place.line);
+            say_taken(h, o, NULL, claim->object.place.line);
             ok = false;
             continue;
         }
@@ -133,10 +138,14 @@ static bool all_free(struct object_claims *c, struct holder *h, const struct api
         }
         if (claim->owner == h && !keeps_immutable(c, h, o))
             ok = false;
+        else if (n_held++ == 0)
+            held = o;
         claim->generation = c->generation;
         api_object_unref(&claim->object);
         claim->object = api_object_ref(o); /* only key and document are needed; the store gets its own */
     }
+    if (!ok)
+        api_problems_hold_back(&h->problems, held, n_held);
     return ok;
 }
 

@@ -42,6 +42,14 @@ static void refuse_emptied(struct file *file)
                          "has no objects any more; to remove its objects, remove the file");
 }
 
+/* Another file has an object of this one. It may be about to release it; or this one is a program's temporary
+ * file, which will replace the other. */
+static void report_later(struct file *file)
+{
+    file->report_seq = file->folder->last_seq;
+    file->report_ms = file->folder->first_done ? clock_mono_ms() + SRC_FOLDER_SETTLE_MS : 0;
+}
+
 static void reads_apply(struct file *file, const struct err *result)
 {
     struct src_folder *f = file->folder;
@@ -69,6 +77,7 @@ static void reads_apply(struct file *file, const struct err *result)
     if (!problems_any(&m->problems)) {
         object_claims_adopt(&f->claims, &file->holder, &m->objects, true, f->last_seq);
     } else {
+        api_problems_hold_back(&m->problems, m->objects.v, m->objects.n);
         api_objects_done(&file->holder.waiting);
         file->holder.waiting = (struct api_objects){ 0 };
         file->holder.blocked = false;
@@ -77,7 +86,7 @@ static void reads_apply(struct file *file, const struct err *result)
         m->problems = (struct api_problems){ 0 };
     }
     if (file->holder.blocked)
-        file->report_seq = f->last_seq;
+        report_later(file);
     else
         file_report(file);
 }

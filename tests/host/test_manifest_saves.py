@@ -77,6 +77,7 @@ def saved(t, program, save):
         save(f"{node.manifests}/web.yaml", new)
         stays(t, node, before, {"v": new})
     equal(node.problems(), {}, "problems")
+    equal([line for line in node.log().splitlines() if "manifest rejected" in line], [], "errors in the log")
     node.stop()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the manifest folder takes, refuses and says about it."""
+"""Manifests that the folder accepts or rejects, and its messages."""
 import json
 import os
 

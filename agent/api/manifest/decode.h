@@ -53,6 +53,10 @@ void api_json_wipe(json_t *v);                /* overwrites every string below v
 enum err_code api_decode_file(const char *file, const char *text, size_t size, struct api_objects *ret,
                               struct api_problems *problems, struct err *e) MUST_CHECK;
 
+/* Adds to the first problem of a file that valid objects of the same file, `n` of them, have no effect
+ * because of it, either. */
+void api_problems_hold_back(struct api_problems *p, const struct api_object *first, size_t n);
+
 /* Whether the cpu and memory of containers or pod differ (in-place resize). Both have the same containers. */
 bool api_pod_resources_differ(const struct api_pod *old_pod, const struct api_pod *new_pod);
 /* A copy of `pod` with the resources of `other`, which has the same containers: a new reference. */

@@ -70,7 +70,7 @@ static void write_file(struct fixture *f, const char *name, const char *text, ch
 static void files_are_validated_without_a_daemon(void **state)
 {
     struct fixture *f = *state;
-    char good[200], bad[200], twin[200], line[700], want[900];
+    char good[200], bad[200], half[200], twin[200], line[700], want[900];
 
     write_file(f, "good.yaml", POD("a") "---\n" POD("b"), good);
     snprintf(line, sizeof(line), "--socket /nonexistent validate %s", good);
@@ -89,6 +89,12 @@ static void files_are_validated_without_a_daemon(void **state)
              "image?\n",
              bad, bad);
     assert_string_equal(f->err, want);
+
+    write_file(f, "half.yaml", POD("B") "---\n" POD("c") "---\n" POD("d"), half);
+    snprintf(line, sizeof(line), "validate %s", half);
+    assert_int_equal(run(f, line), 1);
+    assert_non_null(
+        strstr(f->err, "letter or digit (also holds back Pod default/c and 1 more object of this file)\n"));
 
     write_file(f, "twin.yaml", POD("a"), twin);
     snprintf(line, sizeof(line), "validate %s %s", good, twin);
