@@ -66,18 +66,12 @@ bool cni_undo_link_existed(const struct cni *c, const char *name)
 {
     json_auto_t *record = NULL;
     struct err e = { 0 };
-    const json_t *v;
-    size_t i;
 
     if (undo_load(c, &record, &e) != ERR_OK) {
         log_debug("CNI undo record not readable", F_ERR(&e));
         return true; /* better leave a link than remove a foreign one */
     }
-    json_array_foreach (json_object_get(record, "links"), i, v) {
-        if (str_eq(json_string_value(v), name))
-            return true;
-    }
-    return false;
+    return json_has(json_object_get(record, "links"), name);
 }
 
 /* The parts that need no child; then writes the file. */

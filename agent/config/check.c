@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules across settings, as in kubelet (ValidateKubeletConfiguration). */
 #include "agent/config/internal.h"
+#include "base/codec/json.h"
 
 #include <string.h>
 
@@ -28,14 +29,7 @@ static bool config_check_given(const struct config_state *s, const char *key)
 
 static bool enforces(const struct config_state *s, const char *what)
 {
-    const json_t *list = config_check_get(s, "enforceNodeAllocatable");
-    json_t *item;
-    size_t i;
-
-    json_array_foreach (list, i, item)
-        if (str_eq(json_string_value(item), what))
-            return true;
-    return false;
+    return json_has(config_check_get(s, "enforceNodeAllocatable"), what);
 }
 
 static enum err_code check_images(const struct config_state *s, struct err *e)

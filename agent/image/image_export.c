@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/image/image_internal.h"
+#include "base/codec/json.h"
 
 #include <string.h>
 
@@ -23,12 +24,9 @@ static enum err_code add_parts(const struct img_task_run *run, const char *refer
     json_auto_t *all = img_names_of(run->store, run->held[0]);
     char full[IMG_NAME_MAX];
     const json_t *name;
-    bool named = false;
+    bool named = img_normalise(reference, full, ERR_IGNORED) == ERR_OK && json_has(all, full);
     size_t i;
 
-    if (img_normalise(reference, full, ERR_IGNORED) == ERR_OK)
-        json_array_foreach (all, i, name)
-            named = named || strcmp(json_string_value(name), full) == 0;
     for (i = 0; i < run->held[0]->image->layer_dirs.n; i++)
         buf_addf(parts, "layer %s\n", img_layer_name(run->held[0]->image, i));
     json_array_foreach (all, i, name)

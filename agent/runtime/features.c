@@ -84,21 +84,14 @@ bool rt_features_parse_version(const char *text, struct rt_features *ret)
 enum err_code rt_features_parse(const char *text, struct rt_features *ret, struct err *e)
 {
     json_auto_t *features = NULL;
-    const json_t *v;
-    size_t i;
 
     if (json_parse(text, strlen(text), PROBE_OUTPUT_MAX, &features, "runtime features", e) != ERR_OK)
         return e->code;
     if (!json_is_array(json_object_get(features, "mountOptions")))
         return err_set(e, ERR_INVALID, "runtime features: mountOptions is not a list");
-    ret->user_namespaces = false;
-    json_array_foreach (json_object_get(json_object_get(features, "linux"), "namespaces"), i, v)
-        if (json_is_string(v) && strcmp(json_string_value(v), "user") == 0)
-            ret->user_namespaces = true;
-    ret->recursive_read_only = false;
-    json_array_foreach (json_object_get(features, "mountOptions"), i, v)
-        if (json_is_string(v) && strcmp(json_string_value(v), "rro") == 0)
-            ret->recursive_read_only = true;
+    ret->user_namespaces =
+        json_has(json_object_get(json_object_get(features, "linux"), "namespaces"), "user");
+    ret->recursive_read_only = json_has(json_object_get(features, "mountOptions"), "rro");
     return ERR_OK;
 }
 

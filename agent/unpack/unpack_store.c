@@ -3,6 +3,7 @@
 #include "agent/unpack/unpack.h"
 #include "agent/unpack/unpack_node.h"
 
+#include "base/codec/json.h"
 #include "base/files/fs.h"
 #include "base/parse.h"
 
@@ -218,17 +219,6 @@ static enum err_code keep_config(const struct unpack_store *st, const struct unp
     return ERR_OK;
 }
 
-static bool unpack_store_listed(const json_t *list, const char *text)
-{
-    json_t *item;
-    size_t i;
-
-    json_array_foreach (list, i, item)
-        if (str_eq(json_string_value(item), text))
-            return true;
-    return false;
-}
-
 enum err_code unpack_store_image(struct unpack_store *st, const struct unpack_source *s,
                                  struct unpack_image *image, struct unpack_budget *budget, struct err *e)
 {
@@ -247,7 +237,7 @@ enum err_code unpack_store_image(struct unpack_store *st, const struct unpack_so
         const char *name = image->layers[i].name;
         fd_auto fd = -1;
 
-        if (unpack_store_listed(layers, name))
+        if (json_has(layers, name))
             continue;
         fd = unpack_store_open_folder(st->layers, unpack_digest_hex(name));
         if (fd < 0)

@@ -24,6 +24,17 @@ bool json_flag(const json_t *obj, const char *key)
     return json_is_true(json_object_get(obj, key));
 }
 
+bool json_has(const json_t *list, const char *text)
+{
+    const json_t *v;
+    size_t i;
+
+    json_array_foreach (list, i, v)
+        if (json_is_string(v) && text != NULL && strcmp(json_string_value(v), text) == 0)
+            return true;
+    return false;
+}
+
 json_t *json_string_of(const char *value)
 {
     size_t n = strlen(value), i = 0;

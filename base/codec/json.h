@@ -10,7 +10,8 @@
 
 const char *json_str(const json_t *obj, const char *key); /* NULL if absent or not a string */
 json_int_t json_int(const json_t *obj, const char *key, json_int_t otherwise);
-bool json_flag(const json_t *obj, const char *key); /* false if absent */
+bool json_flag(const json_t *obj, const char *key);  /* false if absent */
+bool json_has(const json_t *list, const char *text); /* whether the list has this string; false for NULL */
 /* Accepts any bytes: invalid UTF-8 becomes U+FFFD because jansson rejects it. NULL when out of memory. */
 json_t *json_string_of(const char *value);
 /* Sets obj[key]; a NULL or empty value is left out. False only when out of memory. */

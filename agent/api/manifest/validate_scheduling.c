@@ -2,6 +2,7 @@
 /* The scheduler's fields are not kept in structs; their cross-field rules are checked on the JSON, whose
  * types the walk has already checked (a wrong type appears as absent here). */
 #include "agent/api/manifest/internal.h"
+#include "base/codec/json.h"
 
 #include <string.h>
 
@@ -92,18 +93,6 @@ static void check_label_keys(struct api_check *c, const json_t *object, const ch
     api_leave(c, outer);
 }
 
-static bool validate_scheduling_list_has(const json_t *list, const char *value)
-{
-    json_t *element;
-    size_t i;
-
-    json_array_foreach (list, i, element) {
-        if (str_eq(json_string_value(element), value))
-            return true;
-    }
-    return false;
-}
-
 /* ---- affinity ---- */
 static void check_match_field(struct api_check *c, const json_t *r)
 {
@@ -192,7 +181,7 @@ static void check_pod_term(struct api_check *c, const json_t *term)
         size_t outer = api_enter(c, "matchLabelKeys");
         api_enter_index(c, i);
         if (json_is_string(key) &&
-            validate_scheduling_list_has(json_object_get(term, "mismatchLabelKeys"), json_string_value(key)))
+            json_has(json_object_get(term, "mismatchLabelKeys"), json_string_value(key)))
             api_fault(c, "%s is in mismatchLabelKeys, too", QUOTE(json_string_value(key)));
         api_leave(c, outer);
     }

@@ -7,25 +7,12 @@
 
 #include <string.h>
 
-static const char *elsewhere(const json_t *pods, const char *name)
-{
-    const json_t *pod;
-    size_t i;
-
-    json_array_foreach (pods, i, pod) {
-        if (strcmp(cli_text(pod, "metadata.name"), name) == 0)
-            return cli_text(pod, "metadata.namespace");
-    }
-    return NULL;
-}
-
 void cli_hint_pod(struct cli *cli, const char *namespace_, const char *name)
 {
     struct cli_response r = CLI_RESPONSE_INIT;
     struct near near = { .name = name };
     json_auto_t *list = NULL;
-    const char *other;
-    const json_t *pod;
+    const json_t *pod, *other;
     size_t i;
 
     if (cli_request(cli, "GET", "/api/v1/pods", false, NULL, NULL, &r, ERR_IGNORED) == ERR_OK &&
@@ -36,9 +23,10 @@ void cli_hint_pod(struct cli *cli, const char *namespace_, const char *name)
         if (strcmp(cli_text(pod, "metadata.namespace"), namespace_) == 0)
             near_try(&near, cli_text(pod, "metadata.name"));
     }
-    other = elsewhere(cli_at(list, "items"), name);
+    other = cli_find(cli_at(list, "items"), "metadata.name", name);
     if (other != NULL)
-        cli_note(cli, "There is one in namespace %s: -n %s\n", other, other);
+        cli_note(cli, "There is one in namespace %s: -n %s\n", cli_text(other, "metadata.namespace"),
+                 cli_text(other, "metadata.namespace"));
     else if (near.found != NULL)
         cli_note(cli, "Did you mean \"%s\"?\n", near.found);
 }

@@ -46,23 +46,11 @@ json_t *cli_get_pod(struct cli *cli, const char *namespace_, const char *name, i
 
 /* ---- its container ---- */
 
-static const json_t *one_pod_by_name(const json_t *containers, const char *name)
-{
-    const json_t *c;
-    size_t i;
-
-    json_array_foreach (containers, i, c) {
-        if (strcmp(cli_text(c, "name"), name) == 0)
-            return c;
-    }
-    return NULL;
-}
-
 const json_t *cli_find_container(const json_t *pod, const char *name)
 {
-    const json_t *found = one_pod_by_name(cli_at(pod, "spec.containers"), name);
+    const json_t *found = cli_find(cli_at(pod, "spec.containers"), "name", name);
 
-    return found != NULL ? found : one_pod_by_name(cli_at(pod, "spec.initContainers"), name);
+    return found != NULL ? found : cli_find(cli_at(pod, "spec.initContainers"), "name", name);
 }
 
 int cli_no_container(struct cli *cli, const char *name, const char *pod)

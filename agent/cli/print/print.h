@@ -62,7 +62,9 @@ void cli_keep_first(int *code, int next); /* keeps the first failure of several 
 /* ---- values.c: JSON members by path, times, sizes ---- */
 json_t *cli_at(const json_t *object, const char *path);       /* "status.phase"; NULL if absent */
 const char *cli_text(const json_t *object, const char *path); /* "" if absent or not a string */
-int64_t cli_number(const json_t *object, const char *path);   /* 0 if absent */
+/* The first element of a list whose text at `path` is this one; NULL: none. */
+const json_t *cli_find(const json_t *list, const char *path, const char *text);
+int64_t cli_number(const json_t *object, const char *path); /* 0 if absent */
 bool cli_true(const json_t *object, const char *path);
 /* Every text that is not ours passes here: characters that a terminal acts on (base/utf8.h) become visible,
  * "^[" or "<U+202E>". Line breaks stay. */

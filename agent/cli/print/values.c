@@ -44,6 +44,17 @@ const char *cli_text(const json_t *object, const char *path)
     return text != NULL ? text : "";
 }
 
+const json_t *cli_find(const json_t *list, const char *path, const char *text)
+{
+    const json_t *v;
+    size_t i;
+
+    json_array_foreach (list, i, v)
+        if (strcmp(cli_text(v, path), text) == 0)
+            return v;
+    return NULL;
+}
+
 int64_t cli_number(const json_t *object, const char *path)
 {
     return json_integer_value(cli_at(object, path));

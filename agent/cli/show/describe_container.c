@@ -363,18 +363,6 @@ static void describe_container_add_mounts(const json_t *mounts, struct buf *out)
 
 /* ---- all containers ---- */
 
-static const json_t *status_of(const json_t *statuses, const char *name)
-{
-    const json_t *s;
-    size_t i;
-
-    json_array_foreach (statuses, i, s) {
-        if (strcmp(cli_text(s, "name"), name) == 0)
-            return s;
-    }
-    return NULL;
-}
-
 void cli_describe_containers(const char *label, const json_t *pod, const json_t *containers,
                              const json_t *statuses, struct buf *out)
 {
@@ -383,7 +371,7 @@ void cli_describe_containers(const char *label, const json_t *pod, const json_t 
 
     buf_addf(out, "%s:%s\n", label, json_array_size(containers) == 0 ? " <none>" : "");
     json_array_foreach (containers, i, c) {
-        const json_t *status = status_of(statuses, cli_text(c, "name"));
+        const json_t *status = cli_find(statuses, "name", cli_text(c, "name"));
 
         add_basics(c, status, out);
         describe_container_add_status(status, out);

@@ -68,18 +68,14 @@ static void add_conditions(const json_t *pod, struct buf *out)
 {
     const json_t *gates = cli_at(pod, "spec.readinessGates"), *conditions = cli_at(pod, "status.conditions"),
                  *c, *gate;
-    size_t i, k;
+    size_t i;
 
     if (json_array_size(gates) > 0)
         buf_adds(out, "Readiness Gates:\n  Type\tStatus\n");
     json_array_foreach (gates, i, gate) {
-        const char *status = "<none>";
-
-        json_array_foreach (conditions, k, c) {
-            if (strcmp(cli_text(c, "type"), cli_text(gate, "conditionType")) == 0)
-                status = cli_text(c, "status");
-        }
-        buf_addf(out, "  %s \t%s \n", cli_text(gate, "conditionType"), status);
+        c = cli_find(conditions, "type", cli_text(gate, "conditionType"));
+        buf_addf(out, "  %s \t%s \n", cli_text(gate, "conditionType"),
+                 c != NULL ? cli_text(c, "status") : "<none>");
     }
     if (json_array_size(conditions) > 0)
         buf_adds(out, "Conditions:\n  Type\tStatus\n");

@@ -65,14 +65,13 @@ static const char *get_or_none(const char *text)
 
 static void readiness_gates(const json_t *pod, char ret[32])
 {
-    const json_t *gates = cli_at(pod, "spec.readinessGates"), *gate, *c;
-    size_t i, k, met = 0;
+    const json_t *gates = cli_at(pod, "spec.readinessGates"), *gate;
+    size_t i, met = 0;
 
     json_array_foreach (gates, i, gate) {
-        json_array_foreach (cli_at(pod, "status.conditions"), k, c) {
-            if (strcmp(cli_text(c, "type"), cli_text(gate, "conditionType")) == 0)
-                met += strcmp(cli_text(c, "status"), "True") == 0;
-        }
+        const json_t *c = cli_find(cli_at(pod, "status.conditions"), "type", cli_text(gate, "conditionType"));
+
+        met += strcmp(cli_text(c, "status"), "True") == 0;
     }
     if (json_array_size(gates) == 0)
         strcpy(ret, "<none>");

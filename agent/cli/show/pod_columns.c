@@ -29,28 +29,9 @@ bool cli_is_sidecar(const json_t *container)
     return strcmp(cli_text(container, "restartPolicy"), "Always") == 0;
 }
 
-static const json_t *pod_columns_by_name(const json_t *containers, const char *name)
-{
-    const json_t *c;
-    size_t i;
-
-    json_array_foreach (containers, i, c) {
-        if (strcmp(cli_text(c, "name"), name) == 0)
-            return c;
-    }
-    return NULL;
-}
-
 static bool condition_true(const json_t *pod, const char *type)
 {
-    const json_t *c;
-    size_t i;
-
-    json_array_foreach (cli_at(pod, "status.conditions"), i, c) {
-        if (strcmp(cli_text(c, "type"), type) == 0)
-            return strcmp(cli_text(c, "status"), "True") == 0;
-    }
-    return false;
+    return strcmp(cli_text(cli_find(cli_at(pod, "status.conditions"), "type", type), "status"), "True") == 0;
 }
 
 /* "Error", "Signal:9", "ExitCode:3" */
@@ -74,7 +55,7 @@ static bool init_status(const json_t *pod, char *status, size_t size, struct tal
     json_array_foreach (cli_at(pod, "status.initContainerStatuses"), i, s) {
         const json_t *terminated = cli_at(s, "state.terminated");
         const char *waiting = cli_text(s, "state.waiting.reason");
-        bool sidecar = cli_is_sidecar(pod_columns_by_name(containers, cli_text(s, "name")));
+        bool sidecar = cli_is_sidecar(cli_find(containers, "name", cli_text(s, "name")));
 
         count_restarts(all, s);
         if (sidecar)

@@ -52,17 +52,6 @@ static bool has_cap(const struct resolving *r, const json_t *name)
     return number >= 0 && (r->host->caps & RT_CAP_BIT(number)) != 0;
 }
 
-static bool names_our_arch(const struct resolving *r, const json_t *arches)
-{
-    const json_t *v;
-    size_t i;
-
-    json_array_foreach (arches, i, v)
-        if (json_is_string(v) && r->arch != NULL && strcmp(json_string_value(v), r->arch) == 0)
-            return true;
-    return false;
-}
-
 /* "4.8" */
 static bool kernel_is_older(const struct resolving *r, const char *wanted)
 {
@@ -82,7 +71,7 @@ static bool applies(const struct resolving *r, const json_t *rule)
     json_array_foreach (json_object_get(ex, "caps"), i, v)
         if (has_cap(r, v))
             return false;
-    if (names_our_arch(r, json_object_get(ex, "arches")))
+    if (json_has(json_object_get(ex, "arches"), r->arch))
         return false;
     kernel = json_str(ex, "minKernel");
     if (kernel != NULL && !kernel_is_older(r, kernel))
@@ -93,7 +82,7 @@ static bool applies(const struct resolving *r, const json_t *rule)
         if (!has_cap(r, v))
             return false;
     if (json_array_size(json_object_get(in, "arches")) > 0 &&
-        !names_our_arch(r, json_object_get(in, "arches")))
+        !json_has(json_object_get(in, "arches"), r->arch))
         return false;
     kernel = json_str(in, "minKernel");
     return kernel == NULL || !kernel_is_older(r, kernel);
