@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether an ended container runs again: its own restartPolicy and rules, otherwise the pod's policy
- * (pkg/api/v1/pod/util.go, pkg/kubelet/container/helpers.go). And the rule that restarts all containers of
- * the pod: running ones are killed, without hooks and grace; when none is alive all start again, init
- * containers first, in the same sandbox with the same volumes.
+ * The rule that restarts all containers of the pod, and a restart that somebody asked for: running ones are
+ * killed, without hooks and grace; when none is alive all start again, init containers first, in the same
+ * sandbox with the same volumes. (Whether an ended container runs again is decided in core's
+ * restart_rules.c.)
  */
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/internal.h"
