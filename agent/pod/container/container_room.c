@@ -100,6 +100,7 @@ static void container_forget(struct pod *p)
         instance_clear(&c->cur);
         instance_clear(&c->last);
         env_age_clear(c);
+        env_age_forget_run(c);
         free(c->waiting_message);
         free(own_of(c)->post_message);
         probes_free(c);

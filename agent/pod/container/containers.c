@@ -150,8 +150,6 @@ static void adopt_new_instance(struct ctr *c, struct ctr_run *run)
         }
         instance_clear(&c->last);
         c->last = c->cur;
-        json_decref(take_ptr(&c->last.env_sources)); /* not needed for a finished run */
-        json_decref(take_ptr(&c->last.env_told));
     } else {
         instance_clear(&c->cur);
     }
@@ -162,7 +160,9 @@ static void adopt_new_instance(struct ctr *c, struct ctr_run *run)
     snprintf(c->cur.message_file, sizeof(c->cur.message_file), "%s", ctr_run_take_message_file(run));
     c->cur.image_id = strdup(config->image->id);
     c->cur.image_ref = img_repo_digest(c->pod->node->o.images, config->image->id, ctr_run_image(run));
-    c->cur.env_sources = ctr_run_take_env_sources(run);
+    env_age_forget_run(c);
+    own->env_sources = ctr_run_take_env_sources(run);
+    own->log_linked = false;
     containers_of(c->pod)->env_look = true; /* its sources may have changed since */
     live_sub_path_begun(c);                 /* so may its volumes */
     c->restarts = config->attempt;

@@ -65,12 +65,12 @@ void ctr_log_link(struct ctr *c)
     char target[PATH_MAX], path[1024];
     struct err e = { 0 };
 
-    if (c->cur.started_ns == 0 || c->cur.log_linked ||
+    if (c->cur.started_ns == 0 || own_of(c)->log_linked ||
         !ctr_log_path(c, c->cur.attempt, target, sizeof(target)))
         return;
     ctr_log_link_path(c, c->cur.id, path, sizeof(path));
-    c->cur.log_linked = symlink(target, path) == 0 || errno == EEXIST;
-    if (c->cur.log_linked)
+    own_of(c)->log_linked = symlink(target, path) == 0 || errno == EEXIST;
+    if (own_of(c)->log_linked)
         return;
     err_sys(&e, errno, "make log link %.256s", path);
     pod_look_again(c->pod, &e);

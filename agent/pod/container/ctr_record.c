@@ -28,10 +28,6 @@ static json_t *instance_json(const struct instance *i)
     json_put_str(o, "messageFile", i->message_file);
     json_put_str(o, "why", i->why);
     cpu_memory_save(&i->sizes, o);
-    if (i->env_sources != NULL)
-        json_object_set(o, "envSources", i->env_sources);
-    if (i->env_told != NULL)
-        json_object_set(o, "envTold", i->env_told);
     if (i->ended) {
         json_object_set_new(o, "finished", json_integer(i->finished_ns));
         json_object_set_new(o, "finishedBoot", json_integer(i->ended_at.ns));
@@ -39,6 +35,18 @@ static json_t *instance_json(const struct instance *i)
         json_put_str(o, "reason", i->reason);
         json_put_str(o, "message", i->message);
     }
+    return o;
+}
+
+static json_t *current_json(const struct ctr *c)
+{
+    const struct ctr_own *own = own_of(c);
+    json_t *o = instance_json(&c->cur);
+
+    if (own->env_sources != NULL)
+        json_object_set(o, "envSources", own->env_sources);
+    if (own->env_told != NULL)
+        json_object_set(o, "envTold", own->env_told);
     return o;
 }
 
@@ -63,7 +71,7 @@ static json_t *ctr_json(const struct ctr *c)
     if (own->post != POST_NONE) /* an interrupted one runs again; a failed one fails again */
         json_object_set_new(j, "postStart", json_true());
     if (c->cur.id[0] != '\0')
-        json_object_set_new(j, "current", instance_json(&c->cur));
+        json_object_set_new(j, "current", current_json(c));
     if (c->last.id[0] != '\0')
         json_object_set_new(j, "last", instance_json(&c->last));
     return j;
@@ -101,10 +109,6 @@ static bool instance_read(const struct record_clock *k, const json_t *o, int64_t
     if (json_str(o, "why") != NULL)
         instance_add_why(i, "%s", json_str(o, "why"));
     cpu_memory_load(&i->sizes, o);
-    if (env_age_is_sane(json_object_get(o, "envSources")))
-        i->env_sources = json_incref(json_object_get(o, "envSources"));
-    if (i->env_sources != NULL && env_age_is_sane(json_object_get(o, "envTold")))
-        i->env_told = json_incref(json_object_get(o, "envTold"));
     if (json_object_get(o, "finished") != NULL) {
         i->ended = true;
         i->finished_ns = record_time(o, "finished");
@@ -113,6 +117,19 @@ static bool instance_read(const struct record_clock *k, const json_t *o, int64_t
         record_copy(i->reason, sizeof(i->reason), json_str(o, "reason"));
         i->message = message != NULL ? strdup(message) : NULL;
     }
+    return true;
+}
+
+static bool current_read(const struct record_clock *k, struct ctr *c, const json_t *o, int64_t ended_shift_ns)
+{
+    struct ctr_own *own = own_of(c);
+
+    if (!instance_read(k, o, ended_shift_ns, &c->cur))
+        return false;
+    if (c->cur.id[0] != '\0' && env_age_is_sane(json_object_get(o, "envSources")))
+        own->env_sources = json_incref(json_object_get(o, "envSources"));
+    if (own->env_sources != NULL && env_age_is_sane(json_object_get(o, "envTold")))
+        own->env_told = json_incref(json_object_get(o, "envTold"));
     return true;
 }
 
@@ -130,7 +147,7 @@ static void ctr_read(const struct record_clock *k, struct ctr *c, const json_t *
     own->was_ready = json_flag(j, "ready");
     own->was_started = json_flag(j, "started");
     own->post = json_flag(j, "postStart") ? POST_RUNNING : POST_NONE;
-    if (!instance_read(k, json_object_get(j, "current"), record_shift(j, "endedShift"), &c->cur) ||
+    if (!current_read(k, c, json_object_get(j, "current"), record_shift(j, "endedShift")) ||
         !instance_read(k, json_object_get(j, "last"), 0, &c->last))
         log_warn("pod record: ignoring an invalid instance", F_STR("pod", c->pod->key),
                  F_STR("podUID", c->pod->uid), F_STR("containerName", c->spec->name));

@@ -180,7 +180,7 @@ static char *differences(const json_t *now, const json_t *then)
 static void env_age_look(struct ctr *c)
 {
     struct ctr_own *own = own_of(c);
-    const json_t *then = c->cur.env_sources, *told = c->cur.env_told != NULL ? c->cur.env_told : then;
+    const json_t *then = own->env_sources, *told = own->env_told != NULL ? own->env_told : then;
     json_auto_t *now = NULL;
     char *old = NULL;
 
@@ -217,8 +217,8 @@ static void env_age_tell(struct ctr *c, const char *name)
     struct pod *p = c->pod;
     struct err e = { 0 };
 
-    json_decref(c->cur.env_told);
-    c->cur.env_told = take_ptr(&own->env_now);
+    json_decref(own->env_told);
+    own->env_told = take_ptr(&own->env_now);
     p->record_dirty = true;
     if (rt_signal(p->node->rt, c->cur.id, rt_signal_number(name), &e) != ERR_OK) {
         if (e.code != ERR_NOT_FOUND)
@@ -307,4 +307,10 @@ void env_age_clear(struct ctr *c)
 
     free(take_ptr(&own->env_old));
     json_decref(take_ptr(&own->env_now));
+}
+
+void env_age_forget_run(struct ctr *c)
+{
+    json_decref(take_ptr(&own_of(c)->env_sources));
+    json_decref(take_ptr(&own_of(c)->env_told));
 }

@@ -24,8 +24,6 @@ void instance_clear(struct instance *i)
     free(i->why);
     free(i->image_id);
     free(i->image_ref);
-    json_decref(i->env_sources);
-    json_decref(i->env_told);
     *i = (struct instance){ 0 };
 }
 

@@ -73,9 +73,12 @@ struct ctr_own { /* of one container */
     struct rt_action action;
     struct proc_call subpaths;
 
-    char *env_old;      /* `ConfigMap "a"`: what its environment is older than; NULL: nothing */
-    int64_t env_old_ns; /* since when that is known */
-    json_t *env_now;    /* what it is to be told of; NULL: nothing new */
+    bool log_linked;     /* cur's log, for log shippers; as far as this agent knows */
+    json_t *env_sources; /* what cur's environment was made from (env_age.h); NULL: nothing that can change */
+    json_t *env_told;    /* what cur was last told of by a signal; NULL: nothing since */
+    char *env_old;       /* `ConfigMap "a"`: what its environment is older than; NULL: nothing */
+    int64_t env_old_ns;  /* since when that is known */
+    json_t *env_now;     /* what it is to be told of; NULL: nothing new */
 };
 
 struct pod_containers {

@@ -19,17 +19,14 @@ struct instance {
     int64_t created_ns, started_ns, finished_ns; /* wall clock; 0: not yet */
     struct boot_time started_at, ended_at;       /* the last two, for what counts from them */
     bool ended;
-    bool log_linked; /* as far as this agent knows */
     int exit_code;
     char reason[32]; /* terminated: Completed, Error, OOMKilled, StartError, ContainerStatusUnknown */
     char *message;   /* termination message; NULL: none */
     /* What made it end, as far as the exit code does not say it: "liveness probe failed: ...", the kernel's
      * words about a process killed out of memory, a hook's output. For people; NULL: nothing is known. */
     char *why;
-    char *image_id;      /* sha256:...; NULL while unknown */
-    char *image_ref;     /* what the status calls it, as it was pulled; NULL: as image_id */
-    json_t *env_sources; /* what its environment was made from (env_age.h); NULL: nothing that can change */
-    json_t *env_told;    /* what it was last told of by a signal; NULL: nothing since */
+    char *image_id;  /* sha256:...; NULL while unknown */
+    char *image_ref; /* what the status calls it, as it was pulled; NULL: as image_id */
     struct cpu_memory sizes;
     char message_file[128]; /* host file behind terminationMessagePath, below the pod's folder */
 };

@@ -30,8 +30,8 @@ static struct ctr *runs(struct pod *p)
     struct ctr *c = &p->ctrs[0];
 
     snprintf(c->cur.id, sizeof(c->cur.id), "%064d", 1);
-    json_decref(c->cur.env_sources);
-    c->cur.env_sources = env_age_sources(p, c->spec);
+    json_decref(own_of(c)->env_sources);
+    own_of(c)->env_sources = env_age_sources(p, c->spec);
     c->state = CTR_RUNNING;
     return c;
 }
