@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/scope.h"
+#include "cni/host/rules.h"
 
 #include <arpa/inet.h>
 #include <libmnl/libmnl.h>
@@ -186,23 +187,12 @@ static bool is_iptables_table(const char *table)
     return strcmp(table, "nat") == 0 || strcmp(table, "filter") == 0;
 }
 
-static bool nft_is_built_in(const char *chain)
-{
-    static const char *const names[] = { "PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING" };
-
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        if (strcmp(chain, names[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
 static bool add_removable(const struct found *f, void *arg)
 {
     struct names *v = arg;
 
     if (!is_iptables_table(f->table) ||
-        (f->chain != NULL && (!f->hooked || f->policy != NF_ACCEPT || !nft_is_built_in(f->chain))))
+        (f->chain != NULL && (!f->hooked || f->policy != NF_ACCEPT || !cni_rules_is_built_in(f->chain))))
         return true;
     return nft_add_name(f, arg) && v->ok;
 }

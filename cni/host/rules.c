@@ -1,7 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cni/host/rules.h"
 
+#include "base/scope.h"
+
 #include <string.h>
+
+bool cni_rules_is_built_in(const char *chain)
+{
+    static const char *const names[] = { "PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING" };
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (strcmp(chain, names[i]) == 0)
+            return true;
+    return false;
+}
 
 bool cni_rules_word(const char **at, char *ret, size_t max)
 {

@@ -9,6 +9,8 @@
 #define CNI_IPTABLES_MAX (32 * 1024 * 1024)
 #define CNI_RULES_WORD 64 /* chain names have at most 28 bytes, link names 15 */
 
+bool cni_rules_is_built_in(const char *chain); /* INPUT, POSTROUTING, ... */
+
 /* One word of a rule without its quotes and backslashes, truncated if longer; false at the end of the
  * line. */
 bool cni_rules_word(const char **at, char *ret, size_t max);

@@ -28,17 +28,6 @@ static const struct group {
         { "CNI-ISOLATION-STAGE-2", { "DROP", "RETURN" } } } },
 };
 
-static const char *const built_in[] = { "PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING" };
-
-static bool scaffold_is_built_in(const char *chain)
-{
-    for (size_t i = 0; i < ARRAY_LEN(built_in); i++) {
-        if (strcmp(chain, built_in[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
 static const struct chain *find_chain(const struct group *g, const char *name)
 {
     for (size_t i = 0; i < GROUP_CHAINS && g->chains[i].name != NULL; i++) {
@@ -147,7 +136,7 @@ static bool scaffold_look(const char *table, const char *line, void *arg)
         const struct chain *in = find_chain(v->group, r.chain);
 
         if (in != NULL ? !own_rule(in, &r, v->link_exists)
-                       : find_chain(v->group, r.target) != NULL && !scaffold_is_built_in(r.chain))
+                       : find_chain(v->group, r.target) != NULL && !cni_rules_is_built_in(r.chain))
             v->used = true;
     }
     return !v->used;
