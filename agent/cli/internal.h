@@ -23,6 +23,27 @@ void help_overview(struct buf *out);
 /* ---- unknown.c ---- */
 int cli_unknown_command(struct cli *cli, const char *name); /* with a suggestion; EXIT_USAGE */
 
+/* ---- wait_goal.c ---- */
+struct wait_goal { /* what `wait --for` says */
+    enum { WAIT_CONDITION, WAIT_JSONPATH, WAIT_CREATE, WAIT_DELETE } kind;
+    const char *text;  /* the whole; borrowed */
+    char subject[256]; /* the condition's name, or the path */
+    char value[256];   /* its status; "": any value of the path */
+};
+/* ERR_INVALID: says what is expected. */
+enum err_code wait_goal_parse(struct wait_goal *g, const char *text, struct err *e) MUST_CHECK;
+bool wait_goal_is_met(const struct wait_goal *g, const json_t *pod); /* never for WAIT_DELETE */
+/* The pod has ended, so it will not meet it any more. */
+bool wait_goal_is_lost(const struct wait_goal *g, const json_t *pod);
+/* Prints that error; returns its exit code. */
+int wait_goal_say_lost(struct cli *cli, const struct wait_goal *g, const char *name, const json_t *pod);
+
+/* ---- wait.c ---- */
+/* Waits until the pod meets the goal or it is lost, but not longer than until_ms (clock_mono_ms()); prints
+ * errors, returns the exit code. A pod with another uid than this is not it any more; "": the first one. */
+int wait_for_pod(struct cli *cli, const struct wait_goal *g, const char *namespace_, const char *name,
+                 const char *uid, uint64_t until_ms);
+
 /* ---- a file each ---- */
 extern const struct cli_command command_run, command_validate, command_config, command_version,
     command_restart, command_delete, command_wait, command_help, command_completion, command_complete;

@@ -5,115 +5,116 @@
 #include "base/clock.h"
 
 #include <string.h>
-#include <strings.h>
 
 struct wait {
     const char *namespace_, *what, *timeout, *selector;
     bool all;
     uint64_t until_ms;
-    /* parts of `what`: */
-    char condition[128], status[32]; /* condition "": deletion */
+    struct wait_goal goal;
 };
-
-/* ---- the condition ---- */
-
-/* "delete", "condition=Ready", "condition=Ready=False" */
-static bool parse_what(struct wait *w)
-{
-    const char *condition = w->what + strlen("condition="), *equals;
-
-    if (strcmp(w->what, "delete") == 0)
-        return true;
-    if (!str_starts(w->what, "condition="))
-        return false;
-    equals = strchr(condition, '=');
-    snprintf(w->condition, sizeof(w->condition), "%.*s", (int)strcspn(condition, "="), condition);
-    snprintf(w->status, sizeof(w->status), "%s", equals != NULL ? equals + 1 : "True");
-    return w->condition[0] != '\0' && w->status[0] != '\0';
-}
-
-static bool is_met(const struct wait *w, const json_t *pod)
-{
-    const json_t *c;
-    size_t i;
-
-    json_array_foreach (cli_at(pod, "status.conditions"), i, c) {
-        if (strcasecmp(cli_text(c, "type"), w->condition) == 0)
-            return strcasecmp(cli_text(c, "status"), w->status) == 0;
-    }
-    return false;
-}
 
 /* ---- one pod ---- */
 
 struct one {
-    const struct wait *w;
-    char uid[64];
-    bool met, gone;
+    const struct wait_goal *goal;
+    char uid[64]; /* "": not known yet */
+    bool met, lost, gone;
+    json_t *pod; /* that is lost; owned */
 };
+
+static void judge(struct one *o, const json_t *pod)
+{
+    o->met = wait_goal_is_met(o->goal, pod);
+    o->lost = !o->met && wait_goal_is_lost(o->goal, pod);
+    if (o->lost && o->pod == NULL)
+        o->pod = json_deep_copy(pod);
+}
 
 static bool wait_on_change(const char *type, json_t *pod, void *arg)
 {
     struct one *o = arg;
 
+    if (o->uid[0] == '\0')
+        snprintf(o->uid, sizeof(o->uid), "%s", cli_text(pod, "metadata.uid"));
     o->gone = strcmp(type, "DELETED") == 0 || strcmp(cli_text(pod, "metadata.uid"), o->uid) != 0;
-    o->met = o->w->condition[0] == '\0' ? o->gone : !o->gone && is_met(o->w, pod);
-    return !o->met && !o->gone;
+    if (o->gone)
+        o->met = o->goal->kind == WAIT_DELETE;
+    else
+        judge(o, pod);
+    return !o->met && !o->lost && !o->gone;
 }
 
 /* The watch begins with the pod's current state; a pod that ended just before is not in it, so check now and
  * then. */
-static int wait_follow(struct cli *cli, const char *name, struct one *o)
+static enum err_code wait_follow(struct cli *cli, const char *namespace_, const char *name, uint64_t until_ms,
+                                 struct one *o, struct cli_response *r, struct err *e)
 {
-    struct cli_response r = CLI_RESPONSE_INIT;
     buf_auto url = BUF_INIT(64 * 1024);
-    struct err e = { 0 };
-    int code = EXIT_OK;
 
-    cli_add_pod_path(&url, o->w->namespace_, name);
-    buf_adds(&url, "?watch=true");
+    /* of the list, since the pod itself may not be there yet */
+    buf_adds(&url, "/api/v1/namespaces/");
+    cli_add_escaped(&url, namespace_);
+    buf_adds(&url, "/pods?watch=true&fieldSelector=metadata.name%3D");
+    cli_add_escaped(&url, name);
     do {
         const uint64_t soon = clock_mono_ms() + CLI_LOOK_AGAIN_MS;
 
-        e = (struct err){ 0 };
-        cli->until_ms = soon < o->w->until_ms ? soon : o->w->until_ms;
-        if (cli_follow(cli, url.p, wait_on_change, o, &r, &e) == ERR_DEADLINE &&
-            !cli_pod_is_there(cli, o->w->namespace_, name)) {
-            e.code = ERR_OK;
+        *e = (struct err){ 0 };
+        cli->until_ms = soon < until_ms ? soon : until_ms;
+        if (cli_follow(cli, url.p, wait_on_change, o, r, e) == ERR_DEADLINE && o->uid[0] != '\0' &&
+            !cli_pod_is_there(cli, namespace_, name)) {
+            e->code = ERR_OK;
             o->gone = true;
-            o->met = o->w->condition[0] == '\0';
+            o->met = o->goal->kind == WAIT_DELETE;
         }
-    } while (e.code == ERR_DEADLINE && clock_mono_ms() < o->w->until_ms);
-    if (e.code == ERR_DEADLINE)
+    } while (e->code == ERR_DEADLINE && clock_mono_ms() < until_ms);
+    return e->code;
+}
+
+int wait_for_pod(struct cli *cli, const struct wait_goal *g, const char *namespace_, const char *name,
+                 const char *uid, uint64_t until_ms)
+{
+    struct cli_response r = CLI_RESPONSE_INIT;
+    struct one o = { .goal = g };
+    struct err e = { 0 };
+    int code = EXIT_OK;
+
+    snprintf(o.uid, sizeof(o.uid), "%s", uid);
+    if (wait_follow(cli, namespace_, name, until_ms, &o, &r, &e) == ERR_DEADLINE)
         code = cli_error(cli, "timed out waiting for the condition on pods/%s", name);
     else if (e.code != ERR_OK)
         code = cli_failed(cli, &e);
-    else if (!o->met && !o->gone)
+    else if (o.lost)
+        code = wait_goal_say_lost(cli, g, name, o.pod);
+    else if (!o.met && !o.gone)
         code = cli_server_error(cli, &r);
-    else if (!o->met)
+    else if (!o.met)
         code = cli_error(cli, "pod %s was deleted before the condition was met", name);
+    json_decref(o.pod);
     buf_done(&r.body);
     return code;
 }
 
 static int wait_for_one(struct cli *cli, const struct wait *w, const char *name)
 {
-    struct one o = { .w = w, .met = w->condition[0] == '\0' && !cli_pod_is_there(cli, w->namespace_, name) };
+    const bool there = w->goal.kind == WAIT_CONDITION || w->goal.kind == WAIT_JSONPATH ||
+                       cli_pod_is_there(cli, w->namespace_, name);
     json_auto_t *pod = NULL;
-    int code;
+    int code = EXIT_OK;
 
-    if (!o.met) {
+    if (there) {
         pod = cli_get_pod(cli, w->namespace_, name, &code);
         if (pod == NULL)
             return code;
-        snprintf(o.uid, sizeof(o.uid), "%s", cli_text(pod, "metadata.uid"));
-        o.met = is_met(w, pod); /* never true for a deletion */
-        code = o.met ? EXIT_OK : wait_follow(cli, name, &o);
-        if (code != EXIT_OK)
-            return code;
     }
-    cli_say(cli, "pod/%s condition met\n", name);
-    return EXIT_OK;
+    if (pod == NULL ? w->goal.kind == WAIT_CREATE : !wait_goal_is_met(&w->goal, pod))
+        code = pod != NULL && wait_goal_is_lost(&w->goal, pod)
+                   ? wait_goal_say_lost(cli, &w->goal, name, pod)
+                   : wait_for_pod(cli, &w->goal, w->namespace_, name, cli_text(pod, "metadata.uid"),
+                                  w->until_ms);
+    if (code == EXIT_OK)
+        cli_say(cli, "pod/%s condition met\n", name);
+    return code;
 }
 
 /* ---- the command ---- */
@@ -121,7 +122,8 @@ static int wait_for_one(struct cli *cli, const struct wait *w, const char *name)
 static const struct cli_flag flags[] = {
     CLI_NAMESPACE(struct wait, namespace_, "the pods' namespace (default)"),
     { "for", 0, FLAG_TEXT, offsetof(struct wait, what), "WHAT",
-      "condition=Ready (default), condition=TYPE[=STATUS] or delete", "condition=Ready|delete" },
+      "condition=Ready (default), condition=NAME[=VALUE], jsonpath={PATH}[=VALUE], create or delete",
+      "condition=Ready|create|delete" },
     { "selector", 'l', FLAG_TEXT, offsetof(struct wait, selector), "SELECTOR",
       "wait for all pods with these labels: app=web,tier!=db" },
     { "all", 0, FLAG_SWITCH, offsetof(struct wait, all), NULL, "wait for all pods of the namespace" },
@@ -160,7 +162,7 @@ static int wait_for_selected(struct cli *cli, const struct wait *w)
     if (list == NULL)
         return code;
     sorted = cli_sorted(cli_at(list, "items"), cli_by_namespace_and_name);
-    if (json_array_size(sorted) == 0 && w->condition[0] != '\0')
+    if (json_array_size(sorted) == 0 && w->goal.kind != WAIT_DELETE)
         return cli_error(cli, "no matching resources found");
     json_array_foreach (sorted, i, pod)
         cli_keep_first(&code, wait_for_one(cli, w, cli_text(pod, "metadata.name")));
@@ -183,8 +185,10 @@ static int cli_wait_run(struct cli *cli, const struct cli_command *command, int 
         return cli_usage_error(cli, command, "expected 'wait pods' with --all or -l, and no names");
     if (!selected && (argc == 0 || kind))
         return cli_usage_error(cli, command, "you must specify pods");
-    if (!parse_what(&w))
-        return cli_wrong(cli, "--for: condition=TYPE, condition=TYPE=STATUS or delete, not \"%s\"", w.what);
+    if (wait_goal_parse(&w.goal, w.what, &e) != ERR_OK)
+        return cli_wrong(cli, "--for: %s, not \"%s\"", e.text, w.what);
+    if (selected && w.goal.kind == WAIT_CREATE)
+        return cli_usage_error(cli, command, "--for create waits for pods with names");
     if (w.timeout[0] != '-' && cli_parse_duration(w.timeout, &timeout_ns, &e) != ERR_OK) {
         err_wrap(&e, "--timeout");
         return cli_failed(cli, &e);
@@ -196,13 +200,15 @@ static int cli_wait_run(struct cli *cli, const struct cli_command *command, int 
 static const struct cli_example examples[] = {
     { "wait at most a minute until a pod is ready", "coracle wait pod/web --timeout 1m" },
     { "wait until a pod is gone", "coracle wait pod/web --for delete" },
+    { "wait until a job has ended well", "coracle wait pod/job --for jsonpath={.status.phase}=Succeeded" },
     { "wait until all pods of an application are ready", "coracle wait pods -l app=web" },
     { NULL, NULL },
 };
 
 static const struct cli_exit exits[] = {
     { 0, "all pods met the condition" },
-    { 1, "the time limit expired, or a pod was deleted; see standard error" },
+    { 1,
+      "the time limit expired, a pod was deleted, or has ended and no longer meets it; see standard error" },
     { 2, "wrong usage: a word, a flag or its value" },
     CLI_EXITS_DAEMON,
     { 0, NULL },
@@ -211,11 +217,13 @@ static const struct cli_exit exits[] = {
 const struct cli_command command_wait = {
     .name = "wait",
     .run = cli_wait_run,
-    .summary = "wait until pods are ready, or gone",
+    .summary = "wait until pods are ready, have a value, or are gone",
     .usage = "wait pod/NAME... [--for WHAT] [--timeout DURATION] [flags]\n"
              "wait pods --all|-l SELECTOR [--for WHAT] [--timeout DURATION] [flags]",
-    .about = "Waits until pods meet a condition or are gone.  A missing pod is an error, unless waiting for "
-             "its deletion.",
+    .about =
+        "Waits until pods meet a condition, have a value, are there or are gone.  A missing pod is an "
+        "error, unless waiting for its creation or deletion.  A pod that Succeeded or Failed cannot become "
+        "ready any more: that ends the wait at once, with the reason.",
     .flags = flags,
     .examples = examples,
     .exits = exits,

@@ -49,6 +49,35 @@ def test_get(t):
     node.stop()
 
 
+def test_wait(t):
+    """wait: a pod that has ended ends it at once with the reason; jsonpath, create and delete"""
+    node = t.node()
+    node.import_image()
+    node.put("job.yaml", pod("job", container(command=shell("exit 3")), restartPolicy="Never"))
+    node.wait_phase("job", "Failed")
+    began = time.monotonic()
+    ended = node.cli("wait", "pod/job", "--timeout", "60s", ok=False)
+    equal((ended.returncode, ended.stdout), (1, ""), "wait for a pod that has failed")
+    contains(ended.stderr, "error: pod job has ended (Failed): it no longer meets condition=Ready; see coracle explain pod job\n")
+    check(time.monotonic() - began < 30, "wait for an ended pod takes its whole time")
+    equal(node.cli("wait", "pod/job", "--for=jsonpath={.status.phase}=Failed").stdout, "pod/job condition met\n", "a phase")
+
+    def wait(*words):
+        return subprocess.Popen([node.coracle, "--socket", node.socket, "wait", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    created = wait("pod/late", "--for=create", "--timeout=60s")
+    node.put("late.yaml", pod("late", container(command=shell("until [ -e /tmp/end ]; do sleep 0.1; done; exit 4")), restartPolicy="Never"))
+    equal(created.communicate(timeout=60)[0], "pod/late condition met\n", "wait for the creation")
+    never = wait("pod/late", "--for=condition=DisruptionTarget", "--timeout=60s")
+    late = node.wait_running("late")
+    check(never.poll() is None, "wait for a condition of a running pod has ended")
+    node.enter(late, "touch", "/tmp/end")
+    out, err = never.communicate(timeout=60)
+    equal((never.returncode, out), (1, ""), "wait for a pod that fails meanwhile")
+    contains(err, "pod late has ended (Failed): it no longer meets condition=DisruptionTarget")
+    node.stop()
+
+
 def test_describe_and_explain(t):
     """describe shows containers, conditions and events; explain names the step, its age, and what it waits for"""
     node = t.node()

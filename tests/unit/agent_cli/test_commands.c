@@ -215,7 +215,8 @@ static void pods_are_waited_for(void **state)
     expect(f, "wait pod/absent", 5, "", "Error from server (NotFound): pods \"absent\" not found\n");
     expect(f, "wait svc/web", 2, "", "error: svc/web: a pod is expected, as NAME or pod/NAME\n");
     expect(f, "wait web --for=ready", 2, "",
-           "error: --for: condition=TYPE, condition=TYPE=STATUS or delete, not \"ready\"\n");
+           "error: --for: condition=NAME[=VALUE], jsonpath={PATH}[=VALUE], create or delete is expected, not "
+           "\"ready\"\n");
     expect(f, "wait web --timeout soon", 2, "",
            "error: --timeout: \"soon\" is not a duration such as 10s, 5m or 1h30m\n");
     assert_int_equal(run(f, "wait pods"), 2);
@@ -228,6 +229,70 @@ static void pods_are_waited_for(void **state)
     expect(f, "wait pods -l app=none --for delete", 0, "", "");
     kill(f->server, SIGUSR1); /* as soon as somebody watches, db runs, and goes */
     expect(f, "wait pod/db --for=delete --timeout=-1s", 0, "pod/db condition met\n", "");
+}
+
+static void pods_are_waited_for_by_their_values(void **state)
+{
+    struct fixture *f = *state;
+
+    expect(f, "wait pod/web --for=jsonpath={.status.phase}=Running", 0, "pod/web condition met\n", "");
+    expect(f, "wait pod/web --for=jsonpath='{.status.phase}'=Running", 2, "",
+           "error: --for: jsonpath={PATH} or jsonpath={PATH}=VALUE is expected, not "
+           "\"jsonpath='{.status.phase}'=Running\"\n"); /* these quotes are a shell's */
+    expect(f, "wait pod/web --for=jsonpath=.status.phase=\"Running\"", 0, "pod/web condition met\n", "");
+    expect(f, "wait pod/web --for jsonpath={.metadata.name}", 0, "pod/web condition met\n", "");
+    expect(f, "wait pod/web --for jsonpath={.metadata.nothing} --timeout 1ms", 1, "",
+           "error: timed out waiting for the condition on pods/web\n");
+    expect(f, "wait pod/web --for jsonpath={.metadata.name", 2, "",
+           "error: --for: jsonpath={PATH} or jsonpath={PATH}=VALUE is expected, not "
+           "\"jsonpath={.metadata.name\"\n");
+    expect(f, "wait pod/web --for jsonpath={.metadata.name}=", 2, "",
+           "error: --for: jsonpath={PATH} or jsonpath={PATH}=VALUE is expected, not "
+           "\"jsonpath={.metadata.name}=\"\n");
+    expect(f, "wait pod/web --for condition=Ready=", 2, "",
+           "error: --for: condition=NAME or condition=NAME=VALUE is expected, not \"condition=Ready=\"\n");
+    expect(f, "wait pod/web --for create", 0, "pod/web condition met\n", "");
+    expect(f, "wait pod/absent --for create --timeout 1ms", 1, "",
+           "error: timed out waiting for the condition on pods/absent\n");
+    assert_int_equal(run(f, "wait pods --all --for create"), 2);
+}
+
+/* ---- a pod that has ended ---- */
+
+#define ENDED(phase) "{'status': {'phase': '" phase "', 'conditions': [{'type': 'Ready', 'status': 'False'}]}}"
+
+static void what_an_ended_pod_no_longer_meets_is_lost(void **state)
+{
+    static const struct {
+        const char *pod, *what;
+        bool lost;
+    } cases[] = {
+        { ENDED("Failed"), "condition=Ready", true },
+        { ENDED("Succeeded"), "condition=Ready=true", true },
+        { ENDED("Succeeded"), "condition=Absent", true },
+        { ENDED("Running"), "condition=Ready", false },
+        { ENDED("Failed"), "condition=PodReadyToStartContainers=False", false },
+        { ENDED("Failed"), "jsonpath={.status.phase}=Running", true },
+        { ENDED("Pending"), "jsonpath={.status.phase}=Running", false },
+        { ENDED("Failed"), "jsonpath={.metadata.labels.app}=web", false },
+        { ENDED("Failed"), "delete", false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        json_auto_t *pod = NULL;
+        str_auto text = strdup(cases[i].pod);
+        struct wait_goal g;
+        struct err e = { 0 };
+
+        for (char *p = text; *p != '\0'; p++)
+            *p = *p == '\'' ? '"' : *p;
+        pod = json_loads(text, 0, NULL);
+        assert_int_equal(wait_goal_parse(&g, cases[i].what, &e), ERR_OK);
+        assert_false(wait_goal_is_met(&g, pod));
+        if (wait_goal_is_lost(&g, pod) != cases[i].lost)
+            fail_msg("%s of %s", cases[i].what, cases[i].pod);
+    }
 }
 
 /* ---- no daemon; configuration ------------------------------------------------------------------ */
@@ -315,6 +380,8 @@ int main(void)
         T(a_pod_that_was_most_likely_meant_is_named),
         T(a_pod_is_restarted),
         T(pods_are_waited_for),
+        T(pods_are_waited_for_by_their_values),
+        T(what_an_ended_pod_no_longer_meets_is_lost),
         T(a_file_is_removed_only_while_it_holds_that_pod_and_nothing_else),
         T(a_daemon_that_is_not_there_is_named_with_its_socket),
         T(a_socket_that_one_may_not_use_is_another_failure),
