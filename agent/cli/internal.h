@@ -25,10 +25,11 @@ int cli_unknown_command(struct cli *cli, const char *name); /* with a suggestion
 
 /* ---- wait_goal.c ---- */
 struct wait_goal { /* what `wait --for` says */
-    enum { WAIT_CONDITION, WAIT_JSONPATH, WAIT_CREATE, WAIT_DELETE } kind;
-    const char *text;  /* the whole; borrowed */
-    char subject[256]; /* the condition's name, or the path */
-    char value[256];   /* its status; "": any value of the path */
+    enum { WAIT_CONDITION, WAIT_JSONPATH, WAIT_CREATE, WAIT_DELETE, WAIT_RESTART } kind;
+    const json_t *before; /* WAIT_RESTART: the pod when it was asked to; borrowed */
+    const char *text;     /* the whole; borrowed */
+    char subject[256];    /* the condition's name, or the path */
+    char value[256];      /* its status; "": any value of the path */
 };
 /* ERR_INVALID: says what is expected. */
 enum err_code wait_goal_parse(struct wait_goal *g, const char *text, struct err *e) MUST_CHECK;
@@ -39,6 +40,8 @@ bool wait_goal_is_lost(const struct wait_goal *g, const json_t *pod);
 int wait_goal_say_lost(struct cli *cli, const struct wait_goal *g, const char *name, const json_t *pod);
 
 /* ---- wait.c ---- */
+/* "30s"; negative: a week. EXIT_OK, or an error was printed. */
+int wait_take_timeout(struct cli *cli, const char *text, uint64_t *ret_until_ms);
 /* Waits until the pod meets the goal or it is lost, but not longer than until_ms (clock_mono_ms()); prints
  * errors, returns the exit code. A pod with another uid than this is not it any more; "": the first one. */
 int wait_for_pod(struct cli *cli, const struct wait_goal *g, const char *namespace_, const char *name,

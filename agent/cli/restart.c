@@ -4,40 +4,83 @@
 #include <jansson.h>
 
 struct restart {
-    const char *namespace_;
+    const char *namespace_, *timeout;
+    bool wait;
 };
 
 static const struct cli_flag flags[] = {
     CLI_NAMESPACE(struct restart, namespace_, "the pod's namespace (default)"),
+    { "wait", 0, FLAG_SWITCH, offsetof(struct restart, wait), NULL,
+      "wait until its new containers are ready" },
+    { "timeout", 0, FLAG_TEXT, offsetof(struct restart, timeout), "DURATION",
+      "time limit of --wait (5m); negative: a week" },
     CLI_FLAGS_END,
 };
 
+static int ask(struct cli *cli, const struct restart *o, const char *name)
+{
+    buf_auto url = BUF_INIT(64 * 1024);
+    json_auto_t *answer = NULL;
+    int code;
+
+    cli_add_pod_path(&url, o->namespace_, name);
+    buf_adds(&url, "/restart");
+    answer = cli_call(cli, "POST", url.p, &code);
+    if (answer != NULL)
+        cli_say(cli, "pod/%s restarting\n", name);
+    else if (code == EXIT_NOT_FOUND)
+        cli_hint_pod(cli, o->namespace_, name);
+    return code;
+}
+
+static int ask_and_wait(struct cli *cli, const struct restart *o, const char *name)
+{
+    struct wait_goal goal = { .kind = WAIT_RESTART, .text = "--wait" };
+    json_auto_t *before = NULL;
+    uint64_t until_ms;
+    int code;
+
+    before = cli_get_pod(cli, o->namespace_, name, &code);
+    if (before != NULL)
+        code = ask(cli, o, name);
+    if (code != EXIT_OK)
+        return code;
+    cli_flush(cli);
+    goal.before = before;
+    code = wait_take_timeout(cli, o->timeout, &until_ms);
+    if (code == EXIT_OK)
+        code = wait_for_pod(cli, &goal, o->namespace_, name, cli_text(before, "metadata.uid"), until_ms);
+    if (code == EXIT_OK)
+        cli_say(cli, "pod/%s restarted\n", name);
+    return code;
+}
+
 static int cli_restart_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
-    struct restart o = { .namespace_ = "default" };
-    buf_auto url = BUF_INIT(64 * 1024);
-    json_t *answer;
+    struct restart o = { .namespace_ = "default", .timeout = "5m" };
     const char *name;
+    uint64_t until_ms;
     int code;
 
     if (!cli_parse_one_pod(cli, command, &o, argc, argv, &name, &code))
         return code;
-    cli_add_pod_path(&url, o.namespace_, name);
-    buf_adds(&url, "/restart");
-    answer = cli_call(cli, "POST", url.p, &code);
-    if (answer == NULL) {
-        if (code == EXIT_NOT_FOUND)
-            cli_hint_pod(cli, o.namespace_, name);
+    code = wait_take_timeout(cli, o.timeout, &until_ms); /* before anything is restarted */
+    if (code != EXIT_OK)
         return code;
-    }
-    json_decref(answer);
-    cli_say(cli, "pod/%s restarted\n", name);
-    return EXIT_OK;
+    return o.wait ? ask_and_wait(cli, &o, name) : ask(cli, &o, name);
 }
+
+static const struct cli_exit exits[] = {
+    { 0, "the containers are being restarted; with --wait: they are ready" },
+    { 1, "there is nothing to restart, the time limit expired, or the pod ended; see standard error" },
+    { 2, "wrong usage: a word, a flag or its value" },
+    CLI_EXITS_DAEMON,
+    { 0, NULL },
+};
 
 static const struct cli_example examples[] = {
     { "restart all containers of a pod", "coracle restart pod web" },
-    { "watch the result", "coracle get pod web -w" },
+    { "and wait until they are ready again", "coracle restart pod web --wait" },
     { NULL, NULL },
 };
 
@@ -49,11 +92,11 @@ const struct cli_command command_restart = {
     .about = "Ends all containers of a pod, with their hooks and grace period, and starts them again in "
              "place: the "
              "pod keeps its address and its volumes, init containers do not run again, and the back-off of a "
-             "crashing container is neither awaited nor increased.  It does not wait until they run "
-             "again.",
+             "crashing container is neither awaited nor increased.  Without --wait it returns when this "
+             "has begun.",
     .flags = flags,
     .examples = examples,
-    .exits = cli_exits,
-    .see_also = "delete describe",
+    .exits = exits,
+    .see_also = "wait delete describe",
     .words = "pod @pod",
 };

@@ -71,6 +71,19 @@ static enum err_code wait_follow(struct cli *cli, const char *namespace_, const 
     return e->code;
 }
 
+int wait_take_timeout(struct cli *cli, const char *text, uint64_t *ret_until_ms)
+{
+    int64_t ns = INT64_C(7) * 24 * 3600 * 1000000000;
+    struct err e = { 0 };
+
+    if (text[0] != '-' && cli_parse_duration(text, &ns, &e) != ERR_OK) {
+        err_wrap(&e, "--timeout");
+        return cli_failed(cli, &e);
+    }
+    *ret_until_ms = clock_mono_ms() + (uint64_t)(ns / 1000000) + 1;
+    return EXIT_OK;
+}
+
 int wait_for_pod(struct cli *cli, const struct wait_goal *g, const char *namespace_, const char *name,
                  const char *uid, uint64_t until_ms)
 {
@@ -172,7 +185,6 @@ static int wait_for_selected(struct cli *cli, const struct wait *w)
 static int cli_wait_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     struct wait w = { .namespace_ = "default", .what = "condition=Ready", .timeout = "30s" };
-    int64_t timeout_ns = INT64_C(7) * 24 * 3600 * 1000000000;
     struct err e = { 0 };
     bool selected, kind;
     int code;
@@ -189,11 +201,9 @@ static int cli_wait_run(struct cli *cli, const struct cli_command *command, int 
         return cli_wrong(cli, "--for: %s, not \"%s\"", e.text, w.what);
     if (selected && w.goal.kind == WAIT_CREATE)
         return cli_usage_error(cli, command, "--for create waits for pods with names");
-    if (w.timeout[0] != '-' && cli_parse_duration(w.timeout, &timeout_ns, &e) != ERR_OK) {
-        err_wrap(&e, "--timeout");
-        return cli_failed(cli, &e);
-    }
-    w.until_ms = clock_mono_ms() + (uint64_t)(timeout_ns / 1000000) + 1;
+    code = wait_take_timeout(cli, w.timeout, &w.until_ms);
+    if (code != EXIT_OK)
+        return code;
     return selected ? wait_for_selected(cli, &w) : wait_for_all(cli, &w, argc, argv);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `coracle wait` waits for: the words of --for, when a pod meets them, and when it no longer can. */
+/* What `coracle wait` and `coracle restart --wait` wait for: the words of --for, when a pod meets them, and
+ * when it no longer can. */
 #include "agent/cli/internal.h"
 
 #include <string.h>
@@ -87,6 +88,52 @@ static bool meets_jsonpath(const struct wait_goal *g, const json_t *pod)
     return g->value[0] != '\0' ? strcmp(found.p, g->value) == 0 : found.n > 0;
 }
 
+static const json_t *of_container(const json_t *statuses, const char *name)
+{
+    const json_t *s;
+    size_t i;
+
+    json_array_foreach (statuses, i, s) {
+        if (strcmp(cli_text(s, "name"), name) == 0)
+            return s;
+    }
+    return NULL;
+}
+
+/* A container that was just being made is not made again. */
+static bool is_new(const json_t *was, const json_t *now)
+{
+    const char *waits = cli_text(was, "state.waiting.reason");
+
+    return strcmp(waits, "ContainerCreating") == 0 || strcmp(waits, "PodInitializing") == 0 ||
+           strcmp(cli_text(was, "containerID"), cli_text(now, "containerID")) != 0;
+}
+
+/* Init containers do not run again; sidecars do, and run. */
+static bool are_new_and_ready(const json_t *was, const json_t *now, bool init)
+{
+    const json_t *s;
+    size_t i;
+
+    json_array_foreach (was, i, s) {
+        const json_t *its = of_container(now, cli_text(s, "name"));
+
+        if (init && cli_at(s, "state.running") == NULL)
+            continue;
+        if (!cli_true(its, "ready") || !is_new(s, its))
+            return false;
+    }
+    return true;
+}
+
+static bool is_restarted(const json_t *was, const json_t *now)
+{
+    return are_new_and_ready(cli_at(was, "status.containerStatuses"), cli_at(now, "status.containerStatuses"),
+                             false) &&
+           are_new_and_ready(cli_at(was, "status.initContainerStatuses"),
+                             cli_at(now, "status.initContainerStatuses"), true);
+}
+
 bool wait_goal_is_met(const struct wait_goal *g, const json_t *pod)
 {
     switch (g->kind) {
@@ -96,6 +143,8 @@ bool wait_goal_is_met(const struct wait_goal *g, const json_t *pod)
         return meets_jsonpath(g, pod);
     case WAIT_CREATE:
         return true;
+    case WAIT_RESTART:
+        return is_restarted(g->before, pod);
     case WAIT_DELETE:
         break;
     }
@@ -110,6 +159,8 @@ bool wait_goal_is_lost(const struct wait_goal *g, const json_t *pod)
 
     if (strcmp(phase, "Succeeded") != 0 && strcmp(phase, "Failed") != 0)
         return false;
+    if (g->kind == WAIT_RESTART)
+        return true;
     if (g->kind == WAIT_CONDITION)
         return strcasecmp(g->value, "True") == 0;
     return g->kind == WAIT_JSONPATH && g->value[0] != '\0' && strstr(g->subject, ".status.phase") != NULL;

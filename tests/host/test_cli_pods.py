@@ -16,19 +16,28 @@ def test_restart(t):
     node.put("a.yaml", pod("a", container("one", command=shell("trap 'exit 0' TERM; sleep 1000 & wait")), container("two"),
                            initContainers=[container("init", command=shell("true"))], terminationGracePeriodSeconds=0))
     before = node.wait_running("a")
-    equal(node.cli("restart", "pod", "a").stdout, "pod/a restarted\n", "what it says")
+    equal(node.cli("restart", "pod", "a").stdout, "pod/a restarting\n", "what it says")
     after = node.wait_pod("a", lambda p: p.restarts("one") == 1 and p.restarts("two") == 1 and running(p), 20, "both again")
     equal((after.uid, after.ip), (before.uid, before.ip), "uid and address")
     check(after.container_id("one") != before.container_id("one"), "the container was not restarted")
     equal(len([e for e in node.events("a") if e["reason"] == "Restarting"]), 1, "events")
-    node.cli("restart", "pod/a")
-    node.wait_pod("a", lambda p: p.restarts("one") == 2 and p.restarts("two") == 2 and running(p), 40, "both once more")
+    equal(node.cli("restart", "pod/a", "--wait", timeout=90).stdout, "pod/a restarting\npod/a restarted\n", "with --wait")
+    now = node.pod("a")
+    check(now.ready and running(now) and (now.restarts("one"), now.restarts("two")) == (2, 2), lambda: f"not restarted: {now.status}")
     equal([e for e in node.events("a") if e["reason"] == "BackOff"], [], "back-off, which nothing was counted for")
     missing = node.cli("restart", "pod", "aa", ok=False)
     equal((missing.returncode, missing.stderr), (5, 'Error from server (NotFound): pods "aa" not found\nDid you mean "a"?\n'), "a name that is near")
     node.put("done.yaml", pod("done", container(command=shell("true")), restartPolicy="Never"))
     node.wait_pod("done", lambda p: p.phase == "Succeeded", 15, "its end")
     contains(node.cli("restart", "pod", "done", ok=False).stderr, "pod done has no containers to restart: it is Succeeded")
+    node.put("once.yaml", pod("once", container(command=shell("[ -e /v/began ] && exit 5; touch /v/began; sleep 1000"),
+                                                readinessProbe={"exec": {"command": ["true"]}, "initialDelaySeconds": 600},
+                                                volumeMounts=[{"name": "v", "mountPath": "/v"}]),
+                              volumes=[{"name": "v", "emptyDir": {}}], restartPolicy="Never", terminationGracePeriodSeconds=0))
+    node.wait_running("once")
+    ended = node.cli("restart", "pod/once", "--wait", ok=False, timeout=90)
+    equal((ended.returncode, ended.stdout), (1, "pod/once restarting\n"), "a pod that ends instead")
+    contains(ended.stderr, "error: pod once has ended (Failed)")
     node.stop()
 
 

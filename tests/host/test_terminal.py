@@ -149,7 +149,7 @@ def commands(node, t, names):
         "top": [["pods"], ["node"], ["pods", strange]],
         "validate": [[node.manifests], *([os.fsdecode(n)] for n in names), [strange]],
         "config": [[], ["view"], [strange]],
-        "restart": [["told"], [strange]],
+        "restart": [["told"], [strange], ["probed", "--wait", "--timeout", "1ms"], ["probed", "--wait", "--timeout", strange]],
         "delete": [["pod", "strange-file"], ["pod", strange], ["pod", "strange-file", "--file"]],
         "image": [["ls"], ["ls", "-o", "wide"], ["inspect", strange], ["pull", strange], ["verify"], ["import", strange], ["rm", strange], ["pin", strange],
                   ["export", strange, here], ["prune"], [strange]],

@@ -169,12 +169,16 @@ static void a_pod_is_restarted(void **state)
         print_message("skipped: only root may restart pods\n");
         skip();
     }
-    expect(f, "restart pod web", 0, "pod/web restarted\n", "");
-    expect(f, "restart pod/web", 0, "pod/web restarted\n", "");
+    expect(f, "restart pod web", 0, "pod/web restarting\n", "");
+    expect(f, "restart pod/web", 0, "pod/web restarting\n", "");
     expect(f, "restart db", 1, "",
            "Error from server (Conflict): pod db has no containers to restart: it is Pending\n");
     expect(f, "restart dbb", 5, "",
            "Error from server (NotFound): pods \"dbb\" not found\nDid you mean \"db\"?\n");
+    expect(f, "restart pod/web --wait --timeout 1ms", 1, "pod/web restarting\n",
+           "error: timed out waiting for the condition on pods/web\n"); /* the same container */
+    expect(f, "restart pod/web --timeout soon", 2, "",
+           "error: --timeout: \"soon\" is not a duration such as 10s, 5m or 1h30m\n");
     assert_int_equal(run(f, "restart"), 2);
 }
 
@@ -259,7 +263,8 @@ static void pods_are_waited_for_by_their_values(void **state)
 
 /* ---- a pod that has ended ---- */
 
-#define ENDED(phase) "{'status': {'phase': '" phase "', 'conditions': [{'type': 'Ready', 'status': 'False'}]}}"
+#define ENDED(phase)                                                                                         \
+    "{'status': {'phase': '" phase "', 'conditions': [{'type': 'Ready', 'status': 'False'}]}}"
 
 static void what_an_ended_pod_no_longer_meets_is_lost(void **state)
 {
