@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { NEAR_MAX = 120, NEAR_DISTANCE = 3 };
+enum { NEAR_MAX = 120, NEAR_DISTANCE = 2 };
 
 /* Number of letters inserted, omitted, replaced, or swapped with the next; NEAR_MAX if a name is too long. */
 static size_t base_near_distance(const char *a, const char *b)

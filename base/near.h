@@ -10,6 +10,6 @@ struct near { /* initialize as { .name = the typed name } */
     size_t distance;
 };
 
-/* The candidate is borrowed. Near: at most three letters differ, and no more than half of the name. */
+/* The candidate is borrowed. Near: at most two letters differ, and no more than half of the name. */
 void near_try(struct near *n, const char *candidate);
 #endif

@@ -40,6 +40,8 @@ static void another_word_is_not(void **state)
     longer[sizeof(longer) - 1] = '\0';
     assert_string_equal(nearest(longer), "none");
     assert_string_equal(nearest("frobnicate"), "none");
+    assert_string_equal(nearest("prescribed"), "none"); /* three slips */
+    assert_string_equal(nearest("destriXX"), "none");
     assert_string_equal(nearest("x"), "none");
     assert_string_equal(nearest(""), "none");
 }
