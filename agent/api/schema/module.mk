@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 agent_api_schema_SRCS := schema.c schema_container.c schema_object.c schema_pod.c schema_probe.c schema_scheduling.c \
-                         schema_security.c schema_value.c schema_volume.c
+                         schema_security.c schema_text.c schema_value.c schema_volume.c

@@ -9,7 +9,7 @@
 static void walk_object(struct walk w, const struct api_schema *schema, json_t *object);
 
 /* ---- tables ---- */
-static const struct api_row *find_row(const struct api_schema *schema, const char *name)
+const struct api_row *api_row_find(const struct api_schema *schema, const char *name)
 {
     do {
         for (const struct api_row *row = schema->rows; row->name != NULL; row++) {
@@ -46,7 +46,7 @@ static size_t schema_distance(const char *a, const char *b)
     return line[m];
 }
 
-static const char *schema_similar(const struct api_schema *schema, const char *name)
+const char *api_row_similar(const struct api_schema *schema, const char *name)
 {
     const char *found = NULL;
     size_t best = 3;
@@ -185,8 +185,9 @@ static void check_members(struct api_check *c, const struct api_schema *schema, 
     void *next;
 
     json_object_foreach_safe (object, next, name, value) {
-        const struct api_row *row = find_row(schema, name);
-        const char *meant = row == NULL && c->faults < API_PROBLEMS_MAX ? schema_similar(schema, name) : NULL;
+        const struct api_row *row = api_row_find(schema, name);
+        const char *meant =
+            row == NULL && c->faults < API_PROBLEMS_MAX ? api_row_similar(schema, name) : NULL;
         if (row != NULL && counts_as_absent(row, value))
             json_object_del(object, name);
         else if (row == NULL && meant != NULL)
@@ -293,7 +294,7 @@ static void walk_object(struct walk w, const struct api_schema *schema, json_t *
         *(bool *)((char *)w.out + schema->init_true - 1) = true;
     for (const struct api_schema *s = schema; s != NULL; s = s->base) {
         for (const struct api_row *row = s->rows; row->name != NULL; row++) {
-            if (s == schema || find_row(schema, row->name) == row)
+            if (s == schema || api_row_find(schema, row->name) == row)
                 walk_row(&w, row, object);
         }
     }

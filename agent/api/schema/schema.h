@@ -5,6 +5,7 @@
 #define AGENT_API_SCHEMA_SCHEMA_H
 #include "agent/api/check.h"
 #include "agent/api/types.h"
+#include "base/buf.h"
 
 #include <jansson.h>
 
@@ -106,6 +107,19 @@ struct api_schema {
 
 /* Checks `object` against the table, fills in defaults, copies to `out` (NULL: check only). */
 void api_walk(struct api_check *c, const struct api_schema *schema, json_t *object, void *out);
+
+/* The row of a field, also among those of `base`; NULL: unknown. */
+const struct api_row *api_row_find(const struct api_schema *schema, const char *name);
+/* The field that a mistyped name was probably meant to be; NULL: none is near. */
+const char *api_row_similar(const struct api_schema *schema, const char *name);
+
+/* ---- schema_text.c: for people ---- */
+/* What is done with a field of an object with which `holder` is done. */
+enum api_support api_support_below(const struct api_row *row, enum api_support holder);
+const char *api_support_name(enum api_support support);      /* "acted on" */
+void api_add_type(struct buf *b, const struct api_row *row); /* "list of Container, required" */
+void api_add_allowed(struct buf *b,
+                     const struct api_row *row); /* "Always, Never", "1 to 65535"; or nothing */
 
 extern const struct api_schema api_schema_pod, api_schema_config_map, api_schema_secret,
     api_schema_priority_class, api_schema_list;     /* schema_object.c */

@@ -113,7 +113,7 @@ static const struct api_row pod_spec[] = {
         .format = API_FMT_SUBDOMAIN),
     ROW("setHostnameAsFQDN", API_BOOL, SLOT(api_pod_spec, hostname_as_fqdn)),
     ROW("hostAliases", API_LIST, SLOTS(api_pod_spec, host_aliases), .nested = &host_alias_schema),
-    ROW("affinity", API_OBJECT, .slot = HERE, .nested = &api_schema_affinity, ACCEPTED(scheduler)),
+    ROW("affinity", API_OBJECT, .slot = HERE, .nested = &api_schema_affinity),
     ROW("schedulerName", API_STRING, .otherwise = "default-scheduler", ACCEPTED(scheduler)),
     ROW("tolerations", API_LIST, SLOTS(api_pod_spec, tolerations), .nested = &api_schema_toleration),
     ROW("topologySpreadConstraints", API_LIST, .nested = &api_schema_topology_spread, ACCEPTED(scheduler)),

@@ -2,6 +2,8 @@
 /* Tables for the scheduler's fields: affinity, tolerations, spreading, gates, groups. */
 #include "agent/api/schema/schema.h"
 
+static const char scheduler[] = "for the scheduler; this pod is already on its node";
+
 /* ---- selectors ---- */
 static const struct api_value label_operators[] = {
     { "In", 0 }, { "NotIn", 1 }, { "Exists", 2 }, { "DoesNotExist", 3 }, { NULL, 0 }
@@ -65,8 +67,10 @@ static const struct api_schema preferred_term_schema = SCHEMA("PreferredScheduli
 
 static const struct api_row node_affinity[] = {
     ROW("requiredDuringSchedulingIgnoredDuringExecution", API_OBJECT, .slot = HERE,
-        .has = AT(api_pod_spec, has_node_terms), .nested = &node_selector_schema),
-    ROW("preferredDuringSchedulingIgnoredDuringExecution", API_LIST, .nested = &preferred_term_schema),
+        .has = AT(api_pod_spec, has_node_terms), .nested = &node_selector_schema,
+        ACTED("checked when the pod is admitted")),
+    ROW("preferredDuringSchedulingIgnoredDuringExecution", API_LIST, .nested = &preferred_term_schema,
+        ACCEPTED(scheduler)),
     { 0 },
 };
 static const struct api_schema node_affinity_schema = SCHEMA("NodeAffinity", node_affinity);
@@ -98,8 +102,8 @@ static const struct api_schema pod_affinity_schema = SCHEMA("PodAffinity, PodAnt
 
 static const struct api_row affinity[] = {
     ROW("nodeAffinity", API_OBJECT, .slot = HERE, .nested = &node_affinity_schema),
-    ROW("podAffinity", API_OBJECT, .nested = &pod_affinity_schema),
-    ROW("podAntiAffinity", API_OBJECT, .nested = &pod_affinity_schema),
+    ROW("podAffinity", API_OBJECT, .nested = &pod_affinity_schema, ACCEPTED(scheduler)),
+    ROW("podAntiAffinity", API_OBJECT, .nested = &pod_affinity_schema, ACCEPTED(scheduler)),
     { 0 },
 };
 const struct api_schema api_schema_affinity = SCHEMA("Affinity", affinity);

@@ -8,11 +8,19 @@
 #include <string.h>
 
 #define SECTIONS_MAX 160
+#define USES_MAX 24
 #define TABLE_MAX (512 * 1024)
+
+struct use { /* a field that holds an object of the type */
+    const char *type, *field;
+    enum api_support support;
+};
 
 struct section {
     const struct api_schema *schema;
-    enum api_support holder; /* applies to the field through which it was reached first */
+    bool reached[API_REFUSED + 1]; /* with which support */
+    struct use uses[USES_MAX];
+    size_t n_uses;
 };
 
 struct sections {
@@ -20,104 +28,60 @@ struct sections {
     size_t n;
 };
 
-static enum api_support effective(const struct api_row *row, enum api_support holder)
-{
-    if (holder == API_REFUSED || holder == API_IGNORED)
-        return holder;
-    if (row->support != API_WITH_PARENT)
-        return row->support;
-    return holder;
-}
-
-/* Depth first, each type once. */
-static void support_collect(struct sections *s, const struct api_schema *schema, enum api_support holder)
+static struct section *section_of(struct sections *s, const struct api_schema *schema)
 {
     for (size_t i = 0; i < s->n; i++) {
         if (s->v[i].schema == schema)
-            return;
+            return &s->v[i];
     }
     if (s->n == SECTIONS_MAX)
-        return;
-    s->v[s->n++] = (struct section){ schema, holder };
-    for (const struct api_row *row = schema->rows; row->name != NULL; row++) {
-        if (row->nested != NULL)
-            support_collect(s, row->nested, effective(row, holder));
+        return NULL;
+    s->v[s->n].schema = schema;
+    return &s->v[s->n++];
+}
+
+static void support_add_use(struct section *s, const struct use *use)
+{
+    for (size_t i = 0; i < s->n_uses; i++) {
+        if (s->uses[i].support == use->support && strcmp(s->uses[i].type, use->type) == 0 &&
+            strcmp(s->uses[i].field, use->field) == 0)
+            return;
     }
-    if (schema->base != NULL)
+    if (s->n_uses < USES_MAX)
+        s->uses[s->n_uses++] = *use;
+}
+
+/* Depth first; each type once for each support that it is reached with. What an object that is refused as a
+ * whole holds is listed, but is no use of it. */
+static void support_collect(struct sections *s, const struct api_schema *schema, enum api_support holder)
+{
+    struct section *here = section_of(s, schema);
+    const bool whole = holder == API_REFUSED || holder == API_IGNORED;
+
+    if (here == NULL || here->reached[holder])
+        return;
+    here->reached[holder] = true;
+    for (const struct api_row *row = schema->rows; row->name != NULL; row++) {
+        const enum api_support support = api_support_below(row, holder);
+        const bool known = row->nested != NULL && whole && section_of(s, row->nested)->n_uses > 0;
+
+        if (row->nested == NULL || known)
+            continue;
+        support_add_use(section_of(s, row->nested), &(struct use){ schema->name, row->name, support });
+        support_collect(s, row->nested, support);
+    }
+    if (schema->base != NULL && !whole)
         support_collect(s, schema->base, holder);
 }
 
-static const char *type_name(enum api_type type)
+/* What the columns show: the most that is done with an object of the type. */
+static enum api_support support_most(const struct section *s)
 {
-    switch (type) {
-    case API_STRING:
-    case API_ENUM:
-        return "string";
-    case API_INT32:
-    case API_INT64:
-        return "number";
-    case API_BOOL:
-        return "boolean";
-    case API_QUANTITY:
-        return "quantity";
-    case API_OBJECT:
-        return "";
-    case API_LIST:
-        return "list of ";
-    case API_STRINGS:
-        return "list of strings";
-    case API_INT32S:
-    case API_INT64S:
-        return "list of numbers";
-    case API_STRING_MAP:
-        return "map of strings";
-    case API_BYTES_MAP:
-        return "map of base64";
-    case API_RESOURCES:
-        return "map of quantities";
-    case API_INT_OR_STRING:
-        return "number or string";
-    case API_ANY:
-        break;
-    }
-    return "anything";
-}
+    enum api_support most = API_ACTED;
 
-static const char *support_name(enum api_support support)
-{
-    switch (support) {
-    case API_WITH_PARENT:
-    case API_ACTED:
-        return "acted on";
-    case API_ACCEPTED:
-        return "accepted";
-    case API_IGNORED:
-        return "ignored, with a warning";
-    case API_REFUSED:
-        break;
-    }
-    return "refused";
-}
-
-static void write_allowed(struct buf *b, const struct api_row *row)
-{
-    size_t n = 0;
-
-    for (const struct api_value *v = row->values; v != NULL && v->text != NULL; v++)
-        n++;
-    if (n > 12) {
-        buf_addf(b, "%s ... %s", row->values[0].text, row->values[n - 1].text);
-    } else {
-        for (size_t i = 0; i < n; i++)
-            buf_addf(b, "%s%s", i == 0 ? "" : ", ",
-                     row->values[i].text[0] == '\0' ? "\"\"" : row->values[i].text);
-    }
-    if (row->flags & API_OCTAL)
-        buf_addf(b, "0 to 0%llo (octal)", (long long)row->max);
-    else if (row->min < row->max && row->max == INT64_MAX)
-        buf_addf(b, "%lld and more", (long long)row->min);
-    else if (row->min < row->max)
-        buf_addf(b, "%lld to %lld", (long long)row->min, (long long)row->max);
+    while (most < API_REFUSED && !s->reached[most])
+        most++;
+    return most;
 }
 
 static void write_note(struct buf *b, const struct api_row *row, enum api_support shown)
@@ -132,26 +96,45 @@ static void write_note(struct buf *b, const struct api_row *row, enum api_suppor
 
 static void write_row(struct buf *b, const struct api_row *row, enum api_support holder)
 {
-    enum api_support shown = effective(row, holder);
+    enum api_support shown = api_support_below(row, holder);
 
-    buf_addf(b, "| `%s` | %s%s%s | ", row->name, type_name(row->type),
-             row->nested != NULL ? row->nested->name : "", row->flags & API_REQUIRED ? ", required" : "");
+    buf_addf(b, "| `%s` | ", row->name);
+    api_add_type(b, row);
+    buf_adds(b, " | ");
     if (row->otherwise != NULL)
         buf_addf(b, "`%s`", row->otherwise[0] == '\0' ? "\"\"" : row->otherwise);
     buf_adds(b, " | ");
-    write_allowed(b, row);
-    buf_addf(b, " | %s | ", support_name(shown));
+    api_add_allowed(b, row);
+    buf_addf(b, " | %s | ", api_support_name(shown));
     write_note(b, row, shown);
     buf_adds(b, " |\n");
+}
+
+/* Of a type that is not treated alike everywhere. */
+static void write_uses(struct buf *b, const struct section *s)
+{
+    const enum api_support most = support_most(s);
+
+    for (size_t i = 0, n = 0; i < s->n_uses; i++) {
+        const struct use *u = &s->uses[i];
+
+        if (u->support != most)
+            buf_addf(b, "%s`%s` of %s: %s",
+                     n++ == 0 ? "The table shows the use that is acted on. Other uses: " : "; ", u->field,
+                     u->type, api_support_name(u->support));
+        if (i + 1 == s->n_uses && n > 0)
+            buf_adds(b, ".\n\n");
+    }
 }
 
 static void write_section(struct buf *b, const struct section *s)
 {
     buf_addf(b, "\n## %s\n\n", s->schema->name);
+    write_uses(b, s);
     buf_adds(b,
              "| field | type | default | allowed | support | why |\n| --- | --- | --- | --- | --- | --- |\n");
     for (const struct api_row *row = s->schema->rows; row->name != NULL; row++)
-        write_row(b, row, s->holder);
+        write_row(b, row, support_most(s));
     if (s->schema->base != NULL)
         buf_addf(b, "\nThe other fields are those of %s.\n", s->schema->base->name);
 }
@@ -162,15 +145,17 @@ static void write_resources(struct buf *b)
     for (const struct api_resource_rule *r = api_resource_rules; r->name != NULL; r++)
         buf_addf(b, "| %s%s | %s | %s |\n",
                  r->name[0] == '\0' ? "names with a domain (example.com/thing)" : r->name,
-                 str_ends(r->name, "-") ? "*size*" : "", support_name(r->support),
+                 str_ends(r->name, "-") ? "*size*" : "", api_support_name(r->support),
                  r->why != NULL ? r->why : "");
 }
 
 static char *support_table(void)
 {
-    struct sections all = { .n = 0 };
+    static struct sections all;
     buf_auto b = BUF_INIT(TABLE_MAX);
 
+    all.n = 0;
+    memset(all.v, 0, sizeof(all.v));
     support_collect(&all, &api_schema_pod, API_ACTED);
     buf_adds(
         &b,

@@ -96,6 +96,16 @@ static void the_table_shows_what_the_rows_say(void **state)
     assert_non_null(strstr(table, "| `nfs` | anything |  |  | refused | "));
     assert_non_null(strstr(table, "| refused | this is a Linux node (except `{}`) |\n"));
     assert_non_null(strstr(table, "## Resource names\n"));
+    /* Required node affinity is checked, everything else of an affinity is for the scheduler. */
+    assert_non_null(strstr(table, "| `affinity` | Affinity |  |  | acted on |  |\n"));
+    assert_non_null(strstr(table, "| `requiredDuringSchedulingIgnoredDuringExecution` | NodeSelector |  |  | "
+                                  "acted on | checked when the pod is admitted |\n"));
+    assert_non_null(strstr(table, "| `preferredDuringSchedulingIgnoredDuringExecution` | list of "
+                                  "PreferredSchedulingTerm |  |  | accepted | for the scheduler;"));
+    assert_non_null(strstr(table, "| `podAffinity` | PodAffinity, PodAntiAffinity |  |  | accepted | for"));
+    assert_non_null(strstr(table,
+                           "## NodeSelectorTerm\n\nThe table shows the use that is acted on. Other uses: "
+                           "`preference` of PreferredSchedulingTerm: accepted.\n\n"));
     free(table);
 }
 
