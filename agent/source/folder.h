@@ -33,7 +33,8 @@
  * - IN_DELETE, then IN_CREATE: git checkout and stash, install, tar, cp --remove-destination. The file is
  *   away for 0.1 to 2 ms. Removing it is also the way to end a pod, and kubelet ends it at once: the delay
  *   is too short to be noticed. If the file is being written again by then, its content decides. A program
- *   that takes longer (git with a filter that is another program) ends the pod, and a new one starts.
+ *   that takes longer ends the pod, and a new one starts. Because git may take longer (a busy machine, a
+ *   filter that is another program), the longer delay applies while it holds the lock of its index.
  *
  * Others never take the file away. sed -i, perl -i, rsync, emacs with file-precious-flag and most deployment
  * tools rename a finished file over it; nano, ed, emacs after its first save, rsync --inplace and vim with

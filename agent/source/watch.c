@@ -260,6 +260,31 @@ static bool complete_when_created(const struct src_folder *f, const char *name)
     return !S_ISREG(st.st_mode) || st.st_nlink > 1;
 }
 
+/* While git changes its work tree, it holds the lock of its index, in the folder or above it. A look that
+ * fails means the longer delay. */
+static bool git_is_at_work(const struct src_folder *f)
+{
+    static const char lock[] = "/.git/index.lock";
+    char path[PATH_MAX + sizeof(lock)];
+
+    for (size_t n = strlen(f->dir);;) {
+        struct err e = { 0 };
+
+        snprintf(path, sizeof(path), "%.*s%s", (int)n, f->dir, lock);
+        if (!presence_is_absent(fs_look_at(AT_FDCWD, path, NULL, &e)))
+            return true;
+        if (n == 0)
+            return false;
+        while (n > 0 && f->dir[--n] != '/')
+            continue;
+    }
+}
+
+static uint64_t unlink_wait_ms(const struct src_folder *f)
+{
+    return git_is_at_work(f) ? SRC_FOLDER_SETTLE_MS : SRC_FOLDER_UNLINK_MS;
+}
+
 static void folder_event(struct src_folder *f, uint32_t mask, const char *name)
 {
     if (mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED)) {
@@ -284,7 +309,7 @@ static void folder_event(struct src_folder *f, uint32_t mask, const char *name)
         if (mask & IN_MOVED_TO)
             folder_rescan(f);
     } else if (mask & (IN_DELETE | IN_MOVED_FROM)) {
-        folder_missing(f, name, mask & IN_DELETE ? SRC_FOLDER_UNLINK_MS : SRC_FOLDER_SETTLE_MS);
+        folder_missing(f, name, mask & IN_DELETE ? unlink_wait_ms(f) : SRC_FOLDER_SETTLE_MS);
     } else if ((mask & (IN_CLOSE_WRITE | IN_MOVED_TO)) ||
                ((mask & (IN_CREATE | IN_ATTRIB)) && complete_when_created(f, name))) {
         folder_touched(f, name);

@@ -204,6 +204,28 @@ static void an_unlinked_file_is_gone_at_once_and_a_renamed_one_may_come_back(voi
     assert_in_range(ms_until_removed(f), SRC_FOLDER_SETTLE_MS - 1, DEADLINE_MS);
 }
 
+static void git_may_take_its_time(void **state)
+{
+    struct fixture *f = *state;
+    char path[200];
+
+    write_file(f, "a.yaml", POD("a", "x:1"));
+    start(f);
+    to_see(f, "first set\n");
+    buf_reset(&f->seen);
+    snprintf(path, sizeof(path), "%s/.git", f->root); /* of the folder above */
+    assert_int_equal(mkdir(path, 0755), 0);
+    write_file(f, "../.git/index.lock", "");
+    delete (f, "a.yaml");
+    for (uint64_t until = clock_mono_ms() + 4 * SRC_FOLDER_UNLINK_MS; clock_mono_ms() < until;)
+        turn(f, 5);
+    assert_seen(f, "");
+    write_file(f, "a.yaml", POD("a", "x:2"));
+    delete (f, "../.git/index.lock");
+    to_see(f, "file a.yaml ok 1\n");
+    assert_seen(f, "updated Pod default/a x:2\nfile a.yaml ok 1\n");
+}
+
 static void an_unlinked_file_that_is_written_slowly_is_not_gone(void **state)
 {
     struct fixture *f = *state;
@@ -301,6 +323,7 @@ int main(void)
         T(a_rename_and_an_editors_way_to_save_disturb_nobody),
         T(an_unlinked_file_is_gone_at_once_and_a_renamed_one_may_come_back),
         T(an_unlinked_file_that_is_written_slowly_is_not_gone),
+        T(git_may_take_its_time),
         T(many_files_at_once_are_quick),
         T(files_can_be_listed_by_name),
         T(closing_while_files_are_read_is_safe),
