@@ -15,7 +15,7 @@ sysconfdir := /etc
 # Documents keep their folders: README.md links to them.
 install_docs := README.md CHANGELOG.md LICENSE ARCHITECTURE.md CONTRIBUTING.md SECURITY.md systemd/README.md $(wildcard docs/*.md docs/decisions/*.md)
 
-man_pages  := man1/coracle.1 man8/coracle.8 man5/coracle-config.5
+man_pages  := man1/coracle.1 man8/coracle.8 man5/coracle-config.5 man5/coracle-annotations.5
 
 .PHONY: install uninstall
 install: all ## install below DESTDIR (PREFIX=/usr); runs nothing

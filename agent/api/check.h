@@ -14,15 +14,23 @@
 #define API_RESOURCES_MAX 100 /* per container */
 
 /* ---- check context (check.c) ---- */
+/* What only `coracle validate` reports: the daemon accepts it, as an API server does, and the pod then waits
+ * or fails. */
+struct api_lint {
+    /* Whether an image reference can be parsed; *e says why not. agent/image knows. */
+    enum err_code (*image)(const char *reference, struct err *e);
+};
+
 struct api_check {
     struct api_problems *problems;
-    struct arena *arena;       /* of the object being built */
-    const char *file;          /* NULL: show only paths */
-    int document;              /* 1.., with file */
-    struct api_places *places; /* of the file; NULL: unknown */
-    size_t faults;             /* problems reported through this context */
-    bool no_memory;            /* an allocation failed: the object is incomplete */
-    char path[API_PATH_MAX];   /* "spec.containers[0].ports[1]" */
+    struct arena *arena;         /* of the object being built */
+    const char *file;            /* NULL: show only paths */
+    int document;                /* 1.., with file */
+    struct api_places *places;   /* of the file; NULL: unknown */
+    const struct api_lint *lint; /* NULL: report only what the daemon refuses */
+    size_t faults;               /* problems reported through this context */
+    bool no_memory;              /* an allocation failed: the object is incomplete */
+    char path[API_PATH_MAX];     /* "spec.containers[0].ports[1]" */
     size_t path_n;
     char **ignored; /* malloc'ed; from api_ignore() */
     size_t n_ignored;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/cli/internal.h"
 
+#include "agent/api/check.h"
 #include "agent/api/manifest/decode.h"
+#include "agent/image/image.h"
 #include "base/files/fs.h"
 #include "base/strs.h"
 
@@ -129,6 +131,15 @@ static void print_file(struct cli *cli, const char *name, bool ok, const struct 
         print_ignored(cli, name, &objects->v[i]);
 }
 
+static enum err_code check_image(const char *reference, struct err *e)
+{
+    char name[IMG_NAME_MAX];
+
+    return img_normalise(reference, name, e);
+}
+
+static const struct api_lint lint = { check_image };
+
 /* `files`: the result as JSON; NULL: print it. */
 static int validate(struct cli *cli, const char *path, struct seen *seen, json_t *files)
 {
@@ -147,7 +158,7 @@ static int validate(struct cli *cli, const char *path, struct seen *seen, json_t
         return cli_error(cli, "%s has more than %d bytes", name, API_FILE_MAX);
     if (e.code != ERR_OK)
         return cli_error(cli, "read %s: %s", name, e.text);
-    if (api_decode_file(name, text, n, &objects, &problems, &e) != ERR_OK)
+    if (api_lint_file(name, text, n, &lint, &objects, &problems, &e) != ERR_OK)
         return cli_error(cli, "%s: %s", name, e.text);
     check_duplicates(seen, name, &objects, &problems);
     ok = problems.n == 0 && problems.dropped == 0;

@@ -44,7 +44,7 @@ def test_content(t):
                        ("./usr/share/doc/coracle/changelog.gz", "-rw-r--r--"), ("./usr/lib/tmpfiles.d/coracle.conf", "-rw-r--r--"), ("./usr/lib/sysusers.d/coracle.conf", "-rw-r--r--"),
                        ("./usr/lib/sysctl.d/40-coracle.conf", "-rw-r--r--"),
                        ("./usr/share/man/man1/coracle.1.gz", "-rw-r--r--"), ("./usr/share/man/man8/coracle.8.gz", "-rw-r--r--"),
-                       ("./usr/share/man/man5/coracle-config.5.gz", "-rw-r--r--"),
+                       ("./usr/share/man/man5/coracle-config.5.gz", "-rw-r--r--"), ("./usr/share/man/man5/coracle-annotations.5.gz", "-rw-r--r--"),
                        ("./usr/share/bash-completion/completions/coracle", "-rw-r--r--"),
                        ("./usr/share/zsh/vendor-completions/_coracle", "-rw-r--r--")):
         check(path in found, f"{path} is not in the package")

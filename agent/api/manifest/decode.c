@@ -147,6 +147,8 @@ static struct api_pod *build_pod(struct api_check *c, json_t *object)
         api_defaults_after(c, object, pod);
     if (!c->no_memory)
         api_validate_pod(c, pod, object);
+    if (!c->no_memory && c->lint != NULL)
+        api_lint_pod(c, pod);
     if (c->faults == faults && !c->no_memory) {
         pod->qos = api_compute_qos(&pod->spec);
         pod->json = keep_json(c, object);
@@ -455,8 +457,16 @@ static void syntax_problem(struct api_problems *problems, const char *file, cons
 enum err_code api_decode_file(const char *file, const char *text, size_t size, struct api_objects *ret,
                               struct api_problems *problems, struct err *e)
 {
+    return api_lint_file(file, text, size, NULL, ret, problems, e);
+}
+
+enum err_code api_lint_file(const char *file, const char *text, size_t size, const struct api_lint *lint,
+                            struct api_objects *ret, struct api_problems *problems, struct err *e)
+{
     struct api_places places = { 0 };
-    struct decoder d = { .check = { .problems = problems, .file = file, .document = 1, .places = &places } };
+    struct decoder d = {
+        .check = { .problems = problems, .file = file, .document = 1, .places = &places, .lint = lint }
+    };
     struct err syntax = { 0 };
     json_t *documents = NULL;
     int *numbers = NULL;

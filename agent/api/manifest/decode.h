@@ -53,6 +53,12 @@ void api_json_wipe(json_t *v);                /* overwrites every string below v
 enum err_code api_decode_file(const char *file, const char *text, size_t size, struct api_objects *ret,
                               struct api_problems *problems, struct err *e) MUST_CHECK;
 
+struct api_lint; /* check.h */
+/* The same, and reports also what the daemon accepts but can never run, or does not know; `lint` may be NULL.
+ */
+enum err_code api_lint_file(const char *file, const char *text, size_t size, const struct api_lint *lint,
+                            struct api_objects *ret, struct api_problems *problems, struct err *e) MUST_CHECK;
+
 /* Adds to the first problem of a file that valid objects of the same file, `n` of them, have no effect
  * because of it, either. */
 void api_problems_hold_back(struct api_problems *p, const struct api_object *first, size_t n);

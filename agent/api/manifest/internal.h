@@ -45,6 +45,7 @@ void api_validate_apparmor_name(struct api_check *c, const char *name); /* not e
                                                        */
 void api_validate_annotations(struct api_check *c, const struct api_pod *pod);
 void api_validate_scheduling(struct api_check *c, const json_t *spec);
+void api_lint_pod(struct api_check *c, const struct api_pod *pod); /* c->lint is set */
 
 /* ---- ConfigMap, Secret (config.c) ---- */
 /* Checks and fills `config`, whose arena and kind are set. */

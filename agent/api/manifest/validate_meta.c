@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Labels and annotations, and rules for annotations with a meaning for a pod. */
+#include "agent/api/annotations.h"
 #include "agent/api/manifest/internal.h"
-#include "agent/api/on_change.h"
-#include "agent/api/oom_kill.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -168,20 +168,25 @@ static void check_deletion_cost(struct api_check *c, const struct api_kv *kv)
         api_fault(c, "%s must be a whole number of 32 bits", QUOTE(kv->value));
 }
 
+/* Only `validate` refuses an unknown key: a later version may know it, and its pods run on after a downgrade.
+ */
 static void check_own(struct api_check *c, const struct api_kv *kv)
 {
-    enum api_oom_kill way;
-    enum api_on_change what;
-    const char *signal_name;
-    bool live;
+    const struct api_annotation *a = api_annotation_find(kv->key);
+    const char *meant = a == NULL ? api_annotation_near(kv->key) : NULL;
+    char text[100] = "unknown annotation";
 
-    if (strcmp(kv->key, API_SUB_PATH) == 0 && !api_live_sub_path_parse(kv->value, &live))
-        api_fault(c, "%s is not allowed, allowed is live", QUOTE(kv->value));
-    if (strcmp(kv->key, API_ON_CHANGE) == 0 && !api_on_change_parse(kv->value, &what, &signal_name))
-        api_fault(c, "%s is not allowed, allowed are ignore, restart and signal=<name>, as signal=HUP",
-                  QUOTE(kv->value));
-    if (strcmp(kv->key, API_OOM_KILL) == 0 && !api_oom_kill_parse(kv->value, &way))
-        api_fault(c, "%s is not allowed, allowed are process, container and pod", QUOTE(kv->value));
+    if (a != NULL && !a->valid(kv->value))
+        api_fault(c, "%s is not allowed, allowed %s %s", QUOTE(kv->value),
+                  strchr(a->allowed, ' ') != NULL ? "are" : "is", a->allowed);
+    if (a != NULL || !str_starts(kv->key, API_OWN_DOMAIN))
+        return;
+    if (meant != NULL)
+        snprintf(text, sizeof(text), "unknown annotation, did you mean %s?", meant);
+    if (c->lint != NULL)
+        api_fault(c, "%s", text);
+    else
+        api_ignore(c, text);
 }
 
 void api_validate_annotations(struct api_check *c, const struct api_pod *pod)

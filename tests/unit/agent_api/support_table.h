@@ -2,6 +2,7 @@
 /* The support table of every Pod field as Markdown (docs/pod-fields.md), made from the schema tables. */
 #ifndef TESTS_AGENT_API_SUPPORT_TABLE_H
 #define TESTS_AGENT_API_SUPPORT_TABLE_H
+#include "agent/api/annotations.h"
 #include "agent/api/manifest/internal.h"
 
 #include <stdio.h>
@@ -149,6 +150,15 @@ static void write_resources(struct buf *b)
                  r->why != NULL ? r->why : "");
 }
 
+static void write_annotations(struct buf *b)
+{
+    buf_adds(b, "\n## Annotations of this agent\n\nOther keys below `" API_OWN_DOMAIN
+                "` are ignored, with a warning; `coracle validate` reports them as problems.\n\n"
+                "| annotation | allowed | without it | effect |\n| --- | --- | --- | --- |\n");
+    for (const struct api_annotation *a = api_annotations; a->key != NULL; a++)
+        buf_addf(b, "| `%s` | `%s` | %s | %s |\n", a->key, a->allowed, a->otherwise, a->about);
+}
+
 static char *support_table(void)
 {
     static struct sections all;
@@ -173,6 +183,7 @@ static char *support_table(void)
     for (size_t i = 0; i < all.n; i++)
         write_section(&b, &all.v[i]);
     write_resources(&b);
+    write_annotations(&b);
     return b.failed ? NULL : buf_detach(&b);
 }
 #endif

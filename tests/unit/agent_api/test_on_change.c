@@ -79,6 +79,25 @@ static void a_pod_with_another_value_is_refused(void **state)
     api_problems_done(&problems);
 }
 
+static void an_unknown_key_of_ours_is_accepted_and_listed(void **state)
+{
+    static const char manifest[] = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  annotations:\n"
+                                   "    coracle.dev/oom-kil: pod\n"
+                                   "spec: {containers: [{name: c, image: i}]}\n";
+    struct api_problems problems = { 0 };
+    struct api_objects found = { 0 };
+    struct err e = { 0 };
+
+    (void)state;
+    assert_int_equal(api_decode_file("a.yaml", manifest, strlen(manifest), &found, &problems, &e), ERR_OK);
+    assert_int_equal(problems.n, 0);
+    assert_int_equal(found.v[0].pod->ignored.n, 1);
+    assert_string_equal(found.v[0].pod->ignored.v[0],
+                        "metadata.annotations[coracle.dev/oom-kil]: unknown annotation, did you mean "
+                        "coracle.dev/oom-kill?");
+    api_objects_done(&found);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -86,6 +105,7 @@ int main(void)
         cmocka_unit_test(anything_else_is_not),
         cmocka_unit_test(only_live_makes_sub_paths_follow),
         cmocka_unit_test(a_pod_with_another_value_is_refused),
+        cmocka_unit_test(an_unknown_key_of_ours_is_accepted_and_listed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

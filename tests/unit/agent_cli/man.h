@@ -2,13 +2,14 @@
 /* Manual pages (docs/man) from the tables: man(7) macros, for man-db and mandoc alike. */
 #ifndef TESTS_AGENT_CLI_MAN_H
 #define TESTS_AGENT_CLI_MAN_H
+#include "agent/api/annotations.h"
 #include "agent/cli/internal.h"
 #include "agent/config/config.h"
 
 #include <string.h>
 
 /* Date of the last change in this file, so that builds are reproducible. */
-#define TEXT_OF "2026-11-22"
+#define TEXT_OF "2026-11-23"
 
 /* ---- troff ---- */
 
@@ -256,7 +257,8 @@ static void page_daemon(struct buf *out)
     }
     buf_adds(out, ".SH FILES\n");
     man_add_items(out, man_files);
-    buf_adds(out, ".SH SEE ALSO\n.BR coracle (1),\n.BR coracle\\-config (5),\n.BR systemctl (1)\n");
+    buf_adds(out, ".SH SEE ALSO\n.BR coracle (1),\n.BR coracle\\-config (5),\n.BR coracle\\-annotations "
+                  "(5),\n.BR systemctl (1)\n");
 }
 
 /* ---- coracle-config(5) ---- */
@@ -374,6 +376,33 @@ static void add_folded(struct buf *out, const char *page)
     }
 }
 
+/* ---- coracle-annotations(5) ---- */
+
+static void page_annotations(struct buf *out)
+{
+    title(out, "coracle-annotations", "5", "annotations of pods that the node agent acts on");
+    buf_adds(out, ".SH SYNOPSIS\n.B metadata:\n.br\n.B \\ \\ annotations:\n.br\n.B \\ \\ \\ \\ "
+                  "coracle.dev/\\fINAME\\fB: "
+                  "\\fIVALUE\\fR\n.SH DESCRIPTION\n");
+    line(out, "What kubelet has no field for is asked for by an annotation in the manifest of the pod.  An "
+              "edit does not restart the pod.  A value that is not allowed is a problem of the "
+              "manifest.  An unknown key below coracle.dev/ is ignored and listed in the pod's condition "
+              "coracle.dev/FieldsIgnored; `coracle validate` reports it as a problem.");
+    buf_adds(out, ".SH ANNOTATIONS\n");
+    for (const struct api_annotation *a = api_annotations; a->key != NULL; a++) {
+        buf_adds(out, ".TP\n.B \"");
+        man_text(out, a->key);
+        buf_adds(out, "\"\n");
+        line(out, a->about);
+        buf_adds(out, "Allowed: ");
+        man_text(out, a->allowed);
+        buf_adds(out, ".\nWithout it: ");
+        man_text(out, a->otherwise);
+        buf_adds(out, ".\n");
+    }
+    buf_adds(out, ".SH SEE ALSO\n.BR coracle (1),\n.BR coracle (8)\n");
+}
+
 /* ---- all of them ---- */
 
 /* "coracle.1"; false: there is no such page. */
@@ -386,6 +415,7 @@ static bool man_page(const char *name, struct buf *out)
         { "coracle.1", page_clients },
         { "coracle.8", page_daemon },
         { "coracle-config.5", page_config },
+        { "coracle-annotations.5", page_annotations },
     };
     buf_auto page = BUF_INIT(4u << 20);
 

@@ -104,6 +104,57 @@ static void files_are_validated_without_a_daemon(void **state)
     assert_string_equal(f->err, want);
 }
 
+#define LETTERS_60 "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefgh"
+
+/* The daemon accepts these. */
+static void validate_tells_what_can_never_run(void **state)
+{
+    struct fixture *f = *state;
+    char path[200], line[300];
+    buf_auto want = BUF_INIT(10000);
+
+    write_file(f, "never.yaml",
+               "apiVersion: v1\nkind: Pod\nmetadata:\n"
+               "  name: " LETTERS_60 "." LETTERS_60 "." LETTERS_60 "\n"
+               "  namespace: " LETTERS_60 "\n"
+               "  annotations:\n"
+               "    coracle.dev/on-config-chnage: restart\n"
+               "    coracle.dev/something-else: x\n"
+               "    coracle.dev/subpath: live\n"
+               "    example.com/any: x\n"
+               "spec:\n"
+               "  initContainers: [{name: a, image: 'x:1'}]\n"
+               "  containers:\n"
+               "  - name: b\n"
+               "    image: Busybox:1\n"
+               "  - name: c\n"
+               "    image: 'x:y:z'\n",
+               path);
+    snprintf(line, sizeof(line), "validate %s", path);
+    assert_int_equal(run(f, line), 1);
+    buf_addf(&want,
+             "%s:4:3: metadata.name: the pod cannot run: its folder of logs, <namespace>_<name>_<uid>, would "
+             "have a "
+             "name of 280 characters, at most 255 are possible\n",
+             path);
+    buf_addf(&want,
+             "%s:7:5: metadata.annotations[coracle.dev/on-config-chnage]: unknown annotation, did you mean "
+             "coracle.dev/on-config-change?\n",
+             path);
+    buf_addf(&want, "%s:8:5: metadata.annotations[coracle.dev/something-else]: unknown annotation\n", path);
+    buf_addf(&want,
+             "%s:15:5: spec.containers[0].image: the container cannot run: couldn't parse image name "
+             "\"Busybox:1\": "
+             "invalid reference format: repository name (library/Busybox) must be lowercase\n",
+             path);
+    buf_addf(
+        &want,
+        "%s:17:5: spec.containers[1].image: the container cannot run: couldn't parse image name \"x:y:z\": "
+        "invalid reference format\n",
+        path);
+    assert_string_equal(f->err, want.p);
+}
+
 static void what_is_no_file_is_not_validated(void **state)
 {
     struct fixture *f = *state;
@@ -380,6 +431,7 @@ int main(void)
         T(a_daemon_that_does_not_answer_is_given_up),
         T(versions_of_both_are_shown_also_without_a_daemon),
         T(files_are_validated_without_a_daemon),
+        T(validate_tells_what_can_never_run),
         T(what_is_no_file_is_not_validated),
         T(describe_and_validate_print_objects_too),
         T(a_pod_that_was_most_likely_meant_is_named),

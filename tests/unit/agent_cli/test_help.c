@@ -199,7 +199,8 @@ static char *man(const char *page)
 
 static void manual_pages_format_without_a_warning(void **state)
 {
-    static const char *const pages[] = { "coracle.1", "coracle.8", "coracle-config.5" };
+    static const char *const pages[] = { "coracle.1", "coracle.8", "coracle-config.5",
+                                         "coracle-annotations.5" };
     struct fixture *f = *state;
 
     for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
@@ -223,8 +224,10 @@ static void manual_pages_have_all_commands_flags_and_keys(void **state)
     str_auto clients = man("coracle.1");
     str_auto daemon = man("coracle.8");
     str_auto keys = man("coracle-config.5");
+    str_auto annotations = man("coracle-annotations.5");
 
     (void)state;
+    assert_non_null(strstr(annotations, "\n.B \"coracle.dev/on\\-config\\-change\"\n"));
     for (size_t i = 0; cli_commands[i] != NULL; i++) {
         str_auto head = str_printf("\n.SS \"%s\"\n", cli_commands[i]->name);
         char *hyphen = strchr(head, '-');
@@ -248,6 +251,7 @@ static void the_files_to_install_are_what_the_program_prints(void **state)
         { "coracle.1", "docs/man/coracle.1.in" },
         { "coracle.8", "docs/man/coracle.8.in" },
         { "coracle-config.5", "docs/man/coracle-config.5.in" },
+        { "coracle-annotations.5", "docs/man/coracle-annotations.5.in" },
         { "completion bash", "systemd/completion.bash" },
         { "completion zsh", "systemd/completion.zsh" },
     };
