@@ -38,10 +38,10 @@ def test_status(t):
     contains(outdated(node), 'ConfigMap "settings"')
     equal((p.container_id("user"), p.container_id("other")), (before.container_id("user"), before.container_id("other")),
           "the containers run on")
-    node.remove("login.yaml")
     node.put("settings.yaml", config_map("settings", LEVEL="1"))  # as it was made
     node.wait_pod("p", lambda p: "ConfigMap" not in p.condition(OUTDATED).get("message", "ConfigMap"),
                   what="only the Secret is another")
+    node.remove("login.yaml")
     node.put("login.yaml", secret("login", word="swordfish"))
     node.wait_pod("p", lambda p: not p.condition(OUTDATED), what="no condition any more")
     equal(node.pod("p").restarts("user"), 0, "restarts")
