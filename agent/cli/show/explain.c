@@ -163,9 +163,12 @@ static int cli_explain_run(struct cli *cli, const struct cli_command *command, i
 
     if (!cli_parse(cli, command, &x, &argc, argv, &code))
         return code;
+    if (argc == 1 && cli_explain_is_path(argv[0]))
+        return x.format == NULL ? cli_explain_fields(cli, argv[0])
+                                : cli_wrong(cli, "-o is for a pod or the node, not for fields");
     name = cli_explain_parse(argc, argv, &node);
     if (name == NULL)
-        return cli_usage_error(cli, command, "you must specify one pod, or node");
+        return cli_usage_error(cli, command, "you must specify one pod, node, or a field like pod.spec");
     if (cli_check_format(cli, x.format) != EXIT_OK)
         return EXIT_USAGE;
     value = cli_explain_ask(cli, &x, node ? NULL : name, &code);
@@ -180,6 +183,7 @@ static int cli_explain_run(struct cli *cli, const struct cli_command *command, i
 static const struct cli_example examples[] = {
     { "find out why a pod does not start", "coracle explain pod web" },
     { "list the problems of the node", "coracle explain node" },
+    { "the fields of a container, and what is done with each", "coracle explain pod.spec.containers" },
     { NULL, NULL },
 };
 
@@ -188,11 +192,14 @@ const struct cli_command command_explain = {
     .run = cli_explain_run,
     .summary = "show why a pod does not run, and what it waits for",
     .usage = "explain pod NAME [flags]\n"
-             "explain node [flags]",
+             "explain node [flags]\n"
+             "explain pod[.FIELD...]",
     .about =
         "Shows why a pod does not run, or how it ended: exit codes, failed probes and hooks with what they "
         "printed, processes killed out of memory, limits; then its steps, since when, and what it is waiting "
-        "for. For the node: its problems, operations in progress and latest warnings.",
+        "for. For the node: its problems, operations in progress and latest warnings. For a field such as "
+        "pod.spec (also of a configmap, secret or priorityclass): its type, default, allowed values and "
+        "support, and the fields below it; no daemon is needed for that.",
     .flags = flags,
     .examples = examples,
     .exits = cli_exits,

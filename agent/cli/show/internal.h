@@ -14,6 +14,10 @@ struct cli_pod_summary {
 void cli_pod_summary(const struct cli *cli, const json_t *pod, struct cli_pod_summary *ret);
 bool cli_is_sidecar(const json_t *container);
 
+/* ---- explain_fields.c ---- */
+bool cli_explain_is_path(const char *word);                /* "pod.spec.containers", "pods" */
+int cli_explain_fields(struct cli *cli, const char *path); /* for such a word; the exit code */
+
 /* ---- manifests.c ---- */
 /* One line per problem on standard error, in the form of compilers. */
 void cli_show_problems(struct cli *cli, const json_t *manifests);

@@ -250,6 +250,51 @@ static void describe_shows_everything_about_a_pod(void **state)
     free(want);
 }
 
+static void explain_shows_fields_and_what_is_done_with_them(void **state)
+{
+    struct fixture *f = *state;
+
+    expect(f, "explain pod.spec.restartPolicy --socket /nonexistent/c.sock", 0,
+           "KIND:     Pod\nVERSION:  v1\nFIELD:    spec.restartPolicy\nTYPE:     string\n"
+           "DEFAULT:  Always\nALLOWED:  Always, OnFailure, Never\nSUPPORT:  acted on\n",
+           "");
+    expect(f, "explain pods.spec.containers[0].ports[*].hostPort", 0,
+           "KIND:     Pod\nVERSION:  v1\nFIELD:    spec.containers[0].ports[*].hostPort\nTYPE:     number\n"
+           "ALLOWED:  1 to 65535\nSUPPORT:  acted on\n",
+           "");
+    /* The same type where it is acted on, and where it is not. */
+#define AFFINITY "spec.affinity.nodeAffinity."
+#define REQUIRED AFFINITY "requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms.matchFields.key"
+#define PREFERRED AFFINITY "preferredDuringSchedulingIgnoredDuringExecution.preference.matchFields.key"
+    expect(f, "explain po." REQUIRED, 0,
+           "KIND:     Pod\nVERSION:  v1\nFIELD:    " REQUIRED "\nTYPE:     string, required\n"
+           "SUPPORT:  acted on\n",
+           "");
+    expect(f, "explain po." PREFERRED, 0,
+           "KIND:     Pod\nVERSION:  v1\nFIELD:    " PREFERRED "\nTYPE:     string, required\n"
+           "SUPPORT:  accepted\n",
+           "");
+    expect(f, "explain pod.spec.os", 0,
+           "KIND:     Pod\nVERSION:  v1\nFIELD:    spec.os\nTYPE:     PodOS\nSUPPORT:  acted on\n\n"
+           "FIELD   TYPE               DEFAULT   ALLOWED          SUPPORT    NOTE\n"
+           "name    string, required             linux, windows   acted on   \n",
+           "");
+    assert_int_equal(run(f, "explain pod"), 0);
+    assert_non_null(strstr(f->out, "\nspec         PodSpec      {} "));
+    assert_int_equal(run(f, "explain pod.spec.ephemeralContainers"), 0);
+    assert_non_null(strstr(f->out, "\nNOTE:     ephemeral containers cannot be set when a pod is created\n"));
+    assert_non_null(strstr(f->out, "\ntargetContainerName "));
+    assert_non_null(strstr(f->out, "\nimagePullPolicy ")); /* of Container */
+    assert_null(strstr(f->out, "acted on"));
+    assert_int_equal(run(f, "explain priorityclasses.value"), 0);
+    assert_int_equal(run(f, "explain cm.data"), 0);
+    expect(f, "explain pod.spec.contaners", 2, "",
+           "error: pod.spec.contaners: PodSpec has no field contaners (did you mean containers?)\n");
+    expect(f, "explain pod.spec.containers.name.x", 2, "",
+           "error: pod.spec.containers.name.x: name has no fields\n");
+    expect(f, "explain pod.spec -o json", 2, "", "error: -o is for a pod or the node, not for fields\n");
+}
+
 static void explain_says_what_a_pod_waits_for(void **state)
 {
     struct fixture *f = *state;
@@ -294,6 +339,7 @@ int main(void)
         T(events_are_those_of_kubectl),
         T(a_watch_prints_rows_that_changed),
         T(describe_shows_everything_about_a_pod),
+        T(explain_shows_fields_and_what_is_done_with_them),
         T(explain_says_what_a_pod_waits_for),
     };
 

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `coracle explain pod.spec.containers`: the fields of an object, and what is done with them, from the tables
+ * that check manifests. No daemon is asked. */
+#include "agent/cli/show/internal.h"
+
+#include "agent/api/schema/schema.h"
+
+#include <string.h>
+
+enum { PATH_SHOWN = 200 }; /* of a path that is wrong */
+
+static const struct {
+    const char *kind; /* as in kinds.c */
+    const char *version;
+    const struct api_schema *schema;
+} roots[] = {
+    { "pods", "v1", &api_schema_pod },
+    { "configmaps", "v1", &api_schema_config_map },
+    { "secrets", "v1", &api_schema_secret },
+    { "priorityclasses", "scheduling.k8s.io/v1", &api_schema_priority_class },
+};
+
+struct place {                       /* on the way along a path */
+    const struct api_schema *schema; /* NULL: a plain value */
+    const struct api_row *row;       /* NULL: the object itself */
+    enum api_support support;
+};
+
+static size_t root_of(const char *path)
+{
+    char kind[64];
+    const struct cli_kind *k;
+    size_t i = ARRAY_LEN(roots);
+
+    if (strcspn(path, ".") < sizeof(kind)) {
+        snprintf(kind, sizeof(kind), "%.*s", (int)strcspn(path, "."), path);
+        k = cli_kind_find(kind);
+        for (i = 0; i < ARRAY_LEN(roots); i++)
+            if (k != NULL && strcmp(k->names[0], roots[i].kind) == 0)
+                break;
+    }
+    return i;
+}
+
+bool cli_explain_is_path(const char *word)
+{
+    return strchr(word, '/') == NULL && root_of(word) < ARRAY_LEN(roots) &&
+           (strchr(word, '.') != NULL || cli_is_kind(word, cli_pod_kinds));
+}
+
+/* A step down: "containers", "containers[0]", "containers[*]". */
+static int step_down(struct cli *cli, struct place *p, const char *path, const char *name, size_t n)
+{
+    char field[PATH_SHOWN];
+    const char *meant;
+
+    if (memchr(name, '[', n) != NULL)
+        n = strcspn(name, "[");
+    snprintf(field, sizeof(field), "%.*s", (int)n, name);
+    if (p->schema == NULL)
+        return cli_wrong(cli, "%.*s: %s has no fields", PATH_SHOWN, path, p->row->name);
+    p->row = api_row_find(p->schema, field);
+    if (p->row == NULL) {
+        meant = api_row_similar(p->schema, field);
+        return cli_wrong(cli, "%.*s: %s has no field %s%s%s%s", PATH_SHOWN, path, p->schema->name, field,
+                         meant != NULL ? " (did you mean " : "", meant != NULL ? meant : "",
+                         meant != NULL ? "?)" : "");
+    }
+    p->support = api_support_below(p->row, p->support);
+    p->schema = p->row->nested;
+    return EXIT_OK;
+}
+
+static int walk(struct cli *cli, struct place *p, const char *path)
+{
+    const char *at = strchr(path, '.');
+    int code = EXIT_OK;
+
+    for (; code == EXIT_OK && at != NULL && at[1] != '\0'; at = strchr(at + 1, '.'))
+        code = step_down(cli, p, path, at + 1, strcspn(at + 1, "."));
+    return code;
+}
+
+/* ---- what is shown ---- */
+
+static void add_default(struct buf *b, const struct api_row *row)
+{
+    if (row->otherwise != NULL)
+        buf_adds(b, row->otherwise[0] == '\0' ? "\"\"" : row->otherwise);
+}
+
+/* Why it is not acted on, or what is to be known about it. */
+static void add_note(struct buf *b, const struct api_row *row)
+{
+    if (row->why != NULL)
+        buf_addf(b, "%s", row->why);
+    if (row->why != NULL && row->harmless != NULL)
+        buf_addf(b, " (except %s)", row->harmless);
+}
+
+static void add_line(struct buf *b, const char *title, const struct api_row *row,
+                     void (*add)(struct buf *b, const struct api_row *row))
+{
+    const size_t before = b->n;
+    size_t start;
+
+    buf_addf(b, "%s:\t", title);
+    start = b->n;
+    add(b, row);
+    if (b->n > start) {
+        buf_addc(b, '\n');
+        return;
+    }
+    b->n = before;
+    b->p[before] = '\0';
+}
+
+static void add_head(struct buf *b, size_t root, const struct place *p, const char *path)
+{
+    buf_addf(b, "KIND:\t%s\nVERSION:\t%s\n", roots[root].schema->name, roots[root].version);
+    if (p->row == NULL)
+        return;
+    buf_addf(b, "FIELD:\t%s\n", strchr(path, '.') + 1);
+    add_line(b, "TYPE", p->row, api_add_type);
+    add_line(b, "DEFAULT", p->row, add_default);
+    add_line(b, "ALLOWED", p->row, api_add_allowed);
+    buf_addf(b, "SUPPORT:\t%s\n", api_support_name(p->support));
+    add_line(b, "NOTE", p->row, add_note);
+}
+
+static void cell(struct cli_table *t, const struct api_row *row,
+                 void (*add)(struct buf *b, const struct api_row *row))
+{
+    buf_auto text = BUF_INIT(64 * 1024);
+
+    add(&text, row);
+    cli_table_cell(t, text.p);
+}
+
+static void print_fields(struct cli *cli, const struct api_schema *schema, enum api_support holder)
+{
+    static const char *const headers[] = { "FIELD", "TYPE", "DEFAULT", "ALLOWED", "SUPPORT", "NOTE", NULL };
+    struct cli_table t;
+
+    cli_table_init(&t, headers, true);
+    for (const struct api_schema *s = schema; s != NULL; s = s->base)
+        for (const struct api_row *row = s->rows; row->name != NULL; row++) {
+            if (s != schema && api_row_find(schema, row->name) != row)
+                continue; /* the type has its own */
+            cli_table_cell(&t, row->name);
+            cell(&t, row, api_add_type);
+            cell(&t, row, add_default);
+            cell(&t, row, api_add_allowed);
+            cli_table_cell(&t, api_support_name(api_support_below(row, holder)));
+            cell(&t, row, add_note);
+        }
+    cli_table_print(&t, cli);
+    cli_table_done(&t);
+}
+
+int cli_explain_fields(struct cli *cli, const char *path)
+{
+    const size_t root = root_of(path);
+    struct place p = { .schema = roots[root].schema, .support = API_ACTED };
+    buf_auto head = BUF_INIT(64 * 1024), shown = BUF_INIT(64 * 1024);
+    const int code = walk(cli, &p, path);
+
+    if (code != EXIT_OK)
+        return code;
+    add_head(&head, root, &p, path);
+    cli_align(head.p, 0, 2, &shown);
+    cli_show_described(cli, &shown);
+    if (p.schema == NULL)
+        return EXIT_OK;
+    cli_say(cli, "\n");
+    print_fields(cli, p.schema, p.support);
+    return EXIT_OK;
+}
