@@ -131,8 +131,9 @@ void config_warnings(const struct agent_config *c, void (*fn)(const struct confi
                      void *arg);
 
 /* All settings, for the status socket; a new reference, NULL when out of memory: {"kubeletconfig": {...},
- * "coracleconfig": {...}, "sources": {"maxPods": "--max-pods", ...}, "warnings": [{"setting", "value",
- * "from", "why"}]} */
+ * "coracleconfig": {...}, "sources": {"maxPods": "--max-pods", ...}, "withoutEffect": {"port": why,
+ * ...}, "warnings": [{"setting", "value", "from", "why"}]}. A warning is about a value that was given and
+ * differs from what is done; without effect are all keys that are not acted on. */
 json_t *config_json(const struct agent_config *c);
 /* The same as two YAML documents with the origin of each value next to it, from config_json()'s value. */
 void config_yaml(const json_t *configz, struct buf *out);

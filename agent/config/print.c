@@ -57,9 +57,10 @@ static void add_warning(const struct config_warning *w, void *arg)
 json_t *config_json(const struct agent_config *c)
 {
     json_t *docs[N_DOCS] = { json_object(), json_object(), NULL }, *sources = json_object(),
-           *warnings = json_array();
+           *without = json_object(), *warnings = json_array();
     size_t n = config_n_rows();
-    bool ok = sources != NULL && warnings != NULL && docs[DOC_KUBELET] != NULL && docs[DOC_OWN] != NULL;
+    bool ok = sources != NULL && without != NULL && warnings != NULL && docs[DOC_KUBELET] != NULL &&
+              docs[DOC_OWN] != NULL;
     enum config_doc doc;
 
     for (size_t i = 0; i < n && ok; i++) {
@@ -70,18 +71,20 @@ json_t *config_json(const struct agent_config *c)
         if (r->key == NULL || v == NULL)
             continue;
         ok = put_path(docs[doc], r->key, r->marks & SECRET ? json_string("<masked>") : json_deep_copy(v)) &&
-             json_object_set_new(sources, r->key, json_string(from != NULL ? from : "default")) == 0;
+             json_object_set_new(sources, r->key, json_string(from != NULL ? from : "default")) == 0 &&
+             (r->effect == WORKS || json_object_set_new(without, r->key, json_string(r->why)) == 0);
     }
     config_warnings(c, add_warning, warnings);
     if (!ok) {
         json_decref(docs[DOC_KUBELET]);
         json_decref(docs[DOC_OWN]);
         json_decref(sources);
+        json_decref(without);
         json_decref(warnings);
         return NULL;
     }
-    return json_pack("{s:o, s:o, s:o, s:o}", "kubeletconfig", docs[DOC_KUBELET], "coracleconfig",
-                     docs[DOC_OWN], "sources", sources, "warnings", warnings);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "kubeletconfig", docs[DOC_KUBELET], "coracleconfig",
+                     docs[DOC_OWN], "sources", sources, "withoutEffect", without, "warnings", warnings);
 }
 
 /* ---- YAML ---- */
@@ -140,7 +143,7 @@ static void add_document(const json_t *configz, const char *member, enum config_
     for (size_t i = 0; i < n; i++) {
         const char *key = config_row(i, &of)->key;
         const json_t *v = of == which ? get_path(doc, key) : NULL;
-        const char *from;
+        const char *from, *why;
         size_t start;
 
         if (v == NULL)
@@ -150,9 +153,10 @@ static void add_document(const json_t *configz, const char *member, enum config_
         buf_addf(out, "%*s%s: ", indent_of(key), "", last_name(key));
         config_print_add_value(out, v);
         from = json_str(sources, key);
-        buf_addf(out, "%*s  # %s\n",
+        why = json_str(json_object_get(configz, "withoutEffect"), key);
+        buf_addf(out, "%*s  # %s%s%s\n",
                  (int)(out->n - start < VALUE_COLUMN ? VALUE_COLUMN - (out->n - start) : 0), "",
-                 from != NULL ? from : "default");
+                 from != NULL ? from : "default", why != NULL ? "; no effect: " : "", why != NULL ? why : "");
         before = key;
     }
 }

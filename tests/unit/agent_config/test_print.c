@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `coracle config`, the sample, durations, and taking over what was read anew. */
 #include "agent/config/internal.h"
+#include "base/codec/json.h"
 #include "tests/unit/agent_config/helper.h"
 
 #define SAMPLE "systemd/config.yaml"
@@ -24,6 +25,46 @@ static void yaml_says_each_value_with_its_origin(void **state)
     assert_non_null(strstr(text.p, "\n---\napiVersion: coracle.dev/v1\nkind: CoracleConfiguration\n"));
     assert_non_null(strstr(
         text.p, "# Accepted, but without effect:\n#   authentication.x509.clientCAFile: \"/ca.crt\" ("));
+}
+
+static void check_effect(const json_t *without, const char *text, const struct config_row *r)
+{
+    const char *why = json_str(without, r->key), *line;
+    char start[120], *end;
+
+    if ((r->effect == WORKS) != (why == NULL))
+        fail_msg("%s: %s", r->key, why != NULL ? why : "not marked");
+    if (why == NULL || strchr(r->key, '.') != NULL)
+        return;
+    snprintf(start, sizeof(start), "\n%s: ", r->key);
+    line = strstr(text, start);
+    assert_non_null(line);
+    end = strchr(line + 1, '\n');
+    if (strstr(line, "  # default; no effect: ") == NULL || strstr(line, "  # default; no effect: ") > end)
+        fail_msg("%.*s", (int)(end - line), line);
+}
+
+static void each_key_that_is_not_acted_on_is_marked(void **state)
+{
+    struct scratch *s = *state;
+    buf_auto text = BUF_INIT(1 << 20);
+    json_auto_t *all = NULL;
+    size_t n = 0;
+
+    parses(s, "");
+    all = config_json(&s->c);
+    config_yaml(all, &text);
+    for (size_t i = 0; i < config_n_rows(); i++) {
+        const struct config_row *r = config_row(i, NULL);
+
+        if (r->key == NULL || config_effective(s->c.state, i) == NULL)
+            continue;
+        check_effect(json_object_get(all, "withoutEffect"), text.p, r);
+        n += r->effect != WORKS;
+    }
+    assert_true(n > 50);
+    assert_non_null(strstr(text.p, "  webhook:\n    enabled: true                                         # "
+                                   "default; no effect: "));
 }
 
 /* What is printed may be used as a configuration, and is the same then. */
@@ -156,6 +197,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_setup, scratch_teardown)
     const struct CMUnitTest tests[] = {
         TEST(yaml_says_each_value_with_its_origin),
+        TEST(each_key_that_is_not_acted_on_is_marked),
         TEST(yaml_that_was_printed_can_be_read),
         cmocka_unit_test(the_sample_is_up_to_date),
         TEST(the_sample_holds_every_key_with_its_default),
