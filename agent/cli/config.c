@@ -79,7 +79,17 @@ static void say_problem(const char *text, void *arg)
     cli_error(arg, "%s", text);
 }
 
-static int show_local(struct cli *cli, const struct asked *a)
+/* A word of this command, so its help is named, not that of `coracle run`. */
+static int refuse_word(struct cli *cli, const struct cli_command *command, const struct err *e)
+{
+    const char *hint = strstr(e->text, "; see coracle run --help");
+
+    if (hint == NULL)
+        return cli_wrong(cli, "%s", e->text);
+    return cli_usage_error(cli, command, "%.*s", (int)(hint - e->text), e->text);
+}
+
+static int show_local(struct cli *cli, const struct cli_command *command, const struct asked *a)
 {
     struct agent_config c = { 0 };
     struct err e = { 0 };
@@ -87,7 +97,7 @@ static int show_local(struct cli *cli, const struct asked *a)
     bool help = false;
 
     if (config_check_words(a->argc, a->argv, &e) != ERR_OK)
-        return cli_wrong(cli, "%s", e.text);
+        return refuse_word(cli, command, &e);
     if (config_parse(&c, a->argc, a->argv, &help, &e) != ERR_OK) {
         if (config_problems(&c, say_problem, cli) == 0)
             say_problem(a->file && str_starts(e.text, "--config: ") ? e.text + strlen("--config: ") : e.text,
@@ -146,11 +156,11 @@ static int cli_config_run(struct cli *cli, const struct cli_command *command, in
     if (a.sample)
         return show_sample(cli);
     if (a.local)
-        return show_local(cli, &a);
+        return show_local(cli, command, &a);
     if (!somebody_listens(cli->socket)) {
         cli_note(cli, "no daemon listens at %s; these are the settings of `coracle run` without flags\n",
                  cli->socket);
-        return show_local(cli, &a);
+        return show_local(cli, command, &a);
     }
     configz = cli_get(cli, "/configz", &code);
     return configz != NULL ? cli_config_show(cli, &a, configz) : code;

@@ -437,7 +437,7 @@ static int top_run(struct cli *cli, const struct cli_command *command, int argc,
     else if (cli_is_kind(argv[0], cli_pod_kinds))
         show = top_pods;
     else
-        return cli_wrong(cli, "unknown command \"%s\": pods or node", argv[0]);
+        return cli_usage_error(cli, command, "there are pods and node, not \"%s\"", argv[0]);
     if (t.watch && t.format != NULL)
         return cli_wrong(cli, "--watch shows tables, not %s", t.format);
     return t.watch ? top_watch(&t, show, name) : show(&t, name);

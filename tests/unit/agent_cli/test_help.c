@@ -55,6 +55,9 @@ static void wrong_usage_shows_the_right_one_and_ends_with_2(void **state)
           "error: you must specify ls, inspect, import, pull, rm, verify, prune, pin, unpin or export\n\n" },
         { "image pull", "error: image pull: wrong number of words, or no such command\n\n" },
         { "version now", "error: unexpected word \"now\"\n\n" },
+        { "config view", "error: unexpected argument \"view\"\n\nUsage:\n    coracle config [-o yaml|json]" },
+        { "config --frobnicate", "error: unknown flag --frobnicate\n\nUsage:\n    coracle config " },
+        { "top jobs", "error: there are pods and node, not \"jobs\"\n\nUsage:\n    coracle top " },
     };
     struct fixture *f = *state;
 
