@@ -222,6 +222,7 @@ static int daemon_run(struct agent *a)
         preflight_programs(&a->pre, &a->config, &e) != ERR_OK ||
         preflight_folders(&a->pre, &a->config, &e) != ERR_OK || parts_make_paths(a, &e) != ERR_OK) {
         log_error("coracle cannot start", F_ERR(&e));
+        preflight_take_back(&a->pre, &a->config);
         return 1;
     }
     machine_identify(a);
@@ -230,6 +231,7 @@ static int daemon_run(struct agent *a)
     if (status != 0) {
         err_sys(&e, -status, "make the event loop");
         log_error("coracle cannot start", F_ERR(&e));
+        preflight_take_back(&a->pre, &a->config);
         return 1;
     }
     uv_signal_init(&a->loop, &a->on_int);
@@ -250,7 +252,9 @@ static int daemon_run(struct agent *a)
     uv_run(&a->loop, UV_RUN_DEFAULT);
     if (uv_loop_close(&a->loop) != 0)
         log_error("the loop ended with open handles: a bug in the agent");
-    if (a->config.ephemeral && !a->failed)
+    if (a->failed && a->cgroups == NULL)
+        preflight_take_back(&a->pre, &a->config);
+    else if (a->config.ephemeral && !a->failed)
         preflight_undo(&a->pre, &a->config);
     log_info("coracle ended");
     return a->failed ? 1 : 0;

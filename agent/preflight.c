@@ -121,17 +121,18 @@ static enum err_code mount_run_dir(struct preflight *p, const char *path, struct
         return err_wrap(e, "run folder");
     if (!tmpfs && mount("coracle", path, "tmpfs", MS_NOSUID | MS_NODEV, RUN_TMPFS) != 0)
         return err_sys(e, errno, "mount a tmpfs on %s", path);
+    p->run_mounted_now = !tmpfs;
     p->run_mounted = !tmpfs || mounted; /* now or by an earlier run */
     return ERR_OK;
 }
 
 /* What is mounted on some (ns, cgroup, volumes) has its own mode. */
-static enum err_code preflight_make_folder(const char *path, mode_t mode, struct err *e)
+static enum err_code preflight_make_folder(struct preflight *p, const char *path, mode_t mode, struct err *e)
 {
     struct patience patience = { 0 };
     struct presence mounted;
 
-    if (fs_mkdirs(path, mode, e) != ERR_OK)
+    if (made_mkdirs(&p->made, path, mode, e) != ERR_OK)
         return e->code;
     do {
         *e = (struct err){ 0 };
@@ -173,7 +174,7 @@ static enum err_code look_at_lock(int fd, const char *path, bool *ret_there, str
     return ERR_OK;
 }
 
-static enum err_code take_lock(const char *folder, const char *what, int *ret_fd, struct err *e)
+static enum err_code try_lock(const char *folder, const char *what, int *ret_fd, struct err *e)
 {
     str_auto path = str_printf("%s/lock", folder);
     struct patience patience = { 0 };
@@ -201,6 +202,13 @@ static enum err_code take_lock(const char *folder, const char *what, int *ret_fd
     return ERR_OK;
 }
 
+static enum err_code take_lock(const char *folder, const char *what, int *ret_fd, struct err *e)
+{
+    if (try_lock(folder, what, ret_fd, e) != ERR_OK)
+        scope_close_p(ret_fd);
+    return e->code;
+}
+
 static enum err_code make_run_dir(struct preflight *p, const struct agent_config *c, struct err *e)
 {
     /* A runtime in a pod's user namespace accesses the hierarchies mounted in "cgroup". */
@@ -211,7 +219,7 @@ static enum err_code make_run_dir(struct preflight *p, const struct agent_config
                     { "ns", 0700 },         { "pods", 0700 },  { "volumes", 0700 },
                     { "cgroup", 0711 },     { "auth", 0700 },  { "records", 0700 } };
 
-    if (fs_mkdirs(c->run_dir, 0711, e) != ERR_OK)
+    if (made_mkdirs(&p->made, c->run_dir, 0711, e) != ERR_OK)
         return e->code;
     if (mount_run_dir(p, c->run_dir, e) != ERR_OK)
         return e->code;
@@ -225,7 +233,7 @@ static enum err_code make_run_dir(struct preflight *p, const struct agent_config
         str_auto path = str_printf("%s/%s", c->run_dir, folders[i].name);
         if (path == NULL)
             return err_nomem(e);
-        if (preflight_make_folder(path, folders[i].mode, e) != ERR_OK)
+        if (preflight_make_folder(p, path, folders[i].mode, e) != ERR_OK)
             return e->code;
     }
     return ERR_OK;
@@ -260,7 +268,7 @@ static bool is_private(const char *path)
 
 enum err_code preflight_folders(struct preflight *p, const struct agent_config *c, struct err *e)
 {
-    if (fs_mkdirs(c->state_dir, 0700, e) != ERR_OK)
+    if (made_mkdirs(&p->made, c->state_dir, 0700, e) != ERR_OK)
         return e->code;
     if (chmod(c->state_dir, 0700) != 0 && !(errno == EROFS && is_private(c->state_dir)))
         return err_sys(e, errno, "chmod %s", c->state_dir);
@@ -268,8 +276,9 @@ enum err_code preflight_folders(struct preflight *p, const struct agent_config *
     if (take_lock(c->state_dir, "state", &p->state_lock, e) != ERR_OK || make_run_dir(p, c, e) != ERR_OK ||
         read_capacity(p, e) != ERR_OK)
         return e->code;
-    if (fs_mkdirs(c->root_dir, 0755, e) != ERR_OK || fs_mkdirs(c->pod_logs_dir, 0755, e) != ERR_OK ||
-        fs_mkdirs(c->container_logs_dir, 0755, e) != ERR_OK)
+    if (made_mkdirs(&p->made, c->root_dir, 0755, e) != ERR_OK ||
+        made_mkdirs(&p->made, c->pod_logs_dir, 0755, e) != ERR_OK ||
+        made_mkdirs(&p->made, c->container_logs_dir, 0755, e) != ERR_OK)
         return e->code;
     return ERR_OK;
 }
@@ -285,8 +294,30 @@ void preflight_undo(struct preflight *p, const struct agent_config *c)
     p->run_mounted = false;
 }
 
+/* A lock that is held in a folder that was made for it. Another start that waits for it makes its own. */
+static void take_back_lock(struct preflight *p, const char *folder, int *fd)
+{
+    str_auto path = str_printf("%s/lock", folder);
+
+    if (*fd >= 0 && path != NULL && made_has(&p->made, folder))
+        unlink(path);
+    scope_close_p(fd);
+}
+
+void preflight_take_back(struct preflight *p, const struct agent_config *c)
+{
+    struct err e = { 0 };
+
+    take_back_lock(p, c->run_dir, &p->run_lock);
+    if ((p->run_mounted_now || made_has(&p->made, c->run_dir)) && fs_unmount_below(c->run_dir, &e) != ERR_OK)
+        log_warn("cannot unmount the run folder", F_STR("path", c->run_dir), F_ERR(&e));
+    take_back_lock(p, c->state_dir, &p->state_lock);
+    made_remove(&p->made);
+}
+
 void preflight_done(struct preflight *p)
 {
     scope_close_p(&p->run_lock);
     scope_close_p(&p->state_lock);
+    made_done(&p->made);
 }

@@ -5,6 +5,7 @@
 #ifndef AGENT_PREFLIGHT_H
 #define AGENT_PREFLIGHT_H
 #include "agent/config/config.h"
+#include "agent/made.h"
 
 #define PREFLIGHT_PATH_SIZE 256
 
@@ -15,6 +16,8 @@ struct preflight {
     char seccomp_profile[PREFLIGHT_PATH_SIZE];
     int state_lock, run_lock; /* held until preflight_done(); -1: not taken */
     bool run_mounted;         /* the run folder's tmpfs is ours */
+    bool run_mounted_now;     /* by this start */
+    struct made made;
     unsigned long cpu_milli;
     unsigned long long memory_bytes, swap_bytes;
 };
@@ -25,5 +28,7 @@ enum err_code preflight_programs(struct preflight *p, const struct agent_config 
 enum err_code preflight_folders(struct preflight *p, const struct agent_config *c, struct err *e) MUST_CHECK;
 /* --ephemeral: unmounts and removes the run folder. */
 void preflight_undo(struct preflight *p, const struct agent_config *c);
+/* After a start that was refused: releases the locks, and removes what preflight_folders() made. */
+void preflight_take_back(struct preflight *p, const struct agent_config *c);
 void preflight_done(struct preflight *p); /* releases the locks */
 #endif

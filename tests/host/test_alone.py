@@ -21,6 +21,7 @@ def second(t, node, **own):
     os.makedirs(f"{base}/cni", exist_ok=True)
     r = subprocess.run([node.coracle, "run"] + [f"--{k}={v}" for k, v in flags.items()], check=False, capture_output=True, text=True,
                        timeout=30, stdin=subprocess.DEVNULL)
+    equal(sorted(os.listdir(base)), ["cni", "manifests"], "what a refused start leaves behind")
     return r.returncode, r.stdout + r.stderr
 
 
