@@ -66,7 +66,8 @@ static void pod_resize_put_condition(const struct pod *p, json_t *list, const ch
 
     clock_format_s(since_ns, since);
     json_put_str(o, "type", type);
-    json_object_set_new(o, "observedGeneration", json_integer(resize_desired(p)->meta.generation));
+    if (resize_desired(p)->meta.generation != 0)
+        json_object_set_new(o, "observedGeneration", json_integer(resize_desired(p)->meta.generation));
     json_put_str(o, "status", "True");
     json_object_set_new(o, "lastProbeTime", json_null());
     json_put_str(o, "lastTransitionTime", since);

@@ -41,7 +41,7 @@ static void pod_conditions_put_condition(const struct pod *p, json_t *list, int 
     const char *status = is_true ? "True" : "False";
 
     json_put_str(o, "type", type);
-    json_object_set_new(o, "observedGeneration", json_integer(p->api->meta.generation));
+    status_put_generation(o, p->api);
     json_put_str(o, "status", status);
     json_object_set_new(o, "lastProbeTime", json_null());
     status_put_time(o, "lastTransitionTime", shown_of(p)->conditions[index].since_ns);
@@ -162,7 +162,7 @@ static json_t *disrupted_condition(const struct pod *p)
     json_t *o = json_object();
 
     json_put_str(o, "type", "DisruptionTarget");
-    json_object_set_new(o, "observedGeneration", json_integer(p->api->meta.generation));
+    status_put_generation(o, p->api);
     json_put_str(o, "status", "True");
     json_object_set_new(o, "lastProbeTime", json_null());
     status_put_time(o, "lastTransitionTime", p->shutdown_ns != 0 ? p->shutdown_ns : p->preempted_ns);

@@ -21,6 +21,12 @@ void status_put_time(json_t *o, const char *key, int64_t ns)
     json_object_set_new(o, key, json_string(text));
 }
 
+void status_put_generation(json_t *o, const struct api_pod *api)
+{
+    if (api->meta.generation != 0)
+        json_object_set_new(o, "observedGeneration", json_integer(api->meta.generation));
+}
+
 /* ---- resources ---- */
 
 /* The pod's sums, for each resource named by a container or the pod itself. */
@@ -86,7 +92,7 @@ static json_t *status_json(struct pod *p)
     json_t *s = json_object();
     char host[1][46];
 
-    json_object_set_new(s, "observedGeneration", json_integer(p->api->meta.generation));
+    status_put_generation(s, p->api);
     json_put_str(s, "phase", pod_phase(p));
     if (!p->rejected)
         json_object_set_new(s, "conditions", pod_conditions_json(p));

@@ -8,6 +8,9 @@
 /* ---- pod_status.c ---- the object that it all goes into */
 void status_put_time(json_t *o, const char *key, int64_t ns); /* whole seconds, as everywhere in the API */
 
+/* observedGeneration, if the manifest has a generation: nothing counts its edits otherwise. */
+void status_put_generation(json_t *o, const struct api_pod *api);
+
 /* ---- ctr_status.c ---- */
 /* Running and reported as such: a postStart hook is part of the start. */
 void ctr_statuses_put(struct pod *p, json_t *status); /* containerStatuses and initContainerStatuses */

@@ -60,6 +60,24 @@ static const json_t *condition(const json_t *pod, const char *type)
     return NULL;
 }
 
+/* A generation that nobody counts would say that an edit was not seen. */
+static void the_generation_observed_is_that_of_the_manifest_or_absent(void **state)
+{
+    static const char given[] = "{apiVersion: v1, kind: Pod, metadata: {name: q, generation: 7}, "
+                                "spec: {containers: [{name: a, image: x}]}}";
+    struct pod *p = started(*state, "containers: [{name: a, image: x}]"), *q = world_add(*state, given);
+    json_auto_t *without = pod_status_json(p), *with = NULL;
+
+    q->admitted = true;
+    q->state = POD_STARTING;
+    with = pod_status_json(q);
+    assert_null(json_object_get(json_object_get(without, "status"), "observedGeneration"));
+    assert_null(json_object_get(condition(without, "Ready"), "observedGeneration"));
+    assert_int_equal(
+        json_integer_value(json_object_get(json_object_get(with, "status"), "observedGeneration")), 7);
+    assert_int_equal(json_integer_value(json_object_get(condition(with, "Ready"), "observedGeneration")), 7);
+}
+
 static void phase_is_pending_until_init_is_done_and_all_regular_ones_have_run(void **state)
 {
     struct pod *p = started(*state, two);
@@ -326,6 +344,7 @@ int main(void)
         WORLD_TEST(phase_is_pending_until_init_is_done_and_all_regular_ones_have_run),
         WORLD_TEST(phase_stays_running_between_two_runs),
         WORLD_TEST(final_phase_shows_only_when_all_is_gone),
+        WORLD_TEST(the_generation_observed_is_that_of_the_manifest_or_absent),
         WORLD_TEST(conditions_name_what_is_not_ready),
         WORLD_TEST(a_pod_removed_while_an_init_container_runs_is_not_ready_rather_than_failed),
         WORLD_TEST(a_pod_removed_when_its_containers_had_run_or_may_not_run_has_failed),
