@@ -207,7 +207,8 @@ def test_bad_amounts(t):
         found = until(lambda: [p for p in node.problems().get("a.yaml", []) if field in p], 10, f"a problem of {field}")
         contains(found[0], f"spec.containers[0].resources.{field}: ", "where")
         contains(found[0], text, "what")
-        check(found[0].startswith("a.yaml:"), lambda: f"no file and line: {found[0]}")
+        places = [p for m in node.get("/manifests")["items"] if m["name"] == "a.yaml" for p in m["problems"]]
+        check(all(p["file"] == f"{node.manifests}/a.yaml" and p["line"] >= 1 and p["document"] == 2 for p in places), lambda: f"no file, line and document: {places}")
         node.put("a.yaml", asking("a", "100m"))
         until(lambda: "a.yaml" not in node.problems(), 10, "the file is fine again")
     node.wait_running("a")

@@ -109,8 +109,8 @@ def test_replaced_while_read(t):
                 for at in range(0, len(text), 100000):
                     f.write(text[at:at + 100000])
                     f.flush()
-        else:  # removed and made anew
-            os.unlink(f"{node.manifests}/a.yaml")
+        else:  # renamed away and made anew; what is unlinked is gone at once
+            os.rename(f"{node.manifests}/a.yaml", f"{t.scratch}/tmp/away")
             node.put("a.yaml", text)
     node.put("a.yaml", pod("a", labels={"n": "last"}))
     now = node.wait_pod("a", lambda p: p["metadata"].get("labels") == {"n": "last"})
