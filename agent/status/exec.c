@@ -153,13 +153,18 @@ void exec_close(struct exec_stream *x, uint16_t code, const char *reason, bool l
 
 static void status_exec_finish(struct exec_stream *x)
 {
-    char *status = x->plain ? forward_status(&x->result) : exec_status(&x->result, x->exit_code);
-    const char *text = x->result.text;
+    const bool never_ran = x->result.code != ERR_OK && x->exit_code != 0;
     char words[sizeof(x->result.text) + 64];
+    char *status;
 
-    /* It never ran: apart from the exit code, this is the only place for the runtime's message. */
+    if (x->result.code == ERR_OK && x->unread != 0)
+        err_sys(&x->result, x->unread, "a part of its output is lost: read");
+    status = x->plain ? forward_status(&x->result) : exec_status(&x->result, x->exit_code);
+    /* Apart from the exit code, this is the only place for the runtime's message, or for a loss beside one.
+     */
     if (x->result.code != ERR_OK && x->exit_code != 0 && (x->wants_stderr || x->tty)) {
-        snprintf(words, sizeof(words), "coracle: cannot start the process: %s%s\n", text, x->tty ? "\r" : "");
+        snprintf(words, sizeof(words), "coracle: %s%s%s\n", never_ran ? "cannot start the process: " : "",
+                 x->result.text, x->tty ? "\r" : "");
         status_exec_say(x, x->tty ? EXEC_CHANNEL_STDOUT : EXEC_CHANNEL_STDERR, words, strlen(words));
     }
     if (x->conn != NULL && status != NULL)
@@ -220,7 +225,11 @@ static bool status_exec_read_piece(struct exec_end *end)
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return errno == EINTR;
-    if (n <= 0) { /* EIO: the terminal is closed by all */
+    if (n <= 0) {
+        const bool at_end = n == 0 || x->forwards || (x->tty && errno == EIO /* closed by all */);
+
+        if (!at_end && x->unread == 0)
+            x->unread = errno;
         end_of_output(end);
         return false;
     }

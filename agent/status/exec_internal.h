@@ -52,6 +52,7 @@ struct exec_stream {
     bool started, ended;
     bool closing; /* our close frame is being sent */
     bool linger;  /* waiting for the client's close frame */
+    int unread;   /* errno of a read by which a part of the output was lost; 0: none */
     struct err result;
     int exit_code;
     uv_timer_t timer;

@@ -6,8 +6,12 @@
 #include "base/codec/json.h"
 #include "base/codec/websocket.h"
 
+#include <errno.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <termios.h>
+#include <unistd.h>
 
 #define PATH "/api/v1/namespaces/default/pods/web/exec"
 
@@ -79,6 +83,21 @@ static void end(enum err_code code, const char *text, int exit_code)
         err_set(&e, code, "%s", text);
     close_all(&process);
     process.spec.on_done(&e, exit_code, process.spec.owner);
+}
+
+/* The next read() of a pipe fails. */
+static int pipe_errno;
+
+ssize_t read(int fd, void *to, size_t n)
+{
+    struct stat st;
+
+    if (pipe_errno != 0 && fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode)) {
+        errno = pipe_errno;
+        pipe_errno = 0;
+        return -1;
+    }
+    return syscall(SYS_read, fd, to, n);
 }
 
 static int setup_exec(void **state)
@@ -266,6 +285,27 @@ static void failure_of_the_agent_is_an_internal_error(void **state)
         &c, 3,
         "{\"metadata\":{},\"status\":\"Failure\",\"message\":\"Internal error occurred: error executing "
         "command in container: out of everything\",\"reason\":\"InternalError\",\"code\":500}",
+        1000);
+    hang_up(&c);
+}
+
+static void output_that_cannot_be_read_is_no_success(void **state)
+{
+    struct fixture *f = *state;
+    struct client c = open_exec(f, "command=x&stdout=1&stderr=1");
+
+    process.spec.on_started(process.spec.owner);
+    pipe_errno = ENOMEM;
+    assert_int_equal(write(process.out, "words\n", 6), 6);
+    settle_for(f, &c, 30);
+    assert_int_equal(pipe_errno, 0);
+    end(ERR_OK, "", 0);
+    to_close(f, &c);
+    expect_channel(
+        &c, 3,
+        "{\"metadata\":{},\"status\":\"Failure\",\"message\":\"Internal error occurred: error executing "
+        "command in container: a part of its output is lost: read: Cannot allocate memory\",\"reason\":"
+        "\"InternalError\",\"code\":500}",
         1000);
     hang_up(&c);
 }
@@ -618,6 +658,7 @@ int main(void)
         T(what_is_not_asked_for_is_not_there),
         T(output_waits_for_the_start_and_a_failed_start_has_none),
         T(failure_of_the_agent_is_an_internal_error),
+        T(output_that_cannot_be_read_is_no_success),
         T(input_goes_through_and_half_close_ends_it),
         T(process_that_does_not_read_stops_the_client_and_loses_nothing),
         T(client_that_leaves_ends_the_process_even_while_it_is_not_read),
