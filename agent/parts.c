@@ -101,6 +101,7 @@ static void node_settings(struct agent *a, struct node_options *ret)
         .resources = c->resources,
         .system_cgroup = c->system_reserved_cgroup,
         .kube_cgroup = c->kube_reserved_cgroup,
+        .sample_network = a->pre.sample_network,
         .probe_helper = a->pre.probe,
         .config = show_config,
         .config_arg = a,

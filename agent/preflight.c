@@ -45,6 +45,29 @@ static bool find_own(const struct agent_config *c, const char *name, char ret[PR
     return proc_find_own(c->libexec_dir, name, ret, PREFLIGHT_PATH_SIZE);
 }
 
+/* Beside the installed program, or in the tree in which it was built. */
+static void find_sample_network(char ret[PREFLIGHT_PATH_SIZE])
+{
+    static const char *const places[] = { NULL, "/share/doc/coracle/examples/cni", "/examples/cni" };
+    char self[4096];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+    self[n > 0 ? n : 0] = '\0';
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        char *end = strrchr(self, '/');
+
+        if (end == NULL)
+            break;
+        *end = '\0';
+        if (places[i] != NULL &&
+            snprintf(ret, PREFLIGHT_PATH_SIZE, "%s%s/10-coracle.conflist", self, places[i]) <
+                PREFLIGHT_PATH_SIZE &&
+            access(ret, R_OK) == 0)
+            return;
+    }
+    ret[0] = '\0';
+}
+
 enum err_code preflight_programs(struct preflight *p, const struct agent_config *c, struct err *e)
 {
     bool ok = true;
@@ -90,6 +113,7 @@ enum err_code preflight_programs(struct preflight *p, const struct agent_config 
         log_warn("iptables is missing: network plugins that map ports or masquerade will fail; install "
                  "Debian's package iptables",
                  F_STR("program", "iptables"), F_STR("package", "iptables"));
+    find_sample_network(p->sample_network);
     snprintf(p->seccomp_profile, sizeof(p->seccomp_profile), "/usr/share/containers/seccomp.json");
     return ok ? ERR_OK : err_set(e, ERR_PRECONDITION, "programs are missing (named above)");
 }

@@ -14,9 +14,10 @@ struct preflight {
         unpack[PREFLIGHT_PATH_SIZE], probe[PREFLIGHT_PATH_SIZE], exec[PREFLIGHT_PATH_SIZE],
         pause[PREFLIGHT_PATH_SIZE], shutdown[PREFLIGHT_PATH_SIZE];
     char seccomp_profile[PREFLIGHT_PATH_SIZE];
-    int state_lock, run_lock; /* held until preflight_done(); -1: not taken */
-    bool run_mounted;         /* the run folder's tmpfs is ours */
-    bool run_mounted_now;     /* by this start */
+    char sample_network[PREFLIGHT_PATH_SIZE]; /* "": none is installed */
+    int state_lock, run_lock;                 /* held until preflight_done(); -1: not taken */
+    bool run_mounted;                         /* the run folder's tmpfs is ours */
+    bool run_mounted_now;                     /* by this start */
     struct made made;
     unsigned long cpu_milli;
     unsigned long long memory_bytes, swap_bytes;

@@ -205,6 +205,11 @@ bool cni_has_network(const struct cni *c, const char *name)
     return cni_network(c, name) != NULL;
 }
 
+bool cni_has_no_list(const struct cni *c)
+{
+    return c->networks.n == 0 && c->networks.problems.n == 0 && c->networks.why != NULL;
+}
+
 const char *const *cni_missing_plugins(const struct cni *c)
 {
     return strs_list(&c->networks.missing);

@@ -49,6 +49,8 @@ void cni_reload(struct cni *c);
 const char *cni_default_network(const struct cni *c, const char **ret_why);
 /* Whether there is a usable list of this name. */
 bool cni_has_network(const struct cni *c, const char *name);
+bool cni_has_no_list(
+    const struct cni *c); /* the folder was read, and no file has one, not even a wrong one */
 /* Plugins (types) used in lists but not found in any bin_dir; NULL-terminated, borrowed; may be empty. */
 const char *const *cni_missing_plugins(const struct cni *c);
 /* Problems with single files or with watching the folders since the last load; NULL after the last. */

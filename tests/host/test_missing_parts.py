@@ -3,7 +3,7 @@
 import os
 import shutil
 
-from coracle import Failed, contains, equal, pod, until
+from coracle import TOP, Failed, check, contains, equal, pod, until
 
 
 def test_no_plugins(t):
@@ -61,6 +61,13 @@ def test_no_list(t):
     node.import_image()
     node.put("a.yaml", pod("a"))
     until(lambda: "cni" in node.cli("explain", "pod", "a", ok=False).stdout.lower(), 10, "explain speaks of CNI")
+    sample = f"{TOP}/examples/cni/10-coracle.conflist"
+    contains(node.cli("explain", "node").stdout, f"Has your network provider started? A list to begin with: {sample}\n", "explain node")
+    with open(f"{t.scratch}/cni/wrong.conflist", "w", encoding="ascii") as f:
+        f.write("{}")
+    until(lambda: "wrong.conflist" in node.cli("explain", "node").stdout, 10, "a list that is wrong")
+    check(sample not in node.cli("explain", "node").stdout, "a sample is named beside a list that is wrong")
+    os.unlink(f"{t.scratch}/cni/wrong.conflist")
     os.rename(f"{t.scratch}/tmp/list", f"{t.scratch}/cni/10-coracle.conflist")
     node.wait_running("a", deadline=10)
     node.stop()

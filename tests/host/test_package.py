@@ -86,7 +86,11 @@ def test_another_prefix(t):
     contains(read(f"{root}/local/lib/systemd/system/coracle.service"), "ExecStart=/local/bin/coracle run", "unit")
     equal(node.stop(), 0, "exit code")
     node.coracle = f"{root}/local/bin/coracle"
+    os.unlink(f"{t.scratch}/cni/10-coracle.conflist")
     node.start()
+    sample = f"{root}/local/share/doc/coracle/examples/cni/10-coracle.conflist"
+    check(os.path.exists(sample), "the sample network list is not installed")
+    contains(node.cli("explain", "node").stdout, f"A list to begin with: {sample}\n", "explain node")
     equal(node.stop(), 0, "exit code")
 
 

@@ -56,7 +56,8 @@ struct node_options {  /* all strings borrowed while the node exists */
     const char *system_cgroup, *kube_cgroup; /* limited by systemReserved and kubeReserved; "": none */
     const char *hugepages_dir;               /* huge pages' folder; NULL: the kernel's */
     bool seccomp_default;
-    const char *probe_helper; /* coracle-probe; NULL: HTTPS probes and hooks fail */
+    const char *sample_network; /* a network list to begin with; "": none is installed */
+    const char *probe_helper;   /* coracle-probe; NULL: HTTPS probes and hooks fail */
 
     bool local_limits;                                 /* enforce limits of local storage */
     const struct node_shutdown_group *shutdown_groups; /* sorted, lowest priority first; borrowed */

@@ -28,7 +28,16 @@ static void explain_node_add_network(const struct node *n, json_t *steps)
     const char *why = NULL;
     const char *name = cni_default_network(n->o.cni, &why);
 
-    explain_step(steps, "network", name != NULL ? "done" : "failed", 0, name != NULL ? name : why, 0);
+    const char *sample = n->o.sample_network;
+    str_auto text = NULL;
+
+    if (name == NULL && sample != NULL && sample[0] != '\0' && cni_has_no_list(n->o.cni))
+        text = str_printf("%s A list to begin with: %s", why, sample);
+    explain_step(steps, "network", name != NULL ? "done" : "failed", 0,
+                 name != NULL   ? name
+                 : text != NULL ? text
+                                : why,
+                 0);
 }
 
 static void add_watches(const struct node *n, json_t *steps)
