@@ -33,13 +33,80 @@ static bool emit_scalar(yaml_emitter_t *emitter, const char *text, yaml_scalar_s
                                              1, style));
 }
 
+/* Takes a number of at most `digits` digits that is from `min` to `max`. */
+static bool take_number(const char **p, int digits, int min, int max)
+{
+    int n = 0, value = 0;
+
+    for (; n < digits && **p >= '0' && **p <= '9'; n++)
+        value = 10 * value + *(*p)++ - '0';
+    return n > 0 && value >= min && value <= max;
+}
+
+static bool take(const char **p, char c)
+{
+    if (**p != c)
+        return false;
+    ++*p;
+    return true;
+}
+
+/* "Z", "+02:00" */
+static bool is_zone(const char *p)
+{
+    if (strcmp(p, "Z") == 0)
+        return true;
+    return (take(&p, '+') || take(&p, '-')) && take_number(&p, 2, 0, 23) && take(&p, ':') &&
+           take_number(&p, 2, 0, 59) && *p == '\0';
+}
+
+/* What YAML 1.1 readers, kubectl's among them, take for a time: "2026-01-02", "2026-01-02T03:04:05Z",
+ * "2026-01-02 03:04:05.5". */
+static bool is_time(const char *p)
+{
+    const bool year = strspn(p, "0123456789") == 4;
+    bool blank;
+
+    if (!year || !take_number(&p, 4, 0, 9999) || !take(&p, '-') || !take_number(&p, 2, 1, 12) ||
+        !take(&p, '-') || !take_number(&p, 2, 1, 31))
+        return false;
+    if (*p == '\0')
+        return true;
+    blank = *p == ' ';
+    if ((!take(&p, ' ') && !take(&p, 'T') && !take(&p, 't')) || !take_number(&p, 2, 0, 23) ||
+        !take(&p, ':') || !take_number(&p, 2, 0, 59) || !take(&p, ':') || !take_number(&p, 2, 0, 59))
+        return false;
+    if (take(&p, '.'))
+        p += strspn(p, "0123456789");
+    return blank ? *p == '\0' : is_zone(p);
+}
+
+/* "1:30": a number to the base of 60, for such readers. */
+static bool is_sexagesimal(const char *p)
+{
+    bool many = false;
+
+    p += *p == '+' || *p == '-';
+    if (*p < '0' || *p > '9')
+        return false;
+    p += strspn(p, "0123456789_");
+    while (take(&p, ':')) {
+        if (!take_number(&p, 2, 0, 59))
+            return false;
+        many = true;
+    }
+    if (many && take(&p, '.'))
+        p += strspn(p, "0123456789_");
+    return many && *p == '\0';
+}
+
 static bool emit_string(yaml_emitter_t *emitter, const char *text)
 {
     const char *problem = NULL;
     json_t *other = yaml_plain_value(text, &problem);
     /* y and n are booleans for other readers */
-    bool ambiguous = other != NULL || problem != NULL || strcmp(text, "<<") == 0 ||
-                     (strlen(text) == 1 && strchr("yYnN", text[0]) != NULL);
+    bool ambiguous = other != NULL || problem != NULL || strcmp(text, "<<") == 0 || is_time(text) ||
+                     is_sexagesimal(text) || (strlen(text) == 1 && strchr("yYnN", text[0]) != NULL);
 
     json_decref(other);
     if (ambiguous)

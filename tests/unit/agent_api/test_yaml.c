@@ -319,6 +319,53 @@ static void json_prints_as_kubectl_does(void **state)
     printed("{\"a\":1.5,\"b\":-3}", "a: 1.5\nb: -3\n");
 }
 
+/* Other readers of YAML 1.1 would take them for times, and for numbers to the base of 60. */
+static void texts_that_look_like_times_are_quoted(void **state)
+{
+    static const char *const quoted[] = {
+        "2026-01-02T03:04:05Z",
+        "2026-01-02T03:04:05.123456Z",
+        "2026-01-02t3:4:5+02:00",
+        "2026-01-02",
+        "2026-1-2",
+        "2026-01-02 03:04:05",
+        "2026-01-02 03:04:05.5",
+        "1:30",
+        "-12:30:45.25",
+        "1_0:59",
+    };
+    static const char *const plain[] = {
+        "2026-01-02T03:04:05",
+        "2026-13-02",
+        "2026-01-02T24:00:00Z",
+        "12026-01-02",
+        "2026-01-02x",
+        "2026-01-02T03:04:05X",
+        "1:60",
+        "80:8080",
+        "1:2:x",
+        "10.0.0.1:80",
+        "a1:30",
+        "1-2-3",
+        "2026-01-02 03:04:05Z",
+        "2026-01-02T03",
+        "+x",
+    };
+    char json[100], wanted[100];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(quoted) / sizeof(quoted[0]); i++) {
+        snprintf(json, sizeof(json), "{\"t\":\"%s\"}", quoted[i]);
+        snprintf(wanted, sizeof(wanted), "t: \"%s\"\n", quoted[i]);
+        printed(json, wanted);
+    }
+    for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
+        snprintf(json, sizeof(json), "{\"t\":\"%s\"}", plain[i]);
+        snprintf(wanted, sizeof(wanted), "t: %s\n", plain[i]);
+        printed(json, wanted);
+    }
+}
+
 static void what_is_printed_reads_back(void **state)
 {
     static const char *const values[] = {
@@ -357,6 +404,7 @@ int main(void)
         cmocka_unit_test(an_anchor_of_an_earlier_document_is_not_known),
         cmocka_unit_test(keys_must_be_texts_and_unique),
         cmocka_unit_test(documents_are_counted_and_empty_ones_left_out),
+        cmocka_unit_test(texts_that_look_like_times_are_quoted),
         cmocka_unit_test(documents_before_a_mistake_are_kept),
         cmocka_unit_test(a_tab_is_named_as_such),
         cmocka_unit_test(bytes_that_are_no_text_are_refused),
