@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/image/image_internal.h"
 
+#include "base/buf.h"
+#include "base/codec/json.h"
 #include "base/files/fs.h"
 #include "base/log.h"
 
@@ -118,6 +120,35 @@ bool img_auth_next(struct img_job *j, const struct err *refused)
         return false;
     j->attempt++;
     return true;
+}
+
+/* "Secret default/bad, the node" */
+static void add_tried(const struct reg_tries *t, struct buf *b)
+{
+    for (size_t i = 0; i < t->n_secrets; i++) {
+        buf_adds(b, i > 0 ? ", " : "");
+        if (t->whose[i] != NULL)
+            buf_addf(b, "Secret %s/%s", json_str(t->whose[i], "namespace"), json_str(t->whose[i], "name"));
+        else
+            buf_adds(b, "a Secret");
+    }
+    if (t->n_own > t->n_secrets)
+        buf_addf(b, "%sthe node", b->n > 0 ? ", " : "");
+}
+
+void img_auth_say_tried(const struct img_job *j, struct err *refused)
+{
+    const struct err was = *refused;
+    buf_auto tried = BUF_INIT(64 * 1024);
+
+    if (refused->code != ERR_UNAUTHENTICATED)
+        return;
+    add_tried(&j->tries, &tried);
+    if (tried.n == 0)
+        err_set(refused, was.code, "%.380s (no credentials for %.80s are given)", was.text,
+                j->host != NULL ? j->host : "it");
+    else
+        err_set(refused, was.code, "%.330s (refused with the credentials of %.120s)", was.text, tried.p);
 }
 
 static void remove_left(int dir, const char *name)

@@ -306,6 +306,9 @@ void img_auth_start(struct img_job *j, op_done_fn done);
 enum err_code img_auth_write(struct img_job *j, struct err *e) MUST_CHECK;
 /* The registry refused: true if there are other credentials, which are used from now on. */
 bool img_auth_next(struct img_job *j, const struct err *refused);
+/* Adds to a last refusal whose credentials were refused, or that there were none: a registry may say the same
+ * of both. */
+void img_auth_say_tried(const struct img_job *j, struct err *refused);
 void img_auth_remove(struct img_job *j); /* the file, and what helpers wrote */
 /* Removes left-overs of a killed agent. */
 void img_auth_clean(const struct img_store *s);

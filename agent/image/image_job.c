@@ -358,6 +358,7 @@ static void asked(struct img_job *j, struct err *e)
         *e = (struct err){ 0 };
         start_ask(j, e);
     } else {
+        img_auth_say_tried(j, e);
         job_end(j, e);
     }
 }
@@ -369,10 +370,12 @@ static void copied(struct img_job *j, struct err *e)
         start_unpack(j, e);
         return;
     }
-    if (j->over_limit)
+    if (j->over_limit) {
         *e = j->limit;
-    else
+    } else {
         img_skopeo_error(j, e);
+        img_auth_say_tried(j, e);
+    }
     job_end(j, e);
 }
 

@@ -387,9 +387,13 @@ static enum err_code registry_auth_plan(struct reg_tries *t, const json_t *secre
     if (auths == NULL)
         return err_nomem(e);
     t->with_secrets = of_pod->n > 0;
-    if (try_ring(t, of_pod, auths, repository, key, e) == ERR_OK &&
-        try_helper(t, node, auths, repository, e) == ERR_OK &&
-        try_ring(t, of_node, auths, repository, key, e) == ERR_OK && t->n == 0) {
+    if (try_ring(t, of_pod, auths, repository, key, e) == ERR_OK) {
+        t->n_secrets = t->n;
+        if (try_helper(t, node, auths, repository, e) == ERR_OK)
+            ERR_IGNORE(try_ring(t, of_node, auths, repository, key, e));
+        t->n_own = t->n;
+    }
+    if (e->code == ERR_OK && t->n == 0) {
         json_auto_t *file = json_pack("{s:O}", "auths", auths);
 
         if (json_object_size(auths) == 0)

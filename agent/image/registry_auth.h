@@ -35,6 +35,7 @@ struct reg_tries { /* initialize to { 0 } */
     size_t bytes;                      /* of all v */
     size_t n;                          /* never 0 after a success; v[0] may be NULL: no credentials */
     bool with_secrets;                 /* all of them contain entries of secrets */
+    size_t n_secrets, n_own; /* the first of them: with an entry of a secret, or of any, for the repository */
 };
 
 /* `secrets`: one config.json or a JSON array of them; `node`: one; both may be NULL. `repository`:

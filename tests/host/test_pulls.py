@@ -122,6 +122,8 @@ def test_credentials(t):
         text = messages(node, name, "Failed")[0]
         contains(text, f'Failed to pull image "{tag}": ', "Failed")
         contains(text, "unauthorized", "Failed")
+        contains(text, " (refused with the credentials of Secret default/bad)" if name == "bad" else
+                 f" (no credentials for {registry.address} are given)", "Failed")
         p = node.wait_pod(name, lambda p: p.state()[1].get("reason") == "ImagePullBackOff", 30, "back-off")
         contains(p.state()[1]["message"], f'Back-off pulling image "{tag}": ErrImagePull: ', "message of the back-off")
         equal(messages(node, name, "BackOff")[0], f'Back-off pulling image "{tag}"', "BackOff")
@@ -189,7 +191,10 @@ def test_node_credentials(t):
     tag, _ = registry.push(busybox(), "team/box:1")
     file = f"{t.scratch}/auth.json"
     node = t.node(f"--registry-auth-file={file}", path=f"{t.scratch}/helpers:/usr/sbin:/usr/bin:/sbin:/bin", env={"SSL_CERT_FILE": registry.certificate})
-    contains(node.cli("image", "pull", tag, ok=False).stderr, "unauthorized", "without the file")
+    contains(node.cli("image", "pull", tag, ok=False).stderr, f"(no credentials for {registry.address} are given)", "without the file")
+    with open(file, "w", encoding="utf-8") as f:
+        json.dump({"auths": auths(registry.address, BAD)}, f)
+    contains(node.cli("image", "pull", tag, ok=False).stderr, "(refused with the credentials of the node)", "with a wrong password")
     with open(file, "w", encoding="utf-8") as f:
         json.dump({"auths": auths(registry.address, GOOD)}, f)
     node.cli("image", "pull", tag)

@@ -103,7 +103,8 @@ static void skopeos_own_words_come_through_with_a_fitting_code(void **state)
     write_file(w, "skopeo.answer", 0644,
                "fatal 'unable to retrieve auth token: invalid username/password: unauthorized: no'\n");
     refused(w, "docker://r.io/x:1", NULL, ERR_UNAUTHENTICATED,
-            "pull r.io/x:1: unable to retrieve auth token: invalid username/password: unauthorized: no");
+            "pull r.io/x:1: unable to retrieve auth token: invalid username/password: unauthorized: no "
+            "(no credentials for r.io are given)");
     write_file(w, "skopeo.answer", 0644,
                "fatal 'pinging container registry r.io: dial tcp: connect: connection refused'\n");
     refused(w, "docker://r.io/x:1", NULL, ERR_UNAVAILABLE,
@@ -200,6 +201,35 @@ static void credentials_are_tried_until_one_is_let_in(void **state)
     wait_for(w, &t);
     assert_int_equal(t.result.code, ERR_INVALID);
     assert_true(str_starts(t.result.text, "pull r.io/y:1: image pull secrets: "));
+}
+
+static void refused_with(struct world *w, const char *secrets, const char *what)
+{
+    struct bring t = { 0 };
+    char want[300];
+
+    snprintf(want, sizeof(want), "pull r.io/x:1: unauthorized: authentication required (%s)", what);
+    img_bring_start_auth(&t.b, w->store, "docker://r.io/x:1", NULL, secrets, on_brought, &t);
+    wait_for(w, &t);
+    assert_int_equal(t.result.code, ERR_UNAUTHENTICATED);
+    assert_string_equal(t.result.text, want);
+}
+
+#define CONFIG(host) "{\"auths\":{\"" host "\":{\"auth\":\"YmFk\"}}}"
+#define SECRET(name, host)                                                                                   \
+    "{\"namespace\":\"a\",\"name\":\"" name "\",\"uid\":\"1\",\"config\":" CONFIG(host) "}"
+
+/* Many registries answer the same to a wrong password and to none. */
+static void a_wrong_password_and_none_are_told_apart(void **state)
+{
+    struct world *w = *state;
+
+    open_store(w);
+    write_file(w, "skopeo.answer", 0644, "fatal 'unauthorized: authentication required'\n");
+    refused_with(w, NULL, "no credentials for r.io are given");
+    refused_with(w, "[" SECRET("s", "other.io") "]", "no credentials for r.io are given");
+    refused_with(w, CONFIG("r.io"), "refused with the credentials of a Secret");
+    refused_with(w, "[" SECRET("s", "r.io") "]", "refused with the credentials of Secret a/s");
 }
 
 static void what_a_killed_agent_left_of_credentials_is_removed(void **state)
@@ -480,6 +510,7 @@ int main(void)
         TEST(credentials_stand_in_a_private_file_while_it_lasts),
         TEST(the_same_name_with_other_credentials_is_asked_for_again),
         TEST(credentials_are_tried_until_one_is_let_in),
+        TEST(a_wrong_password_and_none_are_told_apart),
         TEST(what_a_killed_agent_left_of_credentials_is_removed),
         TEST(one_digest_under_two_names_is_fetched_once),
         TEST(an_image_is_called_by_the_digest_it_was_pulled_by),
