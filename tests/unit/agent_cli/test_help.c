@@ -69,6 +69,73 @@ static void wrong_usage_shows_the_right_one_and_ends_with_2(void **state)
     }
 }
 
+/* ---- what the README types ------------------------------------------------------------------- */
+
+static bool is_flag(const struct cli_command *c, const char *word, size_t n)
+{
+    const struct cli_flag *const tables[] = { c->flags, cli_common_flags };
+
+    for (size_t i = 0; i < ARRAY_LEN(tables); i++)
+        for (const struct cli_flag *f = tables[i]; f->name != NULL; f++)
+            if (word[1] == '-' ? strlen(f->name) == n - 2 && strncmp(f->name, word + 2, n - 2) == 0
+                               : f->letter == word[1])
+                return true;
+    return false;
+}
+
+/* "-it", "--timeout=1m", "pod/web"; a word in capitals would be a placeholder. */
+static bool can_be_typed(const struct cli_command *c, const char *word)
+{
+    const size_t n = strcspn(word, "=");
+    char letter[] = "-x";
+
+    if (word[0] != '-' || word[1] == '\0')
+        return word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")] != '\0';
+    if (word[1] == '-')
+        return is_flag(c, word, n);
+    for (size_t i = 1; word[i] != '\0'; i++) {
+        letter[1] = word[i];
+        if (!is_flag(c, letter, 2))
+            return false;
+    }
+    return true;
+}
+
+/* A line, or what is between backquotes: up to a comment, or to what is behind "--". */
+static void check_typed(char *line)
+{
+    char *rest = line + strlen("coracle "), *word = strsep(&rest, " )");
+    const struct cli_command *c = cli_command_find(word);
+
+    if (c == NULL)
+        fail_msg("README.md: coracle %s", word);
+    while (rest != NULL && (word = strsep(&rest, " )")) != NULL && strcmp(word, "--") != 0 && word[0] != '#')
+        if (word[0] != '\0' && !can_be_typed(c, word))
+            fail_msg("README.md: coracle %s: %s", c->name, word);
+}
+
+static void the_readme_types_what_there_is(void **state)
+{
+    struct err e = { 0 };
+    str_auto text = NULL;
+    unsigned n = 0;
+    char *at;
+
+    (void)state;
+    assert_int_equal(fs_read_at(AT_FDCWD, "README.md", 1 << 20, &text, NULL, &e), ERR_OK);
+    for (at = text; (at = strstr(at, "coracle ")) != NULL; at += strlen("coracle ")) {
+        const char before = at > text ? at[-1] : '\n';
+        str_auto line = NULL;
+
+        if (before != '\n' && before != '`' && before != '(' && before != '/')
+            continue;
+        line = strndup(at, strcspn(at, "\n`"));
+        check_typed(line);
+        n++;
+    }
+    assert_true(n > 25);
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static void for_each_command(void (*check)(const struct cli_command *c))
@@ -441,6 +508,7 @@ int main(void)
         cmocka_unit_test(every_command_says_what_it_is_how_it_is_used_and_how_it_ends),
         cmocka_unit_test(commands_and_flags_have_names_of_their_own),
         cmocka_unit_test(commands_that_are_referred_to_exist),
+        T(the_readme_types_what_there_is),
         T(every_command_has_help),
         T(manual_pages_format_without_a_warning),
         T(the_files_to_install_are_what_the_program_prints),
