@@ -82,7 +82,7 @@ static int fraction(char *ret, size_t size, uint64_t value, uint64_t scale)
 
 struct duration_text duration_format(int64_t ns)
 {
-    struct duration_text ret;
+    struct duration_text ret = { "" };
     uint64_t left = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
     char *p = ret.s, *end = ret.s + sizeof(ret.s);
 

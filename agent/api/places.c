@@ -46,9 +46,10 @@ uint64_t api_path_of_key(uint64_t path, const char *key, size_t n)
 
 uint64_t api_path_of_element(uint64_t path, size_t index)
 {
-    char text[24];
+    char text[24] = "";
+    int n = snprintf(text, sizeof(text), "%zu", index);
 
-    return api_path_of_key(path, text, (size_t)snprintf(text, sizeof(text), "%zu", index));
+    return api_path_of_key(path, text, (size_t)n);
 }
 
 /* ---- the table ---- */
