@@ -247,9 +247,8 @@ static void on_deleted_for_retry(struct op *op, const struct err *result)
     if (result->code == ERR_OK) {
         box->net_undo = false;
         p->record_dirty = true;
-    } else if (result->code != ERR_CANCELLED && back_off(p, result)) {
-        log_warn("cannot undo a failed network attachment; will retry", F_STR("pod", p->key),
-                 F_U64("retryMs", box->net_backoff_ms), F_ERR(result));
+    } else if (result->code != ERR_CANCELLED) {
+        sandbox_failed(p, result, "cannot undo a failed network attachment; will retry");
     }
     pod_wake(p, "network detached for a new attachment");
 }
