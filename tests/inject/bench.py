@@ -14,9 +14,10 @@ from coracle import Failed, check, config_map, container, pod, shell
 DEADLINE_S = 25  # includes the back-off after a failure
 RESIDENTS = ("web", "done", "slow")
 LEASES = "/var/lib/cni"
-# Logs, the address plugin's last address, and files that a crun killed during an exec leaves in a bundle
-# until that is removed.
-PASSING = re.compile(r"\.log(\.|$)|last_reserved|/crun\.\w{6}$")
+# Logs, the address plugin's last address, files that a crun killed during an exec leaves in a bundle until that is
+# removed, and the unfinished file of a `coracle cp` whose helper was killed: it is in the container's own layer, under a
+# name that says what it is, and goes with it.  rsync leaves one, too.
+PASSING = re.compile(r"\.log(\.|$)|last_reserved|/crun\.\w{6}$|/\.coracle-cp\.\d+\.\d+$")
 
 
 def own_leases(scratch):
