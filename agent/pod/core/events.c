@@ -233,6 +233,15 @@ static void set_detail(struct core_node *core, struct event *v, const char *deta
     core->event_bytes += event_bytes(v);
 }
 
+/* The oldest go; one that was said again is the newest. */
+static void pod_events_trim(struct node *n)
+{
+    struct core_node *core = core_node(n);
+
+    while (core->n_events > EVENTS_MAX || core->event_bytes > EVENTS_BYTES_MAX)
+        pod_events_drop(n, TAILQ_FIRST(&core->events));
+}
+
 static void pod_events_add(struct node *n, struct said *s)
 {
     struct core_node *core = core_node(n);
@@ -245,6 +254,7 @@ static void pod_events_add(struct node *n, struct said *s)
     if (v != NULL) {
         set_detail(core, v, s->detail);
         again(n, v);
+        pod_events_trim(n);
         return;
     }
     combine = too_many(n, s, &combined);
@@ -263,6 +273,7 @@ static void pod_events_add(struct node *n, struct said *s)
         }
         set_detail(core, combined, s->detail);
         again(n, combined);
+        pod_events_trim(n);
         return;
     }
     v = event_new(s);
@@ -277,8 +288,7 @@ static void pod_events_add(struct node *n, struct said *s)
     pod_events_tell(n, "ADDED", v);
     core->n_events++;
     core->event_bytes += event_bytes(v);
-    while (core->n_events > EVENTS_MAX || core->event_bytes > EVENTS_BYTES_MAX)
-        pod_events_drop(n, TAILQ_FIRST(&core->events));
+    pod_events_trim(n);
 }
 
 void pod_event_detail(struct pod *p, const struct ctr *c, bool warning, const char *reason,

@@ -146,6 +146,22 @@ static void details_stand_beside_the_message_and_the_newest_is_kept(void **state
     json_decref(events);
 }
 
+static void details_that_grow_displace_old_events(void **state)
+{
+    struct world *w = *state;
+    struct pod *p = world_pod(w, "p", "containers: [{name: c, image: i}]");
+    char text[10 * 1024 + 1], reason[32];
+
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < 500; i++) {
+            snprintf(reason, sizeof(reason), "Reason%d", i);
+            pod_event_detail(p, NULL, true, reason, "failed", round == 0 ? "exit code 1" : text);
+        }
+    assert_in_range(count(w), 100, 2 * 1024 * 1024 / (sizeof(text) - 1));
+}
+
 int main(void)
 {
 #define T(name) WORLD_TEST(name)
@@ -156,6 +172,7 @@ int main(void)
         T(there_are_at_most_a_thousand),
         T(details_stand_beside_the_message_and_the_newest_is_kept),
         T(long_messages_are_kept_and_displace_old_events),
+        T(details_that_grow_displace_old_events),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
