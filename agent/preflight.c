@@ -226,10 +226,16 @@ static enum err_code try_lock(const char *folder, const char *what, int *ret_fd,
     return ERR_OK;
 }
 
+static void unlock(int *fd)
+{
+    if (*fd >= 0)
+        close(take_fd(fd));
+}
+
 static enum err_code take_lock(const char *folder, const char *what, int *ret_fd, struct err *e)
 {
     if (try_lock(folder, what, ret_fd, e) != ERR_OK)
-        scope_close_p(ret_fd);
+        unlock(ret_fd);
     return e->code;
 }
 
@@ -325,15 +331,16 @@ static void take_back_lock(struct preflight *p, const char *folder, int *fd)
 
     if (*fd >= 0 && path != NULL && made_has(&p->made, folder))
         unlink(path);
-    scope_close_p(fd);
+    unlock(fd);
 }
 
 void preflight_take_back(struct preflight *p, const struct agent_config *c)
 {
+    bool ours = p->run_mounted_now || (p->run_lock >= 0 && made_has(&p->made, c->run_dir));
     struct err e = { 0 };
 
     take_back_lock(p, c->run_dir, &p->run_lock);
-    if ((p->run_mounted_now || made_has(&p->made, c->run_dir)) && fs_unmount_below(c->run_dir, &e) != ERR_OK)
+    if (ours && fs_unmount_below(c->run_dir, &e) != ERR_OK)
         log_warn("cannot unmount the run folder", F_STR("path", c->run_dir), F_ERR(&e));
     take_back_lock(p, c->state_dir, &p->state_lock);
     made_remove(&p->made);
@@ -341,7 +348,7 @@ void preflight_take_back(struct preflight *p, const struct agent_config *c)
 
 void preflight_done(struct preflight *p)
 {
-    scope_close_p(&p->run_lock);
-    scope_close_p(&p->state_lock);
+    unlock(&p->run_lock);
+    unlock(&p->state_lock);
     made_done(&p->made);
 }
