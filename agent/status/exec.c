@@ -225,6 +225,9 @@ static bool status_exec_read_piece(struct exec_end *end)
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return errno == EINTR;
+    /* conmon closed its socket with input of the client unread. That is reported once, before the output. */
+    if (n < 0 && errno == ECONNRESET && x->attached)
+        return true;
     if (n <= 0) {
         const bool at_end = n == 0 || x->forwards || (x->tty && errno == EIO /* closed by all */);
 
