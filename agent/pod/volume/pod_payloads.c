@@ -83,13 +83,12 @@ static enum err_code write_on_pool(void *arg, struct err *e)
     return ERR_OK;
 }
 
+/* All of them: one that is woken may have no use for the place any more. */
 static void wake_waiting(struct node *n)
 {
     pods_each (n, p)
-        if (volumes_of(p)->write_waits) {
+        if (volumes_of(p)->write_waits)
             pod_wake(p, "there is a place to write volumes");
-            return;
-        }
 }
 
 static void payloads_on_written(struct op *op, const struct err *result)
