@@ -58,7 +58,8 @@ static int step_down(struct cli *cli, struct place *p, const char *path, const c
         n = strcspn(name, "[");
     snprintf(field, sizeof(field), "%.*s", (int)n, name);
     if (p->schema == NULL)
-        return cli_wrong(cli, "%.*s: %s has no fields", PATH_SHOWN, path, p->row->name);
+        return cli_wrong(cli, "%.*s: %s has no fields", PATH_SHOWN, path,
+                         p->row != NULL ? p->row->name : "it");
     p->row = api_row_find(p->schema, field);
     if (p->row == NULL) {
         meant = api_row_similar(p->schema, field);
