@@ -30,14 +30,14 @@ static bool is_printable(uint32_t c)
     return true;
 }
 
-void go_quote(struct buf *b, const char *text, size_t left)
+void go_quote(struct buf *b, const char *text, size_t size)
 {
     static const char named[] = "abtnvfr"; /* 7 to 13 */
 
     buf_addc(b, '"');
-    while (left > 0) {
+    while (size > 0) {
         uint32_t c = 0;
-        size_t n = utf8_decode(text, left, &c);
+        size_t n = utf8_decode(text, size, &c);
 
         if (n == 0)
             buf_addf(b, "\\x%02x", (unsigned char)*text);
@@ -53,7 +53,7 @@ void go_quote(struct buf *b, const char *text, size_t left)
             buf_addf(b, c <= 0xffff ? "\\u%04x" : "\\U%08x", (unsigned)c);
         n = n > 0 ? n : 1;
         text += n;
-        left -= n;
+        size -= n;
     }
     buf_addc(b, '"');
 }

@@ -9,5 +9,5 @@
 #define BASE_CODEC_GO_QUOTE_H
 #include "base/buf.h"
 
-void go_quote(struct buf *b, const char *text, size_t n); /* appends; invalid UTF-8 becomes \x escapes */
+void go_quote(struct buf *b, const char *text, size_t size); /* appends; invalid UTF-8 becomes \x escapes */
 #endif

@@ -7,10 +7,10 @@
 const struct cli_exit cli_exits[] = { CLI_EXITS, CLI_EXITS_DAEMON, { 0, NULL } };
 const struct cli_exit cli_exits_local[] = { CLI_EXITS, { 0, NULL } };
 
-void cli_add_exits(struct buf *out, const struct cli_exit *x)
+void cli_add_exits(struct buf *out, const struct cli_exit *exits)
 {
     buf_adds(out, "\nExit codes:\n");
-    for (; x->when != NULL; x++)
+    for (const struct cli_exit *x = exits; x->when != NULL; x++)
         buf_addf(out, "    %-3d %s\n", x->code, x->when);
 }
 

@@ -203,7 +203,7 @@ static bool may_overlap(const struct api_volume *v)
            (v->n_sources == 1 && (v->sources[0].n_items > 1 || v->sources[0].n_downward > 1));
 }
 
-enum err_code payload_find_overlaps(const struct api_volume *v, const struct payload *f, struct arena *a,
+enum err_code payload_find_overlaps(const struct api_volume *v, const struct payload *made, struct arena *a,
                                     char **ret, struct err *e)
 {
     buf_auto text = BUF_INIT(16 * 1024);
@@ -213,20 +213,20 @@ enum err_code payload_find_overlaps(const struct api_volume *v, const struct pay
     *ret = NULL;
     if (!may_overlap(v))
         return ERR_OK;
-    paths = arena_alloc(a, (f->n_files + 1) * sizeof(*paths));
+    paths = arena_alloc(a, (made->n_files + 1) * sizeof(*paths));
     if (paths == NULL)
         return err_nomem(e);
-    for (size_t i = 0; i < f->n_files; i++) {
-        char *copy = arena_strdup(a, f->files[i].path);
+    for (size_t i = 0; i < made->n_files; i++) {
+        char *copy = arena_strdup(a, made->files[i].path);
         if (copy == NULL)
             return err_nomem(e);
         paths[i] = (struct path){ .text = fs_path_clean(copy), .file = i };
     }
-    if (f->n_files > 1)
-        qsort(paths, f->n_files, sizeof(*paths), pod_payload_path_order);
-    for (size_t i = 1; i < f->n_files; i++)
+    if (made->n_files > 1)
+        qsort(paths, made->n_files, sizeof(*paths), pod_payload_path_order);
+    for (size_t i = 1; i < made->n_files; i++)
         if (strcmp(paths[i - 1].text, paths[i].text) == 0 && ++found <= OVERLAPS_SHOWN)
-            add_overlap(&text, v, f, &paths[i - 1], &paths[i]);
+            add_overlap(&text, v, made, &paths[i - 1], &paths[i]);
     if (found == 0)
         return ERR_OK;
     if (found > OVERLAPS_SHOWN)
