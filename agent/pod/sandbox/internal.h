@@ -22,7 +22,7 @@ struct net_heal { /* net_heal.c; counts of its last round */
     char gc_error[512];
     uv_timer_t leases_timer; /* until the next sweep, after one that failed */
     uint64_t leases_wait_ms; /* 0: the last one succeeded */
-    char leases_error[504];
+    char leases_error[504];  /* of the last one, or what it left; "": neither */
 };
 
 struct sandbox_node {

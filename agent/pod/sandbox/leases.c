@@ -50,13 +50,40 @@ struct sweep {
     int networks;
     const char *network; /* the one that is swept */
     int fd;              /* its folder */
-    struct err e;        /* the first that failed */
+    struct err e;        /* the first that a retry may get past */
+    struct err stays;    /* the first that stays until somebody changes the file or its file system */
 };
 
 static void leases_failed(struct sweep *s, const struct err *e)
 {
     if (s->e.code == ERR_OK)
         s->e = *e;
+}
+
+/* The entry is no file that host-local wrote, or the file system refuses every change. */
+static bool leases_is_lasting(const struct err *e)
+{
+    switch (e->sys) {
+    case 0: /* not a regular file, or too long */
+    case EISDIR:
+    case ENXIO: /* a socket */
+    case ELOOP:
+    case EPERM: /* immutable */
+    case EROFS:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* An address that no running pod needs: nothing is lost while it stays reserved. */
+static void leases_address_failed(struct sweep *s, const char *address, struct err *e)
+{
+    ERR_IGNORE(err_wrap(e, "address %s of network %.128s", address, s->network));
+    if (!leases_is_lasting(e))
+        leases_failed(s, e);
+    else if (s->stays.code == ERR_OK)
+        s->stays = *e;
 }
 
 static bool leases_sweep_address(const char *address, void *arg)
@@ -69,7 +96,7 @@ static bool leases_sweep_address(const char *address, void *arg)
     if (is_address(address))
         found = fs_read_if_there(s->fd, address, LEASE_MAX, &id, NULL, &e);
     if (presence_is_unknown(found))
-        leases_failed(s, &e);
+        leases_address_failed(s, address, &e);
     if (id == NULL)
         return true;
     id[strcspn(id, "\r\n")] = '\0';
@@ -81,9 +108,7 @@ static bool leases_sweep_address(const char *address, void *arg)
         return true;
     if (unlinkat(s->fd, address, 0) != 0) {
         err_sys(&e, errno, "remove %s", address);
-        leases_failed(s, &e);
-        log_warn("cannot release an unused address", F_STR("network", s->network), F_STR("address", address),
-                 F_ERR(&e));
+        leases_address_failed(s, address, &e);
     } else {
         log_info("removed a left-over", F_STR("what", "address"), F_STR("id", address));
     }
@@ -195,7 +220,8 @@ static void take_all_again(struct sweep *s)
         }
 }
 
-enum err_code leases_sweep(struct node *n, bool alone, struct cni_stray_list *lost, struct err *e)
+enum err_code leases_sweep(struct node *n, bool alone, struct cni_stray_list *lost, struct err *ret_stays,
+                           struct err *e)
 {
     str_auto path = str_printf("%s/cni/networks", n->o.state_dir);
     struct sweep s = { .node = n, .lost = lost, .alone = alone };
@@ -212,6 +238,7 @@ enum err_code leases_sweep(struct node *n, bool alone, struct cni_stray_list *lo
         leases_failed(&s, e);
     strs_done(&s.cached);
     take_all_again(&s);
+    *ret_stays = s.stays;
     *e = s.e;
     return e->code;
 }

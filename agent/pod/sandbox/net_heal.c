@@ -340,23 +340,35 @@ static void on_collected(struct op *op, const struct err *result)
 
 static void on_leases_again(uv_timer_t *timer);
 
-static void heal_leases(struct node *n, bool alone)
+/* `e`: why it will be tried again; `stays`: what a retry would not change. */
+static void leases_report(struct net_heal *h, const struct err *e, const struct err *stays)
+{
+    const struct err *shown = e->code != ERR_OK ? e : stays;
+
+    if (shown->text[0] != '\0' && strcmp(h->leases_error, shown->text) != 0 && shown == e)
+        log_warn("addresses could not all be compared with the pods; will retry", F_ERR(e));
+    else if (shown->text[0] != '\0' && strcmp(h->leases_error, shown->text) != 0)
+        log_warn("an address without use stays reserved", F_ERR(stays));
+    snprintf(h->leases_error, sizeof(h->leases_error), "%s", shown->text);
+}
+
+/* `retry`: of a sweep that failed. Only the first one looks for strays beyond those that it finds. */
+static void heal_leases(struct node *n, bool alone, bool retry)
 {
     struct net_heal *h = &sandbox_node(n)->heal;
     struct cni_stray_list lost = { 0 };
-    struct err e = { 0 };
+    struct err e = { 0 }, stays = { 0 };
+    const bool busy = op_live(&h->strays.op);
 
     uv_timer_stop(&h->leases_timer);
-    if (leases_sweep(n, alone, &lost, &e) == ERR_OK) {
+    if (leases_sweep(n, alone, &lost, &stays, &e) == ERR_OK && (lost.n == 0 || !busy)) {
         h->leases_wait_ms = 0;
     } else {
-        if (h->leases_wait_ms == 0)
-            log_warn("addresses could not all be compared with the pods; will retry", F_ERR(&e));
         h->leases_wait_ms = backoff_next_ms(h->leases_wait_ms, LEASES_FIRST_MS, LEASES_MAX_MS);
         uv_timer_start(&h->leases_timer, on_leases_again, h->leases_wait_ms, 0);
     }
-    snprintf(h->leases_error, sizeof(h->leases_error), "%s", e.text);
-    if (!op_live(&h->strays.op))
+    leases_report(h, &e, &stays);
+    if (!busy && (!retry || lost.n > 0))
         cni_strays_start(&h->strays, n->o.cni, sandbox_node(n)->tag, POD_IFNAME, &lost, on_strays, n);
     cni_strays_done(&lost);
 }
@@ -366,7 +378,7 @@ static void on_leases_again(uv_timer_t *timer)
     struct node *n = timer->data;
 
     if (!n->closing && !n->draining)
-        heal_leases(n, false);
+        heal_leases(n, false, true);
 }
 
 void net_heal_open(struct node *n)
@@ -399,7 +411,7 @@ void net_heal_start(struct node *n, bool again)
         }
     if (again)
         sweep_network(n);
-    heal_leases(n, !again);
+    heal_leases(n, !again, false);
     if (op_live(&part->heal.gc.op))
         part->heal.gc_again = true;
     else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * failing - lets the next calls of one kind fail whose path has a certain part: failing_arm().  The program's
- * own open(), openat(), fstatat(), statx(), statfs() and readdir() stand in for glibc's.  Include it in one
- * file of the program only.
+ * own open(), openat(), fstatat(), statx(), statfs(), unlinkat() and readdir() stand in for glibc's.  Include
+ * it in one file of the program only.
  */
 #ifndef TESTS_UNIT_BASE_FAILING_H
 #define TESTS_UNIT_BASE_FAILING_H
@@ -48,6 +48,11 @@ int statx(int dir, const char *path, int flags, unsigned mask, struct statx *ret
 int fstatat(int dir, const char *path, struct stat *ret, int flags)
 {
     return failing_now("fstatat", path) ? -1 : (int)syscall(SYS_newfstatat, dir, path, ret, flags);
+}
+
+int unlinkat(int dir, const char *path, int flags)
+{
+    return failing_now("unlinkat", path) ? -1 : (int)syscall(SYS_unlinkat, dir, path, flags);
 }
 
 int statfs(const char *path, struct statfs *ret)
