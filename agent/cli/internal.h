@@ -26,7 +26,7 @@ int cli_unknown_command(struct cli *cli, const char *name); /* with a suggestion
 /* ---- wait_goal.c ---- */
 struct wait_goal { /* what `wait --for` says */
     enum { WAIT_CONDITION, WAIT_JSONPATH, WAIT_CREATE, WAIT_DELETE, WAIT_RESTART } kind;
-    const json_t *before; /* WAIT_RESTART: the pod when it was asked to; borrowed */
+    const json_t *ending; /* WAIT_RESTART: the runs that end, [{"name", "containerID"}]; borrowed */
     const char *text;     /* the whole; borrowed */
     char subject[256];    /* the condition's name, or the path */
     char value[256];      /* its status; "": any value of the path */

@@ -17,19 +17,28 @@ static const struct cli_flag flags[] = {
     CLI_FLAGS_END,
 };
 
-static int ask(struct cli *cli, const struct restart *o, const char *name)
+/* The daemon's answer, new; NULL: an error was printed. */
+static json_t *ask(struct cli *cli, const struct restart *o, const char *name, int *ret_code)
 {
     buf_auto url = BUF_INIT(64 * 1024);
-    json_auto_t *answer = NULL;
-    int code;
+    json_t *answer;
 
     cli_add_pod_path(&url, o->namespace_, name);
     buf_adds(&url, "/restart");
-    answer = cli_call(cli, "POST", url.p, &code);
+    answer = cli_call(cli, "POST", url.p, ret_code);
     if (answer != NULL)
         cli_say(cli, "pod/%s restarting\n", name);
-    else if (code == EXIT_NOT_FOUND)
+    else if (*ret_code == EXIT_NOT_FOUND)
         cli_hint_pod(cli, o->namespace_, name);
+    return answer;
+}
+
+static int ask_only(struct cli *cli, const struct restart *o, const char *name)
+{
+    json_auto_t *answer = NULL;
+    int code = EXIT_OK;
+
+    answer = ask(cli, o, name, &code);
     return code;
 }
 
@@ -37,16 +46,19 @@ static int ask_and_wait(struct cli *cli, const struct restart *o, const char *na
 {
     struct wait_goal goal = { .kind = WAIT_RESTART, .text = "--wait" };
     json_auto_t *before = NULL;
+    json_auto_t *answer = NULL;
     uint64_t until_ms;
     int code;
 
     before = cli_get_pod(cli, o->namespace_, name, &code);
     if (before != NULL)
-        code = ask(cli, o, name);
+        answer = ask(cli, o, name, &code);
     if (code != EXIT_OK)
         return code;
     cli_flush(cli);
-    goal.before = before;
+    goal.ending = cli_at(answer, "details.containers");
+    if (!json_is_array(goal.ending))
+        return cli_error(cli, "the daemon does not say which containers end: it is older than this program");
     code = wait_take_timeout(cli, o->timeout, &until_ms);
     if (code == EXIT_OK)
         code = wait_for_pod(cli, &goal, o->namespace_, name, cli_text(before, "metadata.uid"), until_ms);
@@ -67,7 +79,7 @@ static int cli_restart_run(struct cli *cli, const struct cli_command *command, i
     code = wait_take_timeout(cli, o.timeout, &until_ms); /* before anything is restarted */
     if (code != EXIT_OK)
         return code;
-    return o.wait ? ask_and_wait(cli, &o, name) : ask(cli, &o, name);
+    return o.wait ? ask_and_wait(cli, &o, name) : ask_only(cli, &o, name);
 }
 
 static const struct cli_exit exits[] = {

@@ -88,50 +88,49 @@ static bool meets_jsonpath(const struct wait_goal *g, const json_t *pod)
     return g->value[0] != '\0' ? strcmp(found.p, g->value) == 0 : found.n > 0;
 }
 
-static const json_t *of_container(const json_t *statuses, const char *name)
+static const json_t *of_container(const json_t *list, const char *name)
 {
-    const json_t *s;
+    const json_t *one;
     size_t i;
 
-    json_array_foreach (statuses, i, s) {
-        if (strcmp(cli_text(s, "name"), name) == 0)
-            return s;
+    json_array_foreach (list, i, one) {
+        if (strcmp(cli_text(one, "name"), name) == 0)
+            return one;
     }
     return NULL;
 }
 
-/* A container that was just being made is not made again. */
-static bool is_new(const json_t *was, const json_t *now)
+/* A container that had no run to end was being made, or was made later. */
+static bool is_new(const json_t *ending, const json_t *status)
 {
-    const char *waits = cli_text(was, "state.waiting.reason");
+    const json_t *old = of_container(ending, cli_text(status, "name"));
 
-    return strcmp(waits, "ContainerCreating") == 0 || strcmp(waits, "PodInitializing") == 0 ||
-           strcmp(cli_text(was, "containerID"), cli_text(now, "containerID")) != 0;
+    return old == NULL || strcmp(cli_text(old, "containerID"), cli_text(status, "containerID")) != 0;
 }
 
-/* Init containers do not run again; sidecars do, and run. */
-static bool are_new_and_ready(const json_t *was, const json_t *now, bool init)
+static bool are_new_and_ready(const json_t *ending, const json_t *specs, const json_t *statuses, bool init)
 {
-    const json_t *s;
+    const json_t *spec;
     size_t i;
 
-    json_array_foreach (was, i, s) {
-        const json_t *its = of_container(now, cli_text(s, "name"));
+    json_array_foreach (specs, i, spec) {
+        const json_t *status = of_container(statuses, cli_text(spec, "name"));
 
-        if (init && cli_at(s, "state.running") == NULL)
+        /* Init containers do not run again; sidecars do. */
+        if (init && strcmp(cli_text(spec, "restartPolicy"), "Always") != 0)
             continue;
-        if (!cli_true(its, "ready") || !is_new(s, its))
+        if (!cli_true(status, "ready") || !is_new(ending, status))
             return false;
     }
     return true;
 }
 
-static bool is_restarted(const json_t *was, const json_t *now)
+static bool is_restarted(const json_t *ending, const json_t *pod)
 {
-    return are_new_and_ready(cli_at(was, "status.containerStatuses"), cli_at(now, "status.containerStatuses"),
+    return are_new_and_ready(ending, cli_at(pod, "spec.containers"), cli_at(pod, "status.containerStatuses"),
                              false) &&
-           are_new_and_ready(cli_at(was, "status.initContainerStatuses"),
-                             cli_at(now, "status.initContainerStatuses"), true);
+           are_new_and_ready(ending, cli_at(pod, "spec.initContainers"),
+                             cli_at(pod, "status.initContainerStatuses"), true);
 }
 
 bool wait_goal_is_met(const struct wait_goal *g, const json_t *pod)
@@ -144,7 +143,7 @@ bool wait_goal_is_met(const struct wait_goal *g, const json_t *pod)
     case WAIT_CREATE:
         return true;
     case WAIT_RESTART:
-        return is_restarted(g->before, pod);
+        return is_restarted(g->ending, pod);
     case WAIT_DELETE:
         break;
     }

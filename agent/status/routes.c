@@ -125,13 +125,25 @@ static void get_explain(struct conn *c, const struct status_match *m)
         conn_value(c, value, &e);
 }
 
+/* `runs` is stolen; NULL: out of memory. */
+static json_t *restarted(const char *name, json_t *runs)
+{
+    json_t *body = status_object(200, "", "pods", name, "restarted");
+
+    if (json_object_set_new(json_object_get(body, "details"), "containers", runs) == 0)
+        return body;
+    json_decref(body);
+    return NULL;
+}
+
 static void restart_pod(struct conn *c, const struct status_match *m)
 {
     const struct status_provider *p = &c->server->provider;
     struct err e = { 0 };
+    json_t *runs = p->pod_restart(p->arg, m->namespace_, m->name, &e);
 
-    if (p->pod_restart(p->arg, m->namespace_, m->name, &e) == ERR_OK)
-        conn_status(c, 200, "", "pods", m->name, "restarted");
+    if (runs != NULL)
+        conn_json(c, 200, restarted(m->name, runs));
     else if (e.code == ERR_NOT_FOUND)
         pod_not_found(c, m->name);
     else

@@ -19,7 +19,8 @@
  *             both upgraded as exec is; the pod's end of a connection is told by channel 255
  *     GET     /api/v1/namespaces/{ns}/pods/{name}/archive        ?container= &path= &into=
  *             a file or folder as a tar stream on channel 1; into=true: one on channel 0 is unpacked there
- *     POST    /api/v1/namespaces/{ns}/pods/{name}/restart      all containers again, in place
+ *     POST    /api/v1/namespaces/{ns}/pods/{name}/restart      all containers again, in place;
+ *                                    details.containers of the answer: the runs that end
  *     GET     /api/v1/nodes[/{name}]   this one
  *     GET     /api/v1/configmaps  /api/v1/namespaces/{ns}/configmaps[/{name}]      a list has no values
  *     GET     /api/v1/secrets  /api/v1/namespaces/{ns}/secrets[/{name}]            never values, only "sizes"
@@ -118,8 +119,9 @@ struct status_provider { /* results are new references; NULL with *e set is an e
                       struct err *e);
     /* Kube-shaped, with its status. */
     json_t *(*pod)(void *arg, const char *namespace_, const char *name, struct err *e);
-    /* Restarts all containers in place. ERR_PRECONDITION: it is not running. */
-    enum err_code (*pod_restart)(void *arg, const char *namespace_, const char *name, struct err *e);
+    /* Restarts all containers in place. The runs that end for it: [{"name", "containerID"}]; containers
+     * without one are being made anyway. ERR_PRECONDITION: it is not running. */
+    json_t *(*pod_restart)(void *arg, const char *namespace_, const char *name, struct err *e);
     /* name "": the node itself. */
     json_t *(*explain)(void *arg, const char *namespace_, const char *name, struct err *e);
     json_t *(*manifests)(void *arg, struct err *e);

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands that change pods: restart, delete."""
 import os
+import subprocess
 
-from coracle import check, container, contains, equal, pod, shell
+from coracle import check, container, contains, equal, mount, pod, shell, until
 
 
 def running(p):
@@ -38,6 +39,25 @@ def test_restart(t):
     ended = node.cli("restart", "pod/once", "--wait", ok=False, timeout=90)
     equal((ended.returncode, ended.stdout), (1, "pod/once restarting\n"), "a pod that ends instead")
     contains(ended.stderr, "error: pod once has ended (Failed)")
+    node.stop()
+
+
+def test_restart_during_hook(t):
+    """restart --wait waits for the run after the one whose postStart hook was running, which the status did not show"""
+    node = t.node()
+    node.import_image()
+    here = f"{t.scratch}/hook"
+    os.makedirs(here)
+    node.put("a.yaml", pod("a", container(command=shell("trap '' TERM; while :; do sleep 1; done"), volumeMounts=[mount("v", "/v")],
+                                          lifecycle={"postStart": {"exec": {"command": shell("touch /v/began; until test -e /v/go; do sleep 0.1; done")}}}),
+                           volumes=[{"name": "v", "hostPath": {"path": here}}], terminationGracePeriodSeconds=3))
+    until(lambda: os.path.exists(f"{here}/began"), 15, "the hook runs")
+    waits = subprocess.Popen([node.coracle, "--socket", node.socket, "restart", "pod/a", "--wait"], stdout=subprocess.PIPE, text=True)
+    equal(waits.stdout.readline(), "pod/a restarting\n", "what it says first")
+    open(f"{here}/go", "w").close()
+    equal(waits.communicate(timeout=60)[0], "pod/a restarted\n", "what it says last")
+    now = node.pod("a")
+    check(now.ready and now.restarts() == 1, lambda: f"the run that was to end is not replaced: {now.status}")
     node.stop()
 
 

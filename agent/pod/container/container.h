@@ -36,8 +36,10 @@ void ctr_image_edited(struct ctr *c); /* the manifest names another image for it
  * Killing event. */
 void ctr_replace(struct ctr *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* A user requests a restart: all containers except init containers end with their grace period and start
- * again in place. ERR_PRECONDITION: the pod is not running. */
-enum err_code restart_ask(struct pod *p, struct err *e) MUST_CHECK;
+ * again in place. Returns the runs that end for it, new: [{"name", "containerID"}]; a container without one
+ * is being made, or will be. NULL with ERR_PRECONDITION: the pod is not running; out of memory: nothing was
+ * requested. */
+json_t *restart_ask(struct pod *p, struct err *e) MUST_CHECK;
 
 /* ---- steps of the worker ---- */
 void ctr_refresh(struct ctr *c); /* reads the state of its newest instance */

@@ -137,11 +137,40 @@ static bool can_be_asked(const struct ctr *c)
     return false;
 }
 
-enum err_code restart_ask(struct pod *p, struct err *e)
+/* The runs that end for it; NULL: out of memory. */
+static json_t *runs_asked(const struct pod *p)
 {
-    if (p->state != POD_STARTING && p->state != POD_RUNNING)
-        return err_set(e, ERR_PRECONDITION, "pod %s has no containers to restart: it is %s",
-                       p->api->meta.name, p->deletion_ns != 0 ? "terminating" : pod_phase(p));
+    json_t *runs = json_array();
+
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        const struct ctr *c = &p->ctrs[i];
+        str_auto id = str_printf("coracle://%s", c->cur.id);
+
+        if (c->kind == CTR_INIT || !can_be_asked(c))
+            continue;
+        if (id == NULL || json_array_append_new(
+                              runs, json_pack("{s:s, s:s}", "name", c->spec->name, "containerID", id)) < 0) {
+            json_decref(runs);
+            return NULL;
+        }
+    }
+    return runs;
+}
+
+json_t *restart_ask(struct pod *p, struct err *e)
+{
+    json_t *runs;
+
+    if (p->state != POD_STARTING && p->state != POD_RUNNING) {
+        err_set(e, ERR_PRECONDITION, "pod %s has no containers to restart: it is %s", p->api->meta.name,
+                p->deletion_ns != 0 ? "terminating" : pod_phase(p));
+        return NULL;
+    }
+    runs = runs_asked(p);
+    if (runs == NULL) {
+        err_nomem(e);
+        return NULL;
+    }
     pod_event(p, NULL, false, "Restarting", "Restarting all containers, as requested");
     log_info("restarting all containers of the pod, as requested", F_STR("pod", p->key));
     for (size_t i = 0; i < p->n_ctrs; i++) {
@@ -154,5 +183,5 @@ enum err_code restart_ask(struct pod *p, struct err *e)
     }
     p->record_dirty = true;
     pod_wake(p, "restart was asked for");
-    return ERR_OK;
+    return runs;
 }

@@ -28,11 +28,14 @@ static json_t *pod(void *arg, const char *namespace_, const char *name, struct e
     return o;
 }
 
-static enum err_code pod_restart(void *arg, const char *namespace_, const char *name, struct err *e)
+static json_t *pod_restart(void *arg, const char *namespace_, const char *name, struct err *e)
 {
     struct pod *p = pods_find(arg, namespace_, name);
 
-    return p != NULL ? restart_ask(p, e) : err_set(e, ERR_NOT_FOUND, "pods \"%s\" not found", name);
+    if (p != NULL)
+        return restart_ask(p, e);
+    err_set(e, ERR_NOT_FOUND, "pods \"%s\" not found", name);
+    return NULL;
 }
 
 static json_t *explain(void *arg, const char *namespace_, const char *name, struct err *e)

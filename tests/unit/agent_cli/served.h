@@ -132,16 +132,21 @@ static inline json_t *listed(void *arg, enum status_kind kind, const char *names
     return one;
 }
 
-static inline enum err_code pod_restart(void *arg, const char *namespace_, const char *name, struct err *e)
+static inline json_t *pod_restart(void *arg, const char *namespace_, const char *name, struct err *e)
 {
-    json_t *pod = one_pod(arg, namespace_, name, e);
+    json_t *pod = one_pod(arg, namespace_, name, e), *runs = NULL, *status;
+    size_t i;
 
+    if (pod != NULL && strcmp(name, "db") == 0) {
+        err_set(e, ERR_PRECONDITION, "pod db has no containers to restart: it is Pending");
+    } else if (pod != NULL) {
+        runs = json_array();
+        json_array_foreach (cli_at(pod, "status.containerStatuses"), i, status)
+            json_array_append_new(runs, json_pack("{s:s, s:s}", "name", cli_text(status, "name"),
+                                                  "containerID", cli_text(status, "containerID")));
+    }
     json_decref(pod);
-    if (pod == NULL)
-        return e->code;
-    return strcmp(name, "db") == 0
-               ? err_set(e, ERR_PRECONDITION, "pod db has no containers to restart: it is Pending")
-               : ERR_OK;
+    return runs;
 }
 
 static inline json_t *explain(void *arg, const char *namespace_, const char *name, struct err *e)

@@ -351,6 +351,59 @@ static void what_an_ended_pod_no_longer_meets_is_lost(void **state)
     }
 }
 
+/* ---- a restart ---- */
+
+#define WEB(a, b)                                                                                            \
+    "{'spec': {'containers': [{'name': 'a'}], 'initContainers': [{'name': 'i'}, "                            \
+    "{'name': 'b', 'restartPolicy': 'Always'}]}, 'status': {'containerStatuses': [" a                        \
+    "], 'initContainerStatuses': [{'name': 'i', 'ready': true, 'containerID': 'coracle://i'}, " b "]}}"
+#define CTR(name, ready, id) "{'name': '" name "', 'ready': " ready ", 'containerID': 'coracle://" id "'}"
+
+static json_t *quoted(const char *text)
+{
+    str_auto copy = strdup(text);
+    json_t *value;
+
+    for (char *p = copy; *p != '\0'; p++)
+        *p = *p == '\'' ? '"' : *p;
+    value = json_loads(copy, 0, NULL);
+    assert_non_null(value);
+    return value;
+}
+
+/* The status may not have shown the run that ends: its postStart hook was running, or it began later. */
+static void a_restart_is_over_when_no_run_that_ends_is_left(void **state)
+{
+    static const struct {
+        const char *ending, *pod;
+        bool met;
+    } cases[] = {
+        { "[{'name': 'a', 'containerID': 'coracle://a1'}]",
+          WEB(CTR("a", "true", "a1"), CTR("b", "true", "b1")), false },
+        { "[{'name': 'a', 'containerID': 'coracle://a1'}]",
+          WEB(CTR("a", "false", "a2"), CTR("b", "true", "b1")), false },
+        { "[{'name': 'a', 'containerID': 'coracle://a1'}]",
+          WEB(CTR("a", "true", "a2"), CTR("b", "true", "b1")), true },
+        { "[{'name': 'a', 'containerID': 'coracle://a1'}, {'name': 'b', 'containerID': 'coracle://b1'}]",
+          WEB(CTR("a", "true", "a2"), CTR("b", "true", "b1")), false },
+        { "[{'name': 'a', 'containerID': 'coracle://a1'}, {'name': 'b', 'containerID': 'coracle://b1'}]",
+          WEB(CTR("a", "true", "a2"), CTR("b", "true", "b2")), true },
+        { "[]", WEB(CTR("a", "true", "a1"), CTR("b", "true", "b1")), true },
+        { "[]", WEB(CTR("a", "true", "a1"), CTR("b", "false", "b1")), false },
+        { "[]", WEB("", CTR("b", "true", "b1")), false }, /* not in the status yet */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        json_auto_t *ending = quoted(cases[i].ending);
+        json_auto_t *pod = quoted(cases[i].pod);
+        const struct wait_goal g = { .kind = WAIT_RESTART, .ending = ending, .text = "--wait" };
+
+        if (wait_goal_is_met(&g, pod) != cases[i].met)
+            fail_msg("%s of %s", cases[i].ending, cases[i].pod);
+    }
+}
+
 /* ---- no daemon; configuration ------------------------------------------------------------------ */
 
 static void a_daemon_that_is_not_there_is_named_with_its_socket(void **state)
@@ -439,6 +492,7 @@ int main(void)
         T(pods_are_waited_for),
         T(pods_are_waited_for_by_their_values),
         T(what_an_ended_pod_no_longer_meets_is_lost),
+        T(a_restart_is_over_when_no_run_that_ends_is_left),
         T(a_file_is_removed_only_while_it_holds_that_pod_and_nothing_else),
         T(a_daemon_that_is_not_there_is_named_with_its_socket),
         T(a_socket_that_one_may_not_use_is_another_failure),
