@@ -16,13 +16,16 @@
 
 /* Limit for one turn of the loop: a file with a thousand pods must not delay probes, exits and the socket. */
 enum { RUN_QUEUE_MS = 10 };
+/* The same for volumes that follow an edit: those of a hundred pods are written in one turn. */
+enum { FOLLOW_MS = 25 };
 
 /*
  * Write a changed ConfigMap to all its volumes before any container is examined. False: the rest follows in
  * the next turn; those that were written are skipped there.
  */
-static bool volumes_follow(struct node *n, uint64_t until_ms)
+static bool volumes_follow(struct node *n)
 {
+    const uint64_t until_ms = clock_mono_ms() + FOLLOW_MS;
     struct pod *p;
 
     if (!n->sources_ready || n->closing)
@@ -39,10 +42,11 @@ static void on_run(uv_idle_t *handle)
     struct worker_node *part = worker_node(n);
     struct pod *p;
     size_t bound = n->n_pods + 1; /* a pod that wakes itself runs again on the next step, not in this one */
-    uint64_t until_ms = clock_mono_ms() + RUN_QUEUE_MS;
+    uint64_t until_ms;
 
-    if (!volumes_follow(n, until_ms))
+    if (!volumes_follow(n))
         return;
+    until_ms = clock_mono_ms() + RUN_QUEUE_MS;
     while (bound-- > 0 && (p = TAILQ_FIRST(&part->dirty)) != NULL) {
         TAILQ_REMOVE(&part->dirty, p, dirty_link);
         p->dirty_queued = false;
