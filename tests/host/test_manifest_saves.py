@@ -90,7 +90,9 @@ def in_terminal(t, command, keys, done):
     try:
         until(lambda: "web" in run(*tmux, "capture-pane", "-p", "-t", "editor").stdout, 20, "the editor shows the manifest")
         run(*tmux, "send-keys", "-t", "editor", *keys)
-        until(done, 20, "the editor has ended")
+        until(done, 20, "the manifest is saved")
+        # An editor whose terminal goes writes what it has to a file of another name.
+        until(lambda: run(*tmux, "has-session", "-t", "editor", ok=False).returncode != 0, 20, "the editor has ended")
     finally:
         run(*tmux, "kill-server", ok=False)
 
