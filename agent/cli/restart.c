@@ -35,10 +35,9 @@ static json_t *ask(struct cli *cli, const struct restart *o, const char *name, i
 
 static int ask_only(struct cli *cli, const struct restart *o, const char *name)
 {
-    json_auto_t *answer = NULL;
     int code = EXIT_OK;
 
-    answer = ask(cli, o, name, &code);
+    json_decref(ask(cli, o, name, &code));
     return code;
 }
 
