@@ -12,7 +12,9 @@
 /* A file takes some 20 us to make and 5 us to remove: together a few milliseconds. */
 #define LARGE_FILES 256
 #define LARGE_BYTES (1024 * 1024)
-#define LARGE_ENTRIES (3 * LARGE_FILES) /* links, the files of this version, and those of one before it */
+
+/* The links, the files of this version, and those of one before it. */
+_Static_assert(VOL_LARGE_ENTRIES == 3 * LARGE_FILES, "the bound of volumes.h");
 
 size_t vol_count_entries(int dir, size_t limit)
 {
@@ -42,10 +44,8 @@ size_t vol_count_entries(int dir, size_t limit)
     return n;
 }
 
-bool vol_payload_is_large(const struct vol_node *n, const struct vol_payload *p)
+bool vol_payload_is_large(const struct vol_payload *p)
 {
-    struct err e = { 0 };
-    char path[VOL_PATH_MAX];
     size_t bytes = 0;
 
     if (p->n_files > LARGE_FILES)
@@ -53,10 +53,31 @@ bool vol_payload_is_large(const struct vol_node *n, const struct vol_payload *p)
     for (size_t i = 0; i < p->n_files; i++)
         if (__builtin_add_overflow(bytes, p->files[i].size, &bytes) || bytes > LARGE_BYTES)
             return true;
-    if (vol_payload_path(n, p->uid, p->name, path, sizeof(path), &e) != ERR_OK)
-        return false; /* which the publish reports */
+    return false;
+}
+
+size_t vol_payload_entries(const struct vol_node *n, const char *uid, const char *name)
+{
+    struct err e = { 0 };
+    char path[VOL_PATH_MAX];
+
+    if (vol_payload_path(n, uid, name, path, sizeof(path), &e) != ERR_OK)
+        return 0; /* which the publish reports */
     fd_auto dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir < 0)
-        return errno != ENOENT;
-    return vol_count_entries(dir, LARGE_ENTRIES) == LARGE_ENTRIES;
+        return errno == ENOENT ? 0 : VOL_LARGE_ENTRIES;
+    return vol_count_entries(dir, VOL_LARGE_ENTRIES);
+}
+
+/* The folder of the version, "..data", and for each file itself, its folders and its link. */
+size_t vol_payload_adds(const struct vol_payload *p)
+{
+    size_t n = 2;
+
+    for (size_t i = 0; i < p->n_files; i++) {
+        n += 2;
+        for (const char *c = p->files[i].path; *c != '\0'; c++)
+            n += *c == '/';
+    }
+    return n;
 }

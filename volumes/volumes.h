@@ -58,9 +58,14 @@ struct vol_payload { /* the content of a payload volume */
 #define VOL_PAYLOAD_MAX (16u * 1024 * 1024)
 enum err_code vol_payload_publish(struct vol_node *n, const struct vol_payload *p, bool *ret_changed,
                                   struct err *e) MUST_CHECK;
-/* Whether publishing it, or removing what it replaces, takes longer than the loop has: then call
- * vol_payload_publish() and vol_payload_tidy() on the pool. Without files: whether tidying does. */
-bool vol_payload_is_large(const struct vol_node *n, const struct vol_payload *p);
+/* Whether writing it takes longer than the loop has: then call vol_payload_publish() on the pool. */
+bool vol_payload_is_large(const struct vol_payload *p);
+/* The entries below the volume, which a publish or a tidy may have to remove. VOL_LARGE_ENTRIES: so many or
+ * more, or they cannot be counted, so both are called on the pool. Walks the folder: remember the result. */
+#define VOL_LARGE_ENTRIES ((size_t)768)
+size_t vol_payload_entries(const struct vol_node *n, const char *uid, const char *name);
+/* The entries that publishing it adds at most. */
+size_t vol_payload_adds(const struct vol_payload *p);
 /* Whether some version of it was published and still exists. */
 struct presence vol_payload_published(const struct vol_node *n, const char *uid, const char *name,
                                       struct err *e) MUST_CHECK;

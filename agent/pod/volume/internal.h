@@ -46,8 +46,9 @@ struct pod_volumes {
     struct ctr *live_ctr; /* the container whose mounts the child compares */
     unsigned *vols_at;    /* shared with the child: 1 + index of the volume it checks; or NULL */
     char shm_path[512];
-    bool payload_stale; /* a ConfigMap or Secret used by the pod changed */
-    struct work write;  /* writes a large set of payloads */
+    bool payload_stale;     /* a ConfigMap or Secret used by the pod changed */
+    struct work write;      /* writes a large set of payloads */
+    size_t payload_entries; /* see payload_set_is_large() */
     struct payload_set *writing;
     payloads_written_fn written;
     bool write_waits;                 /* waits for a place on the pool */

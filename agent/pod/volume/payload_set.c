@@ -79,13 +79,41 @@ struct payload_set *payload_set_new_tidy(struct pod *p)
     return s;
 }
 
-bool payload_set_is_large(const struct payload_set *s)
+static bool is_written(const struct payload_of *of)
 {
+    return of->is_member && of->result.e.code == ERR_OK;
+}
+
+/* The entries below the set's volumes; true if those of one that is written are too many. */
+static bool payload_set_count(const struct payload_set *s, size_t *ret)
+{
+    bool large = false;
+
+    *ret = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct payload_of *of = &s->of[i];
+        size_t n = of->is_member ? vol_payload_entries(s->node, of->payload.uid, of->payload.name) : 0;
+
+        *ret += n;
+        large = large || (is_written(of) && n >= VOL_LARGE_ENTRIES);
+    }
+    return large;
+}
+
+bool payload_set_is_large(const struct payload_set *s, size_t *entries)
+{
+    size_t adds = 0;
+    bool large = false;
+
     for (size_t i = 0; i < s->n; i++)
-        if (s->of[i].is_member && s->of[i].result.e.code == ERR_OK &&
-            vol_payload_is_large(s->node, &s->of[i].payload))
-            return true;
-    return false;
+        if (is_written(&s->of[i])) {
+            large = large || vol_payload_is_large(&s->of[i].payload);
+            adds += s->tidies ? 0 : vol_payload_adds(&s->of[i].payload);
+        }
+    if (!large && (*entries == 0 || *entries >= VOL_LARGE_ENTRIES))
+        large = payload_set_count(s, entries);
+    *entries = large ? 0 : *entries + adds;
+    return large;
 }
 
 void payload_set_write(struct payload_set *s)
@@ -94,7 +122,7 @@ void payload_set_write(struct payload_set *s)
         struct payload_of *of = &s->of[i];
         struct payload_result *r = &of->result;
 
-        if (!of->is_member || r->e.code != ERR_OK)
+        if (!is_written(of))
             continue;
         if (s->tidies)
             vol_payload_tidy(s->node, of->payload.uid, of->payload.name, &r->kept);

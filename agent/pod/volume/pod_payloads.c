@@ -125,7 +125,7 @@ static enum err_code payloads_begin(struct pod *p, struct payload_set *set, payl
     if (s == NULL)
         return err_nomem(e);
     vols->write_waits = false;
-    if (!payload_set_is_large(s)) {
+    if (!payload_set_is_large(s, &vols->payload_entries)) {
         payload_set_write(s);
         written(p, s);
         return ERR_OK;

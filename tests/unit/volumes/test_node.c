@@ -104,6 +104,11 @@ static void too_much_content_is_refused_before_anything_is_written(void **state)
 
 #define MANY 400
 
+static bool is_large(struct fixture *f, const struct vol_payload *p)
+{
+    return vol_payload_is_large(p) || vol_payload_entries(f->node, p->uid, p->name) == VOL_LARGE_ENTRIES;
+}
+
 static void what_is_written_or_removed_decides_whether_a_payload_is_large(void **state)
 {
     struct fixture *f = need(state);
@@ -120,20 +125,44 @@ static void what_is_written_or_removed_decides_whether_a_payload_is_large(void *
         snprintf(names[i], sizeof(names[i]), "k%zu", i);
         many[i] = (struct vol_file){ .path = names[i], .data = "v", .size = 1, .mode = 0644 };
     }
-    assert_false(vol_payload_is_large(f->node, &p));
+    assert_false(is_large(f, &p));
     assert_int_equal(vol_payload_publish(f->node, &p, &changed, &e), ERR_OK);
-    assert_false(vol_payload_is_large(f->node, &p));
+    assert_false(is_large(f, &p));
     p.files = big;
-    assert_true(vol_payload_is_large(f->node, &p));
+    assert_true(is_large(f, &p));
     p.files = many;
     p.n_files = MANY;
-    assert_true(vol_payload_is_large(f->node, &p));
+    assert_true(is_large(f, &p));
     assert_int_equal(vol_payload_publish(f->node, &p, &changed, &e), ERR_OK);
     p.files = files;
     p.n_files = 1;
-    assert_true(vol_payload_is_large(f->node, &p)); /* its files and links are to be removed */
+    assert_true(is_large(f, &p)); /* its files and links are to be removed */
     assert_int_equal(vol_payload_publish(f->node, &p, &changed, &e), ERR_OK);
-    assert_false(vol_payload_is_large(f->node, &p));
+    assert_false(is_large(f, &p));
+}
+
+static void a_publish_adds_no_more_entries_than_announced(void **state)
+{
+    struct fixture *f = need(state);
+    const struct vol_file deep[] = {
+        { .path = "a", .data = "1", .size = 1, .mode = 0644 },
+        { .path = "b/c/d", .data = "2", .size = 1, .mode = 0644 },
+        { .path = "b/c/e", .data = "3", .size = 1, .mode = 0644 },
+    };
+    struct vol_payload p = { .uid = "u1", .name = "cfg", .files = files, .n_files = 1, .fs_group = -1 };
+    struct err e = { 0 };
+    bool changed;
+
+    for (int edit = 0; edit < 2; edit++) {
+        size_t before = vol_payload_entries(f->node, p.uid, p.name);
+
+        assert_int_equal(vol_payload_publish(f->node, &p, &changed, &e), ERR_OK);
+        size_t after = vol_payload_entries(f->node, p.uid, p.name);
+        assert_true(after > before);
+        assert_true(after - before <= vol_payload_adds(&p));
+        p.files = deep;
+        p.n_files = sizeof(deep) / sizeof(deep[0]);
+    }
 }
 
 static void a_full_tmpfs_keeps_the_old_payload(void **state)
@@ -256,6 +285,7 @@ int main(void)
         TEST(too_much_content_is_refused_before_anything_is_written),
         TEST(a_full_tmpfs_keeps_the_old_payload),
         TEST(what_is_written_or_removed_decides_whether_a_payload_is_large),
+        TEST(a_publish_adds_no_more_entries_than_announced),
         TEST(names_that_are_no_names_are_refused),
         TEST(a_path_that_does_not_fit_is_an_error),
         TEST(mount_points_inside_a_payload_survive_its_updates),
