@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * server - a gRPC server on a unix socket. Loop thread only.
+ *
+ * The socket's folder exists; a socket at the path is replaced (bound beside it and renamed, so that no
+ * moment has none). Limits: connections, calls of a connection, bytes queued for a slow reader (then its
+ * stream ends with RESOURCE_EXHAUSTED), and a rate of calls.
+ */
+#ifndef BASE_GRPC_SERVER_H
+#define BASE_GRPC_SERVER_H
+#include "base/grpc/grpc.h"
+#include "base/op.h"
+
+#include <sys/types.h>
+
+struct grpc_server;
+struct grpc_request; /* one call, until it is answered */
+
+struct grpc_method {
+    const char *path;
+    /* Answers now or later, with grpc_reply(), or grpc_send() and grpc_end(). `message` is valid during the
+     * call. */
+    void (*begin)(struct grpc_request *r, struct grpc_bytes message, void *arg);
+};
+
+struct grpc_server_options { /* methods and arg are borrowed while the server exists */
+    uv_loop_t *loop;
+    const char *path;
+    mode_t mode;    /* of the socket */
+    bool root_only; /* other peers are refused with PERMISSION_DENIED */
+    const struct grpc_method *methods;
+    size_t n_methods; /* others get UNIMPLEMENTED, in grpc-go's words */
+    void *arg;
+    size_t message_max;          /* 0: GRPC_MESSAGE_MAX */
+    unsigned max_connections;    /* 0: 64; one more is closed at once */
+    unsigned calls_per_s, burst; /* of all connections, then RESOURCE_EXHAUSTED; 0: unlimited */
+};
+
+enum err_code grpc_server_open(struct grpc_server **ret, const struct grpc_server_options *o,
+                               struct err *e) MUST_CHECK;
+/* Requests that are not answered end (on_cancel); the socket file is removed unless it is another's now. */
+void grpc_server_close(struct grpc_server *s);
+
+/* fn is called once if the client cancels, its deadline passes, or its connection ends before the answer; the
+ * request is gone afterwards. */
+void grpc_request_on_cancel(struct grpc_request *r, void (*fn)(struct grpc_request *r, void *arg), void *arg);
+bool grpc_request_peer(const struct grpc_request *r, pid_t *ret_pid, uid_t *ret_uid);
+const char *grpc_request_metadata(const struct grpc_request *r, const char *name); /* NULL: none */
+
+/* Each of these ends the request; it is gone afterwards. */
+void grpc_reply(struct grpc_request *r, struct grpc_bytes message);      /* one message, status OK */
+void grpc_end(struct grpc_request *r, const struct grpc_status *status); /* NULL: OK */
+void grpc_fail(struct grpc_request *r, const struct err *e);             /* code and text of the error */
+/* A message of a stream. False: the client does not read, and the stream was ended. */
+bool grpc_send(struct grpc_request *r, struct grpc_bytes message) MUST_CHECK;
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins - device plugins: they register, are listed and watched, and are asked. Loop thread only.
+ *
+ *   registration.c  the server <dir>/kubelet.sock: v1beta1.Registration
+ *   watcher.c       <registry dir>: sockets of pluginregistration v1, of any type
+ *   plugin.c        one registered plugin: a channel, its options, ListAndWatch, calls (a dp_provider)
+ *   messages.c      packs, unpacks and checks the messages
+ *
+ * A plugin that registers a resource again replaces the earlier one, whose connection is closed. A plugin
+ * whose stream ends is withdrawn from the inventory; it has to register again, as in kubelet. Each call of a
+ * plugin has a deadline (kubelet gives Allocate and GetPreferredAllocation none, and all pods wait).
+ */
+#ifndef DEVICEPLUGIN_PLUGINS_H
+#define DEVICEPLUGIN_PLUGINS_H
+#include "deviceplugin/inventory.h"
+
+#define DP_CALL_MS 30000 /* for a call; kubelet's limit for PreStartContainer */
+
+struct dp_plugins;
+
+/* Another type of plugin in the registry folder ("CSIPlugin"): its handler validates, then is told. */
+struct dp_plugin_info {
+    const char *type, *name, *endpoint;
+    const char *const *versions;
+    size_t n_versions;
+};
+struct dp_plugin_handler {
+    const char *type;
+    enum err_code (*registered)(const struct dp_plugin_info *info, void *arg, struct err *e);
+    void (*gone)(const char *name, void *arg);
+    void *arg;
+};
+
+struct dp_plugins_options { /* borrowed while it exists */
+    uv_loop_t *loop;
+    const char *dir;          /* <root>/device-plugins */
+    const char *registry_dir; /* <root>/plugins_registry */
+    struct dp_inventory *inventory;
+    const struct dp_plugin_handler *handlers;
+    size_t n_handlers;
+    /* For the log, events and explain; `resource` may be NULL. */
+    void (*problem)(const char *resource, const struct err *e, void *arg);
+    void *arg;
+};
+
+/* Makes the folders (0750), removes sockets of an earlier run from `dir` (other files stay), listens. */
+enum err_code dp_plugins_open(struct dp_plugins **ret, const struct dp_plugins_options *o,
+                              struct err *e) MUST_CHECK;
+bool dp_plugins_busy(const struct dp_plugins *p);
+void dp_plugins_cancel(struct dp_plugins *p); /* calls end, nothing new begins */
+void dp_plugins_close(struct dp_plugins *p);  /* not busy; handles close on later turns */
+
+struct dp_plugins_counts { /* for metrics, by resource: registrations, and the time of Allocate */
+    const char *resource;
+    uint64_t registrations;
+};
+/* Problems that last (a bad name, a version, a socket that does not answer), for explain: resource or socket,
+ * text. */
+void dp_plugins_problems(const struct dp_plugins *p,
+                         void (*fn)(const char *what, const char *text, void *arg), void *arg);
+#endif
