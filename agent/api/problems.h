@@ -39,8 +39,8 @@ void api_problems_add_at(struct api_problems *p, const struct api_problem *at, c
 void api_problems_sort(struct api_problems *p);
 void api_problems_done(struct api_problems *p);
 
-/* Appends "file:line:column: " + severity ("warning: ", or "") + "field: message"; what is unknown is left
- * out. */
+/* Appends "file:line:column: " + severity ("warning: ", or "") + "field: message"; unknown parts are
+ * omitted. */
 void api_problem_add_text(const struct api_problem *p, const char *severity, struct buf *out);
 /* {"file", "line", "column", "document", "field", "message"}: without the numbers that are unknown. NULL: out
  * of memory. */

@@ -41,12 +41,11 @@ static int ask_only(struct cli *cli, const struct restart *o, const char *name)
     return code;
 }
 
-static int ask_and_wait(struct cli *cli, const struct restart *o, const char *name)
+static int ask_and_wait(struct cli *cli, const struct restart *o, const char *name, uint64_t until_ms)
 {
     struct wait_goal goal = { .kind = WAIT_RESTART, .text = "--wait" };
     json_auto_t *before = NULL;
     json_auto_t *answer = NULL;
-    uint64_t until_ms;
     int code;
 
     before = cli_get_pod(cli, o->namespace_, name, &code);
@@ -58,9 +57,7 @@ static int ask_and_wait(struct cli *cli, const struct restart *o, const char *na
     goal.ending = cli_at(answer, "details.containers");
     if (!json_is_array(goal.ending))
         return cli_error(cli, "the daemon does not say which containers end: it is older than this program");
-    code = wait_take_timeout(cli, o->timeout, &until_ms);
-    if (code == EXIT_OK)
-        code = wait_for_pod(cli, &goal, o->namespace_, name, cli_text(before, "metadata.uid"), until_ms);
+    code = wait_for_pod(cli, &goal, o->namespace_, name, cli_text(before, "metadata.uid"), until_ms);
     if (code == EXIT_OK)
         cli_say(cli, "pod/%s restarted\n", name);
     return code;
@@ -78,7 +75,7 @@ static int cli_restart_run(struct cli *cli, const struct cli_command *command, i
     code = wait_take_timeout(cli, o.timeout, &until_ms); /* before anything is restarted */
     if (code != EXIT_OK)
         return code;
-    return o.wait ? ask_and_wait(cli, &o, name) : ask_only(cli, &o, name);
+    return o.wait ? ask_and_wait(cli, &o, name, until_ms) : ask_only(cli, &o, name);
 }
 
 static const struct cli_exit exits[] = {

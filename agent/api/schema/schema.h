@@ -114,7 +114,7 @@ const struct api_row *api_row_find(const struct api_schema *schema, const char *
 const char *api_row_similar(const struct api_schema *schema, const char *name);
 
 /* ---- schema_text.c: for people ---- */
-/* What is done with a field of an object with which `holder` is done. */
+/* The support of a field inside an object: its own row cannot promise more than `holder`, the object's. */
 enum api_support api_support_below(const struct api_row *row, enum api_support holder);
 const char *api_support_name(enum api_support support);      /* "acted on" */
 void api_add_type(struct buf *b, const struct api_row *row); /* "list of Container, required" */

@@ -27,9 +27,10 @@ json_t *env_age_condition(const struct pod *p);
 /* ---- what happens to it ---- */
 /* After a restart of the agent: examines each instance that had not ended, and takes it over. */
 void containers_recover(struct pod *p);
-/* The sandbox is lost: what runs is killed, and all begins again in a new one, with the init containers. */
+/* The sandbox is lost: running containers are killed, and the pod starts again in a new one, from its init
+ * containers. */
 void containers_begin_anew(struct pod *p);
-/* A ConfigMap or Secret is new or changed: what waits for it is tried again. */
+/* A ConfigMap or Secret is new or changed: containers that wait for it try again. */
 void containers_config_changed(struct pod *p, enum api_config_kind kind, const char *name);
 void ctr_image_edited(struct ctr *c); /* the manifest names another image for it now */
 /* The run ends and the container is made anew, whatever its policy: it did not crash. The text is that of the

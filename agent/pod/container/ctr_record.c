@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ctr_record - what of containers and their runs stands in the pod's record: "containers":{name:{...}}. */
+/* ctr_record - containers and their runs in the pod's record: "containers":{name:{...}}. */
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/env_age.h"
 #include "agent/pod/container/internal.h"
