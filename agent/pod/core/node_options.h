@@ -9,6 +9,7 @@
 #include "agent/status/server.h"
 #include "cgroups/cgroup.h"
 #include "cni/cni.h"
+#include "deviceplugin/topology.h"
 #include "volumes/volumes.h"
 
 struct pod_tokens; /* tokens.h */
@@ -58,6 +59,12 @@ struct node_options {  /* all strings borrowed while the node exists */
     bool seccomp_default;
     const char *sample_network; /* a network list to begin with; "": none is installed */
     const char *probe_helper;   /* coracle-probe; NULL: HTTPS probes and hooks fail */
+
+    /* How long a pod waits for a provider of its devices before it is rejected as in kubelet; 0: not at all
+     */
+    uint64_t device_plugin_wait_ms;
+    enum dp_policy topology_policy; /* for devices */
+    bool topology_pod_scope;        /* else each container for itself */
 
     bool local_limits;                                 /* enforce limits of local storage */
     const struct node_shutdown_group *shutdown_groups; /* sorted, lowest priority first; borrowed */

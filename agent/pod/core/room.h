@@ -23,6 +23,7 @@ struct pod;
 
 enum room_id {
     ROOM_CORE,
+    ROOM_DEVICE,
     ROOM_LIMITS,
     ROOM_LEFTOVERS,
     ROOM_USAGE,

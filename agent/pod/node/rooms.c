@@ -2,6 +2,7 @@
 /* rooms - the table of rooms, in the order in which a pod's steps are taken. */
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/container/container.h"
+#include "agent/pod/device/devices.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/leftovers/sweep.h"
 #include "agent/pod/limits/limits.h"
@@ -15,6 +16,7 @@
 #include "agent/pod/worker/worker.h"
 
 const struct room *const node_rooms[] = {
-    &core_room,  &limits_room,    &leftovers_room, &admit_room,  &usage_room,  &sandbox_room, &volume_room,
-    &image_room, &container_room, &record_room,    &status_room, &worker_room, &show_room,    NULL,
+    &core_room,   &device_room,  &limits_room, &leftovers_room, &admit_room,
+    &usage_room,  &sandbox_room, &volume_room, &image_room,     &container_room,
+    &record_room, &status_room,  &worker_room, &show_room,      NULL,
 };

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+agent_pod_device_SRCS := device_room.c
