@@ -68,6 +68,8 @@ void parts_live_options(const struct agent_config *c, struct node_options *o)
     o->taints = c->node_taints;
     o->n_taints = c->n_node_taints;
     o->seccomp_default = c->seccomp_default;
+    o->device_plugin_wait_ms = c->device_wait_ms;
+    o->extended_resources = &c->extended_resources;
 }
 
 static json_t *show_config(void *arg)
@@ -75,6 +77,15 @@ static json_t *show_config(void *arg)
     struct agent *a = arg;
 
     return config_json(&a->config);
+}
+
+static enum dp_policy topology_policy(const char *word)
+{
+    if (strcmp(word, "best-effort") == 0)
+        return DP_POLICY_BEST_EFFORT;
+    if (strcmp(word, "restricted") == 0)
+        return DP_POLICY_RESTRICTED;
+    return strcmp(word, "single-numa-node") == 0 ? DP_POLICY_SINGLE_NODE : DP_POLICY_NONE;
 }
 
 /* Those of the parts follow when these are opened. */
@@ -101,6 +112,10 @@ static void node_settings(struct agent *a, struct node_options *ret)
         .resources = c->resources,
         .system_cgroup = c->system_reserved_cgroup,
         .kube_cgroup = c->kube_reserved_cgroup,
+        .device_dir = c->device_dir,
+        .cdi_dirs = (const char *const *)c->cdi_dirs.v,
+        .topology_policy = topology_policy(c->topology_policy),
+        .topology_pod_scope = strcmp(c->topology_scope, "pod") == 0,
         .sample_network = a->pre.sample_network,
         .probe_helper = a->pre.probe,
         .config = show_config,

@@ -5,6 +5,7 @@
 #ifndef AGENT_API_NODE_RESOURCES_H
 #define AGENT_API_NODE_RESOURCES_H
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct api_reserved { /* systemReserved or kubeReserved; 0: nothing */
@@ -33,5 +34,15 @@ struct api_node_resources {
     bool memory_qos;          /* feature gate MemoryQoS */
     bool memory_tiers;        /* memoryReservationPolicy: TieredReservation */
     double memory_throttling; /* memoryThrottlingFactor */
+};
+
+struct api_count { /* an extended resource of the configuration */
+    char *name;
+    int64_t n; /* 0 and more */
+};
+
+struct api_counts { /* sorted by name, unique names */
+    struct api_count *v;
+    size_t n;
 };
 #endif

@@ -115,6 +115,38 @@ static enum err_code set_labels(struct api_kvs *m, const json_t *v, struct err *
     return ERR_OK;
 }
 
+static void counts_done(struct api_counts *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        free(c->v[i].name);
+    free(c->v);
+    *c = (struct api_counts){ 0 };
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct api_count *)a)->name, ((const struct api_count *)b)->name);
+}
+
+static enum err_code set_counts(struct api_counts *c, const json_t *v, struct err *e)
+{
+    const char *name;
+    json_t *item;
+
+    counts_done(c);
+    c->v = calloc(json_object_size(v) + 1, sizeof(*c->v));
+    if (c->v == NULL)
+        return err_nomem(e);
+    json_object_foreach ((json_t *)v, name, item) {
+        c->v[c->n] = (struct api_count){ .name = strdup(name), .n = json_integer_value(item) };
+        if (c->v[c->n].name == NULL)
+            return err_nomem(e);
+        c->n++;
+    }
+    qsort(c->v, c->n, sizeof(*c->v), by_name);
+    return ERR_OK;
+}
+
 static void taints_done(struct agent_config *c)
 {
     for (size_t i = 0; i < c->n_node_taints; i++) {
@@ -265,6 +297,7 @@ enum err_code config_apply(struct agent_config *c, struct err *e)
     labels_done(&c->node_labels);
     if (set_labels(&c->node_labels, apply_of(c, DOC_OWN, "nodeLabels"), e) != ERR_OK ||
         set_taints(c, apply_of(c, DOC_KUBELET, "registerWithTaints"), e) != ERR_OK ||
+        set_counts(&c->extended_resources, apply_of(c, DOC_OWN, "extendedResources"), e) != ERR_OK ||
         set_node_ip(c, e) != ERR_OK || set_log(c, e) != ERR_OK)
         return e->code;
     return set_socket(c, e);
@@ -278,5 +311,6 @@ void config_fields_done(struct agent_config *c)
         field_done(c, config_row(i, NULL));
     labels_done(&c->node_labels);
     taints_done(c);
+    counts_done(&c->extended_resources);
     free(take_ptr(&c->node_ip));
 }

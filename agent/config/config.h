@@ -82,6 +82,11 @@ struct agent_config {
     unsigned pulls_per_registry_max; /* likewise */
     uint64_t pull_stall_ms, image_max_bytes;
     struct api_node_resources resources;
+    uint64_t device_wait_ms;              /* 0: as in kubelet, pods do not wait for devices */
+    struct api_counts extended_resources; /* extendedResources, sorted by name */
+    char *device_dir;                     /* declarations of devices */
+    struct config_list cdi_dirs;
+    char *topology_policy, *topology_scope;              /* words of KubeletConfiguration */
     char *system_reserved_cgroup, *kube_reserved_cgroup; /* "": none */
     bool fail_swap_on, fail_cgroup_v1;                   /* set explicitly: refuse to start on such a node */
     /* Graceful node shutdown. grace_ms is the total (shutdownGracePeriod), of which the last critical_ms are

@@ -17,6 +17,7 @@ static const char *placeholder(enum config_type type)
         return "VALUE[,...]";
     case T_TEXT_MAP:
     case T_BOOL_MAP:
+    case T_COUNT_MAP:
         return "KEY=VALUE[,...]";
     default:
         return "VALUE";

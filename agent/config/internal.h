@@ -24,6 +24,7 @@ enum config_type {
     T_TEXT_MAP, /* flag: key=value,... */
     T_BOOL_MAP,
     T_TEXTS_MAP,
+    T_COUNT_MAP, /* name to whole number, canonical: a JSON integer; flag: name=number,... */
     T_OBJECTS,
 };
 
@@ -128,6 +129,11 @@ enum err_code config_check_ids(const json_t *value, struct err *e) MUST_CHECK;
 enum err_code config_check_labels(const json_t *value, struct err *e) MUST_CHECK;
 enum err_code config_check_socket(const json_t *value, struct err *e) MUST_CHECK;
 enum err_code config_check_allocatable(const json_t *value, struct err *e) MUST_CHECK;
+/* ---- value_devices.c: checks of rows about devices ---- */
+/* Names of extended resources, and their numbers. *ret: a new reference, the numbers as integers. */
+enum err_code config_check_counts(const json_t *value, json_t **ret, struct err *e) MUST_CHECK;
+enum err_code config_check_dirs(const json_t *value, struct err *e) MUST_CHECK;
+enum err_code config_check_topology_options(const json_t *value, struct err *e) MUST_CHECK;
 /* --register-with-taints and --reserved-memory have formats of their own. */
 enum err_code config_flag_taints(const char *text, json_t **ret, struct err *e) MUST_CHECK;
 enum err_code config_flag_reserved_memory(const char *text, json_t **ret, struct err *e) MUST_CHECK;

@@ -212,6 +212,7 @@ static const char *nothing(const struct config_row *r)
     case T_TEXT_MAP:
     case T_BOOL_MAP:
     case T_TEXTS_MAP:
+    case T_COUNT_MAP:
         return "{}";
     default:
         return r->marks & ZERO ? "\"\"" : "null";

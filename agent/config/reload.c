@@ -47,6 +47,7 @@ static void swap_derived(struct agent_config *c, struct agent_config *next)
     SWAP(node_labels);
     SWAP(node_taints);
     SWAP(n_node_taints);
+    SWAP(extended_resources);
     SWAP(max_pods_n);
     SWAP(pod_pids_limit);
     SWAP(cpu_cfs_period_us);

@@ -262,6 +262,8 @@ static enum err_code config_value_check_type(const struct config_row *r, const j
         if (check_map(r, v, e) != ERR_OK)
             return e->code;
         break;
+    case T_COUNT_MAP:
+        return check_entries(r, v, false, e) == ERR_OK ? config_check_counts(v, ret, e) : e->code;
     }
     return config_value_take(json_deep_copy(v), ret, e);
 }
@@ -386,6 +388,7 @@ static enum err_code flag_raw(const struct config_row *r, const char *text, json
     case T_TEXT_MAP:
     case T_BOOL_MAP:
     case T_TEXTS_MAP:
+    case T_COUNT_MAP:
         return flag_map(r, text, ret, e);
     case T_OBJECTS:
         return str_eq(r->flag, "register-with-taints") ? config_flag_taints(text, ret, e)

@@ -63,8 +63,11 @@ struct node_options {  /* all strings borrowed while the node exists */
     /* How long a pod waits for a provider of its devices before it is rejected as in kubelet; 0: not at all
      */
     uint64_t device_plugin_wait_ms;
-    enum dp_policy topology_policy; /* for devices */
-    bool topology_pod_scope;        /* else each container for itself */
+    enum dp_policy topology_policy;              /* for devices */
+    bool topology_pod_scope;                     /* else each container for itself */
+    const struct api_counts *extended_resources; /* of the configuration; may be NULL */
+    const char *device_dir;                      /* declarations of devices; NULL or "": none */
+    const char *const *cdi_dirs;                 /* NULL-terminated; NULL: none */
 
     bool local_limits;                                 /* enforce limits of local storage */
     const struct node_shutdown_group *shutdown_groups; /* sorted, lowest priority first; borrowed */

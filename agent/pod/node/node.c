@@ -93,6 +93,8 @@ void node_set_options(struct node *n, const struct node_options *o)
     n->o.resolv_conf = o->resolv_conf;
     n->o.allowed_unsafe_sysctls = o->allowed_unsafe_sysctls;
     n->o.seccomp_default = o->seccomp_default;
+    n->o.device_plugin_wait_ms = o->device_plugin_wait_ms;
+    n->o.extended_resources = o->extended_resources;
     pods_wake_pending(n, "settings changed"); /* some may fit now */
 }
 

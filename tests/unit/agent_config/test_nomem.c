@@ -14,7 +14,7 @@ static void a_configuration_is_taken_whole_or_not_at_all(void **state)
         "maxPods: 9\nclusterDNS: [10.0.0.1]\nevictionHard: {memory.available: "
         "1Gi}\nmergeDefaultEvictionSettings: true\n"
         "registerWithTaints: [{key: a, effect: NoExecute}]\nfeatureGates: {A: true}\nsyncFrequency: 3s\n"
-        "---\n" OWN "nodeLabels: {a: b}\nnodeIP: 192.0.2.1\n");
+        "---\n" OWN "nodeLabels: {a: b}\nnodeIP: 192.0.2.1\nextendedResources: {a.b/c: 1}\n");
     NOMEM_EACH(ok, {
         char *argv[] = { (char *)"run", (char *)"--config", s->file, (char *)"--cluster-dns=10.0.0.2",
                          (char *)"--cluster-dns=10.0.0.3" };
@@ -29,7 +29,8 @@ static void a_configuration_is_taken_whole_or_not_at_all(void **state)
         }
         ok = code == ERR_OK;
         if (ok && (c.max_pods_n != 9 || c.cluster_dns.n != 2 || c.node_labels.n != 1 ||
-                   c.node_ip[0] == '\0' || json_object_size(config_value(&c, "evictionHard")) != 4 ||
+                   c.extended_resources.n != 1 || c.node_ip[0] == '\0' ||
+                   json_object_size(config_value(&c, "evictionHard")) != 4 ||
                    json_array_size(config_value(&c, "registerWithTaints")) != 1))
             abort();
         config_done(&c);
