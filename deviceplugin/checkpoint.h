@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * checkpoint - kubelet_internal_checkpoint, in kubelet's format with kubelet's checksum, so that a node can
- * change over in either direction.
+ * change over in either direction (pkg/kubelet/cm/devicemanager/checkpoint). Pure: the caller reads and
+ * writes the file, atomically and only as root: plugins can write beside it.
  *
- * The checksum is the 32-bit FNV-1a of what Go's spew prints of the data (checkpoint_sum.c). A file that is
- * damaged is set aside and named; holdings are then what the pods' records say.
+ * The checksum is the 32-bit FNV-1a of what Go's spew prints of the data (checkpoint_sum.c). Where kubelet's
+ * order is random, ours is that of holdings.h.
  */
 #ifndef DEVICEPLUGIN_CHECKPOINT_H
 #define DEVICEPLUGIN_CHECKPOINT_H
@@ -12,20 +13,25 @@
 
 #include "base/strs.h"
 
-#define DP_CHECKPOINT_MAX (64 * 1024 * 1024)
+#define DP_CHECKPOINT_MAX (64 * 1024 * 1024) /* bytes of the file */
 
-struct dp_registered {
+struct dp_registered { /* a resource that has a provider, or had one until shortly */
     const char *resource;
-    const char *const *ids;
+    const char *const *ids; /* healthy devices */
     size_t n_ids;
-}; /* healthy devices; sorted */
+};
 
-/* The file's text, malloc'ed. */
+/* The file's text, malloc'ed; entries without an answer are left out, as kubelet does. ERR_EXHAUSTED: longer
+ * than DP_CHECKPOINT_MAX. ERR_INVALID: a resource is registered twice. */
 enum err_code dp_checkpoint_write(const struct dp_holdings *h, const struct dp_registered *registered,
                                   size_t n, char **ret, size_t *ret_n, struct err *e) MUST_CHECK;
-/* Adds its entries to *h and the names of its registered resources to *resources. ERR_DATA_LOSS: damaged, the
- * text says how; nothing was added. An entry that contradicts another is ignored and named in *ret_ignored
- * (may be NULL). */
+/*
+ * Adds its entries to *h and the names of its registered resources to *resources; either may be NULL.
+ * ERR_DATA_LOSS: damaged (empty, torn, no checkpoint, a wrong checksum), the text says what and where;
+ * nothing was added. An entry that contradicts an earlier one (another pod has the device, h has the entry
+ * already) or has a name that no resource may have is ignored, and named in *ret_ignored (may be NULL). When
+ * memory runs out (ERR_EXHAUSTED) some entries may have been added.
+ */
 enum err_code dp_checkpoint_read(const char *text, size_t n, struct dp_holdings *h, struct strs *resources,
                                  struct strs *ret_ignored, struct err *e) MUST_CHECK;
 #endif

@@ -1,47 +1,74 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * choose - which devices a container gets, in kubelet's order (pkg/kubelet/cm/devicemanager/manager.go,
- * devicesToAllocate). Pure; ties are broken by id, in natural order (dev-2 before dev-10), where kubelet's
- * are random.
+ * devicesToAllocate): those of earlier init containers, then free healthy ones, with a NUMA hint the aligned
+ * ones first. Pure; ties are broken by dp_id_compare(), where kubelet's choice is random.
  *
- * Two steps, because a plugin may be asked between them: dp_choose_begin() says what is taken for certain,
- * and what to ask GetPreferredAllocation, if anything; dp_choose_end() takes the answer.
+ * Two steps, because a plugin may be asked between them: dp_choose_begin() makes the choice, or says what to
+ * ask with GetPreferredAllocation; dp_choose_end() makes the choice with the answer. Facts may have changed
+ * in between: dp_choose_end() looks at all of them again. Nothing is reserved: dp_holdings_put() does that,
+ * on the same turn.
  */
 #ifndef DEVICEPLUGIN_CHOOSE_H
 #define DEVICEPLUGIN_CHOOSE_H
 #include "deviceplugin/holdings.h"
 #include "deviceplugin/inventory.h"
 
+#include "base/strs.h"
+
 struct dp_wish {
-    const char *pod_uid, *container;
+    const char *pod_uid;
+    const char *container; /* dp_hints_make(): NULL for the whole pod */
     int64_t count;
-    const char *const *reusable; /* ids held by earlier init containers of this pod that it may have again */
+    const char *const *reusable; /* dp_reusable(); those that another pod holds are ignored */
     size_t n_reusable;
-    bool has_hint;
+    bool has_hint; /* of dp_hints_merge() */
     uint64_t numa; /* nodes to align to, as bits */
 };
 
+/* Nothing in it points into the inventory or the holdings. { 0 } is empty. */
 struct dp_choice {
-    const char **ids; /* chosen; sorted */
+    const char *const *ids;        /* chosen, sorted by dp_id_compare(): for Allocate */
+    const struct dp_held *devices; /* the same with their NUMA nodes: for dp_holdings_put() */
     size_t n;
-    /* The question to the plugin, if `ask`: then dp_choose_end() follows. */
+    bool kept; /* the container holds them already, with an answer or without */
+    /* `ask`: nothing is chosen yet; the question to the plugin, with the wish's count as allocation_size.
+     * Then dp_choose_end() follows. */
     bool ask;
-    const char **available, **must;
+    const char *const *available; /* free and healthy ones, and `must` */
+    const char *const *must;      /* the reused ones */
     size_t n_available, n_must;
-    void *memory; /* private: dp_choice_done() */
+    void *memory; /* private */
 };
 
 /*
- * kubelet's errors and texts: ERR_NOT_FOUND "cannot allocate unregistered device R", ERR_UNAVAILABLE "no
- * healthy devices present; cannot allocate unhealthy devices R", ERR_EXHAUSTED "requested number of devices
- * unavailable for R. Requested: n, Available: m".
+ * `r` NULL: nobody ever offered it, or it was forgotten. A resource that is a number only has no devices to
+ * choose. kubelet's errors and texts:
+ * ERR_PRECONDITION: pod "u" container "c" changed request for resource "R" from a to b
+ * ERR_NOT_FOUND: cannot allocate unregistered device R
+ * ERR_UNAVAILABLE: no healthy devices present; cannot allocate unhealthy devices R (also for a count of 0);
+ *   previously allocated devices are no longer healthy; cannot allocate unhealthy devices R
+ * ERR_EXHAUSTED: requested number of devices unavailable for R. Requested: n, Available: m; n is without the
+ *   reused ones. Also: out of memory, which err_is_shortage() tells apart.
  */
 enum err_code dp_choose_begin(const struct dp_resource *r, const char *name, const struct dp_holdings *h,
                               const struct dp_wish *w, struct dp_choice *ret, struct err *e) MUST_CHECK;
-/* `preferred`: the plugin's answer; NULL: it failed, which counts as no preference. Ids that were not
- * offered are ignored. */
-enum err_code dp_choose_end(const struct dp_resource *r, const struct dp_holdings *h, const struct dp_wish *w,
-                            struct dp_choice *c, const char *const *preferred, size_t n,
-                            struct err *e) MUST_CHECK;
-void dp_choice_done(struct dp_choice *c);
+/* `preferred`: the plugin's answer, NULL: no preference (kubelet rejects the pod when the call fails). Ids
+ * that were not offered, repeated ones and more than were asked for are ignored. *c changes on success
+ * only. */
+enum err_code dp_choose_end(const struct dp_resource *r, const char *name, const struct dp_holdings *h,
+                            const struct dp_wish *w, const char *const *preferred, size_t n,
+                            struct dp_choice *c, struct err *e) MUST_CHECK;
+void dp_choice_done(struct dp_choice *c); /* empties it */
+
+struct dp_predecessor {
+    const char *container;
+    bool reusable; /* an init container that ends, not one that is restarted (a sidecar) */
+};
+/* What a container may have again of what its pod holds: the devices of init containers before it, without
+ * those that a sidecar or an app container before it has taken. `before` in the order of admission: init
+ * containers, then containers. *ret is sorted by dp_id_compare(); strs_done(). */
+enum err_code dp_reusable(const struct dp_holdings *h, const char *pod_uid, const char *resource,
+                          const struct dp_predecessor *before, size_t n, struct strs *ret,
+                          struct err *e) MUST_CHECK;
 #endif

@@ -15,13 +15,13 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/op.h"
+#include "deviceplugin/device_id.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define DP_RESOURCE_NAME_MAX 317     /* a DNS name, a slash, 63 characters */
-#define DP_ID_MAX 4096               /* bytes of a device's id */
 #define DP_DEVICES_MAX 65536         /* of one resource */
 #define DP_RESOURCES_MAX 256         /* of the node */
 #define DP_FORGET_MS (5 * 60 * 1000) /* pkg/kubelet/cm/devicemanager: endpointStopGracePeriod */
@@ -90,7 +90,8 @@ struct dp_resource {
     bool listed; /* the provider has sent a list since it came */
     struct boot_time
         gone_at; /* when its last provider went; none: it has one, or only the checkpoint named it */
-    const struct dp_device *devices; /* sorted by id; kept, all unhealthy, while the provider is gone */
+    const struct dp_device
+        *devices; /* sorted by dp_id_compare(); kept, all unhealthy, while the provider is gone */
     size_t n_devices, n_healthy;
     int64_t count; /* a number from the configuration; -1: none */
 };

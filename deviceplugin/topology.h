@@ -1,40 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * topology - NUMA hints and how they are merged (pkg/kubelet/cm/topologymanager). Pure.
+ * topology - NUMA hints and how they are merged (pkg/kubelet/cm/topologymanager). Pure, but for
+ * dp_machine_read().
  *
- * A hint is a set of NUMA nodes that can supply a resource, preferred if no smaller set can. Policies: none,
- * best-effort, restricted, single-numa-node; scopes: container, pod. At most DP_NUMA_MAX nodes.
+ * A hint is a set of NUMA nodes that can supply a resource; it is preferred if no smaller set could, were all
+ * devices free. The hints of all resources are merged into one set, to which dp_choose_begin() aligns. With
+ * the scope "container" that is done for each container, with "pod" once for the sums of the pod. The policy
+ * "none" makes no hints.
  */
 #ifndef DEVICEPLUGIN_TOPOLOGY_H
 #define DEVICEPLUGIN_TOPOLOGY_H
-#include "deviceplugin/holdings.h"
-#include "deviceplugin/inventory.h"
+#include "deviceplugin/choose.h"
 
-#define DP_NUMA_MAX 8 /* kubelet's default of max-allowable-numa-nodes */
+#define DP_NUMA_MAX 8     /* nodes of a machine: kubelet's default of max-allowable-numa-nodes */
+#define DP_NUMA_ID_MAX 63 /* the number of a node: kubelet's sets have 64 bits, too */
 
 enum dp_policy { DP_POLICY_NONE, DP_POLICY_BEST_EFFORT, DP_POLICY_RESTRICTED, DP_POLICY_SINGLE_NODE };
 
-struct dp_hint {
-    uint64_t numa;
-    bool preferred;
-};
-struct dp_hints { /* of one resource */
-    bool any;     /* no constraint: n is 0 */
-    struct dp_hint v[1 << DP_NUMA_MAX];
-    size_t n; /* 0 and not any: no set of nodes can supply it */
-};
-
 struct dp_machine {
-    uint64_t nodes;
-}; /* NUMA nodes of this machine, as bits */
-enum err_code dp_machine_read(struct dp_machine *ret, const char *sys_dir, struct err *e) MUST_CHECK;
+    uint64_t nodes; /* NUMA nodes of this machine, as bits; never 0 */
+};
+/* From the folders node<N> of `dir` (/sys/devices/system/node); a machine without that folder has node 0.
+ * ERR_RANGE: more than DP_NUMA_MAX nodes, or a greater number than DP_NUMA_ID_MAX. */
+enum err_code dp_machine_read(struct dp_machine *ret, const char *dir, struct err *e) MUST_CHECK;
 
-/* Sets of nodes from which `count` devices of r can be had by this pod, its reusable ones included. */
-void dp_hints_make(const struct dp_machine *m, const struct dp_resource *r, const struct dp_holdings *h,
-                   const char *pod_uid, const char *const *reusable, size_t n_reusable, int64_t count,
-                   struct dp_hints *ret);
+enum dp_hint { DP_HINT_NO, DP_HINT_POSSIBLE, DP_HINT_PREFERRED };
+struct dp_hints { /* of one resource */
+    bool any;     /* no constraint; v is not used */
+    /* By set of nodes: bit i of the index is the i-th node of the machine. No hint at all: no set of nodes
+     * can supply it. */
+    uint8_t v[1 << DP_NUMA_MAX];
+};
+
+/*
+ * Sets of nodes from which w->count devices of r can be had, the reusable ones included; has_hint is ignored.
+ * A resource none of whose devices has topology (or `r` NULL) is no constraint; otherwise devices without
+ * topology, and on nodes that the machine has not, are not in any set. If the container (the pod) holds
+ * devices of r already, the sets that contain those.
+ */
+enum err_code dp_hints_make(const struct dp_machine *m, const struct dp_resource *r,
+                            const struct dp_holdings *h, const struct dp_wish *w, struct dp_hints *ret,
+                            struct err *e) MUST_CHECK;
 /* ERR_PRECONDITION: the policy refuses ("Resources cannot be allocated with Topology locality"). *ret_has
- * false: no constraint. */
+ * false: no alignment. The result does not depend on the order of v. */
 enum err_code dp_hints_merge(const struct dp_machine *m, enum dp_policy policy, const struct dp_hints *v,
-                             size_t n, bool *ret_has, struct dp_hint *ret, struct err *e) MUST_CHECK;
+                             size_t n, bool *ret_has, uint64_t *ret_numa, struct err *e) MUST_CHECK;
 #endif
