@@ -29,16 +29,17 @@ B        := $(O)/$(variant)
 # Shared libraries: pkg-config's name, the oldest version that was tried, Debian's package (docs/requirements.md has the same table).
 libraries := libuv:1.44.2:libuv1-dev jansson:2.14:libjansson-dev libmnl:1.0.4:libmnl-dev yaml-0.1:0.2.5:libyaml-dev \
              libnghttp2:1.52.0:libnghttp2-dev libmd:1.0.4:libmd-dev libarchive:3.6.2:libarchive-dev libcrypto:3.0.0:libssl-dev libssl:3.0.0:libssl-dev \
-             libsystemd:252:libsystemd-dev
+             libsystemd:252:libsystemd-dev libprotobuf-c:1.4.1:libprotobuf-c-dev
 pkg           = $(shell $(PKG_CONFIG) $(1))
 LIBS_CFLAGS  := $(call pkg,--cflags $(foreach l,$(libraries),$(firstword $(subst :, ,$(l)))) 2> /dev/null)
-LIBS_CORE     = $(call pkg,--libs libuv jansson libmnl yaml-0.1 libnghttp2) -lwslay -l:libmd.a
+LIBS_CORE     = $(call pkg,--libs libuv jansson libmnl yaml-0.1 libnghttp2) -lwslay -l:libmd.a -l:libprotobuf-c.a
 LIBS_UNPACK   = $(call pkg,--libs libarchive libcrypto jansson libuv)
 LIBS_PROBE    = $(call pkg,--libs libssl libcrypto libuv)
 LIBS_SHUTDOWN = $(call pkg,--libs libsystemd libuv)
 # The HTTP parser comes as C sources in Debian's node-llhttp.
 LLHTTP         ?= /usr/share/llhttp
 LLHTTP_INCLUDE ?= /usr/share/include/llhttp
+PROTOC_C       ?= protoc-c
 
 warnings  := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 \
              -Wwrite-strings -Wpointer-arith -Wundef -Wno-missing-field-initializers -fno-common $(WERROR)
@@ -51,7 +52,7 @@ endif
 endif
 # GNU modes define `linux` and `unix` as 1, which breaks any field of that name (OCI spec).
 dialect   := -std=gnu17 -Ulinux -Uunix
-CPPFLAGS_ALL := -I. -isystem $(LLHTTP_INCLUDE) -D_GNU_SOURCE -DCORACLE_VERSION='"$(VERSION)"' $(LIBS_CFLAGS) $(CPPFLAGS)
+CPPFLAGS_ALL := -I. -I$(B) -isystem $(LLHTTP_INCLUDE) -D_GNU_SOURCE -DCORACLE_VERSION='"$(VERSION)"' $(LIBS_CFLAGS) $(CPPFLAGS)
 CFLAGS_ALL   := $(dialect) -O2 -g -ffile-prefix-map=$(CURDIR)=. $(warnings) $(hardening) \
                 $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer) $(CFLAGS)
 LDFLAGS_ALL  := -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
@@ -61,7 +62,7 @@ Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 
 # Low layers first: a folder uses nothing that stands after it (tests/tools/check-layers has the exact table).
-modules := base base/codec base/files base/process cgroups cni/host cni volumes deviceplugin \
+modules := base base/codec base/files base/process cgroups cni/host cni volumes deviceplugin/proto deviceplugin \
            agent/api agent/api/yaml agent/api/schema agent/api/manifest agent/config agent/source agent/image \
            agent/runtime/spec agent/runtime/mount agent/runtime agent/probe agent/status \
            agent/pod/core agent/pod/device agent/pod/limits agent/pod/leftovers agent/pod/sandbox agent/pod/env agent/pod/image agent/pod/volume agent/pod/usage \
@@ -118,14 +119,24 @@ $(B)/llhttp/llhttp.a: $(B)/.flags
 	$(Q)mkdir -p $(B)/llhttp && cd $(B)/llhttp && $(CC) -O2 -g -fPIE -ffile-prefix-map=$(CURDIR)=. -I$(LLHTTP_INCLUDE) \
 	    -c $(LLHTTP)/llhttp.c $(LLHTTP)/api.c $(LLHTTP)/http.c && rm -f llhttp.a && $(AR) rcs llhttp.a llhttp.o api.o http.o
 
-$(B)/%.o: %.c $(B)/.flags
+# Messages: C from the .proto files, only below build/. Any source may include them, so they are made before the first object.
+generated := $(patsubst %.c,$(B)/deviceplugin/proto/%.h,$(deviceplugin_proto_SRCS))
+$(B)/%.pb-c.c $(B)/%.pb-c.h: %.proto $(B)/.flags
+	$(call say,PROTO,$<)
+	$(Q)mkdir -p $(B) && $(PROTOC_C) --c_out=$(B) $<
+
+$(B)/%.pb-c.o: $(B)/%.pb-c.c $(B)/.flags
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+
+$(B)/%.o: %.c $(B)/.flags | $(generated)
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
 # Rebuilds everything of this variant when compiler or flags change; says which library is missing before a header is.
 flags_text := $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL)
 $(B)/.flags: FORCE
-	@PKG_CONFIG='$(PKG_CONFIG)' CC='$(CC) $(CPPFLAGS)' LLHTTP='$(LLHTTP)' tests/tools/libraries $(libraries)
+	@PKG_CONFIG='$(PKG_CONFIG)' CC='$(CC) $(CPPFLAGS)' LLHTTP='$(LLHTTP)' PROTOC_C='$(PROTOC_C)' tests/tools/libraries $(libraries)
 	@mkdir -p $(B); printf '%s\n' '$(subst ','\'',$(flags_text))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(flags_text))' > $@
 FORCE:
 
@@ -149,7 +160,7 @@ format: ## clang-format the sources in place
 format-check: ## fail when clang-format would change something
 	$(Q)git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror
 
-analyze: ## gcc -fanalyzer, cppcheck and clang-tidy without findings; WHOLE=1 with all of Clang's static analyzer
+analyze: $(generated) ## gcc -fanalyzer, cppcheck and clang-tidy without findings; WHOLE=1 with all of Clang's static analyzer
 	@tests/tools/deps build dev
 	$(Q)tests/tools/analyze $(if $(WHOLE),--whole) --jobs $(jobs) --work $(abspath $(O))/analyze -- $(dialect) $(CPPFLAGS_ALL)
 

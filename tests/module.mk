@@ -160,7 +160,7 @@ inject: ## each call of a phase fails once, and the agent is killed at it (root)
 	    $(if $(LANES),--jobs $(LANES)) $(if $(RESULTS),--results $(RESULTS))
 
 # Each header compiles alone, so that the order of includes never matters.
-check-headers: ## compile each header by itself
+check-headers: $(generated) ## compile each header by itself
 	$(Q)find $(modules) agent/unpack -maxdepth 1 -name '*.h' | sort | xargs -P $(jobs) -I{} sh -c \
 	    'printf "#include \"{}\"\n" | $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -fsyntax-only -x c - || { echo "{}: does not compile alone" >&2; exit 1; }'
 
