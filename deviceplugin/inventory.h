@@ -2,17 +2,19 @@
 /*
  * inventory - the extended resources of this node and the devices of each.
  *
- * A resource has one provider at a time: a plugin (plugin.h), declarations (declared/), or a number from the
- * configuration, which has no devices at all. A plugin wins over a declaration, that over a number; what lost
- * is named (dp_inventory_problems()). A provider hands over whole lists; the inventory compares, and says
- * what changed. It does not know who holds a device: holdings.h does.
+ * A resource has one provider at a time: a plugin (plugins.h), declarations (agent/declared), or a number
+ * from the configuration, which has no devices at all. A plugin wins over a declaration, that over a number;
+ * what lost is named (dp_inventory_problems()) and takes over when the other one is forgotten. A provider
+ * hands over whole lists; the inventory compares, and reports what changed. It does not know which container
+ * holds a device: holdings.h does.
  *
- * Resources that were once registered stay known without a provider, as in kubelet: capacity and allocatable
- * are 0 until it is back, and it is forgotten after DP_FORGET_MS. Loop thread only.
+ * A resource whose provider went keeps its devices, all of them unhealthy, as in kubelet: capacity stays,
+ * allocatable is 0. After DP_FORGET_MS it has none, and its capacity is 0; its name stays known until its
+ * place is needed. One timer runs while a resource waits to be forgotten. Loop thread only.
  */
 #ifndef DEVICEPLUGIN_INVENTORY_H
 #define DEVICEPLUGIN_INVENTORY_H
-#include "base/clock.h"
+#include "base/boot_timer.h"
 #include "base/error.h"
 #include "base/op.h"
 #include "deviceplugin/device_id.h"
@@ -70,8 +72,10 @@ struct dp_ask {
     char **preferred; /* preferred: the ids, NULL-terminated, one block of memory; likewise */
     void *run;        /* private to the provider */
 };
+enum dp_rank { DP_RANK_DECLARATION, DP_RANK_PLUGIN, DP_RANKS }; /* the highest one is used */
 struct dp_provider {
-    const char *kind; /* "plugin", "declaration", "configuration" */
+    enum dp_rank rank;
+    const char *kind; /* for people: "plugin", "declaration" */
     void (*allocate)(struct dp_provider *p, struct dp_ask *a, const char *const *ids, size_t n,
                      op_done_fn done, void *owner);
     void (*preferred)(struct dp_provider *p, struct dp_ask *a, const char *const *available,
@@ -87,45 +91,61 @@ struct dp_resource {
     char name[DP_RESOURCE_NAME_MAX + 1];
     struct dp_provider *provider; /* NULL: none now */
     struct dp_options options;
-    bool listed; /* the provider has sent a list since it came */
-    struct boot_time
-        gone_at; /* when its last provider went; none: it has one, or only the checkpoint named it */
-    const struct dp_device
-        *devices; /* sorted by dp_id_compare(); kept, all unhealthy, while the provider is gone */
+    bool listed;              /* the provider has sent a list since it came */
+    bool forgotten;           /* without a provider for DP_FORGET_MS; capacity is 0 */
+    struct boot_time gone_at; /* its last provider went, or its name was remembered; none: it has a provider,
+                               * is forgotten, or was always a number */
+    const struct dp_device *devices; /* in the order of dp_id_compare() */
     size_t n_devices, n_healthy;
     int64_t count; /* a number from the configuration; -1: none */
 };
 
-enum dp_change { DP_CHANGE_LIST, DP_CHANGE_HEALTH, DP_CHANGE_PROVIDER, DP_CHANGE_FORGOTTEN };
+enum dp_change {
+    DP_CHANGE_LIST,      /* ids or their NUMA nodes, maybe health, too; or a provider's first list */
+    DP_CHANGE_HEALTH,    /* health of some, nothing else */
+    DP_CHANGE_PROVIDER,  /* it came, went, or is another one */
+    DP_CHANGE_COUNT,     /* the number from the configuration */
+    DP_CHANGE_FORGOTTEN, /* DP_FORGET_MS have passed */
+};
 struct dp_inventory;
-/* `r` is gone after DP_CHANGE_FORGOTTEN. */
+/* fn looks, and does not change the inventory. */
 typedef void (*dp_change_fn)(const struct dp_resource *r, enum dp_change what, void *arg);
 
-enum err_code dp_inventory_new(struct dp_inventory **ret, uv_loop_t *loop, dp_change_fn changed, void *arg,
-                               struct err *e) MUST_CHECK;
-void dp_inventory_free(struct dp_inventory *v); /* no provider is left; handles close on later turns */
+enum err_code dp_inventory_new(struct dp_inventory **ret, struct boot_timers *timers, dp_change_fn changed,
+                               void *arg, struct err *e) MUST_CHECK;
+/* No provider is left; the timer closes on a later turn. NULL is fine. */
+void dp_inventory_free(struct dp_inventory *v);
 
 /* ---- for providers ---- */
-/* ERR_EXISTS: one of higher rank has the name; the text names it. An equal one replaces it. */
+/*
+ * An equal provider replaces the earlier one, and the devices stay until its list. One of lower rank waits
+ * behind the other. Names are the caller's to check (resource_name.h). ERR_EXHAUSTED: DP_RESOURCES_MAX.
+ */
 enum err_code dp_inventory_provide(struct dp_inventory *v, const char *name, struct dp_provider *p,
                                    struct dp_options o, struct err *e) MUST_CHECK;
-/* Copies the list; ids are unique (the later of two is ignored). */
+/* Copies the list; of two devices with one id the later is ignored. ERR_PRECONDITION: p does not provide it
+ * (any more). ERR_EXHAUSTED: DP_DEVICES_MAX; the earlier list stays. */
 enum err_code dp_inventory_list(struct dp_inventory *v, struct dp_provider *p, const char *name,
                                 const struct dp_device *devices, size_t n, struct err *e) MUST_CHECK;
-void dp_inventory_withdraw(struct dp_inventory *v, struct dp_provider *p,
-                           const char *name); /* ignored if it has another */
+/* No effect if another one provides it by now. */
+void dp_inventory_withdraw(struct dp_inventory *v, struct dp_provider *p, const char *name);
+/* From the configuration; -1 removes it. */
 enum err_code dp_inventory_count(struct dp_inventory *v, const char *name, int64_t count,
-                                 struct err *e) MUST_CHECK; /* configuration; -1 removes it */
-/* Known from a checkpoint or a record, without a provider so far. */
+                                 struct err *e) MUST_CHECK;
+/* Known from a checkpoint or a record, without a provider so far. No effect if it is known already. */
 enum err_code dp_inventory_remember(struct dp_inventory *v, const char *name, struct err *e) MUST_CHECK;
 
 /* ---- for the agent ---- */
+/* Pointers to resources and devices are valid until the inventory changes. */
 const struct dp_resource *dp_inventory_find(const struct dp_inventory *v,
                                             const char *name); /* NULL: never heard of */
 const struct dp_resource *dp_inventory_next(const struct dp_inventory *v,
                                             const struct dp_resource *after); /* by name; NULL: first, end */
 const struct dp_device *dp_resource_device(const struct dp_resource *r, const char *id); /* NULL */
-int64_t dp_resource_capacity(
-    const struct dp_resource *r); /* kubelet: healthy and unhealthy; 0 without a provider for long */
-int64_t dp_resource_allocatable(const struct dp_resource *r); /* healthy; 0 without a provider */
+/* As in kubelet: all devices, healthy or not; without any provider the number of the configuration, or 0. */
+int64_t dp_resource_capacity(const struct dp_resource *r);
+int64_t dp_resource_allocatable(const struct dp_resource *r); /* of these the healthy ones */
+/* Resources that several provide. */
+void dp_inventory_problems(const struct dp_inventory *v,
+                           void (*fn)(const char *resource, const char *text, void *arg), void *arg);
 #endif
