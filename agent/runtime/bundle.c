@@ -4,6 +4,7 @@
  * trees take time. */
 #include "agent/api/manifest/decode.h"
 #include "agent/runtime/container_internal.h"
+#include "agent/runtime/mount/device_nodes.h"
 #include "agent/runtime/mount/idmap.h"
 #include "agent/runtime/mount/overlay.h"
 
@@ -89,11 +90,17 @@ static enum err_code make_mapped(const struct rt *rt, const struct rt_config *c,
     fd_auto userns = idmap_open(c->userns, e);
     bool each = strcmp(rt->host.features.runtime_name, "crun") == 0;
     struct arena arena = { 0 };
-    struct rt_config mapped;
+    struct rt_config mapped, whole;
 
     if (userns >= 0 && mount_root(c, layer_dir, rootfs, userns, e) == ERR_OK &&
-        idmap_mounts(c, userns, mounts.s, each, &arena, &mapped, e) == ERR_OK)
-        ERR_IGNORE(write_config(rt, &mapped, rootfs, e));
+        idmap_mounts(c, userns, mounts.s, each, &arena, &mapped, e) == ERR_OK) {
+        fd_auto rootfs_fd = open(rootfs, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        if (rootfs_fd < 0)
+            err_sys(e, errno, "open %s", rootfs);
+        else if (device_nodes_make(&mapped, rootfs_fd, mounts.s, &arena, &whole, e) == ERR_OK)
+            ERR_IGNORE(write_config(rt, &whole, rootfs, e));
+    }
     arena_done(&arena);
     if (e->code != ERR_OK)
         return e->code;
@@ -102,9 +109,45 @@ static enum err_code make_mapped(const struct rt *rt, const struct rt_config *c,
     return ERR_OK;
 }
 
+/* containerd's way with a mount whose source is missing; its CRI plugin's words. */
+static enum err_code make_sources(const struct rt_config *c, struct err *e)
+{
+    for (size_t i = 0; i < c->n_mounts; i++) {
+        const struct rt_mount *m = &c->mounts[i];
+        struct stat st;
+
+        if (!m->make_source || stat(m->source, &st) == 0)
+            continue;
+        if (errno != ENOENT)
+            return err_sys(e, errno, "failed to stat \"%s\"", m->source);
+        if (fs_mkdirs(m->source, 0755, e) != ERR_OK)
+            return err_wrap(e, "failed to mkdir \"%s\"", m->source);
+    }
+    return ERR_OK;
+}
+
+static enum err_code bundle_fill(const struct rt *rt, const struct rt_config *c, const struct rt_path *dir,
+                                 struct err *e)
+{
+    struct rt_path rootfs = rt_container_file(rt, c->id, "rootfs"), layer = rt_layer_dir(rt, c->id);
+    struct arena arena = { 0 };
+    struct rt_config edited;
+
+    enum err_code code = rt_edits_add_mounts(c, &arena, &edited, e);
+
+    if (code == ERR_OK)
+        code = make_sources(&edited, e);
+    if (code == ERR_OK && c->userns != NULL)
+        code = make_mapped(rt, &edited, dir, layer.s, rootfs.s, e);
+    else if (code == ERR_OK && mount_root(&edited, layer.s, rootfs.s, -1, e) == ERR_OK)
+        code = write_config(rt, &edited, rootfs.s, e);
+    arena_done(&arena);
+    return e->code;
+}
+
 static enum err_code bundle_make(const struct rt *rt, const struct rt_config *c, struct err *e)
 {
-    struct rt_path dir = rt_container_dir(rt, c->id), layer = rt_layer_dir(rt, c->id);
+    struct rt_path dir = rt_container_dir(rt, c->id);
     struct rt_path rootfs = rt_container_file(rt, c->id, "rootfs");
     struct rt_path supervised = rt_container_file(rt, c->id, RT_SUPERVISED);
 
@@ -118,9 +161,7 @@ static enum err_code bundle_make(const struct rt *rt, const struct rt_config *c,
         return err_sys(e, errno, "make bundle %s", dir.s);
     if (write_meta(rt, c, e) != ERR_OK || fs_mkdirs(rootfs.s, 0700, e) != ERR_OK)
         return e->code;
-    if (c->userns != NULL
-            ? make_mapped(rt, c, &dir, layer.s, rootfs.s, e) != ERR_OK
-            : mount_root(c, layer.s, rootfs.s, -1, e) != ERR_OK || write_config(rt, c, rootfs.s, e) != ERR_OK)
+    if (bundle_fill(rt, c, &dir, e) != ERR_OK)
         return e->code;
     return fs_replace_at(AT_FDCWD, supervised.s, "", 0, 0600, false, e);
 }

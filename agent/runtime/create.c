@@ -294,6 +294,28 @@ static enum err_code check_config(const struct rt_config *c, struct err *e)
     return ERR_OK;
 }
 
+static bool is_elsewhere(const char *path)
+{
+    return !str_starts(path, "/dev/") || strstr(path, "/../") != NULL;
+}
+
+/* Whether making the bundle reaches file systems that are not ours: volumes are mapped, sources of mounts and
+ * device nodes looked at. Those in /dev cannot hang. */
+static bool may_hang(const struct rt_config *c)
+{
+    bool may = c->userns != NULL;
+
+    for (size_t i = 0; i < c->n_mounts; i++)
+        may = may || c->mounts[i].make_source;
+    for (size_t i = 0; i < c->n_devices; i++)
+        may = may || is_elsewhere(c->devices[i].host_path);
+    for (size_t i = 0; c->edits != NULL && i < c->edits->n_nodes; i++) {
+        const struct rt_edit_node *node = &c->edits->nodes[i];
+        may = may || is_elsewhere(node->host_path != NULL ? node->host_path : node->path);
+    }
+    return may;
+}
+
 void rt_create_start(struct rt_create *c, struct rt *rt, const struct rt_config *config, op_done_fn done,
                      void *owner)
 {
@@ -330,7 +352,7 @@ void rt_create_start(struct rt_create *c, struct rt *rt, const struct rt_config 
         .out_max = sizeof(struct err),
         .deadline_ms = RT_CREATE_DEADLINE_MS,
         CG_OPS(rt->cgroups),
-        .in_thread = config->userns == NULL, /* otherwise it maps volumes, which may hang */
+        .in_thread = !may_hang(config),
     };
     proc_call_start(&run->bundle, &spec, rt->loop, rt_create_on_bundle, c);
 }

@@ -84,6 +84,7 @@ bool rt_features_parse_version(const char *text, struct rt_features *ret)
 enum err_code rt_features_parse(const char *text, struct rt_features *ret, struct err *e)
 {
     json_auto_t *features = NULL;
+    const json_t *rdt;
 
     if (json_parse(text, strlen(text), PROBE_OUTPUT_MAX, &features, "runtime features", e) != ERR_OK)
         return e->code;
@@ -91,6 +92,11 @@ enum err_code rt_features_parse(const char *text, struct rt_features *ret, struc
         return err_set(e, ERR_INVALID, "runtime features: mountOptions is not a list");
     ret->user_namespaces =
         json_has(json_object_get(json_object_get(features, "linux"), "namespaces"), "user");
+    rdt = json_object_get(json_object_get(features, "linux"), "intelRdt");
+    ret->net_devices = json_is_true(
+        json_object_get(json_object_get(json_object_get(features, "linux"), "netDevices"), "enabled"));
+    ret->rdt_schemata =
+        json_is_true(json_object_get(rdt, "schemata")) && json_is_true(json_object_get(rdt, "monitoring"));
     ret->recursive_read_only = json_has(json_object_get(features, "mountOptions"), "rro");
     return ERR_OK;
 }

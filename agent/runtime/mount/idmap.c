@@ -248,10 +248,14 @@ enum err_code idmap_mounts(const struct rt_config *c, int userns_fd, const char 
         if (path == NULL)
             return err_nomem(e);
         m[i] = *from;
-        if (from->source == NULL)
+        if (from->source == NULL || !rt_mount_is_bind(from))
             continue;
         m[i].source = path;
-        if (bind_mapped(from, userns_fd, path, e) != ERR_OK)
+        if (bind_mapped(from, userns_fd, path, e) == ERR_UNIMPLEMENTED && from->device) {
+            *e = (struct err){ 0 };
+            m[i].source = from->source;
+        }
+        if (e->code != ERR_OK)
             return from->volume != NULL ? err_wrap(e, "volume \"%s\"", from->volume)
                                         : err_wrap(e, "mount at %s", from->destination);
     }

@@ -37,8 +37,16 @@ enum err_code rt_seccomp_convert(const json_t *profile, const struct rt_seccomp_
 enum err_code rt_mounts_build(const struct rt_host *host, const struct rt_config *c, json_t *ret_mounts,
                               const char **ret_root_propagation, struct err *e) MUST_CHECK;
 /* linux.devices and linux.resources.devices. */
-enum err_code rt_devices_build(const struct rt_config *c, json_t *ret_devices, json_t *ret_rules,
-                               struct err *e) MUST_CHECK;
+enum err_code rt_devices_build(const struct rt_config *c, int rootfs_fd, json_t *ret_devices,
+                               json_t *ret_rules, struct err *e) MUST_CHECK;
+/* The edits of a specification that do not concern its mounts, devices and environment: hooks, network
+ * devices, RDT. */
+enum err_code rt_edits_put(const struct rt_host *host, const struct rt_config *c, json_t *spec,
+                           struct err *e) MUST_CHECK;
+bool rt_same_path(const char *a, const char *b); /* "/a//b/" equals "/a/b" */
+/* The options of a mount by CDI; `mapped`: its source is already mapped to the pod's users. NULL: an option
+ * is not UTF-8, or no memory. */
+json_t *rt_edit_mount_options(const struct rt_mount *m, bool mapped);
 json_t *rt_limits_build(void); /* process.rlimits; NULL: no memory */
 enum err_code rt_env_build(const struct rt_config *c, const char *home, json_t *ret_list,
                            struct err *e) MUST_CHECK;

@@ -60,6 +60,8 @@ static enum err_code check_mapped(const struct rt_config *c, const struct rt_use
 
     for (size_t i = 0; i < u->n_gids; i++)
         most = u->gids[i] > most ? u->gids[i] : most;
+    for (size_t i = 0; c->edits != NULL && i < c->edits->n_gids; i++)
+        most = c->edits->gids[i] > most ? c->edits->gids[i] : most;
     if (c->userns != NULL && most >= c->n_ids)
         return err_set(e, ERR_INVALID,
                        "user or group %lld: with hostUsers: false a pod has users and groups 0 to %u",
@@ -67,7 +69,19 @@ static enum err_code check_mapped(const struct rt_config *c, const struct rt_use
     return ERR_OK;
 }
 
-static bool put_user(const struct rt_user *u, json_t *process)
+/* Whether the user or an earlier edit has the group of edit i. */
+static bool has_group(const struct rt_user *u, const struct rt_edits *edits, size_t i)
+{
+    for (size_t k = 0; k < u->n_gids; k++)
+        if (u->gids[k] == edits->gids[i])
+            return true;
+    for (size_t k = 0; k < i; k++)
+        if (edits->gids[k] == edits->gids[i])
+            return true;
+    return false;
+}
+
+static bool put_user(const struct rt_config *c, const struct rt_user *u, json_t *process)
 {
     json_t *gids = json_array();
     bool ok = spec_put(process, "user",
@@ -77,6 +91,9 @@ static bool put_user(const struct rt_user *u, json_t *process)
 
     for (i = 0; ok && i < u->n_gids; i++)
         ok = json_array_append_new(gids, json_integer(u->gids[i])) == 0;
+    for (i = 0; ok && c->edits != NULL && i < c->edits->n_gids; i++)
+        if (c->edits->gids[i] != 0 && !has_group(u, c->edits, i))
+            ok = json_array_append_new(gids, json_integer(c->edits->gids[i])) == 0;
     return ok;
 }
 
@@ -148,7 +165,7 @@ static enum err_code build_process(const struct rt_host *host, const struct rt_c
         return e->code;
     if (check_mapped(c, &user, e) != ERR_OK)
         code = e->code;
-    else if (put_user(&user, process))
+    else if (put_user(c, &user, process))
         code = rt_env_build(c, user.home, env, e);
     else
         code = err_nomem(e);
@@ -304,8 +321,8 @@ static bool put_masks(const struct rt_config *c, json_t *linux_section)
                     string_array(readonly_paths, unmasked ? 0 : ARRAY_LEN(readonly_paths)));
 }
 
-static enum err_code build_linux(const struct rt_host *host, const struct rt_config *c, uint64_t caps,
-                                 const char *root_propagation, json_t *spec, struct err *e)
+static enum err_code build_linux(const struct rt_host *host, const struct rt_config *c, int rootfs_fd,
+                                 uint64_t caps, const char *root_propagation, json_t *spec, struct err *e)
 {
     json_t *linux_section = json_object(), *resources = json_object(), *devices = json_array(),
            *rules = json_array();
@@ -322,10 +339,29 @@ static enum err_code build_linux(const struct rt_host *host, const struct rt_con
         (root_propagation != NULL &&
          !spec_put(linux_section, "rootfsPropagation", json_string(root_propagation))))
         return err_nomem(e);
-    if (rt_devices_build(c, devices, rules, e) != ERR_OK ||
+    if (rt_devices_build(c, rootfs_fd, devices, rules, e) != ERR_OK ||
         rt_seccomp_resolve(host, c, caps, &seccomp, e) != ERR_OK)
         return e->code;
     return seccomp == NULL || spec_put(linux_section, "seccomp", seccomp) ? ERR_OK : err_nomem(e);
+}
+
+static enum err_code put_annotations(const struct rt_config *c, json_t *spec, struct err *e)
+{
+    json_t *annotations;
+
+    if (c->n_annotations == 0)
+        return ERR_OK;
+    annotations = json_object();
+    if (!spec_put(spec, "annotations", annotations))
+        return err_nomem(e);
+    for (size_t i = 0; i < c->n_annotations; i++) {
+        const struct rt_annotation *a = &c->annotations[i];
+
+        if (json_object_get(annotations, a->name) == NULL &&
+            !spec_put(annotations, a->name, json_string(a->value)))
+            return err_set(e, ERR_DATA_LOSS, "annotation \"%.200s\" of a device: not UTF-8", a->name);
+    }
+    return ERR_OK;
 }
 
 enum err_code rt_spec_build(const struct rt_host *host, const struct rt_config *c, int rootfs_fd,
@@ -342,7 +378,8 @@ enum err_code rt_spec_build(const struct rt_host *host, const struct rt_config *
     if (rt_user_check_non_root(c, e) != ERR_OK || rt_caps_resolve(host, c->security, &caps, e) != ERR_OK ||
         build_process(host, c, rootfs_fd, caps, spec, e) != ERR_OK ||
         rt_mounts_build(host, c, mounts, &root_propagation, e) != ERR_OK ||
-        build_linux(host, c, caps, root_propagation, spec, e) != ERR_OK)
+        build_linux(host, c, rootfs_fd, caps, root_propagation, spec, e) != ERR_OK ||
+        put_annotations(c, spec, e) != ERR_OK || rt_edits_put(host, c, spec, e) != ERR_OK)
         return e->code;
     *ret = json_incref(spec);
     return ERR_OK;

@@ -7,6 +7,7 @@
 #define AGENT_RUNTIME_SPEC_SPEC_H
 #include "agent/api/types.h"
 #include "agent/image/image.h"
+#include "agent/runtime/spec/edits.h"
 #include "base/arena.h"
 
 #include <jansson.h>
@@ -19,6 +20,8 @@ struct rt_features {
     char runtime_version[32];
     bool recursive_read_only; /* mount option rro */
     bool user_namespaces;     /* the runtime can join one by path; the kernel's part: idmap_probe.h */
+    bool net_devices;         /* linux.netDevices, OCI 1.3 */
+    bool rdt_schemata;        /* linux.intelRdt.schemata and enableMonitoring, OCI 1.3 */
     /* CAP_SYS_RESOURCE: oom_score_adj can be negative; otherwise it is raised to our own. */
     bool lower_oom_score;
     int own_oom_score_adj;
@@ -45,11 +48,28 @@ struct rt_mount {       /* bind mounts of volumes and files, in order */
     bool read_only, recursive_read_only;
     bool image;              /* an image as a volume: already mapped to the pod's users; its flags are kept */
     const char *propagation; /* "rprivate", "rslave", "rshared" */
+    /*
+     * A device's, not the pod's. With a user namespace it stays as on the host where its file system (sysfs,
+     * devtmpfs) cannot be mapped to the pod's users.
+     */
+    bool device;
+    bool make_source; /* a source that is missing becomes a folder, as in containerd's CRI plugin */
+    const struct rt_edit_mount *edit; /* its type and options take the place of those above; may be NULL */
 };
 
-struct rt_device { /* a node of the host, or a folder of nodes, for the container */
-    const char *host_path, *container_path;
-    const char *permissions; /* from "rwm" */
+/*
+ * Nodes of the host for the container, as in kubelet's DeviceSpec. The host's path may be a link; if it is a
+ * folder, all nodes below it are added. With a user namespace, nodes of their own are made, whose owners are
+ * the pod's users. Of two with the same path in the container, the later one is added.
+ */
+struct rt_device {
+    const char *host_path;
+    const char *container_path; /* absolute; "": like the host's */
+    const char *permissions;    /* one or more of "rwm" */
+};
+
+struct rt_annotation { /* of the OCI specification, for hooks and the runtime */
+    const char *name, *value;
 };
 
 struct rt_hugepages { /* a page size of the kernel; 0: none may be used */
@@ -65,7 +85,10 @@ struct rt_config {  /* fully resolved; borrowed until done */
     struct img_image *image;
     const struct api_strs *command, *args; /* expanded; n 0: not given */
     const char *const *env;                /* "K=V"; overrides the image's; NULL-terminated */
-    const char *working_dir;               /* NULL: the image's */
+    /* Like `env`, which overrides these: of devices. kubelet also expands $(NAME) in command and args by
+     * them; this is the caller's part. May be NULL. */
+    const char *const *device_env;
+    const char *working_dir; /* NULL: the image's */
     const struct api_security *security;
     const struct api_pod_security *pod_security;
     bool seccomp_default;              /* RuntimeDefault if no profile is set */
@@ -78,10 +101,15 @@ struct rt_config {  /* fully resolved; borrowed until done */
     bool tty, stdin_open, stdin_once;
     const struct rt_device *devices;
     size_t n_devices;
+    const struct rt_annotation *annotations; /* of two with the same name the first one is used */
+    size_t n_annotations;
+    const struct rt_edits *edits; /* by CDI, made after all else; may be NULL */
+    bool
+        nodes_mounted; /* the nodes of devices and edits are among the mounts: only their rules are missing */
     const struct rt_hugepages *hugepages;
     size_t n_hugepages;
-    const char *shm_path; /* bind-mounted at /dev/shm; NULL: the host's own /dev/shm (hostIPC) */
-    const struct rt_mount *mounts;
+    const char *shm_path;          /* bind-mounted at /dev/shm; NULL: the host's own /dev/shm (hostIPC) */
+    const struct rt_mount *mounts; /* those of devices first: at the same place, the later one is on top */
     size_t n_mounts;
     const char *cgroup_path; /* of the container, below the cgroup mounts: "/kubepods/.../<id>" */
     int64_t cpu_shares, cpu_quota_us, memory_limit; /* -1: not set */
@@ -107,6 +135,33 @@ enum err_code rt_user_check_non_root(const struct rt_config *c, struct err *e) M
  * writable mount for each, with its list in the arena. */
 enum err_code rt_volumes_add(const struct rt_config *c, int rootfs_fd, struct arena *arena,
                              struct rt_config *ret, struct err *e) MUST_CHECK;
+
+/* The mounts of c->edits, in place of those with the same destination. *ret is the config with the list in
+ * the arena. */
+enum err_code rt_edits_add_mounts(const struct rt_config *c, struct arena *arena, struct rt_config *ret,
+                                  struct err *e) MUST_CHECK;
+
+bool rt_mount_is_bind(const struct rt_mount *m); /* otherwise its source is not a path of the host */
+
+/* The device nodes that a container gets: of the host if it is privileged, of devices, of edits. */
+struct rt_node {
+    const char *path; /* in the container */
+    char type;        /* 'b', 'c', 'p' */
+    bool of_host;     /* there because the container is privileged */
+    bool has_mode, has_uid, has_gid;
+    uint32_t mode, uid, gid;
+    int64_t major, minor;
+    const char *access; /* of its rule for the cgroup, from "rwm"; NULL or "": none */
+};
+struct rt_nodes {
+    struct rt_node *v;
+    size_t n;
+    struct arena arena; /* of paths; the rest is borrowed from the config */
+};
+/* Looks at the host's paths, which may hang unless they are below /dev. */
+enum err_code rt_nodes_collect(const struct rt_config *c, int rootfs_fd, struct rt_nodes *ret,
+                               struct err *e) MUST_CHECK;
+void rt_nodes_done(struct rt_nodes *nodes);
 
 /* Sets this process' resource limits to those that containers get or inherit; call it before
  * proc_defaults_capture(). */

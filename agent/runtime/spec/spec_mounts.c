@@ -31,8 +31,7 @@ static const struct default_mount default_mounts[] = {
 };
 #define HOST_SHM "/dev/shm"
 
-/* "/a//b/" equals "/a/b". */
-static bool same_path(const char *a, const char *b)
+bool rt_same_path(const char *a, const char *b)
 {
     for (;;) {
         while (*a == '/')
@@ -65,7 +64,7 @@ static bool is_mounted_by_volume(const struct rt_config *c, const char *destinat
     size_t i;
 
     for (i = 0; i < c->n_mounts; i++)
-        if (same_path(c->mounts[i].destination, destination))
+        if (rt_same_path(c->mounts[i].destination, destination))
             return true;
     return false;
 }
@@ -161,6 +160,21 @@ static enum err_code keep_flags(const char *source, json_t *options, struct err 
     return ERR_OK;
 }
 
+static enum err_code append_edit(const struct rt_config *c, const struct rt_mount *m, json_t *mounts,
+                                 struct err *e)
+{
+    bool bind = rt_mount_is_bind(m);
+    json_t *options = rt_edit_mount_options(m, c->userns != NULL);
+
+    if (options == NULL)
+        return err_set(e, ERR_DATA_LOSS, "CDI mount at \"%s\": an option is not UTF-8", m->destination);
+    if (c->userns != NULL && bind && keep_flags(m->source, options, e) != ERR_OK) {
+        json_decref(options);
+        return e->code;
+    }
+    return spec_mounts_append(mounts, m->destination, bind ? "bind" : m->edit->type, m->source, options, e);
+}
+
 static enum err_code append_volume(const struct rt_host *host, const struct rt_config *c,
                                    const struct rt_mount *m, json_t *mounts, struct err *e)
 {
@@ -215,7 +229,8 @@ enum err_code rt_mounts_build(const struct rt_host *host, const struct rt_config
 
             if (spec_mounts_depth(m->destination) != level)
                 continue;
-            if (append_volume(host, c, m, ret_mounts, e) != ERR_OK)
+            if (m->edit != NULL ? append_edit(c, m, ret_mounts, e) != ERR_OK
+                                : append_volume(host, c, m, ret_mounts, e) != ERR_OK)
                 return e->code;
             note_propagation(m, ret_root_propagation);
             done++;

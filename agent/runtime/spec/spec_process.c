@@ -70,8 +70,16 @@ static enum err_code set_default(json_t *env, const char *name, const char *valu
     return set_variable(env, variable, e);
 }
 
-/* In increasing precedence: image, HOSTNAME, manifest. Defaults: PATH, TERM on a terminal, and HOME, which
- * runtimes set differently if the image does not know the user. */
+static enum err_code set_variables(json_t *env, const char *const *list, struct err *e)
+{
+    for (size_t i = 0; list != NULL && list[i] != NULL; i++)
+        if (set_variable(env, list[i], e) != ERR_OK)
+            return e->code;
+    return ERR_OK;
+}
+
+/* In increasing precedence: image, HOSTNAME, devices, manifest, CDI. Defaults: PATH, TERM on a terminal, and
+ * HOME, which runtimes set differently if the image does not know the user. */
 static enum err_code spec_process_collect(const struct rt_config *c, const char *home, json_t *env,
                                           struct err *e)
 {
@@ -86,8 +94,10 @@ static enum err_code spec_process_collect(const struct rt_config *c, const char 
         if (set_variable(env, hostname, e) != ERR_OK)
             return e->code;
     }
-    for (i = 0; c->env != NULL && c->env[i] != NULL; i++)
-        if (set_variable(env, c->env[i], e) != ERR_OK)
+    if (set_variables(env, c->device_env, e) != ERR_OK || set_variables(env, c->env, e) != ERR_OK)
+        return e->code;
+    for (i = 0; c->edits != NULL && i < c->edits->n_env; i++)
+        if (set_variable(env, c->edits->env[i], e) != ERR_OK)
             return e->code;
     if (set_default(env, "PATH", DEFAULT_PATH, e) != ERR_OK || set_default(env, "HOME", home, e) != ERR_OK)
         return e->code;

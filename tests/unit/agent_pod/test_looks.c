@@ -204,13 +204,13 @@ static void devices_that_cannot_be_listed_are_not_none(void **state)
 
     (void)state;
     failing_arm("readdir", "", EIO, 1);
-    assert_int_not_equal(rt_devices_build(&c, devices, rules, &e), ERR_OK);
+    assert_int_not_equal(rt_devices_build(&c, -1, devices, rules, &e), ERR_OK);
     assert_int_equal(e.sys, EIO);
     e = (struct err){ 0 };
     failing_arm("fstatat", "null", EIO, 1);
-    assert_int_not_equal(rt_devices_build(&c, devices, rules, &e), ERR_OK);
+    assert_int_not_equal(rt_devices_build(&c, -1, devices, rules, &e), ERR_OK);
     e = (struct err){ 0 };
-    assert_int_equal(rt_devices_build(&c, devices, rules, &e), ERR_OK);
+    assert_int_equal(rt_devices_build(&c, -1, devices, rules, &e), ERR_OK);
 }
 
 int main(void)

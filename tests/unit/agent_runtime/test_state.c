@@ -206,6 +206,13 @@ static void what_a_runtime_says_of_itself_is_read(void **state)
     assert_false(f.recursive_read_only);
     assert_int_equal(rt_features_parse("{\"mountOptions\":[\"rw\",\"rro\"]}", &f, &e), ERR_OK);
     assert_true(f.recursive_read_only);
+    assert_false(f.net_devices || f.rdt_schemata);
+    assert_int_equal(
+        rt_features_parse("{\"mountOptions\":[\"rro\"],\"linux\":{\"netDevices\":{\"enabled\":true},"
+                          "\"intelRdt\":{\"enabled\":true,\"schemata\":true,\"monitoring\":true}}}",
+                          &f, &e),
+        ERR_OK);
+    assert_true(f.net_devices && f.rdt_schemata);
     assert_int_equal(rt_features_parse("{\"mountOptions\":\"rro\"}", &f, &e), ERR_INVALID);
     assert_string_equal(e.text, "runtime features: mountOptions is not a list");
     assert_int_not_equal(rt_features_parse("unknown command features\n", &f, &e), ERR_OK);
