@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "deviceplugin/podresources.h"
+
+#include "deviceplugin/proto/podresources.pb-c.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Field numbers of proto/podresources.proto.  Requests are unpacked by the code generated from it; answers
+ * are written field by field, 65,000 devices in 4 ms, because the loop waits. */
+enum {
+    OUT_LISTED = 1, /* pod_resources of List and Get, devices of GetAllocatableResources */
+    POD_NAME = 1,
+    POD_NAMESPACE = 2,
+    POD_CONTAINERS = 3,
+    CONTAINER_NAME = 1,
+    CONTAINER_DEVICES = 2,
+    DEVICES_RESOURCE = 1,
+    DEVICES_IDS = 2,
+    DEVICES_TOPOLOGY = 3,
+    TOPOLOGY_NODES = 1,
+    NODE_ID = 1,
+};
+enum { WIRE_VARINT = 0, WIRE_BYTES = 2, VARINT_MAX = 10 };
+
+/* ---- pieces ---- */
+
+/* All field numbers here are below 16: a head is one byte. */
+static size_t put_varint(uint8_t *to, uint64_t v)
+{
+    size_t n = 0;
+
+    for (; v >= 0x80; v >>= 7)
+        to[n++] = (uint8_t)(v | 0x80);
+    to[n++] = (uint8_t)v;
+    return n;
+}
+
+static void add_bytes(struct buf *out, unsigned field, const void *bytes, size_t n)
+{
+    uint8_t head[1 + VARINT_MAX] = { (uint8_t)(field << 3 | WIRE_BYTES) };
+
+    buf_add(out, head, 1 + put_varint(head + 1, n));
+    buf_add(out, bytes, n);
+}
+
+/* An empty text is the default, and left out. */
+static void add_text(struct buf *out, unsigned field, const char *text)
+{
+    if (text[0] != '\0')
+        add_bytes(out, field, text, strlen(text));
+}
+
+static void add_node(struct buf *topology, int64_t id)
+{
+    uint8_t node[1 + VARINT_MAX] = { NODE_ID << 3 | WIRE_VARINT };
+
+    add_bytes(topology, TOPOLOGY_NODES, node, id == 0 ? 0 : 1 + put_varint(node + 1, (uint64_t)id));
+}
+
+/* What was written of an inner message becomes a field of the outer one. */
+static void enclose(struct buf *outer, unsigned field, struct buf *inner)
+{
+    add_bytes(outer, field, inner->p, inner->n);
+    if (inner->failed)
+        outer->failed = true;
+    buf_reset(inner);
+}
+
+static void end_container(struct dp_podres *a)
+{
+    if (a->in_container)
+        enclose(&a->pod, POD_CONTAINERS, &a->container);
+    a->in_container = false;
+}
+
+static void end_pod(struct dp_podres *a)
+{
+    end_container(a);
+    if (a->in_pod)
+        enclose(&a->out, OUT_LISTED, &a->pod);
+    a->in_pod = false;
+}
+
+/* ---- the answer ---- */
+
+void dp_podres_begin(struct dp_podres *a)
+{
+    *a = (struct dp_podres){ 0 };
+    buf_init(&a->out, DP_PODRES_MAX);
+    buf_init(&a->pod, DP_PODRES_MAX);
+    buf_init(&a->container, DP_PODRES_MAX);
+    buf_init(&a->device, DP_PODRES_MAX);
+    buf_init(&a->topology, DP_PODRES_MAX);
+}
+
+void dp_podres_done(struct dp_podres *a)
+{
+    buf_done(&a->out);
+    buf_done(&a->pod);
+    buf_done(&a->container);
+    buf_done(&a->device);
+    buf_done(&a->topology);
+}
+
+void dp_podres_pod(struct dp_podres *a, const char *name, const char *namespace_)
+{
+    end_pod(a);
+    a->in_pod = true;
+    add_text(&a->pod, POD_NAME, name);
+    add_text(&a->pod, POD_NAMESPACE, namespace_);
+}
+
+void dp_podres_container(struct dp_podres *a, const char *name)
+{
+    end_container(a);
+    a->in_container = true;
+    add_text(&a->container, CONTAINER_NAME, name);
+}
+
+void dp_podres_device(struct dp_podres *a, const char *resource, const char *id, const int64_t *numa,
+                      size_t n_numa)
+{
+    add_text(&a->device, DEVICES_RESOURCE, resource);
+    add_bytes(&a->device, DEVICES_IDS, id, strlen(id));
+    for (size_t i = 0; i < n_numa; i++)
+        add_node(&a->topology, numa[i]);
+    if (a->topology.n > 0)
+        enclose(&a->device, DEVICES_TOPOLOGY, &a->topology);
+    if (a->in_container)
+        enclose(&a->container, CONTAINER_DEVICES, &a->device);
+    else
+        enclose(&a->out, OUT_LISTED, &a->device);
+}
+
+enum err_code dp_podres_end(struct dp_podres *a, struct err *e)
+{
+    end_pod(a);
+    if (!a->out.failed)
+        return ERR_OK;
+    return err_set(e, ERR_EXHAUSTED, "the answer is larger than %d MiB, or there is no memory for it",
+                   DP_PODRES_MAX >> 20);
+}
+
+/* ---- a request ---- */
+
+enum err_code dp_podres_request(const uint8_t *message, size_t n, struct dp_podres_request **ret,
+                                struct err *e)
+{
+    V1__GetPodResourcesRequest *m = v1__get_pod_resources_request__unpack(NULL, n, message);
+    struct dp_podres_request *asked;
+    char *at;
+
+    if (m == NULL)
+        return err_set(e, ERR_INVALID, "not a GetPodResourcesRequest");
+    asked = malloc(sizeof(*asked) + strlen(m->pod_name) + strlen(m->pod_namespace) + 2);
+    if (asked != NULL) {
+        at = (char *)(asked + 1);
+        asked->name = str_pack(&at, m->pod_name);
+        asked->namespace_ = str_pack(&at, m->pod_namespace);
+        *ret = asked;
+    }
+    v1__get_pod_resources_request__free_unpacked(m, NULL);
+    return asked != NULL ? ERR_OK : err_nomem(e);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * podresources - the messages of podresources v1: which devices the containers of this node have, and which
+ * of the node's are healthy. Pure.
+ *
+ * An answer is written in one pass, in the order of the calls, so that a node with many devices needs no tree
+ * of messages beside its text:
+ *
+ *     dp_podres_begin(&a);
+ *     dp_podres_pod(&a, "web", "default"); dp_podres_container(&a, "main"); dp_podres_device(&a, ...);
+ *     if (dp_podres_end(&a, &e) == ERR_OK) ... a.out ...
+ *     dp_podres_done(&a);
+ *
+ * List: all pods. Get: one pod. GetAllocatableResources: devices without a pod. All three have what they list
+ * in field 1.
+ */
+#ifndef DEVICEPLUGIN_PODRESOURCES_H
+#define DEVICEPLUGIN_PODRESOURCES_H
+#include "base/buf.h"
+
+#include <stdint.h>
+
+/* Of an answer. kubelet's own client accepts no more (pkg/kubelet/apis/podresources: 16 MiB). */
+#define DP_PODRES_MAX (16 * 1024 * 1024)
+
+struct dp_podres {
+    struct buf out; /* the packed answer, after dp_podres_end() */
+    /* private: what is at hand, as lengths stand in front of messages */
+    struct buf pod, container, device, topology;
+    bool in_pod, in_container;
+};
+
+void dp_podres_begin(struct dp_podres *a);
+void dp_podres_done(struct dp_podres *a);
+void dp_podres_pod(struct dp_podres *a, const char *name, const char *namespace_);
+void dp_podres_container(struct dp_podres *a, const char *name);
+/* n_numa 0: no topology. */
+void dp_podres_device(struct dp_podres *a, const char *resource, const char *id, const int64_t *numa,
+                      size_t n_numa);
+/* ERR_EXHAUSTED: more than DP_PODRES_MAX, or no memory. */
+enum err_code dp_podres_end(struct dp_podres *a, struct err *e) MUST_CHECK;
+
+/* The pod of a GetPodResourcesRequest: one block of memory, free() it. ERR_INVALID: not such a message. */
+struct dp_podres_request {
+    const char *name, *namespace_;
+};
+enum err_code dp_podres_request(const uint8_t *message, size_t n, struct dp_podres_request **ret,
+                                struct err *e) MUST_CHECK;
+#endif
