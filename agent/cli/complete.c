@@ -162,13 +162,33 @@ static void names_of(struct completion *c, const struct cli_kind *kind)
         complete_name_of(c, cli_text(o, "metadata.name"));
 }
 
+/* The resources that have devices; the list is grouped by them. */
+static void device_resources(struct completion *c)
+{
+    json_auto_t *list = complete_ask(c, "/devices");
+    const char *last = "";
+    const json_t *device;
+    size_t i;
+
+    json_array_foreach (cli_at(list, "items"), i, device) {
+        const char *resource = cli_text(device, "resource");
+
+        if (strcmp(resource, last) != 0)
+            complete_name_of(c, resource);
+        last = resource;
+    }
+}
+
 /* Of the kind given by the first word. */
 static void named(struct completion *c)
 {
+    static const char *const device_kinds[] = { "devices", "device", NULL };
     const struct cli_kind *kind = c->first != NULL ? cli_kind_find(c->first) : NULL;
 
     if (kind != NULL)
         names_of(c, kind);
+    else if (c->first != NULL && cli_is_kind(c->first, device_kinds))
+        device_resources(c);
 }
 
 /* ---- words and flags ---- */

@@ -392,6 +392,7 @@ static const struct {
     { ROUTE_EXPLAIN, METHOD_GET, { "explain", "{ns}", "{name}" } },
     { ROUTE_MANIFESTS, METHOD_GET, { "manifests" } },
     { ROUTE_CONFIG, METHOD_GET, { "configz" } },
+    { ROUTE_DEVICES, METHOD_GET, { "devices" } },
     { ROUTE_IMAGES, METHOD_GET | METHOD_POST | METHOD_DELETE, { "images" } },
     { ROUTE_IMAGE_TASK, METHOD_POST, { "images", "{name}" } },
     { ROUTE_OPERATIONS, METHOD_GET, { "debug", "operations" } },

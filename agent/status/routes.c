@@ -210,6 +210,7 @@ static void (*const handlers[])(struct conn *c, const struct status_match *m) = 
     [ROUTE_EXPLAIN] = get_explain,
     [ROUTE_MANIFESTS] = route_manifests,
     [ROUTE_CONFIG] = route_config,
+    [ROUTE_DEVICES] = route_objects,
     [ROUTE_IMAGES] = route_images,
     [ROUTE_IMAGE_TASK] = route_image_task,
     [ROUTE_OPERATIONS] = route_operations,

@@ -16,6 +16,7 @@ static const struct kind {
     { ROUTE_PRIORITY_CLASSES,
       { KIND_PRIORITY_CLASS, "PriorityClassList", "scheduling.k8s.io/v1", false },
       "priorityclasses.scheduling.k8s.io" },
+    { ROUTE_DEVICES, { KIND_DEVICE, "DeviceList", "coracle.dev/v1", false }, "devices" },
 };
 
 static void list_objects(struct conn *c, const struct listing_of *of, const char *namespace_)

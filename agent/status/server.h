@@ -30,6 +30,7 @@
  *     GET     /explain/{ns}/{name}     which step, since when, waiting for what, next try
  *     GET     /explain                 what is wrong with the node
  *     GET     /manifests               the files of the manifest folder and their problems
+ *     GET     /devices                 of extended resources, and the containers that hold them
  *     GET     /images[?name=]   POST /images?source=&name=&progress=    DELETE /images?name=
  *             progress=1: lines of JSON, five a second at most, {"step","bytes","layers","ofLayers"};
  *             the last one is the answer, a Status object when it failed
@@ -105,6 +106,7 @@ enum status_kind {
     KIND_SECRET,
     KIND_PRIORITY_CLASS,
     KIND_IMAGE,
+    KIND_DEVICE,
     KIND_POD,
     KIND_EVENT,
 };
@@ -112,8 +114,8 @@ enum status_kind {
 struct status_provider { /* results are new references; NULL with *e set is an error */
     void *arg;
     /* The names of all objects of a kind, "namespace/name", where nothing has the namespace ""; events oldest
-     * first, others in any order. Then each of them as a list shows it: ConfigMaps without values. Not for
-     * nodes and images. */
+     * first, devices in the order of the list, others in any order. Then each of them as a list shows it:
+     * ConfigMaps without values. Not for nodes and images. */
     json_t *(*keys)(void *arg, enum status_kind kind, struct err *e);
     json_t *(*listed)(void *arg, enum status_kind kind, const char *namespace_, const char *name,
                       struct err *e);

@@ -48,8 +48,9 @@ static json_t *events_of(struct describe *d, const json_t *object)
 static void describe_node(struct describe *d, const json_t *node, const json_t *events, struct buf *out)
 {
     json_auto_t *pods = cli_get_all(d->cli, cli_kind_find("pods"), NULL, NULL);
+    json_auto_t *devices = cli_read_devices(d->cli);
 
-    cli_describe_node(d->cli, node, pods, out);
+    cli_describe_node(d->cli, node, pods, devices, out);
     cli_describe_events(d->cli, events, out);
 }
 
@@ -191,7 +192,7 @@ static int describe_run(struct cli *cli, const struct cli_command *command, int 
 static const struct cli_example examples[] = {
     { "describe one pod", "coracle describe pod web" },
     { "describe all pods of a namespace", "coracle describe pods -n shop" },
-    { "the node's resources and its pods' requests", "coracle describe node" },
+    { "the node's resources, its pods' requests and devices", "coracle describe node" },
     { "the content of a ConfigMap", "coracle describe configmap settings" },
     { NULL, NULL },
 };

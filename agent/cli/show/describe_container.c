@@ -149,6 +149,27 @@ static void add_state(const char *title, const json_t *state, struct buf *out)
     }
 }
 
+/* "dev-0 (Healthy)" for each device of an extended resource that the container holds. */
+static void describe_container_add_devices(const json_t *resources, struct buf *out)
+{
+    const json_t *resource, *device;
+    size_t i, k;
+
+    if (json_array_size(resources) > 0)
+        buf_adds(out, "    Devices:\n");
+    json_array_foreach (resources, i, resource) {
+        buf_addf(out, "      %s:\t", cli_text(resource, "name"));
+        json_array_foreach (cli_at(resource, "resources"), k, device) {
+            const char *health = cli_text(device, "health");
+
+            buf_adds(out, k > 0 ? ", " : "");
+            cli_add_clean(out, cli_text(device, "resourceID"));
+            buf_addf(out, " (%s)", health[0] != '\0' ? health : "Unknown");
+        }
+        buf_addc(out, '\n');
+    }
+}
+
 static void describe_container_add_status(const json_t *status, struct buf *out)
 {
     if (status == NULL)
@@ -376,6 +397,7 @@ void cli_describe_containers(const char *label, const json_t *pod, const json_t 
         add_basics(c, status, out);
         describe_container_add_status(status, out);
         cli_describe_resources(cli_at(c, "resources"), "    ", out);
+        describe_container_add_devices(cli_at(status, "allocatedResourcesStatus"), out);
         describe_container_add_probe("Liveness", cli_at(c, "livenessProbe"), out);
         describe_container_add_probe("Readiness", cli_at(c, "readinessProbe"), out);
         describe_container_add_probe("Startup", cli_at(c, "startupProbe"), out);

@@ -71,6 +71,48 @@ static bool describe_node_is_over(const json_t *pod)
     return strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
 }
 
+/* As kubectl does: what the node offers beside its own resources, as plain numbers. */
+static bool is_extended(const char *resource)
+{
+    static const char *const own[] = { "cpu", "ephemeral-storage", "memory", "pods" };
+
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
+        if (strcmp(resource, own[i]) == 0)
+            return false;
+    return !str_starts(resource, "hugepages-");
+}
+
+static struct quantity total_of(const json_t *pods, const char *list, const char *resource)
+{
+    struct quantity total = quantity_from_int(0, QUANTITY_DECIMAL_SI);
+    const json_t *pod;
+    size_t i;
+
+    json_array_foreach (pods, i, pod) {
+        struct quantity q = pod_amount(pod, list, resource);
+
+        if (!describe_node_is_over(pod))
+            total = quantity_add(&total, &q);
+    }
+    return total;
+}
+
+static void add_extended(const json_t *node, const json_t *pods, struct buf *out)
+{
+    mem_auto const char **keys = cli_sorted_keys(cli_at(node, "status.allocatable"));
+    char requests[QUANTITY_TEXT_SIZE], limits[QUANTITY_TEXT_SIZE];
+
+    for (size_t i = 0; keys != NULL && keys[i] != NULL; i++) {
+        if (!is_extended(keys[i]))
+            continue;
+        struct quantity r = total_of(pods, "requests", keys[i]), l = total_of(pods, "limits", keys[i]);
+
+        quantity_format(&r, requests);
+        quantity_format(&l, limits);
+        buf_addf(out, "  %s\t%s\t%s\n", keys[i], requests, limits);
+    }
+}
+
 static void add_pods(const struct cli *cli, const json_t *node, const json_t *pods, struct buf *out)
 {
     struct quantity total[ARRAY_LEN(columns)];
@@ -111,6 +153,7 @@ static void add_pods(const struct cli *cli, const json_t *node, const json_t *po
         add_amount(out, &total[k], node, columns[k].resource);
         buf_adds(out, k % 2 == 0 ? "\t" : "\n");
     }
+    add_extended(node, pods, out);
 }
 
 /* ---- the node ---- */
@@ -153,7 +196,8 @@ static void add_info(const json_t *node, struct buf *out)
             buf_addf(out, "  %s:\t%s\n", rows[i].title, json_str(info, rows[i].member));
 }
 
-void cli_describe_node(const struct cli *cli, const json_t *node, const json_t *pods, struct buf *out)
+void cli_describe_node(const struct cli *cli, const json_t *node, const json_t *pods, const json_t *devices,
+                       struct buf *out)
 {
     char when[CLI_TIME_SIZE];
     const json_t *o;
@@ -179,4 +223,5 @@ void cli_describe_node(const struct cli *cli, const json_t *node, const json_t *
     add_info(node, out);
     cli_describe_text(out, "PodCIDR", cli_text(node, "spec.podCIDR"));
     add_pods(cli, node, pods, out);
+    cli_describe_devices(devices, out);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 static const char *const manifest_kinds[] = { "manifests", "manifest", NULL };
+static const char *const device_kinds[] = { "devices", "device", NULL };
 static const char *const event_kinds[] = { "events", "event", "ev", NULL };
 
 bool get_is_format(const struct get *g, const char *format)
@@ -344,13 +345,24 @@ static int get_images(const struct get *g)
     return cli_list_images(g->cli, g->format, g->no_headers, g->names, g->n_names);
 }
 
+static int get_devices_of(struct get *g, const char *word)
+{
+    if (g->watch || g->selector != NULL || g->field_selector != NULL)
+        return cli_wrong(g->cli, "devices cannot be watched or selected by labels");
+    if (strchr(word, '/') != NULL)
+        return cli_wrong(g->cli, "devices are listed by resource: 'coracle get devices example.com/gpu'");
+    return get_devices(g);
+}
+
 /* Kinds that are not objects of Kubernetes' API, or have no names. */
 static int get_others(struct get *g, const char *word)
 {
     if (cli_is_kind(word, event_kinds))
         return get_events(g);
+    if (cli_is_kind(word, device_kinds))
+        return get_devices_of(g, word);
     if (!cli_is_kind(word, manifest_kinds))
-        return cli_unknown_kind(g->cli, word, ", manifests, events");
+        return cli_unknown_kind(g->cli, word, ", devices, manifests, events");
     if (g->n_names > 0 || g->watch || g->selector != NULL || g->field_selector != NULL ||
         g->sort_by != NULL || strchr(word, '/') != NULL)
         return cli_wrong(g->cli, "manifests are listed as a whole: no names, selectors, order or watch");
@@ -387,7 +399,7 @@ static int get_run(struct cli *cli, const struct cli_command *command, int argc,
         return cli_usage_error(
             cli, command,
             "you must specify what to get: pods, nodes, configmaps, secrets, priorityclasses, "
-            "images, manifests or events");
+            "images, devices, manifests or events");
     code = check_format(&g);
     if (code != EXIT_OK)
         return code;
@@ -395,6 +407,7 @@ static int get_run(struct cli *cli, const struct cli_command *command, int argc,
         return cli_wrong(cli, "--sort-by and --watch cannot be given together");
     kind = cli_kind_find(argv[0]);
     if (kind == NULL) {
+        g.names = argv + 1;
         g.n_names = argc - 1;
         return get_others(&g, argv[0]);
     }
@@ -412,6 +425,7 @@ static const struct cli_example examples[] = {
     { "a pod's address, for a script", "coracle get pod web -o jsonpath={.status.podIP}" },
     { "follow changes", "coracle get pods -w" },
     { "the content of a ConfigMap", "coracle get configmap settings -o yaml" },
+    { "who has which device of an extended resource", "coracle get devices example.com/gpu" },
     { "the files of the manifest folder and their problems", "coracle get manifests" },
     { NULL, NULL },
 };
@@ -421,6 +435,7 @@ const struct cli_command command_get = {
     .run = get_run,
     .summary = "list pods, nodes, configmaps, secrets, images ...",
     .usage = "get pods|nodes|configmaps|secrets|priorityclasses|images [NAME...] [flags]\n"
+             "get devices [RESOURCE...] [flags]\n"
              "get manifests|events [flags]",
     .about = "Lists objects in a table, or whole objects with -o json|yaml.  For a Secret it shows the keys "
              "and the sizes of their values, never a value: the daemon does not disclose them.",
@@ -428,5 +443,5 @@ const struct cli_command command_get = {
     .examples = examples,
     .exits = cli_exits,
     .see_also = "describe explain",
-    .words = "pods|nodes|configmaps|secrets|priorityclasses|images|manifests|events @named ...",
+    .words = "pods|nodes|configmaps|secrets|priorityclasses|images|devices|manifests|events @named ...",
 };

@@ -24,7 +24,7 @@ void cli_show_problems(struct cli *cli, const json_t *manifests);
 /* The same for the daemon's manifests, or one line if many files are bad; nothing if they are unknown. */
 void cli_warn_manifests(struct cli *cli);
 
-/* ---- get.c, get_objects.c, get_tables.c, get_sort.c ---- */
+/* ---- get.c, get_devices.c, get_objects.c, get_tables.c, get_sort.c ---- */
 struct get {
     struct cli *cli;
     const struct cli_command *command;
@@ -42,6 +42,8 @@ int get_objects(struct get *g, const struct cli_kind *kind);
 int get_events(struct get *g);
 int get_sort(const struct get *g, json_t *items); /* get_sort.c: in place, if requested; the exit code */
 int get_manifests(struct get *g);
+int get_devices(struct get *g);            /* the names are resources */
+json_t *cli_read_devices(struct cli *cli); /* all; NULL after printing an error */
 
 /* ---- describe_*.c: into `out`, tabs as in cli_align() ---- */
 void cli_describe_pod(const struct cli *cli, const json_t *pod, const json_t *events, struct buf *out);
@@ -49,7 +51,9 @@ void cli_describe_containers(const char *label, const json_t *pod, const json_t 
                              const json_t *statuses, struct buf *out);
 void cli_describe_volumes(const json_t *volumes, struct buf *out);
 void cli_describe_resources(const json_t *resources, const char *indent, struct buf *out);
-void cli_describe_node(const struct cli *cli, const json_t *node, const json_t *pods, struct buf *out);
+void cli_describe_node(const struct cli *cli, const json_t *node, const json_t *pods, const json_t *devices,
+                       struct buf *out);
+void cli_describe_devices(const json_t *devices, struct buf *out); /* those in use */
 void cli_describe_config_map(const struct cli *cli, const json_t *o, struct buf *out);
 void cli_describe_secret(const struct cli *cli, const json_t *o, struct buf *out);
 void cli_describe_class(const struct cli *cli, const json_t *o, struct buf *out);

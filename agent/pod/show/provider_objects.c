@@ -3,6 +3,7 @@
  * keys and the sizes of their values. */
 #include "agent/pod/core/events.h"
 #include "agent/pod/image/images.h"
+#include "agent/pod/show/devices.h"
 #include "agent/pod/show/internal.h"
 #include "agent/pod/show/node_object.h"
 #include "agent/pod/show/provider.h"
@@ -183,6 +184,7 @@ static json_t *provider_objects_find_one(struct node *n, enum status_kind kind, 
         return one_image(n, name);
     case KIND_POD:
     case KIND_EVENT: /* have functions of their own */
+    case KIND_DEVICE:
         break;
     }
     return NULL;
@@ -263,6 +265,9 @@ json_t *provider_keys(void *arg, enum status_kind kind, struct err *e)
     case KIND_PRIORITY_CLASS:
         found = names_of(arg, API_KIND_PRIORITY_CLASS);
         break;
+    case KIND_DEVICE:
+        found = devices_keys(arg);
+        break;
     case KIND_NODE:
     case KIND_IMAGE:
         err_set(e, ERR_UNIMPLEMENTED, "not listed in pieces");
@@ -290,6 +295,9 @@ json_t *provider_listed(void *arg, enum status_kind kind, const char *namespace_
         break;
     case KIND_SECRET:
         found = one_config(n, API_SECRET, namespace_, name, false);
+        break;
+    case KIND_DEVICE:
+        found = device_json(n, name);
         break;
     case KIND_PRIORITY_CLASS:
     case KIND_NODE:

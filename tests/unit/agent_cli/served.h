@@ -91,7 +91,9 @@ static inline json_t *one_pod(void *arg, const char *namespace_, const char *nam
     return NULL;
 }
 
-static const char *const kind_members[] = { "node", "configmap", "secret", "priorityclass", "image" };
+static const char *const kind_members[] = {
+    "node", "configmap", "secret", "priorityclass", "image", "device"
+};
 
 /* Pods are called by their names, others by their number. */
 static inline const json_t *all_of(const struct fake *f, enum status_kind kind)

@@ -40,6 +40,31 @@ static void objects_have_tables_of_their_own(void **state)
     expect(f, "get cm -A -o name", 0, "configmap/other\nconfigmap/settings\n", "");
 }
 
+static void devices_are_shown_with_the_pod_that_holds_them(void **state)
+{
+    struct fixture *f = *state;
+
+    expect(f, "get devices", 0,
+           "RESOURCE          DEVICE      HEALTH      NUMA     POD           CONTAINER\n"
+           "example.com/gpu   gpu-2       Healthy     0,1      default/web   init,main\n"
+           "example.com/gpu   gpu-10      Unhealthy   0        <none>        <none>\n"
+           "example.com/usb   gone^[[2J   Unknown     <none>   a/z           main\n",
+           "");
+    expect(
+        f, "get devices example.com/gpu -o wide --no-headers", 0,
+        "example.com/gpu   gpu-2    Healthy     0,1   default/web   init,main   plugin gpu.sock, pid 812\n"
+        "example.com/gpu   gpu-10   Unhealthy   0     <none>        <none>      plugin gpu.sock, pid 812\n",
+        "");
+    expect(f, "get device example.com/gpu --sort-by .health -o name", 0,
+           "example.com/gpu/gpu-2\nexample.com/gpu/gpu-10\n", "");
+    expect(f, "get devices -o jsonpath={.items[1].id}", 0, "gpu-10", "");
+    expect(f, "get devices example.com/none", 5, "",
+           "error: there are no devices of a resource \"example.com/none\"\n");
+    expect(f, "get devices -w", 2, "", "error: devices cannot be watched or selected by labels\n");
+    expect(f, "get devices/example.com/gpu", 2, "",
+           "error: devices are listed by resource: 'coracle get devices example.com/gpu'\n");
+}
+
 static void objects_are_printed_whole(void **state)
 {
     struct fixture *f = *state;
@@ -163,13 +188,15 @@ static void the_node_is_described_with_what_its_pods_ask_for(void **state)
         "  InternalIP:  10.0.0.1\n"
         "  Hostname:    n1\n"
         "Capacity:\n"
-        "  cpu:     2\n"
-        "  memory:  4Gi\n"
-        "  pods:    110\n"
+        "  cpu:              2\n"
+        "  example.com/gpu:  2\n"
+        "  memory:           4Gi\n"
+        "  pods:             110\n"
         "Allocatable:\n"
-        "  cpu:     2\n"
-        "  memory:  2Gi\n"
-        "  pods:    110\n"
+        "  cpu:              2\n"
+        "  example.com/gpu:  1\n"
+        "  memory:           2Gi\n"
+        "  pods:             110\n"
         "System Info:\n"
         "  Kernel Version:             6.1.0\n"
         "  Architecture:               amd64\n"
@@ -184,11 +211,17 @@ static void the_node_is_described_with_what_its_pods_ask_for(void **state)
         "  default                     web   500m (25%)    1500m (75%)  64Mi (3%)        128Mi (6%)     2m\n"
         "Allocated resources:\n"
         "  (Total limits may be over 100 percent, i.e., overcommitted.)\n"
-        "  Resource  Requests    Limits\n"
-        "  --------  --------    ------\n"
-        "  cpu       500m (25%)  1500m (75%)\n"
-        "  memory    64Mi (3%)   128Mi (6%)\n"
-        "Events:     <none>\n",
+        "  Resource         Requests    Limits\n"
+        "  --------         --------    ------\n"
+        "  cpu              500m (25%)  1500m (75%)\n"
+        "  memory           64Mi (3%)   128Mi (6%)\n"
+        "  example.com/gpu  1           1\n"
+        "Devices in use:\n"
+        "  Resource         Device     Health   Namespace  Pod  Containers\n"
+        "  --------         ------     ------   ---------  ---  ----------\n"
+        "  example.com/gpu  gpu-2      Healthy  default    web  init,main\n"
+        "  example.com/usb  gone^[[2J  Unknown  a          z    main\n"
+        "Events:            <none>\n",
         "");
 }
 
@@ -213,6 +246,7 @@ static void names_are_those_of_the_kind(void **state)
     expect(f, "__complete describe node n", 0, "n1\n", "");
     expect(f, "__complete describe image local", 0, "localhost/b:1\n", "");
     expect(f, "__complete get manifests s", 0, "", "");
+    expect(f, "__complete get devices example.com/", 0, "example.com/gpu\nexample.com/usb\n", "");
 }
 
 int main(void)
@@ -220,6 +254,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(objects_have_tables_of_their_own),
+        T(devices_are_shown_with_the_pod_that_holds_them),
         T(objects_are_printed_whole),
         T(objects_that_are_not_there_have_the_same_words_and_code),
         T(config_maps_secrets_and_classes_are_described_as_kubectl_does),

@@ -251,6 +251,7 @@ static void paths_lead_to_their_routes_and_nothing_else(void **state)
         { "/api/v1/nodes", ROUTE_NODES },
         { "/api/v1/nodes/n1", ROUTE_NODES },
         { "/api/v1/configmaps", ROUTE_CONFIG_MAPS },
+        { "/devices", ROUTE_DEVICES },
         { "/api/v1/namespaces/default/secrets", ROUTE_SECRETS },
         { "/api/v1/namespaces/default/secrets/s", ROUTE_SECRETS },
         { "/apis/scheduling.k8s.io/v1/priorityclasses/high", ROUTE_PRIORITY_CLASSES },

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* devices - the devices of this node and the containers that hold them, for `get devices`. Loop thread. */
+#ifndef AGENT_POD_SHOW_DEVICES_H
+#define AGENT_POD_SHOW_DEVICES_H
+#include "agent/pod/core/pod.h"
+
+/* A name for each device: of all that are offered, by resource, then those that are only held. NULL: out of
+ * memory. */
+json_t *devices_keys(struct node *n);
+/* {"resource","id","health","numaNodes","provider","pod","containers"}; NULL: it is gone. */
+json_t *device_json(struct node *n, const char *name);
+#endif
