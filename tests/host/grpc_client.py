@@ -1,0 +1,44 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""grpc_client - calls of podresources v1, and messages decoded: a line of JSON in, one out.
+
+    {"call": "List", "socket": "/.../kubelet.sock"}    {"call": "Get", "socket": ..., "pod_name": "a", "pod_namespace": "b"}
+    {"decode": "ContainerAllocateResponse", "data": "<base64>"}
+"""
+import base64
+import json
+import os
+import sys
+
+import grpc
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.dont_write_bytecode = True
+from grpc_messages import as_json, dp, res  # noqa: E402  (beside this file)
+
+CALLS = {"List": ("ListPodResourcesRequest", "ListPodResourcesResponse"),
+         "GetAllocatableResources": ("AllocatableResourcesRequest", "AllocatableResourcesResponse"),
+         "Get": ("GetPodResourcesRequest", "GetPodResourcesResponse")}
+
+
+def call(name, socket, **fields):
+    request, response = (getattr(res, n) for n in CALLS[name])
+    try:  # a channel a call: the agent may have been restarted
+        with grpc.insecure_channel("unix:" + socket) as channel:
+            method = channel.unary_unary("/v1.PodResourcesLister/" + name, lambda m: m.SerializeToString(), response.FromString)
+            return {"response": as_json(method(request(**fields), timeout=10))}
+    except grpc.RpcError as error:
+        return {"code": "".join(w.capitalize() for w in error.code().name.split("_")), "error": error.details()}
+
+
+def main():
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if "decode" in asked:
+            answer = as_json(getattr(dp, asked["decode"]).FromString(base64.b64decode(asked["data"])))
+        else:
+            answer = call(asked.pop("call"), asked.pop("socket"), **asked)
+        print(json.dumps(answer), flush=True)
+
+
+main()
