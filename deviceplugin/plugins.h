@@ -18,6 +18,7 @@
 #define DP_CALL_MS 30000 /* for a call; kubelet's limit for PreStartContainer */
 
 struct dp_plugins;
+struct dp_counts;
 
 /* Another type of plugin in the registry folder ("CSIPlugin"): its handler validates, then is told. */
 struct dp_plugin_info {
@@ -51,10 +52,7 @@ bool dp_plugins_busy(const struct dp_plugins *p);
 void dp_plugins_cancel(struct dp_plugins *p); /* calls end, nothing new begins */
 void dp_plugins_close(struct dp_plugins *p);  /* not busy; handles close on later turns */
 
-struct dp_plugins_counts { /* for metrics, by resource: registrations, and the time of Allocate */
-    const char *resource;
-    uint64_t registrations;
-};
+const struct dp_counts *dp_plugins_counts(const struct dp_plugins *p); /* counts.h, for metrics */
 /* Problems that last (a bad name, a version, a socket that does not answer), for explain: resource or socket,
  * text. */
 void dp_plugins_problems(const struct dp_plugins *p,
