@@ -40,7 +40,7 @@ void grpc_call_output(struct grpc_call *c, struct buf *out);
 const struct grpc_answer *grpc_call_answer(const struct grpc_call *c);
 enum grpc_call_state grpc_call_state(const struct grpc_call *c);
 
-const char *grpc_code_name(int code); /* "NotFound" */
+const char *grpc_code_name(int code); /* base/grpc/status.c: "NotFound" */
 /* The two messages of the health protocol (one field each). */
 enum err_code grpc_health_request(const char *service, struct buf *out, struct err *e) MUST_CHECK;
 bool grpc_health_response(const unsigned char *data, size_t n, uint64_t *ret_status);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HealthCheckRequest { string service = 1; } and HealthCheckResponse { ServingStatus status = 1; } in
- * protobuf's wire format, within gRPC's length-prefixed frame; names of gRPC's codes. */
+ * protobuf's wire format, within gRPC's length-prefixed frame. */
 #include "agent/probe/grpc_call.h"
 
 #include <string.h>
@@ -85,16 +85,4 @@ bool grpc_health_response(const unsigned char *data, size_t n, uint64_t *ret_sta
     }
     *ret_status = status;
     return true;
-}
-
-const char *grpc_code_name(int code)
-{
-    static const char *const names[] = {
-        "OK",       "Canceled",        "Unknown",          "InvalidArgument",   "DeadlineExceeded",
-        "NotFound", "AlreadyExists",   "PermissionDenied", "ResourceExhausted", "FailedPrecondition",
-        "Aborted",  "OutOfRange",      "Unimplemented",    "Internal",          "Unavailable",
-        "DataLoss", "Unauthenticated",
-    };
-
-    return code >= 0 && (size_t)code < sizeof(names) / sizeof(names[0]) ? names[code] : "Unknown";
 }

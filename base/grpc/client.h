@@ -58,11 +58,12 @@ struct grpc_call_options {
     const struct grpc_metadata *metadata;
     size_t n_metadata;
     /* A server stream: called for each message, whose bytes are valid during the call; NULL: unary. It may
-     * cancel the call, or pause it: then the server is held by flow control. */
+     * cancel the call, or pause it. */
     void (*on_message)(struct grpc_call *c, struct grpc_bytes message);
 };
 
 void grpc_call_start(struct grpc_call *call, struct grpc_channel *c, const struct grpc_call_options *o,
                      op_done_fn done, void *owner);
+/* Holds the server by flow control. False: messages that have arrived follow within this call. */
 void grpc_call_pause(struct grpc_call *call, bool on);
 #endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * wire - a session on a socket of the loop. Costs nothing while the peer is silent: no timer, no buffer.
+ *
+ * on_end comes from the loop, never from within grpc_wire_flush(): a write that fails is reported by the read
+ * that follows.
+ */
+#ifndef BASE_GRPC_WIRE_H
+#define BASE_GRPC_WIRE_H
+#include "base/grpc/session.h"
+
+#include <uv.h>
+
+struct grpc_wire;
+
+struct grpc_wire_options {
+    uv_loop_t *loop;
+    int fd;                                           /* a non-blocking socket; taken over, also on failure */
+    bool connecting;                                  /* connect() is in progress */
+    struct grpc_session *session;                     /* taken over on success */
+    void (*on_connect)(void *arg);                    /* NULL */
+    void (*on_end)(const struct err *why, void *arg); /* at most once; then the owner closes it */
+    void *arg;
+};
+
+enum err_code grpc_wire_open(struct grpc_wire **ret, const struct grpc_wire_options *o,
+                             struct err *e) MUST_CHECK;
+/* Sends what the session has to say; within an event of the session it follows by itself. */
+void grpc_wire_flush(struct grpc_wire *w);
+/* What can be written at once is written. Session and socket go on a later turn, on_closed(arg) follows. NULL
+ * is fine. */
+void grpc_wire_close(struct grpc_wire *w, void (*on_closed)(void *arg));
+struct grpc_session *grpc_wire_session(const struct grpc_wire *w);
+uint64_t grpc_wire_heard_ms(const struct grpc_wire *w); /* uv_now() of the last byte received */
+bool grpc_wire_peer(const struct grpc_wire *w, pid_t *ret_pid, uid_t *ret_uid);
+#endif
