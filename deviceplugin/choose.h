@@ -14,6 +14,7 @@
 #include "deviceplugin/holdings.h"
 #include "deviceplugin/inventory.h"
 
+#include "base/arena.h"
 #include "base/strs.h"
 
 struct dp_wish {
@@ -26,19 +27,23 @@ struct dp_wish {
     uint64_t numa; /* nodes to align to, as bits */
 };
 
-/* Nothing in it points into the inventory or the holdings. { 0 } is empty. */
+/* { 0 } is empty. */
 struct dp_choice {
-    const char *const *ids;        /* chosen, sorted by dp_id_compare(): for Allocate */
-    const struct dp_held *devices; /* the same with their NUMA nodes: for dp_holdings_put() */
+    /* Chosen, sorted by dp_id_compare(): for Allocate; and with their NUMA nodes: for dp_holdings_put(). */
+    const char *const *ids;
+    const struct dp_held *devices;
     size_t n;
     bool kept; /* the container holds them already, with an answer or without */
-    /* `ask`: nothing is chosen yet; the question to the plugin, with the wish's count as allocation_size.
-     * Then dp_choose_end() follows. */
+    /*
+     * `ask`: nothing is chosen yet; the question to the plugin, with the wish's count as allocation_size.
+     * Then dp_choose_end() follows. Sorted; the ids are borrowed from inventory and wish, for this turn only,
+     * since they may be 65,536.
+     */
     bool ask;
     const char *const *available; /* free and healthy ones, and `must` */
-    const char *const *must;      /* the reused ones */
+    const char *const *must; /* taken for certain: reused ones, and all aligned ones if they are too few */
     size_t n_available, n_must;
-    void *memory; /* private */
+    struct arena memory; /* private: of all this */
 };
 
 /*

@@ -179,6 +179,18 @@ const struct dp_holding *dp_holdings_next(const struct dp_holdings *h, const str
     return x != NULL ? &x->x : NULL;
 }
 
+const struct dp_holding *dp_holdings_pod_next(const struct dp_holdings *h, const char *pod_uid,
+                                              const struct dp_holding *after)
+{
+    struct entry key = { .x = { .pod_uid = pod_uid, .container = "", .resource = "" } }, *x;
+
+    if (after != NULL)
+        x = RB_NEXT(entries, &h->entries, container_of(after, struct entry, x));
+    else
+        x = RB_NFIND(entries, (struct entries *)&h->entries, &key);
+    return x != NULL && strcmp(x->x.pod_uid, pod_uid) == 0 ? &x->x : NULL;
+}
+
 static int compare_held(const void *a, const void *b)
 {
     return dp_id_compare(((const struct dp_held *)a)->id, ((const struct dp_held *)b)->id);

@@ -59,6 +59,9 @@ const struct dp_holding *dp_holdings_find(const struct dp_holdings *h, const cha
                                           const char *container, const char *resource);
 /* In the order of pod, container, resource; `after` NULL: the first; returns NULL at the end. */
 const struct dp_holding *dp_holdings_next(const struct dp_holdings *h, const struct dp_holding *after);
+/* Those of one pod, likewise. */
+const struct dp_holding *dp_holdings_pod_next(const struct dp_holdings *h, const char *pod_uid,
+                                              const struct dp_holding *after);
 
 struct dp_owned { /* a held device; valid until its pod holds it no more */
     const char *resource, *id, *pod_uid;
