@@ -14,6 +14,7 @@
 #ifndef DEVICEPLUGIN_PLUGINS_H
 #define DEVICEPLUGIN_PLUGINS_H
 #include "deviceplugin/inventory.h"
+#include "deviceplugin/messages.h"
 
 #define DP_CALL_MS 30000 /* for a call; kubelet's limit for PreStartContainer */
 
@@ -21,11 +22,6 @@ struct dp_plugins;
 struct dp_counts;
 
 /* Another type of plugin in the registry folder ("CSIPlugin"): its handler validates, then is told. */
-struct dp_plugin_info {
-    const char *type, *name, *endpoint;
-    const char *const *versions;
-    size_t n_versions;
-};
 struct dp_plugin_handler {
     const char *type;
     enum err_code (*registered)(const struct dp_plugin_info *info, void *arg, struct err *e);

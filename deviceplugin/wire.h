@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * wire - protobuf messages from outside: checked against their definition, then unpacked into an arena.
+ *
+ * protobuf-c checks no UTF-8, cuts strings at a NUL, and allocates as the bytes demand: two bytes for an
+ * empty element become a hundred. Hence the check comes first, without memory: well-formed fields of the
+ * right type, UTF-8 without NUL in strings, at most DP_WIRE_FIELDS_MAX fields, at most so many elements of a
+ * repeated field as `limits` allow, and no message field given twice (which protobuf merges; no encoder does
+ * that). Unknown fields are skipped. Pure; any thread.
+ */
+#ifndef DEVICEPLUGIN_WIRE_H
+#define DEVICEPLUGIN_WIRE_H
+#include "base/arena.h"
+#include "base/error.h"
+
+#include <protobuf-c/protobuf-c.h>
+#include <stdint.h>
+
+/* Of a whole message, those of nested ones included: 65536 devices with eight each. */
+#define DP_WIRE_FIELDS_MAX (512 * 1024)
+#define DP_WIRE_MEMORY_MAX (64 * 1024 * 1024) /* of an unpacked message */
+
+struct dp_wire_limit {
+    const ProtobufCMessageDescriptor *message;
+    uint32_t field; /* its number */
+    size_t most;    /* elements of the repeated field in one message */
+};
+
+/*
+ * *ret is the message as its descriptor says, in `memory`, which the caller frees (arena_done()), also after
+ * an error. ERR_INVALID, ERR_EXHAUSTED: "v1beta1.ListAndWatchResponse: devices[3].ID: string field contains
+ * invalid UTF-8".
+ */
+enum err_code dp_wire_unpack(const ProtobufCMessageDescriptor *d, const struct dp_wire_limit *limits,
+                             size_t n_limits, const uint8_t *p, size_t n, struct arena *memory,
+                             ProtobufCMessage **ret, struct err *e) MUST_CHECK;
+
+/* The bytes of the first element of a message field, of a message that was unpacked; NULL: there is none. */
+const uint8_t *dp_wire_first(const uint8_t *p, size_t n, uint32_t field, size_t *ret_n);
+
+/* The bytes of a message, malloc'ed. */
+enum err_code dp_wire_pack(const ProtobufCMessage *m, uint8_t **ret, size_t *ret_n, struct err *e) MUST_CHECK;
+#endif
