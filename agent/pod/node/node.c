@@ -143,6 +143,7 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
     img_on_added(o->images, on_image, n);
     image_gc_open(n);
     cni_on_change(o->cni, pod_node_on_network, n);
+    podresources_begin(n);
     tell_lists(n);
     *ret = n;
     return ERR_OK;

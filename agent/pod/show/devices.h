@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* devices - the devices of this node and the containers that hold them, for `get devices`. Loop thread. */
+/* devices - the devices of this node and the containers that hold them, for the socket. Loop thread. */
 #ifndef AGENT_POD_SHOW_DEVICES_H
 #define AGENT_POD_SHOW_DEVICES_H
 #include "agent/pod/core/pod.h"

@@ -6,6 +6,7 @@
 #include "agent/pod/record/record.h"
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/show/explain.h"
+#include "agent/pod/show/podresources.h"
 #include "agent/pod/usage/usage.h"
 #include "agent/pod/worker/pods.h"
 #include "agent/pod/worker/shutdown.h"
@@ -192,6 +193,7 @@ json_t *explain_node_json(struct node *n)
     quarantine_explain(n, steps);
     node_users_explain(n, steps);
     add_left_out(n, steps);
+    podresources_explain(n, steps);
     add_settings(n, steps);
     add_confinement(steps);
     explain_node_add_stuck(steps);

@@ -4,8 +4,17 @@
 #define AGENT_POD_SHOW_INTERNAL_H
 #include "agent/pod/core/pod.h"
 
+enum { PODRES_LIST, PODRES_ALLOCATABLE, PODRES_GET, PODRES_CALLS };
+
+struct podresources {
+    struct grpc_server *server; /* NULL: not served, see error */
+    struct err error;
+    uint64_t requests[PODRES_CALLS], errors[PODRES_CALLS];
+};
+
 struct show_node {
     struct status_provider provider;
+    struct podresources podresources;
     TAILQ_HEAD(, import) imports;         /* images being brought for the status socket */
     TAILQ_HEAD(, image_task) image_tasks; /* verified or pinned, likewise */
     TAILQ_HEAD(, status_exec) execs;      /* processes in containers for it */

@@ -5,8 +5,10 @@
 #include "agent/pod/core/facts.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/show/agent_metrics.h"
+#include "agent/pod/show/devices.h"
 #include "agent/pod/show/explain.h"
 #include "agent/pod/show/internal.h"
+#include "agent/pod/show/podresources.h"
 #include "agent/pod/status/status.h"
 #include "agent/pod/usage/usage.h"
 #include "agent/pod/worker/shutdown.h"
@@ -237,6 +239,7 @@ static void metrics_of_agent(struct node *n, struct buf *out)
     if (shutdown_is_on(n))
         shutdown_metrics(n, out);
     agent_metrics(n, out);
+    podresources_metrics(n, out);
     image_gc_metrics(n, out);
 }
 

@@ -39,6 +39,10 @@ enum err_code provider_attach(void *arg, const char *namespace_, const char *nam
 void provider_exec_cancel(struct status_exec *x);
 void provider_exec_cancel_all(struct node *n);
 
+/* ---- podresources.c ---- */
+/* After the records were read: listens. A failure is logged, and shown by `explain node`. */
+void podresources_begin(struct node *n);
+
 /* Valid while the node exists. */
 const struct status_provider *node_provider(struct node *n);
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/show/internal.h"
+#include "agent/pod/show/podresources.h"
 #include "agent/pod/show/provider.h"
 
 static void show_open(struct node *n)
@@ -12,11 +13,24 @@ static void show_open(struct node *n)
     provider_init(n);
 }
 
+static void show_cancel(struct node *n)
+{
+    provider_cancel(n);
+    podresources_end(n);
+}
+
+/* A node that did not open was not cancelled. */
+static void show_free(struct node *n)
+{
+    podresources_end(n);
+}
+
 const struct room show_room = {
     .id = ROOM_SHOW,
     .name = "show",
     .node = { .size = sizeof(struct show_node),
               .open = show_open,
               .busy = provider_busy,
-              .cancel = provider_cancel },
+              .cancel = show_cancel,
+              .free = show_free },
 };

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/pod/show/podresources.h"
+
+#include "agent/pod/core/explain_step.h"
+#include "agent/pod/device/devices.h"
+#include "agent/pod/show/internal.h"
+#include "agent/pod/show/provider.h"
+#include "base/files/fs.h"
+#include "base/grpc/server.h"
+#include "base/log.h"
+#include "deviceplugin/podresources.h"
+
+#include <stdlib.h>
+
+#define SERVICE "/v1.PodResourcesLister/"
+
+/* pkg/kubelet/apis/podresources: DefaultQPS, DefaultBurstTokens */
+enum { CALLS_PER_S = 100, BURST = 10 };
+
+/* ---- what pods have ---- */
+
+static bool is_listed(const struct pod *p)
+{
+    return p->admitted && !p->rejected && p->state != POD_TERMINATED && p->phase[0] == '\0';
+}
+
+static void add_container(struct dp_podres *a, const struct ctr *c)
+{
+    const struct api_resource_list *limits = &c->spec->resources.limits;
+    const struct dp_holdings *all = devices_holdings(c->pod->node);
+
+    dp_podres_container(a, c->spec->name);
+    for (size_t i = 0; all != NULL && i < limits->n; i++) {
+        const struct dp_holding *h = dp_holdings_find(all, c->pod->uid, c->spec->name, limits->v[i].name);
+
+        for (size_t k = 0; h != NULL && k < h->n_devices; k++)
+            dp_podres_device(a, h->resource, h->devices[k].id, h->devices[k].numa, h->devices[k].n_numa);
+    }
+}
+
+static void add_pod(struct dp_podres *a, const struct pod *p)
+{
+    dp_podres_pod(a, p->api->meta.name, p->api->meta.namespace);
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        if (p->ctrs[i].kind != CTR_INIT)
+            add_container(a, &p->ctrs[i]);
+}
+
+/* ---- calls ---- */
+
+/* Ends the building of an answer, too. */
+static void answer(struct grpc_request *r, struct dp_podres *a, uint64_t *errors)
+{
+    struct err e = { 0 };
+
+    if (dp_podres_end(a, &e) == ERR_OK) {
+        grpc_reply(r, (struct grpc_bytes){ (const uint8_t *)a->out.p, a->out.n });
+    } else {
+        ++*errors;
+        grpc_fail(r, &e);
+    }
+    dp_podres_done(a);
+}
+
+static void on_list(struct grpc_request *r, struct grpc_bytes message, void *arg)
+{
+    struct node *n = arg;
+    struct dp_podres a;
+
+    (void)message; /* it has no fields */
+    show_node(n)->podresources.requests[PODRES_LIST]++;
+    dp_podres_begin(&a);
+    pods_each (n, p)
+        if (is_listed(p))
+            add_pod(&a, p);
+    answer(r, &a, &show_node(n)->podresources.errors[PODRES_LIST]);
+}
+
+static void on_allocatable(struct grpc_request *r, struct grpc_bytes message, void *arg)
+{
+    struct node *n = arg;
+    const struct dp_inventory *all = devices_inventory(n);
+    const struct dp_resource *one = NULL;
+    struct dp_podres a;
+
+    (void)message;
+    show_node(n)->podresources.requests[PODRES_ALLOCATABLE]++;
+    dp_podres_begin(&a);
+    while (all != NULL && (one = dp_inventory_next(all, one)) != NULL)
+        for (size_t i = 0; one->provider != NULL && i < one->n_devices; i++)
+            if (one->devices[i].healthy)
+                dp_podres_device(&a, one->name, one->devices[i].id, one->devices[i].numa,
+                                 one->devices[i].n_numa);
+    answer(r, &a, &show_node(n)->podresources.errors[PODRES_ALLOCATABLE]);
+}
+
+static enum err_code find_pod(struct node *n, struct grpc_bytes message, struct pod **ret, struct err *e)
+{
+    mem_auto struct dp_podres_request *asked = NULL;
+
+    if (dp_podres_request(message.p, message.n, &asked, e) != ERR_OK)
+        return e->code;
+    *ret = pods_find(n, asked->namespace_, asked->name);
+    if (*ret != NULL && is_listed(*ret))
+        return ERR_OK;
+    return err_set(e, ERR_UNKNOWN, "pod %.253s in namespace %.253s not found", asked->name,
+                   asked->namespace_);
+}
+
+static void on_get(struct grpc_request *r, struct grpc_bytes message, void *arg)
+{
+    struct node *n = arg;
+    struct dp_podres a;
+    struct err e = { 0 };
+    struct pod *p = NULL;
+
+    show_node(n)->podresources.requests[PODRES_GET]++;
+    if (find_pod(n, message, &p, &e) != ERR_OK) {
+        show_node(n)->podresources.errors[PODRES_GET]++;
+        grpc_fail(r, &e);
+        return;
+    }
+    dp_podres_begin(&a);
+    add_pod(&a, p);
+    answer(r, &a, &show_node(n)->podresources.errors[PODRES_GET]);
+}
+
+static const struct grpc_method methods[] = {
+    { SERVICE "List", on_list },
+    { SERVICE "GetAllocatableResources", on_allocatable },
+    { SERVICE "Get", on_get },
+};
+
+/* ---- life ---- */
+
+static enum err_code listen_at(struct node *n, struct err *e)
+{
+    str_auto dir = str_printf("%s/pod-resources", n->o.root_dir);
+    str_auto path = dir != NULL ? str_printf("%s/kubelet.sock", dir) : NULL;
+    const struct grpc_server_options o = { .loop = n->o.loop,
+                                           .path = path,
+                                           .mode = 0755, /* kubelet's; who may connect is checked */
+                                           .root_only = true,
+                                           .methods = methods,
+                                           .n_methods = ARRAY_LEN(methods),
+                                           .arg = n,
+                                           .calls_per_s = CALLS_PER_S,
+                                           .burst = BURST };
+
+    if (path == NULL)
+        return err_nomem(e);
+    if (fs_mkdirs(n->o.root_dir, 0755, e) != ERR_OK || fs_mkdirs(dir, 0750, e) != ERR_OK)
+        return e->code;
+    return grpc_server_open(&show_node(n)->podresources.server, &o, e);
+}
+
+void podresources_begin(struct node *n)
+{
+    struct podresources *r = &show_node(n)->podresources;
+
+    if (n->o.root_dir != NULL && listen_at(n, &r->error) != ERR_OK)
+        log_warn("podresources cannot be served", F_ERR(&r->error));
+}
+
+void podresources_end(struct node *n)
+{
+    struct podresources *r = &show_node(n)->podresources;
+
+    if (r->server != NULL)
+        grpc_server_close(take_ptr(&r->server));
+}
+
+void podresources_explain(const struct node *n, json_t *steps)
+{
+    const struct podresources *r = &show_node(n)->podresources;
+
+    if (r->error.code != ERR_OK)
+        explain_step(steps, "podresources", "failed", 0, r->error.text, 0);
+}
+
+/* ---- metrics ---- */
+
+/* Like kubelet's, a counter is there from its first call on. */
+static void put_counter(struct buf *out, const char *name, uint64_t value, const char *help)
+{
+    static const char prefix[] = "kubelet_pod_resources_endpoint_";
+
+    if (value > 0)
+        buf_addf(out,
+                 "# HELP %s%s %s\n# TYPE %s%s counter\n"
+                 "%s%s{server_api_version=\"v1\"} %llu\n",
+                 prefix, name, help, prefix, name, prefix, name, (unsigned long long)value);
+}
+
+void podresources_metrics(const struct node *n, struct buf *out)
+{
+    static const char *const names[PODRES_CALLS][2] = {
+        [PODRES_LIST] = { "requests_list", "errors_list" },
+        [PODRES_ALLOCATABLE] = { "requests_get_allocatable", "errors_get_allocatable" },
+        [PODRES_GET] = { "requests_get", "errors_get" },
+    };
+    const struct podresources *r = &show_node(n)->podresources;
+    uint64_t all = 0;
+
+    for (size_t i = 0; i < PODRES_CALLS; i++)
+        all += r->requests[i];
+    put_counter(out, "requests_total", all, "Calls of podresources.");
+    for (size_t i = 0; i < PODRES_CALLS; i++) {
+        put_counter(out, names[i][0], r->requests[i], "Calls of this method of podresources.");
+        put_counter(out, names[i][1], r->errors[i], "Calls of this method that failed.");
+    }
+}

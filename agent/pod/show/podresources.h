@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * podresources - which devices pods have, for monitoring: podresources v1 on
+ * <root>/pod-resources/kubelet.sock, as served by kubelet. For root only; 100 calls a second, 10 at once.
+ * Loop thread.
+ *
+ * A pod is listed from its admission until it is gone or has ended, with its sidecars and regular containers.
+ */
+#ifndef AGENT_POD_SHOW_PODRESOURCES_H
+#define AGENT_POD_SHOW_PODRESOURCES_H
+#include "agent/pod/core/pod.h"
+
+/* podresources_begin() is in provider.h. */
+void podresources_end(struct node *n);
+/* Why it cannot be served, if it cannot. */
+void podresources_explain(const struct node *n, json_t *steps);
+void podresources_metrics(const struct node *n, struct buf *out);
+#endif
