@@ -87,12 +87,12 @@ static void put_numa(json_t *o, const struct dp_device *d)
     json_object_set_new(o, "numaNodes", nodes);
 }
 
-/* Nobody says how a device is whose provider is away, or does not list it any more. */
+/* As in allocatedResourcesStatus. */
 static enum dp_health health_of(const struct dp_resource *r, const struct dp_device *d)
 {
-    if (r->provider == NULL || d == NULL)
+    if (r->provider == NULL || !r->listed)
         return DP_HEALTH_UNKNOWN;
-    return d->healthy ? DP_HEALTHY : DP_UNHEALTHY;
+    return d != NULL && d->healthy ? DP_HEALTHY : DP_UNHEALTHY;
 }
 
 static void put_provider(json_t *o, const struct dp_resource *r)

@@ -21,7 +21,7 @@ enum { CALLS_PER_S = 100, BURST = 10 };
 
 static bool is_listed(const struct pod *p)
 {
-    return p->admitted && !p->rejected && p->state != POD_TERMINATED && p->phase[0] == '\0';
+    return p->state > POD_PENDING && p->state < POD_TERMINATED && p->phase[0] == '\0';
 }
 
 static void add_container(struct dp_podres *a, const struct ctr *c)

@@ -4,7 +4,8 @@
  * <root>/pod-resources/kubelet.sock, as served by kubelet. For root only; 100 calls a second, 10 at once.
  * Loop thread.
  *
- * A pod is listed from its admission until it is gone or has ended, with its sidecars and regular containers.
+ * A pod is listed from the moment in which it has its devices until it is gone or has ended, with its
+ * sidecars and regular containers.
  */
 #ifndef AGENT_POD_SHOW_PODRESOURCES_H
 #define AGENT_POD_SHOW_PODRESOURCES_H
