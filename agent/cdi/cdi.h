@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cdi - the devices that files of the Container Device Interface describe on this node, and what a container
+ * gets that asks for some of them by name ("vendor.com/class=name").
+ *
+ * Spec files are *.json and *.yaml of the given folders, at the top level. They say what runs as root on the
+ * host, so a file counts only if root owns it and others cannot write it, and the same for its folder; links
+ * are followed, and the file that they lead to is judged. A file with a problem has no devices, and neither
+ * has a name that two files of one folder define; a later folder wins over an earlier one. Folders may be
+ * missing; they are watched, and read again as a whole after each change, on the pool.
+ *
+ * A folder or file that could not be looked at (no descriptors, an I/O error) changes nothing: what was read
+ * before counts until a later look, which follows by itself.
+ *
+ * References: the CDI specification 1.1.0 and its library for what it leaves open. Loop thread only.
+ */
+#ifndef AGENT_CDI_CDI_H
+#define AGENT_CDI_CDI_H
+#include "agent/api/problems.h"
+#include "agent/runtime/spec/edits.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/strs.h"
+
+#include <uv.h>
+
+#define CDI_FILE_MAX (4 * 1024 * 1024)           /* that of a machine with eight GPUs in parts has 100 KiB */
+#define CDI_TOTAL_MAX (32 * 1024 * 1024)         /* of all files */
+#define CDI_FILES_MAX 1000                       /* of a folder */
+#define CDI_DEVICES_MAX 65536                    /* of all files */
+#define CDI_EDITS_MAX 16384                      /* of one kind, for one container */
+#define CDI_FAILED "CDI device injection failed" /* containerd's words; errors begin with them */
+#define CDI_BAD_ANNOTATION "failed to parse CDI device annotations" /* likewise */
+#define CDI_ANNOTATION "cdi.k8s.io/"
+
+struct cdi;
+
+/* `dirs` is NULL-terminated and borrowed; NULL: none. changed(arg) is called when the folders were read, if
+ * something is different, or if cdi_refresh() was called. */
+enum err_code cdi_open(struct cdi **ret, uv_loop_t *loop, const char *const *dirs, void (*changed)(void *arg),
+                       void *arg, struct err *e) MUST_CHECK;
+/* Stops; the rest closes during the loop's next turns. NULL is fine. */
+void cdi_close(struct cdi *c);
+
+/* Whether the folders were read at least once: before, no name can be resolved. */
+bool cdi_is_ready(const struct cdi *c);
+/* The folders are being read, or will be soon. */
+bool cdi_is_busy(const struct cdi *c);
+/* Reads them again: an event may still be on its way. */
+void cdi_refresh(struct cdi *c);
+
+/* The edits for a list of names, borrowed from the files' content, which they keep. { 0 } is empty. */
+struct cdi_resolved {
+    struct rt_edits edits;
+    struct arena arena;
+    struct cdi_content *content;
+};
+void cdi_resolved_done(struct cdi_resolved *r);
+/*
+ * A file's own edits come once, before those of its first device; a name that is there twice counts once.
+ * ERR_UNAVAILABLE: not read yet. ERR_NOT_FOUND: "CDI device injection failed: unresolvable CDI devices a, b".
+ * ERR_EXHAUSTED: too many edits.
+ */
+enum err_code cdi_resolve(const struct cdi *c, const char *const *names, size_t n, struct cdi_resolved *ret,
+                          struct err *e) MUST_CHECK;
+
+/* ---- annotations: cdi.k8s.io/<anything>: name,name ---- */
+/*
+ * Appends the names of one annotation, each once; other keys are ignored. ERR_INVALID, with containerd's
+ * words, if a name is not vendor/class=name.
+ */
+enum err_code cdi_annotation_names(const char *key, const char *value, struct strs *names,
+                                   struct err *e) MUST_CHECK;
+bool cdi_is_name(const char *name); /* vendor/class=name */
+
+/* ---- for people ---- */
+/* Files, folders and devices with problems, by path. Valid until the loop turns. */
+void cdi_problems(const struct cdi *c, void (*fn)(const struct api_problem *p, void *arg), void *arg);
+/* Every name that can be resolved, in order, and its file. */
+void cdi_devices(const struct cdi *c, void (*fn)(const char *name, const char *path, void *arg), void *arg);
+#endif
