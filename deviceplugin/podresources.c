@@ -2,8 +2,8 @@
 #include "deviceplugin/podresources.h"
 
 #include "deviceplugin/proto/podresources.pb-c.h"
+#include "deviceplugin/wire.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Field numbers of proto/podresources.proto.  Requests are unpacked by the code generated from it; answers
@@ -144,22 +144,24 @@ enum err_code dp_podres_end(struct dp_podres *a, struct err *e)
 
 /* ---- a request ---- */
 
-enum err_code dp_podres_request(const uint8_t *message, size_t n, struct dp_podres_request **ret,
-                                struct err *e)
+enum err_code dp_podres_request_unpack(struct dp_podres_request *ret, const uint8_t *p, size_t n,
+                                       struct err *e)
 {
-    V1__GetPodResourcesRequest *m = v1__get_pod_resources_request__unpack(NULL, n, message);
-    struct dp_podres_request *asked;
-    char *at;
+    const V1__GetPodResourcesRequest *m;
+    ProtobufCMessage *base;
 
-    if (m == NULL)
-        return err_set(e, ERR_INVALID, "not a GetPodResourcesRequest");
-    asked = malloc(sizeof(*asked) + strlen(m->pod_name) + strlen(m->pod_namespace) + 2);
-    if (asked != NULL) {
-        at = (char *)(asked + 1);
-        asked->name = str_pack(&at, m->pod_name);
-        asked->namespace_ = str_pack(&at, m->pod_namespace);
-        *ret = asked;
-    }
-    v1__get_pod_resources_request__free_unpacked(m, NULL);
-    return asked != NULL ? ERR_OK : err_nomem(e);
+    *ret = (struct dp_podres_request){ 0 };
+    if (dp_wire_unpack(&v1__get_pod_resources_request__descriptor, NULL, 0, p, n, &ret->memory, &base, e) !=
+        ERR_OK)
+        return e->code;
+    m = (const V1__GetPodResourcesRequest *)base;
+    ret->name = m->pod_name;
+    ret->namespace_ = m->pod_namespace;
+    return ERR_OK;
+}
+
+void dp_podres_request_done(struct dp_podres_request *r)
+{
+    arena_done(&r->memory);
+    *r = (struct dp_podres_request){ 0 };
 }

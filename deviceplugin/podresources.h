@@ -16,6 +16,7 @@
  */
 #ifndef DEVICEPLUGIN_PODRESOURCES_H
 #define DEVICEPLUGIN_PODRESOURCES_H
+#include "base/arena.h"
 #include "base/buf.h"
 
 #include <stdint.h>
@@ -40,10 +41,12 @@ void dp_podres_device(struct dp_podres *a, const char *resource, const char *id,
 /* ERR_EXHAUSTED: more than DP_PODRES_MAX, or no memory. */
 enum err_code dp_podres_end(struct dp_podres *a, struct err *e) MUST_CHECK;
 
-/* The pod of a GetPodResourcesRequest: one block of memory, free() it. ERR_INVALID: not such a message. */
-struct dp_podres_request {
+struct dp_podres_request { /* a GetPodResourcesRequest */
     const char *name, *namespace_;
+    struct arena memory; /* private */
 };
-enum err_code dp_podres_request(const uint8_t *message, size_t n, struct dp_podres_request **ret,
-                                struct err *e) MUST_CHECK;
+/* As dp_wire_unpack(); dp_podres_request_done() in any case. */
+enum err_code dp_podres_request_unpack(struct dp_podres_request *ret, const uint8_t *p, size_t n,
+                                       struct err *e) MUST_CHECK;
+void dp_podres_request_done(struct dp_podres_request *r);
 #endif

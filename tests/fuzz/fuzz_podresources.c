@@ -3,20 +3,19 @@
 #include "deviceplugin/podresources.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct dp_podres_request *asked = NULL;
+    struct dp_podres_request asked;
     struct err e = { 0 };
 
-    if (dp_podres_request(data, size, &asked, &e) == ERR_OK)
-        assert(strlen(asked->name) + strlen(asked->namespace_) <= size);
+    if (dp_podres_request_unpack(&asked, data, size, &e) == ERR_OK)
+        assert(strlen(asked.name) + strlen(asked.namespace_) <= size);
     else
-        assert(asked == NULL && e.text[0] != '\0');
-    free(asked);
+        assert(e.text[0] != '\0');
+    dp_podres_request_done(&asked);
     return 0;
 }

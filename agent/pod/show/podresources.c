@@ -94,17 +94,21 @@ static void on_allocatable(struct grpc_request *r, struct grpc_bytes message, vo
     answer(r, &a, &show_node(n)->podresources.errors[PODRES_ALLOCATABLE]);
 }
 
-static enum err_code find_pod(struct node *n, struct grpc_bytes message, struct pod **ret, struct err *e)
+/* NULL with *e. */
+static struct pod *find_pod(struct node *n, struct grpc_bytes message, struct err *e)
 {
-    mem_auto struct dp_podres_request *asked = NULL;
+    struct dp_podres_request asked;
+    struct pod *found = NULL;
 
-    if (dp_podres_request(message.p, message.n, &asked, e) != ERR_OK)
-        return e->code;
-    *ret = pods_find(n, asked->namespace_, asked->name);
-    if (*ret != NULL && is_listed(*ret))
-        return ERR_OK;
-    return err_set(e, ERR_UNKNOWN, "pod %.253s in namespace %.253s not found", asked->name,
-                   asked->namespace_);
+    if (dp_podres_request_unpack(&asked, message.p, message.n, e) == ERR_OK) {
+        found = pods_find(n, asked.namespace_, asked.name);
+        if (found == NULL || !is_listed(found)) {
+            err_set(e, ERR_UNKNOWN, "pod %.253s in namespace %.253s not found", asked.name, asked.namespace_);
+            found = NULL;
+        }
+    }
+    dp_podres_request_done(&asked);
+    return found;
 }
 
 static void on_get(struct grpc_request *r, struct grpc_bytes message, void *arg)
@@ -112,10 +116,10 @@ static void on_get(struct grpc_request *r, struct grpc_bytes message, void *arg)
     struct node *n = arg;
     struct dp_podres a;
     struct err e = { 0 };
-    struct pod *p = NULL;
+    struct pod *p = find_pod(n, message, &e);
 
     show_node(n)->podresources.requests[PODRES_GET]++;
-    if (find_pod(n, message, &p, &e) != ERR_OK) {
+    if (p == NULL) {
         show_node(n)->podresources.errors[PODRES_GET]++;
         grpc_fail(r, &e);
         return;

@@ -125,22 +125,20 @@ static void a_request_names_a_pod(void **state)
                                   "default",
                          broken[] = "\x0a\x09"
                                     "a";
-    struct dp_podres_request *asked = NULL;
+    struct dp_podres_request asked;
     struct err e = { 0 };
 
     (void)state;
-    assert_int_equal(dp_podres_request(full, sizeof(full) - 1, &asked, &e), ERR_OK);
-    assert_string_equal(asked->name, "a");
-    assert_string_equal(asked->namespace_, "default");
-    free(asked);
-    asked = NULL;
-    assert_int_equal(dp_podres_request(full, 0, &asked, &e), ERR_OK);
-    assert_string_equal(asked->name, "");
-    assert_string_equal(asked->namespace_, "");
-    free(asked);
-    asked = NULL;
-    assert_int_equal(dp_podres_request(broken, sizeof(broken) - 1, &asked, &e), ERR_INVALID);
-    assert_null(asked);
+    assert_int_equal(dp_podres_request_unpack(&asked, full, sizeof(full) - 1, &e), ERR_OK);
+    assert_string_equal(asked.name, "a");
+    assert_string_equal(asked.namespace_, "default");
+    dp_podres_request_done(&asked);
+    assert_int_equal(dp_podres_request_unpack(&asked, full, 0, &e), ERR_OK);
+    assert_string_equal(asked.name, "");
+    assert_string_equal(asked.namespace_, "");
+    dp_podres_request_done(&asked);
+    assert_int_equal(dp_podres_request_unpack(&asked, broken, sizeof(broken) - 1, &e), ERR_INVALID);
+    dp_podres_request_done(&asked);
 }
 
 int main(void)
