@@ -43,7 +43,7 @@ struct cdi {
     struct cdi_content *found;   /* by the read under way */
     struct work work;
     bool reading, again; /* something changed since the read began */
-    bool asked;          /* by cdi_refresh() */
+    bool asked;          /* to be told of its end */
     bool closing, timer_open;
     struct err look; /* why the last read failed */
     struct api_problem problem;
@@ -301,6 +301,11 @@ bool cdi_is_ready(const struct cdi *c)
 bool cdi_is_busy(const struct cdi *c)
 {
     return c->reading;
+}
+
+void cdi_await(struct cdi *c)
+{
+    c->asked = true;
 }
 
 void cdi_refresh(struct cdi *c)

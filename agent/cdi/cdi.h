@@ -36,7 +36,7 @@
 struct cdi;
 
 /* `dirs` is NULL-terminated and borrowed; NULL: none. changed(arg) is called when the folders were read, if
- * something is different, or if cdi_refresh() was called. */
+ * something is different, or if somebody asked. */
 enum err_code cdi_open(struct cdi **ret, uv_loop_t *loop, const char *const *dirs, void (*changed)(void *arg),
                        void *arg, struct err *e) MUST_CHECK;
 /* Stops; the rest closes during the loop's next turns. NULL is fine. */
@@ -46,7 +46,9 @@ void cdi_close(struct cdi *c);
 bool cdi_is_ready(const struct cdi *c);
 /* The folders are being read, or will be soon. */
 bool cdi_is_busy(const struct cdi *c);
-/* Reads them again: an event may still be on its way. */
+/* changed() will be called after the read under way, whatever it finds. */
+void cdi_await(struct cdi *c);
+/* Reads them again, because an event may still be on its way; likewise. */
 void cdi_refresh(struct cdi *c);
 
 /* The edits for a list of names, borrowed from the files' content, which they keep. { 0 } is empty. */

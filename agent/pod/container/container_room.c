@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/cdi/cdi.h"
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/env_age.h"
 #include "agent/pod/container/hooks.h"
@@ -15,13 +16,22 @@ static void container_open(struct node *n)
     struct err e = { 0 };
 
     create_limit_init(n);
+    ctr_cdi_open(n);
     TAILQ_INIT(&part->probes_queue);
     if (n->o.log_max_files > 1 && log_keep_open(&part->logs, n->o.loop, n->o.log_max_files, &e) != ERR_OK)
         log_error("rotated logs of containers are not kept", F_ERR(&e));
 }
 
+static bool container_node_busy(const struct node *n)
+{
+    const struct cdi *cdi = container_node(n)->cdi;
+
+    return cdi != NULL && cdi_is_busy(cdi);
+}
+
 static void container_free(struct node *n)
 {
+    cdi_close(container_node(n)->cdi);
     log_keep_close(container_node(n)->logs);
     rooms_close_handle(n, (uv_handle_t *)&container_node(n)->create_timer);
 }
@@ -111,7 +121,10 @@ static void container_forget(struct pod *p)
 const struct room container_room = {
     .id = ROOM_CONTAINER,
     .name = "container",
-    .node = { .size = sizeof(struct container_node), .open = container_open, .free = container_free },
+    .node = { .size = sizeof(struct container_node),
+              .open = container_open,
+              .busy = container_node_busy,
+              .free = container_free },
     .pod = { .size = sizeof(struct pod_containers),
              .ctr_size = sizeof(struct ctr_own),
              .init = container_init,

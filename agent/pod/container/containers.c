@@ -288,12 +288,15 @@ static void containers_begin(struct ctr *c, struct pod_image *image)
             pod_wake_at(p, own->retry_at, "create is tried again");
             return;
         }
+        if (ctr_cdi_waits(c, &e))
+            return;
         if (!str_eq(c->waiting_message, e.text))
             log_warn("cannot configure container", F_STR("pod", p->key),
                      F_STR("containerName", c->spec->name), F_ERR(&e));
         tell_present(c, image);
         pod_event(p, c, true, "Failed", "Error: %s", e.text);
-        ctr_waiting(c, "CreateContainerConfigError", "%s", e.text);
+        ctr_waiting(c, ctr_cdi_failed(&e) ? "CreateContainerError" : "CreateContainerConfigError", "%s",
+                    e.text);
         own->retry_at = clock_boot_in_ns(CONFIG_RETRY_NS);
         pod_wake_at(p, own->retry_at, "create is tried again");
         return;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The configuration of a container: everything an rt_config borrows, from the pod, the store and the node. */
+#include "agent/cdi/cdi.h"
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/env_age.h"
 #include "agent/pod/container/internal.h"
@@ -14,6 +15,7 @@
 #include "agent/pod/volume/volumes.h"
 #include "agent/runtime/mount/image_mount.h"
 #include "base/files/fs.h"
+#include "deviceplugin/inventory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,6 +40,7 @@ struct ctr_run {
     struct arena arena;
     struct rt_config config;
     struct env env;
+    struct cdi_resolved cdi;
     json_t *env_sources;
     struct vol_node *volumes;
     struct image_volume *image_volumes;
@@ -89,6 +92,7 @@ void ctr_run_free(struct ctr_run *r)
     for (size_t i = 0; i < r->n_image_volumes; i++)
         img_unref(r->image_volumes[i].image);
     json_decref(r->env_sources);
+    cdi_resolved_done(&r->cdi);
     arena_done(&r->arena);
     api_pod_unref(r->api);
     free(r);
@@ -377,6 +381,16 @@ static enum err_code add_log(struct ctr_run *r, const struct ctr *c, struct err 
     return r->config.log_path != NULL ? ERR_OK : err_nomem(e);
 }
 
+static enum err_code add_edits(struct ctr_run *r, struct ctr *c, struct err *e)
+{
+    const struct dp_answer none = { 0 };
+
+    if (ctr_cdi_add(c, &none, &r->cdi, e) != ERR_OK)
+        return e->code;
+    r->config.edits = r->cdi.content != NULL ? &r->cdi.edits : NULL;
+    return ERR_OK;
+}
+
 static enum err_code ctr_config_fill(struct ctr_run *r, struct ctr *c, struct err *e)
 {
     struct pod *p = c->pod;
@@ -428,7 +442,7 @@ static enum err_code ctr_config_fill(struct ctr_run *r, struct ctr *c, struct er
         return err_nomem(e);
     if (r->config.id == NULL || r->config.cgroup_path == NULL)
         return err_nomem(e);
-    return ERR_OK;
+    return add_edits(r, c, e); /* last: under kubelet it comes after its own checks */
 }
 
 enum err_code ctr_run_build(struct ctr *c, struct ctr_run **ret, struct err *e)

@@ -17,6 +17,7 @@ struct container_node {
     unsigned char env_key[SIPHASH_KEY_SIZE]; /* env_age.c */
     bool env_key_known;
     struct log_keep *logs; /* log_keep.h; NULL: rotated logs are lost */
+    struct cdi *cdi;       /* NULL: no folder is set */
 };
 
 static inline struct container_node *container_node(const struct node *n)
@@ -72,6 +73,9 @@ struct ctr_own { /* of one container */
     struct rt_create create;
     struct rt_action action;
     struct proc_call subpaths;
+
+    bool cdi_missing; /* it waits for CDI specs, or for one with its devices: ctr_cdi.c */
+    bool cdi_looked;  /* they were read for it, and its devices were still unknown */
 
     bool log_linked;     /* cur's log, for log shippers; as far as this agent knows */
     json_t *env_sources; /* what cur's environment was made from (env_age.h); NULL: nothing that can change */
@@ -155,6 +159,18 @@ bool ctr_run_subpaths(struct ctr_run *r, struct proc_call_spec *call);
 #define IMAGE_VOLUME_FAILED "ImageVolumeMountFailed"
 void ctr_run_redact(struct ctr_run *r, struct err *e); /* redacts Secrets of its environment */
 void ctr_run_free(struct ctr_run *r);                  /* NULL is fine */
+
+/* ---- ctr_cdi.c ---- */
+struct cdi_resolved;
+struct dp_answer;
+void ctr_cdi_open(struct node *n);
+/* The edits for what `devices` answered and annotations ask for; *ret is unchanged if that is nothing. */
+enum err_code ctr_cdi_add(struct ctr *c, const struct dp_answer *devices, struct cdi_resolved *ret,
+                          struct err *e) MUST_CHECK;
+/* The error of a ctr_run_build(): the specs are being read, and the pod will be woken; nothing failed. */
+bool ctr_cdi_waits(const struct ctr *c, const struct err *e);
+/* It is about CDI, which under kubelet is the runtime's affair: CreateContainerError. */
+bool ctr_cdi_failed(const struct err *e);
 
 /* ---- ctr_record.c ---- */
 void ctr_record_save(const struct pod *p, json_t *record);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Problems of the node itself and recent log messages, for `coracle explain node`. */
+#include "agent/pod/container/container.h"
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/leftovers/sweep.h"
@@ -194,6 +195,7 @@ json_t *explain_node_json(struct node *n)
     node_users_explain(n, steps);
     add_left_out(n, steps);
     podresources_explain(n, steps);
+    containers_cdi_explain(n, steps);
     add_settings(n, steps);
     add_confinement(steps);
     explain_node_add_stuck(steps);
