@@ -3,13 +3,15 @@
  * plugins - device plugins: they register, are listed and watched, and are asked. Loop thread only.
  *
  *   registration.c  the server <dir>/kubelet.sock: v1beta1.Registration
- *   watcher.c       <registry dir>: sockets of pluginregistration v1, of any type
- *   plugin.c        one registered plugin: a channel, its options, ListAndWatch, calls (a dp_provider)
- *   messages.c      packs, unpacks and checks the messages
+ *   watcher.c       <registry dir>: sockets of pluginregistration v1, of any type; entry.c: one of them
+ *   plugin.c        one registered plugin: its connection, its options, ListAndWatch
+ *   calls.c         what it is asked as the provider of its resource
+ *   problems.c      what is wrong, for people
  *
- * A plugin that registers a resource again replaces the earlier one, whose connection is closed. A plugin
- * whose stream ends is withdrawn from the inventory; it has to register again, as in kubelet. Each call of a
- * plugin has a deadline (kubelet gives Allocate and GetPreferredAllocation none, and all pods wait).
+ * A plugin that registers a resource again replaces the earlier one, whose end later changes nothing (in kubelet
+ * it takes the newer one with it). A plugin whose stream ends is withdrawn from the inventory; it has to
+ * register again. Each call of a plugin has a deadline (kubelet gives Allocate and GetPreferredAllocation none,
+ * and all pods wait). Of lists that come faster than they can be looked at, the newest is used.
  */
 #ifndef DEVICEPLUGIN_PLUGINS_H
 #define DEVICEPLUGIN_PLUGINS_H
