@@ -9,4 +9,8 @@
 json_t *devices_keys(struct node *n);
 /* {"resource","id","health","numaNodes","provider","pod","containers"}; NULL: it is gone. */
 json_t *device_json(struct node *n, const char *name);
+/* device_metrics.c: of device plugins under kubelet's names, of extended resources under ours. */
+void devices_metrics(const struct node *n, struct buf *out);
+/* explain_devices.c */
+void devices_explain_node(const struct node *n, json_t *steps);
 #endif

@@ -6,6 +6,7 @@
 #include "agent/pod/leftovers/sweep.h"
 #include "agent/pod/record/record.h"
 #include "agent/pod/sandbox/sandbox.h"
+#include "agent/pod/show/devices.h"
 #include "agent/pod/show/explain.h"
 #include "agent/pod/show/podresources.h"
 #include "agent/pod/usage/usage.h"
@@ -194,6 +195,7 @@ json_t *explain_node_json(struct node *n)
     quarantine_explain(n, steps);
     node_users_explain(n, steps);
     add_left_out(n, steps);
+    devices_explain_node(n, steps);
     podresources_explain(n, steps);
     containers_cdi_explain(n, steps);
     add_settings(n, steps);

@@ -240,6 +240,7 @@ static void metrics_of_agent(struct node *n, struct buf *out)
         shutdown_metrics(n, out);
     agent_metrics(n, out);
     podresources_metrics(n, out);
+    devices_metrics(n, out);
     image_gc_metrics(n, out);
 }
 
