@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * uevent - the kernel's events about devices (netlink, NETLINK_KOBJECT_UEVENT), as a hint to look again.
+ *
+ * Only the kernel is heard: a message of a process (udev's, or a forged one of a container in the host's
+ * network) has the sender's port, and is ignored. No message is believed, it only says that something may
+ * have changed. Messages that were lost (ENOBUFS) count as an event. Loop thread only.
+ */
+#ifndef AGENT_DECLARED_UEVENT_H
+#define AGENT_DECLARED_UEVENT_H
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <uv.h>
+
+struct uevents;
+
+/* fn is called for each event about a device node. ERR_UNAVAILABLE and others: the kernel refuses. */
+enum err_code uevents_open(struct uevents **ret, uv_loop_t *loop, void (*fn)(void *arg), void *arg,
+                           struct err *e) MUST_CHECK;
+void uevents_close(struct uevents *u); /* NULL is fine; closes on later turns */
+
+/* Whether a message is about a device node that came, went, or was renamed or bound. Pure. */
+bool uevent_matters(const char *message, size_t n);
+#endif
