@@ -108,7 +108,9 @@ static void set_state(struct entry *x, enum entry_state state)
 static void fail(struct entry *x, const struct err *e)
 {
     grpc_channel_close(take_ptr(&x->channel));
-    dp_problem_set(x->all, x->path, NULL, e);
+    /* A socket appears before its plugin listens: not worth a word unless it lasts. */
+    if (x->pause_ms > 0 || e->code != ERR_UNAVAILABLE)
+        dp_problem_set(x->all, x->path, NULL, e);
     x->pause_ms = backoff_next_ms(x->pause_ms, AGAIN_FIRST_MS, AGAIN_MAX_MS);
     set_state(x, ENTRY_FAILED);
     uv_timer_start(&x->again, on_again, x->pause_ms, 0);
