@@ -2,7 +2,6 @@
 #include "deviceplugin/choose.h"
 
 #include "base/scope.h"
-#include "deviceplugin/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,13 +35,23 @@ static bool is_free(const struct picking *p, size_t i)
     return p->mark[i] == UNTOUCHED && p->r->devices[i].healthy;
 }
 
+/* Whether the device is on one of these nodes. Numbers that no set has (a provider may say any) are on none.
+ */
+static bool is_on(const struct dp_device *d, uint64_t nodes)
+{
+    for (size_t i = 0; i < d->n_numa; i++)
+        if (d->numa[i] >= 0 && d->numa[i] < 64 && (nodes >> d->numa[i] & 1) != 0)
+            return true;
+    return false;
+}
+
 static enum affinity affinity_of(const struct picking *p, size_t i)
 {
     const struct dp_device *d = &p->r->devices[i];
 
     if (!p->w->has_hint || d->n_numa == 0)
         return NO_AFFINITY;
-    return dp_device_on(d, p->w->numa) ? ALIGNED : UNALIGNED;
+    return is_on(d, p->w->numa) ? ALIGNED : UNALIGNED;
 }
 
 /* Marks what is held; returns how many devices are free. */

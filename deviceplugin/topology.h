@@ -18,7 +18,7 @@
 enum dp_policy { DP_POLICY_NONE, DP_POLICY_BEST_EFFORT, DP_POLICY_RESTRICTED, DP_POLICY_SINGLE_NODE };
 
 struct dp_machine {
-    uint64_t nodes; /* NUMA nodes of this machine, as bits; never 0 */
+    uint64_t nodes; /* NUMA nodes of this machine, as bits; 1 to DP_NUMA_MAX of them */
 };
 /* From the folders node<N> of `dir` (/sys/devices/system/node); a machine without that folder has node 0.
  * ERR_RANGE: more than DP_NUMA_MAX nodes, or a greater number than DP_NUMA_ID_MAX. */
@@ -38,9 +38,8 @@ struct dp_hints { /* of one resource */
  * topology, and on nodes that the machine has not, are not in any set. If the container (the pod) holds
  * devices of r already, the sets that contain those.
  */
-enum err_code dp_hints_make(const struct dp_machine *m, const struct dp_resource *r,
-                            const struct dp_holdings *h, const struct dp_wish *w, struct dp_hints *ret,
-                            struct err *e) MUST_CHECK;
+void dp_hints_make(const struct dp_machine *m, const struct dp_resource *r, const struct dp_holdings *h,
+                   const struct dp_wish *w, struct dp_hints *ret);
 /* ERR_PRECONDITION: the policy refuses ("Resources cannot be allocated with Topology locality"). *ret_has
  * false: no alignment. The result does not depend on the order of v. */
 enum err_code dp_hints_merge(const struct dp_machine *m, enum dp_policy policy, const struct dp_hints *v,
