@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/limits/admission_fit.h"
+#include "agent/pod/device/devices.h"
 #include "agent/pod/limits/allocatable.h"
 #include "agent/pod/limits/hugepages.h"
 #include "agent/pod/limits/limits.h"
@@ -53,6 +54,20 @@ struct admission_fit {
     size_t n;
 };
 
+/* As in kubelet's device manager, devices that are held count even if they are unhealthy or gone by now:
+ * requests of their pods count as well. */
+static int64_t capacity_of(const struct node *n, const char *resource)
+{
+    int64_t capacity = node_allocatable(n, resource), held = 0;
+    const struct dp_owned *one = NULL;
+
+    if (capacity < 0 || strchr(resource, '/') == NULL || devices_holdings(n) == NULL)
+        return capacity;
+    while ((one = dp_holdings_owned_next(devices_holdings(n), resource, one)) != NULL)
+        held++;
+    return held > capacity ? held : capacity;
+}
+
 static void admission_fit_look_at(struct admission_fit *f, const char *resource)
 {
     struct shortage s = { .resource = resource, .requested = admission_fit_request(f->api, resource) };
@@ -62,7 +77,7 @@ static void admission_fit_look_at(struct admission_fit *f, const char *resource)
     for (size_t i = 0; i < f->n; i++)
         if (strcmp(f->ret[i].resource, resource) == 0)
             return;
-    s.capacity = node_allocatable(f->p->node, resource);
+    s.capacity = capacity_of(f->p->node, resource);
     if (s.capacity < 0 && !str_starts(resource, HUGE_PREFIX))
         return; /* as in kubelet, resources never offered by a plugin are ignored */
     if (s.capacity < 0)

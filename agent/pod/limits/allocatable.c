@@ -2,6 +2,7 @@
 #include "agent/pod/limits/allocatable.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/node_options.h"
+#include "agent/pod/device/devices.h"
 #include "agent/pod/limits/hugepages.h"
 #include "agent/pod/limits/internal.h"
 #include "base/files/fs.h"
@@ -43,6 +44,15 @@ static int64_t storage(const struct node_options *o)
     return o->root_dir != NULL && statvfs(o->root_dir, &s) == 0 ? (int64_t)(s.f_blocks * s.f_frsize) : -1;
 }
 
+static int64_t of_devices(const struct node *n, const char *resource,
+                          int64_t (*of)(const struct dp_resource *r))
+{
+    const struct dp_inventory *all = devices_inventory(n);
+    const struct dp_resource *r = all != NULL ? dp_inventory_find(all, resource) : NULL;
+
+    return r != NULL ? of(r) : -1;
+}
+
 int64_t node_capacity(const struct node *n, const char *resource)
 {
     struct hugepages_size sizes[HUGEPAGES_SIZES_MAX];
@@ -57,6 +67,8 @@ int64_t node_capacity(const struct node *n, const char *resource)
         return pids();
     if (strcmp(resource, "ephemeral-storage") == 0)
         return storage(&n->o);
+    if (strchr(resource, '/') != NULL)
+        return of_devices(n, resource, dp_resource_capacity);
     if (!str_starts(resource, "hugepages-"))
         return -1;
     for (size_t i = hugepages_sizes(n, sizes); i-- > 0;)
@@ -90,6 +102,8 @@ int64_t node_allocatable(const struct node *n, const char *resource)
 
     if (capacity < 0)
         return -1;
+    if (strchr(resource, '/') != NULL)
+        return of_devices(n, resource, dp_resource_allocatable);
     if (strcmp(resource, "cpu") == 0)
         return unreserved(capacity, r->system.cpu_milli, r->kube.cpu_milli);
     if (strcmp(resource, "pid") == 0)

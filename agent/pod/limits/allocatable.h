@@ -13,8 +13,9 @@
 #define AGENT_POD_LIMITS_ALLOCATABLE_H
 #include "agent/pod/core/node_options.h"
 
-/* For "cpu" (in thousandths), "memory", "ephemeral-storage", "hugepages-<size>" (bytes), "pods", "pid". -1:
- * unknown resource. */
+/* For "cpu" (in thousandths), "memory", "ephemeral-storage", "hugepages-<size>" (bytes), "pods", "pid", and
+ * extended resources ("example.com/dev"), of which healthy devices are allocatable. -1: unknown resource; an
+ * extended one stays known, with 0, when its provider has gone for good. */
 int64_t node_capacity(const struct node *n, const char *resource);
 int64_t node_allocatable(const struct node *n, const char *resource);
 

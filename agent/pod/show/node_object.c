@@ -2,6 +2,7 @@
 #include "agent/pod/show/node_object.h"
 
 #include "agent/pod/core/node_labels.h"
+#include "agent/pod/device/devices.h"
 #include "agent/pod/limits/allocatable.h"
 #include "agent/pod/limits/hugepages.h"
 #include "base/clock.h"
@@ -18,7 +19,8 @@ typedef int64_t (*amount_fn)(const struct node *n, const char *resource);
 
 static void node_object_put_amount(json_t *to, const char *resource, int64_t amount)
 {
-    const bool cpu = strcmp(resource, "cpu") == 0, count = strcmp(resource, "pods") == 0;
+    const bool cpu = strcmp(resource, "cpu") == 0,
+               count = strcmp(resource, "pods") == 0 || strchr(resource, '/') != NULL;
     char text[32];
 
     if (amount < 0)
@@ -38,6 +40,8 @@ static json_t *amounts(const struct node *n, amount_fn of)
 {
     static const char *const resources[] = { "cpu", "ephemeral-storage", "memory", "pods" };
     struct hugepages_size sizes[HUGEPAGES_SIZES_MAX];
+    const struct dp_inventory *devices = devices_inventory(n);
+    const struct dp_resource *r = NULL;
     size_t n_sizes = hugepages_sizes(n, sizes);
     json_t *all = json_object();
 
@@ -45,6 +49,8 @@ static json_t *amounts(const struct node *n, amount_fn of)
         node_object_put_amount(all, resources[i], of(n, resources[i]));
     for (size_t i = 0; i < n_sizes; i++)
         node_object_put_amount(all, sizes[i].resource, of(n, sizes[i].resource));
+    while (devices != NULL && (r = dp_inventory_next(devices, r)) != NULL)
+        node_object_put_amount(all, r->name, of(n, r->name));
     return all;
 }
 
