@@ -152,6 +152,8 @@ static void add_awaited(const struct ctr *c, struct buf *b)
         buf_adds(b, "waiting for the pod's namespaces");
     else if (sandbox_net(p) != NET_READY)
         buf_adds(b, "waiting for the pod's network");
+    else if (own_of(c)->cdi_missing)
+        buf_adds(b, "waiting until the CDI specs are read");
     else
         buf_adds(b, "waiting for its turn or its image");
 }

@@ -3,6 +3,7 @@
 
 One machine, one daemon, the tests in order: each builds on what is there.  Output is TAP.
 """
+import json
 import os
 import re
 import signal
@@ -214,6 +215,31 @@ def test_systemd_turns():
     # Still in charge of its cgroup after re-execution.
     node.put("later.yaml", pod("later"))
     node.wait_running("later")
+
+
+def test_device_rules():
+    """what the cgroup allows a container of a CDI device holds over systemctl daemon-reload, daemon-reexec and a restart of the agent"""
+    run("modprobe", "loop")  # loop-control, 10:237: no container has it by default
+    os.makedirs("/etc/cdi", exist_ok=True)
+    with open("/etc/cdi/loop.json", "w", encoding="ascii") as f:
+        json.dump({"cdiVersion": "0.5.0", "kind": "example.com/loop", "devices": [{"name": "control", "containerEdits": {
+            "deviceNodes": [{"path": "/dev/reads", "hostPath": "/dev/loop-control", "permissions": "r"}]}}]}, f)
+    node.put("reads.yaml", pod("reads", annotations={"cdi.k8s.io/loop": "example.com/loop=control"}))
+    node.wait_running("reads")
+    script = "for d in reads other; do [ -e /dev/$d ] || mknod /dev/$d b 7 0; (: < /dev/$d) && echo read $d; (: > /dev/$d) && echo write $d; done; true"
+
+    def opens():
+        result = node.cli("exec", "reads", "--", "/bin/sh", "-c", script)
+        return result.stdout.split("\n")[:-1], result.stderr.count("Operation not permitted")
+
+    equal(opens(), (["read reads"], 3), "what can be opened")
+    for argv in (("daemon-reload",), ("daemon-reexec",), ("restart", "coracle"), ("daemon-reload",)):
+        run("systemctl", *argv, timeout=60)
+        node.wait_active()
+        equal(opens(), (["read reads"], 3), f"what can be opened after systemctl {' '.join(argv)}")
+    node.remove("reads.yaml")
+    node.wait_gone("reads")
+    os.unlink("/etc/cdi/loop.json")
 
 
 def test_watchdog():
