@@ -14,6 +14,7 @@
 #ifndef AGENT_POD_DEVICE_DEVICES_H
 #define AGENT_POD_DEVICE_DEVICES_H
 #include "agent/pod/core/pod.h"
+#include "base/arena.h"
 #include "deviceplugin/holdings.h"
 #include "deviceplugin/inventory.h"
 #include "deviceplugin/plugins.h"
@@ -28,9 +29,12 @@ const struct dp_holdings *devices_holdings(const struct node *n);
 struct dp_inventory *devices_inventory_fill(struct node *n);
 const struct dp_plugins *devices_plugins(const struct node *n); /* NULL: they cannot be served */
 
-/* After the records were read: reads kubelet's checkpoint, and listens for plugins. Failures are logged and
- * shown; the node runs without plugins then. */
-void devices_begin(struct node *n);
+enum err_code devices_opened(const struct node *n, struct err *e) MUST_CHECK; /* fails for lack of memory */
+/* After the records were read: reads kubelet's checkpoint, and listens for plugins. Where that fails, it is
+ * logged and shown, and the node runs without plugins. ERR_RANGE: this machine has more NUMA nodes than a
+ * topology policy other than "none" can handle. */
+enum err_code devices_begin(struct node *n, struct err *e) MUST_CHECK;
+const char *devices_plugins_error(const struct node *n); /* why plugins cannot be served; NULL: they are */
 /* All manifests were read: what pods hold that do not exist (kubelet's, from its checkpoint) is released. */
 void devices_sources_ready(struct node *n);
 
@@ -42,7 +46,10 @@ void devices_sources_ready(struct node *n);
 enum err_code devices_admit(struct pod *p, char reason[64], struct err *e) MUST_CHECK;
 /* Rejected: whether it could have its devices now. Asks no plugin. */
 bool devices_can_admit(const struct pod *p);
-/* It has ended or was rejected: others may have what it held. */
+/* It is being given its devices, or has them: what it requests counts although it is not admitted yet. */
+bool devices_under_way(const struct pod *p);
+/* It has ended or was rejected: others may have what it held. One that a shutdown of the machine ended, and
+ * that starts again, keeps it. */
 void devices_release(struct pod *p);
 
 /* ---- containers ---- */
@@ -50,13 +57,14 @@ void devices_release(struct pod *p);
 bool devices_durable(const struct pod *p);
 /*
  * Before each start of a container, its providers are asked to prepare the devices, where they want to be.
- * ERR_OK: done, create it now. ERR_UNAVAILABLE: under way, the pod is woken. Otherwise it failed, with
- * kubelet's text; the next call asks again.
+ * *ret_wait: under way, the pod is woken. Otherwise, ERR_OK: create it now; a failure has kubelet's text, and
+ * the next call asks again.
  */
-enum err_code devices_pre_start(struct ctr *c, struct err *e) MUST_CHECK;
-/* What the container gets, merged over its resources in the order of their names: the first one wins. One
- * block of memory: free() it. *ret NULL: it gets nothing. */
-enum err_code devices_of_ctr(const struct ctr *c, struct dp_answer **ret, struct err *e) MUST_CHECK;
+enum err_code devices_pre_start(struct ctr *c, bool *ret_wait, struct err *e) MUST_CHECK;
+/* What the container gets, merged over its resources in the order of their names: the first one wins, and a
+ * conflict is logged and reported by an event. All of it in the arena; empty: it gets nothing. */
+enum err_code devices_of_ctr(struct ctr *c, struct arena *arena, struct dp_answer *ret,
+                             struct err *e) MUST_CHECK;
 
 /* ---- for people and the API ---- */
 /* Of allocatedResourcesStatus; NULL: the container holds none. */

@@ -7,6 +7,7 @@
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/core/pod.h"
 #include "agent/pod/core/pod_look.h"
+#include "agent/pod/device/devices.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/leftovers/sweep.h"
 #include "agent/pod/limits/allocatable.h"
@@ -132,7 +133,8 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
     rooms_open_node(n);
     pod_node_open_folders(n);
     if (!boot_known || boot_timers_watch(n->timers, run_queue_clock_set, n, e) != ERR_OK ||
-        foreign_begin(n, e) != ERR_OK || record_load_all(n, e) != ERR_OK) {
+        devices_opened(n, e) != ERR_OK || foreign_begin(n, e) != ERR_OK || record_load_all(n, e) != ERR_OK ||
+        devices_begin(n, e) != ERR_OK) {
         node_free(n);
         return e->code;
     }
@@ -218,6 +220,7 @@ void node_sources_ready(struct node *n)
         }
         pod_wake(p, "manifests are known");
     }
+    devices_sources_ready(n);
     sweep_start(n);
     net_heal_start(n, false);
     quarantine_report(n, n->opened_ns);
@@ -310,9 +313,11 @@ static void node_on_closed(struct node *n)
 
 void node_free(struct node *n)
 {
+    struct boot_timers *timers = n->timers;
+
     pods_each (n, p)
         pods_free(p);
-    boot_timers_free(n->timers);
     rooms_close_handle(n, (uv_handle_t *)&n->idle_timer);
-    rooms_free_node(n, node_on_closed);
+    rooms_free_node(n, node_on_closed); /* may free n; rooms close timers */
+    boot_timers_free(timers);
 }

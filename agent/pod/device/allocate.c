@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * allocate - the devices of a pod, want by want: choose, ask for the provider's preference if it has one,
+ * reserve, ask it to allocate. Each question is an operation; its end wakes the pod, which continues here.
+ *
+ * Between two turns other pods take devices, and providers come and go. So nothing of a choice is kept over a
+ * question but the reservation: after a preference is known, the choice is made again from the facts.
+ */
+#include "agent/pod/device/internal.h"
+#include "base/log.h"
+#include "base/strs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* While a plugin thinks about its preference, other pods may take what it prefers: it is asked again, but not
+ * for ever. */
+#define PREFERRED_MAX 3
+/* An answer becomes part of the pod's record, which holds 12 MiB. */
+#define ANSWER_MAX (1024 * 1024)
+#define ANSWERS_MAX (4 * 1024 * 1024)
+
+struct allocation { /* for one turn */
+    struct pod *p;
+    const struct device_want *v;
+    size_t n;
+    bool *asking;
+    struct device_failure *failure;
+};
+
+static struct device_node *node_of(const struct allocation *a)
+{
+    return device_node(a->p->node);
+}
+
+static const struct ctr *ctr_of(const struct allocation *a, const struct device_want *w)
+{
+    return &a->p->ctrs[w->ctr];
+}
+
+/* choose.h: a forgotten resource is as one that never was. */
+static const struct dp_resource *resource_of(const struct allocation *a, const char *name)
+{
+    const struct dp_resource *r = dp_inventory_find(node_of(a)->inventory, name);
+
+    return r != NULL && r->provider == NULL && r->forgotten ? NULL : r;
+}
+
+void device_drop_answer(struct dp_ask *a)
+{
+    free(take_ptr(&a->answer));
+    free(take_ptr(&a->raw));
+    free(take_ptr(&a->preferred));
+}
+
+/* ---- what a container may have again ---- */
+
+static enum err_code add_reusable(const struct allocation *a, const struct device_want *w, struct strs *ret,
+                                  struct err *e)
+{
+    const struct pod *p = a->p;
+    mem_auto struct dp_predecessor *before = calloc(w->ctr + 1, sizeof(*before));
+
+    if (before == NULL)
+        return err_nomem(e);
+    for (size_t i = 0; i < w->ctr; i++)
+        before[i] = (struct dp_predecessor){ .container = p->ctrs[i].spec->name,
+                                             .reusable = p->ctrs[i].kind == CTR_INIT };
+    return dp_reusable(node_of(a)->holdings, p->uid, w->resource, before, w->ctr, ret, e);
+}
+
+/* ---- questions ---- */
+
+static void on_answer(struct op *op, const struct err *result)
+{
+    struct pod *p = op->owner;
+    struct device_pod *part = device_of(p);
+
+    part->answered = true;
+    part->outcome = *result;
+    pod_wake(p, "a provider of devices answered");
+}
+
+static void ask(const struct allocation *a, enum device_question question)
+{
+    struct device_pod *part = device_of(a->p);
+
+    part->ask = (struct dp_ask){ 0 };
+    part->question = question;
+    part->answered = false;
+    part->changes = node_of(a)->changes;
+    device_set_state(a->p, DEVICES_ASKING);
+    *a->asking = true;
+}
+
+static void ask_preferred(const struct allocation *a, const struct device_want *w,
+                          const struct dp_resource *r, const struct dp_choice *c)
+{
+    struct device_pod *part = device_of(a->p);
+
+    ask(a, ASK_PREFERRED);
+    part->n_preferred++;
+    r->provider->preferred(r->provider, &part->ask, c->available, c->n_available, c->must, c->n_must,
+                           (int32_t)w->count, on_answer, a->p);
+}
+
+/* The devices are its own from here on. */
+static enum err_code reserve(const struct allocation *a, const struct device_want *w,
+                             const struct dp_resource *r, const struct dp_choice *c, struct err *e)
+{
+    struct dp_holding x = { .pod_uid = a->p->uid,
+                            .container = ctr_of(a, w)->spec->name,
+                            .resource = w->resource,
+                            .devices = c->devices,
+                            .n_devices = c->n };
+
+    if (!c->kept && dp_holdings_put(node_of(a)->holdings, &x, e) != ERR_OK)
+        return e->code;
+    ask(a, ASK_ALLOCATE);
+    r->provider->allocate(r->provider, &device_of(a->p)->ask, c->ids, c->n, on_answer, a->p);
+    return ERR_OK;
+}
+
+/* ---- choices ---- */
+
+/* `preferred`: of n ids, the provider's; NULL: it was not asked. */
+static enum err_code choose(const struct allocation *a, const struct device_want *w,
+                            const char *const *preferred, size_t n, struct err *e)
+{
+    struct device_pod *part = device_of(a->p);
+    const struct dp_resource *r = resource_of(a, w->resource);
+    struct dp_wish wish = { .pod_uid = a->p->uid,
+                            .container = ctr_of(a, w)->spec->name,
+                            .count = w->count,
+                            .has_hint = part->has_hint,
+                            .numa = part->numa };
+    struct dp_choice choice = { 0 };
+    struct strs reusable = { 0 };
+    bool taken = false;
+
+    if (add_reusable(a, w, &reusable, e) != ERR_OK) {
+        strs_done(&reusable);
+        return e->code;
+    }
+    wish.reusable = strs_list(&reusable);
+    wish.n_reusable = reusable.n;
+    for (size_t i = 0; i < n; i++) {
+        const char *owner = dp_holdings_owner(node_of(a)->holdings, w->resource, preferred[i]);
+        taken = taken || (owner != NULL && strcmp(owner, a->p->uid) != 0);
+    }
+    if (dp_choose_begin(r, w->resource, node_of(a)->holdings, &wish, &choice, e) == ERR_OK && choice.ask &&
+        preferred != NULL && (!taken || part->n_preferred >= PREFERRED_MAX))
+        ERR_IGNORE(dp_choose_end(r, w->resource, node_of(a)->holdings, &wish, preferred, n, &choice, e));
+    strs_done(&reusable);
+    if (e->code == ERR_OK && choice.ask)
+        ask_preferred(a, w, r, &choice);
+    else if (e->code == ERR_OK && choice.n > 0)
+        ERR_IGNORE(reserve(a, w, r, &choice, e));
+    dp_choice_done(&choice);
+    return e->code;
+}
+
+/* ---- answers ---- */
+
+static size_t answers_of(const struct allocation *a)
+{
+    const struct dp_holding *h = NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; i < a->n; i++) {
+        h = dp_holdings_find(node_of(a)->holdings, a->p->uid, ctr_of(a, &a->v[i])->spec->name,
+                             a->v[i].resource);
+        n += h != NULL ? h->n_answer : 0;
+    }
+    return n;
+}
+
+static enum err_code take_answer(const struct allocation *a, const struct device_want *w, struct err *e)
+{
+    struct device_pod *part = device_of(a->p);
+    const struct dp_holding *h =
+        dp_holdings_find(node_of(a)->holdings, a->p->uid, ctr_of(a, w)->spec->name, w->resource);
+    struct dp_holding x;
+
+    if (h == NULL)
+        return err_set(e, ERR_INTERNAL, "the reservation of %s is lost", w->resource);
+    if (part->ask.n_raw > ANSWER_MAX || answers_of(a) + part->ask.n_raw > ANSWERS_MAX)
+        return err_set(e, ERR_EXHAUSTED,
+                       "the answer for %s has %zu bytes, allowed are %d, and %d for all of the pod",
+                       w->resource, part->ask.n_raw, ANSWER_MAX, ANSWERS_MAX);
+    x = *h;
+    x.answer = part->ask.raw != NULL ? part->ask.raw : (const uint8_t *)"";
+    x.n_answer = part->ask.n_raw;
+    return dp_holdings_put(node_of(a)->holdings, &x, e);
+}
+
+/* `ids`: NULL-terminated, or NULL. */
+static enum err_code take_preference(const struct allocation *a, const struct device_want *w,
+                                     char *const *ids, struct err *e)
+{
+    static const char *const none[] = { NULL };
+    const char *const *v = ids != NULL ? (const char *const *)ids : none;
+    size_t n = 0;
+
+    while (v[n] != NULL)
+        n++;
+    return choose(a, w, v, n, e);
+}
+
+static enum err_code take_failure(const struct allocation *a, struct err *e)
+{
+    const struct device_pod *part = device_of(a->p);
+
+    a->failure->by_provider = true;
+    *e = part->outcome;
+    if (part->question == ASK_PREFERRED)
+        err_wrap(e, "device plugin GetPreferredAllocation rpc failed with err");
+    return e->code;
+}
+
+/* The question about *w was answered. */
+static enum err_code go_on(const struct allocation *a, const struct device_want *w, struct err *e)
+{
+    struct device_pod *part = device_of(a->p);
+    struct dp_ask answer = part->ask; /* the next question may follow */
+    enum err_code code = ERR_OK;
+
+    part->answered = false;
+    if (part->outcome.code != ERR_OK)
+        code = take_failure(a, e);
+    else if (part->question == ASK_PREFERRED)
+        code = take_preference(a, w, answer.preferred, e);
+    else
+        code = take_answer(a, w, e);
+    if (!*a->asking)
+        part->ask = (struct dp_ask){ 0 };
+    device_drop_answer(&answer);
+    return code;
+}
+
+/* ---- one want ---- */
+
+/* An earlier agent, or kubelet, allocated it already. */
+static bool has_answer(const struct allocation *a, const struct device_want *w)
+{
+    struct dp_holdings *h = node_of(a)->holdings;
+    const char *name = ctr_of(a, w)->spec->name;
+    const struct dp_holding *x = dp_holdings_find(h, a->p->uid, name, w->resource);
+
+    if (x == NULL || x->answer == NULL)
+        return false;
+    if ((int64_t)x->n_devices == w->count)
+        return true;
+    dp_holdings_drop(h, a->p->uid, name, w->resource);
+    return false;
+}
+
+static enum err_code step(const struct allocation *a, const struct device_want *w, struct err *e)
+{
+    struct device_pod *part = device_of(a->p);
+
+    if (part->answered)
+        return go_on(a, w, e);
+    switch (device_offer(dp_inventory_find(node_of(a)->inventory, w->resource))) {
+    case OFFER_UNKNOWN:
+    case OFFER_NUMBER:
+        return ERR_OK; /* there is nothing to hold; the pod runs without */
+    case OFFER_AWAY:
+    case OFFER_HERE:
+        break;
+    }
+    if (has_answer(a, w))
+        return ERR_OK;
+    part->n_preferred = 0;
+    return choose(a, w, NULL, 0, e);
+}
+
+enum err_code device_allocate(struct pod *p, const struct device_want *v, size_t n, bool *ret_asking,
+                              struct device_failure *ret, struct err *e)
+{
+    struct allocation a = { p, v, n, ret_asking, ret };
+    struct device_pod *part = device_of(p);
+
+    *ret_asking = false;
+    *ret = (struct device_failure){ .reason = "UnexpectedAdmissionError" };
+    for (; part->at < n; part->at++) {
+        if (step(&a, &v[part->at], e) != ERR_OK || *ret_asking)
+            return e->code;
+    }
+    return ERR_OK;
+}

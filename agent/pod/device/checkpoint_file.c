@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * checkpoint_file - <root>/device-plugins/kubelet_internal_checkpoint, which kubelet reads if the node
+ * changes over to it, and which we read if it changed over to us.
+ *
+ * Its text is made on the loop and written by the pool; what changes meanwhile is in the next one, so that
+ * many pods share a write. What pods hold is written at once and before their containers start; lists of
+ * devices, which plugins may send as often as they like, at most once in LATER_MS.
+ *
+ * Our own truth is in the pods' records. So a file that is lost or damaged costs nothing but the way back to
+ * kubelet, until the next write.
+ */
+#include "agent/pod/core/events.h"
+#include "agent/pod/device/internal.h"
+#include "base/files/damaged_file.h"
+#include "base/files/fs.h"
+#include "base/files/patience.h"
+#include "base/log.h"
+#include "base/siphash.h"
+#include "deviceplugin/checkpoint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_NAME "kubelet_internal_checkpoint"
+#define LATER_MS 1000
+#define AGAIN_MS 5000 /* after a write that failed */
+
+static struct checkpoint_file *file_of(const struct node *n)
+{
+    return &device_node(n)->checkpoint;
+}
+
+static void start(struct node *n);
+static void on_timer(uv_timer_t *timer);
+
+/* ---- writing ---- */
+
+static enum err_code write_text(void *arg, struct err *e)
+{
+    const struct checkpoint_file *f = arg;
+
+    return fs_replace_at(AT_FDCWD, f->path, f->text, f->n_text, 0600, true, e);
+}
+
+static void wake_waiting(struct node *n)
+{
+    pods_each (n, p)
+        if (device_of(p)->state == DEVICES_HELD && device_of(p)->generation > 0)
+            pod_wake(p, "the checkpoint of devices is written");
+}
+
+static void on_failed(struct node *n, const struct err *why)
+{
+    struct checkpoint_file *f = file_of(n);
+
+    if (strncmp(f->error, why->text, sizeof(f->error) - 1) != 0)
+        log_error("cannot write the checkpoint of devices; will retry", F_ERR(why));
+    snprintf(f->error, sizeof(f->error), "%.250s", why->text);
+    f->failing = f->due = true;
+    uv_timer_start(&f->timer, on_timer, AGAIN_MS, 0);
+}
+
+static void on_written(struct op *op, const struct err *result)
+{
+    struct node *n = op->owner;
+    struct checkpoint_file *f = file_of(n);
+
+    free(take_ptr(&f->text));
+    if (result->code == ERR_OK) {
+        if (f->failing)
+            log_info("the checkpoint of devices can be written again");
+        f->failing = false;
+        f->error[0] = '\0';
+        f->written = f->writing;
+    } else {
+        f->hash = 0;
+        if (n->closing)
+            return;
+        on_failed(n, result);
+    }
+    wake_waiting(n);
+    if (f->due && !f->failing)
+        start(n);
+}
+
+/* The healthy devices of what plugins offer, or offered until shortly. */
+static enum err_code add_registered(const struct node *n, struct dp_registered **ret, size_t *ret_n,
+                                    const char ***ret_ids, struct err *e)
+{
+    const struct dp_inventory *v = devices_inventory(n);
+    size_t n_resources = 0, n_ids = 0;
+
+    for (const struct dp_resource *r = dp_inventory_next(v, NULL); r != NULL; r = dp_inventory_next(v, r)) {
+        n_resources++;
+        n_ids += r->n_healthy;
+    }
+    *ret = calloc(n_resources + 1, sizeof(**ret));
+    *ret_ids = calloc(n_ids + 1, sizeof(**ret_ids));
+    *ret_n = n_ids = 0;
+    if (*ret == NULL || *ret_ids == NULL)
+        return err_nomem(e);
+    for (const struct dp_resource *r = dp_inventory_next(v, NULL); r != NULL; r = dp_inventory_next(v, r)) {
+        struct dp_registered *x = &(*ret)[*ret_n];
+        if (r->provider != NULL ? r->provider->rank != DP_RANK_PLUGIN : !clock_boot_is_set(r->gone_at))
+            continue;
+        ++*ret_n;
+        *x = (struct dp_registered){ .resource = r->name, .ids = *ret_ids + n_ids };
+        for (size_t i = 0; i < r->n_devices; i++)
+            if (r->provider != NULL && r->devices[i].healthy)
+                (*ret_ids)[n_ids++] = r->devices[i].id;
+        x->n_ids = (size_t)(*ret_ids + n_ids - x->ids);
+    }
+    return ERR_OK;
+}
+
+static enum err_code make_text(struct node *n, char **ret, size_t *ret_n, struct err *e)
+{
+    struct dp_registered *registered = NULL;
+    const char **ids = NULL;
+    size_t n_registered = 0;
+
+    if (add_registered(n, &registered, &n_registered, &ids, e) == ERR_OK)
+        ERR_IGNORE(dp_checkpoint_write(devices_holdings(n), registered, n_registered, ret, ret_n, e));
+    free(registered);
+    free(ids);
+    return e->code;
+}
+
+/* One write at a time. */
+static void start(struct node *n)
+{
+    struct checkpoint_file *f = file_of(n);
+    struct err e = { 0 };
+    uint64_t hash, generation = dp_holdings_generation(devices_holdings(n));
+
+    if (!f->usable || n->closing || op_live(&f->work.op))
+        return;
+    f->due = false;
+    uv_timer_stop(&f->timer);
+    if (make_text(n, &f->text, &f->n_text, &e) != ERR_OK) {
+        on_failed(n, &e);
+        wake_waiting(n);
+        return;
+    }
+    hash = siphash_part(0, f->text, f->n_text);
+    if (hash == f->hash) {
+        free(take_ptr(&f->text));
+        f->written = generation;
+        wake_waiting(n);
+        return;
+    }
+    f->hash = hash;
+    f->writing = generation;
+    work_start(&f->work, "device checkpoint", "", write_text, f, n->o.loop, on_written, n);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    start(timer->data);
+}
+
+void checkpoint_changed(struct node *n)
+{
+    struct checkpoint_file *f = file_of(n);
+
+    f->due = true;
+    if (!f->failing)
+        start(n);
+}
+
+void checkpoint_later(struct node *n)
+{
+    struct checkpoint_file *f = file_of(n);
+
+    if (!f->usable || n->closing)
+        return;
+    f->due = true;
+    if (!op_live(&f->work.op) && !uv_is_active((uv_handle_t *)&f->timer))
+        uv_timer_start(&f->timer, on_timer, LATER_MS, 0);
+}
+
+bool devices_durable(const struct pod *p)
+{
+    const struct checkpoint_file *f = file_of(p->node);
+
+    return !f->usable || f->failing || f->written >= device_of(p)->generation;
+}
+
+/* ---- reading, at the start ---- */
+
+/* Its entry does not belong to the pod, which has another idea of itself, or has ended. */
+static bool is_stale(struct node *n, const struct dp_holding *x)
+{
+    const struct pod *p = pods_by_uid(n, x->pod_uid);
+
+    if (p == NULL)
+        return n->sources_ready;
+    if (p->state == POD_TERMINATED && (p->rejected || p->shutdown_ns == 0))
+        return true;
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        const struct quantity *q = api_resource_get(&p->ctrs[i].spec->resources.limits, x->resource);
+        if (strcmp(p->ctrs[i].spec->name, x->container) == 0)
+            return q == NULL || quantity_value(q) != (int64_t)x->n_devices;
+    }
+    return true;
+}
+
+static void drop_stale(struct node *n)
+{
+    struct dp_holdings *h = device_node(n)->holdings;
+    const struct dp_holding *x = dp_holdings_next(h, NULL);
+
+    while (x != NULL) {
+        if (!is_stale(n, x)) {
+            x = dp_holdings_next(h, x);
+            continue;
+        }
+        log_info("devices held by nobody here are released", F_STR("podUID", x->pod_uid),
+                 F_STR("containerName", x->container), F_STR("resource", x->resource));
+        dp_holdings_drop(h, x->pod_uid, x->container, x->resource);
+        x = dp_holdings_next(h, NULL);
+    }
+}
+
+/* It is renamed: nothing but a person can make use of it. */
+static void set_aside(struct node *n, const char *dir, const struct err *why)
+{
+    char away[DAMAGED_FILE_NAME_SIZE];
+    struct err e = { 0 };
+    fd_auto fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    log_error("the checkpoint of devices is damaged; the pods' records say what they hold", F_ERR(why));
+    node_event(n, true, "StateFileDamaged",
+               "device-plugins/" FILE_NAME ": the state file was damaged and has been set aside");
+    if (fd < 0)
+        err_sys(&e, errno, "open %s", dir);
+    else
+        ERR_IGNORE(damaged_file_set_aside(fd, FILE_NAME, away, &e));
+    if (e.code != ERR_OK)
+        log_error("cannot set aside the checkpoint of devices", F_ERR(&e));
+}
+
+static void take(struct node *n, const char *dir, const char *text, size_t size)
+{
+    struct strs resources = { 0 }, ignored = { 0 };
+    struct err e = { 0 };
+
+    if (dp_checkpoint_read(text, size, device_node(n)->holdings, &resources, &ignored, &e) == ERR_DATA_LOSS)
+        set_aside(n, dir, &e);
+    else if (e.code != ERR_OK)
+        log_error("cannot read the checkpoint of devices", F_ERR(&e));
+    for (size_t i = 0; i < ignored.n; i++)
+        log_debug("entry of the checkpoint of devices ignored", F_STR("entry", ignored.v[i]));
+    for (size_t i = 0; i < resources.n; i++)
+        ERR_IGNORE(dp_inventory_remember(device_node(n)->inventory, resources.v[i], ERR_IGNORED));
+    strs_done(&resources);
+    strs_done(&ignored);
+}
+
+static void read_file(struct node *n, const char *dir)
+{
+    struct patience patience = { 0 };
+    str_auto text = NULL;
+    size_t size = 0;
+    struct err e;
+
+    do {
+        e = (struct err){ 0 };
+        ERR_IGNORE(fs_read_at(AT_FDCWD, file_of(n)->path, DP_CHECKPOINT_MAX, &text, &size, &e));
+    } while (e.code != ERR_OK && e.code != ERR_NOT_FOUND && patience_wait(&patience));
+    if (e.code == ERR_OK)
+        take(n, dir, text, size);
+    else if (e.code != ERR_NOT_FOUND)
+        log_error("cannot read the checkpoint of devices; the pods' records say what they hold", F_ERR(&e));
+}
+
+/* What pods of the records hold: their resources are known, although nobody offers them yet. */
+static void remember_held(struct node *n)
+{
+    const struct dp_holdings *h = devices_holdings(n);
+
+    for (const struct dp_holding *x = dp_holdings_next(h, NULL); x != NULL; x = dp_holdings_next(h, x))
+        ERR_IGNORE(dp_inventory_remember(device_node(n)->inventory, x->resource, ERR_IGNORED));
+}
+
+void checkpoint_begin(struct node *n)
+{
+    struct checkpoint_file *f = file_of(n);
+    str_auto dir = str_printf("%s/device-plugins", n->o.root_dir);
+    struct err e = { 0 };
+
+    f->path = dir != NULL ? str_printf("%s/" FILE_NAME, dir) : NULL;
+    if (f->path == NULL || fs_mkdirs(dir, 0750, &e) != ERR_OK) {
+        log_error("there will be no checkpoint of devices",
+                  F_STR("err", f->path == NULL ? "out of memory" : e.text));
+        return;
+    }
+    read_file(n, dir);
+    drop_stale(n);
+    remember_held(n);
+    f->usable = true;
+    if (dp_holdings_next(devices_holdings(n), NULL) != NULL)
+        checkpoint_changed(n); /* it may have been damaged, or lack what the records have */
+}
+
+void devices_sources_ready(struct node *n)
+{
+    uint64_t before = dp_holdings_generation(devices_holdings(n));
+
+    drop_stale(n);
+    if (dp_holdings_generation(devices_holdings(n)) != before)
+        checkpoint_changed(n);
+}
+
+/* ---- its place in the room ---- */
+
+void checkpoint_open(struct node *n)
+{
+    struct checkpoint_file *f = file_of(n);
+
+    uv_timer_init(n->o.loop, &f->timer);
+    f->timer.data = n;
+}
+
+bool checkpoint_busy(const struct node *n)
+{
+    return op_live(&file_of(n)->work.op);
+}
+
+void checkpoint_cancel(struct node *n)
+{
+    uv_timer_stop(&file_of(n)->timer);
+}
+
+void checkpoint_close(struct node *n)
+{
+    struct checkpoint_file *f = file_of(n);
+
+    free(f->path);
+    free(f->text);
+    rooms_close_handle(n, (uv_handle_t *)&f->timer);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hold - what a pod holds, until it is released; and what others may do when something came free. */
+#include "agent/pod/device/internal.h"
+
+static bool holds_any(const struct pod *p)
+{
+    const struct dp_holdings *h = devices_holdings(p->node);
+
+    for (const struct dp_holding *x = dp_holdings_next(h, NULL); x != NULL; x = dp_holdings_next(h, x))
+        if (strcmp(x->pod_uid, p->uid) == 0)
+            return true;
+    return false;
+}
+
+/* Ready to be judged: it waits for admission, or was rejected. */
+static bool is_judged(const struct pod *p)
+{
+    return p->state == POD_PENDING || (p->state == POD_TERMINATED && p->rejected);
+}
+
+void device_came_free(struct node *n)
+{
+    device_node(n)->freed++;
+    pods_each (n, p)
+        if (is_judged(p))
+            pod_wake(p, "devices came free");
+}
+
+static void keep_shown(struct pod *p)
+{
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        struct device_ctr *own = device_ctr_of(&p->ctrs[i]);
+        if (own->last == NULL)
+            own->last = device_health_json(&p->ctrs[i]);
+    }
+}
+
+static void drop(struct pod *p)
+{
+    struct node *n = p->node;
+
+    if (!holds_any(p))
+        return;
+    dp_holdings_drop(device_node(n)->holdings, p->uid, NULL, NULL);
+    checkpoint_changed(n);
+    device_came_free(n);
+}
+
+void devices_release(struct pod *p)
+{
+    struct device_pod *part = device_of(p);
+
+    if (op_live(&part->ask.op))
+        op_cancel(&part->ask.op);
+    if (p->shutdown_ns != 0 && !p->rejected)
+        return;
+    if (!p->rejected)
+        keep_shown(p);
+    drop(p);
+    if (part->state != DEVICES_REFUSED)
+        device_set_state(p, DEVICES_RELEASED);
+    p->record_dirty = true;
+}

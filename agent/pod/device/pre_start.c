@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pre_start - providers that want it prepare a container's devices before each of its starts. One that is
+ * away is not asked, as in kubelet: the container starts with what it was given.
+ */
+#include "agent/pod/device/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void on_prepared(struct op *op, const struct err *result)
+{
+    struct device_ctr *own = op->owner;
+
+    own->answered = true;
+    own->outcome = *result;
+    pod_wake(own->pod, "devices are prepared");
+}
+
+/* False: the provider does not want to be asked. */
+static bool prepare(struct ctr *c, const struct device_want *w, struct err *e)
+{
+    struct device_ctr *own = device_ctr_of(c);
+    const struct pod *p = c->pod;
+    const struct dp_resource *r = dp_inventory_find(devices_inventory(p->node), w->resource);
+    const struct dp_holding *h =
+        dp_holdings_find(devices_holdings(p->node), p->uid, c->spec->name, w->resource);
+    mem_auto const char **ids = NULL;
+
+    if (h == NULL || r == NULL || r->provider == NULL || !r->options.pre_start)
+        return false;
+    ids = calloc(h->n_devices + 1, sizeof(*ids));
+    if (ids == NULL) {
+        err_nomem(e);
+        return false;
+    }
+    for (size_t i = 0; i < h->n_devices; i++)
+        ids[i] = h->devices[i].id;
+    own->pre_start = (struct dp_ask){ 0 };
+    own->pod = c->pod;
+    r->provider->pre_start(r->provider, &own->pre_start, ids, h->n_devices, on_prepared, own);
+    return true;
+}
+
+/* From the resource at own->at on. */
+static enum err_code prepare_from(struct ctr *c, const struct device_want *v, size_t n, bool *ret_wait,
+                                  struct err *e)
+{
+    struct device_ctr *own = device_ctr_of(c);
+    size_t index = (size_t)(c - c->pod->ctrs), k = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (v[i].ctr != index || k++ < own->at)
+            continue;
+        own->at = k;
+        if (prepare(c, &v[i], e)) {
+            *ret_wait = true;
+            return ERR_OK;
+        }
+        if (e->code != ERR_OK)
+            break;
+    }
+    own->at = 0; /* the next start begins with the first again */
+    return e->code;
+}
+
+enum err_code devices_pre_start(struct ctr *c, bool *ret_wait, struct err *e)
+{
+    struct device_ctr *own = device_ctr_of(c);
+    mem_auto struct device_want *v = NULL;
+    size_t n;
+
+    *ret_wait = op_live(&own->pre_start.op);
+    if (*ret_wait)
+        return ERR_OK;
+    if (own->answered) {
+        own->answered = false;
+        if (own->outcome.code != ERR_OK) {
+            own->at = 0;
+            return err_set(e, ERR_PRECONDITION, "device plugin PreStartContainer rpc failed with err: %.440s",
+                           own->outcome.text);
+        }
+    }
+    if (device_wants(c->pod, &v, &n, e) != ERR_OK)
+        return e->code;
+    return prepare_from(c, v, n, ret_wait, e);
+}
