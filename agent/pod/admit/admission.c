@@ -55,22 +55,40 @@ static bool apparmor_is_on(void)
 
 /* ---- resources ---- */
 
+static bool is_extended(const struct shortage *s)
+{
+    return strchr(s->resource, '/') != NULL;
+}
+
+/* The first shortage of resources that are extended or not; NULL: there is none. */
+static const struct shortage *first_shortage(const struct pod *p, bool ending, bool extended,
+                                             struct shortage lacks[ADMISSION_FIT_SHORTAGES_MAX])
+{
+    size_t n = admission_fit_shortages(p, p->api, ending, lacks);
+
+    for (size_t i = 0; i < n; i++)
+        if (is_extended(&lacks[i]) == extended)
+            return &lacks[i];
+    return NULL;
+}
+
 /* ERR_EXHAUSTED: something is missing that would not be available even after others end. ERR_UNAVAILABLE:
  * waiting for them is sufficient. */
-static enum err_code check_resources(const struct pod *p, char reason[64], struct err *e)
+static enum err_code check_resources(const struct pod *p, bool extended, char reason[64], struct err *e)
 {
-    struct shortage lacks[ADMISSION_FIT_SHORTAGES_MAX];
+    struct shortage lacks[ADMISSION_FIT_SHORTAGES_MAX], left[ADMISSION_FIT_SHORTAGES_MAX];
+    const struct shortage *lack = first_shortage(p, true, extended, lacks);
     char text[ADMISSION_FIT_TEXT_SIZE];
 
-    if (admission_fit_shortages(p, p->api, true, lacks) == 0)
+    if (lack == NULL)
         return ERR_OK;
-    if (admission_fit_shortages(p, p->api, false, (struct shortage[ADMISSION_FIT_SHORTAGES_MAX]){ 0 }) == 0)
+    if (first_shortage(p, false, extended, left) == NULL)
         return err_set(e, ERR_UNAVAILABLE, "waits for %.100s: %zu pods are ending",
-                       strcmp(lacks[0].resource, "pods") == 0 ? "a place" : lacks[0].resource,
+                       strcmp(lack->resource, "pods") == 0 ? "a place" : lack->resource,
                        admission_fit_ending(p));
-    admission_fit_text(p->node, &lacks[0], text);
+    admission_fit_text(p->node, lack, text);
     admission_refuse(reason, "OutOf", e, "%s", text);
-    snprintf(reason, 64, "OutOf%.57s", lacks[0].resource);
+    snprintf(reason, 64, "OutOf%.57s", lack->resource);
     e->code = ERR_EXHAUSTED;
     return e->code;
 }
@@ -186,7 +204,8 @@ enum err_code admit_pod(struct pod *p, char reason[64], struct err *e)
         return admission_refuse(reason, "PodOSNotSupported", e,
                                 "Failed to admit pod as the OS field doesn't match node OS");
     check_node(p, other_reason, &other);
-    if (check_resources(p, reason, e) == ERR_EXHAUSTED && (other.code == ERR_OK || !preempt_is_critical(p)))
+    if (check_resources(p, false, reason, e) == ERR_EXHAUSTED &&
+        (other.code == ERR_OK || !preempt_is_critical(p)))
         return e->code;
     /* A pod that would be rejected anyway neither waits nor ends others. */
     if (other.code != ERR_OK) {
@@ -194,4 +213,9 @@ enum err_code admit_pod(struct pod *p, char reason[64], struct err *e)
         *e = other;
     }
     return e->code;
+}
+
+enum err_code admit_extended(struct pod *p, char reason[64], struct err *e)
+{
+    return check_resources(p, true, reason, e);
 }

@@ -11,6 +11,8 @@ void pods_wake_pending(struct node *n, const char *why);
 /* ERR_OK: admitted. ERR_UNAVAILABLE: wait (a terminating pod holds what it needs). Otherwise it is rejected,
  * with reason and message; ERR_EXHAUSTED: only for lack of resources, so preempt.h may help. */
 enum err_code admit_pod(struct pod *p, char reason[64], struct err *e) MUST_CHECK;
+/* The same for extended resources, which admit_pod() leaves out: their devices are allocated first. */
+enum err_code admit_extended(struct pod *p, char reason[64], struct err *e) MUST_CHECK;
 bool readmit_waits(const struct pod *p); /* it waits for admission, perhaps for the first time */
 /* The order of admission: higher priority, then age, then name. */
 bool readmit_before(const struct pod *a, const struct pod *b);

@@ -22,7 +22,7 @@ int64_t admission_fit_request(const struct api_pod *api, const char *resource)
 bool admission_fit_counts(const struct pod *p)
 {
     if (p->state == POD_PENDING)
-        return p->preempting;
+        return p->preempting || devices_under_way(p);
     return p->admitted && !p->rejected && p->state != POD_TERMINATED;
 }
 

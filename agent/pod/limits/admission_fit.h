@@ -29,7 +29,8 @@ void admission_fit_text(const struct node *n, const struct shortage *s, char ret
 /* The request of a whole pod, in the units of struct shortage; 1 of "pods". */
 int64_t admission_fit_request(const struct api_pod *api, const char *resource);
 
-/* Whether its requests count: it was admitted and is not gone, or others were ended for it. */
+/* Whether its requests count: it was admitted and is not gone, its devices are being allocated, or others
+ * were ended for it. */
 bool admission_fit_counts(const struct pod *p);
 
 /* Number of terminating pods, except p. */

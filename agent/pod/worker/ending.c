@@ -5,6 +5,7 @@
  */
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/container/container.h"
+#include "agent/pod/device/devices.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/sandbox/sandbox.h"
@@ -112,6 +113,7 @@ void pod_ending_step(struct pod *p)
     resize_cgroup_gone(p);
     if (p->phase[0] == '\0')
         snprintf(p->phase, sizeof(p->phase), "%s", ended_phase(p));
+    devices_release(p);
     pod_set_state(p, POD_TERMINATED);
     resources_qos_update(n);
     pods_wake_pending(

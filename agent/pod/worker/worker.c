@@ -9,6 +9,7 @@
 #include "agent/pod/core/pod_look.h"
 #include "agent/pod/core/pod_starts.h"
 #include "agent/pod/core/start_times.h"
+#include "agent/pod/device/devices.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/record/record.h"
@@ -51,6 +52,25 @@ static const char *final_phase(const struct pod *p)
 
 /* ---- the steps of each state ---- */
 
+static enum err_code admit_or_preempt(struct pod *p,
+                                      enum err_code (*judge)(struct pod *, char[64], struct err *),
+                                      char reason[64], struct err *e)
+{
+    enum err_code code = judge(p, reason, e);
+
+    return code == ERR_EXHAUSTED && preempt_is_critical(p) ? preempt_for(p, reason, e) : code;
+}
+
+/* kubelet's order: devices are allocated before the numbers of extended resources are compared. */
+static enum err_code admit(struct pod *p, char reason[64], struct err *e)
+{
+    enum err_code code = admit_or_preempt(p, admit_pod, reason, e);
+
+    if (code == ERR_OK)
+        code = devices_admit(p, reason, e);
+    return code == ERR_OK ? admit_or_preempt(p, admit_extended, reason, e) : code;
+}
+
 static void pending_step(struct pod *p)
 {
     struct node *n = p->node;
@@ -67,9 +87,7 @@ static void pending_step(struct pod *p)
     if (!priority_step(p))
         return;
     p->priority = pods_priority(n, p->api); /* its PriorityClass may have been read later than the pod */
-    code = admit_pod(p, reason, &e);
-    if (code == ERR_EXHAUSTED && preempt_is_critical(p))
-        code = preempt_for(p, reason, &e);
+    code = admit(p, reason, &e);
     switch (code) {
     case ERR_OK:
         break;
@@ -88,6 +106,7 @@ static void pending_step(struct pod *p)
         p->preempting = false;
         p->shutdown_ns = shutdown_now(n) ? clock_wall_ns() : 0;
         p->start_time_ns = clock_wall_ns();
+        devices_release(p);
         pod_set_state(p, POD_TERMINATED);
         return;
     }
