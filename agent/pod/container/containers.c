@@ -9,6 +9,7 @@
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/pod.h"
 #include "agent/pod/core/pod_look.h"
+#include "agent/pod/device/devices.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/limits/cpu_memory.h"
 #include "agent/pod/sandbox/sandbox.h"
@@ -272,35 +273,55 @@ static void tell_present(struct ctr *c, struct pod_image *image)
     image->pulled = false;
 }
 
+static void not_configured(struct ctr *c, struct pod_image *image, const struct err *e)
+{
+    struct ctr_own *own = own_of(c);
+    struct pod *p = c->pod;
+
+    if (!str_eq(c->waiting_message, e->text))
+        log_warn("cannot configure container", F_STR("pod", p->key), F_STR("containerName", c->spec->name),
+                 F_ERR(e));
+    tell_present(c, image);
+    pod_event(p, c, true, "Failed", "Error: %s", e->text);
+    ctr_waiting(c, ctr_cdi_failed(e) ? "CreateContainerError" : "CreateContainerConfigError", "%s", e->text);
+    own->retry_at = clock_boot_in_ns(CONFIG_RETRY_NS);
+    pod_wake_at(p, own->retry_at, "create is tried again");
+}
+
+/* A place for the create is taken when the devices are prepared: their plugin may take its time. */
 static void containers_begin(struct ctr *c, struct pod_image *image)
 {
     struct ctr_own *own = own_of(c);
     struct pod *p = c->pod;
     struct proc_call_spec call = { .name = "mount volumes", .subject = p->key, .deadline_ms = 60000 };
     struct err e = { 0 };
+    bool wait;
 
+    if (!own->devices_prepared) {
+        if (devices_pre_start(c, &wait, &e) != ERR_OK) {
+            not_configured(c, image, &e);
+            return;
+        }
+        if (wait)
+            return;
+        own->devices_prepared = true;
+    }
     if (!create_limit_take(c))
         return;
     if (ctr_run_build(c, &own->run, &e) != ERR_OK) {
         create_limit_release(c);
+        if (ctr_cdi_waits(c, &e))
+            return;
+        own->devices_prepared = false;                     /* the next start asks again */
         if (e.code == ERR_PRECONDITION && pod_is_new(p)) { /* its file may be read next: no event yet */
             own->retry_at = pod_new_until(p);
             pod_wake_at(p, own->retry_at, "create is tried again");
             return;
         }
-        if (ctr_cdi_waits(c, &e))
-            return;
-        if (!str_eq(c->waiting_message, e.text))
-            log_warn("cannot configure container", F_STR("pod", p->key),
-                     F_STR("containerName", c->spec->name), F_ERR(&e));
-        tell_present(c, image);
-        pod_event(p, c, true, "Failed", "Error: %s", e.text);
-        ctr_waiting(c, ctr_cdi_failed(&e) ? "CreateContainerError" : "CreateContainerConfigError", "%s",
-                    e.text);
-        own->retry_at = clock_boot_in_ns(CONFIG_RETRY_NS);
-        pod_wake_at(p, own->retry_at, "create is tried again");
+        not_configured(c, image, &e);
         return;
     }
+    own->devices_prepared = false;
     own->building = cpu_memory_of_container(c);
     if (c->cur.ended && !own->asked)
         backoff_next(c);
@@ -478,7 +499,7 @@ void ctr_step(struct ctr *c)
             try_create(c);
         return;
     case CTR_CREATED:
-        if (!sandbox_ready(p) || !p->record_durable)
+        if (!sandbox_ready(p) || !p->record_durable || !devices_durable(p))
             return;
         if (own_of(c)->unknown)
             return; /* it may have been started; the next check wakes the pod */

@@ -6,6 +6,7 @@
 #include "agent/pod/container/internal.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/pod.h"
+#include "agent/pod/device/devices.h"
 #include "agent/pod/env/env.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/limits/ctr_limits.h"
@@ -15,7 +16,6 @@
 #include "agent/pod/volume/volumes.h"
 #include "agent/runtime/mount/image_mount.h"
 #include "base/files/fs.h"
-#include "deviceplugin/inventory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,6 +41,8 @@ struct ctr_run {
     struct rt_config config;
     struct env env;
     struct cdi_resolved cdi;
+    struct env names; /* env, and the variables of devices: for $(NAME) */
+    struct dp_answer devices;
     json_t *env_sources;
     struct vol_node *volumes;
     struct image_volume *image_volumes;
@@ -168,7 +170,7 @@ static enum err_code volume_mount(struct ctr_run *r, const struct ctr *c, size_t
     if (volumes_host_path(p, v, path, sizeof(path), e) != ERR_OK)
         return e->code;
     source = arena_strdup(&r->arena, path);
-    sub = env_sub_path(vm, &r->env, &r->arena, &missing);
+    sub = env_sub_path(vm, &r->names, &r->arena, &missing);
     if (missing != NULL)
         return err_set(e, ERR_PRECONDITION,
                        "failed to expand subPath for volumeMount \"%s\" of container \"%s\": missing "
@@ -238,15 +240,16 @@ static enum err_code ctr_config_add_mounts(struct ctr_run *r, const struct ctr *
 {
     const struct pod *p = c->pod;
     const struct api_container *s = c->spec;
-    struct rt_mount *m = arena_alloc(&r->arena, (s->n_mounts + 4) * sizeof(*m));
-    size_t n = 0;
+    struct rt_mount *m = arena_alloc(&r->arena, (r->devices.n_mounts + s->n_mounts + 4) * sizeof(*m));
+    size_t n;
 
     r->binds = arena_alloc(&r->arena, (s->n_mounts + 1) * sizeof(*r->binds));
     r->image_volumes = arena_alloc(&r->arena, (s->n_mounts + 1) * sizeof(*r->image_volumes));
     if (m == NULL || r->binds == NULL || r->image_volumes == NULL)
         return err_nomem(e);
-    for (; n < s->n_mounts; n++)
-        if (volume_mount(r, c, n, &m[n], e) != ERR_OK)
+    n = ctr_devices_mounts(&r->devices, m);
+    for (size_t i = 0; i < s->n_mounts; i++)
+        if (volume_mount(r, c, i, &m[n++], e) != ERR_OK)
             return e->code;
     if (add_files(r, c, m, &n, e) != ERR_OK)
         return e->code;
@@ -313,7 +316,7 @@ static enum err_code add_environment(struct ctr_run *r, const struct ctr *c, str
         }
     }
     r->config.env = v;
-    return ERR_OK;
+    return ctr_devices_env(&r->devices, &r->env, &r->arena, &r->names, e);
 }
 
 static const struct api_strs *expand(struct ctr_run *r, const struct api_strs *in, struct err *e)
@@ -325,7 +328,7 @@ static const struct api_strs *expand(struct ctr_run *r, const struct api_strs *i
         return NULL;
     }
     for (; out->n < in->n; out->n++)
-        if ((out->v[out->n] = env_expand(in->v[out->n], &r->env, &r->arena, NULL)) == NULL) {
+        if ((out->v[out->n] = env_expand(in->v[out->n], &r->names, &r->arena, NULL)) == NULL) {
             env_expand_error(e);
             return NULL;
         }
@@ -383,9 +386,7 @@ static enum err_code add_log(struct ctr_run *r, const struct ctr *c, struct err 
 
 static enum err_code add_edits(struct ctr_run *r, struct ctr *c, struct err *e)
 {
-    const struct dp_answer none = { 0 };
-
-    if (ctr_cdi_add(c, &none, &r->cdi, e) != ERR_OK)
+    if (ctr_cdi_add(c, &r->devices, &r->cdi, e) != ERR_OK)
         return e->code;
     r->config.edits = r->cdi.content != NULL ? &r->cdi.edits : NULL;
     return ERR_OK;
@@ -429,7 +430,8 @@ static enum err_code ctr_config_fill(struct ctr_run *r, struct ctr *c, struct er
         .stdin_open = c->spec->stdin_open,
         .stdin_once = c->spec->stdin_once,
     };
-    if (add_environment(r, c, e) != ERR_OK || resources_cgroup_path(p, cgroup, sizeof(cgroup), e) != ERR_OK ||
+    if (ctr_devices_add(c, &r->arena, &r->config, &r->devices, e) != ERR_OK ||
+        add_environment(r, c, e) != ERR_OK || resources_cgroup_path(p, cgroup, sizeof(cgroup), e) != ERR_OK ||
         make_message_file(r, c, e) != ERR_OK || ctr_config_add_mounts(r, c, e) != ERR_OK ||
         add_log(r, c, e) != ERR_OK || add_hugepages(r, c, e) != ERR_OK)
         return e->code;

@@ -64,6 +64,7 @@ struct ctr_own { /* of one container */
     bool adopt_due; /* an earlier agent's, not taken over yet */
     bool log_kept;  /* rotated files of cur's log are being kept: log_keep.h */
 
+    bool devices_prepared;            /* for the next start: devices_pre_start() */
     bool create_held, create_waiting; /* create_limit.c */
     uint64_t create_since_ms;         /* held since, clock_mono_ms() */
     struct ctr *create_ctr;           /* whose this is, while it waits */
@@ -171,6 +172,14 @@ enum err_code ctr_cdi_add(struct ctr *c, const struct dp_answer *devices, struct
 bool ctr_cdi_waits(const struct ctr *c, const struct err *e);
 /* It is about CDI, which under kubelet is the runtime's affair: CreateContainerError. */
 bool ctr_cdi_failed(const struct err *e);
+
+/* ---- ctr_devices.c: for ctr_config.c ---- */
+struct env;
+enum err_code ctr_devices_add(struct ctr *c, struct arena *a, struct rt_config *config, struct dp_answer *ret,
+                              struct err *e) MUST_CHECK;
+size_t ctr_devices_mounts(const struct dp_answer *d, struct rt_mount *ret); /* as many as d->n_mounts */
+enum err_code ctr_devices_env(const struct dp_answer *d, const struct env *own, struct arena *a,
+                              struct env *ret, struct err *e) MUST_CHECK;
 
 /* ---- ctr_record.c ---- */
 void ctr_record_save(const struct pod *p, json_t *record);

@@ -6,6 +6,7 @@
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/core/pod_look.h"
 #include "agent/pod/core/start_times.h"
+#include "agent/pod/device/devices.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/record/record.h"
 #include "agent/pod/sandbox/sandbox.h"
@@ -74,6 +75,7 @@ json_t *explain_json(struct pod *p)
                                           : "waiting for the sources",
                      0);
     if (!p->rejected) {
+        devices_explain(p, steps);
         sandbox_explain(p, steps);
         volumes_explain(p, steps);
         local_storage_explain(p, steps);

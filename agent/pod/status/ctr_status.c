@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ctr_status - the status of a pod's containers in the API: states, resources, volumes. */
 #include "agent/pod/container/container.h"
+#include "agent/pod/device/devices.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/status/pod_status.h"
 
@@ -159,6 +160,15 @@ static json_t *mounts_json(const struct pod *p, const struct api_container *s)
     return list;
 }
 
+/* As in kubelet, of app containers only. */
+static void put_devices(const struct ctr *c, json_t *o)
+{
+    json_t *list = devices_status(c);
+
+    if (list != NULL)
+        json_object_set_new(o, "allocatedResourcesStatus", list);
+}
+
 /* ---- one, and all ---- */
 
 /* As shown by kubelet with containerd: by its name in a registry, if it was pulled from one. */
@@ -201,6 +211,8 @@ static json_t *container_json(const struct ctr *c)
         json_object_set_new(o, "allocatedResources", resource_list(&c->spec->resources.requests));
     if (c->spec->n_mounts > 0)
         json_object_set_new(o, "volumeMounts", mounts_json(p, c->spec));
+    if (c->kind == CTR_REGULAR)
+        put_devices(c, o);
     return o;
 }
 
