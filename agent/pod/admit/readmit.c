@@ -68,10 +68,10 @@ void readmit_step(struct pod *p)
         !pod_ask_idle(p))
         return;
     code = admit_pod(p, reason, &e);
-    if (code == ERR_OK)
-        code = admit_extended(p, reason, &e);
     if (code == ERR_OK && !devices_can_admit(p))
         return;
+    if (code == ERR_OK)
+        code = admit_extended(p, reason, &e);
     if (code == ERR_OK || (code == ERR_EXHAUSTED && could_preempt(p))) {
         log_info("rejected pod can be admitted now; starting it", F_STR("pod", p->key),
                  F_STR("podUID", p->uid), F_STR("was", p->reason));
