@@ -202,7 +202,9 @@ static enum err_code each(struct scan *s, const char brackets[2], item_fn item)
 
 static enum err_code key(struct scan *s, char **ret)
 {
-    return string(s, ret) == ERR_OK ? expect(s, ':') : s->e->code;
+    enum err_code code = string(s, ret);
+
+    return code == ERR_OK ? expect(s, ':') : code;
 }
 
 struct member {
@@ -215,7 +217,7 @@ static enum err_code members(struct scan *s, const struct member *m, size_t n)
 {
     unsigned seen = 0;
     size_t i;
-    char *name;
+    char *name = s->at; /* set by key(); clang-analyzer does not see it */
 
     if (expect(s, '{') != ERR_OK)
         return s->e->code;
