@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HealthCheckRequest { string service = 1; } and HealthCheckResponse { ServingStatus status = 1; } in
- * protobuf's wire format, within gRPC's length-prefixed frame. */
-#include "agent/probe/grpc_call.h"
+/* HealthCheckRequest { string service = 1; } and HealthCheckResponse { ServingStatus status = 1; }. */
+#include "agent/probe/grpc_health.h"
 
 #include <string.h>
 
@@ -16,21 +15,13 @@ static void add_varint(struct buf *b, uint64_t v)
 
 enum err_code grpc_health_request(const char *service, struct buf *out, struct err *e)
 {
-    size_t n = strlen(service), size;
-    buf_auto message = BUF_INIT(GRPC_MESSAGE_MAX);
+    size_t n = strlen(service);
 
     if (n > 0) {
-        buf_addc(&message, 0x0a); /* field 1, length-delimited */
-        add_varint(&message, n);
-        buf_add(&message, service, n);
+        buf_addc(out, 0x0a); /* field 1, length-delimited */
+        add_varint(out, n);
+        buf_add(out, service, n);
     }
-    if (buf_check(&message, e) != ERR_OK)
-        return e->code;
-    size = message.n;
-    buf_addc(out, 0); /* not compressed */
-    for (int shift = 24; shift >= 0; shift -= 8)
-        buf_addc(out, (char)(size >> shift));
-    buf_add(out, message.p, size);
     return buf_check(out, e);
 }
 

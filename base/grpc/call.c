@@ -208,6 +208,7 @@ void grpc_run_send(struct grpc_call_run *run, struct grpc_link *on)
     run->stream = st;
     run->on = on;
     run->tries++;
+    run->call->sent = true;
     TAILQ_INSERT_TAIL(&run->channel->active, run, link);
     if (run->paused)
         grpc_stream_pause(st, true);

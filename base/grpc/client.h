@@ -48,6 +48,7 @@ struct grpc_call {
     struct grpc_bytes response;       /* unary: valid in done if the result is OK */
     const struct grpc_metadata *head; /* the response's headers and trailers; valid in done */
     size_t n_head;
+    bool sent;                 /* a server was asked; valid in done */
     struct grpc_call_run *run; /* private */
 };
 

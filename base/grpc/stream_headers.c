@@ -51,6 +51,8 @@ static bool set_text(struct grpc_stream *st, const char *value, size_t n)
 {
     char text[GRPC_TEXT_MAX];
 
+    if (n == 0)
+        return true;
     grpc_message_decode(value, n, text);
     free(st->text);
     st->text = strdup(text);
@@ -59,11 +61,13 @@ static bool set_text(struct grpc_stream *st, const char *value, size_t n)
 
 static bool set_status(struct grpc_stream *st, const char *value, size_t n)
 {
+    static const char malformed[] = "transport: malformed grpc-status";
+
     st->code = grpc_status_code(value, n);
     if (st->code >= 0)
         return true;
     st->code = ERR_UNKNOWN;
-    return st->text != NULL || set_text(st, "malformed grpc-status", strlen("malformed grpc-status"));
+    return st->text != NULL || set_text(st, malformed, strlen(malformed));
 }
 
 /* ---- metadata ---- */
