@@ -6,7 +6,7 @@
  * Between two turns other pods take devices, and providers come and go. So nothing of a choice is kept over a
  * question but the reservation: after a preference is known, the choice is made again from the facts.
  */
-#include "agent/pod/device/internal.h"
+#include "agent/pod/device/allocation.h"
 #include "base/log.h"
 #include "base/strs.h"
 
@@ -20,53 +20,11 @@
 #define ANSWER_MAX (1024 * 1024)
 #define ANSWERS_MAX (4 * 1024 * 1024)
 
-struct allocation { /* for one turn */
-    struct pod *p;
-    const struct device_want *v;
-    size_t n;
-    bool *asking;
-    struct device_failure *failure;
-};
-
-static struct device_node *node_of(const struct allocation *a)
-{
-    return device_node(a->p->node);
-}
-
-static const struct ctr *ctr_of(const struct allocation *a, const struct device_want *w)
-{
-    return &a->p->ctrs[w->ctr];
-}
-
-/* choose.h: a forgotten resource is as one that never was. */
-static const struct dp_resource *resource_of(const struct allocation *a, const char *name)
-{
-    const struct dp_resource *r = dp_inventory_find(node_of(a)->inventory, name);
-
-    return r != NULL && r->provider == NULL && r->forgotten ? NULL : r;
-}
-
 void device_drop_answer(struct dp_ask *a)
 {
     free(take_ptr(&a->answer));
     free(take_ptr(&a->raw));
     free(take_ptr(&a->preferred));
-}
-
-/* ---- what a container may have again ---- */
-
-static enum err_code add_reusable(const struct allocation *a, const struct device_want *w, struct strs *ret,
-                                  struct err *e)
-{
-    const struct pod *p = a->p;
-    mem_auto struct dp_predecessor *before = calloc(w->ctr + 1, sizeof(*before));
-
-    if (before == NULL)
-        return err_nomem(e);
-    for (size_t i = 0; i < w->ctr; i++)
-        before[i] = (struct dp_predecessor){ .container = p->ctrs[i].spec->name,
-                                             .reusable = p->ctrs[i].kind == CTR_INIT };
-    return dp_reusable(node_of(a)->holdings, p->uid, w->resource, before, w->ctr, ret, e);
 }
 
 /* ---- questions ---- */
@@ -88,7 +46,7 @@ static void ask(const struct allocation *a, enum device_question question)
     part->ask = (struct dp_ask){ 0 };
     part->question = question;
     part->answered = false;
-    part->changes = node_of(a)->changes;
+    part->changes = allocation_node(a)->changes;
     device_set_state(a->p, DEVICES_ASKING);
     *a->asking = true;
 }
@@ -109,12 +67,12 @@ static enum err_code reserve(const struct allocation *a, const struct device_wan
                              const struct dp_resource *r, const struct dp_choice *c, struct err *e)
 {
     struct dp_holding x = { .pod_uid = a->p->uid,
-                            .container = ctr_of(a, w)->spec->name,
+                            .container = allocation_ctr(a, w)->spec->name,
                             .resource = w->resource,
                             .devices = c->devices,
                             .n_devices = c->n };
 
-    if (!c->kept && dp_holdings_put(node_of(a)->holdings, &x, e) != ERR_OK)
+    if (!c->kept && dp_holdings_put(allocation_node(a)->holdings, &x, e) != ERR_OK)
         return e->code;
     ask(a, ASK_ALLOCATE);
     r->provider->allocate(r->provider, &device_of(a->p)->ask, c->ids, c->n, on_answer, a->p);
@@ -128,9 +86,9 @@ static enum err_code choose(const struct allocation *a, const struct device_want
                             const char *const *preferred, size_t n, struct err *e)
 {
     struct device_pod *part = device_of(a->p);
-    const struct dp_resource *r = resource_of(a, w->resource);
+    const struct dp_resource *r = allocation_resource(a, w->resource);
     struct dp_wish wish = { .pod_uid = a->p->uid,
-                            .container = ctr_of(a, w)->spec->name,
+                            .container = allocation_ctr(a, w)->spec->name,
                             .count = w->count,
                             .has_hint = part->has_hint,
                             .numa = part->numa };
@@ -138,19 +96,20 @@ static enum err_code choose(const struct allocation *a, const struct device_want
     struct strs reusable = { 0 };
     bool taken = false;
 
-    if (add_reusable(a, w, &reusable, e) != ERR_OK) {
+    if (allocation_reusable(a, w, &reusable, e) != ERR_OK) {
         strs_done(&reusable);
         return e->code;
     }
     wish.reusable = strs_list(&reusable);
     wish.n_reusable = reusable.n;
     for (size_t i = 0; i < n; i++) {
-        const char *owner = dp_holdings_owner(node_of(a)->holdings, w->resource, preferred[i]);
+        const char *owner = dp_holdings_owner(allocation_node(a)->holdings, w->resource, preferred[i]);
         taken = taken || (owner != NULL && strcmp(owner, a->p->uid) != 0);
     }
-    if (dp_choose_begin(r, w->resource, node_of(a)->holdings, &wish, &choice, e) == ERR_OK && choice.ask &&
-        preferred != NULL && (!taken || part->n_preferred >= PREFERRED_MAX))
-        ERR_IGNORE(dp_choose_end(r, w->resource, node_of(a)->holdings, &wish, preferred, n, &choice, e));
+    if (dp_choose_begin(r, w->resource, allocation_node(a)->holdings, &wish, &choice, e) == ERR_OK &&
+        choice.ask && preferred != NULL && (!taken || part->n_preferred >= PREFERRED_MAX))
+        ERR_IGNORE(
+            dp_choose_end(r, w->resource, allocation_node(a)->holdings, &wish, preferred, n, &choice, e));
     strs_done(&reusable);
     if (e->code == ERR_OK && choice.ask)
         ask_preferred(a, w, r, &choice);
@@ -168,7 +127,7 @@ static size_t answers_of(const struct allocation *a)
     size_t n = 0;
 
     for (size_t i = 0; i < a->n; i++) {
-        h = dp_holdings_find(node_of(a)->holdings, a->p->uid, ctr_of(a, &a->v[i])->spec->name,
+        h = dp_holdings_find(allocation_node(a)->holdings, a->p->uid, allocation_ctr(a, &a->v[i])->spec->name,
                              a->v[i].resource);
         n += h != NULL ? h->n_answer : 0;
     }
@@ -178,8 +137,8 @@ static size_t answers_of(const struct allocation *a)
 static enum err_code take_answer(const struct allocation *a, const struct device_want *w, struct err *e)
 {
     struct device_pod *part = device_of(a->p);
-    const struct dp_holding *h =
-        dp_holdings_find(node_of(a)->holdings, a->p->uid, ctr_of(a, w)->spec->name, w->resource);
+    const struct dp_holding *h = dp_holdings_find(allocation_node(a)->holdings, a->p->uid,
+                                                  allocation_ctr(a, w)->spec->name, w->resource);
     struct dp_holding x;
 
     if (h == NULL)
@@ -191,7 +150,7 @@ static enum err_code take_answer(const struct allocation *a, const struct device
     x = *h;
     x.answer = part->ask.raw != NULL ? part->ask.raw : (const uint8_t *)"";
     x.n_answer = part->ask.n_raw;
-    return dp_holdings_put(node_of(a)->holdings, &x, e);
+    return dp_holdings_put(allocation_node(a)->holdings, &x, e);
 }
 
 /* `ids`: NULL-terminated, or NULL. */
@@ -243,8 +202,8 @@ static enum err_code go_on(const struct allocation *a, const struct device_want 
 /* An earlier agent, or kubelet, allocated it already. */
 static bool has_answer(const struct allocation *a, const struct device_want *w)
 {
-    struct dp_holdings *h = node_of(a)->holdings;
-    const char *name = ctr_of(a, w)->spec->name;
+    struct dp_holdings *h = allocation_node(a)->holdings;
+    const char *name = allocation_ctr(a, w)->spec->name;
     const struct dp_holding *x = dp_holdings_find(h, a->p->uid, name, w->resource);
 
     if (x == NULL || x->answer == NULL)
@@ -261,7 +220,7 @@ static enum err_code step(const struct allocation *a, const struct device_want *
 
     if (part->answered)
         return go_on(a, w, e);
-    switch (device_offer(dp_inventory_find(node_of(a)->inventory, w->resource))) {
+    switch (device_offer(dp_inventory_find(allocation_node(a)->inventory, w->resource))) {
     case OFFER_UNKNOWN:
     case OFFER_NUMBER:
         return ERR_OK; /* there is nothing to hold; the pod runs without */
@@ -272,6 +231,8 @@ static enum err_code step(const struct allocation *a, const struct device_want *
     if (has_answer(a, w))
         return ERR_OK;
     part->n_preferred = 0;
+    if (allocation_align(a, w, e) != ERR_OK)
+        return e->code;
     return choose(a, w, NULL, 0, e);
 }
 

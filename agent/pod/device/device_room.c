@@ -91,7 +91,14 @@ enum err_code devices_opened(const struct node *n, struct err *e)
 
 enum err_code devices_begin(struct node *n, struct err *e)
 {
-    (void)e;
+    struct device_node *node = device_node(n);
+
+    if (dp_machine_read(&node->machine, NUMA_DIR, e) != ERR_OK) {
+        if (n->o.topology_policy != DP_POLICY_NONE)
+            return err_wrap(e, "topologyManagerPolicy");
+        *e = (struct err){ 0 };
+        node->machine.nodes = 1;
+    }
     checkpoint_begin(n);
     open_plugins(n);
     return ERR_OK;

@@ -409,6 +409,50 @@ static void a_failed_preference_rejects_in_kubelets_words(void **state)
         "with err: rpc error: code = Internal desc = no, which is unexpected");
 }
 
+/* ---- NUMA nodes ---- */
+
+static void a_container_gets_devices_of_one_node_if_the_policy_wants_it(void **state)
+{
+    struct world *w = *state;
+    struct pod *a;
+
+    w->node.o.topology_policy = DP_POLICY_SINGLE_NODE;
+    device_node(&w->node)->machine.nodes = 3;
+    provider_comes(w, &provider_one, DEV, "dev-0@0 dev-1@1 dev-2@0 dev-3@1", PLAIN);
+    a = script_pod(w, "a", TWO);
+    script_turn(w);
+    assert_string_equal(provider.ids, "dev-0,dev-2");
+    provider_allocates(w, NULL);
+    assert_int_equal(a->state, POD_STARTING);
+    script_pod(w, "b", THREE);
+    script_turn(w);
+    assert_rejected(find(w, "b"), "TopologyAffinityError",
+                    "Pod was rejected: Resources cannot be allocated with Topology locality");
+    assert_int_equal(provider.n_allocate, 1);
+}
+
+static void with_the_scope_of_a_pod_its_sum_has_to_fit_into_one_node(void **state)
+{
+    static const char containers[] = "containers: [{name: one, image: x, resources: {limits: {" DEV
+                                     ": 1}}}, {name: two, image: x, resources: {limits: {" DEV ": 1}}}]";
+    struct world *w = *state;
+
+    w->node.o.topology_policy = DP_POLICY_SINGLE_NODE;
+    w->node.o.topology_pod_scope = true;
+    device_node(&w->node)->machine.nodes = 3;
+    provider_comes(w, &provider_one, DEV, "dev-0@0 dev-1@1 dev-2@1", PLAIN);
+    script_pod(w, "a", containers);
+    script_turn(w);
+    assert_string_equal(provider.ids, "dev-1");
+    provider_allocates(w, NULL);
+    assert_string_equal(provider.ids, "dev-2");
+    provider_allocates(w, NULL);
+    provider_list(w, &provider_one, DEV, "dev-0@0 dev-1@1 dev-2@1 dev-3@1");
+    script_pod(w, "b", containers);
+    script_turn(w);
+    assert_string_equal(find(w, "b")->reason, "TopologyAffinityError");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -431,6 +475,8 @@ int main(void)
         PROVIDER_TEST(a_preference_is_asked_for_and_followed),
         PROVIDER_TEST(what_another_pod_took_meanwhile_is_not_preferred_any_more),
         PROVIDER_TEST(a_failed_preference_rejects_in_kubelets_words),
+        PROVIDER_TEST(a_container_gets_devices_of_one_node_if_the_policy_wants_it),
+        PROVIDER_TEST(with_the_scope_of_a_pod_its_sum_has_to_fit_into_one_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * align - what a choice is made from: the resource, what the container may have again, and the NUMA nodes to
+ * align to. With the scope "container" a container's hints are made when its turn comes, as in kubelet: what
+ * those before it got counts.
+ */
+#include "agent/pod/device/allocation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* choose.h: a forgotten resource is as one that never was. */
+const struct dp_resource *allocation_resource(const struct allocation *a, const char *name)
+{
+    const struct dp_resource *r = dp_inventory_find(allocation_node(a)->inventory, name);
+
+    return r != NULL && r->provider == NULL && r->forgotten ? NULL : r;
+}
+
+/* ---- what a container may have again ---- */
+
+enum err_code allocation_reusable(const struct allocation *a, const struct device_want *w, struct strs *ret,
+                                  struct err *e)
+{
+    const struct pod *p = a->p;
+    mem_auto struct dp_predecessor *before = calloc(w->ctr + 1, sizeof(*before));
+
+    if (before == NULL)
+        return err_nomem(e);
+    for (size_t i = 0; i < w->ctr; i++)
+        before[i] = (struct dp_predecessor){ .container = p->ctrs[i].spec->name,
+                                             .reusable = p->ctrs[i].kind == CTR_INIT };
+    return dp_reusable(allocation_node(a)->holdings, p->uid, w->resource, before, w->ctr, ret, e);
+}
+
+/* ---- NUMA nodes ---- */
+
+/* `whole`: of the pod's sum. Adds nothing where no provider has devices. */
+static enum err_code add_hints(const struct allocation *a, const struct device_want *w, bool whole,
+                               struct dp_hints *list, size_t *n, struct err *e)
+{
+    struct dp_wish wish = { .pod_uid = a->p->uid,
+                            .container = whole ? NULL : allocation_ctr(a, w)->spec->name,
+                            .count = whole ? device_wants_sum(a->p, a->v, a->n, w->resource) : w->count };
+    const struct dp_resource *r = allocation_resource(a, w->resource);
+    struct strs reusable = { 0 };
+
+    if (r == NULL || r->provider == NULL)
+        return ERR_OK;
+    if (whole || allocation_reusable(a, w, &reusable, e) == ERR_OK) {
+        wish.reusable = strs_list(&reusable);
+        wish.n_reusable = reusable.n;
+        dp_hints_make(&allocation_node(a)->machine, r, allocation_node(a)->holdings, &wish, &list[(*n)++]);
+    }
+    strs_done(&reusable);
+    return e->code;
+}
+
+static bool seen_before(const struct device_want *v, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(v[k].resource, v[i].resource) == 0)
+            return true;
+    return false;
+}
+
+enum err_code allocation_align(const struct allocation *a, const struct device_want *w, struct err *e)
+{
+    struct device_pod *part = device_of(a->p);
+    const struct node_options *o = &a->p->node->o;
+    bool whole = o->topology_pod_scope;
+    mem_auto struct dp_hints *list = NULL;
+    size_t n = 0;
+
+    if (o->topology_policy == DP_POLICY_NONE)
+        return ERR_OK;
+    if (part->hint_of != 0 && (whole || part->hint_of == w->ctr + 1))
+        return ERR_OK;
+    list = calloc(a->n, sizeof(*list));
+    if (list == NULL)
+        return err_nomem(e);
+    for (size_t i = 0; i < a->n; i++)
+        if ((whole ? !seen_before(a->v, i) : a->v[i].ctr == w->ctr) &&
+            add_hints(a, &a->v[i], whole, list, &n, e) != ERR_OK)
+            return e->code;
+    if (dp_hints_merge(&allocation_node(a)->machine, o->topology_policy, list, n, &part->has_hint,
+                       &part->numa, e) != ERR_OK) {
+        if (e->code == ERR_PRECONDITION)
+            a->failure->reason = "TopologyAffinityError";
+        return e->code;
+    }
+    part->hint_of = w->ctr + 1;
+    return ERR_OK;
+}

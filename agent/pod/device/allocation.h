@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* allocation - what the files share that allocate a pod's devices, for one turn. */
+#ifndef AGENT_POD_DEVICE_ALLOCATION_H
+#define AGENT_POD_DEVICE_ALLOCATION_H
+#include "agent/pod/device/internal.h"
+
+struct allocation { /* for one turn */
+    struct pod *p;
+    const struct device_want *v;
+    size_t n;
+    bool *asking;
+    struct device_failure *failure;
+};
+
+static inline struct device_node *allocation_node(const struct allocation *a)
+{
+    return device_node(a->p->node);
+}
+
+static inline const struct ctr *allocation_ctr(const struct allocation *a, const struct device_want *w)
+{
+    return &a->p->ctrs[w->ctr];
+}
+
+/* ---- align.c ---- */
+/* NULL: nobody offers it, or it was forgotten. */
+const struct dp_resource *allocation_resource(const struct allocation *a, const char *name);
+/* What the container of *w may have again of what its pod holds. */
+enum err_code allocation_reusable(const struct allocation *a, const struct device_want *w, struct strs *ret,
+                                  struct err *e) MUST_CHECK;
+/* Makes the hint for the container of *w, or for the whole pod, when its first want is allocated. */
+enum err_code allocation_align(const struct allocation *a, const struct device_want *w,
+                               struct err *e) MUST_CHECK;
+#endif
