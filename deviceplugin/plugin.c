@@ -202,8 +202,9 @@ static enum err_code provide(struct plugin *p, struct err *e)
     if (!grpc_channel_peer(p->channel, &p->pid, &uid))
         p->pid = 0;
     dp_problem_clear(p->all, p->resource);
-    log_info("a device plugin registered", F_STR("resource", p->resource), F_STR("socket", p->path),
-             F_I64("pid", p->pid));
+    if (dp_may_tell(p->all))
+        log_info("a device plugin registered", F_STR("resource", p->resource), F_STR("socket", p->path),
+                 F_I64("pid", p->pid));
     if (other != NULL)
         end_and_tell(other, NULL); /* it provides nothing any more: the newer one does */
     return ERR_OK;

@@ -30,6 +30,7 @@ struct dp_problems {
 };
 /* Reported (options.problem) if it is new, and not more often than people can read. */
 void dp_problem_set(struct dp_plugins *all, const char *what, const char *resource, const struct err *e);
+bool dp_may_tell(struct dp_plugins *all); /* for other lines of the log that plugins cause */
 void dp_problem_clear(struct dp_plugins *all, const char *what);
 void dp_problems_done(struct dp_plugins *all);
 

@@ -46,8 +46,9 @@ static struct dp_problem *problem_add(struct dp_problems *ps, const char *what)
 }
 
 /* A few at once, then one a second: a plugin that fails in a loop must not fill the log. */
-static bool may_tell(struct dp_problems *ps)
+bool dp_may_tell(struct dp_plugins *all)
 {
+    struct dp_problems *ps = &all->problems;
     uint64_t now = clock_mono_ms(), back = (now - ps->told_ms) / TOLD_EVERY_MS;
 
     if (back > 0) {
@@ -87,7 +88,7 @@ void dp_problem_set(struct dp_plugins *all, const char *what, const char *resour
         p = problem_add(ps, name);
     if (p != NULL)
         p->e = shown;
-    if (!same && may_tell(ps) && all->o.problem != NULL)
+    if (!same && dp_may_tell(all) && all->o.problem != NULL)
         all->o.problem(resource, &shown, all->o.arg);
 }
 

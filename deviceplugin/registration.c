@@ -27,9 +27,14 @@
 
 enum {
     CONNECTIONS_MAX = 128,
-    CALLS_PER_S = 100, /* all plugins of a node register at once when the agent starts */
-    CALLS_BURST = 2 * DP_PLUGINS_MAX,
-    REMAKE_FIRST_MS = 1000, /* of a socket that is removed again and again */
+    /* All plugins of a node register at once when the agent starts; one process may have several. */
+    CALLS_PER_S = 1000,
+    CALLS_BURST = 4 * DP_PLUGINS_MAX,
+    PEERS_MAX = 64, /* processes whose rate is known; the one that was silent for longest makes room */
+    PEER_PER_S = 10,
+    PEER_BURST = DP_PLUGINS_MAX,
+    PEER_PENDING_MAX = DP_PLUGINS_MAX / 2, /* not answered yet */
+    REMAKE_FIRST_MS = 1000,                /* of a socket that is removed again and again */
     REMAKE_MAX_MS = 60 * 1000,
 };
 
@@ -37,6 +42,13 @@ struct registering { /* a call of Register, until it is answered */
     LIST_ENTRY(registering) link;
     struct grpc_request *request;
     struct plugin *plugin;
+    pid_t pid;
+};
+
+struct peer { /* a process that registers */
+    pid_t pid;
+    uint64_t at_ms;
+    uint64_t tokens; /* thousandths of a call */
 };
 
 struct registration {
@@ -50,6 +62,7 @@ struct registration {
     uint64_t made_ms, pause_ms;
     uv_timer_t again;
     LIST_HEAD(, registering) calls;
+    struct peer peers[PEERS_MAX];
 };
 
 /* ---- Register ---- */
@@ -107,6 +120,52 @@ enum err_code registration_check_name(const char *name, struct err *e)
     return err_set(e, ERR_INVALID, "the ResourceName %s is invalid", quoted);
 }
 
+static struct peer *peer_of(struct registration *r, pid_t pid, uint64_t now)
+{
+    struct peer *oldest = &r->peers[0];
+
+    for (size_t i = 0; i < PEERS_MAX; i++) {
+        if (r->peers[i].pid == pid)
+            return &r->peers[i];
+        if (r->peers[i].at_ms < oldest->at_ms)
+            oldest = &r->peers[i];
+    }
+    *oldest = (struct peer){ pid, now, PEER_BURST * 1000 };
+    return oldest;
+}
+
+/* One process that registers in a loop must not keep others from it. */
+static enum err_code check_peer(struct registration *r, const struct grpc_request *request, pid_t *ret_pid,
+                                struct err *e)
+{
+    uint64_t now = uv_now(r->all->o.loop);
+    const struct registering *c;
+    unsigned pending = 0;
+    pid_t pid = 0;
+    uid_t uid;
+    struct peer *p;
+
+    if (!grpc_request_peer(request, &pid, &uid))
+        pid = 0; /* all such share one rate */
+    *ret_pid = pid;
+    p = peer_of(r, pid, now);
+    p->tokens += (now - p->at_ms) * PEER_PER_S;
+    p->at_ms = now;
+    if (p->tokens > PEER_BURST * 1000)
+        p->tokens = PEER_BURST * 1000;
+    if (p->tokens < 1000)
+        return err_set(e, ERR_EXHAUSTED, "process %ld registers more often than %d times a second", (long)pid,
+                       PEER_PER_S);
+    p->tokens -= 1000;
+    LIST_FOREACH (c, &r->calls, link)
+        pending += c->pid == pid;
+    if (pending >= PEER_PENDING_MAX)
+        return err_set(e, ERR_EXHAUSTED,
+                       "%u plugins of process %ld cannot be reached (yet), no more are allowed", pending,
+                       (long)pid);
+    return ERR_OK;
+}
+
 /* A plain name of a socket, or of one that is about to be made. */
 static enum err_code check_endpoint(const struct registration *r, const char *endpoint, char **ret_path,
                                     struct err *e)
@@ -144,8 +203,8 @@ static enum err_code check_request(const struct registration *r, const struct dp
     return check_endpoint(r, m->endpoint, ret_path, e);
 }
 
-static enum err_code begin(struct registration *r, struct grpc_request *request, const char *resource,
-                           const char *path, struct err *e)
+static enum err_code begin(struct registration *r, struct grpc_request *request, pid_t pid,
+                           const char *resource, const char *path, struct err *e)
 {
     struct registering *c = calloc(1, sizeof(*c));
 
@@ -156,8 +215,22 @@ static enum err_code begin(struct registration *r, struct grpc_request *request,
         return e->code;
     }
     c->request = request;
+    c->pid = pid;
     LIST_INSERT_HEAD(&r->calls, c, link);
     grpc_request_on_cancel(request, on_given_up, c);
+    return ERR_OK;
+}
+
+static enum err_code take_registration(struct registration *r, struct grpc_request *request,
+                                       const struct dp_registration *m, struct err *e)
+{
+    str_auto path = NULL;
+    pid_t pid;
+
+    dp_counts_registered(&r->all->counts, m->resource);
+    if (check_peer(r, request, &pid, e) != ERR_OK || check_request(r, m, &path, e) != ERR_OK ||
+        begin(r, request, pid, m->resource, path, e) != ERR_OK)
+        return e->code;
     return ERR_OK;
 }
 
@@ -165,22 +238,20 @@ static void on_register(struct grpc_request *request, struct grpc_bytes message,
 {
     struct registration *r = arg;
     struct dp_registration m = { 0 };
-    str_auto path = NULL;
+    const char *what = SOCKET_NAME;
     struct err e = { 0 };
 
     if (dp_registration_unpack(&m, message.p, message.n, &e) != ERR_OK) {
         err_wrap(&e, "grpc: error unmarshalling request");
         e.code = ERR_INTERNAL;
-        dp_problem_set(r->all, SOCKET_NAME, NULL, &e);
-    } else {
-        dp_counts_registered(&r->all->counts, m.resource);
-        if (check_request(r, &m, &path, &e) != ERR_OK || begin(r, request, m.resource, path, &e) != ERR_OK) {
-            dp_problem_set(r->all, m.resource[0] != '\0' ? m.resource : SOCKET_NAME, NULL, &e);
-            e.code = e.code == ERR_INVALID ? ERR_UNKNOWN : e.code;
-        }
+    } else if (take_registration(r, request, &m, &e) != ERR_OK) {
+        what = m.resource[0] != '\0' ? m.resource : SOCKET_NAME;
+        e.code = e.code == ERR_INVALID ? ERR_UNKNOWN : e.code; /* as Go's plain errors come */
     }
-    if (e.code != ERR_OK)
+    if (e.code != ERR_OK) {
+        dp_problem_set(r->all, what, NULL, &e);
         grpc_fail(request, &e);
+    }
     dp_registration_done(&m);
 }
 

@@ -236,13 +236,13 @@ static unsigned count_over(const struct registers *r, unsigned n)
 }
 
 /* Over several connections: one carries a bounded number of calls. */
-static void the_number_of_plugins_is_bounded(void **state)
+static void a_process_cannot_take_all_places(void **state)
 {
-    enum { CLIENTS = 6, EACH = 50 };
+    enum { CLIENTS = 4, EACH = 50, REFUSED = CLIENTS * EACH - 128 };
     static struct registers r[CLIENTS * EACH];
     struct grpc_channel *clients[CLIENTS];
     struct fixture *f = *state;
-    unsigned refused = 0;
+    char expected[160];
 
     fixture_open(f);
     for (int i = 0; i < CLIENTS; i++) {
@@ -250,19 +250,37 @@ static void the_number_of_plugins_is_bounded(void **state)
             register_begin(f, &r[i * EACH + j], "v1beta1", "never.sock", R);
         clients[i] = take_ptr(&f->client);
     }
-    WAIT(f, count_over(r, CLIENTS * EACH) == CLIENTS * EACH - 256);
+    WAIT(f, count_over(r, CLIENTS * EACH) == REFUSED);
+    snprintf(
+        expected, sizeof(expected),
+        "rpc error: code = ResourceExhausted desc = 128 plugins of process %d cannot be reached (yet), no "
+        "more are allowed",
+        (int)getpid());
     for (int i = 0; i < CLIENTS * EACH; i++) {
-        if (!r[i].over)
-            continue;
-        refused++;
-        assert_string_equal(r[i].result.text,
-                            "rpc error: code = ResourceExhausted desc = 256 device plugins are registered "
-                            "already, no more are allowed");
+        if (r[i].over)
+            assert_string_equal(r[i].result.text, expected);
     }
-    assert_int_equal(refused, CLIENTS * EACH - 256);
     for (int i = 0; i < CLIENTS; i++)
         grpc_channel_close(clients[i]);
     WAIT(f, !dp_plugins_busy(f->plugins) && count_over(r, CLIENTS * EACH) == CLIENTS * EACH);
+}
+
+static void a_process_that_registers_in_a_loop_is_slowed_down(void **state)
+{
+    struct fixture *f = *state;
+    char expected[160];
+
+    fixture_open(f);
+    for (int i = 0; i < 256; i++)
+        assert_non_null(strstr(register_now(f, "v1beta1", "p.sock", "cpu"), "is invalid"));
+    for (int i = 0; i < 100; i++)
+        assert_int_not_equal(register_now(f, "v1beta1", "p.sock", "cpu")[0], '\0');
+    snprintf(
+        expected, sizeof(expected),
+        "rpc error: code = ResourceExhausted desc = process %d registers more often than 10 times a second",
+        (int)getpid());
+    assert_string_equal(register_now(f, "v1beta1", "p.sock", "cpu"), expected);
+    assert_in_range(f->problems, 1, 30);
 }
 
 int main(void)
@@ -280,7 +298,8 @@ int main(void)
         T(folders_are_made),
         T(a_socket_that_is_removed_is_made_again),
         T(a_folder_that_is_removed_or_moved_is_made_again),
-        T(the_number_of_plugins_is_bounded),
+        T(a_process_cannot_take_all_places),
+        T(a_process_that_registers_in_a_loop_is_slowed_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
