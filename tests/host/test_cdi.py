@@ -3,6 +3,7 @@
 import json
 import os
 
+import devices
 from coracle import check, container, contains, equal, pod, read, shell, until
 from test_userns import able
 
@@ -168,3 +169,42 @@ def test_restart(t):
     node.start()
     again = node.wait_running("a")
     equal(node.container_pids(again), node.container_pids(a), "processes")
+
+
+def test_plugin(t):
+    """what a plugin answers beside CDI names: its environment before the container's own, a mount whose source is made, a node; CDI comes last"""
+    node = devices.start(t)
+    missing = f"{t.scratch}/tmp/made/for/it"
+    put(f"{t.scratch}/cdi", "dev.json", spec([device("dev-0", env=["CDI_DEV_0=yes"], deviceNodes=[{"path": "/dev/dev-0", "hostPath": "/dev/zero"}])], version="0.6.0"))
+    plugin = devices.plugin_at_work(node, "--cdi", "--prestart", "--device", "/dev/null:/dev/exdev:rw", "--mount", f"{missing}:/mnt/p1:ro", devices=1)
+    script = "echo $(OWN) $(DEV_IDS); env | sort; stat -c '%n %t:%T' /dev/exdev /dev/dev-0; touch /mnt/p1/x 2>&1; echo done; exec sleep 1000"
+    node.put("a.yaml", devices.asking("a", command=script, ctr={"env": [{"name": "OWN", "value": "pod"}]}))
+    node.wait_running("a")
+    text = said(node, "a")
+    for part in ("pod dev-0\n", "CDI_DEV_0=yes\n", "DEV_IDS=dev-0\n", "/dev/exdev 1:3\n", "/dev/dev-0 1:5\n", "Read-only file system"):
+        contains(text, part, "what the container saw")
+    check(os.path.isdir(missing), "the folder of the mount is not made")
+    equal(len(plugin.calls("PreStartContainer")), 1, "calls of PreStartContainer")
+
+
+def test_plugin_without_spec(t):
+    """a device that no spec describes: the container waits, keeps its device, and starts with the spec"""
+    node = devices.start(t)
+    devices.plugin_at_work(node, "--cdi", devices=1)
+    node.put("a.yaml", devices.asking("a"))
+    waiting = until(lambda: (node.pod("a").container().get("state", {}) if node.pod("a") else {}).get("waiting", {}).get("message"), 10, "it waits")
+    equal(waiting, f"CDI device injection failed: unresolvable CDI devices {NAME}=dev-0", "message")
+    equal(list(devices.devices_of(node.pod("a"))), ["dev-0"], "devices")
+    put(f"{t.scratch}/cdi", "dev.json", spec([device("dev-0", env=["A=1"])]))
+    node.wait_running("a", deadline=5)
+    equal(list(devices.devices_of(node.pod("a"))), ["dev-0"], "devices")
+
+
+def test_missing_node(t):
+    """a plugin's device node that is not on the host is an error of the container's start, in containerd's words"""
+    node = devices.start(t)
+    devices.plugin_at_work(node, "--device", "/dev/no-such:/dev/exdev:rw", devices=1)
+    node.put("a.yaml", devices.asking("a"))
+    waiting = until(lambda: (node.pod("a").container().get("state", {}) if node.pod("a") else {}).get("waiting", {}).get("message"), 10, "it waits")
+    equal(waiting, "device /dev/exdev: lstat /dev/no-such: no such file or directory", "message")
+    equal(node.pod("a").container()["state"]["waiting"]["reason"], "CreateContainerError", "reason")
