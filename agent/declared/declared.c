@@ -142,12 +142,22 @@ static void on_closed(uv_handle_t *handle)
     free(handle->data);
 }
 
+void declared_end(struct declared *d)
+{
+    declared_files_close(d);
+    free((void *)d->look_job.v);
+    free((void *)d->look_files);
+    uv_close((uv_handle_t *)&d->timer, on_closed);
+}
+
+/* A child or the pool may still read what files declare. */
 void declared_close(struct declared *d)
 {
     if (d == NULL)
         return;
-    d->cancelled = true;
+    declared_cancel(d);
+    d->closing = true;
     declared_nodes_close(d);
-    declared_files_close(d);
-    uv_close((uv_handle_t *)&d->timer, on_closed);
+    if (!declared_busy(d))
+        declared_end(d);
 }

@@ -41,7 +41,7 @@ enum err_code declared_open(struct declared **ret, const struct declared_options
                             struct err *e) MUST_CHECK;
 bool declared_busy(const struct declared *d);
 void declared_cancel(struct declared *d); /* reads and looks end, nothing new begins */
-/* Not busy. The resources are withdrawn; handles close on later turns. NULL is fine. */
+/* The resources are withdrawn at once; what runs ends, and handles close, on later turns. NULL is fine. */
 void declared_close(struct declared *d);
 
 /* Whether the files were read and the nodes looked at since the start. */

@@ -193,6 +193,8 @@ static void on_read(struct op *op, const struct err *result)
 
     if (d->cancelled) {
         job_done(job);
+        if (d->closing)
+            declared_end(d);
         return;
     }
     if (result->code != ERR_OK)

@@ -52,7 +52,7 @@ struct declared {
     size_t n_watched;
     struct uevents *uevents; /* NULL: nothing is declared, or the kernel refuses */
 
-    bool want_read, want_look, ready, cancelled;
+    bool want_read, want_look, ready, cancelled, closing;
     uint64_t asked_ms; /* when the oldest event came that waits; 0: none */
     uint64_t retry_ms; /* the latest pause after a failure; 0: none failed */
     uv_timer_t timer;  /* for the next step */
@@ -73,6 +73,8 @@ void declared_ask_later(struct declared *d, bool read);
 void declared_step(struct declared *d);
 /* Replaces a list of problems by `now`, which is empty then; new ones are reported. */
 void declared_set_problems(struct declared *d, struct strs *at, struct strs *now, const char *what);
+
+void declared_end(struct declared *d); /* closed, and nothing runs any more: frees it */
 
 /* ---- files.c ---- */
 enum err_code declared_files_open(struct declared *d, struct err *e) MUST_CHECK;

@@ -317,6 +317,8 @@ static void on_looked(struct op *op, const struct err *result)
     struct err e = *result;
     struct look l = { 0 };
 
+    if (d->closing)
+        declared_end(d);
     if (d->cancelled)
         return;
     if (e.code == ERR_OK && look_read(c->out.p, c->out.n, look_count(&d->look_job), &l, &e) == ERR_OK) {
@@ -383,8 +385,6 @@ void declared_nodes_close(struct declared *d)
     free(d->watched);
     watch_set_close(d->node_watches);
     uevents_close(d->uevents);
-    free((void *)d->look_job.v);
-    free((void *)d->look_files);
     strs_done(&d->clashes);
     strs_done(&d->event_problems);
     strs_done(&d->look_problems);

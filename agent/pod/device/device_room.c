@@ -101,6 +101,7 @@ enum err_code devices_begin(struct node *n, struct err *e)
     }
     checkpoint_begin(n);
     open_plugins(n);
+    sources_begin(n);
     return ERR_OK;
 }
 
@@ -108,12 +109,13 @@ static bool device_busy(const struct node *n)
 {
     const struct device_node *node = device_node(n);
 
-    return checkpoint_busy(n) || (node->plugins != NULL && dp_plugins_busy(node->plugins));
+    return checkpoint_busy(n) || sources_busy(n) || (node->plugins != NULL && dp_plugins_busy(node->plugins));
 }
 
 static void device_cancel(struct node *n)
 {
     checkpoint_cancel(n);
+    sources_cancel(n);
     if (device_node(n)->plugins != NULL)
         dp_plugins_cancel(device_node(n)->plugins);
 }
@@ -123,6 +125,7 @@ static void device_free(struct node *n)
     struct device_node *node = device_node(n);
 
     checkpoint_close(n);
+    sources_close(n);
     if (node->plugins != NULL)
         dp_plugins_close(node->plugins);
     free(node->plugins_dir);

@@ -19,6 +19,7 @@
 #include "deviceplugin/inventory.h"
 #include "deviceplugin/plugins.h"
 
+struct declared; /* agent/declared/declared.h */
 extern const struct room device_room;
 
 /* ---- of the node ---- */
@@ -34,9 +35,13 @@ enum err_code devices_opened(const struct node *n, struct err *e) MUST_CHECK; /*
  * logged and shown, and the node runs without plugins. ERR_RANGE: this machine has more NUMA nodes than a
  * topology policy other than "none" can handle. */
 enum err_code devices_begin(struct node *n, struct err *e) MUST_CHECK;
+const struct declared *devices_declared(const struct node *n); /* NULL: nothing is followed */
 const char *devices_plugins_error(const struct node *n); /* why plugins cannot be served; NULL: they are */
 /* All manifests were read: what pods hold that do not exist (kubelet's, from its checkpoint) is released. */
 void devices_sources_ready(struct node *n);
+
+/* Settings changed: resources of the configuration are counted anew. */
+void devices_options(struct node *n);
 
 /* ---- admission: after admit_pod() ---- */
 /*

@@ -28,6 +28,7 @@ struct device_node {
     struct dp_inventory *inventory;
     struct dp_holdings *holdings;
     struct dp_plugins *plugins; /* NULL: they cannot be served */
+    struct declared *declared;  /* NULL: no folder of declarations */
     char *plugins_dir, *registry_dir;
     char plugins_error[504]; /* why not; "" */
     struct dp_machine machine;
@@ -154,6 +155,12 @@ void checkpoint_later(struct node *n);   /* the lists of devices did: written wi
 bool checkpoint_busy(const struct node *n);
 void checkpoint_cancel(struct node *n);
 void checkpoint_close(struct node *n);
+
+/* ---- sources.c: resources without a plugin ---- */
+void sources_begin(struct node *n);
+bool sources_busy(const struct node *n);
+void sources_cancel(struct node *n);
+void sources_close(struct node *n); /* declared resources are withdrawn */
 
 /* ---- changes.c ---- */
 void device_on_change(const struct dp_resource *r, enum dp_change what, void *node);

@@ -96,6 +96,7 @@ void node_set_options(struct node *n, const struct node_options *o)
     n->o.seccomp_default = o->seccomp_default;
     n->o.device_plugin_wait_ms = o->device_plugin_wait_ms;
     n->o.extended_resources = o->extended_resources;
+    devices_options(n);
     pods_wake_pending(n, "settings changed"); /* some may fit now */
 }
 

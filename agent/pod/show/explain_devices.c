@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The extended resources of the node for `coracle explain node`: who provides each, and what is wrong. */
+#include "agent/declared/declared.h"
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/device/devices.h"
 #include "agent/pod/show/devices.h"
@@ -55,6 +56,14 @@ static void add_plugin_problem(const char *what, const char *text, void *steps)
         explain_step(steps, name, "failed", 0, text, 0);
 }
 
+static void add_declaration_problem(const char *what, const char *text, void *steps)
+{
+    str_auto name = str_printf("declared devices: %s", what);
+
+    if (name != NULL)
+        explain_step(steps, name, "failed", 0, text, 0);
+}
+
 void devices_explain_node(const struct node *n, json_t *steps)
 {
     const struct dp_inventory *all = devices_inventory(n);
@@ -66,4 +75,6 @@ void devices_explain_node(const struct node *n, json_t *steps)
         dp_inventory_problems(all, add_conflict, steps);
     if (devices_plugins(n) != NULL)
         dp_plugins_problems(devices_plugins(n), add_plugin_problem, steps);
+    if (devices_declared(n) != NULL)
+        declared_problems(devices_declared(n), add_declaration_problem, steps);
 }

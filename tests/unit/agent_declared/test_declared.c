@@ -338,6 +338,22 @@ static void a_new_start_finds_the_same_ids(void **state)
     comes_to(s, "example.com/a 2/2 tty1 tty2; ");
 }
 
+/* A daemon whose start fails waits for nothing. */
+static void it_can_be_closed_at_any_time(void **state)
+{
+    struct scene *s = *state;
+
+    in_shell(s, "ln -s /dev/null dev/tty1");
+    put(s, "a.yaml", TTYS("example.com/a"));
+    for (int turns = 0; turns < 12; turns++) {
+        start(s);
+        for (int i = 0; i < turns; i++)
+            uv_run(&s->loop, UV_RUN_NOWAIT);
+        declared_close(s->declared);
+        s->declared = NULL;
+    }
+}
+
 /* ---- Allocate ---- */
 
 static void on_answer(struct op *op, const struct err *result)
@@ -404,6 +420,7 @@ int main(void)
         TEST(nodes_are_followed),
         TEST(folders_of_nodes_come_and_go),
         TEST(a_new_start_finds_the_same_ids),
+        TEST(it_can_be_closed_at_any_time),
         TEST(allocate_is_answered_at_once),
     };
 
