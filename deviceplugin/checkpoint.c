@@ -172,6 +172,24 @@ static struct spot *spots_of_entry(const struct dp_ck_data *d, const struct dp_c
     return v;
 }
 
+static bool same_devices(const struct dp_holding *a, const struct dp_holding *b)
+{
+    for (size_t i = 0; i < a->n_devices && i < b->n_devices; i++)
+        if (strcmp(a->devices[i].id, b->devices[i].id) != 0)
+            return false;
+    return a->n_devices == b->n_devices;
+}
+
+/* What a pod's record has already stays: it may be newer. */
+static enum err_code put_once(struct dp_holdings *h, const struct dp_holding *x, struct err *e)
+{
+    const struct dp_holding *old = dp_holdings_find(h, x->pod_uid, x->container, x->resource);
+
+    if (old == NULL)
+        return dp_holdings_put(h, x, e);
+    return same_devices(old, x) ? ERR_OK : err_set(e, ERR_EXISTS, "it holds other devices already");
+}
+
 /* Groups the spots, which are sorted by id, into devices. */
 static enum err_code put_spots(struct dp_holdings *h, const struct dp_ck_entry *x, const struct spot *v,
                                size_t n, struct err *e)
@@ -188,7 +206,7 @@ static enum err_code put_spots(struct dp_holdings *h, const struct dp_ck_entry *
             held[put.n_devices++] = (struct dp_held){ v[i].id, &numa[i], 0 };
         held[put.n_devices - 1].n_numa++;
     }
-    return dp_holdings_put(h, &put, e);
+    return put_once(h, &put, e);
 }
 
 static enum err_code put_entry(struct dp_holdings *h, const struct dp_ck_data *d, const struct dp_ck_entry *x,
@@ -200,8 +218,6 @@ static enum err_code put_entry(struct dp_holdings *h, const struct dp_ck_data *d
         return err_set(e, ERR_INVALID, "no resource has the name \"%.80s\"", x->resource);
     if (x->answer == NULL)
         return err_set(e, ERR_INVALID, "it has no answer");
-    if (dp_holdings_find(h, x->pod_uid, x->container, x->resource) != NULL)
-        return err_set(e, ERR_EXISTS, "another entry has the same names");
     mem_auto struct spot *spots = spots_of_entry(d, x, &n);
     return spots != NULL ? put_spots(h, x, spots, n, e) : err_nomem(e);
 }

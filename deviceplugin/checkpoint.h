@@ -28,10 +28,9 @@ enum err_code dp_checkpoint_write(const struct dp_holdings *h, const struct dp_r
 /*
  * Adds its entries to *h and the names of its registered resources to *resources; either may be NULL.
  * ERR_DATA_LOSS: damaged (empty, torn, no checkpoint, a wrong checksum), the text says what and where;
- * nothing was added. An entry that contradicts an earlier one (another pod has the device, h has the entry
- * already) or has a name that no resource may have is ignored, and the first hundred
- * are named in *ret_ignored (may be NULL). When
- * memory runs out (ERR_EXHAUSTED) some entries may have been added.
+ * nothing was added. An entry that contradicts *h or an earlier entry (another pod has the device, the
+ * container has others) or has a name that no resource may have is ignored, and the first hundred are named
+ * in *ret_ignored (may be NULL). When memory runs out (ERR_EXHAUSTED) some entries may have been added.
  */
 enum err_code dp_checkpoint_read(const char *text, size_t n, struct dp_holdings *h, struct strs *resources,
                                  struct strs *ret_ignored, struct err *e) MUST_CHECK;

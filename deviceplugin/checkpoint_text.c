@@ -55,6 +55,11 @@ bool dp_ck_add_resource(struct dp_ck_data *d, const struct dp_ck_resource *x)
 
 /* ---- text ---- */
 
+static bool is_plain(char c)
+{
+    return c >= ' ' && c < 0x7f && strchr("\"\\<>&", c) == NULL;
+}
+
 /* Go escapes what HTML and JavaScript take for more than text: < > & and U+2028, U+2029. */
 static void add_string(struct buf *b, const char *text)
 {
@@ -65,6 +70,12 @@ static void add_string(struct buf *b, const char *text)
     for (size_t left = strlen(text), n; left > 0; text += n, left -= n) {
         const char *named;
 
+        for (n = 0; n < left && is_plain(text[n]);)
+            n++;
+        if (n > 0) {
+            buf_add(b, text, n);
+            continue;
+        }
         n = utf8_decode(text, left, &c);
         if (n == 0) { /* not UTF-8: neither holdings nor inventory have such a name */
             n = 1;

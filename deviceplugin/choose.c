@@ -54,23 +54,27 @@ static enum affinity affinity_of(const struct picking *p, size_t i)
     return is_on(d, p->w->numa) ? ALIGNED : UNALIGNED;
 }
 
-/* Marks what is held; returns how many devices are free. */
-static size_t mark_held(struct picking *p)
+/* Counts what is free, and marks what is held. `mark` may be NULL. */
+static size_t count_free(const struct dp_resource *r, const struct dp_holdings *h, uint8_t *mark)
 {
-    const char *name = p->r->name;
-    size_t n_free = p->r->n_healthy;
+    size_t n = r->n_healthy;
 
-    for (const struct dp_owned *o = dp_holdings_owned_next(p->h, name, NULL); o != NULL;
-         o = dp_holdings_owned_next(p->h, name, o)) {
-        const struct dp_device *d = dp_resource_device(p->r, o->id);
+    for (const struct dp_owned *o = dp_holdings_owned_next(h, r->name, NULL); o != NULL;
+         o = dp_holdings_owned_next(h, r->name, o)) {
+        const struct dp_device *d = dp_resource_device(r, o->id);
 
         if (d == NULL)
             continue;
-        n_free -= d->healthy;
-        if (p->mark[d - p->r->devices] == UNTOUCHED)
-            p->mark[d - p->r->devices] = HELD;
+        n -= d->healthy;
+        if (mark != NULL && mark[d - r->devices] == UNTOUCHED)
+            mark[d - r->devices] = HELD;
     }
-    return n_free;
+    return n;
+}
+
+size_t dp_free_count(const struct dp_resource *r, const struct dp_holdings *h)
+{
+    return count_free(r, h, NULL);
 }
 
 /* ---- taking ---- */
@@ -263,7 +267,7 @@ static bool wants_question(const struct picking *p, const struct answer *a)
 /* After reuse: something new is needed. */
 static enum err_code take_new(struct picking *p, const struct answer *a, struct dp_choice *c, struct err *e)
 {
-    size_t n_free = mark_held(p);
+    size_t n_free = count_free(p->r, p->h, p->mark);
     int64_t aligned = 0;
 
     if (p->needed > (int64_t)n_free)

@@ -66,6 +66,9 @@ enum err_code dp_choose_end(const struct dp_resource *r, const char *name, const
                             struct dp_choice *c, struct err *e) MUST_CHECK;
 void dp_choice_done(struct dp_choice *c); /* empties it */
 
+/* Healthy devices of r that nobody holds: what dp_choose_begin() calls available, without reuse. */
+size_t dp_free_count(const struct dp_resource *r, const struct dp_holdings *h);
+
 struct dp_predecessor {
     const char *container;
     bool reusable; /* an init container that ends, not one that is restarted (a sidecar) */

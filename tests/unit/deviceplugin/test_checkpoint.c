@@ -452,7 +452,7 @@ static void of_two_entries_that_contradict_the_first_is_kept(void **state)
         "entry of pod b, container main, resource example.com/dev: device \"dev-1\" of example.com/dev: pod "
         "a "
         "holds it, pod b cannot have it; "
-        "entry of pod a, container main, resource example.com/dev: another entry has the same names; "
+        "entry of pod a, container main, resource example.com/dev: it holds other devices already; "
         "entry of pod b, container main, resource cpu: no resource has the name \"cpu\"; "
         "entry of pod , container main, resource example.com/dev: the name of a pod, a container or a "
         "resource is empty or not UTF-8; "
@@ -470,14 +470,23 @@ static void what_records_say_comes_first(void **state)
     struct dp_holdings *h = help_new();
     struct strs ignored = { 0 };
     struct err e = { 0 };
-    str_auto text = signed_text("[" ENTRY("a", "main", DEV, "{\"-1\":[\"dev-0\"]}", "\"\"") "]", "{}");
+    str_auto text = signed_text("[" ENTRY("a", "main", DEV, "{\"-1\":[\"dev-0\"]}", "\"\"") "," ENTRY(
+                                    "b", "main", DEV, "{\"-1\":[\"dev-1\",\"dev-0\"]}",
+                                    "\"\"") "," ENTRY("c", "main", DEV, "{\"-1\":[\"dev-2\"]}", "\"\"") "]",
+                                "{}");
 
     (void)state;
-    help_holds(h, "b", "main", "dev-0");
+    help_holds(h, "b", "main", "dev-0 dev-1");
+    help_holds(h, "c", "main", "dev-3");
     assert_int_equal(dp_checkpoint_read(text, strlen(text), h, NULL, &ignored, &e), ERR_OK);
-    assert_string_equal(all(h), "b/main example.com/dev: dev-0;");
-    assert_string_equal(list(&ignored), "entry of pod a, container main, resource example.com/dev: device "
-                                        "\"dev-0\" of example.com/dev: pod b holds it, pod a cannot have it");
+    assert_string_equal(all(h), "b/main example.com/dev: dev-0 dev-1;c/main example.com/dev: dev-3;");
+    /* That of b says the same: there is nothing to tell. */
+    assert_int_equal(dp_holdings_find(h, "b", "main", DEV)->n_answer, 6);
+    assert_string_equal(list(&ignored),
+                        "entry of pod a, container main, resource example.com/dev: device \"dev-0\" of "
+                        "example.com/dev: pod b holds it, pod a cannot have it; "
+                        "entry of pod c, container main, resource example.com/dev: it holds other devices "
+                        "already");
     strs_done(&ignored);
     dp_holdings_free(h);
 }

@@ -472,6 +472,19 @@ static void reusable_is_what_init_containers_had_and_nobody_took(void **state)
     dp_holdings_free(h);
 }
 
+static void free_devices_are_healthy_and_nobodys(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    scene_open(&s, "dev-0 dev-1! dev-2 dev-3", false);
+    assert_int_equal(dp_free_count(&s.r, s.h), 3);
+    help_holds(s.h, "a", "init", "dev-0 dev-1 gone");
+    help_holds(s.h, "a", "main", "dev-0");
+    assert_int_equal(dp_free_count(&s.r, s.h), 2);
+    scene_close(&s);
+}
+
 static void without_memory_nothing_is_chosen(void **state)
 {
     const char *reusable[] = { "dev-0", "dev-7" };
@@ -588,6 +601,7 @@ int main(void)
         cmocka_unit_test(reuse_does_not_ask_for_health_nor_whether_the_device_still_exists),
         cmocka_unit_test(what_changed_while_the_plugin_was_asked_is_seen),
         cmocka_unit_test(reusable_is_what_init_containers_had_and_nobody_took),
+        cmocka_unit_test(free_devices_are_healthy_and_nobodys),
         cmocka_unit_test(a_full_node_chooses_from_many_devices_in_no_time),
     };
     const struct CMUnitTest nomem[] = { cmocka_unit_test(without_memory_nothing_is_chosen) };
