@@ -310,15 +310,6 @@ enum err_code devices_admit(struct pod *p, char reason[64], struct err *e)
 
 /* ---- a refused pod is judged again ---- */
 
-static int64_t can_be_had(const struct device_node *node, const struct dp_resource *r)
-{
-    int64_t n = 0;
-
-    for (size_t i = 0; i < r->n_devices; i++)
-        n += r->devices[i].healthy && dp_holdings_owner(node->holdings, r->name, r->devices[i].id) == NULL;
-    return n;
-}
-
 bool devices_can_admit(const struct pod *p)
 {
     const struct device_pod *part = device_of(p);
@@ -334,8 +325,9 @@ bool devices_can_admit(const struct pod *p)
         enum device_offer offer = device_offer(r);
         if (offer == OFFER_AWAY)
             return false;
-        if (offer == OFFER_HERE && (r->n_healthy == 0 || can_be_had(device_node(p->node), r) <
-                                                             device_wants_sum(p, v, n, v[i].resource)))
+        if (offer == OFFER_HERE &&
+            (r->n_healthy == 0 ||
+             (int64_t)dp_free_count(r, devices_holdings(p->node)) < device_wants_sum(p, v, n, v[i].resource)))
             return false;
     }
     return true;
