@@ -44,7 +44,8 @@ def wait_says(node, name, text):
 def test_a_declared_node_reaches_its_pod(t):
     """a declared node is in its container, where and as the file says; another pod waits for its turn"""
     folder = dev(t)
-    mknod(folder, "tty1", FUSE)
+    mknod(folder, "node", FUSE)
+    os.symlink("node", f"{folder}/tty1")  # as udev's links are
     declare(t, "a.yaml", ttys(folder, more="mountPath: /dev/modem, permissions: r, env: MODEM"))
     node = start(t)
     wait_node(node, 1, 1)

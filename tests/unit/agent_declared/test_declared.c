@@ -338,6 +338,23 @@ static void a_new_start_finds_the_same_ids(void **state)
     comes_to(s, "example.com/a 2/2 tty1 tty2; ");
 }
 
+/* The link's target is in a folder that is not watched: as the node behind a link of udev's. */
+static void an_event_of_the_kernel_is_a_reason_to_look(void **state)
+{
+    struct scene *s = *state;
+
+    if (system("echo add > /sys/class/mem/null/uevent") != 0) {
+        print_message("only root can have the kernel send an event\n");
+        skip();
+    }
+    in_shell(s, "mkdir other; ln -s ../other/node dev/tty1");
+    put(s, "a.yaml", TTYS("example.com/a"));
+    start(s);
+    comes_to(s, "example.com/a 0/0; ");
+    in_shell(s, "ln -s /dev/null other/node && echo add > /sys/class/mem/null/uevent");
+    comes_to(s, "example.com/a 1/1 tty1; ");
+}
+
 /* A daemon whose start fails waits for nothing. */
 static void it_can_be_closed_at_any_time(void **state)
 {
@@ -420,6 +437,7 @@ int main(void)
         TEST(nodes_are_followed),
         TEST(folders_of_nodes_come_and_go),
         TEST(a_new_start_finds_the_same_ids),
+        TEST(an_event_of_the_kernel_is_a_reason_to_look),
         TEST(it_can_be_closed_at_any_time),
         TEST(allocate_is_answered_at_once),
     };
