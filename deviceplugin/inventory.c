@@ -95,10 +95,8 @@ static bool list_copy(struct list *ret, const struct dp_device *devices, size_t 
     numa = (int64_t *)(list.v + n);
     text = (char *)(numa + numbers);
     for (size_t i = 0; i < n; i++) {
-        list.v[i] = (struct dp_device){ .id = text,
-                                        .healthy = v[i]->healthy,
-                                        .numa = v[i]->n_numa > 0 ? numa : NULL,
-                                        .n_numa = v[i]->n_numa };
+        list.v[i] =
+            (struct dp_device){ .id = text, .healthy = v[i]->healthy, .numa = numa, .n_numa = v[i]->n_numa };
         list.n_healthy += v[i]->healthy;
         text = stpcpy(text, v[i]->id) + 1;
         for (size_t j = 0; j < v[i]->n_numa; j++)
@@ -116,8 +114,13 @@ static void list_done(struct list *l)
 
 static bool same_numa(const struct dp_device *a, const struct dp_device *b)
 {
-    return a->n_numa == b->n_numa &&
-           (a->n_numa == 0 || memcmp(a->numa, b->numa, a->n_numa * sizeof(a->numa[0])) == 0);
+    if (a->n_numa != b->n_numa)
+        return false;
+    for (size_t i = 0; i < a->n_numa; i++) {
+        if (a->numa[i] != b->numa[i])
+            return false;
+    }
+    return true;
 }
 
 static bool same_devices(const struct list *a, const struct list *b)

@@ -8,10 +8,10 @@
  *   calls.c         what it is asked as the provider of its resource
  *   problems.c      what is wrong, for people
  *
- * A plugin that registers a resource again replaces the earlier one, whose end later changes nothing (in kubelet
- * it takes the newer one with it). A plugin whose stream ends is withdrawn from the inventory; it has to
- * register again. Each call of a plugin has a deadline (kubelet gives Allocate and GetPreferredAllocation none,
- * and all pods wait). Of lists that come faster than they can be looked at, the newest is used.
+ * A plugin that registers a resource again replaces the earlier one, whose end later changes nothing (in
+ * kubelet it takes the newer one with it). A plugin whose stream ends is withdrawn from the inventory; it has
+ * to register again. Each call of a plugin has a deadline (kubelet gives Allocate and GetPreferredAllocation
+ * none, and all pods wait). Of lists that come faster than they can be looked at, the newest is used.
  */
 #ifndef DEVICEPLUGIN_PLUGINS_H
 #define DEVICEPLUGIN_PLUGINS_H
@@ -46,13 +46,13 @@ struct dp_plugins_options { /* borrowed while it exists */
 /* Makes the folders (0750), removes sockets of an earlier run from `dir` (other files stay), listens. */
 enum err_code dp_plugins_open(struct dp_plugins **ret, const struct dp_plugins_options *o,
                               struct err *e) MUST_CHECK;
-bool dp_plugins_busy(const struct dp_plugins *p);
-void dp_plugins_cancel(struct dp_plugins *p); /* calls end, nothing new begins */
-void dp_plugins_close(struct dp_plugins *p);  /* not busy; handles close on later turns */
+bool dp_plugins_busy(const struct dp_plugins *all);
+void dp_plugins_cancel(struct dp_plugins *all); /* calls end, nothing new begins */
+void dp_plugins_close(struct dp_plugins *all);  /* not busy; handles close on later turns */
 
-const struct dp_counts *dp_plugins_counts(const struct dp_plugins *p); /* counts.h, for metrics */
+const struct dp_counts *dp_plugins_counts(const struct dp_plugins *all); /* counts.h, for metrics */
 /* Problems that last (a bad name, a version, a socket that does not answer), for explain: resource or socket,
  * text. */
-void dp_plugins_problems(const struct dp_plugins *p,
+void dp_plugins_problems(const struct dp_plugins *all,
                          void (*fn)(const char *what, const char *text, void *arg), void *arg);
 #endif
