@@ -28,6 +28,7 @@
 #define CDI_TOTAL_MAX (32 * 1024 * 1024)         /* of all files */
 #define CDI_FILES_MAX 1000                       /* of a folder */
 #define CDI_DEVICES_MAX 65536                    /* of all files */
+#define CDI_NAMES_MAX 1024                       /* that a container asks for: all are compared with all */
 #define CDI_EDITS_MAX 16384                      /* of one kind, for one container */
 #define CDI_FAILED "CDI device injection failed" /* containerd's words; errors begin with them */
 #define CDI_BAD_ANNOTATION "failed to parse CDI device annotations" /* likewise */
@@ -69,7 +70,7 @@ enum err_code cdi_resolve(const struct cdi *c, const char *const *names, size_t 
 /* ---- annotations: cdi.k8s.io/<anything>: name,name ---- */
 /*
  * Appends the names of one annotation, each once; other keys are ignored. ERR_INVALID, with containerd's
- * words, if a name is not vendor/class=name.
+ * words, if a name is not vendor/class=name, or if there are more than CDI_NAMES_MAX.
  */
 enum err_code cdi_annotation_names(const char *key, const char *value, struct strs *names,
                                    struct err *e) MUST_CHECK;

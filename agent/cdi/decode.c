@@ -130,7 +130,7 @@ static void lower(const char *key, char ret[400])
 {
     size_t i;
 
-    for (i = 0; key[i] != '\0' && i < 399; i++)
+    for (i = 0; i < 399 && key[i] != '\0'; i++)
         ret[i] = key[i] >= 'A' && key[i] <= 'Z' ? (char)(key[i] + 'a' - 'A') : key[i];
     ret[i] = '\0';
 }

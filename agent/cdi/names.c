@@ -66,6 +66,8 @@ enum err_code cdi_annotation_names(const char *key, const char *value, struct st
             return err_nomem(e);
         if (!is_name(name, n))
             return err_set(e, ERR_INVALID, CDI_BAD_ANNOTATION ": invalid CDI device name %s", QUOTE(name));
+        if (names->n >= CDI_NAMES_MAX)
+            return err_set(e, ERR_INVALID, CDI_BAD_ANNOTATION ": more than %d devices", CDI_NAMES_MAX);
         if (!strs_add_once(names, name))
             return err_nomem(e);
         p += n;

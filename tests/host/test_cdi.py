@@ -155,6 +155,7 @@ def test_waits(t):
     put(run, "late.yaml", "cdiVersion: 0.6.0\nkind: example.com/dev\ndevices:\n- {name: late, containerEdits: {env: [A=1]}}\n")
     put(etc, "other.json", spec([device("other", env=["B=1"])]))
     node.wait_running("a", deadline=5)  # an event, not the retry after ten seconds
+    contains(node.cli("explain", "node").stdout, f"{NAME}=late, {NAME}=other", "explain node")
     contains(node.cli("explain", "node").stdout, f"{run}/bad.yaml:3:1: devices: must have at least one", "explain node")
 
 

@@ -58,7 +58,8 @@ void create_limit_pump(struct node *n);
 
 /* ---- for `coracle explain pod`: what each does or waits for ---- */
 void containers_explain(const struct pod *p, json_t *steps);
-void containers_cdi_explain(const struct node *n, json_t *steps); /* bad CDI specs, for `explain node` */
+void containers_cdi_explain(const struct node *n,
+                            json_t *steps); /* CDI devices and bad specs, for `explain node` */
 /* Of those that do not run well, or failed: the cause first (explain_why()). */
 void containers_why(const struct pod *p, json_t *why);
 void probes_explain(const struct pod *p, json_t *steps);

@@ -12,6 +12,8 @@
 
 #include <string.h>
 
+#define EXPLAINED_MAX 10 /* names of devices in `explain node` */
+
 /* ---- of the node ---- */
 
 /* The folders were read: containers that waited for that try again. */
@@ -52,12 +54,34 @@ static void add_problem(const struct api_problem *p, void *arg)
         explain_step(arg, "CDI spec", "failed", 0, text.p, 0);
 }
 
+struct known {
+    size_t n;
+    struct buf first; /* the names of some */
+};
+
+static void note_known(const char *name, const char *path, void *arg)
+{
+    struct known *known = arg;
+
+    (void)path;
+    if (known->n++ < EXPLAINED_MAX)
+        buf_addf(&known->first, "%s%s", known->n > 1 ? ", " : "", name);
+}
+
 void containers_cdi_explain(const struct node *n, json_t *steps)
 {
     const struct cdi *cdi = container_node(n)->cdi;
+    struct known known = { .first = BUF_INIT(8192) };
 
-    if (cdi != NULL)
-        cdi_problems(cdi, add_problem, steps);
+    if (cdi == NULL)
+        return;
+    cdi_devices(cdi, note_known, &known);
+    if (known.n > EXPLAINED_MAX)
+        buf_addf(&known.first, " and %zu more", known.n - EXPLAINED_MAX);
+    if (known.n > 0)
+        explain_step(steps, "CDI devices", "done", 0, known.first.p, 0);
+    buf_done(&known.first);
+    cdi_problems(cdi, add_problem, steps);
 }
 
 /* ---- of a container ---- */
@@ -67,6 +91,8 @@ static enum err_code collect(const struct pod *p, const struct dp_answer *device
 {
     const struct api_kvs *a = &p->api->meta.annotations;
 
+    if (devices->n_cdi > CDI_NAMES_MAX)
+        return err_set(e, ERR_INVALID, CDI_FAILED ": more than %d devices", CDI_NAMES_MAX);
     for (size_t i = 0; i < devices->n_cdi; i++)
         if (!strs_add_once(names, devices->cdi[i]))
             return err_nomem(e);

@@ -66,11 +66,27 @@ static void annotations_have_lists_of_names(void **state)
     strs_done(&names);
 }
 
+static void a_container_asks_for_so_many_devices_at_most(void **state)
+{
+    struct strs names = { 0 };
+    struct err e = { 0 };
+    buf_auto value = BUF_INIT(1 << 16);
+
+    (void)state;
+    for (int i = 0; i <= CDI_NAMES_MAX; i++)
+        buf_addf(&value, "%sa/b=%d", i > 0 ? "," : "", i);
+    assert_int_equal(cdi_annotation_names("cdi.k8s.io/x", value.p, &names, &e), ERR_INVALID);
+    assert_string_equal(e.text, "failed to parse CDI device annotations: more than 1024 devices");
+    assert_int_equal(names.n, CDI_NAMES_MAX);
+    strs_done(&names);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_name_has_vendor_class_and_device),
         cmocka_unit_test(annotations_have_lists_of_names),
+        cmocka_unit_test(a_container_asks_for_so_many_devices_at_most),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
