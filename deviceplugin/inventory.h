@@ -66,8 +66,10 @@ struct dp_options {
 /* How a provider is asked; all of them are operations, done is called on a later turn. ids are copied. */
 struct dp_ask {
     struct op op;
-    struct dp_answer *answer; /* allocate: valid in done if OK; the callee takes it, or frees it */
-    uint8_t *raw;             /* and its packed form, for the checkpoint; likewise */
+    /* allocate: valid in done if OK; the callee takes it, or frees it. pre_start: NULL, or an answer that
+     * replaces the earlier one from this start on. */
+    struct dp_answer *answer;
+    uint8_t *raw; /* and its packed form, for the checkpoint; likewise */
     size_t n_raw;
     char **preferred; /* preferred: the ids, NULL-terminated, one block of memory; likewise */
     void *run;        /* private to the provider */

@@ -199,8 +199,8 @@ static enum err_code take_list(struct declared_resource *r, const struct decl_re
     struct decl_list next = { 0 };
 
     if (!r->provided) {
-        if (dp_inventory_provide(r->declared->o.inventory, r->name, &r->provider, (struct dp_options){ 0 },
-                                 e) != ERR_OK)
+        if (dp_inventory_provide(r->declared->o.inventory, r->name, &r->provider,
+                                 (struct dp_options){ .pre_start = true }, e) != ERR_OK)
             return e->code;
         r->provided = true;
     }

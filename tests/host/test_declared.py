@@ -34,7 +34,7 @@ def ttys(folder, count=1, more=""):
 
 
 def says(node, name):
-    return node.cli("logs", name).stdout
+    return node.cli("logs", name, ok=False).stdout  # it may not have begun yet
 
 
 def wait_says(node, name, text):
@@ -85,7 +85,7 @@ def test_hot_plug(t):
     node = start(t, "--device-plugin-wait=1m")
     wait_node(node, 0, 0)
     node.put("a.yaml", asking("a"))
-    until(lambda: "example.com/dev" in node.cli("explain", "pod", "a").stdout, 10, lambda: node.cli("explain", "pod", "a").stdout)
+    node.wait_pod("a", lambda p: RESOURCE in p.status.get("message", ""), what="the pod waits for a device")
     mknod(folder, "tty1")
     a = node.wait_running("a")
     mknod(folder, "tty2", ZERO)
@@ -98,6 +98,24 @@ def test_hot_plug(t):
     mknod(folder, "tty1")
     wait_node(node, 2, 2)
     until(lambda: devices_of(node.pod("a")) == {f"{folder}/tty1": "Healthy"}, 10, lambda: node.pod("a").status)
+    node.stop()
+
+
+def test_a_container_that_starts_again_has_the_node_as_it_is(t):
+    """a device whose nodes are others after it was away is in the container with those when that starts again"""
+    folder = dev(t)
+    mknod(folder, "tty1", FUSE)
+    text = (f"devices:\n- name: {RESOURCE}\n  groups:\n  - paths:\n    - {{path: {folder}/tty1}}\n"
+            f"    - {{path: {folder}/led*, optional: true, mountPath: /dev/}}\n")
+    declare(t, "a.yaml", text)
+    node = start(t)
+    wait_node(node, 1, 1)
+    node.put("a.yaml", asking("a", command=f"stat -c '%n %t:%T' {folder}/tty1 /dev/led1; sleep 1; exit 1"))
+    wait_says(node, "a", "tty1 a:e5")
+    check("/dev/led1 1:5" not in says(node, "a"), "an optional node is there before it came")
+    mknod(folder, "led1", ZERO)
+    until(lambda: "/dev/led1 1:5" in node.cli("logs", "a", "--previous", ok=False).stdout + says(node, "a"), 60,
+          lambda: f"the optional node in a later run: {says(node, 'a')}")
     node.stop()
 
 

@@ -16,8 +16,7 @@
 /* While a plugin thinks about its preference, other pods may take what it prefers: it is asked again, but not
  * for ever. */
 #define PREFERRED_MAX 3
-/* An answer becomes part of the pod's record, which holds 12 MiB. */
-#define ANSWER_MAX (1024 * 1024)
+/* Answers become part of the pod's record, which holds 12 MiB. */
 #define ANSWERS_MAX (4 * 1024 * 1024)
 
 void device_drop_answer(struct dp_ask *a)
@@ -143,10 +142,10 @@ static enum err_code take_answer(const struct allocation *a, const struct device
 
     if (h == NULL)
         return err_set(e, ERR_INTERNAL, "the reservation of %s is lost", w->resource);
-    if (part->ask.n_raw > ANSWER_MAX || answers_of(a) + part->ask.n_raw > ANSWERS_MAX)
+    if (part->ask.n_raw > DEVICE_ANSWER_MAX || answers_of(a) + part->ask.n_raw > ANSWERS_MAX)
         return err_set(e, ERR_EXHAUSTED,
                        "the answer for %s has %zu bytes, allowed are %d, and %d for all of the pod",
-                       w->resource, part->ask.n_raw, ANSWER_MAX, ANSWERS_MAX);
+                       w->resource, part->ask.n_raw, DEVICE_ANSWER_MAX, ANSWERS_MAX);
     x = *h;
     x.answer = part->ask.raw != NULL ? part->ask.raw : (const uint8_t *)"";
     x.n_answer = part->ask.n_raw;

@@ -156,8 +156,10 @@ static void device_pod_cancel(struct pod *p)
 static void device_forget(struct pod *p)
 {
     device_drop_answer(&device_of(p)->ask);
-    for (size_t i = 0; i < p->n_ctrs; i++)
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        device_drop_answer(&device_ctr_of(&p->ctrs[i])->pre_start);
         json_decref(device_ctr_of(&p->ctrs[i])->last);
+    }
     /* Only in memory: a pod that ended was released before, and one that runs on keeps what the files say. */
     if (pods_by_uid(p->node, p->uid) == NULL)
         dp_holdings_drop(device_node(p->node)->holdings, p->uid, NULL, NULL);

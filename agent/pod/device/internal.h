@@ -129,6 +129,7 @@ struct device_failure {
 };
 enum err_code device_allocate(struct pod *p, const struct device_want *v, size_t n, bool *ret_asking,
                               struct device_failure *ret, struct err *e) MUST_CHECK;
+#define DEVICE_ANSWER_MAX (1024 * 1024) /* bytes of one answer, packed */
 void device_drop_answer(struct dp_ask *a);
 
 /* ---- gifts.c: the answers of several providers become one; pure ---- */

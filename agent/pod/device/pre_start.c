@@ -64,6 +64,43 @@ static enum err_code prepare_from(struct ctr *c, const struct device_want *v, si
     return e->code;
 }
 
+/* The want that was prepared last. */
+static const struct device_want *prepared(const struct ctr *c, const struct device_want *v, size_t n)
+{
+    size_t index = (size_t)(c - c->pod->ctrs), k = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (v[i].ctr == index && ++k == device_ctr_of(c)->at)
+            return &v[i];
+    return NULL;
+}
+
+/* The provider may have a new answer: the nodes of a stick that was unplugged in between have other numbers.
+ * It is on the disk before the container starts. */
+static enum err_code take_answer(struct ctr *c, const struct device_want *w, struct err *e)
+{
+    struct pod *p = c->pod;
+    const struct dp_ask *a = &device_ctr_of(c)->pre_start;
+    const struct dp_holding *h =
+        w != NULL ? dp_holdings_find(devices_holdings(p->node), p->uid, c->spec->name, w->resource) : NULL;
+    struct dp_holding x;
+
+    if (h == NULL || a->raw == NULL || (h->n_answer == a->n_raw && memcmp(h->answer, a->raw, a->n_raw) == 0))
+        return ERR_OK;
+    if (a->n_raw > DEVICE_ANSWER_MAX)
+        return err_set(e, ERR_EXHAUSTED, "the answer for %s has %zu bytes, allowed are %d", w->resource,
+                       a->n_raw, DEVICE_ANSWER_MAX);
+    x = *h;
+    x.answer = a->raw;
+    x.n_answer = a->n_raw;
+    if (dp_holdings_put(device_node(p->node)->holdings, &x, e) != ERR_OK)
+        return e->code;
+    device_of(p)->generation = dp_holdings_generation(devices_holdings(p->node));
+    p->record_dirty = true;
+    checkpoint_changed(p->node);
+    return ERR_OK;
+}
+
 enum err_code devices_pre_start(struct ctr *c, bool *ret_wait, struct err *e)
 {
     struct device_ctr *own = device_ctr_of(c);
@@ -81,7 +118,10 @@ enum err_code devices_pre_start(struct ctr *c, bool *ret_wait, struct err *e)
                            own->outcome.text);
         }
     }
-    if (device_wants(c->pod, &v, &n, e) != ERR_OK)
+    if (device_wants(c->pod, &v, &n, e) != ERR_OK || take_answer(c, prepared(c, v, n), e) != ERR_OK) {
+        own->at = 0;
         return e->code;
+    }
+    device_drop_answer(&own->pre_start);
     return prepare_from(c, v, n, ret_wait, e);
 }

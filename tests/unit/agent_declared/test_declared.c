@@ -382,14 +382,14 @@ static void on_answer(struct op *op, const struct err *result)
     s->done = true;
 }
 
-static void ask(struct scene *s, struct dp_ask *a, const char *name, const char *node)
+static void ask(struct scene *s, struct dp_ask *a, const char *name, const char *node, bool prepare)
 {
     str_auto id = str_printf("%s/dev/%s", s->dir, node);
-    const struct dp_resource *r = dp_inventory_find(s->inventory, name);
+    struct dp_provider *p = dp_inventory_find(s->inventory, name)->provider;
     const char *ids[] = { id };
 
     s->done = false;
-    r->provider->allocate(r->provider, a, ids, 1, on_answer, s);
+    (prepare ? p->pre_start : p->allocate)(p, a, ids, 1, on_answer, s);
     assert_false(s->done); /* on a later turn */
     while (!s->done)
         uv_run(&s->loop, UV_RUN_ONCE);
@@ -407,7 +407,7 @@ static void allocate_is_answered_at_once(void **state)
         "/dev/modem, permissions: rw, env: MODEM}]}]}]\n");
     start(s);
     comes_to(s, "example.com/a 1/1 tty1; ");
-    ask(s, &a, "example.com/a", "tty1");
+    ask(s, &a, "example.com/a", "tty1", false);
     assert_int_equal(a.answer->n_nodes, 1);
     assert_string_equal(a.answer->nodes[0].container_path, "/dev/modem");
     assert_string_equal(a.answer->nodes[0].permissions, "rw");
@@ -415,12 +415,32 @@ static void allocate_is_answered_at_once(void **state)
     assert_true(a.n_raw > 0);
     free(a.answer);
     free(a.raw);
-    ask(s, &a, "example.com/a", "tty2");
+    ask(s, &a, "example.com/a", "tty2", false);
     assert_null(a.answer);
     assert_non_null(strstr(s->problems.p, "/dev/tty2 is gone"));
     dp_inventory_find(s->inventory, "example.com/a")
         ->provider->describe(dp_inventory_find(s->inventory, "example.com/a")->provider, text, sizeof(text));
     assert_non_null(strstr(text, "devices.d/a.yaml"));
+}
+
+/* What is gone leaves the container what it had. */
+static void a_start_brings_the_nodes_as_they_are(void **state)
+{
+    struct scene *s = *state;
+    struct dp_ask a = { 0 };
+
+    in_shell(s, "ln -s /dev/null dev/tty1");
+    put(s, "a.yaml", TTYS("example.com/a"));
+    start(s);
+    comes_to(s, "example.com/a 1/1 tty1; ");
+    ask(s, &a, "example.com/a", "tty1", true);
+    assert_int_equal(a.answer->n_nodes, 1);
+    free(a.answer);
+    free(a.raw);
+    ask(s, &a, "example.com/a", "tty2", true);
+    assert_null(a.answer);
+    assert_null(a.raw);
+    assert_string_equal(s->problems.p, "");
 }
 
 int main(void)
@@ -440,6 +460,7 @@ int main(void)
         TEST(an_event_of_the_kernel_is_a_reason_to_look),
         TEST(it_can_be_closed_at_any_time),
         TEST(allocate_is_answered_at_once),
+        TEST(a_start_brings_the_nodes_as_they_are),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

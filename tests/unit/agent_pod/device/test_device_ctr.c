@@ -185,6 +185,31 @@ static void a_failed_preparation_is_a_configuration_error_and_tried_again(void *
     assert_int_equal(p->state, POD_RUNNING);
 }
 
+/* A stick that was unplugged has another number when it is back. */
+static void a_preparation_may_bring_a_new_answer(void **state)
+{
+    struct world *w = *state;
+    struct pod *p = running(w, PRE_START);
+    const struct rt_config *config;
+    struct dp_ask *a;
+    struct err e = { 0 };
+
+    script_exit(w, &p->ctrs[0], 1);
+    script_pass(w, 11 * SCRIPT_SECOND);
+    a = container_of(script_op("PreStartContainer"), struct dp_ask, op);
+    assert_int_equal(
+        dp_answer_pack(&(struct dp_answer){ .nodes = net_nodes, .n_nodes = 1 }, &a->raw, &a->n_raw, &e),
+        ERR_OK);
+    assert_int_equal(dp_answer_unpack(&a->answer, a->raw, a->n_raw, &e), ERR_OK);
+    script_answer(w, "PreStartContainer", ERR_OK);
+    config = ctr_run_config(own_of(&p->ctrs[0])->run);
+    assert_int_equal(config->n_devices, 1);
+    assert_string_equal(config->devices[0].host_path, "/dev/zero");
+    script_answer_all(w, NULL);
+    assert_int_equal(p->state, POD_RUNNING);
+    assert_int_equal(dp_holdings_next(devices_holdings(&w->node), NULL)->n_answer > 0, true);
+}
+
 static void a_provider_that_is_away_prepares_nothing(void **state)
 {
     struct world *w = *state;
@@ -274,6 +299,7 @@ int main(void)
         PROVIDER_TEST(the_answers_reach_the_containers_configuration),
         PROVIDER_TEST(devices_are_prepared_before_each_start),
         PROVIDER_TEST(a_failed_preparation_is_a_configuration_error_and_tried_again),
+        PROVIDER_TEST(a_preparation_may_bring_a_new_answer),
         PROVIDER_TEST(a_provider_that_is_away_prepares_nothing),
         PROVIDER_TEST(the_end_of_the_pod_ends_the_preparation),
         PROVIDER_TEST(the_status_follows_the_health_of_a_device),
