@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -237,6 +238,8 @@ static void channel_connect(struct grpc_channel *c)
         dial_failed(c, errno);
         return;
     }
+    if (c->address.to.any.sa_family != AF_UNIX) /* messages are small, and waited for */
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
     if (connect(fd, &c->address.to.any, c->address.n) != 0) {
         int sys = errno;
         connecting = sys == EINPROGRESS;
@@ -259,6 +262,12 @@ static void send_waiting(struct grpc_channel *c)
 {
     struct grpc_call_run *run;
 
+    if (!TAILQ_EMPTY(&c->waiting) && !grpc_session_can_ask(grpc_wire_session(c->link->wire))) {
+        c->link = NULL; /* its stream ids are used up */
+        set_state(c, c->o.once ? GRPC_CHANNEL_BROKEN : GRPC_CHANNEL_IDLE);
+        grpc_channel_step(c);
+        return;
+    }
     while ((run = TAILQ_FIRST(&c->waiting)) != NULL)
         grpc_run_send(run, c->link);
     if (c->o.keepalive_ms > 0 && !TAILQ_EMPTY(&c->active) && !uv_is_active((uv_handle_t *)&c->timer))

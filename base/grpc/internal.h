@@ -70,7 +70,9 @@ struct grpc_session {
     LIST_HEAD(, grpc_stream) streams;
     size_t n_streams; /* not over */
     size_t queued;
+    uint64_t taken; /* of what was queued */
     bool greeted, flooded;
+    bool broken;          /* nghttp2 failed; it may only be deleted */
     unsigned control;     /* frames left */
     uint64_t refilled_ms; /* when they were counted up last; 0: never */
 };

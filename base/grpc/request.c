@@ -162,11 +162,11 @@ void grpc_request_ended(struct grpc_stream *st, const struct grpc_status *status
 void grpc_request_expire(struct grpc_request *r)
 {
     struct grpc_stream *st = r->stream;
-    struct grpc_wire *w = r->conn->wire;
+    struct grpc_conn *c = r->conn;
 
     grpc_request_ended(st, NULL, false, NULL);
     finish_stream(st, ERR_DEADLINE, "context deadline exceeded");
-    grpc_wire_flush(w);
+    grpc_conn_flush(c);
 }
 
 /* ---- what the server's owner does ---- */
@@ -201,13 +201,13 @@ void grpc_end(struct grpc_request *r, const struct grpc_status *status)
 {
     static const struct grpc_status fine = { .code = ERR_OK };
     struct grpc_stream *st = r->stream;
-    struct grpc_wire *w = r->conn->wire;
+    struct grpc_conn *c = r->conn;
 
     if (st == NULL) /* within on_cancel */
         return;
     request_free(r);
     grpc_stream_finish(st, status != NULL ? status : &fine);
-    grpc_wire_flush(w);
+    grpc_conn_flush(c);
 }
 
 void grpc_fail(struct grpc_request *r, const struct err *e)
@@ -240,6 +240,6 @@ bool grpc_send(struct grpc_request *r, struct grpc_bytes message)
         grpc_fail(r, &e);
         return false;
     }
-    grpc_wire_flush(r->conn->wire);
+    grpc_conn_flush(r->conn);
     return true;
 }

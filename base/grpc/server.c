@@ -19,6 +19,7 @@ enum {
     ACCEPTS_A_TURN = 16,
     ACCEPT_AGAIN_MS = 1000,
     GREETING_MS = 10000, /* for a client's SETTINGS */
+    STALL_MS = 60000,    /* for a client to read on */
 };
 
 static void on_readable(uv_poll_t *listener, int status, int events);
@@ -68,6 +69,34 @@ static void conn_greeted(void *arg)
     grpc_server_due(c->server);
 }
 
+/* Notes whether the client takes what is queued. */
+static void conn_look(struct grpc_conn *c, uint64_t now)
+{
+    uint64_t taken;
+
+    if (grpc_session_queued(grpc_wire_session(c->wire), &taken) == 0)
+        c->stalled_ms = 0;
+    else if (c->stalled_ms == 0 || taken != c->taken)
+        c->stalled_ms = now;
+    c->taken = taken;
+}
+
+static void conn_flushed(void *arg)
+{
+    struct grpc_conn *c = arg;
+    bool stalled = c->stalled_ms != 0;
+
+    conn_look(c, uv_now(c->server->o.loop));
+    if (stalled != (c->stalled_ms != 0))
+        grpc_server_due(c->server);
+}
+
+void grpc_conn_flush(struct grpc_conn *c)
+{
+    if (grpc_wire_flush(c->wire) && !c->closing)
+        conn_flushed(c);
+}
+
 static const struct grpc_session_events conn_events = {
     .greeted = conn_greeted,
     .begin = grpc_request_begin,
@@ -86,7 +115,9 @@ static enum err_code conn_open(struct grpc_server *s, int fd, struct err *e)
         .budget = &s->budget,
         .on = &conn_events,
     };
-    struct grpc_wire_options wo = { .loop = s->o.loop, .fd = fd, .on_end = conn_ended };
+    struct grpc_wire_options wo = {
+        .loop = s->o.loop, .fd = fd, .on_flushed = conn_flushed, .on_end = conn_ended
+    };
     struct grpc_conn *c = calloc(1, sizeof(*c));
 
     if (c == NULL) {
@@ -142,8 +173,10 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 static uint64_t conn_due(const struct grpc_conn *c)
 {
     const struct grpc_request *r;
-    uint64_t due = c->greeted ? 0 : c->since_ms + GREETING_MS;
+    uint64_t due = c->greeted ? 0 : c->since_ms + c->server->greeting_ms;
 
+    if (c->stalled_ms != 0)
+        due = earlier(due, c->stalled_ms + c->server->stall_ms);
     LIST_FOREACH (r, &c->requests, all)
         due = earlier(due, r->deadline_ms);
     return due;
@@ -153,7 +186,9 @@ static void conn_check(struct grpc_conn *c, uint64_t now)
 {
     struct grpc_request *r;
 
-    if (!c->greeted && now >= c->since_ms + GREETING_MS) {
+    conn_look(c, now);
+    if ((!c->greeted && now >= c->since_ms + c->server->greeting_ms) ||
+        (c->stalled_ms != 0 && now >= c->stalled_ms + c->server->stall_ms)) {
         conn_close(c);
         return;
     }
@@ -308,6 +343,8 @@ enum err_code grpc_server_open(struct grpc_server **ret, const struct grpc_serve
     s->fd = -1;
     s->o.message_max = o->message_max > 0 ? o->message_max : GRPC_MESSAGE_MAX;
     s->o.max_connections = o->max_connections > 0 ? o->max_connections : CONNECTIONS_MAX;
+    s->greeting_ms = GREETING_MS;
+    s->stall_ms = STALL_MS;
     s->budget.max = GRPC_SERVER_BUDGET + 2 * s->o.message_max;
     s->tokens = (uint64_t)o->burst * 1000;
     LIST_INIT(&s->conns);

@@ -16,7 +16,8 @@ struct grpc_conn {
     struct grpc_server *server;
     struct grpc_wire *wire;
     LIST_HEAD(, grpc_request) requests;
-    uint64_t since_ms; /* accepted, or its latest call ended */
+    uint64_t since_ms;          /* accepted, or its latest call ended */
+    uint64_t taken, stalled_ms; /* of what is queued, and since when no more */
     bool greeted, closing, peer_known;
     pid_t pid;
     uid_t uid;
@@ -45,13 +46,16 @@ struct grpc_server {
     LIST_HEAD(, grpc_conn) conns;
     unsigned n_conns; /* that are not closing */
     struct grpc_budget budget;
-    uint64_t tokens, filled_ms; /* thousandths of calls that may begin now */
+    uint64_t greeting_ms, stall_ms; /* tests shorten them */
+    uint64_t tokens, filled_ms;     /* thousandths of calls that may begin now */
     int open_handles;
     bool closing, checking;
 };
 
 /* ---- server.c ---- */
 void grpc_server_due(struct grpc_server *s); /* what is due may have changed */
+/* Sends what was queued; what the client does not take is watched. */
+void grpc_conn_flush(struct grpc_conn *c);
 
 /* ---- request.c ---- */
 void grpc_request_begin(struct grpc_stream *st, void *arg);

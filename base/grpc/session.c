@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONTROL_PER_FRAME 3      /* two updates of windows and a ping are fair for a frame that was sent */
-#define SETTINGS_NO_PRIORITIES 9 /* RFC 9218; not named by nghttp2 before 1.51 */
+/* Headers, two updates of windows and a ping are fair for a frame that was sent. */
+#define CONTROL_PER_FRAME 4
 
 struct grpc_stream *grpc_stream_of(struct grpc_session *s, int32_t id)
 {
@@ -27,13 +27,13 @@ static void control_refill(struct grpc_session *s, uint64_t now_ms)
     s->control = more > GRPC_CONTROL_BURST - s->control ? GRPC_CONTROL_BURST : s->control + (unsigned)more;
 }
 
-/* What costs the sender nothing is counted. HEADERS and DATA have limits of their own. */
+/* What costs the sender nothing is counted. DATA has the windows. */
 static int on_begin_frame(nghttp2_session *http, const nghttp2_frame_hd *hd, void *arg)
 {
     struct grpc_session *s = arg;
 
     (void)http;
-    if (hd->type == NGHTTP2_HEADERS || (hd->type == NGHTTP2_DATA && hd->length > 0))
+    if (hd->type == NGHTTP2_DATA && hd->length > 0)
         return 0;
     if (s->control == 0) {
         s->flooded = true;
@@ -195,10 +195,11 @@ static int set_callbacks(nghttp2_session_callbacks **ret)
 
 static int open_http(struct grpc_session *s)
 {
+    /* SETTINGS_NO_RFC7540_PRIORITIES is not among them: with it nghttp2 1.52 frees twice when a push to its
+     * queue finds no memory. */
     const nghttp2_settings_entry server[] = {
         { NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, s->o.max_streams },
         { NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, GRPC_HEADERS_MAX },
-        { SETTINGS_NO_PRIORITIES, 1 },
     };
     const nghttp2_settings_entry client[] = {
         { NGHTTP2_SETTINGS_ENABLE_PUSH, 0 },
@@ -295,6 +296,8 @@ enum err_code grpc_session_feed(struct grpc_session *s, const uint8_t *data, siz
 {
     ssize_t used;
 
+    if (s->broken)
+        return err_set(e, ERR_UNAVAILABLE, "the connection is broken");
     control_refill(s, now_ms);
     used = nghttp2_session_mem_recv(s->http, data, n);
     if (used >= 0)
@@ -303,6 +306,7 @@ enum err_code grpc_session_feed(struct grpc_session *s, const uint8_t *data, siz
         nghttp2_session_terminate_session(s->http, NGHTTP2_ENHANCE_YOUR_CALM);
         return err_set(e, ERR_EXHAUSTED, "too many frames that carry nothing");
     }
+    s->broken = true;
     if (used == NGHTTP2_ERR_NOMEM)
         return err_nomem(e);
     return err_set(e, ERR_UNAVAILABLE, "%s", nghttp2_strerror((int)used));
@@ -310,7 +314,10 @@ enum err_code grpc_session_feed(struct grpc_session *s, const uint8_t *data, siz
 
 ssize_t grpc_session_output(struct grpc_session *s, const uint8_t **ret)
 {
-    return nghttp2_session_mem_send(s->http, ret);
+    ssize_t n = s->broken ? -1 : nghttp2_session_mem_send(s->http, ret);
+
+    s->broken = n < 0;
+    return n;
 }
 
 bool grpc_session_over(const struct grpc_session *s)
@@ -321,6 +328,17 @@ bool grpc_session_over(const struct grpc_session *s)
 bool grpc_session_greeted(const struct grpc_session *s)
 {
     return s->greeted;
+}
+
+bool grpc_session_can_ask(const struct grpc_session *s)
+{
+    return nghttp2_session_check_request_allowed(s->http) != 0;
+}
+
+size_t grpc_session_queued(const struct grpc_session *s, uint64_t *ret_taken)
+{
+    *ret_taken = s->taken;
+    return s->queued;
 }
 
 size_t grpc_session_streams(const struct grpc_session *s)

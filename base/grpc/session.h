@@ -22,8 +22,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Frames that are no data: so many at once, then so many a second and for each frame that was sent. The most
- * that grpc-go and gRPC's core send is a ping for each frame of data. */
+/* Frames without data: so many at once, then so many a second, and some for each frame that was sent. The
+ * most that grpc-go and gRPC's core send is a ping for each frame of data. */
 #define GRPC_CONTROL_BURST 1000
 #define GRPC_CONTROL_PER_S 100
 
@@ -69,6 +69,9 @@ enum err_code grpc_session_feed(struct grpc_session *s, const uint8_t *data, siz
 ssize_t grpc_session_output(struct grpc_session *s, const uint8_t **ret);
 bool grpc_session_over(const struct grpc_session *s); /* neither side has anything to say */
 bool grpc_session_greeted(const struct grpc_session *s);
+bool grpc_session_can_ask(const struct grpc_session *s); /* client: a call can begin on it */
+/* Bytes of messages that wait for the peer; ret_taken: those that it has been sent, ever. */
+size_t grpc_session_queued(const struct grpc_session *s, uint64_t *ret_taken);
 size_t grpc_session_streams(const struct grpc_session *s); /* that the owner knows */
 /* The connection ended: all streams end with ERR_UNAVAILABLE and this text. */
 void grpc_session_lost(struct grpc_session *s, const char *text);

@@ -166,6 +166,7 @@ static ssize_t read_answers(struct grpc_stream *st, uint8_t *out, size_t room, u
         memcpy(out + n, m->data + st->at, k);
         n += k;
         st->at += k;
+        st->session->taken += k;
         if (st->at == m->n)
             drop_first(st);
     }

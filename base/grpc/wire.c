@@ -143,14 +143,17 @@ static void write_all(struct grpc_wire *w)
     }
 }
 
-void grpc_wire_flush(struct grpc_wire *w)
+bool grpc_wire_flush(struct grpc_wire *w)
 {
-    if (w->busy || w->closing || w->o.connecting)
-        return;
+    if (w->busy)
+        return false;
+    if (w->closing || w->o.connecting)
+        return true;
     w->busy = true;
     write_all(w);
     w->busy = false;
     watch(w);
+    return true;
 }
 
 /* ---- reading ---- */
@@ -214,6 +217,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         ERR_IGNORE(wire_read(w, &e));
     w->busy = false;
     grpc_wire_flush(w);
+    if (w->o.on_flushed != NULL && !w->closing)
+        w->o.on_flushed(w->o.arg);
     if (e.code == ERR_OK && grpc_session_over(w->o.session) && w->left_n == 0)
         err_set(&e, ERR_UNAVAILABLE, "EOF");
     if (e.code != ERR_OK)

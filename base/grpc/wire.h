@@ -15,18 +15,19 @@ struct grpc_wire;
 
 struct grpc_wire_options {
     uv_loop_t *loop;
-    int fd;                                           /* a non-blocking socket; taken over, also on failure */
-    bool connecting;                                  /* connect() is in progress */
-    struct grpc_session *session;                     /* taken over on success */
-    void (*on_connect)(void *arg);                    /* NULL */
+    int fd;                        /* a non-blocking socket; taken over, also on failure */
+    bool connecting;               /* connect() is in progress */
+    struct grpc_session *session;  /* taken over on success */
+    void (*on_connect)(void *arg); /* NULL */
+    void (*on_flushed)(void *arg); /* after the events of some bytes, and the answers to them; NULL */
     void (*on_end)(const struct err *why, void *arg); /* at most once; then the owner closes it */
     void *arg;
 };
 
 enum err_code grpc_wire_open(struct grpc_wire **ret, const struct grpc_wire_options *o,
                              struct err *e) MUST_CHECK;
-/* Sends what the session has to say; within an event of the session it follows by itself. */
-void grpc_wire_flush(struct grpc_wire *w);
+/* Sends what the session has to say. False: within an event of the session, where it follows by itself. */
+bool grpc_wire_flush(struct grpc_wire *w);
 /* What can be written at once is written. Session and socket go on a later turn, on_closed(arg) follows. NULL
  * is fine. */
 void grpc_wire_close(struct grpc_wire *w, void (*on_closed)(void *arg));
