@@ -4,6 +4,7 @@
 #include "deviceplugin/plugin.h"
 
 #include "base/scope.h"
+#include "base/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,6 +145,7 @@ static void plugin_describe(const struct dp_provider *provider, char *ret, size_
         snprintf(ret, size, "unix socket %s, pid %ld", p->path, (long)p->pid);
     else
         snprintf(ret, size, "unix socket %s", p->path);
+    text_printable(ret); /* the plugin chose the socket's name */
 }
 
 const struct dp_provider plugin_provider = {

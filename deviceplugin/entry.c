@@ -236,7 +236,6 @@ static void register_device_plugin(struct entry *x)
     const char *path = info->endpoint[0] != '\0' ? info->endpoint : x->path;
     struct err e = { 0 };
 
-    dp_counts_registered(&x->all->counts, info->name);
     if (validate(info, &e) != ERR_OK) {
         err_wrap(&e, "RegisterPlugin error -- plugin validation failed with err");
         refuse(x, &e);

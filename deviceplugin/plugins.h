@@ -2,7 +2,7 @@
 /*
  * plugins - device plugins: they register, are listed and watched, and are asked. Loop thread only.
  *
- *   registration.c  the server <dir>/kubelet.sock: v1beta1.Registration
+ *   registration.c  the socket <dir>/kubelet.sock; register.c: the calls of v1beta1.Registration
  *   watcher.c       <registry dir>: sockets of pluginregistration v1, of any type; entry.c: one of them
  *   plugin.c        one registered plugin: its connection, its options, ListAndWatch
  *   calls.c         what it is asked as the provider of its resource

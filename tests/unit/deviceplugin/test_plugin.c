@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "deviceplugin/plugin.h"
 #include "tests/unit/deviceplugin/fake_plugin.h"
 
 /* ---- who serves ---- */
@@ -96,6 +97,21 @@ static void the_later_of_two_registrations_wins(void **state)
     assert_int_equal(f->problems, 0);
     fake_die(&p1);
     fake_die(&p2);
+}
+
+static void nothing_is_due_while_nothing_happens(void **state)
+{
+    struct fixture *f = *state;
+    struct fake p;
+
+    fixture_open(f);
+    fake_register(f, &p, "p.sock");
+    grpc_channel_close(take_ptr(&f->client)); /* not the agent's */
+    WAIT(f, true);
+    for (int i = 0; i < 100 && uv_backend_timeout(&f->loop) >= 0; i++)
+        uv_run(&f->loop, UV_RUN_NOWAIT);
+    assert_int_equal(uv_backend_timeout(&f->loop), -1); /* no timer runs */
+    fake_die(&p);
 }
 
 /* ---- lists ---- */
@@ -324,6 +340,8 @@ static void a_call_that_hangs_holds_up_no_other(void **state)
     assert_int_equal(other.result.code, ERR_OK);
     asking_done(&other);
     assert_false(hanging.over);
+    assert_in_range(uv_timer_get_due_in(&((struct plugin_call *)hanging.ask.run)->call.op.deadline), 1,
+                    DP_CALL_MS);
     op_cancel(&hanging.ask.op);
     WAIT(f, hanging.over && p.held == NULL); /* the plugin is told */
     assert_int_equal(hanging.result.code, ERR_CANCELLED);
@@ -379,6 +397,7 @@ int main(void)
         T(a_later_registration_replaces_the_earlier_whose_end_changes_nothing),
         T(two_processes_may_use_one_name_for_their_sockets),
         T(the_later_of_two_registrations_wins),
+        T(nothing_is_due_while_nothing_happens),
         T(of_many_lists_the_newest_is_used),
         T(a_wrong_list_ends_its_plugin_by_name),
         T(a_list_that_is_too_large_ends_its_plugin),

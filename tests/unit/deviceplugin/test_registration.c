@@ -226,6 +226,20 @@ static void a_folder_that_is_removed_or_moved_is_made_again(void **state)
     fake_die(&p);
 }
 
+static void a_folder_that_cannot_be_used_is_tried_again(void **state)
+{
+    struct fixture *f = *state;
+    struct fake p;
+
+    close(open(f->dir, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)); /* a file in its place */
+    fixture_open(f);
+    assert_non_null(strstr(f->problem, "ot a directory"));
+    assert_int_equal(unlink(f->dir), 0);
+    WAIT(f, is_socket(f->dir, "kubelet.sock"));
+    fake_register(f, &p, "p.sock");
+    fake_die(&p);
+}
+
 static unsigned count_over(const struct registers *r, unsigned n)
 {
     unsigned over = 0;
@@ -298,6 +312,7 @@ int main(void)
         T(folders_are_made),
         T(a_socket_that_is_removed_is_made_again),
         T(a_folder_that_is_removed_or_moved_is_made_again),
+        T(a_folder_that_cannot_be_used_is_tried_again),
         T(a_process_cannot_take_all_places),
         T(a_process_that_registers_in_a_loop_is_slowed_down),
     };

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* registration - what registration.c (the socket) and register.c (the calls) share. */
+#ifndef DEVICEPLUGIN_REGISTRATION_H
+#define DEVICEPLUGIN_REGISTRATION_H
+#include "base/grpc/server.h"
+#include "deviceplugin/plugin.h"
+
+#include <sys/types.h>
+
+#define REGISTRATION_SOCKET "kubelet.sock"
+#define REGISTRATION_PEERS                                                                                   \
+    64 /* processes whose rate is known; the one that was silent for longest makes room */
+
+struct registering { /* a call of Register, until it is answered */
+    LIST_ENTRY(registering) link;
+    struct grpc_request *request;
+    struct plugin *plugin;
+    pid_t pid;
+};
+
+struct peer { /* a process that registers */
+    pid_t pid;
+    uint64_t at_ms;
+    uint64_t tokens; /* thousandths of a call */
+};
+
+struct registration {
+    struct dp_plugins *all;
+    char *path;
+    struct grpc_server *server;
+    dev_t dev; /* of the socket that was made */
+    ino_t ino;
+    struct watch_set *watches;
+    int wd;
+    bool cleaned; /* of sockets of an earlier run */
+    uint64_t made_ms, pause_ms;
+    uv_timer_t again;
+    LIST_HEAD(, registering) calls;
+    struct peer peers[REGISTRATION_PEERS];
+};
+
+/* The method Register; arg is the registration. */
+void register_begin(struct grpc_request *request, struct grpc_bytes message, void *arg);
+#endif
