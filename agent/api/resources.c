@@ -12,7 +12,8 @@ const struct api_resource_rule api_resource_rules[] = {
     { "memory", API_ACTED, NULL },
     { "ephemeral-storage", API_ACTED, NULL },
     { "hugepages-", API_ACTED, NULL },
-    { "", API_IGNORED, "no device plugin on this node provides it: like kubelet, the pod runs without it" },
+    { "", API_ACTED,
+      "what nothing on this node offers is ignored after a wait: like kubelet, the pod runs without it" },
     { NULL, API_ACTED, NULL },
 };
 
