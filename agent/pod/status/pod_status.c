@@ -29,8 +29,8 @@ void status_put_generation(json_t *o, const struct api_pod *api)
 
 /* ---- resources ---- */
 
-/* The pod's sums, for each resource named by a container or the pod itself. */
-static json_t *pod_resource_list(const struct pod *p, bool limits)
+/* The pod's sums, for each resource named by a container or the pod itself; `all`: extended ones, too. */
+static json_t *pod_resource_list(const struct pod *p, bool limits, bool all)
 {
     const struct api_pod_spec *s = &p->api->spec;
     json_t *o = json_object();
@@ -42,6 +42,8 @@ static json_t *pod_resource_list(const struct pod *p, bool limits)
             struct quantity q = limits ? resources_pod_limit(p->api, l->v[k].name, NULL)
                                        : resources_pod_request(p->api, l->v[k].name);
             char text[QUANTITY_TEXT_SIZE];
+            if (!all && strchr(l->v[k].name, '/') != NULL)
+                continue;
             quantity_format_stored(&q, text);
             json_put_str(o, l->v[k].name, text);
         }
@@ -60,12 +62,12 @@ static void put_pod_resources(const struct pod *p, json_t *status)
 {
     json_t *resources;
 
-    put_unless_empty(status, "allocatedResources", pod_resource_list(p, false));
+    put_unless_empty(status, "allocatedResources", pod_resource_list(p, false, true));
     if (p->state == POD_TERMINATED)
         return;
     resources = json_object();
-    put_unless_empty(resources, "limits", pod_resource_list(p, true));
-    put_unless_empty(resources, "requests", pod_resource_list(p, false));
+    put_unless_empty(resources, "limits", pod_resource_list(p, true, false));
+    put_unless_empty(resources, "requests", pod_resource_list(p, false, false));
     json_object_set_new(status, "resources", resources);
 }
 
