@@ -13,6 +13,7 @@
 #include "agent/pod/core/events.h"
 #include "agent/pod/device/internal.h"
 #include "base/log.h"
+#include "deviceplugin/resource_name.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -94,8 +95,8 @@ static const struct device_want *awaited(const struct pod *p, const struct devic
     for (size_t i = 0; i < n; i++) {
         uint64_t ms;
         *ret = device_offer(dp_inventory_find(devices_inventory(p->node), v[i].resource));
-        if (*ret == OFFER_UNKNOWN && v[i].count == 0)
-            continue;
+        if (*ret == OFFER_UNKNOWN && (v[i].count == 0 || !dp_resource_name_ok(v[i].resource)))
+            continue; /* nothing is missing, or nothing may ever offer it */
         ms = wait_ms(p->node, *ret);
         if (ms > 0 && !clock_boot_is_due(wait_ends(p, ms)))
             return &v[i];
@@ -222,9 +223,12 @@ static enum err_code failed(struct pod *p, const struct device_want *v, const st
     const struct device_want *w = &v[device_of(p)->at];
     const struct dp_resource *r = dp_inventory_find(devices_inventory(p->node), w->resource);
 
+    uint64_t before = dp_holdings_generation(devices_holdings(p->node));
+
     dp_holdings_drop(device_node(p->node)->holdings, p->uid, NULL, NULL);
     begin_anew(p);
-    checkpoint_changed(p->node);
+    if (dp_holdings_generation(devices_holdings(p->node)) != before)
+        checkpoint_changed(p->node);
     /* Others may have been refused because of what it held for a moment. Not after a refusal by topology: two
      * of those would judge each other again for ever. */
     if (strcmp(f->reason, "TopologyAffinityError") != 0)
@@ -316,7 +320,8 @@ bool devices_can_admit(const struct pod *p)
     mem_auto struct device_want *v = NULL;
     size_t n;
 
-    if (part->state == DEVICES_REFUSED && (part->refused_for_good || part->refused_at == news(p->node)))
+    if (part->state == DEVICES_REFUSED && (part->refused_for_good || part->refused_at == news(p->node) ||
+                                           p->node->o.device_plugin_wait_ms == 0))
         return false;
     if (device_wants(p, &v, &n, ERR_IGNORED) != ERR_OK)
         return false;

@@ -23,10 +23,10 @@ void device_on_change(const struct dp_resource *r, enum dp_change what, void *no
     switch (what) {
     case DP_CHANGE_LIST:
     case DP_CHANGE_HEALTH:
-    case DP_CHANGE_PROVIDER:
     case DP_CHANGE_FORGOTTEN:
         checkpoint_later(n);
         break;
+    case DP_CHANGE_PROVIDER: /* as in kubelet, the file goes on having the last list */
     case DP_CHANGE_COUNT:
         break;
     }

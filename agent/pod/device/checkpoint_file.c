@@ -243,24 +243,34 @@ static void set_aside(struct node *n, const char *dir, const struct err *why)
         log_error("cannot set aside the checkpoint of devices", F_ERR(&e));
 }
 
-static void take(struct node *n, const char *dir, const char *text, size_t size)
+/* Adds to the holdings what the records do not have. *from_file: all of the file's. */
+static void take(struct node *n, const char *dir, const char *text, size_t size,
+                 struct dp_holdings *from_file)
 {
     struct strs resources = { 0 }, ignored = { 0 };
     struct err e = { 0 };
 
-    if (dp_checkpoint_read(text, size, device_node(n)->holdings, &resources, &ignored, &e) == ERR_DATA_LOSS)
+    if (dp_checkpoint_read(text, size, from_file, &resources, &ignored, &e) == ERR_DATA_LOSS)
         set_aside(n, dir, &e);
     else if (e.code != ERR_OK)
         log_error("cannot read the checkpoint of devices", F_ERR(&e));
     for (size_t i = 0; i < ignored.n; i++)
-        log_debug("entry of the checkpoint of devices ignored", F_STR("entry", ignored.v[i]));
+        log_warn("ignoring an entry of the checkpoint of devices", F_STR("entry", ignored.v[i]));
     for (size_t i = 0; i < resources.n; i++)
         ERR_IGNORE(dp_inventory_remember(device_node(n)->inventory, resources.v[i], ERR_IGNORED));
+    for (const struct dp_holding *x = dp_holdings_next(from_file, NULL); x != NULL;
+         x = dp_holdings_next(from_file, x)) {
+        struct err one = { 0 };
+        if (dp_holdings_find(devices_holdings(n), x->pod_uid, x->container, x->resource) == NULL &&
+            !is_stale(n, x) && dp_holdings_put(device_node(n)->holdings, x, &one) != ERR_OK)
+            log_warn("ignoring an entry of the checkpoint of devices", F_STR("podUID", x->pod_uid),
+                     F_ERR(&one));
+    }
     strs_done(&resources);
     strs_done(&ignored);
 }
 
-static void read_file(struct node *n, const char *dir)
+static void read_file(struct node *n, const char *dir, struct dp_holdings *from_file)
 {
     struct patience patience = { 0 };
     str_auto text = NULL;
@@ -272,9 +282,31 @@ static void read_file(struct node *n, const char *dir)
         ERR_IGNORE(fs_read_at(AT_FDCWD, file_of(n)->path, DP_CHECKPOINT_MAX, &text, &size, &e));
     } while (e.code != ERR_OK && e.code != ERR_NOT_FOUND && patience_wait(&patience));
     if (e.code == ERR_OK)
-        take(n, dir, text, size);
+        take(n, dir, text, size, from_file);
     else if (e.code != ERR_NOT_FOUND)
         log_error("cannot read the checkpoint of devices; the pods' records say what they hold", F_ERR(&e));
+}
+
+static bool same_devices(const struct dp_holding *a, const struct dp_holding *b)
+{
+    if (a->n_devices != b->n_devices)
+        return false;
+    for (size_t i = 0; i < a->n_devices; i++)
+        if (strcmp(a->devices[i].id, b->devices[i].id) != 0)
+            return false;
+    return true;
+}
+
+/* The file has what is held, and nothing else. */
+static bool is_current(const struct dp_holdings *file, const struct dp_holdings *held)
+{
+    const struct dp_holding *a = dp_holdings_next(file, NULL), *b = dp_holdings_next(held, NULL);
+
+    for (; a != NULL && b != NULL; a = dp_holdings_next(file, a), b = dp_holdings_next(held, b))
+        if (strcmp(a->pod_uid, b->pod_uid) != 0 || strcmp(a->container, b->container) != 0 ||
+            strcmp(a->resource, b->resource) != 0 || !same_devices(a, b))
+            return false;
+    return a == NULL && b == NULL;
 }
 
 /* What pods of the records hold: their resources are known, although nobody offers them yet. */
@@ -290,20 +322,22 @@ void checkpoint_begin(struct node *n)
 {
     struct checkpoint_file *f = file_of(n);
     str_auto dir = str_printf("%s/device-plugins", n->o.root_dir);
+    scoped(dp_holdings_free) struct dp_holdings *from_file = NULL;
     struct err e = { 0 };
 
     f->path = dir != NULL ? str_printf("%s/" FILE_NAME, dir) : NULL;
-    if (f->path == NULL || fs_mkdirs(dir, 0750, &e) != ERR_OK) {
+    if (f->path == NULL || fs_mkdirs(dir, 0750, &e) != ERR_OK || dp_holdings_new(&from_file, &e) != ERR_OK) {
         log_error("there will be no checkpoint of devices",
                   F_STR("err", f->path == NULL ? "out of memory" : e.text));
         return;
     }
-    read_file(n, dir);
-    drop_stale(n);
+    read_file(n, dir, from_file);
     remember_held(n);
     f->usable = true;
-    if (dp_holdings_next(devices_holdings(n), NULL) != NULL)
-        checkpoint_changed(n); /* it may have been damaged, or lack what the records have */
+    if (is_current(from_file, devices_holdings(n)))
+        f->written = dp_holdings_generation(devices_holdings(n));
+    else
+        checkpoint_changed(n); /* it was damaged, or lacks what the records have */
 }
 
 void devices_sources_ready(struct node *n)

@@ -49,7 +49,8 @@ void devices_options(struct node *n);
  * woken. Otherwise it is rejected, with reason and message as kubelet's, and holds nothing.
  */
 enum err_code devices_admit(struct pod *p, char reason[64], struct err *e) MUST_CHECK;
-/* Rejected: whether it could have its devices now. Asks no plugin. */
+/* Rejected: whether it could have its devices now. Asks no plugin. Where pods do not wait for providers
+ * (device_plugin_wait_ms 0), what was refused stays so, as in kubelet. */
 bool devices_can_admit(const struct pod *p);
 /* It is being given its devices, or has them: what it requests counts although it is not admitted yet. */
 bool devices_under_way(const struct pod *p);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/device/internal.h"
-#include "deviceplugin/resource_name.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,7 @@ static size_t wants_add(const struct ctr *c, struct device_want *ret)
     size_t n = 0;
 
     for (size_t i = 0; i < l->n; i++)
-        if (dp_resource_name_ok(l->v[i].name))
+        if (strchr(l->v[i].name, '/') != NULL)
             ret[n++] = (struct device_want){ .ctr = (size_t)(c - c->pod->ctrs),
                                              .resource = l->v[i].name,
                                              .count = quantity_value(&l->v[i].amount) };

@@ -269,6 +269,8 @@ static void without_a_wait_it_is_as_in_kubelet(void **state)
     script_pod(w, "a", ONE);
     script_turn(w);
     assert_rejected(find(w, "a"), "UnexpectedAdmissionError", NO_HEALTHY);
+    provider_comes(w, &provider_one, DEV, "dev-0", PLAIN);
+    assert_rejected(find(w, "a"), "UnexpectedAdmissionError", NO_HEALTHY); /* for good */
     b = script_pod(w, "b", "containers: [{name: main, image: x, resources: {limits: {" NET ": 1}}}]");
     script_turn(w);
     assert_int_equal(b->state, POD_STARTING); /* nobody ever offered it */
