@@ -590,6 +590,33 @@ static void without_memory_it_is_an_error(void **state)
     });
 }
 
+static void without_memory_nothing_is_ignored_silently(void **state)
+{
+    struct err e = { 0 };
+    bool ok = false;
+    str_auto text = signed_text("[" ENTRY("a", "main", DEV, "{\"-1\":[\"dev-0\"]}", "\"\"") "," ENTRY(
+                                    "b", "main", DEV, "{\"-1\":[\"dev-0\"]}", "\"\"") "]",
+                                "{\"cpu\":[]}");
+    size_t n = strlen(text);
+
+    (void)state;
+    NOMEM_EACH(ok, {
+        struct strs names = { 0 };
+        struct strs ignored = { 0 };
+        struct dp_holdings *h = NULL;
+
+        ok = dp_holdings_new(&h, &e) == ERR_OK &&
+             dp_checkpoint_read(text, n, h, &names, &ignored, &e) == ERR_OK;
+        if (ok)
+            assert_int_equal(ignored.n, 2);
+        else
+            assert_int_equal(e.code, ERR_EXHAUSTED);
+        strs_done(&ignored);
+        strs_done(&names);
+        dp_holdings_free(h);
+    });
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -611,7 +638,8 @@ int main(void)
         cmocka_unit_test(sizes_are_bounded),
         cmocka_unit_test(what_does_not_fit_is_not_written),
     };
-    const struct CMUnitTest nomem[] = { cmocka_unit_test(without_memory_it_is_an_error) };
+    const struct CMUnitTest nomem[] = { cmocka_unit_test(without_memory_it_is_an_error),
+                                        cmocka_unit_test(without_memory_nothing_is_ignored_silently) };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
     return failed + NOMEM_RUN(nomem);
