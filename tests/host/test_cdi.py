@@ -109,13 +109,17 @@ def test_privileged(t):
 
 
 def test_users(t):
-    """with hostUsers: false the node is one of the pod's own users, and can be used by its mode"""
+    """with hostUsers: false the nodes are the pod's own, and can be used by their mode; a mount that cannot be mapped stays the host's"""
     node, etc, _ = start(t)
     able(node)
     whole(t, etc)
-    node.put("a.yaml", asking("a", f"{NAME}=a", container(command=shell(SEES), env=[{"name": "OWN", "value": "pod"}]), hostUsers=False))
+    put(etc, "sys.json", spec([device("mm", mounts=[{"hostPath": "/sys/kernel/mm", "containerPath": "/mm", "options": ["rbind", "ro"]}])], kind="example.com/sys"))
+    script = "stat -c '%n %u' /mm/hugepages; " + SEES
+    node.put("a.yaml", asking("a", f"{NAME}=a,example.com/sys=mm", container(command=shell(script), env=[{"name": "OWN", "value": "pod"}]), hostUsers=False))
     a = node.wait_running("a")
-    saw_all(said(node, "a"))
+    text = said(node, "a")
+    saw_all(text)
+    contains(text, "/mm/hugepages 65534\n", "the owner in sysfs")
     node.remove("a.yaml")
     node.wait_gone("a")
     node.wait_no_traces(a)
