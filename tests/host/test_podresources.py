@@ -7,7 +7,7 @@ import stat
 
 import coracle
 import devices
-from coracle import as_nobody, check, container, equal, pod, until
+from coracle import as_nobody, check, container, contains, equal, pod, until
 
 
 def mode_of(path):
@@ -66,3 +66,51 @@ def test_only_root_asks(t):
         answer = as_nobody(devices.PYTHON, f"{coracle.HERE}/grpc_client.py", stdin=question).stdout
     equal(json.loads(answer)["code"], "PermissionDenied", f"nobody's call: {answer}")
     node.stop()
+
+
+def test_devices_of_pods(t):
+    """podresources, metrics and commands show each device, its NUMA node, its health and the container that has it"""
+    node = devices.start(t)
+    client = devices.Client()
+    plugin = devices.plugin_at_work(node, "--numa", "0,1", "--toggle", "3", devices=4)
+
+    def device(number, numa):
+        return {"resource_name": devices.RESOURCE, "device_ids": [f"dev-{number}"], "topology": {"nodes": [{"ID": str(numa)} if numa else {}]}}
+    node.put("a.yaml", devices.asking("a", 2, initContainers=[
+        {**container("side"), "restartPolicy": "Always", "resources": {"limits": {devices.RESOURCE: "1"}}},
+        container("first", command=["true"], resources={"limits": {devices.RESOURCE: "1"}})]))
+    node.wait_running("a")
+    a = {"name": "a", "namespace": "default",
+         "containers": [{"name": "side", "devices": [device(0, 0)]}, {"name": "main", "devices": [device(1, 1), device(2, 0)]}]}
+    equal(client.podresources(node, "List"), {"response": {"pod_resources": [a]}}, "sidecar and container, without the plain init container")
+    equal(client.podresources(node, "Get", pod_name="a", pod_namespace="default"), {"response": {"pod_resources": a}}, "Get")
+    all_of_it = [device(0, 0), device(1, 1), device(2, 0), device(3, 1)]
+    equal(client.podresources(node, "GetAllocatableResources"), {"response": {"devices": all_of_it}}, "devices of the node")
+    plugin.signal("HUP")
+    devices.wait_node(node, 4, 3)
+    equal(client.podresources(node, "GetAllocatableResources"), {"response": {"devices": all_of_it[:3]}}, "healthy devices")
+    equal(re.sub(" +", " ", node.cli("get", "devices", "--no-headers").stdout).split("\n"),
+          ["example.com/dev dev-0 Healthy 0 default/a side",
+           "example.com/dev dev-1 Healthy 1 default/a first,main",
+           "example.com/dev dev-2 Healthy 0 default/a main",
+           "example.com/dev dev-3 Unhealthy 1 <none> <none>", ""], "get devices")
+    described = re.sub(" +", " ", node.cli("describe", "node").stdout)
+    contains(described, "\n example.com/dev 3 3\n", "what is allocated")
+    contains(described, "\n example.com/dev dev-1 Healthy default a first,main\n", "devices in use")
+    contains(node.cli("describe", "pod", "a").stdout, "dev-1 (Healthy), dev-2 (Healthy)", "describe pod")
+    contains(re.sub(" +", " ", node.cli("explain", "node").stdout), "resource example.com/dev", "explain node")
+    found = counters(node, "kubelet_device_plugin_")
+    equal(found['kubelet_device_plugin_registration_total{resource_name="example.com/dev"}'], 1, "registrations")
+    equal(found['kubelet_device_plugin_alloc_duration_seconds_count{resource_name="example.com/dev"}'], 3, "Allocate")
+    equal(found['kubelet_device_plugin_alloc_duration_seconds_bucket{resource_name="example.com/dev",le="+Inf"}'], 3, "its buckets")
+    equal(counters(node, "coracle_extended_resource_held_devices"),
+          {'coracle_extended_resource_held_devices{resource_name="example.com/dev"}': 3}, "held")
+    plugin.stop()
+    devices.wait_node(node, 4, 0)
+    equal(client.podresources(node, "List"), {"response": {"pod_resources": [a]}}, "the pod's devices without the plugin")
+    contains(re.sub(" +", " ", node.cli("get", "devices").stdout), "dev-0 Unknown", "nobody vouches for it")
+    node.remove("a.yaml")
+    node.wait_gone("a")
+    equal(client.podresources(node, "List"), {"response": {}}, "the pod is gone")
+    node.stop()
+    client.close()
