@@ -97,7 +97,7 @@ static const struct device_want *awaited(const struct pod *p, const struct devic
         *ret = device_offer(dp_inventory_find(devices_inventory(p->node), v[i].resource));
         if (*ret == OFFER_UNKNOWN && (v[i].count == 0 || !dp_resource_name_ok(v[i].resource)))
             continue; /* nothing is missing, or nothing may ever offer it */
-        ms = wait_ms(p->node, *ret);
+        ms = device_has_answer(p, &v[i]) ? 0 : wait_ms(p->node, *ret);
         if (ms > 0 && !clock_boot_is_due(wait_ends(p, ms)))
             return &v[i];
     }

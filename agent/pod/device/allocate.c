@@ -198,19 +198,12 @@ static enum err_code go_on(const struct allocation *a, const struct device_want 
 
 /* ---- one want ---- */
 
-/* An earlier agent, or kubelet, allocated it already. */
-static bool has_answer(const struct allocation *a, const struct device_want *w)
+bool device_has_answer(const struct pod *p, const struct device_want *w)
 {
-    struct dp_holdings *h = allocation_node(a)->holdings;
-    const char *name = allocation_ctr(a, w)->spec->name;
-    const struct dp_holding *x = dp_holdings_find(h, a->p->uid, name, w->resource);
+    const struct dp_holding *x =
+        dp_holdings_find(devices_holdings(p->node), p->uid, p->ctrs[w->ctr].spec->name, w->resource);
 
-    if (x == NULL || x->answer == NULL)
-        return false;
-    if ((int64_t)x->n_devices == w->count)
-        return true;
-    dp_holdings_drop(h, a->p->uid, name, w->resource);
-    return false;
+    return x != NULL && x->answer != NULL && (int64_t)x->n_devices == w->count;
 }
 
 static enum err_code step(const struct allocation *a, const struct device_want *w, struct err *e)
@@ -227,7 +220,7 @@ static enum err_code step(const struct allocation *a, const struct device_want *
     case OFFER_HERE:
         break;
     }
-    if (has_answer(a, w))
+    if (device_has_answer(a->p, w))
         return ERR_OK;
     part->n_preferred = 0;
     if (allocation_align(a, w, e) != ERR_OK)

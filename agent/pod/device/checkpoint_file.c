@@ -45,10 +45,11 @@ static enum err_code write_text(void *arg, struct err *e)
     return fs_replace_at(AT_FDCWD, f->path, f->text, f->n_text, 0600, true, e);
 }
 
-static void wake_waiting(struct node *n)
+/* Pods whose containers wait: the file had less until now. */
+static void wake_waiting(struct node *n, uint64_t had)
 {
     pods_each (n, p)
-        if (device_of(p)->state == DEVICES_HELD && device_of(p)->generation > 0)
+        if (device_of(p)->generation > had)
             pod_wake(p, "the checkpoint of devices is written");
 }
 
@@ -67,6 +68,7 @@ static void on_written(struct op *op, const struct err *result)
 {
     struct node *n = op->owner;
     struct checkpoint_file *f = file_of(n);
+    uint64_t had = f->written;
 
     free(take_ptr(&f->text));
     if (result->code == ERR_OK) {
@@ -81,7 +83,7 @@ static void on_written(struct op *op, const struct err *result)
             return;
         on_failed(n, result);
     }
-    wake_waiting(n);
+    wake_waiting(n, had);
     if (f->due && !f->failing)
         start(n);
 }
@@ -134,7 +136,7 @@ static void start(struct node *n)
 {
     struct checkpoint_file *f = file_of(n);
     struct err e = { 0 };
-    uint64_t hash, generation = dp_holdings_generation(devices_holdings(n));
+    uint64_t hash, had = f->written, generation = dp_holdings_generation(devices_holdings(n));
 
     if (!f->usable || n->closing || op_live(&f->work.op))
         return;
@@ -142,14 +144,14 @@ static void start(struct node *n)
     uv_timer_stop(&f->timer);
     if (make_text(n, &f->text, &f->n_text, &e) != ERR_OK) {
         on_failed(n, &e);
-        wake_waiting(n);
+        wake_waiting(n, had);
         return;
     }
     hash = siphash_part(0, f->text, f->n_text);
     if (hash == f->hash) {
         free(take_ptr(&f->text));
         f->written = generation;
-        wake_waiting(n);
+        wake_waiting(n, had);
         return;
     }
     f->hash = hash;

@@ -131,6 +131,8 @@ enum err_code device_allocate(struct pod *p, const struct device_want *v, size_t
                               struct device_failure *ret, struct err *e) MUST_CHECK;
 #define DEVICE_ANSWER_MAX (1024 * 1024) /* bytes of one answer, packed */
 void device_drop_answer(struct dp_ask *a);
+/* An earlier agent, or kubelet, allocated it already. */
+bool device_has_answer(const struct pod *p, const struct device_want *w);
 
 /* ---- gifts.c: the answers of several providers become one; pure ---- */
 struct device_gift {

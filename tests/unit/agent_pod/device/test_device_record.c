@@ -265,7 +265,8 @@ static void a_pod_of_kubelet_keeps_what_kubelet_gave_it(void **state)
         pods_free(old);
     free(take_ptr(&device_node(&w->node)->checkpoint.path));
     w->node.sources_ready = false;
-    checkpoint_begin(&w->node); /* no record, only the file */
+    provider_goes(w, &provider_one, DEV);
+    checkpoint_begin(&w->node); /* no record, only the file; and the plugin has not registered yet */
     assert_string_equal(dp_holdings_owner(devices_holdings(&w->node), DEV, "dev-1"), UID);
     p = world_add(w, MANIFEST);
     w->node.sources_ready = true;
@@ -275,7 +276,6 @@ static void a_pod_of_kubelet_keeps_what_kubelet_gave_it(void **state)
     script_answer_all(w, NULL);
     assert_int_equal(p->state, POD_RUNNING);
     assert_int_equal(provider.n_allocate, 1);
-    p = NULL;
 }
 
 static void entries_of_pods_that_do_not_exist_are_released(void **state)
