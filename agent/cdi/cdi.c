@@ -181,12 +181,17 @@ static void watch_parent(struct cdi *c, struct folder *f)
     set_wd(c, &f->parent_wd, wd);
 }
 
-/* Twice, because the folder may appear before its parent is watched. */
+/* A folder that is there reports its own end; its parent, often /run, is not watched then, because others use
+ * it, too. Twice, because the folder may appear before its parent is watched. */
 static void watch_folder(struct cdi *c, struct folder *f)
 {
     set_wd(c, &f->wd, watch_set_add(c->watches, f->path, folder_mask));
-    watch_parent(c, f);
-    set_wd(c, &f->wd, watch_set_add(c->watches, f->path, folder_mask));
+    if (f->wd < 0) {
+        watch_parent(c, f);
+        set_wd(c, &f->wd, watch_set_add(c->watches, f->path, folder_mask));
+    }
+    if (f->wd >= 0)
+        set_wd(c, &f->parent_wd, -1);
 }
 
 /* A newly created file is closed later; a link is complete at once. */
@@ -311,6 +316,8 @@ void cdi_await(struct cdi *c)
 void cdi_refresh(struct cdi *c)
 {
     c->asked = true;
+    for (size_t i = 0; i < c->n_folders; i++) /* a mount over one is no event */
+        watch_folder(c, &c->folders[i]);
     read_now(c);
 }
 

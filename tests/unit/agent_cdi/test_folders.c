@@ -296,6 +296,26 @@ static void missing_folders_are_awaited(void **state)
     resolves(f, "x.com/a=1", "E=2 A=2");
 }
 
+static void a_folder_may_be_replaced(void **state)
+{
+    struct fixture *f = *state;
+    char other[120], away[120];
+
+    make_folders(f);
+    put(f->run, "a.json", SPEC("x.com/a", "E=1", "1", "A=1"));
+    start(f);
+    snprintf(other, sizeof(other), "%s/run/other", f->root);
+    snprintf(away, sizeof(away), "%s/run/away", f->root);
+    assert_int_equal(mkdir(other, 0755), 0);
+    put(other, "a.json", SPEC("x.com/a", "E=2", "1", "A=2"));
+    assert_int_equal(rename(f->run, away) + rename(other, f->run), 0);
+    to_change(f, 2);
+    resolves(f, "x.com/a=1", "E=2 A=2");
+    put(f->run, "a.json", SPEC("x.com/a", "E=3", "1", "A=3"));
+    to_change(f, 3);
+    resolves(f, "x.com/a=1", "E=3 A=3");
+}
+
 static void a_file_counts_when_it_is_complete(void **state)
 {
     const char *text = SPEC("x.com/a", "E=1", "1", "A=1");
@@ -367,6 +387,7 @@ int main(void)
         TEST(a_folder_that_others_can_write_is_not_read),
         TEST(a_file_that_is_too_large_is_named),
         TEST(missing_folders_are_awaited),
+        TEST(a_folder_may_be_replaced),
         TEST(a_file_counts_when_it_is_complete),
         TEST(a_refresh_is_told_though_nothing_changed),
         TEST(a_folder_that_cannot_be_looked_at_changes_nothing),
