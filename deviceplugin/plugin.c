@@ -195,9 +195,11 @@ static enum err_code provide(struct plugin *p, struct err *e)
         return err_set(e, ERR_ABORTED, "a later registration of %s is in force", p->resource);
     if (dp_options_unpack(&o, p->options.response.p, p->options.response.n, e) != ERR_OK)
         return err_wrap(e, "failed to get device plugin options");
-    if (dp_inventory_provide(p->all->o.inventory, p->resource, &p->provider, o, e) != ERR_OK)
+    p->state = PLUGIN_SERVES; /* it may be asked from now on */
+    if (dp_inventory_provide(p->all->o.inventory, p->resource, &p->provider, o, e) != ERR_OK) {
+        p->state = PLUGIN_CONNECTS;
         return e->code;
-    p->state = PLUGIN_SERVES;
+    }
     p->since_ms = clock_mono_ms();
     if (!grpc_channel_peer(p->channel, &p->pid, &uid))
         p->pid = 0;
