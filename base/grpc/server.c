@@ -154,7 +154,7 @@ static bool make_room(struct grpc_server *s)
     if (s->n_conns < s->o.max_connections)
         return true;
     LIST_FOREACH (c, &s->conns, all)
-        if (!c->closing && LIST_EMPTY(&c->requests) && (idle == NULL || c->since_ms < idle->since_ms))
+        if (!c->closing && LIST_EMPTY(&c->requests) && (idle == NULL || c->since_ms <= idle->since_ms))
             idle = c;
     if (idle == NULL)
         return false;

@@ -3,8 +3,13 @@
  * server - a gRPC server on a unix socket. Loop thread only.
  *
  * The socket's folder exists; a socket at the path is replaced (bound beside it and renamed, so that no
- * moment has none). Limits: connections, calls of a connection, bytes queued for a slow reader (then its
- * stream ends with RESOURCE_EXHAUSTED), and a rate of calls.
+ * moment has none). Limits:
+ * - connections: when there are too many, the one that has had no call for the longest time is closed, else
+ *   the new one; a client that does not greet within 10 s is closed;
+ * - calls of a connection (100) and a rate of calls;
+ * - 4 MiB wait for a slow reader, besides one message; then its stream ends with RESOURCE_EXHAUSTED. One that
+ *   takes nothing for a minute is closed;
+ * - 32 MiB and two messages are received and queued for all connections together.
  */
 #ifndef BASE_GRPC_SERVER_H
 #define BASE_GRPC_SERVER_H
@@ -32,7 +37,7 @@ struct grpc_server_options { /* methods and arg are borrowed while the server ex
     size_t n_methods; /* others get UNIMPLEMENTED, in grpc-go's words */
     void *arg;
     size_t message_max;          /* 0: GRPC_MESSAGE_MAX */
-    unsigned max_connections;    /* 0: 64; one more is closed at once */
+    unsigned max_connections;    /* 0: 64 */
     unsigned calls_per_s, burst; /* of all connections, then RESOURCE_EXHAUSTED; 0: unlimited */
 };
 

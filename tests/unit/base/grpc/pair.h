@@ -179,7 +179,8 @@ static inline void on_answered(struct op *op, const struct err *result)
     a->status = a->call.status;
     if (a->status.details.n > 0)
         memcpy(a->details, a->status.details.p, a->status.details.n);
-    buf_add(&a->response, a->call.response.p, a->call.response.n);
+    if (a->call.response.n > 0)
+        buf_add(&a->response, a->call.response.p, a->call.response.n);
 }
 
 static inline void ask_options(struct asked *a, struct pair *p, struct grpc_call_options o, bool stream)
