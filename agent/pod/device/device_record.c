@@ -4,7 +4,8 @@
  *
  *     "devices": [{"container", "resource", "answer": base64, "devices": [{"id", "numa": [0]}]}]
  *     "deviceStatus": {container: [...]}   allocatedResourcesStatus of a pod that has ended
- *     "devicesRefused": true               a provider refused the pod: it is not judged again
+ *     "devicesRefused": true               it was rejected for lack of devices
+ *     "devicesRefusedForGood": true        by a provider: it is not judged again
  *
  * Reservations without an answer are not in it: the next agent asks anew. A record is hostile input; an entry
  * that does not fit the pod or cannot be used is dropped, and named in the log.
@@ -69,8 +70,10 @@ void device_save(const struct pod *p, json_t *record)
         json_object_set(record, "devices", list);
     if (json_object_size(status) > 0)
         json_object_set(record, "deviceStatus", status);
-    if (device_of(p)->state == DEVICES_REFUSED && device_of(p)->refused_for_good)
+    if (device_of(p)->state == DEVICES_REFUSED)
         json_object_set_new(record, "devicesRefused", json_true());
+    if (device_of(p)->state == DEVICES_REFUSED && device_of(p)->refused_for_good)
+        json_object_set_new(record, "devicesRefusedForGood", json_true());
     json_decref(list);
     json_decref(status);
 }
@@ -211,8 +214,8 @@ void device_load(struct pod *p, const json_t *record)
     if (!ended)
         json_array_foreach (list, i, o)
             load_one(p, o);
-    part->refused_for_good = p->rejected && json_flag(record, "devicesRefused");
-    if (p->rejected)
+    part->refused_for_good = p->rejected && json_flag(record, "devicesRefusedForGood");
+    if (p->rejected && json_flag(record, "devicesRefused"))
         part->state = DEVICES_REFUSED;
     else if (ended)
         part->state = DEVICES_RELEASED;

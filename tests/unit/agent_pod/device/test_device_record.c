@@ -128,12 +128,14 @@ static void a_reservation_without_an_answer_is_made_anew(void **state)
     assert_null(dp_holdings_next(devices_holdings(&w->node), NULL));
 }
 
-#define RECORD(state, devices, more)                                                                         \
+#define HEAD(state, devices)                                                                                 \
     "{\"version\":1,\"uid\":\"" UID "\",\"bootID\":\"boot-1\",\"state\":\"" state "\",\"admitted\":true,"    \
-    "\"devices\":" devices more                                                                              \
-    ",\"manifest\":{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":"                          \
-    "\"a\",\"namespace\":\"default\",\"uid\":\"" UID "\"},\"spec\":{\"containers\":[{\"name\":\"main\","     \
-    "\"image\":\"x\",\"resources\":{\"limits\":{\"" DEV "\":\"1\"}}}]}}}"
+    "\"devices\":" devices
+#define TAIL                                                                                                 \
+    ",\"manifest\":{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\",\"namespace\":"      \
+    "\"default\",\"uid\":\"" UID "\"},\"spec\":{\"containers\":[{\"name\":\"main\",\"image\":\"x\","         \
+    "\"resources\":{\"limits\":{\"" DEV "\":\"1\"}}}]}}}"
+#define RECORD(state, devices) HEAD(state, devices) TAIL
 #define ENTRY(container, resource, answer, devices)                                                          \
     "{\"container\":\"" container "\",\"resource\":\"" resource "\",\"answer\":\"" answer                    \
     "\",\"devices\":" devices "}"
@@ -141,18 +143,18 @@ static void a_reservation_without_an_answer_is_made_anew(void **state)
 static void entries_that_cannot_be_are_dropped(void **state)
 {
     static const char *const records[] = {
-        RECORD("running", "5", ""),
-        RECORD("running", "[5]", ""),
-        RECORD("running", "[{}]", ""),
-        RECORD("running", "[" ENTRY("other", DEV, "", "[{\"id\":\"d\"}]") "]", ""),
-        RECORD("running", "[" ENTRY("main", "cpu", "", "[{\"id\":\"d\"}]") "]", ""),
-        RECORD("running", "[" ENTRY("main", DEV, "!", "[{\"id\":\"d\"}]") "]", ""),
-        RECORD("running", "[" ENTRY("main", DEV, "/w==", "[{\"id\":\"d\"}]") "]", ""),
-        RECORD("running", "[" ENTRY("main", DEV, "", "[]") "]", ""),
-        RECORD("running", "[" ENTRY("main", DEV, "", "[{\"id\":\"\"}]") "]", ""),
-        RECORD("running", "[" ENTRY("main", DEV, "", "[{\"id\":\"d\",\"numa\":[1,1]}]") "]", ""),
-        RECORD("running", "[" ENTRY("main", DEV, "", "[{\"id\":\"d\"},{\"id\":\"d\"}]") "]", ""),
-        RECORD("terminated", "[" ENTRY("main", DEV, "", "[{\"id\":\"d\"}]") "]", ""),
+        RECORD("running", "5"),
+        RECORD("running", "[5]"),
+        RECORD("running", "[{}]"),
+        RECORD("running", "[" ENTRY("other", DEV, "", "[{\"id\":\"d\"}]") "]"),
+        RECORD("running", "[" ENTRY("main", "cpu", "", "[{\"id\":\"d\"}]") "]"),
+        RECORD("running", "[" ENTRY("main", DEV, "!", "[{\"id\":\"d\"}]") "]"),
+        RECORD("running", "[" ENTRY("main", DEV, "/w==", "[{\"id\":\"d\"}]") "]"),
+        RECORD("running", "[" ENTRY("main", DEV, "", "[]") "]"),
+        RECORD("running", "[" ENTRY("main", DEV, "", "[{\"id\":\"\"}]") "]"),
+        RECORD("running", "[" ENTRY("main", DEV, "", "[{\"id\":\"d\",\"numa\":[1,1]}]") "]"),
+        RECORD("running", "[" ENTRY("main", DEV, "", "[{\"id\":\"d\"},{\"id\":\"d\"}]") "]"),
+        RECORD("terminated", "[" ENTRY("main", DEV, "", "[{\"id\":\"d\"}]") "]"),
     };
     struct world *w = *state;
     struct err e = { 0 };
@@ -166,7 +168,7 @@ static void entries_that_cannot_be_are_dropped(void **state)
             fail_msg("accepted: %s", records[i]);
         world_forget(w);
     }
-    record(w, UID, RECORD("running", "[" ENTRY("main", DEV, "", "[{\"id\":\"d\"}]") "]", ""));
+    record(w, UID, RECORD("running", "[" ENTRY("main", DEV, "", "[{\"id\":\"d\"}]") "]"));
     assert_int_equal(record_load_all(&w->node, &e), ERR_OK);
     assert_non_null(dp_holdings_next(devices_holdings(&w->node), NULL));
 }
@@ -188,6 +190,27 @@ static void an_ended_pod_shows_what_it_had_after_a_restart_too(void **state)
     json_auto_t *shown = devices_status(&p->ctrs[0]);
     str_auto text = json_text(shown);
     assert_string_equal(text, status);
+}
+
+static void a_pod_that_was_rejected_for_another_reason_is_judged_again_after_a_restart(void **state)
+{
+    static const char *const more[] = { ",\"rejected\":true", ",\"rejected\":true,\"devicesRefused\":true",
+                                        ",\"rejected\":true,\"devicesRefused\":true,"
+                                        "\"devicesRefusedForGood\":true" };
+    struct world *w = *state;
+    struct err e = { 0 };
+
+    for (size_t i = 0; i < ARRAY_LEN(more); i++) {
+        str_auto text = str_printf("%s%s%s", HEAD("terminated", "[]"), more[i], TAIL);
+        record(w, UID, text);
+        assert_int_equal(record_load_all(&w->node, &e), ERR_OK);
+        struct pod *p = pods_find(&w->node, "default", "a");
+        assert_int_equal(devices_can_admit(p), i == 0);
+        device_node(&w->node)->changes++; /* something came */
+        assert_int_equal(devices_can_admit(p), i < 2);
+        device_node(&w->node)->changes--;
+        world_forget(w);
+    }
 }
 
 /* ---- the checkpoint ---- */
@@ -305,6 +328,7 @@ int main(void)
         PROVIDER_TEST(a_reservation_without_an_answer_is_made_anew),
         PROVIDER_TEST(entries_that_cannot_be_are_dropped),
         PROVIDER_TEST(an_ended_pod_shows_what_it_had_after_a_restart_too),
+        PROVIDER_TEST(a_pod_that_was_rejected_for_another_reason_is_judged_again_after_a_restart),
         PROVIDER_TEST(no_container_starts_before_the_checkpoint_has_its_devices),
         PROVIDER_TEST(a_lost_or_damaged_checkpoint_is_made_again_from_the_records),
         PROVIDER_TEST(a_pod_of_kubelet_keeps_what_kubelet_gave_it),
