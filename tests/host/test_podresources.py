@@ -103,6 +103,9 @@ def test_devices_of_pods(t):
     equal(found['kubelet_device_plugin_registration_total{resource_name="example.com/dev"}'], 1, "registrations")
     equal(found['kubelet_device_plugin_alloc_duration_seconds_count{resource_name="example.com/dev"}'], 3, "Allocate")
     equal(found['kubelet_device_plugin_alloc_duration_seconds_bucket{resource_name="example.com/dev",le="+Inf"}'], 3, "its buckets")
+    judged = counters(node, "kubelet_topology_manager_admission_")
+    equal([judged[f"kubelet_topology_manager_admission_{name}"] for name in ("requests_total", "errors_total", "duration_ms_count")],
+          [1, 0, 1], "pods judged by topology")
     equal(counters(node, "coracle_extended_resource_held_devices"),
           {'coracle_extended_resource_held_devices{resource_name="example.com/dev"}': 3}, "held")
     plugin.stop()

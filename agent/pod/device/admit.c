@@ -57,8 +57,14 @@ static void begin_anew(struct pod *p)
 {
     struct device_pod *part = device_of(p);
 
+    part->began_ns = uv_hrtime();
     part->at = part->hint_of = 0;
     part->has_hint = part->answered = false;
+}
+
+static void count_admission(struct pod *p, bool by_topology)
+{
+    admissions_add(&device_node(p->node)->admissions, uv_hrtime() - device_of(p)->began_ns, by_topology);
 }
 
 /* ---- waiting for providers ---- */
@@ -212,6 +218,7 @@ static enum err_code refuse(struct pod *p, const struct device_failure *f, char 
     if (strcmp(f->reason, "UnexpectedAdmissionError") == 0)
         err_set(e, ERR_PRECONDITION, "Allocate failed due to %.440s, which is unexpected", why.text);
     part->refused_for_good = f->by_provider;
+    count_admission(p, strcmp(f->reason, "TopologyAffinityError") == 0);
     device_set_state(p, DEVICES_REFUSED);
     part->refused_at = news(p->node);
     return e->code = ERR_PRECONDITION;
@@ -259,6 +266,7 @@ static void note_held(struct pod *p, const struct device_want *v, size_t n)
     struct device_pod *part = device_of(p);
 
     tell_ignored(p, v, n);
+    count_admission(p, false);
     device_set_state(p, DEVICES_HELD);
     part->wait_began = CLOCK_BOOT_NONE;
     part->generation = dp_holdings_generation(devices_holdings(p->node));
@@ -304,6 +312,8 @@ enum err_code devices_admit(struct pod *p, char reason[64], struct err *e)
     if (device_wants(p, &v, &n, e) != ERR_OK)
         return wait_for_memory(p, e);
     if (n == 0) {
+        part->began_ns = uv_hrtime();
+        count_admission(p, false);
         device_set_state(p, DEVICES_HELD);
         return ERR_OK;
     }

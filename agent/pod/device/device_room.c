@@ -25,6 +25,11 @@ const struct dp_holdings *devices_holdings(const struct node *n)
     return device_node(n)->holdings;
 }
 
+const struct admissions *devices_admissions(const struct node *n)
+{
+    return &device_node(n)->admissions;
+}
+
 const struct dp_plugins *devices_plugins(const struct node *n)
 {
     return device_node(n)->plugins;

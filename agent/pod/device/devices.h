@@ -14,6 +14,7 @@
 #ifndef AGENT_POD_DEVICE_DEVICES_H
 #define AGENT_POD_DEVICE_DEVICES_H
 #include "agent/pod/core/pod.h"
+#include "agent/pod/device/admissions.h"
 #include "base/arena.h"
 #include "deviceplugin/holdings.h"
 #include "deviceplugin/inventory.h"
@@ -28,7 +29,8 @@ const struct dp_inventory *devices_inventory(const struct node *n);
 const struct dp_holdings *devices_holdings(const struct node *n);
 /* For providers that are no plugins (declarations), and for resources with a number. */
 struct dp_inventory *devices_inventory_fill(struct node *n);
-const struct dp_plugins *devices_plugins(const struct node *n); /* NULL: they cannot be served */
+const struct admissions *devices_admissions(const struct node *n); /* for metrics */
+const struct dp_plugins *devices_plugins(const struct node *n);    /* NULL: they cannot be served */
 
 enum err_code devices_opened(const struct node *n, struct err *e) MUST_CHECK; /* fails for lack of memory */
 /* After the records were read: reads kubelet's checkpoint, and listens for plugins. Where that fails, it is

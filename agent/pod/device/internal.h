@@ -34,6 +34,7 @@ struct device_node {
     struct dp_machine machine;
     uint64_t changes; /* of the inventory */
     uint64_t freed;   /* how often devices came free */
+    struct admissions admissions;
     struct checkpoint_file checkpoint;
 };
 
@@ -65,6 +66,7 @@ struct device_ctr { /* of one container */
 
 struct device_pod {
     enum device_state state;
+    uint64_t began_ns; /* uv_hrtime(), of the allocation */
     /* the allocation under way */
     size_t at;         /* of the pod's wants: the next one */
     struct dp_ask ask; /* its answer is ours until device_drop_answer() */

@@ -60,6 +60,26 @@ static void put_allocations(struct buf *out, const struct dp_counts *c)
     }
 }
 
+/* ---- admission ---- */
+
+static void put_admissions(struct buf *out, const struct admissions *a)
+{
+    static const char requests[] = "kubelet_topology_manager_admission_requests_total",
+                      errors[] = "kubelet_topology_manager_admission_errors_total",
+                      took[] = "kubelet_topology_manager_admission_duration_ms";
+
+    device_metrics_head(out, requests, "counter", "Pods judged by their devices and topology.");
+    buf_addf(out, "%s %llu\n", requests, (unsigned long long)a->pods);
+    device_metrics_head(out, errors, "counter", "Pods refused because of topology.");
+    buf_addf(out, "%s %llu\n", errors, (unsigned long long)a->refused);
+    device_metrics_head(out, took, "histogram", "Time that it took, in milliseconds.");
+    for (unsigned i = 0; i < ADMISSION_BUCKETS; i++)
+        buf_addf(out, "%s_bucket{le=\"%g\"} %llu\n", took, (double)admissions_bound_ns(i) / 1e6,
+                 (unsigned long long)a->buckets[i]);
+    buf_addf(out, "%s_bucket{le=\"+Inf\"} %llu\n%s_sum %g\n%s_count %llu\n", took,
+             (unsigned long long)a->pods, took, (double)a->took_ns / 1e6, took, (unsigned long long)a->pods);
+}
+
 /* ---- resources ---- */
 
 static uint64_t held(const struct node *n, const struct dp_resource *r)
@@ -114,6 +134,7 @@ void devices_metrics(const struct node *n, struct buf *out)
         put_registrations(out, c);
         put_allocations(out, c);
     }
+    put_admissions(out, devices_admissions(n));
     if (devices_inventory(n) != NULL)
         put_resources(n, out);
 }

@@ -131,11 +131,28 @@ static void metrics_have_the_numbers_of_each_resource(void **state)
     release(w);
 }
 
+static void admissions_are_counted_by_their_time(void **state)
+{
+    struct admissions a = { 0 };
+
+    (void)state;
+    admissions_add(&a, 50000, false);
+    admissions_add(&a, 50001, true);
+    admissions_add(&a, UINT64_C(1000000000), false);
+    assert_int_equal(a.pods, 3);
+    assert_int_equal(a.refused, 1);
+    assert_int_equal(a.buckets[0], 1);
+    assert_int_equal(a.buckets[1], 2);
+    assert_int_equal(a.buckets[ADMISSION_BUCKETS - 1], 2); /* up to 819.2 ms */
+    assert_int_equal(a.took_ns, 1000100001);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         WORLD_TEST(every_device_is_listed_with_its_pod),
         WORLD_TEST(the_node_explains_each_resource),
+        cmocka_unit_test(admissions_are_counted_by_their_time),
         WORLD_TEST(metrics_have_the_numbers_of_each_resource),
     };
 
