@@ -28,7 +28,7 @@ static const struct dp_wire_limit limits[] = {
 
 static enum err_code wrong(struct err *e, const char *field, size_t i, const char *what, const char *value)
 {
-    return err_set(e, ERR_INVALID, "%s: %s[%zu]: %s (it is \"%.100s\")",
+    return err_set(e, ERR_INTERNAL, "%s: %s[%zu]: %s (it is \"%.100s\")",
                    v1beta1__container_allocate_response__descriptor.name, field, i, what, value);
 }
 

@@ -472,23 +472,23 @@ static void what_no_container_could_get_is_refused_by_name(void **state)
     struct err none = { 0 };
 
     (void)state;
-    REFUSED(answer_with(1, "", "x", NULL, &e), ERR_INVALID,
+    REFUSED(answer_with(1, "", "x", NULL, &e), ERR_INTERNAL,
             ANSWER "envs[0]: a name must not be empty or contain \"=\" (it is \"\")");
-    REFUSED(answer_with(1, "A=B", "x", NULL, &e), ERR_INVALID,
+    REFUSED(answer_with(1, "A=B", "x", NULL, &e), ERR_INTERNAL,
             ANSWER "envs[0]: a name must not be empty or contain \"=\" (it is \"A=B\")");
-    REFUSED(answer_with(2, "mnt", "/srv", NULL, &e), ERR_INVALID,
+    REFUSED(answer_with(2, "mnt", "/srv", NULL, &e), ERR_INTERNAL,
             ANSWER
             "mounts[0]: container_path must be an absolute path of at most 4095 bytes (it is \"mnt\")");
-    REFUSED(answer_with(2, "/mnt", "", NULL, &e), ERR_INVALID,
+    REFUSED(answer_with(2, "/mnt", "", NULL, &e), ERR_INTERNAL,
             ANSWER "mounts[0]: host_path must be an absolute path of at most 4095 bytes (it is \"\")");
-    REFUSED(answer_with(3, "dev", "/dev/null", "r", &e), ERR_INVALID,
+    REFUSED(answer_with(3, "dev", "/dev/null", "r", &e), ERR_INTERNAL,
             ANSWER
             "devices[0]: container_path must be an absolute path of at most 4095 bytes (it is \"dev\")");
-    REFUSED(answer_with(3, "/dev/x", "/dev/null", "rwx", &e), ERR_INVALID,
+    REFUSED(answer_with(3, "/dev/x", "/dev/null", "rwx", &e), ERR_INTERNAL,
             ANSWER "devices[0]: permissions are up to three letters of \"rwm\" (it is \"rwx\")");
-    REFUSED(answer_with(4, "", "x", NULL, &e), ERR_INVALID,
+    REFUSED(answer_with(4, "", "x", NULL, &e), ERR_INTERNAL,
             ANSWER "annotations[0]: a name must not be empty (it is \"\")");
-    REFUSED(answer_with(5, "", NULL, NULL, &e), ERR_INVALID,
+    REFUSED(answer_with(5, "", NULL, NULL, &e), ERR_INTERNAL,
             ANSWER "cdi_devices[0]: a name must not be empty (it is \"\")");
     assert_int_equal(answer_with(3, "/dev/x", "/dev/null", "mrw", &none), ERR_OK);
     assert_int_equal(answer_with(1, "A", "x=y", NULL, &none), ERR_OK);
