@@ -19,7 +19,7 @@
 
 struct dp_wish {
     const char *pod_uid;
-    const char *container; /* dp_hints_make(): NULL for the whole pod */
+    const char *container; /* dp_hints_make(): NULL for the whole pod, without reusable ones */
     int64_t count;
     const char *const *reusable; /* dp_reusable(); those that another pod holds are ignored */
     size_t n_reusable;

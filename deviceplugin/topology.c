@@ -85,37 +85,38 @@ static void count_free(const struct dp_machine *m, const struct dp_resource *r, 
     }
 }
 
+static void count_one(const struct dp_machine *m, const struct dp_resource *r, const char *id,
+                      size_t counts[SETS])
+{
+    const struct dp_device *d = dp_resource_device(r, id);
+
+    if (d != NULL && d->n_numa > 0)
+        counts[set_of(m, d)]++;
+}
+
 static void count_reusable(const struct dp_machine *m, const struct dp_resource *r, const struct dp_wish *w,
                            struct counts *c)
 {
-    for (size_t i = 0; i < w->n_reusable; i++) {
-        const struct dp_device *d = dp_resource_device(r, w->reusable[i]);
-
-        if (d != NULL && d->n_numa > 0)
-            c->reusable[set_of(m, d)]++;
-    }
+    for (size_t i = 0; i < w->n_reusable; i++)
+        count_one(m, r, w->reusable[i], c->reusable);
 }
 
 /* What the container, or the pod, holds already; returns how many devices that are. */
 static int64_t count_held(const struct dp_machine *m, const struct dp_resource *r,
-                          const struct dp_holdings *h, const struct dp_wish *w, struct counts *c)
+                          const struct dp_holdings *h, const struct dp_wish *w, size_t counts[SETS])
 {
     const struct dp_holding *x =
         w->container != NULL ? dp_holdings_find(h, w->pod_uid, w->container, r->name) : NULL;
     const struct dp_owned *o = NULL;
-    const struct dp_device *d;
     int64_t n = 0;
 
     for (size_t i = 0; x != NULL && i < x->n_devices; i++, n++)
-        if ((d = dp_resource_device(r, x->devices[i].id)) != NULL)
-            c->available[set_of(m, d)]++;
-    while (w->container == NULL && (o = dp_holdings_owned_next(h, r->name, o)) != NULL) {
-        if (strcmp(o->pod_uid, w->pod_uid) != 0)
-            continue;
-        if ((d = dp_resource_device(r, o->id)) != NULL)
-            c->available[set_of(m, d)]++;
-        n++;
-    }
+        count_one(m, r, x->devices[i].id, counts);
+    while (w->container == NULL && (o = dp_holdings_owned_next(h, r->name, o)) != NULL)
+        if (strcmp(o->pod_uid, w->pod_uid) == 0) {
+            count_one(m, r, o->id, counts);
+            n++;
+        }
     return n;
 }
 
@@ -150,12 +151,12 @@ void dp_hints_make(const struct dp_machine *m, const struct dp_resource *r, cons
         return;
     for (size_t i = 0; i < r->n_devices; i++)
         c.all[set_of(m, &r->devices[i])]++;
-    held = count_held(m, r, h, w, &c);
-    if (held == 0) {
+    held = count_held(m, r, h, w, c.reusable);
+    if (held > w->count || (held > 0 && held < w->count && w->container != NULL))
+        return;
+    if (held < w->count) {
         count_free(m, r, h, &c);
         count_reusable(m, r, w, &c);
-    } else if (held != w->count) {
-        return;
     }
     make(&c, all_nodes(m), w->count, ret->v);
 }

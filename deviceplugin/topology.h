@@ -35,8 +35,11 @@ struct dp_hints { /* of one resource */
 /*
  * Sets of nodes from which w->count devices of r can be had, the reusable ones included; has_hint is ignored.
  * A resource none of whose devices has topology (or `r` NULL) is no constraint; otherwise devices without
- * topology, and on nodes that the machine has not, are not in any set. If the container (the pod) holds
- * devices of r already, the sets that contain those.
+ * topology, and on nodes that the machine has not, are not in any set.
+ *
+ * What the container holds of r already is part of each set; if that is another number than w->count, there
+ * is no hint. A whole pod may hold a part: the agent was killed while it allocated. (kubelet has no hint
+ * then, and its policies refuse the pod.)
  */
 void dp_hints_make(const struct dp_machine *m, const struct dp_resource *r, const struct dp_holdings *h,
                    const struct dp_wish *w, struct dp_hints *ret);

@@ -223,11 +223,33 @@ static void in_the_scope_of_a_pod_its_containers_hold_together(void **state)
     help_holds(s.h, "b", "main", "dev-0");
     dp_hints_make(&m, &s.r, s.h, &w, &hints);
     assert_string_equal(hints_text(&m, &hints), "1! 0,1");
-    w.count = 4;
+    w.count = 2;
     dp_hints_make(&m, &s.r, s.h, &w, &hints);
     assert_string_equal(hints_text(&m, &hints), "none");
     dp_hints_make(&m, NULL, s.h, &w, &hints);
     assert_string_equal(hints_text(&m, &hints), "any");
+    scene_close(&s);
+}
+
+static void a_pod_that_holds_a_part_gets_the_rest_beside_it(void **state)
+{
+    const struct dp_machine m = { 3 };
+    struct dp_wish w = { .pod_uid = "a", .count = 2 };
+    struct dp_hints hints;
+    struct scene s;
+
+    (void)state;
+    scene_open(&s, "dev-0@0 dev-1@1 dev-2@0 dev-3@1 dev-4@0 dev-5", false);
+    help_holds(s.h, "a", "main", "dev-1");
+    dp_hints_make(&m, &s.r, s.h, &w, &hints);
+    assert_string_equal(hints_text(&m, &hints), "1! 0,1");
+    w.count = 3;
+    dp_hints_make(&m, &s.r, s.h, &w, &hints);
+    assert_string_equal(hints_text(&m, &hints), "0,1");
+    help_holds(s.h, "b", "main", "dev-3");
+    w.count = 2;
+    dp_hints_make(&m, &s.r, s.h, &w, &hints);
+    assert_string_equal(hints_text(&m, &hints), "0,1");
     scene_close(&s);
 }
 
@@ -575,6 +597,7 @@ int main(void)
         cmocka_unit_test(a_folder_that_cannot_be_read_is_no_machine_with_one_node),
         cmocka_unit_test(hints_are_the_sets_of_nodes_with_enough_devices),
         cmocka_unit_test(in_the_scope_of_a_pod_its_containers_hold_together),
+        cmocka_unit_test(a_pod_that_holds_a_part_gets_the_rest_beside_it),
         cmocka_unit_test(policies_merge_hints),
         cmocka_unit_test(on_a_machine_with_one_node_a_single_node_aligns_nothing),
         cmocka_unit_test(a_merged_set_is_in_the_machines_numbers),
