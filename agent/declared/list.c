@@ -318,7 +318,7 @@ static enum err_code keep_devices(struct maker *m, struct group *groups, size_t 
                                   const struct decl_list *before, struct err *e)
 {
     for (size_t i = 0; i < before->n; i++) {
-        struct pick p;
+        struct pick p = { 0 };
 
         if (strchr(before->v[i].id, '#') != NULL) /* a copy */
             continue;
@@ -362,7 +362,7 @@ static size_t most(const struct group *g)
 
 static enum err_code add_devices(struct maker *m, struct group *g, struct err *e)
 {
-    struct pick p;
+    struct pick p = { 0 };
 
     while (!m->full && g->n_made < most(g) && pick_next(m, g, &p))
         if (make_device(m, g, &p, e) != ERR_OK)

@@ -70,7 +70,10 @@ static void read_member(struct reader *r, const json_t *o, struct look_member *m
     json_t *item;
 
     r->wrong = r->wrong || !json_is_array(list) || n > LOOK_MATCHES_MAX;
-    r->no_memory = r->no_memory || v == NULL;
+    if (v == NULL) {
+        r->no_memory = true;
+        return;
+    }
     m->unknown = copy_text(r, json_str(o, "unknown"));
     m->problems = copy_texts(r, json_object_get(o, "problems"), LOOK_PROBLEMS_MAX, &m->n_problems);
     json_array_foreach (list, i, item)

@@ -165,6 +165,8 @@ static void drop_unwanted(struct declared *d)
             resource_free(d->resources[i]);
     }
     d->n_resources = kept;
+    for (size_t i = 0; i < kept; i++)
+        d->resources[i]->wanted = false; /* by the next look */
 }
 
 static enum err_code hand_over(struct declared_resource *r, struct err *e)
@@ -230,8 +232,6 @@ static bool apply(struct declared *d, const struct look *l)
     const struct look_member *found = l->members;
     bool all = true;
 
-    for (size_t i = 0; i < d->n_resources; i++)
-        d->resources[i]->wanted = false;
     for (size_t i = 0; i < d->look_job.n; i++) {
         const struct decl_resource *decl = d->look_job.v[i];
         struct declared_resource *r = add_resource(d, decl->name);
@@ -335,10 +335,10 @@ static void on_looked(struct op *op, const struct err *result)
 /* Nothing is declared: nothing is followed either. */
 static void rest(struct declared *d)
 {
-    const struct look none = { 0 };
-
     uevents_close(take_ptr(&d->uevents));
-    finish_look(d, &none);
+    drop_unwanted(d);
+    watch_nodes(d, &(struct look){ 0 });
+    d->ready = true;
     declared_step(d);
 }
 
