@@ -4,7 +4,8 @@
  *
  * Plugins are hostile: bytes are checked against the message's definition before memory is allocated
  * (wire.h), then ids, names, paths and numbers of elements. Unknown fields are ignored, so that newer plugins
- * work. Of repeated keys of a map the last one is used. Errors are ERR_INVALID or ERR_EXHAUSTED, and name
+ * work. Of repeated keys of a map the last one is used. Errors are ERR_INVALID (bytes that Go would
+ * refuse, too), ERR_EXHAUSTED (a limit) or ERR_INTERNAL (an answer that no container could get); they name
  * message and field. Messages without fields (Empty, InfoRequest) are no bytes.
  *
  * What is returned as bytes, or as "one block", is malloc'ed: free() it. Outputs that have a _done function
