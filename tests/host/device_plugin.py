@@ -280,7 +280,8 @@ class Plugin:
                 known = self.kubelet_socket()
                 registered = known is not None and self.register()
             info = signal.sigtimedwait(signals, LOOK_S)
-            if info is not None and not self.signalled(info.si_signo):
+            # After a stop by SIGSTOP, Python returns a structure of nothing.
+            if info is not None and info.si_signo in signals and not self.signalled(info.si_signo):
                 return
             now = self.kubelet_socket()
             if self.o.mode == "register" and self.o.reregister and now is not None and now != known:

@@ -22,18 +22,17 @@ class Plugin:
     """A device plugin's process: device_plugin.py with flags, or another program that takes --root and --name."""
 
     def __init__(self, node, *flags, name="p1", program="device_plugin.py", wait=True):
-        self.name, self.path = name, f"{node.world.scratch}/{name}.ndjson"
-        self.offset = os.path.getsize(self.path) if os.path.exists(self.path) else 0
-        with open(self.path, "ab") as out:
+        self.name = name
+        self.path = next(p for p in (f"{node.world.scratch}/{name}-{i}.ndjson" for i in range(100000)) if not os.path.exists(p))
+        with open(self.path, "wb") as out:
             self.process = subprocess.Popen([PYTHON, f"{coracle.HERE}/{program}", "--root", node.root_dir, "--name", name, *flags],
                                             stdin=subprocess.DEVNULL, stdout=out, stderr=open(self.path + ".err", "ab"))
         if wait:
             self.wait_call("Register", ok=True)
 
     def calls(self, event=None):
-        """The lines that it has written so far, of this process."""
+        """The lines that it has written so far."""
         with open(self.path, encoding="utf-8") as f:
-            f.seek(self.offset)
             lines = [json.loads(line) for line in f.read().split("\n")[:-1]]
         return [line for line in lines if event in (None, line["event"])]
 
