@@ -98,6 +98,8 @@ soak: ## all analyzers over all sources, all host tests plain, and the long loop
 	@SOAK_SEED=$(SOAK_SEED) SOAK_AGENT_KILLS=$(SOAK_AGENT_KILLS) SOAK_CONMON_KILLS=$(SOAK_CONMON_KILLS) \
 	    tests/host/run --verbose --build $(check_gcc) test_soak
 	@IMAGE_KILLS=$(or $(IMAGE_KILLS),200) IMAGE_SEED=$(IMAGE_SEED) tests/host/run --verbose --build $(check_gcc) test_image_kills
+	@DEVICE_KILLS=$(or $(DEVICE_KILLS),500) SOAK_SEED=$(SOAK_SEED) tests/host/run --verbose --build $(check_gcc) test_devices_soak
+	@CORACLE_TEST_LONG=1 tests/host/run --build $(check_gcc) devices_golden.test_26
 	@NET_SOAK_SEED=$(NET_SOAK_SEED) NET_SOAK_ROUNDS=$(NET_SOAK_ROUNDS) tests/host/run --verbose --build $(check_gcc) test_network_soak
 	@GROWTH_STARTS=$(GROWTH_STARTS) tests/host/run --slow 100 --verbose --build $(check_gcc) test_growth
 	@CNI_PARALLEL_PERCENT=120 $(check_gcc)/tests/unit/cni/test_parallel
