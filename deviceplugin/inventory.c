@@ -509,10 +509,10 @@ void dp_inventory_problems(const struct dp_inventory *v,
         char text[160] = "";
 
         if (low->p != NULL && used(x) != low)
-            snprintf(text, sizeof(text), "a %s provides it, too, and is ignored: a %s does", low->p->kind,
-                     kind);
+            snprintf(text, sizeof(text), "a %s offers it, too, and is ignored: a %s comes first",
+                     low->p->kind, kind);
         else if (x->r.count >= 0 && used(x) != NULL)
-            snprintf(text, sizeof(text), "the configuration's number is ignored: a %s provides it", kind);
+            snprintf(text, sizeof(text), "the configuration's number is ignored: a %s comes first", kind);
         if (text[0] != '\0')
             fn(x->r.name, text, arg);
     }

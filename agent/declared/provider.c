@@ -55,7 +55,7 @@ static void describe(const struct dp_provider *p, char *ret, size_t size)
 {
     const struct declared_resource *r = container_of(p, struct declared_resource, provider);
 
-    snprintf(ret, size, "declared in %s/%s", r->declared->o.dir, r->file);
+    snprintf(ret, size, "%s/%s", r->declared->o.dir, r->file);
 }
 
 void declared_provider_init(struct declared_resource *r)

@@ -116,13 +116,15 @@ static void put_resources(const struct node *n, struct buf *out)
         { "coracle_extended_resource_held_devices", "Devices that pods hold.", held },
     };
 
+    /* Of a number nothing is held as a device. */
     for (size_t i = 0; i < ARRAY_LEN(gauges); i++) {
         const struct dp_resource *r = dp_inventory_next(devices_inventory(n), NULL);
 
         if (r != NULL)
             device_metrics_head(out, gauges[i].name, "gauge", gauges[i].help);
         for (; r != NULL; r = dp_inventory_next(devices_inventory(n), r))
-            put_value(out, gauges[i].name, r->name, gauges[i].of(n, r));
+            if (gauges[i].of != held || r->provider != NULL || r->count < 0)
+                put_value(out, gauges[i].name, r->name, gauges[i].of(n, r));
     }
 }
 

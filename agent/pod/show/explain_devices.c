@@ -15,17 +15,18 @@ static void describe_resource(const struct dp_resource *r, char *ret, size_t siz
     if (r->provider != NULL) {
         r->provider->describe(r->provider, provider, sizeof(provider));
         snprintf(ret, size,
-                 r->listed ? "%s%s%s: %zu devices, %zu of them healthy"
-                           : "%s%s%s: it has not listed its devices yet",
-                 r->provider->kind, provider[0] != '\0' ? " " : "", provider, r->n_devices, r->n_healthy);
+                 r->listed ? "%s: %s; %zu devices, %zu of them healthy"
+                           : "%s: %s; it has not listed its devices yet",
+                 r->provider->kind, provider, r->n_devices, r->n_healthy);
     } else if (r->count >= 0) {
         snprintf(ret, size, "%" PRId64 ", a number of the configuration", r->count);
     } else if (r->forgotten) {
         snprintf(ret, size, "its provider has been gone for more than %d minutes", DP_FORGET_MS / 60000);
-    } else {
-        snprintf(ret, size,
-                 "its provider is gone, or has not registered since the agent started: %zu devices",
+    } else if (r->n_devices > 0) {
+        snprintf(ret, size, "its provider is gone: none of its %zu devices can be given to pods",
                  r->n_devices);
+    } else {
+        snprintf(ret, size, "its provider is gone, or has not registered since the agent started");
     }
 }
 

@@ -234,7 +234,8 @@ static void a_plugin_wins_over_a_declaration_until_it_is_forgotten(void **state)
     give(f, &f->declaration, "usb0 usb1");
     expect(f, "", 2, 2);
     dp_inventory_problems(f->v, on_problem, &problem);
-    assert_string_equal(problem.text, R ": a declaration provides it, too, and is ignored: a plugin does");
+    assert_string_equal(problem.text,
+                        R ": a declaration offers it, too, and is ignored: a plugin comes first");
 
     dp_inventory_withdraw(f->v, &f->plugin, R);
     expect(f, "provider:" R " ", 2, 0);
@@ -261,7 +262,7 @@ static void a_number_counts_without_any_provider_only(void **state)
     f->seen[0] = '\0';
     expect(f, "", 1, 1);
     dp_inventory_problems(f->v, on_problem, &problem);
-    assert_string_equal(problem.text, R ": the configuration's number is ignored: a plugin provides it");
+    assert_string_equal(problem.text, R ": the configuration's number is ignored: a plugin comes first");
     dp_inventory_withdraw(f->v, &f->plugin, R);
     pass(f, 300 * SCRIPT_SECOND);
     f->seen[0] = '\0';

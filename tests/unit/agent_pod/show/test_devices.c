@@ -103,13 +103,13 @@ static void the_node_explains_each_resource(void **state)
     devices_of_web(w);
     devices_explain_node(&w->node, steps);
     assert_string_equal(detail(steps, "resource " DEV, "done"),
-                        "plugin p1.sock, pid 812: 2 devices, 1 of them healthy");
+                        "plugin: p1.sock, pid 812; 2 devices, 1 of them healthy");
     assert_string_equal(detail(steps, "resource example.com/slot", "done"),
                         "4, a number of the configuration");
     dp_inventory_withdraw(devices_inventory_fill(&w->node), &plugin, DEV);
     devices_explain_node(&w->node, later);
     assert_string_equal(detail(later, "resource " DEV, "waiting"),
-                        "its provider is gone, or has not registered since the agent started: 2 devices");
+                        "its provider is gone: none of its 2 devices can be given to pods");
     assert_int_equal(
         dp_inventory_provide(devices_inventory_fill(&w->node), DEV, &plugin, (struct dp_options){ 0 }, &e),
         ERR_OK); /* no timer runs any more */
@@ -128,6 +128,7 @@ static void metrics_have_the_numbers_of_each_resource(void **state)
     assert_non_null(strstr(out.p, "\ncoracle_extended_resource_held_devices{resource_name=\"" DEV "\"} 2\n"));
     assert_non_null(
         strstr(out.p, "\ncoracle_extended_resource_capacity{resource_name=\"example.com/slot\"} 4\n"));
+    assert_null(strstr(out.p, "held_devices{resource_name=\"example.com/slot\"}"));
     release(w);
 }
 
