@@ -2,8 +2,9 @@
 /*
  * counts - how often plugins registered, and how long Allocate took, by resource; for metrics. Pure.
  *
- * Registrations count as in kubelet: each call of Register, also a refused one; none of the plugin watcher. Names come from plugins, so
- * they are bounded: those beyond DP_COUNTS_MAX, or longer than a resource's name may be, are not counted.
+ * Registrations count as in kubelet: each call of Register, also a refused one; none of the plugin watcher.
+ * Names come from plugins, so they are bounded: those beyond DP_COUNTS_MAX, or longer than a resource's name
+ * may be, are not counted.
  */
 #ifndef DEVICEPLUGIN_COUNTS_H
 #define DEVICEPLUGIN_COUNTS_H
