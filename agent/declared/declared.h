@@ -31,6 +31,9 @@ struct declared_options { /* texts are borrowed while it exists */
     const char *dir;               /* the files: *.yaml, *.yml, *.json */
     const char *sys_dir, *dev_dir; /* NULL: /sys, /dev */
     struct dp_inventory *inventory;
+    /* Where a look goes that takes long: proc_call_spec (base/process/process.h). */
+    int cgroup_fd;
+    const char *cgroup_procs;
     /* Something is wrong that was not before: for the log and events. `what` is a file or a resource. */
     void (*problem)(const char *what, const char *text, void *arg);
     void *arg;

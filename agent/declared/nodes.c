@@ -349,7 +349,8 @@ void declared_nodes_look_start(struct declared *d)
                                          .arg = &d->look_job,
                                          .out_max = LOOK_OUT_MAX,
                                          .deadline_ms = LOOK_DEADLINE_MS,
-                                         .cgroup_fd = -1,
+                                         .cgroup_fd = d->o.cgroup_fd,
+                                         .cgroup_procs = d->o.cgroup_procs,
                                          .moves_late = true };
     struct strs clashes = { 0 };
 

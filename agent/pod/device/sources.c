@@ -62,18 +62,25 @@ static void on_problem(const char *what, const char *text, void *node)
     report(node, what, text);
 }
 
-void sources_begin(struct node *n)
+static void follow_declarations(struct node *n)
 {
     const struct declared_options o = { .loop = n->o.loop,
                                         .dir = n->o.device_dir,
                                         .inventory = devices_inventory_fill(n),
+                                        CG_OPS(n->o.cgroups),
                                         .problem = on_problem,
                                         .arg = n };
     struct err e = { 0 };
 
-    count_resources(n);
-    if (o.dir != NULL && o.dir[0] != '\0' && declared_open(&device_node(n)->declared, &o, &e) != ERR_OK)
+    if (declared_open(&device_node(n)->declared, &o, &e) != ERR_OK)
         report(n, o.dir, e.text);
+}
+
+void sources_begin(struct node *n)
+{
+    count_resources(n);
+    if (n->o.device_dir != NULL && n->o.device_dir[0] != '\0')
+        follow_declarations(n);
 }
 
 bool sources_busy(const struct node *n)

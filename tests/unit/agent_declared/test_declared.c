@@ -52,9 +52,12 @@ static void on_problem(const char *what, const char *text, void *arg)
 
 static void start(struct scene *s)
 {
-    const struct declared_options o = {
-        .loop = &s->loop, .dir = s->files, .inventory = s->inventory, .problem = on_problem, .arg = s
-    };
+    const struct declared_options o = { .loop = &s->loop,
+                                        .dir = s->files,
+                                        .inventory = s->inventory,
+                                        .cgroup_fd = -1,
+                                        .problem = on_problem,
+                                        .arg = s };
     struct err e = { 0 };
 
     assert_int_equal(declared_open(&s->declared, &o, &e), ERR_OK);
