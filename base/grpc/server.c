@@ -246,7 +246,7 @@ static void rest(struct grpc_server *s, const char *why)
 {
     log_warn("cannot accept a gRPC client", F_STR("socket", s->path), F_STR("err", why));
     uv_poll_stop(&s->listener);
-    s->rests_until_ms = uv_now(s->o.loop) + ACCEPT_AGAIN_MS;
+    s->rests_until_ms = uv_now(s->o.loop) + s->rest_ms;
     grpc_server_due(s);
 }
 
@@ -345,6 +345,7 @@ enum err_code grpc_server_open(struct grpc_server **ret, const struct grpc_serve
     s->o.max_connections = o->max_connections > 0 ? o->max_connections : CONNECTIONS_MAX;
     s->greeting_ms = GREETING_MS;
     s->stall_ms = STALL_MS;
+    s->rest_ms = ACCEPT_AGAIN_MS;
     s->budget.max = GRPC_SERVER_BUDGET + 2 * s->o.message_max;
     s->tokens = (uint64_t)o->burst * 1000;
     LIST_INIT(&s->conns);

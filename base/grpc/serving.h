@@ -46,8 +46,8 @@ struct grpc_server {
     LIST_HEAD(, grpc_conn) conns;
     unsigned n_conns; /* that are not closing */
     struct grpc_budget budget;
-    uint64_t greeting_ms, stall_ms; /* tests shorten them */
-    uint64_t tokens, filled_ms;     /* thousandths of calls that may begin now */
+    uint64_t greeting_ms, stall_ms, rest_ms; /* tests shorten them */
+    uint64_t tokens, filled_ms;              /* thousandths of calls that may begin now */
     int open_handles;
     bool closing, checking;
 };

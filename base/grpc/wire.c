@@ -248,24 +248,24 @@ enum err_code grpc_wire_open(struct grpc_wire **ret, const struct grpc_wire_opti
 static void on_closed(uv_handle_t *handle)
 {
     struct grpc_wire *w = handle->data;
-    void (*told)(void *) = w->on_closed;
+    void (*closed)(void *) = w->on_closed;
     void *arg = w->o.arg;
 
     grpc_session_free(w->o.session);
     free(w->left);
     free(w);
-    if (told != NULL)
-        told(arg);
+    if (closed != NULL)
+        closed(arg);
 }
 
-void grpc_wire_close(struct grpc_wire *w, void (*told)(void *arg))
+void grpc_wire_close(struct grpc_wire *w, void (*closed)(void *arg))
 {
     if (w == NULL || w->closing)
         return;
     if (!w->busy)
         grpc_wire_flush(w);
     w->closing = true;
-    w->on_closed = told;
+    w->on_closed = closed;
     grpc_session_silence(w->o.session);
     uv_close((uv_handle_t *)&w->poll, on_closed);
     close(w->o.fd);

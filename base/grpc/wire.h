@@ -28,9 +28,9 @@ enum err_code grpc_wire_open(struct grpc_wire **ret, const struct grpc_wire_opti
                              struct err *e) MUST_CHECK;
 /* Sends what the session has to say. False: within an event of the session, where it follows by itself. */
 bool grpc_wire_flush(struct grpc_wire *w);
-/* What can be written at once is written. Session and socket go on a later turn, on_closed(arg) follows. NULL
+/* What can be written at once is written. Session and socket go on a later turn, closed(arg) follows. NULL
  * is fine. */
-void grpc_wire_close(struct grpc_wire *w, void (*on_closed)(void *arg));
+void grpc_wire_close(struct grpc_wire *w, void (*closed)(void *arg));
 struct grpc_session *grpc_wire_session(const struct grpc_wire *w);
 uint64_t grpc_wire_heard_ms(const struct grpc_wire *w); /* uv_now() of the last byte received */
 bool grpc_wire_peer(const struct grpc_wire *w, pid_t *ret_pid, uid_t *ret_uid);
