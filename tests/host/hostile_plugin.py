@@ -54,7 +54,7 @@ def h2_frame(kind, flags, stream, payload, length=None):
     return struct.pack(">I", len(payload) if length is None else length)[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
 
 
-ODD_IDS = [b"", b"with space", b"line\nbreak", b"nul\0byte", b"\xff\xfe\x80", "\u202egnp".encode(), b"../../etc/passwd", b"a/b", b"x" * 5000,
+ODD_IDS = [b"with space", b"line\nbreak", "\u202egnp".encode(), b"../../etc/passwd", b"a/b", b"x" * 4000,
            b"\"quote\\", b"<b>&amp;", b"\x1b[31mred", b"twice", b"twice"]
 
 
@@ -190,12 +190,17 @@ class Plugin:
             return c.data(stream, b"\1" + struct.pack(">I", 10) + b"x" * 10)
         if how == "list-million":
             return c.data(stream, grpc_frame(b"".join(device(b"dev-%d" % i) for i in range(MILLION))))
+        if how in ("list-65536", "list-65537"):
+            return c.data(stream, grpc_frame(b"".join(device(b"dev-%d" % i) for i in range(int(how[5:])))))
         if how == "list-garbage":
             return c.data(stream, grpc_frame(os.urandom(4096)))
         if how == "list-odd-ids":
             return c.data(stream, grpc_frame(b"".join(device(i) for i in ODD_IDS) + device(b"dev-0") + device(b"dev-1")))
+        refused = {"list-nul-id": b"nul\0byte", "list-bad-utf8": b"\xff\xfe\x80", "list-empty-id": b"", "list-long-id": b"x" * 5000}
+        if how in refused:
+            return c.data(stream, grpc_frame(device(b"dev-0") + device(refused[how])))
         if how == "list-odd-health":
-            return c.data(stream, grpc_frame(device(b"dev-0") + device(b"dev-1", b"Splendid\n\xff") + device(b"dev-2", b"x" * 100000)))
+            return c.data(stream, grpc_frame(device(b"dev-0") + device(b"dev-1", b"Splendid\n\x1b[31m") + device(b"dev-2", b"x" * 100000)))
         if how == "list-ends":
             return c.end(stream, OK)
         if how == "list-stray-streams":
@@ -229,7 +234,7 @@ class Plugin:
         return None
 
     def on_GetPreferredAllocation(self, c, stream, _body):
-        answers = {"preferred-lies": [b"dev-7", b"no-such", b"\xff"], "preferred-twice": [b"dev-0"] * 5,
+        answers = {"preferred-lies": [b"dev-7", b"no-such", b"\n"], "preferred-bad-utf8": [b"\xff"], "preferred-twice": [b"dev-0"] * 5,
                    "preferred-too-many": [b"dev-%d" % i for i in range(50000)], "preferred-none": []}
         ids = answers.get(self.o.how, [b"dev-1"])
         c.answer(stream, field(1, b"".join(field(1, i) for i in ids)))
