@@ -236,12 +236,12 @@ static enum err_code failed(struct pod *p, const struct device_want *v, const st
     begin_anew(p);
     if (dp_holdings_generation(devices_holdings(p->node)) != before)
         checkpoint_changed(p->node);
+    if (err_is_shortage(e))
+        return wait_for_memory(p, e);
     /* Others may have been refused because of what it held for a moment. Not after a refusal by topology: two
      * of those would judge each other again for ever. */
     if (strcmp(f->reason, "TopologyAffinityError") != 0)
         device_came_free(p->node);
-    if (err_is_shortage(e))
-        return wait_for_memory(p, e);
     if (f->by_provider && is_away(e) && !wait_is_over(p))
         return wait_after(p, v, w, e);
     if (!f->by_provider && device_offer(r) == OFFER_AWAY && !wait_is_over(p))

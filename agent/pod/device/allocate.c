@@ -42,6 +42,7 @@ static void ask(const struct allocation *a, enum device_question question)
 {
     struct device_pod *part = device_of(a->p);
 
+    device_drop_answer(&part->ask); /* one that came too late */
     part->ask = (struct dp_ask){ 0 };
     part->question = question;
     part->answered = false;
@@ -133,22 +134,22 @@ static size_t answers_of(const struct allocation *a)
     return n;
 }
 
-static enum err_code take_answer(const struct allocation *a, const struct device_want *w, struct err *e)
+static enum err_code take_answer(const struct allocation *a, const struct device_want *w,
+                                 const struct dp_ask *answer, struct err *e)
 {
-    struct device_pod *part = device_of(a->p);
     const struct dp_holding *h = dp_holdings_find(allocation_node(a)->holdings, a->p->uid,
                                                   allocation_ctr(a, w)->spec->name, w->resource);
     struct dp_holding x;
 
     if (h == NULL)
         return err_set(e, ERR_INTERNAL, "the reservation of %s is lost", w->resource);
-    if (part->ask.n_raw > DEVICE_ANSWER_MAX || answers_of(a) + part->ask.n_raw > ANSWERS_MAX)
+    if (answer->n_raw > DEVICE_ANSWER_MAX || answers_of(a) + answer->n_raw > ANSWERS_MAX)
         return err_set(e, ERR_EXHAUSTED,
                        "the answer for %s has %zu bytes, allowed are %d, and %d for all of the pod",
-                       w->resource, part->ask.n_raw, DEVICE_ANSWER_MAX, ANSWERS_MAX);
+                       w->resource, answer->n_raw, DEVICE_ANSWER_MAX, ANSWERS_MAX);
     x = *h;
-    x.answer = part->ask.raw != NULL ? part->ask.raw : (const uint8_t *)"";
-    x.n_answer = part->ask.n_raw;
+    x.answer = answer->raw != NULL ? answer->raw : (const uint8_t *)"";
+    x.n_answer = answer->n_raw;
     return dp_holdings_put(allocation_node(a)->holdings, &x, e);
 }
 
@@ -183,15 +184,14 @@ static enum err_code go_on(const struct allocation *a, const struct device_want 
     struct dp_ask answer = part->ask; /* the next question may follow */
     enum err_code code = ERR_OK;
 
+    part->ask = (struct dp_ask){ 0 };
     part->answered = false;
     if (part->outcome.code != ERR_OK)
         code = take_failure(a, e);
     else if (part->question == ASK_PREFERRED)
         code = take_preference(a, w, answer.preferred, e);
     else
-        code = take_answer(a, w, e);
-    if (!*a->asking)
-        part->ask = (struct dp_ask){ 0 };
+        code = take_answer(a, w, &answer, e);
     device_drop_answer(&answer);
     return code;
 }
