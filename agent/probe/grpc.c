@@ -66,6 +66,7 @@ static void judge_health(struct grpc_run *g)
 static void judge(struct grpc_run *g, const struct err *result)
 {
     struct probe_check *c = g->run.check;
+    char room[GRPC_CODE_SIZE];
 
     switch (result->code) {
     case ERR_OK:
@@ -82,7 +83,7 @@ static void judge(struct grpc_run *g, const struct err *result)
         break;
     default:
         probe_verdict(c, PROBE_FAILURE, "error: health rpc probe failed: rpc error: code = %s desc = %s",
-                      grpc_code_name(g->call.status.code), g->call.status.text);
+                      grpc_status_name(&g->call.status, room), g->call.status.text);
     }
 }
 

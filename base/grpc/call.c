@@ -42,13 +42,14 @@ static void run_finish(struct grpc_call_run *run)
 {
     struct grpc_call *call = run->call;
     const struct grpc_status *s = &call->status;
+    char room[GRPC_CODE_SIZE];
     struct err e = { 0 };
 
     run->channel = NULL;
     call->head = run->head;
     call->n_head = run->n_head;
     if (s->code != ERR_OK) {
-        err_set(&e, (enum err_code)s->code, "rpc error: code = %s desc = %s", grpc_code_name(s->code),
+        err_set(&e, (enum err_code)s->code, "rpc error: code = %s desc = %s", grpc_status_name(s, room),
                 s->text);
         if (call->op.why.code != ERR_OK)
             call->op.why = e;

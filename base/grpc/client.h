@@ -65,6 +65,7 @@ struct grpc_call_options {
 
 void grpc_call_start(struct grpc_call *call, struct grpc_channel *c, const struct grpc_call_options *o,
                      op_done_fn done, void *owner);
-/* Holds the server by flow control. False: messages that have arrived follow within this call. */
+/* Holds the server by flow control. False: messages that have arrived follow within this call. When the
+ * connection ends, those that were not delivered are lost, as if they had not arrived. */
 void grpc_call_pause(struct grpc_call *call, bool on);
 #endif

@@ -36,11 +36,15 @@ struct grpc_metadata {
 };
 
 struct grpc_status {
-    int code; /* enum err_code's numbers; any other from outside is ERR_UNKNOWN */
+    int code;   /* enum err_code's numbers; any other from outside is ERR_UNKNOWN */
+    int number; /* that other one; 0: none */
     char text[GRPC_TEXT_MAX];
     struct grpc_bytes details; /* google.rpc.Status, packed; n 0: none */
 };
 
-/* "DeadlineExceeded"; "Code(42)" is not produced: see code above. */
+/* "DeadlineExceeded". */
 const char *grpc_code_name(int code);
+/* The same of a status, or "Code(42)" if it had a number that gRPC does not know. */
+#define GRPC_CODE_SIZE 24
+const char *grpc_status_name(const struct grpc_status *s, char room[GRPC_CODE_SIZE]);
 #endif

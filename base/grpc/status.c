@@ -27,25 +27,33 @@ void grpc_status_set(struct grpc_status *s, int code, const char *fmt, ...)
     va_list ap;
 
     s->code = code;
+    s->number = 0;
     s->details = (struct grpc_bytes){ 0 };
     va_start(ap, fmt);
     vsnprintf(s->text, sizeof(s->text), fmt, ap);
     va_end(ap);
 }
 
-int grpc_status_code(const char *value, size_t n)
+const char *grpc_status_name(const struct grpc_status *s, char room[GRPC_CODE_SIZE])
 {
-    int code = 0;
+    if (s->number == 0)
+        return grpc_code_name(s->code);
+    snprintf(room, GRPC_CODE_SIZE, "Code(%d)", s->number);
+    return room;
+}
 
-    if (n == 0)
-        return -1;
+int grpc_status_number(const char *value, size_t n)
+{
+    int number = 0;
+
     for (size_t i = 0; i < n; i++) {
         if (value[i] < '0' || value[i] > '9')
             return -1;
-        if (code <= ERR_UNAUTHENTICATED)
-            code = code * 10 + value[i] - '0';
+        number = number * 10 + value[i] - '0';
+        if (number > GRPC_NUMBER_MAX)
+            number = GRPC_NUMBER_MAX;
     }
-    return code <= ERR_UNAUTHENTICATED ? code : ERR_UNKNOWN;
+    return n > 0 ? number : -1;
 }
 
 /* ---- grpc-message ---- */

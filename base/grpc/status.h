@@ -10,8 +10,9 @@
 
 void grpc_status_set(struct grpc_status *s, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* "5": the code; one that gRPC does not know is ERR_UNKNOWN; -1: not a number. */
-int grpc_status_code(const char *value, size_t n);
+/* The number, at most GRPC_NUMBER_MAX; -1: none. */
+#define GRPC_NUMBER_MAX 99999
+int grpc_status_number(const char *value, size_t n);
 /* Bytes outside of printable ASCII, and '%', become %XX. */
 void grpc_message_encode(struct buf *out, const char *text);
 /* At most GRPC_TEXT_MAX - 1 bytes, cut at a whole character; what is not encoded properly stays as it is;

@@ -273,6 +273,8 @@ void grpc_stream_conclude(struct grpc_stream *st)
 {
     struct grpc_status status = { .code = st->code };
 
+    if (st->code > ERR_UNAUTHENTICATED)
+        status = (struct grpc_status){ .code = ERR_UNKNOWN, .number = st->code };
     if (st->http_status != 200 || !grpc_is_content_type(st->content_type)) {
         not_grpc(st);
         return;

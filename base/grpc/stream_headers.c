@@ -63,7 +63,7 @@ static bool set_status(struct grpc_stream *st, const char *value, size_t n)
 {
     static const char malformed[] = "transport: malformed grpc-status";
 
-    st->code = grpc_status_code(value, n);
+    st->code = grpc_status_number(value, n);
     if (st->code >= 0)
         return true;
     st->code = ERR_UNKNOWN;

@@ -70,7 +70,7 @@ static void read_texts(const uint8_t *data, size_t size)
     grpc_message_decode((const char *)data, size, text);
     assert(strlen(text) < sizeof(text));
     (void)grpc_timeout_parse((const char *)data, size, &ms);
-    (void)grpc_status_code((const char *)data, size);
+    assert(grpc_status_number((const char *)data, size) <= GRPC_NUMBER_MAX);
 }
 
 static void read_frames(const uint8_t *data, size_t size, size_t piece)

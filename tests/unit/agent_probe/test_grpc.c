@@ -187,6 +187,8 @@ static void an_error_comes_back_with_its_words(void **state)
            "error: this server does not implement the grpc health protocol (grpc.health.v1.Health): no");
     expect((struct peer){ .grpc_status = "4", .grpc_message = "late" }, PROBE_FAILURE,
            "timeout: health rpc did not complete within 20s");
+    expect((struct peer){ .grpc_status = "42", .grpc_message = "odd" }, PROBE_FAILURE,
+           FAILED "Code(42) desc = odd");
     expect((struct peer){ .grpc_status = "x" }, PROBE_FAILURE,
            FAILED "Unknown desc = transport: malformed grpc-status");
     expect((struct peer){ .reset = true }, PROBE_FAILURE,

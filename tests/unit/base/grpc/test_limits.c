@@ -148,6 +148,50 @@ static void calls_have_a_rate(void **state)
     pair_done(&p);
 }
 
+static int call_as_nobody(const struct pair *parent)
+{
+    struct asked a = { 0 };
+    struct pair p = { .held = NULL };
+
+    memcpy(p.target, parent->target, sizeof(p.target));
+    if (setgid(65534) != 0 || setuid(65534) != 0 || uv_loop_init(&p.loop) != 0)
+        return 2;
+    pair_connect(&p, NULL);
+    ask(&a, &p, "/test.Pair/Echo", "x", 10000, false);
+    await(&p, &a);
+    return strcmp(a.result.text, "rpc error: code = PermissionDenied desc = only root may call") == 0 ? 0 : 3;
+}
+
+static void only_root_may_call_if_so_asked(void **state)
+{
+    struct asked a = { 0 };
+    int status = 0;
+    struct pair p;
+    pid_t child;
+
+    (void)state;
+    if (getuid() != 0)
+        SKIP("needs root");
+    pair_make(&p);
+    assert_int_equal(chmod(p.folder, 0755), 0);
+    pair_serve(&p, &(struct grpc_server_options){ .root_only = true });
+    assert_int_equal(chmod(p.path, 0666), 0);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(call_as_nobody(&p));
+    AWAIT(&p, p.server->n_conns == 1);
+    AWAIT(&p, p.server->n_conns == 0); /* it has ended */
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    pair_connect(&p, NULL);
+    ask(&a, &p, "/test.Pair/Echo", "x", 10000, false);
+    await(&p, &a);
+    assert_int_equal(a.result.code, ERR_OK);
+    buf_done(&a.response);
+    pair_done(&p);
+}
+
 static void pause_it(struct asked *a)
 {
     grpc_call_pause(&a->call, true);
@@ -407,6 +451,7 @@ int main(void)
         cmocka_unit_test(a_client_that_floods_is_closed),
         cmocka_unit_test(the_longest_idle_connection_makes_room),
         cmocka_unit_test(calls_have_a_rate),
+        cmocka_unit_test(only_root_may_call_if_so_asked),
         cmocka_unit_test(a_client_that_does_not_read_loses_its_stream),
         cmocka_unit_test(a_client_that_takes_nothing_is_closed),
         cmocka_unit_test(a_server_that_says_nothing_is_given_up),
