@@ -29,7 +29,8 @@ const char *decl_read_text(struct decl_parser *p, const json_t *v, size_t max); 
 const char *decl_read_pattern(struct decl_parser *p, const json_t *v);          /* likewise */
 bool decl_read_bool(struct decl_parser *p, const json_t *v);
 unsigned decl_read_number(struct decl_parser *p, const json_t *v); /* 1 to DECL_COUNT_MAX */
-bool decl_is_path(const char *text);    /* absolute, no empty part, "." or ".."; may end with "/" */
+bool decl_is_path(const char *text); /* absolute, at most DECL_PATH_MAX bytes, no empty part, "." or ".."; may
+                                        end with "/" */
 bool decl_is_pattern(const char *text); /* each [ has its ], no slash within, no backslash */
 
 /* ---- decl_member.c: an element of paths, of usb ---- */

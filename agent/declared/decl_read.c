@@ -128,14 +128,14 @@ unsigned decl_read_number(struct decl_parser *p, const json_t *v)
     return (unsigned)n;
 }
 
-/* Absolute, without empty parts, "." and "..". */
 bool decl_is_path(const char *text)
 {
     size_t n = strlen(text);
-    str_auto relative = strdup(text + 1);
+    char relative[DECL_PATH_MAX + 1];
 
-    if (relative == NULL || text[0] != '/' || n < 2)
+    if (text[0] != '/' || n < 2 || n > DECL_PATH_MAX)
         return false;
+    strcpy(relative, text + 1);
     if (relative[n - 2] == '/')
         relative[n - 2] = '\0';
     return fs_path_is_safe(relative);

@@ -86,14 +86,16 @@ static bool add_inside(json_t *m, const struct strs *inside)
 static void put_match(struct looker *l, const char *path, const char *id, const char *node, int64_t numa,
                       const struct strs *inside)
 {
-    json_t *m = json_pack("{s:s, s:s, s:I}", "path", path, "id", id, "numa", (json_int_t)numa);
+    json_t *m;
 
     if (json_array_size(l->matches) >= LOOK_MATCHES_MAX) {
         look_problem(l, "more than %d matches; the rest is ignored", LOOK_MATCHES_MAX);
-        json_decref(m);
         return;
     }
-    if (m == NULL || !json_put_str(m, "node", node) || (inside != NULL && !add_inside(m, inside)))
+    m = json_object();
+    if (m == NULL || !json_put_str(m, "path", path) || !json_put_str(m, "id", id) ||
+        !json_put_str(m, "node", node) || json_object_set_new(m, "numa", json_integer(numa)) != 0 ||
+        (inside != NULL && !add_inside(m, inside)))
         l->no_memory = true;
     if (json_array_append_new(l->matches, m) != 0)
         l->no_memory = true;
@@ -182,6 +184,13 @@ static void on_usb(const struct look_usb *u, void *arg)
     put_match(l, path, id.p, node, u->numa, NULL);
 }
 
+/* Takes the value, also when memory lacks. */
+static void put(struct looker *l, json_t *object, const char *key, json_t *value)
+{
+    if (json_object_set_new(object, key, value) != 0)
+        l->no_memory = true;
+}
+
 static json_t *look_at(struct looker *l, const struct decl_member *m)
 {
     struct err e = { 0 };
@@ -195,9 +204,9 @@ static json_t *look_at(struct looker *l, const struct decl_member *m)
     else
         ERR_IGNORE(look_glob(l, m->path, on_path, &e));
     if (e.code != ERR_OK)
-        json_object_set_new(answer, "unknown", json_string_of(e.text));
-    json_object_set_new(answer, "v", l->matches);
-    json_object_set_new(answer, "problems", l->problems);
+        put(l, answer, "unknown", json_string_of(e.text));
+    put(l, answer, "v", l->matches);
+    put(l, answer, "problems", l->problems);
     return answer;
 }
 
@@ -205,14 +214,16 @@ enum err_code look_run(const void *job, struct buf *out, struct err *e)
 {
     struct looker l = { .job = job, .watch = json_object() };
     json_t *members = json_array();
-    json_auto_t *answer = NULL;
+    json_auto_t *answer = json_object();
 
     for (size_t i = 0; i < l.job->n; i++)
         for (size_t g = 0; g < l.job->v[i]->n_groups; g++)
             for (size_t k = 0; k < l.job->v[i]->groups[g].n; k++)
-                json_array_append_new(members, look_at(&l, &l.job->v[i]->groups[g].v[k]));
-    answer = json_pack("{s:o, s:o}", "members", members, "watch", l.watch);
-    if (answer == NULL || l.no_memory)
+                if (json_array_append_new(members, look_at(&l, &l.job->v[i]->groups[g].v[k])) != 0)
+                    l.no_memory = true;
+    put(&l, answer, "members", members);
+    put(&l, answer, "watch", l.watch);
+    if (l.no_memory)
         return err_nomem(e);
     json_add_text(out, answer, false, 0);
     return buf_check(out, e);
