@@ -6,6 +6,7 @@
 #include "agent/pod/container/probes.h"
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/core/facts.h"
+#include "agent/pod/device/devices.h"
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/volume/volumes.h"
@@ -144,6 +145,8 @@ static void add_awaited(const struct ctr *c, struct buf *b)
     if (init != NULL)
         buf_addf(b, "waiting for %s %s", init->kind == CTR_INIT ? "init container" : "sidecar",
                  init->spec->name);
+    else if (devices_preparing(c))
+        buf_adds(b, "waiting for a device plugin to prepare its devices (PreStartContainer)");
     else if (own_of(c)->create_waiting)
         buf_adds(b, "waiting for a slot: other containers are being created");
     else if (!volumes_ready(p))
@@ -241,7 +244,9 @@ static void explain_state(const struct ctr *c, struct explained *x)
         x->state = "waiting";
         buf_adds(&x->detail, sandbox_net(p) != NET_READY ? "created; waiting for the pod's network"
                              : !p->record_durable ? "created; waiting for the pod's record to be on disk"
-                                                  : "created");
+                             : !devices_durable(p)
+                                 ? "created; waiting for the checkpoint of devices to be on disk"
+                                 : "created");
         return;
     case CTR_RUNNING:
         explain_running(c, x);

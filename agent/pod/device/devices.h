@@ -69,6 +69,7 @@ bool devices_durable(const struct pod *p);
  * the next call asks again.
  */
 enum err_code devices_pre_start(struct ctr *c, bool *ret_wait, struct err *e) MUST_CHECK;
+bool devices_preparing(const struct ctr *c); /* a provider is asked */
 /* What the container gets, merged over its resources in the order of their names: the first one wins, and a
  * conflict is logged and reported by an event. All of it in the arena; empty: it gets nothing. */
 enum err_code devices_of_ctr(struct ctr *c, struct arena *arena, struct dp_answer *ret,

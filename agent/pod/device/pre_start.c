@@ -101,6 +101,11 @@ static enum err_code take_answer(struct ctr *c, const struct device_want *w, str
     return ERR_OK;
 }
 
+bool devices_preparing(const struct ctr *c)
+{
+    return op_live(&device_ctr_of(c)->pre_start.op);
+}
+
 enum err_code devices_pre_start(struct ctr *c, bool *ret_wait, struct err *e)
 {
     struct device_ctr *own = device_ctr_of(c);

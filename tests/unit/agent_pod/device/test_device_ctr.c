@@ -156,6 +156,9 @@ static void devices_are_prepared_before_each_start(void **state)
     script_pass(w, 11 * SCRIPT_SECOND);
     assert_int_equal(provider.n_pre_start, 2);
     assert_null(script_op("create"));
+    json_auto_t *steps = json_array();
+    containers_explain(p, steps);
+    assert_non_null(strstr(json_str(json_array_get(steps, 0), "detail"), "PreStartContainer"));
     script_answer(w, "PreStartContainer", ERR_OK);
     script_answer_all(w, NULL);
     assert_int_equal(p->ctrs[0].restarts, 1);
