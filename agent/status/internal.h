@@ -153,6 +153,7 @@ void route_config(struct conn *c, const struct status_match *m);
 void route_operations(struct conn *c, const struct status_match *m);
 void route_images(struct conn *c, const struct status_match *m);
 void route_objects(struct conn *c, const struct status_match *m);
+void route_devices(struct conn *c, const struct status_match *m);
 void route_image_task(struct conn *c, const struct status_match *m);
 
 /* ---- progress.c: a client that follows its request's progress ---- */

@@ -44,7 +44,8 @@ enum err_code keys_read(struct object_keys *ret, struct status_server *s, enum s
             at = slash + 1 + strlen(slash + 1) + 1;
         }
     }
-    if (kind != KIND_EVENT && kind != KIND_DEVICE) /* those have an order of their own */
+    if (kind != KIND_EVENT && kind != KIND_DEVICE &&
+        kind != KIND_DEVICE_HELD) /* those have an order of their own */
         qsort(k.keys, k.n, sizeof(*k.keys), by_namespace_and_name);
     *ret = k;
     return ERR_OK;

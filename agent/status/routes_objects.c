@@ -16,7 +16,6 @@ static const struct kind {
     { ROUTE_PRIORITY_CLASSES,
       { KIND_PRIORITY_CLASS, "PriorityClassList", "scheduling.k8s.io/v1", false },
       "priorityclasses.scheduling.k8s.io" },
-    { ROUTE_DEVICES, { KIND_DEVICE, "DeviceList", "coracle.dev/v1", false }, "devices" },
 };
 
 static void list_objects(struct conn *c, const struct listing_of *of, const char *namespace_)
@@ -31,6 +30,20 @@ static void list_objects(struct conn *c, const struct listing_of *of, const char
     }
     listing_begin(c, of, &all);
     selection_done(&all);
+}
+
+void route_devices(struct conn *c, const struct status_match *m)
+{
+    static const struct listing_of all = { KIND_DEVICE, "DeviceList", "coracle.dev/v1", false },
+                                   held_ones = { KIND_DEVICE_HELD, "DeviceList", "coracle.dev/v1", false };
+    struct err e = { 0 };
+    bool held = false;
+
+    (void)m;
+    if (status_param_flag(&c->parser.request, "held", &held, &e) != ERR_OK)
+        conn_err(c, &e);
+    else
+        list_objects(c, held ? &held_ones : &all, NULL);
 }
 
 void route_objects(struct conn *c, const struct status_match *m)

@@ -30,7 +30,8 @@
  *     GET     /explain/{ns}/{name}     which step, since when, waiting for what, next try
  *     GET     /explain                 what is wrong with the node
  *     GET     /manifests               the files of the manifest folder and their problems
- *     GET     /devices                 of extended resources, and the containers that hold them
+ *     GET     /devices[?held=]         of extended resources, and the containers that hold them; held=true:
+ *             no others
  *     GET     /images[?name=]   POST /images?source=&name=&progress=    DELETE /images?name=
  *             progress=1: lines of JSON, five a second at most, {"step","bytes","layers","ofLayers"};
  *             the last one is the answer, a Status object when it failed
@@ -107,6 +108,7 @@ enum status_kind {
     KIND_PRIORITY_CLASS,
     KIND_IMAGE,
     KIND_DEVICE,
+    KIND_DEVICE_HELD, /* only those that pods hold */
     KIND_POD,
     KIND_EVENT,
 };

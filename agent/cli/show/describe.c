@@ -48,7 +48,7 @@ static json_t *events_of(struct describe *d, const json_t *object)
 static void describe_node(struct describe *d, const json_t *node, const json_t *events, struct buf *out)
 {
     json_auto_t *pods = cli_get_all(d->cli, cli_kind_find("pods"), NULL, NULL);
-    json_auto_t *devices = cli_read_devices(d->cli);
+    json_auto_t *devices = cli_read_held_devices(d->cli);
 
     cli_describe_node(d->cli, node, pods, devices, out);
     cli_describe_events(d->cli, events, out);

@@ -153,7 +153,7 @@ void cli_describe_devices(const json_t *devices, struct buf *out)
 
     json_array_foreach (devices, i, device) {
         if (cli_at(device, "pod") == NULL)
-            continue;
+            continue; /* it was released meanwhile */
         buf_addf(&rows, "  %s\t", cli_text(device, "resource"));
         cli_add_clean(&rows, cli_text(device, "id"));
         buf_addf(&rows, "\t%s\t%s\t%s\t", cli_text(device, "health"), cli_text(device, "pod.namespace"),
@@ -169,9 +169,9 @@ void cli_describe_devices(const json_t *devices, struct buf *out)
                  rows.p);
 }
 
-json_t *cli_read_devices(struct cli *cli)
+json_t *cli_read_held_devices(struct cli *cli)
 {
-    json_auto_t *list = cli_get(cli, DEVICES_URL, NULL);
+    json_auto_t *list = cli_get(cli, DEVICES_URL "?held=true", NULL);
 
     return json_incref(cli_at(list, "items"));
 }

@@ -42,8 +42,8 @@ int get_objects(struct get *g, const struct cli_kind *kind);
 int get_events(struct get *g);
 int get_sort(const struct get *g, json_t *items); /* get_sort.c: in place, if requested; the exit code */
 int get_manifests(struct get *g);
-int get_devices(struct get *g);            /* the names are resources */
-json_t *cli_read_devices(struct cli *cli); /* all; NULL after printing an error */
+int get_devices(struct get *g);                 /* the names are resources */
+json_t *cli_read_held_devices(struct cli *cli); /* NULL after printing an error */
 
 /* ---- describe_*.c: into `out`, tabs as in cli_align() ---- */
 void cli_describe_pod(const struct cli *cli, const json_t *pod, const json_t *events, struct buf *out);

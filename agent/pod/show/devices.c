@@ -15,20 +15,20 @@ static bool add_key(json_t *list, const char *resource, const char *id)
     return json_array_append_new(list, json_sprintf("/%s\t%s", resource, id)) == 0;
 }
 
-static bool add_keys(const struct node *n, const struct dp_resource *r, json_t *list)
+static bool add_keys(const struct node *n, const struct dp_resource *r, bool held_only, json_t *list)
 {
     const struct dp_owned *held = NULL;
     bool ok = true;
 
-    for (size_t i = 0; i < r->n_devices; i++)
+    for (size_t i = 0; i < r->n_devices && !held_only; i++)
         ok = add_key(list, r->name, r->devices[i].id) && ok;
     while ((held = dp_holdings_owned_next(devices_holdings(n), r->name, held)) != NULL)
-        if (dp_resource_device(r, held->id) == NULL)
+        if (held_only || dp_resource_device(r, held->id) == NULL)
             ok = add_key(list, r->name, held->id) && ok;
     return ok;
 }
 
-json_t *devices_keys(struct node *n)
+json_t *devices_keys(struct node *n, bool held_only)
 {
     const struct dp_inventory *all = devices_inventory(n);
     const struct dp_resource *r = NULL;
@@ -36,7 +36,7 @@ json_t *devices_keys(struct node *n)
     bool ok = list != NULL;
 
     while (all != NULL && (r = dp_inventory_next(all, r)) != NULL)
-        ok = add_keys(n, r, list) && ok;
+        ok = add_keys(n, r, held_only, list) && ok;
     if (ok)
         return list;
     json_decref(list);

@@ -6,7 +6,7 @@
 
 /* A name for each device: of all that are offered, by resource, then those that are only held. NULL: out of
  * memory. */
-json_t *devices_keys(struct node *n);
+json_t *devices_keys(struct node *n, bool held_only);
 /* {"resource","id","health","numaNodes","provider","pod","containers"}; NULL: it is gone. */
 json_t *device_json(struct node *n, const char *name);
 /* device_metrics.c: of device plugins under kubelet's names, of extended resources under ours. */

@@ -185,6 +185,7 @@ static json_t *provider_objects_find_one(struct node *n, enum status_kind kind, 
     case KIND_POD:
     case KIND_EVENT: /* have functions of their own */
     case KIND_DEVICE:
+    case KIND_DEVICE_HELD:
         break;
     }
     return NULL;
@@ -266,7 +267,8 @@ json_t *provider_keys(void *arg, enum status_kind kind, struct err *e)
         found = names_of(arg, API_KIND_PRIORITY_CLASS);
         break;
     case KIND_DEVICE:
-        found = devices_keys(arg);
+    case KIND_DEVICE_HELD:
+        found = devices_keys(arg, kind == KIND_DEVICE_HELD);
         break;
     case KIND_NODE:
     case KIND_IMAGE:
@@ -297,6 +299,7 @@ json_t *provider_listed(void *arg, enum status_kind kind, const char *namespace_
         found = one_config(n, API_SECRET, namespace_, name, false);
         break;
     case KIND_DEVICE:
+    case KIND_DEVICE_HELD:
         found = device_json(n, name);
         break;
     case KIND_PRIORITY_CLASS:

@@ -91,9 +91,8 @@ static inline json_t *one_pod(void *arg, const char *namespace_, const char *nam
     return NULL;
 }
 
-static const char *const kind_members[] = {
-    "node", "configmap", "secret", "priorityclass", "image", "device"
-};
+static const char *const kind_members[] = { "node",  "configmap", "secret", "priorityclass",
+                                            "image", "device",    "device" };
 
 /* Pods are called by their names, others by their number. */
 static inline const json_t *all_of(const struct fake *f, enum status_kind kind)

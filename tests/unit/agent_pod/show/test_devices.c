@@ -61,10 +61,14 @@ static void assert_device(struct world *w, const json_t *key, const char *wanted
 static void every_device_is_listed_with_its_pod(void **state)
 {
     struct world *w = *state;
-    json_auto_t *keys = NULL;
+    json_auto_t *keys = NULL, *held = NULL;
 
     devices_of_web(w);
-    keys = devices_keys(&w->node);
+    held = devices_keys(&w->node, true);
+    assert_int_equal(json_array_size(held), 2);
+    assert_string_equal(json_string_value(json_array_get(held, 0)), "/" DEV "\tdev-2");
+    assert_string_equal(json_string_value(json_array_get(held, 1)), "/" DEV "\tgone/\t\x1b");
+    keys = devices_keys(&w->node, false);
     assert_int_equal(json_array_size(keys), 3);
     assert_device(w, json_array_get(keys, 0),
                   "{\"resource\":\"" DEV "\",\"id\":\"dev-2\",\"health\":\"Healthy\",\"numaNodes\":[0,1],"
