@@ -6,6 +6,7 @@
 #include "deviceplugin/device_id.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -130,7 +131,7 @@ static enum err_code put_node(struct looker *l, const char *path, const char *id
 
 static enum err_code on_path(struct looker *l, const char *path, struct err *e)
 {
-    buf_auto id = BUF_INIT(DP_ID_MAX);
+    buf_auto id = BUF_INIT(3 * PATH_MAX);
     struct stat st;
 
     if (stat(path, &st) != 0) {
@@ -139,7 +140,9 @@ static enum err_code on_path(struct looker *l, const char *path, struct err *e)
         return err_sys(e, errno, "look at %s", path);
     }
     add_id(&id, path);
-    if (!utf8_is_valid(path, strlen(path)) || id.failed) {
+    if (id.failed)
+        return err_nomem(e);
+    if (!utf8_is_valid(path, strlen(path)) || id.n > DP_ID_MAX) {
         look_problem(l, "%s: a name that is too long or not UTF-8 is ignored", path);
         return ERR_OK;
     }

@@ -69,10 +69,11 @@ static void a_look_is_whole_or_unknown(void **state)
         struct look l = { 0 };
         struct err e = { 0 };
 
-        ok =
-            look_run(&job, &out, &e) == ERR_OK && look_read(out.p, out.n, look_count(&job), &l, &e) == ERR_OK;
+        ok = look_run(&job, &out, &e) == ERR_OK;
         if (!ok && e.code != ERR_EXHAUSTED)
             abort();
+        /* jansson may take a lack of memory for an error of the text. */
+        ok = ok && look_read(out.p, out.n, look_count(&job), &l, &e) == ERR_OK;
         for (size_t i = 0; ok && i < 3; i++) {
             if (l.members[i].unknown == NULL && l.members[i].n != 1)
                 abort();
