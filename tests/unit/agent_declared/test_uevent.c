@@ -13,10 +13,12 @@
 
 #include <fcntl.h>
 #include <linux/netlink.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { DEADLINE_MS = 5000, QUIET_MS = 200 };
@@ -84,28 +86,62 @@ static bool kernel_says_add(void)
     return fd >= 0 && write(fd, "add", 3) == 3;
 }
 
-static void only_the_kernel_is_heard(void **state)
+static void begin_to_listen(struct scene *s, struct uevents **ret)
+{
+    struct err e = { 0 };
+
+    uv_loop_init(&s->loop);
+    uv_timer_init(&s->loop, &s->tick);
+    assert_int_equal(uevents_open(ret, &s->loop, on_event, s, &e), ERR_OK);
+}
+
+static void stop(struct scene *s, struct uevents *u)
+{
+    uevents_close(u);
+    uv_close((uv_handle_t *)&s->tick, NULL);
+    uv_run(&s->loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&s->loop), 0);
+}
+
+static void a_message_of_a_process_is_ignored(void **state)
 {
     struct scene s = { 0 };
     struct uevents *u = NULL;
-    struct err e = { 0 };
+    int status;
+    pid_t pid = fork();
+
+    (void)state;
+    assert_true(pid >= 0);
+    if (pid == 0) { /* in a user namespace of its own the kernel's events do not arrive */
+        if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
+            _exit(77);
+        begin_to_listen(&s, &u);
+        forge((uint32_t)getpid(), 0); /* the port of a process's first socket */
+        forge(0, 1);
+        run_until(&s, 1, QUIET_MS);
+        _exit(s.events > 0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77) {
+        print_message("no user namespaces\n");
+        skip();
+    }
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void an_event_of_the_kernel_is_heard(void **state)
+{
+    struct scene s = { 0 };
+    struct uevents *u = NULL;
     bool kernel;
 
     (void)state;
-    uv_loop_init(&s.loop);
-    uv_timer_init(&s.loop, &s.tick);
-    assert_int_equal(uevents_open(&u, &s.loop, on_event, &s, &e), ERR_OK);
-    forge((uint32_t)getpid(), 0); /* the port of a process's first socket */
-    forge(0, 1);
-    run_until(&s, 1, QUIET_MS);
-    assert_int_equal(s.events, 0);
+    begin_to_listen(&s, &u);
     kernel = kernel_says_add();
     if (kernel)
         run_until(&s, 1, DEADLINE_MS);
-    uevents_close(u);
-    uv_close((uv_handle_t *)&s.tick, NULL);
-    uv_run(&s.loop, UV_RUN_DEFAULT);
-    assert_int_equal(uv_loop_close(&s.loop), 0);
+    stop(&s, u);
     if (!kernel) {
         print_message("only root can have the kernel send an event\n");
         skip();
@@ -117,7 +153,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_about_nodes_matter),
-        cmocka_unit_test(only_the_kernel_is_heard),
+        cmocka_unit_test(a_message_of_a_process_is_ignored),
+        cmocka_unit_test(an_event_of_the_kernel_is_heard),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
