@@ -97,6 +97,8 @@ static void a_deadline_ends_both_sides(void **state)
     pair_make(&p);
     pair_serve(&p, NULL);
     pair_connect(&p, NULL);
+    ask(&a, &p, "/test.Pair/Echo", "", 10000, false); /* connected */
+    await(&p, &a);
     ask(&a, &p, "/test.Pair/Hold", "", 100, false);
     await(&p, &a);
     assert_int_equal(a.result.code, ERR_DEADLINE);

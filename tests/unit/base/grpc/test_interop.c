@@ -77,7 +77,7 @@ static void our_client_asks_their_server(void **state)
 
     ask(&a, &p, "/test.Interop/Remaining", "", 5000, false);
     await(&p, &a);
-    assert_string_equal(a.response.p, "50");
+    assert_in_range(atoi(a.response.p), 20, 50); /* tenths of a second; the machine may be busy */
     buf_done(&a.response);
 
     ask(&a, &p, "/test.Interop/Large", "4194304", 20000, false);
