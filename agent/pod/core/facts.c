@@ -123,6 +123,15 @@ bool preempt_is_critical(const struct pod *p)
     return p->priority >= POD_CRITICAL_PRIORITY;
 }
 
+bool pod_runs_again(const struct pod *p)
+{
+    bool ran = false;
+
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        ran = ran || p->ctrs[i].cur.id[0] != '\0';
+    return p->rejected || !ran || p->api->spec.restart_policy != API_RESTART_NEVER;
+}
+
 bool shutdown_now(const struct node *n)
 {
     return n->shutting_down;

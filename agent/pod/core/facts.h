@@ -30,5 +30,6 @@ bool ctr_alive(const struct ctr *c); /* an instance exists and has not ended */
 const struct api_restart_rule *restart_matching_rule(const struct ctr *c); /* may be NULL */
 bool userns_wanted(const struct pod *p);
 bool preempt_is_critical(const struct pod *p);
-bool shutdown_now(const struct node *n); /* new pods are rejected */
+bool pod_runs_again(const struct pod *p); /* after a shutdown of the machine that ended it */
+bool shutdown_now(const struct node *n);  /* new pods are rejected */
 #endif

@@ -31,6 +31,6 @@ void device_on_change(const struct dp_resource *r, enum dp_change what, void *no
         break;
     }
     pods_each (n, p)
-        if (asks_for(p, r->name) && !(p->state == POD_TERMINATED && !p->rejected))
+        if (asks_for(p, r->name) && (p->state != POD_TERMINATED || device_is_judged(p)))
             pod_wake(p, "devices changed");
 }

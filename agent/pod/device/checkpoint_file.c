@@ -200,7 +200,7 @@ static bool is_stale(struct node *n, const struct dp_holding *x)
 
     if (p == NULL)
         return n->sources_ready;
-    if (p->state == POD_TERMINATED && (p->rejected || p->shutdown_ns == 0))
+    if (device_has_ended(p))
         return true;
     for (size_t i = 0; i < p->n_ctrs; i++) {
         const struct quantity *q = api_resource_get(&p->ctrs[i].spec->resources.limits, x->resource);

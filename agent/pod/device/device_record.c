@@ -63,8 +63,9 @@ void device_save(const struct pod *p, json_t *record)
             json_object_set(status, p->ctrs[i].spec->name, own->last);
     }
     if (device_of(p)->state == DEVICES_HELD)
-        for (const struct dp_holding *x = dp_holdings_next(h, NULL); x != NULL; x = dp_holdings_next(h, x))
-            if (strcmp(x->pod_uid, p->uid) == 0 && x->answer != NULL)
+        for (const struct dp_holding *x = dp_holdings_pod_next(h, p->uid, NULL); x != NULL;
+             x = dp_holdings_pod_next(h, p->uid, x))
+            if (x->answer != NULL)
                 json_array_append_new(list, holding_json(x));
     if (json_array_size(list) > 0)
         json_object_set(record, "devices", list);
@@ -202,13 +203,13 @@ void device_load(struct pod *p, const json_t *record)
     struct device_pod *part = device_of(p);
     const json_t *list = json_object_get(record, "devices"),
                  *status = json_object_get(record, "deviceStatus");
-    bool ended = p->state == POD_TERMINATED && (p->rejected || p->shutdown_ns == 0);
+    bool ended = device_has_ended(p);
     const json_t *o;
     size_t i;
 
     for (i = 0; i < p->n_ctrs; i++) {
         json_t *last = json_object_get(status, p->ctrs[i].spec->name);
-        if (ended && is_status(last))
+        if (p->state == POD_TERMINATED && is_status(last))
             device_ctr_of(&p->ctrs[i])->last = json_incref(last);
     }
     if (!ended)

@@ -158,6 +158,17 @@ static void device_pod_cancel(struct pod *p)
             op_cancel(&device_ctr_of(&p->ctrs[i])->pre_start.op);
 }
 
+/* What it holds stays. */
+static void device_reset(struct pod *p)
+{
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        struct device_ctr *own = device_ctr_of(&p->ctrs[i]);
+        device_drop_answer(&own->pre_start);
+        own->at = 0;
+        own->answered = false;
+    }
+}
+
 static void device_forget(struct pod *p)
 {
     device_drop_answer(&device_of(p)->ask);
@@ -183,6 +194,7 @@ const struct room device_room = {
              .busy = device_pod_busy,
              .cancel = device_pod_cancel,
              .end = device_pod_cancel,
+             .reset = device_reset,
              .free = device_forget,
              .save = device_save,
              .load = device_load },

@@ -59,6 +59,8 @@ bool devices_under_way(const struct pod *p);
 /* It has ended or was rejected: others may have what it held. One that a shutdown of the machine ended, and
  * that starts again, keeps it. */
 void devices_release(struct pod *p);
+/* It will not start again: its manifest is gone. */
+void devices_gone(struct pod *p);
 
 /* ---- containers ---- */
 /* What the container holds is on the disk: it may start. Otherwise the pod is woken. */

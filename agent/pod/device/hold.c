@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hold - what a pod holds, until it is released; and what others may do when something came free. */
+#include "agent/pod/core/facts.h"
 #include "agent/pod/device/internal.h"
 
 static bool holds_any(const struct pod *p)
 {
-    const struct dp_holdings *h = devices_holdings(p->node);
-
-    for (const struct dp_holding *x = dp_holdings_next(h, NULL); x != NULL; x = dp_holdings_next(h, x))
-        if (strcmp(x->pod_uid, p->uid) == 0)
-            return true;
-    return false;
+    return dp_holdings_pod_next(devices_holdings(p->node), p->uid, NULL) != NULL;
 }
 
-/* Ready to be judged: it waits for admission, or was rejected. */
-static bool is_judged(const struct pod *p)
+bool device_is_judged(const struct pod *p)
 {
-    return p->state == POD_PENDING || (p->state == POD_TERMINATED && p->rejected);
+    return p->state == POD_PENDING || (p->state == POD_TERMINATED && (p->rejected || p->preempted_ns != 0));
+}
+
+bool device_has_ended(const struct pod *p)
+{
+    return p->state == POD_TERMINATED && (p->rejected || p->shutdown_ns == 0 || !pod_runs_again(p));
 }
 
 void device_came_free(struct node *n)
 {
     device_node(n)->freed++;
     pods_each (n, p)
-        if (is_judged(p))
+        if (device_is_judged(p))
             pod_wake(p, "devices came free");
 }
 
@@ -52,7 +52,7 @@ void devices_release(struct pod *p)
 
     if (op_live(&part->ask.op))
         op_cancel(&part->ask.op);
-    if (p->shutdown_ns != 0 && !p->rejected)
+    if (p->shutdown_ns != 0 && !p->rejected && pod_runs_again(p))
         return;
     if (!p->rejected)
         keep_shown(p);
@@ -60,4 +60,10 @@ void devices_release(struct pod *p)
     if (part->state != DEVICES_REFUSED)
         device_set_state(p, DEVICES_RELEASED);
     p->record_dirty = true;
+}
+
+void devices_gone(struct pod *p)
+{
+    if (!p->node->closing)
+        drop(p);
 }

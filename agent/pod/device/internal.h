@@ -101,6 +101,12 @@ static inline struct device_ctr *device_ctr_of(const struct ctr *c)
 
 void device_set_state(struct pod *p, enum device_state s);
 
+/* ---- hold.c ---- */
+/* Ready to be judged: it waits for admission, was rejected, or had to make room. */
+bool device_is_judged(const struct pod *p);
+/* It holds nothing any more. */
+bool device_has_ended(const struct pod *p);
+
 /* ---- wants.c: what a pod asks for; pure ---- */
 struct device_want { /* one resource of one container */
     size_t ctr;      /* its index in the pod */

@@ -9,6 +9,7 @@
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/core/pod.h"
 #include "agent/pod/core/start_times.h"
+#include "agent/pod/device/devices.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/leftovers/sweep.h"
 #include "agent/pod/limits/limits.h"
@@ -184,6 +185,7 @@ void pods_gone(struct pod *p)
 
     log_info("pod gone", F_STR("pod", p->key), F_STR("podUID", p->uid));
     pods_remove_logs(p);
+    devices_gone(p);
     record_remove(p);
     pod_show(p, "DELETED");
     pods_free(p);

@@ -334,19 +334,10 @@ void node_shutdown_inhibitor(struct node *n, bool failed, const char *text)
 
 /* ---- and again ---- */
 
-static bool runs_again(const struct pod *p)
-{
-    bool ran = false;
-
-    for (size_t i = 0; i < p->n_ctrs; i++)
-        ran = ran || p->ctrs[i].cur.id[0] != '\0';
-    return p->rejected || !ran || p->api->spec.restart_policy != API_RESTART_NEVER;
-}
-
 /* The pod starts again in place, as after any reboot, so it keeps the content of its emptyDirs. */
 bool shutdown_keeps_volumes(const struct pod *p)
 {
-    return p->shutdown_ns != 0 && p->wanted && p->successor == NULL && runs_again(p);
+    return p->shutdown_ns != 0 && p->wanted && p->successor == NULL && pod_runs_again(p);
 }
 
 bool shutdown_revive(struct pod *p)
@@ -357,7 +348,7 @@ bool shutdown_revive(struct pod *p)
     char when[CLOCK_RFC3339_SIZE];
 
     if (p->shutdown_ns == 0 || !n->sources_ready || n->closing || n->draining || !p->wanted ||
-        p->successor != NULL || !pod_idle(p) || !runs_again(p))
+        p->successor != NULL || !pod_idle(p) || !pod_runs_again(p))
         return false;
     if (part->shutdown.state != SHUTDOWN_NO && !(part->shutdown.state == SHUTDOWN_UNKNOWN && p->rebooted))
         return false;
@@ -447,7 +438,7 @@ void shutdown_explain_pod(const struct pod *p, json_t *steps)
 {
     if (p->shutdown_ns == 0 || p->state != POD_TERMINATED)
         return;
-    if (runs_again(p))
+    if (pod_runs_again(p))
         explain_step(steps, "shutdown", "waiting", p->shutdown_ns,
                      "starts again when no shutdown is in progress", 0);
     else
