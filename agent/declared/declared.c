@@ -117,6 +117,15 @@ enum err_code declared_open(struct declared **ret, const struct declared_options
     return ERR_OK;
 }
 
+void declared_now_ready(struct declared *d)
+{
+    if (d->ready)
+        return;
+    d->ready = true;
+    if (d->o.ready != NULL)
+        d->o.ready(d->o.arg);
+}
+
 bool declared_ready(const struct declared *d)
 {
     return d->ready;

@@ -34,6 +34,7 @@ struct declared_options { /* texts are borrowed while it exists */
     /* Where a look goes that takes long: proc_call_spec (base/process/process.h). */
     int cgroup_fd;
     const char *cgroup_procs;
+    void (*ready)(void *arg); /* once: declared_ready(); may be NULL */
     /* Something is wrong that was not before: for the log and events. `what` is a file or a resource. */
     void (*problem)(const char *what, const char *text, void *arg);
     void *arg;
@@ -47,7 +48,7 @@ void declared_cancel(struct declared *d); /* reads and looks end, nothing new be
 /* The resources are withdrawn at once; what runs ends, and handles close, on later turns. NULL is fine. */
 void declared_close(struct declared *d);
 
-/* Whether the files were read and the nodes looked at since the start. */
+/* Whether the files were read and the nodes looked at since the start, or this was tried. */
 bool declared_ready(const struct declared *d);
 /* What is wrong now: a file ("usb.yaml") or a resource, and the text. */
 void declared_problems(const struct declared *d, void (*fn)(const char *what, const char *text, void *arg),

@@ -74,6 +74,7 @@ void declared_step(struct declared *d);
 /* Replaces a list of problems by `now`, which is empty then; new ones are reported. */
 void declared_set_problems(struct declared *d, struct strs *at, struct strs *now, const char *what);
 
+void declared_now_ready(struct declared *d);
 void declared_end(struct declared *d); /* closed, and nothing runs any more: frees it */
 
 /* ---- files.c ---- */

@@ -300,7 +300,7 @@ static void finish_look(struct declared *d, const struct look *l)
 {
     bool all = apply(d, l), news = watch_nodes(d, l);
 
-    d->ready = true;
+    declared_now_ready(d);
     if (!all)
         declared_ask_later(d, false);
     else if (!d->want_read)
@@ -327,6 +327,7 @@ static void on_looked(struct op *op, const struct err *result)
     } else {
         strs_add(&now, e.text);
         declared_ask_later(d, false);
+        declared_now_ready(d);
     }
     declared_set_problems(d, &d->look_problems, &now, "devices");
     declared_step(d);
@@ -338,7 +339,7 @@ static void rest(struct declared *d)
     uevents_close(take_ptr(&d->uevents));
     drop_unwanted(d);
     watch_nodes(d, &(struct look){ 0 });
-    d->ready = true;
+    declared_now_ready(d);
     declared_step(d);
 }
 
@@ -358,6 +359,7 @@ void declared_nodes_look_start(struct declared *d)
     if (!make_job(d, &clashes)) {
         strs_done(&clashes);
         declared_ask_later(d, false);
+        declared_now_ready(d);
         return;
     }
     declared_set_problems(d, &d->clashes, &clashes, "devices");

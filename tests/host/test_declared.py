@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Devices without a plugin: nodes that files declare, and resources that are only counted."""
+import json
 import os
 import signal
 import stat
@@ -142,6 +143,23 @@ def test_a_restart_keeps_devices(t):
     until(lambda: "devices: not a list" in node.cli("explain", "node").stdout, 10, lambda: node.cli("explain", "node").stdout)
     equal(node_says(node), ("2", "2"), "the node after a bad edit")
     equal(node.pod("a").restarts(), 0, "restarts")
+    node.stop()
+
+
+def test_a_pod_that_was_there_before_the_daemon(t):
+    """also where pods do not wait for devices, a start of the daemon looks at the declared ones first"""
+    folder = dev(t)
+    mknod(folder, "tty1")
+    declare(t, "a.yaml", ttys(folder))
+    groups = [{"paths": [{"path": "/usr/*/*/*/nothing"}]}] * 4  # takes a while
+    declare(t, "slow.json", json.dumps({"devices": [{"name": "example.com/slow", "groups": groups}]}))
+    node = start(t, "--device-plugin-wait=0s")
+    wait_node(node, 1, 1)
+    node.kill()
+    node.put("a.yaml", asking("a"))
+    node.start()
+    node.wait_running("a")
+    equal(devices_of(node.pod("a")), {f"{folder}/tty1": "Healthy"}, "the devices of a")
     node.stop()
 
 

@@ -317,6 +317,8 @@ enum err_code devices_admit(struct pod *p, char reason[64], struct err *e)
         device_set_state(p, DEVICES_HELD);
         return ERR_OK;
     }
+    if (!sources_known(p->node)) /* some ms after a start; the pod is woken */
+        return err_set(e, ERR_UNAVAILABLE, "waits until declared devices are looked for");
     if (op_live(&part->ask.op))
         return err_set(e, ERR_UNAVAILABLE, "%s", p->message != NULL ? p->message : "waits for devices");
     return admit(p, v, n, reason, e);

@@ -169,6 +169,7 @@ void checkpoint_close(struct node *n);
 
 /* ---- sources.c: resources without a plugin ---- */
 void sources_begin(struct node *n);
+bool sources_known(const struct node *n); /* declared devices were looked at */
 bool sources_busy(const struct node *n);
 void sources_cancel(struct node *n);
 void sources_close(struct node *n); /* declared resources are withdrawn */

@@ -62,12 +62,29 @@ static void on_problem(const char *what, const char *text, void *node)
     report(node, what, text);
 }
 
+static void on_ready(void *node)
+{
+    struct node *n = node;
+
+    if (n->closing)
+        return;
+    pods_each (n, p)
+        if (p->state == POD_PENDING)
+            pod_wake(p, "declared devices are known");
+}
+
+bool sources_known(const struct node *n)
+{
+    return device_node(n)->declared == NULL || declared_ready(device_node(n)->declared);
+}
+
 static void follow_declarations(struct node *n)
 {
     const struct declared_options o = { .loop = n->o.loop,
                                         .dir = n->o.device_dir,
                                         .inventory = devices_inventory_fill(n),
                                         CG_OPS(n->o.cgroups),
+                                        .ready = on_ready,
                                         .problem = on_problem,
                                         .arg = n };
     struct err e = { 0 };
