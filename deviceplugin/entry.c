@@ -129,7 +129,7 @@ static void on_told(struct op *op, const struct err *result)
         return;
     }
     if (result->code != ERR_OK) /* registered all the same, as in kubelet */
-        log_warn("a plugin could not be told that it is registered", F_STR("socket", x->path),
+        log_warn("a plugin could not be notified of its registration", F_STR("socket", x->path),
                  F_STR("err", result->text));
     grpc_channel_close(take_ptr(&x->channel));
     dp_problem_clear(x->all, x->path);

@@ -13,7 +13,7 @@ const struct api_resource_rule api_resource_rules[] = {
     { "ephemeral-storage", API_ACTED, NULL },
     { "hugepages-", API_ACTED, NULL },
     { "", API_ACTED,
-      "what nothing on this node offers is ignored after a wait: like kubelet, the pod runs without it" },
+      "a resource that nothing on this node offers is ignored after a wait (kubelet: at once)" },
     { NULL, API_ACTED, NULL },
 };
 

@@ -128,7 +128,7 @@ static const struct config_row rows[] = {
       "none|best-effort|restricted|single-numa-node", ZERO, WORKS, FIELD(topology_policy),
       "whether devices are taken from the same NUMA nodes; CPUs and memory are not pinned" },
     { "topologyManagerScope", "topology-manager-scope", T_WORD, "container", "container|pod", ZERO, WORKS,
-      FIELD(topology_scope), "whether a container or a whole pod is kept together" },
+      FIELD(topology_scope), "whether the devices of a container or of a whole pod are aligned" },
     { "topologyManagerPolicyOptions", "topology-manager-policy-options", T_TEXT_MAP, NULL, NULL, 0, LATER, 0,
       "options of it", "devices are aligned without options, on at most 8 NUMA nodes",
       config_check_topology_options },

@@ -425,7 +425,7 @@ static const struct cli_example examples[] = {
     { "a pod's address, for a script", "coracle get pod web -o jsonpath={.status.podIP}" },
     { "follow changes", "coracle get pods -w" },
     { "the content of a ConfigMap", "coracle get configmap settings -o yaml" },
-    { "who has which device of an extended resource", "coracle get devices example.com/gpu" },
+    { "the devices of a resource, and the pods that have them", "coracle get devices example.com/gpu" },
     { "the files of the manifest folder and their problems", "coracle get manifests" },
     { NULL, NULL },
 };

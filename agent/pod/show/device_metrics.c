@@ -68,11 +68,11 @@ static void put_admissions(struct buf *out, const struct admissions *a)
                       errors[] = "kubelet_topology_manager_admission_errors_total",
                       took[] = "kubelet_topology_manager_admission_duration_ms";
 
-    device_metrics_head(out, requests, "counter", "Pods judged by their devices and topology.");
+    device_metrics_head(out, requests, "counter", "Pods admitted or refused by their devices and topology.");
     buf_addf(out, "%s %llu\n", requests, (unsigned long long)a->pods);
     device_metrics_head(out, errors, "counter", "Pods refused because of topology.");
     buf_addf(out, "%s %llu\n", errors, (unsigned long long)a->refused);
-    device_metrics_head(out, took, "histogram", "Time that it took, in milliseconds.");
+    device_metrics_head(out, took, "histogram", "Time of these decisions, in milliseconds.");
     for (unsigned i = 0; i < ADMISSION_BUCKETS; i++)
         buf_addf(out, "%s_bucket{le=\"%g\"} %llu\n", took, (double)admissions_bound_ns(i) / 1e6,
                  (unsigned long long)a->buckets[i]);
@@ -110,10 +110,10 @@ static void put_resources(const struct node *n, struct buf *out)
         const char *name, *help;
         uint64_t (*of)(const struct node *n, const struct dp_resource *r);
     } gauges[] = {
-        { "coracle_extended_resource_capacity", "What the node has of an extended resource.", capacity },
-        { "coracle_extended_resource_allocatable", "What of it pods can have: healthy devices.",
-          allocatable },
-        { "coracle_extended_resource_held_devices", "Devices that pods hold.", held },
+        { "coracle_extended_resource_capacity", "Capacity of an extended resource.", capacity },
+        { "coracle_extended_resource_allocatable",
+          "Healthy devices of an extended resource, or its configured number.", allocatable },
+        { "coracle_extended_resource_held_devices", "Devices of an extended resource that pods hold.", held },
     };
 
     /* Of a number nothing is held as a device. */
