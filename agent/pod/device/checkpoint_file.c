@@ -27,6 +27,9 @@
 #define FILE_NAME "kubelet_internal_checkpoint"
 #define LATER_MS 1000
 #define AGAIN_MS 5000 /* after a write that failed */
+/* Ids of devices that nobody holds are for people; kubelet reads only the resources' names. So a plugin with
+ * huge lists costs the loop no more than this. */
+#define REGISTERED_MAX (4 * 1024 * 1024)
 
 static struct checkpoint_file *file_of(const struct node *n)
 {
@@ -93,7 +96,7 @@ static enum err_code add_registered(const struct node *n, struct dp_registered *
                                     const char ***ret_ids, struct err *e)
 {
     const struct dp_inventory *v = devices_inventory(n);
-    size_t n_resources = 0, n_ids = 0;
+    size_t n_resources = 0, n_ids = 0, bytes = 0;
 
     for (const struct dp_resource *r = dp_inventory_next(v, NULL); r != NULL; r = dp_inventory_next(v, r)) {
         n_resources++;
@@ -110,9 +113,11 @@ static enum err_code add_registered(const struct node *n, struct dp_registered *
             continue;
         ++*ret_n;
         *x = (struct dp_registered){ .resource = r->name, .ids = *ret_ids + n_ids };
-        for (size_t i = 0; i < r->n_devices; i++)
-            if (r->provider != NULL && r->devices[i].healthy)
+        for (size_t i = 0; i < r->n_devices && r->provider != NULL; i++) {
+            bytes += r->devices[i].healthy ? strlen(r->devices[i].id) : 0;
+            if (r->devices[i].healthy && bytes <= REGISTERED_MAX)
                 (*ret_ids)[n_ids++] = r->devices[i].id;
+        }
         x->n_ids = (size_t)(*ret_ids + n_ids - x->ids);
     }
     return ERR_OK;
@@ -168,6 +173,8 @@ void checkpoint_changed(struct node *n)
 {
     struct checkpoint_file *f = file_of(n);
 
+    if (dp_holdings_generation(devices_holdings(n)) == f->written && f->hash == 0 && !f->due)
+        return; /* a pod that holds nothing, and no file so far */
     f->due = true;
     if (!f->failing)
         start(n);
@@ -336,10 +343,12 @@ void checkpoint_begin(struct node *n)
     read_file(n, dir, from_file);
     remember_held(n);
     f->usable = true;
-    if (is_current(from_file, devices_holdings(n)))
+    if (is_current(from_file, devices_holdings(n))) {
         f->written = dp_holdings_generation(devices_holdings(n));
-    else
-        checkpoint_changed(n); /* it was damaged, or lacks what the records have */
+    } else {
+        f->due = true; /* it was damaged, lacks what the records have, or has what nobody holds */
+        checkpoint_changed(n);
+    }
 }
 
 void devices_sources_ready(struct node *n)
