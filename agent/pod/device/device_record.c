@@ -45,7 +45,8 @@ static json_t *holding_json(const struct dp_holding *x)
     base64_add(&answer, x->answer, x->n_answer);
     json_put_str(o, "container", x->container);
     json_put_str(o, "resource", x->resource);
-    json_put_str(o, "answer", answer.p);
+    if (!answer.failed) /* without it the entry is not taken; the checkpoint has it, too */
+        json_object_set_new(o, "answer", json_string(answer.p));
     for (size_t i = 0; i < x->n_devices; i++)
         json_array_append_new(devices, device_json(&x->devices[i]));
     json_object_set_new(o, "devices", devices);
@@ -141,8 +142,10 @@ static bool read_answer(struct loading *l, const json_t *o)
     struct dp_answer *answer = NULL;
     bool ok;
 
+    if (text == NULL)
+        return false;
     p = arena_alloc(&l->arena, BASE64_DECODED_MAX(n));
-    if (p == NULL || !base64_decode(text != NULL ? text : "", n, p, &size))
+    if (p == NULL || !base64_decode(text, n, p, &size))
         return false;
     ok = dp_answer_unpack(&answer, p, size, ERR_IGNORED) == ERR_OK;
     free(answer);

@@ -148,6 +148,7 @@ static void entries_that_cannot_be_are_dropped(void **state)
         RECORD("running", "[{}]"),
         RECORD("running", "[" ENTRY("other", DEV, "", "[{\"id\":\"d\"}]") "]"),
         RECORD("running", "[" ENTRY("main", "cpu", "", "[{\"id\":\"d\"}]") "]"),
+        RECORD("running", "[{\"container\":\"main\",\"resource\":\"" DEV "\",\"devices\":[{\"id\":\"d\"}]}]"),
         RECORD("running", "[" ENTRY("main", DEV, "!", "[{\"id\":\"d\"}]") "]"),
         RECORD("running", "[" ENTRY("main", DEV, "/w==", "[{\"id\":\"d\"}]") "]"),
         RECORD("running", "[" ENTRY("main", DEV, "", "[]") "]"),
