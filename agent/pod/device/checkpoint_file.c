@@ -87,8 +87,12 @@ static void on_written(struct op *op, const struct err *result)
         on_failed(n, result);
     }
     wake_waiting(n, had);
-    if (f->due && !f->failing)
+    if (f->failing)
+        return;
+    if (f->due)
         start(n);
+    else if (f->due_later)
+        checkpoint_later(n);
 }
 
 /* The healthy devices of what plugins offer, or offered until shortly. */
@@ -145,7 +149,7 @@ static void start(struct node *n)
 
     if (!f->usable || n->closing || op_live(&f->work.op))
         return;
-    f->due = false;
+    f->due = f->due_later = false;
     uv_timer_stop(&f->timer);
     if (make_text(n, &f->text, &f->n_text, &e) != ERR_OK) {
         on_failed(n, &e);
@@ -186,7 +190,7 @@ void checkpoint_later(struct node *n)
 
     if (!f->usable || n->closing)
         return;
-    f->due = true;
+    f->due_later = true;
     if (!op_live(&f->work.op) && !uv_is_active((uv_handle_t *)&f->timer))
         uv_timer_start(&f->timer, on_timer, LATER_MS, 0);
 }

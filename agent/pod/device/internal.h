@@ -13,7 +13,8 @@
 struct checkpoint_file { /* checkpoint_file.c */
     struct work work;
     bool usable;      /* devices_begin() was called */
-    bool due;         /* the holdings or the lists changed since its text was made */
+    bool due;         /* the holdings changed since its text was made */
+    bool due_later;   /* the lists did */
     bool failing;     /* the last write failed; nothing waits for it */
     uint64_t written; /* the holdings' generation that the file has */
     uint64_t writing; /* and that of the write under way */

@@ -20,8 +20,9 @@ static const struct dp_answer answer = { .envs = envs, .n_envs = 1 };
 
 static void written(struct world *w)
 {
-    while (device_node(&w->node)->checkpoint.usable &&
-           (device_node(&w->node)->checkpoint.due || checkpoint_busy(&w->node)))
+    const struct checkpoint_file *f = &device_node(&w->node)->checkpoint;
+
+    while (f->usable && (f->due || f->due_later || checkpoint_busy(&w->node)))
         uv_run(&w->loop, UV_RUN_ONCE);
     script_turn(w);
 }
@@ -246,6 +247,32 @@ static void no_container_starts_before_the_checkpoint_has_its_devices(void **sta
     assert_non_null(strstr(text, p->uid));
 }
 
+/* A provider that toggles may send a list at any time. */
+static void a_list_that_comes_during_a_write_does_not_follow_at_once(void **state)
+{
+    struct world *w = *state;
+    str_auto path = checkpoint_path(w);
+    str_auto before = NULL;
+    str_auto after = NULL;
+    struct err e = { 0 };
+
+    checkpoint_begin(&w->node);
+    running(w);
+    written(w);
+    unlink(path);
+    device_node(&w->node)->checkpoint.hash = 1;
+    checkpoint_changed(&w->node);
+    assert_true(checkpoint_busy(&w->node));
+    provider_list(w, &provider_one, DEV, "dev-1 dev-9");
+    while (checkpoint_busy(&w->node))
+        uv_run(&w->loop, UV_RUN_ONCE);
+    assert_int_equal(fs_read_at(AT_FDCWD, path, DP_CHECKPOINT_MAX, &before, NULL, &e), ERR_OK);
+    assert_null(strstr(before, "dev-9"));
+    written(w);
+    assert_int_equal(fs_read_at(AT_FDCWD, path, DP_CHECKPOINT_MAX, &after, NULL, &e), ERR_OK);
+    assert_non_null(strstr(after, "dev-9"));
+}
+
 static void a_lost_or_damaged_checkpoint_is_made_again_from_the_records(void **state)
 {
     struct world *w = *state;
@@ -331,6 +358,7 @@ int main(void)
         PROVIDER_TEST(an_ended_pod_shows_what_it_had_after_a_restart_too),
         PROVIDER_TEST(a_pod_that_was_rejected_for_another_reason_is_judged_again_after_a_restart),
         PROVIDER_TEST(no_container_starts_before_the_checkpoint_has_its_devices),
+        PROVIDER_TEST(a_list_that_comes_during_a_write_does_not_follow_at_once),
         PROVIDER_TEST(a_lost_or_damaged_checkpoint_is_made_again_from_the_records),
         PROVIDER_TEST(a_pod_of_kubelet_keeps_what_kubelet_gave_it),
         PROVIDER_TEST(entries_of_pods_that_do_not_exist_are_released),
