@@ -81,6 +81,12 @@ static enum err_code reserve(const struct allocation *a, const struct device_wan
 
 /* ---- choices ---- */
 
+/* The devices are those of an earlier process. kubelet, which does not wait, takes them. */
+static bool is_unlisted(const struct allocation *a, const struct dp_resource *r)
+{
+    return r != NULL && r->provider != NULL && !r->listed && a->p->node->o.device_plugin_wait_ms > 0;
+}
+
 /* `preferred`: of n ids, the provider's; NULL: it was not asked. */
 static enum err_code choose(const struct allocation *a, const struct device_want *w,
                             const char *const *preferred, size_t n, struct err *e)
@@ -96,6 +102,9 @@ static enum err_code choose(const struct allocation *a, const struct device_want
     struct strs reusable = { 0 };
     bool taken = false;
 
+    if (is_unlisted(a, r))
+        return err_set(e, ERR_UNAVAILABLE, "no healthy devices present; cannot allocate unhealthy devices %s",
+                       w->resource);
     if (allocation_reusable(a, w, &reusable, e) != ERR_OK) {
         strs_done(&reusable);
         return e->code;

@@ -397,6 +397,25 @@ static void what_another_pod_took_meanwhile_is_not_preferred_any_more(void **sta
     assert_string_equal(owner(w, DEV, "dev-1"), "b");
 }
 
+/* What the earlier process listed says nothing about the devices of the new one. */
+static void a_plugin_that_comes_as_another_process_is_asked_once_it_has_listed(void **state)
+{
+    struct world *w = *state;
+    struct pod *a;
+
+    provider_comes(w, &provider_one, DEV, "dev-0 dev-1", (struct dp_options){ .preferred = true });
+    a = script_pod(w, "a", ONE);
+    script_turn(w);
+    provider_comes(w, &provider_two, DEV, NULL, PLAIN);
+    provider_prefers(w, "dev-1", NULL);
+    assert_int_equal(provider.n_allocate, 0);
+    assert_non_null(strstr(a->message, "its provider has not listed its devices yet"));
+    provider_list(w, &provider_two, DEV, "new-0");
+    assert_string_equal(provider.ids, "new-0");
+    provider_allocates(w, NULL);
+    assert_int_equal(a->state, POD_STARTING);
+}
+
 static void a_failed_preference_rejects_in_kubelets_words(void **state)
 {
     struct world *w = *state;
@@ -476,6 +495,7 @@ int main(void)
         PROVIDER_TEST(an_answer_that_comes_after_the_pod_went_changes_nothing),
         PROVIDER_TEST(a_preference_is_asked_for_and_followed),
         PROVIDER_TEST(what_another_pod_took_meanwhile_is_not_preferred_any_more),
+        PROVIDER_TEST(a_plugin_that_comes_as_another_process_is_asked_once_it_has_listed),
         PROVIDER_TEST(a_failed_preference_rejects_in_kubelets_words),
         PROVIDER_TEST(a_container_gets_devices_of_one_node_if_the_policy_wants_it),
         PROVIDER_TEST(with_the_scope_of_a_pod_its_sum_has_to_fit_into_one_node),
