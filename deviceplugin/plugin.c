@@ -24,6 +24,7 @@ enum {
     /* After each list a pause of so many times the work it made: a plugin that floods gets a quarter of the
      * loop's time. */
     LIST_REST = 3,
+    LIST_PAUSE_MS = 100, /* and at least this: what changes is work for the pods, too */
 };
 
 /* ---- the end ---- */
@@ -112,12 +113,12 @@ static void look_at_list(struct plugin *p)
 static void on_turn(uv_timer_t *timer)
 {
     struct plugin *p = timer->data;
-    uint64_t from = uv_hrtime(), took_ms;
+    uint64_t from = uv_hrtime(), rest_ms;
 
     look_at_list(p);
-    took_ms = (uv_hrtime() - from) / 1000000;
+    rest_ms = LIST_REST * ((uv_hrtime() - from) / 1000000);
     uv_update_time(p->all->o.loop);
-    p->rests_until_ms = uv_now(p->all->o.loop) + LIST_REST * took_ms;
+    p->rests_until_ms = uv_now(p->all->o.loop) + (rest_ms > LIST_PAUSE_MS ? rest_ms : LIST_PAUSE_MS);
 }
 
 /* The newest list replaces an earlier one that nobody looked at. */

@@ -135,6 +135,25 @@ static void of_many_lists_the_newest_is_used(void **state)
     fake_die(&p);
 }
 
+/* Each change of a list is work for all pods that ask for the resource. */
+static void a_plugin_that_toggles_is_looked_at_ten_times_a_second(void **state)
+{
+    struct fixture *f = *state;
+    struct fake p;
+    uint64_t from;
+
+    fixture_open(f);
+    fake_register(f, &p, "p.sock");
+    from = uv_hrtime();
+    for (unsigned i = 1; i <= 6; i++) {
+        unsigned before = f->changes;
+        assert_true(grpc_send(p.stream, i % 2 != 0 ? WIRE(list_none) : WIRE(list)));
+        WAIT(f, f->changes > before);
+    }
+    assert_true(uv_hrtime() - from >= UINT64_C(500) * 1000 * 1000);
+    fake_die(&p);
+}
+
 static void expect_end(struct fixture *f, struct fake *p, struct grpc_bytes list, const char *why)
 {
     fake_register(f, p, "p.sock");
@@ -399,6 +418,7 @@ int main(void)
         T(the_later_of_two_registrations_wins),
         T(nothing_is_due_while_nothing_happens),
         T(of_many_lists_the_newest_is_used),
+        T(a_plugin_that_toggles_is_looked_at_ten_times_a_second),
         T(a_wrong_list_ends_its_plugin_by_name),
         T(a_list_that_is_too_large_ends_its_plugin),
         T(problems_are_kept_until_the_plugin_is_back),
