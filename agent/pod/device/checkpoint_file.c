@@ -37,6 +37,7 @@ static struct checkpoint_file *file_of(const struct node *n)
 }
 
 static void start(struct node *n);
+static void write_now(struct node *n);
 static void on_timer(uv_timer_t *timer);
 
 /* ---- writing ---- */
@@ -64,7 +65,8 @@ static void on_failed(struct node *n, const struct err *why)
         log_error("cannot write the checkpoint of devices; will retry", F_ERR(why));
     snprintf(f->error, sizeof(f->error), "%.250s", why->text);
     f->failing = f->due = true;
-    uv_timer_start(&f->timer, on_timer, AGAIN_MS, 0);
+    if (!n->closing)
+        uv_timer_start(&f->timer, on_timer, AGAIN_MS, 0);
 }
 
 static void on_written(struct op *op, const struct err *result)
@@ -86,6 +88,10 @@ static void on_written(struct op *op, const struct err *result)
             return;
         on_failed(n, result);
     }
+    if (n->closing && (f->due || f->due_later))
+        write_now(n); /* the last one */
+    if (n->closing)
+        return;
     wake_waiting(n, had);
     if (f->failing)
         return;
@@ -140,15 +146,13 @@ static enum err_code make_text(struct node *n, char **ret, size_t *ret_n, struct
     return e->code;
 }
 
-/* One write at a time. */
-static void start(struct node *n)
+/* No write is under way. */
+static void write_now(struct node *n)
 {
     struct checkpoint_file *f = file_of(n);
     struct err e = { 0 };
     uint64_t hash, had = f->written, generation = dp_holdings_generation(devices_holdings(n));
 
-    if (!f->usable || n->closing || op_live(&f->work.op))
-        return;
     f->due = f->due_later = false;
     uv_timer_stop(&f->timer);
     if (make_text(n, &f->text, &f->n_text, &e) != ERR_OK) {
@@ -166,6 +170,14 @@ static void start(struct node *n)
     f->hash = hash;
     f->writing = generation;
     work_start(&f->work, "device checkpoint", "", write_text, f, n->o.loop, on_written, n);
+}
+
+static void start(struct node *n)
+{
+    struct checkpoint_file *f = file_of(n);
+
+    if (f->usable && !n->closing && !op_live(&f->work.op))
+        write_now(n);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -379,9 +391,14 @@ bool checkpoint_busy(const struct node *n)
     return op_live(&file_of(n)->work.op);
 }
 
+/* The agent ends: what was to be written later is written now, because kubelet may be next. */
 void checkpoint_cancel(struct node *n)
 {
-    uv_timer_stop(&file_of(n)->timer);
+    struct checkpoint_file *f = file_of(n);
+
+    uv_timer_stop(&f->timer);
+    if (f->usable && (f->due || f->due_later) && !f->failing && !op_live(&f->work.op))
+        write_now(n);
 }
 
 void checkpoint_close(struct node *n)

@@ -348,6 +348,25 @@ static void entries_of_pods_that_do_not_exist_are_released(void **state)
     written(w);
 }
 
+static void the_end_of_the_agent_writes_what_was_due(void **state)
+{
+    struct world *w = *state;
+    str_auto path = checkpoint_path(w);
+    str_auto text = NULL;
+    struct err e = { 0 };
+
+    checkpoint_begin(&w->node);
+    running(w);
+    written(w);
+    provider_list(w, &provider_one, DEV, "dev-1@1 later");
+    w->node.closing = true;
+    checkpoint_cancel(&w->node);
+    while (checkpoint_busy(&w->node))
+        uv_run(&w->loop, UV_RUN_ONCE);
+    assert_int_equal(fs_read_at(AT_FDCWD, path, DP_CHECKPOINT_MAX, &text, NULL, &e), ERR_OK);
+    assert_non_null(strstr(text, "later"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +381,7 @@ int main(void)
         PROVIDER_TEST(a_lost_or_damaged_checkpoint_is_made_again_from_the_records),
         PROVIDER_TEST(a_pod_of_kubelet_keeps_what_kubelet_gave_it),
         PROVIDER_TEST(entries_of_pods_that_do_not_exist_are_released),
+        PROVIDER_TEST(the_end_of_the_agent_writes_what_was_due),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
