@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Devices of device plugins: over restarts of agent and plugin, while a plugin is away, and inside the container."""
+import base64
+import json
 import os
 import shutil
 import signal
@@ -213,6 +215,33 @@ def test_killed_in_allocate(t):
     a, b = node.pod("a"), node.pod("b")
     equal(sorted(got(node, a) + got(node, b)), ["dev-0", "dev-1"], "devices of both")
     equal(sorted(held_by(node, a) + held_by(node, b)), ["dev-0", "dev-1"], "the checkpoint")
+    finish(node, plugin)
+
+
+def test_kubelets_checkpoint(t):
+    """a node that changes over: what kubelet's checkpoint gives to a pod stays the pod's, with kubelet's stored answer; what it gives to others is free"""
+    node = devices.start(t, wait=True)
+    node.stop()
+    # ContainerAllocateResponse{envs: {"DEV_IDS": "dev-2"}}
+    answer = base64.b64encode(b"\x0a\x10\x0a\x07DEV_IDS\x12\x05dev-2").decode()
+    uid, other = "7a0e4c4a-c14f-44a0-b6d4-24e04fc6ad67", "bcf2c7fc-5b62-4e06-a721-7dcc9e32f9b9"
+    data = {"PodDeviceEntries": [
+        {"PodUID": u, "ContainerName": "main", "ResourceName": RESOURCE, "DeviceIDs": {"-1": [i]}, "AllocResp": answer}
+        for u, i in ((uid, "dev-2"), (other, "dev-1"))], "RegisteredDevices": {RESOURCE: ["dev-0", "dev-1", "dev-2"]}}
+    with open(devices.checkpoint_path(node), "w", encoding="ascii") as f:
+        json.dump({"Data": data, "Checksum": devices.checksum(data)}, f, separators=(",", ":"))
+    pod = asking("a")
+    pod["metadata"]["uid"] = uid
+    node.put("a.yaml", pod)
+    node.start()
+    equal(devices.node_says(node), ("0", "0"), "the resource is known, without its plugin")
+    plugin = plugin_at_work(node, devices=3)
+    a = node.wait_running("a")
+    equal((a.uid, got(node, a)), (uid, ["dev-2"]), "the pod and its device")
+    node.put("b.yaml", asking("b", 2))
+    b = node.wait_running("b")
+    equal(sorted(got(node, b)), ["dev-0", "dev-1"], "another pod has the rest")
+    equal([sorted(ids) for ids in plugin.allocated()], [["dev-0", "dev-1"]], "Allocate is called for the other pod only")
     finish(node, plugin)
 
 
