@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rank - the order in which pods are evicted for a signal: kubelet's pkg/kubelet/eviction/helpers.go. Pure:
+ * no clock, no files.
+ *
+ *   memory        usage over request first; lower priority; larger usage - request
+ *   disk bytes    likewise with ephemeral-storage
+ *   inodes        likewise; nothing requests inodes, so any use is over
+ *   process ids   lower priority; more processes
+ *
+ * A pod without figures comes before all others for memory and disk. QoS classes play no part. Ties keep the
+ * order of the input.
+ */
+#ifndef AGENT_EVICTION_RANK_H
+#define AGENT_EVICTION_RANK_H
+#include "agent/eviction/signal.h"
+
+#include <stddef.h>
+
+struct ev_disk {
+    uint64_t bytes, inodes;
+};
+
+struct ev_container {
+    const char *name;
+    bool memory_known, disk_known;
+    uint64_t memory; /* working set */
+    struct ev_disk layer, log;
+    uint64_t memory_request, storage_request; /* 0: none; a limit alone is a request */
+};
+
+struct ev_pod {
+    const char *key, *uid; /* "namespace/name" */
+    int32_t priority;
+    bool critical; /* never evicted: ranked, and skipped */
+    bool ending;   /* it ends already: not ranked, but its usage will go */
+    bool memory_known, disk_known, processes_known;
+    uint64_t memory; /* working set of its cgroup */
+    uint64_t processes;
+    struct ev_disk volumes;                   /* local ephemeral volumes together */
+    uint64_t memory_request, storage_request; /* of the whole pod: init rule, overhead, pod level */
+    bool memory_of_pod;                       /* memory is requested at the level of the pod */
+    const struct ev_container *containers;    /* borrowed */
+    size_t n_containers;
+    int64_t grace_s; /* terminationGracePeriodSeconds */
+    const void *tag; /* the caller's */
+};
+
+/* What the signal measures of a pod: bytes, inodes, processes. *ret_request: what it requests of that. False:
+ * not known. */
+bool ev_usage(enum ev_signal s, enum ev_layout layout, const struct ev_pod *p, uint64_t *ret,
+              uint64_t *ret_request);
+
+/* Sorts pointers to pods, first victim first. */
+void ev_rank(enum ev_signal s, enum ev_layout layout, const struct ev_pod **pods, size_t n);
+#endif

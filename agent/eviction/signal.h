@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * signal - what is watched on a node so that pods are evicted before the node fails: kubelet's eviction
+ * signals (pkg/kubelet/eviction/api/types.go). Plain values; pure.
+ */
+#ifndef AGENT_EVICTION_SIGNAL_H
+#define AGENT_EVICTION_SIGNAL_H
+#include <stdbool.h>
+#include <stdint.h>
+
+enum ev_signal {
+    EV_MEMORY,             /* memory.available: of the machine, total less working set */
+    EV_ALLOCATABLE_MEMORY, /* allocatableMemory.available: limit of all pods less their working set */
+    EV_NODEFS,             /* nodefs.available: bytes of the file system of <root> */
+    EV_NODEFS_INODES,      /* nodefs.inodesFree */
+    EV_IMAGEFS,            /* imagefs.available: of the image store */
+    EV_IMAGEFS_INODES,
+    EV_CONTAINERFS, /* containerfs.available: of containers' writable layers */
+    EV_CONTAINERFS_INODES,
+    EV_PID, /* pid.available: process ids */
+    EV_SIGNALS
+};
+const char *ev_signal_name(enum ev_signal s); /* "memory.available" */
+/* EV_SIGNALS: unknown. */
+enum ev_signal ev_signal_parse(const char *name);
+/* The resource in kubelet's texts: "memory", "ephemeral-storage", "inodes", "pids". */
+const char *ev_signal_resource(enum ev_signal s);
+
+enum ev_condition { EV_MEMORY_PRESSURE, EV_DISK_PRESSURE, EV_PID_PRESSURE, EV_CONDITIONS };
+enum ev_condition ev_signal_condition(enum ev_signal s);
+const char *ev_condition_name(enum ev_condition c); /* "MemoryPressure" */
+/* Reason and message of the node's condition, and the node's event ("NodeHasDiskPressure"). */
+const char *ev_condition_reason(enum ev_condition c, bool on);
+const char *ev_condition_message(enum ev_condition c, bool on);
+const char *ev_condition_event(enum ev_condition c, bool on);
+const char *ev_condition_taint(enum ev_condition c); /* "node.kubernetes.io/disk-pressure" */
+
+/* Where images, writable layers and the rest (<root>, logs, volumes) are. */
+enum ev_layout {
+    EV_LAYOUT_ONE,     /* one file system */
+    EV_LAYOUT_IMAGEFS, /* images and writable layers have one of their own */
+    EV_LAYOUT_SPLIT,   /* images have one of their own, writable layers are with the rest */
+};
+
+struct ev_value {
+    bool known;
+    uint64_t available, capacity; /* bytes, inodes or process ids */
+};
+struct ev_observation {
+    struct ev_value v[EV_SIGNALS];
+};
+#endif
