@@ -29,12 +29,21 @@
 #define BACKOFF_RESET_NS (600 * INT64_C(1000000000))
 #define CONFIG_RETRY_NS (10 * INT64_C(1000000000))
 
+static void set_waiting_reason(struct ctr *c, const char *reason)
+{
+    if (str_eq(c->waiting_reason, reason))
+        return;
+    log_debug("container waits", F_STR("pod", c->pod->key), F_STR("containerName", c->spec->name),
+              F_STR("from", c->waiting_reason), F_STR("to", reason));
+    snprintf(c->waiting_reason, sizeof(c->waiting_reason), "%s", reason);
+}
+
 void ctr_waiting(struct ctr *c, const char *reason, const char *fmt, ...)
 {
     va_list ap;
     struct buf b = BUF_INIT(4096);
 
-    snprintf(c->waiting_reason, sizeof(c->waiting_reason), "%s", reason);
+    set_waiting_reason(c, reason);
     va_start(ap, fmt);
     buf_addv(&b, fmt, ap);
     va_end(ap);
@@ -45,7 +54,7 @@ void ctr_waiting(struct ctr *c, const char *reason, const char *fmt, ...)
 
 void ctr_waits_no_more(struct ctr *c)
 {
-    c->waiting_reason[0] = '\0';
+    set_waiting_reason(c, "");
     free(take_ptr(&c->waiting_message));
 }
 
