@@ -32,6 +32,7 @@ enum room_id {
     ROOM_IMAGE,
     ROOM_CONTAINER,
     ROOM_RECORD,
+    ROOM_EVICTION,
     ROOM_ADMIT,
     ROOM_STATUS,
     ROOM_WORKER,

@@ -3,6 +3,7 @@
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/container/container.h"
 #include "agent/pod/device/devices.h"
+#include "agent/pod/eviction/eviction.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/leftovers/sweep.h"
 #include "agent/pod/limits/limits.h"
@@ -16,7 +17,7 @@
 #include "agent/pod/worker/worker.h"
 
 const struct room *const node_rooms[] = {
-    &core_room,   &device_room,  &limits_room, &leftovers_room, &admit_room,
-    &usage_room,  &sandbox_room, &volume_room, &image_room,     &container_room,
-    &record_room, &status_room,  &worker_room, &show_room,      NULL,
+    &core_room,   &device_room, &limits_room,    &leftovers_room, &admit_room,    &usage_room,  &sandbox_room,
+    &volume_room, &image_room,  &container_room, &record_room,    &eviction_room, &status_room, &worker_room,
+    &show_room,   NULL,
 };
