@@ -42,10 +42,22 @@ struct project {
 /* The id of a tree, a new one if it has none. On return it is on the disk. */
 enum err_code projects_take(struct projects *p, const struct quota_fs *f, const char *owner, const char *path,
                             uint32_t *ret, struct err *e) MUST_CHECK;
+/* Several at once, of one pod as a rule: each file is written once, because a pod's start waits for this. All
+ * or none get an id; an existing one is kept. */
+struct projects_wish {
+    const struct quota_fs *fs;
+    const char *owner, *path;
+    uint32_t id; /* the result */
+};
+enum err_code projects_take_all(struct projects *p, struct projects_wish *w, size_t n,
+                                struct err *e) MUST_CHECK;
 /* The tree is gone: its limits are removed; the id is free once nothing uses it any more (removed files that
  * are still open). Absent is success. */
 enum err_code projects_release(struct projects *p, const struct quota_fs *f, const char *path,
                                struct err *e) MUST_CHECK;
+/* Likewise; ids are not read. One that fails does not keep the others; the first error is returned. */
+enum err_code projects_release_all(struct projects *p, const struct projects_wish *w, size_t n,
+                                   struct err *e) MUST_CHECK;
 const struct project *projects_find(const struct projects *p, const char *path); /* NULL: none */
 const struct project *projects_by_id(const struct projects *p, dev_t device, uint32_t id);
 void projects_each(const struct projects *p, void (*fn)(const struct project *x, void *arg), void *arg);
