@@ -260,11 +260,13 @@ class Case:
             until(lambda: f"{name}.yaml" in self.node.problems() or self.node.pod(name), 10, f"{name} is read")
             return
         target = self.target(name, label)
+        # Containers are created while the network is being attached: a container may be refused before its pod has an address.
+        has_address = target == self.recorded(name) and "podIP" in self.expect["pods"].get(name, {}).get("status", {})
 
         def there():
             self.look()
             pod = self.node.pod(name)
-            return pod is not None and brief(pod.status) == target
+            return pod is not None and brief(pod.status) == target and (not has_address or "podIP" in pod.status)
         try:
             until(there, 6, "", interval=0.05)
         except Failed:

@@ -20,7 +20,7 @@
 
 /* For a resource that nobody ever offered, and that is then ignored as in kubelet: long enough for plugins
  * that start together with the agent. */
-#define UNKNOWN_WAIT_MS 30000
+#define UNKNOWN_WAIT_MS 10000
 #define SHORTAGE_MS 1000
 
 static const char *device_state_name(enum device_state s)
