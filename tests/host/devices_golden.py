@@ -23,6 +23,7 @@ FIXTURES = f"{coracle.TOP}/tests/fixtures/devices"
 # What a recording waited for, at most; the long form of case 26 waits as long as the recording did.
 WAIT_S, SNAPSHOT_S = 1.0, 12.0
 LONG = "CORACLE_TEST_LONG" in os.environ
+COMPLETE = "03-init-reuse"  # has pods of each kind: shows every common difference
 FLAGS = {"resource", "devices", "prefix", "endpoint", "version", "mode", "numa", "unhealthy", "toggle", "device", "annotation",
          "allocate-delay"}
 SWITCHES = {"cdi", "prestart", "preferred", "fail-allocate", "fail-prestart"}
@@ -188,7 +189,7 @@ class Case:
         self.rejected = {}  # pods that were rejected, and are gone since
         self.client = devices.Client()
         self.allow = [golden.compare.rules([f"{FIXTURES}/allow"]), golden.compare.rules([f"{FIXTURES}/cases/{name}/allow"])]
-        self.used = set()
+        self.used = {}  # (list, rule): what of the last comparison it covered
 
     # -- the node
 
@@ -428,8 +429,7 @@ class Case:
         for number, rules in enumerate(self.allow):
             for i, rule in enumerate(rules):
                 if golden.compare.allowed([rule], path, got):
-                    if number:
-                        self.used.add(i)
+                    self.used.setdefault((number, i), []).append(difference)
                     return True
         return False
 
@@ -504,6 +504,7 @@ class Case:
 
     def compare(self):
         """All differences that no list covers."""
+        self.used.clear()
         found = []
         for label, got in self.snapshots.items():
             want = self.expect["snapshots"].get(label, {})
@@ -565,11 +566,28 @@ class Case:
         self.problems = self.node.problems()
         found = self.compare()
         if "CORACLE_TEST_GOLDEN_OUT" in os.environ:
+            os.makedirs(os.environ["CORACLE_TEST_GOLDEN_OUT"], exist_ok=True)
             with open(f"{os.environ['CORACLE_TEST_GOLDEN_OUT']}/{self.name}.txt", "w", encoding="utf-8") as f:
-                f.writelines(f"{path}: expected {json.dumps(want)}, got {json.dumps(got)}\n" for path, want, got in found)
-        check(not found, lambda: f"{len(found)} differences that nobody argued for:\n" +
-              "\n".join(f"{path}: expected {json.dumps(want)}, got {json.dumps(got)}" for path, want, got in found))
-        return "argued" if self.used else "passing"
+                f.writelines(f"{line}\n" for line in map(self.line, found))
+                for (number, i), covered in sorted(self.used.items()):
+                    f.writelines(f"({self.rule(number, i)}) {self.line(d)}\n" for d in covered)
+        check(not found, lambda: f"{len(found)} differences that nobody argued for:\n" + "\n".join(map(self.line, found)))
+        unused = [self.rule(number, i) for number in self.judged() for i in range(len(self.allow[number])) if (number, i) not in self.used]
+        check(not unused, lambda: f"no difference needs these entries of the lists any more: {unused}")
+        return "argued" if any(number for number, _ in self.used) else "passing"
+
+    def judged(self):
+        """The lists of which each entry must be needed; the common one on v1, where a container reports its device rules."""
+        return (0, 1) if self.name == COMPLETE and not coracle.cgroup_v2() else (1,)
+
+    @staticmethod
+    def line(difference):
+        path, want, got = difference
+        return f"{path}: expected {json.dumps(want)}, got {json.dumps(got)}"
+
+    def rule(self, number, i):
+        path, pattern = self.allow[number][i]
+        return ("common " if number == 0 else "") + path + (f" ~ {pattern.pattern}" if pattern else "")
 
     def clean_up(self):
         for _, plugin in self.processes:
