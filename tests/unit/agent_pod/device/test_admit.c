@@ -281,7 +281,7 @@ static void a_resource_that_nobody_offers_is_awaited_for_a_while_and_then_ignore
     struct world *w = *state;
     struct pod *a = script_pod(w, "a", ONE);
 
-    script_pass(w, 29 * SCRIPT_SECOND);
+    script_pass(w, 9 * SCRIPT_SECOND);
     assert_int_equal(a->state, POD_PENDING);
     assert_non_null(strstr(a->message, "waits for " DEV ": nothing has offered it"));
     script_pass(w, 2 * SCRIPT_SECOND);
