@@ -189,6 +189,13 @@ static enum err_code wait_on(struct pod *p, const char *resource, struct err *e)
                     why);
 }
 
+/* It hung. A plugin that answers DEADLINE_EXCEEDED by itself, and soon, would be asked in a loop. */
+static bool took_its_time(const struct pod *p, const struct err *e)
+{
+    return e->code == ERR_DEADLINE &&
+           clock_boot_since_ns(device_of(p)->asked_at) >= (int64_t)DP_CALL_MS * 1000000 / 2;
+}
+
 /* Until something changes; asks again at once where the call's own deadline has passed. */
 static enum err_code wait_after(struct pod *p, const struct device_want *v, const struct device_want *w,
                                 struct err *e)
@@ -196,7 +203,7 @@ static enum err_code wait_after(struct pod *p, const struct device_want *v, cons
     struct device_pod *part = device_of(p);
 
     part->stalled_by = (size_t)(w - v);
-    part->stalled = e->code != ERR_DEADLINE && part->changes == device_node(p->node)->changes;
+    part->stalled = !took_its_time(p, e) && part->changes == device_node(p->node)->changes;
     if (!part->stalled)
         pod_wake(p, "the provider of devices is asked again");
     return wait_on(p, w->resource, e);

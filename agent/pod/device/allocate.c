@@ -47,6 +47,7 @@ static void ask(const struct allocation *a, enum device_question question)
     part->question = question;
     part->answered = false;
     part->changes = allocation_node(a)->changes;
+    part->asked_at = clock_boot();
     device_set_state(a->p, DEVICES_ASKING);
     *a->asking = true;
 }

@@ -74,6 +74,7 @@ struct device_pod {
     enum device_question question;
     bool answered; /* outcome is of that question */
     struct err outcome;
+    struct boot_time asked_at;
     unsigned n_preferred; /* how often its preference was asked for the same want */
     size_t hint_of;       /* the container that the hint is for, counted from 1; 0: none yet */
     bool has_hint;

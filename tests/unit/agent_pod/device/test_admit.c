@@ -344,6 +344,23 @@ static void a_plugin_that_hangs_in_the_call_is_asked_again_until_the_wait_is_ove
                     "context deadline exceeded, which is unexpected");
 }
 
+static void a_plugin_that_says_at_once_that_its_deadline_passed_is_not_asked_in_a_loop(void **state)
+{
+    struct world *w = *state;
+
+    provider_comes(w, &provider_one, DEV, "dev-0", PLAIN);
+    script_pod(w, "a", ONE);
+    script_turn(w);
+    provider_fails(w, "Allocate", ERR_DEADLINE, "rpc error: code = DeadlineExceeded desc = busy");
+    script_pass(w, 10 * SCRIPT_SECOND);
+    assert_int_equal(provider.n_allocate, 1);
+    assert_int_equal(find(w, "a")->state, POD_PENDING);
+    provider_list(w, &provider_one, DEV, "dev-0 dev-1");
+    assert_int_equal(provider.n_allocate, 2);
+    provider_allocates(w, NULL);
+    assert_int_equal(find(w, "a")->state, POD_STARTING);
+}
+
 static void an_answer_that_comes_after_the_pod_went_changes_nothing(void **state)
 {
     struct world *w = *state;
@@ -491,6 +508,7 @@ int main(void)
         PROVIDER_TEST(a_resource_that_nobody_offers_is_awaited_for_a_while_and_then_ignored),
         PROVIDER_TEST(unhealthy_devices_of_a_provider_that_is_there_reject_at_once),
         PROVIDER_TEST(a_plugin_that_dies_in_the_call_is_awaited),
+        PROVIDER_TEST(a_plugin_that_says_at_once_that_its_deadline_passed_is_not_asked_in_a_loop),
         PROVIDER_TEST(a_plugin_that_hangs_in_the_call_is_asked_again_until_the_wait_is_over),
         PROVIDER_TEST(an_answer_that_comes_after_the_pod_went_changes_nothing),
         PROVIDER_TEST(a_preference_is_asked_for_and_followed),
