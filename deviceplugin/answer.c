@@ -62,7 +62,8 @@ static enum err_code check(const Response *m, struct err *e)
             return wrong(e, "mounts", i, "host_path must be " PATH_RULE, m->mounts[i]->host_path);
     }
     for (size_t i = 0; i < m->n_devices; i++) {
-        if (!path_ok(m->devices[i]->container_path))
+        /* Without one it is the host's, as in containerd. */
+        if (m->devices[i]->container_path[0] != '\0' && !path_ok(m->devices[i]->container_path))
             return wrong(e, "devices", i, "container_path must be " PATH_RULE, m->devices[i]->container_path);
         if (!path_ok(m->devices[i]->host_path))
             return wrong(e, "devices", i, "host_path must be " PATH_RULE, m->devices[i]->host_path);
@@ -175,7 +176,8 @@ static void fill_nodes(struct block *b, struct dp_node *to, const Response *m)
 {
     for (size_t i = 0; i < m->n_devices; i++) {
         const V1beta1__DeviceSpec *x = m->devices[i];
-        const char *inside = block_text(b, x->container_path), *outside = block_text(b, x->host_path);
+        const char *inside = block_text(b, x->container_path[0] != '\0' ? x->container_path : x->host_path);
+        const char *outside = block_text(b, x->host_path);
         const char *permissions = block_text(b, x->permissions);
 
         if (to != NULL)

@@ -494,6 +494,24 @@ static void what_no_container_could_get_is_refused_by_name(void **state)
     assert_int_equal(answer_with(1, "A", "x=y", NULL, &none), ERR_OK);
 }
 
+static void a_device_without_a_path_in_the_container_has_that_of_the_host(void **state)
+{
+    struct buf element = BUF_INIT(BYTES_MAX), b = BUF_INIT(BYTES_MAX);
+    struct dp_answer *a = NULL;
+    struct err e = { 0 };
+
+    (void)state;
+    put_text(&element, 2, "/dev/null");
+    put_text(&element, 3, "rw");
+    put_bytes(&b, 3, element.p, element.n);
+    assert_int_equal(dp_answer_unpack(&a, (uint8_t *)b.p, b.n, &e), ERR_OK);
+    assert_string_equal(a->nodes[0].container_path, "/dev/null");
+    assert_string_equal(a->nodes[0].host_path, "/dev/null");
+    free(a);
+    buf_done(&element);
+    buf_done(&b);
+}
+
 static void an_answer_has_a_bounded_number_of_entries(void **state)
 {
     struct dp_answer *a = NULL;
@@ -530,6 +548,7 @@ int main(void)
         cmocka_unit_test(too_many_fields_are_refused_before_memory_is_taken),
         cmocka_unit_test(a_message_field_given_twice_is_refused),
         cmocka_unit_test(what_no_container_could_get_is_refused_by_name),
+        cmocka_unit_test(a_device_without_a_path_in_the_container_has_that_of_the_host),
         cmocka_unit_test(an_answer_has_a_bounded_number_of_entries),
     };
 
