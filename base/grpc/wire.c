@@ -12,12 +12,15 @@ enum {
     READS_A_TURN = 4,       /* then other events of the loop have their turn */
     WRITE_SIZE = 48 * 1024, /* of frames that are gathered for one write */
     FRAME_MAX = 17 * 1024,  /* what nghttp2 gives at a time: a frame of the protocol's default size */
+    REST_MS = 50,           /* after a shortage of memory in the kernel */
 };
 
 struct grpc_wire {
     struct grpc_wire_options o;
     uv_poll_t poll;
-    uint8_t *left; /* did not fit into the socket */
+    uv_timer_t rest; /* runs while the kernel is short of memory; nothing is watched meanwhile */
+    unsigned open;   /* of the two */
+    uint8_t *left;   /* did not fit into the socket */
     size_t left_n, left_at;
     uint64_t heard_ms;
     struct err broken; /* a write failed, for a reason that the next read does not find */
@@ -36,12 +39,17 @@ static void watch(struct grpc_wire *w)
 
     if (w->o.connecting)
         events = UV_WRITABLE;
+    else if (uv_is_active((uv_handle_t *)&w->rest))
+        events = 0;
     else if (w->left_n > 0)
         events |= UV_WRITABLE;
     if (w->closing || events == w->events)
         return;
     w->events = events;
-    uv_poll_start(&w->poll, events, on_poll); /* cannot fail: the descriptor is valid */
+    if (events == 0)
+        uv_poll_stop(&w->poll);
+    else
+        uv_poll_start(&w->poll, events, on_poll); /* cannot fail: the descriptor is valid */
 }
 
 static void end(struct grpc_wire *w, const struct err *why)
@@ -49,8 +57,23 @@ static void end(struct grpc_wire *w, const struct err *why)
     if (w->closing)
         return;
     uv_poll_stop(&w->poll);
+    uv_timer_stop(&w->rest);
     w->events = 0;
     w->o.on_end(w->broken.code != ERR_OK ? &w->broken : why, w->o.arg);
+}
+
+/* ---- shortages ---- */
+
+static void on_rested(uv_timer_t *timer);
+
+/* The connection is as it was: its end would cost a device plugin its registration. */
+static bool wait_for_memory(struct grpc_wire *w, int sys)
+{
+    if (sys != ENOBUFS && sys != ENOMEM)
+        return false;
+    if (!w->closing && !uv_is_active((uv_handle_t *)&w->rest))
+        uv_timer_start(&w->rest, on_rested, REST_MS, 0);
+    return true;
 }
 
 /* ---- writing ---- */
@@ -77,7 +100,7 @@ static size_t write_some(struct grpc_wire *w, const uint8_t *p, size_t n)
     while (k < 0 && errno == EINTR);
     if (k >= 0)
         return (size_t)k;
-    if (errno != EAGAIN)
+    if (errno != EAGAIN && !wait_for_memory(w, errno))
         give_up(w, errno);
     return 0;
 }
@@ -166,7 +189,7 @@ static enum err_code wire_read(struct grpc_wire *w, struct err *e)
         ssize_t n = recv(w->o.fd, block, sizeof(block), 0);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0 && errno == EAGAIN)
+        if (n < 0 && (errno == EAGAIN || wait_for_memory(w, errno)))
             break;
         if (n < 0)
             return err_sys(e, errno, "read");
@@ -201,19 +224,14 @@ static void finish_connect(struct grpc_wire *w)
     watch(w);
 }
 
-static void on_poll(uv_poll_t *poll, int status, int events)
+static void turn(struct grpc_wire *w, int status, bool readable)
 {
-    struct grpc_wire *w = poll->data;
     struct err e = { 0 };
 
-    if (w->o.connecting) {
-        finish_connect(w);
-        return;
-    }
     w->busy = true;
     if (status < 0)
         err_sys(&e, -status, "poll");
-    else if ((events & ~UV_WRITABLE) != 0)
+    else if (readable)
         ERR_IGNORE(wire_read(w, &e));
     w->busy = false;
     grpc_wire_flush(w);
@@ -223,6 +241,22 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         err_set(&e, ERR_UNAVAILABLE, "EOF");
     if (e.code != ERR_OK)
         end(w, &e);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    struct grpc_wire *w = poll->data;
+
+    if (w->o.connecting)
+        finish_connect(w);
+    else
+        turn(w, status, (events & ~UV_WRITABLE) != 0);
+}
+
+/* What can be read is found by the next poll. */
+static void on_rested(uv_timer_t *timer)
+{
+    turn(timer->data, 0, false);
 }
 
 /* ---- life ---- */
@@ -238,7 +272,9 @@ enum err_code grpc_wire_open(struct grpc_wire **ret, const struct grpc_wire_opti
         return err_sys(e, -status, "watch a connection");
     }
     w->o = *o;
-    w->poll.data = w;
+    uv_timer_init(o->loop, &w->rest);
+    w->poll.data = w->rest.data = w;
+    w->open = 2;
     w->heard_ms = uv_now(o->loop);
     watch(w);
     *ret = w;
@@ -251,6 +287,8 @@ static void on_closed(uv_handle_t *handle)
     void (*closed)(void *) = w->on_closed;
     void *arg = w->o.arg;
 
+    if (--w->open > 0)
+        return;
     grpc_session_free(w->o.session);
     free(w->left);
     free(w);
@@ -268,6 +306,7 @@ void grpc_wire_close(struct grpc_wire *w, void (*closed)(void *arg))
     w->on_closed = closed;
     grpc_session_silence(w->o.session);
     uv_close((uv_handle_t *)&w->poll, on_closed);
+    uv_close((uv_handle_t *)&w->rest, on_closed);
     close(w->o.fd);
 }
 
