@@ -54,6 +54,23 @@ def test_pods_without_devices(t):
     client.close()
 
 
+def test_served_later(t):
+    """podresources is served as soon as its folder can be made; until then explain node says why it is not"""
+    node = devices.start(t)
+    client = devices.Client()
+    folder = f"{node.root_dir}/pod-resources"
+    node.stop()
+    os.rmdir(folder)
+    open(folder, "w", encoding="ascii").close()
+    node.start()
+    contains(node.cli("explain", "node").stdout, "podresources")
+    os.unlink(folder)
+    until(lambda: os.path.exists(f"{folder}/kubelet.sock"), 30, "the socket")
+    equal(client.podresources(node, "List"), {"response": {}}, "its answer")
+    check("podresources" not in node.cli("explain", "node").stdout.partition("Recent log")[0], "explain node has no problem any more")
+    client.close()
+
+
 def test_only_root_asks(t):
     """podresources refuses everybody but root, also where the socket's mode would let them in"""
     node = devices.start(t)

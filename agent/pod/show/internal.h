@@ -9,6 +9,8 @@ enum { PODRES_LIST, PODRES_ALLOCATABLE, PODRES_GET, PODRES_CALLS };
 struct podresources {
     struct grpc_server *server; /* NULL: not served, see error */
     struct err error;
+    uv_timer_t again; /* runs after a failure */
+    uint64_t pause_ms;
     uint64_t requests[PODRES_CALLS], errors[PODRES_CALLS];
 };
 

@@ -5,17 +5,21 @@
 #include "agent/pod/device/devices.h"
 #include "agent/pod/show/internal.h"
 #include "agent/pod/show/provider.h"
+#include "base/backoff.h"
 #include "base/files/fs.h"
 #include "base/grpc/server.h"
 #include "base/log.h"
 #include "deviceplugin/podresources.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define SERVICE "/v1.PodResourcesLister/"
 
 /* pkg/kubelet/apis/podresources: DefaultQPS, DefaultBurstTokens */
 enum { CALLS_PER_S = 100, BURST = 10 };
+
+enum { AGAIN_FIRST_MS = 1000, AGAIN_MAX_MS = 60 * 1000 };
 
 /* ---- what pods have ---- */
 
@@ -158,18 +162,51 @@ static enum err_code listen_at(struct node *n, struct err *e)
     return grpc_server_open(&show_node(n)->podresources.server, &o, e);
 }
 
+static void on_again(uv_timer_t *timer)
+{
+    podresources_begin(timer->data);
+}
+
+static void try_later(struct podresources *r)
+{
+    r->pause_ms = backoff_next_ms(r->pause_ms, AGAIN_FIRST_MS, AGAIN_MAX_MS);
+    uv_timer_start(&r->again, on_again, r->pause_ms, 0);
+}
+
 void podresources_begin(struct node *n)
 {
     struct podresources *r = &show_node(n)->podresources;
+    struct err e = { 0 };
 
-    if (n->o.root_dir != NULL && listen_at(n, &r->error) != ERR_OK)
-        log_warn("podresources cannot be served", F_ERR(&r->error));
+    if (n->o.root_dir == NULL)
+        return;
+    if (listen_at(n, &e) == ERR_OK) {
+        r->error = e;
+        return;
+    }
+    if (strcmp(r->error.text, e.text) != 0)
+        log_warn("podresources cannot be served", F_ERR(&e));
+    r->error = e;
+    if (e.code != ERR_INVALID) /* a path that no socket can have */
+        try_later(r);
+}
+
+void podresources_open(struct node *n)
+{
+    uv_timer_init(n->o.loop, &show_node(n)->podresources.again);
+    show_node(n)->podresources.again.data = n;
+}
+
+void podresources_close(struct node *n)
+{
+    rooms_close_handle(n, (uv_handle_t *)&show_node(n)->podresources.again);
 }
 
 void podresources_end(struct node *n)
 {
     struct podresources *r = &show_node(n)->podresources;
 
+    uv_timer_stop(&r->again);
     if (r->server != NULL)
         grpc_server_close(take_ptr(&r->server));
 }

@@ -11,8 +11,10 @@
 #define AGENT_POD_SHOW_PODRESOURCES_H
 #include "agent/pod/core/pod.h"
 
-/* podresources_begin() is in provider.h. */
+/* podresources_begin() is in provider.h: what fails is tried again. */
+void podresources_open(struct node *n);
 void podresources_end(struct node *n);
+void podresources_close(struct node *n); /* after its end, or without a beginning */
 /* Why it cannot be served, if it cannot. */
 void podresources_explain(const struct node *n, json_t *steps);
 void podresources_metrics(const struct node *n, struct buf *out);

@@ -11,6 +11,7 @@ static void show_open(struct node *n)
     TAILQ_INIT(&part->image_tasks);
     TAILQ_INIT(&part->execs);
     provider_init(n);
+    podresources_open(n);
 }
 
 static void show_cancel(struct node *n)
@@ -23,6 +24,7 @@ static void show_cancel(struct node *n)
 static void show_free(struct node *n)
 {
     podresources_end(n);
+    podresources_close(n);
 }
 
 const struct room show_room = {
