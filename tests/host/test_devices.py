@@ -136,6 +136,20 @@ def test_died_while_agent_was_down(t):
     finish(node, plugin)
 
 
+def test_folder_removed(t):
+    """the folder device-plugins disappears while the agent runs: the plugin registers again, and the checkpoint comes back"""
+    node = devices.start(t)
+    plugin = plugin_at_work(node)
+    node.put("a.yaml", asking("a"))
+    a = node.wait_running("a")
+    ids = got(node, a)
+    os.rename(f"{node.root_dir}/device-plugins", f"{t.scratch}/away")
+    plugin.wait_call("Register", count=2, ok=True)
+    wait_node(node, 2, 2)
+    until(lambda: held_by(node, a) == ids, 10, lambda: f"the new checkpoint has {held_by(node, a)} instead of {ids}")
+    finish(node, plugin)
+
+
 def test_unhealthy_and_vanished(t):
     """an unhealthy and a vanished device are shown; their pods go on; nobody else gets them"""
     node = devices.start(t, "--device-plugin-wait", "0s")

@@ -146,6 +146,14 @@ static enum err_code make_text(struct node *n, char **ret, size_t *ret_n, struct
     return e->code;
 }
 
+/* By somebody, maybe with its folder. */
+static bool was_removed(const struct checkpoint_file *f)
+{
+    struct stat st;
+
+    return presence_is_absent(fs_look_at(AT_FDCWD, f->path, &st, ERR_IGNORED));
+}
+
 /* No write is under way. */
 static void write_now(struct node *n)
 {
@@ -161,7 +169,7 @@ static void write_now(struct node *n)
         return;
     }
     hash = siphash_part(0, f->text, f->n_text);
-    if (hash == f->hash) {
+    if (hash == f->hash && !was_removed(f)) {
         free(take_ptr(&f->text));
         f->written = generation;
         wake_waiting(n, had);
