@@ -9,6 +9,7 @@ import tarfile
 import time
 
 import coracle
+import devices
 import registry
 from bench import RESIDENTS
 from coracle import Failed, check, container, pod, shell
@@ -310,7 +311,77 @@ class Resize(Phase):
         self.gone(p)
 
 
+class Devices(Phase):
+    """A pod with devices of a plugin and of a declaration, and a CDI name, starts and ends."""
+
+    limits = {"example.com/dev": "2", "example.com/null": "1"}
+
+    def __init__(self, bench):
+        super().__init__(bench)
+        self.plugin = devices.Plugin(self.node, "--devices", "3", "--prestart", "--preferred", "--cdi")
+
+    @staticmethod
+    def flags(world):
+        for folder, name, content in (
+                ("devices.d", "null.json", {"domain": "example.com", "devices": [
+                    {"name": "null", "groups": [{"paths": [{"path": "/dev/null", "mountPath": "/dev/declared"}]}]}]}),
+                ("cdi", "dev.json", {"cdiVersion": "0.6.0", "kind": "example.com/dev", "devices": [
+                    {"name": f"dev-{i}", "containerEdits": {"env": [f"CDI_{i}=yes"]}} for i in range(3)]})):
+            os.makedirs(f"{world.scratch}/{folder}")
+            with open(f"{world.scratch}/{folder}/{name}", "w", encoding="ascii") as f:
+                json.dump(content, f)
+        return ["--device-declaration-dir", f"{world.scratch}/devices.d", "--cdi-spec-dirs", f"{world.scratch}/cdi"]
+
+    def wait_held(self, wanted, what):
+        """The checkpoint's holdings of pod uids: how many devices."""
+        def seen():
+            found = {}
+            for (uid, _, resource), ids in devices.held(devices.checkpoint(self.node)).items():
+                found[uid, resource] = found.get((uid, resource), 0) + len(ids)
+            return found
+        coracle.until(lambda: seen() == wanted or self.bench.revive(), 15, lambda: f"{what}: the checkpoint has {seen()} instead of {wanted}")
+
+    def do(self):
+        self.node.put("one.yaml", pod("one", container(resources={"limits": self.limits}), terminationGracePeriodSeconds=1))
+        self.pod = self.running("one")
+
+    def after(self):
+        p = self.running("one")
+        self.wait_held({(p.uid, r): int(n) for r, n in self.limits.items()}, "one runs")
+        has = dict(v.partition("=")[::2] for v in coracle.read(f"/proc/{self.node.pid(p)}/environ", "").split("\0"))
+        ids = sorted(has.get("DEV_IDS", "").split(","))
+        check(ids == sorted(devices.devices_of(p)), f"the plugin gave {ids}, the status has {devices.devices_of(p)}")
+        check(all(has.get(f"CDI_{i[-1]}") == "yes" for i in ids), f"not all CDI devices of {ids} came: {has}")
+        check(os.path.exists(f"/proc/{self.node.pid(p)}/root/dev/declared"), "the declared device is missing")
+        self.remove("one")
+        self.gone(p)
+        self.wait_held({}, "one is gone")
+
+
+class DevicesRestart(Devices):
+    """The agent's own start over a pod with devices: checkpoint, declarations, CDI specs, registration."""
+
+    def before(self):
+        super().do()
+        self.wanted = devices.devices_of(self.pod)
+        self.node.stop()
+
+    def do(self):
+        try:
+            self.node.start()
+        except Failed:
+            check(self.node.process.poll() is not None, "the agent runs, but has not said that it is ready")
+            self.bench.revive()
+        coracle.until(lambda: devices.node_says(self.node) == ("3", "3") or self.bench.revive(), 15,
+                      lambda: f"the plugin's devices are known again: {devices.node_says(self.node)}")
+
+    def after(self):
+        self.bench.wait(lambda pods: devices.devices_of(pods["one"]) == self.wanted, f"one has {self.wanted}")
+        check(self.node.pod("one").restarts() == 0, "one restarted")
+        super().after()
+
+
 PHASES = {"restart": Restart, "start": Start, "stop": Stop, "end": End, "edit": Edit, "exec": Exec, "logs": Logs, "cp": Copy,
-          "import": Import, "pull": Pull, "resize": Resize}
+          "import": Import, "pull": Pull, "resize": Resize, "devices": Devices, "devices-restart": DevicesRestart}
 
 
