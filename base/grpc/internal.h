@@ -34,6 +34,9 @@ struct grpc_stream {
     bool head_done; /* the peer's first headers are complete */
     bool peer_done; /* the peer's END_STREAM has arrived */
     bool paused, delivering;
+    /* Server: of the request's headers. */
+    bool malformed, regular; /* regular: a field that is no pseudo-header was there */
+    unsigned pseudo;         /* which pseudo-headers were there */
     /* Received. */
     struct grpc_frames frames;
     uint8_t *held; /* arrived while paused */
@@ -92,8 +95,16 @@ void grpc_stream_end(struct grpc_stream *st, int code, bool unseen, const char *
 void grpc_stream_take(struct grpc_stream *st, const uint8_t *data, size_t n);
 /* The peer's side is complete: judges it, unless messages are held. */
 void grpc_stream_peer_done(struct grpc_stream *st);
+/* Server: the request's headers are malformed. */
+void grpc_stream_reject(struct grpc_stream *st);
 /* Client: the answer's status, or why there is none. */
 void grpc_stream_conclude(struct grpc_stream *st);
+
+/* ---- request_head.c ---- */
+/* Server, for each field, and when a block of them is complete. False: the request is malformed. */
+bool grpc_request_field_fits(struct grpc_stream *st, const char *name, size_t name_n, const char *value,
+                             size_t value_n);
+bool grpc_request_head_fits(const struct grpc_stream *st);
 
 /* ---- stream_headers.c ---- */
 /* False: more than a call may have. */

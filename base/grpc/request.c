@@ -69,7 +69,7 @@ static const struct grpc_method *find_method(const struct grpc_server *s, struct
     for (size_t i = 0; i < s->o.n_methods; i++)
         if (strcmp(s->o.methods[i].path, path) == 0)
             return &s->o.methods[i];
-    if (slash == NULL || slash == path) {
+    if (path[0] != '/' || slash == path) {
         go_quote(&quoted, path, strnlen(path, 200));
         finish_stream(st, ERR_UNIMPLEMENTED, "malformed method name: %s", quoted.p);
         return NULL;

@@ -213,6 +213,7 @@ static int open_http(struct grpc_session *s)
         return NGHTTP2_ERR_NOMEM;
     nghttp2_option_set_no_auto_window_update(option, 1);
     nghttp2_option_set_no_closed_streams(option, 1);
+    nghttp2_option_set_no_http_messaging(option, s->o.server); /* request_head.c has the rules */
     /* Tables of headers are memory of each connection, for a few bytes of a local socket. */
     nghttp2_option_set_max_deflate_dynamic_table_size(option, 0);
     status = set_callbacks(&callbacks);

@@ -113,6 +113,12 @@ void grpc_stream_cancel(struct grpc_stream *st)
     grpc_stream_release(st);
 }
 
+void grpc_stream_reject(struct grpc_stream *st)
+{
+    reset(st, NGHTTP2_PROTOCOL_ERROR);
+    grpc_stream_end(st, ERR_INTERNAL, false, "malformed headers");
+}
+
 /* This end cannot accept what it received. */
 static void fail(struct grpc_stream *st, int code, const char *text)
 {

@@ -166,6 +166,10 @@ bool grpc_stream_header(struct grpc_stream *st, const char *name, size_t name_n,
         st->fault_code = ERR_INTERNAL;
         return false;
     }
+    if (st->session->o.server && !grpc_request_field_fits(st, name, name_n, value, value_n))
+        st->malformed = true;
+    if (st->malformed) /* reported when the block is complete */
+        return true;
     fine = st->session->o.server ? request_header(st, name, value, value_n, &known)
                                  : response_header(st, name, value, value_n, &known);
     if (!known && strcmp(name, "content-type") == 0)
@@ -209,6 +213,10 @@ static void request_begins(struct grpc_stream *st)
 
 void grpc_stream_head_done(struct grpc_stream *st)
 {
+    if (st->session->o.server && (st->malformed || !grpc_request_head_fits(st))) {
+        grpc_stream_reject(st);
+        return;
+    }
     if (st->head_done || (!st->session->o.server && st->http_status / 100 == 1))
         return;
     st->head_done = true;

@@ -4,7 +4,8 @@
 
 It serves on its socket, registers, and writes a line of JSON for each call.  SIGHUP turns the device `--toggle`
 unhealthy or healthy, SIGUSR1 leaves out the last device or puts it back, SIGTERM closes and removes the socket.
-Beyond the recordings: --hang CALL never answers that call, --die CALL ends the process in it.
+Beyond the recordings: --hang CALL never answers that call, --die CALL ends the process in it, --authority is what
+the call that registers has as :authority.
 """
 import argparse
 import json
@@ -50,6 +51,7 @@ def parse(argv=None):
     parser.add_argument("--allocate-delay", default="0s")
     parser.add_argument("--hang", default="", metavar="CALL")
     parser.add_argument("--die", default="", metavar="CALL")
+    parser.add_argument("--authority", default="localhost", help="of the call that registers")
     return parser.parse_args(argv)
 
 
@@ -232,7 +234,8 @@ class Plugin:
         request = dp.RegisterRequest(version=self.o.version, endpoint=self.name, resource_name=self.o.resource,
                                      options=self.options())
         try:
-            with grpc.insecure_channel(f"unix:{self.folder}/kubelet.sock") as channel:
+            options = [("grpc.default_authority", self.o.authority)]
+            with grpc.insecure_channel(f"unix:{self.folder}/kubelet.sock", options=options) as channel:
                 call = channel.unary_unary("/v1beta1.Registration/Register", lambda m: m.SerializeToString(), dp.Empty.FromString)
                 call(request, timeout=10)
         except grpc.RpcError as error:

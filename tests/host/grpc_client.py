@@ -21,10 +21,10 @@ CALLS = {"List": ("ListPodResourcesRequest", "ListPodResourcesResponse"),
          "Get": ("GetPodResourcesRequest", "GetPodResourcesResponse")}
 
 
-def call(name, socket, **fields):
+def call(name, socket, authority="localhost", **fields):
     request, response = (getattr(res, n) for n in CALLS[name])
     try:  # a channel a call: the agent may have been restarted
-        with grpc.insecure_channel("unix:" + socket) as channel:
+        with grpc.insecure_channel("unix:" + socket, options=[("grpc.default_authority", authority)]) as channel:
             method = channel.unary_unary("/v1.PodResourcesLister/" + name, lambda m: m.SerializeToString(), response.FromString)
             return {"response": as_json(method(request(**fields), timeout=10))}
     except grpc.RpcError as error:

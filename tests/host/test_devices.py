@@ -38,6 +38,19 @@ def finish(node, *plugins):
     node.stop()
 
 
+def test_authority(t):
+    """peers that name the socket's path as authority are served, as grpc-go 1.56 and older does"""
+    node = devices.start(t)
+    plugin = plugin_at_work(node, "--authority", f"{node.root_dir}/device-plugins/kubelet.sock")
+    node.put("a.yaml", asking("a"))
+    node.wait_running("a")
+    client = devices.Client()
+    listed = client.podresources(node, "List", authority=f"{node.root_dir}/pod-resources/kubelet.sock")
+    client.close()
+    equal([c["devices"][0]["device_ids"] for c in listed["response"]["pod_resources"][0]["containers"]], [["dev-0"]], "List")
+    finish(node, plugin)
+
+
 def test_restart_orders(t):
     """agent and plugin end and start in every order: a running pod keeps its device, the node counts again, another pod gets the other device"""
     node = devices.start(t)
