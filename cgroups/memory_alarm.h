@@ -2,12 +2,19 @@
 /*
  * memory_alarm - reports at once that a cgroup's memory usage has grown to a level, without polling.
  *
- * v2: the level is memory.high of the cgroup; memory.events is watched with inotify. Beyond it the kernel
- * first reclaims page cache of the cgroup, then slows down its allocations, so an allocator of 1 GB/s cannot
- * outrun the decision. v1: an eventfd for memory.usage_in_bytes (cgroup.event_control); nothing is slowed
- * down.
+ * v2: the level is memory.high of the cgroup; its memory.events.local is watched with inotify. Beyond it the
+ * kernel first reclaims page cache of the cgroup, then slows down its allocations, so an allocator of 1 GB/s
+ * cannot outrun the decision. The cgroup is ours (all pods together); its memory.high is "max" while no level
+ * is set, after an open and after a close. An agent that is killed leaves its level behind until the next
+ * open: systemd/coracle.service.in takes it away.
  *
- * The cgroup is ours (all pods together). Its memory.high is "max" while no alarm is set. Loop thread; quick.
+ * v1: eventfds for memory.usage_in_bytes (cgroup.event_control) and for reclaim (memory.pressure_level),
+ * which is the only sign of growth while page cache fills the memory: usage then stays as it is. Nothing is
+ * slowed down. "/" is the whole machine there.
+ *
+ * Usage includes page cache. A level that page cache has reached is reported again and again while the cgroup
+ * reads files: cg_memory_alarm_rest() bounds that. Loop thread; quick, except that on v2 a level below the
+ * usage is written on the pool, because the kernel reclaims the difference within that write.
  */
 #ifndef CGROUPS_MEMORY_ALARM_H
 #define CGROUPS_MEMORY_ALARM_H
@@ -17,13 +24,18 @@
 
 struct cg_memory_alarm;
 
-/* `path` is absolute below the mount point. ERR_PRECONDITION: no memory controller. fn: usage has reached the
- * level, or has been there (again); the alarm stays set. */
+/* `path` is absolute below the mount point. ERR_PRECONDITION: no memory controller. ERR_UNIMPLEMENTED: "/" on
+ * v2. ERR_NOT_FOUND: no such cgroup. fn: usage has reached the level, or has been there (again); the alarm
+ * stays set. It is never called from within these functions. */
 enum err_code cg_memory_alarm_open(struct cg_memory_alarm **ret, struct cg_tree *t, const char *path,
                                    uv_loop_t *loop, void (*fn)(void *arg), void *arg,
                                    struct err *e) MUST_CHECK;
-/* Bytes; UINT64_MAX: none. Setting the same level again is cheap. */
-enum err_code cg_memory_alarm_set(struct cg_memory_alarm *a, uint64_t bytes, struct err *e) MUST_CHECK;
+/* Bytes; UINT64_MAX: none. `seen`: the usage that the caller knows of; a level between that and the usage is
+ * reported. Setting the same level again is cheap. */
+enum err_code cg_memory_alarm_set(struct cg_memory_alarm *a, uint64_t bytes, uint64_t seen,
+                                  struct err *e) MUST_CHECK;
+/* Reports nothing for so long; what happened meanwhile is reported then. */
+void cg_memory_alarm_rest(struct cg_memory_alarm *a, uint64_t ms);
 bool cg_memory_alarm_slows(const struct cg_memory_alarm *a); /* v2: growth beyond the level is slowed down */
 /* Takes the level away. `closed` is called when its handles are closed; may be NULL. */
 void cg_memory_alarm_close(struct cg_memory_alarm *a, void (*closed)(void *arg), void *arg);

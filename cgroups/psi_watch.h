@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * psi_watch - the kernel's pressure triggers (Documentation/accounting/psi.rst): an event when tasks were
- * stalled for so long within a window. Costs nothing while there is no pressure. Of the whole machine
- * (/proc/pressure/<resource>), on v1 and v2 alike. Loop thread.
+ * stalled for so long within a window, at most one event per window. Costs nothing while there is no
+ * pressure. Of the whole machine (/proc/pressure/<resource>), on v1 and v2 alike. Loop thread.
  */
 #ifndef CGROUPS_PSI_WATCH_H
 #define CGROUPS_PSI_WATCH_H
@@ -11,10 +11,12 @@
 #include <uv.h>
 
 struct cg_psi_watch;
-/* resource: "memory", "io". stall_us of each window_us (500000 to 10000000). ERR_PRECONDITION: this kernel
- * has no PSI, or it is switched off. */
+/* resource: "memory", "io", "cpu". Some task was stalled for stall_us of each window_us (500000 to 10000000;
+ * without CAP_SYS_RESOURCE, multiples of 2 s). ERR_PRECONDITION: this kernel has no PSI, or it is switched
+ * off. ERR_INVALID: a number that the kernel does not accept. */
 enum err_code cg_psi_watch_open(struct cg_psi_watch **ret, const char *resource, uint64_t stall_us,
                                 uint64_t window_us, uv_loop_t *loop, void (*fn)(void *arg), void *arg,
                                 struct err *e) MUST_CHECK;
+/* `closed` is called when its handle is closed; may be NULL. */
 void cg_psi_watch_close(struct cg_psi_watch *w, void (*closed)(void *arg), void *arg);
 #endif

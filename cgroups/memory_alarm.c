@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cgroups/memory_alarm.h"
+
+#include "base/files/fs.h"
+#include "base/files/watches.h"
+#include "base/log.h"
+#include "base/work.h"
+#include "cgroups/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+
+/* What may be charged between our look at the usage and our write of a level just above it. */
+#define WRITE_MARGIN (UINT64_C(4) << 20)
+
+struct notice { /* v1: an eventfd of the kernel's; the kernel forgets it when it is closed */
+    struct cg_memory_alarm *alarm;
+    uv_poll_t poll;
+    int fd;
+};
+
+struct cg_memory_alarm {
+    uv_loop_t *loop;
+    void (*fn)(void *arg);
+    void *arg;
+    bool v2;
+    int dir; /* the cgroup */
+    uint64_t level;
+    uv_timer_t resting;
+    bool rests, rang; /* rang: something happened while it rested */
+    unsigned open_handles;
+    bool closing;
+    void (*closed)(void *arg);
+    void *closed_arg;
+    /* v2 */
+    struct watch_set *files;
+    int wd;
+    const char *events; /* memory.events.local; memory.events before Linux 5.2 */
+    uint64_t counted;   /* of its "high" */
+    struct work work;   /* writes a level below the usage */
+    bool working;
+    uint64_t writing, written;
+    /* v1 */
+    struct notice *threshold, *reclaim;
+};
+
+/* ---- reporting ---- */
+
+static void alarm_ring(struct cg_memory_alarm *a)
+{
+    if (a->rests)
+        a->rang = true;
+    else if (a->level != UINT64_MAX && !a->closing)
+        a->fn(a->arg);
+}
+
+/* ---- v2 ---- */
+
+/* Whether the level was reached since the last call. A count that cannot be read may have grown: a
+ * superfluous report is better than none. */
+static bool high_grew(struct cg_memory_alarm *a)
+{
+    uint64_t count = 0, before = a->counted;
+    struct err e = { 0 };
+
+    switch (presence_of(cg_look_key(a->dir, a->events, "high", &count, &e))) {
+    case PRESENCE_UNKNOWN:
+        return true;
+    case PRESENCE_ABSENT: /* the cgroup was removed */
+        return false;
+    case PRESENCE_PRESENT:
+        break;
+    }
+    a->counted = count;
+    return count > before;
+}
+
+static void memory_alarm_on_event(int wd, uint32_t mask, const char *name, void *arg)
+{
+    struct cg_memory_alarm *a = arg;
+
+    (void)wd;
+    (void)name;
+    if (mask & IN_IGNORED) /* of a watch that was removed for a rest, or with the cgroup */
+        return;
+    if (high_grew(a))
+        alarm_ring(a);
+}
+
+static void watch_events(struct cg_memory_alarm *a)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", a->dir, a->events);
+    if (a->wd < 0)
+        a->wd = watch_set_add(a->files, path, IN_MODIFY);
+}
+
+static void unwatch_events(struct cg_memory_alarm *a)
+{
+    if (a->wd >= 0)
+        watch_set_remove(a->files, a->wd);
+    a->wd = -1;
+}
+
+static enum err_code write_high(int dir, uint64_t bytes, struct err *e)
+{
+    char text[24] = "max";
+
+    if (bytes != UINT64_MAX)
+        snprintf(text, sizeof(text), "%" PRIu64, bytes);
+    return fs_write_control(dir, "memory.high", text, e);
+}
+
+static enum err_code write_high_job(void *arg, struct err *e)
+{
+    const struct cg_memory_alarm *a = arg;
+
+    return write_high(a->dir, a->writing, e);
+}
+
+static void memory_alarm_end(struct cg_memory_alarm *a);
+static void catch_up(struct cg_memory_alarm *a);
+
+static void memory_alarm_on_written(struct op *op, const struct err *result)
+{
+    struct cg_memory_alarm *a = op->owner;
+
+    a->working = false;
+    if (result->code != ERR_OK)
+        log_warn("cannot set the memory alarm", F_ERR(result));
+    a->written = a->writing;
+    catch_up(a);
+    memory_alarm_end(a);
+}
+
+/* A later level overtakes one whose write still reclaims; memory_alarm_on_written() writes it once more. */
+static enum err_code set_high(struct cg_memory_alarm *a, struct err *e)
+{
+    uint64_t level = a->closing ? UINT64_MAX : a->level, usage = 0;
+    bool below = level != UINT64_MAX &&
+                 (presence_is_unknown(cg_look_u64(a->dir, "memory.current", &usage, ERR_IGNORED)) ||
+                  usage + WRITE_MARGIN > level);
+
+    if (!below) {
+        if (write_high(a->dir, level, e) != ERR_OK)
+            return e->code;
+        a->written = level;
+    } else if (!a->working) {
+        a->working = true;
+        a->writing = level;
+        work_start(&a->work, "memory level", NULL, write_high_job, a, a->loop, memory_alarm_on_written, a);
+    }
+    return ERR_OK;
+}
+
+static void catch_up(struct cg_memory_alarm *a)
+{
+    struct err e = { 0 };
+
+    if (a->written != (a->closing ? UINT64_MAX : a->level) && set_high(a, &e) != ERR_OK)
+        log_warn("cannot set the memory alarm", F_ERR(&e));
+}
+
+static enum err_code open_high(struct cg_memory_alarm *a, struct err *e)
+{
+    a->wd = -1;
+    a->events =
+        faccessat(a->dir, "memory.events.local", F_OK, 0) == 0 ? "memory.events.local" : "memory.events";
+    a->written = UINT64_MAX;
+    if (write_high(a->dir, UINT64_MAX, e) != ERR_OK) /* an earlier agent's */
+        return e->code;
+    if (watch_set_open(&a->files, a->loop, memory_alarm_on_event, a, e) != ERR_OK)
+        return e->code;
+    high_grew(a);
+    watch_events(a);
+    if (a->wd < 0) {
+        err_sys(e, errno, "watch %s", a->events);
+        watch_set_close(a->files);
+    }
+    return e->code;
+}
+
+/* ---- v1 ---- */
+
+static void notice_on_closed(uv_handle_t *handle)
+{
+    struct notice *n = handle->data;
+    struct cg_memory_alarm *a = n->alarm;
+
+    close(n->fd);
+    free(n);
+    a->open_handles--;
+    memory_alarm_end(a);
+}
+
+static void notice_close(struct notice *n)
+{
+    if (n != NULL)
+        uv_close((uv_handle_t *)&n->poll, notice_on_closed);
+}
+
+static void notice_on_poll(uv_poll_t *poll, int status, int events)
+{
+    struct notice *n = poll->data;
+    uint64_t count;
+
+    (void)events;
+    if (status == 0 && read(n->fd, &count, sizeof(count)) > 0)
+        alarm_ring(n->alarm);
+}
+
+/* `what`: the file that the kernel watches; `how`: "<bytes>", "low,local". */
+static enum err_code notice_open(struct cg_memory_alarm *a, const char *what, const char *how,
+                                 struct notice **ret, struct err *e)
+{
+    fd_auto file = openat(a->dir, what, O_RDONLY | O_CLOEXEC);
+    fd_auto event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    struct notice *n;
+    char text[64];
+    int rc;
+
+    if (file < 0)
+        return err_sys(e, errno, "open %s", what);
+    if (event < 0)
+        return err_sys(e, errno, "make an eventfd");
+    snprintf(text, sizeof(text), "%d %d %s", event, file, how);
+    if (fs_write_control(a->dir, "cgroup.event_control", text, e) != ERR_OK)
+        return err_wrap(e, "%s", what);
+    n = calloc(1, sizeof(*n));
+    if (n == NULL)
+        return err_nomem(e);
+    rc = uv_poll_init(a->loop, &n->poll, event);
+    if (rc != 0) {
+        free(n);
+        return err_sys(e, -rc, "poll an eventfd");
+    }
+    n->alarm = a;
+    n->fd = take_fd(&event);
+    n->poll.data = n;
+    a->open_handles++;
+    uv_poll_start(&n->poll, UV_READABLE, notice_on_poll);
+    *ret = n;
+    return ERR_OK;
+}
+
+/* Kernels for real-time work have no memory.pressure_level. */
+static enum err_code open_reclaim(struct cg_memory_alarm *a, struct err *e)
+{
+    if (notice_open(a, "memory.pressure_level", "low,local", &a->reclaim, e) == ERR_NOT_FOUND)
+        *e = (struct err){ 0 };
+    return e->code;
+}
+
+/* The kernel reports a crossing only: one between the caller's look and now is reported here. */
+static void report_crossed(struct cg_memory_alarm *a, uint64_t seen)
+{
+    const uint64_t one = 1;
+    uint64_t usage = 0;
+
+    if (seen < a->level &&
+        (presence_is_unknown(cg_look_u64(a->dir, "memory.usage_in_bytes", &usage, ERR_IGNORED)) ||
+         usage >= a->level))
+        ERR_IGNORE(write(a->threshold->fd, &one, sizeof(one)));
+}
+
+static enum err_code set_threshold(struct cg_memory_alarm *a, uint64_t seen, struct err *e)
+{
+    struct notice *before = take_ptr(&a->threshold);
+    char text[24];
+
+    notice_close(before);
+    if (a->level == UINT64_MAX)
+        return ERR_OK;
+    snprintf(text, sizeof(text), "%" PRIu64, a->level);
+    if (notice_open(a, "memory.usage_in_bytes", text, &a->threshold, e) != ERR_OK)
+        return e->code;
+    report_crossed(a, seen);
+    return ERR_OK;
+}
+
+/* ---- life ---- */
+
+static const struct cg_hier *alarm_hier(const struct cg_tree *t)
+{
+    for (size_t i = 0; i < t->n_hiers; i++)
+        if (t->hiers[i].controllers & CG_CTL_MEMORY)
+            return &t->hiers[i];
+    return NULL;
+}
+
+static void memory_alarm_end(struct cg_memory_alarm *a)
+{
+    if (!a->closing || a->open_handles > 0 || a->working)
+        return;
+    close(a->dir);
+    if (a->closed != NULL)
+        a->closed(a->closed_arg);
+    free(a);
+}
+
+static void resting_on_closed(uv_handle_t *handle)
+{
+    struct cg_memory_alarm *a = handle->data;
+
+    a->open_handles--;
+    memory_alarm_end(a);
+}
+
+enum err_code cg_memory_alarm_open(struct cg_memory_alarm **ret, struct cg_tree *t, const char *path,
+                                   uv_loop_t *loop, void (*fn)(void *arg), void *arg, struct err *e)
+{
+    const struct cg_hier *h = alarm_hier(t);
+    struct cg_memory_alarm *a;
+
+    if (h == NULL)
+        return err_set(e, ERR_PRECONDITION, "no cgroup hierarchy has the memory controller");
+    if (h->backend->v2 && strcmp(path, "/") == 0)
+        return err_set(e, ERR_UNIMPLEMENTED, "the root cgroup of v2 reports no memory usage");
+    fd_auto dir = cg_open_dir(h, path);
+    if (dir < 0)
+        return err_sys(e, errno, "open cgroup %s", path);
+    a = calloc(1, sizeof(*a));
+    if (a == NULL)
+        return err_nomem(e);
+    *a = (struct cg_memory_alarm){ .loop = loop, .fn = fn, .arg = arg, .v2 = h->backend->v2, .dir = dir };
+    a->level = UINT64_MAX;
+    if ((a->v2 ? open_high(a, e) : open_reclaim(a, e)) != ERR_OK) {
+        free(a);
+        return err_wrap(e, "cgroup %s", path);
+    }
+    a->dir = take_fd(&dir);
+    uv_timer_init(loop, &a->resting);
+    a->resting.data = a;
+    a->open_handles++;
+    *ret = a;
+    return ERR_OK;
+}
+
+enum err_code cg_memory_alarm_set(struct cg_memory_alarm *a, uint64_t bytes, uint64_t seen, struct err *e)
+{
+    if (bytes == a->level)
+        return ERR_OK;
+    a->level = bytes;
+    return a->v2 ? set_high(a, e) : set_threshold(a, seen, e);
+}
+
+static void on_rested(uv_timer_t *timer)
+{
+    struct cg_memory_alarm *a = timer->data;
+    bool rang = a->rang;
+
+    a->rests = a->rang = false;
+    if (a->v2) {
+        watch_events(a);
+        rang |= high_grew(a);
+    }
+    if (rang)
+        alarm_ring(a);
+}
+
+/* v2 would go on to send events, one in 10 ms, so they are not watched; v1 counts in an eventfd. */
+void cg_memory_alarm_rest(struct cg_memory_alarm *a, uint64_t ms)
+{
+    a->rests = true;
+    if (a->v2)
+        unwatch_events(a);
+    uv_timer_start(&a->resting, on_rested, ms, 0);
+}
+
+bool cg_memory_alarm_slows(const struct cg_memory_alarm *a)
+{
+    return a->v2;
+}
+
+void cg_memory_alarm_close(struct cg_memory_alarm *a, void (*closed)(void *arg), void *arg)
+{
+    if (a == NULL)
+        return;
+    a->closing = true;
+    a->closed = closed;
+    a->closed_arg = arg;
+    if (a->v2) {
+        watch_set_close(a->files);
+        a->level = UINT64_MAX;
+        catch_up(a);
+    }
+    notice_close(a->threshold);
+    notice_close(a->reclaim);
+    uv_close((uv_handle_t *)&a->resting, resting_on_closed);
+}
