@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""grpc_client - calls of podresources v1, and messages decoded: a line of JSON in, one out.
+"""grpc_client - calls of podresources ("version": v1 or v1alpha1), and messages decoded: a line of JSON in, one out.
 
     {"call": "List", "socket": "/.../kubelet.sock"}    {"call": "Get", "socket": ..., "pod_name": "a", "pod_namespace": "b"}
     {"decode": "ContainerAllocateResponse", "data": "<base64>"}
@@ -14,19 +14,23 @@ import grpc
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
-from grpc_messages import as_json, dp, res  # noqa: E402  (beside this file)
+from grpc_messages import as_json, dp, res, res_alpha  # noqa: E402  (beside this file)
 
 CALLS = {"List": ("ListPodResourcesRequest", "ListPodResourcesResponse"),
          "GetAllocatableResources": ("AllocatableResourcesRequest", "AllocatableResourcesResponse"),
          "Get": ("GetPodResourcesRequest", "GetPodResourcesResponse")}
 
 
-def call(name, socket, authority="localhost", **fields):
-    request, response = (getattr(res, n) for n in CALLS[name])
+def call(name, socket, authority="localhost", version="v1", **fields):
+    request, response = (getattr(res if version == "v1" else res_alpha, n) for n in CALLS[name])
     try:  # a channel a call: the agent may have been restarted
         with grpc.insecure_channel("unix:" + socket, options=[("grpc.default_authority", authority)]) as channel:
-            method = channel.unary_unary("/v1.PodResourcesLister/" + name, lambda m: m.SerializeToString(), response.FromString)
-            return {"response": as_json(method(request(**fields), timeout=10))}
+            method = channel.unary_unary(f"/{version}.PodResourcesLister/{name}", lambda m: m.SerializeToString(), response.FromString)
+            answer = method(request(**fields), timeout=10)
+            said = {"response": as_json(answer)}
+            size = answer.ByteSize()
+            answer.DiscardUnknownFields()
+            return said if answer.ByteSize() == size else {"error": "fields that this version does not have"}
     except grpc.RpcError as error:
         return {"code": "".join(w.capitalize() for w in error.code().name.split("_")), "error": error.details()}
 

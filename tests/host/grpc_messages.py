@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """grpc_messages - the messages of device plugins, their registration and podresources, for python3-grpcio.
 
-The tables below are the public definitions (v1beta1, pluginregistration v1, podresources v1) once more, written
+The tables below are the public definitions (v1beta1, pluginregistration v1, podresources v1 and v1alpha1) once more, written
 independently of deviceplugin/proto, so that daemon and tests do not share a mistake.  A field is
 "name number type"; `*` marks a repeated one.  Needs Debian's python3-grpcio and python3-protobuf: programs that
 import this run with /usr/bin/python3.
@@ -54,6 +54,13 @@ PODRESOURCES = {
     "NUMANode": ["ID 1 int64"],
     "DynamicResource": ["claim_name 2 string", "claim_namespace 3 string"],
 }
+PODRESOURCES_ALPHA = {
+    "ListPodResourcesRequest": [],
+    "ListPodResourcesResponse": ["pod_resources 1 *PodResources"],
+    "PodResources": ["name 1 string", "namespace 2 string", "containers 3 *ContainerResources"],
+    "ContainerResources": ["name 1 string", "devices 2 *ContainerDevices"],
+    "ContainerDevices": ["resource_name 1 string", "device_ids 2 *string"],
+}
 
 
 def _field(message, package, text):
@@ -92,6 +99,7 @@ class Package:
 dp = Package("v1beta1", V1BETA1)
 reg = Package("pluginregistration", PLUGIN_REGISTRATION)
 res = Package("v1", PODRESOURCES)
+res_alpha = Package("v1alpha1", PODRESOURCES_ALPHA)
 
 
 def as_json(message):

@@ -101,6 +101,10 @@ def test_devices_of_pods(t):
          "containers": [{"name": "side", "devices": [device(0, 0)]}, {"name": "main", "devices": [device(1, 1), device(2, 0)]}]}
     equal(client.podresources(node, "List"), {"response": {"pod_resources": [a]}}, "sidecar and container, without the plain init container")
     equal(client.podresources(node, "Get", pod_name="a", pod_namespace="default"), {"response": {"pod_resources": a}}, "Get")
+    alpha = {**a, "containers": [{**c, "devices": [{k: d[k] for k in d if k != "topology"} for d in c["devices"]]} for c in a["containers"]]}
+    equal(client.podresources(node, "List", version="v1alpha1"), {"response": {"pod_resources": [alpha]}}, "List of v1alpha1")
+    equal({k: v for k, v in counters(node, "kubelet_pod_resources_endpoint_").items() if "v1alpha1" in k},
+          {'kubelet_pod_resources_endpoint_requests_total{server_api_version="v1alpha1"}': 1}, "calls of v1alpha1")
     all_of_it = [device(0, 0), device(1, 1), device(2, 0), device(3, 1)]
     equal(client.podresources(node, "GetAllocatableResources"), {"response": {"devices": all_of_it}}, "devices of the node")
     plugin.signal("HUP")

@@ -4,7 +4,7 @@
 #define AGENT_POD_SHOW_INTERNAL_H
 #include "agent/pod/core/pod.h"
 
-enum { PODRES_LIST, PODRES_ALLOCATABLE, PODRES_GET, PODRES_CALLS };
+enum { PODRES_LIST, PODRES_ALLOCATABLE, PODRES_GET, PODRES_LIST_ALPHA, PODRES_CALLS };
 
 struct podresources {
     struct grpc_server *server; /* NULL: not served, see error */

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define SERVICE "/v1.PodResourcesLister/"
+#define SERVICE_ALPHA "/v1alpha1.PodResourcesLister/"
 
 /* pkg/kubelet/apis/podresources: DefaultQPS, DefaultBurstTokens */
 enum { CALLS_PER_S = 100, BURST = 10 };
@@ -28,7 +29,7 @@ static bool is_listed(const struct pod *p)
     return p->state > POD_PENDING && p->state < POD_TERMINATED && p->phase[0] == '\0';
 }
 
-static void add_container(struct dp_podres *a, const struct ctr *c)
+static void add_container(struct dp_podres *a, const struct ctr *c, bool topology)
 {
     const struct api_resource_list *limits = &c->spec->resources.limits;
     const struct dp_holdings *all = devices_holdings(c->pod->node);
@@ -38,16 +39,17 @@ static void add_container(struct dp_podres *a, const struct ctr *c)
         const struct dp_holding *h = dp_holdings_find(all, c->pod->uid, c->spec->name, limits->v[i].name);
 
         for (size_t k = 0; h != NULL && k < h->n_devices; k++)
-            dp_podres_device(a, h->resource, h->devices[k].id, h->devices[k].numa, h->devices[k].n_numa);
+            dp_podres_device(a, h->resource, h->devices[k].id, h->devices[k].numa,
+                             topology ? h->devices[k].n_numa : 0);
     }
 }
 
-static void add_pod(struct dp_podres *a, const struct pod *p)
+static void add_pod(struct dp_podres *a, const struct pod *p, bool topology)
 {
     dp_podres_pod(a, p->api->meta.name, p->api->meta.namespace);
     for (size_t i = 0; i < p->n_ctrs; i++)
         if (p->ctrs[i].kind != CTR_INIT)
-            add_container(a, &p->ctrs[i]);
+            add_container(a, &p->ctrs[i], topology);
 }
 
 /* ---- calls ---- */
@@ -66,18 +68,29 @@ static void answer(struct grpc_request *r, struct dp_podres *a, uint64_t *errors
     dp_podres_done(a);
 }
 
-static void on_list(struct grpc_request *r, struct grpc_bytes message, void *arg)
+static void list(struct grpc_request *r, struct node *n, unsigned call, bool topology)
 {
-    struct node *n = arg;
     struct dp_podres a;
 
-    (void)message; /* it has no fields */
-    show_node(n)->podresources.requests[PODRES_LIST]++;
+    show_node(n)->podresources.requests[call]++;
     dp_podres_begin(&a);
     pods_each (n, p)
         if (is_listed(p))
-            add_pod(&a, p);
-    answer(r, &a, &show_node(n)->podresources.errors[PODRES_LIST]);
+            add_pod(&a, p, topology);
+    answer(r, &a, &show_node(n)->podresources.errors[call]);
+}
+
+static void on_list(struct grpc_request *r, struct grpc_bytes message, void *arg)
+{
+    (void)message; /* it has no fields */
+    list(r, arg, PODRES_LIST, true);
+}
+
+/* The messages of v1alpha1 are those of v1 without topology. dcgm-exporter asked it until 4.0. */
+static void on_list_alpha(struct grpc_request *r, struct grpc_bytes message, void *arg)
+{
+    (void)message;
+    list(r, arg, PODRES_LIST_ALPHA, false);
 }
 
 static void on_allocatable(struct grpc_request *r, struct grpc_bytes message, void *arg)
@@ -129,7 +142,7 @@ static void on_get(struct grpc_request *r, struct grpc_bytes message, void *arg)
         return;
     }
     dp_podres_begin(&a);
-    add_pod(&a, p);
+    add_pod(&a, p, true);
     answer(r, &a, &show_node(n)->podresources.errors[PODRES_GET]);
 }
 
@@ -137,6 +150,7 @@ static const struct grpc_method methods[] = {
     { SERVICE "List", on_list },
     { SERVICE "GetAllocatableResources", on_allocatable },
     { SERVICE "Get", on_get },
+    { SERVICE_ALPHA "List", on_list_alpha },
 };
 
 /* ---- life ---- */
@@ -221,21 +235,29 @@ void podresources_explain(const struct node *n, json_t *steps)
 
 /* ---- metrics ---- */
 
-/* Like kubelet's, a counter is there from its first call on. */
-static void put_counter(struct buf *out, const char *name, uint64_t value, const char *help)
-{
-    static const char prefix[] = "kubelet_pod_resources_endpoint_";
+#define PREFIX "kubelet_pod_resources_endpoint_"
 
+static void put_value(struct buf *out, const char *name, const char *version, uint64_t value)
+{
     if (value > 0)
-        buf_addf(out,
-                 "# HELP %s%s %s\n# TYPE %s%s counter\n"
-                 "%s%s{server_api_version=\"v1\"} %llu\n",
-                 prefix, name, help, prefix, name, prefix, name, (unsigned long long)value);
+        buf_addf(out, PREFIX "%s{server_api_version=\"%s\"} %llu\n", name, version,
+                 (unsigned long long)value);
 }
 
+/* Like kubelet's, a counter is there from its first call on. */
+static void put_counter(struct buf *out, const char *name, uint64_t value, uint64_t alpha, const char *help)
+{
+    if (value == 0 && alpha == 0)
+        return;
+    buf_addf(out, "# HELP " PREFIX "%s %s\n# TYPE " PREFIX "%s counter\n", name, help, name);
+    put_value(out, name, "v1", value);
+    put_value(out, name, "v1alpha1", alpha);
+}
+
+/* Of v1alpha1, kubelet counts no more than the calls. */
 void podresources_metrics(const struct node *n, struct buf *out)
 {
-    static const char *const names[PODRES_CALLS][2] = {
+    static const char *const names[PODRES_LIST_ALPHA][2] = {
         [PODRES_LIST] = { "requests_list", "errors_list" },
         [PODRES_ALLOCATABLE] = { "requests_get_allocatable", "errors_get_allocatable" },
         [PODRES_GET] = { "requests_get", "errors_get" },
@@ -243,11 +265,11 @@ void podresources_metrics(const struct node *n, struct buf *out)
     const struct podresources *r = &show_node(n)->podresources;
     uint64_t all = 0;
 
-    for (size_t i = 0; i < PODRES_CALLS; i++)
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
         all += r->requests[i];
-    put_counter(out, "requests_total", all, "Calls of podresources.");
-    for (size_t i = 0; i < PODRES_CALLS; i++) {
-        put_counter(out, names[i][0], r->requests[i], "Calls of this method of podresources.");
-        put_counter(out, names[i][1], r->errors[i], "Calls of this method that failed.");
+    put_counter(out, "requests_total", all, r->requests[PODRES_LIST_ALPHA], "Calls of podresources.");
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        put_counter(out, names[i][0], r->requests[i], 0, "Calls of this method of podresources.");
+        put_counter(out, names[i][1], r->errors[i], 0, "Calls of this method that failed.");
     }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * podresources - which devices pods have, for monitoring: podresources v1 on
- * <root>/pod-resources/kubelet.sock, as served by kubelet. For root only; 100 calls a second, 10 at once.
- * Loop thread.
+ * podresources - which devices pods have, for monitoring: podresources v1 and
+ * v1alpha1 on <root>/pod-resources/kubelet.sock, as served by kubelet. For root only; 100 calls a second, 10
+ * at once. Loop thread.
  *
  * A pod is listed from the moment in which it has its devices until it is gone or has ended, with its
  * sidecars and regular containers.
