@@ -4,13 +4,14 @@
  *
  *     watch.c    something may have been used up, or time has come ──► eviction_look()
  *     room.c     eviction_look() ─► observe_start() ─► the manager decides ─► reclaim.c, act.c ─►
- * watch_seen() observe.c  the values of the signals
+ * eviction_watch_seen() observe.c  the values of the signals
  */
 #ifndef AGENT_POD_EVICTION_INTERNAL_H
 #define AGENT_POD_EVICTION_INTERNAL_H
 #include "agent/eviction/manager.h"
 #include "agent/eviction/record.h"
 #include "agent/pod/eviction/eviction.h"
+#include "agent/pod/eviction/memory_level.h"
 
 struct eviction;       /* room.c */
 struct eviction_watch; /* watch.c */
@@ -41,26 +42,36 @@ struct observe *observe_open(struct node *n); /* NULL: no memory, logged */
 /* Reads memory and process ids, now. Signals that are not asked for, or cannot be read, are not known. */
 void observe_quick(struct observe *o, unsigned signals, struct ev_observation *ret);
 /* Reads the disks (on the pool) and then, freshly, memory and process ids. fn is called on a later turn of
- * the loop, once; not for one that observe_cancel() ended. One at a time. */
+ * the loop, once, unless it was closed. One at a time. */
 void observe_start(struct observe *o, unsigned signals,
                    void (*fn)(const struct ev_observation *seen, void *arg), void *arg);
 bool observe_busy(const struct observe *o);
 /* Where images and writable layers are, as far as is known; EV_LAYOUT_ONE before the first observation. */
 enum ev_layout observe_layout(const struct observe *o);
+enum ev_layout observe_layout_of(uint64_t root, uint64_t images, uint64_t layers); /* devices; pure */
+/* What the last look at memory found, and how fast memory was used up lately, in bytes/s: with the hard
+ * threshold and the victim's grace, memory_urgent() says whether it must be killed at once. */
+const struct memory_seen *observe_memory(const struct observe *o);
+uint64_t observe_growth(const struct observe *o);
 void observe_explain(const struct observe *o, json_t *steps); /* what cannot be read, and why */
-void observe_close(struct observe *o); /* not busy, or the node is cancelled; NULL is fine */
+void observe_close(struct observe *o);                        /* also while it is busy; NULL is fine */
 
 /* ---- watch.c ---- */
 /* Begins to watch; looks are asked for with eviction_look(). NULL: no memory, logged. */
-struct eviction_watch *watch_open(struct node *n);
+struct eviction_watch *eviction_watch_open(struct node *n);
 /* A look is over: sets the memory alarm to the threshold, and plans when disks and process ids are looked at
  * next. `seen` has what that look observed. */
-void watch_seen(struct eviction_watch *w, const struct ev_manager *m, const struct ev_observation *seen,
-                uint64_t now_ms);
+void eviction_watch_seen(struct eviction_watch *w, const struct ev_manager *m,
+                         const struct ev_observation *seen, uint64_t now_ms);
+/* Before eviction_watch_seen(): memory must be released, and no pod can be evicted. Pods that stay are not
+ * slowed down: there is no alarm until enough is available, or eviction_watch_woken(). */
+void eviction_watch_helpless(struct eviction_watch *w);
 /* Something may use that up, or released some: eviction_wake(). */
-void watch_woken(struct eviction_watch *w, enum ev_condition what, uint64_t now_ms);
-void watch_explain(const struct eviction_watch *w, json_t *steps); /* what wakes it, what cannot be watched */
-void watch_close(struct eviction_watch *w); /* with rooms_close_handle(); NULL is fine */
+void eviction_watch_woken(struct eviction_watch *w, enum ev_condition what, uint64_t now_ms);
+void eviction_watch_explain(const struct eviction_watch *w,
+                            json_t *steps); /* what wakes it, what cannot be watched */
+/* At the end of the agent, before containers are left alone: takes the level away. NULL is fine. */
+void eviction_watch_close(struct eviction_watch *w);
 
 /* ---- room.c ---- */
 /* Look at these signals now (memory, process ids) or as soon as the disks answer. `why`, a constant, is

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-agent_pod_eviction_SRCS := eviction_room.c
+agent_pod_eviction_SRCS := eviction_room.c memory_level.c observe.c watch.c

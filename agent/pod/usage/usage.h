@@ -79,8 +79,9 @@ void usage_page_free(struct usage_page *page); /* NULL is fine */
 /* ---- usage_node.c: the machine, from /proc ---- */
 struct usage_machine {
     uint64_t memory_bytes, swap_bytes, swap_free_bytes;
-    uint64_t pid_max, processes; /* tasks; 0: not known */
-    int64_t boot_ns;             /* wall clock; 0: not known */
+    uint64_t memory_available_bytes; /* the kernel's estimate; 0: not known */
+    uint64_t pid_max, processes;     /* tasks; 0: not known */
+    int64_t boot_ns;                 /* wall clock; 0: not known */
 };
 void usage_machine_read(struct usage_machine *ret);
 

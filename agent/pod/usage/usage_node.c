@@ -58,6 +58,7 @@ void usage_machine_read(struct usage_machine *ret)
 
     if (fs_read_at(AT_FDCWD, "/proc/meminfo", FS_SMALL_MAX, &text, NULL, &e) == ERR_OK) {
         m.memory_bytes = meminfo(text, "MemTotal");
+        m.memory_available_bytes = meminfo(text, "MemAvailable");
         m.swap_bytes = meminfo(text, "SwapTotal");
         m.swap_free_bytes = meminfo(text, "SwapFree");
     }
