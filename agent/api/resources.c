@@ -27,6 +27,12 @@ static bool extended(const char *name)
     return strchr(name, '/') != NULL;
 }
 
+/* Quotas put "requests." in front of an extended resource, which therefore does not begin so. */
+static bool quota_name(const char *name)
+{
+    return extended(name) && str_starts(name, "requests.") && strstr(name, "kubernetes.io/") == NULL;
+}
+
 static bool compute(const char *name)
 {
     return strcmp(name, "cpu") == 0 || strcmp(name, "memory") == 0;
@@ -57,7 +63,9 @@ static bool valid_name(struct api_check *c, const char *name, bool pod_level)
         api_fault(c, "%s is not a resource of a %s, allowed are cpu, memory, %shugepages-<size>%s",
                   QUOTE(name), pod_level ? "pod" : "container", pod_level ? "and " : "ephemeral-storage, ",
                   pod_level ? "" : " and names with a domain (example.com/thing)");
-    return rule == NULL && known;
+    else if (quota_name(name))
+        api_fault(c, "the resource name %s doesn't follow extended resource name standard", QUOTE(name));
+    return rule == NULL && known && !quota_name(name);
 }
 
 static void check_huge(struct api_check *c, const struct api_resource *r)

@@ -31,6 +31,14 @@ static void amounts_and_names_are_checked(void **state)
         "cpu, memory, ephemeral-storage, hugepages-<size> and names with a domain (example.com/thing)");
 }
 
+static void names_that_begin_as_those_of_quotas_are_refused(void **state)
+{
+    (void)state;
+    pod_is_bad("resources: {limits: {requests.example.com/dev: 1}}", "",
+               "spec.containers[0].resources.limits[requests.example.com/dev]: the resource name "
+               "\"requests.example.com/dev\" doesn't follow extended resource name standard");
+}
+
 static void fractions_of_a_byte_are_told(void **state)
 {
     struct decoded d;
@@ -237,6 +245,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(amounts_and_names_are_checked),
+        cmocka_unit_test(names_that_begin_as_those_of_quotas_are_refused),
         cmocka_unit_test(fractions_of_a_byte_are_told),
         cmocka_unit_test(amounts_beyond_all_range_are_refused),
         cmocka_unit_test(requests_stay_within_limits),
