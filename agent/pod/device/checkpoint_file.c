@@ -351,6 +351,19 @@ static void remember_held(struct node *n)
         ERR_IGNORE(dp_inventory_remember(device_node(n)->inventory, x->resource, ERR_IGNORED));
 }
 
+/* Without the folder no write succeeds; each is tried again. */
+static void make_folder(const char *dir)
+{
+    struct patience patience = { 0 };
+    struct err e;
+
+    do
+        e = (struct err){ 0 };
+    while (fs_mkdirs(dir, 0750, &e) != ERR_OK && patience_wait(&patience));
+    if (e.code != ERR_OK)
+        log_error("cannot make the folder of the checkpoint of devices", F_ERR(&e));
+}
+
 void checkpoint_begin(struct node *n)
 {
     struct checkpoint_file *f = file_of(n);
@@ -359,11 +372,12 @@ void checkpoint_begin(struct node *n)
     struct err e = { 0 };
 
     f->path = dir != NULL ? str_printf("%s/" FILE_NAME, dir) : NULL;
-    if (f->path == NULL || fs_mkdirs(dir, 0750, &e) != ERR_OK || dp_holdings_new(&from_file, &e) != ERR_OK) {
+    if (f->path == NULL || dp_holdings_new(&from_file, &e) != ERR_OK) {
         log_error("there will be no checkpoint of devices",
                   F_STR("err", f->path == NULL ? "out of memory" : e.text));
         return;
     }
+    make_folder(dir);
     read_file(n, dir, from_file);
     remember_held(n);
     f->usable = true;

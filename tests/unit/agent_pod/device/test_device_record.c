@@ -247,6 +247,42 @@ static void no_container_starts_before_the_checkpoint_has_its_devices(void **sta
     assert_non_null(strstr(text, p->uid));
 }
 
+static void a_folder_that_cannot_be_made_at_the_start_is_used_when_it_is_there(void **state)
+{
+    struct world *w = *state;
+    str_auto path = checkpoint_path(w);
+    str_auto folder = str_printf("%s/device-plugins", w->dir);
+    str_auto text = NULL;
+    struct err e = { 0 };
+
+    log_init((enum log_level)(LOG_LVL_ERROR - 1), LOG_FMT_TEXT);
+    assert_int_equal(fs_replace_at(AT_FDCWD, folder, "", 0, 0600, false, &e), ERR_OK);
+    checkpoint_begin(&w->node);
+    assert_int_equal(unlink(folder), 0);
+    assert_int_equal(mkdir(folder, 0750), 0);
+    running(w);
+    written(w);
+    assert_int_equal(fs_read_at(AT_FDCWD, path, DP_CHECKPOINT_MAX, &text, NULL, &e), ERR_OK);
+    assert_non_null(strstr(text, UID));
+}
+
+static void a_text_that_is_the_same_is_written_again_if_the_file_was_removed(void **state)
+{
+    struct world *w = *state;
+    str_auto path = checkpoint_path(w);
+    str_auto text = NULL;
+    struct err e = { 0 };
+
+    checkpoint_begin(&w->node);
+    running(w);
+    written(w);
+    assert_int_equal(unlink(path), 0);
+    checkpoint_changed(&w->node);
+    written(w);
+    assert_int_equal(fs_read_at(AT_FDCWD, path, DP_CHECKPOINT_MAX, &text, NULL, &e), ERR_OK);
+    assert_non_null(strstr(text, UID));
+}
+
 /* A provider that toggles may send a list at any time. */
 static void a_list_that_comes_during_a_write_does_not_follow_at_once(void **state)
 {
@@ -377,6 +413,8 @@ int main(void)
         PROVIDER_TEST(an_ended_pod_shows_what_it_had_after_a_restart_too),
         PROVIDER_TEST(a_pod_that_was_rejected_for_another_reason_is_judged_again_after_a_restart),
         PROVIDER_TEST(no_container_starts_before_the_checkpoint_has_its_devices),
+        PROVIDER_TEST(a_folder_that_cannot_be_made_at_the_start_is_used_when_it_is_there),
+        PROVIDER_TEST(a_text_that_is_the_same_is_written_again_if_the_file_was_removed),
         PROVIDER_TEST(a_list_that_comes_during_a_write_does_not_follow_at_once),
         PROVIDER_TEST(a_lost_or_damaged_checkpoint_is_made_again_from_the_records),
         PROVIDER_TEST(a_pod_of_kubelet_keeps_what_kubelet_gave_it),
