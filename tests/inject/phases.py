@@ -372,8 +372,12 @@ class DevicesRestart(Devices):
         except Failed:
             check(self.node.process.poll() is not None, "the agent runs, but has not said that it is ready")
             self.bench.revive()
-        coracle.until(lambda: devices.node_says(self.node) == ("3", "3") or self.bench.revive(), 15,
-                      lambda: f"the plugin's devices are known again: {devices.node_says(self.node)}")
+        coracle.until(lambda: self.counted() == ("3", "3") or self.bench.revive(), 15, lambda: f"the plugin's devices are known again: {self.counted()}")
+
+    def counted(self):
+        with contextlib.suppress(OSError, Failed, ValueError):
+            return devices.node_says(self.node)
+        return None
 
     def after(self):
         self.bench.wait(lambda pods: devices.devices_of(pods["one"]) == self.wanted, f"one has {self.wanted}")
