@@ -87,7 +87,7 @@ struct presence quota_project_of(const char *dir, uint32_t *ret_project, struct 
  * May be repeated after a crash. Before limits are set: usage moves with the files and is refused beyond
  * them. ERR_EXHAUSTED: more than QUOTA_DEPTH_MAX folders within each other.
  */
-#define QUOTA_DEPTH_MAX 128 /* one descriptor each */
+#define QUOTA_DEPTH_MAX 128 /* two descriptors each */
 enum err_code quota_assign(int dir_fd, uint32_t project, struct err *e) MUST_CHECK;
 
 /* Calls fn for each project of the file system with usage or limits, in ascending order (Q_XGETNEXTQUOTA),
