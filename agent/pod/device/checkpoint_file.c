@@ -364,6 +364,24 @@ static void make_folder(const char *dir)
         log_error("cannot make the folder of the checkpoint of devices", F_ERR(&e));
 }
 
+static bool add_unfinished(const char *name, void *names)
+{
+    return !str_starts(name, "." FILE_NAME ".") || strs_add(names, name);
+}
+
+/* What an agent that was killed during a write left behind. */
+static void remove_unfinished(const char *dir)
+{
+    struct strs names = { 0 };
+    fd_auto fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd >= 0 && presence_is_unknown(fs_list(fd, ".", add_unfinished, &names, ERR_IGNORED)))
+        log_debug("unfinished checkpoints of devices stay until the next start");
+    for (size_t i = 0; i < names.n; i++)
+        fs_remove_quietly(fd, names.v[i]);
+    strs_done(&names);
+}
+
 void checkpoint_begin(struct node *n)
 {
     struct checkpoint_file *f = file_of(n);
@@ -378,6 +396,7 @@ void checkpoint_begin(struct node *n)
         return;
     }
     make_folder(dir);
+    remove_unfinished(dir);
     read_file(n, dir, from_file);
     remember_held(n);
     f->usable = true;

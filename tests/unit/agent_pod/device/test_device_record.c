@@ -266,6 +266,25 @@ static void a_folder_that_cannot_be_made_at_the_start_is_used_when_it_is_there(v
     assert_non_null(strstr(text, UID));
 }
 
+static void an_unfinished_checkpoint_of_an_earlier_agent_is_removed(void **state)
+{
+    struct world *w = *state;
+    str_auto path = checkpoint_path(w);
+    str_auto left = str_printf("%s/device-plugins/.kubelet_internal_checkpoint.51a109c4", w->dir);
+    struct err e = { 0 };
+
+    checkpoint_begin(&w->node);
+    running(w);
+    written(w);
+    assert_int_equal(fs_replace_at(AT_FDCWD, left, "{", 1, 0600, false, &e), ERR_OK);
+    restarted(w);
+    free(take_ptr(&device_node(&w->node)->checkpoint.path));
+    checkpoint_begin(&w->node);
+    written(w);
+    assert_int_not_equal(access(left, F_OK), 0);
+    assert_int_equal(access(path, F_OK), 0);
+}
+
 static void a_text_that_is_the_same_is_written_again_if_the_file_was_removed(void **state)
 {
     struct world *w = *state;
@@ -414,6 +433,7 @@ int main(void)
         PROVIDER_TEST(a_pod_that_was_rejected_for_another_reason_is_judged_again_after_a_restart),
         PROVIDER_TEST(no_container_starts_before_the_checkpoint_has_its_devices),
         PROVIDER_TEST(a_folder_that_cannot_be_made_at_the_start_is_used_when_it_is_there),
+        PROVIDER_TEST(an_unfinished_checkpoint_of_an_earlier_agent_is_removed),
         PROVIDER_TEST(a_text_that_is_the_same_is_written_again_if_the_file_was_removed),
         PROVIDER_TEST(a_list_that_comes_during_a_write_does_not_follow_at_once),
         PROVIDER_TEST(a_lost_or_damaged_checkpoint_is_made_again_from_the_records),
