@@ -11,15 +11,23 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 
 #define RW_DIR_BITS 02770 /* fsGroup on writable volumes; files 0660, but there are none yet */
 
+#define TMP_SIZE 300
+static void temporary_name(char ret[TMP_SIZE], const char *name)
+{
+    snprintf(ret, TMP_SIZE, ".%s.new", name); /* volume names never start with a dot */
+}
+
 static enum err_code empty_dir_make_folder(int parent, const char *name, int64_t fs_group, struct err *e)
 {
-    char tmp[300];
+    char tmp[TMP_SIZE];
     struct stat st;
 
     if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
@@ -27,7 +35,7 @@ static enum err_code empty_dir_make_folder(int parent, const char *name, int64_t
                                    : err_set(e, ERR_PRECONDITION, "%s exists and is not a folder", name);
     if (errno != ENOENT)
         return err_sys(e, errno, "stat %s", name);
-    snprintf(tmp, sizeof(tmp), ".%s.new", name); /* volume names never start with a dot */
+    temporary_name(tmp, name);
     if (mkdirat(parent, tmp, 0700) != 0 && errno != EEXIST)
         return err_sys(e, errno, "mkdir %s", tmp);
     fd_auto dir = openat(parent, tmp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -94,6 +102,42 @@ static enum err_code set_up_memory(const char *path, const struct vol_empty_dir 
         (presence_is_absent(mounted) && vol_tmpfs_mount(path, &t, NULL, e) != ERR_OK))
         return e->code;
     return ERR_OK;
+}
+
+enum err_code vol_empty_dir_prepare(struct vol_node *n, const char *uid, const char *name, char *ret_path,
+                                    size_t size, struct err *e)
+{
+    char parent[512], tmp[TMP_SIZE];
+
+    if (vol_check_name("pod uid", uid, e) != ERR_OK || vol_check_name("volume", name, e) != ERR_OK)
+        return e->code;
+    temporary_name(tmp, name);
+    if (vol_join(parent, sizeof(parent), e, "%s/volumes/kubernetes.io~empty-dir", uid) != ERR_OK ||
+        vol_join(ret_path, size, e, "%s/%s/%s", n->pods, parent, tmp) != ERR_OK ||
+        fs_mkdirs_beneath(n->pods_fd, parent, 0750, e) != ERR_OK)
+        return err_wrap(e, "volume %s", name);
+    if (mkdir(ret_path, 0700) != 0 && errno != EEXIST)
+        return err_sys(e, errno, "volume %s: mkdir %s", name, ret_path);
+    return ERR_OK;
+}
+
+/* A set-up renames it, so the temporary name is looked at first. */
+struct presence vol_empty_dir_look(const char *path, struct err *e)
+{
+    const char *name = strrchr(path, '/');
+    char tmp[TMP_SIZE];
+    struct presence there;
+
+    if (name == NULL || strlen(name) > NAME_MAX)
+        return presence_absent();
+    temporary_name(tmp, name + 1);
+    str_auto other = str_printf("%.*s/%s", (int)(name - path), path, tmp);
+    if (other == NULL) {
+        err_set(e, ERR_EXHAUSTED, "out of memory");
+        return presence_unknown(e);
+    }
+    there = fs_look_at(AT_FDCWD, other, NULL, e);
+    return presence_is_absent(there) ? fs_look_at(AT_FDCWD, path, NULL, e) : there;
 }
 
 enum err_code vol_empty_dir_setup(struct vol_node *n, const struct vol_empty_dir *v, char *ret_path,

@@ -94,6 +94,15 @@ struct vol_empty_dir {
 enum err_code vol_empty_dir_setup(struct vol_node *n, const struct vol_empty_dir *v, char *ret_path,
                                   size_t size, struct err *e) MUST_CHECK;
 
+/* Makes the folder of one that does not exist yet under its temporary name, empty, so that it can be given a
+ * project; *ret_path: where. vol_empty_dir_setup() takes it. May be repeated; any thread, but not beside a
+ * set-up or the teardown of the same owner. */
+enum err_code vol_empty_dir_prepare(struct vol_node *n, const char *uid, const char *name, char *ret_path,
+                                    size_t size, struct err *e) MUST_CHECK;
+
+/* Whether one of this path exists, prepared or set up. */
+struct presence vol_empty_dir_look(const char *path, struct err *e) MUST_CHECK;
+
 /* hostPath with its type check ("": none, makes a missing folder as container engines do; DirectoryOrCreate;
  * ...). May hang on foreign file systems: call inside proc_call. Errors: `hostPath type check failed: <path>
  * is not a directory`. */
