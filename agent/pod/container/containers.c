@@ -12,6 +12,7 @@
 #include "agent/pod/device/devices.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/limits/cpu_memory.h"
+#include "agent/pod/project/project.h"
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/volume/volumes.h"
 #include "base/backoff.h"
@@ -241,6 +242,7 @@ static void containers_create(struct ctr *c)
     struct ctr_own *own = own_of(c);
 
     ctr_set_state(c, CTR_CREATING);
+    project_layer_used(c);
     ctr_log_keep(c, ctr_run_config(own->run)->attempt);
     rt_create_start(&own->create, c->pod->node->rt, ctr_run_config(own->run), on_created, c);
 }
@@ -306,6 +308,8 @@ static void containers_begin(struct ctr *c, struct pod_image *image)
     struct err e = { 0 };
     bool wait;
 
+    if (!project_layer_ready(c))
+        return;
     if (!own->devices_prepared) {
         if (devices_pre_start(c, &wait, &e) != ERR_OK) {
             not_configured(c, image, &e);

@@ -12,6 +12,7 @@
 #include "agent/pod/limits/ctr_limits.h"
 #include "agent/pod/limits/hugepages.h"
 #include "agent/pod/limits/limits.h"
+#include "agent/pod/project/project.h"
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/volume/volumes.h"
 #include "agent/runtime/mount/image_mount.h"
@@ -400,6 +401,8 @@ static enum err_code ctr_config_fill(struct ctr_run *r, struct ctr *c, struct er
     char id[65], cgroup[512];
 
     id_random_hex(id, 64);
+    if (project_layer_id(c)[0] != '\0')
+        snprintf(id, sizeof(id), "%s", project_layer_id(c));
     r->api = api_pod_ref(p->api);
     r->image_name = c->spec->image;
     r->image = img_ref(image->image);

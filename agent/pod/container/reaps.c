@@ -4,6 +4,7 @@
 #include "agent/pod/container/internal.h"
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/limits/limits.h"
+#include "agent/pod/project/project.h"
 #include "agent/pod/usage/usage.h"
 #include "base/backoff.h"
 #include "base/clock.h"
@@ -40,6 +41,7 @@ static void on_reaped(struct op *op, const struct err *result)
     } else {
         TAILQ_REMOVE(&containers_of(p)->reaps, r, link);
         free(r);
+        project_gone(p->node, p->uid);
     }
     pod_wake(p, "remains of a run were removed");
 }

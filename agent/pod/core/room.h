@@ -24,6 +24,7 @@ struct pod;
 enum room_id {
     ROOM_CORE,
     ROOM_DEVICE,
+    ROOM_PROJECT,
     ROOM_LIMITS,
     ROOM_LEFTOVERS,
     ROOM_USAGE,

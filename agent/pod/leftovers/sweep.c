@@ -5,6 +5,7 @@
 #include "agent/pod/leftovers/mount_watch.h"
 #include "agent/pod/leftovers/record_files.h"
 #include "agent/pod/limits/limits.h"
+#include "agent/pod/project/project.h"
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/files/fs.h"
@@ -76,8 +77,10 @@ static void tried(struct job *j, const struct err *result)
     const char *trouble = j->look != NULL ? "cannot list left-overs: nothing of them is removed; will retry"
                                           : "cannot remove a left-over; will retry";
 
-    if (result->code == ERR_OK && j->look == NULL)
+    if (result->code == ERR_OK && j->look == NULL) {
         log_info("removed a left-over", F_STR("what", j->what), F_STR("id", j->id));
+        project_gone(n, NULL);
+    }
 
     if (result->code == ERR_OK || result->code == ERR_CANCELLED || n->closing ||
         (n->draining && j->pause_ms >= DRAIN_PAUSE_MAX_MS)) {
@@ -569,4 +572,5 @@ void sweep_start(struct node *n)
     sweep_look(n, "logs", look_logs);
     sweep_look(n, "links to logs", look_log_links);
     sweep_look(n, "namespaces", look_namespaces);
+    project_swept(n);
 }

@@ -13,6 +13,7 @@
 #include "agent/pod/limits/allocatable.h"
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/node/record_load.h"
+#include "agent/pod/project/project.h"
 #include "agent/pod/record/record.h"
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/show/provider.h"
@@ -133,6 +134,7 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
     bool boot_known = id_boot(n->boot_id, e) == ERR_OK;
     rooms_open_node(n);
     pod_node_open_folders(n);
+    project_begin(n);
     if (!boot_known || boot_timers_watch(n->timers, run_queue_clock_set, n, e) != ERR_OK ||
         devices_opened(n, e) != ERR_OK || foreign_begin(n, e) != ERR_OK || record_load_all(n, e) != ERR_OK ||
         devices_begin(n, e) != ERR_OK) {

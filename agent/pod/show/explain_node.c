@@ -4,6 +4,7 @@
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/leftovers/sweep.h"
+#include "agent/pod/project/project.h"
 #include "agent/pod/record/record.h"
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/show/devices.h"
@@ -202,6 +203,7 @@ json_t *explain_node_json(struct node *n)
     add_confinement(steps);
     explain_node_add_stuck(steps);
     shutdown_explain(n, steps);
+    project_explain(n, steps);
     oom_explain(n, steps);
     image_gc_explain(n, steps);
     sweep_each(n, add_left_over, steps);

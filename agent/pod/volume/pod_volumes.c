@@ -9,6 +9,7 @@
 #include "agent/pod/limits/allocatable.h"
 #include "agent/pod/limits/hugepages.h"
 #include "agent/pod/limits/limits.h"
+#include "agent/pod/project/project.h"
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/volume/internal.h"
 #include "agent/pod/volume/payload_set.h"
@@ -311,7 +312,7 @@ void volumes_step(struct pod *p)
         pod_wake_at(p, vols->vols_retry_at, "volumes are tried again");
         return;
     }
-    if (payloads_wait(p))
+    if (!project_volumes_ready(p) || payloads_wait(p))
         return;
     vols->payload_stale = false;
     for (size_t i = 0; i < p->api->spec.n_volumes && !unknown; i++) {
@@ -395,6 +396,7 @@ static void pod_volumes_on_removed(struct op *op, const struct err *result)
     if (result->code == ERR_OK) {
         volumes_of(p)->vols_error[0] = '\0';
         volumes_set_state(p, VOLS_REMOVED);
+        project_gone(p->node, p->uid);
     } else if (result->code == ERR_PRECONDITION && p->node->draining) {
         /* The end of all pods does not wait for foreign mounts. */
         log_warn("keeping a pod's volumes; the next start will remove them", F_STR("pod", p->key),
@@ -421,6 +423,8 @@ bool volumes_teardown_step(struct pod *p)
         .moves_late = true,
     };
 
+    if (project_working(p)) /* folders are being made */
+        return false;
     if (payloads_working(p)) { /* it goes on to its end */
         op_cancel(&vols->write.op);
         return false;

@@ -13,6 +13,7 @@
 #include "agent/pod/image/images.h"
 #include "agent/pod/leftovers/sweep.h"
 #include "agent/pod/limits/limits.h"
+#include "agent/pod/project/project.h"
 #include "agent/pod/record/record.h"
 #include "agent/pod/status/status.h"
 #include "agent/pod/volume/volumes.h"
@@ -185,6 +186,7 @@ void pods_gone(struct pod *p)
 
     log_info("pod gone", F_STR("pod", p->key), F_STR("podUID", p->uid));
     pods_remove_logs(p);
+    project_gone(n, p->uid);
     devices_gone(p);
     record_remove(p);
     pod_show(p, "DELETED");
