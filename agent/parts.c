@@ -121,6 +121,7 @@ static void node_settings(struct agent *a, struct node_options *ret)
         .config = show_config,
         .config_arg = a,
         .local_limits = a->config.local_limits,
+        .storage_enforced = str_eq(a->config.storage_limits, "enforce"),
         .shutdown_groups = a->shutdown_groups,
         .n_shutdown_groups = a->n_shutdown_groups,
     };

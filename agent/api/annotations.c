@@ -24,6 +24,11 @@ static bool is_oom_kill(const char *value)
     return api_oom_kill_parse(value, &way);
 }
 
+static bool is_storage_limits(const char *value)
+{
+    return strcmp(value, "evict") == 0 || strcmp(value, "enforce") == 0;
+}
+
 static bool is_sub_path(const char *value)
 {
     bool live;
@@ -41,6 +46,10 @@ const struct api_annotation api_annotations[] = {
       "What an out-of-memory kill ends: the process that the kernel chose; all of its container; or, if the "
       "limit of the pod was reached, all containers of the pod.  On cgroup v1 it is always one process.",
       is_oom_kill },
+    { API_STORAGE_LIMITS, "evict and enforce", "what storageLimits says",
+      "What limits of local storage do: a pod that exceeds one is evicted; or, on file systems with project "
+      "quotas, the kernel refuses what exceeds them, and the pod goes on. Logs are not counted then.",
+      is_storage_limits },
     { API_SUB_PATH, "live", "they stay as they were at the container's start",
       "Mounts with a subPath of ConfigMaps, Secrets, the downward API and projected volumes follow changes "
       "of their source.",

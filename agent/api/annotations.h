@@ -7,6 +7,8 @@
 
 #define API_OWN_DOMAIN "coracle.dev/" /* keys that begin with it are ours */
 
+#define API_STORAGE_LIMITS "coracle.dev/storage-limits"
+
 struct api_annotation {
     const char *key;
     const char *allowed;   /* "ignore, restart and signal=<name>" */

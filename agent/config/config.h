@@ -70,7 +70,8 @@ struct agent_config {
     bool seccomp_default;
     unsigned max_pods_n;    /* includes podsPerCore */
     int64_t pod_pids_limit; /* -1: none */
-    bool local_limits;      /* limits of local storage are enforced */
+    bool local_limits;      /* limits of local storage act */
+    char *storage_limits;   /* "evict", "enforce" */
     bool cpu_cfs_quota;
     uint64_t cpu_cfs_period_us;
     uint64_t backoff_max_ms;              /* for a crashing container */

@@ -39,6 +39,9 @@ static const struct config_row rows[] = {
       "status socket; default: <runDir>/coracle.sock", NULL, config_check_socket },
     { "socketGroup", "socket-group", T_TEXT, NULL, NULL, ZERO, WORKS, FIELD(socket_group),
       "group with read access through the socket; default: root only" },
+    { "storageLimits", "storage-limits", T_WORD, "evict", "evict|enforce", 0, WORKS, FIELD(storage_limits),
+      "what limits of local storage do: evict a pod that exceeds one; or enforce them with project quotas, "
+      "where the file system has them" },
     { "registryAuthFile", "registry-auth-file", T_PATH, "/etc/coracle/auth.json", NULL, ZERO, WORKS,
       FIELD(registry_auth_file),
       "this node's credentials for registries, a Docker config.json; used after a pod's imagePullSecrets" },

@@ -69,7 +69,8 @@ struct node_options {  /* all strings borrowed while the node exists */
     const char *device_dir;                      /* declarations of devices; NULL or "": none */
     const char *const *cdi_dirs;                 /* NULL-terminated; NULL: none */
 
-    bool local_limits;                                 /* enforce limits of local storage */
+    bool local_limits;     /* limits of local storage act */
+    bool storage_enforced; /* by hard limits of quotas, unless the pod says otherwise */
     const struct node_shutdown_group *shutdown_groups; /* sorted, lowest priority first; borrowed */
     size_t n_shutdown_groups;                          /* 0: no graceful shutdown */
 

@@ -5,10 +5,12 @@
 #include "agent/pod/core/pod.h"
 
 struct usage_node {
-    struct local_storage *local; /* local_storage.h; NULL: nothing was measured yet */
-    struct oom *oom;             /* oom.h; NULL: kills are not watched */
-    struct usage *usage;         /* usage.h; NULL: nobody has asked yet */
-    struct scrapes *scrapes;     /* scrape.h; likewise */
+    struct local_storage *local;                      /* local_storage.h; NULL: nothing was measured yet */
+    struct oom *oom;                                  /* oom.h; NULL: kills are not watched */
+    struct usage *usage;                              /* usage.h; NULL: nobody has asked yet */
+    struct scrapes *scrapes;                          /* scrape.h; likewise */
+    void (*growth)(struct node *n, const char *path); /* storage_usage.h */
+    struct storage_measure *measure;                  /* likewise; NULL: nobody waits */
 };
 
 static inline struct usage_node *usage_node(const struct node *n)
@@ -16,7 +18,8 @@ static inline struct usage_node *usage_node(const struct node *n)
     return n->parts[ROOM_USAGE];
 }
 struct usage_pod {
-    struct local_pod *local; /* local_storage.h; NULL: what it writes is not measured */
+    struct local_pod *local;  /* local_storage.h; NULL: it has no limits */
+    struct local_pod *others; /* its other trees, scanned when a disk runs short; NULL: never asked for */
 };
 
 static inline struct usage_pod *usage_of_pod(const struct pod *p)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Limits of local storage and what they include: kubelet's pkg/kubelet/eviction (localStorageEviction). */
+#include "agent/api/annotations.h"
 #include "agent/pod/core/facts.h"
+#include "agent/pod/core/node_options.h"
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/usage/internal.h"
 #include "agent/pod/usage/local_storage.h"
@@ -77,24 +79,73 @@ struct local_pod *local_limits_trees(struct pod *p)
     return l;
 }
 
-/* ---- what is used ---- */
-
-const struct local_tree *local_storage_find(const struct pod *p, enum local_kind kind, size_t index)
+static bool has_tree(const struct local_pod *l, enum local_kind kind, size_t index)
 {
-    const struct usage_pod *part_of = usage_of_pod(p);
-
-    for (size_t i = 0; part_of->local != NULL && i < part_of->local->n; i++) {
-        const struct local_tree *t = &part_of->local->trees[i];
-
-        if (t->kind == kind && t->index == index)
-            return t->known && (kind != LOCAL_LAYER || str_eq(t->id, p->ctrs[index].cur.id)) ? t : NULL;
-    }
-    return NULL;
+    for (size_t i = 0; l != NULL && i < l->n; i++)
+        if (l->trees[i].kind == kind && l->trees[i].index == index)
+            return true;
+    return false;
 }
 
+struct local_pod *local_limits_others(struct pod *p)
+{
+    const struct local_pod *limited = usage_of_pod(p)->local;
+    const struct api_pod_spec *s = &p->api->spec;
+    struct local_pod *l = calloc(1, sizeof(*l) + (s->n_volumes + 2 * p->n_ctrs) * sizeof(l->trees[0]));
+
+    if (l == NULL)
+        return NULL;
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        if (!has_tree(limited, LOCAL_LAYER, i))
+            local_limits_add(l, p, LOCAL_LAYER, i);
+        if (!has_tree(limited, LOCAL_LOG, i))
+            local_limits_add(l, p, LOCAL_LOG, i);
+    }
+    for (size_t i = 0; i < s->n_volumes; i++)
+        if (on_disk(p, &s->volumes[i]) && !has_tree(limited, LOCAL_VOLUME, i))
+            local_limits_add(l, p, LOCAL_VOLUME, i);
+    if (l->n == 0)
+        free(take_ptr(&l));
+    return l;
+}
+
+size_t local_limits_list(const struct pod *p, struct plan_limit *ret, size_t max)
+{
+    const struct quantity of_pod = local_limits_pod_limit(p);
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->api->spec.n_volumes && n < max; i++) {
+        const struct api_volume *v = &p->api->spec.volumes[i];
+
+        if (on_disk(p, v) && has_size_limit(v))
+            ret[n++] = (struct plan_limit){ PLAN_OF_VOLUME, i, (uint64_t)quantity_value(&v->size_limit) };
+    }
+    if (quantity_value(&of_pod) > 0 && n < max)
+        ret[n++] = (struct plan_limit){ PLAN_OF_POD, 0, (uint64_t)quantity_value(&of_pod) };
+    for (size_t i = 0; i < p->n_ctrs && n < max; i++) {
+        const struct ctr *c = &p->ctrs[i];
+        const struct quantity *limit = c->kind != CTR_INIT ? local_limits_ctr_limit(c) : NULL;
+
+        if (limit != NULL)
+            ret[n++] = (struct plan_limit){ PLAN_OF_CONTAINER, i, (uint64_t)quantity_value(limit) };
+    }
+    return n;
+}
+
+bool local_limits_enforced(const struct pod *p)
+{
+    const char *own = api_kvs_get(&p->api->meta.annotations, API_STORAGE_LIMITS);
+
+    return own != NULL ? strcmp(own, "enforce") == 0 : p->node->o.storage_enforced;
+}
+
+/* ---- what is used ---- */
+
+/* Logs are bounded by rotation; beside a hard limit they do not count. */
 static uint64_t local_limits_bytes_of(const struct pod *p, enum local_kind kind, size_t index)
 {
-    const struct local_tree *t = local_storage_find(p, kind, index);
+    bool counts = kind != LOCAL_LOG || !usage_of_pod(p)->local->enforced;
+    const struct local_tree *t = counts ? local_storage_find(p, kind, index) : NULL;
 
     return t != NULL ? t->sum.bytes : 0;
 }
@@ -143,14 +194,17 @@ static bool volume_exceeds(const struct pod *p, char **ret)
     return false;
 }
 
+/* The known part may already be too much. */
 static bool pod_exceeds(const struct pod *p, char **ret)
 {
+    const struct local_pod *l = usage_of_pod(p)->local;
     struct quantity limit = local_limits_pod_limit(p);
     char text[QUANTITY_TEXT_SIZE];
-    struct disk_usage_sum sum;
+    uint64_t bytes = 0;
 
-    (void)local_limits_sum(p, &sum); /* the known part may already be too much */
-    if (quantity_value(&limit) <= 0 || !exceeds(sum.bytes, &limit))
+    for (size_t i = 0; i < l->n; i++)
+        bytes += local_limits_bytes_of(p, l->trees[i].kind, l->trees[i].index);
+    if (quantity_value(&limit) <= 0 || !exceeds(bytes, &limit))
         return false;
     quantity_format(&limit, text);
     *ret = str_printf("Pod ephemeral local storage usage exceeds the total limit of containers %s. ", text);
@@ -180,5 +234,7 @@ static bool ctr_exceeds(const struct pod *p, char **ret)
 bool local_limits_exceeded(const struct pod *p, char **ret)
 {
     *ret = NULL;
+    if (usage_of_pod(p)->local == NULL)
+        return false;
     return volume_exceeds(p, ret) || pod_exceeds(p, ret) || ctr_exceeds(p, ret);
 }

@@ -5,6 +5,7 @@
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/node_options.h"
+#include "agent/pod/project/project.h"
 #include "agent/pod/usage/internal.h"
 #include "agent/pod/volume/volumes.h"
 #include "base/clock.h"
@@ -30,6 +31,8 @@ struct local_storage { /* of the node; exists from the first measured pod on */
         struct disk_usage_sum sum;
     } job;
     struct local_tree *tree; /* the tree of the job; NULL: forgotten meanwhile */
+    size_t asked;            /* trees that somebody waits for */
+    void (*on_asked)(struct node *n);
 };
 
 /* ---- a slice, on the pool ---- */
@@ -62,24 +65,62 @@ static enum err_code scan_slice(void *arg, struct err *e)
 
 static void local_storage_go_on(struct local_storage *s);
 
-static bool local_storage_path_of(struct local_tree *t, char *ret, size_t size)
+bool local_storage_path(const struct pod *p, enum local_kind kind, size_t index, bool scan, char *ret,
+                        size_t size)
 {
-    const struct pod *p = t->pod;
-    const struct node_options *o = &p->node->o;
-    const struct api_meta *m = &p->api->meta;
+    const char *id = kind != LOCAL_VOLUME ? p->ctrs[index].cur.id : "";
 
-    switch (t->kind) {
+    switch (kind) {
     case LOCAL_VOLUME:
         return volumes_ready(p) &&
-               volumes_host_path(p, &p->api->spec.volumes[t->index], ret, size, ERR_IGNORED) == ERR_OK;
+               volumes_host_path(p, &p->api->spec.volumes[index], ret, size, ERR_IGNORED) == ERR_OK;
     case LOCAL_LAYER:
-        return p->ctrs[t->index].cur.id[0] != '\0' &&
-               rt_writable_dir(p->node->rt, p->ctrs[t->index].cur.id, ret, size);
+        if (id[0] == '\0')
+            return false;
+        return scan ? rt_writable_dir(p->node->rt, id, ret, size) : project_layer_path(p, id, ret, size);
     case LOCAL_LOG:
-        return (size_t)snprintf(ret, size, "%s/%s_%s_%s/%s", o->pod_logs_dir, m->namespace, m->name, p->uid,
-                                p->ctrs[t->index].spec->name) < size;
+        return project_log_path(&p->ctrs[index], ret, size);
     }
     return false;
+}
+
+/* ---- what is known ---- */
+
+static bool read_quota(struct local_tree *t)
+{
+    struct quota_usage u;
+    char path[1024];
+
+    if (!local_storage_path(t->pod, t->kind, t->index, false, path, sizeof(path)) ||
+        !project_usage(t->pod->node, path, &u))
+        return false;
+    t->known = true;
+    t->sum = (struct disk_usage_sum){ .bytes = u.bytes, .inodes = u.inodes };
+    t->at_ns = clock_wall_ns();
+    if (t->kind == LOCAL_LAYER)
+        snprintf(t->id, sizeof(t->id), "%s", t->pod->ctrs[t->index].cur.id);
+    return true;
+}
+
+static struct local_tree *tree_of(struct local_pod *l, enum local_kind kind, size_t index)
+{
+    for (size_t i = 0; l != NULL && i < l->n; i++)
+        if (l->trees[i].kind == kind && l->trees[i].index == index)
+            return &l->trees[i];
+    return NULL;
+}
+
+const struct local_tree *local_storage_find(const struct pod *p, enum local_kind kind, size_t index)
+{
+    const struct usage_pod *part_of = usage_of_pod(p);
+    struct local_tree *t = tree_of(part_of->local, kind, index);
+
+    t = t != NULL ? t : tree_of(part_of->others, kind, index);
+    if (t == NULL)
+        return NULL;
+    if (t->quota)
+        (void)read_quota(t);
+    return t->known && (kind != LOCAL_LAYER || str_eq(t->id, p->ctrs[index].cur.id)) ? t : NULL;
 }
 
 /* "2048 KiB together; emptyDir cache: 2040 KiB; log of web: 8 KiB" */
@@ -104,7 +145,7 @@ static void evict(struct pod *p, char *why)
     pod_wake(p, "evicted");
 }
 
-static void local_storage_judge(struct pod *p)
+void local_storage_judge(struct pod *p)
 {
     str_auto why = NULL;
 
@@ -113,18 +154,49 @@ static void local_storage_judge(struct pod *p)
         evict(p, take_ptr(&why));
 }
 
+/* A scanned tree uses up what its neighbours with quotas may use. */
+static void counted(struct pod *p)
+{
+    const struct local_pod *l = usage_of_pod(p)->local;
+    bool some = false;
+
+    for (size_t i = 0; i < l->n; i++)
+        some = some || l->trees[i].quota;
+    local_storage_judge(p);
+    if (some && usage_of_pod(p)->local == l)
+        local_quota_arm(p);
+}
+
+/* Nobody waits for it any more. */
+static void answered(struct local_storage *s, struct local_tree *t)
+{
+    if (!t->asked)
+        return;
+    t->asked = false;
+    s->asked--;
+    if (s->on_asked != NULL)
+        s->on_asked(s->node);
+}
+
+static void tree_rests(struct local_storage *s, struct local_tree *t)
+{
+    t->due_ms = t->limited ? clock_mono_ms() + LOCAL_PERIOD_MS : LOCAL_NEVER;
+    answered(s, t);
+}
+
 /* A missing one uses nothing: a removed container, or one without a log yet. */
 static void take_result(struct local_storage *s, struct local_tree *t, const struct err *result)
 {
     t->scan = take_ptr(&s->job.scan);
     if (t->scan != NULL)
         return;
-    t->due_ms = clock_mono_ms() + LOCAL_PERIOD_MS;
+    tree_rests(s, t);
     if (result->code == ERR_OK || result->code == ERR_NOT_FOUND) {
         t->known = true;
         t->sum = result->code == ERR_OK ? s->job.sum : (struct disk_usage_sum){ 0 };
         t->at_ns = clock_wall_ns();
-        local_storage_judge(t->pod); /* may free t */
+        if (t->limited)
+            counted(t->pod); /* may free t */
         return;
     }
     log_warn("cannot measure local storage of a pod", F_STR("pod", t->pod->key), F_ERR(result));
@@ -134,10 +206,11 @@ static void on_slice(struct op *op, const struct err *result)
 {
     struct local_storage *s = op->owner;
     struct local_tree *t = take_ptr(&s->tree);
+    uint64_t share = s->asked > 0 ? LOCAL_SHARE_ASKED : LOCAL_SHARE;
 
     s->busy = false;
-    s->rest_until_ms = clock_mono_ms() + s->job.cost_ns / 1000000 * LOCAL_SHARE +
-                       s->job.cost_ns % 1000000 * LOCAL_SHARE / 1000000;
+    s->rest_until_ms =
+        clock_mono_ms() + s->job.cost_ns / 1000000 * share + s->job.cost_ns % 1000000 * share / 1000000;
     if (t != NULL)
         take_result(s, t, result);
     disk_usage_free(take_ptr(&s->job.scan)); /* for a forgotten one */
@@ -172,13 +245,21 @@ static struct local_tree *local_storage_next(struct local_storage *s, uint64_t n
 {
     struct local_tree *t;
 
-    *ret_due_ms = UINT64_MAX;
+    *ret_due_ms = LOCAL_NEVER;
     TAILQ_FOREACH (t, &s->all, link) {
         if (t->due_ms <= now)
             return t;
         *ret_due_ms = t->due_ms < *ret_due_ms ? t->due_ms : *ret_due_ms;
     }
     return NULL;
+}
+
+/* Its quota gives no warnings. */
+static void read_now(struct local_storage *s, struct local_tree *t)
+{
+    tree_rests(s, t);
+    if (read_quota(t) && t->limited)
+        local_storage_judge(t->pod);
 }
 
 static void local_storage_go_on(struct local_storage *s)
@@ -197,13 +278,16 @@ static void local_storage_go_on(struct local_storage *s)
         TAILQ_REMOVE(&s->all, t, link);
         TAILQ_INSERT_TAIL(&s->all, t, link);
         drop_old_scan(t);
-        if (local_storage_path_of(t, s->job.path, sizeof(s->job.path))) {
+        if (t->quota) {
+            read_now(s, t); /* may free t */
+        } else if (local_storage_path(t->pod, t->kind, t->index, true, s->job.path, sizeof(s->job.path))) {
             local_storage_start(s, t);
             return;
+        } else {
+            tree_rests(s, t);
         }
-        t->due_ms = now + LOCAL_PERIOD_MS;
     }
-    if (due_ms != UINT64_MAX)
+    if (due_ms != LOCAL_NEVER)
         uv_timer_start(&s->timer, local_storage_on_timer, due_ms - now, 0);
 }
 
@@ -227,26 +311,51 @@ static struct local_storage *opened(struct node *n)
     return s;
 }
 
+static bool begin(struct local_pod *l, struct node *n, bool limited)
+{
+    struct local_storage *s = l != NULL ? opened(n) : NULL;
+
+    if (s == NULL) {
+        free(l);
+        return false;
+    }
+    for (size_t i = 0; i < l->n; i++) {
+        struct local_tree *t = &l->trees[i];
+
+        t->limited = limited;
+        t->due_ms = limited ? clock_mono_ms() + LOCAL_PERIOD_MS : LOCAL_NEVER;
+        TAILQ_INSERT_TAIL(&s->all, t, link);
+    }
+    return true;
+}
+
 void local_storage_step(struct pod *p)
 {
     struct usage_pod *part_of = usage_of_pod(p);
-    struct local_storage *s;
 
-    if (part_of->local != NULL || !p->node->o.local_limits)
-        return;
-    part_of->local = local_limits_trees(p);
-    if (part_of->local == NULL)
-        return;
-    s = opened(p->node);
-    if (s == NULL) {
-        free(take_ptr(&part_of->local));
-        return;
+    if (part_of->local == NULL && p->node->o.local_limits) {
+        struct local_pod *l = local_limits_trees(p);
+
+        if (!begin(l, p->node, true))
+            return;
+        part_of->local = l;
+        local_storage_go_on(usage_node(p->node)->local);
     }
-    for (size_t i = 0; i < part_of->local->n; i++) {
-        part_of->local->trees[i].due_ms = clock_mono_ms() + LOCAL_PERIOD_MS;
-        TAILQ_INSERT_TAIL(&s->all, &part_of->local->trees[i], link);
+    local_quota_step(p);
+}
+
+static void forget(struct local_storage *s, struct local_pod *l)
+{
+    for (size_t i = 0; l != NULL && i < l->n; i++) {
+        struct local_tree *t = &l->trees[i];
+
+        TAILQ_REMOVE(&s->all, t, link);
+        disk_usage_free(t->scan);
+        if (s->tree == t)
+            s->tree = NULL;
+        answered(s, t);
     }
-    local_storage_go_on(s);
+    free(l);
 }
 
 void local_storage_forget(struct pod *p)
@@ -254,20 +363,61 @@ void local_storage_forget(struct pod *p)
     struct usage_pod *part_of = usage_of_pod(p);
     struct local_storage *s = usage_node(p->node)->local;
 
-    for (size_t i = 0; part_of->local != NULL && i < part_of->local->n; i++) {
-        struct local_tree *t = &part_of->local->trees[i];
-
-        TAILQ_REMOVE(&s->all, t, link);
-        disk_usage_free(t->scan);
-        if (s->tree == t)
-            s->tree = NULL;
-    }
-    free(take_ptr(&part_of->local));
+    local_quota_forget(p);
+    forget(s, take_ptr(&part_of->local));
+    forget(s, take_ptr(&part_of->others));
 }
 
 void local_storage_now(struct node *n)
 {
-    local_storage_go_on(usage_node(n)->local);
+    if (usage_node(n)->local != NULL)
+        local_storage_go_on(usage_node(n)->local);
+}
+
+/* ---- when a disk runs short ---- */
+
+static void ask(struct local_storage *s, struct local_pod *l, int64_t older_than_ns)
+{
+    for (size_t i = 0; l != NULL && i < l->n; i++) {
+        struct local_tree *t = &l->trees[i];
+
+        if (t->asked || t->quota || (t->known && t->at_ns >= older_than_ns))
+            continue;
+        t->asked = true;
+        t->due_ms = 0;
+        s->asked++;
+    }
+}
+
+void local_storage_ask(struct pod *p, int64_t older_than_ns)
+{
+    struct usage_pod *part_of = usage_of_pod(p);
+    struct local_storage *s;
+
+    if (part_of->others == NULL) {
+        struct local_pod *l = local_limits_others(p);
+
+        if (begin(l, p->node, false))
+            part_of->others = l;
+    }
+    local_quota_step(p);
+    s = usage_node(p->node)->local;
+    if (s == NULL)
+        return;
+    ask(s, part_of->local, older_than_ns);
+    ask(s, part_of->others, older_than_ns);
+    local_storage_go_on(s);
+}
+
+size_t local_storage_asked(const struct node *n)
+{
+    return usage_node(n)->local != NULL ? usage_node(n)->local->asked : 0;
+}
+
+void local_storage_on_asked(struct node *n, void (*fn)(struct node *n))
+{
+    if (usage_node(n)->local != NULL)
+        usage_node(n)->local->on_asked = fn;
 }
 
 /* ---- telling ---- */

@@ -37,15 +37,17 @@ struct storage_part storage_usage_pod(const struct pod *p);     /* with all laye
 
 /*
  * A disk of the node is running short: figures of all pods are wanted, none older than `max_age_ms`. What has
- * projects has them already; other trees are scanned with the share of a CPU that local_storage.h states for
- * pressure. `done` is called on a later turn of the loop, at once if nothing has to be scanned; after
- * `deadline_ms` at the latest, whatever is known then. A second call replaces the first one's `done`, which
- * is not called any more.
+ * projects has them already; other trees are scanned with LOCAL_SHARE_ASKED of a CPU (local_storage.h).
+ * `done` is called on a later turn of the loop: when everything is known, or after `deadline_ms` with what is
+ * known then (complete is false). A second call replaces the first one's `done`. False: no memory, `done` is
+ * not called.
  */
-void storage_usage_measure(struct node *n, uint64_t max_age_ms, uint64_t deadline_ms,
+bool storage_usage_measure(struct node *n, uint64_t max_age_ms, uint64_t deadline_ms,
                            void (*done)(struct node *n, bool complete));
 
 /* A quota warning of some tree: called when one arrived, before limits of the pod are looked at. `path` is
  * the tree's. For the pace of looks at the disk. NULL: nobody. */
 void storage_usage_on_growth(struct node *n, void (*fn)(struct node *n, const char *path));
+
+void storage_usage_close(struct node *n); /* from node_free() */
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kubelet's /stats/summary (k8s.io/kubelet/pkg/apis/stats/v1alpha1); unknown members are omitted. Values that
- * need a scan of foreign files (rootfs and volumes in bytes) are included for pods scanned for their limits,
- * as of their last scan (local_storage.h). */
+ * need a scan of foreign files (rootfs and volumes in bytes) are those of quotas, otherwise of the last scan
+ * of a pod that was scanned (storage_usage.h). */
 #include "agent/pod/limits/allocatable.h"
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/usage/local_storage.h"
+#include "agent/pod/usage/storage_usage.h"
 #include "agent/pod/usage/usage.h"
 #include "base/clock.h"
 #include "base/codec/json.h"
@@ -240,37 +241,36 @@ static void put_fs(struct summary *s, json_t *node, int64_t at_ns)
     }
 }
 
-static json_t *scanned_json(struct summary *s, const char *fs, const struct disk_usage_sum *sum,
-                            int64_t at_ns)
+/* NULL: not known. */
+static json_t *part_json(struct summary *s, const char *fs, const struct storage_part *part)
 {
-    json_t *o = fs_json(s, fs, at_ns);
+    json_t *o = part->known ? fs_json(s, fs, part->at_ns) : NULL;
 
     if (o == NULL)
         return NULL;
-    usage_summary_put_number(s, o, "usedBytes", sum->bytes);
-    usage_summary_put_number(s, o, "inodesUsed", sum->inodes);
+    usage_summary_put_number(s, o, "usedBytes", part->bytes);
+    usage_summary_put_number(s, o, "inodesUsed", part->inodes);
     return o;
 }
 
 static void usage_summary_put_layer(struct summary *s, json_t *o, const struct ctr *c)
 {
     const struct pod *p = c->pod;
-    const struct local_tree *t = local_storage_find(p, LOCAL_LAYER, (size_t)(c - p->ctrs));
-    json_t *rootfs = t != NULL ? scanned_json(s, s->node->o.state_dir, &t->sum, t->at_ns) : NULL;
+    const struct storage_part part = storage_usage_layer(p, (size_t)(c - p->ctrs));
+    json_t *rootfs = part_json(s, s->node->o.state_dir, &part);
 
     if (rootfs != NULL)
         usage_summary_put(s, o, "rootfs", rootfs);
 }
 
-static void put_volumes(struct summary *s, json_t *o, const struct pod *p, int64_t at_ns)
+static void put_volumes(struct summary *s, json_t *o, const struct pod *p)
 {
+    const struct storage_part all = storage_usage_pod(p);
     json_t *volumes = json_array();
-    struct disk_usage_sum sum;
-    bool all = local_limits_sum(p, &sum);
 
     for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
-        const struct local_tree *t = local_storage_find(p, LOCAL_VOLUME, i);
-        json_t *v = t != NULL ? scanned_json(s, s->node->o.root_dir, &t->sum, t->at_ns) : NULL;
+        const struct storage_part part = storage_usage_volume(p, i);
+        json_t *v = part_json(s, s->node->o.root_dir, &part);
 
         if (v == NULL)
             continue;
@@ -280,8 +280,8 @@ static void put_volumes(struct summary *s, json_t *o, const struct pod *p, int64
     if (json_array_size(volumes) > 0)
         usage_summary_put(s, o, "volume", json_incref(volumes));
     json_decref(volumes);
-    if (all && local_limits_whole(p))
-        usage_summary_put(s, o, "ephemeral-storage", scanned_json(s, s->node->o.root_dir, &sum, at_ns));
+    if (all.known)
+        usage_summary_put(s, o, "ephemeral-storage", part_json(s, s->node->o.root_dir, &all));
 }
 
 /* ---- node, pods, containers ---- */
@@ -346,7 +346,7 @@ static void usage_summary_add_pod(struct summary *s, const struct usage_row *row
     put_usage(s, o, row);
     if (!s->basic) {
         put_network(s, o, p, row->s.at_ns);
-        put_volumes(s, o, p, row->s.at_ns);
+        put_volumes(s, o, p);
         processes = json_object();
         usage_summary_put_number(s, processes, "process_count", 0); /* its containers are added to it */
         usage_summary_put(s, o, "process_stats", processes);
@@ -357,33 +357,42 @@ static void usage_summary_add_pod(struct summary *s, const struct usage_row *row
 }
 
 /* Files of its log, including rotated ones, like kubelet: a few in a folder of ours. */
-static void put_logs(struct summary *s, json_t *o, const struct ctr *c, int64_t at_ns)
+static void put_listed_logs(struct summary *s, json_t *o, const struct ctr *c, int64_t at_ns)
 {
-    const struct pod *p = c->pod;
-    str_auto path = str_printf("%s/%s_%s_%s/%s", p->node->o.pod_logs_dir, p->api->meta.namespace,
-                               p->api->meta.name, p->uid, c->spec->name);
-    DIR *list = path != NULL ? opendir(path) : NULL;
-    uint64_t bytes = 0, files = 0;
+    char path[1024];
+    DIR *list = local_storage_path(c->pod, LOCAL_LOG, (size_t)(c - c->pod->ctrs), true, path, sizeof(path))
+                    ? opendir(path)
+                    : NULL;
+    struct storage_part part = { .known = true, .at_ns = at_ns };
     struct stat st;
     json_t *logs;
 
     if (list == NULL)
         return;
-    for (struct dirent *d = readdir(list); d != NULL && files < LOG_FILES_MAX; d = readdir(list)) {
+    for (struct dirent *d = readdir(list); d != NULL && part.inodes < LOG_FILES_MAX; d = readdir(list)) {
         if (d->d_name[0] == '.' || str_ends(d->d_name, ".tmp")) /* second names, and the empty next file */
             continue;
         if (fstatat(dirfd(list), d->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
             continue;
-        bytes += (uint64_t)st.st_blocks * 512;
-        files++;
+        part.bytes += (uint64_t)st.st_blocks * 512;
+        part.inodes++;
     }
     closedir(list);
-    logs = fs_json(s, s->node->o.pod_logs_dir, at_ns);
-    if (logs == NULL)
-        return;
-    usage_summary_put_number(s, logs, "usedBytes", bytes);
-    usage_summary_put_number(s, logs, "inodesUsed", files);
-    usage_summary_put(s, o, "logs", logs);
+    logs = part_json(s, s->node->o.pod_logs_dir, &part);
+    if (logs != NULL)
+        usage_summary_put(s, o, "logs", logs);
+}
+
+/* Of its quota, if it has one: removed files that are still open count then. */
+static void usage_summary_put_logs(struct summary *s, json_t *o, const struct ctr *c, int64_t at_ns)
+{
+    const struct storage_part part = storage_usage_log(c->pod, (size_t)(c - c->pod->ctrs));
+    json_t *logs = part.exact ? part_json(s, s->node->o.pod_logs_dir, &part) : NULL;
+
+    if (logs != NULL)
+        usage_summary_put(s, o, "logs", logs);
+    else
+        put_listed_logs(s, o, c, at_ns);
 }
 
 static void usage_summary_add_container(struct summary *s, const struct usage_row *row)
@@ -398,7 +407,7 @@ static void usage_summary_add_container(struct summary *s, const struct usage_ro
         usage_summary_put(s, o, "hugetlb", hugetlb_json(s, row));
     if (!s->basic) {
         usage_summary_put_layer(s, o, row->ctr);
-        put_logs(s, o, row->ctr, row->s.at_ns);
+        usage_summary_put_logs(s, o, row->ctr, row->s.at_ns);
     }
     count = json_object_get(json_object_get(s->pod_json, "process_stats"), "process_count");
     if (count != NULL)
