@@ -6,8 +6,8 @@ fuzz_srcs := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 fuzz_bins := $(patsubst %.c,$(B)/%,$(fuzz_srcs))
 fuzz_names := $(patsubst tests/fuzz/fuzz_%.c,%,$(fuzz_srcs))
 
-# Their own definitions come first and win: those of script_parts.h over the libraries'.
-$(patsubst %.c,$(B)/%,$(shell grep -l '"tests/unit/agent_pod/script_parts.h"' $(unit_srcs))): private LDFLAGS_ALL += -Wl,-z,muldefs
+# Their own definitions come first and win: those of script_parts.h and script_quota.h over the libraries'.
+$(patsubst %.c,$(B)/%,$(shell grep -lE '"tests/unit/agent_pod/script_(parts|quota)\.h"' $(unit_srcs))): private LDFLAGS_ALL += -Wl,-z,muldefs
 
 # coracle-unpack's files, for the tests that read archives as it does; and what a test links.
 fuzz_unpack := $(patsubst %.c,$(B)/agent/unpack/%.o,$(filter-out unpack_main.c,$(unpack_SRCS)))

@@ -110,4 +110,6 @@ void places_lost(struct node *n, const struct quota_fs *fs, const struct err *wh
             snprintf(part->places[i].why, sizeof(part->places[i].why), "%.390s", why->text);
         }
     index_remove_fs(part, fs);
+    pods_each (n, p)
+        pod_wake(p, "quotas were switched off");
 }

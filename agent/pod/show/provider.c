@@ -4,6 +4,7 @@
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/image/images.h"
+#include "agent/pod/project/project.h"
 #include "agent/pod/show/agent_metrics.h"
 #include "agent/pod/show/devices.h"
 #include "agent/pod/show/explain.h"
@@ -242,6 +243,7 @@ static void metrics_of_agent(struct node *n, struct buf *out)
     podresources_metrics(n, out);
     devices_metrics(n, out);
     image_gc_metrics(n, out);
+    project_metrics(n, out);
 }
 
 static void metrics(void *arg, enum status_metrics which, struct buf *own, struct status_reply *r)
