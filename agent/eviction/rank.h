@@ -5,14 +5,16 @@
  *
  *   memory        usage over request first; lower priority; larger usage - request
  *   disk bytes    likewise with ephemeral-storage
- *   inodes        likewise; nothing requests inodes, so any use is over
+ *   inodes        likewise; nothing requests inodes, so any use is over. Last the request for
+ *                 ephemeral-storage, in bytes, is subtracted from the inodes: kubelet's quirk
  *   process ids   lower priority; more processes
  *
- * A pod without figures comes before all others for memory and disk. QoS classes play no part. Ties keep the
- * order of the input.
+ * A pod without figures comes before all others for memory and disk, and has no processes. QoS classes play
+ * no part. Ties keep the order of the input.
  */
 #ifndef AGENT_EVICTION_RANK_H
 #define AGENT_EVICTION_RANK_H
+#include "agent/api/quantity.h"
 #include "agent/eviction/signal.h"
 
 #include <stddef.h>
@@ -26,21 +28,26 @@ struct ev_container {
     bool memory_known, disk_known;
     uint64_t memory; /* working set */
     struct ev_disk layer, log;
-    uint64_t memory_request, storage_request; /* 0: none; a limit alone is a request */
+    struct quantity memory_request, storage_request; /* 0: none; a limit alone is a request */
 };
 
 struct ev_pod {
     const char *key, *uid; /* "namespace/name" */
     int32_t priority;
     bool critical; /* never evicted: ranked, and skipped */
-    bool ending;   /* it ends already: not ranked, but its usage will go */
+    /* It ends already, by an eviction or for another reason. kill_ms: when what is left of it is killed
+     * (clock_boot_ms()); UINT64_MAX: not by a time. Its usage is expected to be released then; an eviction
+     * that would be quicker may still choose it. */
+    bool ending;
+    uint64_t kill_ms;
     bool memory_known, disk_known, processes_known;
     uint64_t memory; /* working set of its cgroup */
     uint64_t processes;
     struct ev_disk volumes;                   /* local ephemeral volumes together */
     uint64_t memory_request, storage_request; /* of the whole pod: init rule, overhead, pod level */
     bool memory_of_pod;                       /* memory is requested at the level of the pod */
-    const struct ev_container *containers;    /* borrowed */
+    struct quantity pod_memory_request;       /* that request, as it is written */
+    const struct ev_container *containers;    /* borrowed; regular, init, sidecars: all that have figures */
     size_t n_containers;
     int64_t grace_s; /* terminationGracePeriodSeconds */
     const void *tag; /* the caller's */

@@ -26,6 +26,9 @@ enum ev_signal ev_signal_parse(const char *name);
 /* The resource in kubelet's texts: "memory", "ephemeral-storage", "inodes", "pids". */
 const char *ev_signal_resource(enum ev_signal s);
 
+enum ev_unit { EV_BYTES, EV_INODES, EV_PROCESSES };
+enum ev_unit ev_signal_unit(enum ev_signal s);
+
 enum ev_condition { EV_MEMORY_PRESSURE, EV_DISK_PRESSURE, EV_PID_PRESSURE, EV_CONDITIONS };
 enum ev_condition ev_signal_condition(enum ev_signal s);
 const char *ev_condition_name(enum ev_condition c); /* "MemoryPressure" */
@@ -41,6 +44,13 @@ enum ev_layout {
     EV_LAYOUT_IMAGEFS, /* images and writable layers have one of their own */
     EV_LAYOUT_SPLIT,   /* images have one of their own, writable layers are with the rest */
 };
+
+/* What the node can remove itself before pods are evicted; bits. */
+enum ev_reclaim {
+    EV_RECLAIM_CONTAINERS = 1 << 0, /* ended containers: layers, logs */
+    EV_RECLAIM_IMAGES = 1 << 1,     /* images that nobody uses */
+};
+unsigned ev_signal_reclaim(enum ev_signal s, enum ev_layout layout); /* 0 for memory and process ids */
 
 struct ev_value {
     bool known;
