@@ -227,9 +227,11 @@ static void on_options(struct op *op, const struct err *result)
         return;
     }
     if (result->code != ERR_OK) {
+        /* The dial is repeated until the deadline. Otherwise the call had begun, even if the plugin has died
+         * since. */
+        bool dialed = result->code != ERR_DEADLINE || grpc_channel_peer(p->channel, &pid, &uid);
         e = *result;
-        err_wrap(&e, grpc_channel_peer(p->channel, &pid, &uid) ? "failed to get device plugin options"
-                                                               : "failed to dial device plugin");
+        err_wrap(&e, dialed ? "failed to get device plugin options" : "failed to dial device plugin");
         fail(p, &e);
         return;
     }

@@ -27,9 +27,9 @@ static void on_ready(struct plugin *p, const struct err *result, void *arg)
     struct err e = *result;
 
     (void)p;
-    if (e.code == ERR_OK) {
+    if (c->request != NULL && e.code == ERR_OK) {
         grpc_reply(c->request, (struct grpc_bytes){ 0 });
-    } else {
+    } else if (c->request != NULL) {
         e.code = ERR_UNKNOWN; /* as Go's plain errors come */
         grpc_fail(c->request, &e);
     }
@@ -45,17 +45,32 @@ static void on_ended(struct plugin *p, bool replaced, void *arg) /* it registers
 
 static const struct plugin_owner owner = { on_ready, on_ended };
 
-/* The plugin does not wait any more: it will register again. */
+static void give_up(struct registering *c)
+{
+    plugin_end(c->plugin, NULL);
+    answered(c);
+}
+
+/*
+ * As in kubelet, a plugin that does not wait for the answer is registered all the same: it may be about to
+ * serve. If it has died, the calls that it does not answer say so.
+ */
 static void on_given_up(struct grpc_request *r, void *arg)
 {
     struct registering *c = arg;
-    struct err e = { 0 };
 
     (void)r;
-    err_set(&e, ERR_CANCELLED, "its plugin gave up Register before it could be reached on %s",
-            c->plugin->path);
-    plugin_end(c->plugin, c->plugin->all->cancelled ? NULL : &e);
-    answered(c);
+    c->request = NULL;
+    if (c->plugin->all->cancelled)
+        give_up(c);
+}
+
+void register_cancel(struct registration *r)
+{
+    struct registering *c;
+
+    while ((c = LIST_FIRST(&r->calls)) != NULL)
+        give_up(c);
 }
 
 enum err_code registration_check_name(const char *name, struct err *e)

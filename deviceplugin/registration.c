@@ -234,6 +234,7 @@ void registration_cancel(struct registration *r)
     uv_timer_stop(&r->again);
     grpc_server_close(r->server);
     r->server = NULL;
+    register_cancel(r);
 }
 
 static void again_on_closed(uv_handle_t *handle)

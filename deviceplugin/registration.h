@@ -11,9 +11,9 @@
 #define REGISTRATION_PEERS                                                                                   \
     64 /* processes whose rate is known; the one that was silent for longest makes room */
 
-struct registering { /* a call of Register, until it is answered */
+struct registering { /* a call of Register, until its plugin was reached or could not be */
     LIST_ENTRY(registering) link;
-    struct grpc_request *request;
+    struct grpc_request *request; /* NULL: nobody waits for the answer any more */
     struct plugin *plugin;
     pid_t pid;
 };
@@ -41,4 +41,6 @@ struct registration {
 
 /* The method Register; arg is the registration. */
 void register_begin(struct grpc_request *request, struct grpc_bytes message, void *arg);
+/* After the server's end: calls whose answer nobody waits for end, too, and their plugins. */
+void register_cancel(struct registration *r);
 #endif
