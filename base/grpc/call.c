@@ -265,8 +265,8 @@ void grpc_call_start(struct grpc_call *call, struct grpc_channel *c, const struc
     struct err e = { 0 };
 
     *call = (struct grpc_call){ .run = run };
-    op_init(&call->op, c->o.loop, "grpc call", o->deadline_ms, run != NULL ? call_abort : NULL,
-            run != NULL ? call_over : done, owner);
+    op_init(&call->op, c->o.loop, o->on_message != NULL ? GRPC_STREAM : GRPC_CALL, o->deadline_ms,
+            run != NULL ? call_abort : NULL, run != NULL ? call_over : done, owner);
     op_set_subject(&call->op, o->path);
     if (run == NULL) {
         err_nomem(&e);

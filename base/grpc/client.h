@@ -52,6 +52,11 @@ struct grpc_call {
     struct grpc_call_run *run; /* private */
 };
 
+/* Names of the operations. A stream lasts as long as its server, so it says nothing of a node that is stuck.
+ */
+#define GRPC_CALL "grpc call"
+#define GRPC_STREAM "grpc stream"
+
 struct grpc_call_options {
     const char *path;          /* "/v1beta1.DevicePlugin/Allocate" */
     struct grpc_bytes request; /* copied */

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/codec/json.h"
 #include "base/files/watches.h"
+#include "base/grpc/client.h"
 #include "base/log.h"
 #include "base/process/process.h"
 
@@ -164,7 +165,8 @@ static void explain_node_add_stuck(json_t *steps)
 
 static void explain_node_add_operation(const struct op *op, void *arg)
 {
-    json_array_append_new(arg, explain_operation(op));
+    if (strcmp(op->name, GRPC_STREAM) != 0) /* the plugins themselves are among the steps */
+        json_array_append_new(arg, explain_operation(op));
 }
 
 static void explain_node_add_said(const struct log_recent *line, void *arg)
