@@ -7,16 +7,19 @@
 #include "base/buf.h"
 
 struct ev_crossing { /* what was found: a threshold and the values at that time */
-    const struct ev_threshold *threshold;
+    struct ev_threshold threshold;
     struct ev_value value;
     uint64_t line; /* the threshold in numbers */
+    uint64_t goal; /* with its minimum reclaim: what must be available again */
+    bool urgent;   /* hard, and at the rate seen nothing is left before its grace period ends */
 };
 
 /* "The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Ki. Container c was ... "
- * with a blank at its end. */
-void ev_message(const struct ev_crossing *c, enum ev_layout layout, const struct ev_pod *p, struct buf *ret);
-/* {"offending_containers": "a,b", "offending_containers_usage": "...", "starved_resource": "memory"}, new. */
-json_t *ev_annotations(const struct ev_crossing *c, enum ev_layout layout, const struct ev_pod *p);
+ * with a blank at its end. Containers over their requests are named, in the order of the pod's figures. */
+void ev_message(const struct ev_crossing *c, const struct ev_pod *p, struct buf *ret);
+/* {"offending_containers": "a,b", "offending_containers_usage": "...", "starved_resource": "memory"}, with
+ * requests of the pod also offending_pod and offending_pod_usage. New; NULL: no memory. */
+json_t *ev_annotations(const struct ev_crossing *c, const struct ev_pod *p);
 /* "Attempting to reclaim memory": the node's event EvictionThresholdMet. */
 void ev_attempt_message(const struct ev_crossing *c, struct buf *ret);
 #endif
