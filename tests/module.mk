@@ -35,6 +35,14 @@ $(B)/tests/bench/writer: $(B)/tests/bench/writer.o $(all_libs)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(all_libs) $(LIBS_CORE)
 
+$(B)/tests/node/quota_tool: $(B)/tests/node/quota_tool.o $(all_libs)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(all_libs) $(LIBS_CORE)
+
+# What runs inside node VMs besides what is installed; the payload is made with it.
+.PHONY: node-programs
+node-programs: $(B)/tests/node/quota_tool
+
 .PHONY: bench-programs
 bench-programs: $(B)/tests/bench/floor $(B)/tests/bench/writer
 

@@ -35,13 +35,14 @@ def root_disk(cache, say):
 
 
 def payload_disk(build, cache, work):
-    """The second disk: root/ (what `make install DESTDIR=` gives), two packages of it, inside/ and its `start`, tests/host, examples/, the image."""
+    """The second disk: root/ (what `make install DESTDIR=` gives), two packages of it, inside/ and its `start`, programs/, tests/host,
+    examples/, the image."""
     payload = f"{work}/payload"
     os.makedirs(payload)
     env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
     with open(f"{cache}/lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # one make at a time
-        subprocess.run(["make", "-s", f"O={os.path.dirname(build)}", "CC=gcc", "SAN=", "PREFIX=/usr", f"DESTDIR={payload}/root", "install"],
+        subprocess.run(["make", "-s", f"O={os.path.relpath(os.path.dirname(build), TOP)}", "CC=gcc", "SAN=", "PREFIX=/usr", f"DESTDIR={payload}/root", "install", "node-programs"],
                        cwd=TOP, check=True, env=env, stdin=subprocess.DEVNULL, stdout=sys.stderr)
     for version in ("1", "2"):  # the same build twice, for an upgrade
         shutil.copytree(f"{payload}/root", f"{work}/deb", symlinks=True)
@@ -52,6 +53,8 @@ def payload_disk(build, cache, work):
     for source, target in ((f"{HERE}/inside", "inside"), (f"{TOP}/tests/host", "tests/host"),
                            (f"{TOP}/tests/fixtures", "tests/fixtures"), (f"{TOP}/examples", "examples")):
         shutil.copytree(source, f"{payload}/{target}", ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
+    os.mkdir(f"{payload}/programs")
+    shutil.copy(f"{build}/tests/node/quota_tool", f"{payload}/programs/quota_tool")
     shutil.copy(f"{TOP}/VERSION", f"{payload}/VERSION")
     shutil.move(f"{payload}/inside/start", f"{payload}/start")
     subprocess.run([f"{TOP}/examples/mkimage", f"{payload}/busybox.tar", "localhost/busybox:1"], check=True, stdout=subprocess.DEVNULL)

@@ -118,7 +118,8 @@ static enum err_code edit_one(struct etc_file *f, const struct etc_lines *drop, 
         return err_set(e, ERR_EXHAUSTED, "%s would be longer than %d bytes", f->path, ETC_FILE_MAX);
     if (b.n == f->n && memcmp(b.p, f->text, b.n) == 0)
         return ERR_OK;
-    code = quota_replace_file(f->path, b.p, b.n, f->mode, &replaced, e);
+    /* Not the folder: after a loss of power, projects_open() has the files written again. */
+    code = quota_replace_file(f->path, b.p, b.n, f->mode, false, &replaced, e);
     if (replaced) { /* the next edit begins with this */
         free(f->text);
         f->n = b.n;

@@ -37,9 +37,10 @@ bool quota_message_read(const void *data, size_t n, unsigned family,
                         void (*fn)(const struct quota_warning *w, void *arg), void *arg);
 
 /* ---- replace.c ---- */
-/* Replaces a file by a new one, synced; its temporary file has one name, so that a killed writer leaves at
- * most one. One writer at a time. *ret_replaced may be true with an error: the folder could not be synced. */
-enum err_code quota_replace_file(const char *path, const char *text, size_t n, mode_t mode,
+/* Replaces a file by a new one that is synced, so that it is the old or the new one after a loss of power,
+ * and with sync_folder the new one. Its temporary file has one name, so that a killed writer leaves at most
+ * one. One writer at a time. *ret_replaced may be true with an error: the folder could not be synced. */
+enum err_code quota_replace_file(const char *path, const char *text, size_t n, mode_t mode, bool sync_folder,
                                  bool *ret_replaced, struct err *e) MUST_CHECK;
 /* Removes what a killed writer left. */
 void quota_replace_clean(const char *path);

@@ -141,5 +141,5 @@ enum err_code projects_save(const struct projects *p, struct err *e)
     text = root == NULL ? NULL : json_text(root);
     if (text == NULL)
         return err_nomem(e);
-    return quota_replace_file(p->state_file, text, strlen(text), 0600, &replaced, e);
+    return quota_replace_file(p->state_file, text, strlen(text), 0600, true, &replaced, e);
 }

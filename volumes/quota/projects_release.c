@@ -15,6 +15,14 @@ static void note_error(struct err *e, const struct err *why)
         *e = *why;
 }
 
+static enum err_code result(const struct err *first, const char *doing, struct err *e)
+{
+    if (first->code == ERR_OK)
+        return ERR_OK;
+    *e = *first;
+    return err_wrap(e, "%s", doing);
+}
+
 /* Marks it for removal if its usage is 0; what cannot be read is in use. */
 static enum err_code free_if_unused(struct project_entry *x, const struct quota_fs *f, struct err *e)
 {
@@ -54,7 +62,7 @@ static enum err_code write_released(struct projects *p, struct err *e)
 
 enum err_code projects_release_all(struct projects *p, const struct projects_wish *w, size_t n, struct err *e)
 {
-    struct err why = { 0 };
+    struct err first = { 0 }, why = { 0 };
     bool any = false;
 
     for (size_t i = 0; i < n; i++) {
@@ -67,12 +75,12 @@ enum err_code projects_release_all(struct projects *p, const struct projects_wis
         why = (struct err){ 0 };
         if ((x->x.fs[0] == '\0' || strcmp(x->x.fs, w[i].fs->identity) == 0) &&
             free_if_unused(x, w[i].fs, &why) != ERR_OK)
-            note_error(e, &why);
+            note_error(&first, &why);
     }
     why = (struct err){ 0 };
     if (any && write_released(p, &why) != ERR_OK)
-        note_error(e, &why);
-    return e->code == ERR_OK ? ERR_OK : err_wrap(e, "release projects");
+        note_error(&first, &why);
+    return result(&first, "release projects", e);
 }
 
 enum err_code projects_release(struct projects *p, const struct quota_fs *f, const char *path, struct err *e)
@@ -143,7 +151,7 @@ static void sweep_loaded(struct projects *p, const struct quota_fs *f, struct pr
 enum err_code projects_sweep(struct projects *p, const struct quota_fs *f, size_t *ret_waiting, struct err *e)
 {
     bool changed = p->files_due;
-    struct err why = { 0 };
+    struct err first = { 0 }, why = { 0 };
 
     *ret_waiting = 0;
     for (struct project_entry *x = p->ids; x != NULL; x = x->hh.next) {
@@ -155,12 +163,12 @@ enum err_code projects_sweep(struct projects *p, const struct quota_fs *f, size_
             continue;
         why = (struct err){ 0 };
         if (free_if_unused(x, f, &why) != ERR_OK)
-            note_error(e, &why);
+            note_error(&first, &why);
         changed = changed || x->freeing;
         *ret_waiting += !x->freeing;
     }
     why = (struct err){ 0 };
     if (changed && write_released(p, &why) != ERR_OK)
-        note_error(e, &why);
-    return e->code == ERR_OK ? ERR_OK : err_wrap(e, "free projects");
+        note_error(&first, &why);
+    return result(&first, "free projects", e);
 }

@@ -142,15 +142,20 @@ static void take_back(struct projects *p, struct etc_files *f)
 static enum err_code take_and_write(struct projects *p, struct projects_wish *w, size_t n, struct err *e)
 {
     scoped(etc_files_unlock) struct etc_files *f = NULL;
+    enum err_code code = projects_lock_files(p, &f, e);
 
-    if (projects_lock_files(p, &f, e) != ERR_OK)
-        return e->code;
-    if (take_new(p, w, n, f, e) != ERR_OK || projects_save(p, e) != ERR_OK ||
-        projects_write_files(p, f, e) != ERR_OK)
+    if (code != ERR_OK)
+        return code;
+    code = take_new(p, w, n, f, e);
+    if (code == ERR_OK)
+        code = projects_save(p, e);
+    if (code == ERR_OK)
+        code = projects_write_files(p, f, e);
+    if (code != ERR_OK)
         take_back(p, f);
     for (struct project_entry *x = p->ids; x != NULL; x = x->hh.next)
         x->fresh = false;
-    return e->code;
+    return code;
 }
 
 /* Notes where known trees are; true: one is new, or the table changes. */

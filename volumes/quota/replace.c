@@ -50,7 +50,7 @@ static int fill(int folder, const char *tmp, const char *text, size_t n, mode_t 
     return sys;
 }
 
-enum err_code quota_replace_file(const char *path, const char *text, size_t n, mode_t mode,
+enum err_code quota_replace_file(const char *path, const char *text, size_t n, mode_t mode, bool sync_folder,
                                  bool *ret_replaced, struct err *e)
 {
     const char *name;
@@ -71,7 +71,7 @@ enum err_code quota_replace_file(const char *path, const char *text, size_t n, m
         return err_sys(e, sys, "write %s", path);
     }
     *ret_replaced = true;
-    if (fsync(folder) != 0)
+    if (sync_folder && fsync(folder) != 0)
         return err_sys(e, errno, "sync folder of %s", path);
     return ERR_OK;
 }

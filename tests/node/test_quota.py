@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""quota - volumes/quota on XFS and ext4: usage against du and scans, limits, warnings, ids that survive kill -9, disks that are full, read-only or without quotas."""
+import os
+
+COUNT = int(os.environ.get("QUOTA_FILES", "30000"))  # files of the large tree; the disk has room for 120,000 on ext4, a million on XFS
+OPTIONS = {"disks": {"xfs": "xfs", "ext4": "ext4"}, "cpus": 1}
+
+
+def suite(t):
+    vm = t.vm()
+    with t.step("the VM boots"):
+        vm.boot()
+    vm.call("quota.begin")
+    for fs in ("xfs", "ext4"):
+        with t.step(f"{fs}: its quotas are found by both system calls, and none on other disks"):
+            vm.call("quota.kinds", fs)
+        with t.step(f"{fs}: usage is du's to the byte, with removed files that are open"):
+            vm.call("quota.exact", fs, deadline=300)
+        with t.step(f"{fs}: a hard limit stops a hog of removed files"):
+            vm.call("quota.hog", fs, deadline=300)
+        with t.step(f"{fs}: ids of others are respected, in both files and on the disk"):
+            vm.call("quota.foreign", fs, deadline=300)
+        with t.step(f"{fs}: xfs_quota and repquota agree with the table"):
+            vm.call("quota.reports", fs, deadline=300)
+        with t.step(f"{fs}: a soft limit warns by netlink and is never enforced"):
+            vm.call("quota.soft", fs, deadline=300)
+        with t.step(f"{fs}: an owner may change the project of a file, but not in a user namespace"):
+            vm.call("quota.unprivileged", fs, deadline=300)
+        for what in ("start", "end", "left"):
+            with t.step(f"{fs}: killed at each system call ({what}), nothing is shared and nothing leaks"):
+                vm.call("quota.kills", fs, what, deadline=1800)
+        with t.step(f"{fs}: quotas switched off, a full disk, a read-only one"):
+            vm.call("quota.broken", fs, deadline=600)
+        with t.step(f"{fs}: the usage of {COUNT} files is read within a millisecond"):
+            vm.call("quota.many", fs, COUNT, deadline=3600)
