@@ -9,6 +9,7 @@
 #include "agent/pod/admit/preempt.h"
 #include "agent/pod/admit/resize.h"
 #include "agent/pod/core/events.h"
+#include "agent/pod/core/evict.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/device/devices.h"
 #include "base/log.h"
@@ -17,7 +18,7 @@
 
 static bool is_out(const struct pod *p)
 {
-    return p->state == POD_TERMINATED && (p->rejected || p->preempted_ns != 0) && p->shutdown_ns == 0;
+    return p->state == POD_TERMINATED && pod_may_return(p) && p->shutdown_ns == 0;
 }
 
 bool readmit_waits(const struct pod *p)
@@ -67,6 +68,10 @@ void readmit_step(struct pod *p)
     if (!is_out(p) || !n->sources_ready || n->closing || n->draining || !p->wanted || p->successor != NULL ||
         !pod_ask_idle(p))
         return;
+    if (p->disrupted && !clock_boot_is_due(pod_evicted_until(p))) {
+        pod_wake_at(p, pod_evicted_until(p), "an evicted pod may come back");
+        return;
+    }
     code = admit_pod(p, reason, &e);
     if (code == ERR_OK && !devices_can_admit(p))
         return;

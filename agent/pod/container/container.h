@@ -49,6 +49,7 @@ void env_age_step(struct pod *p);
 /* Starts, continues or stops checks as required by the container's state. Whenever the pod is reconciled. */
 void probes_step(struct ctr *c);
 void ctr_stop(struct ctr *c, int64_t grace_ns);       /* preStop hook, signal, kill at the deadline */
+void ctr_kill(struct ctr *c);                         /* immediately, without its hook */
 void ctr_stop_begin(struct ctr *c, int64_t grace_ns); /* only the hook: it is signalled later */
 void reaps_step(struct pod *p);                       /* retries removals that are due */
 /* The pod's end waits for removals; when it ended immediately, not for failed ones. */

@@ -121,7 +121,6 @@ void ctr_waits_no_more(struct ctr *c);
 struct boot_time ctr_backoff_until(const struct ctr *c); /* none: not in back-off */
 
 /* ---- instance.c, restart.c: downwards ---- */
-void ctr_kill(struct ctr *c);      /* immediately, without its hook */
 void ctr_stop_step(struct ctr *c); /* a timeout passed or its state changed */
 void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *message, int64_t finished_ns);
 void instance_clear(struct instance *i);

@@ -26,6 +26,7 @@ static void event_free(struct event *v)
     free(v->reason);
     free(v->message);
     free(v->detail);
+    json_decref(v->annotations);
     free(v);
 }
 
@@ -35,6 +36,15 @@ static void event_free(struct event *v)
 static unsigned long long event_number(const struct event *v)
 {
     return (unsigned long long)v->first_ns + v->serial;
+}
+
+static json_t *event_annotations(const struct event *v)
+{
+    json_t *o = v->annotations != NULL ? json_copy(v->annotations) : json_object();
+
+    if (v->detail != NULL)
+        json_object_set_new(o, EVENT_DETAIL, json_string_of(v->detail));
+    return o;
 }
 
 static json_t *event_json(const struct node *n, const struct event *v)
@@ -48,9 +58,8 @@ static json_t *event_json(const struct node *n, const struct event *v)
     json_put_str(meta, "name", name);
     json_put_str(meta, "namespace", v->namespace_);
     json_put_str(meta, "creationTimestamp", first);
-    if (v->detail != NULL)
-        json_object_set_new(meta, "annotations",
-                            json_pack("{s:o*}", EVENT_DETAIL, json_string_of(v->detail)));
+    if (v->detail != NULL || v->annotations != NULL)
+        json_object_set_new(meta, "annotations", event_annotations(v));
     json_put_str(object, "kind", v->of_node ? "Node" : "Pod");
     json_put_str(object, "apiVersion", "v1");
     json_put_str(object, "namespace", v->namespace_);
@@ -141,6 +150,7 @@ static void pod_events_drop(struct node *n, struct event *v)
 
 struct said { /* the content of an event */
     const char *namespace_, *name, *uid, *field_path, *reason, *message, *detail;
+    const json_t *annotations;
     uint64_t about;
     bool warning, of_node;
 };
@@ -215,6 +225,7 @@ static struct event *event_new(const struct said *s)
     v->reason = strdup(s->reason);
     v->message = strdup(s->message);
     v->detail = s->detail != NULL ? strdup(s->detail) : NULL;
+    v->annotations = s->annotations != NULL ? json_deep_copy(s->annotations) : NULL;
     v->about = s->about;
     v->warning = s->warning;
     v->of_node = s->of_node;
@@ -320,6 +331,20 @@ void pod_event(struct pod *p, const struct ctr *c, bool warning, const char *rea
     vsnprintf(message, sizeof(message), fmt, ap);
     va_end(ap);
     pod_event_detail(p, c, warning, reason, message, NULL);
+}
+
+void pod_event_annotated(struct pod *p, bool warning, const char *reason, const char *message,
+                         const json_t *annotations)
+{
+    struct said s = { .namespace_ = p->api->meta.namespace,
+                      .name = p->api->meta.name,
+                      .uid = p->uid,
+                      .reason = reason,
+                      .message = message,
+                      .annotations = annotations,
+                      .warning = warning };
+
+    pod_events_add(p->node, &s);
 }
 
 /* Like kubelet's: in the namespace "default", with the node's name as uid. */

@@ -17,6 +17,9 @@ void pod_event(struct pod *p, const struct ctr *c, bool warning, const char *rea
 #define EVENT_DETAIL "coracle.dev/detail"
 void pod_event_detail(struct pod *p, const struct ctr *c, bool warning, const char *reason,
                       const char *message, const char *detail);
+/* With annotations of the event (strings), which are copied; NULL: none. */
+void pod_event_annotated(struct pod *p, bool warning, const char *reason, const char *message,
+                         const json_t *annotations);
 void node_event(struct node *n, bool warning, const char *reason,
                 const char *message); /* of the node itself */
 json_t *events_json(struct node *n);

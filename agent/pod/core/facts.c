@@ -132,6 +132,11 @@ bool pod_runs_again(const struct pod *p)
     return p->rejected || !ran || p->api->spec.restart_policy != API_RESTART_NEVER;
 }
 
+bool pod_may_return(const struct pod *p)
+{
+    return p->rejected || p->preempted_ns != 0 || (p->disrupted && pod_runs_again(p));
+}
+
 bool shutdown_now(const struct node *n)
 {
     return n->shutting_down;

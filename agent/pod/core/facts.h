@@ -31,5 +31,7 @@ const struct api_restart_rule *restart_matching_rule(const struct ctr *c); /* ma
 bool userns_wanted(const struct pod *p);
 bool preempt_is_critical(const struct pod *p);
 bool pod_runs_again(const struct pod *p); /* after a shutdown of the machine that ended it */
-bool shutdown_now(const struct node *n);  /* new pods are rejected */
+/* It was refused, or ended for others' sake: it may be admitted again (admit/readmit.c). */
+bool pod_may_return(const struct pod *p);
+bool shutdown_now(const struct node *n); /* new pods are rejected */
 #endif

@@ -11,6 +11,7 @@ struct event {
     LIST_ENTRY(event) near; /* of those whose `about` falls into the same bucket */
     uint64_t about;         /* a hash of uid, field_path and reason: those of each new event are looked up */
     char *namespace_, *pod, *uid, *field_path, *reason, *message, *detail;
+    json_t *annotations;   /* NULL: none */
     bool warning, of_node; /* of_node: "pod" and "uid" are the node's name */
     bool combined;         /* stands for many with different messages */
     unsigned count;

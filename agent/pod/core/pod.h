@@ -65,6 +65,10 @@ struct pod {
     int64_t grace_seconds; /* in force while terminating */
     bool preempting;       /* pending: others were ended for it, what they had is its own */
     int64_t preempted_ns;  /* when it was ended for a critical one; 0 */
+    int64_t evicted_ns;    /* when it was evicted (evict.h); 0 */
+    bool disrupted;        /* evicted because the node was short of something */
+    unsigned disruptions;  /* of it and the pods it followed, in a row: it comes back later each time */
+    bool kill_now;         /* its containers are not asked to end */
     int64_t shutdown_ns;   /* when a shutdown of the machine ended it, or had it refused; 0 */
     bool finishing;        /* terminating because all its containers are done; not because it was removed */
 

@@ -10,7 +10,7 @@ static bool holds_any(const struct pod *p)
 
 bool device_is_judged(const struct pod *p)
 {
-    return p->state == POD_PENDING || (p->state == POD_TERMINATED && (p->rejected || p->preempted_ns != 0));
+    return p->state == POD_PENDING || (p->state == POD_TERMINATED && pod_may_return(p));
 }
 
 bool device_has_ended(const struct pod *p)

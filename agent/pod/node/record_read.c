@@ -65,6 +65,10 @@ static void record_read_pod(const struct record_clock *k, struct pod *p, const j
     p->deletion_ns = record_time(o, "deletion");
     p->shutdown_ns = record_time(o, "shutdown");
     p->preempted_ns = record_time(o, "preempted");
+    p->evicted_ns = record_time(o, "evicted");
+    p->disrupted = json_flag(o, "disrupted");
+    p->disruptions = (unsigned)record_number(o, "disruptions", UINT16_MAX);
+    p->kill_now = json_flag(o, "killNow");
     p->preempting = json_flag(o, "preempting");
     p->grace_seconds = record_number(o, "graceSeconds", GRACE_MAX_SECONDS);
     record_copy(p->sandbox_id, sizeof(p->sandbox_id), json_str(o, "sandboxID"));

@@ -60,6 +60,14 @@ static json_t *record_to_json(const struct pod *p)
     json_object_set_new(o, "graceSeconds", json_integer(p->grace_seconds));
     if (p->shutdown_ns != 0)
         json_object_set_new(o, "shutdown", json_integer(p->shutdown_ns));
+    if (p->evicted_ns != 0)
+        json_object_set_new(o, "evicted", json_integer(p->evicted_ns));
+    if (p->disrupted)
+        json_object_set_new(o, "disrupted", json_true());
+    if (p->disruptions != 0)
+        json_object_set_new(o, "disruptions", json_integer(p->disruptions));
+    if (p->kill_now)
+        json_object_set_new(o, "killNow", json_true());
     if (p->preempting)
         json_object_set_new(o, "preempting", json_true());
     if (p->preempted_ns != 0)

@@ -156,18 +156,24 @@ static json_t *ignored_condition(const struct pod *p)
     return o;
 }
 
-/* Ended by a shutdown of the machine, or for a critical pod. */
+static bool is_disrupted(const struct pod *p)
+{
+    return p->shutdown_ns != 0 || p->preempted_ns != 0 || p->disrupted;
+}
+
+/* Ended by a shutdown of the machine, for a critical pod, or because the node was short of something. */
 static json_t *disrupted_condition(const struct pod *p)
 {
+    int64_t since_ns = p->shutdown_ns != 0 ? p->shutdown_ns : p->disrupted ? p->evicted_ns : p->preempted_ns;
     json_t *o = json_object();
 
     json_put_str(o, "type", "DisruptionTarget");
     status_put_generation(o, p->api);
     json_put_str(o, "status", "True");
     json_object_set_new(o, "lastProbeTime", json_null());
-    status_put_time(o, "lastTransitionTime", p->shutdown_ns != 0 ? p->shutdown_ns : p->preempted_ns);
+    status_put_time(o, "lastTransitionTime", since_ns);
     json_put_str(o, "reason", "TerminationByKubelet");
-    json_put_str(o, "message", p->shutdown_ns != 0 ? p->message : PREEMPT_CONDITION);
+    json_put_str(o, "message", p->shutdown_ns != 0 || p->disrupted ? p->message : PREEMPT_CONDITION);
     return o;
 }
 
@@ -229,7 +235,7 @@ json_t *pod_conditions_json(struct pod *p)
                                             : NULL,
                                      now ? "container exited with restart policy rule" : NULL);
     }
-    if ((p->shutdown_ns != 0 || p->preempted_ns != 0) && p->state == POD_TERMINATED)
+    if (is_disrupted(p) && p->state == POD_TERMINATED)
         json_array_append_new(list, disrupted_condition(p));
     json_t *ignored = ignored_condition(p);
     if (ignored != NULL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/usage/local_storage.h"
 
-#include "agent/pod/core/events.h"
+#include "agent/pod/core/evict.h"
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/node_options.h"
@@ -130,19 +130,11 @@ static void evict(struct pod *p, char *why)
 {
     buf_auto measured = BUF_INIT(2000);
     int64_t newest_ns = 0;
+    struct pod_eviction eviction = { .message = why, .grace_s = 1 };
 
-    log_warn("evicting a pod that exceeds its local storage limits", F_STR("pod", p->key),
-             F_STR("podUID", p->uid), F_STR("why", why));
-    pod_event(p, NULL, true, "Evicted", "%s", why);
-    snprintf(p->phase, sizeof(p->phase), "Failed");
-    snprintf(p->reason, sizeof(p->reason), "Evicted");
-    free(p->message);
-    p->message = why;
-    free(take_ptr(&p->measured));
     if (add_measured(p, &measured, &newest_ns))
-        p->measured = buf_detach(&measured);
-    pod_ask_end(p, 1, "it exceeds its local storage limits");
-    pod_wake(p, "evicted");
+        eviction.measured = buf_detach(&measured);
+    (void)pod_evict(p, &eviction);
 }
 
 void local_storage_judge(struct pod *p)

@@ -5,6 +5,7 @@
  */
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/container/container.h"
+#include "agent/pod/core/facts.h"
 #include "agent/pod/device/devices.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/limits/limits.h"
@@ -40,6 +41,11 @@ static bool stop_containers(struct pod *p)
         ctr_refresh(c);
         if (c->state == CTR_NONE)
             continue;
+        if (p->kill_now) {
+            ctr_kill(c);
+            alive = alive || c->state != CTR_NONE;
+            continue;
+        }
         if (c->kind == CTR_SIDECAR) {
             ctr_stop_begin(c, left_ns); /* the preStop hooks run in parallel */
             continue;
@@ -49,7 +55,7 @@ static bool stop_containers(struct pod *p)
     }
     for (size_t i = p->n_ctrs; i-- > 0;) {
         struct ctr *c = &p->ctrs[i];
-        if (c->kind != CTR_SIDECAR || c->state == CTR_NONE)
+        if (c->kind != CTR_SIDECAR || c->state == CTR_NONE || p->kill_now)
             continue;
         if (!alive || left_ns == 0)
             ctr_stop(c, left_ns);
@@ -87,6 +93,11 @@ void pod_ending_step(struct pod *p)
 
     if (n->closing)
         return;
+    /* Otherwise an agent that is killed now would take the containers' ends for their own. */
+    if (p->evicted_ns != 0 && pod_record_awaited(p)) {
+        pod_wake(p, "its eviction is recorded first");
+        return;
+    }
     for (size_t i = 0; i < p->n_ctrs; i++)
         probes_step(&p->ctrs[i]);
     if (!stop_containers(p) || reaps_hold(p))

@@ -179,10 +179,20 @@ static void take_on(struct node *n, struct api_pod *api)
     pod_wake(p, "added");
 }
 
+/* The pod that an evicted one becomes must not bring the same pressure again and again. */
+static void follow(struct node *n, const struct api_pod *api, unsigned disruptions)
+{
+    struct pod *p = disruptions > 0 ? pods_find(n, api->meta.namespace, api->meta.name) : NULL;
+
+    if (p != NULL)
+        p->disruptions = disruptions;
+}
+
 void pods_gone(struct pod *p)
 {
     struct node *n = p->node;
     struct api_pod *next = take_ptr(&p->successor);
+    unsigned disruptions = p->disrupted ? p->disruptions : 0;
 
     log_info("pod gone", F_STR("pod", p->key), F_STR("podUID", p->uid));
     pods_remove_logs(p);
@@ -193,6 +203,7 @@ void pods_gone(struct pod *p)
     pods_free(p);
     if (next != NULL) {
         take_on(n, next);
+        follow(n, next, disruptions);
         api_pod_unref(next);
     }
     take_left_out(n);
