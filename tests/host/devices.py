@@ -7,6 +7,7 @@ import base64
 import json
 import os
 import signal
+import stat
 import subprocess
 
 import coracle
@@ -14,6 +15,7 @@ from coracle import SLOW, check, equal, until
 
 PYTHON = "/usr/bin/python3"
 RESOURCE = "example.com/dev"
+MAJOR = 240  # "local/experimental use", no driver: an open that the device rules allow fails with ENXIO, one that they do not with EPERM
 SIGNALS = {"TERM": signal.SIGTERM, "HUP": signal.SIGHUP, "USR1": signal.SIGUSR1, "KILL": signal.SIGKILL,
            "STOP": signal.SIGSTOP, "CONT": signal.SIGCONT}
 
@@ -128,6 +130,22 @@ def held(data):
     """{(pod uid, container, resource): sorted ids} of a checkpoint."""
     return {(e["PodUID"], e["ContainerName"], e["ResourceName"]): sorted(i for ids in e["DeviceIDs"].values() for i in ids)
             for e in (data or {}).get("PodDeviceEntries") or []}
+
+
+# ---- device nodes ---------------------------------------------------------------------------------------------------
+
+def device_node(path, minor):
+    """Makes a device without a driver that everybody may open, as far as modes say."""
+    os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(MAJOR, minor))
+    os.chmod(path, 0o666)
+    return path
+
+
+def opens(node, name, path="/dev/x"):
+    """What reading and writing a device without a driver say to a shell in the pod's container: "allowed", "refused" or the text."""
+    words = {"No such device": "allowed", "not permitted": "refused"}
+    said = node.cli("exec", name, "--", "/bin/busybox", "sh", "-c", f"(: < {path}) 2>&1; (: > {path}) 2>&1", ok=False, timeout=60)
+    return tuple(next((words[w] for w in words if w in line), line) for line in (said.stdout or said.stderr).splitlines())
 
 
 # ---- the node and its pods ------------------------------------------------------------------------------------------

@@ -5,15 +5,13 @@ import json
 import os
 import shutil
 import signal
-import stat
 import time
 
 import coracle
 import devices
 from coracle import alive, check, contains, equal, until
-from devices import RESOURCE, Plugin, asking, checkpoint, devices_of, held, plugin_at_work, wait_node
+from devices import MAJOR, RESOURCE, Plugin, asking, checkpoint, devices_of, held, plugin_at_work, wait_node
 
-MAJOR = 240  # "local/experimental use": no driver, so an open that is allowed fails with ENXIO, one that is not with EPERM
 
 
 def held_by(node, pod, container="main", resource=RESOURCE):
@@ -277,9 +275,7 @@ def rules(t, runtime):
     node = devices.start(t, "--runtime", shutil.which(runtime))
     plugins = []
     for minor, permissions in ((1, "r"), (2, "w"), (3, "rw"), (4, "rwm")):
-        path = f"{t.scratch}/{permissions}"
-        os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(MAJOR, minor))
-        os.chmod(path, 0o666)
+        path = devices.device_node(f"{t.scratch}/{permissions}", minor)
         plugins.append(plugin_at_work(node, "--resource", f"example.com/{permissions}", "--device", f"{path}:/dev/x-{permissions}:{permissions}",
                                       name=permissions, devices=1))
     command = """
