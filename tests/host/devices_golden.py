@@ -404,7 +404,11 @@ class Case:
                                   "list": client.podresources(node, "List").get("response", {}),
                                   "get": {n: self.get(n) for n in expected["podresources"]["get"]}},
                  "checkpoint": data, **folders}
-        return shape_snapshot(json.loads(self.plain(json.dumps(found))))
+        found = shape_snapshot(json.loads(self.plain(json.dumps(found))))
+        for key in folders:  # the long recording (26) has names only, of the one folder
+            if not any(expected[key].values()):
+                found[key] = {n: "" for n in found[key] if n != "." and expected[key]}
+        return found
 
     def get(self, name):
         answer = self.client.podresources(self.node, "Get", pod_name=name, pod_namespace="default")
