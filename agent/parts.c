@@ -64,6 +64,9 @@ void parts_live_options(const struct agent_config *c, struct node_options *o)
                                             .low_percent = c->image_gc_low,
                                             .min_age_ms = c->image_min_age_ms,
                                             .max_age_ms = c->image_max_age_ms };
+    o->eviction = c->eviction;
+    o->resources.evict_memory = c->resources.evict_memory;
+    o->resources.evict_storage = c->resources.evict_storage;
     o->labels = &c->node_labels;
     o->taints = c->node_taints;
     o->n_taints = c->n_node_taints;

@@ -295,7 +295,8 @@ enum err_code config_apply(struct agent_config *c, struct err *e)
     config_apply_resources(c);
     set_priorities(c);
     labels_done(&c->node_labels);
-    if (set_labels(&c->node_labels, apply_of(c, DOC_OWN, "nodeLabels"), e) != ERR_OK ||
+    if (config_parse_eviction(c->state, &c->eviction, e) != ERR_OK ||
+        set_labels(&c->node_labels, apply_of(c, DOC_OWN, "nodeLabels"), e) != ERR_OK ||
         set_taints(c, apply_of(c, DOC_KUBELET, "registerWithTaints"), e) != ERR_OK ||
         set_counts(&c->extended_resources, apply_of(c, DOC_OWN, "extendedResources"), e) != ERR_OK ||
         set_node_ip(c, e) != ERR_OK || set_log(c, e) != ERR_OK)

@@ -109,16 +109,9 @@ static enum err_code check_reservations(const struct config_state *s, struct err
 
 static enum err_code check_eviction(const struct config_state *s, struct err *e)
 {
-    const json_t *soft = config_check_get(s, "evictionSoft"),
-                 *grace = config_check_get(s, "evictionSoftGracePeriod");
-    const char *signal;
-    json_t *item;
+    struct ev_settings settings = { 0 };
 
-    json_object_foreach ((json_t *)soft, signal, item)
-        if (json_object_get(grace, signal) == NULL)
-            return err_set(e, ERR_INVALID, "evictionSoft: %s needs a grace period in evictionSoftGracePeriod",
-                           signal);
-    return ERR_OK;
+    return config_parse_eviction(s, &settings, e);
 }
 
 enum err_code config_check(struct config_state *s, struct err *e)

@@ -18,6 +18,7 @@
 #define AGENT_CONFIG_CONFIG_H
 #include "agent/api/node_resources.h"
 #include "agent/api/types.h"
+#include "agent/eviction/settings.h"
 #include "base/buf.h"
 #include "base/error.h"
 
@@ -83,6 +84,7 @@ struct agent_config {
     unsigned pulls_per_registry_max; /* likewise */
     uint64_t pull_stall_ms, image_max_bytes;
     struct api_node_resources resources;
+    struct ev_settings eviction;          /* without implied thresholds */
     uint64_t device_wait_ms;              /* 0: as in kubelet, pods do not wait for devices */
     struct api_counts extended_resources; /* extendedResources, sorted by name */
     char *device_dir;                     /* declarations of devices */

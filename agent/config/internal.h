@@ -116,9 +116,14 @@ enum err_code config_check_ip_list(const json_t *value, struct err *e) MUST_CHEC
 enum err_code config_check_cidrs(const json_t *v, struct err *e) MUST_CHECK; /* one text, comma-separated */
 enum err_code config_check_sysctls(const json_t *value, struct err *e) MUST_CHECK;
 enum err_code config_check_image_patterns(const json_t *value, struct err *e) MUST_CHECK;
+/* ---- eviction.c ---- */
 enum err_code config_check_thresholds(const json_t *value, struct err *e) MUST_CHECK;
 enum err_code config_check_signal_quantities(const json_t *value, struct err *e) MUST_CHECK;
 enum err_code config_check_signal_durations(const json_t *value, struct err *e) MUST_CHECK;
+/* All settings of eviction as numbers. ERR_INVALID: a soft threshold has no grace period. */
+enum err_code config_parse_eviction(const struct config_state *s, struct ev_settings *ret,
+                                    struct err *e) MUST_CHECK;
+/* ---- value_special.c again ---- */
 enum err_code config_check_reserved(const json_t *value, struct err *e) MUST_CHECK;
 enum err_code config_check_qos_reserved(const json_t *value, struct err *e) MUST_CHECK;
 enum err_code config_check_taints(const json_t *value, struct err *e) MUST_CHECK;

@@ -2,7 +2,6 @@
 /* KubeletConfiguration: keys for pods, their containers, images, logs and resources. */
 #include "agent/config/internal.h"
 
-#define NO_EVICTION "pods are not evicted when memory, disk or process ids run low"
 #define NO_PINNING "CPUs and memory are not pinned to containers"
 #define AT_ONCE "a log is rotated as soon as it is full"
 #define INT32 "2147483647"
@@ -155,24 +154,28 @@ static const struct config_row rows[] = {
       NULL, config_check_allocatable },
 
     { "evictionHard", "eviction-hard", T_TEXT_MAP,
-      "memory.available<100Mi,nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<15%", NULL,
-      BELOW | ALWAYS, LATER, 0, "thresholds below which pods are killed",
-      "memory.available and nodefs.available are subtracted from what pods may request; nothing is evicted",
+      "memory.available<100Mi,nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<15%,"
+      "imagefs.inodesFree<5%",
+      NULL, BELOW | LIVE, WORKS, 0,
+      "thresholds below which pods are evicted at once; memory.available and nodefs.available are also "
+      "subtracted from what pods may request",
+      NULL, config_check_thresholds },
+    { "evictionSoft", "eviction-soft", T_TEXT_MAP, NULL, NULL, BELOW | LIVE, WORKS, 0,
+      "thresholds below which pods are evicted after a grace period; pressure is reported at once", NULL,
       config_check_thresholds },
-    { "evictionSoft", "eviction-soft", T_TEXT_MAP, NULL, NULL, BELOW, LATER, 0,
-      "thresholds with a grace period", NO_EVICTION, config_check_thresholds },
-    { "evictionSoftGracePeriod", "eviction-soft-grace-period", T_TEXT_MAP, NULL, NULL, 0, LATER, 0,
-      "grace periods of these thresholds", NO_EVICTION, config_check_signal_durations },
-    { "evictionPressureTransitionPeriod", "eviction-pressure-transition-period", T_DURATION, "5m", NULL, ZERO,
-      LATER, 0, "how long pressure is reported after its end", NO_EVICTION },
-    { "evictionMaxPodGracePeriod", "eviction-max-pod-grace-period", T_INT, "0", "-1.." INT32, 0, LATER, 0,
-      "maximum grace period of an evicted pod in seconds", NO_EVICTION },
-    { "evictionMinimumReclaim", "eviction-minimum-reclaim", T_TEXT_MAP, NULL, NULL, 0, LATER, 0,
-      "minimum that an eviction must free", NO_EVICTION, config_check_signal_quantities },
-    { "mergeDefaultEvictionSettings", NULL, T_BOOL, "false", NULL, 0, LATER, 0,
-      "signals without a threshold keep their default", NO_EVICTION },
-    { "kernelMemcgNotification", "kernel-memcg-notification", T_BOOL, "false", NULL, 0, LATER, 0,
-      "use the kernel's memory notifications", NO_EVICTION },
+    { "evictionSoftGracePeriod", "eviction-soft-grace-period", T_TEXT_MAP, NULL, NULL, LIVE, WORKS, 0,
+      "grace periods of these thresholds; each needs one", NULL, config_check_signal_durations },
+    { "evictionPressureTransitionPeriod", "eviction-pressure-transition-period", T_DURATION, "5m", NULL,
+      ZERO | LIVE, WORKS, 0, "how long pressure is reported after its end" },
+    { "evictionMaxPodGracePeriod", "eviction-max-pod-grace-period", T_INT, "0", "-1.." INT32, LIVE, WORKS, 0,
+      "maximum grace period in seconds of a pod evicted for a soft threshold; 0: as for a hard one; -1: the "
+      "pod's own" },
+    { "evictionMinimumReclaim", "eviction-minimum-reclaim", T_TEXT_MAP, NULL, NULL, LIVE, WORKS, 0,
+      "what must be available above a threshold before evictions end", NULL, config_check_signal_quantities },
+    { "mergeDefaultEvictionSettings", NULL, T_BOOL, "false", NULL, LIVE, WORKS, 0,
+      "signals that evictionHard does not name keep their default thresholds" },
+    { "kernelMemcgNotification", "kernel-memcg-notification", T_BOOL, "true", NULL, 0, NONE, 0,
+      "use the kernel's memory notifications", "the kernel's notifications are always used" },
 
     { "shutdownGracePeriod", NULL, T_DURATION, "0s", NULL, 0, WORKS, FIELD(shutdown_grace_ms),
       "how long a shutdown of the node waits for pods; 0s: it does not wait" },

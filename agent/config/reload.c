@@ -53,6 +53,9 @@ static void swap_derived(struct agent_config *c, struct agent_config *next)
     SWAP(cpu_cfs_period_us);
     SWAP(image_gc_high);
     SWAP(image_gc_low);
+    SWAP(eviction);
+    SWAP(resources.evict_memory);
+    SWAP(resources.evict_storage);
     SWAP(log_level);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules for single settings: addresses, sysctls, eviction signals, reservations, taints, priorities,
+/* Rules for single settings: addresses, sysctls, reservations, taints, priorities,
  * labels. */
 #include "agent/api/check.h"
 #include "agent/api/quantity.h"
@@ -119,80 +119,6 @@ enum err_code config_check_image_patterns(const json_t *v, struct err *e)
     return ERR_OK;
 }
 
-/* ---- eviction ---- */
-
-static enum err_code check_signal(const char *name, struct err *e)
-{
-    static const char *const signals[] = { "memory.available",      "allocatableMemory.available",
-                                           "nodefs.available",      "nodefs.inodesFree",
-                                           "imagefs.available",     "imagefs.inodesFree",
-                                           "containerfs.available", "containerfs.inodesFree",
-                                           "pid.available" };
-
-    for (size_t i = 0; i < ARRAY_LEN(signals); i++)
-        if (strcmp(signals[i], name) == 0)
-            return ERR_OK;
-    return err_set(
-        e, ERR_INVALID,
-        "unknown eviction signal \"%.60s\"; there are memory.available, nodefs.available, nodefs.inodesFree, "
-        "imagefs.available, imagefs.inodesFree, containerfs.available, containerfs.inodesFree, pid.available",
-        name);
-}
-
-static enum err_code value_special_check_amount(const char *text, struct err *e)
-{
-    struct quantity q;
-    size_t n = strlen(text);
-    char *end;
-
-    if (n > 0 && text[n - 1] == '%') {
-        double percent = strtod(text, &end);
-        if (end == text || *end != '%' || !(percent >= 0) || percent > 100)
-            return err_set(e, ERR_INVALID, "\"%.60s\" is not a percentage from 0%% to 100%%", text);
-        return ERR_OK;
-    }
-    if (quantity_parse(text, &q, e) != ERR_OK)
-        return e->code;
-    return q.nano < 0 ? err_set(e, ERR_INVALID, "\"%.60s\" is negative", text) : ERR_OK;
-}
-
-static enum err_code check_signals(const json_t *v, bool durations, struct err *e)
-{
-    const char *name;
-    json_t *item;
-    int64_t ns;
-
-    json_object_foreach ((json_t *)v, name, item) {
-        const char *text = json_string_value(item);
-
-        if (text == NULL)
-            continue;
-        if (check_signal(name, e) != ERR_OK)
-            return e->code;
-        if (durations
-                ? (!duration_parse(text, &ns) || ns < 0) &&
-                      err_set(e, ERR_INVALID, "\"%.60s\" is not a duration like \"90s\"", text) != ERR_OK
-                : value_special_check_amount(text, e) != ERR_OK)
-            return err_wrap(e, "%s", name);
-    }
-    return ERR_OK;
-}
-
-enum err_code config_check_thresholds(const json_t *v, struct err *e)
-{
-    return check_signals(v, false, e);
-}
-
-enum err_code config_check_signal_quantities(const json_t *v, struct err *e)
-{
-    return check_signals(v, false, e);
-}
-
-enum err_code config_check_signal_durations(const json_t *v, struct err *e)
-{
-    return check_signals(v, true, e);
-}
-
 /* ---- reservations ---- */
 
 enum err_code config_check_reserved(const json_t *v, struct err *e)
@@ -220,6 +146,7 @@ enum err_code config_check_reserved(const json_t *v, struct err *e)
 enum err_code config_check_qos_reserved(const json_t *v, struct err *e)
 {
     const char *name;
+    struct ev_amount a;
     json_t *item;
 
     json_object_foreach ((json_t *)v, name, item) {
@@ -228,7 +155,7 @@ enum err_code config_check_qos_reserved(const json_t *v, struct err *e)
         if (strcmp(name, "memory") != 0)
             return err_set(e, ERR_INVALID, "only memory can be given, not \"%.100s\"", name);
         if (!str_ends(json_string_value(item), "%") ||
-            value_special_check_amount(json_string_value(item), e) != ERR_OK)
+            ev_amount_parse(json_string_value(item), true, &a, e) != ERR_OK)
             return err_set(e, ERR_INVALID, "memory: \"%.60s\" is not a percentage from 0%% to 100%%",
                            json_string_value(item));
     }

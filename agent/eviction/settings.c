@@ -6,10 +6,6 @@
 
 #include <string.h>
 
-#define SIGNALS                                                                                              \
-    "memory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree, "         \
-    "containerfs.available, containerfs.inodesFree, pid.available"
-
 static const json_t *text_of(const json_t *map, enum ev_signal s)
 {
     return map != NULL ? json_object_get(map, ev_signal_name(s)) : NULL;
@@ -22,8 +18,9 @@ static enum err_code known_signals(const json_t *map, const char *setting, struc
 
     json_object_foreach ((json_t *)map, name, item) {
         if (ev_signal_parse(name) == EV_SIGNALS)
-            return err_set(e, ERR_INVALID, "%s: unknown eviction signal \"%.60s\"; there are %s", setting,
-                           name, SIGNALS);
+            return err_set(e, ERR_INVALID,
+                           "%s: unknown eviction signal \"%.60s\"; there are " EV_SIGNALS_TEXT, setting,
+                           name);
         if (!json_is_string(item))
             return err_set(e, ERR_INVALID, "%s: %s: not a text", setting, name);
     }

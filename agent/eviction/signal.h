@@ -23,6 +23,9 @@ enum ev_signal {
 const char *ev_signal_name(enum ev_signal s); /* "memory.available" */
 /* EV_SIGNALS: unknown. */
 enum ev_signal ev_signal_parse(const char *name);
+#define EV_SIGNALS_TEXT /* for messages about an unknown one */                                              \
+    "memory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree, "         \
+    "containerfs.available, containerfs.inodesFree, pid.available"
 /* The resource in kubelet's texts: "memory", "ephemeral-storage", "inodes", "pids". */
 const char *ev_signal_resource(enum ev_signal s);
 

@@ -3,6 +3,7 @@
 #ifndef AGENT_POD_CORE_NODE_OPTIONS_H
 #define AGENT_POD_CORE_NODE_OPTIONS_H
 #include "agent/api/node_resources.h"
+#include "agent/eviction/settings.h"
 #include "agent/runtime/container.h"
 #include "agent/source/folder.h"
 #include "agent/source/store.h"
@@ -54,6 +55,7 @@ struct node_options {  /* all strings borrowed while the node exists */
     uint64_t cpu_milli, memory_bytes; /* capacity of this node */
     uint64_t swap_bytes;              /* likewise; 0: no swap */
     struct api_node_resources resources;
+    struct ev_settings eviction; /* without implied thresholds: ev_settings_complete() */
     const char *system_cgroup, *kube_cgroup; /* limited by systemReserved and kubeReserved; "": none */
     const char *hugepages_dir;               /* huge pages' folder; NULL: the kernel's */
     bool seccomp_default;

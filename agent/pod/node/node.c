@@ -86,6 +86,9 @@ void node_set_options(struct node *n, const struct node_options *o)
     n->o.cpu_cfs_period_us = o->cpu_cfs_period_us;
     n->o.backoff_max_ms = o->backoff_max_ms;
     n->o.image_gc = o->image_gc;
+    n->o.eviction = o->eviction;
+    n->o.resources.evict_memory = o->resources.evict_memory;
+    n->o.resources.evict_storage = o->resources.evict_storage;
     n->o.labels = o->labels;
     n->o.taints = o->taints;
     n->o.n_taints = o->n_taints;

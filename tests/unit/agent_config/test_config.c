@@ -92,7 +92,7 @@ static void flags_are_taken_as_kubelet_takes_them(void **state)
     setting_is(s, "reservedMemory",
                "[{\"limits\":{\"memory\":\"1Gi\"},\"numaNode\":0},{\"limits\":{\"memory\":\"2Gi\"},"
                "\"numaNode\":1}]");
-    expect_warnings(s, "staticPodURLHeader\nreservedMemory\nevictionHard\n");
+    expect_warnings(s, "staticPodURLHeader\nreservedMemory\n");
     parses(s, "--help --nonsense");
     assert_true(s->help);
 }
@@ -178,7 +178,7 @@ static void what_is_not_acted_on_is_said_once_and_only_where_it_matters(void **s
         "featureGates: {SidecarContainers: true, MemoryQoS: true, GracefulNodeShutdown: false, Unheard: "
         "true}\n");
     parses(s, "--kubeconfig=/k --v=2 --node-labels=a=b");
-    expect_warnings(s, "fileCheckFrequency\nnodeStatusMaxImages\nevictionHard\n"
+    expect_warnings(s, "fileCheckFrequency\nnodeStatusMaxImages\n"
                        "featureGates.GracefulNodeShutdown\nfeatureGates.Unheard\n--kubeconfig\n");
 }
 
@@ -203,7 +203,8 @@ static void default_thresholds_join_in_only_when_asked(void **state)
         KUBELET "evictionHard: {memory.available: 1Gi}\nmergeDefaultEvictionSettings: true\n");
     parses(s, "");
     setting_is(s, "evictionHard",
-               "{\"imagefs.available\":\"15%\",\"memory.available\":\"1Gi\",\"nodefs.available\":\"10%\","
+               "{\"imagefs.available\":\"15%\",\"imagefs.inodesFree\":\"5%\",\"memory.available\":\"1Gi\","
+               "\"nodefs.available\":\"10%\","
                "\"nodefs.inodesFree\":\"5%\"}");
 }
 

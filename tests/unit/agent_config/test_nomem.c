@@ -30,7 +30,7 @@ static void a_configuration_is_taken_whole_or_not_at_all(void **state)
         ok = code == ERR_OK;
         if (ok && (c.max_pods_n != 9 || c.cluster_dns.n != 2 || c.node_labels.n != 1 ||
                    c.extended_resources.n != 1 || c.node_ip[0] == '\0' ||
-                   json_object_size(config_value(&c, "evictionHard")) != 4 ||
+                   json_object_size(config_value(&c, "evictionHard")) != 5 ||
                    json_array_size(config_value(&c, "registerWithTaints")) != 1))
             abort();
         config_done(&c);

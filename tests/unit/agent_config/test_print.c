@@ -136,7 +136,7 @@ static void the_sample_holds_every_key_with_its_default(void **state)
     uncomment(text.p, &open);
     put(s, "config.yaml", open.p);
     parses(s, "");
-    expect_warnings(s, "evictionHard\n");
+    expect_warnings(s, "");
     for (size_t i = 0; i < n; i++) {
         const struct config_row *r = config_row(i, NULL);
         const json_t *v = config_effective(s->c.state, i);
