@@ -25,6 +25,7 @@ enum {
     DEPTH_MAX = 8,
     LOOK_REST = 3, /* after each look a pause of so many times its duration: a quarter of the loop's time */
     LOOK_AGAIN_MS = 5000, /* after one that failed */
+    LOOK_FULL_MS = 1000,  /* after one with too many sockets, some of which may turn out to be dead */
 };
 
 struct watcher {
@@ -44,6 +45,7 @@ struct look {
     struct watcher *w;
     int wds[FOLDERS_MAX];
     size_t n_wds;
+    bool full;    /* a socket was ignored */
     struct err e; /* the first failure: then nothing is known to be absent */
 };
 
@@ -64,6 +66,34 @@ static struct entry *entry_at(struct watcher *w, const char *path)
     return NULL;
 }
 
+static bool is_older(const struct entry *x, const struct timespec *than)
+{
+    const struct timespec *made = &x->id.made;
+
+    return made->tv_sec != than->tv_sec ? made->tv_sec < than->tv_sec : made->tv_nsec < than->tv_nsec;
+}
+
+/*
+ * Whether there is room for a socket that was made then. Sockets of plugins that died stay in the folder; the
+ * oldest one that nobody answers on gives its place to a newer one, which gives it back to none of them.
+ */
+static bool make_room(struct watcher *w, const struct timespec *made)
+{
+    struct entry *x, *oldest = NULL;
+    size_t n = 0;
+
+    LIST_FOREACH (x, &w->entries, link) {
+        n += !entry_is_gone(x);
+        if (x->state == ENTRY_FAILED && is_older(x, oldest != NULL ? &oldest->id.made : made))
+            oldest = x;
+    }
+    if (n >= ENTRIES_MAX && oldest != NULL && w->n_entries < 2 * ENTRIES_MAX) {
+        entry_gone(oldest);
+        n--;
+    }
+    return n < ENTRIES_MAX;
+}
+
 static void see_socket(struct look *l, const char *path, const struct stat *st)
 {
     const struct entry_id id = { st->st_dev, st->st_ino, st->st_mtim };
@@ -76,7 +106,8 @@ static void see_socket(struct look *l, const char *path, const struct stat *st)
         entry_is_now(x, &id);
         return;
     }
-    if (w->n_entries >= ENTRIES_MAX) {
+    if (!make_room(w, &st->st_mtim)) {
+        l->full = true;
         err_set(&e, ERR_EXHAUSTED, "more than %d sockets; %s is ignored", ENTRIES_MAX, path);
         dp_problem_set(w->all, w->all->o.registry_dir, NULL, &e);
         return;
@@ -184,6 +215,18 @@ static void keep_watches(struct watcher *w, const struct look *l)
 
 static void on_turn(uv_timer_t *timer);
 
+/* Whether some may yet turn out to be dead: they never failed. */
+static bool has_undecided(const struct watcher *w)
+{
+    const struct entry *x;
+
+    LIST_FOREACH (x, &w->entries, link) {
+        if (x->state != ENTRY_REGISTERED && x->pause_ms == 0)
+            return true;
+    }
+    return false;
+}
+
 static void look(struct watcher *w)
 {
     struct look l = { .w = w };
@@ -205,6 +248,8 @@ static void look(struct watcher *w)
         if (!x->seen)
             entry_gone(x);
     }
+    if (l.full && has_undecided(w))
+        uv_timer_start(&w->turn, on_turn, LOOK_FULL_MS, 0);
 }
 
 static void on_turn(uv_timer_t *timer)

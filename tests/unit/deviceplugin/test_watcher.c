@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/deviceplugin/fake_plugin.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 /* PluginInfo with short texts; `version` NULL: none. */
@@ -336,6 +338,43 @@ static void the_number_of_sockets_is_bounded(void **state)
     assert_in_range(asked, 0, 256);
 }
 
+/* Of a plugin that died an hour ago. */
+static void make_dead_socket(const struct fixture *f, int i)
+{
+    struct sockaddr_un to = { .sun_family = AF_UNIX };
+    struct timespec times[2];
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(to.sun_path, sizeof(to.sun_path), "%s/a%d.sock", f->registry, i);
+    assert_int_equal(bind(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    close(fd);
+    clock_gettime(CLOCK_REALTIME, &times[0]);
+    times[0].tv_sec -= 3600;
+    times[1] = times[0];
+    assert_int_equal(utimensat(AT_FDCWD, to.sun_path, times, 0), 0);
+}
+
+static void dead_sockets_keep_no_plugin_out(void **state)
+{
+    struct fixture *f = *state;
+    struct err e = { 0 };
+    struct fake before, after;
+
+    assert_int_equal(fs_mkdirs(f->registry, 0750, &e), ERR_OK);
+    for (int i = 0; i < 300; i++)
+        make_dead_socket(f, i);
+    fake_watched(f, &before, "y.sock"); /* the last but one by name */
+    fixture_open(f);
+    expect_told(f, &before, NULL);
+    WAIT(f, is_listed(f));
+    fake_watched(f, &after, "z.sock");
+    after.info = info_of("DevicePlugin", "example.com/other", "", "v1beta1");
+    expect_told(f, &after, NULL);
+    assert_int_equal(before.asked_info, 1); /* it kept its place */
+    fake_die(&before);
+    fake_die(&after);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
@@ -355,6 +394,7 @@ int main(void)
         T(one_that_was_replaced_rests),
         T(the_folder_is_made_again),
         T(the_number_of_sockets_is_bounded),
+        T(dead_sockets_keep_no_plugin_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
