@@ -258,16 +258,14 @@ static void drop_stale(struct node *n)
     }
 }
 
-/* It is renamed: nothing but a person can make use of it. */
-static void set_aside(struct node *n, const char *dir, const struct err *why)
+/* Keeps it for people; agent/pod/record/quarantine.c reports it. */
+static void set_aside(const char *dir, const struct err *why)
 {
     char away[DAMAGED_FILE_NAME_SIZE];
     struct err e = { 0 };
     fd_auto fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     log_error("the checkpoint of devices is damaged; the pods' records say what they hold", F_ERR(why));
-    node_event(n, true, "StateFileDamaged",
-               "device-plugins/" FILE_NAME ": the state file was damaged and has been set aside");
     if (fd < 0)
         err_sys(&e, errno, "open %s", dir);
     else
@@ -284,7 +282,7 @@ static void take(struct node *n, const char *dir, const char *text, size_t size,
     struct err e = { 0 };
 
     if (dp_checkpoint_read(text, size, from_file, &resources, &ignored, &e) == ERR_DATA_LOSS)
-        set_aside(n, dir, &e);
+        set_aside(dir, &e);
     else if (e.code != ERR_OK)
         log_error("cannot read the checkpoint of devices", F_ERR(&e));
     for (size_t i = 0; i < ignored.n; i++)

@@ -12,14 +12,25 @@
 #include <fcntl.h>
 #include <string.h>
 
-static const char *const folders[] = { "pods", "images/images", "images/refs", "cni/results" };
+/* "": the folder above itself. */
+static const struct quarantine_folder {
+    bool in_root; /* below the root folder; else below the state folder */
+    const char *path;
+} folders[] = {
+    { false, "" },
+    { false, "pods" },
+    { false, "images/images" },
+    { false, "images/refs" },
+    { false, "cni/results" },
+    { true, "device-plugins" },
+};
 
 struct look {
     struct node *node;
-    const char *folder;
+    const char *folder; /* its path, absolute */
     int64_t since_ns;
     unsigned n;
-    char first[320];
+    char first[512];
 };
 
 static enum err_code quarantine_look_into(struct look *l, const char *path,
@@ -38,10 +49,13 @@ static enum err_code quarantine_look_into(struct look *l, const char *path,
 static enum err_code each_folder(struct look *l, void (*fn)(const char *name, void *arg), struct err *e)
 {
     for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
-        str_auto path = str_printf("%s/%s", l->node->o.state_dir, folders[i]);
+        const char *above = folders[i].in_root ? l->node->o.root_dir : l->node->o.state_dir;
+        str_auto path = str_printf("%s%s%s", above, folders[i].path[0] != '\0' ? "/" : "", folders[i].path);
         struct err one = { 0 };
 
-        l->folder = folders[i];
+        if (above == NULL)
+            continue;
+        l->folder = path;
         if (path == NULL)
             err_nomem(&one);
         if (one.code == ERR_OK && quarantine_look_into(l, path, fn, &one) == ERR_OK)
@@ -91,8 +105,7 @@ void quarantine_explain(struct node *n, json_t *steps)
         explain_step(steps, "damaged state files", "failed", 0, e.text, 0);
     if (l.n == 0)
         return;
-    text = l.n == 1 ? str_printf("%s/%s", n->o.state_dir, l.first)
-                    : str_printf("%s/%s and %u more", n->o.state_dir, l.first, l.n - 1);
+    text = l.n == 1 ? strdup(l.first) : str_printf("%s and %u more", l.first, l.n - 1);
     if (text != NULL)
         explain_step(steps, "damaged state files", "failed", 0, text, 0);
 }

@@ -134,6 +134,29 @@ static void damaged_files_that_cannot_be_listed_are_not_none(void **state)
     assert_int_equal(json_array_size(none), 0);
 }
 
+static void damaged_files_of_every_folder_are_shown(void **state)
+{
+    static const char *const files[] = { "projects.json", "pods/u1.json", "cni/results/a.json",
+                                         "device-plugins/kubelet_internal_checkpoint" };
+    struct world *w = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        str_auto path = str_printf("%s/%s.damaged-20260102T030405Z", w->dir, files[i]);
+        str_auto folder = strndup(path, (size_t)(strrchr(path, '/') - path));
+        json_auto_t *steps = json_array(), *none = json_array();
+        struct err e = { 0 };
+
+        assert_int_equal(fs_mkdirs(folder, 0700, &e), ERR_OK);
+        assert_int_equal(fs_replace_at(AT_FDCWD, path, "", 0, 0600, false, &e), ERR_OK);
+        quarantine_explain(&w->node, steps);
+        assert_int_equal(json_array_size(steps), 1);
+        assert_string_equal(json_string_value(json_object_get(json_array_get(steps, 0), "detail")), path);
+        assert_int_equal(unlink(path), 0);
+        quarantine_explain(&w->node, none);
+        assert_int_equal(json_array_size(none), 0);
+    }
+}
+
 static void a_process_that_cannot_be_looked_at_is_not_gone(void **state)
 {
     struct live_mounts l = { .id = "none", .pid = getpid() };
@@ -220,6 +243,7 @@ int main(void)
         WORLD_TEST(the_record_of_the_last_shutdown_is_looked_at_again),
         WORLD_TEST(one_that_stays_unread_is_shown_and_read_when_the_next_begins),
         WORLD_TEST(damaged_files_that_cannot_be_listed_are_not_none),
+        WORLD_TEST(damaged_files_of_every_folder_are_shown),
         WORLD_TEST(a_log_link_that_could_not_be_made_is_made_later),
         WORLD_TEST(a_hosts_file_that_cannot_be_looked_at_is_not_emptied),
         WORLD_TEST(devices_that_cannot_be_listed_are_not_none),
