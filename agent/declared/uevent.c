@@ -66,10 +66,11 @@ static void on_events(uv_poll_t *poll, int status, int events)
     struct uevents *u = poll->data;
     bool event = false;
 
-    (void)status; /* recvmsg() reports errors as well */
     (void)events;
     for (int i = 0; i < MESSAGES_A_TURN && read_one(u, &event); i++)
         ;
+    if (status != 0) /* messages were lost: libuv reports POLLERR as EBADF, and has stopped */
+        uv_poll_start(poll, UV_READABLE, on_events);
     if (event)
         u->fn(u->arg);
 }
