@@ -56,9 +56,10 @@ static void link_watch_read_events(struct cni_link_watch *w)
 
 static void on_events(uv_poll_t *poll, int status, int events)
 {
-    (void)status; /* recvmsg() reports errors as well */
     (void)events;
     link_watch_read_events(poll->data);
+    if (status != 0) /* messages were lost: libuv reports POLLERR as EBADF, and has stopped */
+        uv_poll_start(poll, UV_READABLE, on_events);
 }
 
 static enum err_code listen_to(int fd, struct err *e)

@@ -11,6 +11,7 @@ static const char *why_not;
 struct told {
     int calls;
     int32_t last;
+    bool lost;
 };
 
 static void on_gone(void *arg, int32_t nsid)
@@ -19,6 +20,7 @@ static void on_gone(void *arg, int32_t nsid)
 
     t->calls++;
     t->last = nsid;
+    t->lost = t->lost || nsid == CNI_NSID_ANY;
 }
 
 static bool was_told(void *arg)
@@ -88,11 +90,43 @@ static void what_goes_in_a_namespace_is_told_with_its_id(void **state)
     assert_int_equal(netns_remove(in_place(p, "ns/b"), &e), ERR_OK);
 }
 
+/* More than the socket's buffer holds. */
+static void after_lost_messages_others_are_still_heard(void **state)
+{
+    struct place *p = *state;
+    struct cni_link_watch *w = NULL;
+    struct told t = { 0 };
+    struct err e = { 0 };
+    int32_t a;
+
+    if (why_not != NULL)
+        SKIP(why_not);
+    mount_shared(p);
+    a = make(p, "a");
+    if (cni_link_watch_open(&w, &p->loop, on_gone, &t, &e) != ERR_OK)
+        fail_msg("%s", e.text);
+    in_netns(p, "a",
+             "sh -c 'for i in $(seq 2000); do echo addr add 10.0.0.1/24 dev lo; echo addr del 10.0.0.1/24 "
+             "dev lo; done | ip -batch -'");
+    run_until(p, was_told, &t);
+    for (int i = 0; i < 100; i++) /* all that arrived is read */
+        uv_run(&p->loop, UV_RUN_NOWAIT);
+    assert_true(t.lost);
+    t = (struct told){ 0 };
+    in_netns(p, "a", "ip addr add 10.0.0.1/24 dev lo");
+    in_netns(p, "a", "ip addr del 10.0.0.1/24 dev lo");
+    run_until(p, was_told, &t);
+    assert_int_equal(t.last, a);
+    cni_link_watch_close(w);
+    assert_int_equal(netns_remove(in_place(p, "ns/a"), &e), ERR_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_goes_in_a_namespace_is_told_with_its_id, place_make,
                                         place_remove),
+        cmocka_unit_test_setup_teardown(after_lost_messages_others_are_still_heard, place_make, place_remove),
     };
 
     why_not = rootns_enter();
