@@ -152,12 +152,13 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 {
     struct quota_warn *q = poll->data;
 
-    (void)status; /* recvmsg() reports errors as well */
     (void)events;
     q->n = 0;
     q->lost = false;
     for (int i = 0; i < MESSAGES_A_TURN && read_one(q); i++)
         ;
+    if (status != 0) /* messages were lost: libuv reports POLLERR as EBADF, and has stopped */
+        uv_poll_start(poll, UV_READABLE, on_readable);
     for (size_t i = 0; i < q->n; i++)
         q->fn(&q->warnings[i], q->arg);
     if (q->lost)
