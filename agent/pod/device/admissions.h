@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * admissions - how many pods were judged by their devices and topology, and how long it took, for kubelet's
- * metrics of its topology manager. Every pod counts, also one that asks for no device; the wait for a
- * provider does not. Loop thread.
+ * metrics of its topology manager. Pods that ask for no device are included, the wait for a provider is not.
+ * Loop thread.
  */
 #ifndef AGENT_POD_DEVICE_ADMISSIONS_H
 #define AGENT_POD_DEVICE_ADMISSIONS_H

@@ -6,9 +6,9 @@
  *        |            |            |
  *        +------------+------------+------> REFUSED
  *
- * kubelet rejects for good where this waits: a plugin that has not registered again yet is the rule after a
- * restart. What waits holds nothing, so that it holds up nobody; it allocates from the beginning when its
- * providers are there.
+ * Where kubelet rejects a pod for good, the pod waits here: after a restart of the agent, no plugin has
+ * registered again yet. A pod that waits holds nothing, so it delays no other pod. When its providers are
+ * there, it allocates from the beginning.
  */
 #include "agent/pod/core/events.h"
 #include "agent/pod/device/internal.h"
@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* For a resource that nobody ever offered, and that is then ignored as in kubelet: long enough for plugins
- * that start together with the agent. */
+/* How long a pod waits for a resource that nobody has offered; then the resource is ignored, as in kubelet.
+ * Long enough for plugins that start together with the agent. */
 #define UNKNOWN_WAIT_MS 10000
 #define SHORTAGE_MS 1000
 
@@ -102,7 +102,7 @@ static const struct device_want *awaited(const struct pod *p, const struct devic
         uint64_t ms;
         *ret = device_offer(dp_inventory_find(devices_inventory(p->node), v[i].resource));
         if (*ret == OFFER_UNKNOWN && (v[i].count == 0 || !dp_resource_name_ok(v[i].resource)))
-            continue; /* nothing is missing, or nothing may ever offer it */
+            continue; /* nothing is missing, or no provider may have this name */
         ms = device_has_answer(p, &v[i]) ? 0 : wait_ms(p->node, *ret);
         if (ms > 0 && !clock_boot_is_due(wait_ends(p, ms)))
             return &v[i];
@@ -126,7 +126,8 @@ static void describe_absence(const struct dp_resource *r, char *ret, size_t size
     }
 }
 
-/* Waits until then; the text is for the status, and the first one of a wait an event. */
+/* The pod waits until `until`, and `then` says what happens next. The text is for the status; the first one
+ * of each wait is an event, too. */
 static enum err_code wait_for(struct pod *p, struct boot_time until, const char *then, struct err *e,
                               const char *resource, const char *why)
 {
@@ -139,12 +140,12 @@ static enum err_code wait_for(struct pod *p, struct boot_time until, const char 
     clock_format_s(clock_boot_to_wall_ns(until), when);
     err_set(e, ERR_UNAVAILABLE, "waits for %.317s: %.100s; %s at %s", resource, why, then, when);
     pod_wake_at(p, until, "the wait for a provider of devices is over");
-    if (!part->wait_told) {
+    if (!part->wait_reported) {
         log_info("pod waits for a provider of devices", F_STR("pod", p->key), F_STR("resource", resource),
                  F_STR("why", why));
         pod_event(p, NULL, false, "WaitingForDevices", "%s", e->text);
     }
-    part->wait_told = true;
+    part->wait_reported = true;
     return e->code;
 }
 
@@ -172,13 +173,13 @@ static bool wait_is_over(const struct pod *p)
     return ms == 0 || clock_boot_is_due(wait_ends(p, ms));
 }
 
-/* The provider died, hung or was replaced while it was asked: nothing was said about the pod. */
+/* The provider died, hung or was replaced while it was asked, so it decided nothing about the pod. */
 static bool is_away(const struct err *e)
 {
     return e->code == ERR_UNAVAILABLE || e->code == ERR_DEADLINE || e->code == ERR_CANCELLED;
 }
 
-/* Because of the provider's last answer. */
+/* Waits, and gives the last outcome of the provider as the reason. */
 static enum err_code wait_on(struct pod *p, const char *resource, struct err *e)
 {
     struct device_pod *part = device_of(p);
@@ -189,14 +190,15 @@ static enum err_code wait_on(struct pod *p, const char *resource, struct err *e)
                     why);
 }
 
-/* It hung. A plugin that answers DEADLINE_EXCEEDED by itself, and soon, would be asked in a loop. */
+/* The provider hung, and asking it again takes time. A plugin that itself answers DEADLINE_EXCEEDED at once
+ * would be asked in a loop. */
 static bool took_its_time(const struct pod *p, const struct err *e)
 {
     return e->code == ERR_DEADLINE &&
            clock_boot_since_ns(device_of(p)->asked_at) >= (int64_t)DP_CALL_MS * 1000000 / 2;
 }
 
-/* Until something changes; asks again at once where the call's own deadline has passed. */
+/* Waits until the inventory changes; after a call that reached its deadline, asks again at once. */
 static enum err_code wait_after(struct pod *p, const struct device_want *v, const struct device_want *w,
                                 struct err *e)
 {
@@ -245,8 +247,8 @@ static enum err_code failed(struct pod *p, const struct device_want *v, const st
         checkpoint_changed(p->node);
     if (err_is_shortage(e))
         return wait_for_memory(p, e);
-    /* Others may have been refused because of what it held for a moment. Not after a refusal by topology: two
-     * of those would judge each other again for ever. */
+    /* Other pods may have been refused because of what this one held for a moment. Not after a refusal by
+     * topology: two such pods would wake each other for ever. */
     if (strcmp(f->reason, "TopologyAffinityError") != 0)
         device_came_free(p->node);
     if (f->by_provider && is_away(e) && !wait_is_over(p))
@@ -258,7 +260,7 @@ static enum err_code failed(struct pod *p, const struct device_want *v, const st
 
 /* ---- the whole ---- */
 
-static void tell_ignored(struct pod *p, const struct device_want *v, size_t n)
+static void report_ignored(struct pod *p, const struct device_want *v, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (v[i].count > 0 &&
@@ -272,7 +274,7 @@ static void note_held(struct pod *p, const struct device_want *v, size_t n)
 {
     struct device_pod *part = device_of(p);
 
-    tell_ignored(p, v, n);
+    report_ignored(p, v, n);
     count_admission(p, false);
     device_set_state(p, DEVICES_HELD);
     part->wait_began = CLOCK_BOOT_NONE;
@@ -324,7 +326,7 @@ enum err_code devices_admit(struct pod *p, char reason[64], struct err *e)
         device_set_state(p, DEVICES_HELD);
         return ERR_OK;
     }
-    if (!sources_known(p->node)) /* some ms after a start; the pod is woken */
+    if (!sources_known(p->node)) /* for some ms after a start; on_ready() wakes the pod */
         return err_set(e, ERR_UNAVAILABLE, "waits until declared devices are looked for");
     if (op_live(&part->ask.op))
         return err_set(e, ERR_UNAVAILABLE, "%s", p->message != NULL ? p->message : "waits for devices");

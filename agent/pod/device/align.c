@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * align - what a choice is made from: the resource, what the container may have again, and the NUMA nodes to
- * align to. With the scope "container" a container's hints are made when its turn comes, as in kubelet: what
- * those before it got counts.
+ * align - what a choice is made from: the resource, the devices that the container may use again, and the
+ * NUMA nodes to align to. With the scope "container" the hints of a container are made when its turn comes,
+ * as in kubelet, so the devices of the containers before it are taken into account.
  */
 #include "agent/pod/device/allocation.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* choose.h: a forgotten resource is as one that never was. */
+/* choose.h: a forgotten resource is treated like one that was never offered. */
 const struct dp_resource *allocation_resource(const struct allocation *a, const char *name)
 {
     const struct dp_resource *r = dp_inventory_find(allocation_node(a)->inventory, name);
@@ -35,7 +35,7 @@ enum err_code allocation_reusable(const struct allocation *a, const struct devic
 
 /* ---- NUMA nodes ---- */
 
-/* `whole`: of the pod's sum. Adds nothing where no provider has devices. */
+/* `whole`: for the sum of all containers. Adds nothing if the resource has no provider. */
 static enum err_code add_hints(const struct allocation *a, const struct device_want *w, bool whole,
                                struct dp_hints *list, size_t *n, struct err *e)
 {

@@ -3,8 +3,8 @@
  * allocate - the devices of a pod, want by want: choose, ask for the provider's preference if it has one,
  * reserve, ask it to allocate. Each question is an operation; its end wakes the pod, which continues here.
  *
- * Between two turns other pods take devices, and providers come and go. So nothing of a choice is kept over a
- * question but the reservation: after a preference is known, the choice is made again from the facts.
+ * Between two turns other pods take devices, and providers come and go. So only the reservation is kept while
+ * a question is open: when the preference is known, the choice is made again.
  */
 #include "agent/pod/device/allocation.h"
 #include "base/log.h"
@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* While a plugin thinks about its preference, other pods may take what it prefers: it is asked again, but not
- * for ever. */
+/* Limit of questions for one want: while a plugin decides what it prefers, other pods may take these devices,
+ * and it is asked again. */
 #define PREFERRED_MAX 3
 /* Answers become part of the pod's record, which holds 12 MiB. */
 #define ANSWERS_MAX (4 * 1024 * 1024)
@@ -42,7 +42,7 @@ static void ask(const struct allocation *a, enum device_question question)
 {
     struct device_pod *part = device_of(a->p);
 
-    device_drop_answer(&part->ask); /* one that came too late */
+    device_drop_answer(&part->ask); /* the answer to a question that was cancelled */
     part->ask = (struct dp_ask){ 0 };
     part->question = question;
     part->answered = false;
@@ -63,7 +63,7 @@ static void ask_preferred(const struct allocation *a, const struct device_want *
                            (int32_t)w->count, on_answer, a->p);
 }
 
-/* The devices are its own from here on. */
+/* From here on the container holds the devices. */
 static enum err_code reserve(const struct allocation *a, const struct device_want *w,
                              const struct dp_resource *r, const struct dp_choice *c, struct err *e)
 {
@@ -82,13 +82,14 @@ static enum err_code reserve(const struct allocation *a, const struct device_wan
 
 /* ---- choices ---- */
 
-/* The devices are those of an earlier process. kubelet, which does not wait, takes them. */
+/* The devices are those that an earlier process of the plugin listed. kubelet, which does not wait, uses
+ * them. */
 static bool is_unlisted(const struct allocation *a, const struct dp_resource *r)
 {
     return r != NULL && r->provider != NULL && !r->listed && a->p->node->o.device_plugin_wait_ms > 0;
 }
 
-/* `preferred`: of n ids, the provider's; NULL: it was not asked. */
+/* `preferred`: the provider's answer, n ids; NULL: it was not asked. */
 static enum err_code choose(const struct allocation *a, const struct device_want *w,
                             const char *const *preferred, size_t n, struct err *e)
 {
@@ -191,7 +192,7 @@ static enum err_code take_failure(const struct allocation *a, struct err *e)
 static enum err_code go_on(const struct allocation *a, const struct device_want *w, struct err *e)
 {
     struct device_pod *part = device_of(a->p);
-    struct dp_ask answer = part->ask; /* the next question may follow */
+    struct dp_ask answer = part->ask; /* copied: the next question may use part->ask */
     enum err_code code = ERR_OK;
 
     part->ask = (struct dp_ask){ 0 };
@@ -225,7 +226,7 @@ static enum err_code step(const struct allocation *a, const struct device_want *
     switch (device_offer(dp_inventory_find(allocation_node(a)->inventory, w->resource))) {
     case OFFER_UNKNOWN:
     case OFFER_NUMBER:
-        return ERR_OK; /* there is nothing to hold; the pod runs without */
+        return ERR_OK; /* there is nothing to hold; the pod runs without it */
     case OFFER_AWAY:
     case OFFER_HERE:
         break;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* allocation - what the files share that allocate a pod's devices, for one turn. */
+/* allocation - shared by the files that allocate a pod's devices; valid for one turn. */
 #ifndef AGENT_POD_DEVICE_ALLOCATION_H
 #define AGENT_POD_DEVICE_ALLOCATION_H
 #include "agent/pod/device/internal.h"
@@ -25,10 +25,10 @@ static inline const struct ctr *allocation_ctr(const struct allocation *a, const
 /* ---- align.c ---- */
 /* NULL: nobody offers it, or it was forgotten. */
 const struct dp_resource *allocation_resource(const struct allocation *a, const char *name);
-/* What the container of *w may have again of what its pod holds. */
+/* The devices held by the pod that the container of *w may use again. */
 enum err_code allocation_reusable(const struct allocation *a, const struct device_want *w, struct strs *ret,
                                   struct err *e) MUST_CHECK;
-/* Makes the hint for the container of *w, or for the whole pod, when its first want is allocated. */
+/* Makes the NUMA hint for the container of *w, or for the whole pod, before its first want is allocated. */
 enum err_code allocation_align(const struct allocation *a, const struct device_want *w,
                                struct err *e) MUST_CHECK;
 #endif

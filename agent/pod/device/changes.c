@@ -12,7 +12,7 @@ static bool asks_for(const struct pod *p, const char *resource)
     return false;
 }
 
-/* Called while the inventory changes: pods look on a later turn. */
+/* Called while the inventory changes, so pods are only woken, and act on a later turn. */
 void device_on_change(const struct dp_resource *r, enum dp_change what, void *node)
 {
     struct node *n = node;
@@ -26,7 +26,7 @@ void device_on_change(const struct dp_resource *r, enum dp_change what, void *no
     case DP_CHANGE_FORGOTTEN:
         checkpoint_later(n);
         break;
-    case DP_CHANGE_PROVIDER: /* as in kubelet, the file goes on having the last list */
+    case DP_CHANGE_PROVIDER: /* as in kubelet, the file keeps the last list */
     case DP_CHANGE_COUNT:
         break;
     }

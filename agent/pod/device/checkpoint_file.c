@@ -3,12 +3,12 @@
  * checkpoint_file - <root>/device-plugins/kubelet_internal_checkpoint, which kubelet reads if the node
  * changes over to it, and which we read if it changed over to us.
  *
- * Its text is made on the loop and written by the pool; what changes meanwhile is in the next one, so that
- * many pods share a write. What pods hold is written at once and before their containers start; lists of
- * devices, which plugins may send as often as they like, at most once in LATER_MS.
+ * The text is made on the loop and written on the pool. Changes during a write go into the next one, so many
+ * pods share a write. What a pod holds is written at once, and before its containers start. Lists of devices,
+ * which plugins may send as often as they like, are written once in LATER_MS at most.
  *
- * Our own truth is in the pods' records. So a file that is lost or damaged costs nothing but the way back to
- * kubelet, until the next write.
+ * The agent itself relies on the pods' records. If the file is lost or damaged, only a change-over to kubelet
+ * is impossible until the next write.
  */
 #include "agent/pod/core/events.h"
 #include "agent/pod/device/internal.h"
@@ -27,8 +27,8 @@
 #define FILE_NAME "kubelet_internal_checkpoint"
 #define LATER_MS 1000
 #define AGAIN_MS 5000 /* after a write that failed */
-/* Ids of devices that nobody holds are for people; kubelet reads only the resources' names. So a plugin with
- * huge lists costs the loop no more than this. */
+/* Bytes of ids in the lists of registered devices. The lists are for people, as kubelet reads only the names
+ * of the resources; so they can be cut, and a plugin with huge lists does not keep the loop busy. */
 #define REGISTERED_MAX (4 * 1024 * 1024)
 
 static struct checkpoint_file *file_of(const struct node *n)
@@ -49,7 +49,7 @@ static enum err_code write_text(void *arg, struct err *e)
     return fs_replace_at(AT_FDCWD, f->path, f->text, f->n_text, 0600, true, e);
 }
 
-/* Pods whose containers wait: the file had less until now. */
+/* Wakes pods whose containers wait for the file: until now it had the generation `had`. */
 static void wake_waiting(struct node *n, uint64_t had)
 {
     pods_each (n, p)
@@ -89,7 +89,7 @@ static void on_written(struct op *op, const struct err *result)
         on_failed(n, result);
     }
     if (n->closing && (f->due || f->due_later))
-        write_now(n); /* the last one */
+        write_now(n); /* the last write */
     if (n->closing)
         return;
     wake_waiting(n, had);
@@ -101,7 +101,7 @@ static void on_written(struct op *op, const struct err *result)
         checkpoint_later(n);
 }
 
-/* The healthy devices of what plugins offer, or offered until shortly. */
+/* The resources of plugins that are there, with their healthy devices, and of plugins that went recently. */
 static enum err_code add_registered(const struct node *n, struct dp_registered **ret, size_t *ret_n,
                                     const char ***ret_ids, struct err *e)
 {
@@ -146,7 +146,7 @@ static enum err_code make_text(struct node *n, char **ret, size_t *ret_n, struct
     return e->code;
 }
 
-/* By somebody, maybe with its folder. */
+/* By another program, maybe with its folder. */
 static bool was_removed(const struct checkpoint_file *f)
 {
     struct stat st;
@@ -154,7 +154,7 @@ static bool was_removed(const struct checkpoint_file *f)
     return presence_is_absent(fs_look_at(AT_FDCWD, f->path, &st, ERR_IGNORED));
 }
 
-/* No write is under way. */
+/* Called only while no write is under way. */
 static void write_now(struct node *n)
 {
     struct checkpoint_file *f = file_of(n);
@@ -224,7 +224,7 @@ bool devices_durable(const struct pod *p)
 
 /* ---- reading, at the start ---- */
 
-/* Its entry does not belong to the pod, which has another idea of itself, or has ended. */
+/* The entry is not used: its pod has ended, does not exist, or asks for something else now. */
 static bool is_stale(struct node *n, const struct dp_holding *x)
 {
     const struct pod *p = pods_by_uid(n, x->pod_uid);
@@ -328,7 +328,7 @@ static bool same_devices(const struct dp_holding *a, const struct dp_holding *b)
     return true;
 }
 
-/* The file has what is held, and nothing else. */
+/* The file has exactly what is held. */
 static bool is_current(const struct dp_holdings *file, const struct dp_holdings *held)
 {
     const struct dp_holding *a = dp_holdings_next(file, NULL), *b = dp_holdings_next(held, NULL);
@@ -340,7 +340,7 @@ static bool is_current(const struct dp_holdings *file, const struct dp_holdings 
     return a == NULL && b == NULL;
 }
 
-/* What pods of the records hold: their resources are known, although nobody offers them yet. */
+/* Adds the resources of what pods hold by their records to the inventory, although nobody offers them yet. */
 static void remember_held(struct node *n)
 {
     const struct dp_holdings *h = devices_holdings(n);
@@ -349,7 +349,7 @@ static void remember_held(struct node *n)
         ERR_IGNORE(dp_inventory_remember(device_node(n)->inventory, x->resource, ERR_IGNORED));
 }
 
-/* Without the folder no write succeeds; each is tried again. */
+/* Without the folder every write fails and is repeated. */
 static void make_folder(const char *dir)
 {
     struct patience patience = { 0 };
@@ -401,7 +401,7 @@ void checkpoint_begin(struct node *n)
     if (is_current(from_file, devices_holdings(n))) {
         f->written = dp_holdings_generation(devices_holdings(n));
     } else {
-        f->due = true; /* it was damaged, lacks what the records have, or has what nobody holds */
+        f->due = true; /* the file was damaged, or differs from what is held */
         checkpoint_changed(n);
     }
 }
@@ -430,7 +430,7 @@ bool checkpoint_busy(const struct node *n)
     return op_live(&file_of(n)->work.op);
 }
 
-/* The agent ends: what was to be written later is written now, because kubelet may be next. */
+/* The agent ends: what was to be written later is written now, because kubelet may start next. */
 void checkpoint_cancel(struct node *n)
 {
     struct checkpoint_file *f = file_of(n);

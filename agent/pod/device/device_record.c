@@ -7,8 +7,8 @@
  *     "devicesRefused": true               it was rejected for lack of devices
  *     "devicesRefusedForGood": true        by a provider: it is not judged again
  *
- * Reservations without an answer are not in it: the next agent asks anew. A record is hostile input; an entry
- * that does not fit the pod or cannot be used is dropped, and named in the log.
+ * Reservations without an answer are not recorded: after a restart the agent asks again. A record is hostile
+ * input: an entry that does not fit the pod, or cannot be used, is dropped and logged.
  */
 #include "agent/pod/device/internal.h"
 #include "base/buf.h"
@@ -45,7 +45,8 @@ static json_t *holding_json(const struct dp_holding *x)
     base64_add(&answer, x->answer, x->n_answer);
     json_put_str(o, "container", x->container);
     json_put_str(o, "resource", x->resource);
-    if (!answer.failed) /* without it the entry is not taken; the checkpoint has it, too */
+    if (!answer.failed) /* out of memory: an entry without an answer is ignored when it is read; the
+                           checkpoint has it, too */
         json_object_set_new(o, "answer", json_string(answer.p));
     for (size_t i = 0; i < x->n_devices; i++)
         json_array_append_new(devices, device_json(&x->devices[i]));
@@ -88,7 +89,7 @@ struct loading { /* one entry; all of it is freed with the arena */
     struct dp_held *devices;
 };
 
-/* Without the texts that have a NUL inside. */
+/* Texts with a NUL inside are left out. */
 static const char *whole_string(const json_t *o, const char *key)
 {
     const json_t *v = json_object_get(o, key);
@@ -181,7 +182,7 @@ static void load_one(struct pod *p, const json_t *o)
     arena_done(&l.arena);
 }
 
-/* Only what it looks like when we write it: it is shown as it is. */
+/* Only the form that the agent writes, because it is shown unchanged. */
 static bool is_status(const json_t *list)
 {
     const json_t *o, *x;

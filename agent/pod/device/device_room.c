@@ -158,7 +158,7 @@ static void device_pod_cancel(struct pod *p)
             op_cancel(&device_ctr_of(&p->ctrs[i])->pre_start.op);
 }
 
-/* What it holds stays. */
+/* The pod keeps its devices. */
 static void device_reset(struct pod *p)
 {
     for (size_t i = 0; i < p->n_ctrs; i++) {
@@ -176,7 +176,8 @@ static void device_forget(struct pod *p)
         device_drop_answer(&device_ctr_of(&p->ctrs[i])->pre_start);
         json_decref(device_ctr_of(&p->ctrs[i])->last);
     }
-    /* Only in memory: a pod that ended was released before, and one that runs on keeps what the files say. */
+    /* Only in memory: devices of a pod that ended were released before, and those of a pod that continues to
+     * run stay in the files. */
     if (pods_by_uid(p->node, p->uid) == NULL)
         dp_holdings_drop(device_node(p->node)->holdings, p->uid, NULL, NULL);
 }

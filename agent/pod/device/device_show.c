@@ -12,7 +12,7 @@
 
 #define SHOWN_MAX 16 /* ids of a resource in an explanation */
 
-/* kubelet goes on saying Healthy for what is gone. */
+/* In kubelet a device stays Healthy after its provider or the device is gone. */
 static enum dp_health health_of(const struct dp_resource *r, const char *id)
 {
     const struct dp_device *d;
@@ -39,7 +39,7 @@ static json_t *resource_json(const struct pod *p, const struct dp_holding *x)
     return o;
 }
 
-/* What the container holds of its i-th want; NULL: nothing, or nothing for certain. */
+/* The holding for this want; NULL: there is none, or only a reservation. */
 static const struct dp_holding *holding_of(const struct pod *p, const struct device_want *w)
 {
     const struct dp_holding *x =

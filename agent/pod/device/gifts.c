@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gifts - what a container gets with its devices: the answers of all its resources become one, by kubelet's
- * rule: the first one wins. kubelet's order is that of a Go map, so another one each time; ours is by name.
+ * gifts - what a container gets with its devices: the answers for all its resources become one. By kubelet's
+ * rule the first value wins. kubelet's order is that of a Go map and differs each time; here it is the order
+ * of the resources' names.
  */
 #include "agent/pod/core/events.h"
 #include "agent/pod/device/internal.h"
@@ -14,7 +15,7 @@
 struct merge {
     struct arena *arena;
     struct dp_answer *ret;
-    /* whose it is, in the order of the lists of *ret */
+    /* the resource that each value is from, in the order of the lists of *ret */
     const char **env_of, **annotation_of, **mount_of, **node_of;
     struct strs *conflicts;
     bool no_memory;
@@ -197,13 +198,13 @@ enum err_code devices_of_ctr(struct ctr *c, struct arena *arena, struct dp_answe
     struct device_ctr *own = device_ctr_of(c);
     struct strs conflicts = { 0 };
 
-    if (device_gifts_of(c, arena, ret, &conflicts, e) == ERR_OK && !own->conflicts_told)
+    if (device_gifts_of(c, arena, ret, &conflicts, e) == ERR_OK && !own->conflicts_reported)
         for (size_t i = 0; i < conflicts.n; i++) {
             text_printable(conflicts.v[i]);
             log_warn("answers of device plugins are in conflict", F_STR("pod", c->pod->key),
                      F_STR("containerName", c->spec->name), F_STR("conflict", conflicts.v[i]));
             pod_event(c->pod, c, true, "DeviceConflict", "%s", conflicts.v[i]);
-            own->conflicts_told = true;
+            own->conflicts_reported = true;
         }
     strs_done(&conflicts);
     return e->code;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hold - what a pod holds, until it is released; and what others may do when something came free. */
+/* hold - releases the devices of a pod, and wakes pods that may use them. */
 #include "agent/pod/core/facts.h"
 #include "agent/pod/device/internal.h"
 

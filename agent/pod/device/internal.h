@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What device keeps of the node, of a pod and of each container for itself, and what its files share. */
+/* What this room keeps of the node, of a pod and of each container, and what its files share. */
 #ifndef AGENT_POD_DEVICE_INTERNAL_H
 #define AGENT_POD_DEVICE_INTERNAL_H
 #include "agent/pod/device/devices.h"
@@ -14,10 +14,10 @@ struct checkpoint_file { /* checkpoint_file.c */
     struct work work;
     bool usable;      /* devices_begin() was called */
     bool due;         /* the holdings changed since its text was made */
-    bool due_later;   /* the lists did */
-    bool failing;     /* the last write failed; nothing waits for it */
-    uint64_t written; /* the holdings' generation that the file has */
-    uint64_t writing; /* and that of the write under way */
+    bool due_later;   /* the lists of devices changed since then */
+    bool failing;     /* the last write failed: containers start without waiting for the next one */
+    uint64_t written; /* generation of the holdings in the file */
+    uint64_t writing; /* likewise, of the write under way */
     uint64_t hash;    /* of what was written last; 0: nothing yet */
     char *path, *text;
     size_t n_text;
@@ -31,7 +31,7 @@ struct device_node {
     struct dp_plugins *plugins; /* NULL: they cannot be served */
     struct declared *declared;  /* NULL: no folder of declarations */
     char *plugins_dir, *registry_dir;
-    char plugins_error[504]; /* why not; "" */
+    char plugins_error[504]; /* why `plugins` is NULL, or "" */
     struct dp_machine machine;
     uint64_t changes; /* of the inventory */
     uint64_t freed;   /* how often devices came free */
@@ -47,8 +47,8 @@ static inline struct device_node *device_node(const struct node *n)
 enum device_state {
     DEVICES_UNASKED,
     DEVICES_WAITING, /* for a provider; nothing is held */
-    DEVICES_ASKING,  /* reserved one after the other; a provider is asked */
-    DEVICES_HELD,    /* all that the pod wants and that can be had */
+    DEVICES_ASKING,  /* devices are reserved one resource after the other; a provider is being asked */
+    DEVICES_HELD,    /* everything that the pod asks for and that somebody offers */
     DEVICES_REFUSED,
     DEVICES_RELEASED,
 };
@@ -58,21 +58,21 @@ enum device_question { ASK_PREFERRED, ASK_ALLOCATE };
 struct device_ctr { /* of one container */
     struct dp_ask pre_start;
     struct pod *pod;
-    size_t at;     /* of its resources: the next one to prepare */
-    bool answered; /* outcome is of the call that was under way */
-    bool conflicts_told;
+    size_t at;     /* index of the next resource to prepare */
+    bool answered; /* `outcome` is the result of the last call */
+    bool conflicts_reported;
     struct err outcome;
-    json_t *last; /* of allocatedResourcesStatus, when the pod has ended; NULL: none */
+    json_t *last; /* allocatedResourcesStatus of a pod that has ended; or NULL */
 };
 
 struct device_pod {
     enum device_state state;
     uint64_t began_ns; /* uv_hrtime(), of the allocation */
     /* the allocation under way */
-    size_t at;         /* of the pod's wants: the next one */
-    struct dp_ask ask; /* its answer is ours until device_drop_answer() */
+    size_t at;         /* index of the next want */
+    struct dp_ask ask; /* its answer is owned here until device_drop_answer() */
     enum device_question question;
-    bool answered; /* outcome is of that question */
+    bool answered; /* `outcome` is the result of that question */
     struct err outcome;
     struct boot_time asked_at;
     unsigned n_preferred; /* how often its preference was asked for the same want */
@@ -80,14 +80,14 @@ struct device_pod {
     bool has_hint;
     uint64_t numa;
     /* the wait for a provider */
-    struct boot_time wait_began; /* none: it does not wait */
-    bool wait_told;              /* by an event */
-    bool stalled;                /* a provider that is there was unavailable: not before a change */
-    size_t stalled_by;           /* the want */
-    uint64_t changes;            /* of the inventory, when the provider was asked */
-    uint64_t refused_at;         /* changes and freed of the node, when it was refused */
-    bool refused_for_good;       /* by the provider */
-    uint64_t generation;         /* of the holdings, with what it holds */
+    struct boot_time wait_began; /* CLOCK_BOOT_NONE: it does not wait */
+    bool wait_reported;          /* the event was sent */
+    bool stalled; /* a provider that is present failed to answer: it is asked again only after a change */
+    size_t stalled_by;     /* the want of that provider */
+    uint64_t changes;      /* of the inventory, when the provider was asked */
+    uint64_t refused_at;   /* changes + freed of the node at the refusal */
+    bool refused_for_good; /* the provider refused */
+    uint64_t generation;   /* of the holdings that have what this pod holds */
     struct device_ctr ctrs[];
 };
 
@@ -104,9 +104,9 @@ static inline struct device_ctr *device_ctr_of(const struct ctr *c)
 void device_set_state(struct pod *p, enum device_state s);
 
 /* ---- hold.c ---- */
-/* Ready to be judged: it waits for admission, was rejected, or had to make room. */
+/* Admission decides about it: it is pending, or was rejected or preempted and may return. */
 bool device_is_judged(const struct pod *p);
-/* It holds nothing any more. */
+/* It holds no devices any more. */
 bool device_has_ended(const struct pod *p);
 
 /* ---- wants.c: what a pod asks for; pure ---- */
@@ -119,11 +119,11 @@ struct device_want { /* one resource of one container */
  * manifest. */
 enum err_code device_wants(const struct pod *p, struct device_want **ret, size_t *ret_n,
                            struct err *e) MUST_CHECK;
-/* What the pod holds of that resource at its greatest, by the rule for init containers and sidecars. */
+/* The most that the pod holds of that resource at any time, by the rule for init containers and sidecars. */
 int64_t device_wants_sum(const struct pod *p, const struct device_want *v, size_t n, const char *resource);
 
 enum device_offer {
-    OFFER_UNKNOWN, /* nobody ever offered it */
+    OFFER_UNKNOWN, /* nobody has offered it since the agent started */
     OFFER_NUMBER,  /* a number of the configuration */
     OFFER_AWAY,    /* its provider is gone, or has not listed its devices yet */
     OFFER_HERE,
@@ -131,17 +131,17 @@ enum device_offer {
 enum device_offer device_offer(const struct dp_resource *r); /* NULL is fine */
 
 /* ---- allocate.c ---- */
-/* Continues the pod's allocation. OK with *ret_asking: a provider is asked, the pod is woken. *ret_at: the
- * want that failed. *ret_reason: kubelet's. */
+/* Continues the pod's allocation. ERR_OK with *ret_asking: a provider is being asked, and its answer wakes
+ * the pod. After an error, device_of(p)->at is the want that failed, and *ret says why. */
 struct device_failure {
     const char *reason;
-    bool by_provider; /* its own words */
+    bool by_provider; /* the error is the provider's answer */
 };
 enum err_code device_allocate(struct pod *p, const struct device_want *v, size_t n, bool *ret_asking,
                               struct device_failure *ret, struct err *e) MUST_CHECK;
 #define DEVICE_ANSWER_MAX (1024 * 1024) /* bytes of one answer, packed */
 void device_drop_answer(struct dp_ask *a);
-/* An earlier agent, or kubelet, allocated it already. */
+/* Allocated already: by an earlier agent, by kubelet, or earlier in this allocation. */
 bool device_has_answer(const struct pod *p, const struct device_want *w);
 
 /* ---- gifts.c: the answers of several providers become one; pure ---- */
@@ -149,10 +149,10 @@ struct device_gift {
     const char *resource;
     const struct dp_answer *answer;
 };
-/* The first one wins. `conflicts`: a line for each that lost; may be NULL. In the arena. */
+/* The first value wins. `conflicts` gets a line for each that lost; may be NULL. *ret is in the arena. */
 enum err_code device_merge(const struct device_gift *v, size_t n, struct arena *arena, struct dp_answer *ret,
                            struct strs *conflicts, struct err *e) MUST_CHECK;
-/* The same of a container. */
+/* The same for the resources of a container. */
 enum err_code device_gifts_of(const struct ctr *c, struct arena *arena, struct dp_answer *ret,
                               struct strs *conflicts, struct err *e) MUST_CHECK;
 
@@ -163,24 +163,25 @@ void device_load(struct pod *p, const json_t *record);
 /* ---- checkpoint_file.c ---- */
 void checkpoint_open(struct node *n);
 void checkpoint_begin(struct node *n);   /* reads it */
-void checkpoint_changed(struct node *n); /* the holdings did: written at once */
-void checkpoint_later(struct node *n);   /* the lists of devices did: written within a second */
+void checkpoint_changed(struct node *n); /* the holdings changed: written at once */
+void checkpoint_later(struct node *n);   /* the lists of devices changed: written within a second */
 bool checkpoint_busy(const struct node *n);
 void checkpoint_cancel(struct node *n);
 void checkpoint_close(struct node *n);
 
 /* ---- sources.c: resources without a plugin ---- */
 void sources_begin(struct node *n);
-bool sources_known(const struct node *n); /* declared devices were looked at */
+bool sources_known(const struct node *n); /* declarations were read and their devices looked for */
 bool sources_busy(const struct node *n);
 void sources_cancel(struct node *n);
 void sources_close(struct node *n); /* declared resources are withdrawn */
 
 /* ---- changes.c ---- */
 void device_on_change(const struct dp_resource *r, enum dp_change what, void *node);
-/* Others may have what came free. */
+/* Devices came free: wakes pods that admission may decide about. */
 void device_came_free(struct node *n);
 
 /* ---- device_show.c ---- */
-json_t *device_health_json(const struct ctr *c); /* as it is now; NULL: nothing is held */
+/* allocatedResourcesStatus as it is now, new; NULL: no devices are held. */
+json_t *device_health_json(const struct ctr *c);
 #endif

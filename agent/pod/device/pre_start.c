@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pre_start - providers that want it prepare a container's devices before each of its starts. One that is
- * away is not asked, as in kubelet: the container starts with what it was given.
+ * pre_start - providers that want to prepare a container's devices are asked before each of its starts. A
+ * provider that is away is not asked, as in kubelet: the container starts with the answer to Allocate.
  */
 #include "agent/pod/device/internal.h"
 
@@ -42,7 +42,7 @@ static bool prepare(struct ctr *c, const struct device_want *w, struct err *e)
     return true;
 }
 
-/* From the resource at own->at on. */
+/* Continues with the resource at own->at. */
 static enum err_code prepare_from(struct ctr *c, const struct device_want *v, size_t n, bool *ret_wait,
                                   struct err *e)
 {
@@ -64,7 +64,7 @@ static enum err_code prepare_from(struct ctr *c, const struct device_want *v, si
     return e->code;
 }
 
-/* The want that was prepared last. */
+/* The want whose devices were prepared last. */
 static const struct device_want *prepared(const struct ctr *c, const struct device_want *v, size_t n)
 {
     size_t index = (size_t)(c - c->pod->ctrs), k = 0;
@@ -75,8 +75,8 @@ static const struct device_want *prepared(const struct ctr *c, const struct devi
     return NULL;
 }
 
-/* The provider may have a new answer: the nodes of a stick that was unplugged in between have other numbers.
- * It is on the disk before the container starts. */
+/* A provider may have a new answer: device nodes of a USB stick that was plugged in again have new numbers.
+ * The answer is on the disk before the container starts. */
 static enum err_code take_answer(struct ctr *c, const struct device_want *w, struct err *e)
 {
     struct pod *p = c->pod;

@@ -17,7 +17,7 @@ static bool is_counted(const struct api_counts *all, const char *name)
     return false;
 }
 
-/* One that the configuration has no more; NULL: none. */
+/* A number that is no longer in the configuration; NULL: none. */
 static const struct dp_resource *former(const struct node *n)
 {
     const struct dp_resource *r = NULL;

@@ -9,7 +9,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct device_want *)a)->resource, ((const struct device_want *)b)->resource);
 }
 
-/* Limits count, as in kubelet; requests are equal to them. */
+/* By limits, as in kubelet; requests are equal to them. */
 static size_t wants_add(const struct ctr *c, struct device_want *ret)
 {
     const struct api_resource_list *l = &c->spec->resources.limits;
@@ -77,6 +77,6 @@ enum device_offer device_offer(const struct dp_resource *r)
         return OFFER_UNKNOWN;
     if (r->provider != NULL)
         return r->listed ? OFFER_HERE : OFFER_AWAY;
-    /* A number stands in for a provider that is gone only once that is forgotten. */
+    /* If a provider went, a number is used only after the provider is forgotten. */
     return r->count >= 0 && !clock_boot_is_set(r->gone_at) ? OFFER_NUMBER : OFFER_AWAY;
 }
