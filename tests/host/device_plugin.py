@@ -280,6 +280,9 @@ class Plugin:
         known, registered = self.kubelet_socket(), False
         while True:
             if self.o.mode == "register" and not registered:
+                if not os.path.exists(f"{self.folder}/{self.name}"):  # removed by an agent that started between two looks
+                    self.close()
+                    self.serve()
                 known = self.kubelet_socket()
                 registered = known is not None and self.register()
             info = signal.sigtimedwait(signals, LOOK_S)
