@@ -13,23 +13,26 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
+static enum err_code failed(const char *doing, struct err *e)
+{
+    if (errno == EOPNOTSUPP || errno == ENOTTY)
+        return err_set(e, ERR_PRECONDITION, "%s: the file system has no projects", doing);
+    return err_sys(e, errno, "%s", doing);
+}
+
 /* Read, changed and written, for the other attributes are written as well. */
 static enum err_code set_project(int fd, uint32_t project, bool inherit, struct err *e)
 {
     struct fsxattr a = { 0 };
 
     if (ioctl(fd, FS_IOC_FSGETXATTR, &a) != 0)
-        return err_sys(e, errno, "read the project");
+        return failed("read the project", e);
     if (a.fsx_projid == project && (!inherit || (a.fsx_xflags & FS_XFLAG_PROJINHERIT) != 0))
         return ERR_OK;
     a.fsx_projid = project;
     if (inherit)
         a.fsx_xflags |= FS_XFLAG_PROJINHERIT;
-    if (ioctl(fd, FS_IOC_FSSETXATTR, &a) == 0)
-        return ERR_OK;
-    if (errno == EOPNOTSUPP || errno == ENOTTY)
-        return err_set(e, ERR_PRECONDITION, "set project %u: the file system has no projects", project);
-    return err_sys(e, errno, "set project %u", project);
+    return ioctl(fd, FS_IOC_FSSETXATTR, &a) == 0 ? ERR_OK : failed("set the project", e);
 }
 
 struct presence quota_project_of(const char *dir, uint32_t *ret_project, struct err *e)

@@ -30,5 +30,5 @@ enum err_code quota_warn_open(struct quota_warn **ret, uv_loop_t *loop,
                               void (*fn)(const struct quota_warning *w, void *arg), void *arg,
                               struct err *e) MUST_CHECK;
 /* NULL is fine. `closed` is called when its handles are closed; may be NULL. */
-void quota_warn_close(struct quota_warn *w, void (*closed)(void *arg), void *arg);
+void quota_warn_close(struct quota_warn *q, void (*closed)(void *arg), void *arg);
 #endif

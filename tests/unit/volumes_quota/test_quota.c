@@ -167,6 +167,28 @@ static void a_folder_that_does_not_exist_has_no_project(void **state)
     assert_int_equal(id, 7);
 }
 
+/* On /dev/shm: tmpfs has no projects. */
+static void a_file_system_without_projects_cannot_give_one(void **state)
+{
+    char path[] = "/dev/shm/coracle-quota-test-XXXXXX";
+    struct err e = { 0 };
+    uint32_t id = 7;
+
+    (void)state;
+    if (mkdtemp(path) == NULL)
+        SKIP("no /dev/shm");
+    {
+        fd_auto fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        (void)!quota_assign(fd, 1048577, &e);
+    }
+    rmdir(path);
+    assert_int_equal(e.code, ERR_PRECONDITION);
+    assert_non_null(strstr(e.text, "the file system has no projects"));
+    assert_true(presence_is_unknown(quota_project_of("/proc", &id, &e)));
+    assert_int_equal(id, 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,6 +200,7 @@ int main(void)
         TEST(all_projects_in_use_are_listed),
         TEST(file_systems_without_projects_are_named),
         TEST(a_folder_that_does_not_exist_has_no_project),
+        TEST(a_file_system_without_projects_cannot_give_one),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
