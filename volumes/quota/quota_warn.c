@@ -15,9 +15,16 @@
 #define MESSAGE_MAX 4096    /* a warning has some 90 bytes; the family's description less than 500 */
 #define MESSAGES_A_TURN 512 /* the rest follows on the next turn of the loop */
 #define WARNINGS_A_TURN 64  /* different ones; more are "look at everything" */
+/* XFS warns about each write that it refuses, as often as a program tries. After so many messages the socket
+ * is left alone for a moment, so that this costs the agent little; then other warnings are late by as much.
+ */
+#define FLOOD 128
+#define FLOOD_PAUSE_MS 50
 
 struct quota_warn {
     uv_poll_t poll;
+    uv_timer_t pause;
+    unsigned open_handles;
     struct mnl_socket *nl;
     unsigned family;
     void (*fn)(const struct quota_warning *w, void *arg);
@@ -148,17 +155,31 @@ static bool read_one(struct quota_warn *q)
     return true;
 }
 
+static void on_readable(uv_poll_t *poll, int status, int events);
+
+static void on_paused(uv_timer_t *timer)
+{
+    struct quota_warn *q = timer->data;
+
+    uv_poll_start(&q->poll, UV_READABLE, on_readable);
+}
+
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
     struct quota_warn *q = poll->data;
+    int n = 0;
 
     (void)events;
     q->n = 0;
     q->lost = false;
-    for (int i = 0; i < MESSAGES_A_TURN && read_one(q); i++)
-        ;
-    if (status != 0) /* messages were lost: libuv reports POLLERR as EBADF, and has stopped */
+    while (n < MESSAGES_A_TURN && read_one(q))
+        n++;
+    if (n >= FLOOD) {
+        uv_poll_stop(poll);
+        uv_timer_start(&q->pause, on_paused, FLOOD_PAUSE_MS, 0);
+    } else if (status != 0) { /* messages were lost: libuv reports POLLERR as EBADF, and has stopped */
         uv_poll_start(poll, UV_READABLE, on_readable);
+    }
     for (size_t i = 0; i < q->n; i++)
         q->fn(&q->warnings[i], q->arg);
     if (q->lost)
@@ -186,6 +207,9 @@ enum err_code quota_warn_open(struct quota_warn **ret, uv_loop_t *loop,
     status = uv_poll_init(loop, &q->poll, mnl_socket_get_fd(nl));
     if (status != 0)
         return err_sys(e, -status, "watch netlink");
+    uv_timer_init(loop, &q->pause);
+    q->pause.data = q;
+    q->open_handles = 2;
     q->nl = take_ptr(&nl);
     q->family = family.id;
     q->fn = fn;
@@ -200,6 +224,8 @@ static void on_closed(uv_handle_t *handle)
 {
     struct quota_warn *q = handle->data;
 
+    if (--q->open_handles > 0)
+        return;
     if (q->closed != NULL)
         q->closed(q->closed_arg);
     free(q);
@@ -212,5 +238,6 @@ void quota_warn_close(struct quota_warn *q, void (*closed)(void *arg), void *arg
     q->closed = closed;
     q->closed_arg = arg;
     uv_close((uv_handle_t *)&q->poll, on_closed);
+    uv_close((uv_handle_t *)&q->pause, on_closed);
     mnl_socket_close(q->nl);
 }
