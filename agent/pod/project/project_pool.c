@@ -290,6 +290,15 @@ static void note_problem(struct project_node *part, const struct request *r)
              F_STR("podUID", r->owner), F_ERR(&r->e));
 }
 
+/* The end of all pods waits until their projects are released. */
+static void request_out(struct node *n, struct request *r)
+{
+    if (r->kind != REQUEST_TAKE)
+        n->sweeps--;
+    request_free(r);
+    node_check_idle(n);
+}
+
 static void request_over(struct node *n, struct request *r)
 {
     struct project_node *part = project_node(n);
@@ -300,7 +309,7 @@ static void request_over(struct node *n, struct request *r)
     for (size_t i = 0; r->kind != REQUEST_TAKE && i < r->n; i++)
         if (r->v[i].over)
             index_remove(part, r->v[i].path);
-    request_free(r);
+    request_out(n, r);
 }
 
 static void pool_on_done(struct op *op, const struct err *result)
@@ -344,6 +353,8 @@ static void pool_start(struct node *n)
 
 void request_add(struct node *n, struct request *r)
 {
+    if (r->kind != REQUEST_TAKE)
+        n->sweeps++;
     TAILQ_INSERT_TAIL(&project_node(n)->queue, r, link);
     pool_start(n);
 }
@@ -368,7 +379,7 @@ void pool_cancel(struct node *n)
         TAILQ_REMOVE(&part->queue, r, link);
         if (p != NULL && r->kind == REQUEST_TAKE)
             project_pod(p)->pending = false;
-        request_free(r);
+        request_out(n, r);
     }
     while ((t = TAILQ_FIRST(&part->tasks)) != NULL) {
         TAILQ_REMOVE(&part->tasks, t, link);

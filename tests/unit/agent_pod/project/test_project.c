@@ -252,6 +252,34 @@ static void a_pod_that_ends_while_it_is_served_leaves_no_layer(void **state)
     assert_int_equal(layers, 0);
 }
 
+static void on_drained(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+static void the_end_of_all_pods_waits_for_the_release(void **state)
+{
+    struct world *w = *state;
+    bool drained = false;
+    struct pod *p;
+
+    project_begin(&w->node);
+    p = starting(w, "a");
+    project_room.pod.step(p);
+    script_settle(w);
+    w->node.draining = true;
+    w->node.drained = on_drained;
+    w->node.drained_arg = &drained;
+    project_gone(&w->node, p->uid);
+    w->node.n_pods = 0;
+    node_check_idle(&w->node);
+    assert_false(drained);
+    script_settle(w);
+    assert_true(drained);
+    w->node.n_pods = 1;
+    assert_int_equal(w->node.sweeps, 0);
+}
+
 static void an_agent_takes_over_what_the_one_before_gave(void **state)
 {
     struct world *w = *state;
@@ -301,6 +329,7 @@ int main(void)
         QUOTA_TEST(what_is_gone_loses_its_project_and_what_is_prepared_keeps_it),
         QUOTA_TEST(a_layer_that_no_run_uses_goes_with_its_pod),
         QUOTA_TEST(a_pod_that_ends_while_it_is_served_leaves_no_layer),
+        QUOTA_TEST(the_end_of_all_pods_waits_for_the_release),
         QUOTA_TEST(an_agent_takes_over_what_the_one_before_gave),
         QUOTA_TEST(a_quota_that_is_switched_off_is_used_no_more),
     };
