@@ -281,6 +281,21 @@ static void hard_limit_reached(struct pod *p, const char *path)
     }
 }
 
+/* A soft limit is passed, which gives no second warning on ext4, and endless ones on XFS. */
+static bool is_above(const struct pod *p)
+{
+    const struct local_pod *l = usage_of_pod(p)->local;
+    struct quota_usage u;
+    char path[1024];
+
+    for (size_t i = 0; i < l->n; i++)
+        if (l->trees[i].quota &&
+            local_storage_path(p, l->trees[i].kind, l->trees[i].index, false, path, sizeof(path)) &&
+            project_usage(p->node, path, &u) && u.soft_bytes != 0 && u.bytes >= u.soft_bytes)
+            return true;
+    return false;
+}
+
 static void look_at(struct pod *p)
 {
     struct local_pod *l = usage_of_pod(p)->local;
@@ -288,7 +303,7 @@ static void look_at(struct pod *p)
     if (l == NULL)
         return;
     local_storage_judge(p);
-    if (usage_of_pod(p)->local == l)
+    if (usage_of_pod(p)->local == l && is_above(p))
         local_quota_arm(p);
 }
 
