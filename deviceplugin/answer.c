@@ -44,7 +44,7 @@ static bool permissions_ok(const char *text)
 
 #define PATH_RULE "an absolute path of at most 4095 bytes"
 
-/* Without these rules the container's runtime would fail later, with a text that names no plugin. */
+/* Otherwise the OCI runtime would fail later, and its error would not name the plugin. */
 static enum err_code check(const Response *m, struct err *e)
 {
     for (size_t i = 0; i < m->n_envs; i++) {
@@ -62,7 +62,7 @@ static enum err_code check(const Response *m, struct err *e)
             return wrong(e, "mounts", i, "host_path must be " PATH_RULE, m->mounts[i]->host_path);
     }
     for (size_t i = 0; i < m->n_devices; i++) {
-        /* Without one it is the host's, as in containerd. */
+        /* An empty container_path means the host_path, as in containerd. */
         if (m->devices[i]->container_path[0] != '\0' && !path_ok(m->devices[i]->container_path))
             return wrong(e, "devices", i, "container_path must be " PATH_RULE, m->devices[i]->container_path);
         if (!path_ok(m->devices[i]->host_path))
@@ -80,7 +80,7 @@ static enum err_code check(const Response *m, struct err *e)
 
 /* ---- the block ---- */
 
-/* Measures first, with p NULL, then fills. */
+/* With p NULL only measures. */
 struct block {
     char *p;
     size_t n;
@@ -194,7 +194,7 @@ static void fill(struct block *b, const Response *m, const struct maps *maps)
     struct dp_node *nodes = block_take(b, m->n_devices * sizeof(nodes[0]));
     const char **cdi = block_take(b, m->n_cdi_devices * sizeof(cdi[0]));
 
-    /* Texts follow what has to be aligned. */
+    /* Texts come last: they need no alignment. */
     fill_pairs(b, envs, maps->envs, maps->n_envs);
     fill_pairs(b, annotations, maps->annotations, maps->n_annotations);
     fill_mounts(b, mounts, m);
@@ -252,7 +252,7 @@ enum err_code dp_answer_unpack(struct dp_answer **ret, const uint8_t *p, size_t 
     return e->code;
 }
 
-/* The bytes are kept as they came: packed again they would lose nothing, but differ. */
+/* The bytes are kept as they arrived. Packed again, they could differ from kubelet's. */
 static enum err_code first_of(struct dp_answer **ret, uint8_t **ret_raw, size_t *ret_n, const uint8_t *p,
                               size_t n, const V1beta1__AllocateResponse *m, struct arena *memory,
                               struct err *e)

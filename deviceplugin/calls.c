@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calls - what a plugin is asked as the provider of its resource: Allocate, GetPreferredAllocation,
+/* calls - calls of a plugin as the provider of its resource: Allocate, GetPreferredAllocation,
  * PreStartContainer. */
 #include "deviceplugin/plugin.h"
 
@@ -33,7 +33,7 @@ static enum err_code read_answer(struct plugin_call *c, struct err *e)
     case PLUGIN_PREFERRED:
         ERR_IGNORE(dp_preferred_unpack(&a->preferred, b->p, b->n, &wrong));
         break;
-    case PLUGIN_PRE_START: /* no field is of interest */
+    case PLUGIN_PRE_START: /* the answer has no fields that are used */
         break;
     }
     if (wrong.code == ERR_OK)
@@ -72,7 +72,7 @@ static void ask_abort(struct op *op)
         op_cancel(&c->call.op);
 }
 
-/* `packed` says whether request and *e are what to send, or why it cannot be sent. */
+/* `packed`: ERR_OK with the packed request, or an error with *e, which then ends the question. */
 static void ask_begin(struct dp_provider *provider, struct dp_ask *a, enum plugin_method method,
                       const struct grpc_bytes *request, const struct err *packed, op_done_fn done,
                       void *owner)

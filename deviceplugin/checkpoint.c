@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define IGNORED_MAX 100 /* named ones: the texts are logged, and a hostile file may have 65,536 */
+#define IGNORED_MAX 100 /* entries that are named: they are logged, and a hostile file may have 65,536 */
 
 /* ---- from holdings ---- */
 
@@ -180,7 +180,7 @@ static bool same_devices(const struct dp_holding *a, const struct dp_holding *b)
     return a->n_devices == b->n_devices;
 }
 
-/* What a pod's record has already stays: it may be newer. */
+/* An entry of a pod's record is kept: it may be newer. */
 static enum err_code put_once(struct dp_holdings *h, const struct dp_holding *x, struct err *e)
 {
     const struct dp_holding *old = dp_holdings_find(h, x->pod_uid, x->container, x->resource);

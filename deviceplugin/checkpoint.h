@@ -15,7 +15,7 @@
 
 #define DP_CHECKPOINT_MAX (64 * 1024 * 1024) /* bytes of the file */
 
-struct dp_registered { /* a resource that has a provider, or had one until shortly */
+struct dp_registered { /* a resource that has a provider, or had one recently */
     const char *resource;
     const char *const *ids; /* healthy devices */
     size_t n_ids;
@@ -26,11 +26,11 @@ struct dp_registered { /* a resource that has a provider, or had one until short
 enum err_code dp_checkpoint_write(const struct dp_holdings *h, const struct dp_registered *registered,
                                   size_t n, char **ret, size_t *ret_n, struct err *e) MUST_CHECK;
 /*
- * Adds its entries to *h and the names of its registered resources to *resources; either may be NULL.
- * ERR_DATA_LOSS: damaged (empty, torn, no checkpoint, a wrong checksum), the text says what and where;
- * nothing was added. An entry that contradicts *h or an earlier entry (another pod has the device, the
- * container has others) or has a name that no resource may have is ignored, and the first hundred are named
- * in *ret_ignored (may be NULL). When memory runs out (ERR_EXHAUSTED) some entries may have been added.
+ * Adds the file's entries to *h and the names of its registered resources to *resources; either may be NULL.
+ * ERR_DATA_LOSS: the file is damaged (empty, cut off, not a checkpoint, a wrong checksum). The text says what
+ * and where, and nothing was added. An entry is ignored if it contradicts *h or an earlier entry (another pod
+ * has the device, the container has others), or if no resource may have its name. *ret_ignored (may be NULL)
+ * names the first hundred of these. ERR_EXHAUSTED: no memory; some entries may have been added.
  */
 enum err_code dp_checkpoint_read(const char *text, size_t n, struct dp_holdings *h, struct strs *resources,
                                  struct strs *ret_ignored, struct err *e) MUST_CHECK;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * checkpoint_data - the contents of a checkpoint as kubelet's structs have them, between its text
+ * checkpoint_data - the contents of a checkpoint, in the form of kubelet's structs: between its text
  * (checkpoint_text.c, checkpoint_parse.c), its checksum (checkpoint_sum.c) and the holdings (checkpoint.c).
  *
- * In Go a slice or a map is empty or nil; the text ([], null) and the checksum tell them apart, so we do,
- * too.
+ * In Go a slice or a map is empty or nil. The text ([], null) and the checksum differ, so these structs keep
+ * the difference.
  */
 #ifndef DEVICEPLUGIN_CHECKPOINT_DATA_H
 #define DEVICEPLUGIN_CHECKPOINT_DATA_H
@@ -43,13 +43,14 @@ struct dp_ck_data { /* checkpoint.checkpointData; { 0 } has both members empty *
 
 void dp_ck_done(struct dp_ck_data *d);
 
-/* Each of them counts its array up; false: out of memory. */
+/* Each appends to its array; false: out of memory. */
 bool dp_ck_add_id(struct dp_ck_data *d, const char *id);
 bool dp_ck_add_node(struct dp_ck_data *d, const struct dp_ck_node *x);
 bool dp_ck_add_entry(struct dp_ck_data *d, const struct dp_ck_entry *x);
 bool dp_ck_add_resource(struct dp_ck_data *d, const struct dp_ck_resource *x);
 
-/* Checksum included, but not verified. ERR_DATA_LOSS with the place; *ret is to be freed in any case. */
+/* *ret_sum is the text's checksum, not verified. ERR_DATA_LOSS: the text says where. dp_ck_done() in any
+ * case. */
 enum err_code dp_ck_parse(const char *text, size_t n, struct dp_ck_data *ret, uint64_t *ret_sum,
                           struct err *e) MUST_CHECK;
 uint32_t dp_ck_sum(const struct dp_ck_data *d);

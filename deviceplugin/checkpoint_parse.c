@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The text of a checkpoint. Plugins have the folder of this file mounted, so it may be anything: it is read
- * without a tree of JSON values, which takes forty times the memory of a text like [[],[],[]...]. Strings and
- * base64 are decoded in place, in a copy of the text. The grammar is that of the file, so nothing is nested
- * deeper than it says.
+ * The text of a checkpoint. Plugins have the folder of this file mounted, so its content may be hostile. It
+ * is read without a tree of JSON values, which would take forty times the memory of a text like
+ * [[],[],[]...]. Strings and base64 are decoded in place, in a copy of the text. Only the file's own grammar
+ * is read, so the depth of nesting is bounded.
  */
 #include "deviceplugin/checkpoint_data.h"
 
@@ -22,7 +22,7 @@ struct scan {
     char *begin, *at, *end;
     struct dp_ck_data *d;
     uint64_t sum;
-    struct dp_ck_entry entry; /* the one being read */
+    struct dp_ck_entry entry; /* the entry that is being read */
     struct err *e;
 };
 
@@ -91,7 +91,7 @@ static enum err_code hex4(struct scan *s, uint32_t *ret)
     return ERR_OK;
 }
 
-/* Go writes no character that is not one; NUL would end our strings. */
+/* Go writes no invalid characters; a NUL would end a C string. */
 static enum err_code code_point(struct scan *s, uint32_t *ret)
 {
     uint32_t low = 0;
@@ -153,7 +153,7 @@ static enum err_code escape(struct scan *s, char **to)
     return ERR_OK;
 }
 
-/* In place: no character is longer than it was, and the quote makes room for the NUL. */
+/* In place: no character becomes longer, and the NUL goes where the quote was. */
 static enum err_code string(struct scan *s, char **ret)
 {
     char *to;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The checksum: 32-bit FNV-1a of the data as Go's spew prints them (k8s.io/apimachinery/pkg/util/dump,
- * ForHash:
- * "%#v", sorted keys, no methods, addresses or capacities). The form was found from recorded files:
+ * ForHash: "%#v", sorted keys, no methods, addresses or capacities). The form was derived from recorded
+ * files:
  *
  *   (checkpoint.checkpointData){PodDeviceEntries:([]checkpoint.PodDevicesEntry)[{PodUID:(string)7a0e
  *   ContainerName:(string)main ResourceName:(string)example.com/dev

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The data and their arrays; and their text, byte by byte that of Go's encoding/json. */
+/* The arrays of the data, and their text, which is the same as from Go's encoding/json byte by byte. */
 #include "deviceplugin/checkpoint_data.h"
 
 #include "base/array.h"
@@ -60,7 +60,7 @@ static bool is_plain(char c)
     return c >= ' ' && c < 0x7f && strchr("\"\\<>&", c) == NULL;
 }
 
-/* Go escapes what HTML and JavaScript take for more than text: < > & and U+2028, U+2029. */
+/* Go escapes characters with a meaning in HTML and JavaScript: < > & and U+2028, U+2029. */
 static void add_string(struct buf *b, const char *text)
 {
     static const char short_ones[] = "\"\\\b\f\n\r\t";

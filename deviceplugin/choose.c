@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a device of the inventory. What is held is marked instead of what is free: of 65,536 devices few are
- * held, and the first free ones are soon found. */
+/* Of a device of the inventory. Held devices are marked, not free ones: of 65,536 devices only a few are
+ * held, and the first free ones are found quickly. */
 enum mark { UNTOUCHED, HELD, TAKEN };
 
 enum affinity { ALIGNED, UNALIGNED, NO_AFFINITY };
@@ -16,7 +16,7 @@ struct picking {
     const struct dp_resource *r;
     const struct dp_holdings *h;
     const struct dp_wish *w;
-    uint8_t *mark;        /* enum mark, as r->devices */
+    uint8_t *mark;        /* enum mark, in the order of r->devices */
     const char **unknown; /* reused ids that the inventory does not have (any more), sorted; borrowed */
     size_t n_unknown;
     int64_t needed;
@@ -35,8 +35,8 @@ static bool is_free(const struct picking *p, size_t i)
     return p->mark[i] == UNTOUCHED && p->r->devices[i].healthy;
 }
 
-/* Whether the device is on one of these nodes. Numbers that no set has (a provider may say any) are on none.
- */
+/* Whether the device is on one of these nodes. A provider may send any number; numbers that do not fit into a
+ * set are ignored. */
 static bool is_on(const struct dp_device *d, uint64_t nodes)
 {
     for (size_t i = 0; i < d->n_numa; i++)
@@ -54,7 +54,7 @@ static enum affinity affinity_of(const struct picking *p, size_t i)
     return is_on(d, p->w->numa) ? ALIGNED : UNALIGNED;
 }
 
-/* Counts what is free, and marks what is held. `mark` may be NULL. */
+/* Counts free devices, and marks held ones. `mark` may be NULL. */
 static size_t count_free(const struct dp_resource *r, const struct dp_holdings *h, uint8_t *mark)
 {
     size_t n = r->n_healthy;
@@ -110,7 +110,8 @@ static int compare_ids(const void *a, const void *b)
     return dp_id_compare(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Also unhealthy ones, and ones that are gone, as in kubelet: an earlier container of the pod had them. */
+/* Includes unhealthy devices and devices that are gone, as in kubelet: an earlier container of the pod had
+ * them. */
 static enum err_code take_reusable(struct picking *p, struct err *e)
 {
     const struct dp_wish *w = p->w;
@@ -141,7 +142,7 @@ static enum err_code take_reusable(struct picking *p, struct err *e)
 
 /* ---- the result ---- */
 
-/* A device of the pod that the inventory does not know is where it was when the pod got it. */
+/* A device that the inventory does not have any more keeps the NUMA nodes of the pod's holding. */
 static const struct dp_held *held_by_pod(const struct picking *p, const char *id)
 {
     for (const struct dp_holding *x = dp_holdings_pod_next(p->h, p->w->pod_uid, NULL); x != NULL;
@@ -162,7 +163,7 @@ static bool copy_held(struct arena *a, struct dp_held *to, const char *id, const
     return nodes != NULL && to->id != NULL;
 }
 
-/* Takes over a list of devices that lie in the choice's memory. */
+/* Sets the chosen devices, which are in the choice's memory already. */
 static enum err_code set_chosen(struct dp_choice *c, const struct dp_held *held, size_t n, struct err *e)
 {
     const char **ids = arena_alloc(&c->memory, n * sizeof(*ids));
@@ -219,7 +220,7 @@ static enum err_code keep(const struct dp_holding *x, struct dp_choice *c, struc
     return held != NULL ? set_chosen(c, held, x->n_devices, e) : err_nomem(e);
 }
 
-/* The question to the plugin: of the free devices, all or the aligned ones; and those taken. */
+/* The question to the plugin: all free devices, or the aligned ones, and those that were taken already. */
 static enum err_code question(const struct picking *p, bool aligned_only, struct dp_choice *c, struct err *e)
 {
     size_t most = p->r->n_devices + p->n_unknown, n = 0, n_must = 0;
@@ -254,7 +255,7 @@ static enum err_code question(const struct picking *p, bool aligned_only, struct
 /* ---- the order ---- */
 
 struct answer {
-    bool asked; /* the plugin was: do not ask again */
+    bool asked; /* the plugin was asked: do not ask again */
     const char *const *ids;
     size_t n;
 };
@@ -264,7 +265,7 @@ static bool wants_question(const struct picking *p, const struct answer *a)
     return !a->asked && p->r->options.preferred;
 }
 
-/* After reuse: something new is needed. */
+/* After reuse, when more devices are needed. */
 static enum err_code take_new(struct picking *p, const struct answer *a, struct dp_choice *c, struct err *e)
 {
     size_t n_free = count_free(p->r, p->h, p->mark);
@@ -276,7 +277,7 @@ static enum err_code take_new(struct picking *p, const struct answer *a, struct 
                        p->r->name, (long long)p->needed, n_free);
     for (size_t i = 0; p->w->has_hint && i < p->r->n_devices && aligned <= p->needed; i++)
         aligned += is_free(p, i) && affinity_of(p, i) == ALIGNED;
-    if (p->needed < aligned) { /* a choice among the aligned ones */
+    if (p->needed < aligned) { /* there is a choice among the aligned ones */
         if (wants_question(p, a))
             return question(p, true, c, e);
         take_preferred(p, a->ids, a->n, true);

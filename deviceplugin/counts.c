@@ -11,7 +11,7 @@ const struct dp_alloc_bound dp_alloc_bounds[DP_ALLOC_BUCKETS] = {
     { "0.5", 500 }, { "1", 1000 },  { "2.5", 2500 }, { "5", 5000 },  { "10", 10000 },
 };
 
-/* The first one that is not before this name. */
+/* The index of the first count whose name is not less than this one. */
 static size_t place_of(const struct dp_counts *c, const char *resource)
 {
     size_t low = 0, high = c->n;

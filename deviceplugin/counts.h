@@ -2,9 +2,9 @@
 /*
  * counts - how often plugins registered, and how long Allocate took, by resource; for metrics. Pure.
  *
- * Registrations count as in kubelet: each call of Register, also a refused one; none of the plugin watcher.
- * Names come from plugins, so they are bounded: those beyond DP_COUNTS_MAX, or longer than a resource's name
- * may be, are not counted.
+ * Registrations are counted as in kubelet: each call of Register, even if it is refused, and none through the
+ * plugin watcher. Names come from plugins, so they are bounded: names beyond DP_COUNTS_MAX, or longer than a
+ * resource's name may be, are not counted.
  */
 #ifndef DEVICEPLUGIN_COUNTS_H
 #define DEVICEPLUGIN_COUNTS_H
@@ -24,7 +24,7 @@ extern const struct dp_alloc_bound dp_alloc_bounds[DP_ALLOC_BUCKETS];
 struct dp_count {
     char *resource;
     uint64_t registrations;
-    uint64_t allocations, took_ns, buckets[DP_ALLOC_BUCKETS]; /* each bucket has what the smaller ones have */
+    uint64_t allocations, took_ns, buckets[DP_ALLOC_BUCKETS]; /* each bucket includes the smaller ones */
 };
 
 struct dp_counts {      /* { 0 } is empty */

@@ -11,8 +11,8 @@ static bool digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Compares the numbers at *a and *b and moves behind them. Of numbers without leading zeros the longer one is
- * the greater. */
+/* Compares the numbers at *a and *b, and moves both behind them. Without leading zeros, the longer number is
+ * greater. */
 static int compare_numbers(const char **a, const char **b)
 {
     size_t n_a = 0, n_b = 0;
@@ -51,7 +51,7 @@ int dp_id_compare(const char *a, const char *b)
     }
     if (*p != *q)
         return (unsigned char)*p < (unsigned char)*q ? -1 : 1;
-    return strcmp(a, b); /* the same numbers with other leading zeros */
+    return strcmp(a, b); /* the same numbers, with different leading zeros */
 }
 
 bool dp_id_ok(const char *id)

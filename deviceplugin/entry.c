@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * entry - one socket of plugins_registry: who is it (GetInfo), does its type's handler take it, tell it the
- * outcome (NotifyRegistrationStatus).
+ * entry - one socket of plugins_registry: asks what it is (GetInfo), registers it with the handler of its
+ * type, and sends it the result (NotifyRegistrationStatus).
  *
- * Texts are kubelet's (pkg/kubelet/pluginmanager/operationexecutor). What failed is tried again with pauses
- * as kubelet's; also a device plugin whose stream ended while its socket stays, which kubelet forgets.
+ * Texts are kubelet's (pkg/kubelet/pluginmanager/operationexecutor). Failures are tried again with kubelet's
+ * pauses. So is a device plugin whose stream ended while its socket is still there; kubelet forgets such a
+ * plugin.
  */
 #include "deviceplugin/watcher.h"
 
@@ -52,7 +53,7 @@ static void release(struct entry *x)
         h->gone(x->info.info.name, h->arg);
 }
 
-/* Ends what it does; goes on in entry_step() when nothing is under way. */
+/* Ends calls in progress; entry_step() continues when there are none. */
 static void stop(struct entry *x)
 {
     release(x);
@@ -88,7 +89,7 @@ void entry_is_now(struct entry *x, const struct entry_id *id)
     stop(x);
 }
 
-/* ---- telling the outcome ---- */
+/* ---- sending the result ---- */
 
 static void on_again(uv_timer_t *timer)
 {
@@ -108,7 +109,7 @@ static void set_state(struct entry *x, enum entry_state state)
 static void fail(struct entry *x, const struct err *e)
 {
     grpc_channel_close(take_ptr(&x->channel));
-    /* A socket appears before its plugin listens: not worth a word unless it lasts. */
+    /* A socket appears shortly before its plugin listens, so the first failure is not reported. */
     if (x->pause_ms > 0 || e->code != ERR_UNAVAILABLE)
         dp_problem_set(x->all, x->path, NULL, e);
     x->pause_ms = backoff_next_ms(x->pause_ms, AGAIN_FIRST_MS, AGAIN_MAX_MS);
@@ -116,7 +117,7 @@ static void fail(struct entry *x, const struct err *e)
     uv_timer_start(&x->again, on_again, x->pause_ms, 0);
 }
 
-static void on_told(struct op *op, const struct err *result)
+static void on_notified(struct op *op, const struct err *result)
 {
     struct entry *x = op->owner;
 
@@ -128,25 +129,25 @@ static void on_told(struct op *op, const struct err *result)
         fail(x, &x->outcome);
         return;
     }
-    if (result->code != ERR_OK) /* registered all the same, as in kubelet */
+    if (result->code != ERR_OK) /* it stays registered, as in kubelet */
         log_warn("a plugin could not be notified of its registration", F_STR("socket", x->path),
                  F_STR("err", result->text));
     grpc_channel_close(take_ptr(&x->channel));
     dp_problem_clear(x->all, x->path);
     x->pause_ms = 0;
     set_state(x, ENTRY_REGISTERED);
-    /* Its stream may have ended meanwhile. */
+    /* The plugin's stream may have ended meanwhile. */
     if (x->plugin == NULL && x->handler == NULL && !x->replaced)
         fail(x, &(struct err){ .code = ERR_UNAVAILABLE, .text = "the device plugin is gone" });
 }
 
-static void tell(struct entry *x)
+static void notify(struct entry *x)
 {
     mem_auto uint8_t *bytes = NULL;
     struct err e = { 0 };
     size_t n = 0;
 
-    set_state(x, ENTRY_TELLS);
+    set_state(x, ENTRY_NOTIFIES);
     if (dp_status_pack(x->outcome.code != ERR_OK ? x->outcome.text : NULL, &bytes, &n, &e) != ERR_OK) {
         release(x);
         fail(x, &e);
@@ -155,14 +156,14 @@ static void tell(struct entry *x)
     const struct grpc_call_options o = { .path = "/pluginregistration.Registration/NotifyRegistrationStatus",
                                          .request = { bytes, n },
                                          .deadline_ms = TELL_MS };
-    grpc_call_start(&x->call, x->channel, &o, on_told, x);
+    grpc_call_start(&x->call, x->channel, &o, on_notified, x);
     op_set_subject(&x->call.op, x->path);
 }
 
 static void refuse(struct entry *x, const struct err *e)
 {
     x->outcome = *e;
-    tell(x);
+    notify(x);
 }
 
 /* ---- device plugins ---- */
@@ -174,7 +175,7 @@ static void on_ready(struct plugin *p, const struct err *result, void *arg)
 
     (void)p;
     if (e.code == ERR_OK) {
-        tell(x);
+        notify(x);
         return;
     }
     x->plugin = NULL;
@@ -183,7 +184,7 @@ static void on_ready(struct plugin *p, const struct err *result, void *arg)
     refuse(x, &e);
 }
 
-/* Its socket is still there: maybe it goes on. */
+/* The plugin's socket is still there, so it is tried again. */
 static void on_ended(struct plugin *p, bool replaced, void *arg)
 {
     struct entry *x = arg;
@@ -191,9 +192,9 @@ static void on_ended(struct plugin *p, bool replaced, void *arg)
 
     (void)p;
     x->plugin = NULL;
-    x->replaced = replaced; /* the two would take turns otherwise */
+    x->replaced = replaced; /* otherwise both plugins would replace each other for ever */
     if (replaced || x->state != ENTRY_REGISTERED)
-        return; /* on_told() sees it */
+        return; /* on_notified() handles it */
     err_set(&e, ERR_UNAVAILABLE, "the device plugin of %s is gone", x->info.info.name);
     fail(x, &e);
 }
@@ -281,7 +282,7 @@ static void register_other(struct entry *x)
         return;
     }
     x->handler = h;
-    tell(x);
+    notify(x);
 }
 
 /* ---- asking ---- */
@@ -350,7 +351,7 @@ static void entry_step(struct entry *x)
         ask(x);
         return;
     case ENTRY_CONNECTS:
-    case ENTRY_TELLS:
+    case ENTRY_NOTIFIES:
     case ENTRY_FAILED:
     case ENTRY_REGISTERED:
         return;

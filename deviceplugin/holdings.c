@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two trees: the entries, and by resource and id the devices in them, with the number of entries that hold
- * each. Trees, because a checkpoint from outside chooses the names: no hash to attack, no rehashing. */
+/* Two trees: the entries; and their devices, by resource and id, with the number of entries that hold each.
+ * Trees, because a checkpoint from outside chooses the names: a hash table could be attacked with them. */
 #include "deviceplugin/holdings.h"
 
 #include "base/buf.h"
@@ -203,7 +203,7 @@ static int compare_numa(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Ascending, each once, and without -1, which is kubelet's word for none. */
+/* Ascending, each once, and without -1, which stands for no topology in kubelet. */
 static size_t put_numa(int64_t *to, const struct dp_held *from)
 {
     size_t n = 0;
@@ -217,7 +217,7 @@ static size_t put_numa(int64_t *to, const struct dp_held *from)
     return n;
 }
 
-/* NULL: out of memory. The parts by falling alignment: structs, numbers, bytes. */
+/* NULL: out of memory. The parts are ordered by alignment: structs, numbers, bytes. */
 static struct entry *copy_entry(const struct dp_holding *x)
 {
     size_t size = sizeof(struct entry) + x->n_devices * sizeof(struct dp_held) + x->n_answer +

@@ -4,7 +4,7 @@
  *
  * An entry is a pod's uid, a container's name, a resource, the ids with their NUMA nodes, and the packed
  * answer. A device has at most one holding pod; within a pod, a device of an init container may be held by a
- * later container, too. Devices that the inventory does not know (any more) stay held. The checkpoint
+ * later container, too. Devices that the inventory does not have (any more) stay held. The checkpoint
  * (checkpoint.h) has the same entries. Pure; one thread at a time.
  */
 #ifndef DEVICEPLUGIN_HOLDINGS_H
@@ -54,7 +54,7 @@ enum err_code dp_holdings_put(struct dp_holdings *h, const struct dp_holding *x,
 /* NULL: of all pods, containers, resources. */
 void dp_holdings_drop(struct dp_holdings *h, const char *pod_uid, const char *container,
                       const char *resource);
-/* Results live until their entry is replaced or dropped. */
+/* Results are valid until their entry is replaced or dropped. */
 const struct dp_holding *dp_holdings_find(const struct dp_holdings *h, const char *pod_uid,
                                           const char *container, const char *resource);
 /* In the order of pod, container, resource; `after` NULL: the first; returns NULL at the end. */
@@ -63,7 +63,7 @@ const struct dp_holding *dp_holdings_next(const struct dp_holdings *h, const str
 const struct dp_holding *dp_holdings_pod_next(const struct dp_holdings *h, const char *pod_uid,
                                               const struct dp_holding *after);
 
-struct dp_owned { /* a held device; valid until its pod holds it no more */
+struct dp_owned { /* a held device; valid as long as its pod holds it */
     const char *resource, *id, *pod_uid;
 };
 /* NULL: free. */

@@ -21,7 +21,7 @@ struct claim { /* of one rank */
 };
 
 struct entry {
-    struct dp_resource r; /* what the claims come to: settle() */
+    struct dp_resource r; /* the result of all claims: settle() */
     struct claim claims[DP_RANKS];
 };
 
@@ -56,7 +56,7 @@ static int by_id(const void *a, const void *b)
     return order != 0 ? order : (*x > *y) - (*x < *y); /* the earlier one of two is kept */
 }
 
-/* Sorts, drops repeated ids; *ret_n is what is left. NULL: out of memory. */
+/* Sorts, and drops repeated ids; *ret_n is the number that is left. NULL: out of memory. */
 static const struct dp_device **sorted(const struct dp_device *devices, size_t n, size_t *ret_n)
 {
     const struct dp_device **v = calloc(n == 0 ? 1 : n, sizeof(const struct dp_device *));
@@ -195,7 +195,7 @@ static void drop(struct dp_inventory *v, size_t i)
     free(x);
 }
 
-/* A name that nothing provides any more gives its place to another. */
+/* Drops a name that has no provider any more, to make room for another one. */
 static void make_room(struct dp_inventory *v)
 {
     for (size_t i = 0; i < v->n && v->n >= DP_RESOURCES_MAX; i++) {
@@ -242,8 +242,8 @@ static struct entry *find_or_add(struct dp_inventory *v, const char *name, struc
 }
 
 /* The claim that is used: the highest one with a provider, or with devices of a provider that went. A lower
- * one does not take over at once: the other's pods still hold devices that may be the same ones by other ids.
- */
+ * claim does not take over at once: pods still hold devices of the higher one, and the lower one may offer
+ * the same devices under other ids. */
 static const struct claim *used(const struct entry *x)
 {
     for (int rank = DP_RANKS - 1; rank >= 0; rank--) {
@@ -483,7 +483,7 @@ const struct dp_device *dp_resource_device(const struct dp_resource *r, const ch
     return NULL;
 }
 
-/* Only a number is left: no provider, and no devices of one that went. */
+/* Only a number is left: there is no provider, and no devices are left of one that went. */
 static bool is_number(const struct dp_resource *r)
 {
     return r->provider == NULL && r->devices == NULL && r->count >= 0;

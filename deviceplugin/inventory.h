@@ -3,14 +3,15 @@
  * inventory - the extended resources of this node and the devices of each.
  *
  * A resource has one provider at a time: a plugin (plugins.h), declarations (agent/declared), or a number
- * from the configuration, which has no devices at all. A plugin wins over a declaration, that over a number;
- * what lost is named (dp_inventory_problems()) and takes over when the other one is forgotten. A provider
- * hands over whole lists; the inventory compares, and reports what changed. It does not know which container
- * holds a device: holdings.h does.
+ * from the configuration, which has no devices at all. A plugin wins over a declaration, and a declaration
+ * over a number. dp_inventory_problems() names the loser, which takes over when the winner is forgotten. A
+ * provider hands over whole lists; the inventory compares them and reports what changed. Which container
+ * holds a device is in holdings.h.
  *
- * A resource whose provider went keeps its devices, all of them unhealthy, as in kubelet: capacity stays,
- * allocatable is 0. After DP_FORGET_MS it has none, and its capacity is 0; its name stays known until its
- * place is needed. One timer runs while a resource waits to be forgotten. Loop thread only.
+ * When its provider goes, a resource keeps its devices, all of them unhealthy, as in kubelet: capacity stays,
+ * allocatable is 0. After DP_FORGET_MS the provider is forgotten: the resource has no devices and its
+ * capacity is 0. Its name is kept until another resource needs the place. One timer runs while a resource
+ * waits to be forgotten. Loop thread only.
  */
 #ifndef DEVICEPLUGIN_INVENTORY_H
 #define DEVICEPLUGIN_INVENTORY_H
@@ -61,15 +62,15 @@ struct dp_answer {
 
 struct dp_options {
     bool pre_start, preferred;
-}; /* what the provider wants to be asked */
+}; /* the optional questions that the provider wants */
 
-/* How a provider is asked; all of them are operations, done is called on a later turn. ids are copied. */
+/* One question to a provider, an operation: done is called on a later turn. ids are copied. */
 struct dp_ask {
     struct op op;
-    /* allocate: valid in done if OK; the callee takes it, or frees it. pre_start: NULL, or an answer that
-     * replaces the earlier one from this start on. */
+    /* allocate: valid in done if the result is OK; the callee takes or frees it. pre_start: NULL, or an
+     * answer that replaces the earlier one from this start on. */
     struct dp_answer *answer;
-    uint8_t *raw; /* and its packed form, for the checkpoint; likewise */
+    uint8_t *raw; /* the packed form of `answer`, for the checkpoint; likewise */
     size_t n_raw;
     char **preferred; /* preferred: the ids, NULL-terminated, one block of memory; likewise */
     void *run;        /* private to the provider */
@@ -93,61 +94,63 @@ struct dp_resource {
     char name[DP_RESOURCE_NAME_MAX + 1];
     struct dp_provider *provider; /* NULL: none now */
     struct dp_options options;
-    bool listed;              /* the provider has sent a list since it came */
+    bool listed;              /* the provider has sent a list since it registered */
     bool forgotten;           /* without a provider for DP_FORGET_MS; capacity is 0 */
-    struct boot_time gone_at; /* its last provider went, or its name was remembered; none: it has a provider,
-                               * is forgotten, or was always a number */
+    struct boot_time gone_at; /* when its last provider went, or its name was remembered; CLOCK_BOOT_NONE: it
+                                 has a provider, is forgotten, or was always a number */
     const struct dp_device *devices; /* in the order of dp_id_compare() */
     size_t n_devices, n_healthy;
     int64_t count; /* a number from the configuration; -1: none */
 };
 
 enum dp_change {
-    DP_CHANGE_LIST,      /* ids or their NUMA nodes, maybe health, too; or a provider's first list */
-    DP_CHANGE_HEALTH,    /* health of some, nothing else */
+    DP_CHANGE_LIST,      /* ids or NUMA nodes, and possibly health; or a provider's first list */
+    DP_CHANGE_HEALTH,    /* only the health of devices */
     DP_CHANGE_PROVIDER,  /* it came, went, or is another one */
     DP_CHANGE_COUNT,     /* the number from the configuration */
     DP_CHANGE_FORGOTTEN, /* DP_FORGET_MS have passed */
 };
 struct dp_inventory;
-/* fn looks, and does not change the inventory. */
+/* fn must not change the inventory. */
 typedef void (*dp_change_fn)(const struct dp_resource *r, enum dp_change what, void *arg);
 
 enum err_code dp_inventory_new(struct dp_inventory **ret, struct boot_timers *timers, dp_change_fn changed,
                                void *arg, struct err *e) MUST_CHECK;
-/* No provider is left; the timer closes on a later turn. NULL is fine. */
+/* There must be no provider left; the timer closes on a later turn. NULL is fine. */
 void dp_inventory_free(struct dp_inventory *v);
 
 /* ---- for providers ---- */
 /*
- * An equal provider replaces the earlier one, and the devices stay until its list. One of lower rank waits
- * behind the other. Names are the caller's to check (resource_name.h). ERR_EXHAUSTED: DP_RESOURCES_MAX.
+ * A provider of the same rank replaces the earlier one, and the devices stay until its first list. A provider
+ * of lower rank takes over when the other one is forgotten. The caller checks the name (resource_name.h).
+ * ERR_EXHAUSTED: DP_RESOURCES_MAX.
  */
 enum err_code dp_inventory_provide(struct dp_inventory *v, const char *name, struct dp_provider *p,
                                    struct dp_options o, struct err *e) MUST_CHECK;
-/* Copies the list; of two devices with one id the later is ignored. ERR_PRECONDITION: p does not provide it
- * (any more). ERR_EXHAUSTED: DP_DEVICES_MAX; the earlier list stays. */
+/* Copies the list; of two devices with one id the later is ignored. ERR_PRECONDITION: p does not provide the
+ * resource (any more). ERR_EXHAUSTED: DP_DEVICES_MAX; the earlier list stays. */
 enum err_code dp_inventory_list(struct dp_inventory *v, struct dp_provider *p, const char *name,
                                 const struct dp_device *devices, size_t n, struct err *e) MUST_CHECK;
-/* No effect if another one provides it by now. */
+/* No effect if another provider has replaced p. */
 void dp_inventory_withdraw(struct dp_inventory *v, struct dp_provider *p, const char *name);
 /* From the configuration; -1 removes it. */
 enum err_code dp_inventory_count(struct dp_inventory *v, const char *name, int64_t count,
                                  struct err *e) MUST_CHECK;
-/* Known from a checkpoint or a record, without a provider so far. No effect if it is known already. */
+/* Adds a resource that is known from a checkpoint or a record and has no provider yet. No effect if it is
+ * known already. */
 enum err_code dp_inventory_remember(struct dp_inventory *v, const char *name, struct err *e) MUST_CHECK;
 
 /* ---- for the agent ---- */
 /* Pointers to resources and devices are valid until the inventory changes. */
 const struct dp_resource *dp_inventory_find(const struct dp_inventory *v,
-                                            const char *name); /* NULL: never heard of */
+                                            const char *name); /* NULL: not known */
 const struct dp_resource *dp_inventory_next(const struct dp_inventory *v,
                                             const struct dp_resource *after); /* by name; NULL: first, end */
 const struct dp_device *dp_resource_device(const struct dp_resource *r, const char *id); /* NULL */
 /* As in kubelet: all devices, healthy or not; without any provider the number of the configuration, or 0. */
 int64_t dp_resource_capacity(const struct dp_resource *r);
 int64_t dp_resource_allocatable(const struct dp_resource *r); /* of these the healthy ones */
-/* Resources that several provide. */
+/* Resources that have several providers. */
 void dp_inventory_problems(const struct dp_inventory *v,
                            void (*fn)(const char *resource, const char *text, void *arg), void *arg);
 #endif

@@ -4,20 +4,21 @@
  *
  * Plugins are hostile: bytes are checked against the message's definition before memory is allocated
  * (wire.h), then ids, names, paths and numbers of elements. Unknown fields are ignored, so that newer plugins
- * work. Of repeated keys of a map the last one is used. Errors are ERR_INVALID (bytes that Go would
- * refuse, too), ERR_EXHAUSTED (a limit) or ERR_INTERNAL (an answer that no container could get); they name
+ * work. Of repeated keys of a map the last one is used. Errors are ERR_INVALID (bytes that Go would refuse,
+ * too), ERR_EXHAUSTED (a limit) or ERR_INTERNAL (an answer that cannot be applied to a container); they name
  * message and field. Messages without fields (Empty, InfoRequest) are no bytes.
  *
  * What is returned as bytes, or as "one block", is malloc'ed: free() it. Outputs that have a _done function
- * are to be { 0 } before. Pure; any thread.
+ * must be { 0 } before the call. Pure; any thread.
  */
 #ifndef DEVICEPLUGIN_MESSAGES_H
 #define DEVICEPLUGIN_MESSAGES_H
 #include "base/arena.h"
 #include "deviceplugin/inventory.h"
 
-#define DP_ANSWER_ENTRIES_MAX 1024      /* envs, annotations, mounts, devices and CDI devices, each */
-#define DP_ANSWER_BYTES_MAX (1 << 20)   /* of a container's answer: the checkpoint holds all of them */
+#define DP_ANSWER_ENTRIES_MAX 1024 /* envs, annotations, mounts, devices and CDI devices, each */
+#define DP_ANSWER_BYTES_MAX                                                                                  \
+    (1 << 20) /* of a container's answer: the checkpoint has the answers of all containers */
 #define DP_NUMA_OF_DEVICE_MAX (1 << 10) /* NUMA nodes of a kernel: CONFIG_NODES_SHIFT is at most 10 */
 #define DP_VERSIONS_MAX 64              /* of PluginInfo */
 #define DP_PATH_MAX 4095                /* PATH_MAX, without the NUL */

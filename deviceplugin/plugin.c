@@ -6,9 +6,9 @@
  *     SERVES    provides its resource; ListAndWatch is open
  *     ENDED     provides nothing; calls in progress finish, then it is freed
  *
- * Each plugin has a connection of its own, so that the end of an older one does not concern a newer one of
- * the same resource (kubelet closes both). Of two that register one resource, the later registration wins,
- * whichever answers first.
+ * Each plugin has a connection of its own, so that the end of an older plugin does not affect a newer one of
+ * the same resource (kubelet closes both). If two plugins register one resource, the later registration wins,
+ * even if the other plugin answers later.
  */
 #include "deviceplugin/plugin.h"
 
@@ -21,10 +21,10 @@
 #include <string.h>
 
 enum {
-    /* After each list a pause of so many times the work it made: a plugin that floods gets a quarter of the
-     * loop's time. */
+    /* After each list, a pause of so many times the time that it took: a plugin that floods gets a quarter of
+     * the loop's time. */
     LIST_REST = 3,
-    LIST_PAUSE_MS = 100, /* and at least this: what changes is work for the pods, too */
+    LIST_PAUSE_MS = 100, /* the shortest pause: changes are work for pods, too */
 };
 
 /* ---- the end ---- */
@@ -76,8 +76,8 @@ void plugin_cancel(struct plugin *p)
         op_cancel(&c->call.op);
 }
 
-/* By itself, or, with `why` NULL, because of a later one: its owner hears of it. */
-static void end_and_tell(struct plugin *p, const struct err *why)
+/* Ends the plugin and reports that to its owner. `why` NULL: a later registration replaced it. */
+static void end_and_report(struct plugin *p, const struct err *why)
 {
     const struct plugin_owner *owner = p->owner;
     void *arg = p->owner_arg;
@@ -91,7 +91,7 @@ static void end_and_tell(struct plugin *p, const struct err *why)
 
 /* ---- lists ---- */
 
-static void look_at_list(struct plugin *p)
+static void process_list(struct plugin *p)
 {
     mem_auto uint8_t *bytes = take_ptr(&p->list);
     struct dp_list list = { 0 };
@@ -105,9 +105,9 @@ static void look_at_list(struct plugin *p)
     dp_list_done(&list);
     if (e.code == ERR_OK)
         return;
-    /* A list that is wrong says nothing reliable of any device. */
+    /* If a list is invalid, nothing in it is reliable. */
     err_wrap(&e, "ListAndWatch");
-    end_and_tell(p, &e);
+    end_and_report(p, &e);
 }
 
 static void on_turn(uv_timer_t *timer)
@@ -115,13 +115,13 @@ static void on_turn(uv_timer_t *timer)
     struct plugin *p = timer->data;
     uint64_t from = uv_hrtime(), rest_ms;
 
-    look_at_list(p);
+    process_list(p);
     rest_ms = LIST_REST * ((uv_hrtime() - from) / 1000000);
     uv_update_time(p->all->o.loop);
     p->rests_until_ms = uv_now(p->all->o.loop) + (rest_ms > LIST_PAUSE_MS ? rest_ms : LIST_PAUSE_MS);
 }
 
-/* The newest list replaces an earlier one that nobody looked at. */
+/* The newest list replaces an earlier one that was not processed yet. */
 static void on_list(struct grpc_call *call, struct grpc_bytes message)
 {
     struct plugin *p = container_of(call, struct plugin, stream);
@@ -135,7 +135,7 @@ static void on_list(struct grpc_call *call, struct grpc_bytes message)
         struct err e = { 0 };
         err_nomem(&e);
         err_wrap(&e, "ListAndWatch");
-        end_and_tell(p, &e);
+        end_and_report(p, &e);
         return;
     }
     if (message.n > 0)
@@ -152,14 +152,14 @@ static void on_stream_ended(struct op *op, const struct err *result)
     struct plugin *p = op->owner;
     struct err e = { 0 };
 
-    /* The last list may say more than the end; it counts until the plugin is withdrawn. */
+    /* The last list may still be new; it applies until the plugin is withdrawn. */
     if (p->state == PLUGIN_SERVES && p->list != NULL)
-        look_at_list(p);
+        process_list(p);
     if (result->code == ERR_OK)
         err_set(&e, ERR_UNAVAILABLE, "ListAndWatch ended for device plugin");
     else
         err_set(&e, result->code, "ListAndWatch ended unexpectedly for device plugin: %s", result->text);
-    end_and_tell(p, &e);
+    end_and_report(p, &e);
     plugin_settle(p);
 }
 
@@ -181,7 +181,7 @@ static void fail(struct plugin *p, const struct err *e)
     const struct plugin_owner *owner = p->owner;
     void *arg = p->owner_arg;
 
-    plugin_end(p, e->code == ERR_ABORTED ? NULL : e); /* the later one is fine */
+    plugin_end(p, e->code == ERR_ABORTED ? NULL : e); /* a later registration is in force: no problem */
     if (owner != NULL)
         owner->ready(p, e, arg);
 }
@@ -196,7 +196,7 @@ static enum err_code provide(struct plugin *p, struct err *e)
         return err_set(e, ERR_ABORTED, "a later registration of %s is in force", p->resource);
     if (dp_options_unpack(&o, p->options.response.p, p->options.response.n, e) != ERR_OK)
         return err_wrap(e, "failed to get device plugin options");
-    p->state = PLUGIN_SERVES; /* it may be asked from now on */
+    p->state = PLUGIN_SERVES; /* it may be called from now on */
     if (dp_inventory_provide(p->all->o.inventory, p->resource, &p->provider, o, e) != ERR_OK) {
         p->state = PLUGIN_CONNECTS;
         return e->code;
@@ -205,11 +205,11 @@ static enum err_code provide(struct plugin *p, struct err *e)
     if (!grpc_channel_peer(p->channel, &p->pid, &uid))
         p->pid = 0;
     dp_problem_clear(p->all, p->resource);
-    if (dp_may_tell(p->all))
+    if (dp_may_report(p->all))
         log_info("a device plugin registered", F_STR("resource", p->resource), F_STR("socket", p->path),
                  F_I64("pid", p->pid));
     if (other != NULL)
-        end_and_tell(other, NULL); /* it provides nothing any more: the newer one does */
+        end_and_report(other, NULL); /* it is not the provider any more: the newer plugin is */
     return ERR_OK;
 }
 
@@ -227,8 +227,8 @@ static void on_options(struct op *op, const struct err *result)
         return;
     }
     if (result->code != ERR_OK) {
-        /* The dial is repeated until the deadline. Otherwise the call had begun, even if the plugin has died
-         * since. */
+        /* Only a dial is repeated until the deadline: after any other error the call had begun, even if the
+         * plugin has died since. */
         bool dialed = result->code != ERR_DEADLINE || grpc_channel_peer(p->channel, &pid, &uid);
         e = *result;
         err_wrap(&e, dialed ? "failed to get device plugin options" : "failed to dial device plugin");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plugin - what the files of plugins.h share; nothing else includes it. Loop thread only. */
+/* plugin - shared by the files that plugins.h lists, and included by no others. Loop thread only. */
 #ifndef DEVICEPLUGIN_PLUGIN_H
 #define DEVICEPLUGIN_PLUGIN_H
 #include "base/grpc/client.h"
@@ -8,7 +8,7 @@
 #include "deviceplugin/plugins.h"
 
 #define DP_API_VERSION "v1beta1"
-#define DP_DIAL_MS 10000   /* kubelet's for the dial; here also for GetDevicePluginOptions */
+#define DP_DIAL_MS 10000   /* kubelet's limit for the dial; here it includes GetDevicePluginOptions */
 #define DP_PLUGINS_MAX 256 /* connected and connecting; as many as there may be resources */
 
 struct registration;
@@ -16,7 +16,7 @@ struct watcher;
 struct plugin;
 
 /* ---- problems.c ---- */
-#define DP_PROBLEMS_MAX 64 /* the oldest makes room */
+#define DP_PROBLEMS_MAX 64 /* the oldest is dropped for a new one */
 struct dp_problem {
     TAILQ_ENTRY(dp_problem) link;
     char what[DP_RESOURCE_NAME_MAX + 1]; /* a resource or a socket, made printable */
@@ -25,12 +25,12 @@ struct dp_problem {
 struct dp_problems {
     TAILQ_HEAD(, dp_problem) all; /* oldest first */
     size_t n;
-    uint64_t told_ms; /* the last report, for its rate */
-    unsigned told;
+    uint64_t reported_ms; /* the last report, for its rate */
+    unsigned reported;
 };
-/* Reported (options.problem) if it is new, and not more often than people can read. */
+/* Reported (options.problem) if it is new, with a limit on the rate of reports. */
 void dp_problem_set(struct dp_plugins *all, const char *what, const char *resource, const struct err *e);
-bool dp_may_tell(struct dp_plugins *all); /* for other lines of the log that plugins cause */
+bool dp_may_report(struct dp_plugins *all); /* the same limit, for other log lines that plugins cause */
 void dp_problem_clear(struct dp_plugins *all, const char *what);
 void dp_problems_done(struct dp_plugins *all);
 
@@ -70,28 +70,28 @@ struct plugin {
     struct grpc_channel *channel;
     struct grpc_call options, stream;
     LIST_HEAD(, plugin_call) calls;
-    /* The newest list that was not looked at yet. */
+    /* The newest list that was not processed yet. */
     uint8_t *list;
     size_t n_list;
     bool listed;
     uint64_t rests_until_ms;
-    uv_timer_t turn; /* when the list is looked at */
+    uv_timer_t turn; /* when the list is processed */
     bool turn_closed;
     const struct plugin_owner *owner;
     void *owner_arg;
 };
 struct plugin_owner { /* both are called from the loop, at most once each; then not again */
-    /* It serves, or could not be reached (then it is gone after this). */
+    /* The plugin serves, or could not be reached; then it is freed after this call. */
     void (*ready)(struct plugin *p, const struct err *result, void *arg);
-    /* After ready: it is gone, or replaced by a later registration of its resource. */
+    /* After ready: the plugin is gone, or was replaced by a later registration of its resource. */
     void (*ended)(struct plugin *p, bool replaced, void *arg);
 };
 enum err_code plugin_start(struct plugin **ret, struct dp_plugins *all, const char *resource,
                            const char *path, const struct plugin_owner *owner, void *arg,
                            struct err *e) MUST_CHECK;
-/* Ends it without a word to its owner. Calls in progress may finish. `why` NULL: no problem. */
+/* Ends the plugin; its owner is not called. Calls in progress may finish. `why` NULL: no problem. */
 void plugin_end(struct plugin *p, const struct err *why);
-void plugin_cancel(struct plugin *p); /* ends it, and its calls */
+void plugin_cancel(struct plugin *p); /* ends the plugin and its calls */
 void plugin_settle(struct plugin *p); /* after the end of a call: frees what has ended */
 
 /* ---- calls.c: what a provider is asked ---- */

@@ -19,7 +19,7 @@ void dp_quote(char *ret, size_t size, const char *text)
     ret[n] = '\0';
 }
 
-/* Plugins end as their turns come; what they hold outlives a failed open by a turn or two. */
+/* Plugins are freed on later turns, so this struct outlives a failed open by a turn or two. */
 enum err_code dp_plugins_open(struct dp_plugins **ret, const struct dp_plugins_options *o, struct err *e)
 {
     struct dp_plugins *all = calloc(1, sizeof(*all));
@@ -36,7 +36,7 @@ enum err_code dp_plugins_open(struct dp_plugins **ret, const struct dp_plugins_o
     else if (registration_open(&all->registration, all, e) == ERR_OK)
         ERR_IGNORE(watcher_open(&all->watcher, all, e));
     if (e->code != ERR_OK) {
-        dp_plugins_close(all); /* nothing was begun: the loop has not run */
+        dp_plugins_close(all); /* no calls have begun: the loop has not run */
         return e->code;
     }
     *ret = all;

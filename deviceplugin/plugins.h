@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins - device plugins: they register, are listed and watched, and are asked. Loop thread only.
+ * plugins - device plugins: their registration, their lists of devices, and calls to them. Loop thread only.
  *
  *   registration.c  the socket <dir>/kubelet.sock; register.c: the calls of v1beta1.Registration
  *   watcher.c       <registry dir>: sockets of pluginregistration v1, of any type; entry.c: one of them
@@ -8,22 +8,23 @@
  *   calls.c         what it is asked as the provider of its resource
  *   problems.c      what is wrong, for people
  *
- * A plugin that registers a resource again replaces the earlier one, whose end later changes nothing (in
- * kubelet it takes the newer one with it). A plugin whose stream ends is withdrawn from the inventory; it has
- * to register again. Each call of a plugin has a deadline (kubelet gives Allocate and GetPreferredAllocation
- * none, and all pods wait). Of lists that come faster than they can be looked at, the newest is used.
+ * A plugin that registers a resource again replaces the earlier plugin. When that one ends later, nothing
+ * changes (in kubelet its end closes the newer one, too). A plugin whose stream ends is withdrawn from the
+ * inventory; it has to register again. Each call to a plugin has a deadline (in kubelet, Allocate and
+ * GetPreferredAllocation have none, and all pods wait). If lists arrive faster than they can be processed,
+ * only the newest is used.
  */
 #ifndef DEVICEPLUGIN_PLUGINS_H
 #define DEVICEPLUGIN_PLUGINS_H
 #include "deviceplugin/inventory.h"
 #include "deviceplugin/messages.h"
 
-#define DP_CALL_MS 30000 /* for a call; kubelet's limit for PreStartContainer */
+#define DP_CALL_MS 30000 /* deadline of a call: kubelet's limit for PreStartContainer */
 
 struct dp_plugins;
 struct dp_counts;
 
-/* Another type of plugin in the registry folder ("CSIPlugin"): its handler validates, then is told. */
+/* Another type of plugin in the registry folder ("CSIPlugin"): its handler accepts or refuses it. */
 struct dp_plugin_handler {
     const char *type;
     enum err_code (*registered)(const struct dp_plugin_info *info, void *arg, struct err *e);
@@ -47,12 +48,12 @@ struct dp_plugins_options { /* borrowed while it exists */
 enum err_code dp_plugins_open(struct dp_plugins **ret, const struct dp_plugins_options *o,
                               struct err *e) MUST_CHECK;
 bool dp_plugins_busy(const struct dp_plugins *all);
-void dp_plugins_cancel(struct dp_plugins *all); /* calls end, nothing new begins */
-void dp_plugins_close(struct dp_plugins *all);  /* not busy; handles close on later turns */
+void dp_plugins_cancel(struct dp_plugins *all); /* calls end, and no new ones begin */
+void dp_plugins_close(struct dp_plugins *all);  /* must not be busy; handles close on later turns */
 
 const struct dp_counts *dp_plugins_counts(const struct dp_plugins *all); /* counts.h, for metrics */
-/* Problems that last (a bad name, a version, a socket that does not answer), for explain: resource or socket,
- * text. */
+/* Problems that last (a bad name, a version, a socket that does not answer), for explain; `what` is a
+ * resource or a socket. */
 void dp_plugins_problems(const struct dp_plugins *all,
                          void (*fn)(const char *what, const char *text, void *arg), void *arg);
 #endif

@@ -58,7 +58,7 @@ static void add_node(struct buf *topology, int64_t id)
     add_bytes(topology, TOPOLOGY_NODES, node, id == 0 ? 0 : 1 + put_varint(node + 1, (uint64_t)id));
 }
 
-/* What was written of an inner message becomes a field of the outer one. */
+/* Appends the inner message, which is complete now, as a field of the outer one. */
 static void enclose(struct buf *outer, unsigned field, struct buf *inner)
 {
     add_bytes(outer, field, inner->p, inner->n);

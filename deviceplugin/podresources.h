@@ -11,8 +11,8 @@
  *     if (dp_podres_end(&a, &e) == ERR_OK) ... a.out ...
  *     dp_podres_done(&a);
  *
- * List: all pods. Get: one pod. GetAllocatableResources: devices without a pod. All three have what they list
- * in field 1.
+ * List: all pods. Get: one pod. GetAllocatableResources: devices without a pod. All three have their list in
+ * field 1.
  */
 #ifndef DEVICEPLUGIN_PODRESOURCES_H
 #define DEVICEPLUGIN_PODRESOURCES_H
@@ -21,12 +21,12 @@
 
 #include <stdint.h>
 
-/* Of an answer. kubelet's own client accepts no more (pkg/kubelet/apis/podresources: 16 MiB). */
+/* Bytes of an answer. kubelet's own client accepts no more (pkg/kubelet/apis/podresources: 16 MiB). */
 #define DP_PODRES_MAX (16 * 1024 * 1024)
 
 struct dp_podres {
     struct buf out; /* the packed answer, after dp_podres_end() */
-    /* private: what is at hand, as lengths stand in front of messages */
+    /* private: the parts that are being written, because a message is preceded by its length */
     struct buf pod, container, device, topology;
     bool in_pod, in_container;
 };

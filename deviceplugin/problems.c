@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* problems - what is wrong with plugins, by resource or socket, until it is right again or makes room. */
+/* problems - what is wrong with plugins, by resource or socket. A problem is kept until it is over, or
+ * dropped for a newer one. */
 #include "deviceplugin/plugin.h"
 
 #include "base/utf8.h"
@@ -9,8 +10,8 @@
 #include <string.h>
 
 enum {
-    TOLD_AT_ONCE = 20, /* reports in a row */
-    TOLD_EVERY_MS = 1000,
+    REPORTS_AT_ONCE = 20, /* reports in a row */
+    REPORT_EVERY_MS = 1000,
 };
 
 static struct dp_problem *problem_find(struct dp_problems *ps, const char *what)
@@ -45,19 +46,19 @@ static struct dp_problem *problem_add(struct dp_problems *ps, const char *what)
     return p;
 }
 
-/* A few at once, then one a second: a plugin that fails in a loop must not fill the log. */
-bool dp_may_tell(struct dp_plugins *all)
+/* A burst, then one a second: a plugin that fails in a loop must not fill the log. */
+bool dp_may_report(struct dp_plugins *all)
 {
     struct dp_problems *ps = &all->problems;
-    uint64_t now = clock_mono_ms(), back = (now - ps->told_ms) / TOLD_EVERY_MS;
+    uint64_t now = clock_mono_ms(), back = (now - ps->reported_ms) / REPORT_EVERY_MS;
 
     if (back > 0) {
-        ps->told = back < ps->told ? ps->told - (unsigned)back : 0;
-        ps->told_ms = now;
+        ps->reported = back < ps->reported ? ps->reported - (unsigned)back : 0;
+        ps->reported_ms = now;
     }
-    if (ps->told >= TOLD_AT_ONCE)
+    if (ps->reported >= REPORTS_AT_ONCE)
         return false;
-    ps->told++;
+    ps->reported++;
     return true;
 }
 
@@ -88,7 +89,7 @@ void dp_problem_set(struct dp_plugins *all, const char *what, const char *resour
         p = problem_add(ps, name);
     if (p != NULL)
         p->e = shown;
-    if (!same && dp_may_tell(all) && all->o.problem != NULL)
+    if (!same && dp_may_report(all) && all->o.problem != NULL)
         all->o.problem(resource, &shown, all->o.arg);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* register - the calls of Register: who may, what is accepted, and the answer when the plugin was reached.
- * Texts are kubelet's (pkg/kubelet/cm/devicemanager/plugin/v1beta1). */
+/* register - the calls of Register: rate limits, checks, and the answer once the plugin was reached. Texts
+ * are kubelet's (pkg/kubelet/cm/devicemanager/plugin/v1beta1). */
 #include "deviceplugin/registration.h"
 
 #include "base/files/fs.h"
@@ -52,8 +52,8 @@ static void give_up(struct registering *c)
 }
 
 /*
- * As in kubelet, a plugin that does not wait for the answer is registered all the same: it may be about to
- * serve. If it has died, the calls that it does not answer say so.
+ * As in kubelet, a plugin that does not wait for the answer is still registered, because it may be about to
+ * serve. If it has died, calls to it will fail.
  */
 static void on_given_up(struct grpc_request *r, void *arg)
 {
@@ -97,7 +97,7 @@ static struct peer *peer_of(struct registration *r, pid_t pid, uint64_t now)
     return oldest;
 }
 
-/* One process that registers in a loop must not keep others from it. */
+/* A process that registers in a loop must not keep others from registering. */
 static enum err_code check_peer(struct registration *r, const struct grpc_request *request, pid_t *ret_pid,
                                 struct err *e)
 {
@@ -109,7 +109,7 @@ static enum err_code check_peer(struct registration *r, const struct grpc_reques
     struct peer *p;
 
     if (!grpc_request_peer(request, &pid, &uid))
-        pid = 0; /* all such share one rate */
+        pid = 0; /* all processes without a pid share one rate */
     *ret_pid = pid;
     p = peer_of(r, pid, now);
     p->tokens += (now - p->at_ms) * PEER_PER_S;
@@ -129,7 +129,7 @@ static enum err_code check_peer(struct registration *r, const struct grpc_reques
     return ERR_OK;
 }
 
-/* A plain name of a socket, or of one that is about to be made. */
+/* A plain name: of a socket, or of nothing yet, as the plugin may be about to make it. */
 static enum err_code check_endpoint(const struct registration *r, const char *endpoint, char **ret_path,
                                     struct err *e)
 {

@@ -2,9 +2,9 @@
 /*
  * registration - the server <dir>/kubelet.sock, where plugins register.
  *
- * Sockets that an earlier run left in the folder are removed, so that plugins that watch theirs register
- * again, too. Then the socket is made; its appearance tells all others. If it is removed while the agent
- * runs, or its folder is, both are made again: without it no plugin could come back.
+ * Sockets in the folder from an earlier run are removed: plugins that watch their own socket register again.
+ * Then kubelet.sock is made: plugins that watch for it register again, too. If the socket or its folder is
+ * removed while the agent runs, both are made again, since no plugin could register without them.
  */
 #include "deviceplugin/registration.h"
 
@@ -24,10 +24,10 @@
 
 enum {
     CONNECTIONS_MAX = 128,
-    /* All plugins of a node register at once when the agent starts; one process may have several. */
+    /* When the agent starts, all plugins of the node register at once, and one process may have several. */
     CALLS_PER_S = 1000,
     CALLS_BURST = 4 * DP_PLUGINS_MAX,
-    REMAKE_FIRST_MS = 1000, /* of a socket that is removed again and again */
+    REMAKE_FIRST_MS = 1000, /* if the socket is removed again and again */
     REMAKE_MAX_MS = 60 * 1000,
 };
 
@@ -38,7 +38,7 @@ static bool add_name(const char *name, void *arg)
     return strs_add(arg, name);
 }
 
-/* Other files stay: the checkpoint is among them. */
+/* Other files stay; the checkpoint is one of them. */
 static enum err_code remove_sockets(const struct registration *r, struct err *e)
 {
     struct strs names = { 0 };
@@ -63,7 +63,7 @@ static enum err_code remove_sockets(const struct registration *r, struct err *e)
 
 static const struct grpc_method methods[] = { { "/v1beta1.Registration/Register", register_begin } };
 
-/* Whatever the folder's path leads to now. */
+/* Watches the folder that the path leads to now. */
 static enum err_code watch_folder(struct registration *r, struct err *e)
 {
     int old = r->wd;
@@ -78,13 +78,13 @@ static enum err_code watch_folder(struct registration *r, struct err *e)
     return ERR_OK;
 }
 
-/* The new socket takes the place of what is there, before the old server closes. */
+/* The new socket replaces the old one before the old server closes. */
 static enum err_code serve(struct registration *r, struct err *e)
 {
     const struct grpc_server_options o = {
         .loop = r->all->o.loop,
         .path = r->path,
-        .mode = 0755, /* as kubelet's; only root may write, that is, connect */
+        .mode = 0755, /* kubelet's mode: only root may write to the socket, so only root can connect */
         .methods = methods,
         .n_methods = 1,
         .arg = r,
@@ -148,7 +148,7 @@ static struct presence look_at_socket(const struct registration *r, struct err *
     return st.st_dev == r->dev && st.st_ino == r->ino ? presence_present() : presence_absent();
 }
 
-/* At once, unless somebody removes it again and again. */
+/* Makes the socket again: at once, unless another program removes it again and again. */
 static void check_socket(struct registration *r, bool rested)
 {
     struct err e = { 0 };
@@ -214,7 +214,7 @@ enum err_code registration_open(struct registration **ret, struct dp_plugins *al
         registration_close(r);
         return e->code;
     }
-    /* A folder that cannot be used now may be usable later. */
+    /* A folder that cannot be used now may be usable later, so this is not an error. */
     if (serve(r, &first) != ERR_OK) {
         dp_problem_set(all, SOCKET_NAME, NULL, &first);
         try_later(r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* registration - what registration.c (the socket) and register.c (the calls) share. */
+/* registration - shared by registration.c (the socket) and register.c (the calls). */
 #ifndef DEVICEPLUGIN_REGISTRATION_H
 #define DEVICEPLUGIN_REGISTRATION_H
 #include "base/grpc/server.h"
@@ -9,9 +9,9 @@
 
 #define REGISTRATION_SOCKET "kubelet.sock"
 #define REGISTRATION_PEERS                                                                                   \
-    64 /* processes whose rate is known; the one that was silent for longest makes room */
+    64 /* processes whose rate is known; the one that was silent for longest is dropped for a new one */
 
-struct registering { /* a call of Register, until its plugin was reached or could not be */
+struct registering { /* a call of Register, until its plugin is reached or cannot be reached */
     LIST_ENTRY(registering) link;
     struct grpc_request *request; /* NULL: nobody waits for the answer any more */
     struct plugin *plugin;
@@ -32,7 +32,7 @@ struct registration {
     ino_t ino;
     struct watch_set *watches;
     int wd;
-    bool cleaned; /* of sockets of an earlier run */
+    bool cleaned; /* sockets of an earlier run were removed */
     uint64_t made_ms, pause_ms;
     uv_timer_t again;
     LIST_HEAD(, registering) calls;
@@ -41,6 +41,6 @@ struct registration {
 
 /* The method Register; arg is the registration. */
 void register_begin(struct grpc_request *request, struct grpc_bytes message, void *arg);
-/* After the server's end: calls whose answer nobody waits for end, too, and their plugins. */
+/* After the server's end: ends calls whose answer nobody waits for, and their plugins. */
 void register_cancel(struct registration *r);
 #endif

@@ -5,8 +5,10 @@
 #include <stddef.h>
 #include <string.h>
 
-#define DOMAIN_MAX (253 - 9) /* a DNS name's, less "requests.", which quotas put in front of it */
-#define NAME_MAX_BYTES 63    /* of the part behind the slash */
+#define DOMAIN_MAX                                                                                           \
+    (253 - 9) /* the limit of a DNS name, less "requests.", which resource quotas put in front of the name   \
+               */
+#define NAME_MAX_BYTES 63 /* limit of the part behind the slash */
 
 static bool lower(char c)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A set of NUMA nodes is a number below 256 here: bit i is the i-th node of the machine. That is enough to
- * count devices by the set of nodes they are on, once, instead of for each set that is tried; and to merge
- * hints without going through all combinations of them (255 each): kubelet's result depends only on which
- * merged sets there are.
+ * Here a set of NUMA nodes is a number below 256: bit i is the i-th node of the machine. So devices are
+ * counted once, by the set of nodes that they are on, and not again for each set that is tried. And hints are
+ * merged without trying all of their combinations (255 for each resource): kubelet's result depends only on
+ * which sets can result.
  */
 #include "deviceplugin/topology.h"
 
@@ -33,7 +33,7 @@ static uint64_t numbers_of(const struct dp_machine *m, unsigned set)
     return ret;
 }
 
-/* The nodes of this machine that the device is on; a provider may say others, too. */
+/* The nodes of this machine that the device is on; a provider may name nodes that do not exist. */
 static unsigned set_of(const struct dp_machine *m, const struct dp_device *d)
 {
     unsigned ret = 0;
@@ -70,7 +70,7 @@ static bool has_topology(const struct dp_resource *r)
     return false;
 }
 
-/* Healthy ones that nobody holds. */
+/* Counts healthy devices that nobody holds. */
 static void count_free(const struct dp_machine *m, const struct dp_resource *r, const struct dp_holdings *h,
                        struct counts *c)
 {
@@ -101,7 +101,7 @@ static void count_reusable(const struct dp_machine *m, const struct dp_resource 
         count_one(m, r, w->reusable[i], c->reusable);
 }
 
-/* What the container, or the pod, holds already; returns how many devices that are. */
+/* Counts the devices that the container, or the pod, holds already; returns their number. */
 static int64_t count_held(const struct dp_machine *m, const struct dp_resource *r,
                           const struct dp_holdings *h, const struct dp_wish *w, size_t counts[SETS])
 {
@@ -120,8 +120,8 @@ static int64_t count_held(const struct dp_machine *m, const struct dp_resource *
     return n;
 }
 
-/* Sets that hold all reused devices, and enough others. Preferred are those of the size of the smallest set
- * that would have enough devices, were all of them free. */
+/* A set is possible if it has all reused devices and enough others. It is preferred if it is as small as the
+ * smallest set that would be enough with all devices free. */
 static void make(const struct counts *c, unsigned all, int64_t count, uint8_t v[SETS])
 {
     size_t n_reusable = c->reusable[0] + touching(c->reusable, all, all);
@@ -171,7 +171,7 @@ static bool has_hint(const struct dp_hints *h, unsigned all)
     return false;
 }
 
-/* Narrower, or as narrow and with the lower nodes. */
+/* Whether a has fewer nodes than b, or as many but lower ones. */
 static bool narrower(unsigned a, unsigned b)
 {
     return size_of(a) != size_of(b) ? size_of(a) < size_of(b) : a < b;
@@ -197,8 +197,8 @@ static unsigned preferred_by_all(const struct dp_hints *v, size_t n, unsigned al
     return best;
 }
 
-/* Whether a is better than b where not all prefer it. The size to come near to is that of the greatest of the
- * resources' smallest sets: less cannot supply it, more is not needed. */
+/* Whether a is better than b, if no set is preferred by all resources. `size` is the best size: the size of
+ * the smallest set that can supply the most demanding resource. */
 static bool better(unsigned a, unsigned b, unsigned size)
 {
     unsigned n_a = size_of(a), n_b = size_of(b);
@@ -221,7 +221,7 @@ static unsigned least_of(const struct dp_hints *h, unsigned all)
     return least;
 }
 
-/* What remains of a set, for each combination of hints, when only their common nodes are left. */
+/* Intersects each set that was reached with each hint of a further resource. */
 static void intersect(bool reached[SETS], const struct dp_hints *h, unsigned all)
 {
     bool next[SETS] = { 0 };
@@ -266,7 +266,8 @@ enum err_code dp_hints_merge(const struct dp_machine *m, enum dp_policy policy, 
         return err_set(e, ERR_PRECONDITION, "Resources cannot be allocated with Topology locality");
     if (set == 0)
         set = best_of_all(v, n, all);
-    /* As in kubelet: where one node is all there is, or nothing asks for one, that policy aligns nothing. */
+    /* As in kubelet: the policy single-numa-node aligns nothing if the machine has one node, or if nothing is
+     * constrained. */
     *ret_has = policy != DP_POLICY_SINGLE_NODE || set != all;
     *ret_numa = numbers_of(m, set);
     return ERR_OK;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * topology - NUMA hints and how they are merged (pkg/kubelet/cm/topologymanager). Pure, but for
+ * topology - NUMA hints and how they are merged (pkg/kubelet/cm/topologymanager). Pure, except for
  * dp_machine_read().
  *
- * A hint is a set of NUMA nodes that can supply a resource; it is preferred if no smaller set could, were all
- * devices free. The hints of all resources are merged into one set, to which dp_choose_begin() aligns. With
- * the scope "container" that is done for each container, with "pod" once for the sums of the pod. The policy
- * "none" makes no hints.
+ * A hint is a set of NUMA nodes that can supply a resource. It is preferred if no smaller set could supply it
+ * with all devices free. The hints of all resources are merged into one set, to which dp_choose_begin()
+ * aligns. With the scope "container" that is done for each container, with "pod" once for the sums of the
+ * pod. The policy "none" makes no hints.
  */
 #ifndef DEVICEPLUGIN_TOPOLOGY_H
 #define DEVICEPLUGIN_TOPOLOGY_H
@@ -27,19 +27,19 @@ enum err_code dp_machine_read(struct dp_machine *ret, const char *dir, struct er
 enum dp_hint { DP_HINT_NO, DP_HINT_POSSIBLE, DP_HINT_PREFERRED };
 struct dp_hints { /* of one resource */
     bool any;     /* no constraint; v is not used */
-    /* By set of nodes: bit i of the index is the i-th node of the machine. No hint at all: no set of nodes
+    /* By set of nodes: bit i of the index is the i-th node of the machine. All DP_HINT_NO: no set of nodes
      * can supply it. */
     uint8_t v[1 << DP_NUMA_MAX];
 };
 
 /*
- * Sets of nodes from which w->count devices of r can be had, the reusable ones included; has_hint is ignored.
- * A resource none of whose devices has topology (or `r` NULL) is no constraint; otherwise devices without
- * topology, and on nodes that the machine has not, are not in any set.
+ * Sets of nodes that can supply w->count devices of r, including reusable ones; has_hint is ignored. There is
+ * no constraint if no device of the resource has topology (or `r` is NULL). Otherwise devices without
+ * topology, and devices on nodes that the machine does not have, are in no set.
  *
- * What the container holds of r already is part of each set; if that is another number than w->count, there
- * is no hint. A whole pod may hold a part: the agent was killed while it allocated. (kubelet has no hint
- * then, and its policies refuse the pod.)
+ * Devices of r that the container holds already are part of each set; if their number differs from w->count,
+ * there is no hint. A whole pod may hold fewer, after the agent was killed during the allocation. (kubelet
+ * has no hint then, and its policies refuse the pod.)
  */
 void dp_hints_make(const struct dp_machine *m, const struct dp_resource *r, const struct dp_holdings *h,
                    const struct dp_wish *w, struct dp_hints *ret);

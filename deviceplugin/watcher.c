@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watcher - the folder plugins_registry, where plugins of any type put a socket and are asked who they are.
+ * watcher - the folder plugins_registry, where plugins of any type put a socket; the agent then asks them for
+ * their type and name.
  *
- * A change of the folder makes the whole tree be looked at, and what is there now is compared with what is
- * known; so no order of events, and no lost one, matters. A socket is another one if its inode or its time of
+ * After a change of the folder, the whole tree is read and compared with the known entries. So the order of
+ * events does not matter, and neither does a lost event. A socket is a new one if its inode or its time of
  * creation differs. Each socket is an entry (entry.c), which registers by itself.
  */
 #include "deviceplugin/watcher.h"
@@ -23,9 +24,10 @@ enum {
     ENTRIES_MAX = 256,
     FOLDERS_MAX = 256,
     DEPTH_MAX = 8,
-    LOOK_REST = 3, /* after each look a pause of so many times its duration: a quarter of the loop's time */
-    LOOK_AGAIN_MS = 5000, /* after one that failed */
-    LOOK_FULL_MS = 1000,  /* after one with too many sockets, some of which may turn out to be dead */
+    LOOK_REST = 3, /* after each look, a pause of so many times its duration: a quarter of the loop's time */
+    LOOK_AGAIN_MS = 5000, /* after a look that failed */
+    LOOK_FULL_MS =
+        1000, /* after a look with too many sockets, because dead ones among them may be found out */
 };
 
 struct watcher {
@@ -74,8 +76,9 @@ static bool is_older(const struct entry *x, const struct timespec *than)
 }
 
 /*
- * Whether there is room for a socket that was made then. Sockets of plugins that died stay in the folder; the
- * oldest one that nobody answers on gives its place to a newer one, which gives it back to none of them.
+ * Whether there is room for a socket that was made at that time. Sockets of dead plugins stay in the folder:
+ * the oldest socket without an answer is dropped for a newer one, and an older one never replaces a newer
+ * one.
  */
 static bool make_room(struct watcher *w, const struct timespec *made)
 {
@@ -154,7 +157,7 @@ static void see(struct look *l, const char *folder, const char *name, int depth)
         see_socket(l, path, &st);
 }
 
-/* Watched first, then listed: what comes later is an event. */
+/* Watched first, then listed: later changes are events. */
 static bool watch_folder(struct look *l, const char *path)
 {
     struct err e = { 0 };
@@ -215,7 +218,7 @@ static void keep_watches(struct watcher *w, const struct look *l)
 
 static void on_turn(uv_timer_t *timer);
 
-/* Whether some may yet turn out to be dead: they never failed. */
+/* Whether there are entries that neither registered nor failed yet. */
 static bool has_undecided(const struct watcher *w)
 {
     const struct entry *x;
@@ -237,7 +240,7 @@ static void look(struct watcher *w)
         x->seen = false;
     if (fs_mkdirs(w->all->o.registry_dir, 0750, &l.e) == ERR_OK)
         see_folder(&l, w->all->o.registry_dir, 0);
-    if (l.e.code != ERR_OK) { /* nothing is absent for certain; what was found counts */
+    if (l.e.code != ERR_OK) { /* nothing can be called absent; what was found stays */
         dp_problem_set(w->all, w->all->o.registry_dir, NULL, &l.e);
         uv_timer_start(&w->turn, on_turn, LOOK_AGAIN_MS, 0);
         return;

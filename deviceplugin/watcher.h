@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* watcher - one socket of the folder plugins_registry: an entry of watcher.c. */
+/* watcher - an entry of watcher.c: one socket of the folder plugins_registry. */
 #ifndef DEVICEPLUGIN_WATCHER_H
 #define DEVICEPLUGIN_WATCHER_H
 #include "deviceplugin/plugin.h"
@@ -7,10 +7,11 @@
 #include <sys/types.h>
 #include <time.h>
 
-struct entry_id { /* a socket that was made anew may have the inode of the old one */
+struct entry_id { /* identifies a socket; a new one may have the inode of the old one, so its time is
+                     compared, too */
     dev_t dev;
     ino_t ino;
-    struct timespec made; /* its mtime: nothing writes to a socket's inode */
+    struct timespec made; /* its mtime, which does not change after it was made */
 };
 
 LIST_HEAD(entries, entry);
@@ -24,19 +25,19 @@ struct entry {
     enum entry_state {
         ENTRY_ASKS,     /* GetInfo */
         ENTRY_CONNECTS, /* to the device plugin that it named */
-        ENTRY_TELLS,    /* NotifyRegistrationStatus */
-        ENTRY_FAILED,   /* until the next try */
+        ENTRY_NOTIFIES, /* NotifyRegistrationStatus */
+        ENTRY_FAILED,   /* it is tried again later */
         ENTRY_REGISTERED,
-        ENTRY_STOPS, /* ends what it does, then begins again, or is freed */
+        ENTRY_STOPS, /* calls in progress end; then it begins again, or is freed */
     } state;
     bool gone;
     struct grpc_channel *channel;
     struct grpc_call call;
     struct dp_info info;
-    struct err outcome; /* of the registration, to be told */
+    struct err outcome; /* of the registration, sent to the plugin */
     struct plugin *plugin;
-    bool replaced; /* by a later registration of its resource: it rests until its socket is another one */
-    const struct dp_plugin_handler *handler; /* that knows it; NULL: none */
+    bool replaced; /* by a later registration of its resource: no further try until a new socket is made */
+    const struct dp_plugin_handler *handler; /* for its type; NULL: none */
     uint64_t pause_ms;
     uv_timer_t again;
 };
@@ -44,7 +45,8 @@ struct entry {
 /* Begins to register. NULL: out of memory. */
 struct entry *entry_new(struct dp_plugins *all, struct entries *list, size_t *n_entries, const char *path,
                         const struct entry_id *id);
-void entry_is_now(struct entry *x, const struct entry_id *id); /* another one: registers anew */
-void entry_gone(struct entry *x);                              /* deregisters; it is freed on a later turn */
+void entry_is_now(struct entry *x,
+                  const struct entry_id *id); /* the path has a new socket: registers again */
+void entry_gone(struct entry *x);             /* the socket is gone: deregisters; freed on a later turn */
 bool entry_is_gone(const struct entry *x);
 #endif

@@ -85,7 +85,7 @@ struct check {
     struct err *e;
 };
 
-/* Where a message stands in the outermost one: for texts of errors only. */
+/* The path of a message in the outermost one, for texts of errors. */
 struct place {
     const struct place *above; /* NULL: it is the outermost one */
     const char *field;
@@ -140,7 +140,7 @@ static bool type_fits(const ProtobufCFieldDescriptor *f, unsigned type)
     case PROTOBUF_C_TYPE_BYTES:
     case PROTOBUF_C_TYPE_MESSAGE:
         return type == WIRE_BYTES;
-    default: /* our definitions have no other numbers than varints; repeated ones may be packed */
+    default: /* the definitions here have only varints as numbers; repeated ones may be packed */
         return type == WIRE_VARINT || (type == WIRE_BYTES && f->label == PROTOBUF_C_LABEL_REPEATED);
     }
 }
@@ -206,7 +206,7 @@ static void *wire_alloc(void *arg, size_t n)
     return n <= DP_WIRE_MEMORY_MAX && a->used <= DP_WIRE_MEMORY_MAX - n ? arena_alloc(a, n) : NULL;
 }
 
-static void wire_free(void *arg, void *p) /* all of it at once: arena_done() */
+static void wire_free(void *arg, void *p) /* everything is freed at once: arena_done() */
 {
     (void)arg;
     (void)p;
@@ -216,7 +216,7 @@ enum err_code dp_wire_unpack(const ProtobufCMessageDescriptor *d, const struct d
                              size_t n_limits, const uint8_t *p, size_t n, struct arena *memory,
                              ProtobufCMessage **ret, struct err *e)
 {
-    static const uint8_t nothing[1]; /* protobuf-c wants a pointer even for no bytes */
+    static const uint8_t nothing[1]; /* protobuf-c needs a pointer even for no bytes */
     struct check c = { .message = d, .limits = limits, .n_limits = n_limits, .e = e };
     ProtobufCAllocator allocator = { wire_alloc, wire_free, memory };
     ProtobufCMessage *m;

@@ -2,11 +2,11 @@
 /*
  * wire - protobuf messages from outside: checked against their definition, then unpacked into an arena.
  *
- * protobuf-c checks no UTF-8, cuts strings at a NUL, and allocates as the bytes demand: two bytes for an
- * empty element become a hundred. Hence the check comes first, without memory: well-formed fields of the
- * right type, UTF-8 without NUL in strings, at most DP_WIRE_FIELDS_MAX fields, at most so many elements of a
- * repeated field as `limits` allow, and no message field given twice (which protobuf merges; no encoder does
- * that). Unknown fields are skipped. Pure; any thread.
+ * protobuf-c does not check UTF-8, cuts strings at a NUL, and allocates whatever the bytes ask for: two bytes
+ * for an empty element become a hundred. So the check comes first and needs no memory. It accepts well-formed
+ * fields of the right type, UTF-8 without NUL in strings, at most DP_WIRE_FIELDS_MAX fields, as many elements
+ * of a repeated field as `limits` allow, and each message field once (protobuf would merge two, but no
+ * encoder writes them). Unknown fields are skipped. Pure; any thread.
  */
 #ifndef DEVICEPLUGIN_WIRE_H
 #define DEVICEPLUGIN_WIRE_H
@@ -16,7 +16,7 @@
 #include <protobuf-c/protobuf-c.h>
 #include <stdint.h>
 
-/* Of a whole message, those of nested ones included: 65536 devices with eight each. */
+/* Of a whole message, with those of nested messages: 65536 devices with eight fields each. */
 #define DP_WIRE_FIELDS_MAX (512 * 1024)
 #define DP_WIRE_MEMORY_MAX (64 * 1024 * 1024) /* of an unpacked message */
 
@@ -27,15 +27,16 @@ struct dp_wire_limit {
 };
 
 /*
- * *ret is the message as its descriptor says, in `memory`, which the caller frees (arena_done()), also after
- * an error. ERR_INVALID, ERR_EXHAUSTED: "v1beta1.ListAndWatchResponse: devices[3].ID: string field contains
- * invalid UTF-8".
+ * *ret is the message, of the type that its descriptor says, in `memory`. The caller calls arena_done(), also
+ * after an error. ERR_INVALID, ERR_EXHAUSTED: "v1beta1.ListAndWatchResponse: devices[3].ID: string field
+ * contains invalid UTF-8".
  */
 enum err_code dp_wire_unpack(const ProtobufCMessageDescriptor *d, const struct dp_wire_limit *limits,
                              size_t n_limits, const uint8_t *p, size_t n, struct arena *memory,
                              ProtobufCMessage **ret, struct err *e) MUST_CHECK;
 
-/* The bytes of the first element of a message field, of a message that was unpacked; NULL: there is none. */
+/* The bytes of the first element of a field that has messages, in a message that was unpacked; NULL: there is
+ * none. */
 const uint8_t *dp_wire_first(const uint8_t *p, size_t n, uint32_t field, size_t *ret_n);
 
 /* The bytes of a message, malloc'ed. */
