@@ -166,6 +166,16 @@ static void see(struct ev_manager *m, const struct ev_observation *o, uint64_t n
             pace_see(&m->pace[s], &o->v[s], now_ms);
 }
 
+/* Nothing is left before the grace period ends, at the rate seen; or of memory, which a process takes faster
+ * than looks can follow, less than half of the threshold. */
+static bool is_urgent(const struct ev_manager *m, const struct ev_threshold *t, const struct ev_value *v)
+{
+    if (t->soft)
+        return false;
+    return v->available == 0 || m->pace[t->signal].left_ms < (uint64_t)EV_HARD_GRACE_S * 1000 ||
+           (ev_signal_condition(t->signal) == EV_MEMORY_PRESSURE && v->available < line_of(t, v) / 2);
+}
+
 static struct ev_crossing crossing_of(const struct ev_manager *m, const struct ev_threshold *t,
                                       const struct ev_value *v)
 {
@@ -174,8 +184,7 @@ static struct ev_crossing crossing_of(const struct ev_manager *m, const struct e
         .value = *v,
         .line = line_of(t, v),
         .goal = goal_of(t, v),
-        .urgent =
-            !t->soft && (v->available == 0 || m->pace[t->signal].left_ms < (uint64_t)EV_HARD_GRACE_S * 1000),
+        .urgent = is_urgent(m, t, v),
     };
 }
 

@@ -11,7 +11,8 @@ struct ev_crossing { /* what was found: a threshold and the values at that time 
     struct ev_value value;
     uint64_t line; /* the threshold in numbers */
     uint64_t goal; /* with its minimum reclaim: what must be available again */
-    bool urgent;   /* hard, and at the rate seen nothing is left before its grace period ends */
+    bool urgent;   /* hard, and a victim has no grace: at the rate seen nothing is left before its end, or
+                    * less than half of the threshold is left of memory */
 };
 
 /* "The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Ki. Container c was ... "
