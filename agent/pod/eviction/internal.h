@@ -49,12 +49,9 @@ bool observe_busy(const struct observe *o);
 /* Where images and writable layers are, as far as is known; EV_LAYOUT_ONE before the first observation. */
 enum ev_layout observe_layout(const struct observe *o);
 enum ev_layout observe_layout_of(uint64_t root, uint64_t images, uint64_t layers); /* devices; pure */
-/* What the last look at memory found, and how fast memory was used up lately, in bytes/s: with the hard
- * threshold and the victim's grace, memory_urgent() says whether it must be killed at once. */
-const struct memory_seen *observe_memory(const struct observe *o);
-uint64_t observe_growth(const struct observe *o);
-void observe_explain(const struct observe *o, json_t *steps); /* what cannot be read, and why */
-void observe_close(struct observe *o);                        /* also while it is busy; NULL is fine */
+const struct memory_seen *observe_memory(const struct observe *o); /* what the last look at memory found */
+void observe_explain(const struct observe *o, json_t *steps);      /* what cannot be read, and why */
+void observe_close(struct observe *o);                             /* also while it is busy; NULL is fine */
 
 /* ---- watch.c ---- */
 /* Begins to watch; looks are asked for with eviction_look(). NULL: no memory, logged. */

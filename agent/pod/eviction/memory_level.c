@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/eviction/memory_level.h"
 
-/* Two looks closer together than that say nothing about a rate: the kernel's counters move in batches. */
-#define GROWTH_MIN_US 2000
-#define GROWTH_KEPT_US 1000000
-
 static uint64_t less(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
@@ -82,24 +78,4 @@ struct memory_plan memory_plan(uint64_t usage, uint64_t working_set, uint64_t he
         plan.rest_ms = MEMORY_REST_MIN_MS;
     plan.rest_ms = smaller(plan.rest_ms, MEMORY_REST_MAX_MS);
     return plan;
-}
-
-void memory_growth_add(struct memory_growth *g, uint64_t available, uint64_t at_us)
-{
-    uint64_t passed = less(at_us, g->at_us), rate;
-
-    if (g->at_us != 0 && passed < GROWTH_MIN_US)
-        return;
-    rate = g->at_us != 0 ? less(g->available, available) * 1000000 / passed : 0;
-    if (passed < GROWTH_KEPT_US) /* older ones fade */
-        g->per_s -= g->per_s / GROWTH_KEPT_US * passed;
-    if (passed >= GROWTH_KEPT_US || rate > g->per_s)
-        g->per_s = rate;
-    g->at_us = at_us;
-    g->available = available;
-}
-
-bool memory_urgent(uint64_t line, uint64_t available, uint64_t per_s, uint64_t grace_ms)
-{
-    return available < line / 2 || per_s / 1000 * grace_ms >= available;
 }

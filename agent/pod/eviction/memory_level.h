@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory_level - how memory is approached in time: what is available, at which usage to look again, how fast
- * it grows, and whether what is left allows a victim its grace. Pure: no clock, no files. Bytes throughout.
+ * memory_level - how memory is approached in time: what is available, and at which usage to look again. Pure:
+ * no clock, no files. Bytes throughout.
  *
- * Lines are the thresholds of a signal, and half of each hard one: beyond that, no grace is given.
+ * Lines are the thresholds of a signal, and half of each hard one: beyond that, no grace is given
+ * (agent/eviction/manager.c).
  */
 #ifndef AGENT_POD_EVICTION_MEMORY_LEVEL_H
 #define AGENT_POD_EVICTION_MEMORY_LEVEL_H
@@ -52,14 +53,4 @@ struct memory_plan {
  * of growth is known when the line is crossed. The level is never beyond the line: page cache gives way to
  * what grows, and hides that. */
 struct memory_plan memory_plan(uint64_t usage, uint64_t working_set, uint64_t headroom);
-
-struct memory_growth { /* initialize to { 0 } */
-    uint64_t at_us, available;
-    uint64_t per_s; /* the fastest of about the last second */
-};
-void memory_growth_add(struct memory_growth *g, uint64_t available, uint64_t at_us);
-
-/* Whether a victim must be killed at once: what is left would be used up within its grace at this rate, or
- * less than half of the hard threshold (`line`; 0: none) is left. */
-bool memory_urgent(uint64_t line, uint64_t available, uint64_t per_s, uint64_t grace_ms);
 #endif

@@ -37,7 +37,6 @@ struct observe {
     struct cg_meters *meters;
     struct cg_meter *machine, *pods;
     struct memory_seen memory;
-    struct memory_growth growth;
     struct err memory_error;
     bool pids_failed;
     /* disks: the pool's while `busy` */
@@ -96,18 +95,11 @@ static void read_memory(struct observe *o)
     m.working_set = s.memory.working_set;
     read_pods(o, &m);
     o->memory = m;
-    if (m.known)
-        memory_growth_add(&o->growth, memory_available(&m), uv_hrtime() / 1000);
 }
 
 const struct memory_seen *observe_memory(const struct observe *o)
 {
     return &o->memory;
-}
-
-uint64_t observe_growth(const struct observe *o)
-{
-    return o->growth.per_s;
 }
 
 /* ---- process ids ---- */
