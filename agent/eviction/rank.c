@@ -88,6 +88,10 @@ static struct place place_of(enum ev_signal s, enum ev_layout layout, const stru
         return at; /* requests play no part, and no figures are 0 processes */
     at.unknown = !known;
     at.over = known && usage > request;
+    if (!known) {
+        at.excess = 0; /* among pods without figures only priority decides */
+        return at;
+    }
     /* kubelet 1.36 subtracts bytes from inodes here. Only pods of one priority that all are over trade
      * places, and a recorded order has it. */
     if (ev_signal_unit(s) == EV_INODES)
