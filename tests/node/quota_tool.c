@@ -14,11 +14,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/fs.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #define TREES 3 /* of a pod that is killed at its start or end */
@@ -521,16 +526,49 @@ static enum err_code cmd_watch(struct quota_fs *f, char **argv, struct err *e) /
     return ERR_OK;
 }
 
+/* ---- what a seccomp profile can do ------------------------------------------------------------------------
+ */
+
+#ifndef SYS_file_setattr
+#define SYS_file_setattr 469 /* Linux 6.17 */
+#endif
+#define REFUSED (SECCOMP_RET_ERRNO | EPERM)
+
+/* Runs a program that cannot change projects. Only what the kernel sees of a request counts: its lower half.
+ */
+static enum err_code cmd_confined(struct quota_fs *f, char **argv, struct err *e) /* PROGRAM ARGUMENT... */
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_file_setattr, 4, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 4),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)FS_IOC_FSSETXATTR, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)FS_IOC_SETFLAGS, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, REFUSED),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = { .len = ARRAY_LEN(code), .filter = code };
+
+    (void)f;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        return err_sys(e, errno, "install a filter");
+    execvp(argv[0], argv);
+    return err_sys(e, errno, "run %s", argv[0]);
+}
+
 static const struct {
     const char *name;
     int least; /* arguments */
     enum err_code (*fn)(struct quota_fs *f, char **argv, struct err *e);
 } commands[] = {
-    { "cost", 1, cmd_cost },   { "fill", 2, cmd_fill },     { "scan", 1, cmd_scan },
-    { "fs", 0, cmd_fs },       { "get", 1, cmd_get },       { "time", 1, cmd_time },
-    { "set", 4, cmd_set },     { "assign", 2, cmd_assign }, { "each", 0, cmd_each },
-    { "table", 0, cmd_table }, { "start", 2, cmd_start },   { "end", 1, cmd_end },
-    { "sweep", 0, cmd_sweep }, { "kill", 2, cmd_kill },     { "watch", 1, cmd_watch },
+    { "confined", 1, cmd_confined }, { "cost", 1, cmd_cost },   { "fill", 2, cmd_fill },
+    { "scan", 1, cmd_scan },         { "fs", 0, cmd_fs },       { "get", 1, cmd_get },
+    { "time", 1, cmd_time },         { "set", 4, cmd_set },     { "assign", 2, cmd_assign },
+    { "each", 0, cmd_each },         { "table", 0, cmd_table }, { "start", 2, cmd_start },
+    { "end", 1, cmd_end },           { "sweep", 0, cmd_sweep }, { "kill", 2, cmd_kill },
+    { "watch", 1, cmd_watch },
 };
 
 int main(int argc, char **argv)

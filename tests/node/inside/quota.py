@@ -362,6 +362,10 @@ def unprivileged(fs):
         run(*inside, "chattr", "+d", file)  # what else an owner may set
         run(*inside, "touch", f"{folder}/inside")
         equal([project(x) for x in (file, folder, f"{folder}/inside")], [number] * 3, "projects after tries in a user namespace")
+        for argv in (["-p", "77", file], ["-P", folder]):
+            result = run(TOOL, "confined", f"/mnt/{fs}", *none, "chattr", *argv, ok=False)
+            check(result.returncode != 0 and "Operation not permitted" in result.stderr, lambda r=result: f"with a filter of system calls: {r}")
+        equal([project(x) for x in (file, folder)], [number] * 2, "projects after tries with a filter")
         run(*none, "chattr", "-p", "77", file)
         run(*none, "chattr", "-P", folder)
         run(*none, "touch", f"{folder}/escaped")

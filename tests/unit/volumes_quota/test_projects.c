@@ -262,6 +262,51 @@ static void a_tree_on_a_disk_that_is_not_mounted_may_exist(void **state)
     projects_close(p);
 }
 
+/* Nothing has usage yet: only the files, and their locks, keep them apart. */
+static void agents_with_tables_of_their_own_share_no_id(void **state)
+{
+    enum { AGENTS = 3, TAKES = 30 };
+    struct fixture *f = *state;
+    pid_t pids[AGENTS];
+    struct etc_ids ids = { 0 };
+    struct err e = { 0 };
+    str_auto text = NULL;
+    size_t n = 0;
+
+    for (int agent = 0; agent < AGENTS; agent++) {
+        pids[agent] = fork();
+        assert_true(pids[agent] >= 0);
+        if (pids[agent] != 0)
+            continue;
+        snprintf(f->state, sizeof(f->state), "%s/projects-%d.json", f->dir, agent);
+        {
+            struct projects *p = must_open(f);
+
+            for (int i = 0; i < TAKES; i++) {
+                char tree[100];
+
+                snprintf(tree, sizeof(tree), "%s/%d-%d", f->dir, agent, i);
+                must_take(p, f, tree);
+            }
+            projects_close(p);
+        }
+        _exit(0);
+    }
+    for (int agent = 0; agent < AGENTS; agent++) {
+        int status = -1;
+
+        assert_int_equal(waitpid(pids[agent], &status, 0), pids[agent]);
+        assert_int_equal(status, 0);
+    }
+    assert_int_equal(fs_read_at(AT_FDCWD, f->projects, 1 << 20, &text, &n, &e), ERR_OK);
+    assert_int_equal(etc_ids_add(&ids, ETC_PROJECTS, (struct str){ text, n }, &e), ERR_OK);
+    etc_ids_sort(&ids);
+    assert_int_equal(ids.n, AGENTS * TAKES);
+    for (size_t i = 1; i < ids.n; i++)
+        assert_int_not_equal(ids.v[i - 1], ids.v[i]);
+    free(ids.v);
+}
+
 static bool is_set_aside(const char *name, void *arg)
 {
     *(bool *)arg = *(bool *)arg || damaged_file_is(name);
@@ -349,6 +394,7 @@ int main(void)
         TEST(a_release_that_cannot_look_is_repeated_by_a_sweep),
         TEST(a_sweep_frees_what_an_earlier_agent_took_for_no_tree),
         TEST(a_tree_on_a_disk_that_is_not_mounted_may_exist),
+        TEST(agents_with_tables_of_their_own_share_no_id),
         TEST(a_damaged_table_is_set_aside_and_the_files_tell_what_it_said),
         TEST(tables_that_cannot_be_are_damaged),
         TEST(a_table_that_cannot_be_read_stays),
