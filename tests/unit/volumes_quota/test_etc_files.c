@@ -2,6 +2,23 @@
 #include "tests/unit/volumes_quota/fake_kernel.h"
 
 #include <sys/file.h>
+#include <sys/syscall.h>
+
+static char replacing[110]; /* the file that kubelet replaces between our open and our lock; "": none */
+
+/* Stands before the C library's. */
+int flock(int fd, int operation)
+{
+    char beside[120];
+
+    if (replacing[0] != '\0') {
+        snprintf(beside, sizeof(beside), "%s.new", replacing);
+        put_text(beside, "7:/of kubelet\n");
+        assert_int_equal(rename(beside, replacing), 0);
+        replacing[0] = '\0';
+    }
+    return (int)syscall(SYS_flock, fd, operation);
+}
 
 static struct etc_files *must_lock(struct fixture *f)
 {
@@ -76,28 +93,34 @@ static void a_lock_that_others_keep_is_an_error(void **state)
     assert_false(is_locked(f->projects));
 }
 
-/* As kubelet does: it holds the lock of a file that it replaces. */
 static void the_lock_of_a_file_that_was_replaced_meanwhile_is_not_the_lock(void **state)
 {
     struct fixture *f = *state;
-    char beside[110];
-    fd_auto fd = open(f->projects, O_RDONLY | O_CREAT | O_CLOEXEC, 0644);
     struct etc_files *files;
-    pid_t pid;
-    int status;
 
-    snprintf(beside, sizeof(beside), "%s.new", f->projects);
-    assert_int_equal(flock(fd, LOCK_EX), 0);
-    pid = fork();
-    if (pid == 0) {
-        usleep(100000); /* the other one waits by now; if not, it finds the new file at once */
-        put_text(beside, "7:/of kubelet\n");
-        _exit(rename(beside, f->projects) == 0 && flock(fd, LOCK_UN) == 0 ? 0 : 1);
-    }
+    put_text(f->projects, "old\n");
+    strcpy(replacing, f->projects);
     files = must_lock(f);
+    assert_string_equal(replacing, "");
     assert_string_equal(etc_files_text(files, ETC_PROJECTS).p, "7:/of kubelet\n");
     assert_true(is_locked(f->projects));
     etc_files_unlock(files);
+}
+
+static void a_holder_is_waited_for(void **state)
+{
+    struct fixture *f = *state;
+    fd_auto fd = open(f->projects, O_RDONLY | O_CREAT | O_CLOEXEC, 0644);
+    pid_t pid;
+    int status;
+
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    pid = fork();
+    if (pid == 0) {
+        usleep(100000);
+        _exit(flock(fd, LOCK_UN) == 0 ? 0 : 1);
+    }
+    etc_files_unlock(must_lock(f));
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
 }
@@ -150,6 +173,7 @@ int main(void)
         TEST(anything_but_a_regular_file_is_refused),
         TEST(a_lock_that_others_keep_is_an_error),
         TEST(the_lock_of_a_file_that_was_replaced_meanwhile_is_not_the_lock),
+        TEST(a_holder_is_waited_for),
         TEST(an_edit_replaces_a_file_with_its_mode_and_nothing_else_changes),
         TEST(what_a_killed_writer_left_is_removed),
     };
