@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Follows the folders: an event of inotify begins a read of all of them on the pool; what comes meanwhile
- * begins one more. A folder that is missing is awaited at its nearest parent that exists.
+ * Follows the folders: an inotify event begins a read of all of them on the pool, and events during the read
+ * begin one more. For a missing folder, its nearest existing parent is watched.
  */
 #include "agent/cdi/internal.h"
 
@@ -43,7 +43,7 @@ struct cdi {
     struct cdi_content *found;   /* by the read under way */
     struct work work;
     bool reading, again; /* something changed since the read began */
-    bool asked;          /* to be told of its end */
+    bool asked;          /* changed() is called at its end in any case */
     bool closing, timer_open;
     struct err look; /* why the last read failed */
     struct api_problem problem;
@@ -125,7 +125,7 @@ static void on_read(struct op *op, const struct err *result)
         cdi_free(c);
         return;
     }
-    if (c->again) { /* that of now may be newer */
+    if (c->again) { /* the present content may be newer */
         cdi_content_unref(take_ptr(&c->found));
         read_now(c);
     } else if (result->code == ERR_OK) {
@@ -181,8 +181,8 @@ static void watch_parent(struct cdi *c, struct folder *f)
     set_wd(c, &f->parent_wd, wd);
 }
 
-/* A folder that is there reports its own end; its parent, often /run, is not watched then, because others use
- * it, too. Twice, because the folder may appear before its parent is watched. */
+/* An existing folder reports its own removal. Its parent is not watched then, because it is often /run, which
+ * others use, too. The folder is tried twice, because it may appear before its parent is watched. */
 static void watch_folder(struct cdi *c, struct folder *f)
 {
     set_wd(c, &f->wd, watch_set_add(c->watches, f->path, folder_mask));
@@ -316,7 +316,7 @@ void cdi_await(struct cdi *c)
 void cdi_refresh(struct cdi *c)
 {
     c->asked = true;
-    for (size_t i = 0; i < c->n_folders; i++) /* a mount over one is no event */
+    for (size_t i = 0; i < c->n_folders; i++) /* a mount over a folder is no event */
         watch_folder(c, &c->folders[i]);
     read_now(c);
 }

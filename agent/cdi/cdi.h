@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cdi - the devices that files of the Container Device Interface describe on this node, and what a container
- * gets that asks for some of them by name ("vendor.com/class=name").
+ * cdi - the devices of this node that files of the Container Device Interface describe, and what a container
+ * gets if it asks for them by name ("vendor.com/class=name").
  *
  * Spec files are *.json and *.yaml of the given folders, at the top level. They say what runs as root on the
- * host, so a file counts only if root owns it and others cannot write it, and the same for its folder; links
- * are followed, and the file that they lead to is judged. A file with a problem has no devices, and neither
- * has a name that two files of one folder define; a later folder wins over an earlier one. Folders may be
- * missing; they are watched, and read again as a whole after each change, on the pool.
+ * host, so a file is used only if it and its folder are owned by root and nobody else can write them. Links
+ * are followed, and the check applies to the file at their end. A file with a problem has no devices, and a
+ * name that two files of one folder define has none either. A later folder wins over an earlier one. Folders
+ * may be missing. They are watched, and all are read again after each change, on the pool.
  *
- * A folder or file that could not be looked at (no descriptors, an I/O error) changes nothing: what was read
- * before counts until a later look, which follows by itself.
+ * A folder or file that could not be looked at (no descriptors, an I/O error) changes nothing: its earlier
+ * content applies until the next look, which follows by itself.
  *
  * References: the CDI specification 1.1.0 and its library for what it leaves open. Loop thread only.
  */
@@ -24,35 +24,36 @@
 
 #include <uv.h>
 
-#define CDI_FILE_MAX (4 * 1024 * 1024)           /* that of a machine with eight GPUs in parts has 100 KiB */
-#define CDI_TOTAL_MAX (32 * 1024 * 1024)         /* of all files */
-#define CDI_FILES_MAX 1000                       /* of a folder */
-#define CDI_DEVICES_MAX 65536                    /* of all files */
-#define CDI_NAMES_MAX 1024                       /* that a container asks for: all are compared with all */
-#define CDI_EDITS_MAX 16384                      /* of one kind, for one container */
+#define CDI_FILE_MAX (4 * 1024 * 1024)   /* the file of a machine with eight partitioned GPUs has 100 KiB */
+#define CDI_TOTAL_MAX (32 * 1024 * 1024) /* of all files */
+#define CDI_FILES_MAX 1000               /* of a folder */
+#define CDI_DEVICES_MAX 65536            /* of all files */
+#define CDI_NAMES_MAX 1024  /* names that a container asks for: each is compared with all others */
+#define CDI_EDITS_MAX 16384 /* of one kind, for one container */
 #define CDI_FAILED "CDI device injection failed" /* containerd's words; errors begin with them */
 #define CDI_BAD_ANNOTATION "failed to parse CDI device annotations" /* likewise */
 #define CDI_ANNOTATION "cdi.k8s.io/"
 
 struct cdi;
 
-/* `dirs` is NULL-terminated and borrowed; NULL: none. changed(arg) is called when the folders were read, if
- * something is different, or if somebody asked. */
+/* `dirs` is NULL-terminated and borrowed; NULL: none. changed(arg) is called after a read if something is
+ * different, or cdi_await() or cdi_refresh() was called. */
 enum err_code cdi_open(struct cdi **ret, uv_loop_t *loop, const char *const *dirs, void (*changed)(void *arg),
                        void *arg, struct err *e) MUST_CHECK;
-/* Stops; the rest closes during the loop's next turns. NULL is fine. */
+/* Stops; handles close on later turns. NULL is fine. */
 void cdi_close(struct cdi *c);
 
-/* Whether the folders were read at least once: before, no name can be resolved. */
+/* Whether the folders were read at least once; before that, no name can be resolved. */
 bool cdi_is_ready(const struct cdi *c);
 /* The folders are being read, or will be soon. */
 bool cdi_is_busy(const struct cdi *c);
 /* changed() will be called after the read under way, whatever it finds. */
 void cdi_await(struct cdi *c);
-/* Reads them again, because an event may still be on its way; likewise. */
+/* Reads the folders again, because an event may still be on its way; changed() will be called, too. */
 void cdi_refresh(struct cdi *c);
 
-/* The edits for a list of names, borrowed from the files' content, which they keep. { 0 } is empty. */
+/* The edits for a list of names, borrowed from the files' content, which is kept as long as they exist. { 0 }
+ * is empty. */
 struct cdi_resolved {
     struct rt_edits edits;
     struct arena arena;
@@ -60,7 +61,7 @@ struct cdi_resolved {
 };
 void cdi_resolved_done(struct cdi_resolved *r);
 /*
- * A file's own edits come once, before those of its first device; a name that is there twice counts once.
+ * A file's own edits come once, before those of its first device. A name that is given twice is used once.
  * ERR_UNAVAILABLE: not read yet. ERR_NOT_FOUND: "CDI device injection failed: unresolvable CDI devices a, b".
  * ERR_EXHAUSTED: too many edits.
  */

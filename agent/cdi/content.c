@@ -28,8 +28,8 @@ void cdi_content_unref(struct cdi_content *c)
 
 /* ---- names ---- */
 
-/* By name; of one name, that of the latest folder first; then by path, so that messages are the same each
- * time. */
+/* By name; of equal names the one of the latest folder is first; then by path, so that messages are always
+ * the same. */
 static int content_compare(const void *a, const void *b)
 {
     const struct cdi_entry *x = a, *y = b;
@@ -159,7 +159,7 @@ static bool merge_entries(struct merge *m, const struct cdi_entry *const *entrie
     return fit;
 }
 
-/* The entries of all names, each once, or an error that has all names without one. */
+/* The entries of all names, each once; or an error that lists all unresolvable names. */
 static enum err_code find_all(const struct cdi_content *c, const char *const *names, size_t n,
                               const struct cdi_entry **ret, size_t *ret_n, struct err *e)
 {

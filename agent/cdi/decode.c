@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define ANNOTATIONS_MAX (256 * 1024) /* bytes of all keys and values, as of a Kubernetes object */
+#define ANNOTATIONS_MAX (256 * 1024) /* bytes of all keys and values, the limit of a Kubernetes object */
 
 const char *const cdi_version_names[CDI_VERSIONS] = {
     "0.3.0", "0.4.0", "0.5.0", "0.6.0", "0.7.0", "0.8.0", "1.0.0", "1.1.0",
@@ -124,7 +124,7 @@ void cdi_read_members(struct cdi_reader *r, const json_t *v, const struct cdi_me
     }
 }
 
-/* ---- annotations: checked, then not needed ---- */
+/* ---- annotations: checked, but not used ---- */
 
 static void lower(const char *key, char ret[400])
 {
@@ -220,7 +220,7 @@ struct raw_spec {
 
 static void read_version(struct cdi_reader *r, const json_t *v, void *to)
 {
-    ((struct raw_spec *)to)->version = cdi_text(r, v); /* judged before: choose_version() */
+    ((struct raw_spec *)to)->version = cdi_text(r, v); /* checked before, by choose_version() */
 }
 
 static void read_kind(struct cdi_reader *r, const json_t *v, void *to)
@@ -263,7 +263,7 @@ static const struct cdi_member spec_members[] = {
     { "containerEdits", read_spec_edits }, { "devices", read_devices },
 };
 
-/* First of all: other checks compare with it. */
+/* Read first, because other checks compare with it. */
 static bool choose_version(struct cdi_reader *r, const json_t *root)
 {
     const char *key, *text = NULL;

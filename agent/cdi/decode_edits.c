@@ -7,9 +7,9 @@
 #include <strings.h>
 
 #define NET_DEVICES_MAX 256 /* all pairs are compared */
-#define CLOS_ID_MAX 4095    /* the kernel's for a file's path */
+#define CLOS_ID_MAX 4095    /* the kernel's limit of a path */
 
-/* ---- values that several have ---- */
+/* ---- values of several kinds of edits ---- */
 
 static void check_env(struct cdi_reader *r, const char *const *env, size_t n)
 {

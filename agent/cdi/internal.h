@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* internal - what the files of agent/cdi share: the content of the spec files, and how it is read. */
+/* internal - shared by the files of agent/cdi: the content of the spec files, and its readers. */
 #ifndef AGENT_CDI_INTERNAL_H
 #define AGENT_CDI_INTERNAL_H
 #include "agent/api/check.h"
@@ -18,19 +18,19 @@ struct cdi_device {
 
 struct cdi_spec { /* a file */
     const char *path;
-    size_t folder; /* index: a later one wins */
+    size_t folder; /* index of the folder: a later one wins */
     struct rt_edits edits;
     struct cdi_device *devices;
     size_t n_devices;
 };
 
-struct cdi_entry { /* a name, and where it leads */
+struct cdi_entry { /* a name and its device */
     const struct cdi_device *device;
     const struct cdi_spec *spec;
     bool conflict; /* another file of the same folder has the name */
 };
 
-/* What all folders have. Immutable once it is in use. */
+/* The content of all folders. Immutable once it is in use. */
 struct cdi_content {
     unsigned refs; /* of the loop thread */
     struct arena arena;
@@ -59,7 +59,7 @@ enum err_code cdi_content_resolve(struct cdi_content *c, const char *const *name
                                   struct cdi_resolved *ret, struct err *e) MUST_CHECK;
 
 /* ---- decode.c: pure, fuzzed ---- */
-/* A file's text; problems are reported. False: it has some, or there is no memory (*e is set then). */
+/* A file's text; problems are reported. False: it has problems, or there is no memory (*e is set then). */
 bool cdi_decode(const char *path, const char *text, size_t n, struct arena *arena,
                 struct api_problems *problems, struct cdi_spec *ret, struct err *e) MUST_CHECK;
 
@@ -67,7 +67,7 @@ struct cdi_reader {
     struct api_check check;
     enum cdi_version version;
 };
-/* Reports at the current place that it needs a later version than the file says. */
+/* Reports that the field at the current place needs a later version than the file has. */
 void cdi_needs(struct cdi_reader *r, enum cdi_version v);
 
 /* Members of an object: each known one is read, any other one reported. Names are compared without case, as
@@ -78,10 +78,10 @@ struct cdi_member {
 };
 void cdi_read_members(struct cdi_reader *r, const json_t *v, const struct cdi_member *members, size_t n,
                       void *to);
-/* Values; a fault is reported, and the result is the empty one. */
+/* Values; after a fault, which is reported, the result is empty. */
 const char *cdi_text(struct cdi_reader *r, const json_t *v); /* never NULL */
 int64_t cdi_number(struct cdi_reader *r, const json_t *v, int64_t min, int64_t max);
-/* The list's elements, each of `size` bytes, zeroed, by `read` with its place in `check`. */
+/* The list's elements, each of `size` bytes and zeroed; `read` fills them, with their place in `check`. */
 void *cdi_list(struct cdi_reader *r, const json_t *v, size_t max, size_t size, size_t *ret_n,
                void (*read)(struct cdi_reader *r, const json_t *v, void *to));
 const char *const *cdi_texts(struct cdi_reader *r, const json_t *v, size_t *ret_n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads all folders, on the pool. What a file is, is judged by its descriptor: a link may lead anywhere, but
- * what it leads to has to be root's and only root's to write.
+ * Reads all folders, on the pool. Files are checked by their descriptors: a link may lead anywhere, but only
+ * root may own and write the file at its end.
  */
 #include "agent/cdi/internal.h"
 
@@ -40,7 +40,7 @@ bool cdi_is_spec_file(const char *name)
     return str_ends(name, ".json") || str_ends(name, ".yaml");
 }
 
-/* Whether only root can change it; our own user stands for root in tests without it. */
+/* Whether only root can change it. In tests without root, the own user takes root's place. */
 static const char *trust_problem(const struct stat *st)
 {
     if (st->st_uid != 0 && st->st_uid != geteuid())
@@ -52,7 +52,7 @@ static const char *trust_problem(const struct stat *st)
     return NULL;
 }
 
-/* Properties of the path; any other failure is one of looking. */
+/* These errors are properties of the path; any other one is a failed look. */
 static bool is_about_the_path(int sys)
 {
     return sys == ELOOP || sys == ENOTDIR || sys == ENAMETOOLONG || sys == EACCES || sys == EPERM;

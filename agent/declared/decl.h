@@ -20,8 +20,8 @@
  *       - usb:                       # instead of paths: nodes below /dev/bus/usb
  *         - {vendor: "1209", product: "000f", serial: "0001", port: 1-1}
  *
- * The words are those of the generic device plugin (github.com/squat/generic-device-plugin, config.go); the
- * README says what differs.
+ * The fields are those of the generic device plugin (github.com/squat/generic-device-plugin, config.go); the
+ * README lists the differences.
  */
 #ifndef AGENT_DECLARED_DECL_H
 #define AGENT_DECLARED_DECL_H
@@ -84,7 +84,7 @@ struct decl_file {
 };
 
 /*
- * Decodes YAML or JSON. *ret is the caller's: decl_done(). With any problem of the text *ret has no resource,
+ * Decodes YAML or JSON. *ret is the caller's: decl_done(). If the text has a problem, *ret has no resource,
  * and `problems` say what, where, and what is allowed. Fails only when out of memory.
  */
 enum err_code decl_parse(const char *file, const char *text, size_t size, struct decl_file *ret,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* decl_internal - shared by decl_*.c: where the decoder is, and what it reads everywhere. */
+/* decl_internal - shared by decl_*.c: the decoder's position, and values that several of them read. */
 #ifndef AGENT_DECLARED_DECL_INTERNAL_H
 #define AGENT_DECLARED_DECL_INTERNAL_H
 #include "agent/api/check.h"

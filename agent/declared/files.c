@@ -89,7 +89,7 @@ static enum err_code read_text(const char *path, char **ret, size_t *ret_n, stru
     return fs_read_fd(fd, DECL_FILE_MAX, ret, ret_n, e);
 }
 
-/* What cannot be read keeps what is in force. */
+/* If a file cannot be read, its earlier declarations stay in force. */
 static enum err_code read_one(struct declared_read *job, const char *name, struct err *e)
 {
     str_auto path = str_printf("%s/%s", job->dir, name);
@@ -157,7 +157,7 @@ static struct declared_file *find_file(struct declared *d, const char *name)
     return NULL;
 }
 
-/* A file with problems keeps what it had before. */
+/* A file with problems keeps its earlier declarations. */
 static void take_files(struct declared *d, struct declared_read *job)
 {
     for (size_t i = 0; i < job->n; i++) {
@@ -242,7 +242,7 @@ static int watch_parent(struct declared *d)
     return wd;
 }
 
-/* The folder, or while there is none the nearest one above it. */
+/* Watches the folder; if it does not exist, the nearest folder above it. */
 void declared_files_watch(struct declared *d)
 {
     for (int i = 0; i < 2 && d->dir_wd < 0; i++) { /* it may appear before its parent is watched */

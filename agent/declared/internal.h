@@ -11,8 +11,8 @@
 
 struct declared_file {
     char *name;
-    struct decl_file decl; /* in force */
-    struct strs problems;  /* of its latest version */
+    struct decl_file decl; /* declarations in force */
+    struct strs problems;  /* problems of its latest version */
 };
 
 struct declared_resource {
@@ -35,7 +35,7 @@ struct declared_read { /* of the whole folder, on the pool */
     struct declared_file *v;
     size_t n, n_left_out;
     bool missing; /* there is no folder */
-    bool again;   /* a file could not be read, which may pass */
+    bool again;   /* a file could not be read for now */
 };
 
 struct declared {
@@ -50,11 +50,11 @@ struct declared {
     int dir_wd, parent_wd; /* -1: none */
     struct declared_watched *watched;
     size_t n_watched;
-    struct uevents *uevents; /* NULL: nothing is declared, or the kernel refuses */
+    struct uevents *uevents; /* NULL: nothing is declared, or the kernel refused */
 
     bool want_read, want_look, ready, cancelled, closing;
-    uint64_t asked_ms; /* when the oldest event came that waits; 0: none */
-    uint64_t retry_ms; /* the latest pause after a failure; 0: none failed */
+    uint64_t asked_ms; /* time of the oldest event that waits; 0: none */
+    uint64_t retry_ms; /* the latest pause after a failure; 0: the last try succeeded */
     uv_timer_t timer;  /* for the next step */
 
     struct work read;
@@ -65,13 +65,13 @@ struct declared {
 };
 
 /* ---- declared.c ---- */
-/* An event: reads, or looks, when things have settled. */
+/* After an event: reads or looks once no more events arrive. */
 void declared_ask(struct declared *d, bool read);
-/* Something could not be read or looked at: again after a pause. */
+/* After a failure: reads or looks again after a pause. */
 void declared_ask_later(struct declared *d, bool read);
-/* Begins what is wanted, if nothing runs and nothing has to settle. */
+/* Begins the next read or look that is due, if none is running and no events are awaited. */
 void declared_step(struct declared *d);
-/* Replaces a list of problems by `now`, which is empty then; new ones are reported. */
+/* Replaces a list of problems by `now`, and empties `now`; new problems are reported. */
 void declared_set_problems(struct declared *d, struct strs *at, struct strs *now, const char *what);
 
 void declared_now_ready(struct declared *d);

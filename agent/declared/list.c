@@ -13,7 +13,7 @@
 #define LIST_PROBLEMS_MAX 20
 #define NONE SIZE_MAX
 
-struct known { /* a text that is taken: the id of a device, or an exclusive node */
+struct known { /* a text that is in use: the id of a device, or an exclusive node */
     UT_hash_handle hh;
     char text[];
 };
@@ -107,7 +107,7 @@ static bool is_free(const struct maker *m, const struct group *g, size_t member,
     return d->limit > 1 || x->node == NULL || !is_known(m->nodes, x->node);
 }
 
-/* The first of those that are used least. */
+/* The first of the matches that are used least. */
 static size_t free_match(const struct maker *m, const struct group *g, size_t member)
 {
     size_t best = NONE;
@@ -219,7 +219,7 @@ static bool fill(struct maker *m, struct decl_device *d, const struct group *g, 
     return true;
 }
 
-/* The device, as often as `count` wants it. */
+/* Adds the device, `count` times. */
 static enum err_code add_copies(struct maker *m, struct decl_device *d, const char *id, size_t first,
                                 unsigned count, struct err *e)
 {
@@ -254,7 +254,7 @@ static enum err_code claim(struct maker *m, struct group *g, const struct pick *
     return ERR_OK;
 }
 
-/* An id that an earlier group has is the same device. */
+/* If an earlier group has the id, it is the same device. */
 static enum err_code make_device(struct maker *m, struct group *g, const struct pick *p, struct err *e)
 {
     buf_auto id = BUF_INIT(DP_ID_MAX - 16);
@@ -297,7 +297,7 @@ static size_t match_by_id(const struct look_member *f, const char *id, size_t n)
     return NONE;
 }
 
-/* Whether the required matches that an id names are there and free. */
+/* Whether the required matches named in an id exist and are free. */
 static bool pick_by_id(const struct maker *m, const struct group *g, const char *id, struct pick *p)
 {
     for (size_t k = 0; k < g->g->n; k++) {
@@ -349,7 +349,7 @@ static bool pick_next(const struct maker *m, const struct group *g, struct pick 
     return any;
 }
 
-/* As many devices as the member with the most matches has, so that a limit alone adds none. */
+/* At most as many devices as the member with the most matches has: a limit alone adds none. */
 static size_t most(const struct group *g)
 {
     size_t n = 0;

@@ -2,12 +2,12 @@
 /*
  * list - the devices of one declared resource, from what a look found. Pure.
  *
- * A device is one match of each member of a group. Its id is made of the matches that are required, so it is
- * the same after a reboot, and does not change when an optional one comes or goes: "/dev/ttyUSB0",
- * "/dev/video0,/dev/snd/pcmC1D0c", "usb:0403:6001:A50285BI". With `count` there are more of it: "#2", "#3".
- * What was in one device stays together as long as all of it is there: matches that come and go do not move
- * the others to other devices. A node that is exclusive in one device (limit 1) is in no other one of its
- * resource.
+ * A device is one match of each member of a group. Its id is made of the required matches, so it is the same
+ * after a reboot, and does not change when an optional match comes or goes: "/dev/ttyUSB0",
+ * "/dev/video0,/dev/snd/pcmC1D0c", "usb:0403:6001:A50285BI". With `count` the device is listed several times:
+ * "#2", "#3". The matches of a device stay together as long as all of them exist: other matches that come and
+ * go do not move them to another device. A node that is exclusive in one device (limit 1) is in no other one
+ * of its resource.
  */
 #ifndef AGENT_DECLARED_LIST_H
 #define AGENT_DECLARED_LIST_H
@@ -19,7 +19,7 @@
 
 struct decl_device {
     const char *id;
-    bool ambiguous; /* another one has the same id: neither is offered */
+    bool ambiguous; /* another device has the same id: neither is offered */
     struct dp_node *nodes;
     struct dp_mount *mounts;
     struct dp_kv *envs;
@@ -35,7 +35,7 @@ struct decl_list {
     struct strs problems; /* for people */
 };
 
-/* `found`: of all members of all groups, in order; none is unknown. `before`: may be empty. */
+/* `found`: the matches of all members of all groups, in order; none may be unknown. `before` may be empty. */
 enum err_code decl_list_make(struct decl_list *ret, const struct decl_resource *r,
                              const struct look_member *found, const struct decl_list *before,
                              struct err *e) MUST_CHECK;
@@ -44,7 +44,7 @@ void decl_list_done(struct decl_list *l);
 
 /*
  * What a container with these devices gets; *ret is one block of memory. ERR_NOT_FOUND: a device is gone;
- * ERR_INVALID: two of them want the same path in the container; the text names them.
+ * ERR_INVALID: two of them have the same path in the container; the text names them.
  */
 enum err_code decl_list_answer(const struct decl_list *l, const char *const *ids, size_t n,
                                struct dp_answer **ret, struct err *e) MUST_CHECK;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the devices of a container come to: what several of them have is given once. */
+/* Merges the answers for a container's devices: nodes, mounts and variables that several of them have are
+ * given once. */
 #include "agent/declared/list.h"
 
 #include <stdlib.h>

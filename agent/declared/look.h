@@ -3,8 +3,8 @@
  * look - which nodes of this machine match a set of declarations. It runs in a forked call, because a path
  * may lead anywhere; the answer travels as JSON.
  *
- * An error of looking is not absence: a member (decl.h) that could not be looked at says so, and what was
- * known of it stays in force.
+ * An error of looking is not absence: the answer says which members (decl.h) could not be looked at, and
+ * their earlier matches stay in force.
  */
 #ifndef AGENT_DECLARED_LOOK_H
 #define AGENT_DECLARED_LOOK_H
@@ -27,7 +27,7 @@ struct look_job {
 };
 
 struct look_match {
-    const char *path;          /* on the host: as it matched, so a symlink stays one */
+    const char *path;          /* path on the host, as it matched: a symlink is not resolved */
     const char *id;            /* its part of the device's id: printable, without ',' and '#' */
     const char *node;          /* "c4:64"; NULL: a folder, or DECL_MOUNT */
     int64_t numa;              /* -1: unknown */
@@ -36,10 +36,10 @@ struct look_match {
 };
 
 struct look_member {
-    const char *unknown;        /* why it could not be looked at, NULL: v is the truth */
+    const char *unknown;        /* why it could not be looked at; NULL: v is complete */
     const struct look_match *v; /* sorted by path or id */
     size_t n;
-    const char *const *problems; /* of single matches, for people */
+    const char *const *problems; /* problems of single matches, for people */
     size_t n_problems;
 };
 

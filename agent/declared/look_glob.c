@@ -65,7 +65,8 @@ static enum err_code is_folder(const char *path, bool *ret, struct err *e)
 
 static enum err_code walk_on(struct walk *w, const char *rest, struct err *e);
 
-/* Appends a name to the path, goes on, and takes it away again. *ret_there: it leads on. */
+/* Appends a name to the path, continues there, and removes the name again. *ret_there: `rest` follows, and
+ * the path is a folder. */
 static enum err_code walk_into(struct walk *w, const char *name, const char *rest, bool *ret_there,
                                struct err *e)
 {
@@ -99,7 +100,8 @@ static enum err_code walk_pattern(struct walk *w, const char *part, const char *
     return code;
 }
 
-/* The folder is watched where the name is what counts: it is the last one, or does not lead on yet. */
+/* The folder is watched if a change of this name in it matters: the name is the last one of the pattern, or
+ * is not a folder yet. */
 static enum err_code walk_literal(struct walk *w, const char *part, const char *rest, struct err *e)
 {
     bool there = false;

@@ -18,7 +18,7 @@ struct looker {
     bool no_memory; /* the answer would be incomplete */
 };
 
-/* A change of a name like this in the folder may matter. */
+/* Watches the folder for names that match the pattern. */
 void look_watch(struct looker *l, const char *dir, const char *name);
 void look_problem(struct looker *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
 

@@ -20,8 +20,8 @@
 /* ---- attributes ---- */
 
 /*
- * *ret is malloc'ed, without the last newline; NULL: there is none. A device that is on its way out, and an
- * attribute that cannot be read at all, have none; only what may pass is an error.
+ * *ret is malloc'ed, without the last newline; NULL: there is none. A device that is being removed has no
+ * attribute, and an attribute that can never be read is absent, too; only a temporary failure is an error.
  */
 static enum err_code attribute(const char *dir, const char *name, char **ret, struct err *e)
 {

@@ -87,8 +87,8 @@ static bool had_watch(const struct declared_watched *v, size_t n, const struct d
     return false;
 }
 
-/* Watches what the look went through. Returns whether something is watched only now, so that an event of it
- * may have been missed. */
+/* Watches the folders that the look used. Returns whether some of them were not watched before, so that an
+ * event may have been missed. */
 static bool watch_nodes(struct declared *d, const struct look *l)
 {
     struct declared_watched *before = d->watched;
@@ -104,7 +104,7 @@ static bool watch_nodes(struct declared *d, const struct look *l)
         for (size_t k = 0; k < l->watch[i].n_names; k++)
             ok = strs_add(&w->names, l->watch[i].names[k]) && ok;
         w->wd = ok ? watch_set_add(d->node_watches, w->dir, node_mask) : -1;
-        if (w->wd < 0) /* it went away since, or no memory: looked at again */
+        if (w->wd < 0) /* it is gone by now, or no memory: looked at again */
             news = true;
         else
             news = news || !had_watch(before, n_before, w);
@@ -184,7 +184,7 @@ static enum err_code hand_over(struct declared_resource *r, struct err *e)
     return dp_inventory_list(v, &r->provider, r->name, devices, r->list.n, e);
 }
 
-/* The reason why the devices of a resource are not known now; NULL: they are. */
+/* Why the devices of a resource are not known now; NULL: they are known. */
 static const char *unknown_of(const struct look_member *found, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -226,7 +226,7 @@ static size_t count_members(const struct decl_resource *r)
     return look_count(&one);
 }
 
-/* Returns whether all of it is known now. */
+/* Returns whether all devices are known now. */
 static bool apply(struct declared *d, const struct look *l)
 {
     const struct look_member *found = l->members;

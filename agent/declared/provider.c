@@ -40,7 +40,8 @@ static void allocate(struct dp_provider *p, struct dp_ask *a, const char *const 
     op_finish(&a->op, answer(p, a, ids, n, &e) == ERR_OK ? NULL : &e);
 }
 
-/* The nodes as they are now. Of what is gone, or is declared otherwise, the container has what it had. */
+/* Answers with the present nodes. If a device is gone, or is declared differently now, the container keeps
+ * its earlier answer. */
 static void pre_start(struct dp_provider *p, struct dp_ask *a, const char *const *ids, size_t n,
                       op_done_fn done, void *owner)
 {

@@ -2,9 +2,9 @@
 /*
  * uevent - the kernel's events about devices (netlink, NETLINK_KOBJECT_UEVENT), as a hint to look again.
  *
- * Only the kernel is heard: a message of a process (udev's, or a forged one of a container in the host's
- * network) has the sender's port, and is ignored. No message is believed, it only says that something may
- * have changed. Messages that were lost (ENOBUFS) count as an event. Loop thread only.
+ * Messages of processes (udev's, or a forged one of a container in the host's network) have the sender's port
+ * and are ignored. The content of a message is not trusted: it only says that something may have changed.
+ * Lost messages (ENOBUFS) are treated as an event. Loop thread only.
  */
 #ifndef AGENT_DECLARED_UEVENT_H
 #define AGENT_DECLARED_UEVENT_H
@@ -16,7 +16,7 @@
 
 struct uevents;
 
-/* fn is called for each event about a device node. ERR_UNAVAILABLE and others: the kernel refuses. */
+/* fn is called for each event about a device node. ERR_UNAVAILABLE and others: the kernel refused. */
 enum err_code uevents_open(struct uevents **ret, uv_loop_t *loop, void (*fn)(void *arg), void *arg,
                            struct err *e) MUST_CHECK;
 void uevents_close(struct uevents *u); /* NULL is fine; closes on later turns */

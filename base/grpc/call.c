@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRIES_MAX 5 /* of a call that servers refuse without looking at it */
+#define TRIES_MAX 5 /* tries of a call that servers refuse without processing it */
 
 static struct grpc_runs *list_of(struct grpc_call_run *run)
 {
@@ -155,7 +155,7 @@ static void keep_status(struct grpc_call_run *run, const struct grpc_status *sta
     s->details = (struct grpc_bytes){ 0 };
     if (status->details.n > 0)
         run->details = malloc(status->details.n);
-    if (run->details != NULL) { /* without memory they are left out: the code is what callers act on */
+    if (run->details != NULL) { /* out of memory: they are left out, because callers act on the code */
         memcpy(run->details, status->details.p, status->details.n);
         s->details = (struct grpc_bytes){ run->details, status->details.n };
     }
@@ -243,7 +243,7 @@ static struct grpc_call_run *run_new(const struct grpc_call_options *o)
 
     if (run == NULL)
         return NULL;
-    /* Behind the struct, hence aligned for it. */
+    /* Directly behind the struct, so it is aligned. */
     run->metadata = (struct grpc_metadata *)(void *)(run + 1);
     run->n_metadata = o->n_metadata;
     at = (uint8_t *)(run->metadata + o->n_metadata);

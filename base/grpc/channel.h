@@ -18,7 +18,7 @@ enum grpc_channel_state {
     GRPC_CHANNEL_IDLE,
     GRPC_CHANNEL_CONNECTING, /* until the server's SETTINGS arrive */
     GRPC_CHANNEL_READY,
-    GRPC_CHANNEL_RESTING, /* the pause before the next connection */
+    GRPC_CHANNEL_RESTING, /* the pause before the next connect */
     GRPC_CHANNEL_BROKEN,  /* `once` */
 };
 
@@ -29,11 +29,11 @@ struct grpc_channel {
     struct grpc_address address;
     enum grpc_channel_state state;
     struct grpc_link *link;       /* for new calls; NULL: none */
-    LIST_HEAD(, grpc_link) links; /* with those that a GOAWAY closed to new calls */
+    LIST_HEAD(, grpc_link) links; /* including those that a GOAWAY closed to new calls */
     struct grpc_runs waiting, active;
-    uv_timer_t timer; /* the state's: the connect's end, the pause's, the next ping */
+    uv_timer_t timer; /* by state: end of the connect, end of the pause, the next ping */
     uint64_t pause_ms, rests_until_ms;
-    struct err last; /* why the latest connection failed; ERR_OK: it did not */
+    struct err last; /* why the latest connection failed, or ERR_OK */
     bool closing, timer_closed;
     char *texts[3];
 };
@@ -41,8 +41,8 @@ struct grpc_channel {
 struct grpc_call_run { /* a call between its start and its done; texts and request follow it in memory */
     TAILQ_ENTRY(grpc_call_run) link;
     struct grpc_call *call;
-    struct grpc_channel *channel; /* NULL: it is over */
-    struct grpc_stream *stream;   /* NULL: it waits */
+    struct grpc_channel *channel; /* NULL: the call is over */
+    struct grpc_stream *stream;   /* NULL: it waits for a connection */
     struct grpc_link *on;         /* the connection of its stream */
     op_done_fn done;
     void (*on_message)(struct grpc_call *c, struct grpc_bytes message);
@@ -60,7 +60,7 @@ struct grpc_call_run { /* a call between its start and its done; texts and reque
 };
 
 /* ---- client.c ---- */
-/* The calls in waiting changed. */
+/* The list of waiting calls changed. */
 void grpc_channel_step(struct grpc_channel *c);
 
 /* ---- call.c ---- */

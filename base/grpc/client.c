@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connections of a channel: when one is made, and what follows its end. */
+/* The connections of a channel: when they are made, and what follows their end. */
 #include "base/grpc/channel.h"
 
 #include "base/codec/go_quote.h"
@@ -50,7 +50,7 @@ static void fail_waiting(struct grpc_channel *c)
         grpc_run_fail(run, ERR_UNAVAILABLE, "%s", c->last.text);
 }
 
-/* 1.6 times the last one; the calls of several channels must not come back at the same moment. */
+/* 1.6 times the last pause, with a random part: several channels must not reconnect at the same moment. */
 static uint64_t next_pause(struct grpc_channel *c)
 {
     uint64_t pause, most = c->o.backoff_max_ms;
@@ -65,7 +65,7 @@ static uint64_t next_pause(struct grpc_channel *c)
     return pause < most ? pause : most;
 }
 
-/* `text` is grpc-go's, up to the reason. */
+/* `text` is grpc-go's, without the reason. */
 static void connect_failed(struct grpc_channel *c, const char *text)
 {
     buf_auto quoted = BUF_INIT(2000);
@@ -83,7 +83,7 @@ static void connect_failed(struct grpc_channel *c, const char *text)
     grpc_channel_step(c);
 }
 
-/* Go's words for a failed connect. */
+/* Go's text for a failed connect. */
 static void dial_failed(struct grpc_channel *c, int sys)
 {
     const char *target = c->o.target;
@@ -238,7 +238,7 @@ static void channel_connect(struct grpc_channel *c)
         dial_failed(c, errno);
         return;
     }
-    if (c->address.to.any.sa_family != AF_UNIX) /* messages are small, and waited for */
+    if (c->address.to.any.sa_family != AF_UNIX) /* messages are small, and the peer waits for them */
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
     if (connect(fd, &c->address.to.any, c->address.n) != 0) {
         int sys = errno;
@@ -275,7 +275,7 @@ static void send_waiting(struct grpc_channel *c)
     grpc_wire_flush(c->link->wire);
 }
 
-/* Nothing is due without a call. */
+/* Without a call, no timer is due. */
 static void stop_trying(struct grpc_channel *c)
 {
     struct grpc_link *l = c->link;

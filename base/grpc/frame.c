@@ -44,7 +44,7 @@ enum grpc_frame grpc_frames_take(struct grpc_frames *f, const uint8_t *data, siz
     enum grpc_frame room;
     size_t used = 0, take;
 
-    if (f->head_n == GRPC_FRAME_HEAD && f->n == f->size) /* the message of the call before */
+    if (f->head_n == GRPC_FRAME_HEAD && f->n == f->size) /* the message of the previous call */
         drop(f);
     while (f->head_n < GRPC_FRAME_HEAD && used < n)
         f->head[f->head_n++] = data[used++];
@@ -59,7 +59,7 @@ enum grpc_frame grpc_frames_take(struct grpc_frames *f, const uint8_t *data, siz
         return GRPC_FRAME_TOO_LARGE;
     take = n - used < f->size - f->n ? n - used : f->size - f->n;
     *ret_used = used + take;
-    if (f->n == 0 && take == f->size) { /* it is whole where it is */
+    if (f->n == 0 && take == f->size) { /* the message is complete in the caller's bytes: no copy */
         *ret_message = (struct grpc_bytes){ data + used, take };
         f->n = f->size = 0;
         f->head_n = 0;

@@ -3,8 +3,8 @@
  * frame - gRPC's message frames: a byte that says whether the message is compressed, its length in four bytes
  * (big endian), the message. Frames are split over DATA frames in any way. No I/O.
  *
- * Memory grows with the bytes that arrived, not with the length that was announced. A budget is shared by
- * readers and queues, so that many small peers together have a bound, too.
+ * Memory grows with the bytes that arrived, not with the announced length. Readers and queues share a budget,
+ * so there is a bound for many small peers together, too.
  */
 #ifndef BASE_GRPC_FRAME_H
 #define BASE_GRPC_FRAME_H
@@ -50,8 +50,8 @@ enum grpc_frame {
     GRPC_FRAME_NO_MEMORY,
 };
 
-/* Takes bytes up to the end of one message, which is valid until the next call. After an error the reader is
- * only good for grpc_frames_done(). */
+/* Takes bytes up to the end of one message, which is valid until the next call. After an error only
+ * grpc_frames_done() is allowed. */
 enum grpc_frame grpc_frames_take(struct grpc_frames *f, const uint8_t *data, size_t n, size_t *ret_used,
                                  struct grpc_bytes *ret_message);
 bool grpc_frames_between(const struct grpc_frames *f); /* no message is incomplete */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the files of base/grpc: what a session and its streams are made of. */
+/* Shared by the files of base/grpc: the structs of a session and its streams. */
 #ifndef BASE_GRPC_INTERNAL_H
 #define BASE_GRPC_INTERNAL_H
 #include "base/grpc/session.h"
@@ -24,25 +24,25 @@ struct grpc_stream {
     struct grpc_session *session;
     int32_t id;
     void *owner;
-    bool over;      /* the owner does not know it any more */
-    bool closed;    /* nghttp2 does not know it any more */
-    bool begun;     /* server: the owner was told of it */
+    bool over;      /* the owner has forgotten it */
+    bool closed;    /* nghttp2 has closed it */
+    bool begun;     /* server: its begin event was sent */
     bool sent;      /* client: the request's headers */
     bool answering; /* server: the response's headers were submitted */
     bool deferred;  /* nothing to send at the moment */
-    bool finishing; /* the trailer follows the queue */
+    bool finishing; /* the trailer is sent after the queue */
     bool head_done; /* the peer's first headers are complete */
     bool peer_done; /* the peer's END_STREAM has arrived */
     bool paused, delivering;
     /* Server: of the request's headers. */
-    bool malformed, regular; /* regular: a field that is no pseudo-header was there */
-    unsigned pseudo;         /* which pseudo-headers were there */
+    bool malformed, regular; /* regular: a field that is not a pseudo-header has arrived */
+    unsigned pseudo;         /* pseudo-headers that have arrived */
     /* Received. */
     struct grpc_frames frames;
     uint8_t *held; /* arrived while paused */
     size_t held_n;
-    size_t header_size; /* of this block of headers, by RFC 9113's count */
-    size_t charged;     /* of the budget, for what the headers left */
+    size_t header_size; /* size of this block of headers, by RFC 9113's rule */
+    size_t charged;     /* bytes of the budget for stored headers */
     int http_status;
     bool not_post;
     char content_type[96];
@@ -55,7 +55,7 @@ struct grpc_stream {
     char *text;       /* grpc-message, decoded; NULL: none */
     uint8_t *details; /* decoded */
     size_t n_details;
-    const char *fault; /* constant: why the stream ends, if this end found it */
+    const char *fault; /* constant: why the stream ends, if this end detected the reason */
     int fault_code;
     struct grpc_metadata *metadata;
     size_t n_metadata;
@@ -73,11 +73,11 @@ struct grpc_session {
     LIST_HEAD(, grpc_stream) streams;
     size_t n_streams; /* not over */
     size_t queued;
-    uint64_t taken; /* of what was queued */
+    uint64_t taken; /* bytes of messages that were sent, ever */
     bool greeted, flooded;
     bool broken;          /* nghttp2 failed; it may only be deleted */
-    unsigned control;     /* frames left */
-    uint64_t refilled_ms; /* when they were counted up last; 0: never */
+    unsigned control;     /* frames that may still arrive */
+    uint64_t refilled_ms; /* when `control` grew last; 0: never */
 };
 
 /* ---- session.c ---- */
@@ -86,18 +86,18 @@ struct grpc_stream *grpc_stream_of(struct grpc_session *s, int32_t id); /* NULL:
 /* ---- stream.c ---- */
 struct grpc_stream *grpc_stream_new(struct grpc_session *s);
 void grpc_stream_free(struct grpc_stream *st);
-/* The owner forgets it; freed as soon as nghttp2 has as well. */
+/* The owner forgets the stream; it is freed when nghttp2 has closed it, too. */
 void grpc_stream_forget(struct grpc_stream *st);
 void grpc_stream_release(struct grpc_stream *st);
-/* ended(), with this status. */
+/* Calls ended() with this status. */
 void grpc_stream_end(struct grpc_stream *st, int code, bool unseen, const char *fmt, ...) PRINTF_LIKE(4, 5);
-/* DATA of the peer: messages are delivered, or held. */
+/* DATA from the peer: messages are delivered, or kept while paused. */
 void grpc_stream_take(struct grpc_stream *st, const uint8_t *data, size_t n);
-/* The peer's side is complete: judges it, unless messages are held. */
+/* The peer's side is complete: checks it, unless messages are kept. */
 void grpc_stream_peer_done(struct grpc_stream *st);
 /* Server: the request's headers are malformed. */
 void grpc_stream_reject(struct grpc_stream *st);
-/* Client: the answer's status, or why there is none. */
+/* Client: the status of the answer, or a status that says why there is none. */
 void grpc_stream_conclude(struct grpc_stream *st);
 
 /* ---- request_head.c ---- */
@@ -107,7 +107,7 @@ bool grpc_request_field_fits(struct grpc_stream *st, const char *name, size_t na
 bool grpc_request_head_fits(const struct grpc_stream *st);
 
 /* ---- stream_headers.c ---- */
-/* False: more than a call may have. */
+/* False: over the limit of a call. */
 bool grpc_stream_header(struct grpc_stream *st, const char *name, size_t name_n, const char *value,
                         size_t value_n);
 /* A block of headers is complete. */
@@ -117,7 +117,7 @@ void grpc_stream_head_done(struct grpc_stream *st);
 ssize_t grpc_stream_read(nghttp2_session *http, int32_t id, uint8_t *out, size_t room, uint32_t *flags,
                          nghttp2_data_source *source, void *arg);
 void grpc_stream_drop_queue(struct grpc_stream *st);
-/* Server: an answer that is none of gRPC's. */
+/* Server: an HTTP answer, for a request that is not gRPC. */
 void grpc_stream_refuse(struct grpc_stream *st, int http_status, int code, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
 #endif

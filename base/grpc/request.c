@@ -144,7 +144,7 @@ void grpc_request_asked(struct grpc_stream *st, void *arg)
                   "cardinality violation: received no request message from non-client-streaming RPC");
 }
 
-/* ---- the end that the server's owner did not make ---- */
+/* ---- an end that does not come from the server's owner ---- */
 
 void grpc_request_ended(struct grpc_stream *st, const struct grpc_status *status, bool unseen, void *arg)
 {
@@ -153,7 +153,7 @@ void grpc_request_ended(struct grpc_stream *st, const struct grpc_status *status
     (void)status;
     (void)unseen;
     (void)arg;
-    r->stream = NULL; /* nothing can be answered any more */
+    r->stream = NULL; /* no answer is possible any more */
     if (r->on_cancel != NULL)
         r->on_cancel(r, r->cancel_arg);
     request_free(r);
@@ -169,7 +169,7 @@ void grpc_request_expire(struct grpc_request *r)
     grpc_conn_flush(c);
 }
 
-/* ---- what the server's owner does ---- */
+/* ---- calls of the server's owner ---- */
 
 void grpc_request_on_cancel(struct grpc_request *r, void (*fn)(struct grpc_request *r, void *arg), void *arg)
 {
@@ -203,7 +203,7 @@ void grpc_end(struct grpc_request *r, const struct grpc_status *status)
     struct grpc_stream *st = r->stream;
     struct grpc_conn *c = r->conn;
 
-    if (st == NULL) /* within on_cancel */
+    if (st == NULL) /* called within on_cancel */
         return;
     request_free(r);
     grpc_stream_finish(st, status != NULL ? status : &fine);

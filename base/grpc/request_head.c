@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which requests are malformed. nghttp2's own check is off for servers: it refuses an :authority that is no
- * host. grpc-go 1.56 and older (and so most device plugins and exporters that were ever built) sends the path
- * it dialled there, "/var/lib/kubelet/device-plugins/kubelet.sock", and its own server takes any value. This
- * is the rest of RFC 9113, 8.2 and 8.3.
+ * Which requests are malformed. nghttp2's own check is off for servers, because it refuses an :authority that
+ * is not a host. grpc-go 1.56 and older (and so most device plugins and exporters) sends the path of the
+ * socket there, "/var/lib/kubelet/device-plugins/kubelet.sock", and its own server accepts any value. The
+ * other rules of RFC 9113, 8.2 and 8.3, are checked here.
  */
 #include "base/grpc/internal.h"
 
@@ -54,7 +54,7 @@ bool grpc_request_field_fits(struct grpc_stream *st, const char *name, size_t na
 {
     const uint8_t *n = (const uint8_t *)name, *v = (const uint8_t *)value;
 
-    /* No NUL in either, so both are C strings from here. */
+    /* Neither has a NUL, so both are C strings from here on. */
     if (nghttp2_check_header_name(n, name_n) == 0 || nghttp2_check_header_value(v, value_n) == 0)
         return false;
     if (name[0] == ':')

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server's socket, its connections, and what is due. */
+/* A server's socket, its connections, and its deadlines. */
 #include "base/grpc/serving.h"
 
 #include "base/buf.h"
@@ -18,8 +18,8 @@ enum {
     CONNECTIONS_MAX = 64,
     ACCEPTS_A_TURN = 16,
     ACCEPT_AGAIN_MS = 1000,
-    GREETING_MS = 10000, /* for a client's SETTINGS */
-    STALL_MS = 60000,    /* for a client to read on */
+    GREETING_MS = 10000, /* limit for a client's SETTINGS */
+    STALL_MS = 60000,    /* limit for a client that does not read */
 };
 
 static void on_readable(uv_poll_t *listener, int status, int events);
@@ -69,7 +69,7 @@ static void conn_greeted(void *arg)
     grpc_server_due(c->server);
 }
 
-/* Notes whether the client takes what is queued. */
+/* Notes whether the client reads what is queued. */
 static void conn_look(struct grpc_conn *c, uint64_t now)
 {
     uint64_t taken;
@@ -146,7 +146,8 @@ static enum err_code conn_open(struct grpc_server *s, int fd, struct err *e)
     return ERR_OK;
 }
 
-/* The one that has had no call for the longest time makes room: its client connects again when it has one. */
+/* Closes the connection that has had no call for the longest time: its client connects again for its next
+ * call. */
 static bool make_room(struct grpc_server *s)
 {
     struct grpc_conn *c, *idle = NULL;
@@ -163,7 +164,7 @@ static bool make_room(struct grpc_server *s)
     return true;
 }
 
-/* ---- what is due ---- */
+/* ---- deadlines ---- */
 
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
@@ -241,7 +242,7 @@ void grpc_server_due(struct grpc_server *s)
 
 /* ---- the socket ---- */
 
-/* The socket stays readable while clients wait: it is not polled until something may have changed. */
+/* The socket stays readable while clients wait, so it is not polled until accepting may succeed. */
 static void rest(struct grpc_server *s, const char *why)
 {
     log_warn("cannot accept a gRPC client", F_STR("socket", s->path), F_STR("err", why));
@@ -278,8 +279,8 @@ static void on_readable(uv_poll_t *listener, int status, int events)
     }
 }
 
-/* Binds under a temporary name, sets the mode before anyone can connect, then renames it over what is there:
- * there is never a gap, or a socket with the wrong mode. */
+/* Binds under a temporary name, sets the mode before anyone can connect, then renames the socket over the old
+ * one: there is never a moment without a socket, or with a wrong mode. */
 static enum err_code bind_socket(struct grpc_server *s, struct err *e)
 {
     str_auto beside = str_printf("%s.new", s->path);

@@ -34,16 +34,17 @@ struct grpc_server_options { /* methods and arg are borrowed while the server ex
     mode_t mode;    /* of the socket */
     bool root_only; /* other peers are refused with PERMISSION_DENIED */
     const struct grpc_method *methods;
-    size_t n_methods; /* others get UNIMPLEMENTED, in grpc-go's words */
+    size_t n_methods; /* calls of other methods get UNIMPLEMENTED, with grpc-go's text */
     void *arg;
     size_t message_max;          /* 0: GRPC_MESSAGE_MAX */
     unsigned max_connections;    /* 0: 64 */
-    unsigned calls_per_s, burst; /* of all connections, then RESOURCE_EXHAUSTED; 0: unlimited */
+    unsigned calls_per_s, burst; /* calls of all connections; beyond that RESOURCE_EXHAUSTED; 0: unlimited */
 };
 
 enum err_code grpc_server_open(struct grpc_server **ret, const struct grpc_server_options *o,
                                struct err *e) MUST_CHECK;
-/* Requests that are not answered end (on_cancel); the socket file is removed unless it is another's now. */
+/* Requests that are not answered end (on_cancel). The socket file is removed, unless another server has
+ * replaced it. */
 void grpc_server_close(struct grpc_server *s);
 
 /* fn is called once if the client cancels, its deadline passes, or its connection ends before the answer; the
@@ -52,7 +53,7 @@ void grpc_request_on_cancel(struct grpc_request *r, void (*fn)(struct grpc_reque
 bool grpc_request_peer(const struct grpc_request *r, pid_t *ret_pid, uid_t *ret_uid);
 const char *grpc_request_metadata(const struct grpc_request *r, const char *name); /* NULL: none */
 
-/* Each of these ends the request; it is gone afterwards. */
+/* Each of these ends the request, which is gone afterwards. */
 void grpc_reply(struct grpc_request *r, struct grpc_bytes message);      /* one message, status OK */
 void grpc_end(struct grpc_request *r, const struct grpc_status *status); /* NULL: OK */
 void grpc_fail(struct grpc_request *r, const struct err *e);             /* code and text of the error */

@@ -7,9 +7,9 @@
 #include "base/grpc/wire.h"
 #include "base/list.h"
 
-#define GRPC_SERVER_STREAMS_MAX 100             /* of a connection: the least that RFC 9113 recommends */
-#define GRPC_SERVER_QUEUE_MAX (4 * 1024 * 1024) /* of a connection, besides one message */
-#define GRPC_SERVER_BUDGET ((size_t)32 * 1024 * 1024) /* of all connections, received and queued */
+#define GRPC_SERVER_STREAMS_MAX 100 /* calls of a connection: the minimum that RFC 9113 recommends */
+#define GRPC_SERVER_QUEUE_MAX (4 * 1024 * 1024) /* bytes that wait in a connection, besides one message */
+#define GRPC_SERVER_BUDGET ((size_t)32 * 1024 * 1024) /* bytes of all connections, received and queued */
 
 struct grpc_conn {
     LIST_ENTRY(grpc_conn) all;
@@ -17,7 +17,7 @@ struct grpc_conn {
     struct grpc_wire *wire;
     LIST_HEAD(, grpc_request) requests;
     uint64_t since_ms;          /* accepted, or its latest call ended */
-    uint64_t taken, stalled_ms; /* of what is queued, and since when no more */
+    uint64_t taken, stalled_ms; /* bytes sent, and since when none */
     bool greeted, closing, peer_known;
     pid_t pid;
     uid_t uid;
@@ -29,7 +29,7 @@ struct grpc_request {
     struct grpc_stream *stream;
     const struct grpc_method *method;
     uint64_t deadline_ms; /* uv_now(); 0: none */
-    bool asked;           /* its message has arrived */
+    bool asked;           /* the request's message has arrived */
     void (*on_cancel)(struct grpc_request *r, void *arg);
     void *cancel_arg;
 };
@@ -41,10 +41,11 @@ struct grpc_server {
     dev_t dev;
     ino_t ino;
     uv_poll_t listener;
-    uv_timer_t timer; /* runs while something is due: a greeting, a deadline, another try to accept */
+    uv_timer_t
+        timer; /* runs while a deadline is pending: of a greeting, of a call, of the next try to accept */
     uint64_t due_ms, rests_until_ms;
     LIST_HEAD(, grpc_conn) conns;
-    unsigned n_conns; /* that are not closing */
+    unsigned n_conns; /* connections that are not closing */
     struct grpc_budget budget;
     uint64_t greeting_ms, stall_ms, rest_ms; /* tests shorten them */
     uint64_t tokens, filled_ms;              /* thousandths of calls that may begin now */
@@ -53,8 +54,8 @@ struct grpc_server {
 };
 
 /* ---- server.c ---- */
-void grpc_server_due(struct grpc_server *s); /* what is due may have changed */
-/* Sends what was queued; what the client does not take is watched. */
+void grpc_server_due(struct grpc_server *s); /* a deadline may have changed */
+/* Sends what was queued; a deadline runs for what the client does not read. */
 void grpc_conn_flush(struct grpc_conn *c);
 
 /* ---- request.c ---- */

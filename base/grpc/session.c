@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Headers, two updates of windows and a ping are fair for a frame that was sent. */
+/* For each sent frame, a peer may send headers, two window updates and a ping. */
 #define CONTROL_PER_FRAME 4
 
 struct grpc_stream *grpc_stream_of(struct grpc_session *s, int32_t id)
@@ -27,7 +27,7 @@ static void control_refill(struct grpc_session *s, uint64_t now_ms)
     s->control = more > GRPC_CONTROL_BURST - s->control ? GRPC_CONTROL_BURST : s->control + (unsigned)more;
 }
 
-/* What costs the sender nothing is counted. DATA has the windows. */
+/* Counts frames that cost the sender nothing. DATA is limited by the windows. */
 static int on_begin_frame(nghttp2_session *http, const nghttp2_frame_hd *hd, void *arg)
 {
     struct grpc_session *s = arg;
@@ -51,7 +51,7 @@ static int on_begin_headers(nghttp2_session *http, const nghttp2_frame *frame, v
     struct grpc_stream *st;
 
     if (frame->hd.type == NGHTTP2_PUSH_PROMISE)
-        return NGHTTP2_ERR_CALLBACK_FAILURE; /* it was told that this end accepts none */
+        return NGHTTP2_ERR_CALLBACK_FAILURE; /* this end has announced that it accepts none */
     st = grpc_stream_of(s, frame->hd.stream_id);
     if (st != NULL) {
         st->header_size = 0;
@@ -87,7 +87,7 @@ static int on_data(nghttp2_session *http, uint8_t flags, int32_t id, const uint8
     struct grpc_stream *st = grpc_stream_of(s, id);
 
     (void)flags;
-    /* A stream that is held must not hold the others. */
+    /* A paused stream must not stop the others. */
     if (nghttp2_session_consume_connection(http, n) != 0)
         return NGHTTP2_ERR_CALLBACK_FAILURE;
     if (st == NULL || st->over)
@@ -140,7 +140,7 @@ static int on_stream_close(nghttp2_session *http, int32_t id, uint32_t error, vo
         return 0;
     st->closed = true;
     grpc_stream_drop_queue(st);
-    if (st->over || (st->peer_done && st->held_n > 0)) /* the rest waits for its reader */
+    if (st->over || (st->peer_done && st->held_n > 0)) /* the rest waits until the owner continues */
         ;
     else if (st->fault != NULL)
         grpc_stream_end(st, st->fault_code, false, "%s", st->fault);
@@ -168,7 +168,7 @@ static int on_frame_sent(nghttp2_session *http, const nghttp2_frame *frame, void
     if (st == NULL)
         return 0;
     st->sent = true;
-    /* The answer does not wait for the rest of the question. */
+    /* The answer is complete: the rest of the request is not needed. */
     if (s->o.server && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0 && !st->peer_done)
         nghttp2_submit_rst_stream(http, NGHTTP2_FLAG_NONE, st->id, NGHTTP2_NO_ERROR);
     return 0;
@@ -214,7 +214,8 @@ static int open_http(struct grpc_session *s)
     nghttp2_option_set_no_auto_window_update(option, 1);
     nghttp2_option_set_no_closed_streams(option, 1);
     nghttp2_option_set_no_http_messaging(option, s->o.server); /* request_head.c has the rules */
-    /* Tables of headers are memory of each connection, for a few bytes of a local socket. */
+    /* No header tables: they would cost memory for each connection, and save only a few bytes on a local
+     * socket. */
     nghttp2_option_set_max_deflate_dynamic_table_size(option, 0);
     status = set_callbacks(&callbacks);
     if (status == 0) {

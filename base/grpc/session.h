@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session - one HTTP/2 connection that carries gRPC calls, client's or server's end. No I/O and no clock:
- * bytes in (grpc_session_feed), events, bytes out (grpc_session_output).
+ * session - one HTTP/2 connection with gRPC calls, as a client or as a server. No I/O and no clock: bytes in
+ * (grpc_session_feed), events, bytes out (grpc_session_output).
  *
  * A call is a stream with one request message and any number of answers. Events come from within feed(),
- * output() and grpc_stream_pause(); they may begin, answer, pause and end streams, but call neither feed()
- * nor output() nor free the session.
+ * output() and grpc_stream_pause(). An event may begin, answer, pause and end streams; it must not call
+ * feed() or output(), or free the session.
  *
- * Against a hostile peer: headers and messages are bounded; a paused stream takes no more than its window (64
- * KiB) and one message; messages waiting to be sent have a bound (queue_max), everything received and queued
- * together has the budget; control frames have a rate, beyond which the connection ends with
- * ENHANCE_YOUR_CALM; what nghttp2 bounds itself (answers to pings and settings, entries of settings) stays
- * bounded.
+ * Limits against a hostile peer: headers and messages; a paused stream receives at most its window (64 KiB)
+ * and one message; messages that wait to be sent (queue_max); everything received and queued together
+ * (budget); the rate of control frames, beyond which the connection ends with ENHANCE_YOUR_CALM. nghttp2
+ * itself limits answers to pings and settings, and entries of settings.
  */
 #ifndef BASE_GRPC_SESSION_H
 #define BASE_GRPC_SESSION_H
@@ -22,8 +21,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Frames without data: so many at once, then so many a second, and some for each frame that was sent. The
- * most that grpc-go and gRPC's core send is a ping for each frame of data. */
+/* Frames without data: a burst, a rate per second, and some more for each frame that was sent. grpc-go and
+ * gRPC's core send one ping for each frame of data at most. */
 #define GRPC_CONTROL_BURST 1000
 #define GRPC_CONTROL_PER_S 100
 
@@ -33,12 +32,12 @@ struct grpc_stream;
 struct grpc_session_events {
     /* The peer's SETTINGS have arrived: it speaks HTTP/2. */
     void (*greeted)(void *arg);
-    /* Server: a call begins, its headers are known; its message follows. May end it. */
+    /* Server: a call begins. Its headers are known, its message follows. The event may end it. */
     void (*begin)(struct grpc_stream *st, void *arg);
     void (*message)(struct grpc_stream *st, struct grpc_bytes message, void *arg);
     /* Server: the client sends no more messages. */
     void (*asked)(struct grpc_stream *st, void *arg);
-    /* The stream is over; it is gone afterwards. Client: with the server's status, or what replaces it.
+    /* The stream is over, and gone afterwards. Client: *status is the server's, or says why there is none.
      * `unseen`: the server has not processed the call. Server: the client cancelled it. */
     void (*ended)(struct grpc_stream *st, const struct grpc_status *status, bool unseen, void *arg);
     void (*leaving)(uint32_t http2_error, void *arg); /* GOAWAY: no new calls; NULL */
@@ -48,7 +47,8 @@ struct grpc_session_events {
 struct grpc_session_options {
     bool server;
     size_t message_max;   /* of a received message */
-    size_t queue_max;     /* bytes of messages that wait to be sent, of all streams; one is always let in */
+    size_t queue_max;     /* bytes of messages that wait to be sent, of all streams; one message is always
+                             accepted */
     uint32_t max_streams; /* server */
     struct grpc_budget *budget;           /* borrowed; NULL: unlimited */
     const struct grpc_session_events *on; /* borrowed */
@@ -61,18 +61,18 @@ enum err_code grpc_session_new(struct grpc_session **ret, const struct grpc_sess
 void grpc_session_free(struct grpc_session *s);
 void grpc_session_silence(struct grpc_session *s); /* no more events */
 
-/* An error: the connection is to end, after the output (which says why to the peer). now_ms: any clock that
- * only goes forward. */
+/* After an error the output must still be sent (it tells the peer why), then the connection must end. now_ms:
+ * any clock that only goes forward. */
 enum err_code grpc_session_feed(struct grpc_session *s, const uint8_t *data, size_t n, uint64_t now_ms,
                                 struct err *e) MUST_CHECK;
-/* The next bytes to send, valid until the next call; 0: none now; < 0: the connection is to end. */
+/* The next bytes to send, valid until the next call; 0: none now; < 0: the connection must end. */
 ssize_t grpc_session_output(struct grpc_session *s, const uint8_t **ret);
-bool grpc_session_over(const struct grpc_session *s); /* neither side has anything to say */
+bool grpc_session_over(const struct grpc_session *s); /* neither side has anything to send */
 bool grpc_session_greeted(const struct grpc_session *s);
 bool grpc_session_can_ask(const struct grpc_session *s); /* client: a call can begin on it */
-/* Bytes of messages that wait for the peer; ret_taken: those that it has been sent, ever. */
+/* Bytes of messages that wait to be sent; *ret_taken: all bytes sent so far. */
 size_t grpc_session_queued(const struct grpc_session *s, uint64_t *ret_taken);
-size_t grpc_session_streams(const struct grpc_session *s); /* that the owner knows */
+size_t grpc_session_streams(const struct grpc_session *s); /* streams that the owner has not forgotten */
 /* The connection ended: all streams end with ERR_UNAVAILABLE and this text. */
 void grpc_session_lost(struct grpc_session *s, const char *text);
 void grpc_session_ping(struct grpc_session *s);
@@ -98,16 +98,16 @@ void grpc_stream_set_owner(struct grpc_stream *st, void *owner);
 const char *grpc_stream_path(const struct grpc_stream *st); /* server */
 bool grpc_stream_timeout(const struct grpc_stream *st, uint64_t *ret_ms);
 const struct grpc_metadata *grpc_stream_metadata(const struct grpc_stream *st, size_t *ret_n);
-/* The caller's, to be freed by grpc_metadata_free(). */
+/* Owned by the caller: grpc_metadata_free(). */
 struct grpc_metadata *grpc_stream_take_metadata(struct grpc_stream *st, size_t *ret_n);
 void grpc_metadata_free(struct grpc_metadata *m, size_t n);
-/* Holds the peer by flow control; what has arrived stays here. False: messages that had arrived follow in
+/* True: flow control stops the peer, and messages that arrived are kept. False: they are delivered within
  * this call. */
 void grpc_stream_pause(struct grpc_stream *st, bool on);
 /* Server: copies a message into the queue. ERR_EXHAUSTED: the queue is full. */
 enum err_code grpc_stream_send(struct grpc_stream *st, struct grpc_bytes message, struct err *e) MUST_CHECK;
-/* Server: the status follows what is queued. The stream is gone afterwards, without an event. */
+/* Server: the status is sent after what is queued. The stream is gone afterwards, without an event. */
 void grpc_stream_finish(struct grpc_stream *st, const struct grpc_status *status);
-/* The peer is told by a reset, nothing queued is sent. The stream is gone afterwards, without an event. */
+/* Resets the stream: nothing queued is sent. The stream is gone afterwards, without an event. */
 void grpc_stream_cancel(struct grpc_stream *st);
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* status - how a status travels: grpc-status, grpc-message (percent-encoded), grpc-timeout, and what HTTP's
- * and HTTP/2's codes mean. The rules are gRPC's ("gRPC over HTTP2"), codes and texts grpc-go's. Pure. */
+/* status - how a status is sent: grpc-status, grpc-message (percent-encoded), grpc-timeout; and the meaning
+ * of HTTP's and HTTP/2's codes. The rules are gRPC's ("gRPC over HTTP2"), codes and texts grpc-go's. Pure. */
 #ifndef BASE_GRPC_STATUS_H
 #define BASE_GRPC_STATUS_H
 #include "base/buf.h"

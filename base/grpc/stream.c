@@ -73,7 +73,7 @@ void grpc_stream_forget(struct grpc_stream *st)
 
 /* ---- the end ---- */
 
-/* A client's stream whose both sides are complete closes by itself. */
+/* A client's stream closes by itself when both sides are complete. */
 static void reset(struct grpc_stream *st, uint32_t error)
 {
     bool complete = !st->session->o.server && st->peer_done && st->at == st->request.n + GRPC_FRAME_HEAD;
@@ -89,7 +89,7 @@ static void report_end(struct grpc_stream *st, const struct grpc_status *status,
 
     if (st->over)
         return;
-    if (told) /* while its metadata can be read */
+    if (told) /* its metadata can be read until then */
         s->o.on->ended(st, status, unseen, s->o.arg);
     grpc_stream_forget(st);
 }
@@ -170,7 +170,7 @@ static void refuse_frame(struct grpc_stream *st, enum grpc_frame why)
     }
 }
 
-/* Returns how many bytes are left because the owner paused, or wants no more. */
+/* Returns how many bytes are left because the owner paused or ended the stream. */
 static size_t deliver(struct grpc_stream *st, const uint8_t *data, size_t n)
 {
     const struct grpc_session *s = st->session;
@@ -253,7 +253,7 @@ void grpc_stream_pause(struct grpc_stream *st, bool on)
     grpc_stream_release(st);
 }
 
-/* ---- the peer's last word ---- */
+/* ---- the end of the peer's side ---- */
 
 static void not_grpc(struct grpc_stream *st)
 {
@@ -287,7 +287,7 @@ void grpc_stream_conclude(struct grpc_stream *st)
     }
     if (!st->peer_done)
         return;
-    reset(st, NGHTTP2_NO_ERROR); /* the rest of the request is of no use */
+    reset(st, NGHTTP2_NO_ERROR); /* the rest of the request is not needed */
     if (st->code < 0) {
         grpc_stream_end(st, ERR_INTERNAL, false, "server closed the stream without sending trailers");
         return;
@@ -314,7 +314,7 @@ void grpc_stream_peer_done(struct grpc_stream *st)
         s->o.on->asked(st, s->o.arg);
 }
 
-/* ---- what the owner may ask ---- */
+/* ---- for the owner ---- */
 
 void *grpc_stream_owner(const struct grpc_stream *st)
 {

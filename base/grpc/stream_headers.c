@@ -34,7 +34,7 @@ static bool set_details(struct grpc_stream *st, const char *value, size_t n)
     size_t got;
 
     if (n > BASE64_DECODED_MAX((size_t)GRPC_DETAILS_MAX) / 3 * 4 || st->details != NULL)
-        return true; /* they explain, no more */
+        return true; /* they only explain */
     out = malloc(BASE64_DECODED_MAX(n));
     if (out == NULL)
         return false;
@@ -223,5 +223,5 @@ void grpc_stream_head_done(struct grpc_stream *st)
     if (st->session->o.server)
         request_begins(st);
     else if (st->http_status != 200 || !grpc_is_content_type(st->content_type))
-        grpc_stream_conclude(st); /* its end may never come */
+        grpc_stream_conclude(st); /* the end of the stream may never come */
 }

@@ -110,7 +110,7 @@ static ssize_t read_request(struct grpc_stream *st, uint8_t *out, size_t room, u
 {
     size_t n = 0, k;
 
-    if (st->over) /* the bytes are not ours any more; a reset is on its way */
+    if (st->over) /* the bytes belong to the caller again; a reset will be sent */
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     while (n < room && st->at < GRPC_FRAME_HEAD)
         out[n++] = st->request_head[st->at++];
@@ -245,7 +245,7 @@ enum err_code grpc_stream_send(struct grpc_stream *st, struct grpc_bytes message
     return ERR_OK;
 }
 
-/* What cannot be encoded for want of memory is left out: the code is what clients act on. */
+/* Out of memory: what cannot be encoded is left out, because clients act on the code. */
 static void set_trailer(struct grpc_stream *st, const struct grpc_status *status)
 {
     st->trailer.code = status->code;

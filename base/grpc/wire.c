@@ -9,10 +9,10 @@
 
 enum {
     READ_SIZE = 16 * 1024,
-    READS_A_TURN = 4,       /* then other events of the loop have their turn */
+    READS_A_TURN = 4,       /* then other events of the loop are handled */
     WRITE_SIZE = 48 * 1024, /* of frames that are gathered for one write */
-    FRAME_MAX = 17 * 1024,  /* what nghttp2 gives at a time: a frame of the protocol's default size */
-    REST_MS = 50,           /* after a shortage of memory in the kernel */
+    FRAME_MAX = 17 * 1024, /* the most that nghttp2 returns at once: a frame of the protocol's default size */
+    REST_MS = 50,          /* after a shortage of memory in the kernel */
 };
 
 struct grpc_wire {
@@ -23,7 +23,7 @@ struct grpc_wire {
     uint8_t *left;   /* did not fit into the socket */
     size_t left_n, left_at;
     uint64_t heard_ms;
-    struct err broken; /* a write failed, for a reason that the next read does not find */
+    struct err broken; /* a write failed for a reason that the next read does not report */
     int events;
     bool mute; /* nothing can be written any more */
     bool busy; /* the session is at work */
@@ -66,7 +66,7 @@ static void end(struct grpc_wire *w, const struct err *why)
 
 static void on_rested(uv_timer_t *timer);
 
-/* The connection is as it was: its end would cost a device plugin its registration. */
+/* The connection stays open: closing it would end a device plugin's registration. */
 static bool wait_for_memory(struct grpc_wire *w, int sys)
 {
     if (sys != ENOBUFS && sys != ENOMEM)
@@ -78,7 +78,7 @@ static bool wait_for_memory(struct grpc_wire *w, int sys)
 
 /* ---- writing ---- */
 
-/* The next read finds the end. */
+/* The next read reports the end. */
 static void give_up(struct grpc_wire *w, int sys)
 {
     if (sys != EPIPE && sys != ECONNRESET && w->broken.code == ERR_OK)
@@ -90,7 +90,7 @@ static void give_up(struct grpc_wire *w, int sys)
     shutdown(w->o.fd, SHUT_RDWR);
 }
 
-/* The bytes written; 0: the socket is full. */
+/* Returns the bytes written; 0: the socket is full. */
 static size_t write_some(struct grpc_wire *w, const uint8_t *p, size_t n)
 {
     ssize_t k;
@@ -253,7 +253,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         turn(w, status, (events & ~UV_WRITABLE) != 0);
 }
 
-/* What can be read is found by the next poll. */
+/* The next poll finds what can be read. */
 static void on_rested(uv_timer_t *timer)
 {
     turn(timer->data, 0, false);

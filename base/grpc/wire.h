@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wire - a session on a socket of the loop. Costs nothing while the peer is silent: no timer, no buffer.
+ * wire - a session on a socket of the loop. While the peer is silent, it has no timer and no buffer.
  *
- * on_end comes from the loop, never from within grpc_wire_flush(): a write that fails is reported by the read
- * that follows.
+ * on_end is called from the loop, never within grpc_wire_flush(): a failed write is reported by the next
+ * read.
  */
 #ifndef BASE_GRPC_WIRE_H
 #define BASE_GRPC_WIRE_H
@@ -19,17 +19,19 @@ struct grpc_wire_options {
     bool connecting;               /* connect() is in progress */
     struct grpc_session *session;  /* taken over on success */
     void (*on_connect)(void *arg); /* NULL */
-    void (*on_flushed)(void *arg); /* after the events of some bytes, and the answers to them; NULL */
+    void (*on_flushed)(
+        void *arg); /* after the events of received bytes and the answers to them; may be NULL */
     void (*on_end)(const struct err *why, void *arg); /* at most once; then the owner closes it */
     void *arg;
 };
 
 enum err_code grpc_wire_open(struct grpc_wire **ret, const struct grpc_wire_options *o,
                              struct err *e) MUST_CHECK;
-/* Sends what the session has to say. False: within an event of the session, where it follows by itself. */
+/* Sends the session's output. False: called within an event of the session, after which the output is sent
+ * anyway. */
 bool grpc_wire_flush(struct grpc_wire *w);
-/* What can be written at once is written. Session and socket go on a later turn, closed(arg) follows. NULL
- * is fine. */
+/* Writes what can be written at once. Session and socket are freed on a later turn, then closed(arg) is
+ * called. NULL is fine. */
 void grpc_wire_close(struct grpc_wire *w, void (*closed)(void *arg));
 struct grpc_session *grpc_wire_session(const struct grpc_wire *w);
 uint64_t grpc_wire_heard_ms(const struct grpc_wire *w); /* uv_now() of the last byte received */
