@@ -6,9 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Cut between characters. */
 char *ev_record_text(const char *text)
 {
-    return text != NULL ? strndup(text, EV_RECORD_TEXT_MAX) : NULL;
+    size_t n = text != NULL ? strnlen(text, EV_RECORD_TEXT_MAX + 1) : 0;
+
+    if (n > EV_RECORD_TEXT_MAX)
+        for (n = EV_RECORD_TEXT_MAX; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80;)
+            n--;
+    return text != NULL ? strndup(text, n) : NULL;
 }
 
 static void ranked_free(struct ev_ranked *v, size_t n)

@@ -147,5 +147,10 @@ json_t *ev_records_json(const struct ev_records *r)
 
 json_t *ev_records_save(const struct ev_records *r)
 {
-    return json_pack("{s:I, s:o}", "next", number(r->next), "records", list_of(r, true));
+    json_auto_t *ret = json_object();
+
+    if (ret == NULL || !put_number(ret, "next", r->next) ||
+        json_object_set_new(ret, "records", list_of(r, true)) != 0)
+        return NULL;
+    return json_incref(ret);
 }

@@ -8,14 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Absent is allowed; false: something else than a text within bounds. */
+/* Absent is allowed; false: something else than a text. A long one is cut: odd bytes grow when they are
+ * saved. */
 static bool read_text(const json_t *from, const char *key, char **ret)
 {
     const json_t *v = json_object_get(from, key);
 
     if (v == NULL)
         return true;
-    if (!json_is_string(v) || json_string_length(v) > EV_RECORD_TEXT_MAX)
+    if (!json_is_string(v))
         return false;
     *ret = ev_record_text(json_string_value(v));
     return *ret != NULL;
