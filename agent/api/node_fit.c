@@ -91,15 +91,19 @@ static bool tolerates(const struct api_toleration *t, const struct api_taint *ta
     return strcmp(t->value != NULL ? t->value : "", taint->value) == 0;
 }
 
+bool api_pod_tolerates(const struct api_pod_spec *spec, const struct api_taint *taint)
+{
+    for (size_t k = 0; k < spec->n_tolerations; k++)
+        if (tolerates(&spec->tolerations[k], taint))
+            return true;
+    return false;
+}
+
 const struct api_taint *api_pod_untolerated(const struct api_pod_spec *spec, const struct api_taint *taints,
                                             size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        bool tolerated = strcmp(taints[i].effect, "NoExecute") != 0;
-        for (size_t k = 0; k < spec->n_tolerations && !tolerated; k++)
-            tolerated = tolerates(&spec->tolerations[k], &taints[i]);
-        if (!tolerated)
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(taints[i].effect, "NoExecute") == 0 && !api_pod_tolerates(spec, &taints[i]))
             return &taints[i];
-    }
     return NULL;
 }

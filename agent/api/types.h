@@ -421,6 +421,7 @@ bool api_pod_fits_node(const struct api_pod_spec *spec, const char *node_name, c
  * NoExecute is checked; the other effects are for schedulers. */
 const struct api_taint *api_pod_untolerated(const struct api_pod_spec *spec, const struct api_taint *taints,
                                             size_t n);
+bool api_pod_tolerates(const struct api_pod_spec *spec, const struct api_taint *taint); /* of any effect */
 
 enum api_qos { API_QOS_GUARANTEED, API_QOS_BURSTABLE, API_QOS_BEST_EFFORT };
 const char *api_qos_name(enum api_qos qos); /* "Guaranteed", ... */

@@ -148,6 +148,10 @@ void img_each(struct img_store *s, void (*fn)(const struct img_seen *seen, void 
  */
 enum err_code img_remove(struct img_store *s, const char *reference,
                          bool (*in_use)(const char *id, void *arg), void *arg, struct err *e) MUST_CHECK;
+/* Files of removed images are still being removed in the background. */
+bool img_is_clearing(const struct img_store *s);
+/* Calls fn when that has ended, at each time; NULL: nobody. */
+void img_on_cleared(struct img_store *s, void (*fn)(void *arg), void *arg);
 /* The image with all its names; errors as above. */
 enum err_code img_remove_id(struct img_store *s, const char *id, struct err *e) MUST_CHECK;
 /* The k-th name a reference may mean, normalised: one, except for short names with several registries in

@@ -68,6 +68,8 @@ struct img_store {
     bool confine;
     uid_t pull_uid; /* skopeo's user; 0: root, like the daemon */
     gid_t pull_gid;
+    void (*cleared)(void *arg); /* trash is empty */
+    void *cleared_arg;
     bool said_damaged, loading, have_rubbish;
     /* Image records that were set aside and not replaced since: they may have named layers. */
     unsigned damaged;

@@ -67,6 +67,7 @@ static enum err_code remove_trash(void *arg, struct err *e)
 static void on_trash_removed(struct op *op, const struct err *result)
 {
     struct trash *t = op->owner;
+    struct img_store *s = t->store;
 
     trash_close(t);
     t->begun = false;
@@ -76,9 +77,28 @@ static void on_trash_removed(struct op *op, const struct err *result)
         img_look_again(t->store, result);
         return;
     }
-    if (t->store != NULL)
-        TAILQ_REMOVE(&t->store->trash, t, more);
+    if (s != NULL)
+        TAILQ_REMOVE(&s->trash, t, more);
     free(t); /* the next start finds what is left */
+    if (s != NULL && s->cleared != NULL && !img_is_clearing(s))
+        s->cleared(s->cleared_arg);
+}
+
+/* What is only tried again later is not waited for. */
+bool img_is_clearing(const struct img_store *s)
+{
+    const struct trash *t;
+
+    TAILQ_FOREACH (t, &s->trash, more)
+        if (t->begun)
+            return true;
+    return false;
+}
+
+void img_on_cleared(struct img_store *s, void (*fn)(void *arg), void *arg)
+{
+    s->cleared = fn;
+    s->cleared_arg = arg;
 }
 
 static enum err_code trash_begin(struct img_store *s, struct err *e)

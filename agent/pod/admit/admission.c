@@ -5,6 +5,7 @@
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/node_labels.h"
+#include "agent/pod/eviction/eviction.h"
 #include "agent/pod/limits/admission_fit.h"
 #include "base/files/fs.h"
 
@@ -191,6 +192,8 @@ enum err_code admit_pod(struct pod *p, char reason[64], struct err *e)
     struct err other = { 0 };
     const char *label;
 
+    if (eviction_admit(p, reason, e) != ERR_OK)
+        return e->code;
     if (sysctls_admit(s, p->node->o.allowed_unsafe_sysctls, e) != ERR_OK) {
         snprintf(reason, 64, "SysctlForbidden");
         return e->code;

@@ -12,6 +12,7 @@
 #include "agent/pod/core/evict.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/device/devices.h"
+#include "agent/pod/eviction/eviction.h"
 #include "base/log.h"
 
 #include <string.h>
@@ -58,6 +59,12 @@ static void readmit_tell(struct pod *p, const char *reason, const struct err *wh
     p->record_dirty = true;
 }
 
+static bool under_pressure(const struct node *n)
+{
+    return eviction_pressure(n, EV_MEMORY_PRESSURE) || eviction_pressure(n, EV_DISK_PRESSURE) ||
+           eviction_pressure(n, EV_PID_PRESSURE);
+}
+
 void readmit_step(struct pod *p)
 {
     struct node *n = p->node;
@@ -72,6 +79,8 @@ void readmit_step(struct pod *p)
         pod_wake_at(p, pod_evicted_until(p), "an evicted pod may come back");
         return;
     }
+    if (p->disrupted && under_pressure(n)) /* also one that would be admitted would only be evicted again */
+        return;
     code = admit_pod(p, reason, &e);
     if (code == ERR_OK && !devices_can_admit(p))
         return;

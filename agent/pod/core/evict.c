@@ -59,7 +59,7 @@ bool pod_evict(struct pod *p, const struct pod_eviction *e)
 
 void pod_evict_faster(struct pod *p)
 {
-    if (p->state != POD_TERMINATING || p->evicted_ns == 0 || p->kill_now)
+    if (p->state != POD_TERMINATING || p->kill_now)
         return;
     p->kill_now = p->record_dirty = true;
     pod_wake(p, "its eviction cannot wait");

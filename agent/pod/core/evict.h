@@ -26,6 +26,6 @@ bool pod_evict(struct pod *p, const struct pod_eviction *e);
 #define EVICTED_WAIT_MAX_NS (1800 * INT64_C(1000000000))
 #define EVICTED_CALM_NS (600 * INT64_C(1000000000)) /* one that ran for longer begins anew */
 struct boot_time pod_evicted_until(const struct pod *p);
-/* The rest of an evicted pod's grace period is cancelled: its containers are killed. */
+/* The rest of an ending pod's grace period is cancelled: its containers are killed. */
 void pod_evict_faster(struct pod *p);
 #endif

@@ -20,6 +20,11 @@ extern const struct room eviction_room;
 /* Something happened that may use up a resource, or that released some: look soon. */
 void eviction_wake(struct node *n, enum ev_condition what, const char *why);
 
+/* All of it was taken down: what it used is released. */
+void eviction_pod_ended(struct pod *p);
+void eviction_begin(struct node *n); /* when manifests are known; without memory nothing is evicted, logged */
+void eviction_settings(struct node *n); /* n->o.eviction changed */
+
 /* ---- asked by admission and by the node object ---- */
 /* kubelet's rule: ERR_OK: admitted; otherwise "The node had condition: [DiskPressure]. " */
 enum err_code eviction_admit(const struct pod *p, char reason[64], struct err *e) MUST_CHECK;

@@ -12,8 +12,10 @@
 #include "agent/eviction/record.h"
 #include "agent/pod/eviction/eviction.h"
 #include "agent/pod/eviction/memory_level.h"
+#include "base/list.h"
+#include "base/work.h"
 
-struct eviction;       /* room.c */
+struct eviction;       /* below */
 struct eviction_watch; /* watch.c */
 struct observe;        /* observe.c */
 
@@ -70,8 +72,104 @@ void eviction_watch_explain(const struct eviction_watch *w,
 /* At the end of the agent, before containers are left alone: takes the level away. NULL is fine. */
 void eviction_watch_close(struct eviction_watch *w);
 
-/* ---- room.c ---- */
+/* ---- room.c: the order of things ---- */
 /* Look at these signals now (memory, process ids) or as soon as the disks answer. `why`, a constant, is
  * logged at debug level. */
 void eviction_look(struct node *n, unsigned signals, const char *why);
+
+enum disks { /* what is being done about them: one thing at a time */
+             DISKS_REST,
+             DISKS_LOOK,    /* observe_start() */
+             DISKS_RECLAIM, /* reclaim.c */
+             DISKS_MEASURE, /* storage_usage_measure() */
+};
+
+/* A decision whose end is awaited: it is recorded with what became of it. */
+struct decision {
+    TAILQ_ENTRY(decision) link;
+    uint64_t number;
+    enum ev_signal signal;
+    uint64_t began_us;    /* uv_hrtime() / 1000 */
+    size_t n_left;        /* victims that have not ended */
+    char (*victims)[132]; /* their uids; "": ended */
+    size_t n_victims;
+};
+
+struct eviction {
+    struct node *node;
+    struct ev_manager *manager;
+    struct ev_records *records;
+    struct ev_value last[EV_SIGNALS];
+    int64_t last_ns[EV_SIGNALS]; /* wall clock */
+    uv_timer_t timer;            /* the manager wants another look */
+    uint64_t again_ms[2];        /* 0: memory and process ids, 1: disks; clock_boot_ms(); 0: not */
+
+    enum disks disks;
+    bool disks_wanted; /* once more, afterwards */
+    struct ev_look disks_look;
+    unsigned reclaimed;
+    struct reclaim *reclaim;
+    enum ev_signal reclaim_signal;
+    uint64_t reclaim_began_us; /* uv_hrtime() / 1000 */
+    uint64_t reclaim_number;   /* of the record; 0: nothing was reclaimed in this round */
+
+    int64_t since_ns[EV_CONDITIONS]; /* wall clock, of the last transition; 0: none */
+    uint64_t told_ms[EV_SIGNALS];    /* clock_boot_ms() of the last event about an attempt */
+    bool helpless[EV_SIGNALS];       /* nobody could be evicted */
+    uint64_t n_evicted[EV_SIGNALS];  /* since the start */
+    uint64_t n_reclaims, bytes_reclaimed;
+
+    TAILQ_HEAD(, decision) decisions;
+    struct work save; /* evictions.json */
+    bool saving, save_again;
+    char *save_text; /* the pool's while `saving` */
+};
+
+static inline struct eviction *eviction_of(const struct node *n)
+{
+    return eviction_node(n)->room;
+}
+
+/* ---- figures.c: what each pod uses, as of now ---- */
+struct figures {
+    struct ev_pod *pods;
+    struct ev_container *containers;
+    size_t n, n_containers;
+};
+enum err_code figures_read(struct node *n, struct figures *ret, struct err *e) MUST_CHECK;
+void figures_done(struct figures *f);
+
+/* ---- act.c ---- */
+/* The look says that pods go: those for the first crossing about which something can be done. */
+void act_evict(struct eviction *r, struct ev_look *look);
+/* The node's event, at most once in EV_ROUND_MS. */
+void act_tell(struct eviction *r, const struct ev_crossing *c);
+
+/* ---- reclaim.c: what no pod needs ---- */
+/* Bits of enum ev_reclaim. `done` on a later turn of the loop. */
+void reclaim_start(struct eviction *r, unsigned what, const struct ev_crossing *c,
+                   void (*done)(struct eviction *r));
+bool reclaim_busy(const struct eviction *r);
+void reclaim_close(struct eviction *r);
+
+/* ---- conditions.c ---- */
+void conditions_changed(struct eviction *r, unsigned which);
+
+/* ---- decisions.c: records of them ---- */
+void decisions_open(struct eviction *r);
+/* Something is done about it; returns the record's number, 0 if there is no memory. */
+uint64_t decision_begin(struct eviction *r, const struct ev_crossing *c);
+void decision_reclaimed(struct eviction *r, uint64_t number, const char *what, uint64_t bytes,
+                        uint64_t objects);
+/* It was about what the node could remove itself, and that was enough or not. */
+void decision_sufficed(struct eviction *r, uint64_t number, bool enough);
+/* Its end is awaited: when the victims have ended (none: it has ended). */
+void decision_ranked(struct eviction *r, uint64_t number, const struct ev_crossing *c, enum ev_layout layout,
+                     const struct ev_choice *choice);
+void decision_local(struct eviction *r, const struct pod *p); /* it exceeded a limit of its own */
+void decision_pod_ended(struct eviction *r, const char *uid);
+/* Values were observed: decisions without victims left end with what is available now. */
+void decisions_seen(struct eviction *r);
+bool decisions_busy(const struct eviction *r);
+void decisions_close(struct eviction *r);
 #endif

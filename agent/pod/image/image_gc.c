@@ -203,6 +203,34 @@ static enum err_code free_space(struct image_gc_records *r, const struct image_g
                    ret->wanted, ret->freed);
 }
 
+static void remove_unused(struct removing *x, uint64_t min_age_ms)
+{
+    struct record *one, *next;
+
+    HASH_ITER (hh, x->r->all, one, next)
+        if (may_go(one) && x->r->now_ms - one->first_ms >= min_age_ms)
+            image_gc_remove_one(x, one);
+}
+
+enum err_code image_gc_reclaim_unused(struct image_gc_records *r, const struct image_gc_host *h,
+                                      const struct image_gc_policy *p, uint64_t wanted, uint64_t now_ms,
+                                      struct image_gc_outcome *ret, struct err *e)
+{
+    struct removing x = { .r = r, .h = h, .why = "the node is short of disk space" };
+
+    *ret = (struct image_gc_outcome){ .wanted = wanted };
+    if (image_gc_look(r, h, now_ms, e) != ERR_OK)
+        return e->code;
+    HASH_SORT(r->all, by_use);
+    remove_unused(&x, p->min_age_ms);
+    if (x.freed < wanted)
+        remove_unused(&x, 0);
+    ret->freed = x.freed;
+    ret->n_full = x.n;
+    *e = x.first;
+    return e->code;
+}
+
 /* n * percent / 100 of a disk of any size. */
 static uint64_t part_of(uint64_t n, unsigned percent)
 {

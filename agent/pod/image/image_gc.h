@@ -61,6 +61,12 @@ enum err_code image_gc_run(struct image_gc_records *r, const struct image_gc_hos
                            const struct image_gc_policy *p, const struct image_gc_disk *disk, uint64_t now_ms,
                            struct image_gc_outcome *ret, struct err *e) MUST_CHECK;
 
+/* Pressure of the node: thresholds are ignored. Images that are unused and old enough go, then, if that frees
+ * less than `wanted` bytes, also younger ones: kubelet keeps those and evicts a pod. Errors of removals. */
+enum err_code image_gc_reclaim_unused(struct image_gc_records *r, const struct image_gc_host *h,
+                                      const struct image_gc_policy *p, uint64_t wanted, uint64_t now_ms,
+                                      struct image_gc_outcome *ret, struct err *e) MUST_CHECK;
+
 /* ---- with the node (image_gc_node.c) ---- */
 struct image_gc;
 void image_gc_close(struct node *n);

@@ -232,6 +232,26 @@ void image_gc_wake(struct node *n)
         image_gc_node_plan(gc, SOON_MS);
 }
 
+unsigned image_gc_reclaim(struct node *n, uint64_t wanted, uint64_t *ret_bytes)
+{
+    struct image_gc *gc = image_node(n)->gc;
+    const struct image_gc_host host = host_of(n);
+    struct image_gc_outcome o = { 0 };
+    struct err e = { 0 };
+
+    *ret_bytes = 0;
+    if (gc == NULL)
+        return 0;
+    if (image_gc_reclaim_unused(gc->records, &host, &n->o.image_gc, wanted, clock_boot_ms(), &o, &e) !=
+        ERR_OK)
+        log_warn("cannot remove unused images", F_ERR(&e));
+    image_gc_node_count(gc, &o);
+    *ret_bytes = o.freed;
+    if (!gc->running) /* what it would look for was removed just now */
+        image_gc_node_plan(gc, IMAGE_GC_PERIOD_MS);
+    return o.n_full;
+}
+
 /* ---- what people see ---- */
 
 void image_gc_explain(const struct node *n, json_t *steps)

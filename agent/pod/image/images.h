@@ -51,6 +51,9 @@ bool images_free_dropped(
 void image_gc_open(struct node *n); /* when out of memory there is none, which is logged */
 /* Soon: there is a new image. */
 void image_gc_wake(struct node *n);
+/* Pressure of the node: removes unused images now (image_gc_reclaim_unused()); their files are removed in the
+ * background: img_is_clearing(). Returns their number. */
+unsigned image_gc_reclaim(struct node *n, uint64_t wanted, uint64_t *ret_bytes);
 void image_gc_explain(const struct node *n, json_t *steps);
 void image_gc_metrics(const struct node *n, struct buf *out);
 

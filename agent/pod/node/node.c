@@ -8,6 +8,7 @@
 #include "agent/pod/core/pod.h"
 #include "agent/pod/core/pod_look.h"
 #include "agent/pod/device/devices.h"
+#include "agent/pod/eviction/eviction.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/leftovers/sweep.h"
 #include "agent/pod/limits/allocatable.h"
@@ -56,6 +57,7 @@ static void on_image(const char *name, void *arg)
 {
     (void)name;
     image_gc_wake(arg);
+    eviction_wake(arg, EV_DISK_PRESSURE, "a new image");
     images_added(arg);
 }
 
@@ -100,6 +102,7 @@ void node_set_options(struct node *n, const struct node_options *o)
     n->o.seccomp_default = o->seccomp_default;
     n->o.device_plugin_wait_ms = o->device_plugin_wait_ms;
     n->o.extended_resources = o->extended_resources;
+    eviction_settings(n);
     devices_options(n);
     pods_wake_pending(n, "settings changed"); /* some may fit now */
 }
@@ -227,6 +230,7 @@ void node_sources_ready(struct node *n)
         pod_wake(p, "manifests are known");
     }
     devices_sources_ready(n);
+    eviction_begin(n);
     sweep_start(n);
     net_heal_start(n, false);
     quarantine_report(n, n->opened_ns);

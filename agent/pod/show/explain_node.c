@@ -2,6 +2,7 @@
 /* Problems of the node itself and recent log messages, for `coracle explain node`. */
 #include "agent/pod/container/container.h"
 #include "agent/pod/core/explain_step.h"
+#include "agent/pod/eviction/eviction.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/leftovers/sweep.h"
 #include "agent/pod/project/project.h"
@@ -208,6 +209,7 @@ json_t *explain_node_json(struct node *n)
     project_explain(n, steps);
     oom_explain(n, steps);
     image_gc_explain(n, steps);
+    eviction_explain(n, steps);
     sweep_each(n, add_left_over, steps);
     op_each(explain_node_add_operation, operations);
     log_recent_each(explain_node_add_said, said);

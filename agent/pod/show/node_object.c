@@ -3,6 +3,7 @@
 
 #include "agent/pod/core/node_labels.h"
 #include "agent/pod/device/devices.h"
+#include "agent/pod/eviction/eviction.h"
 #include "agent/pod/limits/allocatable.h"
 #include "agent/pod/limits/hugepages.h"
 #include "base/clock.h"
@@ -80,6 +81,7 @@ static json_t *spec(const struct node *n)
     for (size_t i = 0; i < n->o.n_taints; i++)
         json_array_append_new(taints, json_pack("{s:s, s:s, s:s}", "key", n->o.taints[i].key, "value",
                                                 n->o.taints[i].value, "effect", n->o.taints[i].effect));
+    eviction_taints(n, taints);
     if (json_array_size(taints) > 0)
         json_object_set(o, "taints", taints);
     json_decref(taints);
@@ -122,8 +124,12 @@ json_t *node_object(const struct node *n, const char *not_ready)
                   "reason", not_ready == NULL ? "KubeletReady" : "KubeletNotReady", "message",
                   not_ready == NULL ? "coracle is posting ready status" : not_ready);
 
-    return json_pack("{s:s, s:s, s:o, s:o, s:{s:o, s:o, s:[o], s:o, s:o}}", "kind", "Node", "apiVersion",
-                     "v1", "metadata", node_object_metadata(n), "spec", spec(n), "status", "capacity",
+    json_t *conditions = json_array();
+
+    eviction_conditions(n, conditions);
+    json_array_append_new(conditions, condition); /* last, as in kubelet */
+    return json_pack("{s:s, s:s, s:o, s:o, s:{s:o, s:o, s:o, s:o, s:o}}", "kind", "Node", "apiVersion", "v1",
+                     "metadata", node_object_metadata(n), "spec", spec(n), "status", "capacity",
                      amounts(n, node_capacity), "allocatable", amounts(n, node_allocatable), "conditions",
-                     condition, "addresses", addresses(n), "nodeInfo", info(n));
+                     conditions, "addresses", addresses(n), "nodeInfo", info(n));
 }

@@ -3,6 +3,7 @@
 #include "agent/pod/container/container.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"
+#include "agent/pod/eviction/eviction.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/project/project.h"
 #include "agent/pod/show/agent_metrics.h"
@@ -243,6 +244,7 @@ static void metrics_of_agent(struct node *n, struct buf *out)
     podresources_metrics(n, out);
     devices_metrics(n, out);
     image_gc_metrics(n, out);
+    eviction_metrics(n, out);
     project_metrics(n, out);
 }
 

@@ -17,6 +17,7 @@
 #ifndef AGENT_POD_USAGE_USAGE_H
 #define AGENT_POD_USAGE_USAGE_H
 #include "agent/pod/core/pod.h"
+#include "agent/pod/usage/storage_usage.h" /* of pods on disk */
 #include "cgroups/meter.h"
 
 extern const struct room usage_room;

@@ -7,6 +7,7 @@
 #include "agent/pod/container/container.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/device/devices.h"
+#include "agent/pod/eviction/eviction.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/sandbox/sandbox.h"
@@ -127,6 +128,7 @@ void pod_ending_step(struct pod *p)
     devices_release(p);
     pod_set_state(p, POD_TERMINATED);
     resources_qos_update(n);
+    eviction_pod_ended(p);
     pods_wake_pending(
         n, "a pod ended"); /* also when the pod stays in the table: its ports and resources are free */
     log_info("pod ended", F_STR("pod", p->key), F_STR("podUID", p->uid), F_STR("phase", p->phase));

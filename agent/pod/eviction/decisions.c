@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * decisions - what is kept of each decision, in <state>/evictions.json: the last EV_RECORDS_MAX. Written on
+ * the pool whenever one begins or ends; a damaged file is set aside.
+ */
+#include "agent/pod/core/events.h"
+#include "agent/pod/eviction/internal.h"
+#include "base/clock.h"
+#include "base/codec/json.h"
+#include "base/files/damaged_file.h"
+#include "base/files/fs.h"
+#include "base/log.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_NAME "evictions.json"
+#define FILE_MAX (32u << 20)
+
+static uint64_t now_us(void)
+{
+    return uv_hrtime() / 1000;
+}
+
+/* ---- the file ---- */
+
+static enum err_code write_file(void *arg, struct err *e)
+{
+    const struct eviction *r = arg;
+    str_auto path = str_printf("%s/" FILE_NAME, r->node->o.state_dir);
+
+    if (path == NULL)
+        return err_nomem(e);
+    return fs_replace_at(AT_FDCWD, path, r->save_text, strlen(r->save_text), 0600, true, e);
+}
+
+static void save(struct eviction *r);
+
+static void on_saved(struct op *op, const struct err *result)
+{
+    struct eviction *r = op->owner;
+
+    r->saving = false;
+    free(take_ptr(&r->save_text));
+    if (result->code != ERR_OK && result->code != ERR_CANCELLED)
+        log_warn("cannot write what was decided about evictions", F_ERR(result));
+    if (r->save_again)
+        save(r);
+}
+
+static void save(struct eviction *r)
+{
+    json_auto_t *all = NULL;
+
+    r->save_again = r->saving;
+    if (r->saving)
+        return;
+    all = ev_records_save(r->records);
+    r->save_text = all != NULL ? json_text(all) : NULL;
+    if (r->save_text == NULL)
+        return;
+    r->saving = true;
+    work_start(&r->save, "write " FILE_NAME, NULL, write_file, r, r->node->o.loop, on_saved, r);
+}
+
+static void set_aside(const struct eviction *r, const struct err *why)
+{
+    char aside[DAMAGED_FILE_NAME_SIZE] = "";
+    struct err e = { 0 };
+    int dir = open(r->node->o.state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (dir >= 0 && damaged_file_set_aside(dir, FILE_NAME, aside, &e) == ERR_OK)
+        log_error("the file of evictions is damaged and was set aside", F_STR("file", aside), F_ERR(why));
+    else
+        log_error("the file of evictions is damaged", F_ERR(why));
+    if (dir >= 0)
+        close(dir);
+}
+
+void decisions_open(struct eviction *r)
+{
+    str_auto path = str_printf("%s/" FILE_NAME, r->node->o.state_dir);
+    str_auto text = NULL;
+    json_auto_t *saved = NULL;
+    struct err e = { 0 };
+    size_t size = 0, bad = 0;
+
+    if (path == NULL || fs_read_at(AT_FDCWD, path, FILE_MAX, &text, &size, &e) != ERR_OK) {
+        if (e.code != ERR_OK && e.code != ERR_NOT_FOUND)
+            log_warn("cannot read earlier evictions", F_ERR(&e));
+        return;
+    }
+    if (json_parse(text, size, FILE_MAX, &saved, FILE_NAME, &e) != ERR_OK) {
+        set_aside(r, &e);
+        return;
+    }
+    ev_records_load(r->records, saved, &bad);
+    if (bad > 0)
+        log_warn("some records of evictions are damaged and ignored", F_U64("records", bad));
+}
+
+bool decisions_busy(const struct eviction *r)
+{
+    return r->saving;
+}
+
+/* ---- decisions ---- */
+
+uint64_t decision_begin(struct eviction *r, const struct ev_crossing *c)
+{
+    uint64_t number = ev_records_add(r->records, c, clock_wall_ns());
+
+    save(r);
+    return number;
+}
+
+void decision_reclaimed(struct eviction *r, uint64_t number, const char *what, uint64_t bytes,
+                        uint64_t objects)
+{
+    ev_records_reclaimed(r->records, number, what, bytes, objects);
+    save(r);
+}
+
+void decision_ranked(struct eviction *r, uint64_t number, const struct ev_crossing *c, enum ev_layout layout,
+                     const struct ev_choice *choice)
+{
+    struct decision *d = calloc(1, sizeof(*d));
+
+    ev_records_ranked(r->records, number, c->threshold.signal, layout, choice);
+    if (d != NULL)
+        d->victims = calloc(choice->n_victims + 1, sizeof(d->victims[0]));
+    if (d == NULL || d->victims == NULL) {
+        free(d);
+        return;
+    }
+    d->number = number;
+    d->signal = c->threshold.signal;
+    d->began_us = now_us();
+    d->n_left = d->n_victims = choice->n_victims;
+    for (size_t i = 0; i < choice->n_victims; i++)
+        snprintf(d->victims[i], sizeof(d->victims[i]), "%s", choice->ranked[choice->victims[i]]->uid);
+    TAILQ_INSERT_TAIL(&r->decisions, d, link);
+    save(r);
+}
+
+void decision_sufficed(struct eviction *r, uint64_t number, bool enough)
+{
+    ev_records_ended(r->records, number,
+                     enough ? "relieved without evicting pods" : "not enough was reclaimed",
+                     &r->last[r->reclaim_signal], now_us() - r->reclaim_began_us);
+    if (enough)
+        log_info("able to reduce resource pressure without evicting pods");
+    save(r);
+}
+
+void decision_pod_ended(struct eviction *r, const char *uid)
+{
+    struct decision *d;
+
+    TAILQ_FOREACH (d, &r->decisions, link)
+        for (size_t i = 0; i < d->n_victims; i++)
+            if (strcmp(d->victims[i], uid) == 0) {
+                ev_records_killed(r->records, d->number, uid, now_us() - d->began_us);
+                d->victims[i][0] = '\0';
+                d->n_left--;
+            }
+}
+
+void decision_local(struct eviction *r, const struct pod *p)
+{
+    ev_records_add_local(r->records, p->key, p->uid, p->message != NULL ? p->message : "", p->evicted_ns);
+    save(r);
+}
+
+void decisions_seen(struct eviction *r)
+{
+    struct decision *d = TAILQ_FIRST(&r->decisions), *next;
+
+    for (; d != NULL; d = next) {
+        next = TAILQ_NEXT(d, link);
+        if (d->n_left > 0)
+            continue;
+        ev_records_ended(r->records, d->number, "its pods ended", &r->last[d->signal],
+                         now_us() - d->began_us);
+        TAILQ_REMOVE(&r->decisions, d, link);
+        free(d->victims);
+        free(d);
+        save(r);
+    }
+}
+
+void decisions_close(struct eviction *r)
+{
+    struct decision *d;
+
+    while ((d = TAILQ_FIRST(&r->decisions)) != NULL) {
+        TAILQ_REMOVE(&r->decisions, d, link);
+        free(d->victims);
+        free(d);
+    }
+}

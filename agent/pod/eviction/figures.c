@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * figures - what each pod uses and requests, read when a decision needs it: kubelet ranks by statistics of up
+ * to 15 s ago, and takes those that it does not have yet for 0.
+ */
+#include "agent/pod/core/facts.h"
+#include "agent/pod/eviction/internal.h"
+#include "agent/pod/limits/limits.h"
+#include "agent/pod/usage/usage.h"
+#include "base/clock.h"
+
+#include <stdlib.h>
+
+#define KILLED_AFTER_S 2 /* at the earliest, if it is asked to end: kubelet's minimum */
+
+struct reading {
+    struct ev_pod *pod;
+    struct ev_container *containers; /* by the index of the pod's containers */
+};
+
+static void take_row(const struct usage_row *row, void *arg)
+{
+    struct reading *r = arg;
+    bool memory = (row->s.parts & CG_PART_MEMORY) != 0;
+
+    if (row->kind == USAGE_POD) {
+        r->pod->memory_known = memory;
+        r->pod->memory = row->s.memory.working_set;
+        r->pod->processes_known = (row->s.parts & CG_PART_PIDS) != 0;
+        r->pod->processes = row->s.pids;
+    } else if (row->kind == USAGE_CONTAINER) {
+        struct ev_container *c = &r->containers[row->ctr - row->pod->ctrs];
+
+        c->memory_known = memory;
+        c->memory = row->s.memory.working_set;
+    }
+}
+
+static struct quantity requested(const struct ctr *c, const char *resource)
+{
+    const struct quantity *q = api_resource_get(&c->spec->resources.requests, resource);
+
+    return q != NULL ? *q : (struct quantity){ 0 };
+}
+
+static uint64_t positive(const struct quantity *q)
+{
+    int64_t v = quantity_value(q);
+
+    return v > 0 ? (uint64_t)v : 0;
+}
+
+static struct ev_disk disk_of(struct storage_part part)
+{
+    return (struct ev_disk){ .bytes = part.bytes, .inodes = part.inodes };
+}
+
+static void read_disks(const struct pod *p, struct reading *r)
+{
+    struct storage_part volumes = storage_usage_volumes(p);
+
+    r->pod->disk_known = volumes.known;
+    r->pod->volumes = disk_of(volumes);
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        struct storage_part layer = storage_usage_layer(p, i), log = storage_usage_log(p, i);
+        struct ev_container *c = &r->containers[i];
+
+        c->disk_known = layer.known && log.known;
+        c->layer = disk_of(layer);
+        c->log = disk_of(log);
+        r->pod->disk_known = r->pod->disk_known && (c->disk_known || !ctr_alive(&p->ctrs[i]));
+    }
+}
+
+static uint64_t kill_ms(const struct pod *p)
+{
+    int64_t grace_s = p->kill_now ? 0 : p->grace_seconds < KILLED_AFTER_S ? KILLED_AFTER_S : p->grace_seconds;
+
+    return (uint64_t)(p->state_began.ns / 1000000) + (uint64_t)grace_s * 1000;
+}
+
+static void describe(const struct pod *p, struct reading *r)
+{
+    struct quantity memory = resources_pod_request(p->api, "memory"),
+                    storage = resources_pod_request(p->api, "ephemeral-storage");
+    const struct quantity *of_pod = api_resource_get(&p->api->spec.resources.requests, "memory");
+
+    *r->pod = (struct ev_pod){ .key = p->key,
+                               .uid = p->uid,
+                               .priority = p->priority,
+                               .critical = preempt_is_critical(p),
+                               .ending = p->state == POD_TERMINATING,
+                               .kill_ms = p->state == POD_TERMINATING ? kill_ms(p) : UINT64_MAX,
+                               .memory_request = positive(&memory),
+                               .storage_request = positive(&storage),
+                               .memory_of_pod = of_pod != NULL,
+                               .containers = r->containers,
+                               .n_containers = p->n_ctrs,
+                               .grace_s = p->api->spec.termination_grace_seconds };
+    if (of_pod != NULL)
+        r->pod->pod_memory_request = *of_pod;
+    if (!p->cgroup_made) /* nothing of it runs */
+        r->pod->memory_known = r->pod->processes_known = true;
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        r->containers[i].name = p->ctrs[i].spec->name;
+        r->containers[i].memory_request = requested(&p->ctrs[i], "memory");
+        r->containers[i].storage_request = requested(&p->ctrs[i], "ephemeral-storage");
+    }
+}
+
+static bool has_figures(const struct pod *p)
+{
+    return p->state == POD_STARTING || p->state == POD_RUNNING || p->state == POD_TERMINATING;
+}
+
+enum err_code figures_read(struct node *n, struct figures *ret, struct err *e)
+{
+    struct figures f = { 0 };
+    struct usage_walk walk = { 0 };
+    size_t n_containers = 0;
+
+    pods_each (n, p)
+        n_containers += p->n_ctrs;
+    f.pods = calloc(n->n_pods + 1, sizeof(*f.pods));
+    f.containers = calloc(n_containers + 1, sizeof(*f.containers));
+    if (f.pods == NULL || f.containers == NULL) {
+        figures_done(&f);
+        return err_nomem(e);
+    }
+    pods_each (n, p) {
+        struct reading r = { .pod = &f.pods[f.n], .containers = f.containers + f.n_containers };
+
+        if (!has_figures(p))
+            continue;
+        describe(p, &r);
+        usage_walk(n, &walk, CG_PART_MEMORY | CG_PART_PIDS, p, take_row, &r);
+        read_disks(p, &r);
+        f.n++;
+        f.n_containers += p->n_ctrs;
+    }
+    *ret = f;
+    return ERR_OK;
+}
+
+void figures_done(struct figures *f)
+{
+    free(f->pods);
+    free(f->containers);
+    *f = (struct figures){ 0 };
+}

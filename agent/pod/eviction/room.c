@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * room - the order of things. Memory and process ids are looked at, decided and acted on in one turn of the
+ * loop. Disks take several: look, reclaim what no pod needs, look again, measure pods, evict; one at a time,
+ * while looks at memory come in between.
+ */
+#include "agent/pod/eviction/eviction.h"
+
+#include "agent/pod/eviction/internal.h"
+#include "agent/pod/usage/usage.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <string.h>
+
+/* Figures of what pods have on disk that are older are measured anew; what is not known by then is not. */
+#define MEASURE_AGE_MS 2000
+#define MEASURE_MAX_MS 5000
+
+enum { QUICK, SLOW };
+
+static void disks_begin(struct eviction *r);
+static void room_plan(struct eviction *r);
+
+/* ---- the timer ---- */
+
+static void room_on_timer(uv_timer_t *timer)
+{
+    struct eviction *r = timer->data;
+    uint64_t now = clock_boot_ms();
+    unsigned due = 0;
+
+    if (r->again_ms[QUICK] != 0 && r->again_ms[QUICK] <= now)
+        due |= SIGNALS_MEMORY | SIGNALS_PID;
+    if (r->again_ms[SLOW] != 0 && r->again_ms[SLOW] <= now)
+        due |= SIGNALS_DISK;
+    for (size_t i = 0; i < ARRAY_LEN(r->again_ms); i++)
+        if (r->again_ms[i] <= now)
+            r->again_ms[i] = 0;
+    room_plan(r);
+    if (due != 0)
+        eviction_look(r->node, due, "a period of a threshold or condition is over");
+}
+
+static void room_plan(struct eviction *r)
+{
+    uint64_t now = clock_boot_ms(), at = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(r->again_ms); i++)
+        if (r->again_ms[i] != 0 && (at == 0 || r->again_ms[i] < at))
+            at = r->again_ms[i];
+    uv_timer_stop(&r->timer);
+    if (at != 0 && !r->node->closing)
+        uv_timer_start(&r->timer, room_on_timer, at > now ? at - now : 1, 0);
+}
+
+/* ---- a look ---- */
+
+/* After each observation, before what it leads to is done. */
+static void noted(struct eviction *r, const struct ev_observation *seen, const struct ev_look *look,
+                  size_t which)
+{
+    for (size_t i = 0; i < EV_SIGNALS; i++)
+        if (seen->v[i].known) {
+            r->last[i] = seen->v[i];
+            r->last_ns[i] = clock_wall_ns();
+        }
+    r->again_ms[which] = look->again_ms;
+    conditions_changed(r, look->changed);
+    decisions_seen(r);
+}
+
+static void watched(struct eviction *r, const struct ev_observation *seen)
+{
+    room_plan(r);
+    eviction_watch_seen(eviction_node(r->node)->watch, r->manager, seen, clock_boot_ms());
+}
+
+static void look_quick(struct eviction *r, unsigned signals)
+{
+    struct ev_observation seen;
+    struct ev_look look;
+
+    observe_quick(eviction_node(r->node)->observe, signals, &seen);
+    ev_manager_look(r->manager, &seen, clock_boot_ms(), &look);
+    noted(r, &seen, &look, QUICK);
+    if (look.todo != EV_DO_NOTHING) {
+        act_evict(r, &look);
+        if (look.todo == EV_DO_NOTHING) /* nobody, or enough is ending */
+            r->again_ms[QUICK] = clock_boot_ms() + 1000;
+    }
+    watched(r, &seen);
+}
+
+/* ---- disks ---- */
+
+static void disks_rest(struct eviction *r)
+{
+    r->disks = DISKS_REST;
+    r->reclaimed = 0;
+    if (r->disks_wanted && !r->node->closing)
+        disks_begin(r);
+}
+
+static void on_measured(struct node *n, bool complete)
+{
+    struct eviction *r = eviction_of(n);
+
+    if (r == NULL || r->disks != DISKS_MEASURE)
+        return;
+    if (!complete)
+        log_info("what some pods use on disk is not known in time");
+    if (!n->closing)
+        act_evict(r, &r->disks_look);
+    disks_rest(r);
+}
+
+static void on_disks(const struct ev_observation *seen, void *arg);
+
+static void on_reclaimed(struct eviction *r)
+{
+    r->reclaimed |= r->disks_look.reclaim;
+    r->disks = DISKS_LOOK;
+    if (r->node->closing)
+        disks_rest(r);
+    else
+        observe_start(eviction_node(r->node)->observe, SIGNALS_DISK, on_disks, r);
+}
+
+static void disks_decide(struct eviction *r)
+{
+    if (r->reclaim_number != 0 && r->disks_look.todo != EV_DO_RECLAIM)
+        decision_sufficed(r, r->reclaim_number, r->disks_look.todo == EV_DO_NOTHING);
+    if (r->disks_look.todo != EV_DO_RECLAIM)
+        r->reclaim_number = 0;
+    switch (r->disks_look.todo) {
+    case EV_DO_NOTHING:
+        disks_rest(r);
+        return;
+    case EV_DO_RECLAIM:
+        act_tell(r, &r->disks_look.crossing);
+        r->disks = DISKS_RECLAIM;
+        reclaim_start(r, r->disks_look.reclaim, &r->disks_look.crossing, on_reclaimed);
+        return;
+    case EV_DO_EVICT:
+        r->disks = DISKS_MEASURE;
+        storage_usage_measure(r->node, MEASURE_AGE_MS, MEASURE_MAX_MS, on_measured);
+        return;
+    }
+}
+
+static struct ev_settings completed(const struct node *n, enum ev_layout layout)
+{
+    struct ev_settings s = n->o.eviction;
+
+    ev_settings_complete(&s, layout, (n->o.resources.enforce & API_ENFORCE_PODS) != 0);
+    return s;
+}
+
+static void take_layout(struct eviction *r)
+{
+    enum ev_layout layout = observe_layout(eviction_node(r->node)->observe);
+    struct ev_settings s = completed(r->node, layout);
+
+    if (layout != ev_manager_layout(r->manager))
+        ev_manager_change(r->manager, &s, layout);
+}
+
+static void on_disks(const struct ev_observation *seen, void *arg)
+{
+    struct eviction *r = arg;
+
+    if (r->node->closing) {
+        disks_rest(r);
+        return;
+    }
+    take_layout(r);
+    ev_manager_reclaimed(r->manager, r->reclaimed, seen, clock_boot_ms(), &r->disks_look);
+    noted(r, seen, &r->disks_look, SLOW);
+    watched(r, seen);
+    disks_decide(r);
+}
+
+static void disks_begin(struct eviction *r)
+{
+    if (r->disks != DISKS_REST) {
+        r->disks_wanted = true;
+        return;
+    }
+    r->disks_wanted = false;
+    r->disks = DISKS_LOOK;
+    observe_start(eviction_node(r->node)->observe, SIGNALS_DISK, on_disks, r);
+}
+
+void eviction_look(struct node *n, unsigned signals, const char *why)
+{
+    struct eviction *r = eviction_of(n);
+
+    if (r == NULL || n->closing)
+        return;
+    log_debug("looking at the node's resources", F_STR("why", why), F_U64("signals", signals));
+    if (signals & (SIGNALS_MEMORY | SIGNALS_PID))
+        look_quick(r, signals & (SIGNALS_MEMORY | SIGNALS_PID));
+    if (signals & SIGNALS_DISK)
+        disks_begin(r);
+}
+
+/* ---- asked by others ---- */
+
+void eviction_wake(struct node *n, enum ev_condition what, const char *why)
+{
+    if (eviction_of(n) == NULL || n->closing)
+        return;
+    log_debug("the node's resources may change", F_STR("why", why));
+    eviction_watch_woken(eviction_node(n)->watch, what, clock_boot_ms());
+}
+
+static unsigned awaited(const struct eviction *r)
+{
+    unsigned signals = 0;
+    const struct decision *d;
+
+    TAILQ_FOREACH (d, &r->decisions, link)
+        signals |= SIGNAL_BIT(d->signal);
+    return signals;
+}
+
+void eviction_pod_ended(struct pod *p)
+{
+    struct eviction *r = eviction_of(p->node);
+    unsigned signals;
+
+    if (r == NULL)
+        return;
+    signals = awaited(r); /* before the decision forgets it */
+    decision_pod_ended(r, p->uid);
+    if (p->evicted_ns != 0 && !p->disrupted)
+        decision_local(r, p);
+    if (signals & SIGNALS_DISK)
+        signals |= SIGNALS_DISK;
+    eviction_look(p->node, signals, "a pod ended");
+}
+
+void eviction_settings(struct node *n)
+{
+    struct eviction *r = eviction_of(n);
+    struct ev_settings s;
+
+    if (r == NULL)
+        return;
+    s = completed(n, observe_layout(eviction_node(n)->observe));
+    ev_manager_change(r->manager, &s, observe_layout(eviction_node(n)->observe));
+    eviction_look(n, SIGNALS_ALL, "settings changed");
+}
+
+/* ---- life ---- */
+
+static struct eviction *made(struct node *n)
+{
+    struct eviction *r = calloc(1, sizeof(*r));
+    struct ev_settings s = completed(n, EV_LAYOUT_ONE);
+
+    if (r == NULL)
+        return NULL;
+    r->node = n;
+    TAILQ_INIT(&r->decisions);
+    r->manager = ev_manager_new(&s, EV_LAYOUT_ONE);
+    r->records = ev_records_new();
+    if (r->manager != NULL && r->records != NULL)
+        return r;
+    ev_manager_free(r->manager);
+    ev_records_free(r->records);
+    free(r);
+    return NULL;
+}
+
+void eviction_begin(struct node *n)
+{
+    struct eviction_node *part = eviction_node(n);
+    struct eviction *r = made(n);
+
+    if (r != NULL) {
+        part->observe = observe_open(n);
+        part->watch = part->observe != NULL ? eviction_watch_open(n) : NULL;
+    }
+    if (r == NULL || part->watch == NULL) {
+        log_error("pods are not evicted when the node is short of resources: out of memory");
+        observe_close(take_ptr(&part->observe));
+        if (r != NULL) {
+            ev_manager_free(r->manager);
+            ev_records_free(r->records);
+            free(r);
+        }
+        return;
+    }
+    uv_timer_init(n->o.loop, &r->timer);
+    r->timer.data = r;
+    part->room = r;
+    decisions_open(r);
+    eviction_look(n, SIGNALS_ALL, "the agent started");
+}
+
+static bool eviction_busy(const struct node *n)
+{
+    const struct eviction *r = eviction_of(n);
+
+    return r != NULL && (observe_busy(eviction_node(n)->observe) || reclaim_busy(r) || decisions_busy(r));
+}
+
+/* The alarm slows pods down: it must not outlive who would act on it. */
+static void eviction_cancel(struct node *n)
+{
+    struct eviction_node *part = eviction_node(n);
+
+    if (part->room == NULL)
+        return;
+    uv_timer_stop(&part->room->timer);
+    reclaim_close(part->room);
+    eviction_watch_close(take_ptr(&part->watch));
+}
+
+static void room_on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+static void eviction_free(struct node *n)
+{
+    struct eviction_node *part = eviction_node(n);
+    struct eviction *r = take_ptr(&part->room);
+
+    if (r == NULL)
+        return;
+    reclaim_close(r);
+    eviction_watch_close(take_ptr(&part->watch));
+    observe_close(take_ptr(&part->observe));
+    decisions_close(r);
+    ev_manager_free(r->manager);
+    ev_records_free(r->records);
+    uv_close((uv_handle_t *)&r->timer, room_on_closed);
+}
+
+const struct room eviction_room = {
+    .id = ROOM_EVICTION,
+    .name = "eviction",
+    .node = { .size = sizeof(struct eviction_node),
+              .busy = eviction_busy,
+              .cancel = eviction_cancel,
+              .free = eviction_free },
+};
