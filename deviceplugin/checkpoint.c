@@ -215,7 +215,7 @@ static enum err_code put_entry(struct dp_holdings *h, const struct dp_ck_data *d
     size_t n = 0;
 
     if (!dp_resource_name_ok(x->resource))
-        return err_set(e, ERR_INVALID, "no resource has the name \"%.80s\"", x->resource);
+        return err_set(e, ERR_INVALID, "no resource may have the name \"%.80s\"", x->resource);
     if (x->answer == NULL)
         return err_set(e, ERR_INVALID, "it has no answer");
     mem_auto struct spot *spots = spots_of_entry(d, x, &n);
@@ -266,7 +266,7 @@ static enum err_code take_resources(const struct dp_ck_data *d, struct strs *res
         struct err why = { 0 };
 
         if (!dp_resource_name_ok(d->resources[i].name)) {
-            err_set(&why, ERR_INVALID, "no resource has the name \"%.80s\"", d->resources[i].name);
+            err_set(&why, ERR_INVALID, "no resource may have the name \"%.80s\"", d->resources[i].name);
             if (ignored(ret_ignored, "registered", &why, e) != ERR_OK)
                 return e->code;
         } else if (!strs_add(resources, d->resources[i].name)) {

@@ -103,12 +103,12 @@ static enum err_code code_point(struct scan *s, uint32_t *ret)
         if (hex4(s, &low) != ERR_OK)
             return s->e->code;
         if (low < 0xdc00 || low > 0xdfff)
-            return damaged(s, "half a character (\\u%04x)", (unsigned)*ret);
+            return damaged(s, "half of a surrogate pair (\\u%04x)", (unsigned)*ret);
         *ret = 0x10000 + ((*ret - 0xd800) << 10) + (low - 0xdc00);
     }
     if (*ret >= 0xd800 && *ret <= 0xdfff)
-        return damaged(s, "half a character (\\u%04x)", (unsigned)*ret);
-    return *ret != 0 ? ERR_OK : damaged(s, "a zero character in a string");
+        return damaged(s, "half of a surrogate pair (\\u%04x)", (unsigned)*ret);
+    return *ret != 0 ? ERR_OK : damaged(s, "a NUL in a string");
 }
 
 static char *put_utf8(char *to, uint32_t c)
@@ -141,7 +141,7 @@ static enum err_code escape(struct scan *s, char **to)
     uint32_t point;
 
     if (found == NULL && c != 'u')
-        return damaged(s, "no escape of JSON");
+        return damaged(s, "not an escape of JSON");
     s->at++;
     if (found != NULL) {
         *(*to)++ = meanings[found - names];
@@ -229,7 +229,7 @@ static enum err_code members(struct scan *s, const struct member *m, size_t n)
         if (i == n)
             return damaged(s, "unknown key \"%.40s\"", name);
         if ((seen >> i & 1) != 0)
-            return damaged(s, "the key \"%s\" is there twice", name);
+            return damaged(s, "the key \"%s\" appears twice", name);
         seen |= 1u << i;
         if (m[i].value(s) != ERR_OK)
             return s->e->code;
@@ -274,7 +274,7 @@ static enum err_code node(struct scan *s)
     if (key(s, &numa) != ERR_OK)
         return s->e->code;
     if (parse_i64(numa, INT64_MIN, INT64_MAX, &x.numa, "a NUMA node", ERR_IGNORED) != ERR_OK)
-        return damaged(s, "\"%.40s\" is no NUMA node", numa);
+        return damaged(s, "\"%.40s\" is not a NUMA node", numa);
     if (s->d->n_nodes >= DP_HELD_MAX)
         return damaged(s, "more than %d lists of devices", DP_HELD_MAX);
     if (ids(s, &x.ids) != ERR_OK)
@@ -308,7 +308,7 @@ static enum err_code device_ids(struct scan *s)
     qsort(nodes, range->n, sizeof(*nodes), compare_nodes);
     for (size_t i = 1; i < range->n; i++)
         if (nodes[i - 1].numa == nodes[i].numa)
-            return damaged(s, "the NUMA node %lld is there twice", (long long)nodes[i].numa);
+            return damaged(s, "the NUMA node %lld appears twice", (long long)nodes[i].numa);
     return ERR_OK;
 }
 
@@ -406,7 +406,7 @@ static enum err_code resources(struct scan *s)
     qsort(d->resources, d->n_resources, sizeof(*d->resources), compare_resources);
     for (size_t i = 1; i < d->n_resources; i++)
         if (strcmp(d->resources[i - 1].name, d->resources[i].name) == 0)
-            return damaged(s, "the resource \"%.80s\" is there twice", d->resources[i].name);
+            return damaged(s, "the resource \"%.80s\" appears twice", d->resources[i].name);
     return ERR_OK;
 }
 

@@ -124,7 +124,7 @@ static enum err_code check_peer(struct registration *r, const struct grpc_reques
         pending += c->pid == pid;
     if (pending >= PEER_PENDING_MAX)
         return err_set(e, ERR_EXHAUSTED,
-                       "%u plugins of process %ld cannot be reached (yet), no more are allowed", pending,
+                       "%u plugins of process %ld have not been reached yet, no more are allowed", pending,
                        (long)pid);
     return ERR_OK;
 }

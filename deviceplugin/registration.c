@@ -128,7 +128,7 @@ static void remake(struct registration *r)
     struct err e = { 0 };
 
     if (serve(r, &e) == ERR_OK) {
-        log_info("the socket for device plugins is there again", F_STR("socket", r->path));
+        log_info("the socket for device plugins was made again", F_STR("socket", r->path));
         dp_problem_clear(r->all, SOCKET_NAME);
         return;
     }

@@ -115,7 +115,7 @@ void cdi_read_members(struct cdi_reader *r, const json_t *v, const struct cdi_me
         if (i == n)
             api_fault(&r->check, "is not a field of the CDI specification");
         else if ((seen & UINT64_C(1) << i) != 0)
-            api_fault(&r->check, "is there twice");
+            api_fault(&r->check, "appears twice");
         else
             members[i].read(r, value, to);
         if (i < n)

@@ -25,7 +25,7 @@ static const struct config_row rows[] = {
     { "devicePluginWait", "device-plugin-wait", T_DURATION, "5m", NULL, LIVE, WORKS, FIELD(device_wait_ms),
       "how long a pod waits for devices whose plugin is away; 0s: not at all, as in kubelet" },
     { "extendedResources", "extended-resources", T_COUNT_MAP, NULL, NULL, LIVE, WORKS, 0,
-      "resources of this node that are only counted, as patched into a node's status: example.com/slot: 4" },
+      "extended resources that are only counted, with their numbers: example.com/slot: 4" },
     { "deviceDeclarationDir", "device-declaration-dir", T_PATH, "/etc/coracle/devices.d", NULL, ZERO, WORKS,
       FIELD(device_dir),
       "folder of declarations of devices that need no device plugin: *.yaml, *.yml, *.json" },

@@ -41,7 +41,7 @@ void look_watch(struct looker *l, const char *dir, const char *name)
 
     if (names == NULL) {
         if (json_object_size(l->watch) >= LOOK_WATCH_MAX || !utf8_is_valid(dir, strlen(dir))) {
-            look_problem(l, "%s is not watched: at most %d folders are", dir, LOOK_WATCH_MAX);
+            look_problem(l, "%s is not watched: the limit is %d folders", dir, LOOK_WATCH_MAX);
             return;
         }
         if (json_object_set_new(l->watch, dir, names = json_array()) != 0) {

@@ -53,7 +53,7 @@ static void listen_to_kernel(struct declared *d)
     if (d->uevents != NULL)
         return;
     if (uevents_open(&d->uevents, d->o.loop, on_uevent, d, &e) != ERR_OK)
-        strs_take(&now, str_printf("only inotify follows devices: %s", e.text));
+        strs_take(&now, str_printf("the kernel's device events are not available, only inotify: %s", e.text));
     declared_set_problems(d, &d->event_problems, &now, "devices");
 }
 

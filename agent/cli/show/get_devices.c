@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The devices of extended resources and who holds them, for `get devices` and `describe node`. */
+/* The devices of extended resources and the containers that hold them, for `get devices` and `describe node`.
+ * */
 #include "agent/cli/show/internal.h"
 
 #include "base/codec/json.h"
@@ -91,7 +92,7 @@ static void device_table(const struct get *g, const json_t *devices)
 
 /* ---- the command ---- */
 
-/* Those of the resources that were named; *ret_code is set if one has none. */
+/* The devices of the named resources; *ret_code is set if one of them has none. */
 static json_t *named_devices(const struct get *g, const json_t *all, int *ret_code)
 {
     json_t *found = json_array(), *device;

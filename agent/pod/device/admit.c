@@ -120,7 +120,7 @@ static void describe_absence(const struct dp_resource *r, char *ret, size_t size
         clock_format_s(clock_boot_to_wall_ns(r->gone_at), when);
         snprintf(ret, size, "its device plugin is gone, or has not registered again, since %s", when);
     } else if (r != NULL) {
-        snprintf(ret, size, "its device plugin has been gone for long");
+        snprintf(ret, size, "its device plugin has been gone for more than %d minutes", DP_FORGET_MS / 60000);
     } else {
         snprintf(ret, size, "nothing has offered it since the agent started");
     }
@@ -327,7 +327,7 @@ enum err_code devices_admit(struct pod *p, char reason[64], struct err *e)
         return ERR_OK;
     }
     if (!sources_known(p->node)) /* for some ms after a start; on_ready() wakes the pod */
-        return err_set(e, ERR_UNAVAILABLE, "waits until declared devices are looked for");
+        return err_set(e, ERR_UNAVAILABLE, "waits for the first look at declared devices");
     if (op_live(&part->ask.op))
         return err_set(e, ERR_UNAVAILABLE, "%s", p->message != NULL ? p->message : "waits for devices");
     return admit(p, v, n, reason, e);

@@ -156,7 +156,7 @@ static enum err_code take_answer(const struct allocation *a, const struct device
         return err_set(e, ERR_INTERNAL, "the reservation of %s is lost", w->resource);
     if (answer->n_raw > DEVICE_ANSWER_MAX || answers_of(a) + answer->n_raw > ANSWERS_MAX)
         return err_set(e, ERR_EXHAUSTED,
-                       "the answer for %s has %zu bytes, allowed are %d, and %d for all of the pod",
+                       "the answer for %s has %zu bytes; %d are allowed, and %d for the whole pod",
                        w->resource, answer->n_raw, DEVICE_ANSWER_MAX, ANSWERS_MAX);
     x = *h;
     x.answer = answer->raw != NULL ? answer->raw : (const uint8_t *)"";

@@ -251,7 +251,7 @@ static void drop_stale(struct node *n)
             x = dp_holdings_next(h, x);
             continue;
         }
-        log_info("devices held by nobody here are released", F_STR("podUID", x->pod_uid),
+        log_info("devices that no pod of this node holds are released", F_STR("podUID", x->pod_uid),
                  F_STR("containerName", x->container), F_STR("resource", x->resource));
         dp_holdings_drop(h, x->pod_uid, x->container, x->resource);
         x = dp_holdings_next(h, NULL);
@@ -389,7 +389,7 @@ void checkpoint_begin(struct node *n)
 
     f->path = dir != NULL ? str_printf("%s/" FILE_NAME, dir) : NULL;
     if (f->path == NULL || dp_holdings_new(&from_file, &e) != ERR_OK) {
-        log_error("there will be no checkpoint of devices",
+        log_error("no checkpoint of devices will be written",
                   F_STR("err", f->path == NULL ? "out of memory" : e.text));
         return;
     }

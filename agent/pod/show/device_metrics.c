@@ -116,7 +116,7 @@ static void put_resources(const struct node *n, struct buf *out)
         { "coracle_extended_resource_held_devices", "Devices of an extended resource that pods hold.", held },
     };
 
-    /* Of a number nothing is held as a device. */
+    /* A resource that is only a number has no held devices. */
     for (size_t i = 0; i < ARRAY_LEN(gauges); i++) {
         const struct dp_resource *r = dp_inventory_next(devices_inventory(n), NULL);
 

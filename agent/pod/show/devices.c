@@ -61,7 +61,7 @@ static void put_holder(json_t *o, struct node *n, const char *resource, const ch
 
     if (uid == NULL)
         return;
-    if (p == NULL) { /* of kubelet's checkpoint, and its manifest has not been read yet */
+    if (p == NULL) { /* held by kubelet's checkpoint: the pod's manifest has not been read yet */
         json_object_set_new(o, "pod", json_pack("{s:s, s:s, s:s}", "namespace", "", "name", "", "uid", uid));
         return;
     }

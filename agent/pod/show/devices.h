@@ -4,8 +4,8 @@
 #define AGENT_POD_SHOW_DEVICES_H
 #include "agent/pod/core/pod.h"
 
-/* A name for each device: of all that are offered, by resource, then those that are only held. NULL: out of
- * memory. */
+/* A name for each device: first those that are offered, by resource, then those that are only held. NULL: out
+ * of memory. */
 json_t *devices_keys(struct node *n, bool held_only);
 /* {"resource","id","health","numaNodes","provider","pod","containers"}; NULL: it is gone. */
 json_t *device_json(struct node *n, const char *name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The extended resources of the node for `coracle explain node`: who provides each, and what is wrong. */
+/* The extended resources of the node for `coracle explain node`: the provider of each, and its problems. */
 #include "agent/declared/declared.h"
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/device/devices.h"

@@ -54,7 +54,7 @@ static void add_pod(struct dp_podres *a, const struct pod *p, bool topology)
 
 /* ---- calls ---- */
 
-/* Ends the building of an answer, too. */
+/* Ends the answer that is being built, too. */
 static void answer(struct grpc_request *r, struct dp_podres *a, uint64_t *errors)
 {
     struct err e = { 0 };
@@ -161,7 +161,8 @@ static enum err_code listen_at(struct node *n, struct err *e)
     str_auto path = dir != NULL ? str_printf("%s/kubelet.sock", dir) : NULL;
     const struct grpc_server_options o = { .loop = n->o.loop,
                                            .path = path,
-                                           .mode = 0755, /* kubelet's; who may connect is checked */
+                                           .mode =
+                                               0755, /* kubelet's mode; the peer's user is checked as well */
                                            .root_only = true,
                                            .methods = methods,
                                            .n_methods = ARRAY_LEN(methods),
@@ -244,7 +245,7 @@ static void put_value(struct buf *out, const char *name, const char *version, ui
                  (unsigned long long)value);
 }
 
-/* Like kubelet's, a counter is there from its first call on. */
+/* As in kubelet, a counter is shown from its first call on. */
 static void put_counter(struct buf *out, const char *name, uint64_t value, uint64_t alpha, const char *help)
 {
     if (value == 0 && alpha == 0)
@@ -254,7 +255,7 @@ static void put_counter(struct buf *out, const char *name, uint64_t value, uint6
     put_value(out, name, "v1alpha1", alpha);
 }
 
-/* Of v1alpha1, kubelet counts no more than the calls. */
+/* For v1alpha1, kubelet counts only the calls. */
 void podresources_metrics(const struct node *n, struct buf *out)
 {
     static const char *const names[PODRES_LIST_ALPHA][2] = {

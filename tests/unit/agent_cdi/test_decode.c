@@ -237,7 +237,7 @@ static void a_problem_names_the_field_and_what_is_allowed(void **state)
             "x.json:1:63: annotations[a b]: key must be a name of 1 to 63 characters (letters, digits, '-', "
             "'_', '.', beginning and ending with a letter or digit), optionally behind a DNS name and '/'");
     refused("{\"cdiVersion\":\"0.6.0\",\"CDIversion\":\"0.6.0\",\"kind\":\"a.b/c\"," DEVICE(ENV) "}",
-            "x.json:1:23: CDIversion: is there twice");
+            "x.json:1:23: CDIversion: appears twice");
 }
 
 int main(void)

@@ -284,7 +284,7 @@ static void damage_is_named_with_its_place(void **state)
         { "{}", "byte 1: a string is expected" },
         { "{\"Data\":{", "the text ends after 9 bytes: a string is expected" },
         { "{\"Checksum\":1}", "byte 13: the key \"Data\" is missing" },
-        { "{\"Checksum\":1,\"Checksum\":2}", "byte 25: the key \"Checksum\" is there twice" },
+        { "{\"Checksum\":1,\"Checksum\":2}", "byte 25: the key \"Checksum\" appears twice" },
         { "{\"checksum\":1}", "byte 12: unknown key \"checksum\"" },
         { "{\"\x1b[2J\":1}", "byte 2: a control character in a string" },
         { "{\"\\u001b[2J\":1}", "byte 13: unknown key \"?[2J\"" },
@@ -303,25 +303,27 @@ static void damage_is_named_with_its_place(void **state)
         { "{\"Data\":{\"PodDeviceEntries\":[{\"PodUID\":7", "byte 39: a string is expected" },
         { "{\"Data\":{\"PodDeviceEntries\":[{\"PodUID\":\"\xff", "byte 40: not UTF-8" },
         { "{\"Data\":{\"PodDeviceEntries\":[{\"PodUID\":\"\\u0000",
-          "the text ends after 46 bytes: a zero character in a string" },
-        { "{\"Data\":{\"PodDeviceEntries\":[{\"PodUID\":\"\\ud800x", "byte 46: half a character (\\ud800)" },
+          "the text ends after 46 bytes: a NUL in a string" },
+        { "{\"Data\":{\"PodDeviceEntries\":[{\"PodUID\":\"\\ud800x",
+          "byte 46: half of a surrogate pair (\\ud800)" },
         { "{\"Data\":{\"PodDeviceEntries\":[{\"PodUID\":\"\\ud800\\u0041x",
-          "byte 52: half a character (\\ud800)" },
-        { "{\"Data\":{\"PodDeviceEntries\":[{\"PodUID\":\"\\udc00x", "byte 46: half a character (\\udc00)" },
+          "byte 52: half of a surrogate pair (\\ud800)" },
+        { "{\"Data\":{\"PodDeviceEntries\":[{\"PodUID\":\"\\udc00x",
+          "byte 46: half of a surrogate pair (\\udc00)" },
         { "{\"Data\":{\"PodDeviceEntries\":[{\"PodUID\":\"\\u00g0",
           "byte 44: four hexadecimal digits are expected after \\u" },
-        { "{\"Data\":{\"PodDeviceEntries\":[{\"PodUID\":\"\\x", "byte 41: no escape of JSON" },
-        { "{\"Data\":{\"PodDeviceEntries\":[{\"DeviceIDs\":{\"x\":[]", "byte 47: \"x\" is no NUMA node" },
+        { "{\"Data\":{\"PodDeviceEntries\":[{\"PodUID\":\"\\x", "byte 41: not an escape of JSON" },
+        { "{\"Data\":{\"PodDeviceEntries\":[{\"DeviceIDs\":{\"x\":[]", "byte 47: \"x\" is not a NUMA node" },
         { "{\"Data\":{\"PodDeviceEntries\":[{\"DeviceIDs\":{\"9223372036854775808\":[]",
-          "byte 65: \"9223372036854775808\" is no NUMA node" },
+          "byte 65: \"9223372036854775808\" is not a NUMA node" },
         { "{\"Data\":{\"PodDeviceEntries\":[{\"DeviceIDs\":{\"0\":[],\"0\":[]}",
-          "the text ends after 57 bytes: the NUMA node 0 is there twice" },
+          "the text ends after 57 bytes: the NUMA node 0 appears twice" },
         { "{\"Data\":{\"PodDeviceEntries\":[{\"AllocResp\":\"Zg=\"",
           "the text ends after 47 bytes: AllocResp is not base64" },
         { "{\"Data\":{\"PodDeviceEntries\":[{\"AllocResp\":\"Zg!=\"",
           "the text ends after 48 bytes: AllocResp is not base64" },
         { "{\"Data\":{\"RegisteredDevices\":{\"a\":[],\"a\":[]}",
-          "the text ends after 44 bytes: the resource \"a\" is there twice" },
+          "the text ends after 44 bytes: the resource \"a\" appears twice" },
         { "{\"Data\":{\"RegisteredDevices\":{\"a\":[\"x\" \"y\"]", "byte 39: ',' or ']' is expected" },
         { "{\"Data\":{\"RegisteredDevices\":{\"a\":[\"x\",]", "byte 39: a string is expected" },
     };
@@ -453,13 +455,13 @@ static void of_two_entries_that_contradict_the_first_is_kept(void **state)
         "a "
         "holds it, pod b cannot have it; "
         "entry of pod a, container main, resource example.com/dev: it holds other devices already; "
-        "entry of pod b, container main, resource cpu: no resource has the name \"cpu\"; "
+        "entry of pod b, container main, resource cpu: no resource may have the name \"cpu\"; "
         "entry of pod , container main, resource example.com/dev: the name of a pod, a container or a "
         "resource is empty or not UTF-8; "
         "entry of pod c, container main, resource example.com/dev: device \"\" of example.com/dev: an id has "
         "1 to 4096 bytes of UTF-8; "
         "entry of pod d, container main, resource example.com/dev: it has no answer; "
-        "registered: no resource has the name \"cpu\"");
+        "registered: no resource may have the name \"cpu\"");
     strs_done(&ignored);
     strs_done(&names);
     dp_holdings_free(h);
@@ -506,8 +508,9 @@ static void not_all_of_a_hostile_files_entries_are_named(void **state)
     text = signed_text(entries.p, "{}");
     assert_int_equal(dp_checkpoint_read(text, strlen(text), h, NULL, &ignored, &e), ERR_OK);
     assert_int_equal(ignored.n, 101);
-    assert_string_equal(ignored.v[99],
-                        "entry of pod 99, container main, resource cpu: no resource has the name \"cpu\"");
+    assert_string_equal(
+        ignored.v[99],
+        "entry of pod 99, container main, resource cpu: no resource may have the name \"cpu\"");
     assert_string_equal(ignored.v[100], "and others");
     strs_done(&ignored);
     dp_holdings_free(h);

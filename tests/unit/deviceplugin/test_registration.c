@@ -303,7 +303,7 @@ static void a_process_cannot_take_all_places(void **state)
     WAIT(f, count_over(r, CLIENTS * EACH) == REFUSED);
     snprintf(
         expected, sizeof(expected),
-        "rpc error: code = ResourceExhausted desc = 128 plugins of process %d cannot be reached (yet), no "
+        "rpc error: code = ResourceExhausted desc = 128 plugins of process %d have not been reached yet, no "
         "more are allowed",
         (int)getpid());
     for (int i = 0; i < CLIENTS * EACH; i++) {
