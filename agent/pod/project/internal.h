@@ -67,7 +67,9 @@ struct project_node {
 
     struct work work;
     bool busy;
-    size_t waiting; /* ids that are released, but still in use; the pool's while busy */
+    size_t waiting;    /* ids that are released, but still in use; the pool's while busy */
+    uv_timer_t again;  /* runs while some are, but not for long: project_pool.c */
+    uint64_t again_ms; /* the pause; 0: none began */
     struct requests queue, job;
     struct project_tasks tasks, job_tasks;
 };
@@ -123,6 +125,7 @@ void ask_done(struct node *n, const struct request *r); /* of REQUEST_TAKE */
 struct request *request_new(enum request_kind kind, const char *owner, size_t max); /* NULL: no memory */
 void request_free(struct request *r);
 void request_add(struct node *n, struct request *r); /* taken */
-void pool_close(struct node *n);                     /* what waits is dropped; not busy */
+void pool_open(struct node *n);
+void pool_close(struct node *n); /* what waits is dropped; not busy */
 void pool_cancel(struct node *n);
 #endif

@@ -15,6 +15,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Between looks at ids that are released, but still in use; doubled. */
+#define AGAIN_MS 1000
+#define AGAIN_MAX_MS 64000
+
 /* ---- requests ---- */
 
 struct request *request_new(enum request_kind kind, const char *owner, size_t max)
@@ -312,6 +316,32 @@ static void request_over(struct node *n, struct request *r)
     request_out(n, r);
 }
 
+static void pool_on_again(uv_timer_t *timer)
+{
+    struct node *n = timer->data;
+    struct request *r = n->closing ? NULL : request_new(REQUEST_SWEEP, "", 0);
+
+    if (r != NULL)
+        request_add(n, r);
+}
+
+/*
+ * XFS takes removed files apart later, and a process may still have one open; nothing reports that it is
+ * over. After the last try the next event looks again.
+ */
+static void sweep_again(struct project_node *part)
+{
+    if (part->waiting == 0) {
+        part->again_ms = 0;
+        uv_timer_stop(&part->again);
+        return;
+    }
+    if (uv_is_active((uv_handle_t *)&part->again) || part->again_ms >= AGAIN_MAX_MS)
+        return;
+    part->again_ms = part->again_ms == 0 ? AGAIN_MS : 2 * part->again_ms;
+    uv_timer_start(&part->again, pool_on_again, part->again_ms, 0);
+}
+
 static void pool_on_done(struct op *op, const struct err *result)
 {
     struct node *n = op->owner;
@@ -333,10 +363,12 @@ static void pool_on_done(struct op *op, const struct err *result)
         TAILQ_REMOVE(&tasks, t, link);
         t->done(t, t->ran);
     }
-    if (n->closing)
+    if (n->closing) {
         pool_cancel(n);
-    else
-        pool_start(n);
+        return;
+    }
+    sweep_again(part);
+    pool_start(n);
 }
 
 static void pool_start(struct node *n)
@@ -355,6 +387,8 @@ void request_add(struct node *n, struct request *r)
 {
     if (r->kind != REQUEST_TAKE)
         n->sweeps++;
+    if (r->kind == REQUEST_GONE || r->kind == REQUEST_DROP)
+        project_node(n)->again_ms = 0;
     TAILQ_INSERT_TAIL(&project_node(n)->queue, r, link);
     pool_start(n);
 }
@@ -373,6 +407,7 @@ void pool_cancel(struct node *n)
     struct project_task *t;
     struct request *r;
 
+    uv_timer_stop(&part->again);
     while ((r = TAILQ_FIRST(&part->queue)) != NULL) {
         struct pod *p = pods_by_uid(n, r->owner);
 
@@ -387,11 +422,23 @@ void pool_cancel(struct node *n)
     }
 }
 
+void pool_open(struct node *n)
+{
+    struct project_node *part = project_node(n);
+
+    TAILQ_INIT(&part->queue);
+    TAILQ_INIT(&part->job);
+    TAILQ_INIT(&part->tasks);
+    TAILQ_INIT(&part->job_tasks);
+    uv_timer_init(n->o.loop, &part->again);
+    part->again.data = n;
+}
+
 void pool_close(struct node *n)
 {
     struct project_node *part = project_node(n);
 
-    if (part->queue.tqh_last != NULL) /* opened */
-        pool_cancel(n);
+    pool_cancel(n);
+    rooms_close_handle(n, (uv_handle_t *)&part->again);
     quota_warn_close(take_ptr(&part->warn), NULL, NULL);
 }

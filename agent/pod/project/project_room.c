@@ -3,12 +3,7 @@
 
 static void project_open(struct node *n)
 {
-    struct project_node *part = project_node(n);
-
-    TAILQ_INIT(&part->queue);
-    TAILQ_INIT(&part->job);
-    TAILQ_INIT(&part->tasks);
-    TAILQ_INIT(&part->job_tasks);
+    pool_open(n);
 }
 
 static bool project_node_busy(const struct node *n)

@@ -29,7 +29,8 @@ static struct {
     struct err take_error, assign_error, get_error;
     struct script_project v[256];
     size_t n;
-    unsigned n_takes, n_sets; /* calls */
+    unsigned n_takes, n_sets, n_sweeps; /* calls */
+    size_t waiting;                     /* released ids that are in use */
     void (*warned)(const struct quota_warning *w, void *arg);
     void *warned_arg;
 } quota;
@@ -216,7 +217,8 @@ enum err_code projects_sweep(struct projects *p, const struct quota_fs *f, size_
     (void)p;
     (void)f;
     (void)e;
-    *ret_waiting = 0;
+    quota.n_sweeps++;
+    *ret_waiting = quota.waiting;
     return ERR_OK;
 }
 

@@ -252,6 +252,22 @@ static void a_pod_that_ends_while_it_is_served_leaves_no_layer(void **state)
     assert_int_equal(layers, 0);
 }
 
+static void ids_in_use_are_looked_at_again(void **state)
+{
+    struct world *w = *state;
+
+    project_begin(&w->node);
+    quota.waiting = 1;
+    project_swept(&w->node);
+    script_settle(w);
+    assert_int_equal(quota.n_sweeps, 1);
+    assert_true(uv_is_active((uv_handle_t *)&project_node(&w->node)->again));
+    quota.waiting = 0;
+    uv_run(&w->loop, UV_RUN_DEFAULT); /* to the end: no timer stays */
+    assert_int_equal(quota.n_sweeps, 2);
+    assert_int_equal(w->node.sweeps, 0);
+}
+
 static void on_drained(void *arg)
 {
     *(bool *)arg = true;
@@ -329,6 +345,7 @@ int main(void)
         QUOTA_TEST(what_is_gone_loses_its_project_and_what_is_prepared_keeps_it),
         QUOTA_TEST(a_layer_that_no_run_uses_goes_with_its_pod),
         QUOTA_TEST(a_pod_that_ends_while_it_is_served_leaves_no_layer),
+        QUOTA_TEST(ids_in_use_are_looked_at_again),
         QUOTA_TEST(the_end_of_all_pods_waits_for_the_release),
         QUOTA_TEST(an_agent_takes_over_what_the_one_before_gave),
         QUOTA_TEST(a_quota_that_is_switched_off_is_used_no_more),
