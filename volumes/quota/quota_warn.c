@@ -20,10 +20,12 @@
  */
 #define FLOOD 128
 #define FLOOD_PAUSE_MS 50
+#define FLOOD_PAUSE_MAX_MS 400 /* doubled while it goes on */
 
 struct quota_warn {
     uv_poll_t poll;
     uv_timer_t pause;
+    uint64_t pause_ms;
     unsigned open_handles;
     struct mnl_socket *nl;
     unsigned family;
@@ -174,9 +176,13 @@ static void on_readable(uv_poll_t *poll, int status, int events)
     q->lost = false;
     while (n < MESSAGES_A_TURN && read_one(q))
         n++;
+    if (n < FLOOD)
+        q->pause_ms = 0;
     if (n >= FLOOD) {
+        q->pause_ms = q->pause_ms == 0 ? FLOOD_PAUSE_MS : 2 * q->pause_ms;
+        q->pause_ms = q->pause_ms < FLOOD_PAUSE_MAX_MS ? q->pause_ms : FLOOD_PAUSE_MAX_MS;
         uv_poll_stop(poll);
-        uv_timer_start(&q->pause, on_paused, FLOOD_PAUSE_MS, 0);
+        uv_timer_start(&q->pause, on_paused, q->pause_ms, 0);
     } else if (status != 0) { /* messages were lost: libuv reports POLLERR as EBADF, and has stopped */
         uv_poll_start(poll, UV_READABLE, on_readable);
     }
