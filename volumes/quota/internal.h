@@ -51,6 +51,7 @@ struct project_entry {
     bool loaded;       /* read from the table, and not taken since */
     bool freeing;      /* nothing uses it: it is about to leave files and table */
     bool fresh;        /* of the call that is under way */
+    bool reserved;     /* released, and about to be used */
     UT_hash_handle hh; /* by id */
     UT_hash_handle by_path;
 };
@@ -73,6 +74,8 @@ void projects_mark_released(struct projects *p, struct project_entry *x);
 struct project_entry *projects_entry(const struct projects *p, const char *path); /* NULL: none */
 void projects_clear(struct projects *p);
 /* Absolute, bounded, and one line in /etc/projects. */
+/* Gives a released one its tree. False: out of memory; it is released all the same. */
+bool projects_set_tree(struct projects *p, struct project_entry *x, const char *owner, const char *tree);
 enum err_code projects_check_path(const char *path, struct err *e) MUST_CHECK;
 
 /* ---- projects.c ---- */

@@ -69,6 +69,20 @@ enum err_code projects_take_all(struct projects *p, struct projects_wish *w, siz
 enum err_code projects_take(struct projects *p, const struct quota_fs *f, const char *owner, const char *path,
                             uint32_t *ret, struct err *e) MUST_CHECK;
 
+/*
+ * Ids for trees to come, so that a start does not wait for the disk: on return they are on the disk, in the
+ * table and in projid, without a tree. All or none. projects_name_all() says which trees got them,
+ * afterwards; `id` of each wish is such an id. Killed in between, a tree has an id that the table calls
+ * released: it stays so until nothing uses it. What was reserved and not used is freed by projects_sweep() of
+ * the next start, or by projects_unreserve().
+ */
+enum err_code projects_reserve(struct projects *p, const struct quota_fs *f, uint32_t *ret_ids, size_t n,
+                               struct err *e) MUST_CHECK;
+enum err_code projects_name_all(struct projects *p, const struct projects_wish *w, size_t n,
+                                struct err *e) MUST_CHECK;
+/* None of them will be used. */
+void projects_unreserve(struct projects *p);
+
 /* The trees are gone: limits are removed, and ids that nothing uses are free. An id whose removed files are
  * still open stays until projects_sweep() finds it unused. Absent is success; owners and ids are not read.
  * One that fails does not keep the others; the first error is returned, and projects_sweep() tries again. */

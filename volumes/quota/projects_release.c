@@ -157,6 +157,8 @@ enum err_code projects_sweep(struct projects *p, const struct quota_fs *f, size_
     for (struct project_entry *x = p->ids; x != NULL; x = x->hh.next) {
         if (x->x.fs[0] != '\0' && strcmp(x->x.fs, f->identity) != 0)
             continue;
+        if (x->reserved)
+            continue;
         if (x->loaded && x->x.path != NULL)
             sweep_loaded(p, f, x, &changed);
         if (x->x.path != NULL)

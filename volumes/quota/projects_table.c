@@ -55,6 +55,22 @@ struct project_entry *projects_add(struct projects *p, uint32_t id, const char *
     return x;
 }
 
+bool projects_set_tree(struct projects *p, struct project_entry *x, const char *owner, const char *tree)
+{
+    char *copy = strdup(tree);
+
+    if (copy == NULL)
+        return false;
+    free(x->tree);
+    x->tree = x->x.path = copy;
+    snprintf(x->x.owner, sizeof(x->x.owner), "%s", owner);
+    HASH_ADD_KEYPTR(by_path, p->paths, x->tree, strlen(x->tree), x);
+    if (x->by_path.tbl != NULL)
+        return true;
+    x->x.path = NULL;
+    return false;
+}
+
 void projects_mark_released(struct projects *p, struct project_entry *x)
 {
     if (x->x.path != NULL)

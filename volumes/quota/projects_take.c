@@ -158,6 +158,83 @@ static enum err_code take_and_write(struct projects *p, struct projects_wish *w,
     return code;
 }
 
+/* ---- ids for trees to come ---- */
+
+static enum err_code reserve_one(struct projects *p, const struct quota_fs *f, const struct etc_ids *named,
+                                 uint32_t *ret, struct err *e)
+{
+    struct project_entry *x;
+
+    if (HASH_COUNT(p->ids) >= PROJECTS_MAX)
+        return err_set(e, ERR_EXHAUSTED, "%d trees have projects already", PROJECTS_MAX);
+    if (find_free(p, f, named, ret, e) != ERR_OK)
+        return e->code;
+    x = projects_add(p, *ret, "", p->state_file, f->identity, true);
+    if (x == NULL)
+        return err_nomem(e);
+    x->fresh = x->reserved = true;
+    return ERR_OK;
+}
+
+enum err_code projects_reserve(struct projects *p, const struct quota_fs *f, uint32_t *ret_ids, size_t n,
+                               struct err *e)
+{
+    scoped(etc_files_unlock) struct etc_files *files = NULL;
+    struct etc_ids named = { 0 };
+    enum err_code code = projects_lock_files(p, &files, e);
+
+    if (files != NULL)
+        for (int kind = 0; kind < 2 && code == ERR_OK; kind++)
+            code = etc_ids_add(&named, kind, etc_files_text(files, kind), e);
+    etc_ids_sort(&named);
+    for (size_t i = 0; i < n && code == ERR_OK; i++)
+        code = reserve_one(p, f, &named, &ret_ids[i], e);
+    free(named.v);
+    if (code == ERR_OK)
+        code = projects_save(p, e);
+    if (code == ERR_OK)
+        code = projects_write_files(p, files, e);
+    if (code != ERR_OK)
+        take_back(p, files);
+    for (struct project_entry *x = p->ids; x != NULL; x = x->hh.next) {
+        x->reserved = x->reserved && (code == ERR_OK || !x->fresh);
+        x->fresh = false;
+    }
+    return code == ERR_OK ? ERR_OK : err_wrap(e, "reserve projects");
+}
+
+enum err_code projects_name_all(struct projects *p, const struct projects_wish *w, size_t n, struct err *e)
+{
+    scoped(etc_files_unlock) struct etc_files *files = NULL;
+    enum err_code code;
+
+    for (size_t i = 0; i < n; i++) {
+        struct project_entry *x, *other = projects_entry(p, w[i].path);
+
+        HASH_FIND(hh, p->ids, &w[i].id, sizeof(w[i].id), x);
+        if (x == NULL || !x->reserved || projects_check_path(w[i].path, e) != ERR_OK)
+            continue; /* it stays released */
+        x->reserved = false;
+        x->x.device = w[i].fs->device;
+        if (other != NULL) /* the tree before it */
+            projects_mark_released(p, other);
+        if (!projects_set_tree(p, x, w[i].owner, w[i].path))
+            return err_nomem(e);
+    }
+    code = projects_save(p, e);
+    p->files_due = true;
+    if (code == ERR_OK && (code = projects_lock_files(p, &files, e)) == ERR_OK &&
+        (code = projects_write_files(p, files, e)) == ERR_OK)
+        p->files_due = false;
+    return code == ERR_OK ? ERR_OK : err_wrap(e, "name projects");
+}
+
+void projects_unreserve(struct projects *p)
+{
+    for (struct project_entry *x = p->ids; x != NULL; x = x->hh.next)
+        x->reserved = false;
+}
+
 /* Notes where known trees are; true: one is new, or the table changes. */
 static bool note_known(struct projects *p, struct projects_wish *w, size_t n)
 {

@@ -381,6 +381,57 @@ static void a_table_that_cannot_be_read_stays(void **state)
     assert_int_equal(readlink(f->state, beside, sizeof(beside)), (ssize_t)strlen(f->state));
 }
 
+static void reserved_ids_are_on_the_disk_before_they_have_a_tree(void **state)
+{
+    struct fixture *f = *state;
+    struct projects *p = must_open(f);
+    struct projects_wish w = { &f->fs, "uid", f->tree[0], 0 };
+    struct err e = { 0 };
+    uint32_t ids[3];
+
+    assert_int_equal(projects_reserve(p, &f->fs, ids, 3, &e), ERR_OK);
+    assert_int_equal(ids[0], 1048577);
+    assert_int_equal(ids[2], 1048579);
+    assert_text(f->projects, "");
+    assert_text(f->projid, "coracle1048577:1048577\ncoracle1048578:1048578\ncoracle1048579:1048579\n");
+    assert_int_equal(must_sweep(p, f), 0); /* they are not free */
+    assert_int_equal(must_take(p, f, f->tree[1]), 1048580);
+    fake_assign(ids[1], 1); /* its tree is made */
+    w.id = ids[1];
+    assert_int_equal(projects_name_all(p, &w, 1, &e), ERR_OK);
+    assert_int_equal(projects_find(p, f->tree[0])->id, ids[1]);
+    assert_string_equal(projects_by_id(p, f->fs.device, ids[1])->owner, "uid");
+    assert_int_equal(projects_name_all(p, &w, 1, &e), ERR_OK); /* once more changes nothing */
+    projects_unreserve(p);
+    assert_int_equal(must_sweep(p, f), 0);
+    assert_null(projects_by_id(p, 0, ids[0]));
+    assert_non_null(projects_by_id(p, 0, ids[1]));
+    projects_close(p);
+}
+
+/* Killed after the tree was made and before it was named. */
+static void a_reserved_id_in_use_is_never_given_again(void **state)
+{
+    struct fixture *f = *state;
+    struct projects *p = must_open(f);
+    struct err e = { 0 };
+    size_t waiting = 0;
+    uint32_t ids[2];
+
+    assert_int_equal(projects_reserve(p, &f->fs, ids, 2, &e), ERR_OK);
+    fake_assign(ids[0], 1);
+    projects_close(p);
+    p = must_open(f);
+    assert_int_equal(must_take(p, f, f->tree[1]), 1048579);
+    assert_int_equal(projects_sweep(p, &f->fs, &waiting, &e), ERR_OK);
+    assert_int_equal(waiting, 1);
+    assert_null(projects_by_id(p, 0, ids[1])); /* the other one is free */
+    fake_assign(ids[0], 0);
+    assert_int_equal(must_sweep(p, f), 0);
+    assert_null(projects_by_id(p, 0, ids[0]));
+    projects_close(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -395,6 +446,8 @@ int main(void)
         TEST(a_sweep_frees_what_an_earlier_agent_took_for_no_tree),
         TEST(a_tree_on_a_disk_that_is_not_mounted_may_exist),
         TEST(agents_with_tables_of_their_own_share_no_id),
+        TEST(reserved_ids_are_on_the_disk_before_they_have_a_tree),
+        TEST(a_reserved_id_in_use_is_never_given_again),
         TEST(a_damaged_table_is_set_aside_and_the_files_tell_what_it_said),
         TEST(tables_that_cannot_be_are_damaged),
         TEST(a_table_that_cannot_be_read_stays),
