@@ -37,8 +37,10 @@ struct wish { /* a tree of a request */
 
 enum request_kind {
     REQUEST_TAKE,
-    REQUEST_GONE, /* looks which trees are gone */
-    REQUEST_DROP, /* folders of layers that no run will use */
+    REQUEST_NAME,  /* trees have ids of the stock: writes that down */
+    REQUEST_STOCK, /* ids for trees to come */
+    REQUEST_GONE,  /* looks which trees are gone */
+    REQUEST_DROP,  /* folders of layers that no run will use */
     REQUEST_SWEEP
 };
 
@@ -48,17 +50,29 @@ struct request {
     struct wish *v;
     size_t n;
     struct vol_node *volumes;
+    bool last;    /* all pods end: the stock is given up */
     struct err e; /* of the pool: the first error */
     TAILQ_ENTRY(request) link;
 };
 TAILQ_HEAD(requests, request);
 TAILQ_HEAD(project_tasks, project_task);
 
+/* Ids that are on the disk already, so that a start does not wait for it: of a file system. More than the
+ * pods of one moment need; the rest of a crowd waits together. */
+#define STOCK_MAX 64
+#define STOCK_LOW 32
+struct stock {
+    uint32_t ids[STOCK_MAX];
+    size_t n;
+};
+
 struct project_node {
     struct projects *table; /* NULL: no file system has quotas, or no table. While busy: the pool's */
     struct quota_fs *open[PROJECT_KINDS];
     size_t n_open;
     struct place places[PROJECT_KINDS];
+    struct stock stock[PROJECT_KINDS], stocked[PROJECT_KINDS]; /* as open; stocked: the pool's while busy */
+    bool stocking; /* a request for more waits or is being carried out */
     struct entry *by_path, *by_id;
     struct quota_warn *warn;
     char warn_why[300];
@@ -125,6 +139,10 @@ void ask_done(struct node *n, const struct request *r); /* of REQUEST_TAKE */
 struct request *request_new(enum request_kind kind, const char *owner, size_t max); /* NULL: no memory */
 void request_free(struct request *r);
 void request_add(struct node *n, struct request *r); /* taken */
+/* Makes the folder and gives it its project, which is on the disk. Quick; loop or pool. */
+enum err_code pool_give(const struct request *r, const struct wish *w, struct err *e) MUST_CHECK;
+bool pool_has_content(const char *dir); /* or it cannot be said */
+void pool_stock(struct node *n);        /* fetches ids if there are few */
 void pool_open(struct node *n);
 void pool_close(struct node *n); /* what waits is dropped; not busy */
 void pool_cancel(struct node *n);

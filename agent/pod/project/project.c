@@ -98,6 +98,7 @@ void index_clear(struct project_node *part)
 void project_begin(struct node *n)
 {
     places_open(n);
+    pool_stock(n);
 }
 
 void project_swept(struct node *n)

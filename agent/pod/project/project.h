@@ -6,10 +6,11 @@
  * enforces them.
  *
  * A tree gets its project before anything is written into it. Ids must be on the disk before they are used,
- * and that sync would delay a pod's start. So everything that a pod needs is asked for at once when it begins
- * to start, beside its network and images: the folders are made on the pool, those of layers under the id
- * that the next run of the container will have. Requests that come while one is being carried out share the
- * next sync.
+ * and that sync would delay a pod's start. So some are reserved beforehand (projects_reserve()), and a pod
+ * gets what it needs at once when it begins to start; the folders of layers are made under the id that the
+ * next run of the container will have. Which tree has which id is written afterwards. When many pods start
+ * together and the reserved ids are used up, the others wait for the pool, beside their network and images,
+ * and requests that come while one is being carried out share the next sync.
  *
  * A tree without a project is scanned (agent/pod/usage/local_storage.h): its file system has no quotas, ids
  * cannot be written (a full or read-only disk), or it had content before it could get one (from before an

@@ -7,9 +7,11 @@
 #include "base/files/fs.h"
 #include "base/log.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static bool has_place(const struct pod *p, enum project_kind kind)
 {
@@ -84,6 +86,97 @@ static void go_without(struct pod *p)
     }
 }
 
+static void layer_made(struct pod *p, const struct wish *w)
+{
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        struct project_ctr *own = project_ctr(&p->ctrs[i]);
+
+        if (own->next[0] == '\0' || !str_ends(w->path, own->next) || w->over)
+            continue;
+        own->next[0] = '\0';
+        own->plain = true;
+    }
+}
+
+static void note_given(struct pod *p, const struct request *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->v[i].over)
+            index_add(project_node(p->node), p->uid, r->v[i].path, r->v[i].fs, r->v[i].id);
+        if (r->v[i].kind == PROJECT_LAYER)
+            layer_made(p, &r->v[i]);
+    }
+}
+
+/* ---- at once, with ids of the stock ---- */
+
+static struct stock *stock_of(struct project_node *part, const struct quota_fs *fs)
+{
+    for (size_t i = 0; i < part->n_open; i++)
+        if (part->open[i] == fs)
+            return &part->stock[i];
+    return NULL;
+}
+
+/* Whether the stock is enough, and no tree was known before: the table may say more about those. */
+static bool can_give_now(const struct node *n, const struct request *r)
+{
+    struct project_node *part = project_node(n);
+    struct project_tree known;
+
+    for (size_t i = 0; i < part->n_open; i++) {
+        size_t wanted = 0;
+
+        for (size_t k = 0; k < r->n; k++)
+            wanted += r->v[k].fs == part->open[i];
+        if (wanted > part->stock[i].n)
+            return false;
+    }
+    for (size_t i = 0; i < r->n; i++)
+        if (project_find(n, r->v[i].path, &known))
+            return false;
+    return true;
+}
+
+/* One that has content is scanned. */
+static bool is_new_tree(const struct wish *w)
+{
+    struct stat st;
+
+    switch (presence_of(fs_look_at(AT_FDCWD, w->path, &st, ERR_IGNORED))) {
+    case PRESENCE_UNKNOWN:
+        return false;
+    case PRESENCE_ABSENT:
+        return true;
+    case PRESENCE_PRESENT:
+        break;
+    }
+    return S_ISDIR(st.st_mode) && !pool_has_content(w->path);
+}
+
+/* An id whose folder could not get it is not given to another one. */
+static void give_now(struct pod *p, struct request *r)
+{
+    struct project_node *part = project_node(p->node);
+
+    for (size_t i = 0; i < r->n; i++) {
+        struct stock *s = stock_of(part, r->v[i].fs);
+        struct err e = { 0 };
+
+        if (s == NULL || s->n == 0 || !is_new_tree(&r->v[i]))
+            continue;
+        r->v[i].id = s->ids[--s->n];
+        r->v[i].over = pool_give(r, &r->v[i], &e) == ERR_OK;
+        if (!r->v[i].over)
+            log_warn("cannot give a tree of a pod its project: it is scanned", F_STR("pod", p->key),
+                     F_ERR(&e));
+    }
+    note_given(p, r);
+    r->kind = REQUEST_NAME;
+    request_add(p->node, r);
+    pool_stock(p->node);
+}
+
 /* `now`: a run of it begins. */
 static void ask(struct pod *p, const struct ctr *now)
 {
@@ -111,6 +204,10 @@ static void ask(struct pod *p, const struct ctr *now)
         request_free(r);
         return;
     }
+    if (can_give_now(p->node, r)) {
+        give_now(p, r);
+        return;
+    }
     own->pending = true;
     request_add(p->node, r);
 }
@@ -128,32 +225,18 @@ void ask_step(struct pod *p)
 
 /* ---- what was asked for ---- */
 
-static void layer_made(struct pod *p, const struct wish *w)
-{
-    for (size_t i = 0; i < p->n_ctrs; i++) {
-        struct project_ctr *own = project_ctr(&p->ctrs[i]);
-
-        if (own->next[0] == '\0' || !str_ends(w->path, own->next) || w->over)
-            continue;
-        own->next[0] = '\0';
-        own->plain = true;
-    }
-}
-
 void ask_done(struct node *n, const struct request *r)
 {
-    struct project_node *part = project_node(n);
     struct pod *p = pods_by_uid(n, r->owner);
 
-    for (size_t i = 0; i < r->n; i++)
-        if (r->v[i].over)
-            index_add(part, r->owner, r->v[i].path, r->v[i].fs, r->v[i].id);
-    if (p == NULL)
+    if (p == NULL) {
+        for (size_t i = 0; i < r->n; i++)
+            if (r->v[i].over)
+                index_add(project_node(n), r->owner, r->v[i].path, r->v[i].fs, r->v[i].id);
         return;
+    }
     project_pod(p)->pending = false;
-    for (size_t i = 0; i < r->n; i++)
-        if (r->v[i].kind == PROJECT_LAYER)
-            layer_made(p, &r->v[i]);
+    note_given(p, r);
     if (p->state != POD_STARTING && p->state != POD_RUNNING)
         ask_end(p);
     pod_wake(p, "projects are given");

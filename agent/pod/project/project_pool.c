@@ -58,7 +58,7 @@ static bool pool_stop(const char *name, void *arg)
     return false;
 }
 
-static bool has_content(const char *dir)
+bool pool_has_content(const char *dir)
 {
     bool some = false;
 
@@ -83,7 +83,7 @@ static bool may_take(const struct projects *table, const struct wish *w)
         break;
     }
     return S_ISDIR(st.st_mode) && st.st_dev == quota_fs_device(w->fs) &&
-           (projects_find(table, w->path) != NULL || !has_content(w->path));
+           (projects_find(table, w->path) != NULL || !pool_has_content(w->path));
 }
 
 static enum err_code assign(const char *path, const struct quota_fs *fs, uint32_t id, struct err *e)
@@ -103,7 +103,7 @@ static enum err_code assign(const char *path, const struct quota_fs *fs, uint32_
 }
 
 /* An emptyDir gets its project before it has its name. */
-static enum err_code give(const struct request *r, const struct wish *w, struct err *e)
+enum err_code pool_give(const struct request *r, const struct wish *w, struct err *e)
 {
     char path[1100];
 
@@ -154,7 +154,7 @@ static void give_all(struct request *r, struct project_node *part)
 
         if (w->id == 0)
             continue;
-        w->over = give(r, w, &e) == ERR_OK;
+        w->over = pool_give(r, w, &e) == ERR_OK;
         if (w->over)
             continue;
         r->e = e;
@@ -179,6 +179,51 @@ static void take_all(struct project_node *part)
         }
     free(t.v);
     free(t.of);
+}
+
+/* ---- on the pool: the stock ---- */
+
+static void name_all(struct project_node *part)
+{
+    struct projects_wish *v;
+    struct request *r;
+    size_t n = 0, max = 0;
+
+    TAILQ_FOREACH (r, &part->job, link)
+        max += r->n;
+    v = calloc(max + 1, sizeof(*v));
+    if (v == NULL)
+        return; /* their ids are in the table, and stay until nothing uses them */
+    TAILQ_FOREACH (r, &part->job, link)
+        for (size_t i = 0; r->kind == REQUEST_NAME && i < r->n; i++)
+            if (r->v[i].over)
+                v[n++] = (struct projects_wish){
+                    .fs = r->v[i].fs, .owner = r->owner, .path = r->v[i].path, .id = r->v[i].id
+                };
+    r = TAILQ_FIRST(&part->job);
+    ERR_IGNORE(projects_name_all(part->table, v, n, &r->e));
+    free(v);
+}
+
+static void stock_up(struct project_node *part, struct request *r)
+{
+    for (size_t i = 0; i < part->n_open; i++) {
+        struct stock *s = &part->stocked[i];
+
+        if (s->n > 0 && projects_reserve(part->table, part->open[i], s->ids, s->n, &r->e) != ERR_OK)
+            s->n = 0;
+    }
+}
+
+static void stock_all(struct project_node *part)
+{
+    struct request *r;
+
+    TAILQ_FOREACH (r, &part->job, link)
+        if (r->kind == REQUEST_STOCK)
+            stock_up(part, r);
+        else if (r->last)
+            projects_unreserve(part->table);
 }
 
 /* ---- on the pool: releasing ---- */
@@ -232,7 +277,7 @@ static void sweep(struct project_node *part)
     bool wanted = part->waiting > 0;
 
     TAILQ_FOREACH (r, &part->job, link)
-        wanted = wanted || r->kind == REQUEST_SWEEP;
+        wanted = wanted || r->kind == REQUEST_SWEEP || r->last;
     r = TAILQ_FIRST(&part->job);
     if (!wanted || r == NULL)
         return;
@@ -264,12 +309,15 @@ static enum err_code pool_run(void *arg, struct err *e)
     (void)e;
     if (job_has(part, REQUEST_TAKE, REQUEST_TAKE))
         take_all(part);
+    if (job_has(part, REQUEST_NAME, REQUEST_NAME))
+        name_all(part);
     TAILQ_FOREACH (t, &part->job_tasks, link) {
         t->run(t);
         t->ran = true;
     }
     if (job_has(part, REQUEST_GONE, REQUEST_DROP))
         release_all(part);
+    stock_all(part);
     sweep(part);
     return ERR_OK;
 }
@@ -277,6 +325,38 @@ static enum err_code pool_run(void *arg, struct err *e)
 /* ---- on the loop ---- */
 
 static void pool_start(struct node *n);
+
+void pool_stock(struct node *n)
+{
+    struct project_node *part = project_node(n);
+    struct request *r;
+    bool low = false;
+
+    for (size_t i = 0; i < part->n_open; i++)
+        low = low || part->stock[i].n < STOCK_LOW;
+    if (!low || part->stocking || part->table == NULL || n->draining || n->closing)
+        return;
+    r = request_new(REQUEST_STOCK, "", 0);
+    if (r == NULL)
+        return;
+    part->stocking = true;
+    for (size_t i = 0; i < part->n_open; i++) /* read by the pool once the request is its own */
+        part->stocked[i].n = STOCK_MAX - part->stock[i].n;
+    request_add(n, r);
+}
+
+static void stock_came(struct node *n)
+{
+    struct project_node *part = project_node(n);
+
+    part->stocking = false;
+    for (size_t i = 0; i < part->n_open && !n->draining; i++) {
+        struct stock *s = &part->stock[i], *more = &part->stocked[i];
+
+        for (size_t k = 0; k < more->n && s->n < STOCK_MAX; k++)
+            s->ids[s->n++] = more->ids[k];
+    }
+}
 
 /* Said when it changes, because a full disk refuses every pod. */
 static void note_problem(struct project_node *part, const struct request *r)
@@ -295,9 +375,14 @@ static void note_problem(struct project_node *part, const struct request *r)
 }
 
 /* The end of all pods waits until their projects are released. */
+static bool removes(const struct request *r)
+{
+    return r->kind == REQUEST_GONE || r->kind == REQUEST_DROP || r->kind == REQUEST_SWEEP;
+}
+
 static void request_out(struct node *n, struct request *r)
 {
-    if (r->kind != REQUEST_TAKE)
+    if (removes(r))
         n->sweeps--;
     request_free(r);
     node_check_idle(n);
@@ -310,7 +395,9 @@ static void request_over(struct node *n, struct request *r)
     note_problem(part, r);
     if (r->kind == REQUEST_TAKE)
         ask_done(n, r);
-    for (size_t i = 0; r->kind != REQUEST_TAKE && i < r->n; i++)
+    if (r->kind == REQUEST_STOCK)
+        stock_came(n);
+    for (size_t i = 0; (r->kind == REQUEST_GONE || r->kind == REQUEST_DROP) && i < r->n; i++)
         if (r->v[i].over)
             index_remove(part, r->v[i].path);
     request_out(n, r);
@@ -385,10 +472,14 @@ static void pool_start(struct node *n)
 
 void request_add(struct node *n, struct request *r)
 {
-    if (r->kind != REQUEST_TAKE)
+    if (removes(r))
         n->sweeps++;
     if (r->kind == REQUEST_GONE || r->kind == REQUEST_DROP)
         project_node(n)->again_ms = 0;
+    if (n->draining && removes(r)) {
+        r->last = true;
+        memset(project_node(n)->stock, 0, sizeof(project_node(n)->stock));
+    }
     TAILQ_INSERT_TAIL(&project_node(n)->queue, r, link);
     pool_start(n);
 }

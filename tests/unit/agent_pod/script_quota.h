@@ -21,16 +21,17 @@ struct script_project {
     char path[512], owner[140]; /* path "": released */
     uint32_t id;
     struct quota_usage u;
-    bool assigned;
+    bool assigned, reserved;
 };
 
 static struct {
     bool absent, no_warnings, counts_only, off;
     struct err take_error, assign_error, get_error;
-    struct script_project v[256];
+    struct script_project v[1024];
     size_t n;
     unsigned n_takes, n_sets, n_sweeps; /* calls */
-    size_t waiting;                     /* released ids that are in use */
+    unsigned n_names, n_unreserved;
+    size_t waiting; /* released ids that are in use */
     void (*warned)(const struct quota_warning *w, void *arg);
     void *warned_arg;
 } quota;
@@ -41,6 +42,15 @@ static struct script_project *script_project(const char *end_of_path)
         if (quota.v[i].path[0] != '\0' && str_ends(quota.v[i].path, end_of_path))
             return &quota.v[i];
     return NULL;
+}
+
+static inline size_t script_trees(void)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < quota.n; i++)
+        n += quota.v[i].path[0] != '\0';
+    return n;
 }
 
 static inline struct script_project *script_project_of(uint32_t id)
@@ -191,6 +201,45 @@ enum err_code projects_take_all(struct projects *p, struct projects_wish *w, siz
         w[i].id = x->id;
     }
     return ERR_OK;
+}
+
+enum err_code projects_reserve(struct projects *p, const struct quota_fs *f, uint32_t *ret_ids, size_t n,
+                               struct err *e)
+{
+    (void)p;
+    (void)f;
+    if (quota.take_error.code != ERR_OK) {
+        *e = quota.take_error;
+        return e->code;
+    }
+    for (size_t i = 0; i < n; i++) {
+        assert_true(quota.n < ARRAY_LEN(quota.v));
+        ret_ids[i] = QUOTA_FIRST_ID + (uint32_t)quota.n;
+        quota.v[quota.n++] = (struct script_project){ .id = ret_ids[i], .reserved = true };
+    }
+    return ERR_OK;
+}
+
+enum err_code projects_name_all(struct projects *p, const struct projects_wish *w, size_t n, struct err *e)
+{
+    (void)p;
+    (void)e;
+    quota.n_names++;
+    for (size_t i = 0; i < n; i++) {
+        struct script_project *x = script_project_of(w[i].id);
+
+        assert_true(x != NULL && x->reserved);
+        x->reserved = false;
+        snprintf(x->path, sizeof(x->path), "%s", w[i].path);
+        snprintf(x->owner, sizeof(x->owner), "%s", w[i].owner);
+    }
+    return ERR_OK;
+}
+
+void projects_unreserve(struct projects *p)
+{
+    (void)p;
+    quota.n_unreserved++;
 }
 
 enum err_code projects_release(struct projects *p, const struct quota_fs *f, const char *path, struct err *e)

@@ -67,9 +67,10 @@ static void what_a_pod_needs_is_asked_for_at_once(void **state)
     assert_true(project_volumes_ready(p));
     assert_true(project_layer_ready(&p->ctrs[1]));
     assert_int_equal(quota.n_takes, 1);
-    assert_int_equal(quota.n, 5); /* a volume on disk that is mounted, two layers, two folders of logs */
+    assert_int_equal(script_trees(),
+                     5); /* a volume on disk that is mounted, two layers, two folders of logs */
     for (size_t i = 0; i < quota.n; i++)
-        assert_true(quota.v[i].assigned);
+        assert_true(quota.v[i].path[0] == '\0' || quota.v[i].assigned);
     assert_int_equal(strlen(project_layer_id(&p->ctrs[0])), 64);
     assert_true(project_layer_path(p, project_layer_id(&p->ctrs[0]), path, sizeof(path)) && exists(path));
     assert_true(project_find(&w->node, path, &has) && has.id >= QUOTA_FIRST_ID);
@@ -103,12 +104,60 @@ static void the_next_run_has_a_layer_of_its_own(void **state)
     c->cur.ended = true;
     c->state = CTR_NONE;
     project_room.pod.step(p);
-    assert_false(project_layer_ready(c));
     script_settle(w);
     assert_true(project_layer_ready(c));
     assert_int_equal(strlen(project_layer_id(c)), 64);
     assert_string_not_equal(project_layer_id(c), first);
-    assert_int_equal(quota.n, 6); /* volume and logs have theirs already */
+    assert_int_equal(script_trees(), 6); /* volume and logs have theirs already */
+}
+
+static void a_pod_that_starts_alone_does_not_wait_for_the_disk(void **state)
+{
+    struct world *w = *state;
+    struct project_tree has;
+    struct pod *p;
+
+    project_begin(&w->node);
+    script_settle(w); /* the stock is there */
+    p = starting(w, "a");
+    project_room.pod.step(p);
+    assert_true(project_volumes_ready(p)); /* in the same turn of the loop */
+    assert_true(project_layer_ready(&p->ctrs[0]));
+    assert_int_equal(strlen(project_layer_id(&p->ctrs[0])), 64);
+    str_auto log = str_printf("%s/logs/default_a_%s/c", w->dir, p->uid);
+    assert_true(project_find(&w->node, log, &has));
+    assert_true(script_project_of(has.id)->assigned);
+    assert_int_equal(quota.n_names, 0);
+    script_settle(w);
+    assert_int_equal(quota.n_names, 1); /* written down afterwards */
+    assert_int_equal(quota.n_takes, 0);
+    assert_int_equal(script_trees(), 5);
+}
+
+static void a_crowd_empties_the_stock_and_then_waits(void **state)
+{
+    struct world *w = *state;
+    unsigned ready = 0;
+
+    project_begin(&w->node);
+    script_settle(w);
+    for (unsigned i = 0; i < 30; i++) {
+        char name[16];
+        struct pod *p;
+
+        snprintf(name, sizeof(name), "p%u", i);
+        p = starting(w, name);
+        project_room.pod.step(p);
+        ready += project_volumes_ready(p);
+    }
+    assert_in_range(ready, STOCK_MAX / 5, STOCK_MAX / 5);
+    while (project_node(&w->node)->busy)
+        script_settle(w);
+    assert_int_equal(script_trees(), 150);
+    for (size_t i = 0; i < quota.n; i++)
+        for (size_t k = 0; k < i; k++)
+            assert_int_not_equal(quota.v[i].id, quota.v[k].id);
+    assert_in_range(project_node(&w->node)->stock[0].n, STOCK_LOW, STOCK_MAX);
 }
 
 static void pods_that_start_together_share_the_syncs(void **state)
@@ -116,13 +165,13 @@ static void pods_that_start_together_share_the_syncs(void **state)
     struct world *w = *state;
 
     project_begin(&w->node);
-    project_room.pod.step(starting(w, "a")); /* this one begins at once */
+    project_room.pod.step(starting(w, "a"));
     project_room.pod.step(starting(w, "b"));
     project_room.pod.step(starting(w, "c"));
     project_room.pod.step(starting(w, "d"));
     script_settle(w);
-    assert_int_equal(quota.n, 20);
-    assert_int_equal(quota.n_takes, 2);
+    assert_int_equal(script_trees(), 20);
+    assert_int_equal(quota.n_takes, 1);
 }
 
 static void a_full_disk_lets_pods_start_without(void **state)
@@ -157,8 +206,7 @@ static void a_project_that_cannot_be_given_is_released(void **state)
     p = starting(w, "a");
     project_room.pod.step(p);
     script_settle(w);
-    for (size_t i = 0; i < quota.n; i++)
-        assert_string_equal(quota.v[i].path, "");
+    assert_int_equal(script_trees(), 0);
     assert_string_equal(project_layer_id(&p->ctrs[0]), "");
     assert_true(project_layer_ready(&p->ctrs[0]));
 }
@@ -177,7 +225,7 @@ static void a_folder_with_content_is_left_to_scans(void **state)
     assert_int_equal(fs_mkdirs(file, 0755, &e), ERR_OK);
     project_room.pod.step(p);
     script_settle(w);
-    assert_int_equal(quota.n, 4);
+    assert_int_equal(script_trees(), 4);
     struct project_tree has;
     assert_false(project_find(&w->node, path, &has));
 }
@@ -195,8 +243,7 @@ static void what_is_gone_loses_its_project_and_what_is_prepared_keeps_it(void **
     script_settle(w);
     project_gone(&w->node, NULL);
     script_settle(w);
-    for (size_t i = 0; i < quota.n; i++)
-        assert_string_not_equal(quota.v[i].path, ""); /* the volume has its temporary name */
+    assert_int_equal(script_trees(), 5); /* the volume has its temporary name */
     set_up(w, p);
     assert_true(project_log_path(&p->ctrs[0], log, sizeof(log)));
     assert_true(project_layer_path(p, project_layer_id(&p->ctrs[0]), layer, sizeof(layer)));
@@ -292,6 +339,7 @@ static void the_end_of_all_pods_waits_for_the_release(void **state)
     assert_false(drained);
     script_settle(w);
     assert_true(drained);
+    assert_int_equal(quota.n_unreserved, 1);
     w->node.n_pods = 1;
     assert_int_equal(w->node.sweeps, 0);
 }
@@ -338,6 +386,8 @@ int main(void)
         QUOTA_TEST(nothing_waits_without_quotas),
         QUOTA_TEST(what_a_pod_needs_is_asked_for_at_once),
         QUOTA_TEST(the_next_run_has_a_layer_of_its_own),
+        QUOTA_TEST(a_pod_that_starts_alone_does_not_wait_for_the_disk),
+        QUOTA_TEST(a_crowd_empties_the_stock_and_then_waits),
         QUOTA_TEST(pods_that_start_together_share_the_syncs),
         QUOTA_TEST(a_full_disk_lets_pods_start_without),
         QUOTA_TEST(a_project_that_cannot_be_given_is_released),

@@ -79,20 +79,22 @@ static void a_warning_evicts_at_once(void **state)
 {
     struct world *w = *state;
     struct pod *p, *other;
+    char mine[300];
 
     begin(w);
     p = run_pod(w, "a", "", LIMITED);
     other = run_pod(w, "b", "", LIMITED);
-    assert_int_equal(script_project("/e")->u.soft_bytes, 8 * MIB);
-    script_use(w, "/e", 8 * MIB);
+    snprintf(mine, sizeof(mine), "%s/volumes/kubernetes.io~empty-dir/e", p->uid);
+    assert_int_equal(script_project(mine)->u.soft_bytes, 8 * MIB);
+    script_use(w, mine, 8 * MIB);
     assert_int_equal(p->state, POD_RUNNING);
-    script_use(w, "/e", 8 * MIB + 4096);
+    script_use(w, mine, 8 * MIB + 4096);
     assert_int_equal(p->state, POD_TERMINATING); /* in the same turn of the loop */
     assert_string_equal(p->reason, "Evicted");
     assert_string_equal(p->message, "Usage of EmptyDir volume \"e\" exceeds the limit \"8Mi\". ");
     assert_int_equal(other->state, POD_RUNNING);
     script_settle(w);
-    assert_int_equal(script_project("/e")->u.soft_bytes, 0); /* it writes on until it is killed */
+    assert_int_equal(script_project(mine)->u.soft_bytes, 0); /* it writes on until it is killed */
 }
 
 static void a_sum_is_looked_at_again_until_it_is_passed(void **state)
