@@ -85,11 +85,11 @@ static void reset(struct grpc_stream *st, uint32_t error)
 static void report_end(struct grpc_stream *st, const struct grpc_status *status, bool unseen)
 {
     const struct grpc_session *s = st->session;
-    bool told = st->begun || !s->o.server;
+    bool announced = st->begun || !s->o.server;
 
     if (st->over)
         return;
-    if (told) /* its metadata can be read until then */
+    if (announced) /* its metadata can be read until then */
         s->o.on->ended(st, status, unseen, s->o.arg);
     grpc_stream_forget(st);
 }
