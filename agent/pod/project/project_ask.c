@@ -210,6 +210,7 @@ static void ask(struct pod *p, const struct ctr *now)
     }
     own->pending = true;
     request_add(p->node, r);
+    pool_stock(p->node);
 }
 
 void ask_step(struct pod *p)
