@@ -45,6 +45,7 @@ def test_evictions(t):
         "log": 'Container a exceeded its local ephemeral storage limit "1Mi". ',
         "sum": "Pod ephemeral local storage usage exceeds the total limit of containers 1Mi. ",
     }
+    contains(node.cli("explain", "node").stdout, "quota of volumes", "explain")  # there are some, or why not
     for name in wanted:
         node.wait_phase(name, "Failed", deadline=60)
 
