@@ -149,6 +149,7 @@ void route_version(struct conn *c, const struct status_match *m);
 void route_metrics(struct conn *c, const struct status_match *m);
 void route_stats(struct conn *c, const struct status_match *m);
 void route_manifests(struct conn *c, const struct status_match *m);
+void route_evictions(struct conn *c, const struct status_match *m);
 void route_config(struct conn *c, const struct status_match *m);
 void route_operations(struct conn *c, const struct status_match *m);
 void route_images(struct conn *c, const struct status_match *m);

@@ -393,6 +393,7 @@ static const struct {
     { ROUTE_MANIFESTS, METHOD_GET, { "manifests" } },
     { ROUTE_CONFIG, METHOD_GET, { "configz" } },
     { ROUTE_DEVICES, METHOD_GET, { "devices" } },
+    { ROUTE_EVICTIONS, METHOD_GET, { "evictions" } },
     { ROUTE_IMAGES, METHOD_GET | METHOD_POST | METHOD_DELETE, { "images" } },
     { ROUTE_IMAGE_TASK, METHOD_POST, { "images", "{name}" } },
     { ROUTE_OPERATIONS, METHOD_GET, { "debug", "operations" } },

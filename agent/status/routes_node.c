@@ -143,6 +143,12 @@ void route_manifests(struct conn *c, const struct status_match *m)
     conn_items(c, c->server->provider.manifests);
 }
 
+void route_evictions(struct conn *c, const struct status_match *m)
+{
+    (void)m;
+    conn_items(c, c->server->provider.evictions);
+}
+
 void route_stats(struct conn *c, const struct status_match *m)
 {
     struct status_server *s = c->server;

@@ -30,6 +30,7 @@
  *     GET     /explain/{ns}/{name}     which step, since when, waiting for what, next try
  *     GET     /explain                 what is wrong with the node
  *     GET     /manifests               the files of the manifest folder and their problems
+ *     GET     /evictions               what was decided when the node was short of something: record.h
  *     GET     /devices[?held=]         of extended resources, and the containers that hold them; held=true:
  *             no others
  *     GET     /images[?name=]   POST /images?source=&name=&progress=    DELETE /images?name=
@@ -42,10 +43,10 @@
  *     GET     /configz                 the configuration in force, where each value comes from, warnings
  *     GET     /debug/operations
  *
- * Lists are Kubernetes lists (PodList, EventList); manifests and images come as {"items": [...]}; ?pretty=1
- * indents any JSON.  A list is sorted by namespace and name.  A watch begins with everything that matches as
- * ADDED.  resourceVersions are the server's own and only grow, also from one run to the next.  The log of a
- * container follows rotation and ends with the container.
+ * Lists are Kubernetes lists (PodList, EventList); manifests, images and evictions come as {"items": [...]};
+ * ?pretty=1 indents any JSON.  A list is sorted by namespace and name.  A watch begins with everything that
+ * matches as ADDED.  resourceVersions are the server's own and only grow, also from one run to the next.  The
+ * log of a container follows rotation and ends with the container.
  *
  * Peer credentials: what changes something, and what reaches into pods, is for uid 0 only; root and members
  * of the socket's group (or the uid of the daemon) may read.  Errors are Kubernetes Status objects.  Bounded:
@@ -129,6 +130,7 @@ struct status_provider { /* results are new references; NULL with *e set is an e
     /* name "": the node itself. */
     json_t *(*explain)(void *arg, const char *namespace_, const char *name, struct err *e);
     json_t *(*manifests)(void *arg, struct err *e);
+    json_t *(*evictions)(void *arg, struct err *e);
     json_t *(*config)(void *arg, struct err *e); /* {"kubeletconfig": {...}, ...} */
     /* An object that is no pod and no event. Values of Secrets are never included: "sizes" has their lengths.
      * With name NULL, only nodes and images: an array of all. */

@@ -45,6 +45,46 @@ def full(node, *names):
         until(lambda n=name: "full" in node.logs(n), 20, f"{name} has its memory")
 
 
+def records(node):
+    """The decision about `big`, with all pods in their order, in the API and as a table."""
+    until(lambda: node.get("/evictions")["items"][-1].get("outcome"), 10, "its end is recorded")
+    last = node.get("/evictions")["items"][-1]
+    equal([v["pod"] for v in last["victims"]], ["default/big"], "victims")
+    equal([p["pod"] for p in last["ranked"]], ["default/big", "default/small", "default/asked"], "ranking")
+    contains(last["signal"], "emory.available", "signal")
+    contains(node.cli("get", "evictions").stdout, "default/big", "table")
+    equal(json.loads(node.cli("get", "evictions", "-o", "json").stdout)["items"][-1]["number"], last["number"], "number")
+
+
+def test_admission(t):
+    """under memory pressure BestEffort pods wait unless they tolerate it; one that had to go comes back later than that"""
+    node = small_node(t, "--eviction-pressure-transition-period=20s")
+    node.put("hog.yaml", hog("hog", 420, terminationGracePeriodSeconds=1))
+    # It may be back before anybody looks: what happened to it is in its events.
+    until(lambda: any(e["reason"] == "Evicted" for e in node.events("hog")), 30, "hog is evicted")
+    first = node.pod("hog").uid
+    until(lambda: pressure(node) == "True", 10, "pressure")
+    taints = node.get("/api/v1/nodes/test-node")["spec"]["taints"]
+    equal([(x["key"], x["effect"]) for x in taints], [("node.kubernetes.io/memory-pressure", "NoSchedule")], "taints")
+    node.put("effort.yaml", pod("effort", container(command=shell(STAY))))
+    node.put("tolerates.yaml", pod("tolerates", container(command=shell(STAY)),
+                                   tolerations=[{"key": "node.kubernetes.io/memory-pressure", "operator": "Exists"}]))
+    node.put("burstable.yaml", pod("burstable", container(command=shell(STAY), resources={"requests": {"cpu": "10m"}})))
+    node.wait_running("tolerates", "burstable")
+    refused = node.wait_phase("effort", "Failed")
+    equal((refused.status["reason"], refused.status["message"]),
+          ("Evicted", "Pod was rejected: The node had condition: [MemoryPressure]. "), "refused")
+    equal(pressure(node), "True", "pressure")
+    equal(node.wait_phase("hog", "Failed").uid, first, "hog")
+    node.wait_running("effort", deadline=40)
+    equal(pressure(node), "False", "pressure")
+    until(lambda: node.pod("hog").uid != first, 40, "hog is tried again")
+    node.remove("hog.yaml")
+    node.wait_gone("hog", deadline=30)
+    node.finish(*(node.pod(n) for n in ("effort", "tolerates", "burstable")))
+    node.stop()
+
+
 def test_memory(t):
     """the pod that uses most beyond its request goes, whatever it returns; others and the condition follow kubelet's rules"""
     node = small_node(t, "--eviction-pressure-transition-period=2s")
@@ -71,5 +111,10 @@ def test_memory(t):
         equal(wanted in reasons, True, f"{wanted} in {reasons}")
     for name in ("asked", "small"):
         equal((node.pod(name).phase, node.pod(name).restarts()), ("Running", 0), name)
+    records(node)
+    node.kill()
+    node.start()
+    records(node)
+    equal((node.pod("big").phase, node.pod("big").status["message"]), ("Failed", text), "after a restart")
     node.finish(*(node.pod(n) for n in ("asked", "small", "big")))
     node.stop()

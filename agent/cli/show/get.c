@@ -7,6 +7,7 @@
 
 static const char *const manifest_kinds[] = { "manifests", "manifest", NULL };
 static const char *const device_kinds[] = { "devices", "device", NULL };
+static const char *const eviction_kinds[] = { "evictions", "eviction", NULL };
 static const char *const event_kinds[] = { "events", "event", "ev", NULL };
 
 bool get_is_format(const struct get *g, const char *format)
@@ -357,16 +358,19 @@ static int get_devices_of(struct get *g, const char *word)
 /* Kinds that are not objects of Kubernetes' API, or have no names. */
 static int get_others(struct get *g, const char *word)
 {
+    bool evictions = cli_is_kind(word, eviction_kinds);
+
     if (cli_is_kind(word, event_kinds))
         return get_events(g);
     if (cli_is_kind(word, device_kinds))
         return get_devices_of(g, word);
-    if (!cli_is_kind(word, manifest_kinds))
-        return cli_unknown_kind(g->cli, word, ", devices, manifests, events");
+    if (!evictions && !cli_is_kind(word, manifest_kinds))
+        return cli_unknown_kind(g->cli, word, ", devices, evictions, manifests, events");
     if (g->n_names > 0 || g->watch || g->selector != NULL || g->field_selector != NULL ||
         g->sort_by != NULL || strchr(word, '/') != NULL)
-        return cli_wrong(g->cli, "manifests are listed as a whole: no names, selectors, order or watch");
-    return get_manifests(g);
+        return cli_wrong(g->cli, "%s are listed as a whole: no names, selectors, order or watch",
+                         evictions ? "evictions" : "manifests");
+    return evictions ? get_evictions(g) : get_manifests(g);
 }
 
 static const struct cli_flag flags[] = {
@@ -399,7 +403,7 @@ static int get_run(struct cli *cli, const struct cli_command *command, int argc,
         return cli_usage_error(
             cli, command,
             "you must specify what to get: pods, nodes, configmaps, secrets, priorityclasses, "
-            "images, devices, manifests or events");
+            "images, devices, evictions, manifests or events");
     code = check_format(&g);
     if (code != EXIT_OK)
         return code;
@@ -426,6 +430,7 @@ static const struct cli_example examples[] = {
     { "follow changes", "coracle get pods -w" },
     { "the content of a ConfigMap", "coracle get configmap settings -o yaml" },
     { "the devices of a resource, and the pods that have them", "coracle get devices example.com/gpu" },
+    { "why pods were evicted, and whom else it could have been", "coracle get evictions -o yaml" },
     { "the files of the manifest folder and their problems", "coracle get manifests" },
     { NULL, NULL },
 };
@@ -436,12 +441,13 @@ const struct cli_command command_get = {
     .summary = "list pods, nodes, configmaps, secrets, images ...",
     .usage = "get pods|nodes|configmaps|secrets|priorityclasses|images [NAME...] [flags]\n"
              "get devices [RESOURCE...] [flags]\n"
-             "get manifests|events [flags]",
+             "get evictions|manifests|events [flags]",
     .about = "Lists objects in a table, or whole objects with -o json|yaml.  For a Secret it shows the keys "
              "and the sizes of their values, never a value: the daemon does not disclose them.",
     .flags = flags,
     .examples = examples,
     .exits = cli_exits,
     .see_also = "describe explain",
-    .words = "pods|nodes|configmaps|secrets|priorityclasses|images|devices|manifests|events @named ...",
+    .words =
+        "pods|nodes|configmaps|secrets|priorityclasses|images|devices|evictions|manifests|events @named ...",
 };

@@ -24,7 +24,7 @@ void cli_show_problems(struct cli *cli, const json_t *manifests);
 /* The same for the daemon's manifests, or one line if many files are bad; nothing if they are unknown. */
 void cli_warn_manifests(struct cli *cli);
 
-/* ---- get.c, get_devices.c, get_objects.c, get_tables.c, get_sort.c ---- */
+/* ---- get.c, get_devices.c, get_evictions.c, get_objects.c, get_tables.c, get_sort.c ---- */
 struct get {
     struct cli *cli;
     const struct cli_command *command;
@@ -42,6 +42,7 @@ int get_objects(struct get *g, const struct cli_kind *kind);
 int get_events(struct get *g);
 int get_sort(const struct get *g, json_t *items); /* get_sort.c: in place, if requested; the exit code */
 int get_manifests(struct get *g);
+int get_evictions(struct get *g);
 int get_devices(struct get *g);                 /* the names are resources */
 json_t *cli_read_held_devices(struct cli *cli); /* NULL after printing an error */
 

@@ -103,6 +103,15 @@ static json_t *manifests(void *arg, struct err *e)
     return list;
 }
 
+static json_t *evictions(void *arg, struct err *e)
+{
+    json_t *list = eviction_records(arg);
+
+    if (list == NULL)
+        err_nomem(e);
+    return list;
+}
+
 static json_t *provider_config(void *arg, struct err *e)
 {
     struct node *n = arg;
@@ -270,6 +279,7 @@ void provider_init(struct node *n)
         .pod_restart = pod_restart,
         .explain = explain,
         .manifests = manifests,
+        .evictions = evictions,
         .config = provider_config,
         .objects = provider_objects,
         .ready = ready,

@@ -111,7 +111,7 @@ static void what_is_not_there_is_said_as_kubectl_does(void **state)
     assert_non_null(strstr(f->err, "Error from server (BadRequest): "));
     expect(f, "get deployments", 2, "",
            "error: the server doesn't have a resource type \"deployments\"" KINDS
-           ", devices, manifests, events\n");
+           ", devices, evictions, manifests, events\n");
     expect(f, "get pods -o table", 2, "",
            "error: unable to match a printer suitable for the output format \"table\", allowed formats are: "
            "json,jsonpath,name,wide,yaml\n");
