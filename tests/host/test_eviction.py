@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pods are evicted before the node runs out of memory or disk: who goes, with which words, and what is left of it."""
+import contextlib
 import json
+import os
 import re
-import time
 
-from coracle import container, contains, equal, mount, pod, read, shell, until
+from coracle import container, contains, equal, mount, pod, read, run, shell, until
 
 MIB = 1 << 20
 STAY = "trap 'exit 0' TERM; while true; do sleep 3600 & wait $!; done"
@@ -29,6 +30,22 @@ def hog(name, mib, after="", request=None, stay=STAY, **spec):
     resources = {"requests": {"memory": request}} if request else {}
     fill = f"{after} head -c {mib * MIB} /dev/zero > /m/x; echo full; "
     return pod(name, container(command=shell(fill + stay), volumeMounts=M, resources=resources), volumes=MEMORY, **spec)
+
+
+@contextlib.contextmanager
+def small_disk(t, folder, mib):
+    """A file system of its own for a folder of the node."""
+    image, path = f"{t.scratch}/{folder}.ext4", f"{t.scratch}/{folder}"
+    with open(image, "wb") as f:
+        f.truncate(mib * MIB)
+    run("mkfs.ext4", "-q", "-m", "0", "-E", "lazy_itable_init=0", image)
+    os.makedirs(path, exist_ok=True)
+    run("mount", "-o", "loop", image, path)
+    try:
+        yield path
+    finally:
+        run("umount", "-l", path)
+        os.unlink(image)
 
 
 def conditions(node):
@@ -118,3 +135,29 @@ def test_memory(t):
     equal((node.pod("big").phase, node.pod("big").status["message"]), ("Failed", text), "after a restart")
     node.finish(*(node.pod(n) for n in ("asked", "small", "big")))
     node.stop()
+
+
+def test_disk(t):
+    """the disk of volumes runs short: the pod that filled it goes, its files too, and the node is well again"""
+    with small_disk(t, "kubelet", 256):
+        node = t.node("--eviction-hard=nodefs.available<100Mi", "--eviction-pressure-transition-period=2s")
+        node.import_image()
+        e, disk = [mount("e", "/e")], [{"name": "e", "emptyDir": {}}]
+        node.put("small.yaml", pod("small", container(command=shell(f"head -c {20 * MIB} /dev/zero > /e/x; echo full; {STAY}"),
+                                                      volumeMounts=e), volumes=disk))
+        full(node, "small")
+        node.put("big.yaml", pod("big", container(command=shell(f"head -c {180 * MIB} /dev/zero > /e/x; {STAY}"), volumeMounts=e),
+                                 volumes=disk, restartPolicy="Never", terminationGracePeriodSeconds=1))
+        big = node.wait_phase("big", "Failed", deadline=60)
+        text = big.status["message"]
+        pattern = r"The node was low on resource: ephemeral-storage\. Threshold quantity: 100Mi, available: \d+Ki\. (Container main was using .*)?"
+        equal((big.status["reason"], bool(re.fullmatch(pattern, text))), ("Evicted", True), text)
+        until(lambda: pressure(node, "DiskPressure") == "False", 30, "pressure is over")
+        reasons = [e["reason"] for e in node.events("test-node")]
+        for wanted in ("EvictionThresholdMet", "NodeHasDiskPressure", "NodeHasNoDiskPressure"):
+            equal(wanted in reasons, True, f"{wanted} in {reasons}")
+        equal(node.pod("small").phase, "Running", "small")
+        contains(node.cli("get", "evictions", "-o", "wide").stdout, "nodefs.available", "table")
+        contains(node.cli("explain", "node").stdout, "nodefs.available", "explain")
+        node.finish(*(node.pod(n) for n in ("small", "big")))
+        node.stop()

@@ -266,6 +266,44 @@ static void sizes_of_any_disk_are_counted_right(void **state)
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* ---- under pressure ---- */
+
+static enum err_code reclaim(struct fixture *f, uint64_t wanted)
+{
+    const struct image_gc_host host = { .each = each, .remove = remove_image, .arg = f };
+
+    f->e = (struct err){ 0 };
+    f->removed[0] = '\0';
+    return image_gc_reclaim_unused(f->records, &host, &f->policy, wanted, f->now, &f->outcome, &f->e);
+}
+
+static void under_pressure_all_unused_ones_that_are_old_enough_go(void **state)
+{
+    struct fixture *f = *state;
+
+    four(f);
+    f->images[2].used = true;   /* c */
+    f->images[0].pinned = true; /* a */
+    add(f, "young", 500);
+    assert_int_equal(reclaim(f, 1), ERR_OK);
+    assert_string_equal(f->removed, "d b ");
+    assert_int_equal(f->outcome.n_full, 2);
+}
+
+/* kubelet keeps it and evicts a pod. */
+static void under_pressure_a_new_one_goes_before_a_pod_has_to(void **state)
+{
+    struct fixture *f = *state;
+
+    add(f, "young", 500);
+    add(f, "taken", 500)->used = true;
+    assert_int_equal(reclaim(f, 100), ERR_OK);
+    assert_string_equal(f->removed, "young ");
+    assert_int_equal(f->outcome.freed, 500);
+    assert_int_equal(reclaim(f, UINT64_MAX), ERR_OK);
+    assert_string_equal(f->removed, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -278,6 +316,8 @@ int main(void)
         T(an_image_that_came_again_is_young_again),
         T(a_disk_without_a_size_is_told),
         T(sizes_of_any_disk_are_counted_right),
+        T(under_pressure_all_unused_ones_that_are_old_enough_go),
+        T(under_pressure_a_new_one_goes_before_a_pod_has_to),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
