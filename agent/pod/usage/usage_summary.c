@@ -266,7 +266,7 @@ static void usage_summary_put_layer(struct summary *s, json_t *o, const struct c
 static void put_volumes(struct summary *s, json_t *o, const struct pod *p)
 {
     const struct storage_part all = storage_usage_pod(p);
-    json_t *volumes = json_array();
+    json_t *volumes = json_array(), *together;
 
     for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
         const struct storage_part part = storage_usage_volume(p, i);
@@ -280,8 +280,9 @@ static void put_volumes(struct summary *s, json_t *o, const struct pod *p)
     if (json_array_size(volumes) > 0)
         usage_summary_put(s, o, "volume", json_incref(volumes));
     json_decref(volumes);
-    if (all.known)
-        usage_summary_put(s, o, "ephemeral-storage", part_json(s, s->node->o.root_dir, &all));
+    together = part_json(s, s->node->o.root_dir, &all);
+    if (together != NULL)
+        usage_summary_put(s, o, "ephemeral-storage", together);
 }
 
 /* ---- node, pods, containers ---- */
