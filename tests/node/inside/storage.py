@@ -132,7 +132,7 @@ def exact(fs):
 
 
 class Crossing(threading.Thread):
-    """Looks at a file until it has more than a number of bytes, then until a process is gone; monotonic times."""
+    """Looks at a file until it has more than a number of bytes, then until a process is gone."""
 
     def __init__(self, path, size, pid):
         super().__init__(daemon=True)
