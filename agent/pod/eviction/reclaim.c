@@ -29,7 +29,8 @@ struct old_logs { /* a folder of logs of a container */
 struct reclaim {
     struct eviction *room;
     unsigned what;
-    uint64_t number, wanted;
+    uint64_t wanted;
+    struct ev_crossing crossing;
     void (*done)(struct eviction *r);
     uv_timer_t timer;
     struct work work;
@@ -122,6 +123,19 @@ static void list_logs(struct reclaim *x)
 
 /* ---- the order ---- */
 
+/* A look at a disk that stays full finds nothing any more: only what was removed makes a record. */
+static void note(struct reclaim *x, const char *what, uint64_t bytes, uint64_t objects)
+{
+    struct eviction *r = x->room;
+
+    if (r->reclaim_number == 0) {
+        r->reclaim_number = decision_begin(r, &x->crossing);
+        r->n_reclaims++;
+    }
+    r->bytes_reclaimed += bytes;
+    decision_reclaimed(r, r->reclaim_number, what, bytes, objects);
+}
+
 static void forget_logs(struct reclaim *x)
 {
     for (size_t i = 0; i < x->n_logs; i++)
@@ -141,7 +155,8 @@ static void finish(struct reclaim *x)
 
     uv_timer_stop(&x->timer);
     x->clearing = false;
-    img_on_cleared(r->node->o.images, NULL, NULL);
+    if (r->node->o.images != NULL)
+        img_on_cleared(r->node->o.images, NULL, NULL);
     r->reclaim = NULL;
     uv_close((uv_handle_t *)&x->timer, on_timer_closed);
     if (!x->closing)
@@ -171,8 +186,7 @@ static void reclaim_images(struct reclaim *x)
     if (x->what & EV_RECLAIM_IMAGES)
         removed = image_gc_reclaim(n, x->wanted, &bytes);
     if (removed > 0)
-        decision_reclaimed(x->room, x->number, "images", bytes, removed);
-    x->room->bytes_reclaimed += bytes;
+        note(x, "images", bytes, removed);
     x->clearing = n->o.images != NULL && img_is_clearing(n->o.images);
     if (x->clearing)
         img_on_cleared(n->o.images, on_cleared, x);
@@ -192,9 +206,8 @@ static void on_logs_removed(struct op *op, const struct err *result)
     }
     if (x->files > 0) {
         log_info("logs of ended containers removed", F_U64("files", x->files), F_U64("bytes", x->bytes));
-        decision_reclaimed(x->room, x->number, "containers", x->bytes, x->files);
+        note(x, "containers", x->bytes, x->files);
     }
-    x->room->bytes_reclaimed += x->bytes;
     reclaim_images(x);
 }
 
@@ -219,14 +232,12 @@ void reclaim_start(struct eviction *r, unsigned what, const struct ev_crossing *
     x->what = what;
     x->wanted = wanted_of(c);
     x->done = done;
-    x->number = decision_begin(r, c);
+    x->crossing = *c;
     uv_timer_init(r->node->o.loop, &x->timer);
     x->timer.data = x;
     r->reclaim = x;
-    r->reclaim_number = x->number;
     r->reclaim_signal = c->threshold.signal;
     r->reclaim_began_us = uv_hrtime() / 1000;
-    r->n_reclaims++;
     if (what & EV_RECLAIM_CONTAINERS)
         list_logs(x);
     if (x->n_logs == 0) {

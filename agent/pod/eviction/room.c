@@ -76,19 +76,17 @@ static void watched(struct eviction *r, const struct ev_observation *seen)
     eviction_watch_seen(eviction_node(r->node)->watch, r->manager, seen, clock_boot_ms());
 }
 
-static void look_quick(struct eviction *r, unsigned signals)
+/* Always both: they cost little, and the manager's next look is for both. */
+static void look_quick(struct eviction *r)
 {
     struct ev_observation seen;
     struct ev_look look;
 
-    observe_quick(eviction_node(r->node)->observe, signals, &seen);
+    observe_quick(eviction_node(r->node)->observe, SIGNALS_MEMORY | SIGNALS_PID, &seen);
     ev_manager_look(r->manager, &seen, clock_boot_ms(), &look);
     noted(r, &seen, &look, QUICK);
-    if (look.todo != EV_DO_NOTHING) {
+    if (look.todo != EV_DO_NOTHING)
         act_evict(r, &look);
-        if (look.todo == EV_DO_NOTHING) /* nobody, or enough is ending */
-            r->again_ms[QUICK] = clock_boot_ms() + 1000;
-    }
     watched(r, &seen);
 }
 
@@ -144,7 +142,8 @@ static void disks_decide(struct eviction *r)
         return;
     case EV_DO_EVICT:
         r->disks = DISKS_MEASURE;
-        storage_usage_measure(r->node, MEASURE_AGE_MS, MEASURE_MAX_MS, on_measured);
+        if (!storage_usage_measure(r->node, MEASURE_AGE_MS, MEASURE_MAX_MS, on_measured))
+            on_measured(r->node, false);
         return;
     }
 }
@@ -200,7 +199,7 @@ void eviction_look(struct node *n, unsigned signals, const char *why)
         return;
     log_debug("looking at the node's resources", F_STR("why", why), F_U64("signals", signals));
     if (signals & (SIGNALS_MEMORY | SIGNALS_PID))
-        look_quick(r, signals & (SIGNALS_MEMORY | SIGNALS_PID));
+        look_quick(r);
     if (signals & SIGNALS_DISK)
         disks_begin(r);
 }
@@ -274,6 +273,12 @@ static struct eviction *made(struct node *n)
     return NULL;
 }
 
+static void on_growth(struct node *n, const char *path)
+{
+    (void)path;
+    eviction_wake(n, EV_DISK_PRESSURE, "a quota warning");
+}
+
 void eviction_begin(struct node *n)
 {
     struct eviction_node *part = eviction_node(n);
@@ -297,6 +302,7 @@ void eviction_begin(struct node *n)
     r->timer.data = r;
     part->room = r;
     decisions_open(r);
+    storage_usage_on_growth(n, on_growth);
     eviction_look(n, SIGNALS_ALL, "the agent started");
 }
 
@@ -315,6 +321,7 @@ static void eviction_cancel(struct node *n)
     if (part->room == NULL)
         return;
     uv_timer_stop(&part->room->timer);
+    storage_usage_on_growth(n, NULL);
     reclaim_close(part->room);
     eviction_watch_close(take_ptr(&part->watch));
 }

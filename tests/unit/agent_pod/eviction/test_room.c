@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The order of things, with values, figures of pods and disks of the test's. */
+#include "tests/unit/agent_pod/script_parts.h"
+
+#include "agent/pod/admit/admit.h"
+#include "agent/pod/core/evict.h"
+#include "agent/pod/eviction/internal.h"
+#include "agent/pod/image/images.h"
+#include "agent/pod/show/node_object.h"
+#include "agent/pod/usage/usage.h"
+#include "base/codec/json.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define GIB (UINT64_C(1) << 30)
+
+static struct {
+    struct ev_value memory, nodefs;
+    uint64_t used[8]; /* by the last character of a pod's name: 'a' is 0 */
+    void (*fn)(const struct ev_observation *seen, void *arg);
+    void *arg;
+    unsigned n_looks, n_reclaims, helpless;
+    uint64_t frees; /* what removed images free on nodefs */
+} world;
+
+/* ---- parts that are the test's ---- */
+
+struct observe *observe_open(struct node *n)
+{
+    (void)n;
+    return (struct observe *)&world;
+}
+
+void observe_quick(struct observe *o, unsigned signals, struct ev_observation *ret)
+{
+    (void)o;
+    (void)signals;
+    *ret = (struct ev_observation){ 0 };
+    ret->v[EV_MEMORY] = world.memory;
+}
+
+void observe_start(struct observe *o, unsigned signals,
+                   void (*fn)(const struct ev_observation *seen, void *arg), void *arg)
+{
+    (void)o;
+    (void)signals;
+    world.n_looks++;
+    world.fn = fn;
+    world.arg = arg;
+}
+
+bool observe_busy(const struct observe *o)
+{
+    (void)o;
+    return world.fn != NULL;
+}
+
+enum ev_layout observe_layout(const struct observe *o)
+{
+    (void)o;
+    return EV_LAYOUT_ONE;
+}
+
+void observe_explain(const struct observe *o, json_t *steps)
+{
+    (void)o;
+    (void)steps;
+}
+
+void observe_close(struct observe *o)
+{
+    (void)o;
+}
+
+struct eviction_watch *eviction_watch_open(struct node *n)
+{
+    (void)n;
+    return (struct eviction_watch *)&world;
+}
+
+void eviction_watch_seen(struct eviction_watch *w, const struct ev_manager *m,
+                         const struct ev_observation *seen, uint64_t now_ms)
+{
+    (void)w;
+    (void)m;
+    (void)seen;
+    (void)now_ms;
+}
+
+void eviction_watch_helpless(struct eviction_watch *w)
+{
+    (void)w;
+    world.helpless++;
+}
+
+void eviction_watch_woken(struct eviction_watch *w, enum ev_condition what, uint64_t now_ms)
+{
+    (void)w;
+    (void)what;
+    (void)now_ms;
+}
+
+void eviction_watch_explain(const struct eviction_watch *w, json_t *steps)
+{
+    (void)w;
+    (void)steps;
+}
+
+void eviction_watch_close(struct eviction_watch *w)
+{
+    (void)w;
+}
+
+static uint64_t used_by(const struct pod *p)
+{
+    return world.used[p->api->meta.name[strlen(p->api->meta.name) - 1] - 'a'];
+}
+
+bool usage_walk(struct node *n, struct usage_walk *w, unsigned parts, struct pod *p,
+                void (*fn)(const struct usage_row *row, void *arg), void *arg)
+{
+    struct usage_row row = { .kind = USAGE_POD, .pod = p };
+
+    (void)n;
+    (void)w;
+    row.s.parts = parts;
+    row.s.memory.working_set = used_by(p);
+    fn(&row, arg);
+    row.kind = USAGE_CONTAINER;
+    row.ctr = &p->ctrs[0];
+    fn(&row, arg);
+    return true;
+}
+
+struct storage_part storage_usage_layer(const struct pod *p, size_t ctr)
+{
+    (void)ctr;
+    return (struct storage_part){ .known = true, .bytes = used_by(p) };
+}
+
+struct storage_part storage_usage_log(const struct pod *p, size_t ctr)
+{
+    (void)p;
+    (void)ctr;
+    return (struct storage_part){ .known = true };
+}
+
+struct storage_part storage_usage_volumes(const struct pod *p)
+{
+    (void)p;
+    return (struct storage_part){ .known = true };
+}
+
+void storage_usage_on_growth(struct node *n, void (*fn)(struct node *n, const char *path))
+{
+    (void)n;
+    (void)fn;
+}
+
+bool storage_usage_measure(struct node *n, uint64_t max_age_ms, uint64_t deadline_ms,
+                           void (*done)(struct node *n, bool complete))
+{
+    (void)max_age_ms;
+    (void)deadline_ms;
+    done(n, true);
+    return true;
+}
+
+unsigned image_gc_reclaim(struct node *n, uint64_t wanted, uint64_t *ret_bytes)
+{
+    (void)n;
+    (void)wanted;
+    *ret_bytes = world.frees;
+    world.nodefs.available += world.frees;
+    world.n_reclaims++;
+    world.frees = 0;
+    return *ret_bytes > 0 ? 1 : 0;
+}
+
+/* ---- the test's side ---- */
+
+static int room_setup(void **state)
+{
+    struct world *w;
+    struct err e = { 0 };
+
+    memset(&world, 0, sizeof(world));
+    world.memory = (struct ev_value){ .known = true, .available = 4 * GIB, .capacity = 8 * GIB };
+    world.nodefs = (struct ev_value){ .known = true, .available = 50 * GIB, .capacity = 100 * GIB };
+    if (script_setup(state) != 0)
+        return -1;
+    w = *state;
+    json_auto_t *hard = json_pack("{s:s, s:s}", "memory.available", "100Mi", "nodefs.available", "10Gi");
+    if (ev_settings_parse(&w->node.o.eviction, hard, NULL, NULL, NULL, &e) != ERR_OK)
+        return -1;
+    w->node.o.eviction.transition_ms = 10000;
+    eviction_begin(&w->node);
+    return 0;
+}
+
+/* What the disks are now answers the look that is under way. */
+static void disks_answer(struct world *w)
+{
+    void (*fn)(const struct ev_observation *seen, void *arg) = world.fn;
+    struct ev_observation seen = { 0 };
+
+    assert_non_null(fn);
+    seen.v[EV_NODEFS] = world.nodefs;
+    world.fn = NULL;
+    fn(&seen, world.arg);
+    script_turn(w);
+    for (int i = 0; i < 100 && world.fn == NULL && reclaim_busy(eviction_of(&w->node)); i++)
+        uv_run(&w->loop, UV_RUN_ONCE);
+    script_turn(w);
+}
+
+static int room_teardown(void **state)
+{
+    world.fn = NULL;
+    return script_teardown(state);
+}
+
+static void memory_is(struct world *w, uint64_t available)
+{
+    world.memory.available = available;
+    eviction_look(&w->node, SIGNALS_MEMORY, "test");
+    script_turn(w);
+}
+
+static struct pod *using(struct world *w, const char *name, uint64_t bytes, const char *more)
+{
+    str_auto spec = str_printf("%s containers: [{name: c, image: x}]", more);
+
+    world.used[name[0] - 'a'] = bytes;
+    return script_running(w, name, spec);
+}
+
+static void dead(struct world *w, struct pod *p)
+{
+    script_exit(w, &p->ctrs[0], 137);
+    script_answer_all(w, NULL);
+}
+
+static bool has_event(struct world *w, const char *reason)
+{
+    json_auto_t *events = events_json(&w->node);
+    const json_t *v;
+    size_t i;
+
+    json_array_foreach (events, i, v)
+        if (str_eq(json_str(v, "reason"), reason))
+            return true;
+    return false;
+}
+
+#define ROOM_TEST(name) cmocka_unit_test_setup_teardown(name, room_setup, room_teardown)
+
+static void the_largest_goes_and_what_it_will_release_counts(void **state)
+{
+    struct world *w = *state;
+    struct pod *a = using(w, "a", 100 * MIB, ""), *b = using(w, "b", 500 * MIB, "");
+
+    memory_is(w, 90 * MIB);
+    assert_int_equal(b->state, POD_TERMINATING);
+    assert_string_equal(b->reason, "Evicted");
+    assert_true(eviction_pressure(&w->node, EV_MEMORY_PRESSURE));
+    assert_true(has_event(w, "EvictionThresholdMet"));
+    assert_true(has_event(w, "NodeHasInsufficientMemory"));
+    memory_is(w, 89 * MIB); /* it is still ending: nobody else has to go */
+    assert_int_equal(a->state, POD_RUNNING);
+    world.memory.available = 600 * MIB;
+    dead(w, b);
+    assert_int_equal(a->state, POD_RUNNING);
+}
+
+static void the_record_says_who_and_how_long(void **state)
+{
+    struct world *w = *state;
+    struct pod *b;
+
+    using(w, "a", 100 * MIB, "");
+    b = using(w, "b", 500 * MIB, "");
+    memory_is(w, 90 * MIB);
+    world.memory.available = 600 * MIB;
+    dead(w, b);
+    json_auto_t *records = eviction_records(&w->node);
+    const json_t *r = json_array_get(records, 0);
+    assert_int_equal(json_array_size(records), 1);
+    assert_string_equal(json_str(r, "signal"), "memory.available");
+    assert_int_equal(json_array_size(json_object_get(r, "ranked")), 2);
+    assert_string_equal(json_str(json_array_get(json_object_get(r, "victims"), 0), "pod"), "default/b");
+    assert_non_null(json_str(r, "outcome"));
+}
+
+static void nobody_to_evict_is_said_and_pods_are_not_slowed_down(void **state)
+{
+    struct world *w = *state;
+    struct pod *a = using(w, "a", 500 * MIB, "priorityClassName: system-node-critical,");
+
+    memory_is(w, 90 * MIB);
+    assert_int_equal(a->state, POD_RUNNING);
+    assert_int_equal(world.helpless, 1);
+    assert_true(eviction_pressure(&w->node, EV_MEMORY_PRESSURE));
+}
+
+static enum err_code admits(struct world *w, const char *name, const char *spec, char reason[64])
+{
+    struct pod *p = world_pod(w, name, spec);
+    struct err e = { 0 };
+    enum err_code code;
+
+    reason[0] = '\0';
+    code = admit_pod(p, reason, &e);
+    if (code != ERR_OK && strcmp(reason, "Evicted") == 0)
+        assert_true(str_starts(e.text, "The node had condition: ["));
+    return code;
+}
+
+#define BURSTABLE "containers: [{name: c, image: x, resources: {requests: {cpu: 10m}}}]"
+#define EFFORT "containers: [{name: c, image: x}]"
+
+static void under_pressure_kubelets_rules_admit(void **state)
+{
+    struct world *w = *state;
+    char reason[64];
+
+    using(w, "a", 500 * MIB, "");
+    memory_is(w, 90 * MIB);
+    assert_int_equal(admits(w, "b", BURSTABLE, reason), ERR_OK);
+    assert_int_equal(admits(w, "c", EFFORT, reason), ERR_PRECONDITION);
+    assert_string_equal(reason, "Evicted");
+    assert_int_equal(admits(w, "d", "tolerations: [{operator: Exists}], " EFFORT, reason), ERR_OK);
+    assert_int_equal(admits(w, "e", "priorityClassName: system-node-critical, " EFFORT, reason), ERR_OK);
+    world.nodefs.available = 9 * GIB;
+    disks_answer(w); /* the look at the start */
+    assert_true(eviction_pressure(&w->node, EV_DISK_PRESSURE));
+    assert_int_equal(admits(w, "f", BURSTABLE, reason), ERR_PRECONDITION);
+    assert_int_equal(admits(w, "g", "priorityClassName: system-node-critical, " EFFORT, reason), ERR_OK);
+}
+
+static void images_go_before_pods_and_may_be_enough(void **state)
+{
+    struct world *w = *state;
+    struct pod *a = using(w, "a", 5 * GIB, "");
+
+    world.nodefs.available = 9 * GIB;
+    world.frees = 3 * GIB;
+    disks_answer(w);
+    assert_int_equal(world.n_reclaims, 1);
+    disks_answer(w);
+    assert_int_equal(a->state, POD_RUNNING);
+    json_auto_t *records = eviction_records(&w->node);
+    assert_int_equal(json_array_size(records), 1);
+    assert_int_equal(json_array_size(json_object_get(json_array_get(records, 0), "reclaimed")), 1);
+}
+
+static void where_images_are_not_enough_a_pod_goes(void **state)
+{
+    struct world *w = *state;
+    struct pod *a = using(w, "a", 1 * GIB, ""), *b = using(w, "b", 5 * GIB, "");
+
+    world.nodefs.available = 7 * GIB;
+    world.frees = 1 * GIB;
+    disks_answer(w);
+    disks_answer(w);
+    assert_int_equal(b->state, POD_TERMINATING);
+    assert_int_equal(a->state, POD_RUNNING);
+    world.nodefs.available = 13 * GIB;
+    dead(w, b);
+    disks_answer(w); /* its end caused a look */
+    assert_int_equal(a->state, POD_RUNNING);
+}
+
+static void the_condition_stays_for_the_transition_period_and_wakes_who_waits(void **state)
+{
+    struct world *w = *state;
+    struct pod *a = using(w, "a", 500 * MIB, ""), *c;
+
+    memory_is(w, 90 * MIB);
+    world.memory.available = 600 * MIB;
+    dead(w, a);
+    c = script_pod(w, "c", EFFORT);
+    script_turn(w);
+    assert_true(c->rejected);
+    eviction_look(&w->node, SIGNALS_MEMORY, "test");
+    script_clock_pass(9 * SCRIPT_SECOND);
+    eviction_look(&w->node, SIGNALS_MEMORY, "test");
+    assert_true(eviction_pressure(&w->node, EV_MEMORY_PRESSURE));
+    script_clock_pass(2 * SCRIPT_SECOND);
+    eviction_look(&w->node, SIGNALS_MEMORY, "test");
+    assert_false(eviction_pressure(&w->node, EV_MEMORY_PRESSURE));
+    assert_true(has_event(w, "NodeHasSufficientMemory"));
+    script_answer_all(w, NULL);
+    assert_int_equal(pods_find(&w->node, "default", "c")->state, POD_RUNNING);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ROOM_TEST(the_largest_goes_and_what_it_will_release_counts),
+        ROOM_TEST(the_record_says_who_and_how_long),
+        ROOM_TEST(nobody_to_evict_is_said_and_pods_are_not_slowed_down),
+        ROOM_TEST(under_pressure_kubelets_rules_admit),
+        ROOM_TEST(images_go_before_pods_and_may_be_enough),
+        ROOM_TEST(where_images_are_not_enough_a_pod_goes),
+        ROOM_TEST(the_condition_stays_for_the_transition_period_and_wakes_who_waits),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
