@@ -39,9 +39,14 @@ $(B)/tests/node/quota_tool: $(B)/tests/node/quota_tool.o $(all_libs)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(all_libs) $(LIBS_CORE)
 
+# Runs in an image that holds nothing else.
+$(B)/tests/node/hog: tests/node/hog.c
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu17 -O2 -Wall -Wextra -static -pthread -o $@ $<
+
 # What runs inside node VMs besides what is installed; the payload is made with it.
 .PHONY: node-programs
-node-programs: $(B)/tests/node/quota_tool
+node-programs: $(B)/tests/node/quota_tool $(B)/tests/node/hog
 
 .PHONY: bench-programs
 bench-programs: $(B)/tests/bench/floor $(B)/tests/bench/writer

@@ -54,7 +54,8 @@ def payload_disk(build, cache, work):
                            (f"{TOP}/tests/fixtures", "tests/fixtures"), (f"{TOP}/examples", "examples")):
         shutil.copytree(source, f"{payload}/{target}", ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
     os.mkdir(f"{payload}/programs")
-    shutil.copy(f"{build}/tests/node/quota_tool", f"{payload}/programs/quota_tool")
+    for program in ("quota_tool", "hog"):
+        shutil.copy(f"{build}/tests/node/{program}", f"{payload}/programs/{program}")
     shutil.copy(f"{TOP}/VERSION", f"{payload}/VERSION")
     shutil.move(f"{payload}/inside/start", f"{payload}/start")
     subprocess.run([f"{TOP}/examples/mkimage", f"{payload}/busybox.tar", "localhost/busybox:1"], check=True, stdout=subprocess.DEVNULL)
