@@ -122,6 +122,34 @@ void decision_reclaimed(struct eviction *r, uint64_t number, const char *what, u
     save(r);
 }
 
+static void add_disk(struct ev_disk *to, const struct ev_disk *more)
+{
+    to->bytes += more->bytes;
+    to->inodes += more->inodes;
+}
+
+static void note_victim(struct victim *v, const struct ev_pod *p)
+{
+    snprintf(v->uid, sizeof(v->uid), "%s", p->uid);
+    v->disk_known = p->disk_known;
+    v->volumes = p->volumes;
+    for (size_t i = 0; i < p->n_containers; i++) {
+        add_disk(&v->layers, &p->containers[i].layer);
+        add_disk(&v->logs, &p->containers[i].log);
+    }
+}
+
+const struct victim *decision_victim(const struct eviction *r, const char *uid)
+{
+    const struct decision *d;
+
+    TAILQ_FOREACH (d, &r->decisions, link)
+        for (size_t i = 0; i < d->n_victims; i++)
+            if (d->victims[i].disk_known && strcmp(d->victims[i].uid, uid) == 0)
+                return &d->victims[i];
+    return NULL;
+}
+
 void decision_ranked(struct eviction *r, uint64_t number, const struct ev_crossing *c, enum ev_layout layout,
                      const struct ev_choice *choice)
 {
@@ -139,7 +167,7 @@ void decision_ranked(struct eviction *r, uint64_t number, const struct ev_crossi
     d->began_us = now_us();
     d->n_left = d->n_victims = choice->n_victims;
     for (size_t i = 0; i < choice->n_victims; i++)
-        snprintf(d->victims[i], sizeof(d->victims[i]), "%s", choice->ranked[choice->victims[i]]->uid);
+        note_victim(&d->victims[i], choice->ranked[choice->victims[i]]);
     TAILQ_INSERT_TAIL(&r->decisions, d, link);
     save(r);
 }
@@ -160,9 +188,9 @@ void decision_pod_ended(struct eviction *r, const char *uid)
 
     TAILQ_FOREACH (d, &r->decisions, link)
         for (size_t i = 0; i < d->n_victims; i++)
-            if (strcmp(d->victims[i], uid) == 0) {
+            if (strcmp(d->victims[i].uid, uid) == 0) {
                 ev_records_killed(r->records, d->number, uid, now_us() - d->began_us);
-                d->victims[i][0] = '\0';
+                d->victims[i].uid[0] = '\0';
                 d->n_left--;
             }
 }

@@ -72,6 +72,23 @@ static void read_disks(const struct pod *p, struct reading *r)
     }
 }
 
+/* It is not measured any more. */
+static void recall_disks(const struct pod *p, struct reading *r)
+{
+    const struct victim *v = decision_victim(eviction_of(p->node), p->uid);
+
+    if (v == NULL || p->n_ctrs == 0)
+        return;
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        r->containers[i].layer = r->containers[i].log = (struct ev_disk){ 0 };
+    r->pod->disk_known = true;
+    r->pod->volumes = v->volumes;
+    r->containers[0].layer = v->layers;
+    r->containers[0].log = v->logs;
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        r->containers[i].disk_known = true;
+}
+
 static uint64_t kill_ms(const struct pod *p)
 {
     int64_t grace_s = p->kill_now ? 0 : p->grace_seconds < KILLED_AFTER_S ? KILLED_AFTER_S : p->grace_seconds;
@@ -135,6 +152,8 @@ enum err_code figures_read(struct node *n, struct figures *ret, struct err *e)
         describe(p, &r);
         usage_walk(n, &walk, CG_PART_MEMORY | CG_PART_PIDS, p, take_row, &r);
         read_disks(p, &r);
+        if (r.pod->ending)
+            recall_disks(p, &r);
         f.n++;
         f.n_containers += p->n_ctrs;
     }

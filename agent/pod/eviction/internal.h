@@ -84,14 +84,20 @@ enum disks { /* what is being done about them: one thing at a time */
              DISKS_MEASURE, /* storage_usage_measure() */
 };
 
+struct victim {
+    char uid[132]; /* "": it has ended */
+    bool disk_known;
+    struct ev_disk volumes, layers, logs; /* when it was chosen: it is not measured while it ends */
+};
+
 /* A decision whose end is awaited: it is recorded with what became of it. */
 struct decision {
     TAILQ_ENTRY(decision) link;
     uint64_t number;
     enum ev_signal signal;
-    uint64_t began_us;    /* uv_hrtime() / 1000 */
-    size_t n_left;        /* victims that have not ended */
-    char (*victims)[132]; /* their uids; "": ended */
+    uint64_t began_us; /* uv_hrtime() / 1000 */
+    size_t n_left;     /* victims that have not ended */
+    struct victim *victims;
     size_t n_victims;
 };
 
@@ -168,6 +174,8 @@ void decision_ranked(struct eviction *r, uint64_t number, const struct ev_crossi
                      const struct ev_choice *choice);
 void decision_local(struct eviction *r, const struct pod *p); /* it exceeded a limit of its own */
 void decision_pod_ended(struct eviction *r, const char *uid);
+/* What an ending pod used on disk when it was chosen; NULL: it was not, or that was not known. */
+const struct victim *decision_victim(const struct eviction *r, const char *uid);
 /* Values were observed: decisions without victims left end with what is available now. */
 void decisions_seen(struct eviction *r);
 bool decisions_busy(const struct eviction *r);

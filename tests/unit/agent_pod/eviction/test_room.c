@@ -134,6 +134,8 @@ bool usage_walk(struct node *n, struct usage_walk *w, unsigned parts, struct pod
 struct storage_part storage_usage_layer(const struct pod *p, size_t ctr)
 {
     (void)ctr;
+    if (p->state == POD_TERMINATING) /* is not measured */
+        return (struct storage_part){ 0 };
     return (struct storage_part){ .known = true, .bytes = used_by(p) };
 }
 
@@ -363,6 +365,10 @@ static void where_images_are_not_enough_a_pod_goes(void **state)
     disks_answer(w);
     disks_answer(w);
     assert_int_equal(b->state, POD_TERMINATING);
+    assert_int_equal(a->state, POD_RUNNING);
+    eviction_look(&w->node, SIGNALS_DISK, "test"); /* it is ending: nobody else has to go */
+    disks_answer(w);
+    disks_answer(w);
     assert_int_equal(a->state, POD_RUNNING);
     world.nodefs.available = 13 * GIB;
     dead(w, b);
