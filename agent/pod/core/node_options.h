@@ -55,7 +55,7 @@ struct node_options {  /* all strings borrowed while the node exists */
     uint64_t cpu_milli, memory_bytes; /* capacity of this node */
     uint64_t swap_bytes;              /* likewise; 0: no swap */
     struct api_node_resources resources;
-    struct ev_settings eviction; /* without implied thresholds: ev_settings_complete() */
+    struct ev_settings eviction;             /* without implied thresholds: ev_settings_complete() */
     const char *system_cgroup, *kube_cgroup; /* limited by systemReserved and kubeReserved; "": none */
     const char *hugepages_dir;               /* huge pages' folder; NULL: the kernel's */
     bool seccomp_default;
