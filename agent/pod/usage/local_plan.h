@@ -9,9 +9,9 @@
  * block for three trees.
  *
  * A hard limit refuses. Each tree gets all that is left: one that grows alone stops exactly at the limit.
- * When several grow, their soft limits lower the hard ones of the others in time, as fast as the agent is
- * woken. Logs get no hard limit, because what is refused would be lost; they are bounded by rotation and do
- * not count in this mode.
+ * When several grow, their soft limits lower the hard ones of the others, as fast as the agent is woken; what
+ * they write until then can exceed the sum, and none of them grows after that. Logs get no hard limit,
+ * because what is refused would be lost; they are bounded by rotation and do not count in this mode.
  */
 #ifndef AGENT_POD_USAGE_LOCAL_PLAN_H
 #define AGENT_POD_USAGE_LOCAL_PLAN_H

@@ -180,7 +180,7 @@ void local_quota_arm(struct pod *p)
         arm_free(a);
         return;
     }
-    a->enforce = all_enforce && local_limits_enforced(p);
+    l->enforced = a->enforce = all_enforce && local_limits_enforced(p);
     l->arm = a;
     project_do(p->node, &a->task);
 }

@@ -137,10 +137,15 @@ static void evict(struct pod *p, char *why)
     (void)pod_evict(p, &eviction);
 }
 
+/* What exceeds enforced limits in spite of them was written at one moment into several trees, and none of
+ * them can grow any more. */
 void local_storage_judge(struct pod *p)
 {
+    const struct local_pod *l = usage_of_pod(p)->local;
     str_auto why = NULL;
 
+    if (l == NULL || l->enforced)
+        return;
     if ((p->state == POD_STARTING || p->state == POD_RUNNING) && !p->node->closing &&
         local_limits_exceeded(p, &why) && why != NULL)
         evict(p, take_ptr(&why));

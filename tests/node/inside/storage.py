@@ -206,8 +206,8 @@ def refuses(fs):
         check(re.search(r"No space left on device|Disk quota exceeded", text), text)
         stats = summary(name)
         check(7 * MIB < stats["volume"][0]["usedBytes"] <= 8 * MIB, f"volume: {stats['volume']}")
-        both = stats["volume"][0]["usedBytes"] + stats["containers"][0]["rootfs"]["usedBytes"]
-        check(both <= 12 * MIB, f"volume and layer: {both}")
+        layer = stats["containers"][0]["rootfs"]["usedBytes"]  # less by the volume's usage if the agent was quick enough
+        check(layer <= 12 * MIB, f"layer: {layer}")
         check(du(trees(p)[0])[0] < MIB, "du sees nothing of a removed file")
         time.sleep(1)
         equal((node.pod(name).phase, node.pod(name).restarts()), ("Running", 0), "it goes on")

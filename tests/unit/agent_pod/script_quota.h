@@ -368,6 +368,7 @@ static inline int script_quota_teardown(void **state)
     struct world *w = *state;
     const char *logs = w->node.o.pod_logs_dir;
 
+    world_forget(w);
     close(w->node.o.volumes->pods_fd);
     free(w->node.o.volumes->pods);
     free((void *)(uintptr_t)logs);

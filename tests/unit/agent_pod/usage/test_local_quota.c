@@ -166,6 +166,22 @@ static void enforced_limits_refuse_and_do_not_evict(void **state)
     assert_string_equal(usage_of_pod(p)->local->hard, "files of c;");
 }
 
+static void enforced_limits_that_were_passed_let_nothing_grow(void **state)
+{
+    struct world *w = *state;
+    struct pod *p;
+
+    begin(w);
+    p = run_pod(w, "a", "coracle.dev/storage-limits: enforce", SUMMED);
+    script_project("/e")->u.bytes = 8 * MIB; /* both at one moment */
+    script_use(w, layer_of(p), 8 * MIB);
+    if (project_node(&w->node)->busy)
+        script_settle(w);
+    assert_int_equal(p->state, POD_RUNNING);
+    assert_int_equal(script_project("/e")->u.hard_bytes, 8 * MIB);
+    assert_int_equal(script_project(layer_of(p))->u.hard_bytes, 8 * MIB);
+}
+
 static void the_setting_enforces_unless_the_pod_says_otherwise(void **state)
 {
     struct world *w = *state;
@@ -299,6 +315,7 @@ int main(void)
         QUOTA_TEST(lost_warnings_lead_to_a_look_at_everything),
         QUOTA_TEST(what_is_passed_before_it_is_set_is_found),
         QUOTA_TEST(enforced_limits_refuse_and_do_not_evict),
+        QUOTA_TEST(enforced_limits_that_were_passed_let_nothing_grow),
         QUOTA_TEST(the_setting_enforces_unless_the_pod_says_otherwise),
         QUOTA_TEST(a_quota_that_only_counts_cannot_enforce),
         QUOTA_TEST(quotas_answer_for_all_pods_at_once),
