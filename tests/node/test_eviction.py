@@ -33,4 +33,7 @@ def suite(t):
             print(f"# v{version}: p99 {late} ms of {len(found)} runs", flush=True)
             if late >= LIMIT_MS:
                 raise AssertionError(f"{late} ms")
+        if version == 2:
+            with t.step("v2: a killed agent leaves no level of memory behind"):
+                vm.call("eviction.killed", deadline=400)
         vm.kill()

@@ -4,10 +4,11 @@ import array
 import os
 import re
 import shutil
+import signal
 
 import coracle
 from coracle import check, equal, pod, read, run, until
-from node import node
+from node import UNIT_CGROUP, node
 
 import images
 
@@ -114,6 +115,22 @@ def one(number):
         os.unlink(f"{NOTES}/{file}")
     return {"room_mib": room >> 20, "taken_mib": len(taken), "mib_per_s": round(len(taken) / (taken[-1] - taken[0])),
             "crossing_to_kill_ms": None if crossing is None else round((end - crossing) * 1000, 1), "before_ms": round((taken[-1] - taken[0]) * 1000)}
+
+
+def killed():
+    """v2: an agent that is killed and does not come back leaves no level behind; one that runs has one."""
+    high, drop_in = f"/sys/fs/cgroup{UNIT_CGROUP}/kubepods/memory.high", "/run/systemd/system/coracle.service.d"
+    until(lambda: read(high).strip() != "max", 30, "the alarm has a level")
+    os.makedirs(drop_in)
+    with open(f"{drop_in}/restart.conf", "w", encoding="utf-8") as f:
+        f.write("[Service]\nRestart=no\n")
+    run("systemctl", "daemon-reload", timeout=60)
+    os.kill(node.main_pid, signal.SIGKILL)
+    until(lambda: read(high).strip() == "max", 30, "systemd takes the level away")
+    shutil.rmtree(drop_in)
+    run("systemctl", "daemon-reload", timeout=60)
+    run("systemctl", "start", "coracle", timeout=60)
+    until(lambda: read(high).strip() != "max", 30, "the next agent has a level again")
 
 
 def pressure():
