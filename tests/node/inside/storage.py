@@ -257,6 +257,7 @@ def killed(fs, rounds=4):
                 os.kill(old, signal.SIGKILL)
                 node.wait_active(other_than=old)
     names = [f"k{k}-{rounds - 1}" for k in range(3)]
+    until(lambda: node.cli("get", "pods", ok=False).returncode == 0, 15, "the agent answers")  # "active" may be the state of the one before
     began = time.monotonic()
     node.wait_running(*names, deadline=30)
     until(lambda: len(node.pods()) == 3, 15, "only the last ones")
