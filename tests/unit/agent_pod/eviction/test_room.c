@@ -10,6 +10,8 @@
 #include "agent/pod/usage/usage.h"
 #include "base/codec/json.h"
 
+#include <unistd.h>
+
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
 
@@ -217,7 +219,10 @@ static void disks_answer(struct world *w)
 
 static int room_teardown(void **state)
 {
+    struct world *w = *state;
+
     world.fn = NULL;
+    eviction_room.node.cancel(&w->node); /* its next look is seconds away */
     return script_teardown(state);
 }
 
@@ -291,6 +296,56 @@ static void the_record_says_who_and_how_long(void **state)
     assert_int_equal(json_array_size(json_object_get(r, "ranked")), 2);
     assert_string_equal(json_str(json_array_get(json_object_get(r, "victims"), 0), "pod"), "default/b");
     assert_non_null(json_str(r, "outcome"));
+}
+
+static void write_state(const struct world *w, const char *text)
+{
+    str_auto path = str_printf("%s/evictions.json", w->dir);
+    struct err e = { 0 };
+
+    assert_int_equal(fs_replace_at(AT_FDCWD, path, text, strlen(text), 0600, false, &e), ERR_OK);
+}
+
+static bool state_exists(const struct world *w)
+{
+    str_auto path = str_printf("%s/evictions.json", w->dir);
+
+    return access(path, F_OK) == 0;
+}
+
+static void records_survive_the_agent(void **state)
+{
+    struct world *w = *state;
+    struct eviction *r = eviction_of(&w->node);
+    json_auto_t *before = NULL, *after = NULL;
+    struct pod *b = using(w, "b", 500 * MIB, "");
+
+    memory_is(w, 90 * MIB);
+    world.memory.available = 600 * MIB;
+    dead(w, b);
+    while (decisions_busy(r))
+        uv_run(&w->loop, UV_RUN_ONCE);
+    before = eviction_records(&w->node);
+    ev_records_free(r->records); /* as another agent begins */
+    r->records = ev_records_new();
+    decisions_open(r);
+    after = eviction_records(&w->node);
+    assert_int_equal(json_array_size(after), 1);
+    assert_true(json_equal(before, after));
+}
+
+static void a_damaged_file_of_records_is_set_aside(void **state)
+{
+    struct world *w = *state;
+
+    write_state(w, "{\"next\": 3, \"rec");
+    decisions_open(eviction_of(&w->node));
+    assert_false(state_exists(w));
+    using(w, "b", 500 * MIB, "");
+    memory_is(w, 90 * MIB);
+    while (decisions_busy(eviction_of(&w->node)))
+        uv_run(&w->loop, UV_RUN_ONCE);
+    assert_true(state_exists(w));
 }
 
 static void nobody_to_evict_is_said_and_pods_are_not_slowed_down(void **state)
@@ -404,6 +459,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ROOM_TEST(the_largest_goes_and_what_it_will_release_counts),
         ROOM_TEST(the_record_says_who_and_how_long),
+        ROOM_TEST(records_survive_the_agent),
+        ROOM_TEST(a_damaged_file_of_records_is_set_aside),
         ROOM_TEST(nobody_to_evict_is_said_and_pods_are_not_slowed_down),
         ROOM_TEST(under_pressure_kubelets_rules_admit),
         ROOM_TEST(images_go_before_pods_and_may_be_enough),
