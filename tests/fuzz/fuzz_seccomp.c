@@ -30,6 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
         assert(json_str(out, "defaultAction") != NULL);
         assert(rt_seccomp_convert(out, &hosts[i], &again, &e) == ERR_OK); /* plain OCI is taken, too */
+        assert(rt_seccomp_keep_projects(&out, &hosts[i], &e) == ERR_OK || e.code == ERR_INVALID);
         json_decref(out);
         json_decref(again);
     }

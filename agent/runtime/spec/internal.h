@@ -33,6 +33,28 @@ struct rt_seccomp_host { /* the host, for conditions in profiles */
 /* Converts a profile in the format of the containers package, Docker or OCI to OCI's. */
 enum err_code rt_seccomp_convert(const json_t *profile, const struct rt_seccomp_host *host, json_t **ret,
                                  struct err *e) MUST_CHECK;
+/* The architecture and those of its 32-bit programs, as OCI names them; *ret NULL: the machine is unknown. */
+enum err_code rt_seccomp_architectures(const char *machine, json_t **ret, struct err *e) MUST_CHECK;
+
+/*
+ * Changes a profile in OCI's form so that it refuses the calls by which the owner of a file changes its
+ * project (volumes/quota/README.md). All else remains as the profile has it. *profile NULL: unconfined, it
+ * becomes a profile that allows the rest.
+ */
+enum err_code rt_seccomp_keep_projects(json_t **profile, const struct rt_seccomp_host *host,
+                                       struct err *e) MUST_CHECK;
+
+/* ---- spec_seccomp_split.c ---- */
+struct rt_values { /* of an argument: those x with (x & mask) == value */
+    uint64_t mask, value;
+};
+enum {
+    RT_WITHOUT_MAX = 4,
+    RT_SPLIT_MAX = 32 * RT_WITHOUT_MAX, /* each value to be left out is told apart by at most 32 bits */
+};
+/* Those of `in` whose lower 32 bits are none of `without`, as disjoint sets. Returns their number. */
+size_t rt_values_without(struct rt_values in, const uint32_t *without, size_t n,
+                         struct rt_values ret[RT_SPLIT_MAX]);
 
 enum err_code rt_mounts_build(const struct rt_host *host, const struct rt_config *c, json_t *ret_mounts,
                               const char **ret_root_propagation, struct err *e) MUST_CHECK;

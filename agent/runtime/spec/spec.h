@@ -91,7 +91,10 @@ struct rt_config {  /* fully resolved; borrowed until done */
     const char *working_dir; /* NULL: the image's */
     const struct api_security *security;
     const struct api_pod_security *pod_security;
-    bool seccomp_default;              /* RuntimeDefault if no profile is set */
+    bool seccomp_default; /* RuntimeDefault if no profile is set */
+    /* Projects count what containers write: no call may change the project of a file. Without effect for a
+     * privileged container, and with userns, where the kernel refuses that. */
+    bool keep_projects;
     const char *hostname;              /* HOSTNAME in the environment */
     const char *netns, *ipcns, *utsns; /* paths; NULL: the host's */
     const char *userns;                /* path; NULL: the host's */

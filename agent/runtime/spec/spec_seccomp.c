@@ -25,16 +25,22 @@ enum {
     ERRNO_LAST = 133, /* EHWPOISON, the highest */
 };
 
-/* uname -m, the name in conditions (Go's, as Docker's profiles use it), libseccomp's name. */
+/* uname -m, the name in conditions (Go's, as Docker's profiles use it), libseccomp's name, and its names of
+ * what else this machine's kernel runs (archMap of the distribution's profile). */
 static const struct {
-    const char *machine, *name, *seccomp;
+    const char *machine, *name, *seccomp, *also[2];
 } architectures[] = {
-    { "x86_64", "amd64", "SCMP_ARCH_X86_64" },     { "i686", "x86", "SCMP_ARCH_X86" },
-    { "aarch64", "arm64", "SCMP_ARCH_AARCH64" },   { "armv7l", "arm", "SCMP_ARCH_ARM" },
-    { "armv6l", "arm", "SCMP_ARCH_ARM" },          { "ppc64le", "ppc64le", "SCMP_ARCH_PPC64LE" },
-    { "ppc64", "ppc64", "SCMP_ARCH_PPC64" },       { "s390x", "s390x", "SCMP_ARCH_S390X" },
-    { "riscv64", "riscv64", "SCMP_ARCH_RISCV64" }, { "mips64", "mips64", "SCMP_ARCH_MIPS64" },
-    { "mips", "mips", "SCMP_ARCH_MIPS" },
+    { "x86_64", "amd64", "SCMP_ARCH_X86_64", { "SCMP_ARCH_X86", "SCMP_ARCH_X32" } },
+    { "i686", "x86", "SCMP_ARCH_X86", { 0 } },
+    { "aarch64", "arm64", "SCMP_ARCH_AARCH64", { "SCMP_ARCH_ARM" } },
+    { "armv7l", "arm", "SCMP_ARCH_ARM", { 0 } },
+    { "armv6l", "arm", "SCMP_ARCH_ARM", { 0 } },
+    { "ppc64le", "ppc64le", "SCMP_ARCH_PPC64LE", { 0 } },
+    { "ppc64", "ppc64", "SCMP_ARCH_PPC64", { "SCMP_ARCH_PPC" } },
+    { "s390x", "s390x", "SCMP_ARCH_S390X", { "SCMP_ARCH_S390" } },
+    { "riscv64", "riscv64", "SCMP_ARCH_RISCV64", { 0 } },
+    { "mips64", "mips64", "SCMP_ARCH_MIPS64", { "SCMP_ARCH_MIPS", "SCMP_ARCH_MIPS64N32" } },
+    { "mips", "mips", "SCMP_ARCH_MIPS", { 0 } },
 };
 
 struct resolving {
@@ -117,6 +123,23 @@ static enum err_code put_errno(json_t *to, const char *key, const json_t *number
                    0
                ? ERR_OK
                : err_nomem(e);
+}
+
+enum err_code rt_seccomp_architectures(const char *machine, json_t **ret, struct err *e)
+{
+    *ret = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(architectures); i++) {
+        if (strcmp(architectures[i].machine, machine) != 0)
+            continue;
+        json_auto_t *list = json_pack("[s]", architectures[i].seccomp);
+
+        for (size_t k = 0; k < 2 && architectures[i].also[k] != NULL; k++)
+            if (json_array_append_new(list, json_string(architectures[i].also[k])) != 0)
+                return err_nomem(e);
+        *ret = json_incref(list);
+        return *ret != NULL ? ERR_OK : err_nomem(e);
+    }
+    return ERR_OK;
 }
 
 static bool spec_seccomp_copy(json_t *to, const json_t *from, const char *key)
@@ -287,32 +310,53 @@ static enum err_code load_default(const struct rt_host *host, json_t **ret, stru
     return ERR_OK;
 }
 
+static enum err_code look_at_host(struct utsname *uts, struct rt_seccomp_host *ret, struct err *e)
+{
+    if (uname(uts) != 0)
+        return err_sys(e, errno, "uname");
+    ret->machine = uts->machine;
+    if (sscanf(uts->release, "%u.%u", &ret->kernel_major, &ret->kernel_minor) != 2)
+        return err_set(e, ERR_INTERNAL, "kernel release \"%s\" has no version", uts->release);
+    return ERR_OK;
+}
+
+/* `localhost`: NULL for RuntimeDefault. */
+static enum err_code profile_load(const struct rt_host *host, const struct rt_seccomp_host *kernel,
+                                  const struct api_seccomp *localhost, json_t **ret, struct err *e)
+{
+    json_auto_t *profile = NULL;
+
+    if ((localhost != NULL ? load_localhost(host, localhost->localhost_profile, &profile, e)
+                           : load_default(host, &profile, e)) != ERR_OK)
+        return e->code;
+    if (rt_seccomp_convert(profile, kernel, ret, e) != ERR_OK)
+        return localhost != NULL ? err_wrap(e, "cannot load seccomp profile \"%s/%s\"",
+                                            host->localhost_seccomp_dir, localhost->localhost_profile)
+                                 : err_wrap(e, "%s", host->seccomp_profile);
+    return ERR_OK;
+}
+
 enum err_code rt_seccomp_resolve(const struct rt_host *host, const struct rt_config *c, uint64_t caps,
                                  json_t **ret, struct err *e)
 {
     struct rt_seccomp_host kernel = { .caps = caps };
     enum api_seccomp_type type;
     const struct api_seccomp *s = spec_seccomp_wanted(c, &type);
+    bool confined = type != API_SECCOMP_UNCONFINED && type != API_SECCOMP_UNSET;
+    bool keep_projects = c->keep_projects && c->userns == NULL;
     json_auto_t *profile = NULL;
     struct utsname uts;
 
     *ret = NULL;
-    if (rt_privileged(c) || type == API_SECCOMP_UNCONFINED || type == API_SECCOMP_UNSET)
+    if (rt_privileged(c) || (!confined && !keep_projects))
         return ERR_OK;
-    if (uname(&uts) != 0)
-        return err_sys(e, errno, "uname");
-    kernel.machine = uts.machine;
-    if (sscanf(uts.release, "%u.%u", &kernel.kernel_major, &kernel.kernel_minor) != 2)
-        return err_set(e, ERR_INTERNAL, "kernel release \"%s\" has no version", uts.release);
-    if (type == API_SECCOMP_LOCALHOST) {
-        if (load_localhost(host, s->localhost_profile, &profile, e) != ERR_OK)
-            return e->code;
-    } else if (load_default(host, &profile, e) != ERR_OK) {
+    if (look_at_host(&uts, &kernel, e) != ERR_OK)
         return e->code;
-    }
-    if (rt_seccomp_convert(profile, &kernel, ret, e) != ERR_OK)
-        return type == API_SECCOMP_LOCALHOST ? err_wrap(e, "cannot load seccomp profile \"%s/%s\"",
-                                                        host->localhost_seccomp_dir, s->localhost_profile)
-                                             : err_wrap(e, "%s", host->seccomp_profile);
+    if (confined &&
+        profile_load(host, &kernel, type == API_SECCOMP_LOCALHOST ? s : NULL, &profile, e) != ERR_OK)
+        return e->code;
+    if (keep_projects && rt_seccomp_keep_projects(&profile, &kernel, e) != ERR_OK)
+        return e->code;
+    *ret = json_incref(profile);
     return ERR_OK;
 }
