@@ -420,6 +420,7 @@ static enum err_code ctr_config_fill(struct ctr_run *r, struct ctr *c, struct er
         .security = &c->spec->security,
         .pod_security = &s->security,
         .seccomp_default = p->node->o.seccomp_default,
+        .keep_projects = project_counts(p->node),
         .hostname = sandbox_hostname(p),
         .netns = s->host_network ? NULL : arena_printf(&r->arena, "%s/net", sandbox_pins(p)),
         .userns = userns_wanted(p) ? arena_printf(&r->arena, "%s/user", sandbox_pins(p)) : NULL,

@@ -43,6 +43,11 @@ bool project_layer_ready(struct ctr *c);
 const char *project_layer_id(const struct ctr *c);
 void project_layer_used(struct ctr *c); /* the run is being created; the one after it is another */
 
+/* Trees have projects on some file system of the node: no container may change them. Also one of a pod
+ * without such trees might, by a file on the same file system: its /dev/termination-log, a hostPath. Known
+ * from project_begin() on. */
+bool project_counts(const struct node *n);
+
 /* ---- afterwards ---- */
 /* Trees of this owner (uid of the pod) were removed; NULL: of anyone. Those that are gone lose their project.
  */

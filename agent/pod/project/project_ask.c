@@ -243,6 +243,14 @@ void ask_done(struct node *n, const struct request *r)
     pod_wake(p, "projects are given");
 }
 
+bool project_counts(const struct node *n)
+{
+    for (size_t i = 0; i < PROJECT_KINDS; i++)
+        if (project_node(n)->places[i].fs != NULL)
+            return true;
+    return false;
+}
+
 bool project_volumes_ready(struct pod *p)
 {
     if (has_place(p, PROJECT_VOLUME) && !project_pod(p)->asked)

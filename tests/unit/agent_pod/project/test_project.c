@@ -38,6 +38,7 @@ static void nothing_waits_without_quotas(void **state)
 
     quota.absent = true;
     project_begin(&w->node);
+    assert_false(project_counts(&w->node));
     p = starting(w, "a");
     project_room.pod.step(p);
     assert_true(project_volumes_ready(p));
@@ -57,6 +58,7 @@ static void what_a_pod_needs_is_asked_for_at_once(void **state)
     struct pod *p;
 
     project_begin(&w->node);
+    assert_true(project_counts(&w->node));
     p = starting(w, "a");
     project_room.pod.step(p);
     assert_false(project_volumes_ready(p));
@@ -378,6 +380,7 @@ static void a_quota_that_is_switched_off_is_used_no_more(void **state)
     project_room.pod.step(p);
     assert_true(project_volumes_ready(p));
     assert_int_equal(quota.n_takes, 1);
+    assert_false(project_counts(&w->node));
 }
 
 int main(void)
