@@ -12,6 +12,8 @@ def suite(t):
             vm.call("storage.begin", fs, deadline=600)
         with t.step(f"{fs}: each tree of a pod has its project before something is written; the summary equals du"):
             vm.call("storage.exact", fs, deadline=600)
+        with t.step(f"{fs}: a container cannot change the project of a file, nor what new ones inherit"):
+            vm.call("storage.kept", fs, deadline=600)
         with t.step(f"{fs}: a limit that is passed ends the pod at once, without a scan"):
             vm.call("storage.evicts", fs, deadline=600)
         with t.step(f"{fs}: an enforced limit stops a hog of removed open files, and the pod stays"):

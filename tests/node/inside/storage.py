@@ -131,6 +131,34 @@ def exact(fs):
     until(lambda: not table() and not report(fs), 10, lambda: f"nothing is left: {table()}, {report(fs)}")
 
 
+def kept(fs):
+    """A container changes neither the project of a file nor what new ones inherit, with a profile or without; usage stays counted. A privileged one can."""
+    place(fs)
+    tries = ["-p 77 /media/f", "-p 0 /media/f", "-P /media/d"]
+    script = ("mkdir /e/d; touch /e/f; " + "".join(f"chroot /host chattr {t} && echo changed; " for t in tries)
+              + "dd if=/dev/zero of=/e/d/late bs=64k count=16; sync; echo full; " + STAY)
+    mounts = [*E, mount("host", "/host", readOnly=True), mount("e", "/host/media")]
+    volumes = [*volume(), {"name": "host", "hostPath": {"path": "/"}}]
+    contexts = {"open": {}, "confined": {"seccompProfile": {"type": "RuntimeDefault"}}, "trusted": {"privileged": True}}
+    for name, context in contexts.items():
+        node.put(f"{name}.yaml", pod(name, container(command=shell(script), volumeMounts=mounts, securityContext=context), volumes=volumes))
+    for name, context in contexts.items():
+        p = node.wait_running(name, deadline=15)
+        until(lambda: "full" in node.logs(name), 15, "its files")  # pylint: disable=cell-var-from-loop
+        tree, log = trees(p)[0], node.logs(name)
+        number = table()[tree]
+        projects = [project(path) for path in (tree, f"{tree}/f", f"{tree}/d", f"{tree}/d/late")]
+        if name == "trusted":
+            equal((log.count("changed"), projects), (len(tries), [number, 0, number, 0]), f"what {name} did: {log}")
+            continue
+        equal((log.count("Operation not permitted"), log.count("changed")), (len(tries), 0), f"what {name} did: {log}")
+        equal(projects, [number] * 4, f"projects of {name}")
+        equal(report(fs)[number], du(tree)[0], f"usage of {name}")
+        equal(used(summary(name)["volume"][0]), du(tree), f"summary of {name}")
+    node.remove(*[f"{name}.yaml" for name in contexts])
+    node.wait_gone(*contexts, deadline=15)
+
+
 class Crossing(threading.Thread):
     """Looks at a file until it has more than a number of bytes, then until a process is gone."""
 
