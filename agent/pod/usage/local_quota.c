@@ -103,7 +103,7 @@ static void arm_done(struct project_task *task, bool ran)
         l->arm = NULL;
         l->arm_again = false;
         l->enforced = ran && a->enforce && a->e.code == ERR_OK;
-        local_storage_judge(p); /* may forget l */
+        local_storage_judge(p);
         if (again && !a->node->closing)
             local_quota_arm(p);
     }
@@ -161,7 +161,7 @@ void local_quota_arm(struct pod *p)
     bool all_enforce = true, some = false;
     struct arm *a;
 
-    if (l == NULL || p->node->closing)
+    if (l == NULL || p->node->closing || (p->state != POD_STARTING && p->state != POD_RUNNING))
         return;
     if (l->arm != NULL) {
         l->arm_again = true;
@@ -303,7 +303,7 @@ static void look_at(struct pod *p)
     if (l == NULL)
         return;
     local_storage_judge(p);
-    if (usage_of_pod(p)->local == l && is_above(p))
+    if (is_above(p))
         local_quota_arm(p);
 }
 

@@ -137,6 +137,11 @@ static void evict(struct pod *p, char *why)
     (void)pod_evict(p, &eviction);
 }
 
+static bool is_active(const struct pod *p)
+{
+    return p->state == POD_STARTING || p->state == POD_RUNNING;
+}
+
 /* What exceeds enforced limits in spite of them was written at one moment into several trees, and none of
  * them can grow any more. */
 void local_storage_judge(struct pod *p)
@@ -146,8 +151,7 @@ void local_storage_judge(struct pod *p)
 
     if (l == NULL || l->enforced)
         return;
-    if ((p->state == POD_STARTING || p->state == POD_RUNNING) && !p->node->closing &&
-        local_limits_exceeded(p, &why) && why != NULL)
+    if (is_active(p) && !p->node->closing && local_limits_exceeded(p, &why) && why != NULL)
         evict(p, take_ptr(&why));
 }
 
@@ -160,7 +164,7 @@ static void counted(struct pod *p)
     for (size_t i = 0; i < l->n; i++)
         some = some || l->trees[i].quota;
     local_storage_judge(p);
-    if (some && usage_of_pod(p)->local == l)
+    if (some)
         local_quota_arm(p);
 }
 
@@ -193,7 +197,7 @@ static void take_result(struct local_storage *s, struct local_tree *t, const str
         t->sum = result->code == ERR_OK ? s->job.sum : (struct disk_usage_sum){ 0 };
         t->at_ns = clock_wall_ns();
         if (t->limited)
-            counted(t->pod); /* may free t */
+            counted(t->pod);
         return;
     }
     log_warn("cannot measure local storage of a pod", F_STR("pod", t->pod->key), F_ERR(result));
@@ -276,7 +280,7 @@ static void local_storage_go_on(struct local_storage *s)
         TAILQ_INSERT_TAIL(&s->all, t, link);
         drop_old_scan(t);
         if (t->quota) {
-            read_now(s, t); /* may free t */
+            read_now(s, t);
         } else if (local_storage_path(t->pod, t->kind, t->index, true, s->job.path, sizeof(s->job.path))) {
             local_storage_start(s, t);
             return;
@@ -353,6 +357,30 @@ static void forget(struct local_storage *s, struct local_pod *l)
         answered(s, t);
     }
     free(l);
+}
+
+static void rest(struct local_storage *s, struct local_pod *l)
+{
+    for (size_t i = 0; l != NULL && i < l->n; i++) {
+        struct local_tree *t = &l->trees[i];
+
+        disk_usage_free(take_ptr(&t->scan));
+        if (s->tree == t)
+            s->tree = NULL;
+        t->limited = false;
+        t->due_ms = LOCAL_NEVER;
+        answered(s, t);
+    }
+}
+
+void local_storage_rest(struct pod *p)
+{
+    struct usage_pod *part_of = usage_of_pod(p);
+    struct local_storage *s = usage_node(p->node)->local;
+
+    local_quota_forget(p);
+    rest(s, part_of->local);
+    rest(s, part_of->others);
 }
 
 void local_storage_forget(struct pod *p)

@@ -63,7 +63,9 @@ struct local_pod {
 
 /* The pod is active: measures it from now on if it has such limits. May be repeated. */
 void local_storage_step(struct pod *p);
-/* It ends: no longer measured. */
+/* It ends: no longer measured; what was measured last is kept. */
+void local_storage_rest(struct pod *p);
+/* It starts again, or is freed. */
 void local_storage_forget(struct pod *p);
 
 /* The result for one: of its quota as of now, else of its last scan; NULL: none, or not measured. */

@@ -14,11 +14,19 @@
 
 /* ---- of a tree ---- */
 
+/* What it uses is being removed, which takes a while: it counts as measured last until the pod has ended. */
+static bool is_ending(const struct pod *p)
+{
+    return p->state == POD_TERMINATING;
+}
+
 /* Nothing can be there yet, or it is gone. */
 static bool is_missing(const struct pod *p, enum local_kind kind, size_t index)
 {
     const struct ctr *c = kind != LOCAL_VOLUME ? &p->ctrs[index] : NULL;
 
+    if (is_ending(p) && local_storage_find(p, kind, index) != NULL)
+        return false;
     switch (kind) {
     case LOCAL_VOLUME:
         return !volumes_ready(p);
@@ -62,7 +70,7 @@ static bool is_local(const struct pod *p, size_t volume)
     const struct api_volume *v = &p->api->spec.volumes[volume];
 
     return v->kind == API_VOL_EMPTY_DIR && (v->medium == NULL || v->medium[0] == '\0') &&
-           volumes_is_mounted(p, v->name);
+           (volumes_is_mounted(p, v->name) || is_ending(p));
 }
 
 struct storage_part storage_usage_layer(const struct pod *p, size_t ctr)

@@ -37,6 +37,7 @@ const struct room usage_room = {
               .free = usage_room_free },
     .pod = { .size = sizeof(struct usage_pod),
              .step = local_storage_step,
-             .end = local_storage_forget,
+             .end = local_storage_rest,
+             .reset = local_storage_forget,
              .free = local_storage_forget },
 };
