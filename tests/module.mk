@@ -48,6 +48,14 @@ $(B)/tests/node/hog: tests/node/hog.c
 .PHONY: node-programs
 node-programs: $(B)/tests/node/quota_tool $(B)/tests/node/hog
 
+# The program of the image of the recorded evictions: static, as nothing else is in that image.
+$(B)/tests/host/hog: tests/host/hog.c | $(B)/.flags
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(small_flags) -static -o $@ $<
+
+.PHONY: host-programs
+host-programs: $(B)/tests/host/hog
+
 .PHONY: bench-programs
 bench-programs: $(B)/tests/bench/floor $(B)/tests/bench/writer
 
@@ -75,8 +83,8 @@ samples: $(sample_tests) ## write manual pages, completion, systemd/config.yaml 
 
 check: ## everything: both compilers, layers, headers, analyzers, unit, seeds, host tests (sanitized; plain where speed or chance matters), node VMs
 	@tests/tools/deps build run test node dev
-	@$(make_gcc) all unit-programs
-	@$(make_san) all unit-programs
+	@$(make_gcc) all unit-programs host-programs
+	@$(make_san) all unit-programs host-programs
 	@$(make_clang) all
 	@$(make_inject) inject-programs
 	@$(run_tests) layers headers format analyze unit unit-san fuzz host-plain host-runc host-san inject node
@@ -89,12 +97,12 @@ check-unit: ## unit tests and fuzz seeds, plain and sanitized
 
 check-host: ## the real daemon with real crun, conmon and CNI plugins on this machine (root); ONLY=text chooses tests, RUNTIME=runc
 	@tests/tools/deps build run test
-	@$(make_gcc) all
+	@$(make_gcc) all host-programs
 	@tests/host/run $(if $(RUNTIME),--runtime $(RUNTIME)) --build $(check_gcc) $(ONLY)
 
 check-host-san: ## the same with the sanitized daemon
 	@tests/tools/deps build run test
-	@$(make_san) all
+	@$(make_san) all host-programs
 	@tests/host/run --slow 3 --build $(check_san) $(ONLY)
 
 SOAK_AGENT_KILLS  ?= 200
@@ -106,13 +114,13 @@ soak: ## all analyzers over all sources, all host tests plain, and the long loop
 	@tests/tools/deps build run test node
 	@$(MAKE) --no-print-directory analyze WHOLE=1
 	@tests/tools/check-reproducible
-	@$(make_gcc) all unit-programs
+	@$(make_gcc) all unit-programs host-programs
 	@tests/host/run --build $(check_gcc)
 	@SOAK_SEED=$(SOAK_SEED) SOAK_AGENT_KILLS=$(SOAK_AGENT_KILLS) SOAK_CONMON_KILLS=$(SOAK_CONMON_KILLS) \
 	    tests/host/run --verbose --build $(check_gcc) test_soak
 	@IMAGE_KILLS=$(or $(IMAGE_KILLS),200) IMAGE_SEED=$(IMAGE_SEED) tests/host/run --verbose --build $(check_gcc) test_image_kills
 	@DEVICE_KILLS=$(or $(DEVICE_KILLS),500) SOAK_SEED=$(SOAK_SEED) tests/host/run --verbose --build $(check_gcc) test_devices_soak
-	@CORACLE_TEST_LONG=1 tests/host/run --build $(check_gcc) devices_golden.test_26
+	@CORACLE_TEST_LONG=1 tests/host/run --build $(check_gcc) devices_golden.test_26 eviction_golden.
 	@NET_SOAK_SEED=$(NET_SOAK_SEED) NET_SOAK_ROUNDS=$(NET_SOAK_ROUNDS) tests/host/run --verbose --build $(check_gcc) test_network_soak
 	@GROWTH_STARTS=$(GROWTH_STARTS) tests/host/run --slow 100 --verbose --build $(check_gcc) test_growth
 	@CNI_PARALLEL_PERCENT=120 $(check_gcc)/tests/unit/cni/test_parallel
