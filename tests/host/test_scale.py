@@ -80,14 +80,15 @@ def sampling(node, n):
 
 
 def cgroup_files(pid):
-    """Files of cgroups that a process has open, as paths to open them by."""
+    """Files of cgroups that a process has open, as paths to open them by; once those that eviction has open, too."""
     names = "cpu.stat", "cpuacct.usage", "memory.current", "memory.usage_in_bytes", "memory.stat", "memory.max", "memory.limit_in_bytes"
-    found = []
+    found = {}
     for fd in os.listdir(f"/proc/{pid}/fd"):
         with contextlib.suppress(FileNotFoundError):  # others of its files come and go
-            if os.path.basename(os.readlink(f"/proc/{pid}/fd/{fd}")) in names:
-                found.append(f"/proc/{pid}/fd/{fd}")
-    return found
+            path = os.readlink(f"/proc/{pid}/fd/{fd}")
+            if os.path.basename(path) in names:
+                found[path] = f"/proc/{pid}/fd/{fd}"
+    return list(found.values())
 
 
 def bare_read(files):
