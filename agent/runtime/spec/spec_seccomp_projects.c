@@ -130,27 +130,27 @@ struct changing {
     bool ioctl_refused, setattr_refused; /* all of it, by the profile */
 };
 
-/* The rule with other names or arguments; NULL: without arguments. */
-static bool put_rule(struct changing *c, const json_t *rule, json_t *names, json_t *args)
+/* The rule with other names and arguments; args NULL: without. */
+static bool put_rule(struct changing *c, const json_t *rule, const json_t *names, const json_t *args)
 {
-    json_auto_t *owned_names = names, *owned_args = args, *copy = json_copy((json_t *)rule);
+    json_auto_t *copy = json_copy((json_t *)rule);
 
     c->too_many = json_array_size(c->rules) >= RULES_MAX;
-    if (c->too_many || names == NULL || copy == NULL || json_object_set(copy, "names", names) != 0)
+    if (c->too_many || names == NULL || copy == NULL || json_object_set(copy, "names", (json_t *)names) != 0)
         return false;
     json_object_del(copy, "args");
-    if (args != NULL && json_object_set(copy, "args", args) != 0)
+    if (args != NULL && json_object_set(copy, "args", (json_t *)args) != 0)
         return false;
     return json_array_append(c->rules, copy) == 0;
 }
 
-static bool put_sets(struct changing *c, const json_t *rule, const json_t *others, const struct sets *s)
+static bool put_sets(struct changing *c, const json_t *rule, const json_t *names, const json_t *others,
+                     const struct sets *s)
 {
     for (size_t i = 0; i < s->n; i++) {
         json_auto_t *args = json_copy((json_t *)others);
 
-        if (json_array_append_new(args, condition(s->v[i])) != 0 ||
-            !put_rule(c, rule, json_pack("[s]", IOCTL), json_incref(args)))
+        if (json_array_append_new(args, condition(s->v[i])) != 0 || !put_rule(c, rule, names, args))
             return false;
     }
     return true;
@@ -159,8 +159,8 @@ static bool put_sets(struct changing *c, const json_t *rule, const json_t *other
 /* Each argument is there once at most. */
 static bool put_ioctl(struct changing *c, const json_t *rule, const json_t *args)
 {
-    json_auto_t *others = json_array();
-    struct sets s; /* 5 KiB: not cleared */
+    json_auto_t *others = json_array(), *names = json_pack("[s]", IOCTL);
+    struct sets s; /* 5 KiB */
     bool conditional = false;
     const json_t *arg;
     size_t i;
@@ -175,11 +175,11 @@ static bool put_ioctl(struct changing *c, const json_t *rule, const json_t *args
         }
         conditional = true;
         if (!sets_of_condition(arg, &s))
-            return put_rule(c, rule, json_pack("[s]", IOCTL), json_copy((json_t *)args));
+            return put_rule(c, rule, names, args);
     }
     if (!conditional)
         sets_add(&s, (struct rt_values){ 0 }, NULL);
-    return put_sets(c, rule, others, &s);
+    return put_sets(c, rule, names, others, &s);
 }
 
 static bool has_argument_twice(const json_t *args)
@@ -248,8 +248,7 @@ static bool change_rule(struct changing *c, const json_t *rule)
         return json_array_append(c->rules, (json_t *)rule) == 0;
     if (!other_names(names, &others))
         return false;
-    if (json_array_size(others) > 0 &&
-        !put_rule(c, rule, json_incref(others), json_incref(json_object_get(rule, "args"))))
+    if (json_array_size(others) > 0 && !put_rule(c, rule, others, json_object_get(rule, "args")))
         return false;
     return !has_ioctl || split_ioctl(c, rule);
 }
