@@ -42,11 +42,14 @@ struct cg_memory_alarm {
     int wd;
     const char *events; /* memory.events.local; memory.events before Linux 5.2 */
     uint64_t counted;   /* of its "high" */
-    struct work work;   /* writes a level below the usage */
-    bool working;
-    uint64_t writing, written;
     /* v1 */
     struct notice *threshold, *reclaim;
+    uint64_t seen; /* the caller's usage when it set the level */
+    int made;      /* the job's: a new threshold's eventfd */
+    /* both */
+    struct work work; /* v2: writes a level below the usage; v1: registers a threshold */
+    bool working;
+    uint64_t writing, written;
 };
 
 /* ---- reporting ---- */
@@ -215,24 +218,36 @@ static void notice_on_poll(uv_poll_t *poll, int status, int events)
         alarm_ring(n->alarm);
 }
 
-/* `what`: the file that the kernel watches; `how`: "<bytes>", "low,local". */
-static enum err_code notice_open(struct cg_memory_alarm *a, const char *what, const char *how,
-                                 struct notice **ret, struct err *e)
+/* An eventfd, or -1. `what`: the file that the kernel watches; `how`: "<bytes>", "low,local". */
+static int notice_register(int dir, const char *what, const char *how, struct err *e)
 {
-    fd_auto file = openat(a->dir, what, O_RDONLY | O_CLOEXEC);
+    fd_auto file = openat(dir, what, O_RDONLY | O_CLOEXEC);
     fd_auto event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    struct notice *n;
     char text[64];
+
+    if (file < 0) {
+        err_sys(e, errno, "open %s", what);
+        return -1;
+    }
+    if (event < 0) {
+        err_sys(e, errno, "make an eventfd");
+        return -1;
+    }
+    snprintf(text, sizeof(text), "%d %d %s", event, file, how);
+    if (fs_write_control(dir, "cgroup.event_control", text, e) != ERR_OK) {
+        err_wrap(e, "%s", what);
+        return -1;
+    }
+    return take_fd(&event);
+}
+
+/* Takes `fd`. */
+static enum err_code notice_open(struct cg_memory_alarm *a, int fd, struct notice **ret, struct err *e)
+{
+    fd_auto event = fd;
+    struct notice *n = calloc(1, sizeof(*n));
     int rc;
 
-    if (file < 0)
-        return err_sys(e, errno, "open %s", what);
-    if (event < 0)
-        return err_sys(e, errno, "make an eventfd");
-    snprintf(text, sizeof(text), "%d %d %s", event, file, how);
-    if (fs_write_control(a->dir, "cgroup.event_control", text, e) != ERR_OK)
-        return err_wrap(e, "%s", what);
-    n = calloc(1, sizeof(*n));
     if (n == NULL)
         return err_nomem(e);
     rc = uv_poll_init(a->loop, &n->poll, event);
@@ -252,36 +267,72 @@ static enum err_code notice_open(struct cg_memory_alarm *a, const char *what, co
 /* Kernels for real-time work have no memory.pressure_level. */
 static enum err_code open_reclaim(struct cg_memory_alarm *a, struct err *e)
 {
-    if (notice_open(a, "memory.pressure_level", "low,local", &a->reclaim, e) == ERR_NOT_FOUND)
+    int event = notice_register(a->dir, "memory.pressure_level", "low,local", e);
+
+    if (event >= 0)
+        return notice_open(a, event, &a->reclaim, e);
+    if (e->code == ERR_NOT_FOUND)
         *e = (struct err){ 0 };
     return e->code;
 }
 
 /* The kernel reports a crossing only: one between the caller's look and now is reported here. */
-static void report_crossed(struct cg_memory_alarm *a, uint64_t seen)
+static void report_crossed(const struct cg_memory_alarm *a)
 {
     const uint64_t one = 1;
     uint64_t usage = 0;
 
-    if (seen < a->level &&
+    if (a->seen < a->level &&
         (presence_is_unknown(cg_look_u64(a->dir, "memory.usage_in_bytes", &usage, ERR_IGNORED)) ||
          usage >= a->level))
         ERR_IGNORE(write(a->threshold->fd, &one, sizeof(one)));
 }
 
-static enum err_code set_threshold(struct cg_memory_alarm *a, uint64_t seen, struct err *e)
+static enum err_code register_job(void *arg, struct err *e)
 {
-    struct notice *before = take_ptr(&a->threshold);
+    struct cg_memory_alarm *a = arg;
     char text[24];
 
-    notice_close(before);
-    if (a->level == UINT64_MAX)
-        return ERR_OK;
-    snprintf(text, sizeof(text), "%" PRIu64, a->level);
-    if (notice_open(a, "memory.usage_in_bytes", text, &a->threshold, e) != ERR_OK)
-        return e->code;
-    report_crossed(a, seen);
-    return ERR_OK;
+    snprintf(text, sizeof(text), "%" PRIu64, a->writing);
+    a->made = notice_register(a->dir, "memory.usage_in_bytes", text, e);
+    return e->code;
+}
+
+static void set_threshold(struct cg_memory_alarm *a);
+
+static void on_registered(struct op *op, const struct err *result)
+{
+    struct cg_memory_alarm *a = op->owner;
+    fd_auto made = take_fd(&a->made);
+    struct notice *before = a->threshold;
+    struct err e = *result;
+
+    a->working = false;
+    if (!a->closing && a->level != UINT64_MAX) {
+        if (made >= 0 && notice_open(a, take_fd(&made), &a->threshold, &e) == ERR_OK) {
+            notice_close(before);
+            a->written = a->writing;
+            report_crossed(a);
+        } else {
+            log_warn("cannot set the memory alarm", F_ERR(&e));
+        }
+        if (a->level != a->writing)
+            set_threshold(a);
+    }
+    memory_alarm_end(a);
+}
+
+/* The kernel waits for all readers of the list of thresholds (synchronize_rcu()) within that write: some 20
+ * ms on a machine at rest, hundreds on a busy one. The threshold before stays until then. */
+static void set_threshold(struct cg_memory_alarm *a)
+{
+    if (a->level == UINT64_MAX) {
+        notice_close(take_ptr(&a->threshold));
+    } else if (!a->working) {
+        a->working = true;
+        a->writing = a->level;
+        work_start(&a->work, "memory threshold", NULL, register_job, a, a->loop, on_registered, a);
+    }
 }
 
 /* ---- life ---- */
@@ -330,6 +381,7 @@ enum err_code cg_memory_alarm_open(struct cg_memory_alarm **ret, struct cg_tree 
         return err_nomem(e);
     *a = (struct cg_memory_alarm){ .loop = loop, .fn = fn, .arg = arg, .v2 = h->backend->v2, .dir = dir };
     a->level = UINT64_MAX;
+    a->made = -1;
     if ((a->v2 ? open_high(a, e) : open_reclaim(a, e)) != ERR_OK) {
         free(a);
         return err_wrap(e, "cgroup %s", path);
@@ -347,7 +399,11 @@ enum err_code cg_memory_alarm_set(struct cg_memory_alarm *a, uint64_t bytes, uin
     if (bytes == a->level)
         return ERR_OK;
     a->level = bytes;
-    return a->v2 ? set_high(a, e) : set_threshold(a, seen, e);
+    a->seen = seen;
+    if (a->v2)
+        return set_high(a, e);
+    set_threshold(a);
+    return ERR_OK;
 }
 
 static void on_rested(uv_timer_t *timer)

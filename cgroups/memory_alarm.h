@@ -13,8 +13,10 @@
  * slowed down. "/" is the whole machine there.
  *
  * Usage includes page cache. A level that page cache has reached is reported again and again while the cgroup
- * reads files: cg_memory_alarm_rest() bounds that. Loop thread; quick, except that on v2 a level below the
- * usage is written on the pool, because the kernel reclaims the difference within that write.
+ * reads files: cg_memory_alarm_rest() bounds that. Loop thread; quick: what takes time in the kernel is
+ * written on the pool. On v2 that is a level below the usage, because the kernel reclaims the difference
+ * within the write; on v1 every level, because the kernel waits there for all who read the list of
+ * thresholds. The level before stays set until then, and a level that usage has passed meanwhile is reported.
  */
 #ifndef CGROUPS_MEMORY_ALARM_H
 #define CGROUPS_MEMORY_ALARM_H
@@ -31,7 +33,7 @@ enum err_code cg_memory_alarm_open(struct cg_memory_alarm **ret, struct cg_tree 
                                    uv_loop_t *loop, void (*fn)(void *arg), void *arg,
                                    struct err *e) MUST_CHECK;
 /* Bytes; UINT64_MAX: none. `seen`: the usage that the caller knows of; a level between that and the usage is
- * reported. Setting the same level again is cheap. */
+ * reported. Setting the same level again is cheap. A failure on the pool is logged. */
 enum err_code cg_memory_alarm_set(struct cg_memory_alarm *a, uint64_t bytes, uint64_t seen,
                                   struct err *e) MUST_CHECK;
 /* Reports nothing for so long; what happened meanwhile is reported then. */

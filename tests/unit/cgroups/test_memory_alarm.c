@@ -11,6 +11,8 @@
 #include "base/clock.h"
 #include "cgroups/memory_alarm.h"
 
+#include <sys/resource.h>
+
 #define DEADLINE_MS 20000
 #define MIB (UINT64_C(1) << 20)
 #define PODS "/r/kubepods"
@@ -143,6 +145,24 @@ static void no_level_reports_nothing(void **state)
     assert_int_equal(b.rung, 0);
     kill(pid, SIGKILL);
     end_of(pid);
+    finish(&b);
+}
+
+/* v1: the kernel waits for others within the write, up to hundreds of ms; the loop has a pod to kill. */
+static void the_loop_does_not_wait_for_a_level(void **state)
+{
+    struct host *h = need(state);
+    struct bell b = { 0 };
+    struct rusage before, after;
+
+    open_pod(h, &b);
+    getrusage(RUSAGE_THREAD, &before);
+    for (unsigned i = 0; i < 20; i++) {
+        set(&b, (100 + i) * MIB, 0);
+        uv_run(&b.loop, UV_RUN_NOWAIT);
+    }
+    getrusage(RUSAGE_THREAD, &after);
+    assert_in_range(after.ru_nvcsw - before.ru_nvcsw, 0, 10);
     finish(&b);
 }
 
@@ -305,6 +325,7 @@ int main(void)
         HOST_TEST(growth_to_the_level_is_reported),
         HOST_TEST(usage_that_grew_past_the_level_before_it_was_set_is_reported),
         HOST_TEST(no_level_reports_nothing),
+        HOST_TEST(the_loop_does_not_wait_for_a_level),
         HOST_TEST(a_cgroup_that_is_not_there_has_no_alarm),
         FAKE_TEST(an_open_takes_away_what_a_killed_agent_left),
         FAKE_TEST(a_level_above_the_usage_is_written_at_once),
