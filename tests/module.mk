@@ -120,6 +120,7 @@ soak: ## all analyzers over all sources, all host tests plain, and the long loop
 	    tests/host/run --verbose --build $(check_gcc) test_soak
 	@IMAGE_KILLS=$(or $(IMAGE_KILLS),200) IMAGE_SEED=$(IMAGE_SEED) tests/host/run --verbose --build $(check_gcc) test_image_kills
 	@DEVICE_KILLS=$(or $(DEVICE_KILLS),500) SOAK_SEED=$(SOAK_SEED) tests/host/run --verbose --build $(check_gcc) test_devices_soak
+	@CORACLE_EVICTIONS=$(or $(CORACLE_EVICTIONS),50) CORACLE_EVICTION_MS=100 tests/host/run --verbose --jobs 1 --build $(check_gcc) test_eviction_fast
 	@CORACLE_TEST_LONG=1 tests/host/run --build $(check_gcc) devices_golden.test_26 eviction_golden.
 	@NET_SOAK_SEED=$(NET_SOAK_SEED) NET_SOAK_ROUNDS=$(NET_SOAK_ROUNDS) tests/host/run --verbose --build $(check_gcc) test_network_soak
 	@GROWTH_STARTS=$(GROWTH_STARTS) tests/host/run --slow 100 --verbose --build $(check_gcc) test_growth

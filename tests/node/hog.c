@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hog - takes memory as fast as the machine gives it, and writes down when: `hog anon|shared FILE MIB`.
- * Shared memory need not be cleared at once, which is faster, above all in an emulated machine.
+ * hog - takes memory as fast as the machine gives it, and writes down when: `hog anon|shared FILE MIB
+ * [RATE]`. Shared memory need not be cleared at once, which is faster, above all in an emulated machine. RATE
+ * is the most that it takes, in MiB per second.
  *
  * Waits until FILE.go is there, then takes MIB one by one. FILE is an array of 64-bit
  * numbers in memory shared with it, so it outlives a SIGKILL: the first is the time of the last tick of a
@@ -79,10 +80,26 @@ static void take_shared(size_t i)
         _exit(5);
 }
 
+/* What another process kept it from taking is not made up for, except for a few MiB. */
+static void keep_to_rate(uint64_t rate)
+{
+    static uint64_t due;
+    const uint64_t at = now(), interval = 1000000000 / rate;
+    struct timespec t;
+
+    if (due + 4 * interval < at)
+        due = at - 4 * interval;
+    due += interval;
+    t = (struct timespec){ (time_t)(due / 1000000000), (long)(due % 1000000000) };
+    if (due > at)
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+}
+
 int main(int argc, char **argv)
 {
-    size_t n = argc == 4 ? (size_t)strtoul(argv[3], NULL, 10) : 0;
-    bool shared = argc == 4 && strcmp(argv[1], "shared") == 0;
+    size_t n = argc >= 4 ? (size_t)strtoul(argv[3], NULL, 10) : 0;
+    uint64_t rate = argc == 5 ? strtoul(argv[4], NULL, 10) : 0;
+    bool shared = argc >= 4 && strcmp(argv[1], "shared") == 0;
     pthread_t thread;
     int fd;
 
@@ -100,6 +117,8 @@ int main(int argc, char **argv)
         (shared ? take_shared : take_anon)(i);
         file[2 + i] = now();
         file[1] = i + 1;
+        if (rate != 0)
+            keep_to_rate(rate);
     }
     for (;;)
         pause();
