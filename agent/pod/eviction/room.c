@@ -108,8 +108,10 @@ static void on_measured(struct node *n, bool complete)
         return;
     if (!complete)
         log_info("what some pods use on disk is not known in time");
-    if (!n->closing)
+    if (!n->closing) {
+        look_quick(r); /* what memory needs goes first */
         act_evict(r, &r->disks_look);
+    }
     disks_rest(r);
 }
 
