@@ -44,8 +44,10 @@ struct observe *observe_open(struct node *n); /* NULL: no memory, logged */
 /* Reads memory and process ids, now. Signals that are not asked for, or cannot be read, are not known. */
 void observe_quick(struct observe *o, unsigned signals, struct ev_observation *ret);
 /* Reads the disks (on the pool) and then, freshly, memory and process ids. fn is called on a later turn of
- * the loop, once, unless it was closed. One at a time. */
-void observe_start(struct observe *o, unsigned signals,
+ * the loop, once, unless it was closed. One at a time.
+ * settled: files were removed, and what they took is to be seen as free. XFS gives it back in the background;
+ * this waits for that. */
+void observe_start(struct observe *o, unsigned signals, bool settled,
                    void (*fn)(const struct ev_observation *seen, void *arg), void *arg);
 bool observe_busy(const struct observe *o);
 /* Where images and writable layers are, as far as is known; EV_LAYOUT_ONE before the first observation. */

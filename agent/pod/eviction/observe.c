@@ -10,9 +10,12 @@
 #include "base/work.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 enum place { PLACE_ROOT, PLACE_IMAGES, PLACE_LAYERS, PLACES };
 
@@ -42,7 +45,7 @@ struct observe {
     /* disks: the pool's while `busy` */
     struct work work;
     struct disk disks[PLACES];
-    bool busy, closing;
+    bool busy, closing, settled;
     enum ev_layout layout;
     unsigned signals; /* that were asked for */
     void (*fn)(const struct ev_observation *seen, void *arg);
@@ -135,6 +138,30 @@ void observe_quick(struct observe *o, unsigned signals, struct ev_observation *r
 
 /* ---- disks ---- */
 
+/* struct xfs_fs_eofblocks and XFS_IOC_FREE_EOFBLOCKS of the kernel's xfs_fs.h, which libc does not have. */
+struct xfs_trim {
+    uint32_t version, flags, uid, gid, project, pad;
+    uint64_t min_size, reserved[12];
+};
+#define XFS_TRIM_VERSION 1
+#define XFS_TRIM_MIN_SIZE (1u << 4)
+#define XFS_TRIM _IOR('X', 58, struct xfs_trim)
+
+/* Since Linux 5.14 XFS gives the space of removed files back in the background, and statfs() does not wait.
+ * This call does, after it has trimmed what was allocated beyond the ends of files of min_size: there are
+ * none. Other file systems refuse it. */
+static void settle(const char *path)
+{
+    struct xfs_trim trim = { .version = XFS_TRIM_VERSION, .flags = XFS_TRIM_MIN_SIZE, .min_size = INT64_MAX };
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    if (ioctl(fd, XFS_TRIM, &trim) != 0 && errno != ENOTTY && errno != EOPNOTSUPP)
+        log_debug("cannot wait for the space of removed files", F_STR("path", path), F_I64("errno", errno));
+    close(fd);
+}
+
 static enum err_code read_disk(struct disk *d, struct err *e)
 {
     struct statvfs fs;
@@ -160,6 +187,8 @@ static enum err_code read_disks(void *arg, struct err *e)
     (void)e; /* each has its own */
     for (size_t i = 0; i < PLACES; i++) {
         o->disks[i].error = (struct err){ 0 };
+        if (o->settled)
+            settle(o->disks[i].path);
         if (read_disk(&o->disks[i], &o->disks[i].error) != ERR_OK)
             continue;
     }
@@ -219,11 +248,12 @@ static void observe_on_read(struct op *op, const struct err *result)
     o->fn(&seen, o->arg);
 }
 
-void observe_start(struct observe *o, unsigned signals,
+void observe_start(struct observe *o, unsigned signals, bool settled,
                    void (*fn)(const struct ev_observation *seen, void *arg), void *arg)
 {
     o->busy = true;
     o->signals = signals;
+    o->settled = settled;
     o->fn = fn;
     o->arg = arg;
     work_start(&o->work, "look at disks", NULL, read_disks, o, o->node->o.loop, observe_on_read, o);

@@ -108,10 +108,8 @@ static void on_measured(struct node *n, bool complete)
         return;
     if (!complete)
         log_info("what some pods use on disk is not known in time");
-    if (!n->closing) {
-        look_quick(r); /* what memory needs goes first */
+    if (!n->closing)
         act_evict(r, &r->disks_look);
-    }
     disks_rest(r);
 }
 
@@ -124,7 +122,7 @@ static void on_reclaimed(struct eviction *r)
     if (r->node->closing)
         disks_rest(r);
     else
-        observe_start(eviction_node(r->node)->observe, SIGNALS_DISK, on_disks, r);
+        observe_start(eviction_node(r->node)->observe, SIGNALS_DISK, true, on_disks, r);
 }
 
 static void disks_decide(struct eviction *r)
@@ -190,7 +188,8 @@ static void disks_begin(struct eviction *r)
     }
     r->disks_wanted = false;
     r->disks = DISKS_LOOK;
-    observe_start(eviction_node(r->node)->observe, SIGNALS_DISK, on_disks, r);
+    observe_start(eviction_node(r->node)->observe, SIGNALS_DISK, eviction_pressure(r->node, EV_DISK_PRESSURE),
+                  on_disks, r);
 }
 
 void eviction_look(struct node *n, unsigned signals, const char *why)

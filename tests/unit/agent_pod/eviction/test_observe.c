@@ -74,7 +74,7 @@ static void what_can_be_read_is_known_and_the_rest_is_explained(void **state)
 
     s->observe = observe_open(&s->node);
     assert_non_null(s->observe);
-    observe_start(s->observe, SIGNALS_ALL, on_seen, s);
+    observe_start(s->observe, SIGNALS_ALL, true, on_seen, s);
     assert_true(observe_busy(s->observe));
     uv_run(&s->loop, UV_RUN_DEFAULT);
     assert_int_equal(s->n, 1);
@@ -96,7 +96,7 @@ static void signals_that_are_not_asked_for_are_not_known(void **state)
     struct site *s = *state;
 
     s->observe = observe_open(&s->node);
-    observe_start(s->observe, SIGNAL_BIT(EV_NODEFS_INODES), on_seen, s);
+    observe_start(s->observe, SIGNAL_BIT(EV_NODEFS_INODES), false, on_seen, s);
     uv_run(&s->loop, UV_RUN_DEFAULT);
     for (size_t i = 0; i < EV_SIGNALS; i++)
         assert_true(i == EV_NODEFS_INODES || !s->seen.v[i].known);
@@ -108,7 +108,7 @@ static void one_that_was_closed_reports_nothing(void **state)
     struct site *s = *state;
 
     s->observe = observe_open(&s->node);
-    observe_start(s->observe, SIGNALS_DISK, on_seen, s);
+    observe_start(s->observe, SIGNALS_DISK, false, on_seen, s);
     observe_close(s->observe);
     uv_run(&s->loop, UV_RUN_DEFAULT);
     assert_int_equal(s->n, 0);

@@ -21,6 +21,7 @@ static struct {
     void (*fn)(const struct ev_observation *seen, void *arg);
     void *arg;
     unsigned n_looks, n_reclaims, helpless;
+    bool settled; /* the last look at disks */
     uint64_t frees; /* what removed images free on nodefs */
 } world;
 
@@ -40,12 +41,13 @@ void observe_quick(struct observe *o, unsigned signals, struct ev_observation *r
     ret->v[EV_MEMORY] = world.memory;
 }
 
-void observe_start(struct observe *o, unsigned signals,
+void observe_start(struct observe *o, unsigned signals, bool settled,
                    void (*fn)(const struct ev_observation *seen, void *arg), void *arg)
 {
     (void)o;
     (void)signals;
     world.n_looks++;
+    world.settled = settled;
     world.fn = fn;
     world.arg = arg;
 }
@@ -401,8 +403,10 @@ static void images_go_before_pods_and_may_be_enough(void **state)
 
     world.nodefs.available = 9 * GIB;
     world.frees = 3 * GIB;
+    assert_false(world.settled);
     disks_answer(w);
     assert_int_equal(world.n_reclaims, 1);
+    assert_true(world.settled);
     disks_answer(w);
     assert_int_equal(a->state, POD_RUNNING);
     json_auto_t *records = eviction_records(&w->node);
@@ -426,7 +430,9 @@ static void where_images_are_not_enough_a_pod_goes(void **state)
     disks_answer(w);
     assert_int_equal(a->state, POD_RUNNING);
     world.nodefs.available = 13 * GIB;
+    world.settled = false;
     dead(w, b);
+    assert_true(world.settled);
     disks_answer(w); /* its end caused a look */
     assert_int_equal(a->state, POD_RUNNING);
 }
