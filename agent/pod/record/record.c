@@ -104,7 +104,7 @@ static bool is_written(struct pod *p, const struct buf *text)
 
 /* If the disk accepts no writes, at least a restart of the agent, which keeps the run folder, finds the
  * running containers. record_load.c uses the record with the higher number. */
-static void write_aside(struct pod *p, const struct buf *text)
+static bool write_aside(struct pod *p, const struct buf *text)
 {
     struct err e = { 0 };
     char path[512];
@@ -112,7 +112,8 @@ static void write_aside(struct pod *p, const struct buf *text)
     snprintf(path, sizeof(path), "%s/records/%s.json", p->node->o.run_dir, p->uid);
     record_of(p)->aside = true;
     if (fs_replace_at(AT_FDCWD, path, text->p, text->n, 0600, false, &e) != ERR_OK)
-        log_debug("cannot write the pod record in the run folder, either", F_STR("pod", p->key), F_ERR(&e));
+        log_debug("cannot write the pod record in the run folder", F_STR("pod", p->key), F_ERR(&e));
+    return e.code == ERR_OK;
 }
 
 /* A failed removal is noted for the next save. */
@@ -127,39 +128,58 @@ static void remove_aside(struct pod *p)
     r->aside = unlink(path) != 0 && errno != ENOENT;
 }
 
-enum err_code record_save(struct pod *p, bool *ret_written, struct err *e)
+/* Without its end, which is different each time. */
+static enum err_code record_text(const struct pod *p, struct buf *text, struct err *e)
 {
-    struct pod_record *r = record_of(p);
-
-    note_file(p);
     json_auto_t *o = record_to_json(p);
     str_auto head = o != NULL ? json_text(o) : NULL;
-    buf_auto text = BUF_INIT(RECORD_MAX);
-    char path[512];
 
     if (head == NULL)
         return err_nomem(e);
     /* The manifest is already available as text: insert it without parsing. */
-    buf_add(&text, head, strlen(head) - 1);
-    buf_adds(&text, ",\"manifest\":");
-    buf_adds(&text, p->api->json);
-    snprintf(path, sizeof(path), "%s/pods/%s.json", p->node->o.state_dir, p->uid);
+    buf_add(text, head, strlen(head) - 1);
+    buf_adds(text, ",\"manifest\":");
+    buf_adds(text, p->api->json);
+    return buf_check(text, e);
+}
+
+static enum err_code record_end(const struct pod *p, struct buf *text, struct err *e)
+{
+    buf_addf(text, ",\"number\":%" PRIu64 ",\"writtenBoot\":%" PRId64 ",\"written\":%" PRId64 "%s}",
+             ++record_of(p)->number, clock_boot().ns, clock_wall_ns(),
+             clock_wall_is_synchronised() ? ",\"synchronised\":true" : "");
+    return buf_check(text, e);
+}
+
+enum err_code record_save(struct pod *p, bool *ret_written, struct err *e)
+{
+    struct pod_record *r = record_of(p);
+    buf_auto text = BUF_INIT(RECORD_MAX);
+    char path[512];
+
     *ret_written = false;
-    if (buf_check(&text, e) != ERR_OK)
+    note_file(p);
+    if (record_text(p, &text, e) != ERR_OK)
         return e->code;
     if (is_written(p, &text))
         return ERR_OK;
-    buf_addf(&text, ",\"number\":%" PRIu64 ",\"writtenBoot\":%" PRId64 ",\"written\":%" PRId64 "%s}",
-             ++r->number, clock_boot().ns, clock_wall_ns(),
-             clock_wall_is_synchronised() ? ",\"synchronised\":true" : "");
-    if (buf_check(&text, e) != ERR_OK)
+    if (record_end(p, &text, e) != ERR_OK)
         return e->code;
+    snprintf(path, sizeof(path), "%s/pods/%s.json", p->node->o.state_dir, p->uid);
     r->written = *ret_written = fs_replace_at(AT_FDCWD, path, text.p, text.n, 0600, false, e) == ERR_OK;
     if (r->written)
         remove_aside(p);
     else
         write_aside(p, &text);
     return e->code;
+}
+
+bool record_save_ahead(struct pod *p)
+{
+    buf_auto text = BUF_INIT(RECORD_MAX);
+    struct err e = { 0 };
+
+    return record_text(p, &text, &e) == ERR_OK && record_end(p, &text, &e) == ERR_OK && write_aside(p, &text);
 }
 
 void record_remove(struct pod *p)

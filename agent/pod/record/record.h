@@ -15,6 +15,9 @@ void record_is_aside(struct pod *p);           /* it was read from the run folde
 void record_outdated(struct pod *p); /* the next save writes it, whether it says something else or not */
 /* *ret_written: false if the file is already up to date. */
 enum err_code record_save(struct pod *p, bool *ret_written, struct err *e) MUST_CHECK;
+/* Into the run folder only, which waits for no disk: for a restart of the agent, when something must happen
+ * before record_save() can be waited for. False: it could not be written. The next save removes it. */
+bool record_save_ahead(struct pod *p) MUST_CHECK;
 void record_remove(struct pod *p); /* failed removals are retried (sweep.h) */
 void record_sync(struct pod *p);   /* after each record_save() that wrote */
 void record_sync_forget(struct pod *p);

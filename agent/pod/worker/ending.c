@@ -10,6 +10,7 @@
 #include "agent/pod/eviction/eviction.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/limits/limits.h"
+#include "agent/pod/record/record.h"
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/usage/usage.h"
 #include "agent/pod/volume/volumes.h"
@@ -94,8 +95,9 @@ void pod_ending_step(struct pod *p)
 
     if (n->closing)
         return;
-    /* Otherwise an agent that is killed now would take the containers' ends for their own. */
-    if (p->evicted_ns != 0 && pod_record_awaited(p)) {
+    /* Otherwise an agent that is killed now would take the containers' ends for their own. What cannot wait
+     * is recorded in the run folder: a write to a busy disk may wait for a commit of its journal. */
+    if (p->evicted_ns != 0 && pod_record_awaited(p) && !(p->kill_now && record_save_ahead(p))) {
         pod_wake(p, "its eviction is recorded first");
         return;
     }

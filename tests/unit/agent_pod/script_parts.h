@@ -33,6 +33,7 @@ struct script_ctr {
 
 static struct {
     struct script_ctr ctrs[64];
+    void (*at_kill)(void); /* may be NULL */
     size_t n_ctrs;
     bool pinned, attached, images_absent;
     bool no_network;          /* there is no default network */
@@ -369,6 +370,8 @@ enum err_code cg_kill(struct cg_tree *t, const char *path, struct err *e)
     (void)t;
     if (c != NULL)
         c->kills++;
+    if (script.at_kill != NULL)
+        script.at_kill();
     *e = script.kill_error;
     return e->code;
 }

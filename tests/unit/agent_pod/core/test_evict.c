@@ -156,35 +156,120 @@ static void one_that_ends_already_is_left_alone(void **state)
     assert_int_equal(p->evicted_ns, 0);
 }
 
-/* The agent is killed at the moment when a container is signalled: its record says why already. */
-static void it_is_recorded_before_a_container_is_signalled(void **state)
+/* The agent is killed at the moment when a container is signalled: `text`, its record, says why already. */
+static void recorded(struct world *w, const char *uid, const char *text, bool at_once)
 {
-    struct world *w = *state;
-    struct pod *p = script_running(w, "web", ONE);
-    str_auto path = str_printf("%s/pods/%s.json", w->dir, p->uid);
-    str_auto name = str_printf("%s.json", p->uid);
-    str_auto text = NULL;
+    str_auto name = str_printf("%s.json", uid);
     struct err e = { 0 };
-    size_t size;
+    struct pod *p;
 
-    evict(p, 0, true);
-    pod_reconcile(p);
-    assert_int_equal(run_of(p)->kills, 0);
-    assert_int_equal(fs_read_at(AT_FDCWD, path, 1 << 20, &text, &size, &e), ERR_OK);
-    pod_reconcile(p);
-    assert_int_equal(run_of(p)->kills, 1);
-    script_exit(w, &p->ctrs[0], 137);
-    script_answer_all(w, NULL);
     world_forget(w);
-    assert_int_equal(record_read(&w->node, name, text, size, true, &e), ERR_OK);
+    assert_int_equal(record_read(&w->node, name, text, strlen(text), true, &e), ERR_OK);
     p = pods_find(&w->node, "default", "web");
     assert_int_equal(p->state, POD_TERMINATING);
     assert_string_equal(p->phase, "Failed");
     assert_string_equal(p->reason, "Evicted");
     assert_string_equal(p->message, WHY);
     assert_true(p->disrupted);
-    assert_true(p->kill_now);
+    assert_int_equal(p->kill_now, at_once);
     assert_int_not_equal(p->evicted_ns, 0);
+}
+
+static char *record_in(const struct world *w, const char *folder, const char *uid)
+{
+    str_auto path = str_printf("%s/%s/%s.json", w->dir, folder, uid);
+    struct err e = { 0 };
+    char *text = NULL;
+    size_t size;
+
+    return fs_read_at(AT_FDCWD, path, 1 << 20, &text, &size, &e) == ERR_OK ? text : NULL;
+}
+
+static void it_is_recorded_before_a_container_is_signalled(void **state)
+{
+    struct world *w = *state;
+    struct pod *p = script_running(w, "web", ONE);
+    str_auto uid = strdup(p->uid);
+    str_auto text = NULL;
+
+    evict(p, 1, true);
+    pod_reconcile(p);
+    assert_int_equal(run_of(p)->signals, 0);
+    text = record_in(w, "pods", uid);
+    assert_non_null(text);
+    pod_reconcile(p);
+    assert_int_equal(run_of(p)->signals, 1);
+    script_exit(w, &p->ctrs[0], 137);
+    script_answer_all(w, NULL);
+    recorded(w, uid, text, false);
+}
+
+static struct {
+    struct world *world;
+    struct pod *pod;
+    char *ahead, *disk; /* what the records said when it was killed */
+} killed;
+
+static void at_kill(void)
+{
+    if (killed.ahead != NULL || killed.disk != NULL)
+        return;
+    killed.ahead = record_in(killed.world, "records", killed.pod->uid);
+    killed.disk = record_in(killed.world, "pods", killed.pod->uid);
+}
+
+/* The disk may be busy for longer than memory lasts: the run folder has the record first. */
+static void a_kill_that_cannot_wait_does_not_wait_for_the_disk(void **state)
+{
+    struct world *w = *state;
+    struct pod *p = script_running(w, "web", ONE);
+    str_auto uid = strdup(p->uid);
+    str_auto path = str_printf("%s/records", w->dir);
+    str_auto later = NULL;
+    str_auto aside = NULL;
+    struct err e = { 0 };
+
+    assert_int_equal(fs_mkdirs(path, 0700, &e), ERR_OK);
+    killed.world = w;
+    killed.pod = p;
+    script.at_kill = at_kill;
+    evict(p, 0, true);
+    pod_reconcile(p);
+    script.at_kill = NULL;
+    assert_int_equal(run_of(p)->kills, 1);
+    assert_non_null(killed.ahead);
+    assert_null(strstr(killed.disk, "Evicted"));
+    later = record_in(w, "pods", uid); /* the same turn brought it to the disk */
+    assert_non_null(strstr(later, "Evicted"));
+    aside = record_in(w, "records", uid);
+    assert_null(aside);
+    script_exit(w, &p->ctrs[0], 137);
+    script_answer_all(w, NULL);
+    recorded(w, uid, killed.ahead, true);
+    free(take_ptr(&killed.ahead));
+    free(take_ptr(&killed.disk));
+}
+
+/* Without a run folder to write to, the disk is waited for. */
+static void a_kill_that_cannot_be_recorded_ahead_waits_for_the_disk(void **state)
+{
+    struct world *w = *state;
+    struct pod *p = script_running(w, "web", ONE);
+    str_auto path = str_printf("%s/records", w->dir);
+    str_auto text = NULL;
+    struct err e = { 0 };
+
+    rmdir(path);
+    assert_int_equal(fs_replace_at(AT_FDCWD, path, "", 0, 0600, false, &e), ERR_OK);
+    evict(p, 0, true);
+    pod_reconcile(p);
+    assert_int_equal(run_of(p)->kills, 0);
+    text = record_in(w, "pods", p->uid);
+    assert_non_null(strstr(text, "Evicted"));
+    pod_reconcile(p);
+    assert_int_equal(run_of(p)->kills, 1);
+    script_exit(w, &p->ctrs[0], 137);
+    script_answer_all(w, NULL);
 }
 
 /* ---- coming back ---- */
@@ -252,6 +337,8 @@ int main(void)
         SCRIPT_TEST(the_rest_of_its_grace_can_be_cancelled),
         SCRIPT_TEST(one_that_ends_already_is_left_alone),
         SCRIPT_TEST(it_is_recorded_before_a_container_is_signalled),
+        SCRIPT_TEST(a_kill_that_cannot_wait_does_not_wait_for_the_disk),
+        SCRIPT_TEST(a_kill_that_cannot_be_recorded_ahead_waits_for_the_disk),
         SCRIPT_TEST(it_comes_back_later_each_time),
         SCRIPT_TEST(after_a_long_run_the_next_wait_is_short_again),
         SCRIPT_TEST(one_that_must_not_run_twice_stays_ended),
