@@ -16,19 +16,25 @@ bool quota_is_off(int sys)
     return sys == ESRCH || sys == ENOSYS || sys == EINVAL || sys == EOPNOTSUPP || sys == ENOTTY;
 }
 
+/* Unsigned, because the highest bit may be set. */
+static unsigned of_projects(unsigned command)
+{
+    return QCMD(command, (unsigned)PRJQUOTA);
+}
+
 int quota_call_fd(const struct quota_fs *f, int command, uint32_t id, void *data)
 {
-    return syscall(SYS_quotactl_fd, f->fd, QCMD(command, PRJQUOTA), id, data) == 0 ? 0 : errno;
+    return syscall(SYS_quotactl_fd, f->fd, of_projects((unsigned)command), id, data) == 0 ? 0 : errno;
 }
 
 int quota_call_device(const struct quota_fs *f, int command, uint32_t id, void *data)
 {
-    return syscall(SYS_quotactl, QCMD(command, PRJQUOTA), f->source, id, data) == 0 ? 0 : errno;
+    return syscall(SYS_quotactl, of_projects((unsigned)command), f->source, id, data) == 0 ? 0 : errno;
 }
 
 bool quota_call_fd_exists(void)
 {
-    return syscall(SYS_quotactl_fd, -1, QCMD(Q_SYNC, PRJQUOTA), 0, NULL) == 0 || errno != ENOSYS;
+    return syscall(SYS_quotactl_fd, -1, of_projects(Q_SYNC), 0, NULL) == 0 || errno != ENOSYS;
 }
 
 struct device_search {
