@@ -29,7 +29,7 @@ def with_state(t, size):
     """A node whose state folder is a file system of its own, with the pods a and b."""
     os.makedirs(f"{t.scratch}/state")
     run("mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", f"{t.scratch}/state")
-    node = t.node()
+    node = t.node("--eviction-hard", "memory.available<100Mi")  # pods stay where the disk is full
     node.import_image()
     node.put("a.yaml", quick("a"))
     node.put("b.yaml", pod("b", terminationGracePeriodSeconds=0))
