@@ -21,7 +21,7 @@ static struct {
     void (*fn)(const struct ev_observation *seen, void *arg);
     void *arg;
     unsigned n_looks, n_reclaims, helpless;
-    bool settled; /* the last look at disks */
+    bool settled;   /* the last look at disks */
     uint64_t frees; /* what removed images free on nodefs */
 } world;
 
