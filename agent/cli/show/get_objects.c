@@ -22,7 +22,7 @@ static const char *get_objects_or_none(const char *text)
 
 static void node_row(const struct get *g, struct cli_table *t, const json_t *node)
 {
-    const json_t *ready = json_array_get(cli_at(node, "status.conditions"), 0);
+    const json_t *ready = cli_find(cli_at(node, "status.conditions"), "type", "Ready");
     const json_t *address = json_array_get(cli_at(node, "status.addresses"), 0);
     const bool good = strcmp(cli_text(ready, "status"), "True") == 0;
     char age[CLI_AGE_SIZE];
