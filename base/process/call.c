@@ -152,21 +152,9 @@ static void on_wire(uv_poll_t *poll, int status, int events)
     read_wire(poll->data);
 }
 
-static void call_on_kill_timer(uv_timer_t *timer)
-{
-    struct proc_call *c = timer->data;
-    struct err e = { 0 };
-
-    err_set(&e, ERR_DEADLINE, "%s: killed but does not die", c->name);
-    op_close_handle(&c->op, (uv_handle_t *)&c->exit_poll);
-    reaper_adopt(c->op.loop, c->pid, take_fd(&c->pidfd), c->name, c->op.subject);
-    call_end(c, &e);
-}
-
 /* The call takes long: from now on its cgroup identifies it, also for the next run of the agent. */
-static void on_move_timer(uv_timer_t *timer)
+static void move_late(const struct proc_call *c)
 {
-    struct proc_call *c = timer->data;
     struct err e = { 0 };
     char text[16];
 
@@ -174,6 +162,24 @@ static void on_move_timer(uv_timer_t *timer)
     if ((c->late_fd >= 0 && fs_write_control(c->late_fd, "cgroup.procs", text, &e) != ERR_OK) ||
         (c->late_procs != NULL && fs_write_control(AT_FDCWD, c->late_procs, text, &e) != ERR_OK))
         log_debug("cannot move a child to its cgroup", F_STR("name", c->name), F_ERR(&e));
+}
+
+static void on_move_timer(uv_timer_t *timer)
+{
+    move_late(timer->data);
+}
+
+static void call_on_kill_timer(uv_timer_t *timer)
+{
+    struct proc_call *c = timer->data;
+    struct err e = { 0 };
+
+    err_set(&e, ERR_DEADLINE, "%s: killed but does not die", c->name);
+    op_close_handle(&c->op, (uv_handle_t *)&c->exit_poll);
+    if (c->moves_late) /* it was killed before it took long */
+        move_late(c);
+    reaper_adopt(c->op.loop, c->pid, take_fd(&c->pidfd), c->name, c->op.subject);
+    call_end(c, &e);
 }
 
 static void kill_group(struct proc_call *c)
@@ -304,6 +310,7 @@ void proc_call_start(struct proc_call *c, const struct proc_call_spec *spec, uv_
         .pid = -1,
         .pidfd = -1,
         .wire_fd = -1,
+        .moves_late = spec->moves_late,
         .late_fd = spec->cgroup_fd,
         .late_procs = spec->cgroup_procs,
         .out = BUF_INIT(spec->out_max),

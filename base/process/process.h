@@ -128,6 +128,7 @@ struct proc_call {
     uv_timer_t timer;           /* for the move, then for the kill */
     struct call_thread *thread; /* instead of a child */
     const char *late_procs;
+    bool moves_late;
     int late_fd;
     int wire_fd;
     struct buf wire;
