@@ -76,7 +76,7 @@ static void put_admissions(struct buf *out, const struct admissions *a)
     for (unsigned i = 0; i < ADMISSION_BUCKETS; i++)
         buf_addf(out, "%s_bucket{le=\"%g\"} %llu\n", took, (double)admissions_bound_ns(i) / 1e6,
                  (unsigned long long)a->buckets[i]);
-    buf_addf(out, "%s_bucket{le=\"+Inf\"} %llu\n%s_sum %g\n%s_count %llu\n", took,
+    buf_addf(out, "%s_bucket{le=\"+Inf\"} %llu\n%s_sum %.6f\n%s_count %llu\n", took,
              (unsigned long long)a->pods, took, (double)a->took_ns / 1e6, took, (unsigned long long)a->pods);
 }
 
