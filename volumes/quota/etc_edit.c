@@ -218,7 +218,7 @@ enum err_code etc_each_of_ours(struct str projects, struct str projid,
 
         if (!split(ETC_PROJECTS, line, &id, &path) || !etc_ids_has(&ids, id))
             continue;
-        copy = strndup(path.p, path.n);
+        copy = str_printf("%.*s", (int)path.n, path.p); /* the file is not terminated */
         code = copy == NULL ? err_nomem(e) : fn(id, copy, arg, e);
         free(copy);
     }

@@ -287,7 +287,7 @@ static enum err_code admit(struct pod *p, const struct device_want *v, size_t n,
                            struct err *e)
 {
     struct device_pod *part = device_of(p);
-    struct device_failure failure;
+    struct device_failure failure = { 0 };
     const struct device_want *missing;
     enum device_offer offer;
     bool asking = false;
