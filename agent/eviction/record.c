@@ -197,3 +197,28 @@ void ev_records_ended(struct ev_records *r, uint64_t number, const char *outcome
     one->after = now != NULL ? *now : (struct ev_value){ 0 };
     one->took_us = after_us;
 }
+
+static struct ev_unfinished unfinished_of(const struct ev_record *one)
+{
+    struct ev_unfinished u = { .number = one->number,
+                               .wall_ns = one->wall_ns,
+                               .signal = one->crossing.threshold.signal };
+
+    for (size_t i = 0; i < one->n_victims; i++)
+        if (one->victims[i].killed_us == UINT64_MAX)
+            u.uids[u.n_victims++] = one->victims[i].uid;
+    return u;
+}
+
+void ev_records_unfinished(struct ev_records *r, void (*fn)(const struct ev_unfinished *u, void *arg),
+                           void *arg)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        struct ev_unfinished u;
+
+        if (r->v[i]->local || r->v[i]->outcome != NULL)
+            continue;
+        u = unfinished_of(r->v[i]);
+        fn(&u, arg);
+    }
+}

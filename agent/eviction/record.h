@@ -37,6 +37,17 @@ void ev_records_killed(struct ev_records *r, uint64_t number, const char *pod_ui
 void ev_records_ended(struct ev_records *r, uint64_t number, const char *outcome, const struct ev_value *now,
                       uint64_t after_us);
 
+/* Each decision without an outcome; the same as when it was saved. Borrowed. */
+struct ev_unfinished {
+    uint64_t number;
+    int64_t wall_ns;
+    enum ev_signal signal;
+    const char *uids[EV_RECORD_VICTIMS_MAX]; /* of victims that are not known to be dead; NULL: not known */
+    size_t n_victims;
+};
+void ev_records_unfinished(struct ev_records *r, void (*fn)(const struct ev_unfinished *u, void *arg),
+                           void *arg);
+
 /* The list for the socket, oldest first: new reference; NULL: no memory. An item:
  * {"number", "time", "signal", "resource", "soft", "urgent", "threshold", "available", "capacity": texts,
  *  "reclaimed": [{"what", "bytes", "objects"}],

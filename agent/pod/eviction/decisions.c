@@ -78,6 +78,54 @@ static void set_aside(const struct eviction *r, const struct err *why)
         close(dir);
 }
 
+/* ---- what is awaited ---- */
+
+static struct decision *decision_new(struct eviction *r, uint64_t number, enum ev_signal s, size_t n_victims)
+{
+    struct decision *d = calloc(1, sizeof(*d));
+
+    if (d != NULL)
+        d->victims = calloc(n_victims + 1, sizeof(d->victims[0]));
+    if (d == NULL || d->victims == NULL) {
+        free(d);
+        return NULL;
+    }
+    d->number = number;
+    d->signal = s;
+    d->began_us = now_us();
+    d->n_left = d->n_victims = n_victims;
+    TAILQ_INSERT_TAIL(&r->decisions, d, link);
+    return d;
+}
+
+/* One that an earlier agent began. Victims that have ended since have no time of their end. */
+static void resume(const struct ev_unfinished *u, void *arg)
+{
+    struct eviction *r = arg;
+    const int64_t since_us = (clock_wall_ns() - u->wall_ns) / 1000;
+    struct decision *d;
+
+    if (u->n_victims == 0) {
+        ev_records_ended(r->records, u->number, "the agent ended meanwhile", NULL, 0);
+        return;
+    }
+    d = decision_new(r, u->number, u->signal, u->n_victims);
+    if (d == NULL)
+        return;
+    if (since_us > 0 && (uint64_t)since_us < d->began_us)
+        d->began_us -= (uint64_t)since_us;
+    for (size_t i = 0; i < u->n_victims; i++) {
+        const struct pod *p = u->uids[i] != NULL ? pods_by_uid(r->node, u->uids[i]) : NULL;
+
+        if (p != NULL && p->state == POD_TERMINATING)
+            snprintf(d->victims[i].uid, sizeof(d->victims[i].uid), "%s", p->uid);
+        else
+            d->n_left--;
+    }
+}
+
+/* ---- the start ---- */
+
 void decisions_open(struct eviction *r)
 {
     str_auto path = str_printf("%s/" FILE_NAME, r->node->o.state_dir);
@@ -98,6 +146,7 @@ void decisions_open(struct eviction *r)
     ev_records_load(r->records, saved, &bad);
     if (bad > 0)
         log_warn("some records of evictions are damaged and ignored", F_U64("records", bad));
+    ev_records_unfinished(r->records, resume, r);
 }
 
 bool decisions_busy(const struct eviction *r)
@@ -122,53 +171,14 @@ void decision_reclaimed(struct eviction *r, uint64_t number, const char *what, u
     save(r);
 }
 
-static void add_disk(struct ev_disk *to, const struct ev_disk *more)
-{
-    to->bytes += more->bytes;
-    to->inodes += more->inodes;
-}
-
-static void note_victim(struct victim *v, const struct ev_pod *p)
-{
-    snprintf(v->uid, sizeof(v->uid), "%s", p->uid);
-    v->disk_known = p->disk_known;
-    v->volumes = p->volumes;
-    for (size_t i = 0; i < p->n_containers; i++) {
-        add_disk(&v->layers, &p->containers[i].layer);
-        add_disk(&v->logs, &p->containers[i].log);
-    }
-}
-
-const struct victim *decision_victim(const struct eviction *r, const char *uid)
-{
-    const struct decision *d;
-
-    TAILQ_FOREACH (d, &r->decisions, link)
-        for (size_t i = 0; i < d->n_victims; i++)
-            if (d->victims[i].disk_known && strcmp(d->victims[i].uid, uid) == 0)
-                return &d->victims[i];
-    return NULL;
-}
-
 void decision_ranked(struct eviction *r, uint64_t number, const struct ev_crossing *c, enum ev_layout layout,
                      const struct ev_choice *choice)
 {
-    struct decision *d = calloc(1, sizeof(*d));
+    struct decision *d = decision_new(r, number, c->threshold.signal, choice->n_victims);
 
     ev_records_ranked(r->records, number, c->threshold.signal, layout, choice);
-    if (d != NULL)
-        d->victims = calloc(choice->n_victims + 1, sizeof(d->victims[0]));
-    if (d == NULL || d->victims == NULL) {
-        free(d);
-        return;
-    }
-    d->number = number;
-    d->signal = c->threshold.signal;
-    d->began_us = now_us();
-    d->n_left = d->n_victims = choice->n_victims;
-    for (size_t i = 0; i < choice->n_victims; i++)
-        note_victim(&d->victims[i], choice->ranked[choice->victims[i]]);
-    TAILQ_INSERT_TAIL(&r->decisions, d, link);
+    for (size_t i = 0; d != NULL && i < choice->n_victims; i++)
+        snprintf(d->victims[i].uid, sizeof(d->victims[i].uid), "%s", choice->ranked[choice->victims[i]]->uid);
     save(r);
 }
 
@@ -188,7 +198,7 @@ void decision_pod_ended(struct eviction *r, const char *uid)
 
     TAILQ_FOREACH (d, &r->decisions, link)
         for (size_t i = 0; i < d->n_victims; i++)
-            if (strcmp(d->victims[i].uid, uid) == 0) {
+            if (uid[0] != '\0' && strcmp(d->victims[i].uid, uid) == 0) {
                 ev_records_killed(r->records, d->number, uid, now_us() - d->began_us);
                 d->victims[i].uid[0] = '\0';
                 d->n_left--;

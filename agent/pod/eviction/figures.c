@@ -75,9 +75,9 @@ static void read_disks(const struct pod *p, struct reading *r)
 /* It is not measured any more. */
 static void recall_disks(const struct pod *p, struct reading *r)
 {
-    const struct victim *v = decision_victim(eviction_of(p->node), p->uid);
+    const struct eviction_pod *v = releasing_of(p);
 
-    if (v == NULL || p->n_ctrs == 0)
+    if (v == NULL || !v->disk_known || p->n_ctrs == 0)
         return;
     for (size_t i = 0; i < p->n_ctrs; i++)
         r->containers[i].layer = r->containers[i].log = (struct ev_disk){ 0 };

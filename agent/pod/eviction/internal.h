@@ -88,8 +88,6 @@ enum disks { /* what is being done about them: one thing at a time */
 
 struct victim {
     char uid[132]; /* "": it has ended */
-    bool disk_known;
-    struct ev_disk volumes, layers, logs; /* when it was chosen: it is not measured while it ends */
 };
 
 /* A decision whose end is awaited: it is recorded with what became of it. */
@@ -114,6 +112,7 @@ struct eviction {
 
     enum disks disks;
     bool disks_wanted; /* once more, afterwards */
+    bool disks_seen;   /* they were looked at before */
     struct ev_look disks_look;
     unsigned reclaimed;
     struct reclaim *reclaim;
@@ -147,6 +146,21 @@ struct figures {
 enum err_code figures_read(struct node *n, struct figures *ret, struct err *e) MUST_CHECK;
 void figures_done(struct figures *f);
 
+/* ---- releasing.c: what a victim will release ---- */
+struct eviction_pod {
+    bool chosen;
+    enum ev_signal signal; /* for which */
+    bool disk_known;
+    struct ev_disk volumes, layers, logs; /* when it was chosen: it is not measured while it ends */
+};
+/* It was chosen; `figures` are those of that moment. Before pod_evict(), whose record has it, too. */
+void releasing_note(struct pod *p, enum ev_signal s, const struct ev_pod *figures);
+const struct eviction_pod *releasing_of(const struct pod *p); /* NULL: it is no victim */
+/* Of the table of rooms. */
+void releasing_save(const struct pod *p, json_t *record);
+void releasing_load(struct pod *p, const json_t *record);
+void releasing_reset(struct pod *p);
+
 /* ---- act.c ---- */
 /* The look says that pods go: those for the first crossing about which something can be done. */
 void act_evict(struct eviction *r, struct ev_look *look);
@@ -164,6 +178,7 @@ void reclaim_close(struct eviction *r);
 void conditions_changed(struct eviction *r, unsigned which);
 
 /* ---- decisions.c: records of them ---- */
+/* Reads them. Those that an earlier agent did not finish go on if their victims still end. */
 void decisions_open(struct eviction *r);
 /* Something is done about it; returns the record's number, 0 if there is no memory. */
 uint64_t decision_begin(struct eviction *r, const struct ev_crossing *c);
@@ -176,8 +191,6 @@ void decision_ranked(struct eviction *r, uint64_t number, const struct ev_crossi
                      const struct ev_choice *choice);
 void decision_local(struct eviction *r, const struct pod *p); /* it exceeded a limit of its own */
 void decision_pod_ended(struct eviction *r, const char *uid);
-/* What an ending pod used on disk when it was chosen; NULL: it was not, or that was not known. */
-const struct victim *decision_victim(const struct eviction *r, const char *uid);
 /* Values were observed: decisions without victims left end with what is available now. */
 void decisions_seen(struct eviction *r);
 bool decisions_busy(const struct eviction *r);

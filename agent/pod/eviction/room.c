@@ -188,8 +188,10 @@ static void disks_begin(struct eviction *r)
     }
     r->disks_wanted = false;
     r->disks = DISKS_LOOK;
-    observe_start(eviction_node(r->node)->observe, SIGNALS_DISK, eviction_pressure(r->node, EV_DISK_PRESSURE),
-                  on_disks, r);
+    /* The first time an earlier agent may have removed something just before. */
+    observe_start(eviction_node(r->node)->observe, SIGNALS_DISK,
+                  !r->disks_seen || eviction_pressure(r->node, EV_DISK_PRESSURE), on_disks, r);
+    r->disks_seen = true;
 }
 
 void eviction_look(struct node *n, unsigned signals, const char *why)
@@ -232,7 +234,9 @@ void eviction_pod_ended(struct pod *p)
 
     if (r == NULL)
         return;
-    signals = awaited(r); /* before the decision forgets it */
+    signals = awaited(r);        /* before the decision forgets it */
+    if (releasing_of(p) != NULL) /* an earlier agent's, whose decision was not saved */
+        signals |= SIGNAL_BIT(releasing_of(p)->signal);
     decision_pod_ended(r, p->uid);
     if (p->evicted_ns != 0 && !p->disrupted)
         decision_local(r, p);
@@ -355,4 +359,8 @@ const struct room eviction_room = {
               .busy = eviction_busy,
               .cancel = eviction_cancel,
               .free = eviction_free },
+    .pod = { .size = sizeof(struct eviction_pod),
+             .reset = releasing_reset,
+             .save = releasing_save,
+             .load = releasing_load },
 };

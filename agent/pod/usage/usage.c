@@ -208,7 +208,8 @@ static void pod_usage_read_pod(struct pass *pass, struct pod *p)
     char path[512], below[600];
     struct err e = { 0 };
 
-    if (!p->cgroup_made || p->state == POD_TERMINATED ||
+    /* An ending pod may have been taken over from an earlier agent, which made its cgroup. */
+    if ((!p->cgroup_made && p->state != POD_TERMINATING) || p->state == POD_TERMINATED ||
         resources_cgroup_path(p, path, sizeof(path), &e) != ERR_OK)
         return;
     read_one(pass, &(struct usage_row){ .kind = USAGE_POD, .pod = p }, path);

@@ -196,6 +196,50 @@ static void a_long_text_is_cut_whatever_it_is_cut_in(void **state)
     ev_records_free(b);
 }
 
+static void note_unfinished(const struct ev_unfinished *u, void *arg)
+{
+    struct ev_unfinished *seen = arg;
+
+    assert_true(u->n_victims < 2);
+    seen[u->number] = *u;
+}
+
+static void what_has_no_outcome_is_found_again(void **state)
+{
+    struct ev_records *a = ev_records_new(), *b = ev_records_new();
+    const struct ev_pod pods[] = { { .key = "default/hog", .uid = "u1" },
+                                   { .key = "default/two", .uid = "u2" } };
+    const struct ev_pod *ranked[] = { &pods[0], &pods[1] };
+    const struct ev_choice choice = {
+        .ranked = ranked, .n_ranked = 2, .victims = (size_t[]){ 0, 1 }, .n_victims = 2
+    };
+    const struct ev_crossing c = crossing();
+    struct ev_unfinished seen[5] = { 0 };
+    json_auto_t *saved = NULL;
+    size_t bad = 9;
+
+    (void)state;
+    add_whole(a); /* 1 has ended */
+    ev_records_add_local(a, "default/p", "u3", "Usage of EmptyDir volume", WALL);
+    ev_records_add(a, &c, WALL); /* 3 has no victims yet */
+    ev_records_add(a, &c, WALL + 1000);
+    ev_records_ranked(a, 4, EV_MEMORY, EV_LAYOUT_ONE, &choice);
+    ev_records_killed(a, 4, "u1", 42000);
+    saved = ev_records_save(a);
+    ev_records_load(b, saved, &bad);
+    assert_int_equal(bad, 0);
+    ev_records_unfinished(b, note_unfinished, seen);
+    assert_int_equal(seen[1].number + seen[2].number, 0);
+    assert_int_equal(seen[3].number, 3);
+    assert_int_equal(seen[3].n_victims, 0);
+    assert_int_equal(seen[4].wall_ns, WALL + 1000);
+    assert_int_equal(seen[4].signal, EV_MEMORY);
+    assert_int_equal(seen[4].n_victims, 1);
+    assert_string_equal(seen[4].uids[0], "u2");
+    ev_records_free(a);
+    ev_records_free(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +248,7 @@ int main(void)
         cmocka_unit_test(the_last_hundred_are_kept_and_numbers_go_on),
         cmocka_unit_test(a_damaged_record_is_ignored_and_counted),
         cmocka_unit_test(a_long_text_is_cut_whatever_it_is_cut_in),
+        cmocka_unit_test(what_has_no_outcome_is_found_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

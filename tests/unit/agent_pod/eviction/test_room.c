@@ -6,6 +6,8 @@
 #include "agent/pod/core/evict.h"
 #include "agent/pod/eviction/internal.h"
 #include "agent/pod/image/images.h"
+#include "agent/pod/node/node.h"
+#include "agent/pod/node/record_load.h"
 #include "agent/pod/show/node_object.h"
 #include "agent/pod/usage/usage.h"
 #include "base/codec/json.h"
@@ -403,7 +405,6 @@ static void images_go_before_pods_and_may_be_enough(void **state)
 
     world.nodefs.available = 9 * GIB;
     world.frees = 3 * GIB;
-    assert_false(world.settled);
     disks_answer(w);
     assert_int_equal(world.n_reclaims, 1);
     assert_true(world.settled);
@@ -460,6 +461,92 @@ static void the_condition_stays_for_the_transition_period_and_wakes_who_waits(vo
     assert_int_equal(pods_find(&w->node, "default", "c")->state, POD_RUNNING);
 }
 
+/* The agent is killed, and the next one takes its pods over. */
+static void restart(struct world *w)
+{
+    struct err e = { 0 };
+
+    while (decisions_busy(eviction_of(&w->node)))
+        uv_run(&w->loop, UV_RUN_ONCE);
+    world.fn = NULL;
+    eviction_room.node.cancel(&w->node);
+    eviction_room.node.free(&w->node);
+    world_forget(w);
+    assert_int_equal(record_load_all(&w->node, &e), ERR_OK);
+    pods_each (&w->node, p) {
+        node_recover_pod(p);
+        p->recovered = false;
+    }
+    eviction_begin(&w->node);
+    script_turn(w);
+}
+
+static struct pod *pod_named(struct world *w, const char *name)
+{
+    struct pod *p = pods_find(&w->node, "default", name);
+
+    assert_non_null(p);
+    return p;
+}
+
+static void the_next_agent_waits_for_the_victim_of_the_one_before(void **state)
+{
+    struct world *w = *state;
+
+    using(w, "a", 100 * MIB, "");
+    using(w, "b", 500 * MIB, "");
+    memory_is(w, 90 * MIB);
+    assert_int_equal(pod_named(w, "b")->state, POD_TERMINATING);
+    restart(w);
+    assert_int_equal(pod_named(w, "b")->state, POD_TERMINATING);
+    assert_int_equal(pod_named(w, "a")->state, POD_RUNNING);
+    memory_is(w, 89 * MIB);
+    assert_int_equal(pod_named(w, "a")->state, POD_RUNNING);
+    world.memory.available = 600 * MIB;
+    dead(w, pod_named(w, "b"));
+    assert_int_equal(pod_named(w, "a")->state, POD_RUNNING);
+    json_auto_t *records = eviction_records(&w->node);
+    assert_int_equal(json_array_size(records), 1);
+    assert_string_equal(json_str(json_array_get(records, 0), "outcome"), "its pods ended");
+}
+
+static void what_it_had_on_disk_is_known_to_the_next_agent(void **state)
+{
+    struct world *w = *state;
+
+    using(w, "a", 1 * GIB, "");
+    using(w, "b", 5 * GIB, "");
+    world.nodefs.available = 7 * GIB;
+    disks_answer(w);
+    disks_answer(w);
+    assert_int_equal(pod_named(w, "b")->state, POD_TERMINATING);
+    restart(w);
+    assert_true(world.settled); /* its files may just have been removed */
+    disks_answer(w);
+    disks_answer(w);
+    assert_int_equal(pod_named(w, "a")->state, POD_RUNNING);
+    world.nodefs.available = 12 * GIB;
+    dead(w, pod_named(w, "b"));
+    disks_answer(w); /* its end caused a look */
+    assert_int_equal(pod_named(w, "a")->state, POD_RUNNING);
+}
+
+static void decisions_that_nobody_finished_are_closed(void **state)
+{
+    struct world *w = *state;
+
+    using(w, "b", 5 * GIB, "");
+    memory_is(w, 90 * MIB);
+    world.nodefs.available = 9 * GIB;
+    world.frees = 3 * GIB;
+    disks_answer(w); /* reclaimed; the look that says whether that was enough is under way */
+    restart(w);
+    json_auto_t *records = eviction_records(&w->node);
+    assert_int_equal(json_array_size(records), 2);
+    assert_null(json_str(json_array_get(records, 0), "outcome"));
+    assert_string_equal(json_str(json_array_get(records, 1), "outcome"), "the agent ended meanwhile");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -472,6 +559,9 @@ int main(void)
         ROOM_TEST(images_go_before_pods_and_may_be_enough),
         ROOM_TEST(where_images_are_not_enough_a_pod_goes),
         ROOM_TEST(the_condition_stays_for_the_transition_period_and_wakes_who_waits),
+        ROOM_TEST(the_next_agent_waits_for_the_victim_of_the_one_before),
+        ROOM_TEST(what_it_had_on_disk_is_known_to_the_next_agent),
+        ROOM_TEST(decisions_that_nobody_finished_are_closed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
