@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * client - requests to one apiserver, of coracle-kube.
+ *
+ * libcurl's multi interface on the loop: HTTP/2 where the server offers it (all requests share a connection
+ * then), HTTP/1.1 otherwise. Credentials are replaced while requests are under way: later ones use the new
+ * ones, and connections with an older client certificate are not used again. An answer of 401 asks for other
+ * credentials (`on_unauthorized`) at most once in KUBE_ANEW_MS; the request itself reports it.
+ *
+ * Bounds: an answer has at most `answer_max` bytes after decompression; at most KUBE_REQUESTS_MAX requests
+ * are under way, more wait in order; a request has a deadline. Requests that the server put off (429, or 503
+ * with Retry-After) are not repeated here: `retry_after_ms` says when it would like to see them again. Loop
+ * thread only.
+ */
+#ifndef AGENT_KUBE_CLIENT_CLIENT_H
+#define AGENT_KUBE_CLIENT_CLIENT_H
+#include "base/buf.h"
+#include "base/op.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#define KUBE_REQUESTS_MAX 64
+#define KUBE_ANEW_MS 1000
+#define KUBE_ANSWER_MAX ((size_t)4 << 20)
+
+struct kube_client;
+
+struct kube_client_options {
+    uv_loop_t *loop;
+    const char *user_agent;
+    void (*on_unauthorized)(void *arg);
+    /* The apiserver answered after it had not, or the other way round; `why`: the error, or "". */
+    void (*on_reachable)(bool reachable, const char *why, void *arg);
+    void *arg;
+};
+
+enum err_code kube_client_open(struct kube_client **ret, const struct kube_client_options *o,
+                               struct err *e) MUST_CHECK;
+/* NULL is fine. Requests under way end with ERR_CANCELLED; the loop must run until they did. */
+void kube_client_close(struct kube_client *c);
+/* The members of the message `credentials` (agent/kube/README.md); borrowed. ERR_INVALID: a certificate, a
+ * key or the URL cannot be used; the credentials of before stay in force. */
+enum err_code kube_client_credentials(struct kube_client *c, const json_t *credentials,
+                                      struct err *e) MUST_CHECK;
+
+struct kube_request_spec {    /* borrowed during kube_request_start() */
+    const char *method;       /* "GET", "POST", "PUT", "PATCH", "DELETE" */
+    const char *path;         /* with its query, escaped: "/api/v1/pods?fieldSelector=..." */
+    const char *content_type; /* of the body; NULL: "application/json" */
+    const json_t *body;       /* NULL: none */
+    const char *subject;      /* for people: "node peer" */
+    size_t answer_max;        /* 0: KUBE_ANSWER_MAX */
+    uint64_t deadline_ms;     /* 0: none; of a stream: until its head is there */
+    /* A stream: each line of the answer (a watch event) is parsed and handed over as it comes, at most
+     * `answer_max` bytes of it; then `answer` stays NULL. Borrowed. False: the stream is to end. */
+    bool (*on_line)(json_t *line, void *owner);
+};
+
+struct kube_request {
+    struct op op;
+    /* In done. An HTTP status of 400 and above is an error as well: 404 ERR_NOT_FOUND, 409 ERR_EXISTS (reason
+     * AlreadyExists) or ERR_ABORTED (Conflict), 410 ERR_RANGE, 401 ERR_UNAUTHENTICATED, 403 ERR_PERMISSION,
+     * 400 and 422 ERR_INVALID, 429 ERR_EXHAUSTED, 504 ERR_DEADLINE, others ERR_UNAVAILABLE; the text is that
+     * of the Status object. No answer: ERR_UNAVAILABLE with the words of the transport. */
+    int http;                /* 0: there was no answer */
+    json_t *answer;          /* NULL: none, or no JSON; freed after done, unless taken */
+    uint64_t retry_after_ms; /* 0: not given */
+    /* private */
+    struct kube_call *call;
+};
+
+void kube_request_start(struct kube_request *r, struct kube_client *c, const struct kube_request_spec *spec,
+                        op_done_fn done, void *owner);
+void kube_request_cancel(struct kube_request *r);
+#endif
