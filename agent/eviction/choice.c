@@ -29,7 +29,8 @@ static bool is_quicker(const struct ev_pod *p, int64_t grace_s, uint64_t now_ms)
     int64_t s = grace_s < 0 || p->grace_s < grace_s ? p->grace_s : grace_s;
     uint64_t at_ms;
 
-    s = s > 0 ? s : 0;
+    if (s <= 0)
+        s = grace_s != 0 ? EV_HARD_GRACE_S : 0; /* one that has no time itself gets as much */
     if (s > INT32_MAX)
         return false;
     at_ms = now_ms + (uint64_t)s * 1000;

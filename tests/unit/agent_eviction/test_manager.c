@@ -225,6 +225,24 @@ static void a_pod_that_ends_is_killed_sooner_if_that_is_urgent(void **state)
     assert_int_equal(t->choice.n_victims, 0);
 }
 
+/* It has no time of its own, and gets that of an eviction: chosen again, it would not end sooner. */
+static void a_pod_without_grace_is_evicted_once(void **state)
+{
+    struct script *t = begin(state, EV_LAYOUT_ONE, "{\"memory.available\": \"1000\"}", "{}", "{}", "{}");
+    struct ev_pod p = {
+        .key = "a/b", .memory_known = true, .memory = 50, .ending = true, .kill_ms = 3000, .grace_s = 0
+    };
+    struct err e = { 0 };
+
+    at(t, 1000, EV_MEMORY, 900);
+    assert_int_equal(ev_manager_choose(t->m, &t->look, &p, 1, &t->choice, &e), ERR_OK);
+    assert_int_equal(t->choice.n_victims, 0);
+    ev_choice_done(&t->choice);
+    p.kill_ms = 30000; /* its own end began earlier, with more time */
+    assert_int_equal(ev_manager_choose(t->m, &t->look, &p, 1, &t->choice, &e), ERR_OK);
+    assert_int_equal(t->choice.n_victims, 1);
+}
+
 static const struct choose_row {
     const char *about, *pods, *victims;
     bool enough;
@@ -384,6 +402,7 @@ int main(void)
         T(evictions_go_on_until_the_minimum_is_reclaimed),
         T(what_falls_fast_leaves_no_grace),
         T(a_pod_that_ends_is_killed_sooner_if_that_is_urgent),
+        T(a_pod_without_grace_is_evicted_once),
         T(as_many_go_as_are_needed),
         T(reserves_of_the_node_go_before_pods),
         T(what_can_be_reclaimed_depends_on_the_file_systems),
