@@ -47,7 +47,7 @@ static void evict_one(struct eviction *r, const struct ev_look *look, const stru
 
     if (p == NULL)
         return;
-    releasing_note(p, c->threshold.signal, v);
+    releasing_note(p, c, v);
     if (v->ending) {
         if (grace_s == 0)
             pod_evict_faster(p);

@@ -130,6 +130,33 @@ static bool has_figures(const struct pod *p)
     return p->state == POD_STARTING || p->state == POD_RUNNING || p->state == POD_TERMINATING;
 }
 
+/* A victim writes on until it is killed: what went of the signal since one was chosen counts as used by the
+ * first of them. While its files are removed that shrinks as what is missing does. Another pod that is the
+ * one that writes is found as soon as this one has ended. */
+static void grow_victim(struct node *n, struct figures *f, enum ev_signal s)
+{
+    const struct ev_value *now = &eviction_of(n)->last[s];
+    const bool nodefs = s == EV_NODEFS || s == EV_NODEFS_INODES;
+    const struct eviction_pod *first = NULL;
+    struct ev_pod *pod = NULL;
+    struct ev_disk *to;
+
+    for (size_t i = 0; i < f->n; i++) {
+        const struct pod *p = f->pods[i].ending ? pods_by_uid(n, f->pods[i].uid) : NULL;
+        const struct eviction_pod *v = p != NULL ? releasing_of(p) : NULL;
+
+        if (v == NULL || v->signal != s || !v->disk_known || p->n_ctrs == 0 ||
+            (first != NULL && v->available <= first->available))
+            continue;
+        first = v;
+        pod = &f->pods[i];
+    }
+    if (first == NULL || now->available >= first->available)
+        return;
+    to = nodefs ? &pod->volumes : &f->containers[pod->containers - f->containers].layer;
+    *(ev_signal_unit(s) == EV_BYTES ? &to->bytes : &to->inodes) += first->available - now->available;
+}
+
 enum err_code figures_read(struct node *n, struct figures *ret, struct err *e)
 {
     struct figures f = { 0 };
@@ -157,6 +184,9 @@ enum err_code figures_read(struct node *n, struct figures *ret, struct err *e)
         f.n++;
         f.n_containers += p->n_ctrs;
     }
+    for (size_t s = 0; s < EV_SIGNALS; s++)
+        if (SIGNALS_DISK & SIGNAL_BIT(s))
+            grow_victim(n, &f, s);
     *ret = f;
     return ERR_OK;
 }

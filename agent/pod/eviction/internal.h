@@ -150,11 +150,12 @@ void figures_done(struct figures *f);
 struct eviction_pod {
     bool chosen;
     enum ev_signal signal; /* for which */
+    uint64_t available;    /* of it, then */
     bool disk_known;
     struct ev_disk volumes, layers, logs; /* when it was chosen: it is not measured while it ends */
 };
-/* It was chosen; `figures` are those of that moment. Before pod_evict(), whose record has it, too. */
-void releasing_note(struct pod *p, enum ev_signal s, const struct ev_pod *figures);
+/* It was chosen for that; `figures` are of that moment. Before pod_evict(), whose record has it, too. */
+void releasing_note(struct pod *p, const struct ev_crossing *c, const struct ev_pod *figures);
 const struct eviction_pod *releasing_of(const struct pod *p); /* NULL: it is no victim */
 /* Of the table of rooms. */
 void releasing_save(const struct pod *p, json_t *record);

@@ -26,13 +26,16 @@ static void add_disk(struct ev_disk *to, const struct ev_disk *more)
 }
 
 /* Chosen again, as it takes its time: what it had is known from the first time. */
-void releasing_note(struct pod *p, enum ev_signal s, const struct ev_pod *figures)
+void releasing_note(struct pod *p, const struct ev_crossing *c, const struct ev_pod *figures)
 {
     struct eviction_pod *r = releasing(p);
 
     if (r->chosen && r->disk_known)
         return;
-    *r = (struct eviction_pod){ .chosen = true, .signal = s, .disk_known = figures->disk_known };
+    *r = (struct eviction_pod){ .chosen = true,
+                                .signal = c->threshold.signal,
+                                .available = c->value.available,
+                                .disk_known = figures->disk_known };
     p->record_dirty = true;
     r->volumes = figures->volumes;
     for (size_t i = 0; i < figures->n_containers; i++) {
@@ -61,6 +64,7 @@ void releasing_save(const struct pod *p, json_t *record)
         return;
     o = json_object();
     json_put_str(o, "signal", ev_signal_name(r->signal));
+    json_object_set_new(o, "available", json_integer((json_int_t)r->available));
     if (r->disk_known) {
         put_disk(o, "volumes", &r->volumes);
         put_disk(o, "layers", &r->layers);
@@ -90,6 +94,7 @@ void releasing_load(struct pod *p, const json_t *record)
         return;
     *releasing(p) = (struct eviction_pod){ .chosen = true,
                                            .signal = s,
+                                           .available = (uint64_t)record_number(o, "available", INT64_MAX),
                                            .disk_known = json_object_get(o, "volumes") != NULL,
                                            .volumes = read_disk(o, "volumes"),
                                            .layers = read_disk(o, "layers"),

@@ -438,6 +438,28 @@ static void where_images_are_not_enough_a_pod_goes(void **state)
     assert_int_equal(a->state, POD_RUNNING);
 }
 
+static void a_victim_that_writes_on_until_it_is_killed_is_still_the_only_one(void **state)
+{
+    struct world *w = *state;
+    struct pod *a = using(w, "a", 1 * GIB, ""), *b = using(w, "b", 2 * GIB, "");
+
+    world.nodefs.available = 9 * GIB;
+    disks_answer(w);
+    disks_answer(w); /* after reclaim, which found nothing */
+    assert_int_equal(b->state, POD_TERMINATING);
+    for (uint64_t gib = 8; gib > 4; gib--) { /* more is missing by now than it used */
+        world.nodefs.available = gib * GIB;
+        eviction_look(&w->node, SIGNALS_DISK, "test");
+        disks_answer(w);
+        disks_answer(w);
+        assert_int_equal(a->state, POD_RUNNING);
+    }
+    dead(w, b); /* and nothing of that comes back: another one has to go, too */
+    disks_answer(w);
+    disks_answer(w);
+    assert_int_equal(a->state, POD_TERMINATING);
+}
+
 static void the_condition_stays_for_the_transition_period_and_wakes_who_waits(void **state)
 {
     struct world *w = *state;
@@ -558,6 +580,7 @@ int main(void)
         ROOM_TEST(under_pressure_kubelets_rules_admit),
         ROOM_TEST(images_go_before_pods_and_may_be_enough),
         ROOM_TEST(where_images_are_not_enough_a_pod_goes),
+        ROOM_TEST(a_victim_that_writes_on_until_it_is_killed_is_still_the_only_one),
         ROOM_TEST(the_condition_stays_for_the_transition_period_and_wakes_who_waits),
         ROOM_TEST(the_next_agent_waits_for_the_victim_of_the_one_before),
         ROOM_TEST(what_it_had_on_disk_is_known_to_the_next_agent),
