@@ -12,7 +12,8 @@ struct record {
     char id[80];
     uint64_t first_ms; /* when it was first seen */
     uint64_t used_ms;  /* when it was last seen in use */
-    bool was_used, used, pinned, seen;
+    uint64_t bytes;    /* if it is awaited */
+    bool was_used, used, pinned, awaited, seen;
     UT_hash_handle hh;
 };
 
@@ -82,6 +83,8 @@ static void see(const struct image_gc_image *i, void *arg)
     one->seen = true;
     one->pinned = i->pinned;
     one->used = i->used;
+    one->awaited = i->awaited;
+    one->bytes = i->bytes;
     if (i->used) {
         one->was_used = true;
         one->used_ms = r->now_ms;
@@ -124,7 +127,7 @@ static int by_use(const struct record *a, const struct record *b)
 
 static bool may_go(const struct record *one)
 {
-    return !one->used && !one->pinned;
+    return !one->used && !one->pinned && !one->awaited;
 }
 
 struct removing {
@@ -212,6 +215,26 @@ static void remove_unused(struct removing *x, uint64_t min_age_ms)
             image_gc_remove_one(x, one);
 }
 
+static bool is_only_awaited(const struct record *one)
+{
+    return one->awaited && !one->used && !one->pinned;
+}
+
+static void remove_awaited(struct removing *x, uint64_t wanted)
+{
+    struct record *one, *next;
+    uint64_t all = x->freed;
+
+    for (one = x->r->all; one != NULL; one = one->hh.next)
+        if (is_only_awaited(one) && __builtin_add_overflow(all, one->bytes, &all))
+            all = UINT64_MAX - 1; /* UINT64_MAX is wanted where no amount is enough */
+    if (all < wanted)
+        return;
+    HASH_ITER (hh, x->r->all, one, next)
+        if (x->freed < wanted && is_only_awaited(one))
+            image_gc_remove_one(x, one);
+}
+
 enum err_code image_gc_reclaim_unused(struct image_gc_records *r, const struct image_gc_host *h,
                                       const struct image_gc_policy *p, uint64_t wanted, uint64_t now_ms,
                                       struct image_gc_outcome *ret, struct err *e)
@@ -225,6 +248,8 @@ enum err_code image_gc_reclaim_unused(struct image_gc_records *r, const struct i
     remove_unused(&x, p->min_age_ms);
     if (x.freed < wanted)
         remove_unused(&x, 0);
+    if (x.freed < wanted)
+        remove_awaited(&x, wanted);
     ret->freed = x.freed;
     ret->n_full = x.n;
     *e = x.first;

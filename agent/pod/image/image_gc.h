@@ -3,7 +3,8 @@
  * image_gc - removes unused images by kubelet's rules: when the store's file system is fuller than a
  * threshold, the least recently used ones until it is below another threshold; and those unused for longer
  * than an age, if configured. Never one that is used by a pod, pinned, or was first seen less than the
- * minimum age ago.
+ * minimum age ago; nor one of a pod that was evicted and comes back, which could not start again or would
+ * bring it again.
  *
  * Checked every five minutes, like kubelet, and after each new image, because that is what fills the disk.
  * The time of last use is known since the agent started: an image never seen in use is treated as the least
@@ -31,6 +32,8 @@ struct node;
 struct image_gc_image { /* a present image */
     const char *id;
     bool used, pinned;
+    bool awaited;   /* by a pod that comes back */
+    uint64_t bytes; /* that it frees; only needed if it is awaited */
 };
 struct image_gc_records; /* data remembered per image */
 struct image_gc_host {   /* the store, or a test's */
@@ -62,7 +65,8 @@ enum err_code image_gc_run(struct image_gc_records *r, const struct image_gc_hos
                            struct image_gc_outcome *ret, struct err *e) MUST_CHECK;
 
 /* Pressure of the node: thresholds are ignored. Images that are unused and old enough go, then, if that frees
- * less than `wanted` bytes, also younger ones: kubelet keeps those and evicts a pod. Errors of removals. */
+ * less than `wanted` bytes, also younger ones: kubelet keeps those and evicts a pod. Awaited ones go last,
+ * and only if they are enough: otherwise a pod must be evicted all the same. Errors of removals. */
 enum err_code image_gc_reclaim_unused(struct image_gc_records *r, const struct image_gc_host *h,
                                       const struct image_gc_policy *p, uint64_t wanted, uint64_t now_ms,
                                       struct image_gc_outcome *ret, struct err *e) MUST_CHECK;

@@ -43,9 +43,13 @@ struct seeing {
 static void on_seen(const struct img_seen *seen, void *arg)
 {
     const struct seeing *s = arg;
-    const struct image_gc_image i = { .id = seen->image->id,
+    const char *id = seen->image->id;
+    const bool awaited = image_is_awaited(s->node, id);
+    const struct image_gc_image i = { .id = id,
                                       .pinned = seen->image->pinned,
-                                      .used = seen->held || image_is_used(s->node, seen->image->id, NULL) };
+                                      .used = seen->held || image_is_used(s->node, id, NULL),
+                                      .awaited = awaited,
+                                      .bytes = awaited ? img_own_bytes(s->node->o.images, id) : 0 };
 
     s->see(&i, s->arg);
 }

@@ -61,6 +61,9 @@ void image_gc_metrics(const struct node *n, struct buf *out);
 /* A container was made from it, or an unfinished pod has it for a container or a volume. `pods` (may be NULL)
  * gets "pod default/web, pod default/db", at most five. */
 bool image_is_used(const struct node *n, const char *id, struct buf *pods);
+/* A pod that was made from it ended because the node was short of something, and comes back: the removal of
+ * unused images takes these last. */
+bool image_is_awaited(const struct node *n, const char *id);
 /* All of these pods: [{"kind", "namespace", "name"}], new. */
 json_t *image_users(const struct node *n, const char *id);
 #endif

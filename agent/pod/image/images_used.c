@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/pod/core/facts.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/image/internal.h"
 
@@ -46,4 +47,21 @@ bool image_is_used(const struct node *n, const char *id, struct buf *pods)
     if (found > NAMED_MAX)
         buf_addf(pods, " and %zu more", found - NAMED_MAX);
     return found > 0;
+}
+
+/* Its containers have ended, but what they were made from is recorded. */
+static bool had_it(const struct pod *p, const char *id)
+{
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        if (str_eq(p->ctrs[i].cur.image_id, id))
+            return true;
+    return false;
+}
+
+bool image_is_awaited(const struct node *n, const char *id)
+{
+    for (const struct pod *p = n->pods; p != NULL; p = p->hh.next)
+        if (p->state == POD_TERMINATED && p->wanted && pod_may_return(p) && had_it(p, id))
+            return true;
+    return false;
 }

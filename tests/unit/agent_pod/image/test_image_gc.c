@@ -18,7 +18,7 @@
 struct image {
     const char *id;
     uint64_t bytes;
-    bool used, pinned, gone;
+    bool used, pinned, awaited, gone;
     enum err_code refuses; /* removal: ERR_OK: it does not */
 };
 
@@ -42,7 +42,9 @@ static void each(void *arg, void (*see)(const struct image_gc_image *i, void *ar
         if (!f->images[i].gone)
             see(&(struct image_gc_image){ .id = f->images[i].id,
                                           .used = f->images[i].used,
-                                          .pinned = f->images[i].pinned },
+                                          .pinned = f->images[i].pinned,
+                                          .awaited = f->images[i].awaited,
+                                          .bytes = f->images[i].bytes },
                 arg2);
 }
 
@@ -304,6 +306,34 @@ static void under_pressure_a_new_one_goes_before_a_pod_has_to(void **state)
     assert_string_equal(f->removed, "");
 }
 
+static void under_pressure_one_that_a_pod_comes_back_to_goes_last_and_only_if_it_is_enough(void **state)
+{
+    struct fixture *f = *state;
+
+    add(f, "young", 100);
+    add(f, "awaited", 500)->awaited = true;
+    assert_int_equal(reclaim(f, 100), ERR_OK);
+    assert_string_equal(f->removed, "young ");
+    assert_int_equal(reclaim(f, 501), ERR_OK); /* a pod goes all the same */
+    assert_string_equal(f->removed, "");
+    assert_int_equal(reclaim(f, UINT64_MAX), ERR_OK);
+    assert_string_equal(f->removed, "");
+    assert_int_equal(reclaim(f, 500), ERR_OK);
+    assert_string_equal(f->removed, "awaited ");
+}
+
+static void one_that_a_pod_comes_back_to_is_as_good_as_used(void **state)
+{
+    struct fixture *f = *state;
+
+    add(f, "awaited", 500)->awaited = true;
+    assert_int_equal(run(f), ERR_OK);
+    f->now += HOUR;
+    disk(f, 990);
+    assert_int_equal(run(f), ERR_EXHAUSTED);
+    assert_string_equal(f->removed, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +348,8 @@ int main(void)
         T(sizes_of_any_disk_are_counted_right),
         T(under_pressure_all_unused_ones_that_are_old_enough_go),
         T(under_pressure_a_new_one_goes_before_a_pod_has_to),
+        T(under_pressure_one_that_a_pod_comes_back_to_goes_last_and_only_if_it_is_enough),
+        T(one_that_a_pod_comes_back_to_is_as_good_as_used),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
