@@ -22,8 +22,10 @@
  * memory does. Kernel's window: 500 ms to 10 s. */
 #define MEMORY_STALL_US 20000
 #define MEMORY_WINDOW_US 1000000
-#define IO_STALL_US 200000
-#define IO_WINDOW_US 2000000
+/* A disk that is written at full speed has its writers wait for most of the time; 4 GiB/s take no more than
+ * that in a window. */
+#define IO_STALL_US 50000
+#define IO_WINDOW_US 1000000
 /* Looks that are due about then are one look. */
 #define TOGETHER_MS 1000
 /* Nobody can be evicted: as often as kubelet looks. */
@@ -97,7 +99,7 @@ void eviction_watch_woken(struct eviction_watch *w, enum ev_condition what, uint
     for (size_t i = 0; i < EV_SIGNALS; i++) {
         if (ev_signal_condition(i) != what)
             continue;
-        due_in(w, i, what == EV_MEMORY_PRESSURE ? 0 : ev_pace_wake(&w->paces[i], now_ms), now_ms);
+        due_in(w, i, what == EV_MEMORY_PRESSURE ? 0 : ev_pace_wake(&w->paces[i], i, now_ms), now_ms);
     }
     if (what == EV_MEMORY_PRESSURE)
         w->helpless = false;
@@ -177,9 +179,19 @@ static void set_alarms(struct eviction_watch *w, const struct ev_manager *m,
         set_alarm(w, ALARM_PODS, memory->pods_usage, memory->pods_working_set, pods);
 }
 
+static bool something_runs(const struct node *n)
+{
+    pods_each (n, p)
+        if (p->state == POD_STARTING || p->state == POD_RUNNING)
+            return true;
+    return false;
+}
+
 void eviction_watch_seen(struct eviction_watch *w, const struct ev_manager *m,
                          const struct ev_observation *seen, uint64_t now_ms)
 {
+    const bool running = something_runs(w->node);
+
     for (size_t i = 0; i < EV_SIGNALS; i++) {
         const struct ev_value *v = &seen->v[i];
         uint64_t headroom = v->known ? ev_manager_headroom(m, i, v) : UINT64_MAX;
@@ -187,7 +199,7 @@ void eviction_watch_seen(struct eviction_watch *w, const struct ev_manager *m,
             continue;
         w->due_ms[i] = 0;
         if (headroom != UINT64_MAX)
-            due_in(w, i, ev_pace_next(&w->paces[i], v, headroom, now_ms), now_ms);
+            due_in(w, i, ev_pace_next(&w->paces[i], i, v, headroom, running, now_ms), now_ms);
     }
     if (seen->v[EV_MEMORY].known || seen->v[EV_ALLOCATABLE_MEMORY].known)
         set_alarms(w, m, seen);

@@ -10,6 +10,7 @@
 #include "agent/pod/core/pod_starts.h"
 #include "agent/pod/core/start_times.h"
 #include "agent/pod/device/devices.h"
+#include "agent/pod/eviction/eviction.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/record/record.h"
@@ -194,6 +195,8 @@ static void active_step(struct pod *p)
 
     if (p->state == POD_STARTING && p->initialized) {
         pod_set_state(p, POD_RUNNING);
+        eviction_wake(n, EV_DISK_PRESSURE, "a pod runs");
+        eviction_wake(n, EV_PID_PRESSURE, "a pod runs");
         pod_starts_add(p);
     }
 }

@@ -142,17 +142,21 @@ uint64_t ev_manager_headroom(const struct ev_manager *m, enum ev_signal s, const
     return script.headroom[s];
 }
 
-uint64_t ev_pace_next(struct ev_pace *p, const struct ev_value *v, uint64_t headroom, uint64_t now_ms)
+uint64_t ev_pace_next(struct ev_pace *p, enum ev_signal s, const struct ev_value *v, uint64_t headroom,
+                      bool running, uint64_t now_ms)
 {
+    (void)s;
     (void)v;
+    (void)running;
     (void)now_ms;
     p->wait_ms = script.pace_ms[headroom - HEADROOM];
     return p->wait_ms;
 }
 
-uint64_t ev_pace_wake(struct ev_pace *p, uint64_t now_ms)
+uint64_t ev_pace_wake(struct ev_pace *p, enum ev_signal s, uint64_t now_ms)
 {
     (void)p;
+    (void)s;
     (void)now_ms;
     return script.woken_ms;
 }
