@@ -9,7 +9,7 @@ void api_problems_hold_back(struct api_problems *p, const struct api_object *fir
     const char *message;
     char more[48] = "";
 
-    if (p->n == 0 || n == 0)
+    if (p->n == 0 || n == 0 || first == NULL)
         return;
     meta = api_object_meta(first);
     if (n > 1)
