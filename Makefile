@@ -29,12 +29,13 @@ B        := $(O)/$(variant)
 # Shared libraries: pkg-config's name, the oldest version that was tried, Debian's package (docs/requirements.md has the same table).
 libraries := libuv:1.44.2:libuv1-dev jansson:2.14:libjansson-dev libmnl:1.0.4:libmnl-dev yaml-0.1:0.2.5:libyaml-dev \
              libnghttp2:1.52.0:libnghttp2-dev libmd:1.0.4:libmd-dev libarchive:3.6.2:libarchive-dev libcrypto:3.0.0:libssl-dev libssl:3.0.0:libssl-dev \
-             libsystemd:252:libsystemd-dev libprotobuf-c:1.4.1:libprotobuf-c-dev
+             libcurl:7.88.1:libcurl4-openssl-dev libsystemd:252:libsystemd-dev libprotobuf-c:1.4.1:libprotobuf-c-dev
 pkg           = $(shell $(PKG_CONFIG) $(1))
 LIBS_CFLAGS  := $(call pkg,--cflags $(foreach l,$(libraries),$(firstword $(subst :, ,$(l)))) 2> /dev/null)
 LIBS_CORE     = $(call pkg,--libs libuv jansson libmnl yaml-0.1 libnghttp2) -lwslay -l:libmd.a -l:libprotobuf-c.a
 LIBS_UNPACK   = $(call pkg,--libs libarchive libcrypto jansson libuv)
 LIBS_PROBE    = $(call pkg,--libs libssl libcrypto libuv)
+LIBS_KUBE     = $(call pkg,--libs libcurl libssl libcrypto libuv jansson)
 LIBS_SHUTDOWN = $(call pkg,--libs libsystemd libuv)
 # The HTTP parser comes as C sources in Debian's node-llhttp.
 LLHTTP         ?= /usr/share/llhttp
@@ -68,21 +69,24 @@ modules := base base/codec base/files base/process base/grpc cgroups cni/host cn
            agent/pod/core agent/pod/device agent/pod/project agent/pod/limits agent/pod/leftovers agent/pod/sandbox agent/pod/env agent/pod/image agent/pod/volume agent/pod/usage \
            agent/pod/container agent/pod/record agent/pod/eviction agent/pod/admit agent/pod/status agent/pod/worker agent/pod/show agent/pod/node \
            agent/cli/print agent/cli/command agent/cli/client agent/cli/show agent/cli/stream agent/cli/image agent/cli agent
-include $(patsubst %,%/module.mk,$(modules) agent/unpack)
+# Of coracle-kube alone: the daemon maps neither libcurl nor TLS.
+kube_modules := agent/kube/client agent/kube/sync agent/kube/server agent/kube
+include $(patsubst %,%/module.mk,$(modules) $(kube_modules) agent/unpack)
 
 libname  = $(B)/lib$(subst /,-,$(1)).a
 reverse  = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
 base_libs := $(foreach m,base/process base/files base/codec base,$(call libname,$(m)))
 all_libs  := $(foreach m,$(call reverse,$(modules)),$(call libname,$(m)))
+kube_libs := $(foreach m,$(call reverse,$(kube_modules)),$(call libname,$(m)))
 
 define module_rules
 $(call libname,$(1)): $(patsubst %.c,$(B)/$(1)/%.o,$($(subst /,_,$(1))_SRCS))
 	$$(call say,AR,$$@)
 	$(Q)rm -f $$@ && $(AR) rcs $$@ $$^
 endef
-$(foreach m,$(modules),$(eval $(call module_rules,$(m))))
+$(foreach m,$(modules) $(kube_modules),$(eval $(call module_rules,$(m))))
 
-programs := $(B)/coracle $(B)/coracle-unpack $(B)/coracle-pause $(B)/coracle-exec $(B)/coracle-probe $(B)/coracle-shutdown
+programs := $(B)/coracle $(B)/coracle-unpack $(B)/coracle-pause $(B)/coracle-exec $(B)/coracle-probe $(B)/coracle-shutdown $(B)/coracle-kube
 
 .PHONY: all
 all: $(programs) ## build the programs (default)
@@ -98,6 +102,10 @@ $(B)/coracle-unpack: $(patsubst %.c,$(B)/agent/unpack/%.o,$(unpack_SRCS)) $(B)/a
 $(B)/coracle-probe: $(patsubst %.c,$(B)/agent/probe/%.o,$(probe_SRCS)) $(base_libs) $(B)/llhttp/llhttp.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS_PROBE)
+
+$(B)/coracle-kube: $(B)/agent/kube/kube_main.o $(kube_libs) $(call libname,agent/kube/link) $(base_libs) $(B)/llhttp/llhttp.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS_KUBE)
 
 $(B)/coracle-shutdown: $(patsubst %.c,$(B)/agent/%.o,$(shutdown_SRCS)) $(base_libs)
 	$(call say,LD,$@)

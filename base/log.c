@@ -28,12 +28,23 @@ static enum log_format format = LOG_FMT_TEXT;
 /* the process that logs to the journal's socket; its children would be attributed to another unit */
 static pid_t journal_pid;
 static _Thread_local struct log_context context;
+static void (*sink)(enum log_level level, const char *message, const struct log_field *fields, size_t n,
+                    void *arg);
+static void *sink_arg;
 
 void log_init(enum log_level level, enum log_format f)
 {
     min_level = level;
     format = f;
     journal_pid = f == LOG_FMT_JOURNAL && log_format_default() == LOG_FMT_JOURNAL ? getpid() : 0;
+}
+
+void log_set_sink(void (*fn)(enum log_level level, const char *message, const struct log_field *fields,
+                             size_t n, void *arg),
+                  void *arg)
+{
+    sink = fn;
+    sink_arg = arg;
 }
 
 struct log_context log_context_set(const struct log_context *c)
@@ -214,6 +225,11 @@ void log_write(enum log_level level, const char *message, const struct log_field
     struct line l;
     size_t i, done = 0;
 
+    if (sink != NULL) {
+        sink(level, message, fields, n, sink_arg);
+        errno = saved;
+        return;
+    }
     l.n = 0;
     l.full = false;
     clock_format_us(clock_wall_ns(), now);

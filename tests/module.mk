@@ -14,9 +14,9 @@ fuzz_unpack := $(patsubst %.c,$(B)/agent/unpack/%.o,$(filter-out unpack_main.c,$
 $(B)/tests/fuzz/unpack.a: $(fuzz_unpack)
 	$(call say,AR,$@)
 	$(Q)mkdir -p $(@D) && rm -f $@ && $(AR) rcs $@ $^
-fuzz_deps := $(all_libs) $(B)/tests/fuzz/unpack.a $(B)/llhttp/llhttp.a
-fuzz_libs  = $(B)/tests/fuzz/unpack.a $(all_libs) $(B)/llhttp/llhttp.a \
-             $(LIBS_CORE) $(LIBS_UNPACK)
+fuzz_deps := $(kube_libs) $(all_libs) $(B)/tests/fuzz/unpack.a $(B)/llhttp/llhttp.a
+fuzz_libs  = $(B)/tests/fuzz/unpack.a $(kube_libs) $(all_libs) $(B)/llhttp/llhttp.a \
+             $(LIBS_CORE) $(LIBS_UNPACK) $(LIBS_KUBE)
 
 $(unit_bins): $(B)/%: $(B)/%.o $(fuzz_deps)
 	$(call say,LD,$@)
@@ -185,7 +185,7 @@ inject: ## each call of a phase fails once, and the agent is killed at it (root)
 
 # Each header compiles alone, so that the order of includes never matters.
 check-headers: $(generated) ## compile each header by itself
-	$(Q)find $(modules) agent/unpack -maxdepth 1 -name '*.h' | sort | xargs -P $(jobs) -I{} sh -c \
+	$(Q)find $(modules) $(kube_modules) agent/unpack -maxdepth 1 -name '*.h' | sort | xargs -P $(jobs) -I{} sh -c \
 	    'printf "#include \"{}\"\n" | $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -fsyntax-only -x c - || { echo "{}: does not compile alone" >&2; exit 1; }'
 
 # libFuzzer over every target, FUZZ_SECONDS each and round, for FUZZ_TOTAL seconds together (default: one round); what it

@@ -38,7 +38,8 @@ def test_content(t):
     found = {line.split(None, 5)[5].rstrip("/"): line.split()[:2] for line in listing}
     for path, mode in (("./usr/bin/coracle", "-rwxr-xr-x"), ("./usr/libexec/coracle/coracle-unpack", "-rwxr-xr-x"),
                        ("./usr/libexec/coracle/coracle-pause", "-rwxr-xr-x"), ("./usr/libexec/coracle/coracle-exec", "-rwxr-xr-x"),
-                       ("./usr/libexec/coracle/coracle-probe", "-rwxr-xr-x"), ("./usr/lib/systemd/system/coracle.service", "-rw-r--r--"),
+                       ("./usr/libexec/coracle/coracle-probe", "-rwxr-xr-x"), ("./usr/libexec/coracle/coracle-kube", "-rwxr-xr-x"),
+                       ("./usr/lib/systemd/system/coracle.service", "-rw-r--r--"),
                        ("./usr/lib/systemd/system/coracle-pods.service", "-rw-r--r--"), ("./etc/coracle/manifests", "drwx------"),
                        ("./etc/coracle/config.yaml", "-rw-r--r--"), ("./usr/share/doc/coracle/copyright", "-rw-r--r--"),
                        ("./usr/share/doc/coracle/changelog.gz", "-rw-r--r--"), ("./usr/lib/tmpfiles.d/coracle.conf", "-rw-r--r--"), ("./usr/lib/sysusers.d/coracle.conf", "-rw-r--r--"),

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/kube/kube.h"
+
+#include "agent/kube/client/client.h"
+#include "agent/kube/internal.h"
+#include "agent/kube/server/server.h"
+#include "agent/kube/sync/sync.h"
+#include "base/clock.h"
+#include "base/codec/json.h"
+#include "base/scope.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct kube {
+    uv_loop_t *loop;
+    struct kube_link *link;
+    struct kube_client *client;
+    struct kube_sync *sync;
+    struct kube_server *server;
+    void (*on_end)(const struct err *why, void *arg);
+    void *arg;
+    bool ended, closed;
+};
+
+static void kube_end(struct kube *k, const struct err *why)
+{
+    if (k->ended)
+        return;
+    k->ended = true;
+    k->on_end(why, k->arg);
+}
+
+/* ---- to the daemon ---- */
+
+static void kube_tell(struct kube *k, json_t *message)
+{
+    struct err e = { 0 };
+
+    if (message == NULL)
+        return;
+    /* Without the link there is nobody to tell, and on_lost ends the process. */
+    if (kube_link_send(k->link, message, -1, &e) != ERR_OK && e.code != ERR_UNAVAILABLE)
+        kube_end(k, &e);
+}
+
+static void on_unauthorized(void *arg)
+{
+    kube_tell(arg, json_pack("{s:s,s:s}", "type", "anew", "why", "unauthorized"));
+}
+
+static void on_reachable(bool reachable, const char *why, void *arg)
+{
+    char now[CLOCK_RFC3339_SIZE];
+
+    clock_format_us(clock_wall_ns(), now);
+    if (reachable)
+        log_info("the apiserver answers");
+    else
+        log_warn("the apiserver does not answer", F_STR("err", why));
+    kube_tell(arg, json_pack("{s:s,s:b,s:s,s:o}", "type", "state", "connected", reachable, "since", now,
+                             "error", json_string_of(why)));
+}
+
+/* ---- from the daemon ---- */
+
+static void kube_credentials(struct kube *k, const json_t *message)
+{
+    struct err e = { 0 };
+
+    if (kube_client_credentials(k->client, message, &e) == ERR_OK)
+        return;
+    log_error("the credentials cannot be used", F_ERR(&e));
+    kube_tell(k,
+              json_pack("{s:s,s:b,s:o}", "type", "state", "connected", 0, "error", json_string_of(e.text)));
+}
+
+static void on_message(json_t *message, int fd, void *arg)
+{
+    struct kube *k = arg;
+    const char *type = json_str(message, "type");
+
+    if (strcmp(type, "stop") == 0) {
+        if (fd >= 0)
+            close(fd);
+        kube_end(k, &(struct err){ 0 });
+        return;
+    }
+    if (strcmp(type, "credentials") == 0)
+        kube_credentials(k, message);
+    kube_sync_message(k->sync, type, message);
+    kube_server_message(k->server, type, message, fd);
+}
+
+static void on_lost(const struct err *why, void *arg)
+{
+    kube_log_to(NULL);
+    kube_end(arg, why);
+}
+
+/* ---- opening and closing ---- */
+
+void kube_close(struct kube *k)
+{
+    if (k == NULL || k->closed)
+        return;
+    k->closed = k->ended = true;
+    kube_log_to(NULL);
+    kube_server_close(k->server);
+    kube_sync_close(k->sync);
+    kube_client_close(k->client);
+    kube_link_close(k->link);
+}
+
+void kube_free(struct kube *k)
+{
+    free(k);
+}
+
+enum err_code kube_open(struct kube **ret, uv_loop_t *loop, int fd,
+                        void (*on_end)(const struct err *why, void *arg), void *arg, struct err *e)
+{
+    struct kube *k = calloc(1, sizeof(*k));
+    const struct kube_link_options link = {
+        .loop = loop, .fd = fd, .on_message = on_message, .on_lost = on_lost, .arg = k
+    };
+    const struct kube_client_options client = { .loop = loop,
+                                                .user_agent = "coracle/" CORACLE_VERSION,
+                                                .on_unauthorized = on_unauthorized,
+                                                .on_reachable = on_reachable,
+                                                .arg = k };
+
+    if (k == NULL) {
+        close(fd);
+        return err_nomem(e);
+    }
+    k->loop = loop;
+    k->on_end = on_end;
+    k->arg = arg;
+    *ret = k; /* also on failure: the caller closes what was opened */
+    if (kube_link_open(&k->link, &link, e) != ERR_OK)
+        return err_wrap(e, "the link to the daemon");
+    kube_log_to(k->link);
+    if (kube_client_open(&k->client, &client, e) != ERR_OK)
+        return err_wrap(e, "the client");
+    if (kube_sync_open(&k->sync, &(struct kube_sync_options){ loop, k->client, k->link }, e) != ERR_OK)
+        return e->code;
+    return kube_server_open(&k->server, &(struct kube_server_options){ loop, k->client, k->link }, e);
+}

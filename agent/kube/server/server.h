@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * server - the HTTPS port of the node (kubelet's 10250): TLS, authentication, authorization, streams.
+ *
+ * It listens from the message `config` on, and asks the daemon for connections of the status socket
+ * (`serve`, `served`); agent/kube/README.md lists the messages. Loop thread only.
+ */
+#ifndef AGENT_KUBE_SERVER_SERVER_H
+#define AGENT_KUBE_SERVER_SERVER_H
+#include "agent/kube/client/client.h"
+#include "agent/kube/link/link.h"
+
+struct kube_server;
+
+struct kube_server_options {
+    uv_loop_t *loop;
+    struct kube_client *client; /* lives longer */
+    struct kube_link *link;     /* lives longer */
+};
+
+enum err_code kube_server_open(struct kube_server **ret, const struct kube_server_options *o,
+                               struct err *e) MUST_CHECK;
+/* Any message of the daemon; borrowed. Types that are not its own are ignored. fd (-1: none) is the callee's.
+ */
+void kube_server_message(struct kube_server *s, const char *type, json_t *message, int fd);
+/* NULL is fine. Connections are closed, requests under way are cancelled; the loop must run until they ended.
+ */
+void kube_server_close(struct kube_server *s);
+#endif
