@@ -59,6 +59,9 @@ static enum err_code set_field(struct agent_config *c, const struct config_row *
     case T_BOOL:
         *(bool *)at = json_is_true(v);
         return ERR_OK;
+    case T_INT:
+        *(int64_t *)at = json_integer_value(v);
+        return ERR_OK;
     case T_DURATION:
         *(uint64_t *)at = (uint64_t)(config_duration_ns(v) / 1000000);
         return ERR_OK;
@@ -270,6 +273,16 @@ static enum err_code set_node_ip(struct agent_config *c, struct err *e)
     return ERR_OK;
 }
 
+static enum err_code set_cert_dir(struct agent_config *c, struct err *e)
+{
+    str_auto path = NULL;
+
+    if (c->kube.cert_dir[0] != '\0')
+        return ERR_OK;
+    path = str_printf("%s/pki", c->root_dir);
+    return path != NULL ? apply_set_text(&c->kube.cert_dir, path, e) : err_nomem(e);
+}
+
 enum err_code config_apply(struct agent_config *c, struct err *e)
 {
     size_t n = config_n_rows();
@@ -299,7 +312,7 @@ enum err_code config_apply(struct agent_config *c, struct err *e)
         set_labels(&c->node_labels, apply_of(c, DOC_OWN, "nodeLabels"), e) != ERR_OK ||
         set_taints(c, apply_of(c, DOC_KUBELET, "registerWithTaints"), e) != ERR_OK ||
         set_counts(&c->extended_resources, apply_of(c, DOC_OWN, "extendedResources"), e) != ERR_OK ||
-        set_node_ip(c, e) != ERR_OK || set_log(c, e) != ERR_OK)
+        set_node_ip(c, e) != ERR_OK || set_log(c, e) != ERR_OK || set_cert_dir(c, e) != ERR_OK)
         return e->code;
     return set_socket(c, e);
 }

@@ -93,6 +93,22 @@ const json_t *config_effective(const struct config_state *s, size_t i)
     return s->set[i].value != NULL ? s->set[i].value : s->defaults[i];
 }
 
+static bool is_joined(const struct config_state *s)
+{
+    const char *path = json_string_value(config_effective(s, config_find_key(DOC_OWN, "kubeconfig")));
+
+    return path != NULL && path[0] != '\0';
+}
+
+const char *config_why_idle(const struct config_state *s, size_t i)
+{
+    const struct config_row *r = config_row(i, NULL);
+
+    if (r->effect != WORKS)
+        return r->why;
+    return r->marks & JOINED && !is_joined(s) ? CONFIG_ONLY_JOINED : NULL;
+}
+
 /* As in kubelet, an explicit nodeStatusUpdateFrequency is also the default of nodeStatusReportFrequency; and
  * evictionHard replaces all defaults unless mergeDefaultEvictionSettings. */
 static enum err_code dependent_defaults(struct config_state *s, struct err *e)
@@ -229,9 +245,9 @@ void config_warnings(const struct agent_config *c, void (*fn)(const struct confi
 
         if (r->type == T_BOOL_MAP)
             tell_gates(s, i, &t);
-        else if (r->effect != WORKS && config_differs(s, i, r))
+        else if (config_why_idle(s, i) != NULL && config_differs(s, i, r))
             config_tell(&t, r->key != NULL ? r->key : flag, r->marks & SECRET ? NULL : s->set[i].value,
-                        s->set[i].from, r->why);
+                        s->set[i].from, config_why_idle(s, i));
     }
     if (json_integer_value(config_effective(s, max_pods)) > CONFIG_PODS_MAX)
         config_tell(&t, "maxPods", s->set[max_pods].value, s->set[max_pods].from,

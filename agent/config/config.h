@@ -41,6 +41,36 @@ struct config_shutdown_priority { /* of shutdownGracePeriodByPodPriority; sorted
     uint64_t grace_ms;
 };
 
+/* The node's HTTPS port; only on a node that joins a cluster. tlsCurvePreferences: config_value(). */
+struct config_server {
+    bool enabled;
+    char *address;
+    int64_t port, read_only_port; /* read_only_port 0: none */
+    char *cert_file, *key_file;   /* tlsCertFile, tlsPrivateKeyFile; "": those of cert_dir */
+    struct config_list ciphers;   /* Go's names; none: the default */
+    char *min_version;            /* "VersionTLS12"; "": the default */
+    char *client_ca_file;         /* "": client certificates authenticate nobody */
+    bool token_webhook, anonymous, debugging;
+    uint64_t token_ttl_ms;                  /* of an answer of TokenReview */
+    char *authorization;                    /* "Webhook", "AlwaysAllow" */
+    uint64_t allowed_ttl_ms, denied_ttl_ms; /* of an answer of SubjectAccessReview */
+};
+
+/* What a node needs that joins a cluster. */
+struct config_kube {
+    char *kubeconfig; /* "": this node joins no cluster, and nothing else here matters */
+    char *bootstrap_kubeconfig;
+    char *cert_dir; /* never "" */
+    bool rotate_client, rotate_server;
+    bool register_node, register_schedulable;
+    uint64_t update_ms, report_ms; /* node status: computed, sent unchanged */
+    int64_t lease_seconds;
+    int64_t max_images; /* in the node's status; -1: all */
+    char *provider_id;
+    int64_t event_qps, event_burst; /* event_qps 0: unlimited */
+    struct config_server server;
+};
+
 struct config_state;
 
 /* Texts are never NULL; "" means not given. */
@@ -59,6 +89,7 @@ struct agent_config {
     char *socket, *socket_group;
     char *registry_auth_file, *registries_conf; /* registries_conf "": the host's */
     char *node_name, *node_ip;                  /* node_ip: the first one given */
+    struct config_kube kube;
     struct api_kvs node_labels;
     struct api_taint *node_taints; /* registerWithTaints */
     size_t n_node_taints;
@@ -121,6 +152,7 @@ struct config_documented {
     const char *why;        /* the reason why it has no effect; NULL: it works */
     bool later;             /* not supported yet */
     bool live;              /* reloaded by SIGHUP */
+    bool joined;            /* acts only on a node that joins a cluster */
 };
 void config_documented(void (*fn)(const struct config_documented *s, void *arg), void *arg);
 void config_done(struct agent_config *c);

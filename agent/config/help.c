@@ -44,6 +44,7 @@ void config_documented(void (*fn)(const struct config_documented *s, void *arg),
                 .why = r->effect != WORKS ? r->why : NULL,
                 .later = r->effect == LATER,
                 .live = (r->marks & LIVE) != 0,
+                .joined = (r->marks & JOINED) != 0,
             },
             arg);
     }

@@ -45,6 +45,7 @@ enum {
     COLON = 16,    /* flag: key:value,... */
     SECRET = 32,   /* never shown */
     NEGATIVE = 64, /* a duration that may be negative */
+    JOINED = 128,  /* acts only on a node that joins a cluster (`kubeconfig`) */
 };
 
 struct config_row {
@@ -98,6 +99,9 @@ enum err_code config_set(struct config_state *s, size_t i, const json_t *value, 
 void config_unset(struct config_state *s, size_t i);
 /* given, or the default; may be NULL */
 const json_t *config_effective(const struct config_state *s, size_t i);
+/* Why row i has no effect with these settings; NULL: it has. */
+const char *config_why_idle(const struct config_state *s, size_t i);
+#define CONFIG_ONLY_JOINED "it acts only on a node that joins a cluster: --kubeconfig"
 
 /* ---- value.c: one value ---- */
 /* *ret: a new reference, canonical. ERR_INVALID: the problem, without the name of the setting. */

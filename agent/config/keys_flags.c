@@ -2,7 +2,6 @@
 /* Flags without a key: locations of files, and old and new kubelet flags that have no effect here. */
 #include "agent/config/internal.h"
 
-#define NO_CLUSTER "this node does not join a cluster"
 #define NO_CRI "containers are run by conmon and an OCI runtime, without a CRI runtime"
 #define GONE "kubelet no longer supports it"
 #define NO_KLOG "the agent logs to standard error; see --log-level and --log-format"
@@ -19,12 +18,11 @@ static const struct config_row rows[] = {
       "configuration file (default " CONFIG_FILE ", if it exists)" },
     { NULL, "config-dir", T_TEXT, NULL, NULL, 0, WORKS, 0,
       "folder of drop-ins: *.conf, merged over it in order of their names" },
-    IGNORED("kubeconfig", T_TEXT, NO_CLUSTER),
-    IGNORED("bootstrap-kubeconfig", T_TEXT, NO_CLUSTER),
-    IGNORED("cert-dir", T_TEXT, NO_CLUSTER),
-    IGNORED("cloud-provider", T_TEXT, NO_CLUSTER),
-    IGNORED("cloud-config", T_TEXT, NO_CLUSTER),
-    IGNORED("register-schedulable", T_BOOL, NO_CLUSTER),
+    { NULL, "register-schedulable", T_BOOL, "true", NULL, JOINED, WORKS, FIELD(kube.register_schedulable),
+      "register the node so that pods are scheduled to it; false: with the taint "
+      "node.kubernetes.io/unschedulable" },
+    IGNORED("cloud-provider", T_TEXT, "the node knows nothing of cloud providers"),
+    IGNORED("cloud-config", T_TEXT, GONE),
     IGNORED("master-service-namespace", T_TEXT, GONE),
     IGNORED("allow-privileged", T_BOOL, GONE),
     IGNORED("dynamic-config-dir", T_TEXT, GONE),
@@ -41,7 +39,7 @@ static const struct config_row rows[] = {
     IGNORED("experimental-allocatable-ignore-eviction", T_BOOL, GONE),
     IGNORED("experimental-kernel-memcg-notification", T_BOOL, GONE),
     IGNORED("experimental-check-node-capabilities-before-mount", T_BOOL, GONE),
-    IGNORED("node-status-report-frequency", T_DURATION, NO_CLUSTER),
+    IGNORED("node-status-report-frequency", T_DURATION, "it is a key: nodeStatusReportFrequency"),
     IGNORED("really-crash-for-testing", T_BOOL, GONE),
     IGNORED("chaos-chance", T_TEXT, GONE),
     IGNORED("seccomp-profile-root", T_TEXT, "profiles are read from <root-dir>/seccomp"),

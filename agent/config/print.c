@@ -66,13 +66,13 @@ json_t *config_json(const struct agent_config *c)
     for (size_t i = 0; i < n && ok; i++) {
         const struct config_row *r = config_row(i, &doc);
         const json_t *v = config_effective(c->state, i);
-        const char *from = c->state->set[i].from;
+        const char *from = c->state->set[i].from, *why = config_why_idle(c->state, i);
 
         if (r->key == NULL || v == NULL)
             continue;
         ok = put_path(docs[doc], r->key, r->marks & SECRET ? json_string("<masked>") : json_deep_copy(v)) &&
              json_object_set_new(sources, r->key, json_string(from != NULL ? from : "default")) == 0 &&
-             (r->effect == WORKS || json_object_set_new(without, r->key, json_string(r->why)) == 0);
+             (why == NULL || json_object_set_new(without, r->key, json_string(why)) == 0);
     }
     config_warnings(c, add_warning, warnings);
     if (!ok) {
@@ -247,6 +247,8 @@ static void config_print_add_row(struct buf *out, const struct config_row *r, co
         buf_addf(&text, " One of %s.", r->allowed);
     if (r->why != NULL)
         buf_addf(&text, " %s: %s.", r->effect == LATER ? "Not supported yet" : "No effect here", r->why);
+    if (r->marks & JOINED)
+        buf_adds(&text, " Only on a node that joins a cluster.");
     if (r->flag != NULL)
         buf_addf(&text, " (%s%s)", strlen(r->flag) == 1 ? "-" : "--", r->flag);
     if (set != NULL)

@@ -296,6 +296,8 @@ static void man_add_key(const struct config_documented *s, void *arg)
         man_text(out, s->why);
         buf_adds(out, ".\n");
     }
+    if (s->joined)
+        line(out, "Only on a node that joins a cluster.");
     if (s->live)
         line(out, "Reloaded by SIGHUP.");
     if (s->flag != NULL) {

@@ -177,9 +177,9 @@ static void what_is_not_acted_on_is_said_once_and_only_where_it_matters(void **s
         "containerLogMaxSize: 10Mi\nprotectKernelDefaults: false\nevictionHard: {memory.available: 100Mi}\n"
         "featureGates: {SidecarContainers: true, MemoryQoS: true, GracefulNodeShutdown: false, Unheard: "
         "true}\n");
-    parses(s, "--kubeconfig=/k --v=2 --node-labels=a=b");
-    expect_warnings(s, "fileCheckFrequency\nnodeStatusMaxImages\n"
-                       "featureGates.GracefulNodeShutdown\nfeatureGates.Unheard\n--kubeconfig\n");
+    parses(s, "--rotate-certificates --v=2 --node-labels=a=b");
+    expect_warnings(s, "rotateCertificates\nfileCheckFrequency\nnodeStatusMaxImages\n"
+                       "featureGates.GracefulNodeShutdown\nfeatureGates.Unheard\n");
 }
 
 static void feature_gates_of_flags_are_merged_into_those_of_files(void **state)

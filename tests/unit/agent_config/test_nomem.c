@@ -42,7 +42,7 @@ static void what_is_shown_is_whole_or_not_there(void **state)
     struct scratch *s = *state;
     bool ok = false;
 
-    parses(s, "--max-pods=3 --kubeconfig=/k");
+    parses(s, "--max-pods=3 --docker=true");
     NOMEM_EACH(ok, {
         json_t *all = config_json(&s->c);
         struct buf text = BUF_INIT(1 << 20);

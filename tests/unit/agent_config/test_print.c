@@ -32,7 +32,7 @@ static void check_effect(const json_t *without, const char *text, const struct c
     const char *why = json_str(without, r->key), *line;
     char start[120], *end;
 
-    if ((r->effect == WORKS) != (why == NULL))
+    if ((r->effect == WORKS && !(r->marks & JOINED)) != (why == NULL))
         fail_msg("%s: %s", r->key, why != NULL ? why : "not marked");
     if (why == NULL || strchr(r->key, '.') != NULL)
         return;
@@ -62,7 +62,7 @@ static void each_key_that_is_not_acted_on_is_marked(void **state)
         check_effect(json_object_get(all, "withoutEffect"), text.p, r);
         n += r->effect != WORKS;
     }
-    assert_true(n > 50);
+    assert_true(n > 30);
     assert_non_null(strstr(text.p, "  webhook:\n    enabled: true                                         # "
                                    "default; no effect: "));
 }
