@@ -3,6 +3,7 @@
 
 #include "agent/internal.h"
 #include "agent/pod/show/provider.h"
+#include "agent/priority.h"
 #include "agent/settings.h"
 #include "base/log.h"
 #include "base/process/process.h"
@@ -225,6 +226,7 @@ static int daemon_run(struct agent *a)
         preflight_take_back(&a->pre, &a->config);
         return 1;
     }
+    priority_raise();
     machine_identify(a);
     machine_plan_shutdown(a);
     status = daemon_make_loop(&a->loop); /* the signals use what it opened and cannot fail afterwards */

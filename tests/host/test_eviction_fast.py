@@ -115,6 +115,7 @@ def test_gigabyte_a_second(t):
     for name in names:
         node.put(f"{name}.yaml", pod(name, container(resources={"requests": {"memory": "24Mi"}}), hostNetwork=True, terminationGracePeriodSeconds=0))
     node.wait_running(*names, deadline=60)
+    equal([os.getpriority(os.PRIO_PROCESS, node.pid(node.pod(name))) for name in names], [0] * INNOCENTS, "priority of containers")
     hogs = Hogs(t, node)
     took = sorted(hogs.one(number) for number in range(RUNS))
     p50, p99 = took[len(took) // 2], took[min(len(took) - 1, int(len(took) * 0.99))]

@@ -47,7 +47,7 @@ static void evict_one(struct eviction *r, const struct ev_look *look, const stru
 
     if (p == NULL)
         return;
-    releasing_note(p, c, v);
+    releasing_note(p, c);
     if (v->ending) {
         if (grace_s == 0)
             pod_evict_faster(p);
@@ -108,12 +108,22 @@ static bool act_on(struct eviction *r, const struct ev_look *look, const struct 
     return any;
 }
 
+/* Those that it may be about. */
+static unsigned signals_of(const struct ev_look *look)
+{
+    unsigned signals = 0;
+
+    for (size_t i = look->at; i < look->n_all; i++)
+        signals |= SIGNAL_BIT(look->all[i].threshold.signal);
+    return signals;
+}
+
 void act_evict(struct eviction *r, struct ev_look *look)
 {
     struct figures f = { 0 };
     struct err e = { 0 };
 
-    if (figures_read(r->node, &f, &e) != ERR_OK) {
+    if (figures_read(r->node, signals_of(look), &f, &e) != ERR_OK) {
         log_error("cannot read what pods use", F_ERR(&e));
         return;
     }

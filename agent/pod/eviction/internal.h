@@ -143,7 +143,8 @@ struct figures {
     struct ev_container *containers;
     size_t n, n_containers;
 };
-enum err_code figures_read(struct node *n, struct figures *ret, struct err *e) MUST_CHECK;
+/* Of these signals; others are not known. */
+enum err_code figures_read(struct node *n, unsigned signals, struct figures *ret, struct err *e) MUST_CHECK;
 void figures_done(struct figures *f);
 
 /* ---- releasing.c: what a victim will release ---- */
@@ -154,8 +155,8 @@ struct eviction_pod {
     bool disk_known;
     struct ev_disk volumes, layers, logs; /* when it was chosen: it is not measured while it ends */
 };
-/* It was chosen for that; `figures` are of that moment. Before pod_evict(), whose record has it, too. */
-void releasing_note(struct pod *p, const struct ev_crossing *c, const struct ev_pod *figures);
+/* It was chosen for that. Before pod_evict(), whose record has it, too. */
+void releasing_note(struct pod *p, const struct ev_crossing *c);
 const struct eviction_pod *releasing_of(const struct pod *p); /* NULL: it is no victim */
 /* Of the table of rooms. */
 void releasing_save(const struct pod *p, json_t *record);

@@ -76,24 +76,22 @@ static void note_memory_error(struct observe *o, const struct err *e)
     o->memory_error = *e;
 }
 
-static void read_memory(struct observe *o)
+static void read_memory(struct observe *o, const struct usage_machine *machine)
 {
     struct memory_seen m = { 0 };
-    struct usage_machine machine;
     struct cg_sample s = { 0 };
     struct err e = { 0 };
 
-    usage_machine_read(&machine);
     if (o->machine == NULL)
         err_set(&e, ERR_PRECONDITION, "no cgroup hierarchy counts memory");
     else if (cg_meter_read(o->machine, CG_PART_MEMORY, &s, &e) == ERR_OK &&
-             (!(s.parts & CG_PART_MEMORY) || machine.memory_bytes == 0))
+             (!(s.parts & CG_PART_MEMORY) || machine->memory_bytes == 0))
         err_set(&e, ERR_UNAVAILABLE, "the kernel does not say how much memory is used");
     note_memory_error(o, &e);
     m.known = e.code == ERR_OK;
-    m.total = machine.memory_bytes;
-    m.kernel_available =
-        machine.memory_available_bytes != 0 ? machine.memory_available_bytes : UINT64_MAX; /* < Linux 3.14 */
+    m.total = machine->memory_bytes;
+    m.kernel_available = machine->memory_available_bytes != 0 ? machine->memory_available_bytes
+                                                              : UINT64_MAX; /* < Linux 3.14 */
     m.usage = s.memory.usage;
     m.working_set = s.memory.working_set;
     read_pods(o, &m);
@@ -107,24 +105,26 @@ const struct memory_seen *observe_memory(const struct observe *o)
 
 /* ---- process ids ---- */
 
-static void read_pids(struct observe *o, struct ev_value *ret)
+static void read_pids(struct observe *o, const struct usage_machine *m, struct ev_value *ret)
 {
-    struct usage_machine m;
-
-    usage_machine_read(&m);
-    o->pids_failed = m.pid_max == 0 || m.processes == 0;
+    o->pids_failed = m->pid_max == 0 || m->processes == 0;
     if (o->pids_failed)
         return;
     *ret = (struct ev_value){ .known = true,
-                              .available = m.pid_max > m.processes ? m.pid_max - m.processes : 0,
-                              .capacity = m.pid_max };
+                              .available = m->pid_max > m->processes ? m->pid_max - m->processes : 0,
+                              .capacity = m->pid_max };
 }
 
 void observe_quick(struct observe *o, unsigned signals, struct ev_observation *ret)
 {
+    struct usage_machine machine;
+
     *ret = (struct ev_observation){ 0 };
+    if (!(signals & (SIGNALS_MEMORY | SIGNALS_PID)))
+        return;
+    usage_machine_read(&machine);
     if (signals & SIGNALS_MEMORY)
-        read_memory(o);
+        read_memory(o, &machine);
     if ((signals & SIGNAL_BIT(EV_MEMORY)) && o->memory.known)
         ret->v[EV_MEMORY] = (struct ev_value){ .known = true,
                                                .available = memory_available(&o->memory),
@@ -133,7 +133,7 @@ void observe_quick(struct observe *o, unsigned signals, struct ev_observation *r
         !memory_allocatable(&o->memory, &ret->v[EV_ALLOCATABLE_MEMORY]))
         ret->v[EV_ALLOCATABLE_MEMORY] = (struct ev_value){ 0 };
     if (signals & SIGNALS_PID)
-        read_pids(o, &ret->v[EV_PID]);
+        read_pids(o, &machine, &ret->v[EV_PID]);
 }
 
 /* ---- disks ---- */

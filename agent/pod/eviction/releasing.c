@@ -5,8 +5,10 @@
  * from its cgroup; files that are being removed are not measured, so they count as they did when it was
  * chosen.
  */
+#include "agent/pod/core/facts.h"
 #include "agent/pod/core/record_field.h"
 #include "agent/pod/eviction/internal.h"
+#include "agent/pod/usage/usage.h"
 #include "base/codec/json.h"
 
 static struct eviction_pod *releasing(const struct pod *p)
@@ -19,29 +21,32 @@ const struct eviction_pod *releasing_of(const struct pod *p)
     return releasing(p)->chosen ? releasing(p) : NULL;
 }
 
-static void add_disk(struct ev_disk *to, const struct ev_disk *more)
+static bool add_disk(struct ev_disk *to, struct storage_part more)
 {
-    to->bytes += more->bytes;
-    to->inodes += more->inodes;
+    to->bytes += more.bytes;
+    to->inodes += more.inodes;
+    return more.known;
 }
 
 /* Chosen again, as it takes its time: what it had is known from the first time. */
-void releasing_note(struct pod *p, const struct ev_crossing *c, const struct ev_pod *figures)
+void releasing_note(struct pod *p, const struct ev_crossing *c)
 {
     struct eviction_pod *r = releasing(p);
+    struct eviction_pod now = { .chosen = true,
+                                .signal = c->threshold.signal,
+                                .available = c->value.available };
 
     if (r->chosen && r->disk_known)
         return;
-    *r = (struct eviction_pod){ .chosen = true,
-                                .signal = c->threshold.signal,
-                                .available = c->value.available,
-                                .disk_known = figures->disk_known };
-    p->record_dirty = true;
-    r->volumes = figures->volumes;
-    for (size_t i = 0; i < figures->n_containers; i++) {
-        add_disk(&r->layers, &figures->containers[i].layer);
-        add_disk(&r->logs, &figures->containers[i].log);
+    now.disk_known = add_disk(&now.volumes, storage_usage_volumes(p));
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        const bool layer = add_disk(&now.layers, storage_usage_layer(p, i)),
+                   log = add_disk(&now.logs, storage_usage_log(p, i));
+
+        now.disk_known = now.disk_known && ((layer && log) || !ctr_alive(&p->ctrs[i]));
     }
+    *r = now;
+    p->record_dirty = true;
 }
 
 /* ---- the record ---- */
