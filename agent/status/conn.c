@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 /* Maximum of unparsed input behind a request: as much as one request can have. */
-#define PIPELINE_MAX (STATUS_HEAD_MAX + STATUS_BODY_MAX)
+#define PIPELINE_MAX (HTTP_HEAD_MAX + HTTP_BODY_MAX)
 
 static void conn_on_timer(uv_timer_t *timer);
 static void conn_on_turn(struct background_client *t);
@@ -38,7 +38,7 @@ static void conn_on_closed(uv_handle_t *handle)
     if (c->served && c->role != PEER_ROOT)
         s->n_others--;
     s->n_giving -= c->giving;
-    status_parser_done(&c->parser);
+    http_parser_done(&c->parser);
     buf_done(&c->in);
     conn_unused(s, c);
     server_resume(s);
@@ -198,7 +198,7 @@ void conn_err(struct conn *c, const struct err *e)
 
 void conn_stream_begin(struct conn *c, const char *type)
 {
-    struct buf b = BUF_INIT(STATUS_HEAD_MAX);
+    struct buf b = BUF_INIT(HTTP_HEAD_MAX);
 
     c->chunked = !c->parser.request.http10;
     if (!c->parser.request.keep_alive || !c->chunked)
@@ -313,7 +313,7 @@ static void conn_refuse(struct conn *c)
 static void conn_parse(struct conn *c)
 {
     while (c->state == CONN_READING && c->in.n > 0) {
-        size_t used = status_parser_feed(&c->parser, c->in.p, c->in.n);
+        size_t used = http_parser_feed(&c->parser, c->in.p, c->in.n);
 
         buf_remove_front(&c->in, used);
         if (c->parser.state == PARSE_MORE)
@@ -404,7 +404,7 @@ static void next_request(struct conn *c)
     }
     c->state = CONN_READING;
     c->pretty = c->finite = false;
-    status_parser_next(&c->parser);
+    http_parser_next(&c->parser);
     c->idle = c->in.n == 0;
     conn_arm(c, c->idle ? c->server->idle_ms : c->server->head_ms);
     conn_parse(c);
@@ -487,7 +487,7 @@ void conn_accept(struct status_server *s, struct conn *c, int fd)
 {
     c->server = s;
     buf_init(&c->in, PIPELINE_MAX + sizeof(s->read_buffer));
-    status_parser_init(&c->parser);
+    http_parser_init(&c->parser);
     uv_pipe_init(s->loop, &c->pipe, 0);
     uv_timer_init(s->loop, &c->timer);
     c->pipe.data = c->timer.data = c;
@@ -501,7 +501,8 @@ void conn_accept(struct status_server *s, struct conn *c, int fd)
         conn_close(c);
         return;
     }
-    c->role = who_is_it(c);
+    if (c->role == PEER_NOBODY)
+        c->role = who_is_it(c);
     c->turn.first = c->role == PEER_ROOT;
     if (c->role == PEER_NOBODY) {
         turn_away(c, 403, "only root and the members of the socket's group may use this socket");

@@ -44,7 +44,7 @@ static struct exec_stream *new_stream(struct conn *c, const struct status_exec_o
     x->in.stream = x->out[0].stream = x->out[1].stream = x->hangup.stream = x;
     x->in.fd = x->out[0].fd = x->out[1].fd = x->hangup.fd = -1;
     buf_init(&x->small, EXEC_SMALL_MAX);
-    buf_init(&x->pending, 2 * sizeof(c->server->read_buffer) + STATUS_HEAD_MAX + STATUS_BODY_MAX);
+    buf_init(&x->pending, 2 * sizeof(c->server->read_buffer) + HTTP_HEAD_MAX + HTTP_BODY_MAX);
     uv_timer_init(c->server->loop, &x->timer);
     x->timer.data = x;
     x->has_timer = true;
@@ -109,7 +109,7 @@ static void exec_begin_attach(struct exec_stream *x, const struct status_exec_op
 static enum err_code options_of(const struct conn *c, const struct status_match *m,
                                 struct status_exec_options *ret, struct err *e)
 {
-    const struct status_request *r = &c->parser.request;
+    const struct http_request *r = &c->parser.request;
 
     if (m->route == ROUTE_POD_ARCHIVE)
         return status_archive_options(r, ret, e);

@@ -65,8 +65,8 @@ static void upgrade_required(struct conn *c, const char *message)
 
 bool exec_handshake(struct conn *c, int *ret_protocol)
 {
-    const struct status_request *r = &c->parser.request;
-    const struct status_upgrade *u = &r->upgrade;
+    const struct http_request *r = &c->parser.request;
+    const struct http_upgrade *u = &r->upgrade;
 
     if (!u->asked || r->http10) {
         conn_status(c, 400, "BadRequest", NULL, NULL, "Upgrade request required");

@@ -39,7 +39,8 @@ enum conn_state {
     CONN_CLOSING,
 };
 
-enum peer_role { PEER_NOBODY, PEER_READER, PEER_ROOT };
+/* A lent connection (status_server_lend()) has root's rights, but no share in what is reserved for root. */
+enum peer_role { PEER_NOBODY, PEER_READER, PEER_LENT, PEER_ROOT };
 
 struct watcher;
 struct log_stream;
@@ -66,7 +67,7 @@ struct conn {
     uv_pipe_t pipe;
     uv_timer_t timer;
     int open_handles;
-    struct status_parser parser;
+    struct http_parser parser;
     struct buf in; /* received, not parsed */
     size_t writes; /* in progress */
     size_t held;   /* bytes of them, and of `in` */
@@ -180,7 +181,7 @@ struct selection {
 };
 enum select_kind { SELECT_PODS, SELECT_EVENTS };
 /* From labelSelector and fieldSelector; ERR_INVALID: a syntax error, or an unsupported field. */
-enum err_code selection_parse(const struct status_request *r, enum select_kind kind, const char *namespace_,
+enum err_code selection_parse(const struct http_request *r, enum select_kind kind, const char *namespace_,
                               struct selection *ret, struct err *e) MUST_CHECK;
 void selection_done(struct selection *s);
 bool selection_matches(struct selection *s, const json_t *object); /* check s->failed after the last one */

@@ -8,40 +8,14 @@
 
 #include <string.h>
 
-const char *status_param(const struct status_request *r, const char *key)
+static const char *request_options_given(const struct http_request *r, const char *key)
 {
-    for (size_t i = r->n_params; i-- > 0;)
-        if (strcmp(r->params[i].key, key) == 0)
-            return r->params[i].value;
-    return NULL;
-}
-
-static const char *request_options_given(const struct status_request *r, const char *key)
-{
-    const char *value = status_param(r, key);
+    const char *value = http_param(r, key);
 
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-/* The values of Go's strconv.ParseBool, as in the apiserver. */
-enum err_code status_param_flag(const struct status_request *r, const char *key, bool *ret, struct err *e)
-{
-    static const char *const yes[] = { "1", "t", "T", "true", "TRUE", "True" };
-    static const char *const no[] = { "0", "f", "F", "false", "FALSE", "False" };
-    const char *value = request_options_given(r, key);
-
-    if (value == NULL)
-        return ERR_OK;
-    for (size_t i = 0; i < ARRAY_LEN(yes); i++) {
-        if (strcmp(value, yes[i]) == 0 || strcmp(value, no[i]) == 0) {
-            *ret = strcmp(value, yes[i]) == 0;
-            return ERR_OK;
-        }
-    }
-    return err_set(e, ERR_INVALID, "%s: \"%.64s\" is neither true nor false", key, value);
-}
-
-static enum err_code request_options_number(const struct status_request *r, const char *key, uint64_t min,
+static enum err_code request_options_number(const struct http_request *r, const char *key, uint64_t min,
                                             uint64_t max, uint64_t *ret, struct err *e)
 {
     const char *value = request_options_given(r, key);
@@ -49,17 +23,16 @@ static enum err_code request_options_number(const struct status_request *r, cons
     return value == NULL ? ERR_OK : parse_u64(value, min, max, ret, key, e);
 }
 
-enum err_code status_log_options(const struct status_request *r, struct status_log_options *ret,
-                                 struct err *e)
+enum err_code status_log_options(const struct http_request *r, struct status_log_options *ret, struct err *e)
 {
     struct status_log_options o = { .container = request_options_given(r, "container"),
                                     .has_tail = request_options_given(r, "tailLines") != NULL };
     const char *since_time = request_options_given(r, "sinceTime");
     uint64_t since_seconds = 0;
 
-    if (status_param_flag(r, "follow", &o.follow, e) != ERR_OK ||
-        status_param_flag(r, "previous", &o.previous, e) != ERR_OK ||
-        status_param_flag(r, "timestamps", &o.timestamps, e) != ERR_OK ||
+    if (http_param_flag(r, "follow", &o.follow, e) != ERR_OK ||
+        http_param_flag(r, "previous", &o.previous, e) != ERR_OK ||
+        http_param_flag(r, "timestamps", &o.timestamps, e) != ERR_OK ||
         request_options_number(r, "tailLines", 0, INT64_MAX, &o.tail_lines, e) != ERR_OK ||
         request_options_number(r, "limitBytes", 1, INT64_MAX, &o.limit_bytes, e) != ERR_OK ||
         request_options_number(r, "sinceSeconds", 1, INT32_MAX, &since_seconds, e) != ERR_OK)
@@ -74,15 +47,15 @@ enum err_code status_log_options(const struct status_request *r, struct status_l
     return ERR_OK;
 }
 
-enum err_code status_attach_options(const struct status_request *r, struct status_exec_options *ret,
+enum err_code status_attach_options(const struct http_request *r, struct status_exec_options *ret,
                                     struct err *e)
 {
     struct status_exec_options o = { .container = request_options_given(r, "container") };
 
-    if (status_param_flag(r, "stdin", &o.stdin_, e) != ERR_OK ||
-        status_param_flag(r, "stdout", &o.stdout_, e) != ERR_OK ||
-        status_param_flag(r, "stderr", &o.stderr_, e) != ERR_OK ||
-        status_param_flag(r, "tty", &o.tty, e) != ERR_OK)
+    if (http_param_flag(r, "stdin", &o.stdin_, e) != ERR_OK ||
+        http_param_flag(r, "stdout", &o.stdout_, e) != ERR_OK ||
+        http_param_flag(r, "stderr", &o.stderr_, e) != ERR_OK ||
+        http_param_flag(r, "tty", &o.tty, e) != ERR_OK)
         return e->code;
     if (o.tty) /* a terminal has a single output; kubelet ignores it, too */
         o.stderr_ = false;
@@ -92,7 +65,7 @@ enum err_code status_attach_options(const struct status_request *r, struct statu
     return ERR_OK;
 }
 
-enum err_code status_exec_options(const struct status_request *r, struct status_exec_options *ret,
+enum err_code status_exec_options(const struct http_request *r, struct status_exec_options *ret,
                                   struct err *e)
 {
     size_t n = 0;
@@ -107,7 +80,7 @@ enum err_code status_exec_options(const struct status_request *r, struct status_
     return ERR_OK;
 }
 
-enum err_code status_forward_options(const struct status_request *r, struct status_exec_options *ret,
+enum err_code status_forward_options(const struct http_request *r, struct status_exec_options *ret,
                                      struct err *e)
 {
     *ret = (struct status_exec_options){ .stdin_ = true, .stdout_ = true };
@@ -116,13 +89,13 @@ enum err_code status_forward_options(const struct status_request *r, struct stat
     return ret->port != 0 ? ERR_OK : err_set(e, ERR_INVALID, "port: required");
 }
 
-enum err_code status_archive_options(const struct status_request *r, struct status_exec_options *ret,
+enum err_code status_archive_options(const struct http_request *r, struct status_exec_options *ret,
                                      struct err *e)
 {
     *ret = (struct status_exec_options){ .container = request_options_given(r, "container"),
                                          .path = request_options_given(r, "path"),
                                          .stderr_ = true };
-    if (status_param_flag(r, "into", &ret->stdin_, e) != ERR_OK)
+    if (http_param_flag(r, "into", &ret->stdin_, e) != ERR_OK)
         return e->code;
     ret->stdout_ = !ret->stdin_;
     return ret->path != NULL ? ERR_OK : err_set(e, ERR_INVALID, "path: required");

@@ -36,7 +36,7 @@ static void routes_get_pods(struct conn *c, const struct status_match *m)
     struct object_keys keys;
     bool watch = false;
 
-    if (status_param_flag(&c->parser.request, "watch", &watch, &e) != ERR_OK ||
+    if (http_param_flag(&c->parser.request, "watch", &watch, &e) != ERR_OK ||
         selection_parse(&c->parser.request, SELECT_PODS, m->namespace_, &selection, &e) != ERR_OK) {
         conn_err(c, &e);
         return;
@@ -61,7 +61,7 @@ static void get_pod(struct conn *c, const struct status_match *m)
     bool watch = false;
     json_t *pod;
 
-    if (status_param_flag(&c->parser.request, "watch", &watch, &e) != ERR_OK) {
+    if (http_param_flag(&c->parser.request, "watch", &watch, &e) != ERR_OK) {
         conn_err(c, &e);
         return;
     }
@@ -98,7 +98,7 @@ static void routes_get_events(struct conn *c, const struct status_match *m)
     struct object_keys keys;
     bool watch = false;
 
-    if (status_param_flag(&c->parser.request, "watch", &watch, &e) != ERR_OK ||
+    if (http_param_flag(&c->parser.request, "watch", &watch, &e) != ERR_OK ||
         selection_parse(&c->parser.request, SELECT_EVENTS, m->namespace_, &selection, &e) != ERR_OK) {
         conn_err(c, &e);
         return;
@@ -175,9 +175,9 @@ static bool reaches_in(enum status_route route)
 
 static bool allowed(struct conn *c, const struct status_match *m)
 {
-    enum status_method method = c->parser.request.method;
+    enum http_method method = c->parser.request.method;
 
-    if (c->role == PEER_ROOT || (method != METHOD_POST && method != METHOD_DELETE && !reaches_in(m->route)))
+    if (c->role >= PEER_LENT || (method != METHOD_POST && method != METHOD_DELETE && !reaches_in(m->route)))
         return true;
     conn_status(c, 403, "Forbidden", NULL, NULL,
                 m->route == ROUTE_POD_EXEC ? "only root may run something in containers through this socket"
@@ -219,10 +219,10 @@ static void (*const handlers[])(struct conn *c, const struct status_match *m) = 
 
 void route_request(struct conn *c)
 {
-    const struct status_request *r = &c->parser.request;
+    const struct http_request *r = &c->parser.request;
     struct status_match m = status_route(r);
 
-    if (status_param_flag(r, "pretty", &c->pretty, ERR_IGNORED) != ERR_OK)
+    if (http_param_flag(r, "pretty", &c->pretty, ERR_IGNORED) != ERR_OK)
         c->pretty = true; /* "?pretty=yes" is accepted */
     if (m.route == ROUTE_NONE && r->method != METHOD_OTHER)
         conn_status(c, 404, "NotFound", NULL, NULL, "the server could not find the requested resource");

@@ -7,12 +7,12 @@
 static void routes_images_add_image(struct conn *c)
 {
     struct status_server *s = c->server;
-    const char *source = status_param(&c->parser.request, "source");
-    const char *name = status_param(&c->parser.request, "name");
+    const char *source = http_param(&c->parser.request, "source");
+    const char *name = http_param(&c->parser.request, "name");
     struct err e = { 0 };
     bool progress = false;
 
-    if (status_param_flag(&c->parser.request, "progress", &progress, &e) != ERR_OK) {
+    if (http_param_flag(&c->parser.request, "progress", &progress, &e) != ERR_OK) {
         conn_err(c, &e);
         return;
     }
@@ -31,7 +31,7 @@ static void routes_images_add_image(struct conn *c)
 static void routes_images_remove_image(struct conn *c)
 {
     struct status_server *s = c->server;
-    const char *name = status_param(&c->parser.request, "name");
+    const char *name = http_param(&c->parser.request, "name");
     struct err e = { 0 };
 
     if (name == NULL || name[0] == '\0')
@@ -48,7 +48,7 @@ static void routes_images_remove_image(struct conn *c)
 static void list_images(struct conn *c)
 {
     const struct status_provider *p = &c->server->provider;
-    const char *name = status_param(&c->parser.request, "name");
+    const char *name = http_param(&c->parser.request, "name");
     struct err e = { 0 };
     json_t *found = p->objects(p->arg, KIND_IMAGE, NULL, name, &e);
     char message[400];
@@ -84,8 +84,8 @@ void route_image_task(struct conn *c, const struct status_match *m)
         { "verify", IMAGE_VERIFY, false }, { "pin", IMAGE_PIN, true },       { "unpin", IMAGE_UNPIN, true },
         { "prune", IMAGE_PRUNE, false },   { "export", IMAGE_EXPORT, true },
     };
-    const struct status_request *r = &c->parser.request;
-    struct status_image_task task = { .name = status_param(r, "name"), .file = status_param(r, "file") };
+    const struct http_request *r = &c->parser.request;
+    struct status_image_task task = { .name = http_param(r, "name"), .file = http_param(r, "file") };
     struct err e = { 0 };
     size_t i = 0;
 
@@ -102,7 +102,7 @@ void route_image_task(struct conn *c, const struct status_match *m)
         conn_status(c, 400, "BadRequest", NULL, NULL, "name: required");
     else if (task.verb == IMAGE_EXPORT && (task.file == NULL || task.file[0] != '/'))
         conn_status(c, 400, "BadRequest", NULL, NULL, "file: required, an absolute path");
-    else if (status_param_flag(r, "all", &task.all, &e) != ERR_OK)
+    else if (http_param_flag(r, "all", &task.all, &e) != ERR_OK)
         conn_err(c, &e);
     else if (reply_owe(c) != NULL)
         c->server->provider.image_task(c->server->provider.arg, &task, c->reply);

@@ -156,7 +156,7 @@ void route_stats(struct conn *c, const struct status_match *m)
     bool basic = false;
 
     (void)m;
-    if (status_param_flag(&c->parser.request, "only_cpu_and_memory", &basic, &e) != ERR_OK)
+    if (http_param_flag(&c->parser.request, "only_cpu_and_memory", &basic, &e) != ERR_OK)
         conn_err(c, &e);
     else if (reply_owe(c) != NULL)
         s->provider.stats(s->provider.arg, basic, c->reply);

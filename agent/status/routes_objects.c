@@ -40,7 +40,7 @@ void route_devices(struct conn *c, const struct status_match *m)
     bool held = false;
 
     (void)m;
-    if (status_param_flag(&c->parser.request, "held", &held, &e) != ERR_OK)
+    if (http_param_flag(&c->parser.request, "held", &held, &e) != ERR_OK)
         conn_err(c, &e);
     else
         list_objects(c, held ? &held_ones : &all, NULL);

@@ -76,10 +76,10 @@ static enum err_code parse_fields(struct selection *s, const char *text, enum se
     return ERR_OK;
 }
 
-enum err_code selection_parse(const struct status_request *r, enum select_kind kind, const char *namespace_,
+enum err_code selection_parse(const struct http_request *r, enum select_kind kind, const char *namespace_,
                               struct selection *ret, struct err *e)
 {
-    const char *labels = status_param(r, "labelSelector"), *fields = status_param(r, "fieldSelector");
+    const char *labels = http_param(r, "labelSelector"), *fields = http_param(r, "fieldSelector");
     struct selection s = { 0 };
 
     if (namespace_ != NULL && (s.namespace_ = strdup(namespace_)) == NULL)

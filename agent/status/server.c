@@ -179,6 +179,27 @@ static void server_on_readable(uv_poll_t *listener, int status, int events)
     }
 }
 
+enum err_code status_server_lend(struct status_server *s, int *ret, struct err *e)
+{
+    struct conn *c;
+    int fds[2];
+
+    if (s->closing)
+        return err_set(e, ERR_UNAVAILABLE, "the status socket is closed");
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) < 0)
+        return err_sys(e, errno, "a connection of the status socket");
+    c = conn_new(s);
+    if (c == NULL) {
+        close(fds[0]);
+        close(fds[1]);
+        return err_nomem(e);
+    }
+    c->role = PEER_LENT;
+    conn_accept(s, c, fds[0]);
+    *ret = fds[1];
+    return ERR_OK;
+}
+
 static void server_accept_again(uv_timer_t *timer)
 {
     server_resume(timer->data);

@@ -186,6 +186,10 @@ enum err_code status_server_open(struct status_server **ret, const struct status
  * replies are still due. */
 void status_server_close(struct status_server *s);
 
+/* A connection with root's rights for a process that has none: *ret is its end, non-blocking, the caller's.
+ * It counts among the connections of users other than root. A refusal (503) is read from it. */
+enum err_code status_server_lend(struct status_server *s, int *ret, struct err *e) MUST_CHECK;
+
 /* Called by the provider when a pod changed (type "ADDED", "MODIFIED", "DELETED"); sent to watchers whose
  * selector matches. Borrowed. */
 void status_server_pod_event(struct status_server *s, const char *type, json_t *pod);

@@ -2,6 +2,7 @@
 #include "agent/status/request.h"
 
 #include "base/clock.h"
+#include "base/scope.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,14 +15,14 @@
 #include <string.h>
 
 struct fixture {
-    struct status_parser p;
+    struct http_parser p;
 };
 
 static int setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
 
-    status_parser_init(&f->p);
+    http_parser_init(&f->p);
     *state = f;
     return 0;
 }
@@ -30,29 +31,52 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
 
-    status_parser_done(&f->p);
+    http_parser_done(&f->p);
     free(f);
     return 0;
 }
 
 /* Feeds all, in pieces; returns how much was used. */
-static size_t feed(struct status_parser *p, const char *text, size_t piece)
+static size_t feed(struct http_parser *p, const char *text, size_t piece)
 {
     size_t at = 0, n = strlen(text);
 
     while (p->state == PARSE_MORE && at < n)
-        at += status_parser_feed(p, text + at, n - at < piece ? n - at : piece);
+        at += http_parser_feed(p, text + at, n - at < piece ? n - at : piece);
     return at;
 }
 
 static void get(struct fixture *f, const char *url)
 {
-    char request[STATUS_URL_MAX + 1000];
+    char request[HTTP_URL_MAX + 1000];
 
-    status_parser_done(&f->p);
-    status_parser_init(&f->p);
+    http_parser_done(&f->p);
+    http_parser_init(&f->p);
     snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", url);
     feed(&f->p, request, 4096);
+}
+
+static void headers_that_are_asked_for_are_kept(void **state)
+{
+    char token[16], protocols[64];
+    const struct http_keep keep[] = { { "Authorization", token, sizeof(token) },
+                                      { "X-Stream-Protocol-Version", protocols, sizeof(protocols) } };
+    const char *first = "GET / HTTP/1.1\r\nauthorization: Bearer a\r\nX-Stream-Protocol-Version: v4\r\n"
+                        "x-stream-protocol-version: v3\r\n\r\n";
+    struct fixture *f = *state;
+
+    token[0] = protocols[0] = '\0';
+    f->p.keep = keep;
+    f->p.n_keep = ARRAY_LEN(keep);
+    assert_int_equal(feed(&f->p, first, 3), strlen(first));
+    assert_string_equal(token, "Bearer a");
+    assert_string_equal(protocols, "v4,v3");
+    http_parser_next(&f->p);
+    assert_string_equal(token, "");
+    assert_string_equal(protocols, "");
+    feed(&f->p, "GET / HTTP/1.1\r\nAuthorization: Bearer 0123456789\r\n\r\n", 7);
+    assert_int_equal(f->p.state, PARSE_DONE);
+    assert_string_equal(token, ""); /* too long: absent */
 }
 
 static void a_request_is_understood_whatever_the_pieces(void **state)
@@ -62,7 +86,7 @@ static void a_request_is_understood_whatever_the_pieces(void **state)
     struct fixture *f = *state;
 
     for (size_t piece = 1; piece <= strlen(text); piece += 7) {
-        const struct status_request *r = &f->p.request;
+        const struct http_request *r = &f->p.request;
         struct status_match m;
 
         assert_int_equal(feed(&f->p, text, piece), strlen(text));
@@ -71,15 +95,15 @@ static void a_request_is_understood_whatever_the_pieces(void **state)
         assert_true(r->keep_alive);
         assert_false(r->http10);
         assert_int_equal(r->n_segments, 7);
-        assert_string_equal(status_param(r, "follow"), "true");
-        assert_string_equal(status_param(r, "container"), "c+1 x");
-        assert_string_equal(status_param(r, "flag"), "");
-        assert_null(status_param(r, "other"));
+        assert_string_equal(http_param(r, "follow"), "true");
+        assert_string_equal(http_param(r, "container"), "c+1 x");
+        assert_string_equal(http_param(r, "flag"), "");
+        assert_null(http_param(r, "other"));
         m = status_route(r);
         assert_int_equal(m.route, ROUTE_POD_LOG);
         assert_string_equal(m.namespace_, "a");
         assert_string_equal(m.name, "web");
-        status_parser_next(&f->p);
+        http_parser_next(&f->p);
     }
 }
 
@@ -93,11 +117,11 @@ static void what_is_pipelined_waits_for_its_turn(void **state)
 
     assert_int_equal(at, strlen("GET /healthz HTTP/1.1\r\n\r\n"));
     assert_int_equal(status_route(&f->p.request).route, ROUTE_HEALTHZ);
-    status_parser_next(&f->p);
+    http_parser_next(&f->p);
     at += feed(&f->p, text + at, 1000);
     assert_int_equal(f->p.request.method, METHOD_POST);
-    assert_string_equal(status_param(&f->p.request, "source"), "/x");
-    status_parser_next(&f->p);
+    assert_string_equal(http_param(&f->p.request, "source"), "/x");
+    http_parser_next(&f->p);
     at += feed(&f->p, text + at, 1000);
     assert_int_equal(status_route(&f->p.request).route, ROUTE_READYZ);
     assert_true(f->p.request.http10);
@@ -114,8 +138,8 @@ static void what_is_no_request_is_refused(void **state)
     struct fixture *f = *state;
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        status_parser_done(&f->p);
-        status_parser_init(&f->p);
+        http_parser_done(&f->p);
+        http_parser_init(&f->p);
         feed(&f->p, bad[i], 1000);
         assert_int_equal(f->p.state, PARSE_FAILED);
         assert_int_equal(f->p.http_code, 400);
@@ -151,7 +175,7 @@ static void headers_of_an_upgrade_are_kept_and_nothing_else(void **state)
     char long_key[400];
 
     for (size_t piece = 1; piece <= strlen(text); piece += 5) {
-        const struct status_upgrade *u = &f->p.request.upgrade;
+        const struct http_upgrade *u = &f->p.request.upgrade;
 
         assert_int_equal(feed(&f->p, text, piece), strlen(text));
         assert_int_equal(f->p.state, PARSE_DONE);
@@ -161,8 +185,8 @@ static void headers_of_an_upgrade_are_kept_and_nothing_else(void **state)
         assert_string_equal(u->version, "13");
         assert_string_equal(u->subprotocols, "v9.channel.k8s.io,v5.channel.k8s.io");
         assert_false(f->p.request.keep_alive);
-        status_parser_done(&f->p);
-        status_parser_init(&f->p);
+        http_parser_done(&f->p);
+        http_parser_init(&f->p);
     }
     snprintf(long_key, sizeof(long_key),
              "GET /x HTTP/1.1\r\nSec-WebSocket-Key: %0200d\r\nSec-WebSocket-Version: 13\r\nUpgrade: "
@@ -198,38 +222,38 @@ static void everything_has_a_limit(void **state)
 {
     struct fixture *f = *state;
     char *big = malloc(200001);
-    char params[4 * STATUS_PARAMS_MAX + 16] = "/x?";
+    char params[4 * HTTP_PARAMS_MAX + 16] = "/x?";
 
     memset(big, 'a', 200000);
     big[0] = '/';
     big[200000] = '\0';
-    big[STATUS_URL_MAX + 2] = '\0';
+    big[HTTP_URL_MAX + 2] = '\0';
     get(f, big);
     assert_int_equal(f->p.http_code, 414);
 
-    status_parser_done(&f->p);
-    status_parser_init(&f->p);
+    http_parser_done(&f->p);
+    http_parser_init(&f->p);
     feed(&f->p, "GET / HTTP/1.1\r\nX: ", 1000);
     memset(big, 'a', 200000);
-    big[STATUS_HEAD_MAX + 1000] = '\0';
+    big[HTTP_HEAD_MAX + 1000] = '\0';
     feed(&f->p, big, 1000);
     assert_int_equal(f->p.http_code, 431);
 
-    status_parser_done(&f->p);
-    status_parser_init(&f->p);
+    http_parser_done(&f->p);
+    http_parser_init(&f->p);
     feed(&f->p, "GET / HTTP/1.1\r\nX: ", 1000);
     memset(big, ' ', 200000); /* blanks before a value are not part of it */
     feed(&f->p, big, 1000);
     assert_int_equal(f->p.http_code, 431);
 
-    status_parser_done(&f->p);
-    status_parser_init(&f->p);
+    http_parser_done(&f->p);
+    http_parser_init(&f->p);
     feed(&f->p, "POST /images HTTP/1.1\r\nContent-Length: 100000\r\n\r\n", 1000);
     memset(big, 'a', 200000);
     feed(&f->p, big, 1000);
     assert_int_equal(f->p.http_code, 413);
 
-    for (int i = 0; i <= STATUS_PARAMS_MAX; i++)
+    for (int i = 0; i <= HTTP_PARAMS_MAX; i++)
         strcat(params, "a=b&");
     get(f, params);
     assert_int_equal(f->p.http_code, 400);
@@ -335,6 +359,7 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
+        T(headers_that_are_asked_for_are_kept),
         T(a_request_is_understood_whatever_the_pieces),
         T(what_is_pipelined_waits_for_its_turn),
         T(what_is_no_request_is_refused),

@@ -280,10 +280,10 @@ static void errors_are_status_objects(void **state)
 static void oversized_and_foreign_input_is_refused_with_its_own_code(void **state)
 {
     struct fixture *f = *state;
-    char *line = malloc(STATUS_URL_MAX + 100);
+    char *line = malloc(HTTP_URL_MAX + 100);
     struct client c = dial(f);
 
-    sprintf(line, "GET /%0*d HTTP/1.1\r\n\r\n", STATUS_URL_MAX + 10, 0);
+    sprintf(line, "GET /%0*d HTTP/1.1\r\n\r\n", HTTP_URL_MAX + 10, 0);
     send_text(&c, line);
     to_see(f, &c, "414 URI Too Long");
     to_see(f, &c, NULL);
@@ -425,10 +425,28 @@ static void an_answer_for_a_client_that_left_is_dropped(void **state)
     hang_up(&c);
 }
 
+static void a_lent_connection_has_roots_rights(void **state)
+{
+    struct fixture *f = *state;
+    struct client c = { .got = BUF_INIT(1 << 20) };
+    struct err e = { 0 };
+
+    assert_int_equal(status_server_lend(f->server, &c.fd, &e), ERR_OK);
+    send_text(&c, "POST /images?source=x&name=y HTTP/1.1\r\n\r\n");
+    for (int i = 0; f->reply == NULL && i < 100; i++)
+        turn(f, &c);
+    assert_non_null(f->reply);
+    assert_false(status_reply_is_roots(f->reply)); /* it is not answered before others */
+    status_reply_json(f->reply, 200, json_object());
+    to_see(f, &c, "HTTP/1.1 200 OK");
+    hang_up(&c);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
+        T(a_lent_connection_has_roots_rights),
         T(the_socket_has_its_mode_and_goes_with_the_server),
         T(a_second_daemon_is_refused_and_the_first_is_not_disturbed),
         T(a_socket_that_a_dead_daemon_left_is_replaced),
