@@ -14,6 +14,9 @@
  * none. */
 enum err_code yaml_read(const char *text, size_t size, json_t **ret, int **ret_numbers,
                         struct api_places *places, size_t *ret_quoted, struct err *e) MUST_CHECK;
+/* The same for yaml_first_to_json(): *ret has at most one document. */
+enum err_code yaml_read_first(const char *text, size_t size, json_t **ret, size_t *ret_quoted,
+                              struct err *e) MUST_CHECK;
 /* Reads JSON documents from `at` on; results likewise. */
 enum err_code yaml_read_json(const char *text, size_t size, size_t at, json_t **ret, int **ret_numbers,
                              struct api_places *places, struct err *e) MUST_CHECK;
@@ -31,4 +34,6 @@ bool yaml_mend_quotes(char *text, size_t *size, size_t index);
 
 /* The value of any scalar (`tag` may be NULL); NULL with *problem set if it is rejected. */
 json_t *yaml_scalar_value(const char *s, size_t n, bool plain, const char *tag, const char **problem);
+/* A plain y, Y, n or N as Kubernetes' reader takes it; NULL: it is none of them. */
+json_t *yaml_scalar_letter(const char *s);
 #endif

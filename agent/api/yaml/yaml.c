@@ -85,3 +85,28 @@ enum err_code yaml_to_json(const char *text, size_t size, json_t **ret, int **re
     api_places_done(&in_flow);
     return e->code;
 }
+
+enum err_code yaml_first_to_json(const char *text, size_t size, json_t **ret, struct err *e)
+{
+    size_t quoted, mended_size = size;
+    json_t *docs = NULL;
+    char *mended = NULL;
+    enum err_code code = yaml_read_first(text, size, &docs, &quoted, e);
+
+    for (int i = 0; i < MENDED_MAX && quoted != SIZE_MAX; i++) {
+        if (i == 0 && (mended = malloc(size)) != NULL)
+            memcpy(mended, text, size);
+        if (mended == NULL || !yaml_mend_quotes(mended, &mended_size, quoted))
+            break;
+        json_decref(docs);
+        *e = (struct err){ 0 };
+        code = yaml_read_first(mended, mended_size, &docs, &quoted, e);
+    }
+    if (mended != NULL)
+        explicit_bzero(mended, size);
+    free(mended);
+    if (code == ERR_OK)
+        *ret = json_incref(json_array_get(docs, 0));
+    json_decref(docs);
+    return code;
+}

@@ -44,6 +44,7 @@ struct yaml_reader {
     size_t n_anchors;
     size_t nodes, bytes; /* of the whole file, aliases expanded */
     json_t *root;        /* of the current document */
+    bool loose, ended;   /* yaml_first_to_json(); its document is complete */
 };
 
 static enum err_code fault(struct yaml_reader *r, const yaml_mark_t *mark, struct err *e, const char *fmt,
@@ -196,14 +197,43 @@ static bool expects_key(const struct yaml_reader *r)
     return f != NULL && json_is_object(f->value) && f->key == NULL;
 }
 
+static json_t *scalar_of(const struct yaml_reader *r, const yaml_event_t *ev, const char **problem)
+{
+    const char *text = (const char *)ev->data.scalar.value, *tag = (const char *)ev->data.scalar.tag;
+    bool plain = ev->data.scalar.plain_implicit;
+    json_t *letter = r->loose && plain && tag == NULL ? yaml_scalar_letter(text) : NULL;
+
+    return letter != NULL ? letter : yaml_scalar_value(text, ev->data.scalar.length, plain, tag, problem);
+}
+
+/* A loose reader's key that is no text: as sigs.k8s.io/yaml writes it. */
+static enum err_code take_odd_key(struct yaml_reader *r, const yaml_event_t *ev, const json_t *v,
+                                  struct err *e)
+{
+    struct yaml_frame *f = &r->frames[r->depth - 1];
+
+    if (v == NULL || json_is_null(v))
+        return fault(r, &ev->start_mark, e, "a key is null");
+    f->merge_key = false;
+    f->key = json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
+    if (f->key == NULL)
+        return err_nomem(e);
+    return yaml_read_count(r, ev, 0, strlen(f->key), e);
+}
+
 static enum err_code yaml_read_take_key(struct yaml_reader *r, const yaml_event_t *ev, struct err *e)
 {
     struct yaml_frame *f = &r->frames[r->depth - 1];
     const char *text = (const char *)ev->data.scalar.value, *problem = NULL;
     bool plain = ev->data.scalar.plain_implicit;
-    json_t *v =
-        yaml_scalar_value(text, ev->data.scalar.length, plain, (const char *)ev->data.scalar.tag, &problem);
+    json_t *v = scalar_of(r, ev, &problem);
     bool is_string = json_is_string(v), is_null = json_is_null(v);
+
+    if (r->loose && !is_string && problem == NULL) {
+        enum err_code code = take_odd_key(r, ev, v, e);
+        json_decref(v);
+        return code;
+    }
 
     json_decref(v);
     if (problem == yaml_no_memory)
@@ -213,10 +243,10 @@ static enum err_code yaml_read_take_key(struct yaml_reader *r, const yaml_event_
     if (!is_string)
         return fault(r, &ev->start_mark, e, "the key %s %s", QUOTE(text),
                      problem != NULL ? problem : "is not read as a text, put it in quotes");
-    if (json_object_get(f->value, text) != NULL)
+    if (!r->loose && json_object_get(f->value, text) != NULL)
         return fault(r, &ev->start_mark, e, "the key %s is given twice", QUOTE(text));
     f->merge_key = plain && strcmp(text, "<<") == 0;
-    if (f->merge_key && f->merged != NULL)
+    if (!r->loose && f->merge_key && f->merged != NULL)
         return fault(r, &ev->start_mark, e, "the key \"<<\" is given twice");
     f->key = strdup(text);
     if (f->key == NULL)
@@ -229,7 +259,7 @@ static enum err_code yaml_read_take_key(struct yaml_reader *r, const yaml_event_
 
 static enum err_code yaml_read_on_scalar(struct yaml_reader *r, const yaml_event_t *ev, struct err *e)
 {
-    const char *problem = NULL, *text = (const char *)ev->data.scalar.value;
+    const char *problem = NULL;
     size_t length = ev->data.scalar.length;
     uint64_t path;
     json_t *v;
@@ -244,8 +274,7 @@ static enum err_code yaml_read_on_scalar(struct yaml_reader *r, const yaml_event
     }
     if (begin_value(r, ev, &path, e) != ERR_OK || yaml_read_count(r, ev, 1, length, e) != ERR_OK)
         return e->code;
-    v = yaml_scalar_value(text, length, ev->data.scalar.plain_implicit, (const char *)ev->data.scalar.tag,
-                          &problem);
+    v = scalar_of(r, ev, &problem);
     if (v == NULL && problem != yaml_no_memory)
         return fault(r, &ev->start_mark, e, "this value %s", problem);
     if (v == NULL)
@@ -354,6 +383,7 @@ static enum err_code finish_document(struct yaml_reader *r, struct err *e)
     json_t *root = r->root;
 
     r->root = NULL;
+    r->ended = true;
     forget_anchors(r);
     if (root == NULL || json_is_null(root)) {
         json_decref(root);
@@ -427,8 +457,8 @@ static enum err_code parser_fault(struct yaml_reader *r, const char *text, size_
             mark.column = text[i] == '\n' ? 0 : mark.column + 1;
             mark.line += text[i] == '\n';
         }
-        return fault(r, &mark, e, "%s (byte 0x%02x), a manifest is UTF-8 text", p->problem,
-                     (unsigned)p->problem_value & 0xffU);
+        return fault(r, &mark, e, "%s (byte 0x%02x), a %s is UTF-8 text", p->problem,
+                     (unsigned)p->problem_value & 0xffU, r->loose ? "YAML file" : "manifest");
     }
     if (line_begins_with_tab(text, size, mark.line))
         return fault(r, &mark, e, "a tab cannot be used for indentation, use blanks");
@@ -447,8 +477,8 @@ static enum err_code yaml_read_events(struct yaml_reader *r, const char *text, s
         enum err_code code;
         if (!yaml_parser_parse(&r->parser, &ev))
             return parser_fault(r, text, size, e);
-        over = ev.type == YAML_STREAM_END_EVENT;
         code = yaml_read_on_event(r, &ev, e);
+        over = ev.type == YAML_STREAM_END_EVENT || (r->loose && r->ended);
         if (ev.type == YAML_SCALAR_EVENT) /* may be a Secret's */
             explicit_bzero(ev.data.scalar.value, ev.data.scalar.length);
         yaml_event_delete(&ev);
@@ -458,24 +488,14 @@ static enum err_code yaml_read_events(struct yaml_reader *r, const char *text, s
     return ERR_OK;
 }
 
-enum err_code yaml_read(const char *text, size_t size, json_t **ret, int **ret_numbers,
-                        struct api_places *places, size_t *ret_quoted, struct err *e)
+static enum err_code read_with(struct yaml_reader *r, const char *text, size_t size, json_t **ret,
+                               int **ret_numbers, size_t *ret_quoted, struct err *e)
 {
-    struct yaml_reader *r = calloc(1, sizeof(*r));
     enum err_code code;
 
-    *ret = NULL;
-    *ret_numbers = NULL;
-    *ret_quoted = SIZE_MAX;
-    if (r == NULL)
-        return err_nomem(e);
-    if (places != NULL)
-        api_places_done(places);
-    r->places = places;
     r->docs = json_array();
     if (r->docs == NULL || !yaml_parser_initialize(&r->parser)) {
         json_decref(r->docs);
-        free(r);
         return err_nomem(e);
     }
     yaml_parser_set_input_string(&r->parser, (const unsigned char *)text, size);
@@ -493,6 +513,41 @@ enum err_code yaml_read(const char *text, size_t size, json_t **ret, int **ret_n
     forget_anchors(r);
     *ret = r->docs;
     *ret_numbers = r->numbers;
+    return code;
+}
+
+enum err_code yaml_read(const char *text, size_t size, json_t **ret, int **ret_numbers,
+                        struct api_places *places, size_t *ret_quoted, struct err *e)
+{
+    struct yaml_reader *r = calloc(1, sizeof(*r));
+    enum err_code code;
+
+    *ret = NULL;
+    *ret_numbers = NULL;
+    *ret_quoted = SIZE_MAX;
+    if (r == NULL)
+        return err_nomem(e);
+    if (places != NULL)
+        api_places_done(places);
+    r->places = places;
+    code = read_with(r, text, size, ret, ret_numbers, ret_quoted, e);
+    free(r);
+    return code;
+}
+
+enum err_code yaml_read_first(const char *text, size_t size, json_t **ret, size_t *ret_quoted, struct err *e)
+{
+    struct yaml_reader *r = calloc(1, sizeof(*r));
+    int *numbers = NULL;
+    enum err_code code;
+
+    *ret = NULL;
+    *ret_quoted = SIZE_MAX;
+    if (r == NULL)
+        return err_nomem(e);
+    r->loose = true;
+    code = read_with(r, text, size, ret, &numbers, ret_quoted, e);
+    free(numbers);
     free(r);
     return code;
 }

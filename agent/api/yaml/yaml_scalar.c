@@ -152,6 +152,13 @@ json_t *yaml_plain_value(const char *s, const char **problem)
     return NULL;
 }
 
+json_t *yaml_scalar_letter(const char *s)
+{
+    if (strcmp(s, "y") == 0 || strcmp(s, "Y") == 0)
+        return json_true();
+    return strcmp(s, "n") == 0 || strcmp(s, "N") == 0 ? json_false() : NULL;
+}
+
 static bool tag_is(const char *tag, const char *name)
 {
     static const char prefix[] = "tag:yaml.org,2002:";
