@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* call - what leaves the room: requests of the parts, and messages to the daemon. */
+#include "agent/kube/sync/internal.h"
+
+#include "base/backoff.h"
+#include "base/buf.h"
+#include "base/scope.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+static void sync_call_done(struct op *op, const struct err *result)
+{
+    struct kube_request *r = container_of(op, struct kube_request, op);
+    struct sync_call *c = container_of(r, struct sync_call, request);
+    struct kube_sync *s = c->sync;
+    json_t *answer = r->answer;
+    const struct err error = *result;
+    const struct sync_answer a = {
+        .error = &error, .http = r->http, .object = answer, .retry_after_ms = r->retry_after_ms
+    };
+
+    r->answer = NULL;
+    c->busy = false;
+    TAILQ_REMOVE(&s->calls, c, link);
+    /* A part may free the memory of its call. */
+    c->done(c->owner, &a);
+    json_decref(answer);
+    s->on_over(s);
+}
+
+void sync_call(struct kube_sync *s, struct sync_call *c, const struct kube_request_spec *spec,
+               void (*done)(void *owner, const struct sync_answer *a), void *owner)
+{
+    struct kube_request_spec full = *spec;
+
+    if (s->closing)
+        return;
+    if (full.deadline_ms == 0)
+        full.deadline_ms = SYNC_DEADLINE_MS;
+    *c = (struct sync_call){ .sync = s, .done = done, .owner = owner, .busy = true };
+    TAILQ_INSERT_TAIL(&s->calls, c, link);
+    state_part_count(s->state, &full);
+    kube_request_start(&c->request, s->o.client, &full, sync_call_done, c);
+}
+
+void sync_call_cancel(struct sync_call *c)
+{
+    if (c->busy)
+        kube_request_cancel(&c->request);
+}
+
+/* RFC 3986: unreserved characters stay, all others are escaped. */
+static void add_escaped(struct buf *b, const char *part)
+{
+    for (; *part != '\0'; part++)
+        if (strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~", *part) != NULL)
+            buf_addc(b, *part);
+        else
+            buf_addf(b, "%%%02X", (unsigned char)*part);
+}
+
+char *sync_path(const char *prefix, ...)
+{
+    buf_auto b = BUF_INIT(4096);
+    const char *part;
+    va_list ap;
+
+    buf_adds(&b, prefix);
+    va_start(ap, prefix);
+    while ((part = va_arg(ap, const char *)) != NULL) {
+        buf_addc(&b, '/');
+        add_escaped(&b, part);
+    }
+    va_end(ap);
+    return b.failed ? NULL : buf_detach(&b);
+}
+
+uint64_t sync_wait_ms(const struct sync_answer *a, uint64_t *last_ms, uint64_t first_ms, uint64_t most_ms)
+{
+    *last_ms = backoff_next_ms(*last_ms, first_ms, most_ms);
+    return a->retry_after_ms > *last_ms ? a->retry_after_ms : *last_ms;
+}
+
+void sync_send(struct kube_sync *s, json_t *message)
+{
+    struct err e = { 0 };
+
+    /* A link that is lost, or a daemon that does not read, ends the process elsewhere. */
+    if (message == NULL)
+        return;
+    if (s->closing)
+        json_decref(message);
+    else
+        ERR_IGNORE(kube_link_send(s->o.link, message, -1, &e));
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * certs - the node's certificates by CertificateSigningRequests (k8s.io/client-go/util/certificate).
+ *
+ * The client certificate is asked for while the credentials are those of the bootstrap, and again at a random
+ * moment between 70 and 90% of its lifetime if it is to be rotated; the serving certificate where
+ * serverTLSBootstrap is set, at the same times and when the node's addresses change. A request is watched
+ * until it has a certificate; after CERTS_WAIT_MS, a refusal or a failure it is made again (2 s, doubled up
+ * to 32 s; 5 min after a denial).
+ *
+ * A key is told to the daemon (`certificate` without a certificate) before it is used, and comes back in the
+ * message `config` after a restart (`certificates.clientKey`, `.serverKey`): the request that waits for an
+ * approval is then found by its name.
+ */
+#ifndef AGENT_KUBE_SYNC_CERTS_H
+#define AGENT_KUBE_SYNC_CERTS_H
+#include "agent/kube/sync/x509.h"
+
+#define CERTS_WAIT_MS (15 * 60 * 1000)
+#define CERTS_DENIED_MS (5 * 60 * 1000)
+
+/* When to rotate; `chance` in [0, 1). */
+int64_t certs_rotate_at_ns(const struct x509_times *t, double chance);
+
+enum certs_verdict { CERTS_PENDING, CERTS_ISSUED, CERTS_DENIED };
+/* Of a CertificateSigningRequest; *ret_pem: malloc'ed, if issued; `why`: the message of a denial. */
+enum certs_verdict certs_judge(const json_t *request, char **ret_pem, char *why, size_t why_size);
+#endif

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/kube/sync/objects.h"
+
+#include "agent/kube/sync/internal.h"
+#include "base/codec/json.h"
+#include "base/scope.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct object_kind kinds[] = {
+    { "ConfigMap", "/api/v1", "configmaps", true, OBJECT_WATCHED },
+    { "Secret", "/api/v1", "secrets", true, OBJECT_WATCHED },
+    { "ServiceAccount", "/api/v1", "serviceaccounts", true, OBJECT_READ },
+    { "PersistentVolumeClaim", "/api/v1", "persistentvolumeclaims", true, OBJECT_READ },
+    { "PersistentVolume", "/api/v1", "persistentvolumes", false, OBJECT_READ },
+    { "ClusterTrustBundle", "/apis/certificates.k8s.io/v1beta1", "clustertrustbundles", false,
+      OBJECT_WATCHED },
+    { "Service", "/api/v1", "services", false /* of all namespaces */, OBJECT_WHOLE },
+    { "RuntimeClass", "/apis/node.k8s.io/v1", "runtimeclasses", false, OBJECT_WHOLE },
+    { "PriorityClass", NULL, NULL, false, OBJECT_REFUSED },
+    { "Namespace", NULL, NULL, false, OBJECT_REFUSED },
+};
+
+struct followed {
+    char *key; /* "Kind/namespace/name" */
+    const struct object_kind *kind;
+    char *namespace_, *name; /* NULL: none */
+    struct objects_part *part;
+    size_t needs;
+    bool there;
+    char *denied; /* as it was told last */
+    struct kube_reflector *reflector;
+    struct sync_call call;
+    struct sync_timer timer;
+    uint64_t wait_ms;
+    bool dropped; /* freed when its call has ended */
+    UT_hash_handle hh;
+};
+
+struct objects_part {
+    struct kube_sync *sync;
+    struct followed *all;
+    bool started, whole /* Services and RuntimeClasses are followed */;
+};
+
+const struct object_kind *object_kind_of(const char *kind)
+{
+    for (size_t i = 0; kind != NULL && i < ARRAY_LEN(kinds); i++)
+        if (strcmp(kinds[i].kind, kind) == 0)
+            return &kinds[i];
+    return NULL;
+}
+
+char *object_path(const struct object_kind *k, const char *namespace_, const char *name)
+{
+    str_auto prefix = NULL;
+
+    if (!k->namespaced)
+        return sync_path(k->prefix, k->plural, name, NULL);
+    prefix = str_printf("%s/namespaces", k->prefix);
+    return prefix != NULL ? sync_path(prefix, namespace_, k->plural, name, NULL) : NULL;
+}
+
+/* ---- to the daemon ---- */
+
+static void objects_deny(struct kube_sync *s, const char *kind, const char *namespace_, const char *name,
+                         int code, const char *why)
+{
+    sync_send(s, json_pack("{s:s, s:s, s:s*, s:s*, s:i, s:o}", "type", "denied", "kind", kind, "namespace",
+                           namespace_, "name", name, "code", code, "message", json_string_of(why)));
+}
+
+static void followed_tell_gone(struct followed *f, const char *namespace_, const char *name, const char *uid)
+{
+    sync_send(f->part->sync, json_pack("{s:s, s:s, s:s*, s:s*, s:s*}", "type", "gone", "kind", f->kind->kind,
+                                       "namespace", namespace_, "name", name, "uid", uid));
+}
+
+static void followed_put(struct followed *f, json_t *object)
+{
+    json_object_del(json_object_get(object, "metadata"), "managedFields");
+    /* A LIST leaves them out. */
+    if (json_object_get(object, "kind") == NULL)
+        json_object_set_new(object, "kind", json_string(f->kind->kind));
+    f->there = true;
+    free(take_ptr(&f->denied));
+    sync_send(f->part->sync, json_pack("{s:s, s:O}", "type", "put", "object", object));
+}
+
+static void followed_deny(struct followed *f, int http, const char *why)
+{
+    if (f->denied != NULL && strcmp(f->denied, why) == 0)
+        return;
+    free(f->denied);
+    f->denied = strdup(why);
+    objects_deny(f->part->sync, f->kind->kind, f->namespace_, f->name, http, why);
+}
+
+/* ---- watched ---- */
+
+static void followed_on_put(json_t *object, void *arg)
+{
+    followed_put(arg, object);
+}
+
+static void followed_on_gone(const char *namespace_, const char *name, const char *uid, void *arg)
+{
+    struct followed *f = arg;
+
+    f->there = false;
+    followed_tell_gone(f, namespace_ != NULL && *namespace_ != '\0' ? namespace_ : NULL, name, uid);
+}
+
+static void followed_on_synced(void *arg)
+{
+    struct followed *f = arg;
+
+    if (f->kind->how == OBJECT_WHOLE)
+        sync_send(f->part->sync, json_pack("{s:s, s:s}", "type", "synced", "kind", f->kind->kind));
+    else if (!f->there)
+        followed_tell_gone(f, f->namespace_, f->name, NULL);
+}
+
+static void followed_on_trouble(const struct err *why, int http, void *arg)
+{
+    struct followed *f = arg;
+
+    if (f->kind->how == OBJECT_WHOLE)
+        state_part_say(f->part->sync->state, f->kind->kind, why != NULL ? why->text : NULL);
+    else if (why == NULL)
+        free(take_ptr(&f->denied));
+    else if (http == 403 || http == 404)
+        followed_deny(f, http, why->text);
+}
+
+static void followed_watch(struct followed *f)
+{
+    str_auto path = object_path(f->kind, f->namespace_, NULL);
+    char selector[300];
+    struct err e = { 0 };
+    const struct kube_reflector_options o = {
+        .client = f->part->sync->o.client,
+        .path = path,
+        .field_selector = f->kind->how == OBJECT_WATCHED          ? selector
+                          : strcmp(f->kind->kind, "Service") == 0 ? "spec.clusterIP!=None"
+                                                                  : NULL,
+        .subject = f->key,
+        .objects_max = f->kind->how == OBJECT_WATCHED ? 1 : OBJECTS_SERVICES_MAX,
+        .on_put = followed_on_put,
+        .on_gone = followed_on_gone,
+        .on_synced = followed_on_synced,
+        .on_trouble = followed_on_trouble,
+        .arg = f,
+    };
+
+    snprintf(selector, sizeof(selector), "metadata.name=%s", f->name != NULL ? f->name : "");
+    if (path == NULL)
+        followed_deny(f, 0, "out of memory");
+    else if (kube_reflector_open(&f->reflector, &o, &e) != ERR_OK)
+        followed_deny(f, 0, e.text);
+}
+
+/* ---- read ---- */
+
+static void followed_free(struct followed *f)
+{
+    free(f->key);
+    free(f->namespace_);
+    free(f->name);
+    free(f->denied);
+    free(f);
+}
+
+static void followed_read(void *owner);
+
+static void followed_answered(void *owner, const struct sync_answer *a)
+{
+    struct followed *f = owner;
+
+    if (f->dropped) {
+        followed_free(f);
+        return;
+    }
+    if (a->error->code == ERR_CANCELLED || !f->part->started)
+        return;
+    if (a->error->code == ERR_OK && a->object != NULL) {
+        f->wait_ms = 0;
+        followed_put(f, a->object);
+        return;
+    }
+    if (a->error->code == ERR_NOT_FOUND) {
+        f->there = false;
+        followed_tell_gone(f, f->namespace_, f->name, NULL);
+    } else if (a->error->code == ERR_PERMISSION) {
+        followed_deny(f, a->http, a->error->text);
+    }
+    sync_timer_start(f->part->sync, &f->timer, sync_wait_ms(a, &f->wait_ms, 800, 30000), followed_read, f);
+}
+
+static void followed_read(void *owner)
+{
+    struct followed *f = owner;
+    str_auto path = object_path(f->kind, f->namespace_, f->name);
+
+    if (!f->call.busy && path != NULL)
+        sync_call(f->part->sync, &f->call,
+                  &(struct kube_request_spec){ .method = "GET", .path = path, .subject = f->key },
+                  followed_answered, f);
+}
+
+/* ---- needs ---- */
+
+static void followed_begin(struct followed *f)
+{
+    if (!f->part->started)
+        return;
+    if (f->kind->how == OBJECT_READ)
+        followed_read(f);
+    else if (f->reflector == NULL)
+        followed_watch(f);
+}
+
+static struct followed *followed_new(struct objects_part *p, const char *key, const struct object_kind *kind,
+                                     const char *namespace_, const char *name)
+{
+    struct followed *f = calloc(1, sizeof(*f));
+
+    if (f == NULL)
+        return NULL;
+    *f = (struct followed){ .key = strdup(key),
+                            .kind = kind,
+                            .namespace_ = namespace_ != NULL ? strdup(namespace_) : NULL,
+                            .name = name != NULL ? strdup(name) : NULL,
+                            .part = p };
+    if (f->key != NULL && (namespace_ == NULL || f->namespace_ != NULL) && (name == NULL || f->name != NULL))
+        HASH_ADD_KEYPTR(hh, p->all, f->key, strlen(f->key), f);
+    if (f->hh.tbl == NULL) {
+        followed_free(f);
+        return NULL;
+    }
+    return f;
+}
+
+static char *objects_key(const struct object_kind *k, const char *namespace_, const char *name)
+{
+    return str_printf("%s/%s/%s", k->kind, k->namespaced && namespace_ != NULL ? namespace_ : "",
+                      k->how != OBJECT_WHOLE && name != NULL ? name : "");
+}
+
+static void objects_need(struct objects_part *p, const struct object_kind *k, const char *namespace_,
+                         const char *name)
+{
+    str_auto key = objects_key(k, namespace_, name);
+    struct followed *f = NULL;
+
+    if (key != NULL)
+        HASH_FIND_STR(p->all, key, f);
+    if (f == NULL && key != NULL && HASH_COUNT(p->all) < OBJECTS_MAX)
+        f = followed_new(p, key, k, k->namespaced ? namespace_ : NULL, k->how != OBJECT_WHOLE ? name : NULL);
+    if (f == NULL) {
+        objects_deny(p->sync, k->kind, namespace_, name, 429, "pods of this node refer to too many objects");
+        return;
+    }
+    f->needs++;
+    followed_begin(f);
+}
+
+void objects_part_need(struct objects_part *p, const json_t *message)
+{
+    const char *kind = json_str(message, "kind"), *namespace_ = json_str(message, "namespace"),
+               *name = json_str(message, "name");
+    const struct object_kind *k = object_kind_of(kind);
+
+    if (kind == NULL)
+        return;
+    if (k == NULL || k->how == OBJECT_REFUSED)
+        objects_deny(p->sync, kind, namespace_, name, 403, "a node may not read objects of this kind");
+    else if ((k->namespaced && namespace_ == NULL) || (k->how != OBJECT_WHOLE && name == NULL))
+        objects_deny(p->sync, kind, namespace_, name, 400, "no namespace or no name is given");
+    else
+        objects_need(p, k, namespace_, name);
+}
+
+static void followed_end(struct objects_part *p, struct followed *f)
+{
+    HASH_DEL(p->all, f);
+    kube_reflector_close(f->reflector);
+    f->reflector = NULL;
+    sync_timer_stop(p->sync, &f->timer);
+    f->dropped = true;
+    if (f->call.busy)
+        sync_call_cancel(&f->call);
+    else
+        followed_free(f);
+}
+
+void objects_part_drop(struct objects_part *p, const json_t *message)
+{
+    const struct object_kind *k = object_kind_of(json_str(message, "kind"));
+    str_auto key =
+        k != NULL ? objects_key(k, json_str(message, "namespace"), json_str(message, "name")) : NULL;
+    struct followed *f = NULL;
+
+    if (key != NULL)
+        HASH_FIND_STR(p->all, key, f);
+    if (f != NULL && --f->needs == 0)
+        followed_end(p, f);
+}
+
+void objects_part_pods(struct objects_part *p)
+{
+    for (size_t i = 0; i < ARRAY_LEN(kinds) && !p->whole; i++)
+        if (kinds[i].how == OBJECT_WHOLE)
+            objects_need(p, &kinds[i], NULL, NULL);
+    p->whole = true;
+}
+
+/* ---- the part ---- */
+
+struct objects_part *objects_part_new(struct kube_sync *s)
+{
+    struct objects_part *p = calloc(1, sizeof(*p));
+
+    if (p != NULL)
+        p->sync = s;
+    return p;
+}
+
+void objects_part_start(struct objects_part *p)
+{
+    struct followed *f, *next;
+
+    if (p->started)
+        return;
+    p->started = true;
+    HASH_ITER (hh, p->all, f, next)
+        followed_begin(f);
+}
+
+void objects_part_stop(struct objects_part *p)
+{
+    struct followed *f, *next;
+
+    p->started = false;
+    HASH_ITER (hh, p->all, f, next)
+        followed_end(p, f);
+}
+
+void objects_part_free(struct objects_part *p)
+{
+    free(p);
+}
