@@ -53,8 +53,13 @@ $(B)/tests/host/hog: tests/host/hog.c | $(B)/.flags
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(small_flags) -static -o $@ $<
 
+# What a client would send by a kubeconfig, for the recorded cases.
+$(B)/tests/host/kubeconfig: $(B)/tests/host/kubeconfig.o $(all_libs)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(all_libs) $(LIBS_CORE)
+
 .PHONY: host-programs
-host-programs: $(B)/tests/host/hog
+host-programs: $(B)/tests/host/hog $(B)/tests/host/kubeconfig
 
 .PHONY: bench-programs
 bench-programs: $(B)/tests/bench/floor $(B)/tests/bench/writer

@@ -40,7 +40,7 @@ def test_kubeadm(t):
     node = configured(t, ["--config", path] + read(f"{FIXTURES}/kubeadm/flags").split() + args)
     wanted = read(f"{FIXTURES}/kubeadm/warnings").split()
     equal(warned(node), wanted, "settings that are warned about")
-    contains(node.log(), f'from={path}:9', "the place of a warned setting")
+    contains(node.log(), f'from={path}:15', "the place of a warned setting")
     node.put("a.yaml", pod("a", nodeSelector={"example.com/rack": "r7", "kubernetes.io/hostname": "node-1"}))
     node.wait_running("a")
     node.put("b.yaml", pod("b", container("one", command=["cat", "/etc/resolv.conf"]), restartPolicy="Never"))

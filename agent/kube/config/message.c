@@ -181,7 +181,9 @@ static enum err_code put_plugin(struct kube_message *m, const struct kube_choice
     cluster = cluster_for_plugin(m, c);
     if (cluster == NULL || put_true(m, "anew", true, e) != ERR_OK)
         return err_nomem(e);
-    return kube_exec_make(&m->exec, exec, cluster, environment, e);
+    if (kube_exec_make(&m->exec, exec, cluster, environment, e) != ERR_OK)
+        return err_wrap(e, "user \"%s\"", c->of[KUBE_USER].name != NULL ? c->of[KUBE_USER].name : "");
+    return ERR_OK;
 }
 
 static enum err_code put_user(struct kube_message *m, const struct kube_choice *c,

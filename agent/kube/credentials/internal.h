@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* internal - declarations shared by the files of agent/kube/credentials. */
+#ifndef AGENT_KUBE_CREDENTIALS_INTERNAL_H
+#define AGENT_KUBE_CREDENTIALS_INTERNAL_H
+#include "agent/kube/config/message.h"
+#include "agent/kube/credentials/credentials.h"
+#include "base/files/watches.h"
+#include "base/process/process.h"
+#include "base/work.h"
+
+#include <stdint.h>
+
+/* ---- job.c: what is done on the pool ---- */
+struct cred_names {                                /* borrowed; they outlive every job */
+    const char *kubeconfig, *bootstrap, *cert_dir; /* bootstrap NULL: none */
+    const char *const *environment;
+    bool rotate;
+};
+
+struct cred_load { /* one look at the files */
+    const struct cred_names *names;
+    bool want_bootstrap; /* the certificate of the kubeconfig file has expired */
+    /* results */
+    struct kube_message message;
+    bool bootstrap;             /* the message is of the bootstrap file */
+    struct strs folders, bases; /* to be watched, and which of their entries matter */
+};
+enum err_code cred_load_run(void *load, struct err *e) MUST_CHECK;
+void cred_load_done(struct cred_load *l);
+/* Writes the kubeconfig file that TLS bootstrap leaves, unless it is there as it would be written. */
+enum err_code cred_write_kubeconfig(const struct cred_names *names, struct err *e) MUST_CHECK;
+
+/* ---- follow.c ---- */
+struct cred_follow {
+    struct watch_set *set;
+    struct strs folders, bases;
+    void (*changed)(struct cred_follow *f);
+};
+/* Watches these instead of those of before. *ret_new: a folder was not watched before, so something may have
+ * changed since it was read. */
+enum err_code cred_follow(struct cred_follow *f, uv_loop_t *loop, const struct cred_load *l, bool *ret_new,
+                          struct err *e) MUST_CHECK;
+void cred_follow_done(struct cred_follow *f);
+
+/* ---- plugin.c ---- */
+struct cred_plugin {
+    struct proc proc;
+    bool running;
+    char *version;
+    void (*done)(struct cred_plugin *p, struct kube_exec_answer *answer, const struct err *result);
+};
+void cred_plugin_start(struct cred_plugin *p, const struct kube_exec *exec,
+                       const struct kube_credentials_options *o);
+#endif
