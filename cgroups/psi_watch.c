@@ -12,6 +12,7 @@
 
 #define WINDOW_MIN_US 500000 /* kernel/sched/psi.c */
 #define WINDOW_MAX_US 10000000
+#define WINDOW_USER_US 2000000 /* without CAP_SYS_RESOURCE: multiples of that */
 
 struct cg_psi_watch {
     uv_poll_t poll;
@@ -67,7 +68,14 @@ enum err_code cg_psi_watch_open(struct cg_psi_watch **ret, const char *resource,
                        "%s pressure: not supported by this kernel (no CONFIG_PSI, or psi=1 missing on its "
                        "command line)",
                        resource);
-    if (psi_watch_trigger(fd, resource, stall_us, window_us, e) != ERR_OK)
+    if (psi_watch_trigger(fd, resource, stall_us, window_us, e) != ERR_OK && e->sys == EINVAL &&
+        window_us % WINDOW_USER_US != 0) {
+        const uint64_t longer_us = (window_us / WINDOW_USER_US + 1) * WINDOW_USER_US;
+
+        *e = (struct err){ 0 };
+        ERR_IGNORE(psi_watch_trigger(fd, resource, stall_us * longer_us / window_us, longer_us, e));
+    }
+    if (e->code != ERR_OK)
         return e->code;
     w = calloc(1, sizeof(*w));
     if (w == NULL)

@@ -11,9 +11,10 @@
 #include <uv.h>
 
 struct cg_psi_watch;
-/* resource: "memory", "io", "cpu". Some task was stalled for stall_us of each window_us (500000 to 10000000;
- * without CAP_SYS_RESOURCE, multiples of 2 s). ERR_PRECONDITION: this kernel has no PSI, or it is switched
- * off. ERR_INVALID: a number that the kernel does not accept. */
+/* resource: "memory", "io", "cpu". Some task was stalled for stall_us of each window_us (500000 to 10000000).
+ * Without CAP_SYS_RESOURCE the kernel takes multiples of 2 s: then the same part of the next longer window.
+ * ERR_PRECONDITION: this kernel has no PSI, or it is switched off. ERR_INVALID: a number that the kernel does
+ * not accept. */
 enum err_code cg_psi_watch_open(struct cg_psi_watch **ret, const char *resource, uint64_t stall_us,
                                 uint64_t window_us, uv_loop_t *loop, void (*fn)(void *arg), void *arg,
                                 struct err *e) MUST_CHECK;

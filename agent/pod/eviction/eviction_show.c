@@ -51,6 +51,8 @@ void eviction_explain(const struct node *n, json_t *steps)
     observe_explain(part->observe, steps);
     if (part->watch != NULL)
         eviction_watch_explain(part->watch, steps);
+    if (part->forks != NULL)
+        forks_explain(part->forks, steps);
 }
 
 /* ---- metrics ---- */

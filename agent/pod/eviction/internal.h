@@ -23,6 +23,7 @@ struct eviction_node {
     struct eviction *room; /* NULL: there are no thresholds, or no memory */
     struct observe *observe;
     struct eviction_watch *watch;
+    struct forks *forks; /* forks.c; NULL: no memory, or closed */
 };
 
 static inline struct eviction_node *eviction_node(const struct node *n)
@@ -73,6 +74,14 @@ void eviction_watch_explain(const struct eviction_watch *w,
                             json_t *steps); /* what wakes it, what cannot be watched */
 /* At the end of the agent, before containers are left alone: takes the level away. NULL is fine. */
 void eviction_watch_close(struct eviction_watch *w);
+
+/* ---- forks.c: forks that the kernel refuses ---- */
+struct forks *forks_open(struct node *n);
+/* Of the table of rooms: watches containers that run, and forgets others. */
+void forks_step(struct pod *p);
+void forks_rest(struct pod *p); /* forgets all of them */
+void forks_explain(const struct forks *f, json_t *steps);
+void forks_close(struct forks *f); /* NULL is fine */
 
 /* ---- room.c: the order of things ---- */
 /* Look at these signals now (memory, process ids) or as soon as the disks answer. `why`, a constant, is
@@ -148,12 +157,16 @@ enum err_code figures_read(struct node *n, unsigned signals, struct figures *ret
 void figures_done(struct figures *f);
 
 /* ---- releasing.c: what a victim will release ---- */
+struct eviction_ctr { /* of a container */
+    char watched[65]; /* forks.c: its id; "": it is not watched */
+};
 struct eviction_pod {
     bool chosen;
     enum ev_signal signal; /* for which */
     uint64_t available;    /* of it, then */
     bool disk_known;
     struct ev_disk volumes, layers, logs; /* when it was chosen: it is not measured while it ends */
+    struct eviction_ctr ctrs[];           /* one for each container */
 };
 /* It was chosen for that. Before pod_evict(), whose record has it, too. */
 void releasing_note(struct pod *p, const struct ev_crossing *c);

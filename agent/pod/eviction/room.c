@@ -306,6 +306,7 @@ void eviction_begin(struct node *n)
     uv_timer_init(n->o.loop, &r->timer);
     r->timer.data = r;
     part->room = r;
+    part->forks = forks_open(n);
     decisions_open(r);
     storage_usage_on_growth(n, on_growth);
     eviction_look(n, SIGNALS_ALL, "the agent started");
@@ -328,6 +329,7 @@ static void eviction_cancel(struct node *n)
     uv_timer_stop(&part->room->timer);
     storage_usage_on_growth(n, NULL);
     reclaim_close(part->room);
+    forks_close(take_ptr(&part->forks));
     eviction_watch_close(take_ptr(&part->watch));
 }
 
@@ -344,6 +346,7 @@ static void eviction_free(struct node *n)
     if (r == NULL)
         return;
     reclaim_close(r);
+    forks_close(take_ptr(&part->forks));
     eviction_watch_close(take_ptr(&part->watch));
     observe_close(take_ptr(&part->observe));
     decisions_close(r);
@@ -360,7 +363,11 @@ const struct room eviction_room = {
               .cancel = eviction_cancel,
               .free = eviction_free },
     .pod = { .size = sizeof(struct eviction_pod),
+             .ctr_size = sizeof(struct eviction_ctr),
+             .step = forks_step,
+             .end = forks_rest,
              .reset = releasing_reset,
+             .free = forks_rest,
              .save = releasing_save,
              .load = releasing_load },
 };

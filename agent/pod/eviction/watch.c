@@ -26,13 +26,17 @@
  * that in a window. */
 #define IO_STALL_US 50000
 #define IO_WINDOW_US 1000000
+/* Whoever forks as fast as it can keeps processors busy and has others wait for them. Only while process ids
+ * have a threshold: on a machine with much to do this is an event a second. */
+#define CPU_STALL_US 500000
+#define CPU_WINDOW_US 1000000
 /* Looks that are due about then are one look. */
 #define TOGETHER_MS 1000
 /* Nobody can be evicted: as often as kubelet looks. */
 #define HELPLESS_MS 10000
 
 enum { ALARM_MACHINE, ALARM_PODS, ALARMS };
-enum { PSI_MEMORY, PSI_IO, PSIS };
+enum { PSI_MEMORY, PSI_IO, PSI_CPU, PSIS };
 
 struct eviction_watch {
     struct node *node;
@@ -40,7 +44,8 @@ struct eviction_watch {
     struct cg_psi_watch *psi[PSIS];
     struct err alarm_error, psi_error;
     uint64_t levels[ALARMS];
-    bool helpless;
+    bool helpless, cpu_watched;
+    bool without[EV_SIGNALS]; /* seen, and there is no threshold */
     struct ev_pace paces[EV_SIGNALS];
     uint64_t due_ms[EV_SIGNALS]; /* clock_boot_ms(); 0: no threshold, or not seen yet */
     uint64_t timer_at;
@@ -97,7 +102,7 @@ static void due_in(struct eviction_watch *w, enum ev_signal s, uint64_t in_ms, u
 void eviction_watch_woken(struct eviction_watch *w, enum ev_condition what, uint64_t now_ms)
 {
     for (size_t i = 0; i < EV_SIGNALS; i++) {
-        if (ev_signal_condition(i) != what)
+        if (ev_signal_condition(i) != what || w->without[i])
             continue;
         due_in(w, i, what == EV_MEMORY_PRESSURE ? 0 : ev_pace_wake(&w->paces[i], i, now_ms), now_ms);
     }
@@ -124,12 +129,32 @@ static void on_memory_pressure(void *arg)
         eviction_look(w->node, SIGNALS_MEMORY, "memory pressure of the machine");
 }
 
+static void on_cpu_pressure(void *arg)
+{
+    struct eviction_watch *w = arg;
+
+    if (!w->node->closing)
+        eviction_watch_woken(w, EV_PID_PRESSURE, clock_boot_ms());
+}
+
 static void on_io_pressure(void *arg)
 {
     struct eviction_watch *w = arg;
 
     if (!w->node->closing)
         eviction_watch_woken(w, EV_DISK_PRESSURE, clock_boot_ms());
+}
+
+static void open_psi(struct eviction_watch *w, size_t which, const char *resource, uint64_t stall_us,
+                     uint64_t window_us, void (*fn)(void *arg))
+{
+    struct err e = { 0 };
+
+    if (cg_psi_watch_open(&w->psi[which], resource, stall_us, window_us, w->node->o.loop, fn, w, &e) ==
+        ERR_OK)
+        return;
+    log_info("pressure of the machine is not reported", F_ERR(&e));
+    w->psi_error = e;
 }
 
 /* ---- a look is over ---- */
@@ -198,8 +223,13 @@ void eviction_watch_seen(struct eviction_watch *w, const struct ev_manager *m,
         if (!v->known)
             continue;
         w->due_ms[i] = 0;
+        w->without[i] = headroom == UINT64_MAX;
         if (headroom != UINT64_MAX)
             due_in(w, i, ev_pace_next(&w->paces[i], i, v, headroom, running, now_ms), now_ms);
+    }
+    if (seen->v[EV_PID].known && !w->without[EV_PID] && !w->cpu_watched) {
+        w->cpu_watched = true;
+        open_psi(w, PSI_CPU, "cpu", CPU_STALL_US, CPU_WINDOW_US, on_cpu_pressure);
     }
     if (seen->v[EV_MEMORY].known || seen->v[EV_ALLOCATABLE_MEMORY].known)
         set_alarms(w, m, seen);
@@ -269,18 +299,6 @@ static void open_alarms(struct eviction_watch *w)
     open_alarm(w, ALARM_MACHINE, "/");
     if (cg_class_path(tree, CG_GUARANTEED, path, sizeof(path), &e) == ERR_OK)
         open_alarm(w, ALARM_PODS, path);
-}
-
-static void open_psi(struct eviction_watch *w, size_t which, const char *resource, uint64_t stall_us,
-                     uint64_t window_us, void (*fn)(void *arg))
-{
-    struct err e = { 0 };
-
-    if (cg_psi_watch_open(&w->psi[which], resource, stall_us, window_us, w->node->o.loop, fn, w, &e) ==
-        ERR_OK)
-        return;
-    log_info("pressure of the machine is not reported", F_ERR(&e));
-    w->psi_error = e;
 }
 
 struct eviction_watch *eviction_watch_open(struct node *n)

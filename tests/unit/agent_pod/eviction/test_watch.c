@@ -34,7 +34,7 @@ static struct {
     bool v1, no_psi, no_memory;
     struct cg_memory_alarm alarms[2];
     size_t n_alarms;
-    struct cg_psi_watch memory, io;
+    struct cg_psi_watch memory, io, cpu;
     unsigned looks, signals;
     const char *why;
     struct memory_seen memory_seen;
@@ -92,7 +92,9 @@ enum err_code cg_psi_watch_open(struct cg_psi_watch **ret, const char *resource,
     assert_true(stall_us > 0 && stall_us <= window_us && window_us >= 500000 && window_us <= 10000000);
     if (script.no_psi)
         return err_set(e, ERR_PRECONDITION, "%s pressure: switched off in this kernel (psi=1)", resource);
-    *ret = strcmp(resource, "memory") == 0 ? &script.memory : &script.io;
+    *ret = strcmp(resource, "memory") == 0 ? &script.memory
+           : strcmp(resource, "io") == 0   ? &script.io
+                                           : &script.cpu;
     **ret = (struct cg_psi_watch){ .fn = fn, .arg = arg };
     return ERR_OK;
 }
@@ -407,6 +409,28 @@ static void pressure_of_disks_has_them_looked_at_sooner(void **state)
     assert_int_equal(script.signals & (SIGNALS_PID | SIGNALS_MEMORY), 0);
 }
 
+/* Whoever forks as fast as it can; without a threshold, what keeps processors busy is no event. */
+static void pressure_of_processors_has_process_ids_looked_at(void **state)
+{
+    struct site *s = *state;
+
+    site_open(s);
+    s->seen.v[EV_PID] = (struct ev_value){ true, 100, 1000 };
+    seen(s); /* no threshold */
+    assert_null(script.cpu.fn);
+    eviction_watch_woken(s->part.watch, EV_PID_PRESSURE, clock_boot_ms());
+    assert_false(uv_loop_alive(&s->loop)); /* no timer */
+    watched(s, EV_PID, PACE_MAX_MS);
+    seen(s);
+    assert_non_null(script.cpu.fn);
+    script.woken_ms = 1;
+    script.cpu.fn(script.cpu.arg);
+    script_clock_pass(SCRIPT_SECOND / 100);
+    while (script.looks == 0)
+        uv_run(&s->loop, UV_RUN_NOWAIT);
+    assert_int_equal(script.signals, SIGNALS_PID);
+}
+
 static void something_that_takes_memory_has_it_looked_at_now(void **state)
 {
     struct site *s = *state;
@@ -469,6 +493,7 @@ int main(void)
         SITE_TEST(signals_without_thresholds_have_no_timer),
         SITE_TEST(what_is_due_about_now_is_one_look),
         SITE_TEST(pressure_of_disks_has_them_looked_at_sooner),
+        SITE_TEST(pressure_of_processors_has_process_ids_looked_at),
         SITE_TEST(something_that_takes_memory_has_it_looked_at_now),
         SITE_TEST(a_kernel_without_pressure_or_memory_controller_is_explained),
         SITE_TEST(the_level_is_explained),
