@@ -28,6 +28,9 @@ struct api_check {
     int document;                /* 1.., with file */
     struct api_places *places;   /* of the file; NULL: unknown */
     const struct api_lint *lint; /* NULL: report only what the daemon refuses */
+    bool served;                 /* of the apiserver: unknown fields are dropped */
+    bool joined;                 /* fields that need an apiserver are acted on */
+    const char *static_node;     /* pods are static pods of this node; NULL: they are not */
     size_t faults;               /* problems reported through this context */
     bool no_memory;              /* an allocation failed: the object is incomplete */
     char path[API_PATH_MAX];     /* "spec.containers[0].ports[1]" */

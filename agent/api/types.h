@@ -24,6 +24,9 @@ struct api_strs {
     size_t n;
 };
 
+/* Where an object comes from. Objects of one source refer to objects of the same source only. */
+enum api_origin { API_FROM_FOLDER, API_FROM_SERVER };
+
 struct api_kv {
     char *key;
     char *value;
@@ -426,12 +429,22 @@ bool api_pod_tolerates(const struct api_pod_spec *spec, const struct api_taint *
 enum api_qos { API_QOS_GUARANTEED, API_QOS_BURSTABLE, API_QOS_BEST_EFFORT };
 const char *api_qos_name(enum api_qos qos); /* "Guaranteed", ... */
 
+struct api_served { /* of a pod of the apiserver: what is not part of its manifest */
+    bool deleting;  /* deletionTimestamp is set */
+    int64_t deletion_grace_seconds;
+    char *conditions; /* JSON: {"type": "status"} of conditions that others set; NULL: none */
+    /* This node cannot run it: the field and why; NULL: it can. The spec is a reduced one then. */
+    char *problem;
+};
+
 struct api_pod {
     struct arena arena; /* holds everything below; the pod itself is a separate allocation */
     int refs;
     struct api_meta meta;
     struct api_pod_spec spec;
     enum api_qos qos;
+    enum api_origin origin;
+    struct api_served served;
     char *json;              /* {"apiVersion","kind","metadata","spec"} with defaults, compact */
     struct api_strs ignored; /* "spec.containers[0].restartPolicyRules: not acted on yet" */
 };
@@ -454,6 +467,7 @@ struct api_config {
     struct arena arena;
     int refs;
     enum api_config_kind kind;
+    enum api_origin origin;
     struct api_meta meta;
     char *type; /* Secret type; NULL for a ConfigMap */
     bool immutable;
@@ -469,6 +483,7 @@ SCOPE_DEFINE(struct api_config, api_config_unref)
 struct api_priority_class {
     struct arena arena;
     int refs;
+    enum api_origin origin;
     struct api_meta meta; /* cluster-scoped */
     int32_t value;
     bool global_default;

@@ -51,6 +51,20 @@ const struct api_meta *api_object_meta(const struct api_object *o)
     return NULL;
 }
 
+enum api_origin api_object_origin(const struct api_object *o)
+{
+    switch (o->kind) {
+    case API_KIND_POD:
+        return o->pod->origin;
+    case API_KIND_CONFIG_MAP:
+    case API_KIND_SECRET:
+        return o->config->origin;
+    case API_KIND_PRIORITY_CLASS:
+        return o->priority_class->origin;
+    }
+    return API_FROM_FOLDER;
+}
+
 struct api_object api_object_ref(const struct api_object *o)
 {
     struct api_object mine = *o;
@@ -139,8 +153,13 @@ static struct api_pod *build_pod(struct api_check *c, json_t *object)
         return NULL;
     }
     pod->refs = 1;
+    pod->origin = c->served ? API_FROM_SERVER : API_FROM_FOLDER;
     c->arena = &pod->arena;
     api_defaults_before(c, object);
+    if (c->static_node != NULL)
+        api_make_static(c, object);
+    if (c->served)
+        api_take_served(c, object, pod);
     if (!c->no_memory)
         api_walk(c, &api_schema_pod, object, pod);
     if (!c->no_memory)
@@ -173,6 +192,7 @@ static struct api_config *build_config(struct api_check *c, enum api_config_kind
     }
     config->refs = 1;
     config->kind = kind;
+    config->origin = c->served ? API_FROM_SERVER : API_FROM_FOLDER;
     c->arena = &config->arena;
     api_build_config(c, config, object);
     api_check_done(c);
@@ -224,6 +244,7 @@ static struct api_priority_class *build_priority_class(struct api_check *c, json
         return NULL;
     }
     class->refs = 1;
+    class->origin = c->served ? API_FROM_SERVER : API_FROM_FOLDER;
     c->arena = &class->arena;
     api_walk(c, &api_schema_priority_class, object, class);
     if (!c->no_memory)
@@ -249,7 +270,10 @@ static void check_generate_name(struct api_check *c, const json_t *object)
 static struct api_place place_below(struct api_check *c, const char *child)
 {
     size_t mark = api_enter(c, child);
-    struct api_place place = api_places_find(c->places, c->document, c->path);
+    struct api_place place = { 0 };
+
+    if (c->places != NULL)
+        place = api_places_find(c->places, c->document, c->path);
 
     api_leave(c, mark);
     return place;
@@ -454,23 +478,20 @@ static void syntax_problem(struct api_problems *problems, const char *file, cons
     api_problems_add_at(problems, &at, "%s", text);
 }
 
-enum err_code api_decode_file(const char *file, const char *text, size_t size, struct api_objects *ret,
-                              struct api_problems *problems, struct err *e)
-{
-    return api_lint_file(file, text, size, NULL, ret, problems, e);
-}
-
-enum err_code api_lint_file(const char *file, const char *text, size_t size, const struct api_lint *lint,
-                            struct api_objects *ret, struct api_problems *problems, struct err *e)
+/* `how`: what is special about it (lint, static_node). */
+static enum err_code decode_text(const char *file, const char *text, size_t size, struct api_check how,
+                                 struct api_objects *ret, struct api_problems *problems, struct err *e)
 {
     struct api_places places = { 0 };
-    struct decoder d = {
-        .check = { .problems = problems, .file = file, .document = 1, .places = &places, .lint = lint }
-    };
+    struct decoder d = { .check = how };
     struct err syntax = { 0 };
     json_t *documents = NULL;
     int *numbers = NULL;
 
+    d.check.problems = problems;
+    d.check.file = file;
+    d.check.document = 1;
+    d.check.places = &places;
     if (size > API_FILE_MAX) {
         api_problems_add(problems, file, "%zu bytes are too many, at most %d are allowed", size,
                          API_FILE_MAX);
@@ -499,10 +520,43 @@ enum err_code api_lint_file(const char *file, const char *text, size_t size, con
     return ERR_OK;
 }
 
+enum err_code api_decode_file(const char *file, const char *text, size_t size, struct api_objects *ret,
+                              struct api_problems *problems, struct err *e)
+{
+    return decode_text(file, text, size, (struct api_check){ 0 }, ret, problems, e);
+}
+
+enum err_code api_decode_static(const char *file, const char *text, size_t size, const char *node_name,
+                                struct api_objects *ret, struct api_problems *problems, struct err *e)
+{
+    return decode_text(file, text, size, (struct api_check){ .static_node = node_name }, ret, problems, e);
+}
+
+enum err_code api_lint_file(const char *file, const char *text, size_t size, const struct api_lint *lint,
+                            struct api_objects *ret, struct api_problems *problems, struct err *e)
+{
+    return decode_text(file, text, size, (struct api_check){ .lint = lint }, ret, problems, e);
+}
+
+enum err_code api_decode_one(struct api_check *how, json_t *object, struct api_object *ret, struct err *e)
+{
+    struct decoder d = { .check = *how };
+
+    decode_single(&d, object);
+    how->no_memory = d.check.no_memory;
+    how->faults = d.check.faults;
+    if (d.objects.n == 1)
+        *ret = api_object_ref(&d.objects.v[0]);
+    else if (!d.check.no_memory)
+        err_set(e, ERR_INVALID, "it is not valid");
+    api_objects_done(&d.objects);
+    return d.check.no_memory ? err_nomem(e) : e->code;
+}
+
 enum err_code api_decode_pod(const json_t *object, struct api_pod **ret, struct api_problems *problems,
                              struct err *e)
 {
-    struct api_check c = { .problems = problems };
+    struct api_check c = { .problems = problems, .joined = true }; /* it was accepted once */
     json_t *copy;
 
     *ret = NULL;

@@ -36,7 +36,8 @@ struct api_object {
 };
 
 const struct api_meta *api_object_meta(const struct api_object *o); /* borrowed */
-struct api_object api_object_ref(const struct api_object *o);       /* adds a reference */
+enum api_origin api_object_origin(const struct api_object *o);
+struct api_object api_object_ref(const struct api_object *o); /* adds a reference */
 void api_object_unref(struct api_object *o);
 
 struct api_objects {
@@ -72,6 +73,27 @@ enum err_code api_pod_with_resources_of(const struct api_pod *pod, const struct 
 /* One Pod from JSON written by the agent itself (a record): same path, same checks. */
 enum err_code api_decode_pod(const json_t *object, struct api_pod **ret, struct api_problems *problems,
                              struct err *e) MUST_CHECK;
+
+/*
+ * One object as the apiserver has it. It was validated there, so fields that this version does not know are
+ * dropped, as are those that the server sets (status, managedFields). What a node refuses in a manifest (a
+ * volume of a claim, for example) does not refuse the pod: *ret is a pod with served.problem, which is shown
+ * and not run. ERR_INVALID: it is of no kind that a node uses, or has not even a name.
+ */
+enum err_code api_decode_served(const json_t *object, struct api_object *ret, struct err *e) MUST_CHECK;
+
+/* Makes a pod of a record one of the apiserver's again: copies *s. */
+enum err_code api_pod_serve(struct api_pod *pod, const struct api_served *s, struct err *e) MUST_CHECK;
+
+/*
+ * The content of a manifest file on a node that has joined a cluster: as api_decode_file(), and each Pod is a
+ * static pod of node `node_name`, as kubelet makes it (pkg/kubelet/config/common.go): its name gets the
+ * suffix "-<node name>", so that it never clashes with a pod of the apiserver, and it tolerates NoExecute
+ * taints. NULL: the node has not joined.
+ */
+enum err_code api_decode_static(const char *file, const char *text, size_t size, const char *node_name,
+                                struct api_objects *ret, struct api_problems *problems,
+                                struct err *e) MUST_CHECK;
 
 /*
  * Whether an edit requires a new pod (the API's rule for what may change). If so, `why` has the names of the

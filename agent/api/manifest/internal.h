@@ -47,6 +47,16 @@ void api_validate_annotations(struct api_check *c, const struct api_pod *pod);
 void api_validate_scheduling(struct api_check *c, const json_t *spec);
 void api_lint_pod(struct api_check *c, const struct api_pod *pod); /* c->lint is set */
 
+/* Decodes one object of any kind; `object` is modified. ERR_INVALID: how->problems say why. */
+enum err_code api_decode_one(struct api_check *how, json_t *object, struct api_object *ret,
+                             struct err *e) MUST_CHECK;
+
+/* ---- static.c: what kubelet adds to a pod of the manifest folder ---- */
+void api_make_static(struct api_check *c, json_t *pod); /* c->static_node is set; before the walk */
+
+/* ---- served.c: what is special about a pod of the apiserver ---- */
+void api_take_served(struct api_check *c, json_t *object, struct api_pod *pod); /* before the walk */
+
 /* ---- ConfigMap, Secret (config.c) ---- */
 /* Checks and fills `config`, whose arena and kind are set. */
 void api_build_config(struct api_check *c, struct api_config *config, json_t *object);

@@ -76,5 +76,10 @@ enum err_code api_pod_with_resources_of(const struct api_pod *pod, const struct 
     if (api_decode_pod(a, ret, &problems, e) == ERR_OK && problems.n > 0)
         err_set(e, ERR_INVALID, "%s: %s", problems.v[0].field, problems.v[0].message);
     api_problems_done(&problems);
+    if (e->code == ERR_OK && pod->origin == API_FROM_SERVER &&
+        api_pod_serve(*ret, &pod->served, e) != ERR_OK) {
+        api_pod_unref(*ret);
+        *ret = NULL;
+    }
     return e->code;
 }

@@ -138,7 +138,8 @@ static bool harmless(struct api_check *c, const struct api_row *row, const json_
 
 static void report_support(const struct walk *w, const struct api_row *row, const json_t *v)
 {
-    if (w->quiet || row->support < API_IGNORED || harmless(w->c, row, v))
+    if (w->quiet || row->support < API_IGNORED || (row->flags & API_IN_CLUSTER && w->c->joined) ||
+        harmless(w->c, row, v))
         return;
     if (row->support == API_IGNORED)
         api_ignore(w->c, row->why);
@@ -187,8 +188,8 @@ static void check_members(struct api_check *c, const struct api_schema *schema, 
     json_object_foreach_safe (object, next, name, value) {
         const struct api_row *row = api_row_find(schema, name);
         const char *meant =
-            row == NULL && c->faults < API_PROBLEMS_MAX ? api_row_similar(schema, name) : NULL;
-        if (row != NULL && counts_as_absent(row, value))
+            row == NULL && !c->served && c->faults < API_PROBLEMS_MAX ? api_row_similar(schema, name) : NULL;
+        if (row == NULL ? c->served : counts_as_absent(row, value))
             json_object_del(object, name);
         else if (row == NULL && meant != NULL)
             api_fault_at(c, name, "unknown field, did you mean %s?", meant);
@@ -236,7 +237,8 @@ static void walk_row(const struct walk *w, const struct api_row *row, json_t *ob
 {
     json_t *v = json_object_get(object, row->name);
     size_t mark;
-    bool settled = w->quiet || row->support >= API_IGNORED;
+    bool settled =
+        w->quiet || (row->support >= API_IGNORED && !(row->flags & API_IN_CLUSTER && w->c->joined));
     int *tag;
 
     if (v == NULL && row->otherwise != NULL) {

@@ -29,16 +29,17 @@ enum api_type {
 };
 
 enum api_row_flags {
-    API_REQUIRED = 1 << 0,   /* must be given, and not empty */
-    API_POINTER = 1 << 1,    /* object: the slot is a pointer to a new struct; otherwise the struct itself */
-    API_ONE = 1 << 2,        /* object: the slot is a list (v, n) and gets one element */
-    API_IN_PARENT = 1 << 3,  /* the slot is in the containing struct */
-    API_KEEP_EMPTY = 1 << 4, /* string: "" is a value (an API pointer), different from absent */
-    API_EMPTY_TEXT = 1 << 5, /* string: the slot holds "" instead of NULL when absent */
-    API_OCTAL = 1 << 6,      /* number: a file mode, messages show it octal */
-    API_AS_TEXT = 1 << 7,    /* number: the slot is a char * */
-    API_BOOL_SLOT = 1 << 8,  /* enum: the slot is a bool */
-    API_DROP = 1 << 9,       /* omitted from the object's JSON */
+    API_REQUIRED = 1 << 0,    /* must be given, and not empty */
+    API_POINTER = 1 << 1,     /* object: the slot is a pointer to a new struct; otherwise the struct itself */
+    API_ONE = 1 << 2,         /* object: the slot is a list (v, n) and gets one element */
+    API_IN_PARENT = 1 << 3,   /* the slot is in the containing struct */
+    API_KEEP_EMPTY = 1 << 4,  /* string: "" is a value (an API pointer), different from absent */
+    API_EMPTY_TEXT = 1 << 5,  /* string: the slot holds "" instead of NULL when absent */
+    API_OCTAL = 1 << 6,       /* number: a file mode, messages show it octal */
+    API_AS_TEXT = 1 << 7,     /* number: the slot is a char * */
+    API_BOOL_SLOT = 1 << 8,   /* enum: the slot is a bool */
+    API_DROP = 1 << 9,        /* omitted from the object's JSON */
+    API_IN_CLUSTER = 1 << 11, /* acted on where there is an apiserver: `support` does not apply there */
     API_ZERO_ABSENT = 1 << 10, /* 0 or false means absent (not a pointer in the API's Go type) */
 };
 

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Objects as an apiserver has them: what is dropped, what keeps a pod from running, what is not a manifest's.
+ */
+#include "helper.h"
+
+#include <string.h>
+
+static struct api_object served(const char *text)
+{
+    json_auto_t *o = json_loads(text, 0, NULL);
+    struct api_object made = { 0 };
+    struct err e = { 0 };
+
+    assert_non_null(o);
+    if (api_decode_served(o, &made, &e) != ERR_OK)
+        fail_msg("%s", e.text);
+    return made;
+}
+
+static void refused(const char *text, const char *why)
+{
+    json_auto_t *o = json_loads(text, 0, NULL);
+    struct api_object made = { 0 };
+    struct err e = { 0 };
+
+    assert_int_equal(api_decode_served(o, &made, &e), ERR_INVALID);
+    if (strstr(e.text, why) == NULL)
+        fail_msg("\"%s\" does not contain \"%s\"", e.text, why);
+}
+
+#define META "\"name\": \"a\", \"namespace\": \"n\", \"uid\": \"u-1\", \"resourceVersion\": \"7\""
+#define POD(meta, spec, status)                                                                              \
+    "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"metadata\": {" META meta "}, \"spec\": {\"containers\": " \
+    "[{\"name\": \"c\", \"image\": \"i\", \"newField\": 1}]" spec "}, \"status\": {" status "}}"
+
+static void test_drops(void **state)
+{
+    struct api_object o = served(POD(", \"managedFields\": [{\"anything\": 1}], \"fieldOfMeta\": {}",
+                                     ", \"fieldOfSpec\": [1]", "\"phase\": \"Running\", \"unknown\": 3"));
+
+    (void)state;
+    assert_int_equal(o.kind, API_KIND_POD);
+    assert_int_equal(o.pod->origin, API_FROM_SERVER);
+    assert_int_equal(api_object_origin(&o), API_FROM_SERVER);
+    assert_null(strstr(o.pod->json, "newField"));
+    assert_null(strstr(o.pod->json, "fieldOf"));
+    assert_null(strstr(o.pod->json, "status"));
+    assert_null(strstr(o.pod->json, "resourceVersion"));
+    assert_string_equal(o.pod->meta.uid, "u-1");
+    assert_null(o.pod->served.problem);
+    assert_false(o.pod->served.deleting);
+    api_object_unref(&o);
+}
+
+static void test_deletion_and_conditions(void **state)
+{
+    struct api_object o =
+        served(POD(", \"deletionTimestamp\": \"2026-01-01T00:00:00Z\", \"deletionGracePeriodSeconds\": 7", "",
+                   "\"conditions\": [{\"type\": \"x/y\", \"status\": \"True\"}, 3, {\"type\": 1}]"));
+
+    (void)state;
+    assert_true(o.pod->served.deleting);
+    assert_int_equal(o.pod->served.deletion_grace_seconds, 7);
+    assert_string_equal(o.pod->served.conditions, "{\"x/y\":\"True\"}");
+    api_object_unref(&o);
+}
+
+static void test_problem(void **state)
+{
+    struct api_object o = served(
+        POD(", \"deletionTimestamp\": \"2026-01-01T00:00:00Z\"",
+            ", \"volumes\": [{\"name\": \"v\", \"persistentVolumeClaim\": {\"claimName\": \"x\"}}]", ""));
+
+    (void)state;
+    assert_non_null(strstr(o.pod->served.problem, "spec.volumes[0].persistentVolumeClaim: not supported: "));
+    assert_true(o.pod->served.deleting);
+    assert_int_equal(o.pod->spec.n_containers, 1);
+    assert_string_equal(o.pod->spec.containers[0].image, "i");
+    api_object_unref(&o);
+}
+
+static void test_ephemeral(void **state)
+{
+    struct api_object o =
+        served(POD("", ", \"ephemeralContainers\": [{\"name\": \"d\", \"image\": \"i\"}]", ""));
+
+    (void)state;
+    assert_null(o.pod->served.problem);
+    assert_int_equal(o.pod->ignored.n, 1);
+    assert_non_null(strstr(o.pod->ignored.v[0], "spec.ephemeralContainers: "));
+    api_object_unref(&o);
+}
+
+static void test_hostile(void **state)
+{
+    (void)state;
+    refused("[]", "?: ");
+    refused("{}", "kind");
+    refused("{\"kind\": \"Service\", \"apiVersion\": \"v1\"}", "Service: kind: ");
+    refused("{\"kind\": \"Pod\", \"apiVersion\": \"v1\"}", "name");
+    refused("{\"kind\": \"Pod\", \"apiVersion\": \"v1\", \"metadata\": 3, \"spec\": [], \"status\": 1}", "");
+    refused("{\"kind\": \"Pod\", \"apiVersion\": \"v1\", \"metadata\": {" META
+            "}, \"spec\": {\"containers\": 7}}",
+            "spec.containers");
+    refused("{\"kind\": \"Secret\", \"apiVersion\": \"v1\", \"metadata\": {" META
+            "}, \"data\": {\"k\": \"%\"}}",
+            "data");
+}
+
+static void test_configs(void **state)
+{
+    struct api_object o = served("{\"kind\": \"Secret\", \"apiVersion\": \"v1\", \"metadata\": {" META
+                                 "}, \"data\": {\"k\": \"YQ==\"}, \"type\": \"Opaque\", \"later\": true}");
+
+    (void)state;
+    assert_int_equal(o.kind, API_KIND_SECRET);
+    assert_int_equal(o.config->origin, API_FROM_SERVER);
+    assert_int_equal(api_config_get(o.config, "k")->size, 1);
+    api_object_unref(&o);
+}
+
+static void test_static(void **state)
+{
+    static const char text[] =
+        "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: c, "
+        "image: i}]}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}\n";
+    struct api_objects objects = { 0 };
+    struct api_problems problems = { 0 };
+    struct err e = { 0 };
+
+    (void)state;
+    assert_int_equal(api_decode_static("f", text, strlen(text), "node-1", &objects, &problems, &e), ERR_OK);
+    if (problems.n > 0)
+        fail_msg("%s: %s", problems.v[0].field, problems.v[0].message);
+    assert_int_equal(objects.n, 2);
+    assert_string_equal(objects.v[0].pod->meta.name, "web-node-1");
+    assert_int_equal(objects.v[0].pod->spec.n_tolerations, 1);
+    assert_string_equal(objects.v[0].pod->spec.tolerations[0].effect, "NoExecute");
+    assert_string_equal(objects.v[1].config->meta.name, "web");
+    api_objects_done(&objects);
+    assert_int_equal(api_decode_static("f", text, strlen(text), NULL, &objects, &problems, &e), ERR_OK);
+    assert_string_equal(objects.v[0].pod->meta.name, "web");
+    api_objects_done(&objects);
+    api_problems_done(&problems);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_drops),   cmocka_unit_test(test_deletion_and_conditions),
+        cmocka_unit_test(test_problem), cmocka_unit_test(test_ephemeral),
+        cmocka_unit_test(test_hostile), cmocka_unit_test(test_configs),
+        cmocka_unit_test(test_static),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
