@@ -166,7 +166,7 @@ void folder_settle(struct src_folder *f)
     }
     if (!f->first_done && !torn && done > f->first_seq) {
         f->first_done = true;
-        src_store_set_ready(f->store);
+        src_store_set_ready(f->store, API_FROM_FOLDER);
         if (f->first_set != NULL)
             f->first_set(f->arg);
     }
@@ -302,7 +302,7 @@ void folder_handle_closed(uv_handle_t *handle)
 
 enum err_code src_folder_open(struct src_folder **ret, uv_loop_t *loop, const char *dir,
                               struct src_store *store, src_file_fn on_file, void (*first_set)(void *arg),
-                              void *arg, struct err *e)
+                              void *arg, const char *node_name, struct err *e)
 {
     struct src_folder *f;
     struct stat st;
@@ -325,6 +325,7 @@ enum err_code src_folder_open(struct src_folder **ret, uv_loop_t *loop, const ch
     f->on_file = on_file;
     f->first_set = first_set;
     f->arg = arg;
+    f->node_name = node_name;
     TAILQ_INIT(&f->pending);
     if (watch_open(f, e) != ERR_OK) {
         free(f->dir);

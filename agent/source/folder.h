@@ -66,10 +66,11 @@ typedef void (*src_file_fn)(const struct src_file *f, void *arg);
 
 /* Starts; the files are read on the worker pool. When all of the first set are in the store,
  * src_store_set_ready() and first_set(arg) are called, always from the loop; for a missing folder the first
- * set is empty. ERR_INVALID: dir is not an absolute path or not a folder. */
+ * set is empty. `node_name` (borrowed): of a node that has joined a cluster, see api_decode_static(); NULL:
+ * it has not. ERR_INVALID: dir is not an absolute path or not a folder. */
 enum err_code src_folder_open(struct src_folder **ret, uv_loop_t *loop, const char *dir,
                               struct src_store *store, src_file_fn on_file, void (*first_set)(void *arg),
-                              void *arg, struct err *e) MUST_CHECK;
+                              void *arg, const char *node_name, struct err *e) MUST_CHECK;
 /* After a restart: what an earlier run had in force from file `name`, told before the loop turns again after
  * src_folder_open(). It counts until the file is read without problems, or is found to be gone: so an invalid
  * edit leaves the pod alone over a restart, too, and a folder that is missing now ends no pod. */

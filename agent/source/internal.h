@@ -14,8 +14,9 @@ bool config_data_equal(const struct api_config *a, const struct api_config *b);
 void src_key(char ret[SRC_KEY_SIZE], enum api_kind kind, const char *namespace_, const char *name);
 
 /* ---- manifest.c: one file, on the worker pool ---- */
-struct manifest {     /* the result of one read of a file */
-    char *dir, *name; /* in */
+struct manifest {          /* the result of one read of a file */
+    char *dir, *name;      /* in */
+    const char *node_name; /* in: see src_folder_open() */
     struct api_objects objects;
     struct api_problems problems;
     bool missing; /* no such name in the folder */
@@ -114,6 +115,7 @@ struct src_folder {
     src_file_fn on_file;
     void (*first_set)(void *arg);
     void *arg;
+    const char *node_name;
 
     struct file *files; /* by name */
     size_t n_files;

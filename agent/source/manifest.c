@@ -113,7 +113,7 @@ static enum err_code read_and_decode(struct manifest *m, const char *path, struc
         return ERR_OK;
     }
     m->torn = fstat(fd, &after) < 0 || !same_content(&before, &after) || n != (size_t)before.st_size;
-    code = m->torn ? ERR_OK : api_decode_file(m->name, text, n, &m->objects, &m->problems, e);
+    code = m->torn ? ERR_OK : api_decode_static(m->name, text, n, m->node_name, &m->objects, &m->problems, e);
     explicit_bzero(text, n); /* Secrets */
     return code;
 }

@@ -92,7 +92,8 @@ static bool keeps_immutable(const struct object_claims *c, struct holder *h, con
 
     if (o->kind != API_KIND_CONFIG_MAP && o->kind != API_KIND_SECRET)
         return true;
-    old = src_store_config(c->store, o->config->kind, o->config->meta.namespace, o->config->meta.name);
+    old = src_store_config(c->store, API_FROM_FOLDER, o->config->kind, o->config->meta.namespace,
+                           o->config->meta.name);
     if (old == NULL || !old->immutable)
         return true;
     field = !o->config->immutable                 ? "immutable"
@@ -251,7 +252,7 @@ void object_claims_flush(struct object_claims *c, uint64_t before)
         HASH_DEL(c->table, claim);
         c->n_released--;
         if (claim->in_store)
-            src_store_remove(c->store, claim->object.kind, meta->namespace, meta->name);
+            src_store_remove(c->store, API_FROM_FOLDER, claim->object.kind, meta->namespace, meta->name);
         api_object_unref(&claim->object);
         free(claim);
     }

@@ -154,6 +154,7 @@ static void reads_start_read(struct file *file)
     f->n_reading++;
     file->manifest.dir = strdup(f->dir);
     file->manifest.name = strdup(file->name);
+    file->manifest.node_name = f->node_name;
     if (file->manifest.dir == NULL || file->manifest.name == NULL) {
         log_error("cannot read manifest file, will retry: out of memory", F_STR("file", file->name));
         folder_rescan_later(f);

@@ -10,18 +10,20 @@
 
 struct entry {
     UT_hash_handle hh;
-    struct api_object object; /* one reference */
+    bool lacking;             /* the apiserver has no such object, or refused to say */
+    char *refused;            /* what it said then; NULL: it has none */
+    struct api_object object; /* one reference; none if `lacking` */
     char key[];
 };
 
 struct src_store {
-    struct entry *entries; /* by "Kind/namespace/name" */
+    struct entry *entries; /* by "0Kind/namespace/name", the origin first */
     struct {
         src_watch_fn fn;
         void *arg;
     } watchers[SRC_WATCHERS_MAX];
     size_t n_watchers;
-    bool ready;
+    bool ready[2], expect_server;
 };
 
 void src_key(char ret[SRC_KEY_SIZE], enum api_kind kind, const char *namespace_, const char *name)
@@ -75,11 +77,18 @@ static bool priority_class_equal(const struct api_priority_class *a, const struc
            meta_equal(&a->meta, &b->meta);
 }
 
+static bool pod_equal(const struct api_pod *a, const struct api_pod *b)
+{
+    return str_eq(a->json, b->json) && a->served.deleting == b->served.deleting &&
+           a->served.deletion_grace_seconds == b->served.deletion_grace_seconds &&
+           str_eq(a->served.conditions, b->served.conditions) && str_eq(a->served.problem, b->served.problem);
+}
+
 static bool object_equal(const struct api_object *a, const struct api_object *b)
 {
     switch (a->kind) {
     case API_KIND_POD:
-        return a->pod == b->pod || str_eq(a->pod->json, b->pod->json);
+        return a->pod == b->pod || pod_equal(a->pod, b->pod);
     case API_KIND_CONFIG_MAP:
     case API_KIND_SECRET:
         return a->config == b->config || config_equal(a->config, b->config);
@@ -97,17 +106,23 @@ struct src_store *src_store_new(void)
     return calloc(1, sizeof(struct src_store));
 }
 
+static void entry_free(struct src_store *s, struct entry *entry)
+{
+    HASH_DEL(s->entries, entry);
+    if (!entry->lacking)
+        api_object_unref(&entry->object);
+    free(entry->refused);
+    free(entry);
+}
+
 void src_store_free(struct src_store *s)
 {
     struct entry *entry, *tmp;
 
     if (s == NULL)
         return;
-    HASH_ITER (hh, s->entries, entry, tmp) {
-        HASH_DEL(s->entries, entry);
-        api_object_unref(&entry->object);
-        free(entry);
-    }
+    HASH_ITER (hh, s->entries, entry, tmp)
+        entry_free(s, entry);
     free(s);
 }
 
@@ -125,24 +140,50 @@ static void store_tell(struct src_store *s, enum src_change change, const struct
         s->watchers[i].fn(change, object, s->watchers[i].arg);
 }
 
-static struct entry *store_find(const struct src_store *s, enum api_kind kind, const char *namespace_,
-                                const char *name)
+static void store_key(char ret[SRC_KEY_SIZE + 1], enum api_origin origin, enum api_kind kind,
+                      const char *namespace_, const char *name)
 {
-    char key[SRC_KEY_SIZE];
+    ret[0] = (char)('0' + (int)origin);
+    src_key(ret + 1, kind, namespace_, name);
+}
+
+static struct entry *store_find(const struct src_store *s, enum api_origin origin, enum api_kind kind,
+                                const char *namespace_, const char *name)
+{
+    char key[SRC_KEY_SIZE + 1];
     struct entry *entry;
 
-    src_key(key, kind, namespace_, name);
+    store_key(key, origin, kind, namespace_, name);
     HASH_FIND_STR(s->entries, key, entry);
     return entry;
+}
+
+/* The entry's object is not set. NULL: out of memory. */
+static struct entry *store_add(struct src_store *s, enum api_origin origin, enum api_kind kind,
+                               const char *namespace_, const char *name)
+{
+    char key[SRC_KEY_SIZE + 1];
+    struct entry *entry;
+
+    store_key(key, origin, kind, namespace_, name);
+    entry = calloc(1, sizeof(*entry) + strlen(key) + 1);
+    if (entry == NULL)
+        return NULL;
+    strcpy(entry->key, key);
+    HASH_ADD_STR(s->entries, key, entry);
+    if (entry->hh.tbl != NULL)
+        return entry;
+    free(entry);
+    return NULL;
 }
 
 enum err_code src_store_put(struct src_store *s, const struct api_object *object, struct err *e)
 {
     const struct api_meta *meta = api_object_meta(object);
-    struct entry *entry = store_find(s, object->kind, meta->namespace, meta->name);
-    char key[SRC_KEY_SIZE];
+    enum api_origin origin = api_object_origin(object);
+    struct entry *entry = store_find(s, origin, object->kind, meta->namespace, meta->name);
 
-    if (entry != NULL) {
+    if (entry != NULL && !entry->lacking) {
         struct api_object old = entry->object;
 
         if (object_equal(&old, object))
@@ -152,53 +193,100 @@ enum err_code src_store_put(struct src_store *s, const struct api_object *object
         api_object_unref(&old);
         return ERR_OK;
     }
-
-    src_key(key, object->kind, meta->namespace, meta->name);
-    entry = calloc(1, sizeof(*entry) + strlen(key) + 1);
+    if (entry == NULL)
+        entry = store_add(s, origin, object->kind, meta->namespace, meta->name);
     if (entry == NULL)
         return err_nomem(e);
-    strcpy(entry->key, key);
-    HASH_ADD_STR(s->entries, key, entry);
-    if (entry->hh.tbl == NULL) {
-        free(entry);
-        return err_nomem(e);
-    }
+    free(take_ptr(&entry->refused));
+    entry->lacking = false;
     entry->object = api_object_ref(object);
     store_tell(s, SRC_ADDED, object);
     return ERR_OK;
 }
 
-void src_store_remove(struct src_store *s, enum api_kind kind, const char *namespace_, const char *name)
+void src_store_remove(struct src_store *s, enum api_origin origin, enum api_kind kind, const char *namespace_,
+                      const char *name)
 {
-    struct entry *entry = store_find(s, kind, namespace_, name);
+    struct entry *entry = store_find(s, origin, kind, namespace_, name);
+    struct api_object old;
 
-    if (entry == NULL)
+    if (entry == NULL || entry->lacking)
         return;
-    HASH_DEL(s->entries, entry);
-    store_tell(s, SRC_REMOVED, &entry->object);
-    api_object_unref(&entry->object);
-    free(entry);
+    old = api_object_ref(&entry->object);
+    entry_free(s, entry);
+    store_tell(s, SRC_REMOVED, &old);
+    api_object_unref(&old);
 }
 
-struct api_pod *src_store_pod(const struct src_store *s, const char *namespace_, const char *name)
+static enum api_kind kind_of_config(enum api_config_kind kind)
 {
-    struct entry *entry = store_find(s, API_KIND_POD, namespace_, name);
+    return kind == API_SECRET ? API_KIND_SECRET : API_KIND_CONFIG_MAP;
+}
+
+void src_store_lacks(struct src_store *s, enum api_config_kind kind, const char *namespace_, const char *name,
+                     const char *refused)
+{
+    struct entry *entry = store_find(s, API_FROM_SERVER, kind_of_config(kind), namespace_, name);
+
+    if (entry != NULL && !entry->lacking) {
+        if (refused != NULL)
+            return;
+        src_store_remove(s, API_FROM_SERVER, kind_of_config(kind), namespace_, name);
+        entry = NULL;
+    }
+    if (entry == NULL)
+        entry = store_add(s, API_FROM_SERVER, kind_of_config(kind), namespace_, name);
+    if (entry == NULL)
+        return; /* it stays unknown */
+    entry->lacking = true;
+    free(take_ptr(&entry->refused));
+    if (refused != NULL && (entry->refused = strdup(refused)) == NULL)
+        entry_free(s, entry);
+}
+
+void src_store_forget(struct src_store *s, enum api_config_kind kind, const char *namespace_,
+                      const char *name)
+{
+    struct entry *entry = store_find(s, API_FROM_SERVER, kind_of_config(kind), namespace_, name);
+
+    if (entry != NULL)
+        entry_free(s, entry);
+}
+
+struct api_pod *src_store_pod(const struct src_store *s, enum api_origin origin, const char *namespace_,
+                              const char *name)
+{
+    struct entry *entry = store_find(s, origin, API_KIND_POD, namespace_, name);
 
     return entry != NULL ? entry->object.pod : NULL;
 }
 
-struct api_config *src_store_config(const struct src_store *s, enum api_config_kind kind,
-                                    const char *namespace_, const char *name)
+struct api_config *src_store_config(const struct src_store *s, enum api_origin origin,
+                                    enum api_config_kind kind, const char *namespace_, const char *name)
 {
-    struct entry *entry =
-        store_find(s, kind == API_SECRET ? API_KIND_SECRET : API_KIND_CONFIG_MAP, namespace_, name);
+    struct entry *entry = store_find(s, origin, kind_of_config(kind), namespace_, name);
 
-    return entry != NULL ? entry->object.config : NULL;
+    return entry != NULL && !entry->lacking ? entry->object.config : NULL;
+}
+
+struct presence src_store_look_config(const struct src_store *s, enum api_origin origin,
+                                      enum api_config_kind kind, const char *namespace_, const char *name,
+                                      struct err *e)
+{
+    const struct entry *entry = store_find(s, origin, kind_of_config(kind), namespace_, name);
+
+    if (entry != NULL && !entry->lacking)
+        return presence_present();
+    if (origin == API_FROM_FOLDER || (entry != NULL && entry->refused == NULL))
+        return presence_absent();
+    err_set(e, ERR_UNAVAILABLE, "%s \"%s\" is not known yet: %s", kind == API_SECRET ? "secret" : "configmap",
+            name, entry != NULL ? entry->refused : "the apiserver has not answered");
+    return presence_unknown(e);
 }
 
 struct api_priority_class *src_store_priority_class(const struct src_store *s, const char *name)
 {
-    struct entry *entry = store_find(s, API_KIND_PRIORITY_CLASS, NULL, name);
+    struct entry *entry = store_find(s, API_FROM_FOLDER, API_KIND_PRIORITY_CLASS, NULL, name);
 
     return entry != NULL ? entry->object.priority_class : NULL;
 }
@@ -209,9 +297,12 @@ struct api_priority_class *src_store_default_priority(const struct src_store *s)
     struct entry *entry, *tmp;
 
     HASH_ITER (hh, s->entries, entry, tmp) {
-        if (entry->object.kind == API_KIND_PRIORITY_CLASS && entry->object.priority_class->global_default &&
-            (best == NULL || entry->object.priority_class->value < best->value))
-            best = entry->object.priority_class;
+        struct api_priority_class *class = entry->object.priority_class;
+
+        if (!entry->lacking && entry->object.kind == API_KIND_PRIORITY_CLASS &&
+            class->origin == API_FROM_FOLDER && class->global_default &&
+            (best == NULL || class->value < best->value))
+            best = class;
     }
     return best;
 }
@@ -222,17 +313,22 @@ void src_store_each(const struct src_store *s, enum api_kind kind,
     struct entry *entry, *tmp;
 
     HASH_ITER (hh, s->entries, entry, tmp) {
-        if (entry->object.kind == kind)
+        if (!entry->lacking && entry->object.kind == kind)
             fn(&entry->object, arg);
     }
 }
 
 bool src_store_ready(const struct src_store *s)
 {
-    return s->ready;
+    return s->ready[API_FROM_FOLDER] && (!s->expect_server || s->ready[API_FROM_SERVER]);
 }
 
-void src_store_set_ready(struct src_store *s)
+void src_store_expect_server(struct src_store *s)
 {
-    s->ready = true;
+    s->expect_server = true;
+}
+
+void src_store_set_ready(struct src_store *s, enum api_origin origin)
+{
+    s->ready[origin] = true;
 }

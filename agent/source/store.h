@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store - the single store of desired state. Sources put and remove objects; users do not see whether they
- * come from a file or an apiserver. Keyed by kind, namespace, name. Loop thread only. */
+/*
+ * store - the single store of desired state. Sources put and remove objects; users do not see whether they
+ * come from a file or an apiserver. Keyed by origin, kind, namespace, name: what a pod refers to is looked
+ * for in the pod's own source, so a file never replaces a Secret of the cluster, or the other way round.
+ *
+ * The apiserver is asked only for what pods refer to. Until it has answered, an object of that origin is
+ * unknown, not absent. Loop thread only.
+ */
 #ifndef AGENT_SOURCE_STORE_H
 #define AGENT_SOURCE_STORE_H
 #include "agent/api/manifest/decode.h"
+#include "base/presence.h"
 
 struct src_store;
 
@@ -20,18 +27,37 @@ void src_store_watch(struct src_store *s, src_watch_fn fn, void *arg);
 
 /* Takes its own reference. Equal content (same json/data) is not a change. */
 enum err_code src_store_put(struct src_store *s, const struct api_object *object, struct err *e) MUST_CHECK;
-void src_store_remove(struct src_store *s, enum api_kind kind, const char *namespace_, const char *name);
+void src_store_remove(struct src_store *s, enum api_origin origin, enum api_kind kind, const char *namespace_,
+                      const char *name);
+
+/* The apiserver was asked for a ConfigMap or Secret. `refused` NULL: it is proven not to have it, and what
+ * the store had is removed. Otherwise what it says instead of an answer: what the store has stays. Watchers
+ * are told of a removal only. */
+void src_store_lacks(struct src_store *s, enum api_config_kind kind, const char *namespace_, const char *name,
+                     const char *refused);
+/* Nobody asks for it any more: it becomes unknown. Watchers are not told. */
+void src_store_forget(struct src_store *s, enum api_config_kind kind, const char *namespace_,
+                      const char *name);
 
 /* Borrowed until the next change; NULL if absent. */
-struct api_pod *src_store_pod(const struct src_store *s, const char *namespace_, const char *name);
-struct api_config *src_store_config(const struct src_store *s, enum api_config_kind kind,
-                                    const char *namespace_, const char *name);
+struct api_pod *src_store_pod(const struct src_store *s, enum api_origin origin, const char *namespace_,
+                              const char *name);
+/* NULL if absent, or unknown. */
+struct api_config *src_store_config(const struct src_store *s, enum api_origin origin,
+                                    enum api_config_kind kind, const char *namespace_, const char *name);
+/* Whether there is one; if unknown, *e says what is waited for. */
+struct presence src_store_look_config(const struct src_store *s, enum api_origin origin,
+                                      enum api_config_kind kind, const char *namespace_, const char *name,
+                                      struct err *e) MUST_CHECK;
 struct api_priority_class *src_store_priority_class(const struct src_store *s, const char *name);
 /* The class with globalDefault (the smallest value if several), or NULL. */
 struct api_priority_class *src_store_default_priority(const struct src_store *s);
 void src_store_each(const struct src_store *s, enum api_kind kind,
                     void (*fn)(const struct api_object *o, void *arg), void *arg);
-/* All sources have delivered their first set (orphans may be removed only then). */
+/* All sources have delivered their first set (orphans may be removed only then). The folder is always one,
+ * the apiserver after src_store_expect_server(). */
 bool src_store_ready(const struct src_store *s);
-void src_store_set_ready(struct src_store *s); /* does not call watchers; see src_folder's first_set */
+void src_store_expect_server(struct src_store *s);
+/* Does not call watchers; see src_folder's first_set. */
+void src_store_set_ready(struct src_store *s, enum api_origin origin);
 #endif

@@ -75,7 +75,8 @@ static void add_hash(json_t *sources, enum api_config_kind kind, const char *nam
 static void env_age_add_key(struct pod *p, json_t *sources, enum api_config_kind kind,
                             const struct api_key_ref *ref)
 {
-    const struct api_config *c = src_store_config(p->node->o.store, kind, p->api->meta.namespace, ref->name);
+    const struct api_config *c =
+        src_store_config(p->node->o.store, p->api->origin, kind, p->api->meta.namespace, ref->name);
 
     add_hash(sources, kind, ref->name, c != NULL,
              c != NULL ? hash_value(p->node, 'k', ref->key, api_config_get(c, ref->key)) : 0);
@@ -83,7 +84,8 @@ static void env_age_add_key(struct pod *p, json_t *sources, enum api_config_kind
 
 static void env_age_add_all(struct pod *p, json_t *sources, enum api_config_kind kind, const char *name)
 {
-    const struct api_config *c = src_store_config(p->node->o.store, kind, p->api->meta.namespace, name);
+    const struct api_config *c =
+        src_store_config(p->node->o.store, p->api->origin, kind, p->api->meta.namespace, name);
     uint64_t sum = 0;
 
     for (size_t i = 0; c != NULL && i < c->n_data; i++)

@@ -155,6 +155,31 @@ struct said { /* the content of an event */
     bool warning, of_node;
 };
 
+/* As it was said just now; the cluster's side counts equal ones itself, as client-go does in kubelet. */
+static void tell_cluster(struct node *n, const struct said *s)
+{
+    struct event v = { .namespace_ = (char *)(uintptr_t)s->namespace_,
+                       .pod = (char *)(uintptr_t)s->name,
+                       .uid = (char *)(uintptr_t)s->uid,
+                       .field_path = (char *)(uintptr_t)s->field_path,
+                       .reason = (char *)(uintptr_t)s->reason,
+                       .message = (char *)(uintptr_t)s->message,
+                       .detail = (char *)(uintptr_t)s->detail,
+                       .annotations = (json_t *)(uintptr_t)s->annotations,
+                       .warning = s->warning,
+                       .of_node = s->of_node,
+                       .count = 1 };
+    json_t *o;
+
+    if (n->cluster == NULL)
+        return;
+    v.first_ns = v.last_ns = clock_wall_ns();
+    v.serial = ++core_node(n)->event_serial;
+    o = event_json(n, &v);
+    n->cluster->event(o, n->cluster->arg);
+    json_decref(o);
+}
+
 static uint64_t about(const struct said *s)
 {
     const char *const parts[] = { s->uid, s->field_path != NULL ? s->field_path : "", s->reason };
@@ -260,6 +285,7 @@ static void pod_events_add(struct node *n, struct said *s)
     struct event *v, *combined;
     bool combine;
 
+    tell_cluster(n, s);
     s->about = about(s);
     v = pod_events_find(n, s);
     if (v != NULL) {

@@ -74,6 +74,20 @@ enum err_code pod_may_lack(const struct pod *p, enum api_config_kind kind, const
                    kind == API_SECRET ? "secret" : "configmap", name);
 }
 
+enum err_code pod_lacks_config(const struct pod *p, enum api_config_kind kind, const char *name,
+                               bool optional, struct err *e)
+{
+    struct err unknown = { 0 };
+
+    if (presence_is_unknown(src_store_look_config(p->node->o.store, p->api->origin, kind,
+                                                  p->api->meta.namespace, name, &unknown)))
+        return err_set(e, ERR_PRECONDITION, "%s", unknown.text);
+    if (optional)
+        return pod_may_lack(p, kind, name, e);
+    return err_set(e, ERR_PRECONDITION, "%s \"%s\" not found", kind == API_SECRET ? "secret" : "configmap",
+                   name);
+}
+
 bool ctr_alive(const struct ctr *c)
 {
     return c->state != CTR_NONE && c->state != CTR_MOUNTING && c->state != CTR_CREATING;
@@ -127,6 +141,8 @@ bool pod_runs_again(const struct pod *p)
 {
     bool ran = false;
 
+    if (p->api->origin == API_FROM_SERVER) /* its end is final there; a controller makes another one */
+        return false;
     for (size_t i = 0; i < p->n_ctrs; i++)
         ran = ran || p->ctrs[i].cur.id[0] != '\0';
     return p->rejected || !ran || p->api->spec.restart_policy != API_RESTART_NEVER;
@@ -134,6 +150,8 @@ bool pod_runs_again(const struct pod *p)
 
 bool pod_may_return(const struct pod *p)
 {
+    if (p->api->origin == API_FROM_SERVER)
+        return false;
     return p->rejected || p->preempted_ns != 0 || (p->disrupted && pod_runs_again(p));
 }
 

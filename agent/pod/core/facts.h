@@ -19,6 +19,10 @@ struct boot_time pod_new_until(const struct pod *p); /* for a new one: when to c
  * without the others' data. */
 enum err_code pod_may_lack(const struct pod *p, enum api_config_kind kind, const char *name,
                            struct err *e) MUST_CHECK;
+/* Why a ConfigMap or Secret that the store does not have cannot be used: it is missing, or the apiserver has
+ * not answered yet. ERR_OK: it is optional and may be treated as missing. */
+enum err_code pod_lacks_config(const struct pod *p, enum api_config_kind kind, const char *name,
+                               bool optional, struct err *e) MUST_CHECK;
 enum api_restart_policy ctr_policy(const struct ctr *c); /* its own, or the pod's */
 bool ctr_restart_wanted(const struct ctr *c);            /* after it ended, or if it never ran */
 bool restart_all_possible(const struct pod *p); /* it has a rule with the action RestartAllContainers */

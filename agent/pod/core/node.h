@@ -2,6 +2,7 @@
 /* node - what the rooms share of the node: its options, its pods, how far its end is. */
 #ifndef AGENT_POD_CORE_NODE_H
 #define AGENT_POD_CORE_NODE_H
+#include "agent/pod/core/cluster_link.h"
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/core/room.h"
 #include "base/boot_timer.h"
@@ -29,6 +30,8 @@ struct node {
     struct rt *rt;
     struct status_server *server;
     struct src_folder *folder;
+    const struct node_cluster *cluster; /* NULL: it has joined none */
+    bool server_ready;                  /* the apiserver has delivered its first set of pods */
     struct pod *pods;
     size_t n_pods;
     int64_t opened_ns; /* wall clock */

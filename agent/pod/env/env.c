@@ -252,13 +252,7 @@ const char *env_sub_path(const struct api_volume_mount *m, const struct env *env
 
 static const struct api_config *env_config(const struct pod *p, enum api_config_kind kind, const char *name)
 {
-    return src_store_config(p->node->o.store, kind, p->api->meta.namespace, name);
-}
-
-static enum err_code missing_object(enum api_config_kind kind, const char *name, struct err *e)
-{
-    return err_set(e, ERR_PRECONDITION, "%s \"%s\" not found", kind == API_SECRET ? "secret" : "configmap",
-                   name);
+    return src_store_config(p->node->o.store, p->api->origin, kind, p->api->meta.namespace, name);
 }
 
 /* kubelet passes it on, and its engine rejects it. */
@@ -280,7 +274,7 @@ static enum err_code add_from(const struct pod *p, const struct api_env_from *f,
     const struct api_config *c = env_config(p, kind, name);
 
     if (c == NULL)
-        return f->optional ? pod_may_lack(p, kind, name, e) : missing_object(kind, name, e);
+        return pod_lacks_config(p, kind, name, f->optional, e);
     for (size_t i = 0; i < c->n_data; i++) {
         const struct api_datum *d = &c->data[i];
         char *value;
@@ -305,7 +299,7 @@ static enum err_code key_value(const struct pod *p, enum api_config_kind kind, c
     const struct api_datum *d = c != NULL ? api_config_get(c, ref->key) : NULL;
 
     if (c == NULL)
-        return ref->optional ? pod_may_lack(p, kind, ref->name, e) : missing_object(kind, ref->name, e);
+        return pod_lacks_config(p, kind, ref->name, ref->optional, e);
     if (d == NULL || d->binary) {
         if (ref->optional)
             return ERR_OK;

@@ -48,7 +48,8 @@ static void start_check(struct pod_image *i, const char *name)
     struct pull_secrets secrets;
     struct err e = { 0 };
 
-    if (pull_secrets_collect(i->pod, &secrets, &e) == ERR_OK && secrets.missing.n > 0 && pod_is_new(i->pod)) {
+    if (pull_secrets_collect(i->pod, &secrets, &e) == ERR_OK && secrets.missing.n > 0 &&
+        (secrets.unknown || pod_is_new(i->pod))) {
         pod_wake_at(i->pod, pod_new_until(i->pod),
                     "secret may be in a file that is being read"); /* the file with it may be read next */
     } else if (e.code != ERR_OK || secrets.json.n == 0) {

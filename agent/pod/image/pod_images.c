@@ -350,9 +350,11 @@ static void start_pull(struct pod_image *i, const struct ctr *c)
     struct pull_secrets secrets;
     struct err e = { 0 };
 
-    if (pull_secrets_collect(p, &secrets, &e) == ERR_OK && secrets.missing.n > 0 && pod_is_new(p)) {
-        pod_wake_at(p, pod_new_until(p),
-                    "secret may be in a file that is being read"); /* the file with it may be read next */
+    if (pull_secrets_collect(p, &secrets, &e) == ERR_OK && secrets.missing.n > 0 &&
+        (secrets.unknown || pod_is_new(p))) {
+        if (!secrets.unknown) /* otherwise the answer wakes it */
+            pod_wake_at(p, pod_new_until(p),
+                        "secret may be in a file that is being read"); /* the file with it may be read next */
         pull_secrets_done(&secrets);
         return;
     }

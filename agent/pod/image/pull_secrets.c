@@ -38,6 +38,7 @@ enum err_code pull_secrets_collect(const struct pod *p, struct pull_secrets *ret
 {
     const struct api_pod_spec *spec = &p->api->spec;
 
+    ret->unknown = false;
     buf_init(&ret->json, REG_AUTH_MAX);
     buf_init(&ret->missing, NAMES_MAX);
     buf_init(&ret->unusable, NAMES_MAX);
@@ -45,10 +46,17 @@ enum err_code pull_secrets_collect(const struct pod *p, struct pull_secrets *ret
         buf_room(&ret->json, REG_AUTH_MAX / 64); /* growing leaves copies behind: most Secrets fit */
     for (size_t i = 0; i < spec->n_image_pull_secrets; i++) {
         const char *name = spec->image_pull_secrets[i].name;
-        const struct api_config *c =
-            name == NULL ? NULL
-                         : src_store_config(p->node->o.store, API_SECRET, p->api->meta.namespace, name);
+        const struct api_config *c = name == NULL
+                                         ? NULL
+                                         : src_store_config(p->node->o.store, p->api->origin, API_SECRET,
+                                                            p->api->meta.namespace, name);
 
+        struct err unknown = { 0 };
+
+        if (name != NULL && c == NULL &&
+            presence_is_unknown(src_store_look_config(p->node->o.store, p->api->origin, API_SECRET,
+                                                      p->api->meta.namespace, name, &unknown)))
+            ret->unknown = true;
         if (name != NULL && c == NULL)
             pull_secrets_add_name(&ret->missing, name);
         else if (c != NULL && !pull_secrets_add_secret(&ret->json, c))

@@ -39,13 +39,14 @@ static void on_store(enum src_change change, const struct api_object *o, void *a
     switch (o->kind) {
     case API_KIND_POD:
         if (change == SRC_REMOVED)
-            pods_unwant(n, o->pod->meta.namespace, o->pod->meta.name);
+            pods_unwant(n, o->pod);
         else
             pods_want(n, o->pod);
         return;
     case API_KIND_CONFIG_MAP:
     case API_KIND_SECRET:
-        pods_config_changed(n, o->config);
+        pods_config_changed(n, o->config->origin, o->config->kind, o->config->meta.namespace,
+                            o->config->meta.name);
         return;
     case API_KIND_PRIORITY_CLASS: /* applies to pods not admitted yet, because the API decides it once */
         pods_wake_pending(n, "priority classes changed");
@@ -223,7 +224,8 @@ void node_sources_ready(struct node *n)
 {
     n->sources_ready = true;
     pods_each (n, p) {
-        if (p->recovered) {
+        /* Without its apiserver, a pod of the cluster runs on from its record. */
+        if (p->recovered && !(p->api->origin == API_FROM_SERVER && n->cluster != NULL)) {
             p->recovered = false;
             p->wanted = false;
         }
@@ -231,9 +233,42 @@ void node_sources_ready(struct node *n)
     }
     devices_sources_ready(n);
     eviction_begin(n);
-    sweep_start(n);
+    if (n->cluster == NULL || n->server_ready)
+        sweep_start(n);
     net_heal_start(n, false);
     quarantine_report(n, n->opened_ns);
+}
+
+void node_set_cluster(struct node *n, const struct node_cluster *c)
+{
+    n->cluster = c;
+}
+
+void node_set_tokens(struct node *n, const struct pod_tokens *t)
+{
+    n->o.tokens = t;
+}
+
+void node_server_ready(struct node *n)
+{
+    if (n->server_ready)
+        return;
+    n->server_ready = true;
+    pods_each (n, p) {
+        if (!p->recovered || p->api->origin != API_FROM_SERVER)
+            continue;
+        log_info("the apiserver does not have the pod any more", F_STR("pod", p->key),
+                 F_STR("podUID", p->uid));
+        p->recovered = p->wanted = false;
+        pod_wake(p, "the apiserver does not have it");
+    }
+    if (n->sources_ready && !n->closing)
+        sweep_start(n);
+}
+
+void node_config_lacking(struct node *n, bool secret, const char *namespace_, const char *name)
+{
+    pods_config_changed(n, API_FROM_SERVER, secret ? API_SECRET : API_CONFIG_MAP, namespace_, name);
 }
 
 static void log_problem(const struct src_file *f, const struct api_problem *p)

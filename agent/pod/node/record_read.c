@@ -28,6 +28,15 @@ static enum pod_state state_of(const char *name)
     return POD_PENDING;
 }
 
+static enum err_code decode_served(const json_t *o, struct api_pod *pod, struct err *e)
+{
+    const char *problem = json_str(o, "problem"), *conditions = json_str(o, "othersConditions");
+    const struct api_served served = { .problem = (char *)(uintptr_t)problem,
+                                       .conditions = (char *)(uintptr_t)conditions };
+
+    return api_pod_serve(pod, &served, e);
+}
+
 static enum err_code decode_manifest(const json_t *o, struct api_pod **ret, struct err *e)
 {
     struct api_problems problems = { 0 };
@@ -37,6 +46,8 @@ static enum err_code decode_manifest(const json_t *o, struct api_pod **ret, stru
         err_set(e, ERR_INVALID, "manifest: %s: %s", problems.n > 0 ? problems.v[0].field : "?",
                 problems.n > 0 ? problems.v[0].message : "?");
     api_problems_done(&problems);
+    if (e->code == ERR_OK && str_eq(json_str(o, "source"), "apiserver"))
+        return decode_served(o, *ret, e);
     return e->code;
 }
 

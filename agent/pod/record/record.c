@@ -72,6 +72,11 @@ static json_t *record_to_json(const struct pod *p)
         json_object_set_new(o, "preempting", json_true());
     if (p->preempted_ns != 0)
         json_object_set_new(o, "preempted", json_integer(p->preempted_ns));
+    if (p->api->origin == API_FROM_SERVER) {
+        json_put_str(o, "source", "apiserver");
+        json_put_str(o, "problem", p->api->served.problem);
+        json_put_str(o, "othersConditions", p->api->served.conditions);
+    }
     json_put_str(o, "sandboxID", p->sandbox_id);
     json_object_set_new(o, "priority", json_integer(p->priority));
     rooms_save_pod(p, o);
@@ -82,7 +87,7 @@ static json_t *record_to_json(const struct pod *p)
 static void note_file(struct pod *p)
 {
     const char *file =
-        p->node->folder != NULL
+        p->node->folder != NULL && p->api->origin == API_FROM_FOLDER
             ? src_folder_file_of_pod(p->node->folder, p->api->meta.namespace, p->api->meta.name)
             : NULL;
 

@@ -27,6 +27,11 @@ static void add_sources(const struct node *n, json_t *steps)
 {
     explain_step(steps, "manifests", n->sources_ready ? "done" : "waiting", 0,
                  n->sources_ready ? "read" : "the folder has not been read yet", 0);
+    if (n->cluster != NULL) {
+        json_auto_t *c = n->cluster->explain(n->cluster->arg);
+
+        explain_step(steps, "cluster", json_str(c, "state"), 0, json_str(c, "detail"), 0);
+    }
 }
 
 static void explain_node_add_network(const struct node *n, json_t *steps)

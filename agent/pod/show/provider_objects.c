@@ -107,7 +107,7 @@ static json_t *class_json(const struct api_priority_class *c)
 static json_t *one_config(struct node *n, enum api_config_kind kind, const char *namespace_, const char *name,
                           bool whole)
 {
-    const struct api_config *c = src_store_config(n->o.store, kind, namespace_, name);
+    const struct api_config *c = src_store_config(n->o.store, API_FROM_FOLDER, kind, namespace_, name);
 
     return c != NULL ? provider_objects_config_json(c, whole) : NULL;
 }
@@ -121,7 +121,7 @@ static json_t *one_class(struct node *n, const char *name)
 
 /* ---- the node, images ---- */
 
-static json_t *this_node(struct node *n)
+json_t *provider_node(struct node *n)
 {
     bool ready = false;
     json_auto_t *checks = show_node(n)->provider.ready(n, &ready);
@@ -173,7 +173,7 @@ static json_t *provider_objects_find_one(struct node *n, enum status_kind kind, 
 {
     switch (kind) {
     case KIND_NODE:
-        return str_eq(name, n->o.node_name) ? this_node(n) : NULL;
+        return str_eq(name, n->o.node_name) ? provider_node(n) : NULL;
     case KIND_CONFIG_MAP:
         return one_config(n, API_CONFIG_MAP, namespace_, name, true);
     case KIND_SECRET:
@@ -199,7 +199,7 @@ json_t *provider_objects(void *arg, enum status_kind kind, const char *namespace
     if (name != NULL)
         found = provider_objects_find_one(arg, kind, namespace_, name);
     else
-        found = kind == KIND_IMAGE ? all_images(arg) : json_pack("[o]", this_node(arg));
+        found = kind == KIND_IMAGE ? all_images(arg) : json_pack("[o]", provider_node(arg));
     if (found == NULL && name != NULL)
         err_set(e, ERR_NOT_FOUND, "\"%.253s\" not found", name);
     else if (found == NULL)
@@ -218,6 +218,9 @@ static void provider_objects_add_name(const struct api_object *o, void *arg)
 {
     const struct api_meta *meta = api_object_meta(o);
     struct names *names = arg;
+
+    if (o->kind != API_KIND_POD && api_object_origin(o) == API_FROM_SERVER)
+        return; /* the cluster's are shown by the cluster */
     json_t *key = json_sprintf("%s/%s", meta->namespace != NULL ? meta->namespace : "", meta->name);
 
     names->failed = json_array_append_new(names->list, key) != 0 || names->failed;

@@ -57,8 +57,9 @@ static bool is_unfinished(const struct ctr *c, bool ready)
     return (c->kind == CTR_INIT && !ctr_ready(c)) || (c->kind == CTR_SIDECAR && !ctr_started(c));
 }
 
-/* The status requested by a readiness gate; NULL: no such condition. Only the agent sets any. */
-static const char *gate_status(const struct pod *p, const char *type)
+/* The status requested by a readiness gate; NULL: no such condition. `others`: those that others have set in
+ * the cluster. */
+static const char *gate_status(const struct pod *p, const json_t *others, const char *type)
 {
     static const char *const types[] = {
         "PodReadyToStartContainers", "Initialized",  "Ready",
@@ -68,16 +69,19 @@ static const char *gate_status(const struct pod *p, const char *type)
     for (size_t i = 0; i < ARRAY_LEN(types); i++)
         if (strcmp(types[i], type) == 0)
             return shown_of(p)->conditions[i].status;
-    return NULL;
+    return json_str(others, type);
 }
 
 /* What is missing for the readiness gates, in kubelet's words, or NULL. */
 static char *closed_gates(const struct pod *p)
 {
     buf_auto b = BUF_INIT(64 * 1024);
+    const char *text = p->api->spec.n_readiness_gates > 0 ? p->api->served.conditions : NULL;
+    json_auto_t *others = text != NULL ? json_loads(text, 0, NULL) : NULL;
 
     for (size_t i = 0; i < p->api->spec.n_readiness_gates; i++) {
-        const char *type = p->api->spec.readiness_gates[i].condition_type, *status = gate_status(p, type);
+        const char *type = p->api->spec.readiness_gates[i].condition_type,
+                   *status = gate_status(p, others, type);
         if (status == NULL)
             buf_addf(&b, "%scorresponding condition of pod readiness gate \"%s\" does not exist.",
                      b.n > 0 ? ", " : "", type);
@@ -212,9 +216,12 @@ json_t *pod_conditions_json(struct pod *p)
     /* Only in its turn: before, failures concern the sandbox, which is not part of kubelet's condition. */
     bool no_network =
         !ready_to_start(p) && !over && sandbox_net(p) >= NET_PINNED && sandbox_trouble(p) != NULL;
+    const char *problem = over ? NULL : p->api->served.problem;
     pod_conditions_put_condition(p, list, C_READY_TO_START, "PodReadyToStartContainers", ready_to_start(p),
-                                 no_network ? "NetworkNotReady" : NULL,
-                                 no_network ? sandbox_trouble(p) : NULL);
+                                 no_network        ? "NetworkNotReady"
+                                 : problem != NULL ? "NotSupportedByNode"
+                                                   : NULL,
+                                 no_network ? sandbox_trouble(p) : problem);
     pod_conditions_put_condition(p, list, C_INITIALIZED, "Initialized", incomplete == NULL,
                                  incomplete != NULL ? "ContainersNotInitialized"
                                  : phase[0] == 'S'  ? "PodCompleted"

@@ -154,6 +154,10 @@ void pod_show(struct pod *p, const char *type)
     struct node *n = p->node;
     json_t *o;
 
+    if (n->cluster != NULL && strcmp(type, "DELETED") == 0)
+        n->cluster->pod_gone(p, n->cluster->arg);
+    else if (n->cluster != NULL)
+        n->cluster->pod_changed(p, n->cluster->arg);
     if (n->server == NULL || !status_server_has_watchers(n->server))
         return;
     o = pod_status_json(p);

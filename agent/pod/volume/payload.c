@@ -39,8 +39,9 @@ static size_t pod_payload_count(const struct pod *p, const struct api_payload_so
         return s->n_downward;
     if (s->kind == API_SRC_TOKEN)
         return 1;
-    c = src_store_config(p->node->o.store, s->kind == API_SRC_SECRET ? API_SECRET : API_CONFIG_MAP,
-                         p->api->meta.namespace, s->name);
+    c = src_store_config(p->node->o.store, p->api->origin,
+                         s->kind == API_SRC_SECRET ? API_SECRET : API_CONFIG_MAP, p->api->meta.namespace,
+                         s->name);
     return s->n_items > 0 ? s->n_items : c != NULL ? c->n_data : 0;
 }
 
@@ -48,13 +49,12 @@ static enum err_code pod_payload_add_config(const struct pod *p, const struct ap
                                             int32_t default_mode, struct files *f, struct err *e)
 {
     bool secret = s->kind == API_SRC_SECRET;
-    struct api_config *c = src_store_config(p->node->o.store, secret ? API_SECRET : API_CONFIG_MAP,
-                                            p->api->meta.namespace, s->name);
+    struct api_config *c =
+        src_store_config(p->node->o.store, p->api->origin, secret ? API_SECRET : API_CONFIG_MAP,
+                         p->api->meta.namespace, s->name);
 
     if (c == NULL)
-        return s->optional ? pod_may_lack(p, secret ? API_SECRET : API_CONFIG_MAP, s->name, e)
-                           : err_set(e, ERR_PRECONDITION, "%s \"%s\" not found",
-                                     secret ? "secret" : "configmap", s->name);
+        return pod_lacks_config(p, secret ? API_SECRET : API_CONFIG_MAP, s->name, s->optional, e);
     f->to->configs[f->to->n_configs++] = api_config_ref(c);
     if (s->n_items == 0) {
         for (size_t i = 0; i < c->n_data; i++)

@@ -3,6 +3,7 @@
 #ifndef AGENT_POD_VOLUME_VOLUMES_H
 #define AGENT_POD_VOLUME_VOLUMES_H
 #include "agent/pod/core/pod.h"
+#include "agent/pod/volume/tokens.h"
 
 extern const struct room volume_room;
 

@@ -42,4 +42,11 @@ static inline struct worker_node *worker_node(const struct node *n)
 {
     return n->parts[ROOM_WORKER];
 }
+
+/* ---- served.c: pods of the apiserver ---- */
+/* Whether the new manifest of the same pod can be shown and applied; if not, this is reported. */
+bool served_takes_edit(struct pod *p, const struct api_pod *api);
+void served_deletion(struct pod *p, const struct api_pod *api); /* its end begins, or gets shorter */
+/* Of a pending pod: false if it is not to be admitted, because it is deleted or cannot run here. */
+bool served_step(struct pod *p);
 #endif

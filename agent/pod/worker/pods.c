@@ -263,7 +263,9 @@ static bool needs_new_pod(const struct pod *p, const struct api_pod *api, char *
 {
     bool over = p->state == POD_TERMINATING || p->state == POD_TERMINATED;
 
-    if (api->meta.uid != NULL && strcmp(api->meta.uid, p->uid) != 0)
+    if (p->api->origin != api->origin)
+        snprintf(why, size, "its source");
+    else if (api->meta.uid != NULL && strcmp(api->meta.uid, p->uid) != 0)
         snprintf(why, size, "metadata.uid");
     else if (p->rejected)
         snprintf(why, size, "it was rejected");
@@ -276,6 +278,57 @@ static bool needs_new_pod(const struct pod *p, const struct api_pod *api, char *
     return true;
 }
 
+/* Another one of the other source has this name, and is not about to go. */
+static bool name_is_taken(struct node *n, const struct pod *p, const struct api_pod *api)
+{
+    if (p->api->origin == api->origin || !p->wanted)
+        return false;
+    log_error("a pod of the cluster and one of the manifest folder have the same name; the first one is used",
+              F_STR("pod", p->key), F_STR("podUID", p->uid),
+              F_STR("ignored", api->origin == API_FROM_SERVER ? "the cluster's" : "the folder's"));
+    leave_out(n, api, "a pod of another source has its name");
+    return true;
+}
+
+/* The pod has ended, or cannot change any more: only its displayed manifest does. */
+static void show_manifest(struct pod *p, struct api_pod *api)
+{
+    size_t inits = api->spec.n_init_containers;
+    struct api_pod *old = p->api;
+
+    resize_forget(p);
+    p->api = api_pod_ref(api);
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        p->ctrs[i].spec = i < inits ? &api->spec.init_containers[i] : &api->spec.containers[i - inits];
+    images_clear(p);
+    p->record_dirty = true;
+    api_pod_unref(old);
+}
+
+/* Edits of a pod of the apiserver: never a new pod, unless the uid is another one. */
+static void want_served(struct pod *p, struct api_pod *api)
+{
+    bool over = p->state == POD_TERMINATING || p->state == POD_TERMINATED;
+
+    p->recovered = false;
+    p->wanted = true;
+    if (api->meta.uid == NULL || strcmp(api->meta.uid, p->uid) != 0) {
+        log_info("another pod with the same name follows", F_STR("pod", p->key), F_STR("podUID", p->uid));
+        api_pod_unref(p->successor);
+        p->successor = api_pod_ref(api);
+    } else {
+        api_pod_unref(take_ptr(&p->successor));
+        if (!served_takes_edit(p, api))
+            ;
+        else if (over || p->state == POD_PENDING)
+            show_manifest(p, api);
+        else
+            pods_apply(p, api);
+        served_deletion(p, api);
+    }
+    pod_wake(p, "the apiserver has another version");
+}
+
 /* Called when the store has a new or changed pod. */
 void pods_want(struct node *n, struct api_pod *api)
 {
@@ -284,6 +337,12 @@ void pods_want(struct node *n, struct api_pod *api)
 
     if (p == NULL) {
         take_on(n, api);
+        return;
+    }
+    if (name_is_taken(n, p, api))
+        return;
+    if (p->api->origin == API_FROM_SERVER && api->origin == API_FROM_SERVER) {
+        want_served(p, api);
         return;
     }
     if (p->state == POD_TERMINATING && !p->finishing) { /* already ending: the new pod follows it */
@@ -305,15 +364,7 @@ void pods_want(struct node *n, struct api_pod *api)
         api_pod_unref(p->successor);
         p->successor = api_pod_ref(api);
     } else if (p->state == POD_TERMINATING || p->state == POD_TERMINATED) {
-        struct api_pod *old = p->api; /* the pod has ended: only its displayed manifest changes */
-        resize_forget(p);
-        size_t inits = api->spec.n_init_containers;
-        p->api = api_pod_ref(api);
-        for (size_t i = 0; i < p->n_ctrs; i++)
-            p->ctrs[i].spec = i < inits ? &api->spec.init_containers[i] : &api->spec.containers[i - inits];
-        images_clear(p);
-        p->record_dirty = true;
-        api_pod_unref(old);
+        show_manifest(p, api);
     } else {
         pods_apply(p, api);
     }
@@ -344,27 +395,34 @@ const char *pods_left_out(const struct node *n)
     return left_out[0] != '\0' ? left_out : NULL;
 }
 
-void pods_unwant(struct node *n, const char *namespace_, const char *name)
+void pods_unwant(struct node *n, const struct api_pod *api)
 {
-    struct pod *p = pods_find(n, namespace_, name);
+    struct pod *p = pods_find(n, api->meta.namespace, api->meta.name);
 
     if (p == NULL)
         return;
+    if (p->api->origin != api->origin) {
+        if (p->successor != NULL && p->successor->origin == api->origin)
+            api_pod_unref(take_ptr(&p->successor));
+        return;
+    }
     p->wanted = false;
     api_pod_unref(take_ptr(&p->successor));
     pod_wake(p, "manifest is gone");
 }
 
 /* A ConfigMap or Secret changed: update volumes at once, and retry containers that wait for it. */
-void pods_config_changed(struct node *n, const struct api_config *c)
+void pods_config_changed(struct node *n, enum api_origin origin, enum api_config_kind kind,
+                         const char *namespace_, const char *name)
 {
     pods_each (n, p) {
-        if (strcmp(p->api->meta.namespace, c->meta.namespace) != 0 || p->state == POD_TERMINATED)
+        if (p->api->origin != origin || strcmp(p->api->meta.namespace, namespace_) != 0 ||
+            p->state == POD_TERMINATED)
             continue;
-        volumes_config_changed(p, c->kind, c->meta.name);
-        if (c->kind == API_SECRET)
-            images_secret_changed(p, c->meta.name);
-        containers_config_changed(p, c->kind, c->meta.name);
+        volumes_config_changed(p, kind, name);
+        if (kind == API_SECRET)
+            images_secret_changed(p, name);
+        containers_config_changed(p, kind, name);
         pod_wake(p, "ConfigMap or Secret changed");
     }
 }

@@ -18,6 +18,7 @@
 #include "agent/pod/status/status.h"
 #include "agent/pod/usage/usage.h"
 #include "agent/pod/volume/volumes.h"
+#include "agent/pod/worker/internal.h"
 #include "agent/pod/worker/pods.h"
 #include "agent/pod/worker/shutdown.h"
 #include "base/clock.h"
@@ -85,7 +86,7 @@ static void pending_step(struct pod *p)
         pod_begin_termination(p, 0, false, p->wanted ? "its manifest changed" : "its manifest is gone");
         return;
     }
-    if (!priority_step(p))
+    if (!served_step(p) || !priority_step(p))
         return;
     p->priority = pods_priority(n, p->api); /* its PriorityClass may have been read later than the pod */
     code = admit(p, reason, &e);

@@ -117,7 +117,7 @@ static inline void start(struct fixture *f)
 {
     struct err e = { 0 };
 
-    if (src_folder_open(&f->folder, &f->loop, f->dir, f->store, on_file, on_first_set, f, &e) != ERR_OK)
+    if (src_folder_open(&f->folder, &f->loop, f->dir, f->store, on_file, on_first_set, f, NULL, &e) != ERR_OK)
         fail_msg("%s", e.text);
     assert_null(strstr(f->seen.p, "first set")); /* never from inside */
 }

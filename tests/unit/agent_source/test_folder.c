@@ -48,10 +48,10 @@ static void a_path_that_is_no_folder_is_an_error(void **state)
     struct fixture *f = *state;
     struct err e = { 0 };
 
-    assert_int_equal(src_folder_open(&f->folder, &f->loop, "relative", f->store, NULL, NULL, NULL, &e),
+    assert_int_equal(src_folder_open(&f->folder, &f->loop, "relative", f->store, NULL, NULL, NULL, NULL, &e),
                      ERR_INVALID);
     assert_string_equal(e.text, "manifest folder \"relative\": is not an absolute path of usable length");
-    assert_int_equal(src_folder_open(&f->folder, &f->loop, "/dev/null", f->store, NULL, NULL, NULL, &e),
+    assert_int_equal(src_folder_open(&f->folder, &f->loop, "/dev/null", f->store, NULL, NULL, NULL, NULL, &e),
                      ERR_INVALID);
     assert_string_equal(e.text, "manifest folder /dev/null: is not a folder");
     f->folder = NULL;

@@ -53,11 +53,11 @@ static void an_object_is_put_or_not(void **state)
         ok = s != NULL;
         if (s != NULL) {
             ok = src_store_put(s, &one.v[0], &e) == ERR_OK;
-            if (!ok && (e.code != ERR_EXHAUSTED || src_store_pod(s, "default", "a") != NULL))
+            if (!ok && (e.code != ERR_EXHAUSTED || src_store_pod(s, API_FROM_FOLDER, "default", "a") != NULL))
                 abort();
             e = (struct err){ 0 };
             ok = src_store_put(s, &two.v[0], &e) == ERR_OK && ok;
-            src_store_remove(s, API_KIND_POD, "default", "a");
+            src_store_remove(s, API_FROM_FOLDER, API_KIND_POD, "default", "a");
         }
         src_store_free(s);
     });
@@ -88,7 +88,8 @@ static void a_file_is_in_force_or_blocked(void **state)
                 abort();
             object_claims_release(&c, &h, 1);
             object_claims_flush(&c, 2);
-            if (src_store_pod(s, "default", "a") != NULL || src_store_pod(s, "default", "b") != NULL)
+            if (src_store_pod(s, API_FROM_FOLDER, "default", "a") != NULL ||
+                src_store_pod(s, API_FROM_FOLDER, "default", "b") != NULL)
                 abort(); /* half of a file must not stay behind */
         }
         api_problems_done(&h.problems);

@@ -124,7 +124,8 @@ static void an_immutable_object_stays_as_it_was(void **state)
     snprintf(text, sizeof(text), map, "false", 1, "old");
     write_file(f, "m.yaml", text);
     to_see(f, "file m.yaml stale 1 [m.yaml:4:12: immutable: ");
-    assert_memory_equal(src_store_config(f->store, API_CONFIG_MAP, "default", "m")->data[0].data, "old", 3);
+    assert_memory_equal(
+        src_store_config(f->store, API_FROM_FOLDER, API_CONFIG_MAP, "default", "m")->data[0].data, "old", 3);
     snprintf(text, sizeof(text), map, "true", 2, "old"); /* what describes it may change */
     write_file(f, "m.yaml", text);
     to_see(f, "updated ConfigMap default/m");

@@ -84,11 +84,14 @@ static void objects_are_found_by_kind_namespace_and_name(void **state)
                CONFIG("Secret", "a", "stringData: {k: s}") CLASS("high", "1000", ""));
     assert_seen(
         f, "added Pod default/a;added ConfigMap default/a;added Secret default/a;added PriorityClass /high;");
-    assert_string_equal(src_store_pod(f->store, "default", "a")->spec.containers[0].image, "x:1");
-    assert_null(src_store_pod(f->store, "other", "a"));
-    assert_int_equal(src_store_config(f->store, API_CONFIG_MAP, "default", "a")->kind, API_CONFIG_MAP);
-    assert_int_equal(src_store_config(f->store, API_SECRET, "default", "a")->kind, API_SECRET);
-    assert_null(src_store_config(f->store, API_SECRET, "default", "b"));
+    assert_string_equal(src_store_pod(f->store, API_FROM_FOLDER, "default", "a")->spec.containers[0].image,
+                        "x:1");
+    assert_null(src_store_pod(f->store, API_FROM_FOLDER, "other", "a"));
+    assert_int_equal(src_store_config(f->store, API_FROM_FOLDER, API_CONFIG_MAP, "default", "a")->kind,
+                     API_CONFIG_MAP);
+    assert_int_equal(src_store_config(f->store, API_FROM_FOLDER, API_SECRET, "default", "a")->kind,
+                     API_SECRET);
+    assert_null(src_store_config(f->store, API_FROM_FOLDER, API_SECRET, "default", "b"));
     assert_int_equal(src_store_priority_class(f->store, "high")->value, 1000);
     assert_null(src_store_default_priority(f->store));
 }
@@ -122,10 +125,10 @@ static void what_is_removed_is_gone_and_told_of_once(void **state)
 
     put(f, POD("a", "x:1"));
     f->seen[0] = '\0';
-    src_store_remove(f->store, API_KIND_POD, "default", "a");
-    src_store_remove(f->store, API_KIND_POD, "default", "a");
+    src_store_remove(f->store, API_FROM_FOLDER, API_KIND_POD, "default", "a");
+    src_store_remove(f->store, API_FROM_FOLDER, API_KIND_POD, "default", "a");
     assert_seen(f, "removed Pod default/a;");
-    assert_null(src_store_pod(f->store, "default", "a"));
+    assert_null(src_store_pod(f->store, API_FROM_FOLDER, "default", "a"));
 }
 
 static void the_smallest_default_class_is_the_default(void **state)
@@ -152,7 +155,7 @@ static void all_of_a_kind_are_visited(void **state)
     src_store_each(f->store, API_KIND_POD, count, &n);
     assert_int_equal(n, 2);
     assert_false(src_store_ready(f->store));
-    src_store_set_ready(f->store);
+    src_store_set_ready(f->store, API_FROM_FOLDER);
     assert_true(src_store_ready(f->store));
 }
 

@@ -110,7 +110,7 @@ static void a_first_listing_that_fails_takes_no_seeded_pod_for_gone(void **state
     struct api_pod *pod;
 
     two_pods(f);
-    pod = src_store_pod(f->store, "default", "a");
+    pod = src_store_pod(f->store, API_FROM_FOLDER, "default", "a");
     src_folder_close(f->folder);
     quiet(f);
 

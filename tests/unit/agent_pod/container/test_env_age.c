@@ -85,11 +85,11 @@ static void a_removed_object_changes_nothing(void **state)
     struct pod *p = make(w);
 
     runs(p);
-    src_store_remove(w->node.o.store, API_KIND_SECRET, "default", "login");
+    src_store_remove(w->node.o.store, API_FROM_FOLDER, API_KIND_SECRET, "default", "login");
     assert_null(look(p));
     world_add(w, "{apiVersion: v1, kind: Secret, metadata: {name: login}, stringData: {word: swordfish}}");
     assert_null(look(p));
-    src_store_remove(w->node.o.store, API_KIND_SECRET, "default", "login");
+    src_store_remove(w->node.o.store, API_FROM_FOLDER, API_KIND_SECRET, "default", "login");
     assert_null(look(p));
     world_add(w, "{apiVersion: v1, kind: Secret, metadata: {name: login}, stringData: {word: marlin}}");
     assert_string_equal(look(p), "Secret \"login\"");
@@ -100,7 +100,7 @@ static void an_object_that_appears_later_is_a_change(void **state)
     struct world *w = *state;
     struct pod *p = make(w);
 
-    src_store_remove(w->node.o.store, API_KIND_CONFIG_MAP, "default", "all");
+    src_store_remove(w->node.o.store, API_FROM_FOLDER, API_KIND_CONFIG_MAP, "default", "all");
     runs(p);
     assert_null(look(p));
     world_add(w, "{apiVersion: v1, kind: ConfigMap, metadata: {name: all}, data: {a: one}}");

@@ -133,7 +133,7 @@ static struct src_folder *folder_of_many(struct world *w)
         str_auto text = str_printf("{apiVersion: v1, kind: ConfigMap, metadata: {name: m%d}}", i);
         assert_int_equal(fs_replace_at(AT_FDCWD, path, text, strlen(text), 0644, false, &e), ERR_OK);
     }
-    if (src_folder_open(&f, &w->loop, dir, w->node.o.store, on_file, on_first_set, w, &e) != ERR_OK)
+    if (src_folder_open(&f, &w->loop, dir, w->node.o.store, on_file, on_first_set, w, NULL, &e) != ERR_OK)
         fail_msg("%s", e.text);
     return f;
 }

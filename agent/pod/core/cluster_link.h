@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cluster_link - what the pods of a node that has joined a cluster tell of themselves: agent/cluster sets it,
+ * and no room knows more of the cluster. Loop thread only.
+ */
+#ifndef AGENT_POD_CORE_CLUSTER_LINK_H
+#define AGENT_POD_CORE_CLUSTER_LINK_H
+#include "base/buf.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+struct node;
+struct pod;
+struct pod_tokens;
+
+struct node_cluster {
+    void (*pod_changed)(struct pod *p, void *arg); /* something that its status shows may have changed */
+    void (*pod_gone)(const struct pod *p, void *arg);
+    void (*event)(json_t *event, void *arg); /* an Event that nothing aggregated; borrowed */
+    json_t *(*explain)(void *arg);           /* of the connection: {"state", "detail"}; new */
+    void (*metrics)(struct buf *out, void *arg);
+    void *arg;
+};
+
+/* Before pods start. The struct is borrowed while the node exists; NULL: it has joined none. */
+void node_set_cluster(struct node *n, const struct node_cluster *c);
+/* Before pods start: where service account tokens come from. */
+void node_set_tokens(struct node *n, const struct pod_tokens *t);
+/* The apiserver has delivered its first set of pods: those of an earlier run that it does not have end, and
+ * left-overs are removed. */
+void node_server_ready(struct node *n);
+/* A ConfigMap or Secret of the apiserver is proven to be absent, or the apiserver refused it: who waits for
+ * it looks again. Changed and removed ones are told by the store. */
+void node_config_lacking(struct node *n, bool secret, const char *namespace_, const char *name);
+#endif
