@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/daemon.h"
 
+#include "agent/cluster/cluster.h"
 #include "agent/internal.h"
 #include "agent/pod/show/provider.h"
 #include "agent/priority.h"
@@ -21,11 +22,34 @@
 
 /* ---- stopping ---- */
 
+static void daemon_on_kube_timer(uv_timer_t *timer)
+{
+    struct agent *a = timer->data;
+
+    if (cluster_busy(a->cluster))
+        return;
+    uv_close((uv_handle_t *)timer, NULL);
+    parts_close(a);
+}
+
+/* coracle-kube was told to end and may need a moment. */
+static void daemon_close_parts(struct agent *a)
+{
+    if (a->cluster == NULL) {
+        parts_close(a);
+        return;
+    }
+    cluster_close(a->cluster);
+    uv_timer_init(&a->loop, &a->kube_timer);
+    a->kube_timer.data = a;
+    uv_timer_start(&a->kube_timer, daemon_on_kube_timer, 1, 5); /* only while closing */
+}
+
 static void on_undone(struct op *op, const struct err *result)
 {
     if (result->code != ERR_OK)
         log_warn("cannot undo all changes of network plugins to the host", F_ERR(result));
-    parts_close(op->owner);
+    daemon_close_parts(op->owner);
 }
 
 static void daemon_on_idle(void *arg) /* no operation is in progress any more */
@@ -36,7 +60,7 @@ static void daemon_on_idle(void *arg) /* no operation is in progress any more */
     if (op_live(&a->undo.op))
         return; /* stopped while the host's state is still being recorded: on_recorded() continues */
     if (!a->config.ephemeral || a->failed) {
-        parts_close(a);
+        daemon_close_parts(a);
         return;
     }
     cni_remove_bridges(a->cni);
@@ -106,7 +130,7 @@ static void daemon_open_folder(struct agent *a)
 
     /* on_file gets the folder's arg, the agent; node_on_manifest only logs. */
     if (src_folder_open(&a->folder, &a->loop, a->config.manifests, a->store, node_on_manifest, on_first_set,
-                        a, &e) != ERR_OK) {
+                        a, join_wanted(a) ? a->node_name : NULL, &e) != ERR_OK) {
         log_error("cannot watch the manifest folder", F_STR("folder", a->config.manifests), F_ERR(&e));
         a->failed = true;
         daemon_stop(a, "manifest folder");
@@ -135,7 +159,7 @@ static enum err_code daemon_start(struct agent *a, struct err *e)
                                      .group =
                                          a->config.socket_group[0] != '\0' ? a->config.socket_group : NULL };
 
-    if (parts_open(a, e) != ERR_OK)
+    if (parts_open(a, e) != ERR_OK || join_open(a, e) != ERR_OK)
         return e->code;
     status.provider = node_provider(a->node);
     if (status_server_open(&a->server, &status, e) != ERR_OK)

@@ -20,6 +20,7 @@ struct agent { /* the parts, in the order of opening */
     struct notify notify;
     uv_loop_t loop;
     uv_signal_t on_int, on_term, on_hup;
+    uv_timer_t kube_timer;
     struct cg_tree *cgroups;
     struct vol_node *volumes;
     struct cni *cni;
@@ -29,6 +30,7 @@ struct agent { /* the parts, in the order of opening */
     struct rt *rt;
     struct status_server *server;
     struct src_folder *folder;
+    struct cluster *cluster; /* NULL: the node joins none */
     struct cni_undo undo;
     struct inhibit inhibit;
     struct unit_weight unit_weight;
@@ -49,6 +51,11 @@ enum err_code parts_open(struct agent *a, struct err *e) MUST_CHECK;
 void parts_close(struct agent *a);
 /* The options changed by a reload. */
 void parts_live_options(const struct agent_config *c, struct node_options *o);
+
+/* ---- join.c ---- */
+bool join_wanted(const struct agent *a); /* a kubeconfig is given */
+/* After parts_open(); does nothing unless wanted. */
+enum err_code join_open(struct agent *a, struct err *e) MUST_CHECK;
 
 /* ---- machine.c ---- */
 void machine_identify(struct agent *a); /* node_name, node_ip */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parts - opens the daemon's parts in order, each with its settings, and closes them in reverse order. */
+#include "agent/cluster/cluster.h"
 #include "agent/internal.h"
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/node/node.h"
@@ -282,6 +283,7 @@ void parts_close(struct agent *a)
 
     inhibit_close(&a->inhibit);
     unit_weight_close(&a->unit_weight);
+    cluster_free(a->cluster);
     if (a->node != NULL)
         node_free(a->node);
     rt_close(a->rt);

@@ -94,6 +94,11 @@ enum err_code preflight_programs(struct preflight *p, const struct agent_config 
     if (!find_own(c, "coracle-probe", p->probe))
         log_warn("coracle-probe is missing: HTTPS probes and probes of hosts by name will fail",
                  F_STR("program", p->probe), F_STR("package", "coracle"));
+    if (c->kube.kubeconfig[0] != '\0' && !find_own(c, "coracle-kube", p->kube)) {
+        log_error("coracle-kube is missing: the node cannot join its cluster", F_STR("program", p->kube),
+                  F_STR("package", "coracle"));
+        ok = false;
+    }
     if (!find_own(c, "coracle-shutdown", p->shutdown) &&
         (c->shutdown_grace_ms > 0 || c->n_shutdown_priorities > 0))
         log_warn("coracle-shutdown is missing: shutdowns of the machine will not wait for pods",

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/cluster/cluster.h"
+
+#include "agent/cluster/internal.h"
+#include "base/codec/json.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+/* What only shows something (events) is left out beyond this; what must be told waits in the link. */
+#define ROOM_MAX ((size_t)8 << 20)
+
+/* ---- to coracle-kube ---- */
+
+bool cluster_send(struct cluster *c, json_t *message)
+{
+    struct err e = { 0 };
+    bool sent = false;
+
+    if (message == NULL) {
+        log_error("cannot tell coracle-kube something: out of memory");
+        return false;
+    }
+    if (c->link == NULL) {
+        json_decref(message);
+        return false;
+    }
+    sent = kube_link_send(c->link, message, -1, &e) == ERR_OK;
+    if (!sent && e.code != ERR_UNAVAILABLE) {
+        /* It does not read: it is stuck. A new one is told everything. */
+        log_error("coracle-kube does not take messages; starting it again", F_ERR(&e));
+        proc_cancel(&c->proc);
+    }
+    return sent;
+}
+
+bool cluster_has_room(const struct cluster *c)
+{
+    return c->link != NULL && kube_link_backlog(c->link) < ROOM_MAX;
+}
+
+static json_t *typed(const json_t *members, const char *type)
+{
+    json_t *m = members != NULL ? json_copy((json_t *)(uintptr_t)members) : NULL;
+
+    if (m != NULL)
+        json_object_set_new(m, "type", json_string(type));
+    return m;
+}
+
+void cluster_connected(struct cluster *c)
+{
+    cluster_send(c, typed(c->o.config, "config"));
+    if (c->credentials != NULL)
+        cluster_send(c, typed(c->credentials, "credentials"));
+    needs_untold(c);
+    tokens_again(c);
+    reports_all(c);
+}
+
+void cluster_set_credentials(struct cluster *c, json_t *credentials)
+{
+    json_decref(c->credentials);
+    c->credentials = credentials;
+    if (c->link != NULL && credentials != NULL)
+        cluster_send(c, typed(credentials, "credentials"));
+}
+
+/* ---- from coracle-kube ---- */
+
+/* A connection to the status socket, made by this process: its peer has root's rights there. */
+static int connect_status(const struct cluster *c, struct err *e)
+{
+    struct sockaddr_un at = { .sun_family = AF_UNIX };
+    int fd;
+
+    if (strlen(c->o.status_socket) >= sizeof(at.sun_path))
+        return err_set(e, ERR_INVALID, "the status socket's path is too long"), -1;
+    strcpy(at.sun_path, c->o.status_socket);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof(at)) == 0)
+        return fd;
+    err_sys(e, errno, "connect to the status socket");
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static void cluster_serve(struct cluster *c, const json_t *message)
+{
+    json_t *answer = json_object(), *id = json_object_get(message, "id");
+    struct err e = { 0 }, lost = { 0 };
+    int fd = connect_status(c, &e);
+
+    json_put_str(answer, "type", "served");
+    if (id != NULL)
+        json_object_set(answer, "id", id);
+    if (fd < 0)
+        json_put_str(answer, "error", e.text);
+    if (kube_link_send(c->link, answer, fd, &lost) != ERR_OK)
+        log_debug("cannot hand over a connection to coracle-kube", F_ERR(&lost));
+}
+
+#define LOG_FIELDS_MAX 8
+
+/* A line of coracle-kube in the daemon's log. */
+static void cluster_log(const json_t *message)
+{
+    const char *text = json_str(message, "message"), *key;
+    struct log_field fields[LOG_FIELDS_MAX + 1];
+    str_auto copy = NULL;
+    json_int_t level = json_int(message, "level", LOG_LVL_INFO);
+    const json_t *value;
+    size_t n = 0;
+
+    if (text == NULL || (copy = strndup(text, 1024)) == NULL)
+        return;
+    if (level != LOG_LVL_ERROR && level != LOG_LVL_WARN && level != LOG_LVL_DEBUG)
+        level = LOG_LVL_INFO;
+    fields[n++] = F_STR("from", "coracle-kube");
+    json_object_foreach ((json_t *)(uintptr_t)json_object_get(message, "fields"), key, value) {
+        if (n > LOG_FIELDS_MAX || strlen(key) > 32)
+            continue;
+        if (json_is_string(value))
+            fields[n++] = F_STR(key, json_string_value(value));
+        else if (json_is_integer(value))
+            fields[n++] = F_I64(key, json_integer_value(value));
+    }
+    if (log_enabled((enum log_level)level))
+        log_write((enum log_level)level, copy, fields, n);
+}
+
+void cluster_message(struct cluster *c, json_t *message, int fd)
+{
+    const char *type = json_str(message, "type"), *why = json_str(message, "why");
+
+    if (fd >= 0) /* none of its messages has one */
+        close(fd);
+    if (type == NULL)
+        return;
+    if (strcmp(type, "put") == 0)
+        objects_put(c, json_object_get(message, "object"));
+    else if (strcmp(type, "gone") == 0)
+        objects_gone(c, message);
+    else if (strcmp(type, "synced") == 0)
+        objects_synced(c, json_str(message, "kind"));
+    else if (strcmp(type, "denied") == 0)
+        objects_denied(c, message);
+    else if (strcmp(type, "state") == 0)
+        show_state(c, message);
+    else if (strcmp(type, "answer") == 0)
+        tokens_answer(c, message);
+    else if (strcmp(type, "serve") == 0)
+        cluster_serve(c, message);
+    else if (strcmp(type, "log") == 0)
+        cluster_log(message);
+    else if (strcmp(type, "anew") == 0 && c->o.on_anew != NULL)
+        c->o.on_anew(why != NULL ? why : "", c->o.arg);
+    else if (strcmp(type, "certificate") == 0 && c->o.on_certificate != NULL)
+        c->o.on_certificate(message, c->o.arg);
+}
+
+/* ---- life ---- */
+
+enum err_code cluster_open(struct cluster **ret, const struct cluster_options *o, struct err *e)
+{
+    struct cluster *c = calloc(1, sizeof(*c));
+
+    if (c == NULL) {
+        json_decref(o->config);
+        return err_nomem(e);
+    }
+    c->o = *o;
+    c->of_node = (struct node_cluster){ .pod_changed = reports_pod,
+                                        .pod_gone = reports_pod_gone,
+                                        .event = reports_event,
+                                        .explain = show_explain,
+                                        .metrics = show_metrics,
+                                        .arg = c };
+    tokens_open(c);
+    reports_open(c);
+    src_store_expect_server(o->store);
+    node_set_cluster(o->node, &c->of_node);
+    process_open(c);
+    *ret = c;
+    return ERR_OK;
+}
+
+void cluster_close(struct cluster *c)
+{
+    if (c == NULL || c->closing)
+        return;
+    c->closing = true;
+    node_set_cluster(c->o.node, NULL);
+    if (c->link != NULL)
+        cluster_send(c, json_pack("{s:s}", "type", "stop"));
+    reports_close(c);
+    process_close(c);
+}
+
+bool cluster_busy(const struct cluster *c)
+{
+    return c != NULL && (process_live(c) || c->open_handles > 0);
+}
+
+void cluster_free(struct cluster *c)
+{
+    if (c == NULL)
+        return;
+    reports_free(c);
+    needs_free(c);
+    tokens_free(c);
+    json_decref(c->credentials);
+    json_decref(c->state);
+    json_decref(c->o.config);
+    free(c->lost);
+    free(c);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cluster - the daemon's side of a cluster: starts coracle-kube, gives the store what comes from it, and
+ * tells it of pods, events and the node. agent/kube/README.md has the messages.
+ *
+ * coracle-kube may end at any time: it is back after CLUSTER_AGAIN_MS and then told everything anew. What it
+ * had said stays in force until it says something else, so nothing that runs notices. Loop thread only.
+ */
+#ifndef AGENT_CLUSTER_CLUSTER_H
+#define AGENT_CLUSTER_CLUSTER_H
+#include "agent/pod/core/node.h"
+#include "agent/source/store.h"
+
+#include <jansson.h>
+#include <uv.h>
+
+/* Doubled up to the last while the process ends within CLUSTER_STEADY_MS of its start. */
+#define CLUSTER_AGAIN_MS 200
+#define CLUSTER_AGAIN_MAX_MS 30000
+#define CLUSTER_STEADY_MS 10000
+/* Answers of the apiserver that the daemon waits for at a time; what pods ask beyond that asks again. */
+#define CLUSTER_TOKENS_MAX 4096
+
+struct cluster;
+
+struct cluster_options { /* texts are borrowed while the cluster exists */
+    uv_loop_t *loop;
+    struct src_store *store;
+    struct node *node;
+    const char *program;       /* coracle-kube */
+    const char *status_socket; /* the daemon's own: for clients of the node's port */
+    json_t *config;            /* the message `config` without its type; taken, also on failure */
+    /* Of a new Node object; NULL: out of memory. */
+    json_t *(*node_object)(void *arg);
+    /* coracle-kube asks for other credentials: "expired", "unauthorized". */
+    void (*on_anew)(const char *why, void *arg);
+    /* The message `certificate`, borrowed: it was issued. */
+    void (*on_certificate)(const json_t *message, void *arg);
+    void *arg;
+};
+
+/* Before the node's pods start. *ret changes only on success. */
+enum err_code cluster_open(struct cluster **ret, const struct cluster_options *o, struct err *e) MUST_CHECK;
+/* The message `credentials` without its type; taken. Sent now, and after each start of coracle-kube. */
+void cluster_set_credentials(struct cluster *c, json_t *credentials);
+/* The daemon ends: coracle-kube is told to, nothing is told any more; NULL is fine. The loop must run until
+ * the process has ended (cluster_busy()), then cluster_free(). */
+void cluster_close(struct cluster *c);
+bool cluster_busy(const struct cluster *c); /* false for NULL */
+void cluster_free(struct cluster *c);       /* NULL is fine; the loop must run once more */
+
+/* For the node: service account tokens come from the apiserver. */
+const struct pod_tokens *cluster_tokens(struct cluster *c);
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* internal - shared by the files of agent/cluster. Loop thread only. */
+#ifndef AGENT_CLUSTER_INTERNAL_H
+#define AGENT_CLUSTER_INTERNAL_H
+#include "agent/cluster/cluster.h"
+#include "agent/kube/link/link.h"
+#include "agent/pod/core/pod.h"
+#include "agent/pod/volume/volumes.h"
+#include "base/list.h"
+#include "base/process/process.h"
+
+#define CLUSTER_KEY_SIZE 400 /* "ConfigMap/" namespace (63) "/" name (253) */
+
+struct cluster_need { /* an object that pods refer to */
+    UT_hash_handle hh;
+    enum api_config_kind kind;
+    bool told;     /* `need` was sent on this link */
+    unsigned seen; /* the last count that found a pod with it */
+    char *namespace_, *name;
+    char key[];
+};
+
+struct cluster_report { /* what was said of a pod */
+    UT_hash_handle hh;
+    char key[POD_KEY_SIZE];
+    uint64_t hash; /* of the last message on this link; 0: none */
+    bool dirty;
+    char uid[];
+};
+
+struct cluster_token {
+    UT_hash_handle hh;
+    json_int_t id;
+    bool asked; /* a request is under way */
+    char *text; /* NULL: none yet */
+    size_t size;
+    int64_t expires_ns;
+    char *error;      /* the last answer was a refusal; NULL */
+    int64_t retry_ns; /* boot clock: ask again then, after a refusal */
+    char *pod_uid;
+    json_t *message; /* the request, to be sent again on a new link */
+    char key[];
+};
+
+struct cluster {
+    struct cluster_options o;
+    struct node_cluster of_node;
+    json_t *credentials;
+    struct kube_link *link; /* NULL: it does not run */
+
+    /* process.c */
+    struct proc proc;
+    uv_timer_t again;
+    uint64_t started_ms, pause_ms, starts;
+    uid_t uid;
+    gid_t gid;
+    bool own_user;
+
+    /* objects.c */
+    bool pods_synced;
+
+    /* reports.c */
+    struct cluster_report *reports;
+    uv_idle_t turn; /* active while something is to be told */
+    uv_timer_t node_timer, slow_timer;
+    bool node_due;
+    uint64_t node_hash;
+    uint64_t events_dropped;
+
+    /* needs.c */
+    struct cluster_need *needs;
+    unsigned count;
+
+    /* tokens.c */
+    struct pod_tokens tokens;
+    struct cluster_token *token_table;
+    json_int_t last_id;
+
+    /* show.c */
+    json_t *state; /* the last `state` message */
+    char *lost;    /* why it does not run; NULL */
+    unsigned open_handles;
+    bool closing;
+};
+
+/* ---- cluster.c ---- */
+/* Takes the message. False: it was not sent; the link is lost, or full. */
+bool cluster_send(struct cluster *c, json_t *message);
+/* Whether there is room for more than what must be told. */
+bool cluster_has_room(const struct cluster *c);
+void cluster_message(struct cluster *c, json_t *message, int fd); /* from coracle-kube */
+void cluster_connected(struct cluster *c);                        /* a new link: everything is told */
+
+/* ---- process.c ---- */
+void process_open(struct cluster *c);
+void process_close(struct cluster *c);
+bool process_live(const struct cluster *c);
+
+/* ---- objects.c ---- */
+void objects_put(struct cluster *c, const json_t *object);
+void objects_gone(struct cluster *c, const json_t *message);
+void objects_synced(struct cluster *c, const char *kind);
+void objects_denied(struct cluster *c, const json_t *message);
+
+/* ---- reports.c ---- */
+void reports_open(struct cluster *c);
+void reports_close(struct cluster *c);
+void reports_free(struct cluster *c);
+void reports_all(struct cluster *c); /* on a new link */
+void reports_pod(struct pod *p, void *cluster);
+void reports_pod_gone(const struct pod *p, void *cluster);
+void reports_event(json_t *event, void *cluster);
+void reports_wake(struct cluster *c);
+
+/* ---- needs.c ---- */
+void needs_count(struct cluster *c);  /* over all pods: sends `need` and `drop` */
+void needs_untold(struct cluster *c); /* on a new link */
+void needs_free(struct cluster *c);
+
+/* ---- tokens.c ---- */
+void tokens_open(struct cluster *c);
+void tokens_answer(struct cluster *c, const json_t *message);
+void tokens_again(struct cluster *c); /* on a new link */
+void tokens_pod_gone(struct cluster *c, const char *uid);
+void tokens_free(struct cluster *c);
+
+/* ---- show.c ---- */
+void show_state(struct cluster *c, const json_t *message);
+json_t *show_explain(void *cluster);
+void show_metrics(struct buf *out, void *cluster);
+#endif

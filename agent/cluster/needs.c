@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * needs - which ConfigMaps and Secrets the pods of the apiserver refer to: followed while a pod refers to
+ * them. Counted over all pods when one came, changed or went; a few hundred pods with a few references each
+ * take well below a millisecond.
+ */
+#include "agent/cluster/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *kind_text(enum api_config_kind kind)
+{
+    return kind == API_SECRET ? "Secret" : "ConfigMap";
+}
+
+static void need(struct cluster *c, enum api_config_kind kind, const char *namespace_, const char *name)
+{
+    char key[CLUSTER_KEY_SIZE];
+    struct cluster_need *n;
+
+    if (name == NULL || name[0] == '\0')
+        return;
+    snprintf(key, sizeof(key), "%s/%s/%s", kind_text(kind), namespace_, name);
+    HASH_FIND_STR(c->needs, key, n);
+    if (n == NULL) {
+        n = calloc(1, sizeof(*n) + strlen(key) + 1);
+        if (n == NULL)
+            return; /* counted again with the next pod */
+        strcpy(n->key, key);
+        n->kind = kind;
+        n->namespace_ = strdup(namespace_);
+        n->name = strdup(name);
+        if (n->namespace_ != NULL && n->name != NULL)
+            HASH_ADD_STR(c->needs, key, n);
+        if (n->hh.tbl == NULL) {
+            free(n->namespace_);
+            free(n->name);
+            free(n);
+            return;
+        }
+    }
+    n->seen = c->count;
+}
+
+static void needs_of_container(struct cluster *c, const char *namespace_, const struct api_container *ctr)
+{
+    for (size_t i = 0; i < ctr->n_env_from; i++) {
+        need(c, API_CONFIG_MAP, namespace_, ctr->env_from[i].config_map_ref);
+        need(c, API_SECRET, namespace_, ctr->env_from[i].secret_ref);
+    }
+    for (size_t i = 0; i < ctr->n_env; i++) {
+        const struct api_env *e = &ctr->env[i];
+
+        if (e->config_map_key_ref != NULL)
+            need(c, API_CONFIG_MAP, namespace_, e->config_map_key_ref->name);
+        if (e->secret_key_ref != NULL)
+            need(c, API_SECRET, namespace_, e->secret_key_ref->name);
+    }
+}
+
+static void needs_of_pod(struct cluster *c, const struct api_pod *api)
+{
+    const struct api_pod_spec *s = &api->spec;
+    const char *namespace_ = api->meta.namespace;
+
+    for (size_t i = 0; i < s->n_init_containers; i++)
+        needs_of_container(c, namespace_, &s->init_containers[i]);
+    for (size_t i = 0; i < s->n_containers; i++)
+        needs_of_container(c, namespace_, &s->containers[i]);
+    for (size_t i = 0; i < s->n_image_pull_secrets; i++)
+        need(c, API_SECRET, namespace_, s->image_pull_secrets[i].name);
+    for (size_t i = 0; i < s->n_volumes; i++)
+        for (size_t k = 0; k < s->volumes[i].n_sources; k++) {
+            const struct api_payload_source *from = &s->volumes[i].sources[k];
+
+            if (from->kind == API_SRC_CONFIG_MAP || from->kind == API_SRC_SECRET)
+                need(c, from->kind == API_SRC_SECRET ? API_SECRET : API_CONFIG_MAP, namespace_, from->name);
+        }
+}
+
+static void need_free(struct cluster *c, struct cluster_need *n)
+{
+    HASH_DEL(c->needs, n);
+    free(n->namespace_);
+    free(n->name);
+    free(n);
+}
+
+static bool need_tell(struct cluster *c, const struct cluster_need *n, const char *type)
+{
+    return cluster_send(c, json_pack("{s:s, s:s, s:s, s:s}", "type", type, "kind", kind_text(n->kind),
+                                     "namespace", n->namespace_, "name", n->name));
+}
+
+void needs_count(struct cluster *c)
+{
+    struct cluster_need *n, *tmp;
+
+    c->count++;
+    pods_each (c->o.node, p) {
+        if (p->api->origin == API_FROM_SERVER && p->state != POD_TERMINATED)
+            needs_of_pod(c, p->api);
+        if (p->successor != NULL && p->successor->origin == API_FROM_SERVER)
+            needs_of_pod(c, p->successor);
+    }
+    HASH_ITER (hh, c->needs, n, tmp) {
+        if (n->seen != c->count) {
+            if (n->told)
+                need_tell(c, n, "drop");
+            src_store_forget(c->o.store, n->kind, n->namespace_, n->name);
+            need_free(c, n);
+        } else if (!n->told) {
+            n->told = need_tell(c, n, "need");
+        }
+    }
+}
+
+void needs_untold(struct cluster *c)
+{
+    struct cluster_need *n, *tmp;
+
+    HASH_ITER (hh, c->needs, n, tmp)
+        n->told = false;
+}
+
+void needs_free(struct cluster *c)
+{
+    struct cluster_need *n, *tmp;
+
+    HASH_ITER (hh, c->needs, n, tmp)
+        need_free(c, n);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* objects - what the apiserver has, on its way into the store. */
+#include "agent/cluster/internal.h"
+#include "base/codec/json.h"
+#include "base/log.h"
+
+#include <string.h>
+
+/* kubelet's mirror pods are its own; a pod of the apiserver with this annotation is one of ours. */
+#define MIRROR "kubernetes.io/config.mirror"
+
+static void put_decoded(struct cluster *c, const json_t *object)
+{
+    struct api_object made;
+    struct err e = { 0 };
+    const char *name = json_str(json_object_get(object, "metadata"), "name");
+
+    if (api_decode_served(object, &made, &e) != ERR_OK) {
+        log_error("cannot use an object of the apiserver", F_STR("name", name != NULL ? name : "?"),
+                  F_ERR(&e));
+        return;
+    }
+    if (made.kind == API_KIND_POD && (made.pod->meta.uid == NULL || strlen(made.pod->meta.uid) > 63)) {
+        log_error("cannot use a pod of the apiserver: it has no usable uid",
+                  F_STR("name", made.pod->meta.name));
+        api_object_unref(&made);
+        return;
+    }
+    if (src_store_put(c->o.store, &made, &e) != ERR_OK)
+        log_error("cannot keep an object of the apiserver", F_STR("name", name != NULL ? name : "?"),
+                  F_ERR(&e));
+    if (made.kind == API_KIND_POD)
+        reports_wake(c); /* what it refers to is counted */
+    api_object_unref(&made);
+}
+
+void objects_put(struct cluster *c, const json_t *object)
+{
+    const char *kind = json_str(object, "kind");
+    const json_t *meta = json_object_get(object, "metadata");
+
+    if (kind == NULL)
+        return;
+    if (strcmp(kind, "Pod") == 0 && json_object_get(json_object_get(meta, "annotations"), MIRROR) != NULL)
+        return;
+    if (strcmp(kind, "Pod") == 0 || strcmp(kind, "ConfigMap") == 0 || strcmp(kind, "Secret") == 0)
+        put_decoded(c, object);
+}
+
+static bool config_kind(const char *kind, enum api_config_kind *ret)
+{
+    *ret = str_eq(kind, "Secret") ? API_SECRET : API_CONFIG_MAP;
+    return str_eq(kind, "Secret") || str_eq(kind, "ConfigMap");
+}
+
+void objects_gone(struct cluster *c, const json_t *message)
+{
+    const char *kind = json_str(message, "kind"), *name = json_str(message, "name"),
+               *namespace_ = json_str(message, "namespace"), *uid = json_str(message, "uid");
+    enum api_config_kind config;
+    const struct api_pod *pod;
+
+    if (name == NULL || namespace_ == NULL)
+        return;
+    if (config_kind(kind, &config)) {
+        src_store_lacks(c->o.store, config, namespace_, name, NULL);
+        node_config_lacking(c->o.node, config == API_SECRET, namespace_, name);
+        return;
+    }
+    if (!str_eq(kind, "Pod"))
+        return;
+    pod = src_store_pod(c->o.store, API_FROM_SERVER, namespace_, name);
+    if (pod != NULL && (uid == NULL || str_eq(pod->meta.uid, uid))) { /* not its successor */
+        src_store_remove(c->o.store, API_FROM_SERVER, API_KIND_POD, namespace_, name);
+        reports_wake(c);
+    }
+}
+
+void objects_synced(struct cluster *c, const char *kind)
+{
+    if (!str_eq(kind, "Pod") || c->pods_synced)
+        return;
+    c->pods_synced = true;
+    src_store_set_ready(c->o.store, API_FROM_SERVER);
+    node_server_ready(c->o.node);
+}
+
+void objects_denied(struct cluster *c, const json_t *message)
+{
+    const char *kind = json_str(message, "kind"), *name = json_str(message, "name"),
+               *namespace_ = json_str(message, "namespace"), *why = json_str(message, "message");
+    enum api_config_kind config;
+    str_auto text = str_printf("the apiserver refuses it (%d): %.300s", (int)json_int(message, "code", 0),
+                               why != NULL ? why : "");
+
+    if (name == NULL || namespace_ == NULL || text == NULL)
+        return;
+    log_warn("the apiserver refuses an object that a pod needs", F_STR("kind", kind != NULL ? kind : "?"),
+             F_STR("namespace", namespace_), F_STR("name", name), F_STR("why", text));
+    if (!config_kind(kind, &config))
+        return;
+    src_store_lacks(c->o.store, config, namespace_, name, text);
+    node_config_lacking(c->o.node, config == API_SECRET, namespace_, name);
+}

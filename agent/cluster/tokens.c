@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tokens - service account tokens of pods, from the apiserver (TokenRequest), as kubelet's token manager has
+ * them (pkg/kubelet/token/token_manager.go): one for each pod, account, audience and lifetime, kept in memory
+ * until the pod is gone, used until it has expired.
+ */
+#include "agent/cluster/internal.h"
+#include "base/clock.h"
+#include "base/codec/json.h"
+#include "base/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SECOND INT64_C(1000000000)
+#define RETRY_NS (10 * SECOND) /* after a refusal; the volume asks again by itself */
+
+static void token_wipe(struct cluster_token *t)
+{
+    if (t->text != NULL)
+        explicit_bzero(t->text, t->size);
+    free(take_ptr(&t->text));
+    t->size = 0;
+}
+
+static void token_free(struct cluster *c, struct cluster_token *t)
+{
+    HASH_DEL(c->token_table, t);
+    token_wipe(t);
+    free(t->error);
+    free(t->pod_uid);
+    json_decref(t->message);
+    free(t);
+}
+
+static json_t *token_request(const struct pod_token_request *r, json_int_t id)
+{
+    json_t *audiences = json_array();
+
+    if (r->audience != NULL && r->audience[0] != '\0')
+        json_array_append_new(audiences, json_string_of(r->audience));
+    return json_pack("{s:s, s:I, s:s, s:s, s:{s:o, s:I, s:{s:s, s:s, s:s, s:s}}}", "type", "token", "id", id,
+                     "namespace", r->namespace_, "serviceAccount", r->service_account, "request", "audiences",
+                     audiences, "expirationSeconds", (json_int_t)r->expiration_seconds, "boundObjectRef",
+                     "kind", "Pod", "apiVersion", "v1", "name", r->pod_name, "uid", r->pod_uid);
+}
+
+static struct cluster_token *token_of(struct cluster *c, const struct pod_token_request *r)
+{
+    str_auto key = str_printf("%s/%s/%s/%s/%lld", r->pod_uid, r->namespace_, r->service_account,
+                              r->audience != NULL ? r->audience : "", (long long)r->expiration_seconds);
+    struct cluster_token *t = NULL;
+
+    if (key == NULL)
+        return NULL;
+    HASH_FIND_STR(c->token_table, key, t);
+    if (t != NULL || HASH_COUNT(c->token_table) >= CLUSTER_TOKENS_MAX)
+        return t;
+    t = calloc(1, sizeof(*t) + strlen(key) + 1);
+    if (t == NULL)
+        return NULL;
+    strcpy(t->key, key);
+    t->id = ++c->last_id;
+    t->pod_uid = strdup(r->pod_uid);
+    t->message = token_request(r, t->id);
+    if (t->pod_uid != NULL && t->message != NULL)
+        HASH_ADD_STR(c->token_table, key, t);
+    if (t->hh.tbl != NULL)
+        return t;
+    free(t->pod_uid);
+    json_decref(t->message);
+    free(t);
+    return NULL;
+}
+
+static bool is_old(const struct cluster_token *t, const struct pod_token_request *r)
+{
+    return t->text == NULL ||
+           clock_boot_is_due(pod_token_renew_at(t->expires_ns, r->expiration_seconds, 0)) ||
+           t->expires_ns <= clock_wall_ns();
+}
+
+static enum err_code tokens_get(void *arg, const struct pod_token_request *r, struct pod_token *ret,
+                                struct err *e)
+{
+    struct cluster *c = arg;
+    struct cluster_token *t = token_of(c, r);
+    bool usable;
+
+    if (t == NULL)
+        return err_set(e, ERR_EXHAUSTED, "no memory for a token, or too many tokens");
+    if (is_old(t, r) && !t->asked && clock_boot().ns >= t->retry_ns) {
+        free(take_ptr(&t->error));
+        t->asked = cluster_send(c, json_incref(t->message));
+    }
+    usable = t->text != NULL && t->expires_ns > clock_wall_ns();
+    if (usable) {
+        *ret = (struct pod_token){ .text = t->text, .size = t->size, .expires_ns = t->expires_ns };
+        return ERR_OK;
+    }
+    if (t->error != NULL)
+        return err_set(e, ERR_PRECONDITION, "%s", t->error);
+    return err_set(e, ERR_UNAVAILABLE, "the apiserver was asked for a service account token");
+}
+
+static struct cluster_token *token_by_id(struct cluster *c, json_int_t id)
+{
+    struct cluster_token *t, *tmp;
+
+    HASH_ITER (hh, c->token_table, t, tmp)
+        if (t->id == id)
+            return t;
+    return NULL;
+}
+
+void tokens_answer(struct cluster *c, const json_t *message)
+{
+    struct cluster_token *t = token_by_id(c, json_int(message, "id", 0));
+    const json_t *status = json_object_get(json_object_get(message, "object"), "status");
+    const char *text = json_str(status, "token"), *until = json_str(status, "expirationTimestamp"),
+               *why = json_str(message, "message");
+    int64_t expires_ns = 0;
+
+    if (t == NULL || !t->asked)
+        return;
+    t->asked = false;
+    if (text != NULL && until != NULL && clock_parse(until, &expires_ns, ERR_IGNORED) == ERR_OK) {
+        char *copy = strdup(text);
+
+        if (copy == NULL)
+            return;
+        token_wipe(t);
+        t->text = copy;
+        t->size = strlen(copy);
+        t->expires_ns = expires_ns;
+        free(take_ptr(&t->error));
+    } else {
+        free(t->error);
+        t->error = str_printf("the apiserver gives no token (%d): %.300s", (int)json_int(message, "code", 0),
+                              why != NULL ? why : "an answer without a token");
+        t->retry_ns = clock_boot().ns + RETRY_NS;
+        log_warn("the apiserver gives no service account token", F_STR("podUID", t->pod_uid),
+                 F_STR("why", t->error != NULL ? t->error : "?"));
+    }
+    node_token_changed(c->o.node, t->pod_uid);
+}
+
+void tokens_again(struct cluster *c)
+{
+    struct cluster_token *t, *tmp;
+
+    HASH_ITER (hh, c->token_table, t, tmp)
+        if (t->asked)
+            t->asked = cluster_send(c, json_incref(t->message));
+}
+
+void tokens_pod_gone(struct cluster *c, const char *uid)
+{
+    struct cluster_token *t, *tmp;
+
+    HASH_ITER (hh, c->token_table, t, tmp)
+        if (strcmp(t->pod_uid, uid) == 0)
+            token_free(c, t);
+}
+
+void tokens_open(struct cluster *c)
+{
+    c->tokens = (struct pod_tokens){ .get = tokens_get, .arg = c };
+}
+
+const struct pod_tokens *cluster_tokens(struct cluster *c)
+{
+    return &c->tokens;
+}
+
+void tokens_free(struct cluster *c)
+{
+    struct cluster_token *t, *tmp;
+
+    HASH_ITER (hh, c->token_table, t, tmp)
+        token_free(c, t);
+}

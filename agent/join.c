@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* join - the daemon as the node of a cluster: what agent/cluster is told of its settings. */
+#include "agent/cluster/cluster.h"
+#include "agent/internal.h"
+#include "agent/pod/show/provider.h"
+
+#include "base/codec/json.h"
+#include "base/log.h"
+#include "base/process/process.h"
+
+#include <string.h>
+
+bool join_wanted(const struct agent *a)
+{
+    return a->config.kube.kubeconfig[0] != '\0';
+}
+
+static json_t *list_json(const struct config_list *l)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < l->n; i++)
+        json_array_append_new(list, json_string_of(l->v[i]));
+    return list;
+}
+
+static json_t *labels_json(const struct agent_config *c)
+{
+    json_t *o = json_object();
+
+    for (size_t i = 0; i < c->node_labels.n; i++)
+        json_put_str(o, c->node_labels.v[i].key, c->node_labels.v[i].value);
+    return o;
+}
+
+static json_t *taints_json(const struct agent_config *c)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < c->n_node_taints; i++) {
+        json_t *t = json_object();
+
+        json_put_str(t, "key", c->node_taints[i].key);
+        if (c->node_taints[i].value != NULL && c->node_taints[i].value[0] != '\0')
+            json_put_str(t, "value", c->node_taints[i].value);
+        json_put_str(t, "effect", c->node_taints[i].effect);
+        json_array_append_new(list, t);
+    }
+    return list;
+}
+
+static json_t *server_json(const struct config_server *s)
+{
+    json_t *o =
+        json_pack("{s:b, s:I, s:I, s:b, s:b, s:b, s:I, s:I, s:I, s:o}", "enabled", s->enabled, "port",
+                  (json_int_t)s->port, "readOnlyPort", (json_int_t)s->read_only_port, "tokenWebhook",
+                  s->token_webhook, "anonymous", s->anonymous, "debugging", s->debugging, "tokenTtlMs",
+                  (json_int_t)s->token_ttl_ms, "allowedTtlMs", (json_int_t)s->allowed_ttl_ms, "deniedTtlMs",
+                  (json_int_t)s->denied_ttl_ms, "ciphers", list_json(&s->ciphers));
+
+    json_put_str(o, "address", s->address);
+    json_put_str(o, "minVersion", s->min_version);
+    json_put_str(o, "authorization", s->authorization);
+    return o;
+}
+
+/* The message `config`. */
+static json_t *config_message(const struct agent *a)
+{
+    const struct agent_config *c = &a->config;
+    const struct config_kube *k = &c->kube;
+    json_t *o =
+        json_pack("{s:s, s:s, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:{s:b, s:b, s:b}}",
+                  "nodeName", a->node_name, "version", CORACLE_VERSION, "registerNode", k->register_node,
+                  "unschedulable", !k->register_schedulable, "leaseSeconds", (json_int_t)k->lease_seconds,
+                  "updateMs", (json_int_t)k->update_ms, "reportMs", (json_int_t)k->report_ms, "eventRate",
+                  (json_int_t)k->event_qps, "eventBurst", (json_int_t)k->event_burst, "maxImages",
+                  (json_int_t)k->max_images, "labels", labels_json(c), "taints", taints_json(c), "server",
+                  server_json(&k->server), "certificates", "bootstrap", k->bootstrap_kubeconfig[0] != '\0',
+                  "rotateClient", k->rotate_client, "rotateServer", k->rotate_server);
+
+    if (o != NULL && k->provider_id[0] != '\0')
+        json_put_str(o, "providerID", k->provider_id);
+    return o;
+}
+
+static json_t *join_node_object(void *arg)
+{
+    struct agent *a = arg;
+
+    return provider_node(a->node);
+}
+
+enum err_code join_open(struct agent *a, struct err *e)
+{
+    struct cluster_options o = { .loop = &a->loop,
+                                 .store = a->store,
+                                 .node = a->node,
+                                 .program = a->pre.kube,
+                                 .status_socket = a->config.socket,
+                                 .node_object = join_node_object,
+                                 .arg = a };
+
+    if (!join_wanted(a))
+        return ERR_OK;
+    if (a->pre.kube[0] == '\0')
+        return err_set(e, ERR_PRECONDITION, "coracle-kube is missing: the node cannot join a cluster");
+    o.config = config_message(a);
+    if (o.config == NULL)
+        return err_nomem(e);
+    if (cluster_open(&a->cluster, &o, e) != ERR_OK)
+        return err_wrap(e, "cluster");
+    node_set_tokens(a->node, cluster_tokens(a->cluster));
+    log_info("joining a cluster", F_STR("kubeconfig", a->config.kube.kubeconfig),
+             F_STR("node", a->node_name));
+    return ERR_OK;
+}
