@@ -29,13 +29,13 @@ B        := $(O)/$(variant)
 # Shared libraries: pkg-config's name, the oldest version that was tried, Debian's package (docs/requirements.md has the same table).
 libraries := libuv:1.44.2:libuv1-dev jansson:2.14:libjansson-dev libmnl:1.0.4:libmnl-dev yaml-0.1:0.2.5:libyaml-dev \
              libnghttp2:1.52.0:libnghttp2-dev libmd:1.0.4:libmd-dev libarchive:3.6.2:libarchive-dev libcrypto:3.0.0:libssl-dev libssl:3.0.0:libssl-dev \
-             libcurl:7.88.1:libcurl4-openssl-dev libsystemd:252:libsystemd-dev libprotobuf-c:1.4.1:libprotobuf-c-dev
+             libcurl:7.88.1:libcurl4-openssl-dev zlib:1.2.13:zlib1g-dev libsystemd:252:libsystemd-dev libprotobuf-c:1.4.1:libprotobuf-c-dev
 pkg           = $(shell $(PKG_CONFIG) $(1))
 LIBS_CFLAGS  := $(call pkg,--cflags $(foreach l,$(libraries),$(firstword $(subst :, ,$(l)))) 2> /dev/null)
 LIBS_CORE     = $(call pkg,--libs libuv jansson libmnl yaml-0.1 libnghttp2) -lwslay -l:libmd.a -l:libprotobuf-c.a
 LIBS_UNPACK   = $(call pkg,--libs libarchive libcrypto jansson libuv)
 LIBS_PROBE    = $(call pkg,--libs libssl libcrypto libuv)
-LIBS_KUBE     = $(call pkg,--libs libcurl libssl libcrypto libuv jansson)
+LIBS_KUBE     = $(call pkg,--libs libcurl libssl libcrypto libuv jansson zlib) -lwslay -l:libmd.a
 LIBS_SHUTDOWN = $(call pkg,--libs libsystemd libuv)
 # The HTTP parser comes as C sources in Debian's node-llhttp.
 LLHTTP         ?= /usr/share/llhttp

@@ -1,36 +1,211 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/kube/server/server.h"
 
+#include "agent/kube/server/internal.h"
+#include "base/codec/json.h"
+#include "base/log.h"
 #include "base/scope.h"
 
-#include <stdlib.h>
+#include <signal.h>
+#include <string.h>
 
-struct kube_server {
-    struct kube_server_options o;
-};
+enum { LISTEN_BACKLOG = 128 };
 
-enum err_code kube_server_open(struct kube_server **ret, const struct kube_server_options *o, struct err *e)
+/* ---- the end ---- */
+
+static void server_on_closed(uv_handle_t *handle)
 {
-    struct kube_server *s = calloc(1, sizeof(*s));
+    struct kube_server *s = handle->data;
 
-    if (s == NULL)
-        return err_nomem(e);
-    s->o = *o;
-    *ret = s;
+    s->open_handles--;
+    kube_server_maybe_free(s);
+}
+
+void kube_server_close(struct kube_server *s)
+{
+    struct caller *c;
+
+    if (s == NULL || s->closing)
+        return;
+    s->closing = true;
+    if (s->listening) {
+        uv_close((uv_handle_t *)&s->port, server_on_closed);
+        uv_close((uv_handle_t *)&s->read_only_port, server_on_closed);
+    }
+    LIST_FOREACH (c, &s->callers, all)
+        caller_close(c);
+    upstream_close_all(s);
+    kube_server_maybe_free(s);
+}
+
+/* ---- configuration ---- */
+
+static uint64_t server_ms(const json_t *config, const char *key, uint64_t otherwise)
+{
+    json_int_t v = json_int(config, key, (json_int_t)otherwise);
+
+    return v >= 0 ? (uint64_t)v : otherwise;
+}
+
+static void server_take_rules(struct kube_server *s)
+{
+    const char *mode = json_str(s->config, "authorization");
+
+    s->rules.token_webhook = json_flag(s->config, "tokenWebhook");
+    s->rules.anonymous = json_flag(s->config, "anonymous");
+    s->rules.debugging = json_flag(s->config, "debugging");
+    s->rules.always_allow = mode != NULL && strcmp(mode, "AlwaysAllow") == 0;
+    s->rules.token_ms = server_ms(s->config, "tokenMs", 120000);
+    s->rules.allowed_ms = server_ms(s->config, "allowedMs", 300000);
+    s->rules.denied_ms = server_ms(s->config, "deniedMs", 30000);
+}
+
+/* Connections that exist keep the certificate that they began with. */
+static enum err_code server_take_certificates(struct kube_server *s, const json_t *from, struct err *e)
+{
+    const struct tls_settings o = { .certificate = json_str(from, "certificate"),
+                                    .key = json_str(from, "key"),
+                                    .client_ca = json_str(from, "clientCA"),
+                                    .ciphers = json_object_get(s->config, "ciphers"),
+                                    .min_version = json_str(s->config, "minVersion"),
+                                    .name = s->node_name };
+    SSL_CTX *made;
+
+    if (tls_context_new(&made, &o, e) != ERR_OK)
+        return e->code;
+    SSL_CTX_free(s->context);
+    s->context = made;
     return ERR_OK;
+}
+
+/* ---- listening ---- */
+
+static void server_on_caller(uv_stream_t *listener, int status)
+{
+    struct kube_server *s = listener->data;
+
+    if (status == 0 && !s->closing)
+        caller_accept(s, listener, listener == (uv_stream_t *)&s->read_only_port);
+}
+
+static enum err_code server_listen(uv_tcp_t *port, const char *address, json_int_t number, struct err *e)
+{
+    struct sockaddr_storage at;
+    int r;
+
+    if (number < 0 || number > UINT16_MAX ||
+        (uv_ip4_addr(address, (int)number, (struct sockaddr_in *)&at) != 0 &&
+         uv_ip6_addr(address, (int)number, (struct sockaddr_in6 *)&at) != 0))
+        return err_set(e, ERR_INVALID, "\"%.64s\", port %lld is no address", address, (long long)number);
+    r = uv_tcp_bind(port, (struct sockaddr *)&at, 0);
+    if (r == 0)
+        r = uv_listen((uv_stream_t *)port, LISTEN_BACKLOG, server_on_caller);
+    if (r != 0)
+        return err_sys(e, -r, "listen on %s, port %lld", address, (long long)number);
+    return ERR_OK;
+}
+
+static void server_log_port(const uv_tcp_t *port, const char *text)
+{
+    struct sockaddr_storage at;
+    int n = sizeof(at);
+
+    if (uv_tcp_getsockname(port, (struct sockaddr *)&at, &n) == 0)
+        log_info(text,
+                 F_I64("port", ntohs(at.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&at)->sin6_port
+                                                              : ((struct sockaddr_in *)&at)->sin_port)));
+}
+
+static enum err_code server_open_ports(struct kube_server *s, struct err *e)
+{
+    const char *address = json_str(s->config, "address");
+    json_int_t read_only = json_int(s->config, "readOnlyPort", 0);
+
+    /* As in Go, "0.0.0.0" is every address, also those of IPv6. */
+    if (address == NULL || strcmp(address, "0.0.0.0") == 0)
+        address = "::";
+    uv_tcp_init(s->o.loop, &s->port);
+    uv_tcp_init(s->o.loop, &s->read_only_port);
+    s->port.data = s->read_only_port.data = s;
+    s->open_handles = 2;
+    s->listening = true;
+    if (server_listen(&s->port, address, json_int(s->config, "port", 10250), e) != ERR_OK)
+        return e->code;
+    server_log_port(&s->port, "the node's port is open");
+    if (read_only != 0 && server_listen(&s->read_only_port, address, read_only, e) != ERR_OK)
+        return e->code;
+    if (read_only != 0)
+        server_log_port(&s->read_only_port, "the port without authentication is open");
+    return ERR_OK;
+}
+
+/* ---- messages ---- */
+
+static void server_take_config(struct kube_server *s, const json_t *message)
+{
+    json_t *config = json_object_get(message, "server");
+    const char *name = json_str(message, "nodeName");
+    struct err e = { 0 };
+
+    if (s->config != NULL || !json_is_object(config) || !json_flag(config, "enabled"))
+        return;
+    s->config = json_incref(config);
+    s->node_name = strdup(name != NULL ? name : "");
+    server_take_rules(s);
+    if (s->node_name == NULL)
+        err_nomem(&e);
+    else if (server_take_certificates(s, config, &e) == ERR_OK)
+        ERR_IGNORE(server_open_ports(s, &e));
+    if (e.code != ERR_OK)
+        log_error("the node's port cannot be opened", F_ERR(&e));
+}
+
+static void server_take_serving(struct kube_server *s, const json_t *message)
+{
+    struct err e = { 0 };
+
+    if (s->config == NULL)
+        return;
+    if (server_take_certificates(s, message, &e) != ERR_OK)
+        log_error("the certificate of the node's port cannot be used; the one of before stays", F_ERR(&e));
+    else
+        log_info("the node's port has another certificate");
+    if (e.code == ERR_OK && !s->listening && server_open_ports(s, &e) != ERR_OK)
+        log_error("the node's port cannot be opened", F_ERR(&e));
 }
 
 void kube_server_message(struct kube_server *s, const char *type, json_t *message, int fd)
 {
     fd_auto taken = fd;
 
-    (void)s;
-    (void)type;
-    (void)message;
-    (void)taken;
+    if (s->closing)
+        return;
+    if (strcmp(type, "config") == 0)
+        server_take_config(s, message);
+    else if (strcmp(type, "serving") == 0)
+        server_take_serving(s, message);
+    else if (strcmp(type, "served") == 0)
+        upstream_served(s, (uint64_t)json_int(message, "id", 0), take_fd(&taken), json_str(message, "error"));
 }
 
-void kube_server_close(struct kube_server *s)
+/* ---- opening ---- */
+
+enum err_code kube_server_open(struct kube_server **ret, const struct kube_server_options *o, struct err *e)
 {
-    free(s);
+    struct kube_server *s = calloc(1, sizeof(*s));
+    struct sigaction now;
+
+    if (s == NULL)
+        return err_nomem(e);
+    /* libuv writes without MSG_NOSIGNAL. */
+    if (sigaction(SIGPIPE, NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+        signal(SIGPIPE, SIG_IGN);
+    s->o = *o;
+    s->on_request = access_begin;
+    LIST_INIT(&s->callers);
+    LIST_INIT(&s->upstreams);
+    review_cache_init(&s->tokens);
+    review_cache_init(&s->decisions);
+    *ret = s;
+    return ERR_OK;
 }

@@ -3,7 +3,8 @@
  * server - the HTTPS port of the node (kubelet's 10250): TLS, authentication, authorization, streams.
  *
  * It listens from the message `config` on, and asks the daemon for connections of the status socket
- * (`serve`, `served`); agent/kube/README.md lists the messages. Loop thread only.
+ * (`serve`, `served`), to which it translates what its clients ask for; agent/kube/README.md lists the
+ * messages. Everything is bounded (internal.h). Loop thread only.
  */
 #ifndef AGENT_KUBE_SERVER_SERVER_H
 #define AGENT_KUBE_SERVER_SERVER_H

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* caller - a connection of a client: TLS, requests one by one, answers, and what follows an upgrade. One
+ * timer covers the handshake and a request, idle time, and a client that accepts nothing. */
+#include "agent/kube/server/internal.h"
+
+#include "base/codec/json.h"
+#include "base/log.h"
+#include "base/scope.h"
+
+#include <netinet/in.h>
+#include <string.h>
+
+static void caller_on_timer(uv_timer_t *timer);
+static void caller_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece);
+static void caller_parse(struct caller *c);
+
+struct caller_write {
+    uv_write_t req;
+    struct caller *caller;
+    char *data;
+};
+
+/* ---- the end ---- */
+
+static void caller_on_closed(uv_handle_t *handle)
+{
+    struct caller *c = handle->data;
+    struct kube_server *s = c->server;
+
+    if (--c->open_handles > 0)
+        return;
+    LIST_REMOVE(c, all);
+    s->n_callers--;
+    tls_done(&c->tls);
+    buf_wipe(&c->in);
+    http_parser_done(&c->parser);
+    free(c);
+    kube_server_maybe_free(s);
+}
+
+static void caller_drop_source(struct caller *c)
+{
+    const struct caller_source *source = c->source;
+
+    c->source = NULL;
+    if (source != NULL)
+        source->gone(c);
+}
+
+void caller_close(struct caller *c)
+{
+    if (c->state == CALLER_CLOSING)
+        return;
+    c->state = CALLER_CLOSING;
+    caller_drop_source(c);
+    uv_close((uv_handle_t *)&c->tcp, caller_on_closed);
+    uv_close((uv_handle_t *)&c->timer, caller_on_closed);
+}
+
+/* ---- sending ---- */
+
+size_t caller_backlog(const struct caller *c)
+{
+    return uv_stream_get_write_queue_size((const uv_stream_t *)&c->tcp);
+}
+
+static void caller_arm(struct caller *c, uint64_t ms)
+{
+    c->progress = caller_backlog(c);
+    uv_timer_start(&c->timer, caller_on_timer, ms, 0);
+}
+
+/* Nothing is unsent: how long it may be silent. */
+static void caller_rest(struct caller *c)
+{
+    if (c->state == CALLER_LEAVING)
+        caller_arm(c, CALLER_LINGER_MS);
+    else if (c->state != CALLER_READING)
+        caller_arm(c, c->silent_ms != 0 ? c->silent_ms : CALLER_STREAM_MS);
+}
+
+/* The answer is complete. The next request waits until it is sent: nobody collects answers unread. */
+static void caller_next(struct caller *c)
+{
+    c->answered = c->writes > 0 && !c->last;
+    if (c->answered)
+        return;
+    if (c->last) {
+        caller_leave(c);
+        return;
+    }
+    c->state = CALLER_READING;
+    http_parser_next(&c->parser);
+    caller_arm(c, c->in.n > 0 ? CALLER_HEAD_MS : CALLER_IDLE_MS);
+    caller_resume(c);
+    caller_parse(c);
+}
+
+static void caller_on_written(uv_write_t *req, int status)
+{
+    struct caller_write *w = (struct caller_write *)req;
+    struct caller *c = w->caller;
+
+    free(w->data);
+    free(w);
+    if (c->state == CALLER_CLOSING)
+        return;
+    c->writes--;
+    if (status < 0) {
+        caller_close(c);
+        return;
+    }
+    if (c->high && caller_backlog(c) <= CALLER_OUT_HIGH / 2) {
+        c->high = false;
+        if (c->source != NULL && c->source->drained != NULL)
+            c->source->drained(c);
+    }
+    if (c->state == CALLER_CLOSING || c->writes > 0)
+        return;
+    caller_rest(c);
+    if (c->answered)
+        caller_next(c);
+}
+
+/* Takes the content. */
+static void caller_write(struct caller *c, struct buf *b)
+{
+    struct caller_write *w = calloc(1, sizeof(*w));
+    size_t n = b->n;
+    char *data = b->failed || w == NULL ? NULL : buf_detach(b);
+    uv_buf_t piece = uv_buf_init(data, (unsigned)n);
+
+    buf_done(b);
+    if (data == NULL || caller_backlog(c) + n > CALLER_OUT_MAX) {
+        free(w);
+        free(data);
+        caller_close(c);
+        return;
+    }
+    *w = (struct caller_write){ .caller = c, .data = data };
+    if (uv_write(&w->req, (uv_stream_t *)&c->tcp, &piece, 1, caller_on_written) != 0) {
+        free(w);
+        free(data);
+        caller_close(c);
+        return;
+    }
+    if (c->writes++ == 0)
+        caller_arm(c, CALLER_WRITE_MS);
+    c->high = c->high || caller_backlog(c) > CALLER_OUT_HIGH;
+}
+
+void caller_send(struct caller *c, const void *p, size_t n)
+{
+    struct buf out = BUF_INIT(SIZE_MAX - 1);
+    struct err e = { 0 };
+
+    if (c->state == CALLER_CLOSING || c->state == CALLER_LEAVING || n == 0)
+        return;
+    if (c->tls.ssl == NULL)
+        buf_add(&out, p, n);
+    else if (tls_send(&c->tls, p, n, &out, &e) != ERR_OK)
+        out.failed = true;
+    caller_write(c, &out);
+}
+
+static void caller_on_shutdown(uv_shutdown_t *req, int status)
+{
+    struct caller *c = req->data;
+
+    free(req);
+    if (status < 0 && c->state != CALLER_CLOSING)
+        caller_close(c);
+}
+
+/* A client whose bytes are still unread would lose the end of its answer if the socket were closed now. */
+void caller_leave(struct caller *c)
+{
+    uv_shutdown_t *req;
+    struct buf out = BUF_INIT(4096);
+
+    if (c->state == CALLER_CLOSING || c->state == CALLER_LEAVING)
+        return;
+    c->source = NULL;
+    if (c->tls.ssl != NULL && SSL_is_init_finished(c->tls.ssl))
+        tls_close(&c->tls, &out);
+    if (out.n > 0)
+        caller_write(c, &out);
+    buf_done(&out);
+    req = c->state == CALLER_CLOSING ? NULL : calloc(1, sizeof(*req));
+    if (req == NULL) {
+        caller_close(c);
+        return;
+    }
+    c->state = CALLER_LEAVING;
+    req->data = c;
+    if (uv_shutdown(req, (uv_stream_t *)&c->tcp, caller_on_shutdown) != 0) {
+        free(req);
+        caller_close(c);
+        return;
+    }
+    buf_reset(&c->in);
+    caller_resume(c);
+    if (c->writes == 0)
+        caller_rest(c);
+}
+
+/* ---- answers ---- */
+
+static void caller_add_head(struct caller *c, struct buf *b, int http, const char *type, const char *extra)
+{
+    const char *phrase = llhttp_status_name((llhttp_status_t)http);
+
+    buf_addf(b, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nX-Content-Type-Options: nosniff\r\n%s%s", http, phrase,
+             type, extra != NULL ? extra : "", c->last ? "Connection: close\r\n" : "");
+}
+
+void caller_answer(struct caller *c, int http, const char *type, const char *extra_head, const void *body,
+                   size_t n)
+{
+    struct buf b = BUF_INIT(SIZE_MAX - 1);
+
+    if (c->state == CALLER_CLOSING || c->state == CALLER_LEAVING)
+        return;
+    if (!c->parser.request.keep_alive)
+        c->last = true;
+    c->state = CALLER_SERVED;
+    c->source = NULL;
+    caller_add_head(c, &b, http, type, extra_head);
+    buf_addf(&b, "Content-Length: %zu\r\n\r\n", n);
+    if (c->parser.request.method != METHOD_HEAD)
+        buf_add(&b, body, n);
+    if (b.failed)
+        caller_close(c);
+    else
+        caller_send(c, b.p, b.n);
+    buf_done(&b);
+    if (c->state == CALLER_SERVED)
+        caller_next(c);
+}
+
+void caller_text(struct caller *c, int http, const char *text)
+{
+    caller_answer(c, http, "text/plain; charset=utf-8", NULL, text, strlen(text));
+}
+
+void caller_json(struct caller *c, int http, json_t *body)
+{
+    char *text = body != NULL ? json_text(body) : NULL;
+
+    json_decref(body);
+    if (text != NULL)
+        caller_answer(c, http, "application/json", NULL, text, strlen(text));
+    else
+        caller_text(c, 500, "out of memory\n");
+    free(text);
+}
+
+void caller_begin(struct caller *c, int http, const char *type, int64_t length)
+{
+    struct buf b = BUF_INIT(HTTP_HEAD_MAX);
+    char extra[64];
+
+    c->chunked = length < 0 && !c->parser.request.http10;
+    if (!c->parser.request.keep_alive || (length < 0 && !c->chunked))
+        c->last = true;
+    if (length >= 0)
+        snprintf(extra, sizeof(extra), "Content-Length: %lld\r\n", (long long)length);
+    caller_add_head(c, &b, http, type,
+                    length >= 0  ? extra
+                    : c->chunked ? "Transfer-Encoding: chunked\r\n"
+                                 : "");
+    buf_adds(&b, "\r\n");
+    caller_send(c, b.p, b.n);
+    buf_done(&b);
+}
+
+void caller_piece(struct caller *c, const void *p, size_t n)
+{
+    struct buf b = BUF_INIT(SIZE_MAX - 1);
+
+    if (n == 0 || c->parser.request.method == METHOD_HEAD)
+        return;
+    if (c->chunked)
+        buf_addf(&b, "%zx\r\n", n);
+    buf_add(&b, p, n);
+    if (c->chunked)
+        buf_adds(&b, "\r\n");
+    if (b.failed)
+        caller_close(c);
+    else
+        caller_send(c, b.p, b.n);
+    buf_done(&b);
+}
+
+void caller_end(struct caller *c)
+{
+    if (c->chunked && c->parser.request.method != METHOD_HEAD)
+        caller_send(c, "0\r\n\r\n", 5);
+    c->source = NULL;
+    if (c->state == CALLER_SERVED)
+        caller_next(c);
+}
+
+void caller_upgrade(struct caller *c, const struct buf *head)
+{
+    if (c->state == CALLER_CLOSING || c->state == CALLER_LEAVING)
+        return;
+    c->last = true;
+    c->state = CALLER_RAW;
+    caller_send(c, head->p, head->n);
+}
+
+/* ---- requests ---- */
+
+static void caller_parse(struct caller *c)
+{
+    while (c->state == CALLER_READING && c->in.n > 0) {
+        size_t used = http_parser_feed(&c->parser, c->in.p, c->in.n);
+
+        buf_remove_front(&c->in, used);
+        if (c->parser.state == PARSE_MORE)
+            continue;
+        c->state = CALLER_ASKING;
+        caller_arm(c, CALLER_STREAM_MS);
+        if (c->parser.state == PARSE_FAILED) {
+            c->last = true;
+            caller_text(c, c->parser.http_code, c->parser.error);
+        } else {
+            c->server->on_request(c);
+        }
+    }
+}
+
+static void caller_take(struct caller *c)
+{
+    if (c->state == CALLER_LEAVING) {
+        buf_reset(&c->in);
+    } else if (c->state == CALLER_RAW) {
+        if (c->writes == 0)
+            caller_rest(c);
+        if (c->source != NULL && c->source->input != NULL)
+            c->source->input(c);
+    } else {
+        if (c->state == CALLER_READING && !c->parser.begun)
+            caller_arm(c, CALLER_HEAD_MS);
+        caller_parse(c);
+        /* What is pipelined waits; while the socket is not read, a disconnect is not seen. */
+        if (c->state != CALLER_CLOSING && c->in.n > HTTP_HEAD_MAX + HTTP_BODY_MAX)
+            caller_pause(c);
+    }
+}
+
+static void caller_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
+{
+    struct caller *c = handle->data;
+
+    (void)suggested;
+    *ret = uv_buf_init(c->server->read_buffer, sizeof(c->server->read_buffer));
+}
+
+static void caller_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece)
+{
+    struct caller *c = stream->data;
+    struct buf out = BUF_INIT(SIZE_MAX - 1);
+    struct err e = { 0 };
+    bool end = false;
+
+    if (n == 0 || c->state == CALLER_CLOSING)
+        return;
+    if (n < 0) {
+        caller_close(c);
+        return;
+    }
+    if (c->tls.ssl == NULL)
+        buf_add(&c->in, piece->base, (size_t)n);
+    else if (tls_receive(&c->tls, piece->base, (size_t)n, &c->in, &out, &end, &e) != ERR_OK)
+        log_debug("a client of the node's port", F_ERR(&e));
+    if (out.n > 0 && c->state != CALLER_LEAVING)
+        caller_write(c, &out);
+    buf_done(&out);
+    if (c->state == CALLER_CLOSING)
+        return;
+    if (e.code != ERR_OK || c->in.failed) {
+        /* What could not be sent of an alert is of no interest. */
+        caller_close(c);
+        return;
+    }
+    if (c->in.n > 0)
+        caller_take(c);
+    if (end && c->state != CALLER_CLOSING)
+        caller_close(c);
+}
+
+void caller_pause(struct caller *c)
+{
+    if (c->paused || c->state == CALLER_CLOSING)
+        return;
+    uv_read_stop((uv_stream_t *)&c->tcp);
+    c->paused = true;
+}
+
+void caller_resume(struct caller *c)
+{
+    if (!c->paused || c->state == CALLER_CLOSING)
+        return;
+    c->paused = false;
+    if (uv_read_start((uv_stream_t *)&c->tcp, caller_alloc, caller_on_read) != 0)
+        caller_close(c);
+}
+
+static void caller_on_timer(uv_timer_t *timer)
+{
+    struct caller *c = timer->data;
+
+    if (c->writes > 0 && caller_backlog(c) < c->progress)
+        caller_arm(c, CALLER_WRITE_MS);
+    else
+        caller_close(c);
+}
+
+/* ---- the beginning ---- */
+
+void caller_accept(struct kube_server *s, uv_stream_t *listener, bool read_only)
+{
+    struct caller *c = calloc(1, sizeof(*c));
+    struct err e = { 0 };
+
+    if (c == NULL)
+        return; /* the client waits in the queue; it is accepted with the next one */
+    c->server = s;
+    c->read_only = read_only;
+    buf_init(&c->in, CALLER_INPUT_MAX);
+    http_parser_init(&c->parser);
+    uv_tcp_init(s->o.loop, &c->tcp);
+    uv_timer_init(s->o.loop, &c->timer);
+    c->tcp.data = c->timer.data = c;
+    c->open_handles = 2;
+    LIST_INSERT_HEAD(&s->callers, c, all);
+    s->n_callers++;
+    c->parser.keep = c->keep;
+    c->parser.n_keep = ARRAY_LEN(c->keep);
+    c->keep[0] = (struct http_keep){ "Authorization", c->token, sizeof(c->token) };
+    c->keep[1] = (struct http_keep){ "X-Stream-Protocol-Version", c->streams, sizeof(c->streams) };
+    if (uv_accept(listener, (uv_stream_t *)&c->tcp) != 0 || s->n_callers > CALLERS_MAX ||
+        (!read_only && tls_init(&c->tls, s->context, &e) != ERR_OK)) {
+        caller_close(c);
+        return;
+    }
+    uv_tcp_nodelay(&c->tcp, 1);
+    uv_tcp_keepalive(&c->tcp, 1, 30);
+    caller_arm(c, CALLER_HEAD_MS);
+    if (uv_read_start((uv_stream_t *)&c->tcp, caller_alloc, caller_on_read) != 0)
+        caller_close(c);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tls - the server's end of TLS over memory: bytes in, bytes out, no I/O; and who a client certificate says
+ * it is.
+ *
+ * Client certificates are asked for and not required: a bad one is no failed handshake, but a request that is
+ * not authenticated, as in kubelet.  Sessions are not resumed, so each connection is judged by the CAs of
+ * now.
+ */
+#ifndef AGENT_KUBE_SERVER_TLS_H
+#define AGENT_KUBE_SERVER_TLS_H
+#include "base/buf.h"
+
+#include <jansson.h>
+#include <openssl/ssl.h>
+
+#define TLS_PEM_MAX ((size_t)1 << 20)
+#define TLS_GROUPS_MAX 256 /* organizations of a certificate */
+
+struct tls_settings {              /* borrowed; PEM texts, NULL or "": none */
+    const char *certificate, *key; /* without them a certificate is made, for `name` and signed by itself */
+    const char *client_ca;
+    const json_t *ciphers;   /* Go's names; NULL or empty: Go's choice */
+    const char *min_version; /* "VersionTLS12", also the default */
+    const char *name;        /* of the node */
+};
+
+/* ERR_INVALID: what cannot be used, and why. SSL_CTX_free(). */
+enum err_code tls_context_new(SSL_CTX **ret, const struct tls_settings *o, struct err *e) MUST_CHECK;
+
+struct tls {
+    SSL *ssl;
+    BIO *in, *out; /* the SSL's */
+};
+
+enum err_code tls_init(struct tls *t, SSL_CTX *context, struct err *e) MUST_CHECK;
+void tls_done(struct tls *t); /* also of { 0 } */
+
+/* Takes what came from the peer; appends what can be read to `plain`. What is to be sent is appended to
+ * `out`, also on failure (an alert). *ret_end: the peer has closed its side. ERR_UNAVAILABLE: TLS's own
+ * words. */
+enum err_code tls_receive(struct tls *t, const char *bytes, size_t n, struct buf *plain, struct buf *out,
+                          bool *ret_end, struct err *e) MUST_CHECK;
+/* Appends to `out`; only after the handshake. */
+enum err_code tls_send(struct tls *t, const void *p, size_t n, struct buf *out, struct err *e) MUST_CHECK;
+void tls_close(struct tls *t, struct buf *out); /* close_notify */
+
+/* kubelet's x509 request authenticator (CommonNameUserConversion): {"user", "groups", "extra"}, a new
+ * reference. ERR_NOT_FOUND: no certificate was given, or it names nobody. ERR_UNAUTHENTICATED: it is not
+ * good. */
+enum err_code tls_identity(const struct tls *t, json_t **ret, struct err *e) MUST_CHECK;
+#endif

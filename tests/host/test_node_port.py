@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The node's HTTPS port (kubelet's 10250): coracle-kube before a real daemon, and clients as an apiserver is one."""
+import contextlib
+import json
+import socket
+import ssl
+import time
+import urllib.parse
+
+from coracle import check, container, contains, equal, pod, until
+from node_port import NodePort, Pki
+from spdy_peer import Reset, SpdyPeer
+
+
+def two_pods(t):
+    node = t.node()
+    node.import_image()
+    node.put("web.yaml", pod("web", container(command=["sh", "-c", "echo one; echo two >&2; echo three; mkdir -p /tmp/www; echo page > /tmp/www/x; "
+                                                                   "exec httpd -f -p 127.0.0.1:8080 -h /tmp/www"]),
+                             terminationGracePeriodSeconds=0))
+    node.put("done.yaml", pod("done", container(command=["true"]), restartPolicy="Never"))
+    node.wait_running("web")
+    node.wait_phase("done", "Succeeded")
+    return node
+
+
+@contextlib.contextmanager
+def port_of(t, **server):
+    node = two_pods(t)
+    port = NodePort(node, Pki(f"{t.scratch}/pki"), **server)
+    try:
+        yield node, port
+        port.stop()
+    finally:
+        if port.process.poll() is None:
+            port.process.kill()
+            port.process.wait()
+
+
+def command(*words, **flags):
+    pairs = [("command", w) for w in words] + [(k, "1") for k, v in flags.items() if v]
+    return "?" + urllib.parse.urlencode(pairs)
+
+
+def test_paths(t):
+    """the paths of kubelet's port and their texts"""
+    with port_of(t) as (node, port):
+        equal(port.ask("/healthz")[::2], (200, "ok"), "healthz")
+        equal(port.ask("/healthz/syncloop")[::2], (200, "ok"), "healthz/syncloop")
+        equal(port.ask("/healthz/other")[0], 404, "healthz/other")
+        status, headers, text = port.ask("/pods")
+        equal((status, headers["Content-Type"]), (200, "application/json"), "pods")
+        pods = json.loads(text)
+        equal((pods["kind"], sorted(p["metadata"]["name"] for p in pods["items"])), ("PodList", ["done", "web"]), "pods")
+        equal([p["metadata"]["name"] for p in json.loads(port.ask("/runningpods/")[2])["items"]], ["web"], "runningpods")
+        equal(json.loads(port.ask("/stats/summary")[2])["node"]["nodeName"], "test-node", "stats")
+        equal(sorted(json.loads(port.ask("/configz")[2])), ["kubeletconfig"], "configz")
+        for path, name in (("/metrics", "coracle_status_requests_total"), ("/metrics/cadvisor", "container_cpu_usage_seconds_total"),
+                           ("/metrics/resource", "node_cpu_usage_seconds_total")):
+            contains(port.ask(path)[2], name, path)
+        contains(port.ask("/statusz")[2], "Binary version: v", "statusz")
+        equal(port.ask("/logs/")[::2], (405, "logs endpoint is disabled.\n"), "logs")
+        equal(port.ask("/debug/pprof/heap")[::2], (405, "profiling endpoint is disabled.\n"), "debug")
+        equal(port.ask("/checkpoint/default/web/main", "POST")[::2],
+              (500, "checkpointing of default/web/main failed (containers are not checkpointed here)"), "checkpoint")
+        equal(port.ask("/nothing")[::2], (404, "404 page not found\n"), "no path")
+        equal(port.ask("/exec/default")[::2], (404, "404: Page Not Found"), "half a path")
+        status, headers, text = port.ask("/pods", "POST")
+        equal((status, headers["Allow"], text), (405, "GET", "Method Not Allowed"), "a method")
+        equal(port.ask("/run/default/web/main?cmd=echo+a+b", "POST")[::2], (200, "a b\n"), "run")
+        equal(port.ask("/run/default/web/main?cmd=false", "POST")[0], 500, "run that fails")
+        node.stop()
+
+
+def test_container_logs(t):
+    """containerLogs has kubelet's options and errors, and follows"""
+    with port_of(t) as (node, port):
+        logs = "/containerLogs/default/web/main"
+        until(lambda: port.ask(logs)[2].count("\n") == 3, 10, "the log")
+        equal(sorted(port.ask(logs)[2].split()), ["one", "three", "two"], "all")
+        equal(len(port.ask(f"{logs}?tailLines=1&follow=false")[2].split()), 1, "tailLines")
+        equal(port.ask(f"{logs}?tail=all")[2].count("\n"), 3, "tail=all")
+        equal(len(port.ask(f"{logs}?limitBytes=3")[2]), 3, "limitBytes")
+        contains(port.ask(f"{logs}?timestamps=true")[2], "Z one", "timestamps")
+        equal(port.ask("/containerLogs/default/none/main")[::2], (404, 'pod "none" does not exist'), "no pod")
+        equal(port.ask("/containerLogs/default/web/none")[::2], (404, 'container "none" not found in pod "web"'), "no container")
+        equal(port.ask(f"{logs}?follow=maybe")[::2], (400, '{"message": "Unable to decode query."}'), "a bad flag")
+        equal(port.ask(f"{logs}?sinceSeconds=0")[::2], (422, '{"message": "Invalid request."}'), "a bad number")
+        equal(port.ask(f"{logs}?previous=true")[::2],
+              (400, 'previous terminated container "main" in pod "web" not found'), "previous")
+        s = port.connect()
+        s.sendall(f"GET {logs}?follow=true HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        got = b""
+        while got.count(b"one") + got.count(b"two") + got.count(b"three") < 3:
+            got += s.recv(65536)
+        contains(got.decode(), "Transfer-Encoding: chunked")
+        node.remove("web.yaml")
+        while not got.endswith(b"0\r\n\r\n"):
+            more = s.recv(65536)
+            check(more, "the stream ended without its last chunk")
+            got += more
+        s.close()
+        node.stop()
+
+
+def test_authentication(t):
+    """client certificates name users; others, and none, are 401"""
+    with port_of(t) as (node, port):
+        equal(port.ask("/healthz", client="viewer")[0], 200, "a certificate")
+        equal(port.ask("/healthz", client=None)[::2], (401, "Unauthorized"), "none")
+        equal(port.ask("/healthz", client="foreign")[::2], (401, "Unauthorized"), "another authority's")
+        equal(port.ask("/nothing", client=None)[0], 401, "also where there is nothing")
+        with socket.create_connection(("127.0.0.1", port.port)) as s:
+            s.sendall(b"GET /healthz HTTP/1.1\r\n\r\n")
+            check(b"HTTP" not in s.recv(1000), "no answer without TLS")
+        old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
+        old.maximum_version = ssl.TLSVersion.TLSv1_2
+        with socket.create_connection(("127.0.0.1", port.port)) as s, old.wrap_socket(s) as c:
+            equal(c.version(), "TLSv1.2", "the lowest version")
+        port.tell({"type": "serving", "certificate": "", "clientCA": port.pki.pem("other.crt")})
+        until(lambda: any("another certificate" in x.get("message", "") for x in port.lines), 10, "the new certificate")
+        with socket.create_connection(("127.0.0.1", port.port)) as s, old.wrap_socket(s) as c:
+            contains(c.getpeercert(True).decode("latin1"), "test-node@", "a certificate of its own")
+        node.stop()
+
+
+def exec_path(*words, **flags):
+    return "/exec/default/web/main" + command(*words, **flags)
+
+
+def test_exec_over_websocket(t):
+    """exec with v5 and v4 channels; the end is a Status"""
+    with port_of(t) as (node, port):
+        w = port.websocket(exec_path("sh", "-c", "cat; echo bad >&2; exit 3", input=1, output=1, error=1), "v5.channel.k8s.io, v4.channel.k8s.io")
+        equal(w.protocol, "v5.channel.k8s.io", "protocol")
+        w.send(b"\x00hello\n")
+        w.send(b"\xff\x00")
+        got = w.all()
+        equal((got[1], got[2]), (b"hello\n", b"bad\n"), "output")
+        status = json.loads(got[3])
+        equal((status["reason"], status["details"]["causes"][0]["message"]), ("NonZeroExitCode", "3"), "status")
+        equal(port.ask(exec_path("true"))[::2], (400, "you must specify at least 1 of stdin, stdout, stderr"), "no stream")
+        equal(port.ask(exec_path("true", output=1))[::2], (400, "Upgrade request required\n"), "no upgrade")
+        equal(port.ask("/exec/default/none/main" + command("true", output=1))[::2], (404, "pod does not exist"), "no pod")
+        equal(port.ask("/exec/default/web/none" + command("true", output=1))[::2], (500, 'container not found ("none")'), "no container")
+        equal(port.ask("/exec/default/web/11111111-2222/main" + command("true", output=1))[::2], (404, "pod not found"), "another uid")
+        node.stop()
+
+
+def streams(peer, stdin=False, stdout=True, stderr=True, resize=False):
+    made = {"error": peer.open(streamType="error")}
+    for name, wanted in (("stdin", stdin), ("stdout", stdout), ("stderr", stderr), ("resize", resize)):
+        if wanted:
+            made[name] = peer.open(streamType=name)
+    return made
+
+
+def test_exec_over_spdy(t):
+    """exec as apiservers ask for it: input, output, exit codes of each protocol, half-close, much output, a terminal"""
+    with port_of(t) as (node, port):
+        peer = port.spdy(exec_path("sh", "-c", "cat; echo bad >&2; exit 3", input=1, output=1, error=1),
+                         ("v5.channel.k8s.io", "v4.channel.k8s.io", "v3.channel.k8s.io"))
+        equal(peer.protocol, "v4.channel.k8s.io", "protocol")
+        s = streams(peer, stdin=True)
+        peer.write(s["stdin"], b"hello\n")
+        peer.read_until(s["stdout"], b"hello\n")
+        peer.write(s["stdin"], b"", fin=True)
+        out, err, end = peer.read_all(s["stdout"], s["stderr"], s["error"])
+        equal((out, err), (b"hello\n", b"bad\n"), "output")
+        equal(json.loads(end)["details"]["causes"], [{"reason": "ExitCode", "message": "3"}], "status")
+
+        uid = node.pod("web").uid
+        peer = port.spdy(f"/exec/default/web/{uid}/main" + command("true", output=1), method="GET")
+        s = streams(peer, stderr=False)
+        equal(json.loads(peer.read_all(s["error"])), {"metadata": {}, "status": "Success"}, "success")
+
+        peer = port.spdy(exec_path("sh", "-c", "exit 4", output=1), ("v2.channel.k8s.io",))
+        s = streams(peer, stderr=False)
+        equal(peer.read_all(s["error"]), b"command terminated with non-zero exit code: exit status 4", "before v4")
+
+        big = 3 << 20
+        peer = port.spdy(exec_path("sh", "-c", f"head -c {big} /dev/zero", output=1))
+        s = streams(peer, stderr=False)
+        equal(len(peer.read_all(s["stdout"])), big, "more than a window")
+
+        peer = port.spdy(exec_path("wc", "-c", input=1, output=1))
+        s = streams(peer, stdin=True, stderr=False)
+        peer.write(s["stdin"], b"x" * big, fin=True)
+        equal(peer.read_all(s["stdout"]), f"{big}\n".encode(), "input")
+        check(peer.updates, "input is acknowledged")
+
+        peer = port.spdy(exec_path("sh", "-c", "read x; stty size; echo to >&2", input=1, output=1, error=1, tty=1))
+        s = streams(peer, stdin=True, stderr=False, resize=True)
+        peer.write(s["resize"], b'{"Width":101,"Hei')
+        peer.write(s["resize"], b'ght":33}')
+        time.sleep(0.1)
+        peer.write(s["stdin"], b"go\n")
+        contains(peer.read_all(s["stdout"]).decode(), "33 101", "the size of the terminal")
+        node.stop()
+
+
+def test_spdy_rules(t):
+    """refusals, pings, windows, streams that never come, and clients that go"""
+    with port_of(t) as (node, port):
+        status, headers, _, _ = port.upgrade(exec_path("true", output=1), [("Upgrade", "SPDY/3.1"), ("X-Stream-Protocol-Version", "v9")])
+        equal((status, headers["x-accepted-stream-protocol-versions"]), (403, "channel.k8s.io"), "no protocol")
+        equal(port.upgrade(exec_path("true", output=1), [("Upgrade", "h2c")])[0], 400, "another protocol")
+        peer = port.spdy(exec_path("cat", input=1, output=1), ())
+        equal(peer.protocol, None, "no protocol was named")
+        s = streams(peer, stdin=True, stderr=False)
+        other = peer.open(streamType="sound")
+        check(other in peer.reset, "an unknown stream is refused")
+        peer.ping(7)
+        while not peer.pongs:
+            peer.step()
+        equal(peer.pongs, [7], "ping")
+        peer.socket.close()
+        until(lambda: "cat" not in [p.split("\0")[0] for p in _commands(node)], 10, "the process ended")
+
+        peer = port.spdy(exec_path("sh", "-c", "head -c 300000 /dev/zero", output=1))
+        error = peer.open(streamType="error")
+        stdout = peer.start(streamType="stdout")
+        peer.window(stdout, 1)  # from now on windows hold: 65537 bytes
+        while error not in peer.done and len(peer.data[stdout]) < 65537:
+            peer.step()
+        peer.socket.settimeout(0.5)
+        with contextlib.suppress(TimeoutError):
+            while True:
+                peer.step()
+        had = len(peer.data[stdout])
+        peer.socket.settimeout(20)
+        check(had <= 65537 or had == 300000, f"{had} bytes in a window of 65537")
+        peer.window(stdout, 1 << 20)
+        equal(len(peer.read_all(stdout)), 300000, "all of it")
+
+        s = port.connect()
+        s.sendall((f"POST {exec_path('true', output=1)} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n"
+                   "Content-Length: 0\r\n\r\n").encode())
+        got = s.recv(65536)
+        s.sendall(b"\x80\x02\x00\x01\x00\x00\x00\x00 no SPDY/3")
+        while True:
+            more = s.recv(65536)
+            if not more:
+                break
+            got += more
+        contains(got.decode("latin1"), "\x80\x03\x00\x07", "GOAWAY")
+        node.stop()
+
+
+def _commands(node):
+    from coracle import processes, read  # pylint: disable=import-outside-toplevel
+    return [read(f"/proc/{p}/cmdline", "") for p in processes() if node.cgroup_root + "/" in read(f"/proc/{p}/cgroup", "")]
+
+
+def forward(peer, number, port):
+    error = peer.open(streamType="error", port=port, requestID=number)
+    peer.write(error, b"", fin=True)
+    return error, peer.open(streamType="data", port=port, requestID=number)
+
+
+def test_port_forward(t):
+    """port-forward over SPDY and in a WebSocket: several connections, errors by their own stream"""
+    with port_of(t) as (node, port):
+        def tunnel():
+            w = port.websocket("/portForward/default/web", "SPDY/3.1+portforward.k8s.io")
+            equal(w.protocol, "SPDY/3.1+portforward.k8s.io", "protocol")
+            return SpdyPeer(w.send, w.message)
+        for peer in (port.spdy(f"/portForward/default/web/{node.pod('web').uid}", ("portforward.k8s.io",)), tunnel()):
+            first, second = forward(peer, 0, 8080), forward(peer, 1, 8080)
+            for _, data in (second, first):
+                peer.write(data, b"GET /x HTTP/1.0\r\n\r\n")
+            for error, data in (first, second):
+                contains(peer.read_all(data).decode(), "page", "the answer")
+                peer.write(data, b"", fin=True)
+                equal(peer.read_all(error), b"", "no error")
+            error, data = forward(peer, 2, 9)
+            contains(peer.read_all(error).decode(), "error forwarding port 9 to pod web, uid ", "a closed port")
+            peer.read_all(data)
+            bad = peer.open(streamType="data", port=0, requestID=3)
+            check(bad in peer.reset, "no port")
+            with contextlib.suppress(Reset):
+                peer.read_all(bad)
+        equal(port.ask("/portForward/default/none")[::2], (404, "pod does not exist"), "no pod")
+        node.stop()
