@@ -196,7 +196,7 @@ static void named(struct completion *c)
 static void commands(struct completion *c)
 {
     for (size_t i = 0; cli_commands[i] != NULL; i++)
-        if (!cli_commands[i]->hidden)
+        if (!cli_commands[i]->hidden && strchr(cli_commands[i]->name, ' ') == NULL)
             candidate(c, cli_commands[i]->name, strlen(cli_commands[i]->name), cli_commands[i]->summary);
 }
 
@@ -460,6 +460,11 @@ static void words(struct cli *cli, int argc, char **argv, struct buf *out)
     c.command = cli_command_find(argv[0]);
     if (c.command == NULL)
         return;
+    if (c.command == &command_config && argc > 2 && strcmp(argv[1], "kubeconfig") == 0) {
+        c.command = &command_kubeconfig;
+        argv++;
+        argc--;
+    }
     c.words = argv + 1;
     c.n = argc - 2;
     read_words(&c);

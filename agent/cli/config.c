@@ -138,6 +138,8 @@ static int cli_config_run(struct cli *cli, const struct cli_command *command, in
     json_auto_t *configz = NULL;
     int code;
 
+    if (argc > 0 && strcmp(argv[0], "kubeconfig") == 0)
+        return command_kubeconfig.run(cli, &command_kubeconfig, argc - 1, argv + 1);
     if (left == NULL)
         return cli_error(cli, "out of memory");
     left[a.argc++] = (char *)"run";
@@ -178,7 +180,8 @@ const struct cli_command command_config = {
     .run = cli_config_run,
     .summary = "show the current configuration and its origin",
     .usage = "config [-o yaml|json] [--file FILE] [--config-dir DIR] [FLAG of run...]\n"
-             "config --sample",
+             "config --sample\n"
+             "config kubeconfig [FLAG...]",
     .about =
         "Shows the daemon's configuration and where each value comes from, or that of files and flags; and "
         "which settings have no effect.  With a flag of `coracle run` the daemon is not asked: it shows "
@@ -187,5 +190,5 @@ const struct cli_command command_config = {
     .examples = examples,
     .exits = cli_exits,
     .see_also = "run validate",
-    .words = "@nothing",
+    .words = "kubeconfig",
 };

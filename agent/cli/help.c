@@ -14,7 +14,7 @@ void help_overview(struct buf *out)
     buf_adds(out, "coracle - a node agent for Kubernetes pods\n\n");
     for (size_t i = 0; cli_commands[i] != NULL; i++)
         if (!cli_commands[i]->hidden)
-            buf_addf(out, "    coracle %-12s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
+            buf_addf(out, "    coracle %-17s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
     buf_addf(out, "\nSee coracle COMMAND --help or coracle(1) for details and examples.\n%s", where);
     cli_add_exits(out, cli_exits);
 }
@@ -27,15 +27,21 @@ static int cli_help_run(struct cli *cli, const struct cli_command *command, int 
 {
     buf_auto text = BUF_INIT(4u << 20);
     const struct cli_command *about;
+    str_auto both = NULL;
     int code;
 
     if (!cli_parse(cli, command, NULL, &argc, argv, &code))
         return code;
+    if (argc == 2 && (both = str_printf("%s %s", argv[0], argv[1])) != NULL &&
+        (about = cli_command_find(both)) != NULL)
+        argc = 1;
+    else
+        about = argc == 1 ? cli_command_find(argv[0]) : NULL;
     if (argc > 1)
         return cli_usage_error(cli, command, "at most one command can be explained");
     if (argc == 0) {
         help_overview(&text);
-    } else if ((about = cli_command_find(argv[0])) != NULL) {
+    } else if (about != NULL) {
         help_command(about, &text);
     } else {
         return cli_unknown_command(cli, argv[0]);

@@ -48,6 +48,7 @@ int wait_for_pod(struct cli *cli, const struct wait_goal *g, const char *namespa
                  const char *uid, uint64_t until_ms);
 
 /* ---- a file each ---- */
-extern const struct cli_command command_run, command_validate, command_config, command_version,
-    command_restart, command_delete, command_wait, command_help, command_completion, command_complete;
+extern const struct cli_command command_run, command_validate, command_config, command_kubeconfig,
+    command_version, command_restart, command_delete, command_wait, command_help, command_completion,
+    command_complete;
 #endif

@@ -17,6 +17,8 @@
 
 #define KUBE_EXEC_V1 "client.authentication.k8s.io/v1"
 #define KUBE_EXEC_V1BETA1 "client.authentication.k8s.io/v1beta1"
+/* The extension of a cluster that provideClusterInfo hands on as `config`. */
+#define KUBE_EXEC_EXTENSION "client.authentication.k8s.io/exec"
 #define KUBE_EXEC_ANSWER_MAX (1024 * 1024)
 
 struct kube_exec {         /* { 0 } is empty */

@@ -33,7 +33,6 @@ struct kube_field {
 extern const struct kube_field *const kube_fields[KUBE_KINDS];
 extern const struct kube_field kube_exec_fields[];
 extern const char *const kube_kind_list[KUBE_KINDS], *const kube_kind_name[KUBE_KINDS];
-#define KUBE_EXEC_EXTENSION "client.authentication.k8s.io/exec"
 /* The checked members of `value` (an object, or NULL or null: {}). ERR_INVALID: "server: a number, where a
  * text is needed". `base`: the folder of relative paths. */
 enum err_code kube_fields_take(const struct kube_field *fields, const json_t *value, const char *base,

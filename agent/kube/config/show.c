@@ -53,11 +53,25 @@ static json_t *show_secret_map(const json_t *map)
     return out;
 }
 
-static json_t *show_field(const struct kube_field *f, const json_t *v)
+/* The one list of objects: env of exec, by names. */
+static json_t *show_env(const json_t *list)
 {
-    json_t *out, *item;
+    json_t *out = json_object(), *pair;
     size_t i;
 
+    json_array_foreach ((json_t *)list, i, pair) {
+        const char *name = json_str(pair, "name"), *value = json_str(pair, "value");
+        if (json_object_set_new(out, name != NULL ? name : "", hidden(value != NULL ? strlen(value) : 0)) !=
+            0) {
+            json_decref(out);
+            return NULL;
+        }
+    }
+    return out;
+}
+
+static json_t *show_field(const struct kube_field *f, const json_t *v)
+{
     if (f->type == KT_DATA && !f->secret)
         return json_pack("{s:I}", "bytes", (json_int_t)decoded_length(json_string_value(v)));
     if (f->type == KT_DATA)
@@ -66,15 +80,8 @@ static json_t *show_field(const struct kube_field *f, const json_t *v)
         return show_secret_map(v);
     if (f->type == KT_OBJECT)
         return show_object(f->fields, v);
-    if (f->type == KT_OBJECTS) {
-        out = json_array();
-        json_array_foreach ((json_t *)v, i, item)
-            if (json_array_append_new(out, show_object(f->fields, item)) != 0) {
-                json_decref(out);
-                return NULL;
-            }
-        return out;
-    }
+    if (f->type == KT_OBJECTS)
+        return show_env(v);
     if (f->secret)
         return hidden(json_string_length(v));
     if (strcmp(f->name, "server") == 0 || strcmp(f->name, "proxy-url") == 0)

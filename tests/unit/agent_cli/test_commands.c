@@ -473,6 +473,41 @@ static void config_names_everything_that_is_wrong_in_a_file(void **state)
     assert_non_null(strstr(f->err, want));
 }
 
+static void a_kubeconfig_is_shown_with_its_files_and_without_secrets(void **state)
+{
+    struct fixture *f = *state;
+    char path[200];
+    str_auto line = NULL;
+    str_auto want = NULL;
+    str_auto json = NULL;
+
+    write_file(
+        f, "kubeconfig",
+        "clusters: [{name: c, cluster: {server: 'https://h.test'}}]\n"
+        "users: [{name: u, user: {token: hushhush}}]\n"
+        "contexts: [{name: x, context: {cluster: c, user: u}}, {name: z, context: {cluster: c, user: w}}]\n"
+        "current-context: x\n",
+        path);
+    line = str_printf("config kubeconfig --kubeconfig %s", path);
+    assert_int_equal(run(f, line), EXIT_OK);
+    want = str_printf("# %s\n", path);
+    assert_non_null(strstr(f->out, "\n  token: (secret, 8 bytes)   "));
+    assert_non_null(strstr(f->out, want));
+    assert_null(strstr(f->out, "hush"));
+    json = str_printf("%s -o json", line);
+    assert_int_equal(run(f, json), EXIT_OK);
+    assert_null(strstr(f->out, "hush"));
+    free(want);
+    want = str_printf("error: user \"w\", named by context \"z\" in %s, does not exist\n", path);
+    free(line);
+    line = str_printf("config kubeconfig --kubeconfig=%s --context=z", path);
+    assert_int_equal(run(f, line), EXIT_ERROR);
+    assert_string_equal(f->err, want);
+    assert_int_equal(run(f, "config kubeconfig stray"), EXIT_USAGE);
+    expect(f, "config kubeconfig --kubeconfig /does/not/exist", EXIT_ERROR, "",
+           "error: stat /does/not/exist: No such file or directory\n");
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -480,6 +515,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(config_tells_a_wrong_command_line_from_a_wrong_file),
         T(config_names_everything_that_is_wrong_in_a_file),
+        T(a_kubeconfig_is_shown_with_its_files_and_without_secrets),
         T(flags_may_stand_before_the_command),
         T(a_daemon_that_does_not_answer_is_given_up),
         T(versions_of_both_are_shown_also_without_a_daemon),

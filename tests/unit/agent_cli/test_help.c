@@ -232,7 +232,7 @@ static void every_command_has_help(void **state)
         expect(f, line, 0, flag, "");
     }
     assert_int_equal(run(f, "help"), 0);
-    assert_non_null(strstr(f->out, "    coracle logs         print a container's log\n"));
+    assert_non_null(strstr(f->out, "    coracle logs              print a container's log\n"));
     assert_null(strstr(f->out, "__complete"));
     for (const struct cli_exit *x = cli_exits; x->when != NULL; x++) {
         snprintf(line, sizeof(line), "\n    %d   %.30s", x->code, x->when);
