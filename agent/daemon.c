@@ -39,7 +39,7 @@ static void daemon_close_parts(struct agent *a)
         parts_close(a);
         return;
     }
-    cluster_close(a->cluster);
+    join_close(a);
     uv_timer_init(&a->loop, &a->kube_timer);
     a->kube_timer.data = a;
     uv_timer_start(&a->kube_timer, daemon_on_kube_timer, 1, 5); /* only while closing */

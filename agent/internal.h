@@ -31,6 +31,7 @@ struct agent { /* the parts, in the order of opening */
     struct status_server *server;
     struct src_folder *folder;
     struct cluster *cluster; /* NULL: the node joins none */
+    struct kube_credentials *credentials;
     struct cni_undo undo;
     struct inhibit inhibit;
     struct unit_weight unit_weight;
@@ -56,6 +57,7 @@ void parts_live_options(const struct agent_config *c, struct node_options *o);
 bool join_wanted(const struct agent *a); /* a kubeconfig is given */
 /* After parts_open(); does nothing unless wanted. */
 enum err_code join_open(struct agent *a, struct err *e) MUST_CHECK;
+void join_close(struct agent *a); /* the loop must run until cluster_busy() is false */
 
 /* ---- machine.c ---- */
 void machine_identify(struct agent *a); /* node_name, node_ip */

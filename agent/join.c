@@ -2,13 +2,17 @@
 /* join - the daemon as the node of a cluster: what agent/cluster is told of its settings. */
 #include "agent/cluster/cluster.h"
 #include "agent/internal.h"
+#include "agent/kube/credentials/credentials.h"
 #include "agent/pod/show/provider.h"
 
 #include "base/codec/json.h"
 #include "base/log.h"
 #include "base/process/process.h"
 
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 bool join_wanted(const struct agent *a)
 {
@@ -88,8 +92,88 @@ static json_t *join_node_object(void *arg)
 {
     struct agent *a = arg;
 
-    return provider_node(a->node);
+    const struct config_kube *k = &a->config.kube;
+
+    return provider_node_complete(a->node, k->max_images, k->server.enabled ? k->server.port : 0);
 }
+
+/* ---- credentials ---- */
+
+static void join_on_credentials(const json_t *message, void *arg)
+{
+    struct agent *a = arg;
+    json_t *copy = json_copy((json_t *)(uintptr_t)message);
+
+    if (copy != NULL)
+        cluster_set_credentials(a->cluster, copy);
+}
+
+static void join_on_trouble(const struct err *why, void *arg)
+{
+    struct agent *a = arg;
+
+    if (why != NULL)
+        log_error("cannot read the credentials for the apiserver; will retry", F_ERR(why));
+    else
+        log_info("the credentials for the apiserver can be read again");
+    cluster_set_trouble(a->cluster, why != NULL ? why->text : NULL);
+}
+
+static void join_on_anew(const char *why, void *arg)
+{
+    struct agent *a = arg;
+
+    kube_credentials_anew(a->credentials, why);
+}
+
+static void join_on_written(const struct err *result, void *arg)
+{
+    (void)arg;
+    if (result->code != ERR_OK)
+        log_error("cannot write a certificate that was issued to this node", F_ERR(result));
+}
+
+static void join_on_certificate(const json_t *message, void *arg)
+{
+    struct agent *a = arg;
+
+    kube_credentials_issued(a->credentials, message, join_on_written, a);
+}
+
+/* A path as given on the command line may be relative to the daemon's working directory. */
+static char *absolute(const char *path)
+{
+    char cwd[PATH_MAX];
+
+    if (path[0] == '/' || path[0] == '\0' || getcwd(cwd, sizeof(cwd)) == NULL)
+        return strdup(path);
+    return str_printf("%s/%s", cwd, path);
+}
+
+static enum err_code open_credentials(struct agent *a, struct err *e)
+{
+    const struct config_kube *k = &a->config.kube;
+    str_auto kubeconfig = absolute(k->kubeconfig);
+    str_auto bootstrap = absolute(k->bootstrap_kubeconfig);
+    str_auto cert_dir = absolute(k->cert_dir);
+    const struct kube_credentials_options o = { .loop = &a->loop,
+                                                .kubeconfig = kubeconfig,
+                                                .bootstrap = bootstrap,
+                                                .cert_dir = cert_dir,
+                                                .rotate = k->rotate_client,
+                                                .environment = (const char *const *)environ,
+                                                .cgroup_fd = cg_leaf_fd(a->cgroups, CG_LEAF_OPS),
+                                                .cgroup_procs = cg_leaf_procs(a->cgroups, CG_LEAF_OPS),
+                                                .on_credentials = join_on_credentials,
+                                                .on_trouble = join_on_trouble,
+                                                .arg = a };
+
+    if (kubeconfig == NULL || bootstrap == NULL || cert_dir == NULL)
+        return err_nomem(e);
+    return kube_credentials_open(&a->credentials, &o, e);
+}
+
+/* ---- opening and closing ---- */
 
 enum err_code join_open(struct agent *a, struct err *e)
 {
@@ -99,12 +183,12 @@ enum err_code join_open(struct agent *a, struct err *e)
                                  .program = a->pre.kube,
                                  .status_socket = a->config.socket,
                                  .node_object = join_node_object,
+                                 .on_anew = join_on_anew,
+                                 .on_certificate = join_on_certificate,
                                  .arg = a };
 
     if (!join_wanted(a))
         return ERR_OK;
-    if (a->pre.kube[0] == '\0')
-        return err_set(e, ERR_PRECONDITION, "coracle-kube is missing: the node cannot join a cluster");
     o.config = config_message(a);
     if (o.config == NULL)
         return err_nomem(e);
@@ -113,5 +197,12 @@ enum err_code join_open(struct agent *a, struct err *e)
     node_set_tokens(a->node, cluster_tokens(a->cluster));
     log_info("joining a cluster", F_STR("kubeconfig", a->config.kube.kubeconfig),
              F_STR("node", a->node_name));
-    return ERR_OK;
+    return open_credentials(a, e);
+}
+
+void join_close(struct agent *a)
+{
+    kube_credentials_close(a->credentials);
+    a->credentials = NULL;
+    cluster_close(a->cluster);
 }

@@ -69,6 +69,12 @@ void cluster_set_credentials(struct cluster *c, json_t *credentials)
         cluster_send(c, typed(credentials, "credentials"));
 }
 
+void cluster_set_trouble(struct cluster *c, const char *why)
+{
+    free(c->trouble);
+    c->trouble = why != NULL ? strdup(why) : NULL;
+}
+
 /* ---- from coracle-kube ---- */
 
 /* A connection to the status socket, made by this process: its peer has root's rights there. */
@@ -217,5 +223,6 @@ void cluster_free(struct cluster *c)
     json_decref(c->state);
     json_decref(c->o.config);
     free(c->lost);
+    free(c->trouble);
     free(c);
 }

@@ -78,6 +78,7 @@ struct cluster {
 
     /* show.c */
     json_t *state; /* the last `state` message */
+    char *trouble; /* with the credentials; NULL: none */
     char *lost;    /* why it does not run; NULL */
     unsigned open_handles;
     bool closing;

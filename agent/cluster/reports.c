@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NODE_MS 10000     /* kubelet's nodeStatusUpdateFrequency; the lease is what keeps the node alive */
+#define NODE_MS 10000     /* kubelet's nodeStatusUpdateFrequency, where `config` does not say another */
 #define NODE_FIRST_MS 200 /* until it is Ready, for the first time */
 #define SLOW_MS 50        /* while there is no room in the link */
 
@@ -168,7 +168,8 @@ static void report_node(struct cluster *c)
     str_auto text = object != NULL ? json_text(object) : NULL;
 
     c->node_due = false;
-    uv_timer_start(&c->node_timer, reports_on_node, ready ? NODE_MS : NODE_FIRST_MS, 0);
+    uv_timer_start(&c->node_timer, reports_on_node,
+                   ready ? (uint64_t)json_int(c->o.config, "updateMs", NODE_MS) : NODE_FIRST_MS, 0);
     if (text == NULL || text_hash(text) == c->node_hash) {
         json_decref(object);
         return;

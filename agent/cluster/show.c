@@ -35,7 +35,9 @@ json_t *show_explain(void *cluster)
             json_sprintf("connected since %.40s; %s", since != NULL ? since : "?",
                          c->pods_synced ? "its pods are known" : "its pods are not known yet"));
     else if (c->credentials == NULL)
-        json_put_str(o, "detail", "there are no credentials for the apiserver yet");
+        json_object_set_new(o, "detail",
+                            json_sprintf("there are no credentials for the apiserver: %.300s",
+                                         c->trouble != NULL ? c->trouble : "they are being read"));
     else
         json_object_set_new(o, "detail",
                             json_sprintf("the apiserver does not answer: %.300s; pods run on as recorded",

@@ -13,7 +13,7 @@ UIDS = [f"3f0c0f80-0000-4000-8000-{n:012}" for n in range(1, 10)]
 def joined(t, *flags):
     """A node with the image, and the link of its first coracle-kube."""
     peer = KubePeer(t)
-    node = t.node(*peer.flags(), *flags)
+    node = t.node(*peer.flags(), "--node-status-update-frequency", "1s", *flags)
     node.import_image()
     return peer, node, peer.accept()
 
@@ -36,6 +36,15 @@ def test_pod_runs_and_is_deleted(t):
           (UIDS[0], "spec.containers{main}", "kubelet"), "the event")
     node_object = link.wait(lambda m: m["type"] == "node")["object"]
     equal(node_object["metadata"]["name"], "test-node", "the node's name")
+    status = link.wait(lambda m: m["type"] == "node" and m["object"]["status"]["images"])["object"]["status"]
+    equal(status["images"][0]["names"], ["localhost/busybox:1"], "the node's images")
+    equal(status["daemonEndpoints"], {"kubeletEndpoint": {"Port": 10250}}, "the node's port")
+    contains(read("/etc/os-release"), status["nodeInfo"]["osImage"], "os-release")
+    for key in ("bootID", "kernelVersion", "containerRuntimeVersion", "kubeletVersion", "architecture"):
+        check(status["nodeInfo"].get(key), f"nodeInfo.{key} is missing")
+    equal(status["runtimeHandlers"][0]["name"], "", "the runtime's name")
+    credentials = link.wait(lambda m: m["type"] == "credentials")
+    equal((credentials["server"], credentials["token"]), ("https://127.0.0.1:1", "secret"), "credentials")
     running = node.wait_running("web")
     equal(running.uid, UIDS[0], "the pod's uid")
     contains(node.cli("explain", "node").stdout, "connected since 2026-01-01T00:00:00Z; its pods are known")
@@ -51,7 +60,8 @@ def test_pod_runs_and_is_deleted(t):
     equal((gone["namespace"], gone["name"], gone["uid"]), ("default", "web", UIDS[0]), "podgone")
     node.wait_gone("web")
     node.wait_no_traces(running)
-    node.stop()
+    equal(node.stop(), 0, "the exit code")
+    check("open handles" not in node.log(), "the daemon's loop ended with open handles")
 
 
 def test_force_delete_and_next_uid(t):
@@ -89,6 +99,7 @@ def test_kube_killed(t):
     link.kill()
     again = peer.accept(deadline=1)
     equal(again.wait(lambda m: True)["type"], "config", "the first message")
+    again.wait(lambda m: m["type"] == "credentials")
     again.wait(lambda m: m["type"] == "need" and m["name"] == "c")
     again.wait_phase("web", "Running")
     again.wait(lambda m: m["type"] == "node")

@@ -39,7 +39,7 @@ static void on_store(enum src_change change, const struct api_object *o, void *a
     switch (o->kind) {
     case API_KIND_POD:
         if (change == SRC_REMOVED)
-            pods_unwant(n, o->pod);
+            pods_lost(n, o->pod);
         else
             pods_want(n, o->pod);
         return;

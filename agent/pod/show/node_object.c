@@ -6,6 +6,7 @@
 #include "agent/pod/eviction/eviction.h"
 #include "agent/pod/limits/allocatable.h"
 #include "agent/pod/limits/hugepages.h"
+#include "agent/pod/show/node_machine.h"
 #include "base/clock.h"
 #include "base/codec/json.h"
 
@@ -101,6 +102,10 @@ static json_t *info(const struct node *n)
     json_put_str(o, "kernelVersion", u.release);
     json_put_str(o, "operatingSystem", "linux");
     json_put_str(o, "kubeletVersion", "v" CORACLE_VERSION);
+    json_put_str(o, "kubeProxyVersion", "");
+    node_machine_put(o, "");
+    if (n->o.swap_bytes > 0)
+        json_object_set_new(o, "swap", json_pack("{s:I}", "capacity", (json_int_t)n->o.swap_bytes));
     if (f != NULL)
         json_object_set_new(o, "containerRuntimeVersion",
                             json_sprintf("%s://%s", f->runtime_name, f->runtime_version));
@@ -115,6 +120,67 @@ static json_t *addresses(const struct node *n)
         json_array_append_new(list, json_pack("{s:s, s:s}", "type", "InternalIP", "address", n->o.node_ip));
     json_array_append_new(list, json_pack("{s:s, s:s}", "type", "Hostname", "address", n->o.node_name));
     return list;
+}
+
+/* What the runtime can do: one handler, without a name. */
+static json_t *handlers(const struct node *n)
+{
+    const struct rt_features *f = n->rt != NULL ? rt_features(n->rt) : NULL;
+
+    return json_pack("[{s:s, s:{s:b, s:b}}]", "name", "", "features", "recursiveReadOnlyMounts",
+                     f != NULL && f->recursive_read_only, "userNamespaces", f != NULL && f->user_namespaces);
+}
+
+#define IMAGE_NAMES_MAX 5 /* kubelet's maxNamesPerImageInNodeStatus */
+
+static int by_size(const void *a, const void *b)
+{
+    json_int_t x = json_int(*(json_t *const *)a, "sizeBytes", 0),
+               y = json_int(*(json_t *const *)b, "sizeBytes", 0);
+
+    return (x < y) - (x > y);
+}
+
+/* The largest first, at most `max` (below 0: all). */
+static json_t *images(const struct node *n, int64_t max)
+{
+    json_auto_t *all = img_list(n->o.images);
+    json_t *list = json_array(), *one;
+    mem_auto json_t **sorted = calloc(json_array_size(all) + 1, sizeof(json_t *));
+    size_t i;
+
+    if (sorted == NULL)
+        return list;
+    json_array_foreach (all, i, one)
+        sorted[i] = one;
+    if (json_array_size(all) > 1)
+        qsort(sorted, json_array_size(all), sizeof(json_t *), by_size);
+    for (i = 0; i < json_array_size(all) && (max < 0 || (int64_t)i < max); i++) {
+        const json_t *names = json_object_get(sorted[i], "names");
+        json_t *kept = json_array();
+
+        for (size_t k = 0; k < json_array_size(names) && k < IMAGE_NAMES_MAX; k++)
+            json_array_append(kept, json_array_get(names, k));
+        json_array_append_new(
+            list, json_pack("{s:o, s:I}", "names", kept, "sizeBytes", json_int(sorted[i], "sizeBytes", 0)));
+    }
+    return list;
+}
+
+void node_object_complete(const struct node *n, json_t *object, int64_t max_images, int64_t port)
+{
+    json_t *status = json_object_get(object, "status");
+
+    json_object_set_new(json_object_get(object, "metadata"), "annotations",
+                        json_pack("{s:s}", "volumes.kubernetes.io/controller-managed-attach-detach", "true"));
+    if (port > 0)
+        json_object_set_new(status, "daemonEndpoints",
+                            json_pack("{s:{s:I}}", "kubeletEndpoint", "Port", (json_int_t)port));
+    json_object_set_new(status, "images", images(n, max_images));
+    json_object_set_new(status, "runtimeHandlers", handlers(n));
+    json_object_set_new(status, "features", json_pack("{s:b}", "supplementalGroupsPolicy", 1));
+    /* Of those that kubelet declares, for the scheduler, what is known to be here as well. */
+    json_object_set_new(status, "declaredFeatures", json_pack("[s]", "RestartAllContainersOnContainerExits"));
 }
 
 json_t *node_object(const struct node *n, const char *not_ready)

@@ -23,6 +23,7 @@ void provider_images_cancel(struct node *n);
 
 /* ---- provider_objects.c ---- */
 json_t *provider_node(struct node *n); /* the Node object as it is now; new */
+json_t *provider_node_complete(struct node *n, int64_t max_images, int64_t port); /* node_object.h */
 json_t *provider_keys(void *arg, enum status_kind kind, struct err *e);
 json_t *provider_listed(void *arg, enum status_kind kind, const char *namespace_, const char *name,
                         struct err *e);

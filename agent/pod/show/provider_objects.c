@@ -138,6 +138,15 @@ json_t *provider_node(struct node *n)
     return node_object(n, ready ? NULL : why.p);
 }
 
+json_t *provider_node_complete(struct node *n, int64_t max_images, int64_t port)
+{
+    json_t *o = provider_node(n);
+
+    if (o != NULL)
+        node_object_complete(n, o, max_images, port);
+    return o;
+}
+
 /* With the pods that use them. */
 static json_t *all_images(struct node *n)
 {

@@ -395,20 +395,27 @@ const char *pods_left_out(const struct node *n)
     return left_out[0] != '\0' ? left_out : NULL;
 }
 
-void pods_unwant(struct node *n, const struct api_pod *api)
+void pods_unwant(struct node *n, const char *namespace_, const char *name)
+{
+    struct pod *p = pods_find(n, namespace_, name);
+
+    if (p == NULL)
+        return;
+    p->wanted = false;
+    api_pod_unref(take_ptr(&p->successor));
+    pod_wake(p, "manifest is gone");
+}
+
+void pods_lost(struct node *n, const struct api_pod *api)
 {
     struct pod *p = pods_find(n, api->meta.namespace, api->meta.name);
 
     if (p == NULL)
         return;
-    if (p->api->origin != api->origin) {
-        if (p->successor != NULL && p->successor->origin == api->origin)
-            api_pod_unref(take_ptr(&p->successor));
-        return;
-    }
-    p->wanted = false;
-    api_pod_unref(take_ptr(&p->successor));
-    pod_wake(p, "manifest is gone");
+    if (p->api->origin == api->origin)
+        pods_unwant(n, api->meta.namespace, api->meta.name);
+    else if (p->successor != NULL && p->successor->origin == api->origin)
+        api_pod_unref(take_ptr(&p->successor));
 }
 
 /* A ConfigMap or Secret changed: update volumes at once, and retry containers that wait for it. */

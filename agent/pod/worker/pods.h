@@ -10,7 +10,8 @@ void pods_free(struct pod *p); /* removes it from the table; its memory is freed
 void pods_want(struct node *n, struct api_pod *api);
 void pods_apply(struct pod *p, struct api_pod *api); /* applies an edit in place */
 const char *pods_left_out(const struct node *n);     /* a pod missing in the table, and why; NULL: none */
-void pods_unwant(struct node *n, const struct api_pod *api); /* its source has it no more */
+void pods_unwant(struct node *n, const char *namespace_, const char *name);
+void pods_lost(struct node *n, const struct api_pod *api); /* its source has it no more */
 /* For the pods of this source. */
 void pods_config_changed(struct node *n, enum api_origin origin, enum api_config_kind kind,
                          const char *namespace_, const char *name);
