@@ -27,6 +27,8 @@ def suite(t):
             vm.call("quota.soft", fs, deadline=300)
         with t.step(f"{fs}: an owner may change the project of a file, but not in a user namespace"):
             vm.call("quota.unprivileged", fs, deadline=300)
+        with t.step(f"{fs}: a volume and a layer with the ids of a user namespace are counted and limited"):
+            vm.call("idmapped.counted", fs, deadline=300)
         for what in ("start", "end", "left"):
             with t.step(f"{fs}: killed at each system call ({what}), nothing is shared and nothing leaks"):
                 vm.call("quota.kills", fs, what, deadline=1800)

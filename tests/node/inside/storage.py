@@ -108,6 +108,9 @@ def exact(fs):
     """Pods without limits are known as well, also with hostUsers: false."""
     place(fs)
     write = "for i in 1 2 3 4 5 6 7; do dd if=/dev/zero of=/e/$i bs=64k count=$i; dd if=/dev/zero of=/f$i bs=4k count=$i; done; sync; echo full; "
+    # Then files that are removed while they are open, in the volume and in the layer.
+    write += ("while [ ! -e /e/go ]; do usleep 10000; done; exec 3> /e/r 4> /r; rm /e/go /e/r /r; "
+              "dd if=/dev/zero bs=64k count=16 >&3; dd if=/dev/zero bs=64k count=9 >&4; sync; echo open; ")
     node.put("plain.yaml", pod("plain", container(command=shell(write + STAY), volumeMounts=E), volumes=volume()))
     node.put("users.yaml", *[pod("users", container(command=shell(write + STAY), volumeMounts=E), volumes=volume(), hostUsers=False)] * USERS)
     names = ["plain", *(["users"] if USERS else [])]
@@ -126,9 +129,23 @@ def exact(fs):
         in_use = report(fs)
         for path, (size, _) in zip(paths, expected):
             equal(in_use[ids[path]], size, f"repquota about {path}")
+        removed_but_open(p, paths)
     node.remove("plain.yaml", "users.yaml")
     node.wait_gone(*names, deadline=15)
     until(lambda: not table() and not report(fs), 10, lambda: f"nothing is left: {table()}, {report(fs)}")
+
+
+def removed_but_open(p, paths):
+    """Such files count: what du sees, and their blocks."""
+    with open(f"{paths[0]}/go", "w", encoding="ascii"):
+        pass
+    until(lambda: "open" in node.logs(p.name), 15, "files that are removed")
+    os.sync()
+    held = [os.stat(f"/proc/{node.pid(p)}/fd/{fd}").st_blocks * 512 for fd in (3, 4)]
+    check(held[0] >= 16 << 16 and held[1] >= 9 << 16, f"blocks of removed files: {held}")
+    expected = [(size + more, inodes + 1) for (size, inodes), more in zip((du(paths[0]), du(paths[2])), held)]
+    stats = summary(p.name)
+    equal([used(stats["volume"][0]), used(stats["containers"][0]["rootfs"])], expected, "summary with files that are removed, but open")
 
 
 def kept(fs):
