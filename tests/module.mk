@@ -135,8 +135,8 @@ soak: ## all analyzers over all sources, all host tests plain, and the long loop
 	@LOG_SECONDS=$(or $(LOG_SECONDS),20) tests/host/run --verbose --jobs 1 --build $(check_gcc) test_logs.test_flood
 	@$(make_inject) inject-programs
 	@tests/inject/run --build $(inject_build)/gcc
-	@LIMITS_EVERY=1 NODE_DEADLINE=3600 $(run_tests) --only node/limits -v node
-	@NODE_RESETS=$(NODE_RESETS) NODE_SEED=$(NODE_SEED) NODE_DEADLINE=$$((600 + 400 * $(NODE_RESETS))) $(run_tests) --only node/reset -v node
+	@NODE_LONG=1 LIMITS_EVERY=1 NODE_RESETS=$(NODE_RESETS) NODE_SEED=$(NODE_SEED) NODE_EVICTIONS=$(or $(NODE_EVICTIONS),50) \
+	    QUOTA_FILES=$(or $(QUOTA_FILES),1000000) NODE_DEADLINE=$$((7200 + 400 * $(NODE_RESETS))) $(run_tests) -v node
 
 check-reproducible: ## build twice in two folders and compare the programs
 	@tests/tools/deps build
@@ -160,8 +160,8 @@ node-shell: ## a shell in a node VM with the build installed and running; ONLY=s
 	@tests/node/run --build $(check_gcc) --cache $(node_cache) --shell $(if $(ONLY),$(ONLY),v2)
 
 bench: ## figures of this build on this machine, against the same parts without an agent (root; a quiet machine); ONLY=text, QUICK=1
-	@tests/tools/deps build run test
-	@$(make_gcc) all bench-programs
+	@tests/tools/deps build run test node
+	@$(make_gcc) all bench-programs node-programs
 	@tests/bench/run --build $(check_gcc) --json $(O)/bench.json $(if $(QUICK),--quick) $(ONLY)
 
 check-layers: all ## fail on an include or a call that breaks the table of layers, on files that call one another in a circle of more than ten, or on a look whose "unknown" could pass for "absent"

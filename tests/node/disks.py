@@ -34,9 +34,9 @@ def root_disk(cache, say):
     return folder
 
 
-def payload_disk(build, cache, work):
-    """The second disk: root/ (what `make install DESTDIR=` gives), two packages of it, inside/ and its `start`, programs/, tests/host,
-    examples/, the image."""
+def payload_disk(build, cache, work, packages=False):
+    """The second disk: root/ (what `make install DESTDIR=` gives), if `packages` two packages of it, inside/ and its `start`, programs/,
+    tests/host, examples/, the image."""
     payload = f"{work}/payload"
     os.makedirs(payload)
     env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
@@ -44,7 +44,7 @@ def payload_disk(build, cache, work):
         fcntl.flock(lock, fcntl.LOCK_EX)  # one make at a time
         subprocess.run(["make", "-s", f"O={os.path.relpath(os.path.dirname(build), TOP)}", "CC=gcc", "SAN=", "PREFIX=/usr", f"DESTDIR={payload}/root", "install", "node-programs"],
                        cwd=TOP, check=True, env=env, stdin=subprocess.DEVNULL, stdout=sys.stderr)
-    for version in ("1", "2"):  # the same build twice, for an upgrade
+    for version in ("1", "2") if packages else ():  # the same build twice, for an upgrade; takes some seconds
         shutil.copytree(f"{payload}/root", f"{work}/deb", symlinks=True)
         made = subprocess.run([f"{TOP}/systemd/package/build", version, f"{work}/deb", work], check=True, env=env,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """deb - the Debian package below pods that stay: installed, upgraded, removed, installed again, purged."""
 
+PACKAGES = True
+
 
 def suite(t):
     vm = t.vm()

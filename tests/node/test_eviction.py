@@ -2,7 +2,7 @@
 """eviction - a pod that takes memory as fast as the VM gives it, among 20 others on 2 GiB: it goes, and nobody else is harmed."""
 import os
 
-RUNS = int(os.environ.get("NODE_EVICTIONS", "3"))
+RUNS = int(os.environ.get("NODE_EVICTIONS", "2"))
 # 100 ms on a machine of one's own; software emulation beside other tests is that much slower (inside/node.py).
 LIMIT_MS = 100 * int(os.environ.get("CORACLE_TEST_SLOW", "8"))
 OPTIONS = {"memory": 2048, "append": "psi=1"}

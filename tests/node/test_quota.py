@@ -2,7 +2,7 @@
 """quota - volumes/quota on XFS and ext4: usage against du and scans, limits, warnings, ids that survive kill -9, disks that are full, read-only or without quotas."""
 import os
 
-COUNT = int(os.environ.get("QUOTA_FILES", "30000"))  # files of the large tree
+COUNT = int(os.environ.get("QUOTA_FILES", "10000"))  # files of the large tree
 ROOM = {"xfs": 1000000, "ext4": 120000}  # inodes of the disks
 OPTIONS = {"disks": {"xfs": "xfs", "ext4": "ext4"}, "cpus": 1}
 
@@ -29,7 +29,7 @@ def suite(t):
             vm.call("quota.unprivileged", fs, deadline=300)
         with t.step(f"{fs}: a volume and a layer with the ids of a user namespace are counted and limited"):
             vm.call("idmapped.counted", fs, deadline=300)
-        for what in ("start", "end", "left"):
+        for what in ("start", "end", "left") if fs == "xfs" or t.long else ("start",):  # on both it is the same code above the disk
             with t.step(f"{fs}: killed at each system call ({what}), nothing is shared and nothing leaks"):
                 vm.call("quota.kills", fs, what, deadline=1800)
         with t.step(f"{fs}: quotas switched off, a full disk, a read-only one"):

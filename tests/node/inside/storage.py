@@ -371,44 +371,6 @@ def counts_only(fs):
     contains(node.cli("explain", "node").stdout, f"{fs}, enforces limits", "explain")
 
 
-def starts(fs, count=8):
-    """ms from the manifest to the running process, of pods one after the other; and of a summary of them together."""
-    took, names = [], [f"s{i}" for i in range(count)]
-    for name in names:
-        began = time.monotonic()
-        node.put(f"{name}.yaml", pod(name, container(volumeMounts=E), volumes=volume(), hostNetwork=True, terminationGracePeriodSeconds=0))
-        node.wait_running(name, deadline=15)
-        took.append((time.monotonic() - began) * 1000)
-    answers = []
-    for _ in range(11):
-        began = time.monotonic()
-        node.get("/stats/summary")
-        answers.append((time.monotonic() - began) * 1000)
-    node.remove(*(f"{name}.yaml" for name in names))
-    node.wait_gone(*names, deadline=15)
-    return sorted(took)[count // 2], sorted(answers)[5]
-
-
-def cost(fs):
-    """The same disk with quotas and without, in turns."""
-    place(fs)
-    results = {True: [], False: []}
-    source = run("findmnt", "-n", "-o", "SOURCE", f"/mnt/{fs}").stdout.strip()
-    for quotas in (True, False, False, True):
-        run("systemctl", "stop", "coracle.service")
-        run("systemctl", "stop", "coracle-pods.service", timeout=60)
-        run("umount", f"/mnt/{fs}")
-        run("mount", "-o", "prjquota" if quotas else "noquota", source, f"/mnt/{fs}")
-        run("systemctl", "start", "coracle.service")
-        node.wait_active()
-        starts(fs, 2)
-        results[quotas].append(starts(fs))
-    both = {quotas: [min(x) for x in zip(*results[quotas])] for quotas in results}
-    print(f"# {fs}: a pod starts in {both[True][0]:.1f} ms with quotas, in {both[False][0]:.1f} ms without; a summary of 8 pods takes "
-          f"{both[True][1]:.1f} ms and {both[False][1]:.1f} ms; all: {results}", flush=True)
-    check(both[True][0] < 2 * max(x[0] for x in results[False]), "a start with quotas")  # emulated beside other tests: noise is larger than the difference
-
-
 def end(fs):
     place(fs)
     until(lambda: not table() and not report(fs), 15, lambda: f"nothing is left: {table()}, {report(fs)}")
