@@ -1,18 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pressure - a pod fills a disk as fast as the VM writes: it is evicted, nobody else is, and the node is well again; images go before pods."""
-OPTIONS = {"disks": {"xfs": "xfs"}}
-LONG_S = 600
+"""pressure - a pod uses up a disk, inodes or process ids: it is evicted, nobody else is, and the node is well again; images go before pods.
+
+On one disk, XFS or ext4, with images on another one, and with images and layers on another one.  Then a pod that comes back fills the disk again
+and again: until it was evicted twice, in the long form for ten minutes.  The short form leaves out some cases."""
+OPTIONS = {"disks": {"xfs": "xfs", "ext4": "ext4"}}
+REFILL_S = 600
+CALL_S = 600
+MIB = 1 << 20
+# (name, whether the short form has it, begin()'s disks, the disk of an unused image, cases: (signal, who takes it, how much is left until the
+# threshold, whether the short form has it))
+LAYOUTS = [
+    ("XFS", True, ("xfs", "xfs"), "nodefs.available", [
+        ("nodefs.available", "layer", 60 * MIB, True), ("nodefs.available", "log", 30 * MIB, False),
+        ("nodefs.inodesFree", "volume's inodes", 400, True), ("pid.available", "processes", 120, True)]),
+    ("ext4", False, ("ext4", "ext4"), "nodefs.available", [
+        ("nodefs.available", "volume", 60 * MIB, True), ("nodefs.available", "log", 30 * MIB, True), ("nodefs.inodesFree", "layer's inodes", 400, True)]),
+    ("images and layers on ext4, the rest without quotas", True, ("", "ext4"), "imagefs.available", [
+        ("imagefs.available", "layer", 60 * MIB, True), ("imagefs.inodesFree", "layer's inodes", 400, False),
+        ("nodefs.available", "volume", 60 * MIB, True), ("nodefs.available", "log", 30 * MIB, False), ("nodefs.inodesFree", "volume's inodes", 400, False)]),
+    ("images on ext4, the rest on XFS", False, ("xfs", "xfs", "ext4"), "imagefs.available", [
+        ("nodefs.available", "layer", 60 * MIB, True)]),
+]
 
 
 def suite(t):
     vm = t.vm()
+    refill_s = REFILL_S if t.long else 0
 
     def step(title, function, *args):
         with t.step(title):
-            print(f"# {title}: {vm.call('pressure.' + function, *args, deadline=LONG_S)}", flush=True)
+            print(f"# {title}: {vm.call(function, *args, deadline=CALL_S + 2 * refill_s)}", flush=True)
 
     with t.step("the VM boots"):
         vm.boot()
-    step("pods run on XFS with project quotas", "begin", "xfs", "xfs")
-    step("an image that nobody uses goes before a pod", "unused_image", "nodefs.available", 100)
-    step("an emptyDir filled at full speed, a tenth of the disk as the threshold", "full_speed", "nodefs.available", 10)
+    for name, often, disks, image_signal, cases in LAYOUTS:
+        if not often and not t.long:
+            continue
+        step(f"{name}: pods run", "pressure.begin", *disks)
+        step(f"{name}: an image that nobody uses goes before a pod ({image_signal})", "pressure.unused_image", image_signal, 40)
+        for signal, what, room, also in cases:
+            if also or t.long:
+                step(f"{name}: {signal} ({what}): who takes it is evicted, nobody else", "pressure.take", signal, what, room)
+        if name == "XFS" and t.long:
+            step("XFS: an emptyDir filled at full speed, a tenth of the disk as the threshold", "pressure.full_speed", "nodefs.available", 10)
+        if name == "XFS":
+            step("XFS: a pod that comes back fills the disk again: nothing flaps, and its image stays", "refill.refill", "nodefs.available", refill_s)
+        step(f"{name}: the pods end", "pressure.end")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pressure - one pod of many uses up a disk.  Called by test_pressure.py."""
+"""pressure - one pod of many uses up a disk, inodes or process ids: it alone is evicted, and the node is well again.  Called by test_pressure.py."""
 import json
 import os
 import re
@@ -19,7 +19,16 @@ TRANSITION_S = 3
 IN_PLACE = [mount("e", "/e")]
 EMPTY = [{"name": "e", "emptyDir": {}}]
 STAY = "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done"
-RESOURCE = {"nodefs.available": "ephemeral-storage"}
+INNOCENTS = ("within", "high", "layer", "small")
+RESOURCE = {"nodefs.available": "ephemeral-storage", "imagefs.available": "ephemeral-storage", "containerfs.available": "ephemeral-storage",
+            "nodefs.inodesFree": "inodes", "imagefs.inodesFree": "inodes", "containerfs.inodesFree": "inodes", "pid.available": "pids"}
+# What a hog does; it ends by itself if it is not evicted.
+HOGS = {"volume": "dd if=/dev/zero of=/e/x bs=1M; ",
+        "layer": "dd if=/dev/zero of=/x bs=1M; ",
+        "log": "line=$(head -c 4000 /dev/zero | tr '\\0' x); yes $line; ",
+        "volume's inodes": "for i in $(seq 20000); do : > /e/h$i; done; ",
+        "layer's inodes": "mkdir /d; for i in $(seq 20000); do : > /d/h$i; done; ",
+        "processes": "for i in $(seq 2000); do sleep 9999 & done; "}
 
 
 def place():
@@ -37,10 +46,25 @@ def settings(hard=None, **more):
                 json.dumps({"apiVersion": "coracle.dev/v1", "kind": "CoracleConfiguration", **own}) + "\n")
 
 
+def reload(hard=None, **more):
+    before = node.main_pid
+    settings(hard, **more)
+    run("systemctl", "reload", "coracle.service", timeout=SLOW_S)
+    equal(node.main_pid, before, "the process of the agent")
+
+
 def free(signal):
     """What is available of a signal, and all there is."""
-    disk = os.statvfs(node.root_dir if signal.startswith("nodefs") else node.state_dir)
-    return disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize
+    if signal == "pid.available":
+        limits = node.get("/stats/summary")["node"]["rlimit"]
+        return limits["maxpid"] - limits["curproc"], limits["maxpid"]
+    where = {"nodefs": node.root_dir, "imagefs": f"{node.state_dir}/images", "containerfs": f"{node.state_dir}/containers"}
+    disk = os.statvfs(where[signal.split(".", maxsplit=1)[0]])
+    return (disk.f_ffree, disk.f_files) if "inodes" in signal else (disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize)
+
+
+def kind_of(signal):
+    return "PIDPressure" if signal == "pid.available" else "DiskPressure"
 
 
 def conditions():
@@ -52,7 +76,7 @@ def records():
 
 
 class Least:
-    """The least that was available of a signal in this block."""
+    """The least that was available of a disk in this block."""
 
     def __init__(self, signal):
         self.signal, self.least, self.on = signal, free(signal)[0], True
@@ -61,7 +85,7 @@ class Least:
     def look(self):
         while self.on:
             self.least = min(self.least, free(self.signal)[0])
-            time.sleep(0.01)
+            time.sleep(0.01 if self.signal != "pid.available" else 0.5)
 
     def __enter__(self):
         self.thread.start()
@@ -74,57 +98,67 @@ class Least:
 
 # -- the node and its innocent pods
 
-def begin(root, state):
-    """The service with its folders in /mnt/<root> and /mnt/<state>, and pods that must not be touched."""
+def begin(root, state, image_disk=None):
+    """The service with its folders on these disks ("": that of the VM, without quotas), images on another one if that is named,
+    and pods that must not be touched: two have more of everything than a hog gets, but within their request or with a higher priority."""
+    folders = {"root_dir": f"/mnt/{root}/kubelet" if root else "/var/lib/kubelet", "pod_logs": f"/mnt/{root}/logs" if root else "/var/log/pods",
+               "state_dir": f"/mnt/{state}/coracle"}
     with open(PLACES, "w", encoding="ascii") as f:
-        json.dump({"root_dir": f"/mnt/{root}/kubelet", "state_dir": f"/mnt/{state}/coracle", "pod_logs": f"/mnt/{root}/logs"}, f)
+        json.dump(folders, f)
     place()
     settings()
+    if image_disk:
+        for folder in (f"/mnt/{image_disk}/images", f"{node.state_dir}/images"):
+            os.makedirs(folder, exist_ok=True)
+        run("mount", "--bind", f"/mnt/{image_disk}/images", f"{node.state_dir}/images")
     check(run("systemctl", "start", "coracle.service", timeout=SLOW_S, ok=False).returncode == 0, lambda: node.log()[-3000:])
     node.wait_active()
     node.import_image()
     disk = {"volumeMounts": IN_PLACE}
     quiet = {"hostNetwork": True, "terminationGracePeriodSeconds": 0, "volumes": EMPTY}
-    fill = "dd if=/dev/zero of=/e/x bs=1M count={}; for i in $(seq 600); do : > /e/$i; done; for i in $(seq {}); do sleep 9999 & done; " + STAY
-    node.put("within.yaml", pod("within", container(command=shell(fill.format(200, 1)), resources={"requests": {"ephemeral-storage": "300Mi"}}, **disk), **quiet))
-    node.put("high.yaml", pod("high", container(command=shell(fill.format(150, 120)), **disk), priority=1000, **quiet))
+    fill = ("mkdir /d; for i in $(seq 600); do : > /e/$i; : > /d/$i; done; for i in $(seq {}); do sleep 9999 & done; "
+            "for f in /e/x /x; do dd if=/dev/zero of=$f bs=1M count=100; done; : > /e/done; ")
+    node.put("within.yaml", pod("within", container(command=shell(fill.format(1) + STAY), resources={"requests": {"ephemeral-storage": "400Mi"}}, **disk), **quiet))
+    node.put("high.yaml", pod("high", container(command=shell(fill.format(200) + STAY), **disk), priority=1000, **quiet))
     node.put("layer.yaml", pod("layer", container(command=shell("dd if=/dev/zero of=/x bs=1M count=10; " + STAY), **disk), **quiet))
     node.put("small.yaml", pod("small", container(command=shell("echo small; " + STAY), **disk), **quiet))
-    node.wait_running("within", "high", "layer", "small", deadline=SLOW_S)
-    for name, size in (("within", 200), ("high", 150)):
+    node.wait_running(*INNOCENTS, deadline=SLOW_S)
+    for name in ("within", "high"):
         volume = f"{node.root_dir}/pods/{node.pod(name).uid}/volumes/kubernetes.io~empty-dir/e"
-        until(lambda v=volume, s=size: os.path.exists(f"{v}/600") and os.path.getsize(f"{v}/x") == s * MIB, SLOW_S, f"{name} has its files")
+        until(lambda v=volume: os.path.exists(f"{v}/done"), SLOW_S, f"{name} has its files")
     os.sync()
     return {s: free(s) for s in RESOURCE}
 
 
+def end():
+    """No pod, no service, and no bind mount: the next one begins elsewhere."""
+    place()
+    node.remove(*(f"{name}.yaml" for name in INNOCENTS))
+    node.wait_gone(*INNOCENTS, deadline=SLOW_S)
+    run("systemctl", "stop", "coracle.service", timeout=SLOW_S)
+    run("systemctl", "stop", "coracle-pods.service", timeout=60)
+    if os.path.ismount(f"{node.state_dir}/images"):
+        run("umount", f"{node.state_dir}/images")
+
+
 def innocents():
     """Phase, container and restarts of each."""
-    return {p.name: (p.phase, p.container_id(), p.restarts()) for p in node.pods().values() if p.name in ("within", "high", "layer", "small")}
+    return {p.name: (p.phase, p.container_id(), p.restarts()) for p in node.pods().values() if p.name in INNOCENTS}
 
 
 # -- one that takes too much
 
-FILL = "dd if=/dev/zero of=/e/x bs=1M; "
+def hog(what, name="hog", **more):
+    spec = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 30, **more}
+    return pod(name, container(command=shell(HOGS[what] + STAY), volumeMounts=IN_PLACE), hostNetwork=True, volumes=EMPTY, **spec)
 
 
-def hog():
-    return pod("hog", container(command=shell(FILL + STAY), volumeMounts=IN_PLACE), hostNetwork=True, volumes=EMPTY,
-               restartPolicy="Never", terminationGracePeriodSeconds=30)
-
-
-def reload(hard=None, **more):
-    before = node.main_pid
-    settings(hard, **more)
-    run("systemctl", "reload", "coracle.service", timeout=SLOW_S)
-    equal(node.main_pid, before, "the process of the agent")
-
-
-def message(signal, name="main"):
-    """The words of a pod that was evicted for this signal; kubelet names containers for storage only."""
+def message(signal, what):
+    """The words of a pod that was evicted for this signal; kubelet names containers for storage only, by their layer and log."""
     text = rf"^The node was low on resource: {RESOURCE[signal]}\. Threshold quantity: [0-9A-Za-z]+, available: [0-9A-Za-z]+\. "
-    return re.compile(text + (rf"(Container {name} was using [0-9A-Za-z]+, request is 0, has larger consumption of ephemeral-storage\. )?$"
-                              if RESOURCE[signal] == "ephemeral-storage" else "$"))
+    if RESOURCE[signal] == "ephemeral-storage":
+        text += r"(Container main was using [0-9A-Za-z]+, request is 0, has larger consumption of ephemeral-storage\. )" + ("?" if what == "volume" else "")
+    return re.compile(text + "$")
 
 
 def back_to_normal(kind):
@@ -134,17 +168,17 @@ def back_to_normal(kind):
     equal([t for t in taints if "pressure" in t["key"]], [], "taints")
 
 
-def evicted(signal, p):
+def evicted(signal, what, p):
     equal((p.phase, p.status.get("reason")), ("Failed", "Evicted"), f"end of {p.name}")
-    check(message(signal).match(p.status["message"]), lambda: f"message: {p.status['message']!r}")
+    check(message(signal, what).match(p.status["message"]), lambda: f"message: {p.status['message']!r}")
     target = p.condition("DisruptionTarget")
     equal((target["status"], target["reason"]), ("True", "TerminationByKubelet"), "DisruptionTarget")
 
 
-def take(signal, room):
+def take(signal, what, room):
     """A hog with `room` until the threshold is evicted; nobody else is, and then there is no pressure.  Its figures."""
     place()
-    before, kind = innocents(), "DiskPressure"
+    before, kind = innocents(), kind_of(signal)
     known = {r["number"] for r in records()}
     line = free(signal)[0] - room
     check(line > 0, f"{free(signal)} of {signal} leave no room of {room}")
@@ -152,36 +186,44 @@ def take(signal, room):
     equal(conditions()[kind], "False", kind)
     with Least(signal) as least:
         start = time.monotonic()
-        node.put("hog.yaml", hog())
-        until(lambda: node.pods() and conditions()[kind] == "True", SLOW_S * 2, f"{kind} begins", 0.02)
+        node.put("hog.yaml", hog(what))
+        until(lambda: conditions()[kind] == "True", SLOW_S * 2, f"{kind} begins", 0.02)
         seconds = time.monotonic() - start
         p = node.wait_pod("hog", lambda p: p.phase in ("Failed", "Succeeded"), SLOW_S)
-    evicted(signal, p)
+    evicted(signal, what, p)
+    equal({k for k, v in conditions().items() if k.endswith("Pressure") and v == "True"} - {kind}, set(), "other conditions")
     equal(innocents(), before, "pods beside")
+    back_to_normal(kind)
     new = [r for r in records() if r["number"] not in known]
     equal({r["signal"] for r in new}, {signal}, "signals of the records")
-    victims = [v["pod"] for r in new for v in r.get("victims", [])]
-    equal(victims, ["default/hog"], "victims")
-    back_to_normal(kind)
+    # Chosen again, it is killed sooner.
+    equal({(v["pod"], r["outcome"]) for r in new for v in r.get("victims", [])}, {("default/hog", "its pods ended")}, f"victims in {new}")
     node.remove("hog.yaml")
     node.wait_gone("hog", deadline=SLOW_S)
     reload()
-    return {"room": room, "left_of_threshold": round(least.least / line, 3), "until_condition_s": round(seconds, 1), "message": p.status["message"],
-            "ranked": len(next(r for r in new if r.get("victims"))["ranked"]), "outcome": new[-1].get("outcome")}
+    return {"room": room, "left_of_threshold": round(least.least / line, 3), "until_condition_s": round(seconds, 1), "message": p.status["message"]}
 
 
 def full_speed(signal, percent):
     """A hog that writes as fast as it can, with a threshold of `percent` of the disk."""
-    return take(signal, free_after_place(signal, percent))
-
-
-def free_after_place(signal, percent):
     place()
     available, capacity = free(signal)
-    return available - capacity * percent // 100
+    return take(signal, "volume", available - capacity * percent // 100)
 
 
 # -- images
+
+def settled(signal):
+    """What is available once it does not change any more: files that an import needed are removed in the background."""
+    seen = []
+
+    def still():
+        os.sync()
+        seen.append(free(signal)[0])
+        return len(seen) > 3 and len(set(seen[-3:])) == 1
+    until(still, SLOW_S, lambda: f"{signal} stays: {seen}", 0.5)
+    return seen[-1]
+
 
 def unused_image(signal, mib):
     """An image that nobody uses goes first, and is enough: no pod is evicted."""
@@ -190,13 +232,12 @@ def unused_image(signal, mib):
     images.write("/run/unused.tar", "localhost/unused:1", images.entry("zeros", os.urandom(MIB) * mib))
     node.import_image("/run/unused.tar")
     os.unlink("/run/unused.tar")
-    os.sync()
-    reload({signal: str(free(signal)[0] + 20 * MIB)})
+    reload({signal: str(settled(signal) + 20 * MIB)})
     until(lambda: [r for r in records() if r["number"] not in known and r.get("outcome")], SLOW_S, "what was reclaimed", 0.05)
     back_to_normal("DiskPressure")
     new = [r for r in records() if r["number"] not in known]
     check("unused" not in node.cli("get", "images").stdout, "the image is gone")
-    equal([(r.get("outcome"), r.get("victims", [])) for r in new], [("relieved without evicting pods", [])], f"outcomes of {new}")
+    equal([(r["signal"], r.get("outcome"), r.get("victims", [])) for r in new], [(signal, "relieved without evicting pods", [])], f"outcomes of {new}")
     equal(innocents(), before, "pods")
     reload()
     return new[0].get("reclaimed")
