@@ -20,6 +20,7 @@
 struct kube_reflector;
 
 struct kube_reflector_options {
+    uv_loop_t *loop;
     struct kube_client *client;
     const char *path;           /* "/api/v1/pods"; copied */
     const char *field_selector; /* not escaped; NULL: none; copied */

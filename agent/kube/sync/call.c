@@ -14,18 +14,15 @@ static void sync_call_done(struct op *op, const struct err *result)
     struct kube_request *r = container_of(op, struct kube_request, op);
     struct sync_call *c = container_of(r, struct sync_call, request);
     struct kube_sync *s = c->sync;
-    json_t *answer = r->answer;
     const struct err error = *result;
     const struct sync_answer a = {
-        .error = &error, .http = r->http, .object = answer, .retry_after_ms = r->retry_after_ms
+        .error = &error, .http = r->http, .object = r->answer, .retry_after_ms = r->retry_after_ms
     };
 
-    r->answer = NULL;
     c->busy = false;
     TAILQ_REMOVE(&s->calls, c, link);
     /* A part may free the memory of its call. */
     c->done(c->owner, &a);
-    json_decref(answer);
     s->on_over(s);
 }
 

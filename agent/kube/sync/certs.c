@@ -194,7 +194,8 @@ static void cert_watch(struct cert_line *l)
 {
     struct err e = { 0 };
     char selector[128];
-    const struct kube_reflector_options o = { .client = l->sync->o.client,
+    const struct kube_reflector_options o = { .loop = l->sync->o.loop,
+                                              .client = l->sync->o.client,
                                               .path = REQUESTS,
                                               .field_selector = selector,
                                               .subject = l->serving

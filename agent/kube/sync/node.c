@@ -273,7 +273,8 @@ void node_part_start(struct node_part *n)
 {
     struct err e = { 0 };
     char selector[300];
-    const struct kube_reflector_options o = { .client = n->sync->o.client,
+    const struct kube_reflector_options o = { .loop = n->sync->o.loop,
+                                              .client = n->sync->o.client,
                                               .path = "/api/v1/nodes",
                                               .field_selector = selector,
                                               .subject = "the node",

@@ -140,6 +140,7 @@ static void followed_watch(struct followed *f)
     char selector[300];
     struct err e = { 0 };
     const struct kube_reflector_options o = {
+        .loop = f->part->sync->o.loop,
         .client = f->part->sync->o.client,
         .path = path,
         .field_selector = f->kind->how == OBJECT_WATCHED          ? selector

@@ -110,6 +110,7 @@ bool pod_entry_see(struct pod_entry *e, const json_t *object)
     e->version = v[1];
     e->mirror = v[2];
     e->status = v[3];
+    e->deleted = e->deleted && e->there;
     e->there = true;
     e->leaving = json_str(meta, "deletionTimestamp") != NULL;
     return true;

@@ -97,7 +97,7 @@ static void pods_request(struct pods_part *p, struct pod_entry *e, struct our_po
                                             .content_type = action == POD_PATCH ? JSON_PATCH_STRATEGIC : NULL,
                                             .body = body,
                                             .subject = subject };
-    char *uid = strdup(o != NULL ? o->uid : "");
+    char *uid = strdup(action == POD_DELETE ? e->uid : o != NULL ? o->uid : "");
 
     if (path == NULL || body == NULL || uid == NULL) {
         free(uid);
@@ -161,7 +161,7 @@ static void pods_accepted(struct pods_part *p, struct pod_entry *e, const json_t
     e->wait_ms = e->not_before_ms = 0;
     state_part_say(p->sync->state, "pods", NULL);
     if (p->action == POD_DELETE)
-        e->deleted = true;
+        e->deleted = e->there && str_eq(e->uid, p->writing_uid); /* the watch may have told already */
     else
         pod_entry_see(e, object);
     if (p->action == POD_PATCH && o != NULL && e->version != NULL &&

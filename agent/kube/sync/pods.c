@@ -244,7 +244,8 @@ void pods_part_start(struct pods_part *p)
 {
     struct err e = { 0 };
     char selector[300];
-    const struct kube_reflector_options o = { .client = p->sync->o.client,
+    const struct kube_reflector_options o = { .loop = p->sync->o.loop,
+                                              .client = p->sync->o.client,
                                               .path = "/api/v1/pods",
                                               .field_selector = selector,
                                               .subject = "pods of this node",

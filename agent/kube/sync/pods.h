@@ -55,7 +55,7 @@ struct pods_part {
     struct sync_call call;
     struct sync_timer timer, told_timer;
     struct pod_entry *writing; /* of call */
-    char *writing_uid;         /* of our pod; "" : none */
+    char *writing_uid;         /* of our pod, "": none; of the one to delete */
     enum pod_action action;
     uint64_t writing_status; /* hash of our status as it was sent */
     bool started, told;

@@ -34,7 +34,8 @@ static struct {
     struct kube_sync *sync;
     TAILQ_HEAD(, asked) asked;
     TAILQ_HEAD(, kube_reflector) reflectors;
-    json_t *told; /* messages to the daemon */
+    json_t *told;    /* messages to the daemon */
+    json_t *answers; /* lent to requests */
 } kube;
 
 /* ---- the client ---- */
@@ -204,6 +205,8 @@ static inline void answer(struct asked *a, int http, const char *text)
         err_set(&why, code, "%s", text != NULL ? text : "refused");
     else
         r->answer = text != NULL ? json_of(text) : json_deep_copy(a->body);
+    if (r->answer != NULL)
+        json_array_append_new(kube.answers, r->answer);
     asked_drop(a);
     op_finish(&r->op, code != ERR_OK ? &why : NULL);
     turn();
@@ -281,6 +284,7 @@ static inline int kube_begin(void **state)
     TAILQ_INIT(&kube.asked);
     TAILQ_INIT(&kube.reflectors);
     kube.told = json_array();
+    kube.answers = json_array();
     uv_loop_init(&kube.loop);
     return kube_sync_open(&kube.sync, &(struct kube_sync_options){ .loop = &kube.loop }, &e) == ERR_OK ? 0
                                                                                                        : -1;
@@ -299,6 +303,7 @@ static inline int kube_end(void **state)
     while (!TAILQ_EMPTY(&kube.asked))
         asked_drop(TAILQ_FIRST(&kube.asked));
     json_decref(kube.told);
+    json_decref(kube.answers);
     return bad;
 }
 #endif

@@ -387,6 +387,24 @@ static void a_mirror_of_another_hash_is_replaced(void **state)
     assert_null(told("gone")); /* the static pod runs on */
 }
 
+static void the_watch_may_overtake_the_answer_to_a_delete(void **state)
+{
+    char mirror[1024];
+    struct asked *a;
+
+    (void)state;
+    snprintf(mirror, sizeof(mirror), MIRROR("20", "m1", ""), "old");
+    watch_put(pods(), mirror);
+    watch_synced(pods());
+    tell(STATIC("b"));
+    a = expect("DELETE", "/api/v1/namespaces/default/pods/web-peer");
+    pods()->o.on_gone("default", "web-peer", "m1", pods()->o.arg);
+    answer(a, 200, NULL);
+    snprintf(mirror, sizeof(mirror), MIRROR("21", "m2", ""), "another");
+    answer(expect("POST", "/api/v1/namespaces/default/pods"), 201, mirror);
+    expect("DELETE", "/api/v1/namespaces/default/pods/web-peer"); /* m2 was not deleted yet */
+}
+
 static void an_edit_makes_another_hash(void **state)
 {
     json_t *a = json_of(STATIC("a")), *b = json_of(STATIC("b"));
@@ -487,6 +505,7 @@ int main(void)
         cmocka_unit_test(a_disruption_is_told_with_the_final_phase_only),
         T(a_static_pod_gets_a_mirror_and_its_status),
         T(a_mirror_of_another_hash_is_replaced),
+        T(the_watch_may_overtake_the_answer_to_a_delete),
         cmocka_unit_test(an_edit_makes_another_hash),
         T(an_orphan_is_deleted_when_the_daemon_told_all),
         T(the_mirror_goes_with_its_static_pod),
