@@ -23,13 +23,13 @@ struct cert_line { /* one of the two certificates */
     struct kube_reflector *reflector; /* waits for the approval */
     struct sync_timer timer, closer;
     uint64_t wait_ms;
-    bool saved_was_used; /* the key of before the restart: another try makes another key */
+    char *saved; /* the key of before a restart, to be used once; NULL: none */
 };
 
 struct certs_part {
     struct kube_sync *sync;
     struct cert_line client, server;
-    bool started;
+    bool started, serving_known;
 };
 
 int64_t certs_rotate_at_ns(const struct x509_times *t, double chance)
@@ -228,26 +228,26 @@ static void cert_answered(void *owner, const struct sync_answer *a)
         cert_again(l, a->error->text, a->retry_after_ms);
 }
 
-static const char *cert_saved_key(const struct cert_line *l)
+static void cert_wipe(char *secret)
 {
-    return json_str(json_object_get(l->sync->config, "certificates"), l->serving ? "serverKey" : "clientKey");
+    if (secret != NULL)
+        explicit_bzero(secret, strlen(secret));
+    free(secret);
 }
 
 static enum err_code cert_make_key(struct cert_line *l, struct err *e)
 {
-    const char *saved = cert_saved_key(l);
+    char *saved = take_ptr(&l->saved);
     struct err ignored = { 0 };
 
+    if (l->key == NULL && saved != NULL)
+        ERR_IGNORE(x509_key_read(saved, &l->key, &ignored));
+    cert_wipe(saved);
     if (l->key != NULL)
         return ERR_OK;
-    if (saved != NULL && !l->saved_was_used && x509_key_read(saved, &l->key, &ignored) == ERR_OK) {
-        l->saved_was_used = true;
-        return ERR_OK;
-    }
-    if (x509_key_make(&l->key, e) != ERR_OK)
-        return e->code;
-    cert_tell(l, NULL);
-    return ERR_OK;
+    if (x509_key_make(&l->key, e) == ERR_OK && !l->serving)
+        cert_tell(l, NULL);
+    return e->code;
 }
 
 static void cert_request(struct cert_line *l)
@@ -311,8 +311,11 @@ void certs_part_credentials(struct certs_part *c, const json_t *message)
     c->client.rotates = json_flag(settings, "rotateClient");
     if (!bootstrap)
         cert_take(&c->client, json_str(message, "certificate"), sync_random());
-    if (bootstrap && !c->client.wanted && c->client.certificate == NULL)
+    if (bootstrap && !c->client.wanted) {
         c->client.wanted = true;
+        if (json_str(message, "waitingKey") != NULL && c->client.key == NULL && c->client.saved == NULL)
+            c->client.saved = strdup(json_str(message, "waitingKey"));
+    }
     sync_timer_stop(c->sync, &c->client.timer);
     if (c->client.reflector != NULL)
         sync_timer_start(c->sync, &c->client.timer, CERTS_WAIT_MS, cert_close_watch, &c->client);
@@ -320,6 +323,25 @@ void certs_part_credentials(struct certs_part *c, const json_t *message)
         cert_step(&c->client);
     if (!bootstrap)
         certs_part_addresses(c);
+}
+
+static void certs_without_serving(void *owner)
+{
+    struct certs_part *c = owner;
+
+    c->serving_known = true;
+    certs_part_addresses(c);
+}
+
+void certs_part_serving(struct certs_part *c, const json_t *message)
+{
+    const char *pem = json_str(message, "certificate");
+
+    c->serving_known = true;
+    if (pem != NULL && c->server.certificate == NULL && c->sync->node_name != NULL &&
+        x509_is_of_node(pem, c->sync->node_name))
+        cert_take(&c->server, pem, sync_random());
+    certs_part_addresses(c);
 }
 
 void certs_part_addresses(struct certs_part *c)
@@ -333,8 +355,11 @@ void certs_part_addresses(struct certs_part *c)
         json_array_size(addresses) == 0)
         return;
     l->rotates = true;
-    if (l->certificate == NULL && json_str(settings, "serverCertificate") != NULL)
-        cert_take(l, json_str(settings, "serverCertificate"), sync_random());
+    if (!c->serving_known) {
+        if (!c->server.closer.runs)
+            sync_timer_start(c->sync, &c->server.closer, CERTS_SERVING_MS, certs_without_serving, c);
+        return;
+    }
     if (l->key != NULL || l->wanted)
         return;
     l->wanted = l->certificate == NULL || !x509_names_are(l->certificate, addresses);
@@ -373,6 +398,7 @@ void certs_part_free(struct certs_part *c)
 {
     if (c == NULL)
         return;
+    cert_wipe(c->client.saved);
     free(c->client.certificate);
     free(c->server.certificate);
     free(c);

@@ -8,9 +8,10 @@
  * until it has a certificate; after CERTS_WAIT_MS, a refusal or a failure it is made again (2 s, doubled up
  * to 32 s; 5 min after a denial).
  *
- * A key is told to the daemon (`certificate` without a certificate) before it is used, and comes back in the
- * message `config` after a restart (`certificates.clientKey`, `.serverKey`): the request that waits for an
- * approval is then found by its name.
+ * The client's key is told to the daemon (`certificate` without a certificate) before it is used, and comes
+ * back in `credentials` after a restart (`waitingKey`): the request that waits for an approval is then found
+ * by its name. The serving certificate in force is that of the message `serving`, if the cluster signed it;
+ * it is waited for CERTS_SERVING_MS, so that a restart asks for no other.
  */
 #ifndef AGENT_KUBE_SYNC_CERTS_H
 #define AGENT_KUBE_SYNC_CERTS_H
@@ -18,6 +19,7 @@
 
 #define CERTS_WAIT_MS (15 * 60 * 1000)
 #define CERTS_DENIED_MS (5 * 60 * 1000)
+#define CERTS_SERVING_MS 2000
 
 /* When to rotate; `chance` in [0, 1). */
 int64_t certs_rotate_at_ns(const struct x509_times *t, double chance);

@@ -137,6 +137,7 @@ void certs_part_start(struct certs_part *c);
 void certs_part_stop(struct certs_part *c);
 void certs_part_free(struct certs_part *c);
 void certs_part_credentials(struct certs_part *c, const json_t *message);
+void certs_part_serving(struct certs_part *c, const json_t *message);
 void certs_part_addresses(struct certs_part *c); /* the node's addresses may have changed */
 
 struct state_part *state_part_new(struct kube_sync *s);

@@ -117,7 +117,9 @@ void kube_sync_message(struct kube_sync *s, const char *type, json_t *message)
     else if (strcmp(type, "node") == 0) {
         node_part_take(s->node, json_object_get(message, "object"));
         certs_part_addresses(s->certs);
-    } else if (strcmp(type, "pod") == 0)
+    } else if (strcmp(type, "serving") == 0)
+        certs_part_serving(s->certs, message);
+    else if (strcmp(type, "pod") == 0)
         pods_part_take(s->pods, message);
     else if (strcmp(type, "podgone") == 0)
         pods_part_forget(s->pods, message);

@@ -267,6 +267,18 @@ enum err_code x509_certificate(const char *pem, EVP_PKEY *key, struct x509_times
     return ERR_OK;
 }
 
+bool x509_is_of_node(const char *pem, const char *node)
+{
+    X509 *c = certificate_of(pem);
+    char wanted[300], found[300] = "";
+
+    subject_of(node, wanted);
+    if (c != NULL)
+        X509_NAME_get_text_by_NID(X509_get_subject_name(c), NID_commonName, found, sizeof(found));
+    X509_free(c);
+    return strcmp(found, wanted) == 0;
+}
+
 static bool add_name(const GENERAL_NAME *name, struct strs *to)
 {
     char text[64];

@@ -42,6 +42,8 @@ struct x509_times { /* wall clock, nanoseconds */
 /* Of the first certificate in `pem`. `key`: it must be this one's; NULL: any. ERR_INVALID: no certificate. */
 enum err_code x509_certificate(const char *pem, EVP_PKEY *key, struct x509_times *ret,
                                struct err *e) MUST_CHECK;
+/* Its subject is the node's: the cluster signed it, not the agent itself. */
+bool x509_is_of_node(const char *pem, const char *node);
 /* The first certificate names exactly these addresses (IP and DNS). */
 bool x509_names_are(const char *pem, const json_t *addresses);
 #endif

@@ -173,10 +173,10 @@ static void a_request_of_before_a_restart_is_found_again(void **state)
     str_auto saved = x509_key_pem(key);
     str_auto quoted = escaped(saved);
     str_auto pem = NULL;
-    str_auto settings = str_printf("\"clientKey\":%s", quoted);
+    str_auto start = str_printf("{\"type\":\"credentials\",\"bootstrap\":true,\"waitingKey\":%s}", quoted);
     EVP_PKEY_free(key);
-    begin(settings);
-    tell("{\"type\":\"credentials\",\"bootstrap\":true}");
+    begin("");
+    tell(start);
     assert_null(told("certificate")); /* the daemon has the key */
     a = expect("POST", REQUESTS);
     body = json_incref(a->body);
@@ -277,6 +277,8 @@ static void a_serving_certificate_follows_the_addresses(void **state)
     tell("{\"type\":\"node\",\"object\":{\"status\":{\"addresses\":[{\"type\":\"Hostname\",\"address\":"
          "\"peer\"},{\"type\":"
          "\"InternalIP\",\"address\":\"10.0.0.1\"}]}}}");
+    expect_none();
+    pass_ms(2001); /* none was told that the cluster signed before */
     a = expect("POST", REQUESTS);
     body = json_incref(a->body);
     assert_string_equal(json_str(json_object_get(body, "spec"), "signerName"),
@@ -287,7 +289,6 @@ static void a_serving_certificate_follows_the_addresses(void **state)
     str_auto pem = sign(body, DAY);
     approve(body, pem);
     json_decref(body);
-    json_decref(told("certificate"));
     m = told("certificate");
     assert_string_equal(json_str(m, "usage"), "server");
     assert_string_equal(json_str(m, "certificate"), pem);
@@ -300,6 +301,33 @@ static void a_serving_certificate_follows_the_addresses(void **state)
     tell("{\"type\":\"node\",\"object\":{\"status\":{\"addresses\":[{\"type\":\"InternalIP\",\"address\":"
          "\"10.0.0.2\"}]}}}");
     expect("POST", REQUESTS);
+}
+
+static void a_serving_certificate_of_before_is_kept(void **state)
+{
+    struct asked *a;
+
+    (void)state;
+    begin("\"rotateServer\":true");
+    tell("{\"type\":\"credentials\"}");
+    tell("{\"type\":\"node\",\"object\":{\"status\":{\"addresses\":[{\"type\":\"InternalIP\",\"address\":"
+         "\"10.0.0.1\"}]}}}");
+    pass_ms(2001);
+    a = expect("POST", REQUESTS);
+    str_auto pem = sign(a->body, DAY);
+    str_auto quoted = escaped(pem);
+    str_auto serving = str_printf("{\"type\":\"serving\",\"certificate\":%s}", quoted);
+    assert_true(x509_is_of_node(pem, "peer"));
+    assert_false(x509_is_of_node(pem, "other"));
+    kube_end(NULL);
+    kube_begin(NULL);
+    begin("\"rotateServer\":true");
+    tell("{\"type\":\"credentials\"}");
+    tell(serving);
+    tell("{\"type\":\"node\",\"object\":{\"status\":{\"addresses\":[{\"type\":\"InternalIP\",\"address\":"
+         "\"10.0.0.1\"}]}}}");
+    pass_ms(5000);
+    expect_none();
 }
 
 static void a_certificate_for_another_key_is_refused(void **state)
@@ -355,6 +383,7 @@ int main(void)
         cmocka_unit_test(the_moment_of_rotation_is_chosen_between_70_and_90_percent),
         T(an_expired_lifetime_leads_to_a_new_request),
         T(a_serving_certificate_follows_the_addresses),
+        T(a_serving_certificate_of_before_is_kept),
         T(a_certificate_for_another_key_is_refused),
         cmocka_unit_test(garbage_is_no_certificate),
     };
