@@ -152,6 +152,19 @@ enum err_code img_remove(struct img_store *s, const char *reference,
 bool img_is_clearing(const struct img_store *s);
 /* Calls fn when that has ended, at each time; NULL: nobody. */
 void img_on_cleared(struct img_store *s, void (*fn)(void *arg), void *arg);
+/* ---- space: image_space.c ---- */
+/* So much of the store's file system is kept free: an archive that needs some of it is refused with
+ * ERR_EXHAUSTED. 0: nothing is. */
+void img_keep_free(struct img_store *s, uint64_t bytes);
+/* Called before that: fn may remove unused images to free `wanted` bytes, whose removal is waited for. */
+void img_on_short(struct img_store *s, void (*fn)(uint64_t wanted, void *arg), void *arg);
+/* Called whenever a download or an import begins to write. */
+void img_on_writing(struct img_store *s, void (*fn)(void *arg), void *arg);
+/* Whatever is being downloaded or unpacked ends with this error, and its files are removed in the background
+ * (img_is_clearing()). Returns how many. */
+unsigned img_stop_writers(struct img_store *s, const struct err *why);
+bool img_is_writing(const struct img_store *s); /* also while what was stopped ends */
+
 /* The image with all its names; errors as above. */
 enum err_code img_remove_id(struct img_store *s, const char *id, struct err *e) MUST_CHECK;
 /* The k-th name a reference may mean, normalised: one, except for short names with several registries in

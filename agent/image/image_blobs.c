@@ -71,18 +71,6 @@ static enum err_code bytes_below(int dir, const char *name, int depth, uint64_t 
     return add_below(dir, name, depth, ret, e);
 }
 
-static void image_blobs_stop(struct img_job *j, const struct err *why)
-{
-    if (j->over_limit)
-        return;
-    j->over_limit = true;
-    if (why->code == ERR_UNAVAILABLE)
-        j->failure = IMG_REGISTRY_UNAVAILABLE;
-    j->limit = *why;
-    err_wrap(&j->limit, "pull %.200s", j->key);
-    proc_cancel(&j->proc);
-}
-
 /* Never less than before, although bad blobs are removed. */
 static void note_fetched(struct img_job *j, uint64_t all)
 {
@@ -105,7 +93,7 @@ static void check_stall(struct img_job *j, uint64_t bytes, uint64_t now_ms)
         else
             err_set(&stalled, ERR_UNAVAILABLE, "only %llu bytes came in %.3g s",
                     (unsigned long long)(bytes - j->seen_bytes), seconds);
-        image_blobs_stop(j, &stalled);
+        img_job_stop(j, &stalled);
     }
 }
 
@@ -129,10 +117,10 @@ static void check_all(struct img_store *s)
 
     if (bytes_below(s->tmp_fd, "blobs", 2, &shared, &unknown) != ERR_OK)
         return; /* the next tick sees more */
-    if (fstatvfs(s->tmp_fd, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < IMG_RESERVE_BYTES)
+    if (fstatvfs(s->tmp_fd, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < img_space_reserve(s))
         err_set(&full, ERR_EXHAUSTED,
-                "no space left for images: less than %u MiB are free on the store's file system",
-                IMG_RESERVE_BYTES >> 20);
+                "no space left for images: less than %llu MiB are free on the store's file system",
+                (unsigned long long)(img_space_reserve(s) >> 20));
     err_set(&large, ERR_EXHAUSTED, "the image is larger than the limit of %llu bytes",
             (unsigned long long)s->max_bytes);
 
@@ -145,9 +133,9 @@ static void check_all(struct img_store *s)
             return;
         note_fetched(j, bytes + shared);
         if (full.code != ERR_OK)
-            image_blobs_stop(j, &full);
+            img_job_stop(j, &full);
         else if (image_blobs_too_large(j, bytes, shared))
-            image_blobs_stop(j, &large);
+            img_job_stop(j, &large);
         else
             check_stall(j, bytes, now_ms);
     }

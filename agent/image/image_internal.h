@@ -92,6 +92,11 @@ struct img_store {
     unsigned running, copying;
     uint64_t jobs_begun, copies_begun;
     bool have_blobs, blobs_bad, closing;
+    uint64_t keep_free; /* image_space.c */
+    void (*make_room)(uint64_t wanted, void *arg);
+    void *make_room_arg;
+    void (*on_writing)(void *arg);
+    void *on_writing_arg;
     uint64_t blobs_until_ms; /* kept for another try; 0: none */
     char *blobs_for;         /* the key of the last failed one */
     uv_timer_t usage;        /* active while copying, or while blobs are kept */
@@ -221,6 +226,7 @@ struct img_found {
 
 enum img_job_state {
     JOB_WAIT,   /* for a slot */
+    JOB_SPACE,  /* files of removed images are being removed */
     JOB_AUTH,   /* reads the credentials (pool) */
     JOB_ASK,    /* skopeo inspect: the name's current digest */
     JOB_TWIN,   /* another job is pulling the same digest */
@@ -253,6 +259,7 @@ struct img_job {
     char *host;                 /* the registry's, with its port; may be NULL */
     char *key;                  /* must not be pulled twice at once: the name, otherwise the source */
     bool is_registry, cancelled, over_limit;
+    bool space_asked;       /* unused images were removed for it */
     bool for_pod;           /* the image's record keeps whose credentials were accepted */
     char tmp[33];           /* folder below tmp/; "" before it exists */
     struct reg_tries tries; /* credentials to try */
@@ -293,8 +300,21 @@ void img_job_leave(struct img_bring_run *run);
 void img_job_begin(struct img_job *j);
 /* Its digest is known, and no other job is pulling it any more. */
 void img_job_decide(struct img_job *j);
+/* Unpacks an import, if there is space for it. */
+void img_job_unpack(struct img_job *j);
+/* Ends its process; the job fails with `why`. */
+void img_job_stop(struct img_job *j, const struct err *why);
 /* Whether a running job has found this image. */
 bool img_job_holds(const struct img_store *s, const char *id);
+
+/* ---- image_space.c ---- */
+enum img_space { IMG_SPACE_ENOUGH, IMG_SPACE_LATER, IMG_SPACE_NONE };
+/* LATER: img_space_wake() follows; NONE: *e says why. */
+enum img_space img_space_for(struct img_job *j, struct err *e);
+void img_space_wake(struct img_store *s); /* files of removed images are gone */
+void img_space_writing(const struct img_store *s);
+/* What must remain free while something is brought. */
+uint64_t img_space_reserve(const struct img_store *s);
 
 /* ---- image_progress.c ---- */
 /* A page for coracle-unpack's counters; without it (out of memory) no progress is reported. */

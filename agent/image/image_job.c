@@ -91,6 +91,18 @@ static void stop_step(struct img_job *j)
         proc_cancel(&j->proc); /* writing of records is not interrupted: they are complete */
 }
 
+void img_job_stop(struct img_job *j, const struct err *why)
+{
+    if (j->over_limit)
+        return;
+    j->over_limit = true;
+    if (why->code == ERR_UNAVAILABLE)
+        j->failure = IMG_REGISTRY_UNAVAILABLE;
+    j->limit = *why;
+    err_wrap(&j->limit, "%s %.200s", j->is_registry ? "pull" : "import", j->is_registry ? j->key : j->source);
+    stop_step(j);
+}
+
 void img_job_leave(struct img_bring_run *run)
 {
     struct img_job *j = run->job;
@@ -106,9 +118,10 @@ void img_job_leave(struct img_bring_run *run)
         TAILQ_REMOVE(&j->store->jobs, j, more);
         img_store_settle(j->store);
         job_free(j);
-    } else if (j->state == JOB_TWIN) {
+    } else if (j->state == JOB_TWIN || j->state == JOB_SPACE) {
         struct err e = { 0 };
 
+        j->store->running += j->state == JOB_SPACE;
         err_set(&e, ERR_CANCELLED, "cancelled");
         job_end(j, &e);
     } else {
@@ -216,12 +229,15 @@ static void run_unpack(struct img_job *j, const char *const *more)
 {
     struct img_store *s = j->store;
     const char *argv[24] = { s->unpack_path };
-    char max[24];
+    char max[24], reserve[24];
     size_t n = 1;
 
     snprintf(max, sizeof(max), "%llu", (unsigned long long)s->max_bytes);
-    if (j->state == JOB_UNPACK)
+    snprintf(reserve, sizeof(reserve), "%llu", (unsigned long long)img_space_reserve(s));
+    if (j->state == JOB_UNPACK) {
         img_meter_open(j);
+        img_space_writing(s);
+    }
     if (j->meter != NULL) {
         argv[n++] = "--progress";
         argv[n++] = "3";
@@ -231,6 +247,8 @@ static void run_unpack(struct img_job *j, const char *const *more)
     if (j->state == JOB_UNPACK) {
         argv[n++] = "--max-bytes";
         argv[n++] = max;
+        argv[n++] = "--reserve-bytes";
+        argv[n++] = reserve;
         if (j->name != NULL) {
             argv[n++] = "--name";
             argv[n++] = j->name;
@@ -269,9 +287,28 @@ static void start_unpack(struct img_job *j, struct err *e)
                                          j->is_registry ? "--blobs" : NULL, blobs, NULL });
 }
 
+void img_job_unpack(struct img_job *j)
+{
+    struct err e = { 0 };
+
+    switch (img_space_for(j, &e)) {
+    case IMG_SPACE_ENOUGH:
+        start_unpack(j, &e);
+        return;
+    case IMG_SPACE_LATER:
+        j->state = JOB_SPACE;
+        j->store->running--; /* what it waits for is removed while nothing else runs */
+        return;
+    case IMG_SPACE_NONE:
+        job_end(j, &e);
+        return;
+    }
+}
+
 static void start_copy(struct img_job *j, struct err *e)
 {
     j->state = JOB_COPY;
+    img_space_writing(j->store);
     if (img_blobs_begin(j, e) == ERR_OK) {
         if (img_skopeo_copy(j, on_step_done, e) == ERR_OK)
             return;
@@ -388,6 +425,8 @@ static void unpacked(struct img_job *j, struct err *e)
             start_commit(j);
             return;
         }
+    } else if (j->over_limit) {
+        *e = j->limit;
     } else if (img_take_failure(j->proc.out.p, j->proc.out.n, &why)) {
         *e = why;
         err_wrap(e, "%s", j->is_registry ? j->key : j->source);
@@ -411,7 +450,7 @@ static void job_step(struct img_job *j, struct err *e)
         if (image_job_make_folder(j, e) != ERR_OK) {
             job_end(j, e);
         } else if (!j->is_registry) {
-            start_unpack(j, e);
+            img_job_unpack(j);
         } else if (j->store->skopeo_path == NULL) {
             err_set(e, ERR_PRECONDITION,
                     "cannot pull %.300s: skopeo is not installed (Debian package skopeo)", j->key);
@@ -432,6 +471,7 @@ static void job_step(struct img_job *j, struct err *e)
     case JOB_ASK:
         asked(j, e);
         return;
+    case JOB_SPACE:
     case JOB_TWIN: /* nothing of its own is in progress */
         return;
     case JOB_NAME:

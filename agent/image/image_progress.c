@@ -69,6 +69,7 @@ static const char *step_of(const struct img_job *j)
 {
     switch (j->state) {
     case JOB_WAIT:
+    case JOB_SPACE:
     case JOB_TWIN:
         return "waiting";
     case JOB_AUTH:

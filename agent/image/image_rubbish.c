@@ -80,8 +80,11 @@ static void on_trash_removed(struct op *op, const struct err *result)
     if (s != NULL)
         TAILQ_REMOVE(&s->trash, t, more);
     free(t); /* the next start finds what is left */
-    if (s != NULL && s->cleared != NULL && !img_is_clearing(s))
+    if (s == NULL || img_is_clearing(s))
+        return;
+    if (s->cleared != NULL)
         s->cleared(s->cleared_arg);
+    img_space_wake(s);
 }
 
 /* What is only tried again later is not waited for. */

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """small_machine - what makes a test's world look like a small machine of its own: memory, disks, images."""
+import gzip
 import hashlib
 import io
 import json
@@ -56,7 +57,7 @@ def make_disk(t, name):
     return point
 
 
-def make_image(path, name, files):
+def make_image(path, name, files, compressed=False):
     """An OCI archive of one layer with these files {path: bytes}, each executable, and /tmp."""
     layer = io.BytesIO()
     with tarfile.open(fileobj=layer, mode="w") as tar:
@@ -74,13 +75,14 @@ def make_image(path, name, files):
         blobs[digest] = data
         return {"digest": f"sha256:{digest}", "size": len(data)}
     arch = {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
-    layer = blob(layer.getvalue())
+    tar = layer.getvalue()
+    layer = blob(gzip.compress(tar, 1) if compressed else tar)
     config = blob(json.dumps({"architecture": arch, "os": "linux", "config": {"Cmd": ["/hog"]},
-                              "rootfs": {"type": "layers", "diff_ids": [layer["digest"]]}}).encode())
+                              "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(tar).hexdigest()}"]}}).encode())
     kind = "application/vnd.oci.image"
     manifest = blob(json.dumps({"schemaVersion": 2, "mediaType": f"{kind}.manifest.v1+json",
                                 "config": {"mediaType": f"{kind}.config.v1+json", **config},
-                                "layers": [{"mediaType": f"{kind}.layer.v1.tar", **layer}]}).encode())
+                                "layers": [{"mediaType": f"{kind}.layer.v1.tar" + ("+gzip" if compressed else ""), **layer}]}).encode())
     index = {"schemaVersion": 2, "manifests": [{"mediaType": f"{kind}.manifest.v1+json", **manifest,
                                                 "annotations": {"org.opencontainers.image.ref.name": name}}]}
     with tarfile.open(path, "w") as tar:

@@ -124,6 +124,7 @@ struct eviction {
     bool disks_seen;   /* they were looked at before */
     struct ev_look disks_look;
     unsigned reclaimed;
+    bool images_stopped; /* in this round */
     struct reclaim *reclaim;
     enum ev_signal reclaim_signal;
     uint64_t reclaim_began_us; /* uv_hrtime() / 1000 */
@@ -186,6 +187,8 @@ void act_tell(struct eviction *r, const struct ev_crossing *c);
 /* Bits of enum ev_reclaim. `done` on a later turn of the loop. */
 void reclaim_start(struct eviction *r, unsigned what, const struct ev_crossing *c,
                    void (*done)(struct eviction *r));
+/* Images that are being brought are stopped, before pods go; false: there are none, `done` is not called. */
+bool reclaim_stop_images(struct eviction *r, const struct ev_crossing *c, void (*done)(struct eviction *r));
 bool reclaim_busy(const struct eviction *r);
 void reclaim_close(struct eviction *r);
 

@@ -13,6 +13,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -35,6 +36,7 @@ struct reclaim {
     uv_timer_t timer;
     struct work work;
     bool working, clearing, closing;
+    bool stopping; /* images that are being brought: their files are removed when they have ended */
     /* the pool's while `working` */
     struct old_logs *logs;
     size_t n_logs;
@@ -165,7 +167,10 @@ static void finish(struct reclaim *x)
 
 static void on_cleared(void *arg)
 {
-    finish(arg);
+    struct reclaim *x = arg;
+
+    if (!x->stopping || !img_is_writing(x->room->node->o.images))
+        finish(x);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -175,6 +180,22 @@ static void on_timer(uv_timer_t *timer)
     if (x->clearing && img_is_clearing(x->room->node->o.images))
         log_warn("files of removed images are still being removed");
     finish(x);
+}
+
+static struct reclaim *reclaim_new(struct eviction *r, const struct ev_crossing *c,
+                                   void (*done)(struct eviction *r))
+{
+    struct reclaim *x = calloc(1, sizeof(*x));
+
+    if (x == NULL)
+        return NULL;
+    x->room = r;
+    x->done = done;
+    x->crossing = *c;
+    uv_timer_init(r->node->o.loop, &x->timer);
+    x->timer.data = x;
+    r->reclaim = x;
+    return x;
 }
 
 static void reclaim_images(struct reclaim *x)
@@ -211,6 +232,35 @@ static void on_logs_removed(struct op *op, const struct err *result)
     reclaim_images(x);
 }
 
+/* ---- images that are being brought ---- */
+
+/* What it writes may be what the node is short of; it is tried again, a pod that is evicted has lost its
+ * work. */
+bool reclaim_stop_images(struct eviction *r, const struct ev_crossing *c, void (*done)(struct eviction *r))
+{
+    struct img_store *images = r->node->o.images;
+    struct reclaim *x;
+    struct err why = { 0 };
+
+    if (images == NULL || !img_is_writing(images))
+        return false;
+    x = reclaim_new(r, c, done);
+    if (x == NULL)
+        return false;
+    err_set(&why, ERR_EXHAUSTED,
+            "the node is short of %s: %" PRIu64 " MiB are available, %" PRIu64 " MiB are kept free",
+            ev_signal_name(c->threshold.signal), c->value.available >> 20, c->line >> 20);
+    if (ev_signal_unit(c->threshold.signal) != EV_BYTES)
+        err_set(&why, ERR_EXHAUSTED,
+                "the node is short of %s: %" PRIu64 " are available, %" PRIu64 " are kept free",
+                ev_signal_name(c->threshold.signal), c->value.available, c->line);
+    (void)img_stop_writers(images, &why);
+    x->clearing = x->stopping = true;
+    img_on_cleared(images, on_cleared, x);
+    uv_timer_start(&x->timer, on_timer, RECLAIM_MAX_MS, 0);
+    return true;
+}
+
 /* Bytes that images must free; all of them if it is inodes that are missing. */
 static uint64_t wanted_of(const struct ev_crossing *c)
 {
@@ -222,20 +272,14 @@ static uint64_t wanted_of(const struct ev_crossing *c)
 void reclaim_start(struct eviction *r, unsigned what, const struct ev_crossing *c,
                    void (*done)(struct eviction *r))
 {
-    struct reclaim *x = calloc(1, sizeof(*x));
+    struct reclaim *x = reclaim_new(r, c, done);
 
     if (x == NULL) { /* the timer of disks brings the next look */
         r->disks = DISKS_REST;
         return;
     }
-    x->room = r;
     x->what = what;
     x->wanted = wanted_of(c);
-    x->done = done;
-    x->crossing = *c;
-    uv_timer_init(r->node->o.loop, &x->timer);
-    x->timer.data = x;
-    r->reclaim = x;
     r->reclaim_signal = c->threshold.signal;
     r->reclaim_began_us = uv_hrtime() / 1000;
     if (what & EV_RECLAIM_CONTAINERS)

@@ -7,6 +7,7 @@
 #include "agent/pod/eviction/eviction.h"
 
 #include "agent/pod/eviction/internal.h"
+#include "agent/pod/image/images.h"
 #include "agent/pod/usage/usage.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -96,6 +97,7 @@ static void disks_rest(struct eviction *r)
 {
     r->disks = DISKS_REST;
     r->reclaimed = 0;
+    r->images_stopped = false;
     if (r->disks_wanted && !r->node->closing)
         disks_begin(r);
 }
@@ -114,6 +116,57 @@ static void on_measured(struct node *n, bool complete)
 }
 
 static void on_disks(const struct ev_observation *seen, void *arg);
+
+/* Images are written where that signal is measured. */
+static bool is_of_images(enum ev_signal s, enum ev_layout layout)
+{
+    switch (s) {
+    case EV_IMAGEFS:
+    case EV_IMAGEFS_INODES:
+        return true;
+    case EV_CONTAINERFS:
+    case EV_CONTAINERFS_INODES:
+        return layout != EV_LAYOUT_SPLIT;
+    case EV_NODEFS:
+    case EV_NODEFS_INODES:
+        return layout == EV_LAYOUT_ONE;
+    case EV_MEMORY:
+    case EV_ALLOCATABLE_MEMORY:
+    case EV_PID:
+    case EV_SIGNALS:
+        break;
+    }
+    return false;
+}
+
+/* The most that a hard threshold keeps free where images are. */
+static void keep_space(const struct eviction *r, const struct ev_observation *seen)
+{
+    const struct ev_settings *s = ev_manager_settings(r->manager);
+    uint64_t most = 0;
+
+    if (r->node->o.images == NULL)
+        return;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct ev_threshold *t = &s->v[i];
+        const struct ev_value *v = &seen->v[t->signal];
+        const uint64_t line = v->known ? ev_amount_of(&t->value, v->capacity) : 0;
+
+        if (!t->soft && ev_signal_unit(t->signal) == EV_BYTES && line > most &&
+            is_of_images(t->signal, ev_manager_layout(r->manager)))
+            most = line;
+    }
+    img_keep_free(r->node->o.images, most);
+}
+
+static void on_images_stopped(struct eviction *r)
+{
+    r->disks = DISKS_LOOK;
+    if (r->node->closing)
+        disks_rest(r);
+    else
+        observe_start(eviction_node(r->node)->observe, SIGNALS_DISK, true, on_disks, r);
+}
 
 static void on_reclaimed(struct eviction *r)
 {
@@ -141,6 +194,13 @@ static void disks_decide(struct eviction *r)
         reclaim_start(r, r->disks_look.reclaim, &r->disks_look.crossing, on_reclaimed);
         return;
     case EV_DO_EVICT:
+        if (!r->images_stopped &&
+            is_of_images(r->disks_look.crossing.threshold.signal, r->disks_look.layout) &&
+            reclaim_stop_images(r, &r->disks_look.crossing, on_images_stopped)) {
+            r->disks = DISKS_RECLAIM;
+            r->images_stopped = true;
+            return;
+        }
         r->disks = DISKS_MEASURE;
         if (!storage_usage_measure(r->node, MEASURE_AGE_MS, MEASURE_MAX_MS, on_measured))
             on_measured(r->node, false);
@@ -174,6 +234,7 @@ static void on_disks(const struct ev_observation *seen, void *arg)
         return;
     }
     take_layout(r);
+    keep_space(r, seen);
     ev_manager_reclaimed(r->manager, r->reclaimed, seen, clock_boot_ms(), &r->disks_look);
     noted(r, seen, &r->disks_look, SLOW);
     watched(r, seen);
@@ -284,6 +345,22 @@ static void on_growth(struct node *n, const char *path)
     eviction_wake(n, EV_DISK_PRESSURE, "a quota warning");
 }
 
+static void on_writing(void *arg)
+{
+    eviction_wake(arg, EV_DISK_PRESSURE, "an image is brought");
+}
+
+/* An import needs space: unused images go, as for pods. */
+static void on_short(uint64_t wanted, void *arg)
+{
+    struct node *n = arg;
+    uint64_t bytes = 0;
+
+    if (n->closing || image_gc_reclaim(n, wanted, &bytes) == 0)
+        return;
+    log_info("unused images removed, as an import needs space", F_U64("bytes", bytes));
+}
+
 void eviction_begin(struct node *n)
 {
     struct eviction_node *part = eviction_node(n);
@@ -309,6 +386,10 @@ void eviction_begin(struct node *n)
     part->forks = forks_open(n);
     decisions_open(r);
     storage_usage_on_growth(n, on_growth);
+    if (n->o.images != NULL) {
+        img_on_short(n->o.images, on_short, n);
+        img_on_writing(n->o.images, on_writing, n);
+    }
     eviction_look(n, SIGNALS_ALL, "the agent started");
 }
 
@@ -328,6 +409,10 @@ static void eviction_cancel(struct node *n)
         return;
     uv_timer_stop(&part->room->timer);
     storage_usage_on_growth(n, NULL);
+    if (n->o.images != NULL) {
+        img_on_short(n->o.images, NULL, NULL);
+        img_on_writing(n->o.images, NULL, NULL);
+    }
     reclaim_close(part->room);
     forks_close(take_ptr(&part->forks));
     eviction_watch_close(take_ptr(&part->watch));

@@ -21,7 +21,7 @@ static void an_archive_comes_with_its_names(void **state)
 
     log = read_file(w, "unpack.log");
     assert_true(str_starts(log, "--progress 3 --source /the/archive.tar --work "));
-    assert_non_null(strstr(log, "/images/parts --max-bytes 17179869184\n"));
+    assert_non_null(strstr(log, "/images/parts --max-bytes 17179869184 --reserve-bytes 67108864\n"));
     assert_null(strstr(log, "--name"));
     free(log);
     settle(w);
@@ -37,7 +37,8 @@ static void a_given_name_is_made_whole_and_passed_on(void **state)
     bring(w, "/a.tar", "busybox");
     assert_string_equal(w->added, "docker.io/library/busybox:latest ");
     log = read_file(w, "unpack.log");
-    assert_non_null(strstr(log, "--max-bytes 1000 --name docker.io/library/busybox:latest\n"));
+    assert_non_null(
+        strstr(log, "--max-bytes 1000 --reserve-bytes 67108864 --name docker.io/library/busybox:latest\n"));
     free(log);
 }
 
@@ -340,6 +341,64 @@ static void an_image_being_brought_is_not_removed_under_it(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, world_make, world_remove)
 
+static void note_wanted(uint64_t wanted, void *arg)
+{
+    uint64_t *all = arg;
+
+    all[0]++;
+    all[1] = wanted;
+}
+
+static void an_archive_that_takes_what_is_kept_free_is_refused(void **state)
+{
+    struct world *w = *state;
+    uint64_t asked[2] = { 0 };
+    char path[400];
+    struct bring t;
+
+    open_store(w);
+    write_file(w, "large.tar", 0644, "not read");
+    snprintf(path, sizeof(path), "%s/large.tar", w->dir);
+    img_keep_free(w->store, UINT64_C(1) << 60);
+    img_on_short(w->store, note_wanted, asked);
+    start(w, &t, path, NULL);
+    wait_for(w, &t);
+    assert_int_equal(t.result.code, ERR_EXHAUSTED);
+    assert_non_null(strstr(t.result.text, "large.tar: no space left for it: it takes 0 MiB, "));
+    assert_non_null(strstr(t.result.text, " and 1099511627776 MiB of these are kept free (evictionHard)"));
+    assert_int_equal(asked[0], 1);
+    assert_true(asked[1] > UINT64_C(1) << 59);
+    assert_int_equal(count_lines(w, "unpack.log"), 0);
+    img_keep_free(w->store, 0);
+    settle(w);
+    assert_int_equal(count_entries(w, "tmp"), 0);
+}
+
+static void what_is_being_brought_is_stopped_with_the_reason(void **state)
+{
+    struct world *w = *state;
+    struct err why = { 0 };
+    struct bring t;
+    int gate;
+
+    open_store(w);
+    write_file(w, "unpack.answer", 0644, "gate; image a b x\n");
+    assert_false(img_is_writing(w->store));
+    start(w, &t, "/a.tar", "x");
+    gate = at_gate(w);
+    assert_true(img_is_writing(w->store));
+    err_set(&why, ERR_EXHAUSTED, "the node is short of imagefs.available");
+    assert_int_equal(img_stop_writers(w->store, &why), 1);
+    assert_int_equal(img_stop_writers(w->store, &why), 0); /* it is ending */
+    wait_for(w, &t);
+    close(gate);
+    assert_int_equal(t.result.code, ERR_EXHAUSTED);
+    assert_string_equal(t.result.text, "import /a.tar: the node is short of imagefs.available");
+    assert_false(img_is_writing(w->store));
+    settle(w);
+    assert_int_equal(count_entries(w, "tmp"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -359,6 +418,8 @@ int main(void)
         TEST(the_last_who_cancels_ends_the_work),
         TEST(closing_the_store_cancels_what_is_under_way),
         TEST(an_image_being_brought_is_not_removed_under_it),
+        TEST(an_archive_that_takes_what_is_kept_free_is_refused),
+        TEST(what_is_being_brought_is_stopped_with_the_reason),
     };
 
     log_init(LOG_LVL_ERROR, LOG_FMT_TEXT);
