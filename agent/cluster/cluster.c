@@ -201,6 +201,7 @@ void cluster_close(struct cluster *c)
         return;
     c->closing = true;
     node_set_cluster(c->o.node, NULL);
+    node_set_served(c->o.node, NULL, NULL, 0);
     if (c->link != NULL)
         cluster_send(c, json_pack("{s:s}", "type", "stop"));
     reports_close(c);
@@ -218,6 +219,7 @@ void cluster_free(struct cluster *c)
         return;
     reports_free(c);
     needs_free(c);
+    own_node_free(c);
     tokens_free(c);
     json_decref(c->credentials);
     json_decref(c->state);

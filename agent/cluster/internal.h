@@ -59,6 +59,11 @@ struct cluster {
     /* objects.c */
     bool pods_synced;
 
+    /* own_node.c */
+    struct api_kvs labels;
+    struct api_taint *taints;
+    size_t n_taints;
+
     /* reports.c */
     struct cluster_report *reports;
     uv_idle_t turn; /* active while something is to be told */
@@ -102,6 +107,10 @@ void objects_put(struct cluster *c, const json_t *object);
 void objects_gone(struct cluster *c, const json_t *message);
 void objects_synced(struct cluster *c, const char *kind);
 void objects_denied(struct cluster *c, const json_t *message);
+
+/* ---- own_node.c ---- */
+void own_node_put(struct cluster *c, const json_t *object);
+void own_node_free(struct cluster *c);
 
 /* ---- reports.c ---- */
 void reports_open(struct cluster *c);

@@ -45,6 +45,8 @@ void objects_put(struct cluster *c, const json_t *object)
         return;
     if (strcmp(kind, "Pod") == 0 || strcmp(kind, "ConfigMap") == 0 || strcmp(kind, "Secret") == 0)
         put_decoded(c, object);
+    else if (strcmp(kind, "Node") == 0)
+        own_node_put(c, object);
 }
 
 static bool config_kind(const char *kind, enum api_config_kind *ret)

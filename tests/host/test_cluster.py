@@ -244,3 +244,67 @@ def test_token(t):
     link.wait_phase("web", "Running")
     equal(node.enter(node.wait_running("web"), "cat", "/t/token").stdout, "abc.def.ghi", "the token")
     node.stop()
+
+
+def test_labels_and_taints(t):
+    """labels and taints that the apiserver has of the node decide about pods bound after that; a rejected pod stays Failed"""
+    _, node, link = joined(t)
+    link.send("synced", kind="Pod")
+    link.put(served(pod("early", nodeSelector={"disk": "fast"}), UIDS[0]))
+    m = link.wait_phase("early", "Failed")
+    equal(m["object"]["status"]["reason"], "NodeAffinity", "the reason")
+    def of_node(labels, taints):
+        return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "test-node", "labels": labels}, "spec": {"taints": taints}}
+    link.put(of_node({"disk": "fast"}, []))
+    link.put(served(pod("fits", nodeSelector={"disk": "fast"}), UIDS[1]))
+    link.wait_phase("fits", "Running")
+    link.put(of_node({"disk": "fast"}, [{"key": "broken", "effect": "NoExecute"}]))
+    link.put(served(pod("late"), UIDS[2]))
+    m = link.wait_phase("late", "Failed")
+    equal(m["object"]["status"]["reason"], "TaintToleration", "the reason")
+    link.put(of_node({"disk": "fast"}, []))
+    link.put(served(pod("last"), UIDS[3]))
+    link.wait_phase("last", "Running")
+    equal((node.pod("early").phase, node.pod("late").phase), ("Failed", "Failed"), "rejected pods stay so")
+    node.stop()
+
+
+def test_finished_and_readiness_gate(t):
+    """a pod that succeeded is reported as ended and not started again; a readiness gate waits for the cluster's condition"""
+    _, node, link = joined(t)
+    link.send("synced", kind="Pod")
+    job = served(pod("job", container(command=shell("exit 0")), restartPolicy="Never"), UIDS[0])
+    link.put(job)
+    link.wait_pod("job", lambda m: m["ended"] and m["object"]["status"]["phase"] == "Succeeded")
+    gated = served(pod("gated", readinessGates=[{"conditionType": "example.com/ready"}]), UIDS[1])
+    link.put(gated)
+    def ready(m):
+        return next((c for c in m["object"]["status"].get("conditions", []) if c["type"] == "Ready"), {})
+    m = link.wait_pod("gated", lambda m: ready(m).get("reason") == "ReadinessGatesNotReady")
+    contains(ready(m)["message"], 'pod readiness gate "example.com/ready" does not exist', "the condition")
+    since = len(link.messages)
+    link.put({**gated, "status": {"phase": "Running", "conditions": [{"type": "example.com/ready", "status": "True"}]}})
+    link.wait_pod("gated", lambda m: ready(m).get("status") == "True", since=since)
+    link.put(deleted(job, 0))
+    link.gone(job)
+    link.wait(lambda m: m["type"] == "podgone" and m["name"] == "job")
+    node.stop()
+
+
+def test_grace_becomes_shorter(t):
+    """a second deletion with a shorter grace period ends the pod then; without a grace period it is at once"""
+    _, node, link = joined(t)
+    link.send("synced", kind="Pod")
+    stubborn = container(command=shell("trap '' TERM; while :; do sleep 0.1; done"))
+    web = served(pod("web", stubborn, terminationGracePeriodSeconds=600), UIDS[0])
+    link.put(web)
+    link.wait_phase("web", "Running")
+    node.wait_running("web")
+    link.put(deleted(web, 600))
+    node.wait_pod("web", lambda p: p["metadata"].get("deletionGracePeriodSeconds") == 600, what="the deletion")
+    link.put(deleted(web, 1))
+    m = link.wait_pod("web", lambda m: m["ended"], deadline=10)
+    equal(m["object"]["status"]["phase"], "Failed", "the phase of a pod that was killed")
+    link.gone(web)
+    node.wait_gone("web")
+    node.stop()

@@ -99,6 +99,9 @@ static enum err_code check_resources(const struct pod *p, bool extended, char re
 static bool fits_node(const struct node *n, const struct api_pod_spec *s)
 {
     struct api_kvs labels = { 0 };
+
+    if (n->served_labels != NULL)
+        return api_pod_fits_node(s, n->o.node_name, n->served_labels);
     mem_auto struct api_kv *v = labels.v = node_labels(n, &labels.n);
 
     return v != NULL && api_pod_fits_node(s, n->o.node_name, &labels);
@@ -173,7 +176,8 @@ static enum err_code check_node(const struct pod *p, char reason[64], struct err
             "is pod %s's",
             port->host_port, port->protocol, o->key);
     }
-    if (api_pod_untolerated(s, n->o.taints, n->o.n_taints) != NULL)
+    if (api_pod_untolerated(s, n->served_labels != NULL ? n->served_taints : n->o.taints,
+                            n->served_labels != NULL ? n->n_served_taints : n->o.n_taints) != NULL)
         return admission_refuse(
             reason, "TaintToleration", e,
             "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate");

@@ -13,6 +13,8 @@
 struct node;
 struct pod;
 struct pod_tokens;
+struct api_kvs;
+struct api_taint;
 
 struct node_cluster {
     void (*pod_changed)(struct pod *p, void *arg); /* something that its status shows may have changed */
@@ -27,6 +29,10 @@ struct node_cluster {
 void node_set_cluster(struct node *n, const struct node_cluster *c);
 /* Before pods start: where service account tokens come from. */
 void node_set_tokens(struct node *n, const struct pod_tokens *t);
+/* The node's labels and taints as the apiserver has them: admission goes by them, and no longer by those of
+ * the configuration. Borrowed until the next call; labels NULL: unknown. */
+void node_set_served(struct node *n, const struct api_kvs *labels, const struct api_taint *taints,
+                     size_t n_taints);
 /* The apiserver has delivered its first set of pods: those of an earlier run that it does not have end, and
  * left-overs are removed. */
 void node_server_ready(struct node *n);

@@ -30,8 +30,11 @@ struct node {
     struct rt *rt;
     struct status_server *server;
     struct src_folder *folder;
-    const struct node_cluster *cluster; /* NULL: it has joined none */
-    bool server_ready;                  /* the apiserver has delivered its first set of pods */
+    const struct node_cluster *cluster;  /* NULL: it has joined none */
+    const struct api_kvs *served_labels; /* of the node, as the apiserver has them; NULL: unknown */
+    const struct api_taint *served_taints;
+    size_t n_served_taints;
+    bool server_ready; /* the apiserver has delivered its first set of pods */
     struct pod *pods;
     size_t n_pods;
     int64_t opened_ns; /* wall clock */

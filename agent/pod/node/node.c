@@ -249,6 +249,16 @@ void node_set_tokens(struct node *n, const struct pod_tokens *t)
     n->o.tokens = t;
 }
 
+void node_set_served(struct node *n, const struct api_kvs *labels, const struct api_taint *taints,
+                     size_t n_taints)
+{
+    n->served_labels = labels;
+    n->served_taints = taints;
+    n->n_served_taints = n_taints;
+    if (labels != NULL)
+        pods_wake_pending(n, "labels or taints of the node changed");
+}
+
 void node_server_ready(struct node *n)
 {
     if (n->server_ready)
