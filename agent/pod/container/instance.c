@@ -355,9 +355,10 @@ void ctr_stop(struct ctr *c, int64_t grace_ns)
         prestop_step(c);
         return;
     case CTR_STOPPING:
-        if (c->pod->state == POD_TERMINATING && grace_ns == 0 &&
-            clock_boot_is_before(kill_at, own->stop_deadline))
-            own->stop_deadline = kill_at; /* the grace period was shortened */
+        if (clock_boot_is_before(deadline, kill_at))
+            deadline = kill_at;
+        if (c->pod->state == POD_TERMINATING && clock_boot_is_before(deadline, own->stop_deadline))
+            own->stop_deadline = deadline; /* the grace period was shortened */
         ctr_stop_step(c);
         return;
     case CTR_KILLING:
