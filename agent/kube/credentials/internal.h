@@ -27,6 +27,8 @@ struct cred_load { /* one look at the files */
 };
 enum err_code cred_load_run(void *load, struct err *e) MUST_CHECK;
 void cred_load_done(struct cred_load *l);
+/* Adds the folder of the name, and that of the file which the name leads to. False: out of memory. */
+bool cred_watch_path(struct cred_load *l, const char *path);
 /* Writes the kubeconfig file that TLS bootstrap leaves, unless it is there as it would be written. */
 enum err_code cred_write_kubeconfig(const struct cred_names *names, struct err *e) MUST_CHECK;
 

@@ -26,14 +26,18 @@ static bool job_add_path(struct cred_load *l, const char *path)
            strs_add_once(&l->bases, slash != NULL ? slash + 1 : path);
 }
 
-/* The folder of the name, and that of the file which the name leads to. */
+bool cred_watch_path(struct cred_load *l, const char *path)
+{
+    str_auto real = realpath(path, NULL);
+
+    return job_add_path(l, path) && (real == NULL || job_add_path(l, real));
+}
+
 static bool job_add_watched(struct cred_load *l, const struct strs *paths)
 {
-    for (size_t i = 0; i < paths->n; i++) {
-        str_auto real = realpath(paths->v[i], NULL);
-        if (!job_add_path(l, paths->v[i]) || (real != NULL && !job_add_path(l, real)))
+    for (size_t i = 0; i < paths->n; i++)
+        if (!cred_watch_path(l, paths->v[i]))
             return false;
-    }
     return true;
 }
 
@@ -82,7 +86,7 @@ enum err_code cred_write_kubeconfig(const struct cred_names *names, struct err *
  * somebody may have approved by now, is made again. */
 static enum err_code job_put_waiting_key(struct cred_load *l, struct err *e)
 {
-    char *key = pki_waiting_key(l->names->cert_dir);
+    char *key = pki_waiting_key(l->names->cert_dir, "client");
     bool ok = json_object_set_new(l->message.json, "bootstrap", json_true()) == 0 &&
               (key == NULL || json_object_set_new(l->message.json, "waitingKey", json_string(key)) == 0);
 
