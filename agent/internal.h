@@ -32,6 +32,7 @@ struct agent { /* the parts, in the order of opening */
     struct src_folder *folder;
     struct cluster *cluster; /* NULL: the node joins none */
     struct kube_credentials *credentials;
+    struct kube_serving *serving;
     struct cni_undo undo;
     struct inhibit inhibit;
     struct unit_weight unit_weight;

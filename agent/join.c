@@ -3,6 +3,8 @@
 #include "agent/cluster/cluster.h"
 #include "agent/internal.h"
 #include "agent/kube/credentials/credentials.h"
+#include "agent/kube/credentials/pki.h"
+#include "agent/kube/credentials/serving.h"
 #include "agent/pod/show/provider.h"
 
 #include "base/codec/json.h"
@@ -55,17 +57,36 @@ static json_t *taints_json(const struct agent_config *c)
 
 static json_t *server_json(const struct config_server *s)
 {
-    json_t *o =
-        json_pack("{s:b, s:I, s:I, s:b, s:b, s:b, s:I, s:I, s:I, s:o}", "enabled", s->enabled, "port",
-                  (json_int_t)s->port, "readOnlyPort", (json_int_t)s->read_only_port, "tokenWebhook",
-                  s->token_webhook, "anonymous", s->anonymous, "debugging", s->debugging, "tokenTtlMs",
-                  (json_int_t)s->token_ttl_ms, "allowedTtlMs", (json_int_t)s->allowed_ttl_ms, "deniedTtlMs",
-                  (json_int_t)s->denied_ttl_ms, "ciphers", list_json(&s->ciphers));
+    json_t *o = json_pack("{s:b, s:I, s:I, s:b, s:b, s:b, s:I, s:I, s:I, s:o}", "enabled", s->enabled, "port",
+                          (json_int_t)s->port, "readOnlyPort", (json_int_t)s->read_only_port, "tokenWebhook",
+                          s->token_webhook, "anonymous", s->anonymous, "debugging", s->debugging, "tokenMs",
+                          (json_int_t)s->token_ttl_ms, "allowedMs", (json_int_t)s->allowed_ttl_ms, "deniedMs",
+                          (json_int_t)s->denied_ttl_ms, "ciphers", list_json(&s->ciphers));
 
     json_put_str(o, "address", s->address);
     json_put_str(o, "minVersion", s->min_version);
     json_put_str(o, "authorization", s->authorization);
     return o;
+}
+
+static void put_wiped(json_t *o, const char *member, char *text)
+{
+    if (text == NULL)
+        return;
+    json_put_str(o, member, text);
+    explicit_bzero(text, strlen(text));
+    free(text);
+}
+
+/* What is left of an earlier agent: keys whose certificates are awaited, and the serving certificate. Read
+ * before the loop runs. */
+static void add_certificates(json_t *o, const struct config_kube *k)
+{
+    put_wiped(o, "clientKey", pki_waiting_key(k->cert_dir, "client"));
+    if (!k->rotate_server)
+        return;
+    put_wiped(o, "serverKey", pki_waiting_key(k->cert_dir, "server"));
+    put_wiped(o, "serverCertificate", pki_rotated_serving(k->cert_dir));
 }
 
 /* The message `config`. */
@@ -83,6 +104,8 @@ static json_t *config_message(const struct agent *a)
                   server_json(&k->server), "certificates", "bootstrap", k->bootstrap_kubeconfig[0] != '\0',
                   "rotateClient", k->rotate_client, "rotateServer", k->rotate_server);
 
+    if (o != NULL)
+        add_certificates(json_object_get(o, "certificates"), k);
     if (o != NULL && k->provider_id[0] != '\0')
         json_put_str(o, "providerID", k->provider_id);
     return o;
@@ -138,6 +161,40 @@ static void join_on_certificate(const json_t *message, void *arg)
     struct agent *a = arg;
 
     kube_credentials_issued(a->credentials, message, join_on_written, a);
+}
+
+static void join_on_serving(const json_t *message, void *arg)
+{
+    struct agent *a = arg;
+    json_t *copy = json_copy((json_t *)(uintptr_t)message);
+
+    if (copy != NULL)
+        cluster_set_serving(a->cluster, copy);
+}
+
+static void join_on_serving_trouble(const struct err *why, void *arg)
+{
+    (void)arg;
+    if (why != NULL)
+        log_error("cannot read the certificate of the node's port; will retry", F_ERR(why));
+    else
+        log_info("the certificate of the node's port can be read again");
+}
+
+static enum err_code open_serving(struct agent *a, struct err *e)
+{
+    const struct config_kube *k = &a->config.kube;
+    const struct kube_serving_options o = { .loop = &a->loop,
+                                            .cert_dir = k->cert_dir,
+                                            .cert_file = k->server.cert_file,
+                                            .key_file = k->server.key_file,
+                                            .client_ca_file = k->server.client_ca_file,
+                                            .rotate = k->rotate_server,
+                                            .on_serving = join_on_serving,
+                                            .on_trouble = join_on_serving_trouble,
+                                            .arg = a };
+
+    return k->server.enabled ? kube_serving_open(&a->serving, &o, e) : ERR_OK;
 }
 
 /* A path as given on the command line may be relative to the daemon's working directory. */
@@ -197,12 +254,14 @@ enum err_code join_open(struct agent *a, struct err *e)
     node_set_tokens(a->node, cluster_tokens(a->cluster));
     log_info("joining a cluster", F_STR("kubeconfig", a->config.kube.kubeconfig),
              F_STR("node", a->node_name));
-    return open_credentials(a, e);
+    return open_credentials(a, e) == ERR_OK ? open_serving(a, e) : e->code;
 }
 
 void join_close(struct agent *a)
 {
     kube_credentials_close(a->credentials);
     a->credentials = NULL;
+    kube_serving_close(a->serving);
+    a->serving = NULL;
     cluster_close(a->cluster);
 }

@@ -56,6 +56,8 @@ void cluster_connected(struct cluster *c)
     cluster_send(c, typed(c->o.config, "config"));
     if (c->credentials != NULL)
         cluster_send(c, typed(c->credentials, "credentials"));
+    if (c->serving != NULL)
+        cluster_send(c, typed(c->serving, "serving"));
     needs_untold(c);
     tokens_again(c);
     reports_all(c);
@@ -67,6 +69,14 @@ void cluster_set_credentials(struct cluster *c, json_t *credentials)
     c->credentials = credentials;
     if (c->link != NULL && credentials != NULL)
         cluster_send(c, typed(credentials, "credentials"));
+}
+
+void cluster_set_serving(struct cluster *c, json_t *serving)
+{
+    json_decref(c->serving);
+    c->serving = serving;
+    if (c->link != NULL && serving != NULL)
+        cluster_send(c, typed(serving, "serving"));
 }
 
 void cluster_set_trouble(struct cluster *c, const char *why)
@@ -224,6 +234,7 @@ void cluster_free(struct cluster *c)
     json_decref(c->credentials);
     json_decref(c->state);
     json_decref(c->o.config);
+    json_decref(c->serving);
     free(c->lost);
     free(c->trouble);
     free(c);

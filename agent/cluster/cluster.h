@@ -43,6 +43,8 @@ struct cluster_options { /* texts are borrowed while the cluster exists */
 enum err_code cluster_open(struct cluster **ret, const struct cluster_options *o, struct err *e) MUST_CHECK;
 /* The message `credentials` without its type; taken. Sent now, and after each start of coracle-kube. */
 void cluster_set_credentials(struct cluster *c, json_t *credentials);
+/* Likewise the message `serving`. */
+void cluster_set_serving(struct cluster *c, json_t *serving);
 /* Why there are none, or no new ones; NULL: they are fine. For `coracle explain node`. */
 void cluster_set_trouble(struct cluster *c, const char *why);
 /* The daemon ends: coracle-kube is told to, nothing is told any more; NULL is fine. The loop must run until

@@ -45,7 +45,7 @@ struct cluster_token {
 struct cluster {
     struct cluster_options o;
     struct node_cluster of_node;
-    json_t *credentials;
+    json_t *credentials, *serving;
     struct kube_link *link; /* NULL: it does not run */
 
     /* process.c */

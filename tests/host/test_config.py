@@ -42,10 +42,10 @@ def test_kubeadm(t):
     equal(warned(node), wanted, "settings that are warned about")
     contains(node.log(), f'from={path}:15', "the place of a warned setting")
     node.put("a.yaml", pod("a", nodeSelector={"example.com/rack": "r7", "kubernetes.io/hostname": "node-1"}))
-    node.wait_running("a")
+    node.wait_running("a-node-1")  # of a node that joins a cluster
     node.put("b.yaml", pod("b", container("one", command=["cat", "/etc/resolv.conf"]), restartPolicy="Never"))
-    node.wait_pod("b", lambda p: p.phase == "Succeeded")
-    contains(node.cli("logs", "b").stdout, "10.96.0.10", "resolv.conf")
+    node.wait_pod("b-node-1", lambda p: p.phase == "Succeeded")
+    contains(node.cli("logs", "b-node-1").stdout, "10.96.0.10", "resolv.conf")
 
     explained = node.cli("explain", "node").stdout
     for name in wanted:
@@ -72,7 +72,7 @@ def test_k3s(t):
     node = configured(t, ["--config-dir", f"{FIXTURES}/k3s/kubelet.conf.d"] + flags)
     equal(warned(node), read(f"{FIXTURES}/k3s/warnings").split(), "settings that are warned about")
     node.put("a.yaml", pod("a", hostNetwork=True))
-    equal(node.wait_running("a").status["hostIP"], "192.0.2.10", "hostIP")
+    equal(node.wait_running("a-node-2").status["hostIP"], "192.0.2.10", "hostIP")
     node.stop()
 
 

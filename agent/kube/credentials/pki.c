@@ -128,9 +128,9 @@ enum err_code pki_write(const char *cert_dir, const char *usage, const char *cer
     return ERR_OK;
 }
 
-char *pki_waiting_key(const char *cert_dir, const char *usage)
+/* NULL: it is not there, or has no key. */
+static char *read_key(const char *path)
 {
-    str_auto path = str_printf("%s/kubelet-%s.key.tmp", cert_dir, usage);
     char *text = NULL;
     size_t n = 0;
 
@@ -140,6 +140,20 @@ char *pki_waiting_key(const char *cert_dir, const char *usage)
         return text;
     kube_file_wipe(text, n);
     return NULL;
+}
+
+char *pki_waiting_key(const char *cert_dir, const char *usage)
+{
+    str_auto path = str_printf("%s/kubelet-%s.key.tmp", cert_dir, usage);
+
+    return read_key(path);
+}
+
+char *pki_rotated_serving(const char *cert_dir)
+{
+    str_auto path = str_printf("%s/kubelet-server-current.pem", cert_dir);
+
+    return read_key(path);
 }
 
 static enum err_code read_pem(const char *path, bool (*is)(const char *text), char **ret, struct err *e)

@@ -36,6 +36,9 @@ enum err_code pki_write(const char *cert_dir, const char *usage, const char *cer
  * or it cannot be used. malloc'ed; wipe it. */
 char *pki_waiting_key(const char *cert_dir, const char *usage);
 
+/* kubelet-server-current.pem; NULL: none, or it cannot be used. malloc'ed; wipe it. */
+char *pki_rotated_serving(const char *cert_dir);
+
 /* The pair of the node's port as kubelet chooses it: the files of the settings where they are given, else
  * kubelet-server-current.pem where `rotate` and it exists, else kubelet.crt and kubelet.key. ERR_NOT_FOUND:
  * there is none yet. malloc'ed. */
