@@ -115,6 +115,12 @@ void op_finish(struct op *op, const struct err *result)
     uv_timer_start(&op->deadline, on_finished_turn, 0, 0);
 }
 
+void op_no_deadline(struct op *op)
+{
+    if (op_live(op) && !op->finished)
+        uv_timer_stop(&op->deadline);
+}
+
 void op_cancel(struct op *op)
 {
     if (!op_live(op) || op->finished || op->why.code != ERR_OK)

@@ -52,6 +52,8 @@ void op_set_subject(struct op *op, const char *subject);
 
 /* Ends the operation with *result (NULL: success). done follows on a later turn of the loop. */
 void op_finish(struct op *op, const struct err *result);
+/* What bounds it was waited for; from now on it may take as long as it likes. */
+void op_no_deadline(struct op *op);
 void op_cancel(struct op *op);     /* no effect after op_finish() */
 bool op_live(const struct op *op); /* initialized and done not yet called; false for { 0 } */
 

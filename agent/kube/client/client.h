@@ -2,15 +2,25 @@
 /*
  * client - requests to one apiserver, of coracle-kube.
  *
- * libcurl's multi interface on the loop: HTTP/2 where the server offers it (all requests share a connection
- * then), HTTP/1.1 otherwise. Credentials are replaced while requests are under way: later ones use the new
- * ones, and connections with an older client certificate are not used again. An answer of 401 asks for other
- * credentials (`on_unauthorized`) at most once in KUBE_ANEW_MS; the request itself reports it.
+ * libcurl's multi interface on the loop: HTTP/2 where the server offers it (requests share a connection
+ * then), HTTP/1.1 otherwise. Requests that are started before the first credentials wait for them.
+ * Credentials are replaced while requests are under way: later ones use the new ones, and connections with
+ * another client certificate are not used again. An answer of 401 asks for other credentials
+ * (`on_unauthorized`) at most once in KUBE_ANEW_MS; the request itself reports it.
  *
  * Bounds: an answer has at most `answer_max` bytes after decompression; at most KUBE_REQUESTS_MAX requests
- * are under way, more wait in order; a request has a deadline. Requests that the server put off (429, or 503
- * with Retry-After) are not repeated here: `retry_after_ms` says when it would like to see them again. Loop
- * thread only.
+ * and KUBE_STREAMS_MAX streams are under way, more wait in order; a request has a deadline. Requests that the
+ * server put off (429, or 503 with Retry-After) are not repeated here: `retry_after_ms` says when it would
+ * like to see them again. Redirects are errors.
+ *
+ * A connection that is dead without a word is noticed in two ways. The kernel gives up a peer that
+ * acknowledges nothing for KUBE_SILENCE_S (TCP keepalive and TCP_USER_TIMEOUT; client-go: a PING after 30 s,
+ * and 15 s for its answer). And where a request is not answered within its deadline, and nothing at all came
+ * over its connection since it was sent, the connection is closed, and with it each stream on it: the lease,
+ * renewed every ten seconds with a deadline, finds out for all (as kubelet closes its connections when
+ * heart-beats fail).
+ *
+ * Loop thread only.
  */
 #ifndef AGENT_KUBE_CLIENT_CLIENT_H
 #define AGENT_KUBE_CLIENT_CLIENT_H
@@ -23,6 +33,9 @@
 #include <uv.h>
 
 #define KUBE_REQUESTS_MAX 64
+/* 110 pods with nine objects each that are followed. */
+#define KUBE_STREAMS_MAX 1024
+#define KUBE_SILENCE_S 45
 #define KUBE_ANEW_MS 1000
 #define KUBE_ANSWER_MAX ((size_t)4 << 20)
 
@@ -30,9 +43,10 @@ struct kube_client;
 
 struct kube_client_options {
     uv_loop_t *loop;
-    const char *user_agent;
+    const char *user_agent; /* copied */
     void (*on_unauthorized)(void *arg);
-    /* The apiserver answered after it had not, or the other way round; `why`: the error, or "". */
+    /* The apiserver answered after it had not, or the other way round; `why`: the error, or "". The first
+     * request reports either. */
     void (*on_reachable)(bool reachable, const char *why, void *arg);
     void *arg;
 };
@@ -46,17 +60,28 @@ void kube_client_close(struct kube_client *c);
 enum err_code kube_client_credentials(struct kube_client *c, const json_t *credentials,
                                       struct err *e) MUST_CHECK;
 
+struct kube_client_counts {
+    uint64_t requests; /* sent, streams included */
+    uint64_t failed;   /* without an answer */
+    uint64_t refused;  /* an HTTP status of 400 and above, but for 404, 409 and 410 */
+    uint64_t put_off;  /* 429 */
+    unsigned under_way, streams, waiting;
+};
+struct kube_client_counts kube_client_counts(const struct kube_client *c);
+
 struct kube_request_spec {    /* borrowed during kube_request_start() */
     const char *method;       /* "GET", "POST", "PUT", "PATCH", "DELETE" */
-    const char *path;         /* with its query, escaped: "/api/v1/pods?fieldSelector=..." */
+    const char *path;         /* with its query, escaped (kube_escape): "/api/v1/pods?fieldSelector=..." */
     const char *content_type; /* of the body; NULL: "application/json" */
     const json_t *body;       /* NULL: none */
     const char *subject;      /* for people: "node peer" */
     size_t answer_max;        /* 0: KUBE_ANSWER_MAX */
     uint64_t deadline_ms;     /* 0: none; of a stream: until its head is there */
     /* A stream: each line of the answer (a watch event) is parsed and handed over as it comes, at most
-     * `answer_max` bytes of it; then `answer` stays NULL. Borrowed. False: the stream is to end. */
+     * `answer_max` bytes of it; then `answer` stays NULL. Borrowed. False: the stream is to end; it then ends
+     * without an error. It may start and cancel requests, this one, too. */
     bool (*on_line)(json_t *line, void *owner);
+    void (*on_head)(void *owner); /* of a stream, may be NULL: it was accepted (200), lines may follow */
 };
 
 struct kube_request {
@@ -64,15 +89,24 @@ struct kube_request {
     /* In done. An HTTP status of 400 and above is an error as well: 404 ERR_NOT_FOUND, 409 ERR_EXISTS (reason
      * AlreadyExists) or ERR_ABORTED (Conflict), 410 ERR_RANGE, 401 ERR_UNAUTHENTICATED, 403 ERR_PERMISSION,
      * 400 and 422 ERR_INVALID, 429 ERR_EXHAUSTED, 504 ERR_DEADLINE, others ERR_UNAVAILABLE; the text is that
-     * of the Status object. No answer: ERR_UNAVAILABLE with the words of the transport. */
+     * of the Status object. No answer: ERR_UNAVAILABLE with the words of the transport, and the errno of a
+     * connection that could not be made in `sys`. An answer that is too long or no JSON object: ERR_INTERNAL.
+     */
     int http;                /* 0: there was no answer */
-    json_t *answer;          /* NULL: none, or no JSON; freed after done, unless taken */
+    json_t *answer;          /* NULL: none; borrowed: json_incref() keeps it */
     uint64_t retry_after_ms; /* 0: not given */
     /* private */
+    op_done_fn user_done;
     struct kube_call *call;
 };
 
 void kube_request_start(struct kube_request *r, struct kube_client *c, const struct kube_request_spec *spec,
                         op_done_fn done, void *owner);
-void kube_request_cancel(struct kube_request *r);
+void kube_request_cancel(struct kube_request *r); /* no effect on one that is done, or { 0 } */
+
+/* Appends text as a part of a path or a query: all but letters, digits and "-._~" becomes %XX. */
+void kube_escape(struct buf *b, const char *text);
+
+/* A Status object, or an event's, as an error; `http`: 0: the object's own `code`. Returns the code. */
+enum err_code kube_status_err(const json_t *status, int http, struct err *e);
 #endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AGENT_KUBE_CLIENT_INTERNAL_H
+#define AGENT_KUBE_CLIENT_INTERNAL_H
+#include "agent/kube/client/client.h"
+#include "base/list.h"
+
+#include <curl/curl.h>
+
+/* ---- access.c: the credentials, as libcurl wants them ---- */
+
+/* Immutable and counted: each call holds the one that it was sent with, as libcurl borrows from it. */
+struct kube_access {
+    unsigned refs;
+    char *base; /* "https://10.0.0.1:6443/prefix" */
+    bool plain; /* http:// */
+    char *
+        connect_to; /* "name:port:host:port" where the certificate is checked against another name; or NULL */
+    char *proxy;    /* "": none */
+    bool insecure, compressed;
+    struct curl_blob ca, certificate, key; /* n == 0: none */
+    struct curl_slist *headers;
+};
+enum err_code kube_access_new(struct kube_access **ret, const json_t *credentials, const char *user_agent,
+                              struct err *e) MUST_CHECK;
+struct kube_access *kube_access_ref(struct kube_access *a);
+void kube_access_unref(struct kube_access *a); /* NULL is fine */
+
+/* ---- lines.c: a stream's lines ---- */
+
+struct kube_lines {
+    struct buf text;
+    size_t max; /* of a line */
+};
+void kube_lines_init(struct kube_lines *l, size_t max);
+void kube_lines_done(struct kube_lines *l);
+/* Hands over each whole line that is not empty. ERR_INTERNAL: one is too long, or no JSON object. False of
+ * on_line: *ret_ended, and nothing more is looked at. */
+enum err_code kube_lines_feed(struct kube_lines *l, const char *data, size_t n,
+                              bool (*on_line)(json_t *line, void *arg), void *arg, bool *ret_ended,
+                              struct err *e) MUST_CHECK;
+
+/* One JSON object. A NUL, which Go's texts may hold and C's cannot, becomes U+FFFD: otherwise a pod's
+ * annotation could keep all pods of the node from being read. Changes text. */
+enum err_code kube_parse(char *text, size_t n, json_t **ret, struct err *e) MUST_CHECK;
+
+/* ---- sockets.c: libcurl's sockets and its timer on the loop ---- */
+
+struct kube_sockets {
+    uv_loop_t *loop;
+    CURLM *multi;
+    uv_timer_t timer;
+    TAILQ_HEAD(client_socket_list, client_socket) list;
+    bool inside; /* of libcurl: handles can neither be added nor removed */
+    unsigned open_handles;
+    void (*on_turn)(struct kube_sockets *s); /* libcurl did something: transfers may have ended */
+    void (*on_closed)(struct kube_sockets *s);
+};
+enum err_code kube_sockets_open(struct kube_sockets *s, uv_loop_t *loop,
+                                void (*on_turn)(struct kube_sockets *s), struct err *e) MUST_CHECK;
+/* After the last transfer; on_closed: once the handles are closed. */
+void kube_sockets_close(struct kube_sockets *s, void (*on_closed)(struct kube_sockets *s));
+/* Shuts the connection with this local port down, unless something came over it since. True: it was silent.
+ */
+bool kube_sockets_give_up(struct kube_sockets *s, int local_port, uint64_t since_ms);
+
+/* ---- client.c, call.c ---- */
+
+enum call_state { CALL_WAITS, CALL_RUNS, CALL_OVER };
+
+struct kube_call {
+    TAILQ_ENTRY(kube_call) link; /* of waiting or running */
+    struct kube_client *c;
+    struct kube_request *r;
+    enum call_state state;
+    CURL *easy;
+    struct kube_access *access;
+    struct curl_slist headers[2]; /* its own, before those of the access */
+    char *method, *path;
+    char content_type[96];
+    struct buf body;
+    struct buf answer; /* or the head of an error, of a stream */
+    struct kube_lines lines;
+    bool (*on_line)(json_t *line, void *owner);
+    void (*on_head)(void *owner);
+    uint64_t sent_ms;
+    int local_port;
+    bool ended;         /* by on_line */
+    bool doomed;        /* to be ended as soon as libcurl is not running */
+    struct err failure; /* found in a callback */
+    char words[CURL_ERROR_SIZE];
+};
+TAILQ_HEAD(kube_calls, kube_call);
+
+struct kube_client {
+    struct kube_client_options o;
+    char *user_agent;
+    struct kube_access *access; /* NULL: none yet */
+    struct kube_sockets sockets;
+    struct kube_calls waiting, running;
+    struct kube_client_counts counts;
+    enum { REACH_UNKNOWN, REACH_YES, REACH_NO } reach;
+    uint64_t anew_ms; /* last asked for other credentials */
+    bool closed;
+};
+
+/* Gives the call's transfer to libcurl. */
+enum err_code kube_call_send(struct kube_call *call, struct err *e) MUST_CHECK;
+/* Its transfer is over: what became of it, in *e and the request. */
+void kube_call_result(struct kube_call *call, CURLcode code, struct err *e);
+/* Takes the transfer away from libcurl and frees the call. */
+void kube_call_free(struct kube_call *call);
+
+/* ---- known.c: what a reflector knows of its objects ---- */
+
+struct known_object {
+    UT_hash_handle hh;
+    char *uid;
+    unsigned seen; /* in this set */
+    size_t namespace_n;
+    char key[]; /* namespace, "/", name */
+};
+
+struct known {
+    struct known_object *objects;
+    unsigned set; /* the number of the set that comes in */
+};
+
+struct known_object *known_find(struct known *k, const char *namespace_, const char *name);
+/* NULL: out of memory. */
+struct known_object *known_add(struct known *k, const char *namespace_, const char *name, const char *uid);
+bool known_rename(struct known_object *o, const char *uid); /* another object of the name; false: no memory */
+void known_remove(struct known *k, struct known_object *o);
+size_t known_count(const struct known *k);
+size_t known_count_set(const struct known *k);       /* of this set */
+struct known_object *known_missing(struct known *k); /* one that is not in this set; NULL: none */
+void known_done(struct known *k);
+#endif
