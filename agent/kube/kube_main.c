@@ -3,6 +3,7 @@
  * coracle-kube - the node as a member of a cluster: a process without rights that alone speaks TLS and HTTP.
  * The daemon starts it with the link (agent/kube/link) on descriptor 3 and gives it no arguments.
  */
+#include "agent/kube/internal.h"
 #include "agent/kube/kube.h"
 #include "base/log.h"
 
@@ -28,7 +29,7 @@ int main(int argc, char **argv)
     struct kube *k = NULL;
     struct err e = { 0 };
     uv_loop_t loop;
-    int code = EXIT_SUCCESS;
+    int code = EXIT_SUCCESS, landlock;
 
     (void)argv;
     if (argc != 1 || fcntl(LINK_FD, F_SETFD, FD_CLOEXEC) != 0) {
@@ -37,11 +38,16 @@ int main(int argc, char **argv)
     }
     log_init(LOG_LVL_INFO, LOG_FMT_TEXT);
     signal(SIGPIPE, SIG_IGN);
+    if (kube_confine(&landlock, &e) != ERR_OK) {
+        log_error("coracle-kube cannot be confined", F_ERR(&e));
+        return EXIT_FAILURE;
+    }
     if (uv_loop_init(&loop) != 0) {
         fprintf(stderr, "coracle-kube: cannot make an event loop\n");
         return EXIT_FAILURE;
     }
     if (kube_open(&k, &loop, LINK_FD, on_end, &loop, &e) == ERR_OK) {
+        log_debug("coracle-kube begins", F_I64("landlock", landlock));
         uv_run(&loop, UV_RUN_DEFAULT);
     } else {
         log_error("coracle-kube cannot start", F_ERR(&e));
