@@ -3,7 +3,6 @@
 #include "agent/cluster/cluster.h"
 #include "agent/internal.h"
 #include "agent/kube/credentials/credentials.h"
-#include "agent/kube/credentials/pki.h"
 #include "agent/kube/credentials/serving.h"
 #include "agent/pod/show/provider.h"
 
@@ -69,26 +68,6 @@ static json_t *server_json(const struct config_server *s)
     return o;
 }
 
-static void put_wiped(json_t *o, const char *member, char *text)
-{
-    if (text == NULL)
-        return;
-    json_put_str(o, member, text);
-    explicit_bzero(text, strlen(text));
-    free(text);
-}
-
-/* What is left of an earlier agent: keys whose certificates are awaited, and the serving certificate. Read
- * before the loop runs. */
-static void add_certificates(json_t *o, const struct config_kube *k)
-{
-    put_wiped(o, "clientKey", pki_waiting_key(k->cert_dir, "client"));
-    if (!k->rotate_server)
-        return;
-    put_wiped(o, "serverKey", pki_waiting_key(k->cert_dir, "server"));
-    put_wiped(o, "serverCertificate", pki_rotated_serving(k->cert_dir));
-}
-
 /* The message `config`. */
 static json_t *config_message(const struct agent *a)
 {
@@ -104,8 +83,6 @@ static json_t *config_message(const struct agent *a)
                   server_json(&k->server), "certificates", "bootstrap", k->bootstrap_kubeconfig[0] != '\0',
                   "rotateClient", k->rotate_client, "rotateServer", k->rotate_server);
 
-    if (o != NULL)
-        add_certificates(json_object_get(o, "certificates"), k);
     if (o != NULL && k->provider_id[0] != '\0')
         json_put_str(o, "providerID", k->provider_id);
     return o;

@@ -86,7 +86,7 @@ enum err_code cred_write_kubeconfig(const struct cred_names *names, struct err *
  * somebody may have approved by now, is made again. */
 static enum err_code job_put_waiting_key(struct cred_load *l, struct err *e)
 {
-    char *key = pki_waiting_key(l->names->cert_dir, "client");
+    char *key = pki_waiting_key(l->names->cert_dir);
     bool ok = json_object_set_new(l->message.json, "bootstrap", json_true()) == 0 &&
               (key == NULL || json_object_set_new(l->message.json, "waitingKey", json_string(key)) == 0);
 

@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define WAITING "kubelet-client.key.tmp"
+
 static enum err_code put_file(int dir, const char *name, const char *text, mode_t mode, struct err *e)
 {
     return fs_replace_at(dir, name, text, strlen(text), mode, true, e);
@@ -83,18 +85,15 @@ static enum err_code check_pem(const char *certificate, const char *key, bool al
 static enum err_code write_usage(int dir, const char *cert_dir, const char *usage, const char *certificate,
                                  const char *key, struct err *e)
 {
-    const char *prefix = strcmp(usage, "client") == 0 ? "kubelet-client" : "kubelet-server";
-    str_auto waiting = str_printf("%s.key.tmp", prefix);
-
-    if (waiting == NULL)
-        return err_nomem(e);
-    if (strcmp(usage, "self-signed") != 0 && certificate == NULL)
-        return put_file(dir, waiting, key, 0600, e);
-    if (strcmp(usage, "self-signed") != 0) {
-        if (write_pair(dir, cert_dir, prefix, certificate, key, e) == ERR_OK)
-            fs_remove_quietly(dir, waiting);
+    if (strcmp(usage, "client") == 0 && certificate == NULL)
+        return put_file(dir, WAITING, key, 0600, e);
+    if (strcmp(usage, "client") == 0) {
+        if (write_pair(dir, cert_dir, "kubelet-client", certificate, key, e) == ERR_OK)
+            fs_remove_quietly(dir, WAITING);
         return e->code;
     }
+    if (strcmp(usage, "server") == 0)
+        return write_pair(dir, cert_dir, "kubelet-server", certificate, key, e);
     /* The key first: kubelet makes a new pair where one of the two cannot be read. */
     if (put_file(dir, "kubelet.key", key, 0600, e) != ERR_OK)
         return e->code;
@@ -116,7 +115,7 @@ enum err_code pki_write(const char *cert_dir, const char *usage, const char *cer
     key = pki_given(key);
     if (!known)
         return err_set(e, ERR_INVALID, "certificate: unknown usage \"%.40s\"", usage != NULL ? usage : "");
-    if (check_pem(certificate, key, strcmp(usage, "self-signed") != 0, e) != ERR_OK)
+    if (check_pem(certificate, key, strcmp(usage, "client") == 0, e) != ERR_OK)
         return err_wrap(e, "%s certificate", usage);
     if (fs_mkdirs(cert_dir, 0755, e) != ERR_OK)
         return e->code;
@@ -128,9 +127,9 @@ enum err_code pki_write(const char *cert_dir, const char *usage, const char *cer
     return ERR_OK;
 }
 
-/* NULL: it is not there, or has no key. */
-static char *read_key(const char *path)
+char *pki_waiting_key(const char *cert_dir)
 {
+    str_auto path = str_printf("%s/" WAITING, cert_dir);
     char *text = NULL;
     size_t n = 0;
 
@@ -140,20 +139,6 @@ static char *read_key(const char *path)
         return text;
     kube_file_wipe(text, n);
     return NULL;
-}
-
-char *pki_waiting_key(const char *cert_dir, const char *usage)
-{
-    str_auto path = str_printf("%s/kubelet-%s.key.tmp", cert_dir, usage);
-
-    return read_key(path);
-}
-
-char *pki_rotated_serving(const char *cert_dir)
-{
-    str_auto path = str_printf("%s/kubelet-server-current.pem", cert_dir);
-
-    return read_key(path);
 }
 
 static enum err_code read_pem(const char *path, bool (*is)(const char *text), char **ret, struct err *e)

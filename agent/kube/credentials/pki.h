@@ -7,8 +7,7 @@
  *     kubelet-client-<YYYY-MM-DD-hh-mm-ss>.pem   certificate, then key (600); the time is local
  *     kubelet-client-current.pem                 a symlink to the newest, with an absolute target
  *     kubelet-client.key.tmp                     the key, while its certificate is awaited (600)
- *     kubelet-server-...                         likewise, for the node's port, where serverTLSBootstrap; the
- *                                                key that waits is ours alone: kubelet keeps it in memory
+ *     kubelet-server-...                         likewise, for the node's port, where serverTLSBootstrap
  *     kubelet.crt (644), kubelet.key (600)       the self-signed pair of the node's port
  *
  * Every file is written to a temporary one, synced, and renamed; a symlink likewise. Blocking: on the pool.
@@ -24,7 +23,7 @@
 /*
  * Writes what coracle-kube sends in the message `certificate`:
  *
- *     "client", "server"   both texts: the pair; the key alone: it waits for its certificate
+ *     "client", "server"   both texts: the pair; the client's key alone: it waits for its certificate
  *     "self-signed"        kubelet.crt and kubelet.key
  *
  * Texts in PEM; "" or NULL: not there. ERR_INVALID: a text is no PEM, or the usage is unknown.
@@ -32,12 +31,8 @@
 enum err_code pki_write(const char *cert_dir, const char *usage, const char *certificate, const char *key,
                         struct err *e) MUST_CHECK;
 
-/* The key that waits in kubelet-client.key.tmp ("client") or kubelet-server.key.tmp ("server"); NULL: none,
- * or it cannot be used. malloc'ed; wipe it. */
-char *pki_waiting_key(const char *cert_dir, const char *usage);
-
-/* kubelet-server-current.pem; NULL: none, or it cannot be used. malloc'ed; wipe it. */
-char *pki_rotated_serving(const char *cert_dir);
+/* The key that waits in kubelet-client.key.tmp; NULL: none, or it cannot be used. malloc'ed; wipe it. */
+char *pki_waiting_key(const char *cert_dir);
 
 /* The pair of the node's port as kubelet chooses it: the files of the settings where they are given, else
  * kubelet-server-current.pem where `rotate` and it exists, else kubelet.crt and kubelet.key. ERR_NOT_FOUND:

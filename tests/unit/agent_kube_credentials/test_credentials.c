@@ -369,8 +369,7 @@ static void a_node_without_a_kubeconfig_bootstraps_and_goes_on_with_its_certific
     assert_int_equal(access(n->kubeconfig, F_OK), -1); /* only with the certificate, without rotation */
     issue(n, "client", NULL, KEY);
     assert_int_equal(n->write.code, ERR_OK);
-    kube_credentials_anew(n->c, "unauthorized");
-    UNTIL(n, HAS(n, "waitingKey", KEY)); /* an agent that begins again goes on with this request */
+    UNTIL(n, HAS(n, "waitingKey", KEY)); /* whoever begins again goes on with this request */
     issue(n, "client", CERTIFICATE, KEY);
     assert_int_equal(n->write.code, ERR_OK);
     UNTIL(n, HAS(n, "certificate", CERTIFICATE KEY));
