@@ -181,6 +181,12 @@ static void cert_on_gone(const char *namespace_, const char *name, const char *u
         sync_timer_start(l->sync, &l->closer, 0, cert_close_watch, l); /* made again, with the same key */
 }
 
+/* That it was made is known from the answer to its POST. */
+static void cert_on_synced(void *arg)
+{
+    (void)arg;
+}
+
 static void cert_on_trouble(const struct err *why, int http, void *arg)
 {
     struct cert_line *l = arg;
@@ -204,6 +210,7 @@ static void cert_watch(struct cert_line *l)
                                               .objects_max = 1,
                                               .on_put = cert_on_request,
                                               .on_gone = cert_on_gone,
+                                              .on_synced = cert_on_synced,
                                               .on_trouble = cert_on_trouble,
                                               .arg = l };
 

@@ -85,6 +85,7 @@ static void approve(const json_t *body, const char *pem)
     json_t *request = approved(body, pem);
 
     assert_non_null(r);
+    watch_synced(r);
     r->o.on_put(request, r->o.arg);
     json_decref(request);
     turn();
