@@ -71,7 +71,14 @@ static enum err_code answer_expiry(const json_t *status, int64_t *ret, struct er
     *ret = 0;
     if (text == NULL)
         return ERR_OK;
-    if (clock_parse(text, ret, e) != ERR_OK)
+    if (clock_parse(text, ret, e) == ERR_RANGE) { /* "9999-12-31T23:59:59Z" is a usual way to say never */
+        bool never =
+            strcmp(text, "2262") > 0 || strcmp(text, "0001-01-01T00:00:00Z") == 0; /* Go's zero time */
+        *e = (struct err){ 0 };
+        *ret = never ? 0 : 1;
+        return ERR_OK;
+    }
+    if (e->code != ERR_OK)
         return err_wrap(e, "decoding stdout: expirationTimestamp");
     if (*ret == 0)
         *ret = 1; /* 0 is "never" */

@@ -107,6 +107,13 @@ static void an_answer_may_have_a_token_a_pair_or_both(void **state)
     static const char yaml[] =
         "apiVersion: " V1 "\nkind: ExecCredential\nstatus: {token: t, expirationTimestamp: "
         "null}\n---\nx";
+    static const struct {
+        const char *time;
+        bool never;
+    } odd[] = { { "9999-12-31T23:59:59Z", true },
+                { "0001-01-01T00:00:00Z", true },
+                { "1500-01-01T00:00:00Z", false },
+                { "1970-01-01T00:00:00Z", false } };
     struct kube_exec_answer a = { 0 };
     struct err e = { 0 };
 
@@ -120,6 +127,12 @@ static void an_answer_may_have_a_token_a_pair_or_both(void **state)
     assert_string_equal(a.token, "t");
     assert_null(a.certificate);
     assert_true(a.expires_ns == 0);
+    for (size_t i = 0; i < ARRAY_LEN(odd); i++) {
+        str_auto far = str_printf(ANSWER("{\"token\":\"t\",\"expirationTimestamp\":\"%s\"}"), odd[i].time);
+        if (kube_exec_read(&a, far, strlen(far), V1, &e) != ERR_OK)
+            fail_msg("%s: %s", odd[i].time, e.text);
+        assert_int_equal(a.expires_ns == 0, odd[i].never);
+    }
     kube_exec_answer_done(&a);
 }
 
