@@ -131,6 +131,78 @@ static void what_is_removed_is_gone_and_told_of_once(void **state)
     assert_null(src_store_pod(f->store, API_FROM_FOLDER, "default", "a"));
 }
 
+static void put_served(struct fixture *f, const char *text)
+{
+    json_auto_t *o = json_loads(text, 0, NULL);
+    struct api_object object;
+    struct err e = { 0 };
+
+    assert_non_null(o);
+    assert_int_equal(api_decode_served(o, &object, &e), ERR_OK);
+    assert_int_equal(src_store_put(f->store, &object, &e), ERR_OK);
+    api_object_unref(&object);
+}
+
+#define SERVED_CONFIG                                                                                        \
+    "{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \"metadata\": {\"name\": \"a\", \"namespace\": "      \
+    "\"default\"}, \"data\": {\"k\": \"server\"}}"
+
+static void look(struct fixture *f, enum api_origin origin, enum presence_answer want, const char *why)
+{
+    struct err e = { 0 };
+
+    assert_int_equal(presence_of(src_store_look_config(f->store, origin, API_CONFIG_MAP, "default", "a", &e)),
+                     want);
+    if (strstr(e.text, why) == NULL)
+        fail_msg("\"%s\" lacks \"%s\"", e.text, why);
+}
+
+static void objects_of_the_apiserver_are_others_and_unknown_until_it_answers(void **state)
+{
+    struct fixture *f = *state;
+
+    put(f, CONFIG("ConfigMap", "a", "data: {k: folder}"));
+    look(f, API_FROM_FOLDER, PRESENCE_PRESENT, "");
+    look(f, API_FROM_SERVER, PRESENCE_UNKNOWN,
+         "configmap \"a\" is not known yet: the apiserver has not answered");
+    src_store_lacks(f->store, API_CONFIG_MAP, "default", "a", "refused (403)");
+    look(f, API_FROM_SERVER, PRESENCE_UNKNOWN, "refused (403)");
+    src_store_lacks(f->store, API_CONFIG_MAP, "default", "a", NULL);
+    look(f, API_FROM_SERVER, PRESENCE_ABSENT, "");
+    f->seen[0] = '\0';
+    put_served(f, SERVED_CONFIG);
+    assert_seen(f, "added ConfigMap default/a;");
+    put_served(f, SERVED_CONFIG);
+    assert_seen(f, "");
+    look(f, API_FROM_SERVER, PRESENCE_PRESENT, "");
+    assert_memory_equal(
+        src_store_config(f->store, API_FROM_SERVER, API_CONFIG_MAP, "default", "a")->data[0].data, "server",
+        6);
+    assert_memory_equal(
+        src_store_config(f->store, API_FROM_FOLDER, API_CONFIG_MAP, "default", "a")->data[0].data, "folder",
+        6);
+    /* a refusal does not take away what it said before; a proof of absence does */
+    src_store_lacks(f->store, API_CONFIG_MAP, "default", "a", "refused (403)");
+    look(f, API_FROM_SERVER, PRESENCE_PRESENT, "");
+    assert_seen(f, "");
+    src_store_lacks(f->store, API_CONFIG_MAP, "default", "a", NULL);
+    assert_seen(f, "removed ConfigMap default/a;");
+    src_store_forget(f->store, API_CONFIG_MAP, "default", "a");
+    look(f, API_FROM_SERVER, PRESENCE_UNKNOWN, "has not answered");
+    look(f, API_FROM_FOLDER, PRESENCE_PRESENT, "");
+}
+
+static void it_is_ready_when_each_source_has_delivered(void **state)
+{
+    struct fixture *f = *state;
+
+    src_store_expect_server(f->store);
+    src_store_set_ready(f->store, API_FROM_FOLDER);
+    assert_false(src_store_ready(f->store));
+    src_store_set_ready(f->store, API_FROM_SERVER);
+    assert_true(src_store_ready(f->store));
+}
+
 static void the_smallest_default_class_is_the_default(void **state)
 {
     struct fixture *f = *state;
@@ -166,6 +238,8 @@ int main(void)
         T(objects_are_found_by_kind_namespace_and_name),
         T(equal_content_is_no_change_and_any_difference_is_one),
         T(what_is_removed_is_gone_and_told_of_once),
+        T(objects_of_the_apiserver_are_others_and_unknown_until_it_answers),
+        T(it_is_ready_when_each_source_has_delivered),
         T(the_smallest_default_class_is_the_default),
         T(all_of_a_kind_are_visited),
     };
