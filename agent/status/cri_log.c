@@ -274,7 +274,8 @@ static bool cri_log_give_line(struct cri_log_reader *r, struct str raw, struct b
     bool valid = false;
     int64_t ns = 0;
 
-    if (!cri_log_parse(raw, &line))
+    if (!cri_log_parse(raw, &line) ||
+        (r->streams != CRI_LOG_BOTH && line.is_stderr != (r->streams == CRI_LOG_STDERR)))
         return true;
     if (r->timestamps || r->since_ns > 0) {
         memcpy(written, line.timestamp.p, line.timestamp.n);

@@ -38,12 +38,15 @@ enum err_code cri_log_tail_find(int fd, struct cri_log_tail *t, uint64_t *ret, s
 enum err_code cri_log_tail(const char *path, unsigned lines, size_t max, char **ret,
                            struct err *e) MUST_CHECK;
 
+enum cri_log_streams { CRI_LOG_BOTH, CRI_LOG_STDOUT, CRI_LOG_STDERR };
+
 /* reader - the text of a log as shown to people: takes the file's bytes in pieces of any size and returns the
  * text with parts joined. Set the options after cri_log_reader_init(). */
 struct cri_log_reader {
     bool timestamps;      /* prefix each line with its time, nine digits of fraction, UTC */
     int64_t since_ns;     /* wall clock; skip earlier lines */
     uint64_t limit_bytes; /* of text; 0: no limit */
+    enum cri_log_streams streams;
     /* private */
     struct buf rest; /* the beginning of an incomplete line */
     uint64_t given;

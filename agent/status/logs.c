@@ -347,6 +347,7 @@ void logs_begin(struct conn *c, const char *namespace_, const char *name, const 
     log_walk_init(&l->walk, l->path);
     buf_init(&l->out, 16 * PIECE); /* timestamps may make it longer than the input, but not by that much */
     cri_log_reader_init(&l->reader);
+    l->reader.streams = o->only_stdout ? CRI_LOG_STDOUT : o->only_stderr ? CRI_LOG_STDERR : CRI_LOG_BOTH;
     l->reader.timestamps = o->timestamps;
     l->reader.since_ns = o->since_ns;
     l->reader.limit_bytes = o->limit_bytes;

@@ -50,6 +50,7 @@ struct status_log_options {
     uint64_t tail_lines;
     int64_t since_ns;     /* wall clock; 0: all */
     uint64_t limit_bytes; /* 0: none */
+    bool only_stdout, only_stderr;
 };
 
 struct status_exec_options {

@@ -27,7 +27,8 @@ enum err_code status_log_options(const struct http_request *r, struct status_log
 {
     struct status_log_options o = { .container = request_options_given(r, "container"),
                                     .has_tail = request_options_given(r, "tailLines") != NULL };
-    const char *since_time = request_options_given(r, "sinceTime");
+    const char *since_time = request_options_given(r, "sinceTime"),
+               *stream = request_options_given(r, "stream");
     uint64_t since_seconds = 0;
 
     if (http_param_flag(r, "follow", &o.follow, e) != ERR_OK ||
@@ -37,6 +38,14 @@ enum err_code status_log_options(const struct http_request *r, struct status_log
         request_options_number(r, "limitBytes", 1, INT64_MAX, &o.limit_bytes, e) != ERR_OK ||
         request_options_number(r, "sinceSeconds", 1, INT32_MAX, &since_seconds, e) != ERR_OK)
         return e->code;
+    if (stream != NULL && strcmp(stream, "All") != 0) {
+        o.only_stdout = strcmp(stream, "Stdout") == 0;
+        o.only_stderr = strcmp(stream, "Stderr") == 0;
+        if (!o.only_stdout && !o.only_stderr)
+            return err_set(e, ERR_INVALID, "stream: \"%.64s\" is none of All, Stdout, Stderr", stream);
+        if (o.has_tail)
+            return err_set(e, ERR_INVALID, "tailLines and one stream may not be given together");
+    }
     if (since_time != NULL && since_seconds != 0)
         return err_set(e, ERR_INVALID, "at most one of sinceTime and sinceSeconds may be given");
     if (since_time != NULL && clock_parse(since_time, &o.since_ns, e) != ERR_OK)

@@ -10,22 +10,19 @@
  *     GET     /api/v1/pods  /api/v1/namespaces/{ns}/pods[/{name}]
  *             ?labelSelector= &fieldSelector=metadata.name= &watch=1
  *     GET     /api/v1/namespaces/{ns}/pods/{name}/log
- *             ?container= &follow= &previous= &tailLines= &sinceSeconds= &timestamps= &limitBytes=
- *     GET     /api/v1/namespaces/{ns}/pods/{name}/exec
- *             ?container= &command= &command= ... &stdin= &stdout= &stderr= &tty=
- *             upgraded to WebSocket, subprotocol v5.channel.k8s.io or v4.channel.k8s.io
- *     GET     /api/v1/namespaces/{ns}/pods/{name}/attach         ?container= &stdin= &stdout= &stderr= &tty=
- *     GET     /api/v1/namespaces/{ns}/pods/{name}/portforward    ?port=   one connection: channels 0 and 1;
- *             both upgraded as exec is; the pod's end of a connection is told by channel 255
- *     GET     /api/v1/namespaces/{ns}/pods/{name}/archive        ?container= &path= &into=
- *             a file or folder as a tar stream on channel 1; into=true: one on channel 0 is unpacked there
- *     POST    /api/v1/namespaces/{ns}/pods/{name}/restart      all containers again, in place;
- *                                    details.containers of the answer: the runs that end
- *     GET     /api/v1/nodes[/{name}]   this one
- *     GET     /api/v1/configmaps  /api/v1/namespaces/{ns}/configmaps[/{name}]      a list has no values
- *     GET     /api/v1/secrets  /api/v1/namespaces/{ns}/secrets[/{name}]            never values, only "sizes"
- *     GET     /apis/scheduling.k8s.io/v1/priorityclasses[/{name}]
- *     GET     /api/v1/events  /api/v1/namespaces/{ns}/events
+ *             ?container= &follow= &previous= &tailLines= &sinceSeconds= &sinceTime= &timestamps=
+ * &limitBytes= &stream=All|Stdout|Stderr GET     /api/v1/namespaces/{ns}/pods/{name}/exec ?container=
+ * &command= &command= ... &stdin= &stdout= &stderr= &tty= upgraded to WebSocket, subprotocol
+ * v5.channel.k8s.io or v4.channel.k8s.io GET     /api/v1/namespaces/{ns}/pods/{name}/attach ?container=
+ * &stdin= &stdout= &stderr= &tty= GET     /api/v1/namespaces/{ns}/pods/{name}/portforward    ?port=   one
+ * connection: channels 0 and 1; both upgraded as exec is; the pod's end of a connection is told by channel
+ * 255 GET     /api/v1/namespaces/{ns}/pods/{name}/archive        ?container= &path= &into= a file or folder
+ * as a tar stream on channel 1; into=true: one on channel 0 is unpacked there POST
+ * /api/v1/namespaces/{ns}/pods/{name}/restart      all containers again, in place; details.containers of the
+ * answer: the runs that end GET     /api/v1/nodes[/{name}]   this one GET     /api/v1/configmaps
+ * /api/v1/namespaces/{ns}/configmaps[/{name}]      a list has no values GET     /api/v1/secrets
+ * /api/v1/namespaces/{ns}/secrets[/{name}]            never values, only "sizes" GET
+ * /apis/scheduling.k8s.io/v1/priorityclasses[/{name}] GET     /api/v1/events  /api/v1/namespaces/{ns}/events
  *             ?fieldSelector=involvedObject.name= &watch=1
  *     GET     /explain/{ns}/{name}     which step, since when, waiting for what, next try
  *     GET     /explain                 what is wrong with the node

@@ -241,6 +241,24 @@ static void timestamps_stand_once_a_line_with_nine_digits(void **state)
     buf_done(&out);
 }
 
+static void one_stream_can_be_asked_for(void **state)
+{
+    const char *log = T "stdout P he\n" T "stderr F x\n" T "stdout F llo\n";
+
+    (void)state;
+    for (int i = CRI_LOG_STDOUT; i <= CRI_LOG_STDERR; i++) {
+        struct buf out = BUF_INIT(1000);
+        struct cri_log_reader r;
+
+        cri_log_reader_init(&r);
+        r.streams = (enum cri_log_streams)i;
+        cri_log_reader_feed(&r, log, strlen(log), &out);
+        assert_string_equal(out.p, i == CRI_LOG_STDOUT ? "hello\n" : "x\n");
+        cri_log_reader_done(&r);
+        buf_done(&out);
+    }
+}
+
 static void since_leaves_out_what_is_older(void **state)
 {
     const char *log = "2026-01-02T03:04:05Z stdout F old\n2026-01-02T03:04:06Z stdout F new\n";
@@ -322,6 +340,7 @@ int main(void)
         cmocka_unit_test(the_reader_joins_parts_whatever_the_pieces),
         cmocka_unit_test(timestamps_stand_once_a_line_with_nine_digits),
         cmocka_unit_test(since_leaves_out_what_is_older),
+        cmocka_unit_test(one_stream_can_be_asked_for),
         cmocka_unit_test(the_limit_ends_the_text_to_the_byte),
         cmocka_unit_test(a_line_without_end_is_left_out_and_the_next_one_is_not),
         cmocka_unit_test(the_last_line_counts_without_its_newline_once_the_log_is_over),

@@ -313,6 +313,8 @@ static void log_parameters_are_checked(void **state)
         const char *query, *error;
     } bad[] = {
         { "follow=maybe", "follow: \"maybe\" is neither true nor false" },
+        { "stream=x", "stream: \"x\" is none of All, Stdout, Stderr" },
+        { "stream=Stdout&tailLines=1", "tailLines and one stream may not be given together" },
         { "tailLines=-1", "tailLines: \"-1\" is not a whole number between 0 and 9223372036854775807" },
         { "limitBytes=0", "limitBytes: \"0\" is not a whole number between 1 and 9223372036854775807" },
         { "sinceTime=now", "sinceTime: \"now\" is not an RFC 3339 time" },
