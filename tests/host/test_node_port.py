@@ -82,6 +82,7 @@ def test_container_logs(t):
         equal(port.ask(f"{logs}?tail=all")[2].count("\n"), 3, "tail=all")
         equal(len(port.ask(f"{logs}?limitBytes=3")[2]), 3, "limitBytes")
         contains(port.ask(f"{logs}?timestamps=true")[2], "Z one", "timestamps")
+        equal(port.ask(f"{logs}?stream=Stderr")[2], "two\n", "stream")
         equal(port.ask("/containerLogs/default/none/main")[::2], (404, 'pod "none" does not exist'), "no pod")
         equal(port.ask("/containerLogs/default/web/none")[::2], (404, 'container "none" not found in pod "web"'), "no container")
         equal(port.ask(f"{logs}?follow=maybe")[::2], (400, '{"message": "Unable to decode query."}'), "a bad flag")

@@ -34,7 +34,14 @@ static void caller_on_closed(uv_handle_t *handle)
     tls_done(&c->tls);
     buf_wipe(&c->in);
     http_parser_done(&c->parser);
-    free(c);
+    explicit_bzero(c->token, sizeof(c->token));
+    if (s->spare == NULL)
+        s->spare = c;
+    else
+        free(c);
+    /* libuv takes nobody from a port while one of its clients is not accepted. */
+    if (s->waits != NULL && !s->closing)
+        caller_accept(s, s->waits, s->waits == (uv_stream_t *)&s->read_only_port);
     kube_server_maybe_free(s);
 }
 
@@ -425,8 +432,12 @@ void caller_accept(struct kube_server *s, uv_stream_t *listener, bool read_only)
     struct caller *c = calloc(1, sizeof(*c));
     struct err e = { 0 };
 
-    if (c == NULL)
-        return; /* the client waits in the queue; it is accepted with the next one */
+    s->waits = NULL;
+    if (c == NULL && (c = take_ptr(&s->spare)) == NULL) {
+        s->waits = listener;
+        return;
+    }
+    *c = (struct caller){ 0 };
     c->server = s;
     c->read_only = read_only;
     buf_init(&c->in, CALLER_INPUT_MAX);

@@ -197,6 +197,8 @@ struct kube_server {
     int open_handles;
     bool listening, closing;
     LIST_HEAD(, caller) callers;
+    struct caller *spare; /* for a client that comes while memory is short */
+    uv_stream_t *waits;   /* a port whose client could not be accepted for that; NULL: none */
     size_t n_callers;
     LIST_HEAD(, upstream) upstreams;
     size_t n_upstreams, n_access, n_asks;

@@ -55,9 +55,9 @@ static void server_take_rules(struct kube_server *s)
     s->rules.anonymous = json_flag(s->config, "anonymous");
     s->rules.debugging = json_flag(s->config, "debugging");
     s->rules.always_allow = mode != NULL && strcmp(mode, "AlwaysAllow") == 0;
-    s->rules.token_ms = server_ms(s->config, "tokenMs", 120000);
-    s->rules.allowed_ms = server_ms(s->config, "allowedMs", 300000);
-    s->rules.denied_ms = server_ms(s->config, "deniedMs", 30000);
+    s->rules.token_ms = server_ms(s->config, "tokenTtlMs", 120000);
+    s->rules.allowed_ms = server_ms(s->config, "allowedTtlMs", 300000);
+    s->rules.denied_ms = server_ms(s->config, "deniedTtlMs", 30000);
 }
 
 /* Connections that exist keep the certificate that they began with. */
@@ -98,6 +98,9 @@ static enum err_code server_listen(uv_tcp_t *port, const char *address, json_int
          uv_ip6_addr(address, (int)number, (struct sockaddr_in6 *)&at) != 0))
         return err_set(e, ERR_INVALID, "\"%.64s\", port %lld is no address", address, (long long)number);
     r = uv_tcp_bind(port, (struct sockaddr *)&at, 0);
+    if (r == UV_EAFNOSUPPORT && strcmp(address, "::") == 0 &&
+        uv_ip4_addr("0.0.0.0", (int)number, (struct sockaddr_in *)&at) == 0)
+        r = uv_tcp_bind(port, (struct sockaddr *)&at, 0); /* a kernel without IPv6 */
     if (r == 0)
         r = uv_listen((uv_stream_t *)port, LISTEN_BACKLOG, server_on_caller);
     if (r != 0)
@@ -147,7 +150,8 @@ static void server_take_config(struct kube_server *s, const json_t *message)
     const char *name = json_str(message, "nodeName");
     struct err e = { 0 };
 
-    if (s->config != NULL || !json_is_object(config) || !json_flag(config, "enabled"))
+    if (s->config != NULL || !json_is_object(config) || !json_flag(config, "enabled") ||
+        json_int(config, "port", 0) == 0)
         return;
     s->config = json_incref(config);
     s->node_name = strdup(name != NULL ? name : "");
@@ -206,6 +210,11 @@ enum err_code kube_server_open(struct kube_server **ret, const struct kube_serve
     LIST_INIT(&s->upstreams);
     review_cache_init(&s->tokens);
     review_cache_init(&s->decisions);
+    s->spare = calloc(1, sizeof(*s->spare));
+    if (s->spare == NULL) {
+        free(s);
+        return err_nomem(e);
+    }
     *ret = s;
     return ERR_OK;
 }

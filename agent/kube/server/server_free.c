@@ -6,6 +6,7 @@ void kube_server_maybe_free(struct kube_server *s)
 {
     if (!s->closing || s->open_handles > 0 || s->n_callers > 0 || s->n_upstreams > 0 || s->n_access > 0)
         return;
+    free(s->spare);
     SSL_CTX_free(s->context);
     review_cache_done(&s->tokens);
     review_cache_done(&s->decisions);
