@@ -140,6 +140,15 @@ static void join_on_certificate(const json_t *message, void *arg)
     kube_credentials_issued(a->credentials, message, join_on_written, a);
 }
 
+static enum err_code join_lend(int *ret, void *arg, struct err *e)
+{
+    struct agent *a = arg;
+
+    if (a->server == NULL)
+        return err_set(e, ERR_UNAVAILABLE, "the status socket is not open");
+    return status_server_lend(a->server, ret, e);
+}
+
 static void join_on_serving(const json_t *message, void *arg)
 {
     struct agent *a = arg;
@@ -215,7 +224,7 @@ enum err_code join_open(struct agent *a, struct err *e)
                                  .store = a->store,
                                  .node = a->node,
                                  .program = a->pre.kube,
-                                 .status_socket = a->config.socket,
+                                 .lend = join_lend,
                                  .node_object = join_node_object,
                                  .on_anew = join_on_anew,
                                  .on_certificate = join_on_certificate,

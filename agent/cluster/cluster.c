@@ -5,10 +5,7 @@
 #include "base/codec/json.h"
 #include "base/log.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 /* What only shows something (events) is left out beyond this; what must be told waits in the link. */
 #define ROOM_MAX ((size_t)8 << 20)
@@ -87,34 +84,16 @@ void cluster_set_trouble(struct cluster *c, const char *why)
 
 /* ---- from coracle-kube ---- */
 
-/* A connection to the status socket, made by this process: its peer has root's rights there. */
-static int connect_status(const struct cluster *c, struct err *e)
-{
-    struct sockaddr_un at = { .sun_family = AF_UNIX };
-    int fd;
-
-    if (strlen(c->o.status_socket) >= sizeof(at.sun_path))
-        return err_set(e, ERR_INVALID, "the status socket's path is too long"), -1;
-    strcpy(at.sun_path, c->o.status_socket);
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof(at)) == 0)
-        return fd;
-    err_sys(e, errno, "connect to the status socket");
-    if (fd >= 0)
-        close(fd);
-    return -1;
-}
-
 static void cluster_serve(struct cluster *c, const json_t *message)
 {
     json_t *answer = json_object(), *id = json_object_get(message, "id");
     struct err e = { 0 }, lost = { 0 };
-    int fd = connect_status(c, &e);
+    int fd = -1;
 
     json_put_str(answer, "type", "served");
     if (id != NULL)
         json_object_set(answer, "id", id);
-    if (fd < 0)
+    if (c->o.lend(&fd, c->o.arg, &e) != ERR_OK)
         json_put_str(answer, "error", e.text);
     if (kube_link_send(c->link, answer, fd, &lost) != ERR_OK)
         log_debug("cannot hand over a connection to coracle-kube", F_ERR(&lost));

@@ -27,9 +27,10 @@ struct cluster_options { /* texts are borrowed while the cluster exists */
     uv_loop_t *loop;
     struct src_store *store;
     struct node *node;
-    const char *program;       /* coracle-kube */
-    const char *status_socket; /* the daemon's own: for clients of the node's port */
-    json_t *config;            /* the message `config` without its type; taken, also on failure */
+    const char *program; /* coracle-kube */
+    json_t *config;      /* the message `config` without its type; taken, also on failure */
+    /* A connection of the status socket with root's rights, for a client of the node's port. */
+    enum err_code (*lend)(int *ret, void *arg, struct err *e);
     /* Of a new Node object; NULL: out of memory. */
     json_t *(*node_object)(void *arg);
     /* coracle-kube asks for other credentials: "expired", "unauthorized". */

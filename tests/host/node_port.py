@@ -74,6 +74,13 @@ class NodePort:
             until(lambda: any("the node's port is open" in line.get("message", "") for line in self.lines), 10,
                   lambda: f"the port: {self.lines} {read(self.log_path, '')}")
 
+    @classmethod
+    def of_daemon(cls, node, pki, port):
+        """The port of a daemon that started its own coracle-kube."""
+        self = cls.__new__(cls)
+        self.node, self.pki, self.port = node, pki, port
+        return self
+
     # ---- the link ----
 
     def tell(self, message, fd=None):

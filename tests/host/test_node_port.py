@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The node's HTTPS port (kubelet's 10250): coracle-kube before a real daemon, and clients as an apiserver is one."""
 import contextlib
+import http.client
 import json
 import socket
 import ssl
@@ -8,7 +9,7 @@ import time
 import urllib.parse
 
 from coracle import check, container, contains, equal, pod, until
-from node_port import NodePort, Pki
+from node_port import NodePort, Pki, free_port
 from spdy_peer import Reset, SpdyPeer
 
 
@@ -284,3 +285,40 @@ def test_port_forward(t):
                 peer.read_all(bad)
         equal(port.ask("/portForward/default/none")[::2], (404, "pod does not exist"), "no pod")
         node.stop()
+
+
+def test_port_of_a_daemon(t):
+    """a daemon with a kubeconfig opens the port, also while no apiserver answers; --read-only-port opens another one"""
+    pki, scratch = Pki(f"{t.scratch}/pki"), t.scratch
+    open_port, read_only = free_port(), free_port()
+    with open(f"{scratch}/kubeconfig", "w", encoding="ascii") as f:
+        json.dump({"apiVersion": "v1", "kind": "Config", "current-context": "c", "clusters": [
+            {"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}], "users": [{"name": "u", "user": {"token": "x"}}],
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]}, f)
+    node = t.node("--kubeconfig", f"{scratch}/kubeconfig", "--client-ca-file", f"{pki.folder}/ca.crt", "--authorization-mode",
+                  "AlwaysAllow", "--address", "127.0.0.1", "--port", str(open_port), "--read-only-port", str(read_only),
+                  "--tls-cert-file", f"{pki.folder}/server.crt", "--tls-private-key-file", f"{pki.folder}/server.key",
+                  "--cert-dir", f"{scratch}/certs")
+    node.import_image()
+    port = NodePort.of_daemon(node, pki, open_port)
+
+    def answer():
+        with contextlib.suppress(OSError):
+            return port.ask("/healthz")[::2]
+        return None
+    until(lambda: answer() == (200, "ok"), 20, lambda: f"the port: {node.log()[-2000:]}")
+    node.put("web.yaml", pod("web", container(command=["sh", "-c", "echo hello; exec sleep 1000"]), terminationGracePeriodSeconds=0))
+    name = "web-test-node"
+    until(lambda: "hello" in port.ask(f"/containerLogs/default/{name}/main")[2], 20, "the log")
+    peer = port.spdy(f"/exec/default/{name}/main" + command("echo", "hi", output=1))
+    s = streams(peer, stderr=False)
+    equal(peer.read_all(s["stdout"]), b"hi\n", "exec")
+    equal(port.ask("/healthz", client=None)[0], 401, "nobody")
+    plain = http.client.HTTPConnection("127.0.0.1", read_only, timeout=20)
+    for path, status in (("/healthz", 200), ("/pods", 200), ("/metrics", 200), (f"/containerLogs/default/{name}/main", 404),
+                         (f"/exec/default/{name}/main?command=id&output=1", 404), ("/configz", 404)):
+        plain.request("GET", path)
+        got = plain.getresponse()
+        got.read()
+        equal(got.status, status, f"{path} of the read-only port")
+    node.stop()

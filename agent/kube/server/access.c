@@ -209,7 +209,7 @@ static json_t *access_user(const json_t *status)
     json_t *groups = json_object_get(user, "groups"), *extra = json_object_get(user, "extra");
     json_t *who;
 
-    if (!json_flag(status, "access_authenticated") || name == NULL || name[0] == '\0')
+    if (!json_flag(status, "authenticated") || name == NULL || name[0] == '\0')
         return NULL;
     who = json_pack("{s:s, s:o}", "user", name, "groups",
                     json_is_array(groups) ? json_copy(groups) : json_array());

@@ -55,9 +55,9 @@ static void server_take_rules(struct kube_server *s)
     s->rules.anonymous = json_flag(s->config, "anonymous");
     s->rules.debugging = json_flag(s->config, "debugging");
     s->rules.always_allow = mode != NULL && strcmp(mode, "AlwaysAllow") == 0;
-    s->rules.token_ms = server_ms(s->config, "tokenTtlMs", 120000);
-    s->rules.allowed_ms = server_ms(s->config, "allowedTtlMs", 300000);
-    s->rules.denied_ms = server_ms(s->config, "deniedTtlMs", 30000);
+    s->rules.token_ms = server_ms(s->config, "tokenMs", 120000);
+    s->rules.allowed_ms = server_ms(s->config, "allowedMs", 300000);
+    s->rules.denied_ms = server_ms(s->config, "deniedMs", 30000);
 }
 
 /* Connections that exist keep the certificate that they began with. */
