@@ -205,8 +205,12 @@ def test_exec_over_spdy(t):
 def test_spdy_rules(t):
     """refusals, pings, windows, streams that never come, and clients that go"""
     with port_of(t) as (node, port):
-        status, headers, _, _ = port.upgrade(exec_path("true", output=1), [("Upgrade", "SPDY/3.1"), ("X-Stream-Protocol-Version", "v9")])
+        status, headers, s, text = port.upgrade(exec_path("true", output=1), [("Upgrade", "SPDY/3.1"), ("X-Stream-Protocol-Version", "v9")])
+        while len(text) < int(headers["content-length"]):
+            text += s.recv(65536)
         equal((status, headers["x-accepted-stream-protocol-versions"]), (403, "channel.k8s.io"), "no protocol")
+        equal(text.decode(), "unable to upgrade: unable to negotiate protocol: client supports [v9], server accepts [v4.channel.k8s.io "
+                             "v3.channel.k8s.io v2.channel.k8s.io channel.k8s.io]\n", "its text")
         equal(port.upgrade(exec_path("true", output=1), [("Upgrade", "h2c")])[0], 400, "another protocol")
         peer = port.spdy(exec_path("cat", input=1, output=1), ())
         equal(peer.protocol, None, "no protocol was named")

@@ -193,8 +193,7 @@ static void access_authenticated(struct access *a, json_t *who /* taken */)
     json_t *groups = json_object_get(who, "groups");
 
     /* Everybody but the anonymous user; a provider may have said it already. */
-    if (strcmp(json_str(who, "user"), "system:anonymous") != 0 &&
-        !json_has(groups, "system:authenticated"))
+    if (strcmp(json_str(who, "user"), "system:anonymous") != 0 && !json_has(groups, "system:authenticated"))
         json_array_append_new(groups, json_string("system:authenticated"));
     a->who = who;
     a->n_rights = route_rights(&a->caller->parser.request, a->rights);

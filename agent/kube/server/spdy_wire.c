@@ -39,10 +39,9 @@ static void wire_refuse(struct caller *c, const char *theirs, const char *const 
 {
     struct buf text = BUF_INIT(4096), head = BUF_INIT(4096);
 
-    buf_addf(
-        &text,
-        "unable to upgrade: unable to wire_negotiate protocol: client supports [%.512s], server accepts [",
-        theirs);
+    buf_addf(&text,
+             "unable to upgrade: unable to negotiate protocol: client supports [%.512s], server accepts [",
+             theirs);
     for (size_t i = 0; ours[i] != NULL; i++) {
         buf_addf(&text, "%s%s", i > 0 ? " " : "", ours[i]);
         buf_addf(&head, "X-Accepted-Stream-Protocol-Versions: %s\r\n", ours[i]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* upstream - a connection upstream_of the status socket, asked for over the link, and one request on it. The
+/* upstream - a connection of the status socket, asked for over the link, and one request on it. The
  * daemon is trusted to send HTTP; all the same, heads are bounded. */
 #include "agent/kube/server/internal.h"
 
@@ -14,7 +14,7 @@ struct upstream {
     struct kube_server *server;
     const struct upstream_ops *ops;
     void *owner;
-    uint64_t id; /* upstream_of `serve`; 0: it was answered */
+    uint64_t id; /* of `serve`; 0: it was answered */
     struct buf request;
     uv_pipe_t pipe;
     uv_timer_t timer;
@@ -81,7 +81,7 @@ static void upstream_on_timer(uv_timer_t *timer)
     upstream_fail(u, u->id != 0 ? ERR_DEADLINE : ERR_UNAVAILABLE, u->why);
 }
 
-/* Not from inside a call upstream_of the owner, who would not expect it. */
+/* Not from inside a call of the owner, who would not expect it. */
 static void upstream_fail_later(struct upstream *u, const char *why)
 {
     u->why = why;
@@ -137,7 +137,7 @@ void upstream_send(struct upstream *u, const void *p, size_t n)
     if (w == NULL || piece.base == NULL) {
         free(w);
         free(piece.base);
-        upstream_fail_later(u, "out upstream_of memory");
+        upstream_fail_later(u, "out of memory");
         return;
     }
     memcpy(piece.base, p, n);
