@@ -156,8 +156,11 @@ static void server_take_config(struct kube_server *s, const json_t *message)
     s->config = json_incref(config);
     s->node_name = strdup(name != NULL ? name : "");
     server_take_rules(s);
+    /* Without files the message `serving` is awaited: a port that knows no CA would refuse its clients. */
     if (s->node_name == NULL)
         err_nomem(&e);
+    else if (json_object_get(config, "certificate") == NULL && json_object_get(config, "clientCA") == NULL)
+        return;
     else if (server_take_certificates(s, config, &e) == ERR_OK)
         ERR_IGNORE(server_open_ports(s, &e));
     if (e.code != ERR_OK)
@@ -168,11 +171,11 @@ static void server_take_serving(struct kube_server *s, const json_t *message)
 {
     struct err e = { 0 };
 
-    if (s->config == NULL)
+    if (s->config == NULL || s->node_name == NULL)
         return;
     if (server_take_certificates(s, message, &e) != ERR_OK)
         log_error("the certificate of the node's port cannot be used; the one of before stays", F_ERR(&e));
-    else
+    else if (s->listening)
         log_info("the node's port has another certificate");
     if (e.code == ERR_OK && !s->listening && server_open_ports(s, &e) != ERR_OK)
         log_error("the node's port cannot be opened", F_ERR(&e));
