@@ -115,6 +115,15 @@ static void reflector_pause(struct kube_reflector *r, enum reflect_state next, u
     uv_timer_start(&r->timer, reflector_on_pause_over, delay, 0);
 }
 
+/* No failure, but no reason to hurry either: a server that ends each watch at once is asked once a second. */
+static void reflector_rest(struct kube_reflector *r, enum reflect_state next)
+{
+    r->state = REFLECT_PAUSE;
+    r->next = next;
+    uv_timer_start(&r->timer, reflector_on_pause_over, BACKOFF_FIRST_MS + reflector_chance(BACKOFF_FIRST_MS),
+                   0);
+}
+
 static enum reflect_state first_state(const struct kube_reflector *r)
 {
     return r->no_watch_list || r->confirming || r->consistent ? REFLECT_LIST : REFLECT_WATCH_LIST;
@@ -519,7 +528,7 @@ static void watch_ended(struct kube_reflector *r, const struct err *why)
     if (brief && r->events == 0)
         reflector_pause(r, first_state(r), 0);
     else if (brief)
-        reflector_pause(r, REFLECT_WATCH, 0);
+        reflector_rest(r, REFLECT_WATCH);
     else
         reflector_go(r);
 }
