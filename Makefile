@@ -153,7 +153,7 @@ FORCE:
 include tests/module.mk
 include systemd/module.mk
 
-.PHONY: deps run format format-check analyze clean help compile_commands
+.PHONY: deps run cluster format format-check analyze clean help compile_commands
 deps: ## install what is missing from Debian's packages, saying what and why
 	@tests/tools/deps $(if $(DEPS),$(DEPS),build run)
 
@@ -161,6 +161,12 @@ run: ## install what is missing, build, make an image, run examples/ (Ctrl-C tak
 	@tests/tools/deps build run
 	@$(MAKE) --no-print-directory -j$(shell nproc) all
 	@examples/run $(abspath $(B))
+
+NODES ?= 2
+cluster: ## etcd, a kube-apiserver and NODES=2 agents of this build in network namespaces (Ctrl-C takes everything down); ETCD= and KUBE_APISERVER= name the programs
+	@tests/tools/deps build run cluster
+	@$(MAKE) --no-print-directory -j$(shell nproc) all
+	@examples/cluster $(abspath $(B)) --nodes $(NODES)
 
 format: ## clang-format the sources in place
 	$(Q)git ls-files '*.c' '*.h' | xargs clang-format -i
