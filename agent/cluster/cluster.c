@@ -146,6 +146,8 @@ void cluster_message(struct cluster *c, json_t *message, int fd)
         objects_denied(c, message);
     else if (strcmp(type, "state") == 0)
         show_state(c, message);
+    else if (strcmp(type, "parts") == 0)
+        show_parts(c, message);
     else if (strcmp(type, "answer") == 0)
         tokens_answer(c, message);
     else if (strcmp(type, "serve") == 0)
@@ -212,6 +214,7 @@ void cluster_free(struct cluster *c)
     tokens_free(c);
     json_decref(c->credentials);
     json_decref(c->state);
+    json_decref(c->parts);
     json_decref(c->o.config);
     json_decref(c->serving);
     free(c->lost);

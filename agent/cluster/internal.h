@@ -83,6 +83,7 @@ struct cluster {
 
     /* show.c */
     json_t *state; /* the last `state` message */
+    json_t *parts; /* the last `parts` message */
     char *trouble; /* with the credentials; NULL: none */
     char *lost;    /* why it does not run; NULL */
     unsigned open_handles;
@@ -136,6 +137,7 @@ void tokens_free(struct cluster *c);
 
 /* ---- show.c ---- */
 void show_state(struct cluster *c, const json_t *message);
+void show_parts(struct cluster *c, const json_t *message);
 json_t *show_explain(void *cluster);
 void show_metrics(struct buf *out, void *cluster);
 #endif
