@@ -104,11 +104,12 @@ def switches(pid):
 
 
 def quiet(pid):
+    """After pods have started, disks are looked at after 1, 4, 10, 20 and 40 s, in the end every five minutes."""
     def still():
         before = switches(pid)
-        time.sleep(2)
+        time.sleep(20)
         return switches(pid) == before
-    until(still, 30, "an agent that rests")
+    until(still, 60, "an agent that rests")
 
 
 def full(fs, quotas, count, seconds):
