@@ -31,7 +31,7 @@ static bool offends(const struct ev_crossing *c, const struct ev_container *cont
     if (is_memory(c) && container->memory_known) {
         *ret_usage = bytes(container->memory);
         *ret_request = &container->memory_request;
-    } else if (is_storage(c) && container->disk_known) {
+    } else if (is_storage(c) && container->layer_known && container->log_known) {
         struct quantity layer = bytes(container->layer.bytes), log = bytes(container->log.bytes);
 
         *ret_usage = quantity_add(&layer, &log);

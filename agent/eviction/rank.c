@@ -38,9 +38,9 @@ static struct ev_disk disk_of(const struct ev_pod *p, struct parts on)
     for (size_t i = 0; i < p->n_containers; i++) {
         const struct ev_container *c = &p->containers[i];
 
-        if (c->disk_known && on.layers)
+        if (c->layer_known && on.layers)
             disk_add(&sum, &c->layer);
-        if (c->disk_known && on.rest)
+        if (c->log_known && on.rest)
             disk_add(&sum, &c->log);
     }
     return sum;
@@ -50,6 +50,8 @@ bool ev_usage(enum ev_signal s, enum ev_layout layout, const struct ev_pod *p, u
               uint64_t *ret_request)
 {
     const enum ev_unit unit = ev_signal_unit(s);
+    struct parts on;
+    bool known;
 
     *ret = 0;
     *ret_request = 0;
@@ -64,10 +66,11 @@ bool ev_usage(enum ev_signal s, enum ev_layout layout, const struct ev_pod *p, u
     }
     if (unit == EV_BYTES)
         *ret_request = p->storage_request;
-    if (p->disk_known)
-        *ret =
-            unit == EV_BYTES ? disk_of(p, parts_on(s, layout)).bytes : disk_of(p, parts_on(s, layout)).inodes;
-    return p->disk_known;
+    on = parts_on(s, layout);
+    known = (!on.layers || p->layers_known) && (!on.rest || p->rest_known);
+    if (known)
+        *ret = unit == EV_BYTES ? disk_of(p, on).bytes : disk_of(p, on).inodes;
+    return known;
 }
 
 /* What decides about a pod's place, in this order. */

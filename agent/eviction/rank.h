@@ -25,7 +25,7 @@ struct ev_disk {
 
 struct ev_container {
     const char *name;
-    bool memory_known, disk_known;
+    bool memory_known, layer_known, log_known;
     uint64_t memory; /* working set */
     struct ev_disk layer, log;
     struct quantity memory_request, storage_request; /* 0: none; a limit alone is a request */
@@ -40,7 +40,9 @@ struct ev_pod {
      * that would be quicker may still choose it. */
     bool ending;
     uint64_t kill_ms;
-    bool memory_known, disk_known, processes_known;
+    /* Each part apart: an unknown one decides nothing about the file systems that it is not on. rest: logs
+     * and volumes. */
+    bool memory_known, layers_known, rest_known, processes_known;
     uint64_t memory; /* working set of its cgroup */
     uint64_t processes;
     struct ev_disk volumes;                   /* local ephemeral volumes together */

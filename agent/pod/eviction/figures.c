@@ -60,16 +60,19 @@ static void read_disks(const struct pod *p, struct reading *r)
 {
     struct storage_part volumes = storage_usage_volumes(p);
 
-    r->pod->disk_known = volumes.known;
+    r->pod->layers_known = true;
+    r->pod->rest_known = volumes.known;
     r->pod->volumes = disk_of(volumes);
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct storage_part layer = storage_usage_layer(p, i), log = storage_usage_log(p, i);
         struct ev_container *c = &r->containers[i];
 
-        c->disk_known = layer.known && log.known;
+        c->layer_known = layer.known;
+        c->log_known = log.known;
         c->layer = disk_of(layer);
         c->log = disk_of(log);
-        r->pod->disk_known = r->pod->disk_known && (c->disk_known || !ctr_alive(&p->ctrs[i]));
+        r->pod->layers_known &= layer.known || !ctr_alive(&p->ctrs[i]);
+        r->pod->rest_known &= log.known || !ctr_alive(&p->ctrs[i]);
     }
 }
 
@@ -82,12 +85,12 @@ static void recall_disks(const struct pod *p, struct reading *r)
         return;
     for (size_t i = 0; i < p->n_ctrs; i++)
         r->containers[i].layer = r->containers[i].log = (struct ev_disk){ 0 };
-    r->pod->disk_known = true;
+    r->pod->layers_known = r->pod->rest_known = true;
     r->pod->volumes = v->volumes;
     r->containers[0].layer = v->layers;
     r->containers[0].log = v->logs;
     for (size_t i = 0; i < p->n_ctrs; i++)
-        r->containers[i].disk_known = true;
+        r->containers[i].layer_known = r->containers[i].log_known = true;
 }
 
 static uint64_t kill_ms(const struct pod *p)

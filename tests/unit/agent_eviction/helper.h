@@ -46,7 +46,7 @@ static inline void read_pods(const char *text, enum ev_signal s, struct pods *re
         *p = (struct ev_pod){ .key = ret->keys[ret->n], .uid = ret->keys[ret->n], .priority = priority };
         p->critical = strchr(flags, 'c') != NULL;
         p->ending = strchr(flags, 'e') != NULL;
-        p->memory_known = p->disk_known = p->processes_known = strchr(flags, 'u') == NULL;
+        p->memory_known = p->layers_known = p->rest_known = p->processes_known = strchr(flags, 'u') == NULL;
         p->memory = p->processes = usage;
         p->grace_s = 30;
         if (ev_signal_unit(s) == EV_INODES)

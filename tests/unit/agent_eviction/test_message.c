@@ -69,14 +69,16 @@ static void storage_counts_layers_and_logs(void **state)
     const struct ev_crossing c = crossing(EV_NODEFS, "1227Mi", 1216032 << 10, 2ull << 30);
     const struct ev_container containers[] = {
         { .name = "c2",
-          .disk_known = true,
+          .layer_known = true,
+          .log_known = true,
           .layer = { 35840 << 10, 1 },
           .log = { 8 << 10, 1 },
           .storage_request = q("20Mi") },
-        { .name = "c1", .disk_known = true, .layer = { 86024 << 10, 1 } },
+        { .name = "c1", .layer_known = true, .log_known = true, .layer = { 86024 << 10, 1 } },
     };
     const struct ev_pod p = { .key = "default/p",
-                              .disk_known = true,
+                              .layers_known = true,
+                              .rest_known = true,
                               .volumes = { 1 << 30, 1 },
                               .containers = containers,
                               .n_containers = 2 };
@@ -93,8 +95,12 @@ static void storage_counts_layers_and_logs(void **state)
 
 static void inodes_and_processes_name_no_container(void **state)
 {
-    const struct ev_container one = { .name = "c", .disk_known = true, .layer = { 5 << 20, 70000 } };
-    const struct ev_pod p = { .key = "default/p", .disk_known = true, .containers = &one, .n_containers = 1 };
+    const struct ev_container one = {
+        .name = "c", .layer_known = true, .log_known = true, .layer = { 5 << 20, 70000 }
+    };
+    const struct ev_pod p = {
+        .key = "default/p", .layers_known = true, .rest_known = true, .containers = &one, .n_containers = 1
+    };
     struct ev_crossing c = crossing(EV_NODEFS_INODES, "5%", 55354, 1119264);
 
     (void)state;

@@ -61,11 +61,12 @@ static uint64_t usage(enum ev_signal s, enum ev_layout layout, const struct ev_p
 static void a_signal_measures_what_is_on_its_file_system(void **state)
 {
     const struct ev_container containers[] = {
-        { .name = "c", .disk_known = true, .layer = { 1, 1000 }, .log = { 10, 10000 } },
+        { .name = "c", .layer_known = true, .log_known = true, .layer = { 1, 1000 }, .log = { 10, 10000 } },
         { .name = "unknown", .layer = { 5, 5 }, .log = { 5, 5 } },
     };
     const struct ev_pod p = { .memory_known = true,
-                              .disk_known = true,
+                              .layers_known = true,
+                              .rest_known = true,
                               .processes_known = true,
                               .memory = 7,
                               .processes = 3,
@@ -81,12 +82,27 @@ static void a_signal_measures_what_is_on_its_file_system(void **state)
     }
 }
 
+static void what_is_not_known_decides_nothing_about_another_file_system(void **state)
+{
+    const struct ev_container c = { .layer_known = true, .layer = { 7, 70 } };
+    const struct ev_pod p = { .layers_known = true, .containers = &c, .n_containers = 1 };
+    uint64_t used, request;
+
+    (void)state;
+    assert_true(ev_usage(EV_IMAGEFS, EV_LAYOUT_IMAGEFS, &p, &used, &request));
+    assert_int_equal(used, 7);
+    assert_false(ev_usage(EV_NODEFS, EV_LAYOUT_IMAGEFS, &p, &used, &request));
+    assert_false(ev_usage(EV_NODEFS, EV_LAYOUT_ONE, &p, &used, &request));
+}
+
 static void sums_that_are_too_large_stay_at_the_largest_number(void **state)
 {
-    const struct ev_container c = { .disk_known = true,
-                                    .layer = { UINT64_MAX, UINT64_MAX },
-                                    .log = { 9, 9 } };
-    const struct ev_pod p = { .disk_known = true, .volumes = { 5, 5 }, .containers = &c, .n_containers = 1 };
+    const struct ev_container c = {
+        .layer_known = true, .log_known = true, .layer = { UINT64_MAX, UINT64_MAX }, .log = { 9, 9 }
+    };
+    const struct ev_pod p = {
+        .layers_known = true, .rest_known = true, .volumes = { 5, 5 }, .containers = &c, .n_containers = 1
+    };
 
     (void)state;
     assert_true(usage(EV_NODEFS, EV_LAYOUT_ONE, &p) == UINT64_MAX);
@@ -117,6 +133,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row_of_the_table_holds),
         cmocka_unit_test(a_signal_measures_what_is_on_its_file_system),
+        cmocka_unit_test(what_is_not_known_decides_nothing_about_another_file_system),
         cmocka_unit_test(sums_that_are_too_large_stay_at_the_largest_number),
         cmocka_unit_test(a_thousand_pods_are_sorted),
     };

@@ -72,7 +72,8 @@ static void load_usage(const json_t *pod, struct ev_pod *p, struct ev_container 
         assert_true(i < CONTAINERS_MAX);
         containers[i] = (struct ev_container){
             .name = json_str(item, "name"),
-            .disk_known = usage != NULL,
+            .layer_known = usage != NULL,
+            .log_known = usage != NULL,
             .layer = { (uint64_t)json_int(usage, "rootfs", 0), (uint64_t)json_int(usage, "rootfsInodes", 0) },
             .log = { (uint64_t)json_int(usage, "logs", 0), (uint64_t)json_int(usage, "logsInodes", 0) },
         };
@@ -95,7 +96,8 @@ static void load_pod(const json_t *pod, struct ev_pod *p, struct ev_container *c
     *p = (struct ev_pod){ .key = json_str(pod, "name"),
                           .priority = (int32_t)json_int(pod, "priority", 0),
                           .memory_known = known,
-                          .disk_known = known,
+                          .layers_known = known,
+                          .rest_known = known,
                           .processes_known = known,
                           .memory = (uint64_t)json_int(pod, "memory", 0),
                           .processes = (uint64_t)json_int(pod, "processes", 0),
