@@ -76,7 +76,8 @@ static int files(void)
 
 static int programs(void)
 {
-    char *const argv[] = { "/bin/true", NULL };
+    char program[] = "/bin/true";
+    char *const argv[] = { program, NULL };
 
     if (SANITIZED)
         return 0;
