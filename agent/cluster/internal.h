@@ -35,8 +35,9 @@ struct cluster_token {
     char *text; /* NULL: none yet */
     size_t size;
     int64_t expires_ns;
-    char *error;      /* the last answer was a refusal; NULL */
-    int64_t retry_ns; /* boot clock: ask again then, after a refusal */
+    char *error;       /* the last answer was a refusal; NULL */
+    int64_t retry_ns;  /* boot clock: ask again then, after a refusal */
+    uint64_t retry_ms; /* the pause before that; 0: the last answer was a token */
     char *pod_uid;
     json_t *message; /* the request, to be sent again on a new link */
     char key[];

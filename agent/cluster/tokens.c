@@ -5,6 +5,7 @@
  * until the pod is gone, used until it has expired.
  */
 #include "agent/cluster/internal.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/codec/json.h"
 #include "base/log.h"
@@ -14,7 +15,11 @@
 #include <string.h>
 
 #define SECOND INT64_C(1000000000)
-#define RETRY_NS (10 * SECOND) /* after a refusal; the volume asks again by itself */
+#define MILLISECOND INT64_C(1000000)
+/* After a refusal; the volume asks again by itself. The first comes soon: an apiserver may learn a moment
+ * later than we do that the pod is bound to this node. */
+#define RETRY_FIRST_MS 100
+#define RETRY_MOST_MS 10000
 
 static void token_wipe(struct cluster_token *t)
 {
@@ -134,12 +139,14 @@ void tokens_answer(struct cluster *c, const json_t *message)
         t->text = copy;
         t->size = strlen(copy);
         t->expires_ns = expires_ns;
+        t->retry_ms = 0;
         free(take_ptr(&t->error));
     } else {
         free(t->error);
         t->error = str_printf("the apiserver gives no token (%d): %.300s", (int)json_int(message, "code", 0),
                               why != NULL ? why : "an answer without a token");
-        t->retry_ns = clock_boot().ns + RETRY_NS;
+        t->retry_ms = backoff_next_ms(t->retry_ms, RETRY_FIRST_MS, RETRY_MOST_MS);
+        t->retry_ns = clock_boot().ns + (int64_t)t->retry_ms * MILLISECOND;
         log_warn("the apiserver gives no service account token", F_STR("podUID", t->pod_uid),
                  F_STR("why", t->error != NULL ? t->error : "?"));
     }

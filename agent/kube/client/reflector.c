@@ -104,7 +104,8 @@ static void reflector_pause(struct kube_reflector *r, enum reflect_state next, u
     if (now - r->failed_ms > BACKOFF_FORGET_MS)
         r->delay_ms = 0;
     r->failed_ms = now;
-    r->delay_ms = backoff_next_ms(r->delay_ms, BACKOFF_FIRST_MS, BACKOFF_MOST_MS);
+    r->delay_ms = backoff_next_ms(
+        r->delay_ms, r->o.first_delay_ms != 0 ? r->o.first_delay_ms : BACKOFF_FIRST_MS, BACKOFF_MOST_MS);
     delay = r->delay_ms + reflector_chance((uint32_t)r->delay_ms);
     if (retry_after_ms > KUBE_RETRY_AFTER_MS)
         retry_after_ms = KUBE_RETRY_AFTER_MS;

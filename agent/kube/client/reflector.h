@@ -35,6 +35,7 @@ struct kube_reflector_options {
     const char *field_selector; /* not escaped; NULL: none; copied */
     const char *subject;        /* for people: "pods of this node"; copied */
     size_t objects_max;
+    uint64_t first_delay_ms; /* before the second try; 0: 800 ms, as client-go */
     /* An object that is new or changed, with apiVersion and kind; borrowed. */
     void (*on_put)(json_t *object, void *arg);
     /* namespace_: "" for objects without. */

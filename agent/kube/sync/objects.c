@@ -8,6 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The node authorizer learns from a watch of its own that a pod refers to an object: for a moment it refuses
+ * what it allows then. */
+#define FIRST_DELAY_MS 100
+
 static const struct object_kind kinds[] = {
     { "ConfigMap", "/api/v1", "configmaps", true, OBJECT_WATCHED },
     { "Secret", "/api/v1", "secrets", true, OBJECT_WATCHED },
@@ -148,6 +152,7 @@ static void followed_watch(struct followed *f)
                                                                   : NULL,
         .subject = f->key,
         .objects_max = f->kind->how == OBJECT_WATCHED ? 1 : OBJECTS_SERVICES_MAX,
+        .first_delay_ms = FIRST_DELAY_MS,
         .on_put = followed_on_put,
         .on_gone = followed_on_gone,
         .on_synced = followed_on_synced,
