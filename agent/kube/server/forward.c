@@ -243,6 +243,8 @@ static bool pair_failure_text(const struct forward_pair *p, struct buf *ret)
         status = NULL;
     if (status != NULL && str_eq(json_str(status, "status"), "Success"))
         return false;
+    if (status == NULL && p->failure.code == ERR_OK && p->pod_done) /* the pod closed it */
+        return false;
     message = status != NULL              ? json_str(status, "message")
               : p->failure.code != ERR_OK ? p->failure.text
                                           : NULL;
