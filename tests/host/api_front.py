@@ -5,8 +5,12 @@
 connections stay open, as behind a partition.
 """
 import asyncio
+import socket
 import ssl
+import sys
 
+# Debian's modules, also for a Python that is not Debian's.
+sys.path.append("/usr/lib/python3/dist-packages")
 try:
     import h2.config
     import h2.connection
@@ -40,6 +44,8 @@ class Front:
 
     async def serve(self, reader, writer):
         self.opened += 1
+        # asyncio leaves Nagle's algorithm on for a listener that was made by create_server(): 40 ms for each answer.
+        writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         tls = writer.get_extra_info("ssl_object")
         two = tls is not None and tls.selected_alpn_protocol() == "h2"
         connection = (Two if two else One)(self, reader, writer, self.opened)
