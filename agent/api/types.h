@@ -381,6 +381,7 @@ struct api_pod_spec {
     char *service_account_name; /* NULL: none */
     char *node_name;            /* NULL: not given */
     bool host_network, host_pid, host_ipc, share_process_namespace;
+    bool service_links; /* variables of the Services of its namespace */
     bool has_host_users, host_users;
     char *hostname, *subdomain, *hostname_override; /* NULL: none */
     bool hostname_as_fqdn;

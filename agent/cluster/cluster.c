@@ -56,6 +56,7 @@ void cluster_connected(struct cluster *c)
     if (c->serving != NULL)
         cluster_send(c, typed(c->serving, "serving"));
     needs_untold(c);
+    services_again(c);
     tokens_again(c);
     reports_all(c);
 }
@@ -176,6 +177,7 @@ enum err_code cluster_open(struct cluster **ret, const struct cluster_options *o
                                         .event = reports_event,
                                         .explain = show_explain,
                                         .metrics = show_metrics,
+                                        .services = services_each,
                                         .arg = c };
     tokens_open(c);
     reports_open(c);
@@ -211,6 +213,7 @@ void cluster_free(struct cluster *c)
     reports_free(c);
     needs_free(c);
     own_node_free(c);
+    services_free(c);
     tokens_free(c);
     json_decref(c->credentials);
     json_decref(c->state);

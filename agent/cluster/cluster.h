@@ -20,6 +20,11 @@
 #define CLUSTER_STEADY_MS 10000
 /* Answers of the apiserver that the daemon waits for at a time; what pods ask beyond that asks again. */
 #define CLUSTER_TOKENS_MAX 4096
+/* Services with a cluster IP, as many as coracle-kube follows, their memory, and ports of one. Of what is
+ * beyond that the log tells, and containers have no variables. */
+#define CLUSTER_SERVICES_MAX 20000
+#define CLUSTER_SERVICE_BYTES_MAX ((size_t)32 << 20)
+#define CLUSTER_SERVICE_PORTS_MAX 4096
 
 struct cluster;
 

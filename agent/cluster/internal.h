@@ -28,6 +28,14 @@ struct cluster_report { /* what was said of a pod */
     char uid[];
 };
 
+struct cluster_service { /* one with a cluster IP; one block with its ports and texts */
+    UT_hash_handle hh;
+    struct node_service s;
+    unsigned link; /* the last one on which it was put */
+    size_t size;   /* of the block */
+    char key[];
+};
+
 struct cluster_token {
     UT_hash_handle hh;
     json_int_t id;
@@ -76,6 +84,12 @@ struct cluster {
     /* needs.c */
     struct cluster_need *needs;
     unsigned count;
+
+    /* services.c */
+    struct cluster_service *services;
+    size_t service_bytes;
+    unsigned service_link; /* counts links */
+    bool services_known;   /* a first set was complete */
 
     /* tokens.c */
     struct pod_tokens tokens;
@@ -128,6 +142,14 @@ void reports_wake(struct cluster *c);
 void needs_count(struct cluster *c);  /* over all pods: sends `need` and `drop` */
 void needs_untold(struct cluster *c); /* on a new link */
 void needs_free(struct cluster *c);
+
+/* ---- services.c ---- */
+void services_put(struct cluster *c, const json_t *object);
+void services_gone(struct cluster *c, const char *namespace_, const char *name);
+void services_synced(struct cluster *c);
+void services_again(struct cluster *c); /* on a new link */
+bool services_each(node_service_fn each, void *to, void *cluster);
+void services_free(struct cluster *c);
 
 /* ---- tokens.c ---- */
 void tokens_open(struct cluster *c);

@@ -47,6 +47,8 @@ void objects_put(struct cluster *c, const json_t *object)
         put_decoded(c, object);
     else if (strcmp(kind, "Node") == 0)
         own_node_put(c, object);
+    else if (strcmp(kind, "Service") == 0)
+        services_put(c, object);
 }
 
 static bool config_kind(const char *kind, enum api_config_kind *ret)
@@ -69,6 +71,8 @@ void objects_gone(struct cluster *c, const json_t *message)
         node_config_lacking(c->o.node, config == API_SECRET, namespace_, name);
         return;
     }
+    if (str_eq(kind, "Service"))
+        services_gone(c, namespace_, name);
     if (!str_eq(kind, "Pod"))
         return;
     pod = src_store_pod(c->o.store, API_FROM_SERVER, namespace_, name);
@@ -80,6 +84,8 @@ void objects_gone(struct cluster *c, const json_t *message)
 
 void objects_synced(struct cluster *c, const char *kind)
 {
+    if (str_eq(kind, "Service"))
+        services_synced(c);
     if (!str_eq(kind, "Pod") || c->pods_synced)
         return;
     c->pods_synced = true;

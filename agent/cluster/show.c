@@ -87,6 +87,8 @@ void show_metrics(struct buf *out, void *cluster)
            "Events that were not told because coracle-kube did not read.", c->events_dropped);
     metric(out, "coracle_kube_objects_followed", "gauge",
            "ConfigMaps and Secrets that pods of the apiserver refer to.", HASH_COUNT(c->needs));
+    metric(out, "coracle_kube_services", "gauge", "Services with a cluster IP that the apiserver has.",
+           HASH_COUNT(c->services));
     if (json_object_get(c->parts, "requests") != NULL)
         metric(out, "coracle_kube_requests_total", "counter", "Requests to the apiserver.",
                (uint64_t)json_int(c->parts, "requests", 0));

@@ -69,6 +69,11 @@ class Link:
         for o in objects:
             self.send("put", object=o)
 
+    def synced(self):
+        """Everything that existed was put."""
+        self.send("synced", kind="Pod")
+        self.send("synced", kind="Service")
+
     def gone(self, o):
         self.send("gone", kind=o["kind"], namespace=o["metadata"]["namespace"], name=o["metadata"]["name"],
                   uid=o["metadata"].get("uid", ""))

@@ -25,7 +25,7 @@ def test_pod_runs_and_is_deleted(t):
     config = link.wait(lambda m: m["type"] == "config")
     equal((config["nodeName"], config["leaseSeconds"], config["registerNode"]), ("test-node", 40, True), "config")
     link.send("state", connected=True, since="2026-01-01T00:00:00Z", error="", requests=3)
-    link.send("synced", kind="Pod")
+    link.synced()
     web = served(pod("web"), UIDS[0])
     link.put(web)
     m = link.wait_phase("web", "Running")
@@ -67,7 +67,7 @@ def test_pod_runs_and_is_deleted(t):
 def test_force_delete_and_next_uid(t):
     """a pod that vanishes is ended by the grace period of its spec; another uid of the same name follows it"""
     _, node, link = joined(t)
-    link.send("synced", kind="Pod")
+    link.synced()
     trap = container(command=shell("trap 'echo asked; exit 0' TERM; while :; do sleep 0.1; done"))
     first = served(pod("web", trap), UIDS[0])
     link.put(first)
@@ -89,7 +89,7 @@ def test_force_delete_and_next_uid(t):
 def test_kube_killed(t):
     """a killed coracle-kube is back within a second and told everything; the pods do not notice"""
     peer, node, link = joined(t)
-    link.send("synced", kind="Pod")
+    link.synced()
     link.put(served(pod("web", container(env=[{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}])), UIDS[0]))
     link.wait(lambda m: m["type"] == "need" and m["name"] == "c")
     link.put(served(config_map("c", k="1"), UIDS[5]))
@@ -107,7 +107,7 @@ def test_kube_killed(t):
     equal((now.uid, now.container_id(), now.restarts()), (before.uid, before.container_id(), 0), "the pod")
     # the new one repeats the objects: nothing changes
     again.put(served(pod("web", container(env=[{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}])), UIDS[0]))
-    again.send("synced", kind="Pod")
+    again.synced()
     again.put(served(pod("next"), UIDS[1]))
     again.wait_phase("next", "Running")
     equal(node.pod("web").container_id(), before.container_id(), "the container after the objects came again")
@@ -117,7 +117,7 @@ def test_kube_killed(t):
 def test_config_and_secret(t):
     """a pod waits for ConfigMaps and Secrets that are not known yet; edits reach its volume; they are dropped with it"""
     _, node, link = joined(t)
-    link.send("synced", kind="Pod")
+    link.synced()
     web = served(pod("web", container(volumeMounts=[mount("v", "/v")],
                                       env=[{"name": "S", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k", "optional": True}}}]),
                      volumes=[{"name": "v", "configMap": {"name": "c"}}]), UIDS[0])
@@ -145,10 +145,61 @@ def test_config_and_secret(t):
     node.stop()
 
 
+def service(name, ip, *ports, namespace="default"):
+    return served({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": namespace},
+                   "spec": {"clusterIP": ip, "ports": [{"port": n, "protocol": "TCP", "name": f"p{n}"} for n in ports]}})
+
+
+def environment(node, name):
+    return dict(line.split("=", 1) for line in node.enter(node.pod(name), "cat", "/proc/1/environ").stdout.strip("\0").split("\0"))
+
+
+def test_services(t):
+    """a pod waits until Services are known, then has their variables; a static pod does not wait; later changes concern later starts"""
+    peer, node, link = joined(t)
+    link.send("synced", kind="Pod")
+    node.put("early.yaml", pod("early"))
+    node.wait_running("early-test-node")
+    link.put(service("kubernetes", "10.96.0.1", 443), service("db", "10.96.0.7", 5432), service("far", "10.96.0.8", 1, namespace="other"),
+             service("headless", "None", 1), service("bad", "10.96.0.9\nX", 1))
+    link.put(served(pod("web", container(env=[{"name": "URL", "value": "https://$(KUBERNETES_SERVICE_HOST)"}])), UIDS[0]),
+             served(pod("plain", enableServiceLinks=False), UIDS[1]))
+    why = "services have not yet been read at least once, cannot construct envvars"
+    until(lambda: why in node.cli("explain", "pod", "web").stdout, 10, lambda: f"explain names it:\n{node.cli('explain', 'pod', 'web').stdout}")
+    link.wait(lambda m: m["type"] == "event" and m["object"]["reason"] == "Failed" and m["object"]["message"] == f"Error: {why}")
+    link.send("synced", kind="Service")
+    for name in ("web", "plain"):
+        link.wait_phase(name, "Running", deadline=8)
+        node.wait_running(name)
+    of_web, of_plain, early = (environment(node, name) for name in ("web", "plain", "early-test-node"))
+    equal((of_web["KUBERNETES_SERVICE_HOST"], of_web["KUBERNETES_SERVICE_PORT_P443"], of_web["DB_PORT"], of_web["URL"]),
+          ("10.96.0.1", "443", "tcp://10.96.0.7:5432", "https://10.96.0.1"), "variables of web")
+    equal([k for k in of_web if k.startswith(("FAR", "HEADLESS", "BAD"))], [], "variables of Services that do not count")
+    equal((of_plain["KUBERNETES_SERVICE_HOST"], "DB_SERVICE_HOST" in of_plain), ("10.96.0.1", False), "variables without links")
+    equal([k for k in early if "SERVICE" in k], [], "variables of the pod that did not wait")
+    before = node.pod("web").container_id()
+
+    # A coracle-kube that ended meanwhile: what the new one does not put is gone. What runs is left alone.
+    link.kill()
+    link = peer.accept(deadline=2)
+    link.put(service("kubernetes", "10.96.0.1", 443), service("db", "10.96.0.77", 5432), service("late", "10.96.0.5", 9))
+    link.synced()
+    link.gone(service("late", "10.96.0.5", 9))
+    link.put(served(pod("web"), UIDS[0]), served(pod("next"), UIDS[2]))
+    link.wait_phase("next", "Running")
+    node.wait_running("next")
+    of_next = environment(node, "next")
+    equal((of_next["DB_SERVICE_HOST"], "LATE_SERVICE_HOST" in of_next, "KUBERNETES_SERVICE_HOST" in of_next),
+          ("10.96.0.77", False, True), "variables of next")
+    equal((node.pod("web").container_id(), environment(node, "web")["DB_SERVICE_HOST"]), (before, "10.96.0.7"), "the running container")
+    contains(node.request("GET", "/metrics")[1].decode(), "coracle_kube_services 2")
+    node.stop()
+
+
 def test_pod_that_cannot_run(t):
     """a pod with a volume that this node does not support stays Pending, and an event and a condition name the field"""
     _, node, link = joined(t)
-    link.send("synced", kind="Pod")
+    link.synced()
     web = served(pod("web", container(volumeMounts=[mount("data", "/data")]),
                      volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]), UIDS[0])
     link.put(web)
@@ -169,7 +220,7 @@ def test_pod_that_cannot_run(t):
 def test_edits_in_place(t):
     """labels, image and resources of a pod change in place; ephemeral containers are named as not run"""
     _, node, link = joined(t)
-    link.send("synced", kind="Pod")
+    link.synced()
     def version(n, memory="32Mi", **spec):
         return served(pod("web", container(resources={"limits": {"memory": memory, "cpu": "200m"}}), labels={"v": str(n)}, **spec), UIDS[0], generation=n)
     link.put(version(1))
@@ -187,6 +238,7 @@ def test_edits_in_place(t):
 def test_folder_pods_are_static(t):
     """a pod of the folder gets the node's name as its suffix, is static, and never clashes with one of the apiserver"""
     _, node, link = joined(t)
+    link.synced()
     node.put("web.yaml", pod("web"))
     m = link.wait_phase("web-test-node", "Running")
     notes = m["object"]["metadata"]["annotations"]
@@ -207,7 +259,7 @@ def test_folder_pods_are_static(t):
 def test_restart_without_the_apiserver(t):
     """without its apiserver an agent keeps and starts the pods of its records; what the first set lacks ends"""
     peer, node, link = joined(t)
-    link.send("synced", kind="Pod")
+    link.synced()
     for n, name in enumerate(("stay", "leave")):
         link.put(served(pod(name), UIDS[n]))
     for name in ("stay", "leave"):
@@ -222,7 +274,7 @@ def test_restart_without_the_apiserver(t):
         equal(m["object"]["metadata"]["uid"], UIDS[0 if name == "stay" else 1], "the uid")
         equal(node.pod(name).container_id(), ids[name], "the container of " + name)
     link.put(served(pod("stay"), UIDS[0]))
-    link.send("synced", kind="Pod")
+    link.synced()
     link.wait(lambda m: m["type"] == "podgone" and m["name"] == "leave")
     equal(node.pod("stay").container_id(), ids["stay"], "the container of the pod that stays")
     node.stop()
@@ -231,7 +283,7 @@ def test_restart_without_the_apiserver(t):
 def test_token(t):
     """a projected token comes from the apiserver; a refusal is shown and asked again"""
     _, node, link = joined(t)
-    link.send("synced", kind="Pod")
+    link.synced()
     web = served(pod("web", container(volumeMounts=[mount("t", "/t")]), serviceAccountName="robot",
                      volumes=[{"name": "t", "projected": {"sources": [{"serviceAccountToken": {"path": "token", "expirationSeconds": 3607}}]}}]),
                  UIDS[0])
@@ -249,7 +301,7 @@ def test_token(t):
 def test_labels_and_taints(t):
     """labels and taints that the apiserver has of the node decide about pods bound after that; a rejected pod stays Failed"""
     _, node, link = joined(t)
-    link.send("synced", kind="Pod")
+    link.synced()
     link.put(served(pod("early", nodeSelector={"disk": "fast"}), UIDS[0]))
     m = link.wait_phase("early", "Failed")
     equal(m["object"]["status"]["reason"], "NodeAffinity", "the reason")
@@ -272,7 +324,7 @@ def test_labels_and_taints(t):
 def test_finished_and_readiness_gate(t):
     """a pod that succeeded is reported as ended and not started again; a readiness gate waits for the cluster's condition"""
     _, node, link = joined(t)
-    link.send("synced", kind="Pod")
+    link.synced()
     job = served(pod("job", container(command=shell("exit 0")), restartPolicy="Never"), UIDS[0])
     link.put(job)
     link.wait_pod("job", lambda m: m["ended"] and m["object"]["status"]["phase"] == "Succeeded")
@@ -294,7 +346,7 @@ def test_finished_and_readiness_gate(t):
 def test_grace_becomes_shorter(t):
     """a second deletion with a shorter grace period ends the pod then; without a grace period it is at once"""
     _, node, link = joined(t)
-    link.send("synced", kind="Pod")
+    link.synced()
     stubborn = container(command=shell("trap '' TERM; while :; do sleep 0.1; done"))
     web = served(pod("web", stubborn, terminationGracePeriodSeconds=600), UIDS[0])
     link.put(web)

@@ -32,11 +32,16 @@ def test_pod_from_apiserver_to_status(t):
     """a bound pod runs with its ConfigMap, its status and events reach the apiserver, and a deletion removes it there"""
     server, node = joined(t)
     server.store.put("ConfigMap", {"metadata": {"name": "c", "namespace": "default"}, "data": {"k": "1"}})
+    server.store.put("Service", {"metadata": {"name": "kubernetes", "namespace": "default"},
+                                 "spec": {"clusterIP": "10.96.0.1", "ports": [{"name": "https", "port": 443, "protocol": "TCP"}]}})
     server.store.put("Pod", bound(pod("web", container(volumeMounts=[mount("v", "/v")]), volumes=[{"name": "v", "configMap": {"name": "c"}}])))
     web = server.store.wait("Pod", "web", running, seconds=20)
     here = node.wait_running("web")
     equal(here.uid, web["metadata"]["uid"], "the uid")
     equal(node.enter(here, "cat", "/v/k").stdout, "1", "the file")
+    environment = node.enter(here, "cat", "/proc/1/environ").stdout.split("\0")
+    check("KUBERNETES_SERVICE_HOST=10.96.0.1" in environment and "KUBERNETES_PORT=tcp://10.96.0.1:443" in environment,
+          f"variables of the Service: {environment}")
     server.store.put("ConfigMap", {"metadata": {"name": "c", "namespace": "default"}, "data": {"k": "2"}})
     until(lambda: node.enter(here, "cat", "/v/k").stdout == "2", 5, "the edit reaches the volume")
     until(lambda: any(e["reason"] == "Started" and e["involvedObject"]["name"] == "web" for e in server.store.all("Event")), 10, "the event")

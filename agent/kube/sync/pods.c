@@ -180,6 +180,7 @@ void pods_part_take(struct pods_part *p, const json_t *message)
         pod_entry_release(p, e);
         return;
     }
+    objects_part_pods(p->sync->objects); /* a static pod has variables of Services, too */
     our_pod_set(o, message);
     pods_queue(p, e);
 }

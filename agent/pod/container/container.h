@@ -32,7 +32,8 @@ void containers_recover(struct pod *p);
 void containers_begin_anew(struct pod *p);
 /* A ConfigMap or Secret is new or changed: containers that wait for it try again. */
 void containers_config_changed(struct pod *p, enum api_config_kind kind, const char *name);
-void ctr_image_edited(struct ctr *c); /* the manifest names another image for it now */
+void containers_services_known(struct pod *p); /* those that wait for Services try again */
+void ctr_image_edited(struct ctr *c);          /* the manifest names another image for it now */
 /* The run ends and the container is made anew, whatever its policy: it did not crash. The text is that of the
  * Killing event. */
 void ctr_replace(struct ctr *c, const char *fmt, ...) PRINTF_LIKE(2, 3);

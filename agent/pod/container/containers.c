@@ -547,3 +547,10 @@ void containers_config_changed(struct pod *p, enum api_config_kind kind, const c
             own_of(c)->retry_at = CLOCK_BOOT_NONE;
     }
 }
+
+void containers_services_known(struct pod *p)
+{
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        if (pod_is_new(p) || str_eq(p->ctrs[i].waiting_reason, "CreateContainerConfigError"))
+            own_of(&p->ctrs[i])->retry_at = CLOCK_BOOT_NONE;
+}

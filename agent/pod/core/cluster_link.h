@@ -9,6 +9,8 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct node;
 struct pod;
@@ -16,12 +18,30 @@ struct pod_tokens;
 struct api_kvs;
 struct api_taint;
 
+struct node_service_port {
+    uint16_t number;
+    const char *name;     /* "": none */
+    const char *protocol; /* "TCP", "UDP", "SCTP" */
+};
+
+struct node_service { /* one with a cluster IP */
+    const char *namespace_, *name, *ip;
+    const struct node_service_port *ports;
+    size_t n_ports;
+};
+
+/* Borrowed until the loop's next turn. */
+typedef void (*node_service_fn)(const struct node_service *s, void *to);
+
 struct node_cluster {
     void (*pod_changed)(struct pod *p, void *arg); /* something that its status shows may have changed */
     void (*pod_gone)(const struct pod *p, void *arg);
     void (*event)(json_t *event, void *arg); /* an Event that nothing aggregated; borrowed */
     json_t *(*explain)(void *arg);           /* of the connection: {"state", "detail"}; new */
     void (*metrics)(struct buf *out, void *arg);
+    /* Calls `each` for every Service with a cluster IP. False: the first set is not complete, some may be
+     * missing. */
+    bool (*services)(node_service_fn each, void *to, void *arg);
     void *arg;
 };
 
@@ -39,4 +59,6 @@ void node_server_ready(struct node *n);
 /* A ConfigMap or Secret of the apiserver is proven to be absent, or the apiserver refused it: who waits for
  * it looks again. Changed and removed ones are told by the store. */
 void node_config_lacking(struct node *n, bool secret, const char *namespace_, const char *name);
+/* The apiserver has delivered its first set of Services: containers that wait for it look again. */
+void node_services_known(struct node *n);
 #endif

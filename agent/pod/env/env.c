@@ -2,6 +2,7 @@
 #include "agent/pod/env/env.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/env/env_file.h"
+#include "agent/pod/env/service_env.h"
 #include "base/codec/base64.h"
 #include "base/files/fs.h"
 
@@ -17,25 +18,17 @@ const char *env_get(const struct env *env, const char *name)
     for (size_t i = env->n; i-- > 0;)
         if (strcmp(env->v[i].name, name) == 0)
             return env->v[i].value;
-    return NULL;
+    return env->services != NULL ? service_env_get(env->services, name) : NULL;
 }
 
-static enum err_code env_too_large(struct err *e)
+enum err_code env_too_large(struct err *e)
 {
     return err_set(e, ERR_INVALID, "the environment is too large, allowed are %d variables and %d bytes",
                    ENV_MAX, ENV_BYTES_MAX);
 }
 
-static enum err_code set(struct env *env, struct arena *a, char *name, char *value, struct err *e)
+static enum err_code append(struct env *env, struct arena *a, char *name, char *value, struct err *e)
 {
-    if (name == NULL || value == NULL)
-        return err_nomem(e);
-    for (size_t i = 0; i < env->n; i++) {
-        if (strcmp(env->v[i].name, name) == 0) {
-            env->v[i].value = value;
-            return ERR_OK;
-        }
-    }
     if (env->n >= ENV_MAX || a->used > ENV_BYTES_MAX)
         return env_too_large(e);
     if (env->n == env->cap) {
@@ -50,6 +43,19 @@ static enum err_code set(struct env *env, struct arena *a, char *name, char *val
     }
     env->v[env->n++] = (struct env_var){ name, value };
     return ERR_OK;
+}
+
+static enum err_code set(struct env *env, struct arena *a, char *name, char *value, struct err *e)
+{
+    if (name == NULL || value == NULL)
+        return err_nomem(e);
+    for (size_t i = 0; i < env->n; i++) {
+        if (strcmp(env->v[i].name, name) == 0) {
+            env->v[i].value = value;
+            return ERR_OK;
+        }
+    }
+    return append(env, a, name, value, e);
 }
 
 /* Notes a Secret's value; NULL is fine, set() reports the error. */
@@ -380,15 +386,52 @@ static enum err_code pod_env_build(const struct pod *p, const struct api_contain
     return ERR_OK;
 }
 
+/* Those that the pod does not define itself. They were counted as they were made, and no name is twice. */
+static enum err_code add_services(struct env *env, const struct service_env *s, struct arena *a,
+                                  struct err *e)
+{
+    bool *defined = arena_alloc(a, s->n + 1);
+
+    if (defined == NULL)
+        return err_nomem(e);
+    for (size_t i = 0; i < env->n; i++) {
+        const struct env_var *v = service_env_find(s, env->v[i].name);
+
+        if (v != NULL)
+            defined[v - s->v] = true;
+    }
+    for (size_t i = 0; i < s->n; i++)
+        if (!defined[i] && append(env, a, s->v[i].name, s->v[i].value, e) != ERR_OK)
+            return e->code;
+    return ERR_OK;
+}
+
+static enum err_code services_of(const struct pod *p, struct arena *a, struct service_env *ret, struct err *e)
+{
+    const struct api_pod *api = p->api;
+
+    if (service_env_make(p->node->cluster, api->meta.namespace, api->spec.service_links, a, ret, e) != ERR_OK)
+        return e->code;
+    /* kubelet's rule: a static pod may be what the apiserver needs to run. */
+    if (ret->known || api->origin == API_FROM_FOLDER)
+        return ERR_OK;
+    return err_set(e, ERR_PRECONDITION,
+                   "services have not yet been read at least once, cannot construct envvars");
+}
+
 enum err_code env_build(const struct pod *p, const struct api_container *c, struct arena *a, struct env *ret,
                         struct err *e)
 {
-    struct env env = { 0 };
+    struct service_env services = { 0 };
+    struct env env = { .services = &services };
 
-    if (pod_env_build(p, c, a, &env, e) != ERR_OK) {
+    if (services_of(p, a, &services, e) != ERR_OK)
+        return e->code;
+    if (pod_env_build(p, c, a, &env, e) != ERR_OK || add_services(&env, &services, a, e) != ERR_OK) {
         env_wipe(&env); /* it may contain a Secret */
         return e->code;
     }
+    env.services = NULL;
     *ret = env;
     return ERR_OK;
 }

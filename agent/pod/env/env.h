@@ -14,6 +14,7 @@ struct env_var {
 struct env { /* in order of first definition; allocated in the caller's arena */
     struct env_var *v;
     size_t n, cap;
+    const struct service_env *services; /* while it is built: $(X) may name them, too; otherwise NULL */
     char **secrets; /* all values from Secrets, including those replaced by a later variable */
     size_t n_secrets, cap_secrets;
 };
@@ -21,7 +22,9 @@ struct env { /* in order of first definition; allocated in the caller's arena */
 #define ENV_MAX 20000                   /* variables per container */
 #define ENV_BYTES_MAX (4 * 1024 * 1024) /* per container: the kernel does not allow more at exec anyway */
 
-/* ERR_PRECONDITION with kubelet's text if a referenced object is missing ("configmap \"c\" not found"). */
+/* envFrom, env, and the variables of Services (service_env.h) whose names those leave free. ERR_PRECONDITION
+ * with kubelet's text if a referenced object is missing ("configmap \"c\" not found"), or if the Services are
+ * not known yet, which only pods of the manifest folder do not wait for. */
 enum err_code env_build(const struct pod *p, const struct api_container *c, struct arena *a, struct env *ret,
                         struct err *e) MUST_CHECK;
 const char *env_get(const struct env *env, const char *name); /* NULL if absent */
@@ -29,6 +32,7 @@ const char *env_get(const struct env *env, const char *name); /* NULL if absent 
  * or NULL. NULL: too large, or out of memory; call env_expand_error() right afterwards. */
 char *env_expand(const char *text, const struct env *env, struct arena *a, const char **ret_missing);
 enum err_code env_expand_error(struct err *e);
+enum err_code env_too_large(struct err *e); /* sets ERR_INVALID, with both limits in the text */
 /* subPath or the expanded subPathExpr of a mount, cleaned: "./logs/" is "logs", as joined by kubelet; "":
  * the whole volume. An absolute one is unchanged, to be rejected. *ret_missing as above; NULL when out of
  * memory. */

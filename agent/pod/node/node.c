@@ -281,6 +281,14 @@ void node_config_lacking(struct node *n, bool secret, const char *namespace_, co
     pods_config_changed(n, API_FROM_SERVER, secret ? API_SECRET : API_CONFIG_MAP, namespace_, name);
 }
 
+void node_services_known(struct node *n)
+{
+    pods_each (n, p) {
+        containers_services_known(p);
+        pod_wake(p, "Services are known");
+    }
+}
+
 static void log_problem(const struct src_file *f, const struct api_problem *p)
 {
     char where[NAME_MAX + 32];

@@ -257,6 +257,14 @@ static void services_are_watched_from_the_first_pod_on(void **state)
     assert_non_null(watch_of("/apis/node.k8s.io/v1/runtimeclasses", ""));
 }
 
+static void services_are_watched_for_a_static_pod(void **state)
+{
+    (void)state;
+    assert_null(watch_of("/api/v1/services", NULL));
+    tell(STATIC("a"));
+    assert_non_null(watch_of("/api/v1/services", "spec.clusterIP!=None"));
+}
+
 /* ---- merging ---- */
 
 static void merges(const char *theirs, const char *ours, bool ended, const char *wanted)
@@ -499,6 +507,7 @@ int main(void)
         T(a_finished_pod_keeps_its_status_when_the_node_forgets_it),
         T(the_daemon_is_told_of_what_is_not_its_own_status),
         T(services_are_watched_from_the_first_pod_on),
+        T(services_are_watched_for_a_static_pod),
         cmocka_unit_test(foreign_conditions_and_fields_are_kept),
         cmocka_unit_test(a_final_phase_makes_a_pod_unready),
         cmocka_unit_test(a_pod_of_which_nothing_is_left_is_final),

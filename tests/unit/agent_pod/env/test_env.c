@@ -341,6 +341,73 @@ static void a_limit_of_zero_is_none(void **state)
     arena_done(&a);
 }
 
+static bool one_service(node_service_fn each, void *to, void *arg)
+{
+    static const struct node_service_port port[] = { { 443, "https", "TCP" } };
+    static const struct node_service s = { "default", "kubernetes", "10.0.0.1", port, 1 };
+
+    each(&s, to);
+    return *(const bool *)arg;
+}
+
+static void variables_of_services_come_last_and_are_seen(void **state)
+{
+    static const char manifest[] =
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - name: c\n    image: x\n"
+        "    envFrom: [{configMapRef: {name: k}}]\n"
+        "    env: [{name: URL, value: \"https://$(KUBERNETES_SERVICE_HOST):$(KUBERNETES_SERVICE_PORT)\"},\n"
+        "          {name: KUBERNETES_PORT, value: mine}, {name: SEEN, value: $(KUBERNETES_PORT)}]\n";
+    struct world *w = *state;
+    bool known = true;
+    const struct node_cluster cluster = { .services = one_service, .arg = &known };
+    struct arena a = { 0 };
+    struct err e = { 0 };
+    struct env env;
+
+    w->node.cluster = &cluster;
+    load(w,
+         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: k}\ndata: {KUBERNETES_SERVICE_PORT: '6443'}\n");
+    load(w, manifest);
+    assert_int_equal(env_build(&w->pod, &w->pod.api->spec.containers[0], &a, &env, &e), ERR_OK);
+    assert_string_equal(env.v[0].name, "KUBERNETES_SERVICE_PORT"); /* the pod's own come first */
+    assert_string_equal(env_get(&env, "KUBERNETES_SERVICE_PORT"), "6443");
+    assert_string_equal(env_get(&env, "URL"), "https://10.0.0.1:6443");
+    assert_string_equal(env_get(&env, "KUBERNETES_PORT"), "mine");
+    assert_string_equal(env_get(&env, "SEEN"), "mine");
+    assert_string_equal(env_get(&env, "KUBERNETES_PORT_443_TCP"), "tcp://10.0.0.1:443");
+    assert_int_equal(env.n, 10); /* eight of the Service, two of them the pod's; and two more */
+    assert_null(env.services);
+    arena_done(&a);
+}
+
+static void only_pods_of_the_apiserver_wait_for_services(void **state)
+{
+    struct world *w = *state;
+    bool known = false;
+    const struct node_cluster cluster = { .services = one_service, .arg = &known };
+    struct arena a = { 0 };
+    struct err e = { 0 };
+    struct env env = { .n = 77 };
+
+    w->node.cluster = &cluster;
+    load(w,
+         "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - name: c\n    image: x\n");
+    w->pod.api->origin = API_FROM_SERVER;
+    assert_int_equal(env_build(&w->pod, &w->pod.api->spec.containers[0], &a, &env, &e), ERR_PRECONDITION);
+    assert_string_equal(e.text, "services have not yet been read at least once, cannot construct envvars");
+    assert_int_equal(env.n, 77);
+    w->node.cluster = NULL; /* the daemon ends */
+    assert_int_equal(env_build(&w->pod, &w->pod.api->spec.containers[0], &a, &env, &e), ERR_PRECONDITION);
+    w->node.cluster = &cluster;
+    w->pod.api->origin = API_FROM_FOLDER; /* a static pod takes what is known */
+    assert_int_equal(env_build(&w->pod, &w->pod.api->spec.containers[0], &a, &env, &e), ERR_OK);
+    assert_int_equal(env.n, 8);
+    w->node.cluster = NULL; /* a lone node */
+    assert_int_equal(env_build(&w->pod, &w->pod.api->spec.containers[0], &a, &env, &e), ERR_OK);
+    assert_int_equal(env.n, 0);
+    arena_done(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,6 +423,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(optional_references_leave_earlier_values, setup, teardown),
         cmocka_unit_test_setup_teardown(downward_values_and_resources, setup, teardown),
         cmocka_unit_test_setup_teardown(a_limit_of_zero_is_none, setup, teardown),
+        cmocka_unit_test_setup_teardown(variables_of_services_come_last_and_are_seen, setup, teardown),
+        cmocka_unit_test_setup_teardown(only_pods_of_the_apiserver_wait_for_services, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
