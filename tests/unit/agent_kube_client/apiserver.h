@@ -56,7 +56,8 @@ static inline void apiserver_start(struct apiserver *s, const char *option)
     if (s->pid == 0) {
         dup2(in[0], 0);
         dup2(out[1], 1);
-        execl("/usr/bin/python3", "python3", "tests/host/apiserver.py", "--folder", s->folder, option, NULL);
+        execl("/usr/bin/python3", "/usr/bin/python3", "tests/host/apiserver.py", "--folder", s->folder,
+              option, NULL);
         _exit(127);
     }
     close(in[0]);
