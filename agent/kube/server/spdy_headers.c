@@ -76,7 +76,7 @@ bool spdy_headers_add_none(struct spdy *s, struct buf *to)
 {
     unsigned char none[4] = { 0 };
     z_stream *z = &s->deflate;
-    int r;
+    int r = Z_OK;
 
     z->next_in = none;
     z->avail_in = sizeof(none);

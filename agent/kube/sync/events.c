@@ -128,7 +128,7 @@ static void events_send(void *owner)
     }
     meta = json_object_get(v->sending.event, "metadata");
     str_auto path = sync_path("/api/v1/namespaces", json_str(meta, "namespace"), "events",
-                              v->sending.is_patch ? json_str(meta, "name") : NULL, NULL);
+                              v->sending.is_patch ? json_str(meta, "name") : NULL, SYNC_PATH_END);
     const struct kube_request_spec spec = {
         .method = v->sending.is_patch ? "PATCH" : "POST",
         .path = path,

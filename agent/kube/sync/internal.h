@@ -54,7 +54,9 @@ struct sync_call { /* embedded in its part; { 0 }: idle */
 void sync_call(struct kube_sync *s, struct sync_call *c, const struct kube_request_spec *spec,
                void (*done)(void *owner, const struct sync_answer *a), void *owner);
 void sync_call_cancel(struct sync_call *c); /* done follows, with ERR_CANCELLED */
-/* "/api/v1/namespaces/<namespace>/pods/<name>/status"; parts are escaped; NULL ends the list. malloc'ed. */
+/* "/api/v1/namespaces/<namespace>/pods/<name>/status"; parts are escaped; SYNC_PATH_END, or a NULL of that
+ * type, ends the list. malloc'ed. */
+#define SYNC_PATH_END ((const char *)NULL)
 char *sync_path(const char *prefix, ...) __attribute__((sentinel)) MUST_CHECK;
 /* How long to wait: what the server asked for, else the back-off. */
 uint64_t sync_wait_ms(const struct sync_answer *a, uint64_t *last_ms, uint64_t first_ms, uint64_t most_ms);

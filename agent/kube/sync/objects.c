@@ -61,9 +61,9 @@ char *object_path(const struct object_kind *k, const char *namespace_, const cha
     str_auto prefix = NULL;
 
     if (!k->namespaced)
-        return sync_path(k->prefix, k->plural, name, NULL);
+        return sync_path(k->prefix, k->plural, name, SYNC_PATH_END);
     prefix = str_printf("%s/namespaces", k->prefix);
-    return prefix != NULL ? sync_path(prefix, namespace_, k->plural, name, NULL) : NULL;
+    return prefix != NULL ? sync_path(prefix, namespace_, k->plural, name, SYNC_PATH_END) : NULL;
 }
 
 /* ---- to the daemon ---- */

@@ -88,7 +88,7 @@ static void pods_request(struct pods_part *p, struct pod_entry *e, struct our_po
 {
     str_auto path =
         sync_path("/api/v1/namespaces", e->namespace_, "pods", action != POD_CREATE_MIRROR ? e->name : NULL,
-                  action == POD_PATCH ? "status" : NULL, NULL);
+                  action == POD_PATCH ? "status" : NULL, SYNC_PATH_END);
     char subject[600];
     const struct kube_request_spec spec = { .method = action == POD_PATCH    ? "PATCH"
                                                       : action == POD_DELETE ? "DELETE"

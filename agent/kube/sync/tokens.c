@@ -54,7 +54,8 @@ void tokens_part_take(struct tokens_part *p, const json_t *message)
         token_fail(p->sync, id, 429, "too many tokens are asked for at once");
         return;
     }
-    str_auto path = sync_path("/api/v1/namespaces", namespace_, "serviceaccounts", account, "token", NULL);
+    str_auto path =
+        sync_path("/api/v1/namespaces", namespace_, "serviceaccounts", account, "token", SYNC_PATH_END);
     t = calloc(1, sizeof(*t));
     body = json_pack("{s:s, s:s, s:{}, s:O*}", "kind", "TokenRequest", "apiVersion",
                      "authentication.k8s.io/v1", "metadata", "spec", json_object_get(message, "request"));
