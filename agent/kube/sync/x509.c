@@ -18,6 +18,7 @@
 #include <string.h>
 #include <time.h>
 
+#define X509_TEXT_MAX 65536 /* of a key, a request or a certificate as text */
 #define CLIENT_SIGNER "kubernetes.io/kube-apiserver-client-kubelet"
 #define SERVING_SIGNER "kubernetes.io/kubelet-serving"
 
@@ -58,10 +59,13 @@ enum err_code x509_key_read(const char *pem, EVP_PKEY **ret, struct err *e)
 
 static char *bio_text(BIO *bio)
 {
-    char *data = NULL;
+    char *data = NULL; /* without a NUL at its end */
     long n = BIO_get_mem_data(bio, &data);
+    struct buf text = BUF_INIT(X509_TEXT_MAX);
 
-    return n > 0 ? strndup(data, (size_t)n) : NULL;
+    if (n > 0)
+        buf_add(&text, data, (size_t)n);
+    return n > 0 && !text.failed ? buf_detach(&text) : NULL;
 }
 
 char *x509_key_pem(EVP_PKEY *key)
