@@ -403,10 +403,15 @@ void local_storage_now(struct node *n)
 
 static void ask(struct local_storage *s, struct local_pod *l, int64_t older_than_ns)
 {
+    char path[1024];
+
     for (size_t i = 0; l != NULL && i < l->n; i++) {
         struct local_tree *t = &l->trees[i];
 
         if (t->asked || t->quota || (t->known && t->at_ns >= older_than_ns))
+            continue;
+        /* Of a container that never ran there is nothing to wait for, while the scans of others rest. */
+        if (!local_storage_path(t->pod, t->kind, t->index, true, path, sizeof(path)))
             continue;
         t->asked = true;
         t->due_ms = 0;
