@@ -267,7 +267,7 @@ void kube_request_start(struct kube_request *r, struct kube_client *c, const str
         op_finish(&r->op, &e);
         return;
     }
-    if (call_new(&call, c, spec, &e) != ERR_OK) {
+    if (call_new(&call, c, spec, &e) != ERR_OK || call == NULL) {
         op_finish(&r->op, &e);
         return;
     }

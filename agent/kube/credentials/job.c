@@ -71,7 +71,7 @@ enum err_code cred_write_kubeconfig(const struct cred_names *names, struct err *
 
     if (folder == NULL)
         return err_nomem(e);
-    if (job_read_bootstrap(names, &text, e) != ERR_OK)
+    if (job_read_bootstrap(names, &text, e) != ERR_OK || text == NULL)
         return err_wrap(e, "bootstrap kubeconfig");
     if (kube_file_read(names->kubeconfig, KUBE_FILE_MAX, &there, &n, ERR_IGNORED) == ERR_OK &&
         strcmp(there, text) == 0)

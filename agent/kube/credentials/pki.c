@@ -59,7 +59,7 @@ static enum err_code point_current(int dir, const char *cert_dir, const char *pr
 static enum err_code write_pair(int dir, const char *cert_dir, const char *prefix, const char *certificate,
                                 const char *key, struct err *e)
 {
-    bool line = certificate[strlen(certificate) - 1] == '\n';
+    bool line = str_ends(certificate, "\n");
     str_auto name = dated_name(prefix);
     char *both = str_printf("%s%s%s", certificate, line ? "" : "\n", key);
 
@@ -85,7 +85,7 @@ static enum err_code check_pem(const char *certificate, const char *key, bool al
 static enum err_code write_usage(int dir, const char *cert_dir, const char *usage, const char *certificate,
                                  const char *key, struct err *e)
 {
-    if (strcmp(usage, "client") == 0 && certificate == NULL)
+    if (certificate == NULL) /* check_pem(): of a client only */
         return put_file(dir, WAITING, key, 0600, e);
     if (strcmp(usage, "client") == 0) {
         if (write_pair(dir, cert_dir, "kubelet-client", certificate, key, e) == ERR_OK)
@@ -115,7 +115,7 @@ enum err_code pki_write(const char *cert_dir, const char *usage, const char *cer
     key = pki_given(key);
     if (!known)
         return err_set(e, ERR_INVALID, "certificate: unknown usage \"%.40s\"", usage != NULL ? usage : "");
-    if (check_pem(certificate, key, strcmp(usage, "client") == 0, e) != ERR_OK)
+    if (check_pem(certificate, key, strcmp(usage, "client") == 0, e) != ERR_OK || key == NULL)
         return err_wrap(e, "%s certificate", usage);
     if (fs_mkdirs(cert_dir, 0755, e) != ERR_OK)
         return e->code;

@@ -131,7 +131,7 @@ static bool pods_begin(struct pods_part *p, struct pod_entry *e)
         body = delete_now_body(e->uid);
         break;
     case POD_CREATE_MIRROR:
-        manifest = pods_json(o->manifest);
+        manifest = o != NULL ? pods_json(o->manifest) : NULL;
         if (manifest != NULL)
             body = mirror_body(manifest, o->hash, p->sync->node_name, node_part_uid(p->sync->node));
         json_decref(manifest);
