@@ -93,7 +93,7 @@ struct kube_choice { /* { 0 } is empty; borrows `named` and `from` from the kube
 };
 
 /* ERR_NOT_FOUND: a flag names what no file has. */
-enum err_code kube_config_choose(struct kube_choice *ret, const struct kube_config *c,
+enum err_code kube_config_choose(struct kube_choice *ret, const struct kube_config *all,
                                  const struct kube_flags *flags, struct err *e) MUST_CHECK;
 void kube_choice_done(struct kube_choice *c);
 /* Whether a client of ours can use it. ERR_INVALID: all that is wrong, separated by "; ". Looks whether the

@@ -328,7 +328,7 @@ struct upstream *upstream_open(struct kube_server *s, struct buf *request, const
     if (s->n_upstreams >= UPSTREAMS_MAX)
         err_set(e, ERR_EXHAUSTED, "too many requests are under way");
     else if (buf_check(request, e) != ERR_OK || (u = calloc(1, sizeof(*u))) == NULL ||
-             (message = json_pack("{s:s, s:I}", "type", "serve", "id", (json_int_t)(s->next_id + 1))) == NULL)
+             (message = json_pack("{s:s, s:I}", "type", "serve", "id", (json_int_t)s->next_id + 1)) == NULL)
         err_nomem(e);
     if (e->code != ERR_OK || kube_link_send(s->o.link, message, -1, e) != ERR_OK) {
         buf_done(request);

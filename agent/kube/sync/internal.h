@@ -123,16 +123,16 @@ void events_part_take(struct events_part *v, const json_t *object);
 void events_part_anew(struct events_part *v);
 
 struct objects_part *objects_part_new(struct kube_sync *s);
-void objects_part_start(struct objects_part *o);
-void objects_part_stop(struct objects_part *o);
-void objects_part_free(struct objects_part *o);
-void objects_part_need(struct objects_part *o, const json_t *message);
-void objects_part_drop(struct objects_part *o, const json_t *message);
-void objects_part_pods(struct objects_part *o); /* the node has a pod, or had one */
+void objects_part_start(struct objects_part *p);
+void objects_part_stop(struct objects_part *p);
+void objects_part_free(struct objects_part *p);
+void objects_part_need(struct objects_part *p, const json_t *message);
+void objects_part_drop(struct objects_part *p, const json_t *message);
+void objects_part_pods(struct objects_part *p); /* the node has a pod, or had one */
 
 struct tokens_part *tokens_part_new(struct kube_sync *s);
-void tokens_part_free(struct tokens_part *t);
-void tokens_part_take(struct tokens_part *t, const json_t *message);
+void tokens_part_free(struct tokens_part *p);
+void tokens_part_take(struct tokens_part *p, const json_t *message);
 
 struct certs_part *certs_part_new(struct kube_sync *s);
 void certs_part_start(struct certs_part *c);
