@@ -412,6 +412,7 @@ static void a_silent_connection_is_given_up_with_all_its_streams(void **state)
     struct asked watch = { 0 }, lease = { 0 };
 
     trust(w);
+    get(w, &(struct asked){ 0 }, "/version"); /* what follows shares its connection */
     ask(w, &watch,
         &(struct kube_request_spec){
             .method = "GET", .path = PODS "&watch=true&resourceVersion=101", .on_line = on_line });
@@ -434,6 +435,7 @@ static void a_slow_answer_is_no_silent_connection(void **state)
     struct asked watch = { 0 }, slow = { 0 };
 
     trust(w);
+    get(w, &(struct asked){ 0 }, "/version"); /* what follows shares its connection */
     ask(w, &watch,
         &(struct kube_request_spec){
             .method = "GET", .path = PODS "&watch=true&resourceVersion=101", .on_line = on_line });
