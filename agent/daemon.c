@@ -22,6 +22,11 @@
 
 /* ---- stopping ---- */
 
+static void daemon_on_idle_again(void *arg)
+{
+    parts_close(arg);
+}
+
 static void daemon_on_kube_timer(uv_timer_t *timer)
 {
     struct agent *a = timer->data;
@@ -29,7 +34,8 @@ static void daemon_on_kube_timer(uv_timer_t *timer)
     if (cluster_busy(a->cluster))
         return;
     uv_close((uv_handle_t *)timer, NULL);
-    parts_close(a);
+    /* Leaving the cluster changed pods: their records may be on their way to the disk. */
+    node_close(a->node, daemon_on_idle_again, a);
 }
 
 /* coracle-kube was told to end and may need a moment. */
