@@ -19,6 +19,8 @@ PREFIX  ?= /usr
 DESTDIR ?=
 V       ?=
 O       ?= build
+# One folder has one name, so that the flags that mention it stay the same and nothing is built again.
+override O := $(patsubst $(CURDIR)/%,%,$(O))
 VERSION := $(shell cat VERSION)
 
 compiler := $(notdir $(firstword $(CC)))
