@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A certificate as an apiserver hands it over, and a key that comes back from the disk. */
 #include "agent/kube/sync/x509.h"
+#include "tests/fuzz/text.h"
 
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *pem = strndup((const char *)data, size);
+    char *pem = text_of(data, size);
     json_t *addresses = json_pack("[{s:s, s:s}]", "type", "InternalIP", "address", "10.0.0.1");
     struct x509_times t;
     struct err e = { 0 };

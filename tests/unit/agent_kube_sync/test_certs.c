@@ -17,9 +17,13 @@
 static char *text_of(BIO *bio)
 {
     char *data = NULL;
-    long n = BIO_get_mem_data(bio, &data);
+    size_t n = (size_t)BIO_get_mem_data(bio, &data);
+    char *text = malloc(n + 1);
 
-    return strndup(data, (size_t)n);
+    assert_non_null(text);
+    memcpy(text, data, n); /* no zero byte ends it */
+    text[n] = '\0';
+    return text;
 }
 
 static X509_REQ *request_of(const json_t *body)
