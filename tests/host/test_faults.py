@@ -15,7 +15,7 @@ def test_full_state_disk(t):
     """a full state folder prevents no deletion; pods that waited for space start when there is some"""
     os.makedirs(f"{t.scratch}/state")
     run("mount", "-t", "tmpfs", "-o", "size=90m", "tmpfs", f"{t.scratch}/state")
-    node = t.node()
+    node = t.node("--eviction-hard=memory.available<1Mi")  # no threshold of a disk: with one, "a" would be evicted and "b" refused
     node.import_image()
     node.put("a.yaml", pod("a", container(command=QUICK)))
     a = node.wait_running("a")
