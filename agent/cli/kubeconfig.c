@@ -121,14 +121,15 @@ static void add_files(struct buf *out, const json_t *list, const char *what)
 
 static void kubeconfig_print(struct cli *cli, const json_t *shown)
 {
-    buf_auto out = BUF_INIT(4u << 20);
+    buf_auto out = BUF_INIT(4u << 20), clean = BUF_INIT(16u << 20);
 
     add_files(&out, json_object_get(shown, "files"), "# file:");
     add_files(&out, json_object_get(shown, "missing"), "# not there:");
     add_part(&out, shown, "context");
     add_part(&out, shown, "cluster");
     add_part(&out, shown, "user");
-    cli_write(cli, out.p, out.n);
+    cli_add_clean(&clean, out.p); /* names and values are the file's own */
+    cli_write(cli, clean.p, clean.n);
 }
 
 static int cli_kubeconfig_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
