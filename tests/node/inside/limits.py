@@ -192,12 +192,12 @@ def one_to_three():
 
 
 def values():
-    """Every limit of the pods' unit and of all cgroups below it."""
+    """Every limit of the pods' unit and of all cgroups below it; not the level of the memory alarm, which follows the node's use."""
     found = {}
     for root in hierarchies():
         for folder, _, files in os.walk(root + UNIT_CGROUP):
             for file in files:
-                if LIMIT.fullmatch(file):
+                if LIMIT.fullmatch(file) and f"{folder}/{file}" != f"{root}{UNIT_CGROUP}/kubepods/memory.high":
                     found[f"{folder}/{file}"] = read(f"{folder}/{file}", "").strip()
     return found
 
