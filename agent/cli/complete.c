@@ -5,6 +5,7 @@
 #include "agent/cli/internal.h"
 #include "agent/config/config.h"
 #include "base/codec/json.h"
+#include "base/codec/percent.h"
 
 #include <string.h>
 
@@ -57,7 +58,7 @@ static json_t *ask_pods(const struct completion *c, bool all)
     buf_adds(&url, "/api/v1");
     if (!all) {
         buf_adds(&url, "/namespaces/");
-        cli_add_escaped(&url, c->namespace_);
+        percent_add(&url, c->namespace_);
     }
     buf_adds(&url, "/pods");
     return complete_ask(c, url.p);

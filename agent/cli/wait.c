@@ -3,6 +3,7 @@
 #include "agent/cli/internal.h"
 
 #include "base/clock.h"
+#include "base/codec/percent.h"
 
 #include <string.h>
 
@@ -53,9 +54,9 @@ static enum err_code wait_follow(struct cli *cli, const char *namespace_, const 
 
     /* of the list, since the pod itself may not be there yet */
     buf_adds(&url, "/api/v1/namespaces/");
-    cli_add_escaped(&url, namespace_);
+    percent_add(&url, namespace_);
     buf_adds(&url, "/pods?watch=true&fieldSelector=metadata.name%3D");
-    cli_add_escaped(&url, name);
+    percent_add(&url, name);
     do {
         const uint64_t soon = clock_mono_ms() + CLI_LOOK_AGAIN_MS;
 
@@ -168,9 +169,9 @@ static int wait_for_selected(struct cli *cli, const struct wait *w)
     int code;
 
     buf_adds(&url, "/api/v1/namespaces/");
-    cli_add_escaped(&url, w->namespace_);
+    percent_add(&url, w->namespace_);
     buf_adds(&url, "/pods?labelSelector=");
-    cli_add_escaped(&url, w->selector != NULL ? w->selector : "");
+    percent_add(&url, w->selector != NULL ? w->selector : "");
     list = cli_get(cli, url.p, &code);
     if (list == NULL)
         return code;

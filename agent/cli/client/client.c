@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/codec/base64.h"
 #include "base/codec/json.h"
+#include "base/codec/percent.h"
 #include "base/codec/websocket.h"
 
 #include <llhttp.h>
@@ -332,20 +333,7 @@ json_t *cli_get(struct cli *cli, const char *url, int *ret_code)
 void cli_add_pod_path(struct buf *b, const char *namespace_, const char *name)
 {
     buf_adds(b, "/api/v1/namespaces/");
-    cli_add_escaped(b, namespace_);
+    percent_add(b, namespace_);
     buf_adds(b, "/pods/");
-    cli_add_escaped(b, name);
-}
-
-void cli_add_escaped(struct buf *b, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-
-        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-            strchr("-._~", c) != NULL)
-            buf_addc(b, (char)c);
-        else
-            buf_addf(b, "%%%02X", c);
-    }
+    percent_add(b, name);
 }

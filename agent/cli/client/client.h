@@ -44,7 +44,6 @@ json_t *cli_get(struct cli *cli, const char *url, int *ret_code);
 json_t *cli_call(struct cli *cli, const char *method, const char *url, int *ret_code);
 /* Prints "Error from server (NotFound): pods "x" not found"; returns the exit code. */
 int cli_server_error(struct cli *cli, const struct cli_response *r);
-void cli_add_escaped(struct buf *b, const char *text); /* percent-encoded for a URL */
 void cli_add_pod_path(struct buf *b, const char *namespace_, const char *name);
 
 /* ---- watch.c ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kinds of objects: their names and aliases, and their paths on the socket. */
 #include "agent/cli/client/client.h"
+#include "base/codec/percent.h"
 
 #include <string.h>
 
@@ -65,12 +66,12 @@ void cli_add_kind_path(struct buf *url, const struct cli_kind *kind, const char 
     buf_adds(url, kind->base);
     if (kind->namespaced && namespace_ != NULL) {
         buf_adds(url, "/namespaces/");
-        cli_add_escaped(url, namespace_);
+        percent_add(url, namespace_);
     }
     buf_addf(url, "/%s", kind->names[0]);
     if (name != NULL) {
         buf_adds(url, kind->names == image_names ? "?name=" : "/");
-        cli_add_escaped(url, name);
+        percent_add(url, name);
     }
 }
 

@@ -2,6 +2,7 @@
 #include "agent/cli/image/internal.h"
 
 #include "agent/cli/show/show.h"
+#include "base/codec/percent.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -62,7 +63,7 @@ static int image_remove_one(struct cli *cli, const char *name)
     int code = EXIT_OK;
 
     buf_adds(&url, "/images?name=");
-    cli_add_escaped(&url, name);
+    percent_add(&url, name);
     if (cli_request(cli, "DELETE", url.p, false, NULL, NULL, &r, &e) != ERR_OK)
         code = cli_failed(cli, &e);
     else if (r.code != 200)

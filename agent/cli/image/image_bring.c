@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/codec/json.h"
+#include "base/codec/percent.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -173,10 +174,10 @@ int cli_bring_image(struct cli *cli, const char *source, const char *name, bool 
     int code;
 
     buf_adds(&url, "/images?source=");
-    cli_add_escaped(&url, source);
+    percent_add(&url, source);
     if (name != NULL) {
         buf_adds(&url, "&name=");
-        cli_add_escaped(&url, name);
+        percent_add(&url, name);
     }
     if (!quiet)
         buf_adds(&url, "&progress=1");

@@ -2,6 +2,7 @@
 #include "agent/cli/image/internal.h"
 
 #include "base/codec/json.h"
+#include "base/codec/percent.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +22,7 @@ static json_t *image_care_ask(struct cli *cli, const char *verb, const char *nam
     int code = EXIT_OK;
 
     buf_addf(&url, "/images/%s?name=", verb);
-    cli_add_escaped(&url, name != NULL ? name : "");
+    percent_add(&url, name != NULL ? name : "");
     buf_adds(&url, more);
     if (cli_request(cli, "POST", url.p, true, NULL, NULL, &r, &e) != ERR_OK)
         code = cli_failed(cli, &e);
@@ -126,7 +127,7 @@ static int export_into(struct cli *cli, const char *name, const char *path)
     int code;
 
     buf_adds(&more, "&file=");
-    cli_add_escaped(&more, path);
+    percent_add(&more, path);
     json_decref(image_care_ask(cli, "export", name, more.p, &code));
     return code;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/cli/show/internal.h"
+#include "base/codec/percent.h"
 
 #include <string.h>
 
@@ -31,13 +32,13 @@ static json_t *events_of(struct describe *d, const json_t *object)
     buf_adds(&url, "/api/v1");
     if (d->kind->namespaced) {
         buf_adds(&url, "/namespaces/");
-        cli_add_escaped(&url, cli_text(object, "metadata.namespace"));
+        percent_add(&url, cli_text(object, "metadata.namespace"));
     }
     buf_addf(&url, "/events?fieldSelector=involvedObject.kind%%3D%s%%2CinvolvedObject.name%%3D", kind);
-    cli_add_escaped(&url, cli_text(object, "metadata.name"));
+    percent_add(&url, cli_text(object, "metadata.name"));
     if (uid[0] != '\0') {
         buf_adds(&url, "%2CinvolvedObject.uid%3D");
-        cli_add_escaped(&url, uid);
+        percent_add(&url, uid);
     }
     list = cli_get(d->cli, url.p, NULL);
     return cli_sorted(cli_at(list, "items"), describe_by_last_time);

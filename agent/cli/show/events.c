@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `coracle events`, like `kubectl events`. */
 #include "agent/cli/show/internal.h"
+#include "base/codec/percent.h"
 
 #include <string.h>
 #include <strings.h>
@@ -81,13 +82,13 @@ static void events_url(const struct events *v, bool watch, struct buf *url)
     buf_adds(url, "/api/v1");
     if (!v->all) {
         buf_adds(url, "/namespaces/");
-        cli_add_escaped(url, v->namespace_);
+        percent_add(url, v->namespace_);
     }
     buf_addf(url, "/events?%s", watch ? "watch=true&" : "");
     if (slash != NULL) {
         buf_addf(url, "fieldSelector=involvedObject.kind%%3D%s%%2CinvolvedObject.name%%3D",
                  cli_events_kind_of(v->about, (size_t)(slash - v->about)));
-        cli_add_escaped(url, slash + 1);
+        percent_add(url, slash + 1);
     }
 }
 

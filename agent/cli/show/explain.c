@@ -2,6 +2,7 @@
 #include "agent/cli/show/internal.h"
 
 #include "base/clock.h"
+#include "base/codec/percent.h"
 
 #include <string.h>
 
@@ -122,9 +123,9 @@ static json_t *cli_explain_ask(struct cli *cli, const struct explain *x, const c
     buf_adds(&url, "/explain");
     if (pod != NULL) {
         buf_addc(&url, '/');
-        cli_add_escaped(&url, x->namespace_);
+        percent_add(&url, x->namespace_);
         buf_addc(&url, '/');
-        cli_add_escaped(&url, pod);
+        percent_add(&url, pod);
     }
     value = cli_get(cli, url.p, ret_code);
     if (*ret_code == EXIT_NOT_FOUND && pod != NULL)

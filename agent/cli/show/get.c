@@ -2,6 +2,7 @@
 #include "agent/cli/show/internal.h"
 
 #include "base/codec/json.h"
+#include "base/codec/percent.h"
 
 #include <string.h>
 
@@ -122,20 +123,20 @@ static void pods_url(const struct get *g, bool watch, struct buf *url)
     buf_adds(url, "/api/v1");
     if (!g->all) {
         buf_adds(url, "/namespaces/");
-        cli_add_escaped(url, g->namespace_);
+        percent_add(url, g->namespace_);
     }
     buf_addf(url, "/pods?%s", watch ? "watch=true&" : "");
     if (g->n_names == 1) {
         buf_adds(url, "fieldSelector=metadata.name%3D");
-        cli_add_escaped(url, g->names[0]);
+        percent_add(url, g->names[0]);
     }
     if (g->field_selector != NULL) {
         buf_adds(url, "&fieldSelector=");
-        cli_add_escaped(url, g->field_selector);
+        percent_add(url, g->field_selector);
     }
     if (g->selector != NULL) {
         buf_adds(url, "&labelSelector=");
-        cli_add_escaped(url, g->selector);
+        percent_add(url, g->selector);
     }
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/cli/show/internal.h"
+#include "base/codec/percent.h"
 
 #include <string.h>
 
@@ -83,12 +84,12 @@ int get_events(struct get *g)
     buf_adds(&url, "/api/v1");
     if (!g->all) {
         buf_adds(&url, "/namespaces/");
-        cli_add_escaped(&url, g->namespace_);
+        percent_add(&url, g->namespace_);
     }
     buf_adds(&url, "/events");
     if (g->field_selector != NULL) {
         buf_adds(&url, "?fieldSelector=");
-        cli_add_escaped(&url, g->field_selector);
+        percent_add(&url, g->field_selector);
     }
     list = cli_get(g->cli, url.p, &code);
     if (list == NULL)

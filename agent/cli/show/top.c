@@ -2,6 +2,7 @@
 /* `coracle top`: kubectl's columns, sums and rounding (k8s.io/kubectl/pkg/metricsutil), from
  * /stats/summary. */
 #include "agent/cli/show/internal.h"
+#include "base/codec/percent.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -108,7 +109,7 @@ static json_t *top_selected(const struct top *t, int *ret_code)
     size_t i;
 
     buf_adds(&url, "/api/v1/pods?labelSelector=");
-    cli_add_escaped(&url, t->selector);
+    percent_add(&url, t->selector);
     list = cli_get(t->cli, url.p, ret_code);
     if (list == NULL) {
         json_decref(found);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attach - the streams of a container's main process. */
 #include "agent/cli/stream/internal.h"
+#include "base/codec/percent.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -57,7 +58,7 @@ static int cli_attach_attach(struct cli *cli, const struct attach *o, const char
     tty = terminal_wanted(cli, o, spec);
     cli_add_pod_path(&url, o->namespace_, name);
     buf_adds(&url, "/attach?container=");
-    cli_add_escaped(&url, container);
+    percent_add(&url, container);
     buf_addf(&url, "&stdout=true%s%s", o->stdin_ ? "&stdin=true" : "",
              cli_true(spec, "tty") ? "&tty=true" : "&stderr=true");
     if (tty)

@@ -3,6 +3,7 @@
  * container's namespaces, a child of this process does so here. */
 #include "agent/cli/stream/internal.h"
 
+#include "base/codec/percent.h"
 #include "base/files/fs.h"
 #include "base/process/copy_helper.h"
 #include "base/process/process.h"
@@ -147,9 +148,9 @@ static int cp_copy(const struct cp *o, const struct place *remote, const char *l
                          into ? local : remote->path, into ? local : remote->path);
     cli_add_pod_path(&url, namespace_, remote->pod);
     buf_adds(&url, "/archive?container=");
-    cli_add_escaped(&url, o->container != NULL ? o->container : cli_choose_container(o->cli, pod));
+    percent_add(&url, o->container != NULL ? o->container : cli_choose_container(o->cli, pod));
     buf_adds(&url, "&path=");
-    cli_add_escaped(&url, remote->path);
+    percent_add(&url, remote->path);
     buf_addf(&url, "&into=%s", into ? "true" : "false");
     return transfer(o, url.p, local, into);
 }

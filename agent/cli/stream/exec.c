@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exec - a command in a container: options. */
 #include "agent/cli/stream/internal.h"
+#include "base/codec/percent.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +14,7 @@ struct exec {
 static void cli_exec_add_param(struct buf *url, const char *key, const char *value)
 {
     buf_addf(url, "&%s=", key);
-    cli_add_escaped(url, value);
+    percent_add(url, value);
 }
 
 static enum err_code make_url(const struct exec *x, const char *pod, const char *container, char **command,
@@ -21,7 +22,7 @@ static enum err_code make_url(const struct exec *x, const char *pod, const char 
 {
     cli_add_pod_path(url, x->namespace_, pod);
     buf_adds(url, "/exec?container=");
-    cli_add_escaped(url, container);
+    percent_add(url, container);
     for (; *command != NULL; command++)
         cli_exec_add_param(url, "command", *command);
     buf_addf(url, "&stdout=true%s%s", x->stdin_ ? "&stdin=true" : "", x->tty ? "&tty=true" : "&stderr=true");

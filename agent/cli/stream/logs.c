@@ -2,6 +2,7 @@
 #include "agent/cli/stream/internal.h"
 
 #include "base/clock.h"
+#include "base/codec/percent.h"
 #include "base/parse.h"
 
 #include <string.h>
@@ -17,7 +18,7 @@ struct logs {
 static void cli_logs_add_param(struct buf *url, const char *key, const char *value)
 {
     buf_addf(url, "&%s=", key);
-    cli_add_escaped(url, value);
+    percent_add(url, value);
 }
 
 static enum err_code add_options(const struct logs *l, struct buf *url, struct err *e)
@@ -67,7 +68,7 @@ static enum err_code cli_logs_add_container(const struct logs *l, const char *po
 
     cli_add_pod_path(&url, l->namespace_, pod);
     buf_adds(&url, "/log?container=");
-    cli_add_escaped(&url, container);
+    percent_add(&url, container);
     if (add_options(l, &url, e) != ERR_OK || buf_check(&url, e) != ERR_OK)
         return e->code;
     buf_addf(&origin, "pod/%s/%s", pod, container);
@@ -109,9 +110,9 @@ static json_t *cli_logs_selected(struct cli *cli, const struct logs *l, int *ret
     buf_auto url = BUF_INIT(64 * 1024);
 
     buf_adds(&url, "/api/v1/namespaces/");
-    cli_add_escaped(&url, l->namespace_);
+    percent_add(&url, l->namespace_);
     buf_adds(&url, "/pods?labelSelector=");
-    cli_add_escaped(&url, l->selector);
+    percent_add(&url, l->selector);
     return cli_get(cli, url.p, ret_code);
 }
 

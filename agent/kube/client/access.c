@@ -3,6 +3,7 @@
 
 #include "base/codec/base64.h"
 #include "base/codec/json.h"
+#include "base/codec/percent.h"
 #include "base/scope.h"
 
 #include <openssl/err.h>
@@ -141,7 +142,7 @@ static enum err_code add_impersonation(struct kube_access *a, const json_t *who,
         buf_auto name = BUF_INIT(4096);
 
         buf_adds(&name, "Impersonate-Extra-");
-        kube_escape(&name, key);
+        percent_add(&name, key);
         json_array_foreach (value, i, each)
             if (json_is_string(each) && header(a, name.p, json_string_value(each), e) != ERR_OK)
                 return e->code;

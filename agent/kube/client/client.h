@@ -105,7 +105,6 @@ void kube_request_start(struct kube_request *r, struct kube_client *c, const str
 void kube_request_cancel(struct kube_request *r); /* no effect on one that is done, or { 0 } */
 
 /* Appends text as a part of a path or a query: all but letters, digits and "-._~" becomes %XX. */
-void kube_escape(struct buf *b, const char *text);
 
 /* A Status object, or an event's, as an error; `http`: 0: the object's own `code`. Returns the code. */
 enum err_code kube_status_err(const json_t *status, int http, struct err *e);

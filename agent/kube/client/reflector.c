@@ -5,6 +5,7 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/codec/json.h"
+#include "base/codec/percent.h"
 #include "base/log.h"
 #include "base/scope.h"
 
@@ -228,7 +229,7 @@ static void add_query(struct buf *b, const char *name, const char *value)
 {
     buf_addc(b, strchr(b->p, '?') == NULL ? '?' : '&');
     buf_addf(b, "%s=", name);
-    kube_escape(b, value);
+    percent_add(b, value);
 }
 
 static void reflector_on_done(struct op *op, const struct err *result);

@@ -41,15 +41,3 @@ enum err_code kube_status_err(const json_t *status, int http, struct err *e)
         return err_set(e, status_code_of(http, reason), "%s (HTTP status %d)", reason, http);
     return err_set(e, status_code_of(http, NULL), "HTTP status %d", http);
 }
-
-void kube_escape(struct buf *b, const char *text)
-{
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
-
-    for (; *text != '\0'; text++) {
-        if (memchr(plain, *text, sizeof(plain) - 1) != NULL)
-            buf_addc(b, *text);
-        else
-            buf_addf(b, "%%%02X", (unsigned char)*text);
-    }
-}

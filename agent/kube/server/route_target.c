@@ -2,30 +2,18 @@
 /* The same request in the words of the status socket. */
 #include "agent/kube/server/route.h"
 
+#include "base/codec/percent.h"
 #include "base/parse.h"
 #include "base/scope.h"
 
 #include <string.h>
 
-static void target_add_escaped(struct buf *b, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-
-        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-            strchr("-._~", c) != NULL)
-            buf_addc(b, (char)c);
-        else
-            buf_addf(b, "%%%02X", c);
-    }
-}
-
 void route_pod_target(const struct route *to, const char *what, struct buf *ret)
 {
     buf_adds(ret, "/api/v1/namespaces/");
-    target_add_escaped(ret, to->namespace_);
+    percent_add(ret, to->namespace_);
     buf_adds(ret, "/pods/");
-    target_add_escaped(ret, to->pod);
+    percent_add(ret, to->pod);
     if (what[0] != '\0')
         buf_addf(ret, "/%s", what);
 }
@@ -34,7 +22,7 @@ void route_pod_target(const struct route *to, const char *what, struct buf *ret)
 static void target_add_param(struct buf *b, const char *key, const char *value)
 {
     buf_addf(b, "%c%s=", strchr(b->p, '?') == NULL ? '?' : '&', key);
-    target_add_escaped(b, value);
+    percent_add(b, value);
 }
 
 static const char *target_given(const struct http_request *r, const char *key)

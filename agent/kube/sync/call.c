@@ -4,6 +4,7 @@
 
 #include "base/backoff.h"
 #include "base/buf.h"
+#include "base/codec/percent.h"
 #include "base/scope.h"
 
 #include <stdarg.h>
@@ -48,14 +49,6 @@ void sync_call_cancel(struct sync_call *c)
 }
 
 /* RFC 3986: unreserved characters stay, all others are escaped. */
-static void add_escaped(struct buf *b, const char *part)
-{
-    for (; *part != '\0'; part++)
-        if (strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~", *part) != NULL)
-            buf_addc(b, *part);
-        else
-            buf_addf(b, "%%%02X", (unsigned char)*part);
-}
 
 char *sync_path(const char *prefix, ...)
 {
@@ -67,7 +60,7 @@ char *sync_path(const char *prefix, ...)
     va_start(ap, prefix);
     while ((part = va_arg(ap, const char *)) != NULL) {
         buf_addc(&b, '/');
-        add_escaped(&b, part);
+        percent_add(&b, part);
     }
     va_end(ap);
     return b.failed ? NULL : buf_detach(&b);

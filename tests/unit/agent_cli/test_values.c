@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/cli/internal.h"
+#include "base/codec/percent.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -143,7 +144,7 @@ static void urls_are_escaped(void **state)
     struct buf b = BUF_INIT(1000);
 
     (void)state;
-    cli_add_escaped(&b, "app=web,x in (a b)/\xc3\xa4~");
+    percent_add(&b, "app=web,x in (a b)/\xc3\xa4~");
     assert_string_equal(b.p, "app%3Dweb%2Cx%20in%20%28a%20b%29%2F%C3%A4~");
     buf_done(&b);
 }
