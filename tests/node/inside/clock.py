@@ -15,7 +15,7 @@ def set_by(seconds):
 
 
 def ready(name, wanted, deadline=15):
-    node.watch(lambda pods: pods["default", name].ready == wanted, what=f"{name} ready: {wanted}", deadline=deadline)
+    node.watch(lambda pods: ("default", name) in pods and pods["default", name].ready == wanted, what=f"{name} ready: {wanted}", deadline=deadline)
 
 
 def steps(before):

@@ -41,7 +41,7 @@ def pods_pid():
 
 def all_ready():
     node.wait_running(*NAMES, deadline=40)
-    node.watch(lambda pods: all(pods["default", n].ready for n in NAMES), what="pods ready")
+    node.watch(lambda pods: all(("default", n) in pods and pods["default", n].ready for n in NAMES), what="pods ready")
 
 
 def served():

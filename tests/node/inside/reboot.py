@@ -30,7 +30,7 @@ def facts():
 
 def all_back(deadline=40):
     node.wait_running(*STEADY, "web", "shared", deadline=deadline)
-    node.watch(lambda pods: all(pods["default", n].ready for n in STEADY + ("web", "shared")), what="pods ready")
+    node.watch(lambda pods: all(("default", n) in pods and pods["default", n].ready for n in STEADY + ("web", "shared")), what="pods ready")
 
 
 def begin():
