@@ -430,7 +430,7 @@ bool api_pod_tolerates(const struct api_pod_spec *spec, const struct api_taint *
 enum api_qos { API_QOS_GUARANTEED, API_QOS_BURSTABLE, API_QOS_BEST_EFFORT };
 const char *api_qos_name(enum api_qos qos); /* "Guaranteed", ... */
 
-struct api_served { /* of a pod of the apiserver: what is not part of its manifest */
+struct api_served { /* of a pod of the apiserver: members that no manifest has */
     bool deleting;  /* deletionTimestamp is set */
     int64_t deletion_grace_seconds;
     char *conditions; /* JSON: {"type": "status"} of conditions that others set; NULL: none */

@@ -27,7 +27,7 @@ bool cluster_send(struct cluster *c, json_t *message)
     }
     sent = kube_link_send(c->link, message, -1, &e) == ERR_OK;
     if (!sent && e.code != ERR_UNAVAILABLE) {
-        /* It does not read: it is stuck. A new one is told everything. */
+        /* The process does not read: it is stuck. A new process gets every object again. */
         log_error("coracle-kube does not take messages; starting it again", F_ERR(&e));
         proc_cancel(&c->proc);
     }

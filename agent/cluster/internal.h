@@ -20,7 +20,7 @@ struct cluster_need { /* an object that pods refer to */
     char key[];
 };
 
-struct cluster_report { /* what was said of a pod */
+struct cluster_report { /* the status last sent for a pod */
     UT_hash_handle hh;
     char key[POD_KEY_SIZE];
     uint64_t hash; /* of the last message on this link; 0: none */

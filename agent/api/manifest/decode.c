@@ -478,7 +478,7 @@ static void syntax_problem(struct api_problems *problems, const char *file, cons
     api_problems_add_at(problems, &at, "%s", text);
 }
 
-/* `how`: what is special about it (lint, static_node). */
+/* `how`: lint and static_node, as the caller wants the document checked. */
 static enum err_code decode_text(const char *file, const char *text, size_t size, struct api_check how,
                                  struct api_objects *ret, struct api_problems *problems, struct err *e)
 {

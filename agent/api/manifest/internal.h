@@ -54,7 +54,7 @@ enum err_code api_decode_one(struct api_check *how, json_t *object, struct api_o
 /* ---- static.c: what kubelet adds to a pod of the manifest folder ---- */
 void api_make_static(struct api_check *c, json_t *pod); /* c->static_node is set; before the walk */
 
-/* ---- served.c: what is special about a pod of the apiserver ---- */
+/* ---- served.c: members that only a pod of the apiserver has ---- */
 void api_take_served(struct api_check *c, json_t *object, struct api_pod *pod); /* before the walk */
 
 /* ---- ConfigMap, Secret (config.c) ---- */

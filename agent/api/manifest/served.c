@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * served - objects of the apiserver. They passed its validation, perhaps that of a later version: what is not
- * known here is dropped, and what this node cannot do keeps a pod from running but is shown with the pod.
+ * served - objects of the apiserver. They passed its validation, perhaps that of a later version: an unknown
+ * member is dropped, and a feature that this node lacks keeps the pod from running and is shown with the pod.
  */
 #include "agent/api/manifest/internal.h"
 #include "base/codec/json.h"
