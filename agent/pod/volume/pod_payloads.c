@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/volume/pod_payloads.h"
 #include "agent/pod/core/events.h"
+#include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/volume/internal.h"
 #include "agent/pod/volume/live_sub_path.h"
 #include "agent/pod/volume/payload_set.h"
@@ -178,7 +179,10 @@ bool payloads_keep_content(struct pod *p, const struct api_volume *v, struct err
     struct pod_volumes *vols = volumes_of(p);
     struct err unseen = { 0 };
 
-    if (v->kind != API_VOL_PAYLOAD || (e->code != ERR_PRECONDITION && e->code != ERR_EXHAUSTED))
+    /* A token is being requested, perhaps for as long as an apiserver says nothing: the last one is there. */
+    bool token = e->code == ERR_UNAVAILABLE && payloads_have_token(v) && sandbox_net(p) == NET_READY;
+
+    if (v->kind != API_VOL_PAYLOAD || (e->code != ERR_PRECONDITION && e->code != ERR_EXHAUSTED && !token))
         return false;
     switch (presence_of(vol_payload_published(p->node->o.volumes, p->uid, v->name, &unseen))) {
     case PRESENCE_UNKNOWN: /* return the error of this look, which may pass, so that it is retried */
@@ -193,7 +197,6 @@ bool payloads_keep_content(struct pod *p, const struct api_volume *v, struct err
     vols->payload_stale = true;
     vols->vols_retry_at = CLOCK_BOOT_NONE;
     tidy_later(p); /* remains of that run's last publish */
-    pod_wake(p, "volume content was kept");
     return true;
 }
 

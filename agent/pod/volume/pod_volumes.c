@@ -215,6 +215,8 @@ static void pod_volumes_on_written(struct pod *p, const struct payload_set *s)
     vols->vols_error[0] = vols->vols_event[0] = '\0';
     vols->vols_backoff_ms = 0;
     volumes_set_state(p, VOLS_READY);
+    if (vols->payload_stale)
+        pod_wake(p, "volume content was kept");
 }
 
 static void pod_volumes_set_up(struct pod *p)
