@@ -165,7 +165,7 @@ def test_services(t):
     link.put(served(pod("web", container(env=[{"name": "URL", "value": "https://$(KUBERNETES_SERVICE_HOST)"}])), UIDS[0]),
              served(pod("plain", enableServiceLinks=False), UIDS[1]))
     why = "services have not yet been read at least once, cannot construct envvars"
-    until(lambda: why in node.cli("explain", "pod", "web").stdout, 10, lambda: f"explain names it:\n{node.cli('explain', 'pod', 'web').stdout}")
+    until(lambda: why in node.cli("explain", "pod", "web", ok=False).stdout, 10, lambda: f"explain names it:\n{node.cli('explain', 'pod', 'web', ok=False).stdout}")
     link.wait(lambda m: m["type"] == "event" and m["object"]["reason"] == "Failed" and m["object"]["message"] == f"Error: {why}")
     link.send("synced", kind="Service")
     for name in ("web", "plain"):
