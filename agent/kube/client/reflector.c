@@ -205,7 +205,9 @@ static bool reflector_set_over(struct kube_reflector *r)
 {
     struct known_object *o;
 
-    if (!r->confirming && known_count(&r->known) > 0 && known_count_set(&r->known) == 0) {
+    bool expected = known_count(&r->known) > 0 || (r->o.expected && !r->synced);
+
+    if (!r->confirming && expected && known_count_set(&r->known) == 0) {
         log_warn("the apiserver has no objects any more: it is asked again", F_STR("what", r->subject),
                  F_U64("known", known_count(&r->known)));
         r->confirming = r->consistent = true;

@@ -11,8 +11,8 @@
  * A watch ends after a random 300 to 600 s and goes on at its last resourceVersion.
  *
  * It keeps no objects: the uid of each name only, so that after a list `gone` names what is missing. A set
- * that is suddenly empty while objects were known is asked for once more with a consistent read
- * (resourceVersion "") before anything is reported as gone. At most `objects_max` objects are accepted;
+ * that is suddenly empty while objects were known, or `expected`, is asked for once more with a consistent
+ * read (resourceVersion "") before anything is reported as gone. At most `objects_max` objects are accepted;
  * others are left out, with a warning.
  */
 #ifndef AGENT_KUBE_CLIENT_REFLECTOR_H
@@ -35,6 +35,7 @@ struct kube_reflector_options {
     const char *field_selector; /* not escaped; NULL: none; copied */
     const char *subject;        /* for people: "pods of this node"; copied */
     size_t objects_max;
+    bool expected;           /* there were objects before: an empty first set is asked for once more, too */
     uint64_t first_delay_ms; /* before the second try; 0: 800 ms, as client-go */
     /* An object that is new or changed, with apiVersion and kind; borrowed. */
     void (*on_put)(json_t *object, void *arg);

@@ -251,6 +251,7 @@ void pods_part_start(struct pods_part *p)
                                               .field_selector = selector,
                                               .subject = "pods of this node",
                                               .objects_max = PODS_MAX,
+                                              .expected = json_flag(p->sync->config, "hasPods"),
                                               .on_put = pods_on_put,
                                               .on_gone = pods_on_gone,
                                               .on_synced = pods_on_synced,

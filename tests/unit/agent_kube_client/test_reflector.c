@@ -119,6 +119,8 @@ static void on_trouble(const struct err *why, int http, void *arg)
     snprintf(h->trouble, sizeof(h->trouble), "%s", why != NULL ? why->text : "");
 }
 
+static bool expected; /* of the next one */
+
 static int open_one(void **state)
 {
     struct heard *h = calloc(1, sizeof(*h));
@@ -128,6 +130,7 @@ static int open_one(void **state)
                                               .field_selector = "spec.nodeName=n",
                                               .subject = "pods",
                                               .objects_max = 3,
+                                              .expected = expected,
                                               .on_put = on_put,
                                               .on_gone = on_gone,
                                               .on_synced = on_synced,
@@ -139,6 +142,16 @@ static int open_one(void **state)
     assert_int_equal(kube_reflector_open(&h->r, &o, &e), ERR_OK);
     *state = h;
     return 0;
+}
+
+static int open_expected(void **state)
+{
+    int ret;
+
+    expected = true;
+    ret = open_one(state);
+    expected = false;
+    return ret;
 }
 
 static int close_one(void **state)
@@ -350,6 +363,24 @@ static void what_is_empty_twice_is_empty(void **state)
     said(h, "-a -b synced works");
 }
 
+static void a_first_set_that_is_empty_is_asked_for_again_where_objects_are_expected(void **state)
+{
+    struct heard *h = *state;
+
+    head();
+    assert_false(bookmark(30, true));
+    said(h, "");
+    over(h, 200, NULL, ERR_OK, 0);
+    assert_false(script.stream);
+    path_has("limit=500");
+    path_lacks("resourceVersion");
+    over(
+        h, 200,
+        "{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":\"31\"},\"items\":[]}",
+        ERR_OK, 0);
+    said(h, "synced");
+}
+
 static void a_server_without_watch_list_is_asked_for_pages(void **state)
 {
     struct heard *h = *state;
@@ -504,6 +535,9 @@ int main(void)
         WITH(after_410_what_is_missing_is_gone),
         WITH(a_set_that_is_suddenly_empty_is_asked_for_again),
         WITH(what_is_empty_twice_is_empty),
+        cmocka_unit_test_setup_teardown(
+            a_first_set_that_is_empty_is_asked_for_again_where_objects_are_expected, open_expected,
+            close_one),
         WITH(a_server_without_watch_list_is_asked_for_pages),
         WITH(a_version_of_the_future_is_read_consistently_at_once),
         WITH(a_refused_watch_is_tried_again_without_a_list),
