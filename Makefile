@@ -38,6 +38,7 @@ LIBS_CORE     = $(call pkg,--libs libuv jansson libmnl yaml-0.1 libnghttp2) -lws
 LIBS_UNPACK   = $(call pkg,--libs libarchive libcrypto jansson libuv)
 LIBS_PROBE    = $(call pkg,--libs libssl libcrypto libuv)
 LIBS_KUBE     = $(call pkg,--libs libcurl libssl libcrypto libuv jansson zlib) -lwslay -l:libmd.a
+LIBS_SEAL     = $(call pkg,--libs libcrypto libuv)
 LIBS_SHUTDOWN = $(call pkg,--libs libsystemd libuv)
 # The HTTP parser comes as C sources in Debian's node-llhttp.
 LLHTTP         ?= /usr/share/llhttp
@@ -69,10 +70,10 @@ modules := base base/codec base/files base/process base/grpc cgroups cni/host cn
            agent/api agent/api/yaml agent/api/schema agent/api/manifest agent/eviction agent/declared agent/config agent/source agent/image \
            agent/runtime/spec agent/cdi agent/runtime/mount agent/runtime agent/probe agent/kube/link agent/kube/config agent/kube/credentials agent/status \
            agent/pod/core agent/pod/device agent/pod/project agent/pod/limits agent/pod/leftovers agent/pod/sandbox agent/pod/env agent/pod/image agent/pod/volume agent/pod/usage \
-           agent/pod/container agent/pod/record agent/pod/eviction agent/pod/admit agent/pod/status agent/pod/worker agent/pod/show agent/pod/node agent/cluster \
+           agent/pod/container agent/pod/record agent/pod/eviction agent/pod/admit agent/pod/status agent/pod/worker agent/pod/show agent/pod/node agent/kept agent/cluster \
            agent/cli/print agent/cli/command agent/cli/client agent/cli/show agent/cli/stream agent/cli/image agent/cli agent
-# Of coracle-kube alone: the daemon maps neither libcurl nor TLS.
-kube_modules := agent/kube/client agent/kube/sync agent/kube/server agent/kube
+# Of coracle-kube and coracle-seal alone: the daemon maps neither libcurl nor OpenSSL.
+kube_modules := agent/kube/client agent/kube/sync agent/kube/server agent/kube agent/seal
 include $(patsubst %,%/module.mk,$(modules) $(kube_modules) agent/unpack)
 
 libname  = $(B)/lib$(subst /,-,$(1)).a
@@ -88,7 +89,7 @@ $(call libname,$(1)): $(patsubst %.c,$(B)/$(1)/%.o,$($(subst /,_,$(1))_SRCS))
 endef
 $(foreach m,$(modules) $(kube_modules),$(eval $(call module_rules,$(m))))
 
-programs := $(B)/coracle $(B)/coracle-unpack $(B)/coracle-pause $(B)/coracle-exec $(B)/coracle-probe $(B)/coracle-shutdown $(B)/coracle-kube
+programs := $(B)/coracle $(B)/coracle-unpack $(B)/coracle-pause $(B)/coracle-exec $(B)/coracle-probe $(B)/coracle-shutdown $(B)/coracle-kube $(B)/coracle-seal
 
 .PHONY: all
 all: $(programs) ## build the programs (default)
@@ -108,6 +109,10 @@ $(B)/coracle-probe: $(patsubst %.c,$(B)/agent/probe/%.o,$(probe_SRCS)) $(base_li
 $(B)/coracle-kube: $(B)/agent/kube/kube_main.o $(kube_libs) $(call libname,agent/kube/link) $(base_libs) $(B)/llhttp/llhttp.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS_KUBE)
+
+$(B)/coracle-seal: $(B)/agent/seal/seal_main.o $(call libname,agent/seal) $(call libname,agent/kept) $(base_libs)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS_SEAL)
 
 $(B)/coracle-shutdown: $(patsubst %.c,$(B)/agent/%.o,$(shutdown_SRCS)) $(base_libs)
 	$(call say,LD,$@)

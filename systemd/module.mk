@@ -24,7 +24,7 @@ install: all ## install below DESTDIR (PREFIX=/usr); runs nothing
 	    $(mandir)/man1 $(mandir)/man5 $(mandir)/man8 $(bashdir) $(zshdir))
 	$(Q)install -d -m 0700 '$(DESTDIR)$(sysconfdir)/coracle/manifests'
 	$(Q)install -m 0755 $(B)/coracle '$(DESTDIR)$(bindir)/coracle'
-	$(Q)install -m 0755 $(B)/coracle-unpack $(B)/coracle-pause $(B)/coracle-exec $(B)/coracle-probe $(B)/coracle-shutdown $(B)/coracle-kube '$(DESTDIR)$(libexecdir)/'
+	$(Q)install -m 0755 $(B)/coracle-unpack $(B)/coracle-pause $(B)/coracle-exec $(B)/coracle-probe $(B)/coracle-shutdown $(B)/coracle-kube $(B)/coracle-seal '$(DESTDIR)$(libexecdir)/'
 	$(Q)for unit in coracle.service coracle-pods.service; do \
 	    sed 's|@PREFIX@|$(PREFIX)|g' systemd/$$unit.in > '$(DESTDIR)$(unitdir)'/$$unit && chmod 0644 '$(DESTDIR)$(unitdir)'/$$unit || exit 1; \
 	done
@@ -45,7 +45,7 @@ install: all ## install below DESTDIR (PREFIX=/usr); runs nothing
 
 # Manifests, state, logs and a changed config.yaml belong to the user and stay.
 uninstall: ## remove what install put below DESTDIR
-	$(Q)rm -f '$(DESTDIR)$(bindir)/coracle' $(patsubst %,'$(DESTDIR)$(libexecdir)/%',coracle-unpack coracle-pause coracle-exec coracle-probe coracle-shutdown coracle-kube) \
+	$(Q)rm -f '$(DESTDIR)$(bindir)/coracle' $(patsubst %,'$(DESTDIR)$(libexecdir)/%',coracle-unpack coracle-pause coracle-exec coracle-probe coracle-shutdown coracle-kube coracle-seal) \
 	    $(patsubst %,'$(DESTDIR)$(unitdir)/%',coracle.service coracle-pods.service) '$(DESTDIR)$(tmpfilesd)/coracle.conf' '$(DESTDIR)$(sysusersd)/coracle.conf' '$(DESTDIR)$(sysctld)/40-coracle.conf' \
 	    $(patsubst %,'$(DESTDIR)$(mandir)/%',$(man_pages)) '$(DESTDIR)$(bashdir)/coracle' '$(DESTDIR)$(zshdir)/_coracle'
 	$(Q)rm -rf '$(DESTDIR)$(docdir)'

@@ -39,6 +39,7 @@ def test_content(t):
     for path, mode in (("./usr/bin/coracle", "-rwxr-xr-x"), ("./usr/libexec/coracle/coracle-unpack", "-rwxr-xr-x"),
                        ("./usr/libexec/coracle/coracle-pause", "-rwxr-xr-x"), ("./usr/libexec/coracle/coracle-exec", "-rwxr-xr-x"),
                        ("./usr/libexec/coracle/coracle-probe", "-rwxr-xr-x"), ("./usr/libexec/coracle/coracle-kube", "-rwxr-xr-x"),
+                       ("./usr/libexec/coracle/coracle-seal", "-rwxr-xr-x"),
                        ("./usr/lib/systemd/system/coracle.service", "-rw-r--r--"),
                        ("./usr/lib/systemd/system/coracle-pods.service", "-rw-r--r--"), ("./etc/coracle/manifests", "drwx------"),
                        ("./etc/coracle/config.yaml", "-rw-r--r--"), ("./usr/share/doc/coracle/copyright", "-rw-r--r--"),
