@@ -224,6 +224,7 @@ enum err_code join_open(struct agent *a, struct err *e)
                                  .store = a->store,
                                  .node = a->node,
                                  .program = a->pre.kube,
+                                 .seal_program = a->pre.seal,
                                  .lend = join_lend,
                                  .node_object = join_node_object,
                                  .on_anew = join_on_anew,

@@ -99,6 +99,9 @@ enum err_code preflight_programs(struct preflight *p, const struct agent_config 
                   F_STR("package", "coracle"));
         ok = false;
     }
+    if (!find_own(c, "coracle-seal", p->seal) && c->kube.kubeconfig[0] != '\0')
+        log_warn("coracle-seal is missing: no Secrets are kept for a start without the apiserver",
+                 F_STR("program", p->seal), F_STR("package", "coracle"));
     if (!find_own(c, "coracle-shutdown", p->shutdown) &&
         (c->shutdown_grace_ms > 0 || c->n_shutdown_priorities > 0))
         log_warn("coracle-shutdown is missing: shutdowns of the machine will not wait for pods",

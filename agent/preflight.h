@@ -12,7 +12,8 @@
 struct preflight {
     char runtime[PREFLIGHT_PATH_SIZE], conmon[PREFLIGHT_PATH_SIZE], skopeo[PREFLIGHT_PATH_SIZE],
         unpack[PREFLIGHT_PATH_SIZE], probe[PREFLIGHT_PATH_SIZE], kube[PREFLIGHT_PATH_SIZE],
-        exec[PREFLIGHT_PATH_SIZE], pause[PREFLIGHT_PATH_SIZE], shutdown[PREFLIGHT_PATH_SIZE];
+        exec[PREFLIGHT_PATH_SIZE], pause[PREFLIGHT_PATH_SIZE], shutdown[PREFLIGHT_PATH_SIZE],
+        seal[PREFLIGHT_PATH_SIZE];
     char seccomp_profile[PREFLIGHT_PATH_SIZE];
     char sample_network[PREFLIGHT_PATH_SIZE]; /* "": none is installed */
     int state_lock, run_lock;                 /* held until preflight_done(); -1: not taken */

@@ -48,9 +48,22 @@ static json_t *typed(const json_t *members, const char *type)
     return m;
 }
 
+/* An apiserver that says that it has no pods is asked once more where there were some. */
+static json_t *cluster_config(const struct cluster *c)
+{
+    json_t *m = typed(c->o.config, "config");
+    bool has = false;
+
+    pods_each (c->o.node, p)
+        has = has || p->api->origin == API_FROM_SERVER;
+    if (m != NULL)
+        json_object_set_new(m, "hasPods", json_boolean(has));
+    return m;
+}
+
 void cluster_connected(struct cluster *c)
 {
-    cluster_send(c, typed(c->o.config, "config"));
+    cluster_send(c, cluster_config(c));
     if (c->credentials != NULL)
         cluster_send(c, typed(c->credentials, "credentials"));
     if (c->serving != NULL)
@@ -172,12 +185,19 @@ enum err_code cluster_open(struct cluster **ret, const struct cluster_options *o
         return err_nomem(e);
     }
     c->o = *o;
+    if (keep_open(c, e) != ERR_OK) {
+        keep_free(c);
+        json_decref(c->o.config);
+        free(c);
+        return e->code;
+    }
     c->of_node = (struct node_cluster){ .pod_changed = reports_pod,
                                         .pod_gone = reports_pod_gone,
                                         .event = reports_event,
                                         .explain = show_explain,
                                         .metrics = show_metrics,
                                         .services = services_each,
+                                        .kept = keep_explain,
                                         .arg = c };
     tokens_open(c);
     reports_open(c);
@@ -198,12 +218,13 @@ void cluster_close(struct cluster *c)
     if (c->link != NULL)
         cluster_send(c, json_pack("{s:s}", "type", "stop"));
     reports_close(c);
+    keep_close(c);
     process_close(c);
 }
 
 bool cluster_busy(const struct cluster *c)
 {
-    return c != NULL && (process_live(c) || c->open_handles > 0);
+    return c != NULL && (process_live(c) || c->open_handles > 0 || kept_busy(c->kept));
 }
 
 void cluster_free(struct cluster *c)
@@ -215,6 +236,7 @@ void cluster_free(struct cluster *c)
     own_node_free(c);
     services_free(c);
     tokens_free(c);
+    keep_free(c);
     json_decref(c->credentials);
     json_decref(c->state);
     json_decref(c->parts);

@@ -26,14 +26,21 @@
 #define CLUSTER_SERVICE_BYTES_MAX ((size_t)32 << 20)
 #define CLUSTER_SERVICE_PORTS_MAX 4096
 
+/* What is on the disk of an earlier run (agent/kept) is used when the apiserver has not answered this long
+ * after the start: as long as a connection takes where the network only just came up... */
+#define KEEP_WAIT_MS 2000
+/* ... and when it answers, but has still not said what an object is. */
+#define KEEP_LATE_MS 10000
+
 struct cluster;
 
 struct cluster_options { /* texts are borrowed while the cluster exists */
     uv_loop_t *loop;
     struct src_store *store;
     struct node *node;
-    const char *program; /* coracle-kube */
-    json_t *config;      /* the message `config` without its type; taken, also on failure */
+    const char *program;      /* coracle-kube */
+    const char *seal_program; /* coracle-seal */
+    json_t *config;           /* the message `config` without its type; taken, also on failure */
     /* A connection of the status socket with root's rights, for a client of the node's port. */
     enum err_code (*lend)(int *ret, void *arg, struct err *e);
     /* Of a new Node object; NULL: out of memory. */

@@ -3,11 +3,16 @@
 #ifndef AGENT_CLUSTER_INTERNAL_H
 #define AGENT_CLUSTER_INTERNAL_H
 #include "agent/cluster/cluster.h"
+#include "agent/kept/kept.h"
 #include "agent/kube/link/link.h"
 #include "agent/pod/core/pod.h"
 #include "agent/pod/volume/volumes.h"
 #include "base/list.h"
 #include "base/process/process.h"
+#include "base/strs.h"
+
+#define KEEP_SERVICES "Services" /* names of what is kept; others are "Kind/namespace/name" */
+#define KEEP_NODE "Node"
 
 #define CLUSTER_KEY_SIZE 400 /* "ConfigMap/" namespace (63) "/" name (253) */
 
@@ -84,17 +89,25 @@ struct cluster {
     /* needs.c */
     struct cluster_need *needs;
     unsigned count;
+    uint64_t namespaces; /* a sum over all pods: it changes with them */
 
     /* services.c */
     struct cluster_service *services;
     size_t service_bytes;
-    unsigned service_link; /* counts links */
-    bool services_known;   /* a first set was complete */
+    unsigned service_link;     /* counts links */
+    bool services_known;       /* a first set was complete */
+    struct strs services_kept; /* until then: the namespaces of which those of the disk are used */
 
     /* tokens.c */
     struct pod_tokens tokens;
     struct cluster_token *token_table;
     json_int_t last_id;
+
+    /* keep.c */
+    struct kept *kept;
+    char *keep_dir;
+    uv_timer_t keep_timer;
+    bool keep_loaded, keep_use; /* what is read is used */
 
     /* show.c */
     json_t *state; /* the last `state` message */
@@ -124,7 +137,17 @@ void objects_gone(struct cluster *c, const json_t *message);
 void objects_synced(struct cluster *c, const char *kind);
 void objects_denied(struct cluster *c, const json_t *message);
 
+/* ---- keep.c ---- */
+enum err_code keep_open(struct cluster *c, struct err *e) MUST_CHECK;
+void keep_close(struct cluster *c);
+void keep_free(struct cluster *c);
+void keep_state(struct cluster *c); /* there is a new `state` */
+void keep_sweep(struct cluster *c); /* the pods are known: what none refers to goes */
+json_t *keep_explain(void *cluster);
+
 /* ---- own_node.c ---- */
+json_t *own_node_keep(const struct cluster *c); /* NULL: it is not known */
+void own_node_use(struct cluster *c, const json_t *object);
 void own_node_put(struct cluster *c, const json_t *object);
 void own_node_free(struct cluster *c);
 
@@ -141,6 +164,7 @@ void reports_wake(struct cluster *c);
 /* ---- needs.c ---- */
 void needs_count(struct cluster *c);  /* over all pods: sends `need` and `drop` */
 void needs_untold(struct cluster *c); /* on a new link */
+void needs_changed(struct cluster *c, const struct api_config *config); /* kept on the disk */
 void needs_free(struct cluster *c);
 
 /* ---- services.c ---- */
@@ -148,7 +172,10 @@ void services_put(struct cluster *c, const json_t *object);
 void services_gone(struct cluster *c, const char *namespace_, const char *name);
 void services_synced(struct cluster *c);
 void services_again(struct cluster *c); /* on a new link */
-bool services_each(node_service_fn each, void *to, void *cluster);
+bool services_each(const char *namespace_, node_service_fn each, void *to, void *cluster);
+void services_changed(struct cluster *c); /* what is kept of them */
+json_t *services_keep(struct cluster *c); /* NULL: the first set is not complete */
+void services_use(struct cluster *c, const json_t *kept);
 void services_free(struct cluster *c);
 
 /* ---- tokens.c ---- */
@@ -157,6 +184,9 @@ void tokens_answer(struct cluster *c, const json_t *message);
 void tokens_again(struct cluster *c); /* on a new link */
 void tokens_pod_gone(struct cluster *c, const char *uid);
 void tokens_free(struct cluster *c);
+json_t *tokens_keep(struct cluster *c, const char *name); /* NULL: there is none */
+void tokens_use(struct cluster *c, const char *name, const json_t *kept);
+bool tokens_wanting(const struct cluster *c); /* a pod waits for one */
 
 /* ---- show.c ---- */
 void show_state(struct cluster *c, const json_t *message);

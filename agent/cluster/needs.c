@@ -5,6 +5,7 @@
  * take well below a millisecond.
  */
 #include "agent/cluster/internal.h"
+#include "base/siphash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -97,8 +98,11 @@ void needs_count(struct cluster *c)
 {
     struct cluster_need *n, *tmp;
 
+    uint64_t namespaces = 0;
+
     c->count++;
     pods_each (c->o.node, p) {
+        namespaces += siphash_part(0, p->api->meta.namespace, strlen(p->api->meta.namespace));
         if (p->api->origin == API_FROM_SERVER && p->state != POD_TERMINATED)
             needs_of_pod(c, p->api);
         if (p->successor != NULL && p->successor->origin == API_FROM_SERVER)
@@ -109,11 +113,15 @@ void needs_count(struct cluster *c)
             if (n->told)
                 need_tell(c, n, "drop");
             src_store_forget(c->o.store, n->kind, n->namespace_, n->name);
+            kept_drop(c->kept, n->key);
             need_free(c, n);
         } else if (!n->told) {
             n->told = need_tell(c, n, "need");
         }
     }
+    if (namespaces != c->namespaces)
+        services_changed(c); /* of which Services are kept */
+    c->namespaces = namespaces;
 }
 
 void needs_untold(struct cluster *c)
@@ -122,6 +130,18 @@ void needs_untold(struct cluster *c)
 
     HASH_ITER (hh, c->needs, n, tmp)
         n->told = false;
+}
+
+void needs_changed(struct cluster *c, const struct api_config *config)
+{
+    char key[CLUSTER_KEY_SIZE];
+    const struct cluster_need *n;
+
+    snprintf(key, sizeof(key), "%s/%s/%s", kind_text(config->kind), config->meta.namespace,
+             config->meta.name);
+    HASH_FIND_STR(c->needs, key, n);
+    if (n != NULL)
+        kept_changed(c->kept, key, n->kind == API_SECRET);
 }
 
 void needs_free(struct cluster *c)

@@ -31,6 +31,8 @@ static void put_decoded(struct cluster *c, const json_t *object)
                   F_ERR(&e));
     if (made.kind == API_KIND_POD)
         reports_wake(c); /* what it refers to is counted */
+    else
+        needs_changed(c, made.config);
     api_object_unref(&made);
 }
 
@@ -91,6 +93,7 @@ void objects_synced(struct cluster *c, const char *kind)
     c->pods_synced = true;
     src_store_set_ready(c->o.store, API_FROM_SERVER);
     node_server_ready(c->o.node);
+    keep_sweep(c);
 }
 
 void objects_denied(struct cluster *c, const json_t *message)

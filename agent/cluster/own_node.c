@@ -90,4 +90,29 @@ void own_node_put(struct cluster *c, const json_t *object)
         return;
     }
     node_set_served(c->o.node, &c->labels, c->taints, c->n_taints);
+    kept_changed(c->kept, KEEP_NODE, false);
+}
+
+json_t *own_node_keep(const struct cluster *c)
+{
+    json_t *labels = json_object(), *taints = json_array();
+
+    for (size_t i = 0; i < c->labels.n; i++)
+        json_object_set_new(labels, c->labels.v[i].key, json_string(c->labels.v[i].value));
+    for (size_t i = 0; i < c->n_taints; i++)
+        json_array_append_new(taints, json_pack("{s:s, s:s, s:s}", "key", c->taints[i].key, "value",
+                                                c->taints[i].value, "effect", c->taints[i].effect));
+    if (c->labels.v == NULL) {
+        json_decref(labels);
+        json_decref(taints);
+        return NULL;
+    }
+    return json_pack("{s:{s:s, s:o}, s:{s:o}}", "metadata", "name", c->o.node->o.node_name, "labels", labels,
+                     "spec", "taints", taints);
+}
+
+void own_node_use(struct cluster *c, const json_t *object)
+{
+    if (c->labels.v == NULL)
+        own_node_put(c, object);
 }

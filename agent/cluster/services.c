@@ -150,6 +150,12 @@ static const char *services_add(struct cluster *c, const json_t *object, const c
     return NULL;
 }
 
+void services_changed(struct cluster *c)
+{
+    if (c->services_known)
+        kept_changed(c->kept, KEEP_SERVICES, false);
+}
+
 void services_put(struct cluster *c, const json_t *object)
 {
     const json_t *meta = json_object_get(object, "metadata");
@@ -159,6 +165,7 @@ void services_put(struct cluster *c, const json_t *object)
     if (namespace_ == NULL || name == NULL)
         return;
     services_gone(c, namespace_, name); /* it may have lost its IP */
+    services_changed(c);
     if (ip == NULL || ip[0] == '\0' || strcmp(ip, "None") == 0)
         return;
     why = services_add(c, object, namespace_, name, ip);
@@ -171,8 +178,10 @@ void services_gone(struct cluster *c, const char *namespace_, const char *name)
 {
     struct cluster_service *v = services_find(c, namespace_, name);
 
-    if (v != NULL)
+    if (v != NULL) {
         services_drop(c, v);
+        services_changed(c);
+    }
 }
 
 void services_synced(struct cluster *c)
@@ -185,6 +194,8 @@ void services_synced(struct cluster *c)
     if (c->services_known)
         return;
     c->services_known = true;
+    strs_done(&c->services_kept);
+    services_changed(c);
     node_services_known(c->o.node);
 }
 
@@ -193,19 +204,84 @@ void services_again(struct cluster *c)
     c->service_link++;
 }
 
-bool services_each(node_service_fn each, void *to, void *cluster)
+/* ---- on the disk ---- */
+
+/* As an apiserver has it, as far as services_put() reads it. */
+static json_t *service_object(const struct node_service *s)
+{
+    json_t *ports = json_array();
+
+    for (size_t i = 0; i < s->n_ports; i++)
+        json_array_append_new(ports, json_pack("{s:s, s:i, s:s}", "name", s->ports[i].name, "port",
+                                               (int)s->ports[i].number, "protocol", s->ports[i].protocol));
+    return json_pack("{s:{s:s, s:s}, s:{s:s, s:o}}", "metadata", "namespace", s->namespace_, "name", s->name,
+                     "spec", "clusterIP", s->ip, "ports", ports);
+}
+
+json_t *services_keep(struct cluster *c)
+{
+    struct strs namespaces = { 0 };
+    json_t *o = json_object(), *list = json_array(), *names = json_array();
+    const struct cluster_service *v;
+
+    pods_each (c->o.node, p)
+        strs_add_once(&namespaces, p->api->meta.namespace);
+    strs_sort(&namespaces);
+    for (size_t i = 0; i < namespaces.n; i++)
+        json_array_append_new(names, json_string(namespaces.v[i]));
+    for (v = c->services; v != NULL; v = v->hh.next)
+        if (strs_has(&namespaces, v->s.namespace_) ||
+            (strcmp(v->s.namespace_, "default") == 0 && strcmp(v->s.name, "kubernetes") == 0))
+            json_array_append_new(list, service_object(&v->s));
+    strs_done(&namespaces);
+    json_object_set_new(o, "namespaces", names);
+    json_object_set_new(o, "services", list);
+    if (c->services_known)
+        return o;
+    json_decref(o);
+    return NULL;
+}
+
+void services_use(struct cluster *c, const json_t *kept)
+{
+    json_t *v;
+    size_t i;
+
+    if (c->services_known || c->services_kept.n > 0)
+        return;
+    json_array_foreach (json_object_get(kept, "services"), i, v) {
+        const json_t *meta = json_object_get(v, "metadata");
+        const char *namespace_ = json_str(meta, "namespace"), *name = json_str(meta, "name");
+
+        if (namespace_ == NULL || name == NULL || services_find(c, namespace_, name) != NULL)
+            continue;      /* the apiserver has just said what it is */
+        c->service_link--; /* it goes with the first set that does not have it */
+        services_put(c, v);
+        c->service_link++;
+    }
+    strs_done(&c->services_kept);
+    json_array_foreach (json_object_get(kept, "namespaces"), i, v)
+        if (json_is_string(v))
+            strs_add_once(&c->services_kept, json_string_value(v));
+    log_info("the apiserver does not answer: Services that were kept are used",
+             F_U64("services", HASH_COUNT(c->services)));
+    node_services_known(c->o.node);
+}
+
+bool services_each(const char *namespace_, node_service_fn each, void *to, void *cluster)
 {
     const struct cluster *c = cluster;
 
     for (const struct cluster_service *v = c->services; v != NULL; v = v->hh.next)
         each(&v->s, to);
-    return c->services_known;
+    return c->services_known || strs_has(&c->services_kept, namespace_);
 }
 
 void services_free(struct cluster *c)
 {
     struct cluster_service *v, *next;
 
+    strs_done(&c->services_kept);
     HASH_ITER (hh, c->services, v, next)
         services_drop(c, v);
 }

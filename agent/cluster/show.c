@@ -17,6 +17,7 @@ void show_state(struct cluster *c, const json_t *message)
     free(take_ptr(&c->lost));
     json_decref(c->state);
     c->state = copy;
+    keep_state(c);
 }
 
 void show_parts(struct cluster *c, const json_t *message)

@@ -2,14 +2,16 @@
 /*
  * tokens - service account tokens of pods, from the apiserver (TokenRequest), as kubelet's token manager has
  * them (pkg/kubelet/token/token_manager.go): one for each pod, account, audience and lifetime, kept in memory
- * until the pod is gone, used until it has expired.
+ * until the pod is gone, used until it has expired; also on the disk, sealed (keep.c).
  */
 #include "agent/cluster/internal.h"
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/codec/json.h"
 #include "base/log.h"
+#include "base/siphash.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +29,17 @@ static void token_wipe(struct cluster_token *t)
         explicit_bzero(t->text, t->size);
     free(take_ptr(&t->text));
     t->size = 0;
+}
+
+#define TOKEN_NAME_SIZE 100
+
+/* An audience may be any text: the hash of all stands for it. */
+static void token_name(const struct cluster_token *t, char ret[TOKEN_NAME_SIZE])
+{
+    static const unsigned char public_key[SIPHASH_KEY_SIZE] = { 0 };
+
+    snprintf(ret, TOKEN_NAME_SIZE, "Token/%.63s/%016" PRIx64, t->pod_uid,
+             siphash(public_key, t->key, strlen(t->key)));
 }
 
 static void token_free(struct cluster *c, struct cluster_token *t)
@@ -126,6 +139,7 @@ void tokens_answer(struct cluster *c, const json_t *message)
     const char *text = json_str(status, "token"), *until = json_str(status, "expirationTimestamp"),
                *why = json_str(message, "message");
     int64_t expires_ns = 0;
+    char name[TOKEN_NAME_SIZE];
 
     if (t == NULL || !t->asked)
         return;
@@ -141,6 +155,8 @@ void tokens_answer(struct cluster *c, const json_t *message)
         t->expires_ns = expires_ns;
         t->retry_ms = 0;
         free(take_ptr(&t->error));
+        token_name(t, name);
+        kept_changed(c->kept, name, true);
     } else {
         free(t->error);
         t->error = str_printf("the apiserver gives no token (%d): %.300s", (int)json_int(message, "code", 0),
@@ -165,10 +181,87 @@ void tokens_again(struct cluster *c)
 void tokens_pod_gone(struct cluster *c, const char *uid)
 {
     struct cluster_token *t, *tmp;
+    char name[TOKEN_NAME_SIZE];
 
     HASH_ITER (hh, c->token_table, t, tmp)
-        if (strcmp(t->pod_uid, uid) == 0)
+        if (strcmp(t->pod_uid, uid) == 0) {
+            token_name(t, name);
+            kept_drop(c->kept, name);
             token_free(c, t);
+        }
+}
+
+/* ---- on the disk ---- */
+
+static struct cluster_token *token_by_name(const struct cluster *c, const char *name)
+{
+    struct cluster_token *t, *tmp;
+    char own[TOKEN_NAME_SIZE];
+
+    HASH_ITER (hh, c->token_table, t, tmp) {
+        token_name(t, own);
+        if (strcmp(own, name) == 0)
+            return t;
+    }
+    return NULL;
+}
+
+json_t *tokens_keep(struct cluster *c, const char *name)
+{
+    const struct cluster_token *t = token_by_name(c, name);
+    char expires[CLOCK_RFC3339_SIZE];
+
+    if (t == NULL || t->text == NULL)
+        return NULL;
+    clock_format_nano(t->expires_ns, expires);
+    /* A copy: it is wiped with the token. */
+    return json_pack("{s:s, s:s, s:o}", "token", t->text, "expirationTimestamp", expires, "request",
+                     json_deep_copy(t->message));
+}
+
+/* What was asked for: the message that asked. */
+static struct pod_token_request token_asked(const json_t *message)
+{
+    const json_t *request = json_object_get(message, "request"),
+                 *to = json_object_get(request, "boundObjectRef");
+
+    return (struct pod_token_request){ .namespace_ = json_str(message, "namespace"),
+                                       .service_account = json_str(message, "serviceAccount"),
+                                       .pod_name = json_str(to, "name"),
+                                       .pod_uid = json_str(to, "uid"),
+                                       .audience = json_string_value(
+                                           json_array_get(json_object_get(request, "audiences"), 0)),
+                                       .expiration_seconds = json_int(request, "expirationSeconds", 0) };
+}
+
+void tokens_use(struct cluster *c, const char *name, const json_t *kept)
+{
+    const struct pod_token_request r = token_asked(json_object_get(kept, "request"));
+    const char *text = json_str(kept, "token"), *until = json_str(kept, "expirationTimestamp");
+    char own[TOKEN_NAME_SIZE] = "";
+    struct cluster_token *t;
+    int64_t expires_ns = 0;
+
+    if (r.namespace_ == NULL || r.service_account == NULL || r.pod_name == NULL || r.pod_uid == NULL ||
+        text == NULL || until == NULL || clock_parse(until, &expires_ns, ERR_IGNORED) != ERR_OK ||
+        expires_ns <= clock_wall_ns() || pods_by_uid(c->o.node, r.pod_uid) == NULL)
+        return;
+    t = token_of(c, &r);
+    if (t != NULL)
+        token_name(t, own);
+    if (t == NULL || t->text != NULL || strcmp(own, name) != 0 || (t->text = strdup(text)) == NULL)
+        return;
+    t->size = strlen(t->text);
+    t->expires_ns = expires_ns;
+    node_token_changed(c->o.node, t->pod_uid);
+}
+
+bool tokens_wanting(const struct cluster *c)
+{
+    for (const struct cluster_token *t = c->token_table; t != NULL; t = t->hh.next)
+        if (t->text == NULL)
+            return true;
+    return false;
 }
 
 void tokens_open(struct cluster *c)

@@ -122,7 +122,7 @@ class KubePeer:
         self.folder = f"{t.scratch}/libexec"
         os.makedirs(self.folder, exist_ok=True)
         os.chmod(t.scratch, 0o755)
-        for program in ("coracle-unpack", "coracle-pause", "coracle-exec", "coracle-probe", "coracle-shutdown"):
+        for program in ("coracle-unpack", "coracle-pause", "coracle-exec", "coracle-probe", "coracle-shutdown", "coracle-seal"):
             os.symlink(f"{os.path.abspath(t.build)}/{program}", f"{self.folder}/{program}")
         with open(f"{self.folder}/coracle-kube", "w", encoding="utf-8") as f:
             f.write(RELAY % self.address)

@@ -39,9 +39,10 @@ struct node_cluster {
     void (*event)(json_t *event, void *arg); /* an Event that nothing aggregated; borrowed */
     json_t *(*explain)(void *arg);           /* of the connection: {"state", "detail"}; new */
     void (*metrics)(struct buf *out, void *arg);
-    /* Calls `each` for every Service with a cluster IP. False: the first set is not complete, some may be
-     * missing. */
-    bool (*services)(node_service_fn each, void *to, void *arg);
+    json_t *(*kept)(void *arg); /* of what is on the disk for a start without the apiserver, likewise */
+    /* Calls `each` for every Service with a cluster IP. False: the first set is not complete, some of this
+     * namespace may be missing. */
+    bool (*services)(const char *namespace_, node_service_fn each, void *to, void *arg);
     void *arg;
 };
 

@@ -155,7 +155,7 @@ enum err_code service_env_make(const struct node_cluster *c, const char *namespa
     struct making m = { .namespace_ = namespace_, .links = links, .a = a, .e = &why };
 
     if (c != NULL)
-        m.env.known = c->services(on_service, &m, c->arg);
+        m.env.known = c->services(namespace_, on_service, &m, c->arg);
     if (m.master != NULL && !m.own_master)
         service_add(&m, m.master);
     if (why.code != ERR_OK) {

@@ -22,6 +22,7 @@ static const struct quarantine_folder {
     { false, "images/images" },
     { false, "images/refs" },
     { false, "cni/results" },
+    { false, "kept" },
     { true, "device-plugins" },
 };
 

@@ -30,7 +30,10 @@ static void add_sources(const struct node *n, json_t *steps)
     if (n->cluster != NULL) {
         json_auto_t *c = n->cluster->explain(n->cluster->arg);
 
+        json_auto_t *kept = n->cluster->kept(n->cluster->arg);
+
         explain_step(steps, "cluster", json_str(c, "state"), 0, json_str(c, "detail"), 0);
+        explain_step(steps, "kept objects", json_str(kept, "state"), 0, json_str(kept, "detail"), 0);
     }
 }
 

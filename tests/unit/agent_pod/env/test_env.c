@@ -341,11 +341,12 @@ static void a_limit_of_zero_is_none(void **state)
     arena_done(&a);
 }
 
-static bool one_service(node_service_fn each, void *to, void *arg)
+static bool one_service(const char *namespace_, node_service_fn each, void *to, void *arg)
 {
     static const struct node_service_port port[] = { { 443, "https", "TCP" } };
     static const struct node_service s = { "default", "kubernetes", "10.0.0.1", port, 1 };
 
+    (void)namespace_;
     each(&s, to);
     return *(const bool *)arg;
 }

@@ -17,10 +17,11 @@ struct script {
     bool known;
 };
 
-static bool script_services(node_service_fn each, void *to, void *arg)
+static bool script_services(const char *namespace_, node_service_fn each, void *to, void *arg)
 {
     const struct script *s = arg;
 
+    (void)namespace_;
     for (size_t i = 0; i < s->n; i++)
         each(&s->services[i], to);
     return s->known;

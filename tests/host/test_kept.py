@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A node that boots without its apiserver: what its pods refer to is on the disk, and Secrets are sealed there."""
+import base64
+import glob
+import os
+import re
+import stat
+
+from coracle import check, contains, container, equal, mount, pod, read, run, until
+from test_joined import bound, joined, running
+from test_network_soak import reboot
+
+SECRET = "a-plain-text-that-nobody-may-find-7391"
+CREDS = "/usr/bin/systemd-creds"
+# A TPM that the test plays: `refuse` beside the script makes it refuse.
+FAKE_CREDS = '''#!/bin/sh
+echo "$@" >> "{folder}/asked"
+case "$1" in
+has-tpm2) exit {has} ;;
+encrypt) [ ! -e "{folder}/refuse" ] || {{ echo "Failed to seal: the TPM refuses" >&2; exit 1; }}; base64 | tr A-Za-z B-ZAb-za ;;
+decrypt) [ ! -e "{folder}/refuse" ] || {{ echo "Failed to unseal: the TPM refuses" >&2; exit 1; }}; tr B-ZAb-za A-Za-z | base64 -d ;;
+esac
+'''
+
+
+def fake_creds(t, has=0):
+    """systemd-creds of this test's own mount namespace."""
+    folder = f"{t.scratch}/creds"
+    os.makedirs(folder, exist_ok=True)
+    path = f"{folder}/systemd-creds"
+    with open(path, "w", encoding="ascii") as f:
+        f.write(FAKE_CREDS.format(folder=folder, has=has))
+    os.chmod(path, 0o755)
+    if not os.path.exists(CREDS):
+        with open(CREDS, "w", encoding="ascii"):
+            pass
+    run("mount", "--bind", path, CREDS)
+    return folder
+
+
+def encoded(**data):
+    return {k: base64.b64encode(v.encode()).decode() for k, v in data.items()}
+
+
+def put_objects(server, word, secret=SECRET):
+    server.store.put("ConfigMap", {"metadata": {"name": "c", "namespace": "default"}, "data": {"k": word}})
+    server.store.put("Secret", {"metadata": {"name": "s", "namespace": "default"}, "type": "Opaque", "data": encoded(password=secret)})
+
+
+def put_all(server):
+    put_objects(server, "one")
+    server.store.put("Service", {"metadata": {"name": "kubernetes", "namespace": "default"},
+                                 "spec": {"clusterIP": "10.96.0.1", "ports": [{"name": "https", "port": 443, "protocol": "TCP"}]}})
+    server.store.put("Service", {"metadata": {"name": "web-db", "namespace": "default"},
+                                 "spec": {"clusterIP": "10.96.0.7", "ports": [{"name": "sql", "port": 5432, "protocol": "TCP"}]}})
+    server.store.put("ServiceAccount", {"metadata": {"name": "default", "namespace": "default"}})
+    token = {"projected": {"sources": [{"serviceAccountToken": {"path": "token", "expirationSeconds": 3607}}]}}
+    server.store.put("Pod", bound(pod("web", container(
+        volumeMounts=[mount("c", "/c"), mount("s", "/s"), mount("t", "/t")],
+        envFrom=[{"configMapRef": {"name": "c"}}],
+        env=[{"name": "PASSWORD", "valueFrom": {"secretKeyRef": {"name": "s", "key": "password"}}}]),
+        serviceAccountName="default",
+        volumes=[{"name": "c", "configMap": {"name": "c"}}, {"name": "s", "secret": {"secretName": "s"}}, {"name": "t", **token}])))
+    return server.store.wait("Pod", "web", running, seconds=20)
+
+
+def kept(node):
+    """Names of the objects on the disk, as their files say."""
+    found = []
+    for path in glob.glob(f"{node.state_dir}/kept/*"):
+        if re.fullmatch(r"[a-z]+-[0-9a-f]{32}", os.path.basename(path)):
+            with open(path, "rb") as f:
+                found.append(f.read().split(b"\n")[1].decode())
+    return sorted(found)
+
+
+def wait_kept(node):
+    def all_there():
+        names = kept(node)
+        return {"ConfigMap/default/c", "Secret/default/s", "Services", "Node"} <= set(names) and any(n.startswith("Token/") for n in names)
+    until(all_there, 15, lambda: f"all objects are on the disk: {kept(node)}\n{node.cli('explain', 'node').stdout}")
+    contains_services(node)
+
+
+def contains_services(node):
+    def both():
+        return any(b"10.96.0.1" in d and b"10.96.0.7" in d for d in files(node))
+    until(both, 15, "the Services are on the disk")
+
+
+def files(node):
+    found = []
+    for path in glob.glob(f"{node.state_dir}/kept/services-*"):
+        with open(path, "rb") as f:
+            found.append(f.read())
+    return found
+
+
+def no_plain_text(node):
+    """No file of the state folder has the Secret, as it is or in base64."""
+    texts = [SECRET.encode(), base64.b64encode(SECRET.encode())[:-4]]
+    texts += [base64.b64encode(b"x" * n + SECRET.encode())[4:-8] for n in (1, 2)]
+    for folder, _, names in os.walk(node.state_dir):
+        if folder.startswith(f"{node.state_dir}/images") or folder.startswith(f"{node.state_dir}/containers"):
+            continue
+        for name in names:
+            with open(f"{folder}/{name}", "rb") as f:
+                data = f.read()
+            for text in texts:
+                check(text not in data, f"{folder}/{name} has the Secret's text")
+
+
+def environment(node, p):
+    return dict(e.split("=", 1) for e in node.enter(p, "cat", "/proc/1/environ").stdout.split("\0") if "=" in e)
+
+
+def check_web(node, word, secret=SECRET, token=None):
+    web = node.wait_running("web", deadline=30)
+    env = environment(node, web)
+    equal((env.get("k"), env.get("PASSWORD")), (word, secret), "the environment of ConfigMap and Secret")
+    equal((env.get("KUBERNETES_SERVICE_HOST"), env.get("WEB_DB_SERVICE_PORT")), ("10.96.0.1", "5432"), "the environment of Services")
+    equal(node.enter(web, "cat", "/c/k").stdout, word, "the file of the ConfigMap")
+    equal(node.enter(web, "cat", "/s/password").stdout, secret, "the file of the Secret")
+    found = node.enter(web, "cat", "/t/token").stdout
+    check(found.count(".") == 2 and (token is None or found == token), f"the token: {found}")
+    return web, found
+
+
+def test_boot_without_the_apiserver(t):
+    """after a reboot without its apiserver a pod runs with what it had; when the apiserver is back, its objects win"""
+    server, node = joined(t)
+    put_all(server)
+    before, token = check_web(node, "one")
+    wait_kept(node)
+    no_plain_text(node)
+    folder = f"{node.state_dir}/kept"
+    equal(stat.S_IMODE(os.stat(folder).st_mode), 0o700, "the folder's mode")
+    equal({stat.S_IMODE(os.stat(p).st_mode) for p in glob.glob(f"{folder}/*")}, {0o600}, "the files' modes")
+    contains(node.cli("explain", "node").stdout, "sealed with a key that only root may read")
+    server.stop()
+    node.kill()
+    reboot(t, node, 1)
+    node.start()
+    after, _ = check_web(node, "one", token=token)
+    equal(after.uid, before.uid, "the uid")
+    check(after.container_id() != before.container_id(), "the container is an old one")
+    contains(node.log(), "what was kept is used")
+    no_plain_text(node)
+    put_objects(server, "two", "changed-and-just-as-secret")
+    server.start()
+    until(lambda: node.enter(after, "cat", "/c/k").stdout == "two", 40, "the edit reaches the volume")
+    until(lambda: node.enter(after, "cat", "/s/password").stdout == "changed-and-just-as-secret", 10, "the edit of the Secret")
+    equal(node.pod("web").container_id(), after.container_id(), "the container when the apiserver is back")
+    # a deletion ends the pod, and nothing of it stays
+    server.store.remove("Pod", "web", gracePeriodSeconds=1)
+    node.wait_gone("web")
+    until(lambda: not [n for n in kept(node) if n not in ("Services", "Node")], 15, lambda: f"what no pod refers to goes: {kept(node)}")
+    equal(node.stop(), 0, "the exit code")
+    server.stop()
+
+
+def test_server_that_says_404(t):
+    """a ConfigMap and a Secret that the apiserver no longer has stay mounted, and on the disk for the next boot"""
+    server, node = joined(t)
+    put_all(server)
+    before, _ = check_web(node, "one")
+    wait_kept(node)
+    for kind, name in (("ConfigMap", "c"), ("Secret", "s")):
+        server.store.remove(kind, name)
+    until(lambda: 'configmap \\"c\\" not found' in node.log(), 20, "the daemon has heard of it")
+    check_web(node, "one")
+    equal(node.pod("web").container_id(), before.container_id(), "the container")
+    server.stop()
+    node.kill()
+    reboot(t, node, 2)
+    node.start()
+    check_web(node, "one")
+    node.stop()
+
+
+def test_suddenly_empty_list(t):
+    """an apiserver that has no pods any more is asked again before pods end, also after a restart of the agent"""
+    server, node = joined(t)
+    put_all(server)
+    before, _ = check_web(node, "one")
+    server.stop()
+    node.kill()
+    node.start()
+    # Its first answer is a lie: a watch with an initial set that is empty; its second one is not.
+    version = server.store.list(next(k for k in server_kinds() if k.kind == "Pod"), None, None, None)[1]
+    lie = ('{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"%s",'
+           '"annotations":{"k8s.io/initial-events-end":"true"}}}}\n' % version)
+    server.fault("garbage", match="/api/v1/pods?", body=lie, times=1)
+    server.start()
+    until(lambda: len([r for r in server.requests("GET", "/api/v1/pods?") if r["code"] == 200]) >= 3, 40, "it was asked again")
+    until(lambda: "its pods are known" in node.cli("explain", "node").stdout, 30, "its pods are known")
+    equal(node.pod("web").container_id(), before.container_id(), "the container")
+    equal(node.pod("web").phase, "Running", "the phase")
+    node.stop()
+    server.stop()
+
+
+def server_kinds():
+    from api_store import KINDS  # pylint: disable=import-outside-toplevel
+    return KINDS
+
+
+def test_damaged_files(t):
+    """a damaged file, and one in another's place, are named and set aside; the pod waits for the apiserver"""
+    server, node = joined(t)
+    put_all(server)
+    check_web(node, "one")
+    wait_kept(node)
+    server.stop()
+    node.kill()
+    reboot(t, node, 3)
+    config, secret = glob.glob(f"{node.state_dir}/kept/configmap-*")[0], glob.glob(f"{node.state_dir}/kept/secret-*")[0]
+    data = bytearray(read_bytes(secret))
+    data[-20] ^= 1
+    write_bytes(secret, data)
+    write_bytes(config, read_bytes(config).replace(b'"one"', b'"owe"'))
+    node.start()
+    until(lambda: node.log().count("a kept object is damaged and was set aside") == 2, 20, "both files are named")
+    until(lambda: "is not known yet" in node.cli("explain", "pod", "web").stdout, 20, "the pod waits")
+    equal(len(glob.glob(f"{node.state_dir}/kept/*.damaged-*")), 2, "files that were set aside")
+    server.start()
+    check_web(node, "one")
+    equal(node.stop(), 0, "the exit code")
+    server.stop()
+
+
+def read_bytes(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def write_bytes(path, data):
+    with open(path, "wb") as f:
+        f.write(data)
+
+
+def test_tpm(t):
+    """with a TPM the key is sealed by it; one that refuses leaves the pods waiting for the apiserver, which explain says"""
+    folder = fake_creds(t)
+    server, node = joined(t)
+    put_all(server)
+    check_web(node, "one")
+    wait_kept(node)
+    contains(node.cli("explain", "node").stdout, "only this machine's TPM gives")
+    check(not os.path.exists(f"{node.state_dir}/kept/key"), "the key is on the disk in plain")
+    check(os.path.exists(f"{node.state_dir}/kept/key.tpm"), "there is no sealed key")
+    contains(read(f"{folder}/asked"), "encrypt --with-key=tpm2 --name=coracle-kept - -")
+    server.stop()
+    node.kill()
+    reboot(t, node, 4)
+    node.start()
+    check_web(node, "one")
+    node.kill()
+    reboot(t, node, 5)
+    write_bytes(f"{folder}/refuse", b"")
+    node.start()
+    until(lambda: "the TPM refuses" in node.cli("explain", "node").stdout, 20, lambda: node.cli("explain", "node").stdout)
+    until(lambda: 'secret "s" is not known yet' in node.cli("explain", "pod", "web").stdout, 20, lambda: node.cli("explain", "pod", "web").stdout)
+    os.unlink(f"{folder}/refuse")
+    server.start()
+    check_web(node, "one")
+    no_plain_text(node)
+    equal(node.stop(), 0, "the exit code")
+    server.stop()
