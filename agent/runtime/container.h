@@ -116,6 +116,8 @@ struct presence rt_identity(const struct rt *rt, const char *id, struct rt_ident
 
 /* Sends a signal to the container's init by pidfd. ERR_NOT_FOUND if it is proven to be gone. */
 enum err_code rt_signal(struct rt *rt, const char *id, int signo, struct err *e) MUST_CHECK;
+/* Opens the PID namespace of a running container's init; ERR_NOT_FOUND if it does not run. */
+enum err_code rt_pidns_open(struct rt *rt, const char *id, int *ret, struct err *e) MUST_CHECK;
 /* Kills a container's conmon that is alive but does not write the exit file although the container is dead
  * (it was stopped, or hangs writing the log): RT_LOST follows. No effect if it is gone. */
 void rt_kill_supervisor(struct rt *rt, const char *id);

@@ -102,6 +102,9 @@ enum err_code rt_watch_add(struct rt *rt, const char *id, int pidfd, struct err 
 void rt_watch_remove(struct rt *rt, const char *id);
 struct rt_watch *rt_watch_find(struct rt *rt, const char *id);
 bool rt_pidfd_ended(int pidfd); /* true is proven */
+/* Opens the container's init, verified to be its own; ERR_NOT_FOUND if it does not run. */
+enum err_code rt_init_open(struct rt *rt, const char *id, pid_t *ret_pid, int *ret_pidfd,
+                           struct err *e) MUST_CHECK;
 
 /* ---- conmon.c ---- */
 /* A pidfd of the container's conmon, from conmon.pid and verified by its command line; absent: it ended, or

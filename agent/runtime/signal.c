@@ -77,7 +77,7 @@ struct presence rt_look_in_cgroup(pid_t pid, const char *id, struct err *e)
     return strstr(text, id) != NULL ? presence_present() : presence_absent();
 }
 
-enum err_code rt_signal(struct rt *rt, const char *id, int signo, struct err *e)
+enum err_code rt_init_open(struct rt *rt, const char *id, pid_t *ret_pid, int *ret_pidfd, struct err *e)
 {
     struct rt_state s;
     struct presence its_own = presence_absent();
@@ -97,6 +97,18 @@ enum err_code rt_signal(struct rt *rt, const char *id, int signo, struct err *e)
         return e->code;
     if (presence_is_absent(its_own) || rt_pidfd_ended(pidfd))
         return err_set(e, ERR_NOT_FOUND, "container %.12s is not running", id);
+    *ret_pid = s.pid;
+    *ret_pidfd = take_fd(&pidfd);
+    return ERR_OK;
+}
+
+enum err_code rt_signal(struct rt *rt, const char *id, int signo, struct err *e)
+{
+    fd_auto pidfd = -1;
+    pid_t pid;
+
+    if (rt_init_open(rt, id, &pid, &pidfd, e) != ERR_OK)
+        return e->code;
     if (syscall(SYS_pidfd_send_signal, pidfd, signo, NULL, 0) != 0)
         return errno == ESRCH ? err_set(e, ERR_NOT_FOUND, "container %.12s is not running", id)
                               : err_sys(e, errno, "send signal %d to container %.12s", signo, id);
