@@ -133,6 +133,22 @@ void api_priority_class_unref(struct api_priority_class *c)
     free(c);
 }
 
+const struct api_container *api_container_at(const struct api_pod_spec *spec, size_t index)
+{
+    if (index < spec->n_init_containers)
+        return &spec->init_containers[index];
+    index -= spec->n_init_containers;
+    return index < spec->n_containers ? &spec->containers[index] : NULL;
+}
+
+const struct api_container *api_ephemeral_find(const struct api_pod_spec *spec, const char *name)
+{
+    for (size_t i = 0; i < spec->n_ephemeral_containers; i++)
+        if (str_eq(spec->ephemeral_containers[i].name, name))
+            return &spec->ephemeral_containers[i];
+    return NULL;
+}
+
 const struct api_volume *api_volume_find(const struct api_pod_spec *spec, const char *name)
 {
     for (size_t i = 0; i < spec->n_volumes; i++)

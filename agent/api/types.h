@@ -251,6 +251,7 @@ struct api_container {
     struct api_probe *liveness, *readiness, *startup; /* NULL: none */
     struct api_handler *post_start, *pre_stop;        /* NULL: none */
     char *stop_signal;                                /* lifecycle.stopSignal, NULL: the image's */
+    char *target; /* ephemeral: targetContainerName, whose processes it sees; NULL: none */
 };
 
 /* ---- volumes ---- */
@@ -368,6 +369,10 @@ struct api_pod_spec {
     size_t n_containers;
     struct api_container *init_containers;
     size_t n_init_containers;
+    /* Of a pod of the apiserver; added to a pod that exists, in any order (a patch may put new ones first).
+     */
+    struct api_container *ephemeral_containers;
+    size_t n_ephemeral_containers;
     struct api_volume *volumes;
     size_t n_volumes;
     enum api_restart_policy restart_policy;
@@ -407,6 +412,10 @@ struct api_pod_spec {
     size_t n_readiness_gates;
 };
 
+/* The init containers and then the regular ones; NULL: there are no more. */
+const struct api_container *api_container_at(const struct api_pod_spec *spec, size_t index);
+/* NULL if the pod has no ephemeral container of that name. */
+const struct api_container *api_ephemeral_find(const struct api_pod_spec *spec, const char *name);
 /* NULL if the pod has no volume of that name. */
 const struct api_volume *api_volume_find(const struct api_pod_spec *spec, const char *name);
 /* Whether it mounts only a part of its volume; "" means the whole. */

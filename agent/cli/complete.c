@@ -97,7 +97,8 @@ static void namespaces(struct completion *c)
 
 static void containers(struct completion *c)
 {
-    static const char *const lists[] = { "spec.containers", "spec.initContainers" };
+    static const char *const lists[] = { "spec.containers", "spec.initContainers",
+                                         "spec.ephemeralContainers" };
     json_auto_t *list = NULL;
     const json_t *pod, *container;
     size_t i, k;

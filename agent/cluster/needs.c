@@ -69,6 +69,8 @@ static void needs_of_pod(struct cluster *c, const struct api_pod *api)
         needs_of_container(c, namespace_, &s->init_containers[i]);
     for (size_t i = 0; i < s->n_containers; i++)
         needs_of_container(c, namespace_, &s->containers[i]);
+    for (size_t i = 0; i < s->n_ephemeral_containers; i++)
+        needs_of_container(c, namespace_, &s->ephemeral_containers[i]);
     for (size_t i = 0; i < s->n_image_pull_secrets; i++)
         need(c, API_SECRET, namespace_, s->image_pull_secrets[i].name);
     for (size_t i = 0; i < s->n_volumes; i++)

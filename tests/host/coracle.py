@@ -332,7 +332,7 @@ class Pod(dict):
     def container(self, name=None):
         """The status of a container, by default the only one; {} if there is none yet."""
         found = [c for c in self.status.get("containerStatuses", []) + self.status.get("initContainerStatuses", [])
-                 if name is None or c["name"] == name]
+                 + self.status.get("ephemeralContainerStatuses", []) if name is None or c["name"] == name]
         return found[0] if found else {}
 
     def state(self, name=None):

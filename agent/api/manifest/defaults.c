@@ -76,11 +76,11 @@ static void default_volume(struct api_check *c, json_t *volume)
 
 void api_defaults_before(struct api_check *c, json_t *pod)
 {
-    static const char *const lists[] = { "containers", "initContainers" };
+    static const char *const lists[] = { "containers", "initContainers", "ephemeralContainers" };
     json_t *spec = json_object_get(pod, "spec"), *element;
     size_t i;
 
-    for (size_t k = 0; k < 2; k++) {
+    for (size_t k = 0; k < ARRAY_LEN(lists); k++) {
         json_array_foreach (json_object_get(spec, lists[k]), i, element) {
             default_pull_policy(c, element, "image", "imagePullPolicy");
             if (json_is_true(json_object_get(spec, "hostNetwork")))
@@ -200,6 +200,7 @@ static void default_apparmor_of_all(struct api_check *c, struct api_pod *pod)
             continue;
         default_apparmor(c, spec->containers, spec->n_containers, name, m->v[i].value);
         default_apparmor(c, spec->init_containers, spec->n_init_containers, name, m->v[i].value);
+        default_apparmor(c, spec->ephemeral_containers, spec->n_ephemeral_containers, name, m->v[i].value);
     }
 }
 

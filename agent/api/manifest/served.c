@@ -47,19 +47,6 @@ static char *served_conditions(struct api_check *c, const json_t *object)
     return text != NULL ? api_strdup(c, text) : NULL;
 }
 
-static void without_ephemeral(struct api_check *c, json_t *spec)
-{
-    size_t mark;
-
-    if (json_array_size(json_object_get(spec, "ephemeralContainers")) == 0)
-        return;
-    json_object_del(spec, "ephemeralContainers");
-    mark = api_enter(c, "spec");
-    api_enter(c, "ephemeralContainers");
-    api_ignore(c, "ephemeral containers are not run by this node");
-    api_leave(c, mark);
-}
-
 void api_take_served(struct api_check *c, json_t *object, struct api_pod *pod)
 {
     const json_t *meta = json_object_get(object, "metadata"), *deleted;
@@ -71,7 +58,6 @@ void api_take_served(struct api_check *c, json_t *object, struct api_pod *pod)
     pod->served.deletion_grace_seconds = grace > 0 ? grace : 0;
     pod->served.conditions = served_conditions(c, object);
     json_object_del(object, "status");
-    without_ephemeral(c, json_object_get(object, "spec"));
 }
 
 enum err_code api_pod_serve(struct api_pod *pod, const struct api_served *s, struct err *e)

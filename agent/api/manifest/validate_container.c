@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules for containers and init containers: names, ports, mounts, restart rules; calls env, probe,
+/* Rules for containers of all kinds: names, ports, mounts, restart rules; calls env, probe,
  * security. */
 #include "agent/api/manifest/internal.h"
 
@@ -229,6 +229,59 @@ static void check_restart_rules(struct api_check *c, const struct api_container 
     api_leave(c, outer);
 }
 
+/* ---- ephemeral containers ---- */
+
+/* pkg/apis/core/validation: what an ephemeral container may not have. */
+static void check_ephemeral_fields(struct api_check *c, const struct api_container *container,
+                                   const json_t *object)
+{
+    static const char *const fields[] = {
+        "ports",     "livenessProbe", "readinessProbe", "startupProbe",
+        "lifecycle", "resizePolicy",  "restartPolicy",  "restartPolicyRules"
+    };
+    static const char *const lists[] = { "limits", "requests", "claims" };
+    static const char reason[] = "not allowed for ephemeral containers";
+    size_t mark;
+
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+        if (json_object_get(object, fields[i]) != NULL)
+            api_fault_at(c, fields[i], "%s", reason);
+    mark = api_enter(c, "resources");
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+        if (json_object_get(json_object_get(object, "resources"), lists[i]) != NULL)
+            api_fault_at(c, lists[i], "%s", reason);
+    api_leave(c, mark);
+    mark = api_enter(c, "volumeMounts");
+    for (size_t i = 0; i < container->n_mounts; i++) {
+        size_t element = api_enter_index(c, i);
+        if (container->mounts[i].sub_path != NULL)
+            api_fault_at(c, "subPath", "%s", reason);
+        if (container->mounts[i].sub_path_expr != NULL)
+            api_fault_at(c, "subPathExpr", "%s", reason);
+        api_leave(c, element);
+    }
+    api_leave(c, mark);
+}
+
+static void check_ephemeral(struct api_check *c, const struct api_pod_spec *spec, const json_t *object,
+                            size_t index)
+{
+    const struct api_container *container = &spec->ephemeral_containers[index];
+    const char *name = container->name, *target = container->target;
+
+    if (name != NULL && (has_name(spec->ephemeral_containers, index, name) ||
+                         has_name(spec->containers, spec->n_containers, name) ||
+                         has_name(spec->init_containers, spec->n_init_containers, name)))
+        api_fault_at(c, "name", "%s is the name of another container of this pod, too", QUOTE(name));
+    if (target != NULL && !has_name(spec->containers, spec->n_containers, target) &&
+        !has_name(spec->init_containers, spec->n_init_containers, target))
+        api_fault_at(c, "targetContainerName", "there is no container %s in this pod", QUOTE(target));
+    check_ephemeral_fields(c, container, object);
+    check_mounts(c, spec, container, json_object_get(object, "volumeDevices"));
+    api_validate_env(c, spec, container);
+    api_validate_security(c, container, json_object_get(object, "securityContext"), spec);
+}
+
 /* ---- all together ---- */
 static void check_container(struct api_check *c, const struct api_pod_spec *spec, const json_t *object,
                             const struct api_container *v, size_t index, bool init, bool os_named)
@@ -272,6 +325,16 @@ void api_validate_containers(struct api_check *c, const struct api_pod_spec *spe
         check_container(c, spec, json_array_get(list, i), spec->init_containers, i, true, os_named);
         api_leave(c, mark);
         check_host_ports(c, spec->init_containers, i, 1); /* each separately, as in Kubernetes */
+    }
+    api_leave(c, outer);
+    if (!c->joined) /* refused as a whole */
+        return;
+    outer = api_enter(c, "ephemeralContainers");
+    list = json_object_get(json, "ephemeralContainers");
+    for (size_t i = 0; i < spec->n_ephemeral_containers; i++) {
+        size_t mark = api_enter_index(c, i);
+        check_ephemeral(c, spec, json_array_get(list, i), i);
+        api_leave(c, mark);
     }
     api_leave(c, outer);
 }

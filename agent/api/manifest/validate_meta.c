@@ -73,7 +73,7 @@ static const struct api_container *find_container(const struct api_pod_spec *spe
         if (str_eq(spec->init_containers[i].name, name))
             return &spec->init_containers[i];
     }
-    return NULL;
+    return api_ephemeral_find(spec, name);
 }
 
 static void check_seccomp_text(struct api_check *c, const char *value)

@@ -240,8 +240,9 @@ static const struct api_row container[] = {
 const struct api_schema api_schema_container =
     SCHEMA("Container", container, .size = sizeof(struct api_container));
 static const struct api_row ephemeral_container[] = {
-    ROW("targetContainerName", API_STRING),
+    ROW("targetContainerName", API_STRING, SLOT(api_container, target)),
     { 0 },
 };
 const struct api_schema api_schema_ephemeral_container =
-    SCHEMA("EphemeralContainer", ephemeral_container, .base = &api_schema_container);
+    SCHEMA("EphemeralContainer", ephemeral_container, .base = &api_schema_container,
+           .size = sizeof(struct api_container));

@@ -79,8 +79,10 @@ static const struct api_row pod_spec[] = {
     ROW("containers", API_LIST, SLOTS(api_pod_spec, containers), .flags = API_REQUIRED,
         .nested = &api_schema_container),
     ROW("initContainers", API_LIST, SLOTS(api_pod_spec, init_containers), .nested = &api_schema_container),
-    ROW("ephemeralContainers", API_LIST, .nested = &api_schema_ephemeral_container,
-        REFUSED("ephemeral containers cannot be set when a pod is created")),
+    ROW("ephemeralContainers", API_LIST, SLOTS(api_pod_spec, ephemeral_containers), .flags = API_IN_CLUSTER,
+        .nested = &api_schema_ephemeral_container,
+        REFUSED("ephemeral containers cannot be set when a pod is created; in a cluster, kubectl debug adds "
+                "them")),
     ROW("volumes", API_LIST, SLOTS(api_pod_spec, volumes), .nested = &api_schema_volume),
     ROW("restartPolicy", API_ENUM, SLOT(api_pod_spec, restart_policy), .values = api_values_restart_policy,
         .otherwise = "Always"),

@@ -48,9 +48,13 @@ json_t *cli_get_pod(struct cli *cli, const char *namespace_, const char *name, i
 
 const json_t *cli_find_container(const json_t *pod, const char *name)
 {
-    const json_t *found = cli_find(cli_at(pod, "spec.containers"), "name", name);
+    static const char *const lists[] = { "spec.containers", "spec.initContainers",
+                                         "spec.ephemeralContainers" };
+    const json_t *found = NULL;
 
-    return found != NULL ? found : cli_find(cli_at(pod, "spec.initContainers"), "name", name);
+    for (size_t i = 0; i < ARRAY_LEN(lists) && found == NULL; i++)
+        found = cli_find(cli_at(pod, lists[i]), "name", name);
+    return found;
 }
 
 int cli_no_container(struct cli *cli, const char *name, const char *pod)
@@ -61,7 +65,8 @@ int cli_no_container(struct cli *cli, const char *name, const char *pod)
 
 const char *cli_choose_container(struct cli *cli, const json_t *pod)
 {
-    const json_t *containers = cli_at(pod, "spec.containers"), *init = cli_at(pod, "spec.initContainers"), *c;
+    const json_t *containers = cli_at(pod, "spec.containers"), *init = cli_at(pod, "spec.initContainers"),
+                 *ephemeral = cli_at(pod, "spec.ephemeralContainers"), *c;
     const char *named = json_string_value(
         json_object_get(cli_at(pod, "metadata.annotations"), "kubectl.kubernetes.io/default-container"));
     buf_auto all = BUF_INIT(64 * 1024);
@@ -69,11 +74,13 @@ const char *cli_choose_container(struct cli *cli, const json_t *pod)
 
     if (named != NULL && cli_find_container(pod, named) != NULL)
         return named;
-    if (json_array_size(containers) + json_array_size(init) > 1) {
+    if (json_array_size(containers) + json_array_size(init) + json_array_size(ephemeral) > 1) {
         json_array_foreach (containers, i, c)
             buf_addf(&all, "%s%s", i > 0 ? ", " : "", cli_text(c, "name"));
         json_array_foreach (init, i, c)
             buf_addf(&all, ", %s (init)", cli_text(c, "name"));
+        json_array_foreach (ephemeral, i, c)
+            buf_addf(&all, ", %s (ephem)", cli_text(c, "name"));
         cli_note(cli, "Defaulted container \"%s\" out of: %s\n",
                  cli_text(json_array_get(containers, 0), "name"), all.p);
     }

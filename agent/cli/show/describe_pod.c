@@ -144,7 +144,8 @@ static void add_own_condition(const json_t *pod, const char *type, const char *t
 
 void cli_describe_pod(const struct cli *cli, const json_t *pod, const json_t *events, struct buf *out)
 {
-    const json_t *init = cli_at(pod, "spec.initContainers");
+    const json_t *init = cli_at(pod, "spec.initContainers"),
+                 *ephemeral = cli_at(pod, "spec.ephemeralContainers");
 
     describe_pod_add_head(cli, pod, out);
     describe_pod_add_status(pod, out);
@@ -157,6 +158,9 @@ void cli_describe_pod(const struct cli *cli, const json_t *pod, const json_t *ev
                                 out);
     cli_describe_containers("Containers", pod, cli_at(pod, "spec.containers"),
                             cli_at(pod, "status.containerStatuses"), out);
+    if (json_array_size(ephemeral) > 0)
+        cli_describe_containers("Ephemeral Containers", pod, ephemeral,
+                                cli_at(pod, "status.ephemeralContainerStatuses"), out);
     add_conditions(pod, out);
     cli_describe_volumes(cli_at(pod, "spec.volumes"), out);
     buf_addf(out, "QoS Class:\t%s\n", cli_text(pod, "status.qosClass"));

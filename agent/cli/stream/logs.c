@@ -78,7 +78,8 @@ static enum err_code cli_logs_add_container(const struct logs *l, const char *po
 static enum err_code add_all_containers(const struct logs *l, const json_t *pod, struct log_streams *streams,
                                         struct err *e)
 {
-    static const char *const lists[] = { "spec.initContainers", "spec.containers" };
+    static const char *const lists[] = { "spec.initContainers", "spec.containers",
+                                         "spec.ephemeralContainers" };
     const json_t *c;
     size_t i;
 

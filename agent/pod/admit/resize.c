@@ -134,11 +134,8 @@ static bool restarts(const struct api_container *c, enum api_resize_resource wha
 /* Its swap would change with its memory request. */
 static bool swaps(const struct pod *p, const struct api_pod *api)
 {
-    size_t inits = api->spec.n_init_containers;
-
-    for (size_t i = 0; i < p->n_ctrs; i++) {
-        const struct api_container *c =
-            i < inits ? &api->spec.init_containers[i] : &api->spec.containers[i - inits];
+    for (size_t i = 0; i < p->n_ctrs && p->ctrs[i].kind != CTR_EPHEMERAL; i++) {
+        const struct api_container *c = api_container_at(&api->spec, i);
         struct ctr_limits l;
         ctr_limits_of(&p->ctrs[i], &l);
         if (l.swap_max > 0 && !restarts(c, API_RESIZE_MEMORY) &&

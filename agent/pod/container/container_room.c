@@ -97,7 +97,7 @@ static void container_reset(struct pod *p)
         own->backoff_ms = 0; /* it did not crash */
         own->retry_at = CLOCK_BOOT_NONE;
         ctr_waits_no_more(c);
-        if (c->kind != CTR_REGULAR && c->cur.id[0] != '\0')
+        if (ctr_kind_of_init(c->kind) && c->cur.id[0] != '\0')
             ctr_set_replace(c, true); /* init containers run again, from the first */
     }
 }

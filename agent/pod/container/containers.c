@@ -294,7 +294,9 @@ static void not_configured(struct ctr *c, struct pod_image *image, const struct 
                  F_ERR(e));
     tell_present(c, image);
     pod_event(p, c, true, "Failed", "Error: %s", e->text);
-    ctr_waiting(c, ctr_cdi_failed(e) ? "CreateContainerError" : "CreateContainerConfigError", "%s", e->text);
+    ctr_waiting(
+        c, ctr_cdi_failed(e) || ctr_target_failed(e) ? "CreateContainerError" : "CreateContainerConfigError",
+        "%s", e->text);
     own->retry_at = clock_boot_in_ns(CONFIG_RETRY_NS);
     pod_wake_at(p, own->retry_at, "create is tried again");
 }

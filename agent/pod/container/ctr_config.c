@@ -21,8 +21,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PATH_SIZE 1024
+#define INVALID_TARGET "invalid target container"
 
 struct sub_bind { /* a volumeMount with a subPath: bound by a child before the container is created */
     struct vol_sub_path request;
@@ -53,6 +55,7 @@ struct ctr_run {
     char message_file[128];
     char *message_path; /* the same, absolute; NULL: not ours to remove (any more) */
     struct img_image *image;
+    int target; /* the PID namespace that an ephemeral container joins; -1: none */
 };
 
 const struct rt_config *ctr_run_config(const struct ctr_run *r)
@@ -92,6 +95,8 @@ void ctr_run_free(struct ctr_run *r)
         fs_remove_quietly(AT_FDCWD, r->message_path);
     free(r->message_path);
     img_unref(r->image);
+    if (r->target >= 0)
+        close(r->target);
     for (size_t i = 0; i < r->n_image_volumes; i++)
         img_unref(r->image_volumes[i].image);
     json_decref(r->env_sources);
@@ -393,6 +398,36 @@ static enum err_code add_edits(struct ctr_run *r, struct ctr *c, struct err *e)
     return ERR_OK;
 }
 
+bool ctr_target_failed(const struct err *e)
+{
+    return str_starts(e->text, INVALID_TARGET);
+}
+
+/* The texts are kubelet's and containerd's. The runtime opens the namespace through this process' descriptor:
+ * if the target ends meanwhile, its process id may soon be another one's. */
+static enum err_code join_target(struct ctr_run *r, const struct ctr *c, struct err *e)
+{
+    const struct pod *p = c->pod;
+    const struct ctr *target = NULL;
+
+    if (c->spec->target == NULL)
+        return ERR_OK;
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        if (p->ctrs[i].kind != CTR_EPHEMERAL && strcmp(p->ctrs[i].spec->name, c->spec->target) == 0)
+            target = &p->ctrs[i];
+    if (target == NULL || target->cur.id[0] == '\0')
+        return err_set(e, ERR_PRECONDITION, "unable to find target container %s", c->spec->target);
+    if (p->api->spec.share_process_namespace || p->api->spec.host_pid)
+        return ERR_OK; /* it is the target's */
+    if (rt_pidns_open(p->node->rt, target->cur.id, &r->target, e) == ERR_NOT_FOUND)
+        return err_set(e, ERR_PRECONDITION, INVALID_TARGET ": container \"%s\" is not running - in state %s",
+                       target->cur.id, target->cur.ended ? "CONTAINER_EXITED" : "CONTAINER_CREATED");
+    if (e->code != ERR_OK)
+        return err_wrap(e, INVALID_TARGET);
+    r->config.pidns = arena_printf(&r->arena, "/proc/%d/fd/%d", (int)getpid(), r->target);
+    return r->config.pidns != NULL ? ERR_OK : err_nomem(e);
+}
+
 static enum err_code ctr_config_fill(struct ctr_run *r, struct ctr *c, struct err *e)
 {
     struct pod *p = c->pod;
@@ -434,7 +469,8 @@ static enum err_code ctr_config_fill(struct ctr_run *r, struct ctr *c, struct er
         .stdin_open = c->spec->stdin_open,
         .stdin_once = c->spec->stdin_once,
     };
-    if (ctr_devices_add(c, &r->arena, &r->config, &r->devices, e) != ERR_OK ||
+    if (join_target(r, c, e) != ERR_OK ||
+        ctr_devices_add(c, &r->arena, &r->config, &r->devices, e) != ERR_OK ||
         add_environment(r, c, e) != ERR_OK || resources_cgroup_path(p, cgroup, sizeof(cgroup), e) != ERR_OK ||
         make_message_file(r, c, e) != ERR_OK || ctr_config_add_mounts(r, c, e) != ERR_OK ||
         add_log(r, c, e) != ERR_OK || add_hugepages(r, c, e) != ERR_OK)
@@ -457,6 +493,7 @@ enum err_code ctr_run_build(struct ctr *c, struct ctr_run **ret, struct err *e)
 
     if (r == NULL)
         return err_nomem(e);
+    r->target = -1;
     r->volumes = c->pod->node->o.volumes;
     if (ctr_config_fill(r, c, e) != ERR_OK) {
         ctr_run_free(r);

@@ -140,7 +140,7 @@ static const struct ctr *awaited_init(const struct ctr *c)
 static void add_awaited(const struct ctr *c, struct buf *b)
 {
     const struct pod *p = c->pod;
-    const struct ctr *init = awaited_init(c);
+    const struct ctr *init = c->kind != CTR_EPHEMERAL ? awaited_init(c) : NULL;
 
     if (init != NULL)
         buf_addf(b, "waiting for %s %s", init->kind == CTR_INIT ? "init container" : "sidecar",
@@ -276,9 +276,10 @@ static struct explained explained(const struct ctr *c)
 static char *name_of(const struct ctr *c)
 {
     return str_printf("%s %s",
-                      c->kind == CTR_REGULAR ? "container"
-                      : c->kind == CTR_INIT  ? "init container"
-                                             : "sidecar",
+                      c->kind == CTR_REGULAR   ? "container"
+                      : c->kind == CTR_INIT    ? "init container"
+                      : c->kind == CTR_SIDECAR ? "sidecar"
+                                               : "ephemeral container",
                       c->spec->name);
 }
 

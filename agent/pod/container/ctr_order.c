@@ -31,6 +31,14 @@ static bool sidecar_started_once(struct ctr *c)
     return own->started_once;
 }
 
+/* Nothing holds them up, not even init containers that have not finished: they help to see why. */
+static void ephemeral_step(struct pod *p)
+{
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        if (p->ctrs[i].kind == CTR_EPHEMERAL)
+            ctr_step(&p->ctrs[i]);
+}
+
 /*
  * Lets containers run in their order: init ones one after the other, sidecars stay, regular ones together.
  * What has been reached once is not held up again by a sidecar before it that has to restart.
@@ -40,7 +48,7 @@ static void ctr_order_step(struct pod *p)
     size_t reached = 0;
 
     for (size_t i = 0; i < p->n_ctrs; i++)
-        if (p->ctrs[i].kind != CTR_REGULAR && p->ctrs[i].cur.id[0] != '\0' && !p->ctrs[i].replace)
+        if (ctr_kind_of_init(p->ctrs[i].kind) && p->ctrs[i].cur.id[0] != '\0' && !p->ctrs[i].replace)
             reached = i;
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
@@ -61,6 +69,8 @@ static void ctr_order_step(struct pod *p)
             if (ctr_holds_others(c))
                 return;
             continue;
+        case CTR_EPHEMERAL:
+            continue;
         }
     }
 }
@@ -69,6 +79,7 @@ void containers_step(struct pod *p)
 {
     if (!clock_boot_is_set(containers_of(p)->probes_since) && volumes_ready(p))
         containers_of(p)->probes_since = clock_boot();
+    ephemeral_step(p);
     if (!restart_all_step(p))
         ctr_order_step(p);
     for (size_t i = 0; i < p->n_ctrs; i++)

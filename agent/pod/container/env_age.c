@@ -239,8 +239,8 @@ static void act(struct ctr *c)
     enum api_on_change what;
     const char *signo;
 
-    if (own->env_old == NULL || c->state != CTR_RUNNING || own->post != POST_NONE || c->kind == CTR_INIT ||
-        c->replace ||
+    if (own->env_old == NULL || c->state != CTR_RUNNING || own->post != POST_NONE ||
+        !ctr_kind_lasts(c->kind) || c->replace ||
         !api_on_change_parse(api_kvs_get(&c->pod->api->meta.annotations, API_ON_CHANGE), &what, &signo))
         return;
     switch (what) {

@@ -90,7 +90,6 @@ struct pod_containers {
     struct boot_time probes_since; /* the ticks of its probes count from here; none: not yet */
     bool env_look; /* a ConfigMap or Secret of an environment changed: env_age_step() looks at them */
     TAILQ_HEAD(, reap) reaps;
-    struct ctr_own own[]; /* as many as the pod has containers */
 };
 
 static inline struct pod_containers *containers_of(const struct pod *p)
@@ -100,7 +99,7 @@ static inline struct pod_containers *containers_of(const struct pod *p)
 
 static inline struct ctr_own *own_of(const struct ctr *c)
 {
-    return &containers_of(c->pod)->own[c - c->pod->ctrs];
+    return c->parts[ROOM_CONTAINER];
 }
 
 /* ---- create_limit.c ---- */
@@ -157,6 +156,9 @@ const char *ctr_run_image(const struct ctr_run *r);  /* the manifest's name of i
 bool ctr_run_subpaths(struct ctr_run *r, struct proc_call_spec *call);
 /* the runtimes' term: prefix of errors of the former */
 #define IMAGE_VOLUME_FAILED "ImageVolumeMountFailed"
+/* The error of a ctr_run_build() is about a target that does not run, which under kubelet is the runtime's
+ * affair: CreateContainerError. */
+bool ctr_target_failed(const struct err *e);
 void ctr_run_redact(struct ctr_run *r, struct err *e); /* redacts Secrets of its environment */
 void ctr_run_free(struct ctr_run *r);                  /* NULL is fine */
 

@@ -32,6 +32,8 @@ bool ctr_ready(const struct ctr *c)
 {
     if (c->kind == CTR_INIT)
         return c->cur.ended && c->cur.exit_code == 0;
+    if (c->kind == CTR_EPHEMERAL) /* as in kubelet */
+        return false;
     return ctr_started(c) &&
            (c->spec->readiness == NULL || probes_result(c, PROBE_READINESS) == RESULT_SUCCESS);
 }

@@ -58,14 +58,14 @@ bool restart_all_step(struct pod *p)
 
     if (!restart_all_wanted(p))
         return false;
-    for (size_t i = 0; i < p->n_ctrs; i++) {
+    for (size_t i = 0; i < p->n_ctrs && p->ctrs[i].kind != CTR_EPHEMERAL; i++) {
         ctr_kill(&p->ctrs[i]);
         alive = alive || p->ctrs[i].state != CTR_NONE;
     }
     if (alive)
         return true;
     log_info("restarting all containers of the pod because of a restart rule", F_STR("pod", p->key));
-    for (size_t i = 0; i < p->n_ctrs; i++)
+    for (size_t i = 0; i < p->n_ctrs && p->ctrs[i].kind != CTR_EPHEMERAL; i++)
         start_anew(&p->ctrs[i]);
     pod_set_initialized(p, false);
     p->record_dirty = true;
@@ -109,7 +109,7 @@ void containers_begin_anew(struct pod *p)
             ctr_kill(&p->ctrs[i]); /* repeated until it is gone */
     /* As in kubelet: init containers run again, from the first. */
     for (size_t i = 0; i < p->n_ctrs; i++)
-        if (p->ctrs[i].kind != CTR_REGULAR && p->ctrs[i].state == CTR_NONE && p->ctrs[i].cur.id[0] != '\0')
+        if (ctr_kind_of_init(p->ctrs[i].kind) && p->ctrs[i].state == CTR_NONE && p->ctrs[i].cur.id[0] != '\0')
             ctr_set_replace(&p->ctrs[i], true);
     pod_set_initialized(p, false);
     p->record_dirty = true;
@@ -146,7 +146,7 @@ static json_t *runs_asked(const struct pod *p)
         const struct ctr *c = &p->ctrs[i];
         str_auto id = str_printf("coracle://%s", c->cur.id);
 
-        if (c->kind == CTR_INIT || !can_be_asked(c))
+        if (!ctr_kind_lasts(c->kind) || !can_be_asked(c))
             continue;
         if (id == NULL || json_array_append_new(
                               runs, json_pack("{s:s, s:s}", "name", c->spec->name, "containerID", id)) < 0) {
@@ -176,7 +176,7 @@ json_t *restart_ask(struct pod *p, struct err *e)
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
 
-        if (c->kind == CTR_INIT || !can_be_asked(c))
+        if (!ctr_kind_lasts(c->kind) || !can_be_asked(c))
             continue;
         own_of(c)->asked = true;
         ctr_set_again(c, true);

@@ -3,6 +3,7 @@
 #ifndef AGENT_POD_CORE_CTR_H
 #define AGENT_POD_CORE_CTR_H
 #include "agent/api/types.h"
+#include "agent/pod/core/room.h"
 #include "agent/runtime/container.h"
 #include "base/list.h"
 
@@ -35,7 +36,18 @@ struct instance {
 #define INSTANCE_WHY_MAX 2048
 void instance_add_why(struct instance *i, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-enum ctr_kind { CTR_INIT, CTR_SIDECAR, CTR_REGULAR };
+/* Ephemeral ones are added to a pod that exists, run once, and count neither for its phase nor its readiness.
+ */
+enum ctr_kind { CTR_INIT, CTR_SIDECAR, CTR_REGULAR, CTR_EPHEMERAL };
+static inline bool ctr_kind_of_init(enum ctr_kind k) /* one of spec.initContainers */
+{
+    return k == CTR_INIT || k == CTR_SIDECAR;
+}
+/* Whether it lasts as long as the pod does: a regular one or a sidecar. */
+static inline bool ctr_kind_lasts(enum ctr_kind k)
+{
+    return k == CTR_SIDECAR || k == CTR_REGULAR;
+}
 
 /* What the worker is doing with the newest instance. */
 enum ctr_state {
@@ -67,6 +79,7 @@ struct ctr {
     /* why it waits; "" while nothing is wrong */
     char waiting_reason[40];
     char *waiting_message;
+    void *parts[ROOMS]; /* what each room keeps of it: room.h */
 };
 
 /* The one setter of each, which logs the change; a record is read into them as it is. */

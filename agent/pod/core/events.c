@@ -341,7 +341,10 @@ void pod_event_detail(struct pod *p, const struct ctr *c, bool warning, const ch
                       .warning = warning };
 
     if (c != NULL) {
-        snprintf(path, sizeof(path), "spec.%s{%s}", c->kind == CTR_REGULAR ? "containers" : "initContainers",
+        snprintf(path, sizeof(path), "spec.%s{%s}",
+                 c->kind == CTR_REGULAR     ? "containers"
+                 : c->kind == CTR_EPHEMERAL ? "ephemeralContainers"
+                                            : "initContainers",
                  c->spec->name);
         s.field_path = path;
     }

@@ -37,6 +37,9 @@ enum pod_state { POD_PENDING, POD_STARTING, POD_RUNNING, POD_TERMINATING, POD_TE
 const char *pod_state_name(enum pod_state s);
 
 #define POD_KEY_SIZE 320
+/* Ephemeral containers that a pod may get after it was made: each `kubectl debug` adds one. Kubernetes has no
+ * limit but the size of the object; here each takes about 6 KiB, and a place of 1 KiB is kept for it. */
+#define POD_EPHEMERAL_MAX 32
 
 struct pod {
     struct node *node;
@@ -72,8 +75,9 @@ struct pod {
     int64_t shutdown_ns;   /* when a shutdown of the machine ended it, or had it refused; 0 */
     bool finishing;        /* terminating because all its containers are done; not because it was removed */
 
-    struct ctr *ctrs; /* init containers first, then regular ones, in spec order */
-    size_t n_ctrs;
+    /* Init containers first, then regular ones, in spec order, then ephemeral ones as they were added. */
+    struct ctr *ctrs;
+    size_t n_ctrs, max_ctrs; /* there is room for so many: operations under way hold pointers to them */
 
     char sandbox_id[65]; /* "" : it has no sandbox */
     bool cgroup_made;
@@ -91,6 +95,7 @@ struct pod {
     TAILQ_ENTRY(pod) dirty_link;
     UT_hash_handle hh;
     void *parts[ROOMS]; /* what each room keeps of it: room.h */
+    struct ctr_parts *added_parts;
 };
 
 /* ---- in this room: waking, states, the table ---- */

@@ -7,6 +7,8 @@ enum api_restart_policy ctr_policy(const struct ctr *c)
 {
     enum api_restart_policy own = c->spec->restart_policy;
 
+    if (c->kind == CTR_EPHEMERAL)
+        return API_RESTART_NEVER;
     return own != API_RESTART_UNSET ? own : c->pod->api->spec.restart_policy;
 }
 
@@ -32,7 +34,11 @@ bool ctr_restart_wanted(const struct ctr *c)
 {
     bool failed = c->cur.exit_code != 0 || str_eq(c->cur.reason, "OOMKilled");
 
-    if (c->cur.id[0] == '\0' || !c->cur.ended || c->replace || c->again)
+    if (c->cur.id[0] == '\0' || !c->cur.ended)
+        return true;
+    if (c->kind == CTR_EPHEMERAL) /* whatever happened to the pod */
+        return false;
+    if (c->replace || c->again)
         return true;
     if (restart_matching_rule(c) != NULL)
         return true;

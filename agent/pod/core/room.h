@@ -20,6 +20,7 @@
 
 struct node;
 struct pod;
+struct ctr;
 
 enum room_id {
     ROOM_CORE,
@@ -52,7 +53,7 @@ struct room_of_node {
 };
 
 struct room_of_pod {
-    size_t size, ctr_size;             /* of its part, and of what follows it for each container */
+    size_t size, ctr_size;             /* of its part, and of what it keeps of each container */
     void (*init)(struct pod *p);       /* the part is zeros; the manifest is known */
     void (*step)(struct pod *p);       /* towards running, while the pod starts or runs */
     bool (*busy)(const struct pod *p); /* an operation is under way */
@@ -88,6 +89,11 @@ void rooms_close_handle(struct node *n, uv_handle_t *handle);
 
 /* Memory for a pod of so many containers, with its parts: one allocation.  NULL: there is none. */
 struct pod *rooms_make_pod(struct node *n, size_t n_ctrs);
+/* Gives p->ctrs[index], one of those containers, its parts. */
+void rooms_place_ctr(struct pod *p, size_t index);
+/* Likewise one beyond them: further memory, which lives as long as the pod.  False: there is none. */
+bool rooms_add_ctr(struct pod *p, size_t index);
+void rooms_free_memory(struct pod *p); /* at the very end: the pod's own, too */
 void rooms_init_pod(struct pod *p);
 void rooms_step_pod(struct pod *p);
 bool rooms_pod_busy(const struct pod *p);

@@ -88,9 +88,14 @@ void rooms_free_node(struct node *n, void (*closed)(struct node *n))
 
 /* ---- a pod ------------------------------------------------------------------------------------- */
 
+/* Of containers that were added later. */
+struct ctr_parts {
+    struct ctr_parts *next;
+};
+
 static size_t rooms_pod_size(const struct room *r, size_t n_ctrs)
 {
-    return rooms_padded(r->pod.size + n_ctrs * r->pod.ctr_size);
+    return rooms_padded(r->pod.size) + n_ctrs * rooms_padded(r->pod.ctr_size);
 }
 
 struct pod *rooms_make_pod(struct node *n, size_t n_ctrs)
@@ -112,6 +117,46 @@ struct pod *rooms_make_pod(struct node *n, size_t n_ctrs)
         at += rooms_pod_size(*r, n_ctrs);
     }
     return p;
+}
+
+void rooms_place_ctr(struct pod *p, size_t index)
+{
+    ROOMS_EACH(r, p->node)
+    p->ctrs[index].parts[(*r)->id] =
+        (char *)p->parts[(*r)->id] + rooms_padded((*r)->pod.size) + index * rooms_padded((*r)->pod.ctr_size);
+}
+
+bool rooms_add_ctr(struct pod *p, size_t index)
+{
+    size_t size = rooms_padded(sizeof(struct ctr_parts));
+    struct ctr_parts *block;
+    char *at;
+
+    ROOMS_EACH(r, p->node)
+    size += rooms_padded((*r)->pod.ctr_size);
+    block = calloc(1, size);
+    if (block == NULL)
+        return false;
+    block->next = p->added_parts;
+    p->added_parts = block;
+    at = (char *)block + rooms_padded(sizeof(*block));
+    ROOMS_EACH(r, p->node)
+    {
+        p->ctrs[index].parts[(*r)->id] = at;
+        at += rooms_padded((*r)->pod.ctr_size);
+    }
+    return true;
+}
+
+void rooms_free_memory(struct pod *p)
+{
+    struct ctr_parts *next;
+
+    for (struct ctr_parts *block = p->added_parts; block != NULL; block = next) {
+        next = block->next;
+        free(block);
+    }
+    free(p);
 }
 
 void rooms_init_pod(struct pod *p)

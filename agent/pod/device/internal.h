@@ -88,7 +88,6 @@ struct device_pod {
     uint64_t refused_at;   /* changes + freed of the node at the refusal */
     bool refused_for_good; /* the provider refused */
     uint64_t generation;   /* of the holdings that have what this pod holds */
-    struct device_ctr ctrs[];
 };
 
 static inline struct device_pod *device_of(const struct pod *p)
@@ -98,7 +97,7 @@ static inline struct device_pod *device_of(const struct pod *p)
 
 static inline struct device_ctr *device_ctr_of(const struct ctr *c)
 {
-    return &device_of(c->pod)->ctrs[c - c->pod->ctrs];
+    return c->parts[ROOM_DEVICE];
 }
 
 void device_set_state(struct pod *p, enum device_state s);

@@ -33,9 +33,7 @@ static void on_refused(const char *path, void *arg)
 
 static struct eviction_ctr *fork_of(const struct ctr *c)
 {
-    struct eviction_pod *p = c->pod->parts[ROOM_EVICTION];
-
-    return &p->ctrs[c - c->pod->ctrs];
+    return c->parts[ROOM_EVICTION];
 }
 
 static bool path_of(const struct ctr *c, const char *id, char *ret, size_t size)

@@ -167,7 +167,6 @@ struct eviction_pod {
     uint64_t available;    /* of it, then */
     bool disk_known;
     struct ev_disk volumes, layers, logs; /* when it was chosen: it is not measured while it ends */
-    struct eviction_ctr ctrs[];           /* one for each container */
 };
 /* It was chosen for that. Before pod_evict(), whose record has it, too. */
 void releasing_note(struct pod *p, const struct ev_crossing *c);

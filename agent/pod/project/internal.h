@@ -101,7 +101,6 @@ struct project_ctr {
 struct project_pod {
     bool asked;   /* for its volumes and logs */
     bool pending; /* a request of it is waiting or being carried out */
-    struct project_ctr ctrs[];
 };
 
 static inline struct project_pod *project_pod(const struct pod *p)
@@ -111,7 +110,7 @@ static inline struct project_pod *project_pod(const struct pod *p)
 
 static inline struct project_ctr *project_ctr(const struct ctr *c)
 {
-    return &project_pod(c->pod)->ctrs[c - c->pod->ctrs];
+    return c->parts[ROOM_PROJECT];
 }
 
 /* ---- project_places.c ---- */

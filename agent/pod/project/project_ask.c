@@ -219,7 +219,8 @@ void ask_step(struct pod *p)
     bool wanted = !own->asked;
 
     for (size_t i = 0; i < p->n_ctrs && !wanted; i++)
-        wanted = runs_next(&p->ctrs[i]) && own->ctrs[i].next[0] == '\0' && !own->ctrs[i].plain;
+        wanted = runs_next(&p->ctrs[i]) && project_ctr(&p->ctrs[i])->next[0] == '\0' &&
+                 !project_ctr(&p->ctrs[i])->plain;
     if (wanted)
         ask(p, NULL);
 }
@@ -304,10 +305,11 @@ void ask_end(struct pod *p)
         return;
     r = request_new(REQUEST_DROP, p->uid, p->n_ctrs);
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        if (own->ctrs[i].next[0] != '\0' && r != NULL &&
-            project_layer_path(p, own->ctrs[i].next, path, sizeof(path)))
+        struct project_ctr *of = project_ctr(&p->ctrs[i]);
+
+        if (of->next[0] != '\0' && r != NULL && project_layer_path(p, of->next, path, sizeof(path)))
             wish_add(p, r, PROJECT_LAYER, path, NULL);
-        own->ctrs[i] = (struct project_ctr){ 0 };
+        *of = (struct project_ctr){ 0 };
     }
     if (r == NULL || r->n == 0 || p->node->closing) { /* the next start removes left-over layers */
         request_free(r);

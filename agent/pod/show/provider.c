@@ -150,7 +150,7 @@ struct ctr *provider_find_container(struct pod *p, const char *name, struct err 
                         p->api->meta.name, b.p);
                 return NULL;
             }
-            return &p->ctrs[p->n_ctrs - 1];
+            return &p->ctrs[p->api->spec.n_init_containers];
         }
         name = api_kvs_get(&p->api->meta.annotations, "kubectl.kubernetes.io/default-container");
     }

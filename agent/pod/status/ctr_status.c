@@ -200,7 +200,8 @@ static json_t *container_json(const struct ctr *c)
     json_put_str(o, "image", c->spec->image);
     json_object_set_new(o, "imageID", json_string(image_of(shown)));
     json_put_str(o, "containerID", id);
-    json_object_set_new(o, "started", json_boolean(ctr_started(c)));
+    if (c->kind != CTR_EPHEMERAL)
+        json_object_set_new(o, "started", json_boolean(ctr_started(c)));
     if (shown != NULL) {
         json_t *resources = resources_json(&c->spec->resources, ctr_shown_running(c));
         if (ctr_shown_running(c))
@@ -223,13 +224,15 @@ static int ctr_status_by_name(const void *a, const void *b)
 
 void ctr_statuses_put(struct pod *p, json_t *status)
 {
-    json_t *init = json_array(), *regular = json_array();
+    json_t *init = json_array(), *regular = json_array(), *ephemeral = json_array();
     const struct ctr **sorted = calloc(p->n_ctrs + 1, sizeof(*sorted));
     size_t n = 0;
 
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        if (p->ctrs[i].kind != CTR_REGULAR)
+        if (ctr_kind_of_init(p->ctrs[i].kind))
             json_array_append_new(init, container_json(&p->ctrs[i])); /* in spec order */
+        else if (p->ctrs[i].kind == CTR_EPHEMERAL)
+            json_array_append_new(ephemeral, container_json(&p->ctrs[i]));
         else if (sorted != NULL)
             sorted[n++] = &p->ctrs[i];
     }
@@ -242,4 +245,7 @@ void ctr_statuses_put(struct pod *p, json_t *status)
         json_object_set(status, "initContainerStatuses", init);
     json_decref(init);
     json_object_set_new(status, "containerStatuses", regular);
+    if (json_array_size(ephemeral) > 0)
+        json_object_set(status, "ephemeralContainerStatuses", ephemeral);
+    json_decref(ephemeral);
 }

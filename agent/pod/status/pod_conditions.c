@@ -53,7 +53,7 @@ static void pod_conditions_put_condition(const struct pod *p, json_t *list, int 
 static bool is_unfinished(const struct ctr *c, bool ready)
 {
     if (ready)
-        return c->kind != CTR_INIT && !ctr_ready(c);
+        return ctr_kind_lasts(c->kind) && !ctr_ready(c);
     return (c->kind == CTR_INIT && !ctr_ready(c)) || (c->kind == CTR_SIDECAR && !ctr_started(c));
 }
 

@@ -13,7 +13,7 @@ void status_put_generation(json_t *o, const struct api_pod *api);
 
 /* ---- ctr_status.c ---- */
 /* Running and reported as such: a postStart hook is part of the start. */
-void ctr_statuses_put(struct pod *p, json_t *status); /* containerStatuses and initContainerStatuses */
+void ctr_statuses_put(struct pod *p, json_t *status); /* the three lists */
 
 /* ---- pod_conditions.c ---- */
 json_t *pod_conditions_json(struct pod *p);

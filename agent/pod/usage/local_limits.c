@@ -124,7 +124,7 @@ size_t local_limits_list(const struct pod *p, struct plan_limit *ret, size_t max
         ret[n++] = (struct plan_limit){ PLAN_OF_POD, 0, (uint64_t)quantity_value(&of_pod) };
     for (size_t i = 0; i < p->n_ctrs && n < max; i++) {
         const struct ctr *c = &p->ctrs[i];
-        const struct quantity *limit = c->kind != CTR_INIT ? local_limits_ctr_limit(c) : NULL;
+        const struct quantity *limit = ctr_kind_lasts(c->kind) ? local_limits_ctr_limit(c) : NULL;
 
         if (limit != NULL)
             ret[n++] = (struct plan_limit){ PLAN_OF_CONTAINER, i, (uint64_t)quantity_value(limit) };
@@ -216,7 +216,7 @@ static bool ctr_exceeds(const struct pod *p, char **ret)
 {
     for (size_t i = 0; i < p->n_ctrs; i++) {
         const struct ctr *c = &p->ctrs[i];
-        const struct quantity *limit = c->kind != CTR_INIT ? local_limits_ctr_limit(c) : NULL;
+        const struct quantity *limit = ctr_kind_lasts(c->kind) ? local_limits_ctr_limit(c) : NULL;
         char text[QUANTITY_TEXT_SIZE];
 
         if (limit == NULL ||

@@ -37,6 +37,7 @@ struct pod_volumes {
     char vols_event[512]; /* last FailedMount text, so that the event is not repeated at each try */
     struct boot_time vols_retry_at;
     bool vols_held;            /* not removed because of a foreign mount; retried when mounts change */
+    bool vols_more;            /* more volumes are mounted than are being set up */
     unsigned vols_mount_round; /* mount_watch_rounds() when the last removal began */
     uint64_t vols_backoff_ms;
     uint64_t payload_backoff_ms;   /* after a failed refresh; 0: the last one succeeded */
@@ -55,7 +56,6 @@ struct pod_volumes {
     struct boot_time tokens_renew_at; /* when its service account tokens are renewed; none: it has none */
     char *overlaps;                   /* volume files hidden by a later source, for the status; NULL: none */
     int64_t overlaps_since_ns;
-    struct live_ctr live[]; /* one for each container */
 };
 
 static inline struct pod_volumes *volumes_of(const struct pod *p)
@@ -65,7 +65,7 @@ static inline struct pod_volumes *volumes_of(const struct pod *p)
 
 static inline struct live_ctr *live_of(const struct ctr *c)
 {
-    return &volumes_of(c->pod)->live[c - c->pod->ctrs];
+    return c->parts[ROOM_VOLUME];
 }
 
 void volumes_set_state(struct pod *p, enum vols_state s); /* changes vols; nothing else does */

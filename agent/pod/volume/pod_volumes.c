@@ -77,6 +77,16 @@ const char *volumes_shm_path(const struct pod *p)
     return volumes_of(p)->shm_path;
 }
 
+void volumes_more(struct pod *p)
+{
+    struct pod_volumes *vols = volumes_of(p);
+
+    if (vols->vols == VOLS_READY)
+        volumes_set_state(p, VOLS_NONE);
+    else
+        vols->vols_more = vols->vols == VOLS_SETTING_UP;
+}
+
 void volumes_stale(struct pod *p)
 {
     volumes_of(p)->payload_stale = true;
@@ -214,9 +224,12 @@ static void pod_volumes_on_written(struct pod *p, const struct payload_set *s)
     payloads_note_overlaps(p, &overlaps);
     vols->vols_error[0] = vols->vols_event[0] = '\0';
     vols->vols_backoff_ms = 0;
-    volumes_set_state(p, VOLS_READY);
-    if (vols->payload_stale)
+    volumes_set_state(p, vols->vols_more ? VOLS_NONE : VOLS_READY);
+    if (vols->vols_more)
+        pod_wake(p, "another volume is mounted");
+    else if (vols->payload_stale)
         pod_wake(p, "volume content was kept");
+    vols->vols_more = false;
 }
 
 static void pod_volumes_set_up(struct pod *p)

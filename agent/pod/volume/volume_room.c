@@ -52,7 +52,9 @@ static void volume_reset(struct pod *p)
 {
     volumes_set_state(p, VOLS_NONE); /* this logs the change */
     volume_free(p);
-    memset(volumes_of(p), 0, sizeof(struct pod_volumes) + p->n_ctrs * sizeof(struct live_ctr));
+    memset(volumes_of(p), 0, sizeof(struct pod_volumes));
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        memset(live_of(&p->ctrs[i]), 0, sizeof(struct live_ctr));
     volume_init(p);
 }
 

@@ -11,7 +11,10 @@ void volumes_step(struct pod *p);
 bool volumes_ready(const struct pod *p);           /* containers can be created with them */
 bool volumes_working(const struct pod *p);         /* a child sets them up or removes them */
 const char *volumes_shm_path(const struct pod *p); /* of the pod's /dev/shm */
-void volumes_stale(struct pod *p);                 /* pod data shown in volumes changed */
+/* A container was added that mounts what no other one does: it is set up, too, and those that start wait for
+ * that. What is there stays as it is. */
+void volumes_more(struct pod *p);
+void volumes_stale(struct pod *p); /* pod data shown in volumes changed */
 /* A ConfigMap or Secret changed; does nothing if no volume uses it. */
 void volumes_config_changed(struct pod *p, enum api_config_kind kind, const char *name);
 bool volumes_mounts_changed(struct node *n); /* the room's mounts_changed, see room.h */

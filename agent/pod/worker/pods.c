@@ -6,6 +6,7 @@
 #include "agent/pod/worker/pods.h"
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/container/container.h"
+#include "agent/pod/core/facts.h"
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/core/pod.h"
 #include "agent/pod/core/start_times.h"
@@ -35,26 +36,84 @@ static enum ctr_kind pods_kind_of(const struct api_container *c, bool init)
     return c->restart_policy == API_RESTART_ALWAYS ? CTR_SIDECAR : CTR_INIT;
 }
 
+static bool pods_has_ctr(const struct pod *p, const char *name)
+{
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        if (strcmp(p->ctrs[i].spec->name, name) == 0)
+            return true;
+    return false;
+}
+
+static size_t pods_initial(const struct api_pod_spec *s)
+{
+    return s->n_init_containers + s->n_containers;
+}
+
+static void pods_open_ctr(struct pod *p, const struct api_container *spec, enum ctr_kind kind)
+{
+    struct ctr *c = &p->ctrs[p->n_ctrs];
+
+    c->pod = p;
+    c->spec = spec;
+    c->kind = kind;
+    c->state_began = clock_boot();
+    p->n_ctrs++;
+}
+
+static bool pods_mounts_more(const struct pod *p, const struct api_container *s)
+{
+    for (size_t i = 0; i < s->n_mounts; i++)
+        if (!volumes_is_mounted(p, s->mounts[i].name))
+            return true;
+    return false;
+}
+
+/* Those of p->api that the pod does not have yet. */
+static enum err_code pods_add_ephemeral(struct pod *p, struct err *e)
+{
+    const struct api_pod_spec *s = &p->api->spec;
+
+    for (size_t i = 0; i < s->n_ephemeral_containers; i++) {
+        const struct api_container *c = &s->ephemeral_containers[i];
+
+        if (pods_has_ctr(p, c->name))
+            continue;
+        if (p->n_ctrs == p->max_ctrs || !rooms_add_ctr(p, p->n_ctrs))
+            return err_nomem(e);
+        if (pods_mounts_more(p, c))
+            volumes_more(p);
+        pods_open_ctr(p, c, CTR_EPHEMERAL);
+        log_info("ephemeral container added", F_STR("pod", p->key), F_STR("podUID", p->uid),
+                 F_STR("containerName", c->name));
+    }
+    return ERR_OK;
+}
+
 /* Fills in the pod's containers and images from p->api. */
 static enum err_code pods_build(struct pod *p, struct err *e)
 {
     const struct api_pod_spec *s = &p->api->spec;
+    size_t n = pods_initial(s), spare = p->api->origin == API_FROM_SERVER ? POD_EPHEMERAL_MAX : 0;
 
-    p->n_ctrs = s->n_init_containers + s->n_containers;
-    p->ctrs = calloc(p->n_ctrs, sizeof(*p->ctrs));
-    if (p->ctrs == NULL) {
-        p->n_ctrs = 0;
+    if (spare < s->n_ephemeral_containers)
+        spare = s->n_ephemeral_containers;
+    p->ctrs = calloc(n + spare, sizeof(*p->ctrs));
+    if (p->ctrs == NULL)
         return err_nomem(e);
+    p->max_ctrs = n + spare;
+    for (size_t i = 0; i < n; i++) {
+        rooms_place_ctr(p, i);
+        pods_open_ctr(p, api_container_at(s, i),
+                      pods_kind_of(api_container_at(s, i), i < s->n_init_containers));
     }
-    for (size_t i = 0; i < p->n_ctrs; i++) {
-        bool init = i < s->n_init_containers;
-        struct ctr *c = &p->ctrs[i];
-        c->pod = p;
-        c->spec = init ? &s->init_containers[i] : &s->containers[i - s->n_init_containers];
-        c->kind = pods_kind_of(c->spec, init);
-        c->state_began = clock_boot();
-    }
-    return images_build(p, e);
+    return pods_add_ephemeral(p, e) == ERR_OK ? images_build(p, e) : e->code;
+}
+
+/* Of another version of its manifest; NULL: it is not there. */
+static const struct api_container *pods_spec_in(const struct api_pod *api, const struct ctr *c)
+{
+    return c->kind == CTR_EPHEMERAL ? api_ephemeral_find(&api->spec, c->spec->name)
+                                    : api_container_at(&api->spec, (size_t)(c - c->pod->ctrs));
 }
 
 static void pod_free(struct pod *p);
@@ -69,7 +128,7 @@ struct pod *pods_new(struct node *n, struct api_pod *api, const char *uid)
                   F_STR("pod", api->meta.name), F_U64("allowed", NODE_PODS_MAX));
         return NULL;
     }
-    p = rooms_make_pod(n, api->spec.n_init_containers + api->spec.n_containers);
+    p = rooms_make_pod(n, pods_initial(&api->spec));
     if (p == NULL)
         return NULL;
     p->api = api_pod_ref(api);
@@ -99,7 +158,7 @@ struct pod *pods_new(struct node *n, struct api_pod *api, const char *uid)
 
 static void pods_on_closed(struct boot_timer *timer)
 {
-    free(container_of(timer, struct pod, timer));
+    rooms_free_memory(container_of(timer, struct pod, timer));
 }
 
 static void pod_free(struct pod *p)
@@ -225,11 +284,13 @@ void pods_apply(struct pod *p, struct api_pod *api)
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
         const struct api_container *was = c->spec;
-        size_t inits = api->spec.n_init_containers;
-        c->spec = i < inits ? &api->spec.init_containers[i] : &api->spec.containers[i - inits];
+        c->spec = pods_spec_in(api, c);
         if (strcmp(was->image, c->spec->image) != 0)
             ctr_image_edited(c);
     }
+    if (pods_add_ephemeral(p, &e) != ERR_OK)
+        log_error("cannot add an ephemeral container", F_STR("pod", p->key), F_ERR(&e));
+    e = (struct err){ 0 };
     if (images_build(p, &e) != ERR_OK)
         log_error("cannot determine a pod's images; it is stuck until its next edit", F_STR("pod", p->key),
                   F_ERR(&e));
@@ -247,12 +308,9 @@ void pods_apply(struct pod *p, struct api_pod *api)
 /* Call only if the number of containers is equal. */
 static bool has_other_image(const struct pod *p, const struct api_pod *api)
 {
-    size_t inits = api->spec.n_init_containers;
-
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        const struct api_container *c =
-            i < inits ? &api->spec.init_containers[i] : &api->spec.containers[i - inits];
-        if (strcmp(p->ctrs[i].spec->image, c->image) != 0)
+        const struct api_container *c = pods_spec_in(api, &p->ctrs[i]);
+        if (c != NULL && strcmp(p->ctrs[i].spec->image, c->image) != 0)
             return true;
     }
     return false;
@@ -290,17 +348,21 @@ static bool name_is_taken(struct node *n, const struct pod *p, const struct api_
     return true;
 }
 
-/* The pod has ended, or cannot change any more: only its displayed manifest does. */
+/* The pod has not begun, or has ended: nothing that runs is concerned. */
 static void show_manifest(struct pod *p, struct api_pod *api)
 {
-    size_t inits = api->spec.n_init_containers;
     struct api_pod *old = p->api;
+    struct err e = { 0 };
 
     resize_forget(p);
     p->api = api_pod_ref(api);
     for (size_t i = 0; i < p->n_ctrs; i++)
-        p->ctrs[i].spec = i < inits ? &api->spec.init_containers[i] : &api->spec.containers[i - inits];
-    images_clear(p);
+        p->ctrs[i].spec = pods_spec_in(api, &p->ctrs[i]);
+    if (p->state != POD_PENDING)
+        images_clear(p);
+    else if (pods_add_ephemeral(p, &e) != ERR_OK || images_build(p, &e) != ERR_OK)
+        log_error("cannot determine a pod's containers and images; it is stuck until its next edit",
+                  F_STR("pod", p->key), F_ERR(&e));
     p->record_dirty = true;
     api_pod_unref(old);
 }

@@ -29,16 +29,32 @@ static bool same_containers(const struct api_pod_spec *a, const struct api_pod_s
            same_names(a->init_containers, b->init_containers, a->n_init_containers);
 }
 
+/* Ephemeral ones are only ever added. *ret_new: how many there are beside the pod's. */
+static bool keeps_ephemeral(const struct pod *p, const struct api_pod_spec *b, size_t *ret_new)
+{
+    *ret_new = b->n_ephemeral_containers;
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        if (p->ctrs[i].kind != CTR_EPHEMERAL)
+            continue;
+        if (api_ephemeral_find(b, p->ctrs[i].spec->name) == NULL)
+            return false;
+        --*ret_new;
+    }
+    return true;
+}
+
 bool served_takes_edit(struct pod *p, const struct api_pod *api)
 {
     const char *why = api->served.problem;
+    size_t added;
+    bool same = same_containers(&p->api->spec, &api->spec) && keeps_ephemeral(p, &api->spec, &added);
 
     if (p->api->served.problem != NULL)
-        return same_containers(&p->api->spec, &api->spec);
-    if (why == NULL && same_containers(&p->api->spec, &api->spec))
+        return same;
+    if (why == NULL && same && added <= p->max_ctrs - p->n_ctrs)
         return true;
     if (why == NULL)
-        why = "its containers are others";
+        why = same ? "it has too many ephemeral containers" : "its containers are others";
     log_warn("an edit of the pod cannot be applied; it runs on as it was", F_STR("pod", p->key),
              F_STR("podUID", p->uid), F_STR("why", why));
     pod_event(p, NULL, true, "FailedUpdate", "The edit cannot be applied on this node: %s", why);

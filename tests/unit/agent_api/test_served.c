@@ -79,16 +79,69 @@ static void test_problem(void **state)
     api_object_unref(&o);
 }
 
+#define EPHEMERAL(members) ", \"ephemeralContainers\": [{\"name\": \"d\", \"image\": \"i\"" members "}]"
+
 static void test_ephemeral(void **state)
 {
     struct api_object o =
-        served(POD("", ", \"ephemeralContainers\": [{\"name\": \"d\", \"image\": \"i\"}]", ""));
+        served(POD("", EPHEMERAL(", \"targetContainerName\": \"c\", \"resources\": {}"), ""));
+    const struct api_container *c = o.pod->spec.ephemeral_containers;
+    struct api_problems problems = { 0 };
+    struct api_pod *recorded;
+    struct err e = { 0 };
+    json_auto_t *manifest = json_loads(o.pod->json, 0, NULL);
 
     (void)state;
     assert_null(o.pod->served.problem);
-    assert_int_equal(o.pod->ignored.n, 1);
-    assert_non_null(strstr(o.pod->ignored.v[0], "spec.ephemeralContainers: "));
+    assert_int_equal(o.pod->ignored.n, 0);
+    assert_int_equal(o.pod->spec.n_ephemeral_containers, 1);
+    assert_string_equal(c->name, "d");
+    assert_string_equal(c->target, "c");
+    assert_int_equal(c->pull_policy, API_PULL_ALWAYS);
+    assert_ptr_equal(api_ephemeral_find(&o.pod->spec, "d"), c);
+    assert_null(api_ephemeral_find(&o.pod->spec, "c"));
+    assert_ptr_equal(api_container_at(&o.pod->spec, 0), o.pod->spec.containers);
+    assert_null(api_container_at(&o.pod->spec, 1));
+    /* what the agent writes into its record is read back */
+    assert_int_equal(api_decode_pod(manifest, &recorded, &problems, &e), ERR_OK);
+    assert_int_equal(problems.n, 0);
+    assert_string_equal(recorded->spec.ephemeral_containers[0].target, "c");
+    api_pod_unref(recorded);
     api_object_unref(&o);
+}
+
+/* No apiserver lets them through; this one does. */
+static void test_ephemeral_rules(void **state)
+{
+    static const struct {
+        const char *members, *problem;
+    } bad[] = {
+        { ", \"ports\": [{\"containerPort\": 80}]", "[0].ports: not allowed for ephemeral containers" },
+        { ", \"livenessProbe\": {\"exec\": {\"command\": [\"x\"]}}", "[0].livenessProbe: not allowed" },
+        { ", \"lifecycle\": {\"preStop\": {\"exec\": {\"command\": [\"x\"]}}}",
+          "[0].lifecycle: not allowed" },
+        { ", \"restartPolicy\": \"Always\"", "[0].restartPolicy: not allowed" },
+        { ", \"resources\": {\"limits\": {\"cpu\": \"1\"}}", "[0].resources.limits: not allowed" },
+        { ", \"volumeMounts\": [{\"name\": \"v\", \"mountPath\": \"/v\", \"subPath\": \"s\"}]",
+          "[0].volumeMounts[0].subPath: not allowed" },
+        { ", \"volumeMounts\": [{\"name\": \"w\", \"mountPath\": \"/v\"}]", "there is no volume \"w\"" },
+        { ", \"targetContainerName\": \"x\"", "[0].targetContainerName: there is no container \"x\"" },
+        { "}, {\"name\": \"d\", \"image\": \"i\"", "[1].name: \"d\" is the name of another container" },
+        { "}, {\"name\": \"c\", \"image\": \"i\"", "[1].name: \"c\" is the name of another container" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        str_auto spec = str_printf(", \"volumes\": [{\"name\": \"v\", \"emptyDir\": {}}]" EPHEMERAL("%s"),
+                                   bad[i].members);
+        str_auto text = str_printf(POD("", "%s", ""), spec);
+        struct api_object o = served(text);
+
+        if (o.pod->served.problem == NULL || strstr(o.pod->served.problem, bad[i].problem) == NULL)
+            fail_msg("\"%s\" does not contain \"%s\"",
+                     o.pod->served.problem != NULL ? o.pod->served.problem : "", bad[i].problem);
+        api_object_unref(&o);
+    }
 }
 
 static void test_hostile(void **state)
@@ -147,10 +200,10 @@ static void test_static(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_drops),   cmocka_unit_test(test_deletion_and_conditions),
-        cmocka_unit_test(test_problem), cmocka_unit_test(test_ephemeral),
-        cmocka_unit_test(test_hostile), cmocka_unit_test(test_configs),
-        cmocka_unit_test(test_static),
+        cmocka_unit_test(test_drops),           cmocka_unit_test(test_deletion_and_conditions),
+        cmocka_unit_test(test_problem),         cmocka_unit_test(test_ephemeral),
+        cmocka_unit_test(test_ephemeral_rules), cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_configs),         cmocka_unit_test(test_static),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

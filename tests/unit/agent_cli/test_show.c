@@ -283,7 +283,7 @@ static void explain_shows_fields_and_what_is_done_with_them(void **state)
     assert_int_equal(run(f, "explain pod"), 0);
     assert_non_null(strstr(f->out, "\nspec         PodSpec      {} "));
     assert_int_equal(run(f, "explain pod.spec.ephemeralContainers"), 0);
-    assert_non_null(strstr(f->out, "\nNOTE:     ephemeral containers cannot be set when a pod is created\n"));
+    assert_non_null(strstr(f->out, "\nNOTE:     ephemeral containers cannot be set when a pod is created; "));
     assert_non_null(strstr(f->out, "\ntargetContainerName "));
     assert_non_null(strstr(f->out, "\nimagePullPolicy ")); /* of Container */
     assert_null(strstr(f->out, "acted on"));

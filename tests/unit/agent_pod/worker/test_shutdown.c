@@ -65,7 +65,7 @@ static void it_begins_again_as_a_new_pod_does(void **state)
     vols->vols_backoff_ms = vols->payload_backoff_ms = box->net_backoff_ms = 10000;
     vols->vols_tidy_at = vols->tokens_renew_at = box->net_check_at = clock_boot_in_ms(1);
     vols->vols_held = vols->payload_stale = box->net_check = box->net_told = box->net_healing = true;
-    vols->live[0].live_due = true;
+    live_of(&p->ctrs[0])->live_due = true;
     vols->overlaps = strdup("volume");
     snprintf(box->net_again_ip, sizeof(box->net_again_ip), "10.0.0.1");
     worker_node(&w->node)->shutdown.state = SHUTDOWN_NO;
@@ -73,7 +73,8 @@ static void it_begins_again_as_a_new_pod_does(void **state)
     volumes_of(new)->vols_since_ns = vols->vols_since_ns;
     sandbox_of(new)->net_since_ns = box->net_since_ns;
     memcpy(sandbox_of(new)->netns_dir, box->netns_dir, sizeof(box->netns_dir));
-    assert_memory_equal(vols, volumes_of(new), sizeof(*vols) + sizeof(vols->live[0]));
+    assert_memory_equal(vols, volumes_of(new), sizeof(*vols));
+    assert_memory_equal(live_of(&p->ctrs[0]), live_of(&new->ctrs[0]), sizeof(struct live_ctr));
     assert_memory_equal(box, sandbox_of(new), sizeof(*box));
 }
 
