@@ -73,15 +73,16 @@ static json_t *config_message(const struct agent *a)
 {
     const struct agent_config *c = &a->config;
     const struct config_kube *k = &c->kube;
-    json_t *o =
-        json_pack("{s:s, s:s, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:{s:b, s:b, s:b}}",
-                  "nodeName", a->node_name, "version", CORACLE_VERSION, "registerNode", k->register_node,
-                  "unschedulable", !k->register_schedulable, "leaseSeconds", (json_int_t)k->lease_seconds,
-                  "updateMs", (json_int_t)k->update_ms, "reportMs", (json_int_t)k->report_ms, "eventRate",
-                  (json_int_t)k->event_qps, "eventBurst", (json_int_t)k->event_burst, "maxImages",
-                  (json_int_t)k->max_images, "labels", labels_json(c), "taints", taints_json(c), "server",
-                  server_json(&k->server), "certificates", "bootstrap", k->bootstrap_kubeconfig[0] != '\0',
-                  "rotateClient", k->rotate_client, "rotateServer", k->rotate_server);
+    json_t *o = json_pack(
+        "{s:s, s:s, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:{s:b, s:b, s:b}}",
+        "nodeName", a->node_name, "version", CORACLE_VERSION, "registerNode", k->register_node,
+        "unschedulable", !k->register_schedulable, "leaseSeconds", (json_int_t)k->lease_seconds, "updateMs",
+        (json_int_t)k->update_ms, "reportMs", (json_int_t)k->report_ms, "eventRate", (json_int_t)k->event_qps,
+        "eventBurst", (json_int_t)k->event_burst, "apiRate", (json_int_t)k->api_qps, "apiBurst",
+        (json_int_t)k->api_burst, "maxImages", (json_int_t)k->max_images, "labels", labels_json(c), "taints",
+        taints_json(c), "server", server_json(&k->server), "certificates", "bootstrap",
+        k->bootstrap_kubeconfig[0] != '\0', "rotateClient", k->rotate_client, "rotateServer",
+        k->rotate_server);
 
     if (o != NULL && k->provider_id[0] != '\0')
         json_put_str(o, "providerID", k->provider_id);

@@ -121,6 +121,14 @@ void op_no_deadline(struct op *op)
         uv_timer_stop(&op->deadline);
 }
 
+void op_deadline(struct op *op, uint64_t ms)
+{
+    if (!op_live(op) || op->finished)
+        return;
+    uv_update_time(op->loop);
+    uv_timer_start(&op->deadline, on_deadline, ms, 0);
+}
+
 void op_cancel(struct op *op)
 {
     if (!op_live(op) || op->finished || op->why.code != ERR_OK)

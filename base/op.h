@@ -54,6 +54,8 @@ void op_set_subject(struct op *op, const char *subject);
 void op_finish(struct op *op, const struct err *result);
 /* What bounds it was waited for; from now on it may take as long as it likes. */
 void op_no_deadline(struct op *op);
+/* What it waited for is there: it may take this long from now on (more than 0). */
+void op_deadline(struct op *op, uint64_t ms);
 void op_cancel(struct op *op);     /* no effect after op_finish() */
 bool op_live(const struct op *op); /* initialized and done not yet called; false for { 0 } */
 

@@ -68,6 +68,7 @@ struct config_kube {
     int64_t max_images; /* in the node's status; -1: all */
     char *provider_id;
     int64_t event_qps, event_burst; /* event_qps 0: unlimited */
+    int64_t api_qps, api_burst;     /* api_qps 0: client-go's default */
     struct config_server server;
 };
 

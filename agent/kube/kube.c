@@ -86,6 +86,8 @@ static void on_message(json_t *message, int fd, void *arg)
         kube_end(k, &(struct err){ 0 });
         return;
     }
+    if (strcmp(type, "config") == 0)
+        kube_client_pace(k->client, json_int(message, "apiRate", 0), json_int(message, "apiBurst", 0));
     if (strcmp(type, "credentials") == 0)
         kube_credentials(k, message);
     kube_sync_message(k->sync, type, message);

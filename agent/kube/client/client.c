@@ -54,12 +54,19 @@ static void client_learn(struct kube_client *c, const struct kube_request *r, co
 
 static void client_pump(struct kube_client *c);
 
+static void client_on_timer_closed(uv_handle_t *handle)
+{
+    struct kube_client *c = handle->data;
+
+    free(c->user_agent);
+    free(c);
+}
+
 static void client_on_sockets_closed(struct kube_sockets *s)
 {
     struct kube_client *c = container_of(s, struct kube_client, sockets);
 
-    free(c->user_agent);
-    free(c);
+    uv_close((uv_handle_t *)&c->pace_timer, client_on_timer_closed);
 }
 
 static void client_free_if_done(struct kube_client *c)
@@ -167,18 +174,42 @@ static bool client_has_room(struct kube_client *c, const struct kube_call *call)
     return *client_count_of(c, call) < (call->on_line != NULL ? KUBE_STREAMS_MAX : KUBE_REQUESTS_MAX);
 }
 
+static void client_on_token(uv_timer_t *timer)
+{
+    client_pump(timer->data);
+}
+
+/* Whether it is this call's turn. *short_of_tokens: one before it waits already. */
+static bool client_has_token(struct kube_client *c, struct kube_call *call, bool *short_of_tokens)
+{
+    uint64_t wait_ms = 0;
+
+    if (!call->paced)
+        return true;
+    if (!*short_of_tokens && (wait_ms = kube_pace_take(&c->pace, clock_boot().ns)) == 0)
+        return true;
+    if (!*short_of_tokens)
+        uv_timer_start(&c->pace_timer, client_on_token, wait_ms, 0);
+    *short_of_tokens = call->held = true;
+    op_no_deadline(&call->r->op);
+    return false;
+}
+
 /* Sends what waits, as far as there is room. */
 static void client_pump(struct kube_client *c)
 {
     struct kube_call *call, *next;
+    bool short_of_tokens = false;
 
     if (c->sockets.inside || c->closed || c->access == NULL)
         return;
     TAILQ_FOREACH_SAFE (call, &c->waiting, link, next) {
         struct err e = { 0 };
 
-        if (!client_has_room(c, call))
+        if (!client_has_room(c, call) || !client_has_token(c, call, &short_of_tokens))
             continue;
+        if (call->held && call->deadline_ms > 0)
+            op_deadline(&call->r->op, call->deadline_ms);
         call->access = kube_access_ref(c->access);
         if (kube_call_send(call, &e) != ERR_OK) {
             call_end(call, &e);
@@ -231,6 +262,8 @@ static enum err_code call_new(struct kube_call **ret, struct kube_client *c,
     call->c = c;
     call->on_line = spec->on_line;
     call->on_head = spec->on_head;
+    call->deadline_ms = spec->deadline_ms;
+    call->paced = !spec->unpaced && spec->on_line == NULL;
     call->method = strdup(spec->method);
     call->path = strdup(spec->path);
     snprintf(call->content_type, sizeof(call->content_type), "Content-Type: %s",
@@ -298,6 +331,12 @@ enum err_code kube_client_credentials(struct kube_client *c, const json_t *crede
     return ERR_OK;
 }
 
+void kube_client_pace(struct kube_client *c, int64_t qps, int64_t burst)
+{
+    c->pace = (struct kube_pace){ .rate = qps > 0 ? (double)qps : KUBE_QPS,
+                                  .burst = burst > 0 ? (double)burst : KUBE_BURST };
+}
+
 struct kube_client_counts kube_client_counts(const struct kube_client *c)
 {
     return c->counts;
@@ -320,6 +359,8 @@ enum err_code kube_client_open(struct kube_client **ret, const struct kube_clien
         free(c);
         return e->code != ERR_OK ? e->code : err_set(e, ERR_INTERNAL, "libcurl cannot be used");
     }
+    uv_timer_init(o->loop, &c->pace_timer);
+    c->pace_timer.data = c;
     *ret = c;
     return ERR_OK;
 }
@@ -331,6 +372,7 @@ void kube_client_close(struct kube_client *c)
     if (c == NULL || c->closed)
         return;
     c->closed = true;
+    uv_timer_stop(&c->pace_timer);
     TAILQ_FOREACH_SAFE (call, &c->waiting, link, next)
         op_cancel(&call->r->op);
     TAILQ_FOREACH_SAFE (call, &c->running, link, next)

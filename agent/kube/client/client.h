@@ -13,6 +13,10 @@
  * server put off (429, or 503 with Retry-After) are not repeated here: `retry_after_ms` says when it would
  * like to see them again. Redirects are errors.
  *
+ * Requests are paced as client-go's (kubeAPIQPS, kubeAPIBurst), in order; the deadline of one that had to
+ * wait for its turn begins when it is sent. Streams are not paced (client-go: watches are not), nor is what
+ * says so: kubelet has clients of their own for heart-beats, without a limit, and for events.
+ *
  * A connection that is dead without a word is noticed in two ways. The kernel gives up a peer that
  * acknowledges nothing for KUBE_SILENCE_S (TCP keepalive and TCP_USER_TIMEOUT; client-go: a PING after 30 s,
  * and 15 s for its answer). And where a request is not answered within its deadline, and nothing at all came
@@ -60,6 +64,11 @@ void kube_client_close(struct kube_client *c);
 enum err_code kube_client_credentials(struct kube_client *c, const json_t *credentials,
                                       struct err *e) MUST_CHECK;
 
+#define KUBE_QPS 5    /* client-go's, where none is given: kubeAPIQPS: 0 */
+#define KUBE_BURST 10 /* likewise */
+/* Requests a second and at once; 0: KUBE_QPS, KUBE_BURST. Until then there is no limit. */
+void kube_client_pace(struct kube_client *c, int64_t qps, int64_t burst);
+
 struct kube_client_counts {
     uint64_t requests; /* sent, streams included */
     uint64_t failed;   /* without an answer */
@@ -77,6 +86,7 @@ struct kube_request_spec {    /* borrowed during kube_request_start() */
     const char *subject;      /* for people: "node peer" */
     size_t answer_max;        /* 0: KUBE_ANSWER_MAX */
     uint64_t deadline_ms;     /* 0: none; of a stream: until its head is there */
+    bool unpaced;             /* kube_client_pace() does not count it */
     /* A stream: each line of the answer (a watch event) is parsed and handed over as it comes, at most
      * `answer_max` bytes of it; then `answer` stays NULL. Borrowed. False: the stream is to end; it then ends
      * without an error. It may start and cancel requests, this one, too. */

@@ -2,6 +2,7 @@
 #ifndef AGENT_KUBE_CLIENT_INTERNAL_H
 #define AGENT_KUBE_CLIENT_INTERNAL_H
 #include "agent/kube/client/client.h"
+#include "agent/kube/client/pace.h"
 #include "base/list.h"
 
 #include <curl/curl.h>
@@ -84,6 +85,8 @@ struct kube_call {
     void (*on_head)(void *owner);
     uint64_t sent_ms;
     int local_port;
+    uint64_t deadline_ms;
+    bool paced, held;   /* it needs a token; it had to wait for one */
     bool ended;         /* by on_line */
     bool doomed;        /* to be ended as soon as libcurl is not running */
     struct err failure; /* found in a callback */
@@ -100,6 +103,8 @@ struct kube_client {
     struct kube_client_counts counts;
     enum { REACH_UNKNOWN, REACH_YES, REACH_NO } reach;
     uint64_t anew_ms; /* last asked for other credentials */
+    struct kube_pace pace;
+    uv_timer_t pace_timer; /* the next token */
     bool closed;
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/kube/sync/events.h"
 
+#include "agent/kube/client/pace.h"
 #include "agent/kube/sync/event_correlate.h"
 #include "agent/kube/sync/internal.h"
 #include "base/codec/json.h"
@@ -19,31 +20,13 @@ struct events_part {
     struct sync_call call;
     struct sync_timer timer;
     struct event_correlator correlator;
-    struct event_pace pace;
+    struct kube_pace pace;
     TAILQ_HEAD(, event_queued) queue;
     size_t n;
     struct event_verdict sending; /* event NULL: nothing */
     unsigned tries;
     bool started;
 };
-
-uint64_t event_pace_take(struct event_pace *p, int64_t boot_ns)
-{
-    if (p->rate <= 0)
-        return 0;
-    if (p->filled_ns == 0)
-        p->tokens = p->burst;
-    else
-        p->tokens += p->rate * (double)(boot_ns - p->filled_ns) / 1e9;
-    if (p->tokens > p->burst)
-        p->tokens = p->burst;
-    p->filled_ns = boot_ns;
-    if (p->tokens >= 1) {
-        p->tokens -= 1;
-        return 0;
-    }
-    return (uint64_t)((1 - p->tokens) * 1000 / p->rate) + 1;
-}
 
 /* ---- sending ---- */
 
@@ -121,7 +104,7 @@ static void events_send(void *owner)
 
     if (!v->started || v->call.busy || v->timer.runs || !events_next(v))
         return;
-    wait_ms = event_pace_take(&v->pace, clock_boot().ns);
+    wait_ms = kube_pace_take(&v->pace, clock_boot().ns);
     if (wait_ms > 0) {
         sync_timer_start(v->sync, &v->timer, wait_ms, events_send, v);
         return;
@@ -135,6 +118,7 @@ static void events_send(void *owner)
         .content_type = v->sending.is_patch ? JSON_PATCH_STRATEGIC : NULL,
         .body = v->sending.is_patch ? v->sending.patch : v->sending.event,
         .subject = json_str(meta, "name"),
+        .unpaced = true, /* but by this part */
     };
     if (path != NULL)
         sync_call(v->sync, &v->call, &spec, events_answered, v);

@@ -8,19 +8,9 @@
  */
 #ifndef AGENT_KUBE_SYNC_EVENTS_H
 #define AGENT_KUBE_SYNC_EVENTS_H
-#include <stdbool.h>
-#include <stdint.h>
-
 #define EVENTS_QUEUE_MAX 1000
 #define EVENTS_TRIES 12
 #define EVENTS_RETRY_MS 10000
 #define EVENTS_RATE 50   /* eventRecordQPS */
 #define EVENTS_BURST 100 /* eventBurst */
-
-struct event_pace {
-    double tokens, rate /* a second; 0: no limit */, burst;
-    int64_t filled_ns; /* boot clock */
-};
-/* Takes a token: 0; or the milliseconds until there is one. */
-uint64_t event_pace_take(struct event_pace *p, int64_t boot_ns);
 #endif

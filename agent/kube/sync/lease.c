@@ -70,7 +70,7 @@ static void lease_request(struct lease_part *l, int step, const char *method)
     const bool body = step != LEASE_GET;
     json_t *object = NULL;
     char path[512], subject[300], timeout[32];
-    struct kube_request_spec spec = { .method = method, .path = path, .subject = subject };
+    struct kube_request_spec spec = { .method = method, .path = path, .subject = subject, .unpaced = true };
 
     snprintf(timeout, sizeof(timeout), "?timeout=%ds", lease_seconds(l) / 4);
     snprintf(path, sizeof(path), "%s%s%s%s", LEASES, step == LEASE_CREATE ? "" : "/",

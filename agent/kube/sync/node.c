@@ -52,6 +52,7 @@ static void node_request(struct node_part *n, int step, const char *method, cons
     if (step == NODE_PATCH) {
         spec.content_type = JSON_PATCH_STRATEGIC;
         spec.deadline_ms = n->pace.update_ms;
+        spec.unpaced = true;
     }
     n->step = step;
     sync_call(n->sync, &n->call, &spec, node_answered, n);

@@ -2,6 +2,8 @@
 /* Requests to the scripted apiserver, over TLS and HTTP/2. */
 #include "tests/unit/agent_kube_client/apiserver.h"
 
+#include "base/clock.h"
+
 struct world {
     struct apiserver server;
     uv_loop_t loop;
@@ -194,6 +196,67 @@ static void requests_wait_for_the_first_credentials(void **state)
     trust(w);
     wait_for(w, &a);
     assert_int_equal(a.result.code, ERR_OK);
+}
+
+static void the_rate_of_requests_is_limited_and_that_of_heartbeats_is_not(void **state)
+{
+    struct world *w = *state;
+    struct asked paced[4] = { 0 }, heartbeat = { 0 }, stream = { 0 };
+    struct kube_request_spec spec = { .method = "GET", .path = PODS, .subject = "pods", .deadline_ms = 8000 };
+    int64_t began = clock_boot().ns;
+
+    kube_client_pace(w->client, 10, 2);
+    trust(w);
+    for (size_t i = 0; i < ARRAY_LEN(paced); i++)
+        ask(w, &paced[i], &spec);
+    spec.unpaced = true;
+    ask(w, &heartbeat, &spec);
+    spec.unpaced = false;
+    spec.path = PODS "&watch=true";
+    spec.on_line = on_line;
+    ask(w, &stream, &spec);
+    assert_int_equal(kube_client_counts(w->client).requests, 4); /* the burst, the heartbeat, the watch */
+    assert_int_equal(kube_client_counts(w->client).waiting, 2);
+    wait_for(w, &heartbeat);
+    for (size_t i = 0; i < ARRAY_LEN(paced); i++) {
+        wait_for(w, &paced[i]);
+        assert_int_equal(paced[i].result.code, ERR_OK);
+    }
+    assert_true(clock_boot().ns - began >= 200 * INT64_C(1000000));
+    kube_request_cancel(&stream.r);
+    wait_for(w, &stream);
+}
+
+static void the_deadline_of_a_request_that_waits_for_its_turn_begins_when_it_is_sent(void **state)
+{
+    struct world *w = *state;
+    struct asked first = { 0 }, second = { 0 };
+    const struct kube_request_spec spec = {
+        .method = "GET", .path = PODS, .subject = "pods", .deadline_ms = 900
+    };
+
+    trust(w);
+    get(w, &first, PODS); /* the connection stands */
+    kube_client_pace(w->client, 1, 1);
+    get(w, &first, PODS);
+    ask(w, &second, &spec);
+    wait_for(w, &second);
+    assert_int_equal(second.result.code, ERR_OK);
+}
+
+static void a_request_that_waits_for_its_turn_can_be_cancelled(void **state)
+{
+    struct world *w = *state;
+    struct asked first = { 0 }, second = { 0 };
+
+    kube_client_pace(w->client, 0, 1);
+    trust(w);
+    get(w, &first, PODS);
+    ask(w, &second, &(struct kube_request_spec){ .method = "GET", .path = PODS });
+    assert_int_equal(kube_client_counts(w->client).waiting, 1);
+    kube_request_cancel(&second.r);
+    wait_for(w, &second);
+    assert_int_equal(second.result.code, ERR_CANCELLED);
 }
 
 static void a_body_is_sent_and_conflicts_have_their_codes(void **state)
@@ -579,6 +642,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_server_without_http_2_is_spoken_to_as_well, world_make_1,
                                         world_end),
         WITH(requests_wait_for_the_first_credentials),
+        WITH(the_rate_of_requests_is_limited_and_that_of_heartbeats_is_not),
+        WITH(the_deadline_of_a_request_that_waits_for_its_turn_begins_when_it_is_sent),
+        WITH(a_request_that_waits_for_its_turn_can_be_cancelled),
         WITH(a_body_is_sent_and_conflicts_have_their_codes),
         WITH(refusals_have_the_words_of_the_server),
         WITH(retry_after_is_told),
