@@ -8,6 +8,7 @@ struct rt_action_run {
     struct rt *rt;
     op_done_fn done;
     char id[RT_ID_SIZE];
+    const struct rt_handler *handler; /* that created it */
     struct proc proc;
     /* delete only */
     char cgroup_path[RT_CGROUP_PATH_MAX]; /* "": unknown */

@@ -46,23 +46,25 @@ static enum err_code write_json(const struct rt_path *path, const json_t *v, str
     return code;
 }
 
-static enum err_code write_meta(const struct rt *rt, const struct rt_config *c, struct err *e)
+static enum err_code write_meta(const struct rt *rt, const struct rt_handler *h, const struct rt_config *c,
+                                struct err *e)
 {
     struct rt_path path = rt_container_file(rt, c->id, "meta.json");
-    json_auto_t *meta =
-        json_pack("{s:s,s:s,s:s,s:s,s:I,s:s,s:s}", "podUID", c->pod_uid, "podNamespace", c->pod_namespace,
-                  "podName", c->pod_name, "containerName", c->container_name, "attempt",
-                  (json_int_t)c->attempt, "cgroupPath", c->cgroup_path, "imageID", c->image->id);
+    json_auto_t *meta = json_pack("{s:s,s:s,s:s,s:s,s:I,s:s,s:s,s:o}", "podUID", c->pod_uid, "podNamespace",
+                                  c->pod_namespace, "podName", c->pod_name, "containerName",
+                                  c->container_name, "attempt", (json_int_t)c->attempt, "cgroupPath",
+                                  c->cgroup_path, "imageID", c->image->id, "runtime", rt_handler_record(h));
 
     if (meta == NULL)
         return err_nomem(e);
     return write_json(&path, meta, e);
 }
 
-static enum err_code write_config(const struct rt *rt, const struct rt_config *c, const char *rootfs,
-                                  struct err *e)
+static enum err_code write_config(const struct rt *rt, const struct rt_handler *h, const struct rt_config *c,
+                                  const char *rootfs, struct err *e)
 {
     struct rt_path path = rt_container_file(rt, c->id, "config.json");
+    struct rt_host host = rt->host; /* its strings are borrowed */
     json_auto_t *spec = NULL;
     struct arena arena = { 0 };
     struct rt_config whole;
@@ -71,8 +73,9 @@ static enum err_code write_config(const struct rt *rt, const struct rt_config *c
 
     if (rootfs_fd < 0)
         return err_sys(e, errno, "open %s", rootfs);
+    host.features = h->features;
     if (rt_volumes_add(c, rootfs_fd, &arena, &whole, e) == ERR_OK)
-        ERR_IGNORE(rt_spec_build(&rt->host, &whole, rootfs_fd, &spec, e));
+        ERR_IGNORE(rt_spec_build(&host, &whole, rootfs_fd, &spec, e));
     arena_done(&arena);
     if (e->code != ERR_OK)
         return e->code;
@@ -83,12 +86,13 @@ static enum err_code write_config(const struct rt *rt, const struct rt_config *c
 
 /* With a user namespace, everything in the container is mapped to its users, and only they may enter the
  * bundle. */
-static enum err_code make_mapped(const struct rt *rt, const struct rt_config *c, const struct rt_path *dir,
-                                 const char *layer_dir, const char *rootfs, struct err *e)
+static enum err_code make_mapped(const struct rt *rt, const struct rt_handler *h, const struct rt_config *c,
+                                 const struct rt_path *dir, const char *layer_dir, const char *rootfs,
+                                 struct err *e)
 {
     struct rt_path mounts = rt_container_file(rt, c->id, RT_MAPPED_MOUNTS);
     fd_auto userns = idmap_open(c->userns, e);
-    bool each = strcmp(rt->host.features.runtime_name, "crun") == 0;
+    bool each = strcmp(h->features.runtime_name, "crun") == 0;
     struct arena arena = { 0 };
     struct rt_config mapped, whole;
 
@@ -99,7 +103,7 @@ static enum err_code make_mapped(const struct rt *rt, const struct rt_config *c,
         if (rootfs_fd < 0)
             err_sys(e, errno, "open %s", rootfs);
         else if (device_nodes_make(&mapped, rootfs_fd, mounts.s, &arena, &whole, e) == ERR_OK)
-            ERR_IGNORE(write_config(rt, &whole, rootfs, e));
+            ERR_IGNORE(write_config(rt, h, &whole, rootfs, e));
     }
     arena_done(&arena);
     if (e->code != ERR_OK)
@@ -126,8 +130,8 @@ static enum err_code make_sources(const struct rt_config *c, struct err *e)
     return ERR_OK;
 }
 
-static enum err_code bundle_fill(const struct rt *rt, const struct rt_config *c, const struct rt_path *dir,
-                                 struct err *e)
+static enum err_code bundle_fill(const struct rt *rt, const struct rt_handler *h, const struct rt_config *c,
+                                 const struct rt_path *dir, struct err *e)
 {
     struct rt_path rootfs = rt_container_file(rt, c->id, "rootfs"), layer = rt_layer_dir(rt, c->id);
     struct arena arena = { 0 };
@@ -138,14 +142,15 @@ static enum err_code bundle_fill(const struct rt *rt, const struct rt_config *c,
     if (code == ERR_OK)
         code = make_sources(&edited, e);
     if (code == ERR_OK && c->userns != NULL)
-        code = make_mapped(rt, &edited, dir, layer.s, rootfs.s, e);
+        code = make_mapped(rt, h, &edited, dir, layer.s, rootfs.s, e);
     else if (code == ERR_OK && mount_root(&edited, layer.s, rootfs.s, -1, e) == ERR_OK)
-        code = write_config(rt, &edited, rootfs.s, e);
+        code = write_config(rt, h, &edited, rootfs.s, e);
     arena_done(&arena);
     return e->code;
 }
 
-static enum err_code bundle_make(const struct rt *rt, const struct rt_config *c, struct err *e)
+static enum err_code bundle_make(const struct rt *rt, const struct rt_handler *h, const struct rt_config *c,
+                                 struct err *e)
 {
     struct rt_path dir = rt_container_dir(rt, c->id);
     struct rt_path rootfs = rt_container_file(rt, c->id, "rootfs");
@@ -159,9 +164,9 @@ static enum err_code bundle_make(const struct rt *rt, const struct rt_config *c,
                        c->image->layer_dirs.n, OVERLAY_LAYERS_MAX);
     if (mkdir(dir.s, 0700) != 0)
         return err_sys(e, errno, "make bundle %s", dir.s);
-    if (write_meta(rt, c, e) != ERR_OK || fs_mkdirs(rootfs.s, 0700, e) != ERR_OK)
+    if (write_meta(rt, h, c, e) != ERR_OK || fs_mkdirs(rootfs.s, 0700, e) != ERR_OK)
         return e->code;
-    if (bundle_fill(rt, c, &dir, e) != ERR_OK)
+    if (bundle_fill(rt, h, c, &dir, e) != ERR_OK)
         return e->code;
     return fs_replace_at(AT_FDCWD, supervised.s, "", 0, 0600, false, e);
 }
@@ -171,7 +176,7 @@ enum err_code rt_bundle_make(const void *arg, struct buf *out, struct err *e)
     const struct rt_bundle_job *job = arg;
     struct err outcome = { 0 };
 
-    (void)bundle_make(job->rt, job->config, &outcome);
+    (void)bundle_make(job->rt, job->handler, job->config, &outcome);
     buf_add(out, &outcome, sizeof(outcome));
     return buf_check(out, e);
 }

@@ -29,12 +29,13 @@ enum {
 
 /* ---- command line ---- */
 
-void rt_conmon_args(const struct rt *rt, const struct rt_config *c, struct rt_conmon_args *ret)
+void rt_conmon_args(const struct rt *rt, const struct rt_handler *h, const struct rt_config *c,
+                    struct rt_conmon_args *ret)
 {
     bool streams = c->userns != NULL && rt->exec_path != NULL; /* see exec_main.c */
     size_t n = 0, i;
 
-    rt_runtime_args(rt, c->id, &ret->runtime);
+    rt_runtime_args(rt, h, c->id, &ret->runtime);
     ret->bundle = rt_container_dir(rt, c->id);
     ret->pid_file = rt_container_file(rt, c->id, "pid");
     ret->conmon_pid_file = rt_container_file(rt, c->id, "conmon.pid");
@@ -52,7 +53,7 @@ void rt_conmon_args(const struct rt *rt, const struct rt_config *c, struct rt_co
         "--name",
         c->container_name,
         "--runtime",
-        streams ? rt->exec_path : rt->runtime_path,
+        streams ? rt->exec_path : h->program,
         "--bundle",
         ret->bundle.s,
         "--container-pidfile",
@@ -85,7 +86,7 @@ void rt_conmon_args(const struct rt *rt, const struct rt_config *c, struct rt_co
                  c->tty          ? "io"
                  : c->stdin_open ? ""
                                  : "i");
-        snprintf(ret->real_runtime, sizeof(ret->real_runtime), "--runtime-arg=%s", rt->runtime_path);
+        snprintf(ret->real_runtime, sizeof(ret->real_runtime), "--runtime-arg=%s", h->program);
         ret->v[n++] = "--runtime-arg=" EXEC_STREAMS;
         ret->v[n++] = ret->streams;
         ret->v[n++] = ret->real_runtime;
@@ -233,7 +234,7 @@ struct presence rt_conmon_open(const struct rt *rt, const char *id, int *ret_pid
 
 struct creators {
     const struct rt *rt;
-    const char *id;
+    const char *id, *runtime;
     size_t n;
     struct err e; /* the first one that could not be examined */
 };
@@ -242,7 +243,7 @@ static struct presence look_creator(const struct creators *c, pid_t pid, struct 
 {
     struct presence found = look_command_line(pid, c->rt->conmon_path, NULL, c->id, e);
 
-    return presence_is_absent(found) ? look_command_line(pid, c->rt->runtime_path, NULL, c->id, e) : found;
+    return presence_is_absent(found) ? look_command_line(pid, c->runtime, NULL, c->id, e) : found;
 }
 
 static bool kill_creator(const char *name, void *arg)
@@ -270,9 +271,10 @@ static bool kill_creator(const char *name, void *arg)
     return true;
 }
 
-enum err_code rt_kill_creators(const struct rt *rt, const char *id, size_t *ret_n, struct err *e)
+enum err_code rt_kill_creators(const struct rt *rt, const struct rt_handler *h, const char *id, size_t *ret_n,
+                               struct err *e)
 {
-    struct creators c = { .rt = rt, .id = id };
+    struct creators c = { .rt = rt, .id = id, .runtime = h->program };
 
     if (presence_is_unknown(fs_list(AT_FDCWD, "/proc", kill_creator, &c, e)))
         return e->code;

@@ -74,7 +74,8 @@ bool rt_cgroup_path_valid(const char *path, const char *id)
 
 /* ---- the OCI runtime's command line ---- */
 
-void rt_runtime_args(const struct rt *rt, const char *id, struct rt_runtime_args *ret)
+void rt_runtime_args(const struct rt *rt, const struct rt_handler *h, const char *id,
+                     struct rt_runtime_args *ret)
 {
     ret->root = make_path("--root=%s/oci", rt->run_dir);
     ret->n = 0;
@@ -84,9 +85,10 @@ void rt_runtime_args(const struct rt *rt, const char *id, struct rt_runtime_args
         ret->v[ret->n++] = ret->log.s;
         ret->v[ret->n++] = "--log-format=json";
     }
-    if (strcmp(rt->host.features.runtime_name, "crun") ==
-        0) /* its default may be systemd; runc's is cgroupfs */
+    if (strcmp(h->features.runtime_name, "crun") == 0) /* its default may be systemd; runc's is cgroupfs */
         ret->v[ret->n++] = "--cgroup-manager=cgroupfs";
+    for (size_t i = 0; i < h->n_options; i++)
+        ret->v[ret->n++] = h->options[i];
     ret->v[ret->n] = NULL;
     ret->clone_env = id != NULL ? make_path("_LIBCONTAINER_STATEDIR=%s/containers/%s", rt->run_dir, id)
                                 : make_path("_LIBCONTAINER_STATEDIR=%s/runtime", rt->run_dir);
@@ -126,16 +128,11 @@ const char *rt_seccomp_problem(const struct rt *rt)
     return rt_host_seccomp_problem(&rt->host);
 }
 
-const struct rt_features *rt_features(const struct rt *rt)
-{
-    return &rt->host.features;
-}
-
 /* ---- opening and closing ---- */
 
 static enum err_code check_options(const struct rt_options *o, struct err *e)
 {
-    const char *dirs[] = { o->run_dir, o->state_dir }, *programs[] = { o->conmon_path, o->runtime_path };
+    const char *dirs[] = { o->run_dir, o->state_dir };
     size_t i;
 
     for (i = 0; i < ARRAY_LEN(dirs); i++) {
@@ -145,12 +142,10 @@ static enum err_code check_options(const struct rt_options *o, struct err *e)
         if (strchr(dirs[i], ':') != NULL) /* conmon splits its log option there */
             return err_set(e, ERR_INVALID, "folder \"%s\": its path must not hold a colon", dirs[i]);
     }
-    for (i = 0; i < ARRAY_LEN(programs); i++) {
-        if (programs[i][0] != '/' || strlen(programs[i]) >= PATH_MAX)
-            return err_set(e, ERR_INVALID, "program \"%s\": not an absolute path", programs[i]);
-        if (access(programs[i], X_OK) != 0)
-            return err_sys(e, errno, "program %s", programs[i]);
-    }
+    if (o->conmon_path[0] != '/' || strlen(o->conmon_path) >= PATH_MAX)
+        return err_set(e, ERR_INVALID, "program \"%s\": not an absolute path", o->conmon_path);
+    if (access(o->conmon_path, X_OK) != 0)
+        return err_sys(e, errno, "program %s", o->conmon_path);
     return ERR_OK;
 }
 
@@ -186,7 +181,7 @@ void rt_free(struct rt *rt)
     free(rt->run_dir);
     free(rt->state_dir);
     free(rt->conmon_path);
-    free(rt->runtime_path);
+    rt_handlers_free(rt);
     free(rt->exec_path);
     free(rt->unpack_path);
     free(rt->host.seccomp_profile);
@@ -203,7 +198,6 @@ static bool copy_options(struct rt *rt, const struct rt_options *o)
     rt->run_dir = strdup(o->run_dir);
     rt->state_dir = strdup(o->state_dir);
     rt->conmon_path = strdup(o->conmon_path);
-    rt->runtime_path = strdup(o->runtime_path);
     rt->exec_path = o->exec_path != NULL ? strdup(o->exec_path) : NULL;
     rt->unpack_path = o->unpack_path != NULL ? strdup(o->unpack_path) : NULL;
     rt->host.seccomp_profile = strdup(o->seccomp_profile);
@@ -214,8 +208,7 @@ static bool copy_options(struct rt *rt, const struct rt_options *o)
              "golang-github-containers-common (Debian, Ubuntu) or containers-common (others)",
              o->seccomp_profile);
     return rt->run_dir != NULL && rt->state_dir != NULL && rt->conmon_path != NULL &&
-           rt->runtime_path != NULL && rt->host.seccomp_profile != NULL &&
-           (o->exec_path == NULL || rt->exec_path != NULL) &&
+           rt->host.seccomp_profile != NULL && (o->exec_path == NULL || rt->exec_path != NULL) &&
            (o->unpack_path == NULL || rt->unpack_path != NULL) &&
            (o->localhost_seccomp_dir == NULL || rt->host.localhost_seccomp_dir != NULL);
 }
@@ -232,6 +225,10 @@ enum err_code rt_open(struct rt **ret, const struct rt_options *o, struct err *e
     if (!copy_options(rt, o)) {
         rt_free(rt);
         return err_nomem(e);
+    }
+    if (rt_handlers_copy(rt, o, e) != ERR_OK) {
+        rt_free(rt);
+        return e->code;
     }
     rt->host.cgroup_v2 = cg_layout(rt->cgroups) == CG_V2;
     if (make_folders(rt, e) != ERR_OK || rt_features_probe(rt, e) != ERR_OK ||

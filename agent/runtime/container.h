@@ -26,13 +26,26 @@ struct rt;
 /* The container changed (exited, supervisor lost): read rt_state(). */
 typedef void (*rt_event_fn)(const char *id, void *arg);
 
+/* An OCI runtime that pods can choose. */
+#define RT_HANDLERS_MAX 32                                  /* of a node, without the default */
+#define RT_HANDLER_OPTIONS_MAX 16                           /* of one */
+#define RT_HANDLER_OPTION_MAX 500                           /* bytes of an option */
+#define RT_NO_HANDLER "no runtime for \"%s\" is configured" /* containerd's words */
+struct rt_handler_option {
+    const char *name;           /* a DNS label; unique */
+    const char *program;        /* absolute */
+    const char *const *options; /* before the command; NULL-terminated; NULL: none */
+};
+
 struct rt_options {
     uv_loop_t *loop;
-    const char *run_dir, *state_dir;        /* /run/coracle, /var/lib/coracle */
-    const char *conmon_path, *runtime_path; /* absolute */
-    const char *exec_path;                  /* coracle-exec; NULL: rt_exec_start() is not available */
-    const char *unpack_path;                /* coracle-unpack; NULL: no rt_archive_start() */
-    const char *seccomp_profile;            /* /usr/share/containers/seccomp.json */
+    const char *run_dir, *state_dir;          /* /run/coracle, /var/lib/coracle */
+    const char *conmon_path, *runtime_path;   /* absolute; the runtime of pods that choose none */
+    const struct rt_handler_option *handlers; /* in the order in which they are shown */
+    size_t n_handlers;
+    const char *exec_path;             /* coracle-exec; NULL: rt_exec_start() is not available */
+    const char *unpack_path;           /* coracle-unpack; NULL: no rt_archive_start() */
+    const char *seccomp_profile;       /* /usr/share/containers/seccomp.json */
     const char *localhost_seccomp_dir; /* <rootDir>/seccomp, for profiles of type Localhost; may be NULL */
     struct cg_tree *cgroups;
     rt_event_fn on_event;
@@ -44,8 +57,13 @@ enum err_code rt_open(struct rt **ret, const struct rt_options *o, struct err *e
  * continue to run. */
 void rt_close(struct rt *rt);
 
-/* Probed once by rt_open(). */
+/* Of the default runtime. Probed once by rt_open(). */
 const struct rt_features *rt_features(const struct rt *rt);
+/* Of a handler; NULL or "": the default. NULL: there is no handler of that name, or its program does not
+ * answer as a runtime does. */
+const struct rt_features *rt_handler_features(const struct rt *rt, const char *name);
+/* Names of the handlers, the default's "" first; borrowed. */
+size_t rt_handler_names(const struct rt *rt, const char *ret[], size_t max);
 
 struct rt_create {
     struct op op;

@@ -8,6 +8,7 @@
 #ifndef AGENT_RUNTIME_CONTAINER_INTERNAL_H
 #define AGENT_RUNTIME_CONTAINER_INTERNAL_H
 #include "agent/runtime/container.h"
+#include "agent/runtime/handlers.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/list.h"
@@ -24,6 +25,7 @@ enum {
     /* maximum of run_dir and state_dir, so that every path below them fits in struct rt_path */
     RT_ROOT_MAX = 256,
     RT_CGROUP_PATH_MAX = 512,
+    RT_META_MAX = 16 * 1024, /* meta.json */
 };
 
 /* ---- container.c: the object ---- */
@@ -38,12 +40,15 @@ struct rt_watch { /* a watched conmon */
 
 struct rt {
     uv_loop_t *loop;
-    char *run_dir, *state_dir, *conmon_path, *runtime_path;
+    char *run_dir, *state_dir, *conmon_path;
     char *exec_path, *unpack_path; /* may be NULL */
     struct cg_tree *cgroups;
     rt_event_fn on_event;
     void *arg;
-    struct rt_host host;      /* owns its strings */
+    struct rt_host host; /* owns its strings; its features are the default runtime's */
+    /* Those that can be chosen, the default first; fixed once rt_open() is over. And those of containers that
+     * exist, which are not configured any more. */
+    struct rt_handler *handlers, *old_handlers;
     struct rt_watch *watches; /* by id */
     struct watch_set *exits;
     size_t open_handles; /* pending uv_close() calls; the memory is freed after the last */
@@ -67,7 +72,7 @@ bool rt_cgroup_path_valid(const char *path, const char *id);
 
 /* The OCI runtime's environment, and its arguments before the command. With an id it logs to that bundle,
  * which also turns its messages on standard error into plain text; NULL if there may be no bundle. */
-enum { RT_GLOBAL_ARGS = 4 };
+enum { RT_GLOBAL_ARGS = 4 + RT_HANDLER_OPTIONS_MAX };
 struct rt_runtime_args {
     struct rt_path root, log;
     const char *v[RT_GLOBAL_ARGS + 1];
@@ -81,11 +86,14 @@ struct rt_runtime_args {
     struct rt_path clone_env;
     const char *env[3]; /* PATH and the above */
 };
-void rt_runtime_args(const struct rt *rt, const char *id, struct rt_runtime_args *ret);
+void rt_runtime_args(const struct rt *rt, const struct rt_handler *h, const char *id,
+                     struct rt_runtime_args *ret);
 /* The runtime's last message in the bundle's log (JSON lines), malloc'ed; may be NULL. */
 char *rt_runtime_words(const struct rt *rt, const char *id);
 
 /* ---- features.c ---- */
+/* All runtimes at the same time. A handler that does not answer is dropped, with a warning; the default must
+ * answer. */
 enum err_code rt_features_probe(struct rt *rt, struct err *e) MUST_CHECK;
 /* "crun version 1.8.1\n..." -> name and version; false if the text is different. */
 bool rt_features_parse_version(const char *text, struct rt_features *ret);
@@ -114,16 +122,18 @@ struct presence rt_conmon_open(const struct rt *rt, const char *id, int *ret_pid
 /* Kills the processes creating this container: its conmon, even if it has not written conmon.pid yet, and the
  * OCI runtime below it, which otherwise dies a moment after conmon. Examines every process; *ret_n is the
  * number found, so repeat until 0. An error: some could not be examined. */
-enum err_code rt_kill_creators(const struct rt *rt, const char *id, size_t *ret_n, struct err *e) MUST_CHECK;
+enum err_code rt_kill_creators(const struct rt *rt, const struct rt_handler *h, const char *id, size_t *ret_n,
+                               struct err *e) MUST_CHECK;
 struct rt_conmon_args {
-    const char *v[48];
+    const char *v[48 + RT_HANDLER_OPTIONS_MAX];
     char runtime_args[RT_GLOBAL_ARGS][640];
     char real_runtime[PATH_MAX + 20], streams[40];
     struct rt_runtime_args runtime;
     struct rt_path bundle, pid_file, conmon_pid_file, exits;
     char log[4200], log_max[24];
 };
-void rt_conmon_args(const struct rt *rt, const struct rt_config *c, struct rt_conmon_args *ret);
+void rt_conmon_args(const struct rt *rt, const struct rt_handler *h, const struct rt_config *c,
+                    struct rt_conmon_args *ret);
 /* Parses a line from the sync pipe: the pid, or ERR_UNKNOWN with the runtime's message. */
 enum err_code rt_conmon_parse_sync(const char *line, size_t n, pid_t *ret, struct err *e) MUST_CHECK;
 /* Removes the prefix that crun and runc add when logging to a terminal or in logfmt; in place. */
@@ -135,6 +145,7 @@ void rt_words_tidy(char *text);
 #define RT_STARTED "started"       /* file in a bundle: the start time in nanoseconds */
 struct rt_bundle_job {
     const struct rt *rt;
+    const struct rt_handler *handler; /* the config's */
     const struct rt_config *config;
 };
 /* proc_call function, perhaps in a thread: arg is a rt_bundle_job. Always succeeds; the outcome is the struct

@@ -26,6 +26,7 @@ enum {
 struct rt_create_run {
     struct rt *rt;
     const struct rt_config *config;
+    const struct rt_handler *handler;
     op_done_fn done;
     struct proc_call bundle;
     struct rt_bundle_job job; /* its argument */
@@ -209,7 +210,7 @@ static enum err_code start_conmon(struct rt_create *c, struct err *e)
 
     if (open_sync(c, &sync_child, e) != ERR_OK)
         return e->code;
-    rt_conmon_args(run->rt, run->config, &args);
+    rt_conmon_args(run->rt, run->handler, run->config, &args);
     /* For the terminal's socket: in the bundle its path would be too long. */
     snprintf(tmpdir, sizeof(tmpdir), "TMPDIR=%s/tty", run->rt->run_dir);
     const char *const env[] = {
@@ -337,13 +338,16 @@ void rt_create_start(struct rt_create *c, struct rt *rt, const struct rt_config 
     *run = (struct rt_create_run){
         .rt = rt, .config = config, .done = done, .sync_fd = -1, .sync = BUF_INIT(SYNC_MAX)
     };
-    if (check_config(config, &e) != ERR_OK) {
+    run->handler = rt_handler_find(rt, config->runtime_handler);
+    if (run->handler == NULL)
+        err_set(&e, ERR_NOT_FOUND, RT_NO_HANDLER, config->runtime_handler);
+    if (run->handler == NULL || check_config(config, &e) != ERR_OK) {
         rt_create_fail(run, &e);
         rt_create_finish(c);
         return;
     }
     c->op.state = CREATE_BUNDLE;
-    run->job = (struct rt_bundle_job){ .rt = rt, .config = config };
+    run->job = (struct rt_bundle_job){ .rt = rt, .handler = run->handler, .config = config };
     const struct proc_call_spec spec = {
         .name = "container bundle",
         .subject = c->op.subject,

@@ -93,7 +93,8 @@ static bool all_gone(struct rt_action_run *run)
     size_t creators = 0;
 
     /* While the container may still be being created, removed parts could reappear. */
-    if (run->being_created && (rt_kill_creators(run->rt, run->id, &creators, &e) != ERR_OK || creators > 0))
+    if (run->being_created &&
+        (rt_kill_creators(run->rt, run->handler, run->id, &creators, &e) != ERR_OK || creators > 0))
         return false;
     conmon_gone = conmon_is_gone(run);
     return cgroup_is_empty(run) && conmon_gone;

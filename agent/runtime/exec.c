@@ -34,6 +34,7 @@ enum {
 
 struct rt_exec_run {
     struct rt *rt;
+    const struct rt_handler *handler; /* that created the container */
     op_done_fn done;
     char id[RT_ID_SIZE];
     struct rt_path folder; /* "": not made yet */
@@ -349,12 +350,12 @@ static size_t add_args(const struct rt_exec_run *run, const struct rt_exec_spec 
     size_t n = 0;
 
     snprintf(size, 32, spec->tty ? "%hux%hu" : "-", spec->rows, spec->columns);
-    rt_runtime_args(run->rt, NULL, global);
+    rt_runtime_args(run->rt, run->handler, NULL, global);
     v[n++] = run->rt->exec_path;
     v[n++] = run->folder.s;
     v[n++] = size;
     v[n++] = oom_score;
-    v[n++] = run->rt->runtime_path;
+    v[n++] = run->handler->program;
     for (size_t i = 0; i < global->n; i++)
         v[n++] = global->v[i];
     v[n++] = "--log=/proc/self/fd/8"; /* EXEC_FD_LOG */
@@ -412,7 +413,7 @@ static enum err_code start_helper(struct rt_exec *x, const struct rt_exec_spec *
     if (rt_exec_make_folder(run, e) != ERR_OK || read_spec(run, spec, &process, oom_score, e) != ERR_OK)
         return e->code;
     add_args(run, spec, size, oom_score, &global, argv);
-    rt_runtime_args(run->rt, run->id,
+    rt_runtime_args(run->rt, run->handler, run->id,
                     /* its environment: left-overs of a killed runtime are removed with the bundle */
                     &bundle);
 
@@ -485,7 +486,7 @@ void rt_exec_start(struct rt_exec *x, struct rt *rt, const struct rt_exec_spec *
         snprintf(run->id, sizeof(run->id), "%s", spec->id);
         if (rt_state(rt, run->id, &s, &e) == ERR_OK && s.phase != RT_RUNNING)
             err_set(&e, ERR_PRECONDITION, "container %.12s is not running", run->id);
-        else if (e.code == ERR_OK)
+        else if (e.code == ERR_OK && rt_handler_of(rt, run->id, &run->handler, &e) == ERR_OK)
             ERR_IGNORE(start_helper(x, spec, &e));
     }
     if (e.code != ERR_OK) {

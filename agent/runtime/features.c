@@ -4,6 +4,7 @@
 
 #include "base/codec/json.h"
 #include "base/files/fs.h"
+#include "base/log.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -19,54 +20,66 @@ enum {
 
 /* ---- probing the runtime ---- */
 
-struct probe {
+struct question {
     struct proc proc;
     struct err result;
-    char *out;
-    uv_loop_t *loop;
+    char *out; /* NULL: no answer */
+    size_t *n_open;
 };
 
-static void on_probed(struct op *op, const struct err *result)
-{
-    struct probe *p = op->owner;
+struct probe { /* of a runtime */
+    struct rt_handler *handler;
+    struct question version, features;
+};
 
-    p->result = *result;
-    if (result->code == ERR_OK)
-        p->out = buf_detach(&p->proc.out);
-    proc_forget(p->loop); /* nothing else is running on it */
+static void on_answer(struct op *op, const struct err *result)
+{
+    struct question *q = op->owner;
+    uv_loop_t *loop = op->loop;
+
+    q->result = *result;
+    if (result->code == ERR_OK && (q->out = buf_detach(&q->proc.out)) == NULL)
+        err_nomem(&q->result);
+    if (--*q->n_open == 0)
+        proc_forget(loop); /* nothing else is running on it */
 }
 
-/* Runs to completion on its own loop: this happens once, before anything else. */
-static enum err_code features_ask(const struct rt *rt, const char *question, char **ret, struct err *e)
+static void features_ask(const struct rt *rt, const struct rt_handler *h, const char *word, uv_loop_t *loop,
+                         size_t *n_open, struct question *q)
 {
-    const char *const argv[] = { rt->runtime_path, question, NULL };
+    const char *const argv[] = { h->program, word, NULL };
     struct rt_runtime_args args;
     const struct proc_spec spec = {
         .name = "runtime probe",
-        .subject = question,
+        .subject = word,
         .argv = argv,
         .env = args.env,
         .stdout_max = PROBE_OUTPUT_MAX,
         CG_OPS(rt->cgroups),
         .deadline_ms = PROBE_DEADLINE_MS,
     };
+
+    rt_runtime_args(rt, h, NULL, &args);
+    q->n_open = n_open;
+    ++*n_open;
+    proc_start(&q->proc, &spec, loop, on_answer, q);
+}
+
+/* Runs to completion on its own loop: this happens once, before anything else. */
+static enum err_code ask_all(const struct rt *rt, struct probe *probes, size_t n, struct err *e)
+{
     uv_loop_t loop;
-    struct probe p = { .loop = &loop };
+    size_t n_open = 0;
     int status = uv_loop_init(&loop);
 
     if (status != 0)
         return err_sys(e, -status, "make a loop");
-    rt_runtime_args(rt, NULL, &args);
-    proc_start(&p.proc, &spec, &loop, on_probed, &p);
+    for (size_t i = 0; i < n; i++) {
+        features_ask(rt, probes[i].handler, "--version", &loop, &n_open, &probes[i].version);
+        features_ask(rt, probes[i].handler, "features", &loop, &n_open, &probes[i].features);
+    }
     uv_run(&loop, UV_RUN_DEFAULT);
     uv_loop_close(&loop);
-    if (p.result.code != ERR_OK) {
-        *e = p.result;
-        return err_wrap(e, "%s %s", rt->runtime_path, question);
-    }
-    if (p.out == NULL)
-        return err_nomem(e);
-    *ret = p.out;
     return ERR_OK;
 }
 
@@ -118,14 +131,62 @@ void rt_features_by_version(struct rt_features *f)
 }
 
 /* Uses its own answer, or for runtimes too old to answer, their version. */
-static void ask_features(struct rt *rt)
+static enum err_code take_answers(struct probe *p, struct err *e)
 {
-    struct err e = { 0 };
-    str_auto text = NULL;
+    struct rt_features *f = &p->handler->features;
+    struct err none = { 0 };
 
-    if (features_ask(rt, "features", &text, &e) != ERR_OK ||
-        rt_features_parse(text, &rt->host.features, &e) != ERR_OK)
-        rt_features_by_version(&rt->host.features);
+    if (p->version.out == NULL) {
+        *e = p->version.result;
+        return err_wrap(e, "%s --version", p->handler->program);
+    }
+    if (!rt_features_parse_version(p->version.out, f))
+        return err_set(e, ERR_INVALID, "%s --version: not an OCI runtime's answer: %.80s",
+                       p->handler->program, p->version.out);
+    if (p->features.out == NULL || rt_features_parse(p->features.out, f, &none) != ERR_OK)
+        rt_features_by_version(f);
+    return ERR_OK;
+}
+
+/* The handler of a program that was asked already. */
+static struct rt_handler *asked_before(const struct probe *probes, size_t n, const struct rt_handler *h)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(probes[i].handler->program, h->program) == 0)
+            return probes[i].handler;
+    return NULL;
+}
+
+/* Each program once. The answer of the default decides; others are dropped, and with them those that share
+ * their program. */
+static enum err_code probe_runtimes(struct rt *rt, struct probe *probes, struct err *e)
+{
+    size_t n = 0;
+
+    for (struct rt_handler *h = rt->handlers; h != NULL; h = h->next)
+        if (asked_before(probes, n, h) == NULL)
+            probes[n++].handler = h;
+    if (ask_all(rt, probes, n, e) != ERR_OK)
+        return e->code;
+    for (size_t i = 0; i < n; i++) {
+        struct err why = { 0 };
+
+        if (take_answers(&probes[i], &why) != ERR_OK && i == 0)
+            *e = why;
+        else if (why.code != ERR_OK)
+            log_warn("a runtime handler cannot be used", F_STR("handler", probes[i].handler->name),
+                     F_ERR(&why));
+        free(probes[i].version.out);
+        free(probes[i].features.out);
+    }
+    for (struct rt_handler *h = rt->handlers; h != NULL; h = h->next)
+        h->features = asked_before(probes, n, h)->features;
+    for (struct rt_handler *h = rt->handlers, *next; h != NULL; h = next) {
+        next = h->next;
+        if (h->features.runtime_name[0] == '\0' && h != rt->handlers)
+            rt_handler_drop(rt, h);
+    }
+    return e->code;
 }
 
 /* ---- probing the kernel ---- */
@@ -167,20 +228,21 @@ static bool has_swap_accounting(const struct rt *rt)
 
 enum err_code rt_features_probe(struct rt *rt, struct err *e)
 {
-    str_auto version = NULL;
+    struct probe *probes = calloc(RT_HANDLERS_MAX + 1, sizeof(*probes));
+    enum err_code code = probes != NULL ? probe_runtimes(rt, probes, e) : err_nomem(e);
     str_auto score = NULL;
 
-    if (features_ask(rt, "--version", &version, e) != ERR_OK)
-        return e->code;
-    if (!rt_features_parse_version(version, &rt->host.features))
-        return err_set(e, ERR_INVALID, "%s --version: not an OCI runtime's answer: %.80s", rt->runtime_path,
-                       version);
-    ask_features(rt);
+    free(probes);
+    if (code != ERR_OK)
+        return code;
     if (read_own_caps(&rt->host.own_caps, e) != ERR_OK ||
         fs_read_at(AT_FDCWD, "/proc/self/oom_score_adj", FS_SMALL_MAX, &score, NULL, e) != ERR_OK)
         return e->code;
-    rt->host.features.lower_oom_score = (rt->host.own_caps & RT_CAP_BIT(CAP_SYS_RESOURCE)) != 0;
-    rt->host.features.own_oom_score_adj = atoi(score);
+    for (struct rt_handler *h = rt->handlers; h != NULL; h = h->next) {
+        h->features.lower_oom_score = (rt->host.own_caps & RT_CAP_BIT(CAP_SYS_RESOURCE)) != 0;
+        h->features.own_oom_score_adj = atoi(score);
+    }
+    rt->host.features = rt->handlers->features;
     rt->host.swap_accounting = has_swap_accounting(rt);
     return ERR_OK;
 }

@@ -45,6 +45,10 @@ bool rt_action_begin(struct rt_action *a, struct rt *rt, const char *id, const c
         return false;
     }
     snprintf(run->id, sizeof(run->id), "%s", id);
+    if (rt_handler_of(rt, id, &run->handler, &e) != ERR_OK) {
+        op_finish(&a->op, &e);
+        return false;
+    }
     return true;
 }
 
@@ -57,8 +61,8 @@ void rt_action_call_runtime(struct rt_action *a, const char *name, const char *c
     const char *argv[RT_GLOBAL_ARGS + 5];
     size_t n = 0, i;
 
-    rt_runtime_args(run->rt, access(bundle.s, F_OK) == 0 ? run->id : NULL, &global);
-    argv[n++] = run->rt->runtime_path;
+    rt_runtime_args(run->rt, run->handler, access(bundle.s, F_OK) == 0 ? run->id : NULL, &global);
+    argv[n++] = run->handler->program;
     for (i = 0; i < global.n; i++)
         argv[n++] = global.v[i];
     argv[n++] = command;

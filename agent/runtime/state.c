@@ -20,8 +20,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { META_MAX = 16 * 1024 };
-
 static struct presence state_look(struct rt_path path, struct err *e)
 {
     return fs_look_at(AT_FDCWD, path.s, NULL, e);
@@ -116,10 +114,10 @@ struct presence rt_identity(const struct rt *rt, const char *id, struct rt_ident
 
     if (!rt_id_valid(id))
         return presence_absent();
-    there = fs_read_if_there(AT_FDCWD, path.s, META_MAX, &text, &n, e);
+    there = fs_read_if_there(AT_FDCWD, path.s, RT_META_MAX, &text, &n, e);
     if (presence_is_unknown(there) || presence_is_absent(there))
         return there;
-    if (json_parse(text, n, META_MAX, &meta, "meta.json", e) != ERR_OK) {
+    if (json_parse(text, n, RT_META_MAX, &meta, "meta.json", e) != ERR_OK) {
         if (e->code != ERR_INVALID)
             return presence_unknown(e);
         *e = (struct err){ 0 };

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Capabilities of runtime and kernel, probed once by rt_open(). */
+/* Capabilities of a runtime and of the kernel, probed once by rt_open(). */
 struct rt_features {
     char runtime_name[16]; /* "crun", "runc" */
     char runtime_version[32];
@@ -31,7 +31,7 @@ struct rt_features {
 
 /* What a specification needs to know of the node. */
 struct rt_host {
-    struct rt_features features;
+    struct rt_features features; /* of the container's runtime */
     char *seccomp_profile;
     char *localhost_seccomp_dir; /* may be NULL */
     char seccomp_problem[256];   /* why RuntimeDefault is unavailable, if the profile is missing */
@@ -81,7 +81,8 @@ struct rt_hugepages { /* a page size of the kernel; 0: none may be used */
 struct rt_config {  /* fully resolved; borrowed until done */
     const char *id; /* 64 hex digits */
     const char *pod_uid, *pod_namespace, *pod_name, *container_name;
-    unsigned attempt; /* restart count */
+    const char *runtime_handler; /* NULL or "": the default */
+    unsigned attempt;            /* restart count */
     struct img_image *image;
     const struct api_strs *command, *args; /* expanded; n 0: not given */
     const char *const *env;                /* "K=V"; overrides the image's; NULL-terminated */

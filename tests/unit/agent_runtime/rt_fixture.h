@@ -24,6 +24,7 @@ struct fixture {
     struct img_image image;
     struct api_security security;
     struct api_pod_security pod_security;
+    struct rt_handler crun;
     struct rt_config config;
 };
 
@@ -35,10 +36,13 @@ static inline struct fixture *fixture_new(void)
     if (mkdtemp(f->dir) == NULL)
         abort();
     f->fd = open(f->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    f->crun = (struct rt_handler){ .name = (char *)"",
+                                   .program = (char *)"/usr/bin/crun",
+                                   .features = { .runtime_name = "crun", .runtime_version = "1.8.1" } };
     f->rt = (struct rt){ .run_dir = f->dir,
                          .state_dir = f->dir,
                          .conmon_path = (char *)"/usr/bin/conmon",
-                         .runtime_path = (char *)"/usr/bin/crun",
+                         .handlers = &f->crun,
                          .host.seccomp_profile = (char *)"/nonexistent/seccomp.json",
                          .host.features = { .runtime_name = "crun", .runtime_version = "1.8.1" },
                          .host.own_caps = UINT64_C(0x1fffeffffff) };

@@ -77,7 +77,7 @@ static void command_line_keeps_everything_in_the_bundle(void **state)
     struct rt_conmon_args a;
     char path[256];
 
-    rt_conmon_args(&f->rt, &f->config, &a);
+    rt_conmon_args(&f->rt, &f->crun, &f->config, &a);
     assert_string_equal(a.v[0], "/usr/bin/conmon");
     assert_true(has(&a, "--cid", FIXTURE_ID));
     assert_true(has(&a, "--log-path", "k8s-file:/var/log/pods/x/0.log"));
@@ -90,13 +90,13 @@ static void command_line_keeps_everything_in_the_bundle(void **state)
     assert_false(has(&a, "--stdin", NULL) || has(&a, "--terminal", NULL) || has(&a, "--sync", NULL));
 
     f->config.tty = f->config.stdin_open = true;
-    memcpy(f->rt.host.features.runtime_name, "runc", 5);
-    rt_conmon_args(&f->rt, &f->config, &a);
+    memcpy(f->crun.features.runtime_name, "runc", 5);
+    rt_conmon_args(&f->rt, &f->crun, &f->config, &a);
     assert_true(has(&a, "--stdin", NULL) && has(&a, "--terminal", NULL) &&
                 has(&a, "--leave-stdin-open", NULL));
     assert_false(has(&a, "--runtime-arg=--cgroup-manager=cgroupfs", NULL));
     f->config.stdin_once = true;
-    rt_conmon_args(&f->rt, &f->config, &a);
+    rt_conmon_args(&f->rt, &f->crun, &f->config, &a);
     assert_false(has(&a, "--leave-stdin-open", NULL));
 }
 
@@ -121,16 +121,16 @@ static void runtime_of_a_user_namespace_gets_streams_that_are_the_pods(void **st
     f->rt.exec_path = (char *)"/usr/libexec/coracle-exec";
     f->config.userns = "/ns/user";
     f->config.first_id = 131072;
-    rt_conmon_args(&f->rt, &f->config, &a);
+    rt_conmon_args(&f->rt, &f->crun, &f->config, &a);
     expect_streams(&a, "--runtime-arg=131072i");
     f->config.stdin_open = true; /* then conmon has a pipe for it */
-    rt_conmon_args(&f->rt, &f->config, &a);
+    rt_conmon_args(&f->rt, &f->crun, &f->config, &a);
     expect_streams(&a, "--runtime-arg=131072");
     f->config.tty = true;
-    rt_conmon_args(&f->rt, &f->config, &a);
+    rt_conmon_args(&f->rt, &f->crun, &f->config, &a);
     expect_streams(&a, "--runtime-arg=131072io");
     f->config.userns = NULL;
-    rt_conmon_args(&f->rt, &f->config, &a);
+    rt_conmon_args(&f->rt, &f->crun, &f->config, &a);
     assert_true(has(&a, "--runtime", "/usr/bin/crun"));
 }
 
@@ -150,7 +150,7 @@ static void pid_file_that_names_another_process_is_not_believed(void **state)
     fixture_write(f, "containers/" FIXTURE_ID "/conmon.pid", "-1");
     assert_int_equal(presence_of(rt_conmon_open(&f->rt, FIXTURE_ID, &pidfd, NULL, &e)), PRESENCE_ABSENT);
     assert_int_equal(pidfd, -1);
-    assert_int_equal(rt_kill_creators(&f->rt, FIXTURE_ID, &n, &e), ERR_OK);
+    assert_int_equal(rt_kill_creators(&f->rt, &f->crun, FIXTURE_ID, &n, &e), ERR_OK);
     assert_int_equal(n, 0);
 }
 

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * handlers - the OCI runtimes of this node. The first one, whose name is "", is the default; pods choose
+ * another one by the name of its handler (RuntimeClass).
+ *
+ * A bundle's meta.json records the program and the options with which the container was created. Every later
+ * command for it (start, exec, delete) uses these, also after the configuration or the default has changed.
+ * Private to agent/runtime.
+ */
+#ifndef AGENT_RUNTIME_HANDLERS_H
+#define AGENT_RUNTIME_HANDLERS_H
+#include "agent/runtime/container.h"
+
+#include <jansson.h>
+
+struct rt_handler {
+    char *name;     /* "": the default; NULL: only of containers that exist already */
+    char *program;  /* absolute */
+    char **options; /* before the command; NULL-terminated */
+    size_t n_options;
+    struct rt_features features;
+    struct rt_handler *next;
+};
+
+/* Copies the programs of the options; nothing is probed. rt_handlers_free() after a failure, too. */
+enum err_code rt_handlers_copy(struct rt *rt, const struct rt_options *o, struct err *e) MUST_CHECK;
+void rt_handlers_free(struct rt *rt);
+/* NULL or "": the default. NULL: no handler has that name. May be called in any thread. */
+const struct rt_handler *rt_handler_find(const struct rt *rt, const char *name);
+/* One that could not be used is forgotten: the name is unknown then. */
+void rt_handler_drop(struct rt *rt, struct rt_handler *h);
+
+/* What meta.json records under "runtime"; NULL: out of memory. */
+json_t *rt_handler_record(const struct rt_handler *h);
+/* The runtime that created the container. The default, if that is not recorded: there is no bundle, or it is
+ * not complete. On error it could not be read. *ret is valid while `rt` is open. */
+enum err_code rt_handler_of(struct rt *rt, const char *id, const struct rt_handler **ret,
+                            struct err *e) MUST_CHECK;
+#endif
