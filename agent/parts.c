@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parts - opens the daemon's parts in order, each with its settings, and closes them in reverse order. */
 #include "agent/cluster/cluster.h"
+#include "agent/handlers.h"
 #include "agent/internal.h"
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/node/node.h"
@@ -237,11 +238,16 @@ static enum err_code open_node(struct agent *a, struct node_options *o, struct e
 static enum err_code open_runtime(struct agent *a, struct err *e)
 {
     const struct agent_config *c = &a->config;
+    struct handlers handlers;
+
+    handlers_find(&handlers, c);
     const struct rt_options o = { .loop = &a->loop,
                                   .run_dir = c->run_dir,
                                   .state_dir = c->state_dir,
                                   .conmon_path = a->pre.conmon,
                                   .runtime_path = a->pre.runtime,
+                                  .handlers = handlers.v,
+                                  .n_handlers = handlers.n,
                                   .exec_path = a->pre.exec,
                                   .unpack_path = a->pre.unpack,
                                   .seccomp_profile = a->pre.seccomp_profile,

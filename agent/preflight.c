@@ -16,7 +16,7 @@
 #define SEARCH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define RUN_TMPFS "size=512m,mode=0711" /* bundles and small files; volumes have their own tmpfs */
 
-static bool preflight_find(const char *name, char ret[PREFLIGHT_PATH_SIZE])
+bool preflight_find(const char *name, char ret[PREFLIGHT_PATH_SIZE])
 {
     const char *env = getenv("PATH");
     str_auto path = strdup(env != NULL && env[0] != '\0' ? env : SEARCH);

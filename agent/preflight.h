@@ -24,6 +24,8 @@ struct preflight {
     unsigned long long memory_bytes, swap_bytes;
 };
 
+/* Searches an executable file in PATH. */
+bool preflight_find(const char *name, char ret[PREFLIGHT_PATH_SIZE]);
 /* Logs every missing program with its package; ERR_PRECONDITION if a required one is missing. */
 enum err_code preflight_programs(struct preflight *p, const struct agent_config *c, struct err *e) MUST_CHECK;
 /* Makes folders, mounts the tmpfs, takes the locks. ERR_EXISTS: another agent uses one of them. */

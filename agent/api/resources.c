@@ -175,9 +175,9 @@ void api_validate_resources(struct api_check *c, const struct api_resources *r, 
         api_fault(c, "huge pages need cpu or memory next to them");
 }
 
-void api_validate_overhead(struct api_check *c, const struct api_resource_list *l)
+void api_validate_overhead(struct api_check *c, const char *field, const struct api_resource_list *l)
 {
-    size_t outer = api_enter(c, "overhead");
+    size_t outer = api_enter(c, field);
 
     for (size_t i = 0; i < l->n; i++) {
         size_t mark = api_enter_key(c, l->v[i].name);

@@ -13,7 +13,7 @@ struct api_resource_rule {
 extern const struct api_resource_rule api_resource_rules[]; /* terminated by a NULL name */
 void api_validate_resources(struct api_check *c, const struct api_resources *r, bool pod_level);
 void api_validate_pod_resources(struct api_check *c, const struct api_pod_spec *spec);
-void api_validate_overhead(struct api_check *c, const struct api_resource_list *l);
+void api_validate_overhead(struct api_check *c, const char *field, const struct api_resource_list *l);
 /* Effective requests of all containers for a resource, without pod level and overhead. */
 bool api_sum_requests(const struct api_pod_spec *spec, const char *name, struct quantity *ret);
 enum api_qos api_compute_qos(const struct api_pod_spec *spec);

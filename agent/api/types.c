@@ -149,6 +149,20 @@ const struct api_container *api_ephemeral_find(const struct api_pod_spec *spec, 
     return NULL;
 }
 
+struct api_runtime_class *api_runtime_class_ref(struct api_runtime_class *c)
+{
+    c->refs++;
+    return c;
+}
+
+void api_runtime_class_unref(struct api_runtime_class *c)
+{
+    if (c == NULL || --c->refs > 0)
+        return;
+    arena_done(&c->arena);
+    free(c);
+}
+
 const struct api_volume *api_volume_find(const struct api_pod_spec *spec, const char *name)
 {
     for (size_t i = 0; i < spec->n_volumes; i++)

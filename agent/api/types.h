@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * types - the object model: the parts of Pod, ConfigMap, Secret and PriorityClass that the agent uses.
+ * types - the object model: the parts of Pod, ConfigMap, Secret, PriorityClass and RuntimeClass that the
+ * agent uses.
  *
  * Objects come from api_decode_*() (decode.h) defaulted and validated, live in one arena, are immutable and
  * reference-counted. Strings are NUL-terminated and owned by the object; an optional field that was not given
@@ -400,8 +401,9 @@ struct api_pod_spec {
     int32_t priority;
     char *os_name; /* "linux", "windows"; NULL: not given */
     bool has_resources;
-    struct api_resources resources; /* pod level */
-    struct api_resource_list overhead;
+    struct api_resources resources;    /* pod level */
+    char *runtime_class_name;          /* NULL or "": the default runtime */
+    struct api_resource_list overhead; /* of its runtime, in addition to the containers' requests */
     struct api_kvs node_selector;
     bool has_node_terms; /* required node affinity was given */
     struct api_node_term *node_terms;
@@ -502,4 +504,16 @@ struct api_priority_class {
 
 struct api_priority_class *api_priority_class_ref(struct api_priority_class *c);
 void api_priority_class_unref(struct api_priority_class *c);
+
+struct api_runtime_class {
+    struct arena arena;
+    int refs;
+    enum api_origin origin;
+    struct api_meta meta; /* cluster-scoped */
+    char *handler;        /* of the node's configuration: agent/runtime/container.h */
+    struct api_resource_list overhead;
+};
+
+struct api_runtime_class *api_runtime_class_ref(struct api_runtime_class *c);
+void api_runtime_class_unref(struct api_runtime_class *c);
 #endif

@@ -70,6 +70,7 @@ void cluster_connected(struct cluster *c)
         cluster_send(c, typed(c->serving, "serving"));
     needs_untold(c);
     services_again(c);
+    runtime_classes_again(c);
     tokens_again(c);
     reports_all(c);
 }
@@ -198,6 +199,7 @@ enum err_code cluster_open(struct cluster **ret, const struct cluster_options *o
                                         .metrics = show_metrics,
                                         .services = services_each,
                                         .kept = keep_explain,
+                                        .runtime_classes_known = runtime_classes_are_known,
                                         .arg = c };
     tokens_open(c);
     reports_open(c);
@@ -235,6 +237,7 @@ void cluster_free(struct cluster *c)
     needs_free(c);
     own_node_free(c);
     services_free(c);
+    runtime_classes_free(c);
     tokens_free(c);
     keep_free(c);
     json_decref(c->credentials);

@@ -31,6 +31,8 @@
 #define KEEP_WAIT_MS 2000
 /* ... and when it answers, but has still not said what an object is. */
 #define KEEP_LATE_MS 10000
+#define CLUSTER_RUNTIME_CLASSES_MAX 1024
+#define CLUSTER_NAME_MAX 253 /* bytes, of any object's name */
 
 struct cluster;
 

@@ -41,6 +41,12 @@ struct cluster_service { /* one with a cluster IP; one block with its ports and 
     char key[];
 };
 
+struct cluster_class { /* a RuntimeClass in the store */
+    UT_hash_handle hh;
+    unsigned link; /* the last one on which it was put */
+    char name[];
+};
+
 struct cluster_token {
     UT_hash_handle hh;
     json_int_t id;
@@ -97,6 +103,11 @@ struct cluster {
     unsigned service_link;     /* counts links */
     bool services_known;       /* a first set was complete */
     struct strs services_kept; /* until then: the namespaces of which those of the disk are used */
+
+    /* runtime_classes.c */
+    struct cluster_class *classes;
+    unsigned class_link; /* counts links */
+    bool classes_known;  /* a first set was complete */
 
     /* tokens.c */
     struct pod_tokens tokens;
@@ -177,6 +188,15 @@ void services_changed(struct cluster *c); /* what is kept of them */
 json_t *services_keep(struct cluster *c); /* NULL: the first set is not complete */
 void services_use(struct cluster *c, const json_t *kept);
 void services_free(struct cluster *c);
+
+/* ---- runtime_classes.c ---- */
+bool runtime_classes_put(struct cluster *c,
+                         const json_t *object); /* false: not to be kept, which was logged */
+void runtime_classes_gone(struct cluster *c, const char *name);
+void runtime_classes_synced(struct cluster *c);
+void runtime_classes_again(struct cluster *c); /* on a new link */
+bool runtime_classes_are_known(void *cluster);
+void runtime_classes_free(struct cluster *c);
 
 /* ---- tokens.c ---- */
 void tokens_open(struct cluster *c);

@@ -47,6 +47,8 @@ void objects_put(struct cluster *c, const json_t *object)
         return;
     if (strcmp(kind, "Pod") == 0 || strcmp(kind, "ConfigMap") == 0 || strcmp(kind, "Secret") == 0)
         put_decoded(c, object);
+    else if (strcmp(kind, "RuntimeClass") == 0 && runtime_classes_put(c, object))
+        put_decoded(c, object);
     else if (strcmp(kind, "Node") == 0)
         own_node_put(c, object);
     else if (strcmp(kind, "Service") == 0)
@@ -66,6 +68,8 @@ void objects_gone(struct cluster *c, const json_t *message)
     enum api_config_kind config;
     const struct api_pod *pod;
 
+    if (name != NULL && str_eq(kind, "RuntimeClass"))
+        runtime_classes_gone(c, name);
     if (name == NULL || namespace_ == NULL)
         return;
     if (config_kind(kind, &config)) {
@@ -88,6 +92,8 @@ void objects_synced(struct cluster *c, const char *kind)
 {
     if (str_eq(kind, "Service"))
         services_synced(c);
+    if (str_eq(kind, "RuntimeClass"))
+        runtime_classes_synced(c);
     if (!str_eq(kind, "Pod") || c->pods_synced)
         return;
     c->pods_synced = true;

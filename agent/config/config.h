@@ -132,6 +132,11 @@ struct agent_config {
     unsigned n_shutdown_priorities;
 };
 
+/* runtimeHandlers: names, and the program and options of each, as agent/runtime/container.h limits them. */
+#define CONFIG_HANDLERS_MAX 30 /* crun and runc are added where they are installed */
+#define CONFIG_HANDLER_OPTIONS_MAX 16
+#define CONFIG_HANDLER_TEXT_MAX 200 /* bytes of a program's path or an option */
+
 /* Fills in *c, which is { 0 }, from argv (argv[0] is "run") and the files it names. ERR_INVALID: the error of
  * a flag or key. *ret_help: --help was given. Always call config_done() afterwards. */
 enum err_code config_parse(struct agent_config *c, int argc, char **argv, bool *ret_help,

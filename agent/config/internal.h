@@ -137,6 +137,7 @@ enum err_code config_check_cpus(const json_t *value, struct err *e) MUST_CHECK;
 enum err_code config_check_ids(const json_t *value, struct err *e) MUST_CHECK;
 enum err_code config_check_labels(const json_t *value, struct err *e) MUST_CHECK;
 enum err_code config_check_socket(const json_t *value, struct err *e) MUST_CHECK;
+enum err_code config_check_handlers(const json_t *value, struct err *e) MUST_CHECK;
 enum err_code config_check_allocatable(const json_t *value, struct err *e) MUST_CHECK;
 /* ---- value_devices.c: checks of rows about devices ---- */
 /* Names of extended resources, and their numbers. *ret: a new reference, the numbers as integers. */

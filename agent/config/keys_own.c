@@ -41,6 +41,11 @@ static const struct config_row rows[] = {
       "folders of CDI specs; a device in a later folder wins", NULL, config_check_dirs },
     { "runtime", "runtime", T_TEXT, NULL, NULL, ZERO, WORKS, FIELD(runtime),
       "OCI runtime; default: crun, then runc, in PATH" },
+    { "runtimeHandlers", "runtime-handlers", T_TEXTS_MAP, NULL, NULL, 0, WORKS, 0,
+      "OCI runtimes that a RuntimeClass can name as its handler: of each the program, then options that "
+      "precede "
+      "its commands; crun and runc are added if they are in PATH, an empty list removes one",
+      NULL, config_check_handlers },
     { "conmon", "conmon", T_TEXT, NULL, NULL, ZERO, WORKS, FIELD(conmon),
       "container supervisor; default: conmon in PATH" },
     { "socket", "socket", T_TEXT, NULL, NULL, ZERO, WORKS, FIELD(socket),

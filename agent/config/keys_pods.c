@@ -9,7 +9,7 @@
 static const struct config_row rows[] = {
     { "staticPodPath", "pod-manifest-path", T_PATH, "/etc/coracle/manifests", NULL, ZERO, WORKS,
       FIELD(manifests),
-      "folder of manifests: Pods, and the ConfigMaps, Secrets and PriorityClasses they use" },
+      "folder of manifests: Pods, and the ConfigMaps, Secrets, PriorityClasses and RuntimeClasses they use" },
     { "podLogsDir", "pod-logs-dir", T_PATH, "/var/log/pods", NULL, ZERO, WORKS, FIELD(pod_logs_dir),
       "container logs in CRI format" },
     { "clusterDomain", "cluster-domain", T_TEXT, NULL, NULL, ZERO | LIVE, WORKS, FIELD(cluster_domain),

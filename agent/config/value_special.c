@@ -414,3 +414,56 @@ enum err_code config_check_socket(const json_t *v, struct err *e)
                ? ERR_OK
                : err_set(e, ERR_INVALID, "\"%.120s\" is longer than 100 bytes", json_string_value(v));
 }
+
+/* The agent itself says where a runtime keeps its state and its log. */
+static bool is_ours(const char *option)
+{
+    static const char *const ours[] = { "--root", "--log", "--log-format", "--cgroup-manager",
+                                        "--systemd-cgroup" };
+    size_t n = strcspn(option, "=");
+
+    for (size_t i = 0; i < ARRAY_LEN(ours); i++)
+        if (strlen(ours[i]) == n && strncmp(option, ours[i], n) == 0)
+            return true;
+    return false;
+}
+
+static enum err_code check_handler(const json_t *words, struct err *e)
+{
+    const char *program = json_string_value(json_array_get(words, 0));
+    json_t *word;
+    size_t i;
+
+    if (json_array_size(words) == 0) /* there is no such handler */
+        return ERR_OK;
+    if (program[0] != '/')
+        return err_set(e, ERR_INVALID, "\"%.100s\" is not the absolute path of a program", program);
+    if (json_array_size(words) > CONFIG_HANDLER_OPTIONS_MAX + 1)
+        return err_set(e, ERR_INVALID, "more than %d options", CONFIG_HANDLER_OPTIONS_MAX);
+    json_array_foreach (words, i, word) {
+        const char *text = json_string_value(word);
+
+        if (text[0] == '\0' || strlen(text) > CONFIG_HANDLER_TEXT_MAX)
+            return err_set(e, ERR_INVALID, "[%zu]: empty, or longer than %d bytes", i,
+                           CONFIG_HANDLER_TEXT_MAX);
+        if (i > 0 && is_ours(text))
+            return err_set(e, ERR_INVALID, "[%zu]: \"%.100s\" is set by the agent", i, text);
+    }
+    return ERR_OK;
+}
+
+enum err_code config_check_handlers(const json_t *v, struct err *e)
+{
+    const char *name;
+    json_t *words;
+
+    if (json_object_size(v) > CONFIG_HANDLERS_MAX)
+        return err_set(e, ERR_INVALID, "more than %d handlers", CONFIG_HANDLERS_MAX);
+    json_object_foreach ((json_t *)v, name, words) {
+        if (api_format_rule(API_FMT_LABEL, name) != NULL)
+            return err_set(e, ERR_INVALID, "\"%.100s\" is not the name of a handler, a DNS label", name);
+        if (!json_is_null(words) && check_handler(words, e) != ERR_OK)
+            return err_wrap(e, "%.100s", name);
+    }
+    return ERR_OK;
+}

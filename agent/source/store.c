@@ -77,6 +77,17 @@ static bool priority_class_equal(const struct api_priority_class *a, const struc
            meta_equal(&a->meta, &b->meta);
 }
 
+static bool runtime_class_equal(const struct api_runtime_class *a, const struct api_runtime_class *b)
+{
+    if (a->overhead.n != b->overhead.n)
+        return false;
+    for (size_t i = 0; i < a->overhead.n; i++)
+        if (!str_eq(a->overhead.v[i].name, b->overhead.v[i].name) ||
+            quantity_cmp(&a->overhead.v[i].amount, &b->overhead.v[i].amount) != 0)
+            return false;
+    return str_eq(a->handler, b->handler) && meta_equal(&a->meta, &b->meta);
+}
+
 static bool pod_equal(const struct api_pod *a, const struct api_pod *b)
 {
     return str_eq(a->json, b->json) && a->served.deleting == b->served.deleting &&
@@ -95,6 +106,9 @@ static bool object_equal(const struct api_object *a, const struct api_object *b)
     case API_KIND_PRIORITY_CLASS:
         return a->priority_class == b->priority_class ||
                priority_class_equal(a->priority_class, b->priority_class);
+    case API_KIND_RUNTIME_CLASS:
+        return a->runtime_class == b->runtime_class ||
+               runtime_class_equal(a->runtime_class, b->runtime_class);
     }
     return false;
 }
@@ -305,6 +319,14 @@ struct api_priority_class *src_store_default_priority(const struct src_store *s)
             best = class;
     }
     return best;
+}
+
+struct api_runtime_class *src_store_runtime_class(const struct src_store *s, enum api_origin origin,
+                                                  const char *name)
+{
+    struct entry *entry = store_find(s, origin, API_KIND_RUNTIME_CLASS, NULL, name);
+
+    return entry != NULL ? entry->object.runtime_class : NULL;
 }
 
 void src_store_each(const struct src_store *s, enum api_kind kind,

@@ -52,6 +52,9 @@ struct presence src_store_look_config(const struct src_store *s, enum api_origin
 struct api_priority_class *src_store_priority_class(const struct src_store *s, const char *name);
 /* The class with globalDefault (the smallest value if several), or NULL. */
 struct api_priority_class *src_store_default_priority(const struct src_store *s);
+/* NULL if absent, or unknown. */
+struct api_runtime_class *src_store_runtime_class(const struct src_store *s, enum api_origin origin,
+                                                  const char *name);
 void src_store_each(const struct src_store *s, enum api_kind kind,
                     void (*fn)(const struct api_object *o, void *arg), void *arg);
 /* All sources have delivered their first set (orphans may be removed only then). The folder is always one,

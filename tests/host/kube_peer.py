@@ -73,6 +73,7 @@ class Link:
         """Everything that existed was put."""
         self.send("synced", kind="Pod")
         self.send("synced", kind="Service")
+        self.send("synced", kind="RuntimeClass")
 
     def gone(self, o):
         self.send("gone", kind=o["kind"], namespace=o["metadata"]["namespace"], name=o["metadata"]["name"],

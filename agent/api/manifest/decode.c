@@ -18,6 +18,7 @@ static const struct kind {
     { "ConfigMap", "v1", API_KIND_CONFIG_MAP },
     { "Secret", "v1", API_KIND_SECRET },
     { "PriorityClass", "scheduling.k8s.io/v1", API_KIND_PRIORITY_CLASS },
+    { "RuntimeClass", "node.k8s.io/v1", API_KIND_RUNTIME_CLASS },
 };
 
 #define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
@@ -47,6 +48,8 @@ const struct api_meta *api_object_meta(const struct api_object *o)
         return &o->config->meta;
     case API_KIND_PRIORITY_CLASS:
         return &o->priority_class->meta;
+    case API_KIND_RUNTIME_CLASS:
+        return &o->runtime_class->meta;
     }
     return NULL;
 }
@@ -61,6 +64,8 @@ enum api_origin api_object_origin(const struct api_object *o)
         return o->config->origin;
     case API_KIND_PRIORITY_CLASS:
         return o->priority_class->origin;
+    case API_KIND_RUNTIME_CLASS:
+        return o->runtime_class->origin;
     }
     return API_FROM_FOLDER;
 }
@@ -80,6 +85,9 @@ struct api_object api_object_ref(const struct api_object *o)
     case API_KIND_PRIORITY_CLASS:
         mine.priority_class = api_priority_class_ref(o->priority_class);
         break;
+    case API_KIND_RUNTIME_CLASS:
+        mine.runtime_class = api_runtime_class_ref(o->runtime_class);
+        break;
     }
     return mine;
 }
@@ -96,6 +104,9 @@ void api_object_unref(struct api_object *o)
         break;
     case API_KIND_PRIORITY_CLASS:
         api_priority_class_unref(o->priority_class);
+        break;
+    case API_KIND_RUNTIME_CLASS:
+        api_runtime_class_unref(o->runtime_class);
         break;
     }
 }
@@ -257,6 +268,34 @@ static struct api_priority_class *build_priority_class(struct api_check *c, json
     return NULL;
 }
 
+static struct api_runtime_class *build_runtime_class(struct api_check *c, json_t *object)
+{
+    struct api_runtime_class *class = calloc(1, sizeof(*class));
+    size_t faults = c->faults;
+
+    if (class == NULL) {
+        c->no_memory = true;
+        return NULL;
+    }
+    class->refs = 1;
+    class->origin = c->served ? API_FROM_SERVER : API_FROM_FOLDER;
+    c->arena = &class->arena;
+    api_walk(c, &api_schema_runtime_class, object, class);
+    if (!c->no_memory) {
+        size_t mark = api_enter(c, "overhead");
+
+        api_validate_overhead(c, "podFixed", &class->overhead);
+        api_leave(c, mark);
+        api_validate_meta(c, &class->meta);
+    }
+    api_check_done(c);
+    c->arena = NULL;
+    if (c->faults == faults && !c->no_memory)
+        return class;
+    api_runtime_class_unref(class);
+    return NULL;
+}
+
 static void check_generate_name(struct api_check *c, const json_t *object)
 {
     const json_t *meta = json_object_get(object, "metadata");
@@ -297,6 +336,9 @@ static void decode_object(struct decoder *d, const struct kind *kind, json_t *ob
         break;
     case API_KIND_PRIORITY_CLASS:
         result.priority_class = build_priority_class(c, object);
+        break;
+    case API_KIND_RUNTIME_CLASS:
+        result.runtime_class = build_runtime_class(c, object);
         break;
     }
     if (result.pod == NULL)
@@ -361,7 +403,8 @@ static void unknown_kind(struct api_check *c, const char *kind)
     api_fault_at(
         c, "kind",
         "%s is not handled by a node, allowed are Pod, ConfigMap and Secret (apiVersion v1), PriorityClass "
-        "(apiVersion scheduling.k8s.io/v1), List, and typed lists such as PodList",
+        "(apiVersion scheduling.k8s.io/v1), RuntimeClass (apiVersion node.k8s.io/v1), List, and typed lists "
+        "such as PodList",
         QUOTE(kind));
 }
 

@@ -21,7 +21,13 @@
 
 #define API_FILE_MAX (10 * 1024 * 1024) /* bytes per manifest, kubelet's limit for static pods */
 
-enum api_kind { API_KIND_POD, API_KIND_CONFIG_MAP, API_KIND_SECRET, API_KIND_PRIORITY_CLASS };
+enum api_kind {
+    API_KIND_POD,
+    API_KIND_CONFIG_MAP,
+    API_KIND_SECRET,
+    API_KIND_PRIORITY_CLASS,
+    API_KIND_RUNTIME_CLASS
+};
 const char *api_kind_name(enum api_kind kind); /* "Pod", ... */
 
 struct api_object {
@@ -32,6 +38,7 @@ struct api_object {
         struct api_pod *pod;
         struct api_config *config;
         struct api_priority_class *priority_class;
+        struct api_runtime_class *runtime_class;
     };
 };
 

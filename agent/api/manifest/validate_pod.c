@@ -73,7 +73,7 @@ void api_validate_pod(struct api_check *c, const struct api_pod *pod, const json
     api_validate_volumes(c, spec);
     api_validate_containers(c, spec, json);
     api_validate_pod_resources(c, spec);
-    api_validate_overhead(c, &spec->overhead);
+    api_validate_overhead(c, "overhead", &spec->overhead);
     api_validate_kvs(c, "nodeSelector", &spec->node_selector, API_FMT_LABEL_VALUE);
     api_validate_pod_security(c, spec, json_object_get(json, "securityContext"));
     check_dns(c, spec, json);

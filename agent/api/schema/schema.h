@@ -123,8 +123,8 @@ void api_add_allowed(struct buf *b,
                      const struct api_row *row); /* "Always, Never", "1 to 65535"; or nothing */
 
 extern const struct api_schema api_schema_pod, api_schema_config_map, api_schema_secret,
-    api_schema_priority_class, api_schema_list;     /* schema_object.c */
-extern const struct api_schema api_schema_pod_spec; /* schema_pod.c */
+    api_schema_priority_class, api_schema_runtime_class, api_schema_list; /* schema_object.c */
+extern const struct api_schema api_schema_pod_spec;                       /* schema_pod.c */
 extern const struct api_schema api_schema_container, api_schema_ephemeral_container,
     api_schema_resources; /* schema_container.c */
 extern const struct api_schema api_schema_field_ref, api_schema_resource_field_ref;

@@ -126,3 +126,33 @@ static const struct api_row priority_class[] = {
     { 0 },
 };
 const struct api_schema api_schema_priority_class = SCHEMA("PriorityClass", priority_class);
+
+static const char admission[] = "applied by an admission plugin of the apiserver";
+
+static const struct api_row runtime_overhead[] = {
+    ROW("podFixed", API_RESOURCES, SLOT(api_runtime_class, overhead),
+        ACCEPTED("copied to the pods' overhead by an admission plugin of the apiserver; without one, "
+                 "spec.overhead of the pod says it")),
+    { 0 },
+};
+static const struct api_schema runtime_overhead_schema = SCHEMA("Overhead", runtime_overhead);
+
+static const struct api_row runtime_scheduling[] = {
+    ROW("nodeSelector", API_STRING_MAP, ACCEPTED(admission)),
+    ROW("tolerations", API_LIST, .nested = &api_schema_toleration, ACCEPTED(admission)),
+    { 0 },
+};
+static const struct api_schema runtime_scheduling_schema = SCHEMA("Scheduling", runtime_scheduling);
+
+static const struct api_row runtime_class[] = {
+    ROW("apiVersion", API_STRING, .support = API_ACTED),
+    ROW("kind", API_STRING, .support = API_ACTED),
+    ROW("metadata", API_OBJECT, SLOT(api_runtime_class, meta), .nested = &cluster_meta_schema,
+        .otherwise = "{}"),
+    ROW("handler", API_STRING, SLOT(api_runtime_class, handler), .flags = API_REQUIRED,
+        .format = API_FMT_LABEL),
+    ROW("overhead", API_OBJECT, .slot = HERE, .nested = &runtime_overhead_schema),
+    ROW("scheduling", API_OBJECT, .nested = &runtime_scheduling_schema, ACCEPTED(admission)),
+    { 0 },
+};
+const struct api_schema api_schema_runtime_class = SCHEMA("RuntimeClass", runtime_class);

@@ -166,7 +166,8 @@ static enum err_code volume_mount(struct ctr_run *r, const struct ctr *c, size_t
     const struct pod *p = c->pod;
     const struct api_volume_mount *vm = &c->spec->mounts[index];
     const struct api_volume *v = api_volume_find(&p->api->spec, vm->name);
-    bool can_recurse = rt_features(p->node->rt)->recursive_read_only;
+    const struct rt_features *runtime = sandbox_runtime_features(p);
+    bool can_recurse = runtime != NULL && runtime->recursive_read_only;
     const char *source, *sub, *missing = NULL;
     char path[PATH_SIZE];
 
@@ -443,6 +444,7 @@ static enum err_code ctr_config_fill(struct ctr_run *r, struct ctr *c, struct er
     r->image = img_ref(image->image);
     r->config = (struct rt_config){
         .id = arena_strdup(&r->arena, id),
+        .runtime_handler = sandbox_runtime_handler(p),
         .pod_uid = p->uid,
         .pod_namespace = p->api->meta.namespace,
         .pod_name = p->api->meta.name,

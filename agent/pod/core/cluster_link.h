@@ -43,6 +43,9 @@ struct node_cluster {
     /* Calls `each` for every Service with a cluster IP. False: the first set is not complete, some of this
      * namespace may be missing. */
     bool (*services)(const char *namespace_, node_service_fn each, void *to, void *arg);
+    /* Whether the first set of RuntimeClasses is complete: one that the store does not have is absent then.
+     */
+    bool (*runtime_classes_known)(void *arg);
     void *arg;
 };
 
@@ -62,4 +65,6 @@ void node_server_ready(struct node *n);
 void node_config_lacking(struct node *n, bool secret, const char *namespace_, const char *name);
 /* The apiserver has delivered its first set of Services: containers that wait for it look again. */
 void node_services_known(struct node *n);
+/* Likewise of RuntimeClasses, for pods that wait for theirs. */
+void node_runtime_classes_known(struct node *n);
 #endif

@@ -51,6 +51,9 @@ static void on_store(enum src_change change, const struct api_object *o, void *a
     case API_KIND_PRIORITY_CLASS: /* applies to pods not admitted yet, because the API decides it once */
         pods_wake_pending(n, "priority classes changed");
         return;
+    case API_KIND_RUNTIME_CLASS:
+        sandbox_runtime_classes_changed(n, o->runtime_class->meta.name);
+        return;
     }
 }
 
@@ -279,6 +282,11 @@ void node_server_ready(struct node *n)
 void node_config_lacking(struct node *n, bool secret, const char *namespace_, const char *name)
 {
     pods_config_changed(n, API_FROM_SERVER, secret ? API_SECRET : API_CONFIG_MAP, namespace_, name);
+}
+
+void node_runtime_classes_known(struct node *n)
+{
+    sandbox_runtime_classes_changed(n, NULL);
 }
 
 void node_services_known(struct node *n)

@@ -52,6 +52,7 @@ struct sandbox { /* of a pod */
     char netns_path[300];
     char net_again_ip[46]; /* attached again after it was lost: the address it had; "" otherwise */
     char hostname[65];
+    char handler[64];              /* runtime_class.c: of its OCI runtime, a DNS label; "": the default */
     uint32_t first_id;             /* of the host, that root is in the pod's user namespace; 0: none */
     bool net_check;                /* net_heal.c: to be looked at, not before net_check_at */
     bool net_healing;              /* lost its network: DEL and ADD are under way */
@@ -89,5 +90,7 @@ static inline struct sandbox *sandbox_of(const struct pod *p)
 }
 
 void sandbox_set_net(struct pod *p, enum net_state s); /* the only way to change it */
+/* runtime_class.c: sets the handler. ERR_UNAVAILABLE: not known yet; others are reported and tried again. */
+enum err_code sandbox_choose_runtime(struct pod *p, struct err *e) MUST_CHECK;
 void sandbox_set_pidns(struct pod *p, enum pidns_state s);
 #endif

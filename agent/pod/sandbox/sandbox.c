@@ -190,12 +190,30 @@ static bool users_possible(struct pod *p)
     }
 }
 
+static bool runtime_possible(struct pod *p)
+{
+    struct err e = { 0 };
+
+    switch (sandbox_choose_runtime(p, &e)) {
+    case ERR_OK:
+        return true;
+    case ERR_UNAVAILABLE: /* woken when the cluster's are known; the folder may still be read */
+        pod_wake_at(p, pod_new_until(p), "RuntimeClass may be in a file that is being read");
+        return false;
+    default:
+        sandbox_failed(p, &e, "cannot choose a pod's runtime");
+        return false;
+    }
+}
+
 static void create_namespaces(struct pod *p)
 {
     struct sandbox *box = sandbox_of(p);
     const struct api_pod_spec *spec = &p->api->spec;
     struct err e = { 0 };
 
+    if (!runtime_possible(p))
+        return;
     if (p->sandbox_id[0] == '\0') {
         net_sandbox_id(p->node, p->sandbox_id);
         p->record_dirty = true;

@@ -106,6 +106,8 @@ static void sandbox_save(const struct pod *p, json_t *record)
     for (size_t i = 0; i < box->net_result.n_ips && p->state == POD_TERMINATED; i++)
         json_array_append_new(ips, json_string(box->net_result.ips[i]));
     json_object_set_new(record, "podIPs", ips);
+    if (box->handler[0] != '\0')
+        json_object_set_new(record, "runtimeHandler", json_string(box->handler));
 }
 
 static void sandbox_load(struct pod *p, const json_t *record)
@@ -113,7 +115,9 @@ static void sandbox_load(struct pod *p, const json_t *record)
     struct sandbox *box = sandbox_of(p);
     const json_t *ips = json_object_get(record, "podIPs");
     json_int_t first_id = json_int(record, "firstID", 0);
+    const char *handler = json_str(record, "runtimeHandler");
 
+    snprintf(box->handler, sizeof(box->handler), "%s", handler != NULL ? handler : "");
     box->net_undo = json_flag(record, "networkUndo");
     box->first_id = first_id > 0 && first_id <= UINT32_MAX ? (uint32_t)first_id : 0;
     for (size_t i = 0; p->state == POD_TERMINATED && i < json_array_size(ips) && i < CNI_IPS_MAX; i++) {

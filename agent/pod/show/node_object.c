@@ -122,13 +122,21 @@ static json_t *addresses(const struct node *n)
     return list;
 }
 
-/* What the runtime can do: one handler, without a name. */
+/* What the runtimes can do; the default is the one without a name. */
 static json_t *handlers(const struct node *n)
 {
-    const struct rt_features *f = n->rt != NULL ? rt_features(n->rt) : NULL;
+    const char *names[RT_HANDLERS_MAX + 1] = { "" };
+    size_t all = n->rt != NULL ? rt_handler_names(n->rt, names, ARRAY_LEN(names)) : 1;
+    json_t *list = json_array();
 
-    return json_pack("[{s:s, s:{s:b, s:b}}]", "name", "", "features", "recursiveReadOnlyMounts",
-                     f != NULL && f->recursive_read_only, "userNamespaces", f != NULL && f->user_namespaces);
+    for (size_t i = 0; i < all; i++) {
+        const struct rt_features *f = n->rt != NULL ? rt_handler_features(n->rt, names[i]) : NULL;
+
+        json_array_append_new(list, json_pack("{s:s, s:{s:b, s:b}}", "name", names[i], "features",
+                                              "recursiveReadOnlyMounts", f != NULL && f->recursive_read_only,
+                                              "userNamespaces", f != NULL && f->user_namespaces));
+    }
+    return list;
 }
 
 #define IMAGE_NAMES_MAX 5 /* kubelet's maxNamesPerImageInNodeStatus */
@@ -177,7 +185,6 @@ void node_object_complete(const struct node *n, json_t *object, int64_t max_imag
         json_object_set_new(status, "daemonEndpoints",
                             json_pack("{s:{s:I}}", "kubeletEndpoint", "Port", (json_int_t)port));
     json_object_set_new(status, "images", images(n, max_images));
-    json_object_set_new(status, "runtimeHandlers", handlers(n));
     json_object_set_new(status, "features", json_pack("{s:b}", "supplementalGroupsPolicy", 1));
     /* Of those that kubelet declares, for the scheduler, what is known to be here as well. */
     json_object_set_new(status, "declaredFeatures", json_pack("[s]", "RestartAllContainersOnContainerExits"));
@@ -194,8 +201,9 @@ json_t *node_object(const struct node *n, const char *not_ready)
 
     eviction_conditions(n, conditions);
     json_array_append_new(conditions, condition); /* last, as in kubelet */
-    return json_pack("{s:s, s:s, s:o, s:o, s:{s:o, s:o, s:o, s:o, s:o}}", "kind", "Node", "apiVersion", "v1",
-                     "metadata", node_object_metadata(n), "spec", spec(n), "status", "capacity",
+    return json_pack("{s:s, s:s, s:o, s:o, s:{s:o, s:o, s:o, s:o, s:o, s:o}}", "kind", "Node", "apiVersion",
+                     "v1", "metadata", node_object_metadata(n), "spec", spec(n), "status", "capacity",
                      amounts(n, node_capacity), "allocatable", amounts(n, node_allocatable), "conditions",
-                     conditions, "addresses", addresses(n), "nodeInfo", info(n));
+                     conditions, "addresses", addresses(n), "nodeInfo", info(n), "runtimeHandlers",
+                     handlers(n));
 }

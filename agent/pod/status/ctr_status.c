@@ -6,6 +6,7 @@
 #include "agent/pod/status/pod_status.h"
 
 #include "agent/pod/admit/admit.h"
+#include "agent/pod/sandbox/sandbox.h"
 #include "base/codec/json.h"
 
 #include <string.h>
@@ -136,8 +137,10 @@ static void add_volume_status(const struct pod *p, const char *volume, json_t *o
 /* The actual setting: IfPossible is never shown. */
 static const char *recursive_read_only(const struct pod *p, const struct api_volume_mount *m)
 {
+    const struct rt_features *runtime = sandbox_runtime_features(p);
+
     if (str_eq(m->recursive_read_only, "IfPossible"))
-        return p->node->rt != NULL && rt_features(p->node->rt)->recursive_read_only ? "Enabled" : "Disabled";
+        return runtime != NULL && runtime->recursive_read_only ? "Enabled" : "Disabled";
     return m->recursive_read_only != NULL ? m->recursive_read_only : "Disabled";
 }
 

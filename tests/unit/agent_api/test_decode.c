@@ -87,10 +87,12 @@ static void good_documents_survive_bad_ones(void **state)
 static void an_unknown_kind_is_one_problem_that_names_the_known_ones(void **state)
 {
     (void)state;
-    text_is_bad("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\nspec: {replicas: 1}\n",
-                "kind: \"Deployment\" is not handled by a node, allowed are Pod, ConfigMap and Secret "
-                "(apiVersion v1), "
-                "PriorityClass (apiVersion scheduling.k8s.io/v1), List, and typed lists such as PodList");
+    text_is_bad(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\nspec: {replicas: 1}\n",
+        "kind: \"Deployment\" is not handled by a node, allowed are Pod, ConfigMap and Secret "
+        "(apiVersion v1), "
+        "PriorityClass (apiVersion scheduling.k8s.io/v1), RuntimeClass (apiVersion node.k8s.io/v1), List, "
+        "and typed lists such as PodList");
     text_is_bad("apiVersion: v2\nkind: Pod\n",
                 "apiVersion: \"v2\" is not supported for kind Pod, allowed is v1");
     text_is_bad("apiVersion: v1\n", "kind: required");
@@ -148,7 +150,8 @@ static void lists_are_opened(void **state)
         "apiVersion: apps/v1\nkind: DeploymentList\nitems: []\n",
         "kind: \"DeploymentList\" is not handled by a node, allowed are Pod, ConfigMap and Secret "
         "(apiVersion "
-        "v1), PriorityClass (apiVersion scheduling.k8s.io/v1), List, and typed lists such as PodList");
+        "v1), PriorityClass (apiVersion scheduling.k8s.io/v1), RuntimeClass (apiVersion node.k8s.io/v1), "
+        "List, and typed lists such as PodList");
     text_is_bad("apiVersion: v1\nkind: PodList\nitems: {}\n", "items: expected a list");
 }
 
@@ -430,6 +433,33 @@ static void priority_classes_keep_the_systems_range(void **state)
 #undef CLASS
 }
 
+static void a_runtime_class_names_its_handler(void **state)
+{
+    struct decoded d;
+
+    (void)state;
+#define CLASS(rest) "apiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata: {name: a}\n" rest
+    decode(&d, CLASS("handler: runc\noverhead: {podFixed: {memory: 32Mi, cpu: 100m}}\n"
+                     "scheduling: {nodeSelector: {a: b}, tolerations: [{operator: Exists}]}\n"));
+    assert_int_equal(d.problems.n, 0);
+    assert_int_equal(d.objects.v[0].kind, API_KIND_RUNTIME_CLASS);
+    assert_string_equal(d.objects.v[0].runtime_class->meta.name, "a");
+    assert_string_equal(d.objects.v[0].runtime_class->handler, "runc");
+    assert_int_equal(d.objects.v[0].runtime_class->overhead.n, 2);
+    decoded_done(&d);
+    text_is_bad(CLASS(""), "handler: required");
+    text_is_bad(
+        CLASS("handler: a/b\n"),
+        "handler: \"a/b\" must be 1 to 63 characters of a-z, 0-9 and '-', beginning and ending with a "
+        "letter or digit");
+    text_is_bad(CLASS("handler: a\noverhead: {podFixed: {memory: -1}}\n"),
+                "overhead.podFixed[memory]: -1 is negative, allowed are 0 and more");
+    text_is_bad("apiVersion: node.k8s.io/v1beta1\nkind: RuntimeClass\nmetadata: {name: a}\nhandler: a\n",
+                "apiVersion: \"node.k8s.io/v1beta1\" is not supported for kind RuntimeClass, allowed is "
+                "node.k8s.io/v1");
+#undef CLASS
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -452,6 +482,7 @@ int main(void)
         cmocka_unit_test(sizes_are_limited),
         cmocka_unit_test(names_in_paths_cannot_play_tricks),
         cmocka_unit_test(priority_classes_keep_the_systems_range),
+        cmocka_unit_test(a_runtime_class_names_its_handler),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

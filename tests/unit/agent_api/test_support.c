@@ -53,6 +53,7 @@ static void every_row_is_complete(void **state)
     visit(&api_schema_config_map, seen, &n, check_row);
     visit(&api_schema_secret, seen, &n, check_row);
     visit(&api_schema_priority_class, seen, &n, check_row);
+    visit(&api_schema_runtime_class, seen, &n, check_row);
     visit(&api_schema_list, seen, &n, check_row);
     assert_true(n > 80);
 }
@@ -79,6 +80,7 @@ static void a_field_is_kept_or_explained(void **state)
     check_acted(&api_schema_config_map);
     check_acted(&api_schema_secret);
     check_acted(&api_schema_priority_class);
+    check_acted(&api_schema_runtime_class);
 }
 
 static void the_table_shows_what_the_rows_say(void **state)

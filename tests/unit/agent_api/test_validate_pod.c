@@ -233,16 +233,34 @@ static void what_cannot_be_honoured_is_refused_with_the_reason(void **state)
     (void)state;
     pod_is_bad(
         "",
-        "ephemeralContainers: [{name: d, image: x, targetContainerName: main}]\nruntimeClassName: gvisor\n"
+        "ephemeralContainers: [{name: d, image: x, targetContainerName: main}]\n"
         "schedulingGates: [{name: a/b}]\nresourceClaims: [{name: a, resourceClaimName: b}, {name: c}]",
         "spec.ephemeralContainers: not supported: ephemeral containers cannot be set when a pod is created; "
         "in "
         "a cluster, kubectl debug adds them",
-        "spec.runtimeClassName: not supported: there is one OCI runtime for all pods of this node",
         "spec.schedulingGates: not supported: nothing here would remove the gates, the pod would never run",
         "spec.resourceClaims[1]: resourceClaimName or resourceClaimTemplateName is required",
         "spec.resourceClaims: not supported: dynamic resource allocation needs a control plane and drivers");
-    pod_is_good("", "ephemeralContainers: []\nruntimeClassName: null\nschedulingGates: []");
+    pod_is_good("", "ephemeralContainers: []\nschedulingGates: []");
+}
+
+static void a_runtime_class_is_a_name_or_none(void **state)
+{
+    struct decoded d;
+
+    (void)state;
+    pod_is_good("", "runtimeClassName: null");
+    decode_pod(&d, "", "runtimeClassName: gvisor.example.com\noverhead: {cpu: 10m, memory: 1Mi}");
+    assert_string_equal(the_pod(&d)->spec.runtime_class_name, "gvisor.example.com");
+    assert_int_equal(the_pod(&d)->spec.overhead.n, 2);
+    decoded_done(&d);
+    pod_is_bad("", "runtimeClassName: \"\"",
+               "spec.runtimeClassName: \"\" must be a DNS name: at most 253 characters of a-z, 0-9, '-' and "
+               "'.', each part beginning and ending with a letter or digit");
+    pod_is_bad(
+        "", "runtimeClassName: Big",
+        "spec.runtimeClassName: \"Big\" must be a DNS name: at most 253 characters of a-z, 0-9, '-' and "
+        "'.', each part beginning and ending with a letter or digit");
 }
 
 static void what_is_not_acted_on_yet_is_listed(void **state)
@@ -292,6 +310,7 @@ int main(void)
         cmocka_unit_test(spread_constraints_are_checked),
         cmocka_unit_test(fields_of_a_control_plane_are_accepted_without_a_word),
         cmocka_unit_test(what_cannot_be_honoured_is_refused_with_the_reason),
+        cmocka_unit_test(a_runtime_class_is_a_name_or_none),
         cmocka_unit_test(what_is_not_acted_on_yet_is_listed),
         cmocka_unit_test(node_selectors_are_labels),
     };

@@ -379,8 +379,8 @@ static void words_are_completed_from_the_tables(void **state)
     expect(f, "__complete validate a.yaml x", 0, ":files\n", "");
     expect(f, "__complete help lo", 0, "logs\tprint a container's log\n", "");
     expect(f, "__complete run --pod-man", 0,
-           "--pod-manifest-path\tfolder of manifests: Pods, and the ConfigMaps, Secrets and PriorityClasses "
-           "they use\n",
+           "--pod-manifest-path\tfolder of manifests: Pods, and the ConfigMaps, Secrets, PriorityClasses "
+           "and RuntimeClasses they use\n",
            "");
     expect(f, "__complete nonsense x", 0, "", "");
     expect(f, "__complete exec web -- --", 0, "", ""); /* the command's own */

@@ -317,11 +317,33 @@ static void a_k3s_nodes_files_are_taken_with_the_warnings_they_need(void **state
     expect_sorted_warnings(s, "tests/fixtures/config/k3s/warnings");
 }
 
+static void runtime_handlers_are_programs_with_options(void **state)
+{
+    struct scratch *s = *state;
+    const json_t *all;
+
+    parses(s, "--runtime-handlers=kata=/opt/kata,kata=--debug,runc=/opt/runc");
+    all = config_value(&s->c, "runtimeHandlers");
+    assert_int_equal(json_object_size(all), 2);
+    assert_int_equal(json_array_size(json_object_get(all, "kata")), 2);
+    parses(s, "--runtime-handlers=");
+    refused(s, "---\n" OWN "runtimeHandlers: {kata: [kata]}\n", "",
+            ": runtimeHandlers: kata: \"kata\" is not the absolute path of a program");
+    refused(s, "---\n" OWN "runtimeHandlers: {Kata: [/opt/kata]}\n", "",
+            ": runtimeHandlers: \"Kata\" is not the name of a handler, a DNS label");
+    refused(s, "---\n" OWN "runtimeHandlers: {kata: [/opt/kata, '--root=/x']}\n", "",
+            ": runtimeHandlers: kata: [1]: \"--root=/x\" is set by the agent");
+    refused(s, "---\n" OWN "runtimeHandlers: {kata: [/opt/kata, '']}\n", "",
+            ": runtimeHandlers: kata: [1]: empty, or longer than 200 bytes");
+    refused(s, "---\n" OWN "runtimeHandlers: {kata: /opt/kata}\n", "", ": runtimeHandlers: kata: not a list");
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_setup, scratch_teardown)
     const struct CMUnitTest tests[] = {
         TEST(without_settings_everything_has_its_default_and_nothing_is_said),
+        TEST(runtime_handlers_are_programs_with_options),
         TEST(a_file_sets_a_flag_wins_and_both_are_named),
         TEST(flags_are_taken_as_kubelet_takes_them),
         TEST(a_value_that_nobody_may_see_is_masked),

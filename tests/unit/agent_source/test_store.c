@@ -119,6 +119,25 @@ static void equal_content_is_no_change_and_any_difference_is_one(void **state)
     assert_int_equal(src_store_priority_class(f->store, "high")->value, 1001);
 }
 
+#define RUNTIME(handler, memory)                                                                             \
+    "apiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata: {name: safe}\nhandler: " handler              \
+    "\noverhead: {podFixed: {memory: " memory "}}\n"
+
+static void runtime_classes_are_found_by_their_source(void **state)
+{
+    struct fixture *f = *state;
+
+    put(f, RUNTIME("runc", "1Mi"));
+    put(f, RUNTIME("runc", "1048576"));
+    assert_seen(f, "added RuntimeClass /safe;");
+    assert_string_equal(src_store_runtime_class(f->store, API_FROM_FOLDER, "safe")->handler, "runc");
+    assert_null(src_store_runtime_class(f->store, API_FROM_SERVER, "safe"));
+    assert_null(src_store_runtime_class(f->store, API_FROM_FOLDER, "other"));
+    put(f, RUNTIME("crun", "1Mi"));
+    put(f, RUNTIME("crun", "2Mi"));
+    assert_seen(f, "updated RuntimeClass /safe;updated RuntimeClass /safe;");
+}
+
 static void what_is_removed_is_gone_and_told_of_once(void **state)
 {
     struct fixture *f = *state;
@@ -237,6 +256,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(objects_are_found_by_kind_namespace_and_name),
         T(equal_content_is_no_change_and_any_difference_is_one),
+        T(runtime_classes_are_found_by_their_source),
         T(what_is_removed_is_gone_and_told_of_once),
         T(objects_of_the_apiserver_are_others_and_unknown_until_it_answers),
         T(it_is_ready_when_each_source_has_delivered),
