@@ -7,12 +7,15 @@
 #include "agent/pod/show/provider.h"
 
 #include "base/codec/json.h"
+#include "base/files/fs.h"
 #include "base/log.h"
 #include "base/process/process.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 bool join_wanted(const struct agent *a)
@@ -219,6 +222,22 @@ static enum err_code open_credentials(struct agent *a, struct err *e)
 
 /* ---- opening and closing ---- */
 
+/* A node that has left its cluster keeps nothing secret of it. */
+static void join_forget(const struct agent *a)
+{
+    str_auto kept = str_printf("%s/kept", a->config.state_dir);
+    struct stat there;
+    struct err e = { 0 };
+
+    if (kept == NULL || lstat(kept, &there) != 0) /* best effort: the next start looks again */
+        return;
+    if (fs_remove_tree(AT_FDCWD, kept, &e) == ERR_OK)
+        log_info("objects of the cluster were removed from the disk: the node has left it",
+                 F_STR("folder", kept));
+    else
+        log_warn("cannot remove objects of a cluster that the node has left", F_ERR(&e));
+}
+
 enum err_code join_open(struct agent *a, struct err *e)
 {
     struct cluster_options o = { .loop = &a->loop,
@@ -232,8 +251,10 @@ enum err_code join_open(struct agent *a, struct err *e)
                                  .on_certificate = join_on_certificate,
                                  .arg = a };
 
-    if (!join_wanted(a))
+    if (!join_wanted(a)) {
+        join_forget(a);
         return ERR_OK;
+    }
     o.config = config_message(a);
     if (o.config == NULL)
         return err_nomem(e);

@@ -267,3 +267,8 @@ def test_tpm(t):
     no_plain_text(node)
     equal(node.stop(), 0, "the exit code")
     server.stop()
+    node.flags = [f for f in node.flags if "kubeconfig" not in f]
+    node.start()
+    contains(node.log(), "objects of the cluster were removed from the disk")
+    check(not os.path.exists(f"{node.state_dir}/kept"), "a node without a cluster keeps Secrets of it")
+    node.stop()
