@@ -2,9 +2,11 @@
 """Ephemeral containers: what `kubectl debug` adds to a pod of the apiserver that runs."""
 import json
 import os
+import subprocess
 
 from coracle import check, config_map, container, contains, equal, mount, pod, shell, until
 from kube_peer import KubePeer, deleted, served
+from node_port import NodePort, Pki
 
 UID = "3f0c0f80-0000-4000-8000-000000000011"
 IMAGE = "localhost/busybox:1"
@@ -160,6 +162,39 @@ def test_volumes_and_environment(t):
     equal(node.enter(now, "cat", "/v/key", container="debug").stdout, "1", "the file")
     contains(node.enter(now, "cat", "/proc/1/environ", container="debug").stdout, "A=2", "the environment")
     equal(now.container_id(), before.container_id(), "the regular container")
+    node.stop()
+
+
+def test_streams(t):
+    """attach reaches its standard input, and the node's port its log and a command in it"""
+    _, node, link = joined(t)
+    link.put(web())
+    link.wait_phase("web", "Running")
+    link.put(web(debugger(command=["sh"], stdin=True), debugger("other", shell("echo noted; exec sleep 1000")), generation=2))
+    link.wait_pod("web", lambda m: is_("running")(m) and is_("running", "other")(m))
+    shown = subprocess.run([node.coracle, "--socket", node.socket, "attach", "-i", "web", "-c", "debug"], input="echo in $HOSTNAME; exit 5\n",
+                           capture_output=True, text=True, timeout=20, check=False)
+    contains(shown.stdout, "in web", "what is attached says")
+    m = link.wait_pod("web", is_("terminated"))
+    equal(ephemeral(m["object"])["state"]["terminated"]["exitCode"], 5, "the exit code")
+    port = NodePort(node, Pki(f"{t.scratch}/pki"))
+    equal(port.ask("/containerLogs/default/web/other")[::2], (200, "noted\n"), "the log")
+    equal(port.ask("/run/default/web/other?cmd=echo%20run", method="POST")[::2], (200, "run\n"), "run")
+    port.stop()
+    node.stop()
+
+
+def test_its_files_count(t):
+    """what it writes counts for the pod's limit of local storage, as in kubelet: the pod is evicted"""
+    _, node, link = joined(t)
+    parts = dict(containers=[container(resources={"limits": {"ephemeral-storage": "1Mi"}})])
+    link.put(web(**parts))
+    link.wait_phase("web", "Running")
+    node.wait_running("web")
+    link.put(web(debugger(command=shell("head -c 3000000 /dev/zero > /big; sleep 1000")), generation=2, **parts))
+    m = link.wait_phase("web", "Failed", deadline=60)
+    equal((m["object"]["status"]["reason"], m["object"]["status"]["message"]),
+          ("Evicted", "Pod ephemeral local storage usage exceeds the total limit of containers 1Mi. "), "the eviction")
     node.stop()
 
 

@@ -54,6 +54,28 @@ def test_pod_from_apiserver_to_status(t):
     server.stop()
 
 
+def test_ephemeral_container(t):
+    """an ephemeral container that is added in the apiserver runs, and its status arrives there; nothing else of the pod changes"""
+    server, node = joined(t)
+    server.store.put("Pod", bound(pod("web")))
+    web = server.store.wait("Pod", "web", running, seconds=20)
+    before = node.wait_running("web").container_id()
+    web["spec"]["ephemeralContainers"] = [{"name": "debug", "image": "localhost/busybox:1", "imagePullPolicy": "IfNotPresent", "targetContainerName": "main",
+                                           "command": ["sh", "-c", "sleep 1; exit 3"], "resources": {}}]
+    server.store.put("Pod", web)
+
+    def state(p, word):
+        return word in (p["status"].get("ephemeralContainerStatuses") or [{}])[0].get("state", {})
+    server.store.wait("Pod", "web", lambda p: state(p, "running"), seconds=15)
+    web = server.store.wait("Pod", "web", lambda p: state(p, "terminated"), seconds=15)
+    equal(web["status"]["ephemeralContainerStatuses"][0]["state"]["terminated"]["exitCode"], 3, "the exit code")
+    equal((web["status"]["phase"], node.pod("web").container_id()), ("Running", before), "the pod")
+    server.store.remove("Pod", "web", gracePeriodSeconds=1)
+    until(lambda: not [p for p in server.store.all("Pod") if p["metadata"]["name"] == "web"], 15, "the pod leaves the apiserver")
+    node.stop()
+    server.stop()
+
+
 def test_server_is_away(t):
     """an apiserver that is killed, and a killed coracle-kube, disturb no pod; what happened meanwhile is told afterwards"""
     server, node = joined(t)

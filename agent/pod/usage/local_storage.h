@@ -65,8 +65,6 @@ struct local_pod {
 void local_storage_step(struct pod *p);
 /* It ends: no longer measured; what was measured last is kept. */
 void local_storage_rest(struct pod *p);
-/* It starts again, or is freed. */
-void local_storage_forget(struct pod *p);
 
 /* The result for one: of its quota as of now, else of its last scan; NULL: none, or not measured. */
 const struct local_tree *local_storage_find(const struct pod *p, enum local_kind kind, size_t index);

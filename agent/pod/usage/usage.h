@@ -108,6 +108,8 @@ void oom_explain(const struct node *n, json_t *steps);
 /* ---- limits of local storage: local_storage.h ---- */
 /* For a measured pod: one step. */
 void local_storage_explain(const struct pod *p, json_t *steps);
+/* It starts again, has more containers, or is freed: measured anew from its next step on. */
+void local_storage_forget(struct pod *p);
 
 /* ---- GET /metrics: scrape.h ---- */
 /* Appends to `own` (taken) and answers `r`. */

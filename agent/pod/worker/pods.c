@@ -17,6 +17,7 @@
 #include "agent/pod/project/project.h"
 #include "agent/pod/record/record.h"
 #include "agent/pod/status/status.h"
+#include "agent/pod/usage/usage.h"
 #include "agent/pod/volume/volumes.h"
 #include "agent/pod/worker/internal.h"
 #include "base/clock.h"
@@ -276,6 +277,7 @@ void pods_gone(struct pod *p)
 void pods_apply(struct pod *p, struct api_pod *api)
 {
     struct api_pod *old = p->api, *taken = resize_take(p, api);
+    size_t before = p->n_ctrs;
     struct err e = { 0 };
 
     if (taken == NULL)
@@ -290,6 +292,8 @@ void pods_apply(struct pod *p, struct api_pod *api)
     }
     if (pods_add_ephemeral(p, &e) != ERR_OK)
         log_error("cannot add an ephemeral container", F_STR("pod", p->key), F_ERR(&e));
+    if (p->n_ctrs > before)
+        local_storage_forget(p); /* measured anew, with the files of the new ones */
     e = (struct err){ 0 };
     if (images_build(p, &e) != ERR_OK)
         log_error("cannot determine a pod's images; it is stuck until its next edit", F_STR("pod", p->key),

@@ -49,8 +49,9 @@ static void told_of_event(json_t *event, void *arg)
     (void)arg;
 }
 
-static bool services(node_service_fn each, void *to, void *arg)
+static bool services(const char *namespace_, node_service_fn each, void *to, void *arg)
 {
+    (void)namespace_;
     (void)each;
     (void)to;
     (void)arg;
