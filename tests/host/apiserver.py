@@ -11,7 +11,7 @@
 
 A node's rights are those of the Node authorizer and of NodeRestriction (api_rights.py).  By hand:
 
-    tests/host/apiserver.py --folder DIR [--port N] [--plain] [--http1] [--put FILE.json]...
+    tests/host/apiserver.py --folder DIR [--port N] [--host A] [--plain] [--http1] [--put FILE.json]...
 
 prints {"url", "kubeconfig", ...} in a line and serves until its standard input ends; each line of JSON there is a call of a method,
 {"do": "fault", "code": 500}, answered by a line.
@@ -449,12 +449,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--folder", required=True)
     parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on")
     parser.add_argument("--plain", action="store_true", help="without TLS; every client may do everything")
     parser.add_argument("--http1", action="store_true", help="without HTTP/2")
     parser.add_argument("--node", default="node-1", help="the node of the kubeconfig")
     parser.add_argument("--put", action="append", default=[], metavar="FILE.json")
     args = parser.parse_args()
-    server = ApiServer(args.folder, args.port, args.plain, not args.http1)
+    server = ApiServer(args.folder, args.port, args.plain, not args.http1, args.host, ("127.0.0.1", "localhost", "kubernetes", args.host))
     for path in args.put:
         with open(path, encoding="utf-8") as f:
             obj = json.load(f)
