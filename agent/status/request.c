@@ -16,6 +16,7 @@ static const struct {
     { ROUTE_METRICS, METHOD_GET, { "metrics" } },
     { ROUTE_METRICS_CADVISOR, METHOD_GET, { "metrics", "cadvisor" } },
     { ROUTE_METRICS_RESOURCE, METHOD_GET, { "metrics", "resource" } },
+    { ROUTE_METRICS_PROBES, METHOD_GET, { "metrics", "probes" } },
     { ROUTE_STATS, METHOD_GET, { "stats", "summary" } },
     { ROUTE_PODS, METHOD_GET, { "api", "v1", "pods" } },
     { ROUTE_PODS, METHOD_GET, { "api", "v1", "namespaces", "{ns}", "pods" } },

@@ -193,6 +193,7 @@ static void (*const handlers[])(struct conn *c, const struct status_match *m) = 
     [ROUTE_METRICS] = route_metrics,
     [ROUTE_METRICS_CADVISOR] = route_metrics,
     [ROUTE_METRICS_RESOURCE] = route_metrics,
+    [ROUTE_METRICS_PROBES] = route_metrics,
     [ROUTE_STATS] = route_stats,
     [ROUTE_PODS] = routes_get_pods,
     [ROUTE_POD] = get_pod,

@@ -61,6 +61,7 @@ void route_metrics(struct conn *c, const struct status_match *m)
 {
     enum status_metrics which = m->route == ROUTE_METRICS_CADVISOR   ? METRICS_CADVISOR
                                 : m->route == ROUTE_METRICS_RESOURCE ? METRICS_RESOURCE
+                                : m->route == ROUTE_METRICS_PROBES   ? METRICS_PROBES
                                                                      : METRICS_ALL;
     struct status_server *s = c->server;
     struct buf b = BUF_INIT(METRICS_MAX);

@@ -4,7 +4,8 @@
  * API.
  *
  *     GET     /healthz  /readyz  /version
- *     GET     /metrics  /metrics/cadvisor  /metrics/resource      Prometheus text; the first has all names;
+ *     GET     /metrics  /metrics/cadvisor  /metrics/resource  /metrics/probes
+ *                 Prometheus text; the first has all names but those of probes;
  *             read piece by piece, other requests are answered meanwhile
  *     GET     /stats/summary           kubelet's; ?only_cpu_and_memory=; may take half a second
  *     GET     /api/v1/pods  /api/v1/namespaces/{ns}/pods[/{name}]
@@ -97,7 +98,7 @@ struct status_attached {
     size_t packet_max;
 };
 
-enum status_metrics { METRICS_ALL, METRICS_CADVISOR, METRICS_RESOURCE };
+enum status_metrics { METRICS_ALL, METRICS_CADVISOR, METRICS_RESOURCE, METRICS_PROBES };
 
 enum status_kind {
     KIND_NODE,

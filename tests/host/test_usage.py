@@ -28,7 +28,7 @@ def of_pod(stats, name):
 def metric(text, name, **labels):
     """The value of a metric with (at least) these labels."""
     for line in text.splitlines():
-        match = re.fullmatch(rf"{name}(?:{{(.*)}})? ([0-9.]+)", line)
+        match = re.fullmatch(rf"{name}(?:{{(.*)}})? ([0-9.]+)(?: [0-9]{{13}})?", line)
         if match and all(f'{k}="{v}"' in (match.group(1) or "") for k, v in labels.items()):
             return float(match.group(2))
     return None
@@ -159,7 +159,7 @@ def test_metrics(t):
 
 
 def well_formed(path, text):
-    """The lines of each name are together below one TYPE, and no line occurs twice."""
+    """The lines of each name are together below one TYPE, and no line occurs twice; usage in /metrics/resource has a time."""
     seen, names, current = set(), set(), ""
     for line in text.splitlines():
         if line.startswith("# TYPE "):
@@ -167,10 +167,13 @@ def well_formed(path, text):
             check(current not in names, lambda: f"{path}: {current} comes twice")  # pylint: disable=cell-var-from-loop
             names.add(current)
         elif not line.startswith("#"):
-            match = re.fullmatch(r'([a-z_]+)(_bucket|_sum|_count)?({([a-z_]+="(\\.|[^"\\])*",?)*})? [0-9.]+', line)
+            match = re.fullmatch(r'([a-z_]+)(_bucket|_sum|_count)?({([a-z_]+="(\\.|[^"\\])*",?)*})? [0-9.]+( [0-9]{13})?', line)
             check(match and line.startswith(current), lambda: f"{path}: {line!r} below {current}")  # pylint: disable=cell-var-from-loop
-            check(line.rpartition(" ")[0] not in seen, lambda: f"{path}: {line!r} comes twice")  # pylint: disable=cell-var-from-loop
-            seen.add(line.rpartition(" ")[0])
+            timed = path == "/metrics/resource" and current.endswith(("_cpu_usage_seconds_total", "_working_set_bytes")) or match[6]
+            check(bool(match[6]) == bool(timed), lambda: f"{path}: a time? {line!r}")  # pylint: disable=cell-var-from-loop
+            series = line.removesuffix(match[6] or "").rpartition(" ")[0]
+            check(series not in seen, lambda: f"{path}: {line!r} comes twice")  # pylint: disable=cell-var-from-loop
+            seen.add(series)
     check(len(names) > 5, f"{path}: {names}")
 
 

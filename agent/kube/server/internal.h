@@ -135,6 +135,10 @@ void relay_begin(struct caller *c, const char *target);
 /* The text of kubelet for an error: the message of a Status object. */
 const char *relay_message(const json_t *status);
 
+/* ---- slis.c: /metrics/slis ---- */
+void slis_count(struct caller *c, bool ok); /* the daemon answered, or did not; counts if it was /healthz */
+void slis_begin(struct caller *c);          /* answers */
+
 /* ---- tunnel.c: a WebSocket, passed on byte by byte ---- */
 void tunnel_begin(struct caller *c, const char *target);
 
@@ -183,6 +187,12 @@ void forward_begin(struct caller *c, const char *target); /* also in a WebSocket
 void run_begin(struct caller *c, const char *target);
 
 /* ---- server.c, server_free.c ---- */
+struct health_count { /* of /healthz */
+    uint64_t good, bad;
+    bool last_good;
+    int64_t since_ns; /* wall clock: the process began */
+};
+
 struct kube_server {
     struct kube_server_options o;
     void (*on_request)(struct caller *c); /* access_begin() */
@@ -203,6 +213,7 @@ struct kube_server {
     LIST_HEAD(, upstream) upstreams;
     size_t n_upstreams, n_access, n_asks;
     uint64_t next_id;
+    struct health_count health;
     struct review_cache tokens, decisions;
     char read_buffer[64 * 1024];
 };

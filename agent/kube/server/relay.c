@@ -49,6 +49,7 @@ static void relay_error(struct relay *r, int http, const char *text)
     struct caller *c = r->caller;
 
     c->source = NULL;
+    slis_count(c, false);
     caller_text(c, http, text);
     relay_free(r);
 }
@@ -63,6 +64,7 @@ static void relay_on_head(int http, const char *type, int64_t length, bool upgra
         return;
     }
     r->begun = true;
+    slis_count(r->caller, true);
     caller_begin(r->caller, http, type[0] != '\0' ? type : "text/plain", length);
 }
 
@@ -121,6 +123,7 @@ void relay_begin(struct caller *c, const char *target)
     r->upstream = upstream_open(c->server, &request, &relay_ops, r, &e);
     if (r->upstream == NULL) {
         relay_free(r);
+        slis_count(c, false);
         caller_text(c, 503, e.text);
         return;
     }

@@ -26,6 +26,8 @@ static const struct {
     { PATH_METRICS, READ, false, { "metrics" }, "/metrics" },
     { PATH_METRICS, READ, false, { "metrics", "cadvisor" }, "/metrics/cadvisor" },
     { PATH_METRICS, READ, false, { "metrics", "resource" }, "/metrics/resource" },
+    { PATH_METRICS, READ, false, { "metrics", "probes" }, "/metrics/probes" },
+    { PATH_SLIS, READ, false, { "metrics", "slis" }, NULL },
     { PATH_RUNNING_PODS, METHOD_GET, true, { "runningpods" }, "/api/v1/pods" },
     { PATH_CONFIGZ, METHOD_GET, true, { "configz" }, "/configz" },
     { PATH_LOGS, METHOD_GET, true, { "containerLogs", "{ns}", "{pod}", "{ctr}" }, NULL },

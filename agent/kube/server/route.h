@@ -25,6 +25,7 @@ enum path_kind {
     PATH_DEBUG,
     PATH_STATUSZ,
     PATH_FLAGZ,
+    PATH_SLIS,
 };
 
 struct route { /* strings are the request's */

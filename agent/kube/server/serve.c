@@ -298,6 +298,9 @@ void serve_request(struct caller *c)
     case PATH_STATUSZ:
         look_begin(c, to.target, POD_MAX, serve_on_version);
         break;
+    case PATH_SLIS:
+        slis_begin(c);
+        break;
     case PATH_SYSTEM_LOGS:
         caller_text(c, 405, "logs endpoint is disabled.\n");
         break;

@@ -2,6 +2,7 @@
 #include "agent/kube/server/server.h"
 
 #include "agent/kube/server/internal.h"
+#include "base/clock.h"
 #include "base/codec/json.h"
 #include "base/log.h"
 #include "base/scope.h"
@@ -209,6 +210,7 @@ enum err_code kube_server_open(struct kube_server **ret, const struct kube_serve
         signal(SIGPIPE, SIG_IGN);
     s->o = *o;
     s->on_request = access_begin;
+    s->health.since_ns = clock_wall_ns();
     LIST_INIT(&s->callers);
     LIST_INIT(&s->upstreams);
     review_cache_init(&s->tokens);

@@ -65,6 +65,7 @@ void containers_cdi_explain(const struct node *n,
 /* Of those that do not run well, or failed: the cause first (explain_why()). */
 void containers_why(const struct pod *p, json_t *why);
 void probes_explain(const struct pod *p, json_t *steps);
+void probes_metrics(const struct node *n, struct buf *out); /* kubelet's prober_*, for /metrics/probes */
 void reaps_explain(const struct pod *p, json_t *steps);
 /* The subject of an operation names a run whose remains are being removed. */
 bool reaps_named(const struct pod *p, const char *subject);

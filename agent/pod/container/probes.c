@@ -36,6 +36,7 @@ struct prober { /* one probe of a container */
     int64_t last_ns; /* wall clock */
     bool last_failed, last_errored;
     char last_text[256];
+    struct probe_tally tally;
 };
 
 struct ctr_probes {
@@ -147,6 +148,13 @@ bool probes_view(const struct ctr *c, enum probe_type t, struct probe_view *ret)
     if (b->active && !b->running && !b->queued)
         ret->due_ns = clock_boot_to_wall_ns(b->due_at);
     return true;
+}
+
+const struct probe_tally *probes_tally_of(const struct ctr *c, enum probe_type t)
+{
+    const struct ctr_own *own = own_of(c);
+
+    return own->probes != NULL && probes_spec(c, t) != NULL ? &own->probes->v[t].tally : NULL;
 }
 
 /* ---- slots ---- */
@@ -333,6 +341,7 @@ static void probes_judge(struct prober *b, const struct probe_attempt *a)
         probes_say(b, "Unhealthy", prefix, a->text.p, a->text.n);
         return;
     }
+    probes_tally_add(&b->tally, success, clock_boot_since_ns(b->begun_at));
     if (a->outcome == PROBE_WARNING)
         probes_say(b, "ProbeWarning", "warning: ", a->text.p, a->text.n);
     else if (!success)

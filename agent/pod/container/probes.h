@@ -50,6 +50,17 @@ struct probe_view {
 };
 bool probes_view(const struct ctr *c, enum probe_type t, struct probe_view *ret);
 
+/* ---- for /metrics/probes: probe_metrics.c ---- */
+#define PROBE_BUCKETS 11
+struct probe_tally {             /* since the agent knows the container; over its restarts */
+    uint64_t successful, failed; /* checks, without those that could not be carried out */
+    uint64_t buckets[PROBE_BUCKETS],
+        sum_ns; /* how long the successful ones took; each bucket has the lower ones */
+};
+const struct probe_tally *probes_tally_of(const struct ctr *c,
+                                          enum probe_type t); /* NULL: nothing was checked */
+void probes_tally_add(struct probe_tally *t, bool success, int64_t took_ns);
+
 /* ---- pure parts, for tests ---- */
 
 /* The first tick of `epoch + k * period` not before `at`. */

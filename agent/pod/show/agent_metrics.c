@@ -99,11 +99,27 @@ static uint64_t stat_field(const char *text, unsigned n)
     return p != NULL ? strtoull(p + 1, NULL, 10) : 0;
 }
 
+void agent_metrics_start_time(struct buf *out)
+{
+    uint64_t ticks = (uint64_t)sysconf(_SC_CLK_TCK);
+    str_auto text = NULL;
+    struct timespec up;
+    int64_t boot_ns;
+
+    if (clock_gettime(CLOCK_BOOTTIME, &up) != 0 || ticks == 0 ||
+        fs_read_at(AT_FDCWD, "/proc/self/stat", FS_SMALL_MAX, &text, NULL, ERR_IGNORED) != ERR_OK)
+        return;
+    boot_ns = clock_wall_ns() - ((int64_t)up.tv_sec * 1000000000 + up.tv_nsec);
+    agent_metrics_number(out, "process_start_time_seconds", "gauge",
+                         "Start time of the agent, in seconds since 1970.",
+                         (uint64_t)boot_ns + stat_field(text, 22) * (1000000000 / ticks), UNIT_NS);
+}
+
 static void put_process(struct buf *out)
 {
-    uint64_t ticks = (uint64_t)sysconf(_SC_CLK_TCK), page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     str_auto text = NULL;
-    struct timespec up, cpu;
+    struct timespec cpu;
     struct rlimit files;
     struct err e = { 0 };
 
@@ -122,12 +138,7 @@ static void put_process(struct buf *out)
                          stat_field(text, 24) * page, UNIT_ONE);
     agent_metrics_number(out, "process_virtual_memory_bytes", "gauge", "Address space of the agent.",
                          stat_field(text, 23), UNIT_ONE);
-    if (clock_gettime(CLOCK_BOOTTIME, &up) == 0 && ticks > 0) {
-        int64_t boot_ns = clock_wall_ns() - ((int64_t)up.tv_sec * 1000000000 + up.tv_nsec);
-        agent_metrics_number(out, "process_start_time_seconds", "gauge",
-                             "Start time of the agent, in seconds since 1970.",
-                             (uint64_t)boot_ns + stat_field(text, 22) * (1000000000 / ticks), UNIT_NS);
-    }
+    agent_metrics_start_time(out);
 }
 
 void agent_metrics(struct node *n, struct buf *out)

@@ -5,6 +5,7 @@
 #include "agent/pod/core/usage_text.h"
 #include "agent/pod/usage/usage.h"
 #include "base/array.h"
+#include "base/clock.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -16,8 +17,8 @@
 struct line {
     enum usage_kind kind;
     struct cg_sample s;
-    size_t labels; /* their position in rows.text, NUL-terminated */
-    int64_t start_ns;
+    size_t labels;             /* their position in rows.text, NUL-terminated */
+    int64_t start_ns, read_ns; /* wall clock */
 };
 
 struct rows {
@@ -54,7 +55,7 @@ static void usage_metrics_collect(const struct usage_row *row, void *arg)
         return;
     }
     l = &all->v[all->n++];
-    *l = (struct line){ .kind = row->kind, .s = row->s, .labels = all->text.n };
+    *l = (struct line){ .kind = row->kind, .s = row->s, .labels = all->text.n, .read_ns = clock_wall_ns() };
     l->start_ns = row->ctr != NULL   ? row->ctr->cur.started_ns
                   : row->pod != NULL ? row->pod->start_time_ns
                                      : 0;
@@ -147,8 +148,9 @@ static uint64_t member(const struct line *l, size_t offset)
     return value;
 }
 
-static void put_line(struct buf *out, const char *name, const char *labels, const char *extra, uint64_t value,
-                     enum usage_unit unit)
+/* read_ns 0: without a time. */
+static void put_line_read(struct buf *out, const char *name, const char *labels, const char *extra,
+                          uint64_t value, enum usage_unit unit, int64_t read_ns)
 {
     buf_adds(out, name);
     buf_addc(out, '{');
@@ -160,7 +162,15 @@ static void put_line(struct buf *out, const char *name, const char *labels, cons
     }
     buf_adds(out, "} ");
     usage_value(out, value, unit);
+    if (read_ns != 0)
+        buf_addf(out, " %lld", (long long)(read_ns / 1000000));
     buf_addc(out, '\n');
+}
+
+static void put_line(struct buf *out, const char *name, const char *labels, const char *extra, uint64_t value,
+                     enum usage_unit unit)
+{
+    put_line_read(out, name, labels, extra, value, unit, 0);
 }
 
 static void put_family(const struct rows *all, const struct family *f, struct buf *out)
@@ -232,6 +242,7 @@ static void put_machine(const struct node *n, struct buf *out)
 }
 
 /* ---- /metrics/resource ---- */
+/* Values have the time of their reading, in milliseconds, as kubelet's: metrics-server divides by it. */
 
 static void put_resource(const struct rows *all, enum usage_kind kind, const struct family *f,
                          struct buf *out)
@@ -251,9 +262,9 @@ static void put_resource(const struct rows *all, enum usage_kind kind, const str
         if (kind == USAGE_NODE) {
             buf_addf(out, "%s ", f->name);
             usage_value(out, member(l, f->offset), f->unit);
-            buf_addc(out, '\n');
+            buf_addf(out, " %lld\n", (long long)(l->read_ns / 1000000));
         } else {
-            put_line(out, f->name, labels, NULL, member(l, f->offset), f->unit);
+            put_line_read(out, f->name, labels, NULL, member(l, f->offset), f->unit, l->read_ns);
         }
     }
 }
@@ -282,8 +293,9 @@ static void put_resource_end(bool complete, struct buf *out)
 
     usage_machine_read(&m);
     usage_metrics_head(out, "node_swap_usage_bytes", "gauge", "Current swap usage of the node.");
-    buf_addf(out, "node_swap_usage_bytes %llu\n",
-             (unsigned long long)(m.swap_bytes > m.swap_free_bytes ? m.swap_bytes - m.swap_free_bytes : 0));
+    buf_addf(out, "node_swap_usage_bytes %llu %lld\n",
+             (unsigned long long)(m.swap_bytes > m.swap_free_bytes ? m.swap_bytes - m.swap_free_bytes : 0),
+             (long long)(clock_wall_ns() / 1000000));
     usage_metrics_head(out, "resource_scrape_error", "gauge",
                        "1 if there was an error while getting metrics, 0 otherwise.");
     buf_addf(out, "resource_scrape_error %d\n", complete ? 0 : 1);

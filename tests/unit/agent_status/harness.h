@@ -222,6 +222,7 @@ static inline void fake_metrics(void *arg, enum status_metrics which, struct buf
     (void)arg;
     buf_adds(own, which == METRICS_ALL        ? "fake_metric 1\n"
                   : which == METRICS_CADVISOR ? "fake_cadvisor 2\n"
+                  : which == METRICS_PROBES   ? "fake_probes 4\n"
                                               : "fake_resource 3\n");
     status_reply_text(r, own);
 }

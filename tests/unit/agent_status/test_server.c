@@ -203,6 +203,7 @@ static void simple_paths_answer(void **state)
     expect(f, "GET /metrics", "200 OK", "fake_metric 1\n");
     expect(f, "GET /metrics/cadvisor", "200 OK", "\r\n\r\nfake_cadvisor 2\n");
     expect(f, "GET /metrics/resource", "200 OK", "\r\n\r\nfake_resource 3\n");
+    expect(f, "GET /metrics/probes", "200 OK", "\r\n\r\nfake_probes 4\n");
     expect(f, "GET /stats/summary", "200 OK", "{\"node\":{\"basic\":false}}");
     expect(f, "GET /stats/summary?only_cpu_and_memory=true", "200 OK", "{\"node\":{\"basic\":true}}");
     expect(f, "GET /stats/summary?only_cpu_and_memory=perhaps", "400 ", "only_cpu_and_memory");

@@ -43,6 +43,36 @@ static void checked_in(struct world *w, int64_t ns)
     assert_int_equal(script.checked_at.ns, at.ns);
 }
 
+static void checks_are_counted_and_successes_measured(void **state)
+{
+    struct world *w = *state;
+    struct ctr *c = running(w, WITH("readinessProbe", "periodSeconds: 10"));
+    struct probe_tally t = { 0 };
+    struct buf text = BUF_INIT(64 * 1024);
+
+    assert_null(probes_tally_of(c, PROBE_LIVENESS));
+    script_turn(w);
+    assert_int_equal(probes_tally_of(c, PROBE_READINESS)->successful, 1);
+    probes_metrics(&w->node, &text);
+    assert_non_null(
+        strstr(text.p, "prober_probe_total{container=\"c\",namespace=\"default\",pod=\"a\",pod_uid=\""));
+    assert_non_null(strstr(text.p, "\",probe_type=\"Readiness\",result=\"successful\"} 1\n"));
+    assert_non_null(
+        strstr(text.p, "prober_probe_duration_seconds_count{container=\"c\",namespace=\"default\",pod=\"a\","
+                       "probe_type=\"Readiness\"} 1\n"));
+    assert_null(strstr(text.p, "failed"));
+    buf_done(&text);
+
+    probes_tally_add(&t, true, 5000000);
+    probes_tally_add(&t, true, 11 * S);
+    probes_tally_add(&t, false, 1);
+    assert_int_equal(t.successful, 2);
+    assert_int_equal(t.failed, 1);
+    assert_int_equal(t.buckets[0], 1); /* a bound is within its bucket */
+    assert_int_equal(t.buckets[PROBE_BUCKETS - 1], 1);
+    assert_int_equal(t.sum_ns, 11 * S + 5000000);
+}
+
 static void readiness_is_checked_at_once_and_then_each_period(void **state)
 {
     struct world *w = *state;
@@ -199,6 +229,7 @@ static void readiness_is_checked_to_the_very_end_and_liveness_is_not(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        SCRIPT_TEST(checks_are_counted_and_successes_measured),
         SCRIPT_TEST(readiness_is_checked_at_once_and_then_each_period),
         SCRIPT_TEST(a_failure_of_the_first_second_is_not_told_and_tried_again_at_once),
         SCRIPT_TEST(a_clock_that_is_set_back_switches_no_failure_off),
