@@ -57,7 +57,7 @@ static json_t *taints_json(const struct agent_config *c)
     return list;
 }
 
-static json_t *server_json(const struct config_server *s)
+static json_t *server_json(const struct config_server *s, const json_t *curves)
 {
     json_t *o = json_pack("{s:b, s:I, s:I, s:b, s:b, s:b, s:I, s:I, s:I, s:o}", "enabled", s->enabled, "port",
                           (json_int_t)s->port, "readOnlyPort", (json_int_t)s->read_only_port, "tokenWebhook",
@@ -67,6 +67,9 @@ static json_t *server_json(const struct config_server *s)
 
     json_put_str(o, "address", s->address);
     json_put_str(o, "minVersion", s->min_version);
+    json_object_set_new(o, "idleMs", json_integer((json_int_t)s->stream_idle_ms));
+    if (curves != NULL)
+        json_object_set_new(o, "curves", json_deep_copy(curves));
     json_put_str(o, "authorization", s->authorization);
     return o;
 }
@@ -83,9 +86,9 @@ static json_t *config_message(const struct agent *a)
         (json_int_t)k->update_ms, "reportMs", (json_int_t)k->report_ms, "eventRate", (json_int_t)k->event_qps,
         "eventBurst", (json_int_t)k->event_burst, "apiRate", (json_int_t)k->api_qps, "apiBurst",
         (json_int_t)k->api_burst, "maxImages", (json_int_t)k->max_images, "labels", labels_json(c), "taints",
-        taints_json(c), "server", server_json(&k->server), "certificates", "bootstrap",
-        k->bootstrap_kubeconfig[0] != '\0', "rotateClient", k->rotate_client, "rotateServer",
-        k->rotate_server);
+        taints_json(c), "server", server_json(&k->server, config_value(c, "tlsCurvePreferences")),
+        "certificates", "bootstrap", k->bootstrap_kubeconfig[0] != '\0', "rotateClient", k->rotate_client,
+        "rotateServer", k->rotate_server);
 
     if (o != NULL && k->provider_id[0] != '\0')
         json_put_str(o, "providerID", k->provider_id);

@@ -49,6 +49,7 @@ struct config_server {
     char *cert_file, *key_file;   /* tlsCertFile, tlsPrivateKeyFile; "": those of cert_dir */
     struct config_list ciphers;   /* Go's names; none: the default */
     char *min_version;            /* "VersionTLS12"; "": the default */
+    uint64_t stream_idle_ms;      /* of an exec, attach or port-forward that passes nothing */
     char *client_ca_file;         /* "": client certificates authenticate nobody */
     bool token_webhook, anonymous, debugging;
     uint64_t token_ttl_ms;                  /* of an answer of TokenReview */

@@ -11,7 +11,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct tls_settings o = { .name = "node" };
+    static char *certificate, *key;
+    struct tls_settings o = { 0 };
     SSL_CTX *context;
     struct err e = { 0 };
     struct tls t;
@@ -26,6 +27,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         o.certificate = text;
     else
         o.client_ca = text;
+    if (certificate == NULL && tls_self_signed("node", &certificate, &key, &e) != ERR_OK)
+        abort();
+    if (o.certificate == NULL) {
+        o.certificate = certificate;
+        o.key = key;
+    }
     if (tls_context_new(&context, &o, &e) == ERR_OK) {
         if (tls_init(&t, context, &e) == ERR_OK)
             tls_done(&t);

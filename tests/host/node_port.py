@@ -56,7 +56,7 @@ class NodePort:
     def __init__(self, node, pki, wait=True, credentials=None, **server):
         self.node, self.pki, self.port = node, pki, free_port()
         self.log_path = f"{node.world.scratch}/kube.log"
-        self.lines, self.serve = [], True
+        self.lines, self.certificates, self.serve = [], [], True
         self.link, theirs = socket.socketpair()
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(["bash", "-c", f"exec \"$0\" 3<&{theirs.fileno()}", f"{node.world.build}/coracle-kube"],
@@ -109,6 +109,8 @@ class NodePort:
     def _take(self, message):
         if message["type"] == "log":
             self.lines.append(message)
+        elif message["type"] == "certificate":
+            self.certificates.append(message)
         elif message["type"] == "serve" and self.serve:
             with socket.socket(socket.AF_UNIX) as s:
                 s.connect(self.node.socket)
@@ -138,9 +140,16 @@ class NodePort:
         raw = socket.create_connection(("127.0.0.1", self.port), timeout=timeout * SLOW)
         return self.tls(client).wrap_socket(raw, server_hostname="127.0.0.1")
 
-    def ask(self, path, method="GET", client="admin", headers=None, body=None):
+    def ask_peer(self):
+        """The port's certificate, unchecked."""
+        return ssl.get_server_certificate(("127.0.0.1", self.port))
+
+    def ask(self, path, method="GET", client="admin", headers=None, body=None, trusting=False):
         """(status, headers, body as text)"""
-        c = http.client.HTTPSConnection("127.0.0.1", self.port, context=self.tls(client), timeout=20 * SLOW)
+        context = self.tls(client)
+        if trusting:
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        c = http.client.HTTPSConnection("127.0.0.1", self.port, context=context, timeout=20 * SLOW)
         try:
             c.request(method, path, body=body, headers=headers or {})
             answer = c.getresponse()

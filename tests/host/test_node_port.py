@@ -3,12 +3,13 @@
 import contextlib
 import http.client
 import json
+import os
 import socket
 import ssl
 import time
 import urllib.parse
 
-from coracle import check, container, contains, equal, pod, until
+from coracle import SLOW, check, container, contains, equal, pod, processes, read, until
 from node_port import NodePort, Pki, free_port
 from spdy_peer import Reset, SpdyPeer
 
@@ -123,7 +124,119 @@ def test_authentication(t):
         port.tell({"type": "serving", "certificate": "", "clientCA": port.pki.pem("other.crt")})
         until(lambda: any("another certificate" in x.get("message", "") for x in port.lines), 10, "the new certificate")
         with socket.create_connection(("127.0.0.1", port.port)) as s, old.wrap_socket(s) as c:
+            own = ssl.DER_cert_to_PEM_cert(c.getpeercert(True))
             contains(c.getpeercert(True).decode("latin1"), "test-node@", "a certificate of its own")
+        until(lambda: port.certificates, 10, "the pair for the folder of certificates")
+        told = port.certificates[0]
+        equal((told["usage"], told["certificate"]), ("self-signed", own), "what is kept")
+        contains(told["key"], "PRIVATE KEY", "its key")
+        port.tell({"type": "serving", "certificate": told["certificate"], "key": told["key"], "clientCA": port.pki.pem("ca.crt")})
+        until(lambda: _status(port, "admin") == 200, 10, "the CA of before")
+        port.tell({"type": "serving", "clientCA": port.pki.pem("ca.crt")})
+        until(lambda: port.ask_peer() == own, 10, "the same certificate again")
+        equal(len(port.certificates), 1, "certificates that were made")
+        node.stop()
+
+
+def _status(port, client):
+    return port.ask("/healthz", client=client, trusting=True)[0]
+
+
+def test_curves(t):
+    """tlsCurvePreferences: key exchanges of the port; those that OpenSSL lacks are named and left out"""
+    with port_of(t, curves=[4588, 24]) as (node, port):
+        for curve, works in (("secp384r1", True), ("prime256v1", False)):
+            context = port.tls()
+            context.set_ecdh_curve(curve)
+            with contextlib.closing(socket.create_connection(("127.0.0.1", port.port), timeout=20)) as raw:
+                try:
+                    context.wrap_socket(raw, server_hostname="127.0.0.1").close()
+                    equal(works, True, curve)
+                except ssl.SSLError:
+                    equal(works, False, curve)
+        node.stop()
+
+
+def test_idle_streams(t):
+    """streamingConnectionIdleTimeout ends streams that pass nothing, and no others"""
+    with port_of(t, idleMs=4000) as (node, port):
+        begun = time.monotonic()
+        silent = port.websocket(exec_path("cat", input=1, output=1), "v5.channel.k8s.io")
+        talks = port.websocket(exec_path("sh", "-c", "for i in 1 2 3 4 5 6; do sleep 1; echo $i; done", output=1), "v5.channel.k8s.io")
+        check(not any(silent.all().values()), "the silent one says something")
+        check(time.monotonic() - begun >= 4, "it ended too early")
+        equal(talks.all()[1], b"1\n2\n3\n4\n5\n6\n", "the other one")
+        until(lambda: "cat" not in [p.split("\0")[0] for p in _commands(node)], 10, "the process of the silent one ended")
+        node.stop()
+
+
+def test_attach(t):
+    """attach over SPDY and WebSocket: input, output, and the end of the container"""
+    with port_of(t) as (node, port):
+        node.put("in.yaml", pod("in", container(command=["sh", "-c", "while read x; do echo got $x; done"], stdin=True),
+                                terminationGracePeriodSeconds=0))
+        node.wait_running("in")
+        path = "/attach/default/in/main?input=1&output=1&error=1"
+        peer = port.spdy(path)
+        s = streams(peer, stdin=True)
+        peer.write(s["stdin"], b"a\n")
+        peer.read_until(s["stdout"], b"got a\n")
+        w = port.websocket(path, "v5.channel.k8s.io, v4.channel.k8s.io")
+        w.send(b"\x00b\n")
+        got = b""
+        while b"got b\n" not in got:
+            message = w.message()
+            check(message, "the stream ended")
+            got += message[1:] if message[0] == 1 else b""
+        peer.read_until(s["stdout"], b"got b\n")
+        node.remove("in.yaml")
+        w.all()
+        peer.read_all(s["stdout"])
+        equal(port.ask("/attach/default/none/main?output=1")[::2], (404, "pod does not exist"), "no pod")
+        equal(port.ask("/attach/default/web/main")[::2], (400, "you must specify at least 1 of stdin, stdout, stderr"), "no stream")
+        node.stop()
+
+
+def _resident(process):
+    return int(read(f"/proc/{process.pid}/statm").split()[1]) * 4096
+
+
+def _written(node):
+    """Bytes that the floods of the pods have written, each."""
+    return {p: read(f"/proc/{p}/io", "").partition("wchar: ")[2].partition("\n")[0] for p in processes()
+            if node.cgroup_root + "/" in read(f"/proc/{p}/cgroup", "") and read(f"/proc/{p}/cmdline", "").startswith("cat\0/dev/zero")}
+
+
+def test_slow_clients(t):
+    """clients that never read hold little memory and nobody else; too many connections are closed at once"""
+    with port_of(t) as (node, port):
+        port.ask("/healthz")
+        before, flood = _resident(port.process), exec_path("cat", "/dev/zero", output=1)
+        slow = [port.websocket(flood, "v5.channel.k8s.io") for _ in range(8)]
+        for _ in range(8):
+            peer = port.spdy(flood)
+            streams(peer, stderr=False)
+            slow.append(peer)
+        last = [{}]
+
+        def still():
+            now = _written(node)
+            same, last[0] = len(now) == 16 and now == last[0], now
+            time.sleep(0.3)
+            return same
+        until(still, 30, lambda: f"the floods are held: {last[0]}")
+        grown = _resident(port.process) - before
+        check(grown < 16 * (2 << 20) * SLOW, f"{grown} bytes for 16 clients that do not read")
+        equal(port.ask("/healthz")[0], 200, "another client")
+        many = [socket.create_connection(("127.0.0.1", port.port), timeout=20) for _ in range(280)]
+        closed = [s for s in many[-24:] if s.recv(1) == b""]
+        equal(len(closed), 24, "connections beyond the limit")
+        for s in many:
+            s.close()
+        until(lambda: _status(port, "admin") == 200, 20, "a place is free again")
+        for s in slow:
+            s.socket.close()
+        until(lambda: not _written(node), 20, "the floods ended")
         node.stop()
 
 
@@ -255,7 +368,6 @@ def test_spdy_rules(t):
 
 
 def _commands(node):
-    from coracle import processes, read  # pylint: disable=import-outside-toplevel
     return [read(f"/proc/{p}/cmdline", "") for p in processes() if node.cgroup_root + "/" in read(f"/proc/{p}/cgroup", "")]
 
 
@@ -301,16 +413,28 @@ def test_port_of_a_daemon(t):
             "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]}, f)
     node = t.node("--kubeconfig", f"{scratch}/kubeconfig", "--client-ca-file", f"{pki.folder}/ca.crt", "--authorization-mode",
                   "AlwaysAllow", "--address", "127.0.0.1", "--port", str(open_port), "--read-only-port", str(read_only),
-                  "--tls-cert-file", f"{pki.folder}/server.crt", "--tls-private-key-file", f"{pki.folder}/server.key",
                   "--cert-dir", f"{scratch}/certs")
     node.import_image()
     port = NodePort.of_daemon(node, pki, open_port)
 
     def answer():
         with contextlib.suppress(OSError):
-            return port.ask("/healthz")[::2]
+            return port.ask("/healthz", trusting=True)[::2]
         return None
     until(lambda: answer() == (200, "ok"), 20, lambda: f"the port: {node.log()[-2000:]}")
+    until(lambda: os.path.exists(f"{scratch}/certs/kubelet.crt"), 10, "the pair that it signed")
+    equal(os.stat(f"{scratch}/certs/kubelet.key").st_mode & 0o777, 0o600, "who reads the key")
+    kept = port.pki.pem("../certs/kubelet.crt")
+    equal(port.ask_peer(), kept, "the certificate that is kept")
+    node.kill()
+    node.start()
+    until(lambda: answer() == (200, "ok"), 20, lambda: f"the port: {node.log()[-2000:]}")
+    equal((port.ask_peer(), port.pki.pem("../certs/kubelet.crt")), (kept, kept), "the same one after a restart")
+    for suffix in ("key", "crt"):
+        with open(f"{scratch}/certs/kubelet.{suffix}.new", "w", encoding="ascii") as f:
+            f.write(pki.pem(f"server.{suffix}"))
+        os.rename(f"{scratch}/certs/kubelet.{suffix}.new", f"{scratch}/certs/kubelet.{suffix}")
+    until(lambda: port.ask_peer() == pki.pem("server.crt"), 20, "another pair in its place")
     node.put("web.yaml", pod("web", container(command=["sh", "-c", "echo hello; exec sleep 1000"]), terminationGracePeriodSeconds=0))
     name = "web-test-node"
     until(lambda: "hello" in port.ask(f"/containerLogs/default/{name}/main")[2], 20, "the log")

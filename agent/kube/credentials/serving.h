@@ -3,7 +3,8 @@
  * serving - the certificate of the node's port and the CA of its clients: the message `serving` of
  * agent/kube/README.md, made from the files of the settings or of cert_dir (pki_read_serving()), and made
  * again when one of them changes. Where there is no certificate yet, the message has only the CA, and
- * coracle-kube signs one itself.
+ * coracle-kube signs one itself; the daemon
+ * writes it to cert_dir, unless `rotate`, and it comes back from there.
  *
  * Files are read on the pool and followed by inotify; what cannot be read is tried again with back-off (1 s
  * to 1 min), and the message of before stays in force. Loop thread only.

@@ -83,7 +83,9 @@ static void caller_rest(struct caller *c)
     if (c->state == CALLER_LEAVING)
         caller_arm(c, CALLER_LINGER_MS);
     else if (c->state != CALLER_READING)
-        caller_arm(c, c->silent_ms != 0 ? c->silent_ms : CALLER_STREAM_MS);
+        caller_arm(c, c->silent_ms != 0        ? c->silent_ms
+                      : c->state == CALLER_RAW ? c->server->rules.idle_ms
+                                               : CALLER_STREAM_MS);
 }
 
 /* The answer is complete. The next request waits until it is sent: nobody collects answers unread. */

@@ -19,7 +19,7 @@
 #define CALLER_HEAD_MS 10000                         /* for the handshake of TLS, and for a whole request */
 #define CALLER_IDLE_MS 90000                         /* between requests: kubelet's server */
 #define CALLER_WRITE_MS 60000                        /* without the client accepting any part of an answer */
-#define CALLER_STREAM_MS (4 * 3600 * UINT64_C(1000)) /* of a silent stream: kubelet's idle timeout */
+#define CALLER_STREAM_MS (4 * 3600 * UINT64_C(1000)) /* without streamingConnectionIdleTimeout */
 #define CALLER_CREATE_MS 30000                       /* for all streams of an exec to exist: kubelet's */
 #define CALLER_LINGER_MS 5000                        /* for a client to close after the end of its stream */
 #define CALLER_INPUT_MAX (HTTP_HEAD_MAX + HTTP_BODY_MAX + (256u << 10)) /* received, not used */
@@ -199,9 +199,11 @@ struct kube_server {
     char *node_name;
     json_t *config; /* `server` of the message */
     SSL_CTX *context;
+    char *self_certificate, *self_key; /* NULL: none was made */
+    bool requests_certificate;         /* serverTLSBootstrap: its own is for the meantime, and not kept */
     struct {
         bool token_webhook, anonymous, always_allow, debugging;
-        uint64_t token_ms, allowed_ms, denied_ms;
+        uint64_t token_ms, allowed_ms, denied_ms, idle_ms;
     } rules;
     uv_tcp_t port, read_only_port;
     int open_handles;

@@ -59,19 +59,51 @@ static void server_take_rules(struct kube_server *s)
     s->rules.token_ms = server_ms(s->config, "tokenMs", 120000);
     s->rules.allowed_ms = server_ms(s->config, "allowedMs", 300000);
     s->rules.denied_ms = server_ms(s->config, "deniedMs", 30000);
+    s->rules.idle_ms = server_ms(s->config, "idleMs", 0);
+    if (s->rules.idle_ms == 0)
+        s->rules.idle_ms = CALLER_STREAM_MS;
+}
+
+static void server_tell_self_signed(const struct kube_server *s)
+{
+    json_t *message = json_pack("{s:s, s:s, s:s, s:s}", "type", "certificate", "usage", "self-signed",
+                                "certificate", s->self_certificate, "key", s->self_key);
+
+    /* Without a link this process ends anyway. */
+    if (message != NULL)
+        ERR_IGNORE(kube_link_send(s->o.link, message, -1, ERR_IGNORED));
+}
+
+/* The one of this process, made at most once: its clients see the same one until it is replaced. */
+static enum err_code server_self_signed(struct kube_server *s, struct err *e)
+{
+    if (s->self_certificate != NULL)
+        return ERR_OK;
+    if (tls_self_signed(s->node_name, &s->self_certificate, &s->self_key, e) != ERR_OK)
+        return e->code;
+    if (!s->requests_certificate)
+        server_tell_self_signed(s);
+    return ERR_OK;
 }
 
 /* Connections that exist keep the certificate that they began with. */
 static enum err_code server_take_certificates(struct kube_server *s, const json_t *from, struct err *e)
 {
-    const struct tls_settings o = { .certificate = json_str(from, "certificate"),
-                                    .key = json_str(from, "key"),
-                                    .client_ca = json_str(from, "clientCA"),
-                                    .ciphers = json_object_get(s->config, "ciphers"),
-                                    .min_version = json_str(s->config, "minVersion"),
-                                    .name = s->node_name };
+    const char *certificate = json_str(from, "certificate");
+    struct tls_settings o = { .certificate = certificate,
+                              .key = json_str(from, "key"),
+                              .client_ca = json_str(from, "clientCA"),
+                              .ciphers = json_object_get(s->config, "ciphers"),
+                              .curves = json_object_get(s->config, "curves"),
+                              .min_version = json_str(s->config, "minVersion") };
     SSL_CTX *made;
 
+    if (certificate == NULL || certificate[0] == '\0') {
+        if (server_self_signed(s, e) != ERR_OK)
+            return e->code;
+        o.certificate = s->self_certificate;
+        o.key = s->self_key;
+    }
     if (tls_context_new(&made, &o, e) != ERR_OK)
         return e->code;
     SSL_CTX_free(s->context);
@@ -156,6 +188,7 @@ static void server_take_config(struct kube_server *s, const json_t *message)
         return;
     s->config = json_incref(config);
     s->node_name = strdup(name != NULL ? name : "");
+    s->requests_certificate = json_flag(json_object_get(message, "certificates"), "rotateServer");
     server_take_rules(s);
     /* Without files the message `serving` is awaited: a port that knows no CA would refuse its clients. */
     if (s->node_name == NULL)
@@ -176,7 +209,7 @@ static void server_take_serving(struct kube_server *s, const json_t *message)
         return;
     if (server_take_certificates(s, message, &e) != ERR_OK)
         log_error("the certificate of the node's port cannot be used; the one of before stays", F_ERR(&e));
-    else if (s->listening)
+    else if (s->listening && !str_eq(json_str(message, "certificate"), s->self_certificate))
         log_info("the node's port has another certificate");
     if (e.code == ERR_OK && !s->listening && server_open_ports(s, &e) != ERR_OK)
         log_error("the node's port cannot be opened", F_ERR(&e));

@@ -2,6 +2,8 @@
 /* The end of a server, when the last of its parts has ended. */
 #include "agent/kube/server/internal.h"
 
+#include <string.h>
+
 void kube_server_maybe_free(struct kube_server *s)
 {
     if (!s->closing || s->open_handles > 0 || s->n_callers > 0 || s->n_upstreams > 0 || s->n_access > 0)
@@ -12,5 +14,9 @@ void kube_server_maybe_free(struct kube_server *s)
     review_cache_done(&s->decisions);
     json_decref(s->config);
     free(s->node_name);
+    free(s->self_certificate);
+    if (s->self_key != NULL)
+        explicit_bzero(s->self_key, strlen(s->self_key));
+    free(s->self_key);
     free(s);
 }

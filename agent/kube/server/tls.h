@@ -17,15 +17,19 @@
 #define TLS_PEM_MAX ((size_t)1 << 20)
 #define TLS_GROUPS_MAX 256 /* organizations of a certificate */
 
-struct tls_settings {              /* borrowed; PEM texts, NULL or "": none */
-    const char *certificate, *key; /* without them a certificate is made, for `name` and signed by itself */
+struct tls_settings { /* borrowed; PEM texts, NULL or "": none */
+    const char *certificate, *key;
     const char *client_ca;
     const json_t *ciphers;   /* Go's names; NULL or empty: Go's choice */
+    const json_t *curves;    /* numbers in TLS, by preference; NULL or empty: OpenSSL's choice */
     const char *min_version; /* "VersionTLS12", also the default */
-    const char *name;        /* of the node */
 };
 
 /* ERR_INVALID: what cannot be used, and why. SSL_CTX_free(). */
+/* A certificate for `name`, signed by itself, and its key, in PEM: as kubelet's for a node that is given
+ * none. malloc'ed; wipe the key. */
+enum err_code tls_self_signed(const char *name, char **ret_certificate, char **ret_key,
+                              struct err *e) MUST_CHECK;
 enum err_code tls_context_new(SSL_CTX **ret, const struct tls_settings *o, struct err *e) MUST_CHECK;
 
 struct tls {

@@ -2,6 +2,7 @@
 /* What a TLS server needs: certificate and key, the CAs of clients, versions and ciphers. */
 #include "agent/kube/server/tls.h"
 
+#include "base/log.h"
 #include "base/scope.h"
 
 #include <openssl/err.h>
@@ -89,18 +90,30 @@ static bool tls_context_add_extension(X509 *x, int nid, const char *value)
     return ok;
 }
 
+static char *tls_context_text(BIO *from)
+{
+    char *text;
+    long n = BIO_get_mem_data(from, &text);
+
+    return n > 0 ? strndup(text, (size_t)n) : NULL;
+}
+
 /* As kubelet's without certificate files: clients cannot check it, but nothing is sent in the clear. */
-static enum err_code use_self_signed(SSL_CTX *c, const char *name, struct err *e)
+enum err_code tls_self_signed(const char *name, char **ret_certificate, char **ret_key, struct err *e)
 {
     scoped(EVP_PKEY_free) EVP_PKEY *key = EVP_EC_gen("P-256");
     scoped(X509_free) X509 *x = X509_new();
     str_auto subject = str_printf("%s@%lld", name, (long long)time(NULL));
     str_auto alt = str_printf("DNS:%s", name);
+    scoped(BIO_free_all) BIO *certificate_pem = BIO_new(BIO_s_mem());
+    scoped(BIO_free_all) BIO *key_pem = BIO_new(BIO_s_secmem());
     uint64_t serial = 0;
     X509_NAME *dn;
+    str_auto certificate = NULL;
+    char *made_key;
 
-    if (key == NULL || x == NULL || subject == NULL || alt == NULL ||
-        RAND_bytes((unsigned char *)&serial, sizeof(serial)) != 1)
+    if (key == NULL || x == NULL || subject == NULL || alt == NULL || certificate_pem == NULL ||
+        key_pem == NULL || RAND_bytes((unsigned char *)&serial, sizeof(serial)) != 1)
         return tls_context_err(e, "make a certificate");
     serial >>= 1;
     dn = X509_get_subject_name(x);
@@ -112,8 +125,17 @@ static enum err_code use_self_signed(SSL_CTX *c, const char *name, struct err *e
         !tls_context_add_extension(x, NID_basic_constraints, "critical,CA:FALSE") ||
         !tls_context_add_extension(x, NID_ext_key_usage, "serverAuth") ||
         !tls_context_add_extension(x, NID_subject_alt_name, alt) || X509_sign(x, key, EVP_sha256()) == 0 ||
-        SSL_CTX_use_certificate(c, x) != 1 || SSL_CTX_use_PrivateKey(c, key) != 1)
+        PEM_write_bio_X509(certificate_pem, x) != 1 ||
+        PEM_write_bio_PrivateKey(key_pem, key, NULL, NULL, 0, NULL, NULL) != 1)
         return tls_context_err(e, "make a certificate");
+    certificate = tls_context_text(certificate_pem);
+    made_key = tls_context_text(key_pem);
+    if (certificate == NULL || made_key == NULL) {
+        free(made_key);
+        return err_nomem(e);
+    }
+    *ret_certificate = take_ptr(&certificate);
+    *ret_key = made_key;
     return ERR_OK;
 }
 
@@ -198,6 +220,44 @@ static enum err_code use_ciphers(SSL_CTX *c, const json_t *list, struct err *e)
     return ERR_OK;
 }
 
+/* By the numbers that Go's tls.CurveID and TLS share. Those that OpenSSL lacks are left out: a file for a
+ * newer one may name the hybrid ones (OpenSSL 3.5) before others. */
+static enum err_code use_curves(SSL_CTX *c, const json_t *list, struct err *e)
+{
+    static const struct {
+        json_int_t number;
+        const char *name;
+    } known[] = { { 23, "P-256" },
+                  { 24, "P-384" },
+                  { 25, "P-521" },
+                  { 29, "X25519" },
+                  { 4587, "SecP256r1MLKEM768" },
+                  { 4588, "X25519MLKEM768" },
+                  { 4589, "SecP384r1MLKEM1024" } };
+    buf_auto names = BUF_INIT(4096);
+    const json_t *v;
+    size_t i, k;
+
+    json_array_foreach (list, i, v) {
+        for (k = 0; k < ARRAY_LEN(known) && known[k].number != json_integer_value(v); k++)
+            ;
+        if (k == ARRAY_LEN(known))
+            return err_set(e, ERR_INVALID, "tlsCurvePreferences: %lld is not known here",
+                           (long long)json_integer_value(v));
+        if (SSL_CTX_set1_groups_list(c, known[k].name) == 1)
+            buf_addf(&names, "%s%s", names.n > 0 ? ":" : "", known[k].name);
+        else
+            log_warn("tlsCurvePreferences: OpenSSL does not have it here",
+                     F_STR("keyExchange", known[k].name));
+    }
+    ERR_clear_error();
+    if (names.failed)
+        return err_nomem(e);
+    if (json_array_size(list) > 0 && (names.n == 0 || SSL_CTX_set1_groups_list(c, names.p) != 1))
+        return err_set(e, ERR_INVALID, "tlsCurvePreferences: OpenSSL has none of them here");
+    return ERR_OK;
+}
+
 /* Clients that offer h2 alone are refused by TLS: streams need HTTP/1.1. */
 static int choose_protocol(SSL *ssl, const unsigned char **ret, unsigned char *ret_n,
                            const unsigned char *offered, unsigned n, void *arg)
@@ -224,14 +284,17 @@ enum err_code tls_context_new(SSL_CTX **ret, const struct tls_settings *o, struc
     SSL_CTX_set_num_tickets(c, 0);
     SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_alpn_select_cb(c, choose_protocol, NULL);
-    if (use_version(c, o->min_version, e) != ERR_OK || use_ciphers(c, o->ciphers, e) != ERR_OK)
+    if (use_version(c, o->min_version, e) != ERR_OK || use_ciphers(c, o->ciphers, e) != ERR_OK ||
+        use_curves(c, o->curves, e) != ERR_OK)
         return e->code;
     if (tls_context_given(o->client_ca)) {
         if (use_client_ca(c, o->client_ca, e) != ERR_OK)
             return e->code;
         SSL_CTX_set_verify(c, SSL_VERIFY_PEER, accept_any);
     }
-    if (tls_context_given(o->certificate) ? use_certificate(c, o, e) : use_self_signed(c, o->name, e))
+    if (!tls_context_given(o->certificate))
+        return err_set(e, ERR_INVALID, "the server's certificate: none was given");
+    if (use_certificate(c, o, e) != ERR_OK)
         return e->code;
     *ret = take_ptr(&c);
     return ERR_OK;

@@ -32,7 +32,8 @@ static void with_a_kubeconfig_they_act(void **state)
         KUBELET
         "rotateCertificates: true\nserverTLSBootstrap: true\nregisterNode: false\nport: 10251\n"
         "nodeStatusUpdateFrequency: 4s\nnodeLeaseDurationSeconds: 20\nnodeStatusMaxImages: -1\n"
-        "providerID: a://b\neventRecordQPS: 0\neventBurst: 7\nkubeAPIQPS: 0\nkubeAPIBurst: 8\nreadOnlyPort: "
+        "providerID: a://b\neventRecordQPS: 0\neventBurst: 7\nkubeAPIQPS: 0\nkubeAPIBurst: "
+        "8\nstreamingConnectionIdleTimeout: 1m30s\nreadOnlyPort: "
         "10255\naddress: 192.0.2.1\n"
         "tlsCertFile: /c.crt\ntlsPrivateKeyFile: /c.key\ntlsCipherSuites: [TLS_AES_128_GCM_SHA256]\n"
         "tlsMinVersion: VersionTLS13\n"
@@ -58,6 +59,7 @@ static void with_a_kubeconfig_they_act(void **state)
     assert_int_equal(k->event_burst, 7);
     assert_int_equal(k->api_qps, 0);
     assert_int_equal(k->api_burst, 8);
+    assert_int_equal(k->server.stream_idle_ms, 90000);
     assert_true(k->server.enabled && k->server.anonymous);
     assert_false(k->server.token_webhook || k->server.debugging);
     assert_string_equal(k->server.address, "192.0.2.1");
@@ -91,6 +93,7 @@ static void the_defaults_are_kubelets(void **state)
     assert_int_equal(k->event_burst, 100);
     assert_int_equal(k->api_qps, 50);
     assert_int_equal(k->api_burst, 100);
+    assert_int_equal(k->server.stream_idle_ms, 4 * 3600 * 1000);
     assert_string_equal(k->server.address, "0.0.0.0");
     assert_int_equal(k->server.port, 10250);
     assert_int_equal(k->server.read_only_port, 0);
