@@ -202,8 +202,11 @@ static void a_page_has_everything_once(void **state)
     }
     for (int i = 0; i < PODS; i++) {
         str_auto line =
-            str_printf("\npod_memory_working_set_bytes{namespace=\"default\",pod=\"p%d\"} 700000\n", i);
+            str_printf("\npod_memory_working_set_bytes{namespace=\"default\",pod=\"p%d\"} 700000 ", i);
+        const char *at = strstr(resources, line);
+
         assert_int_equal(count(resources, line), 1);
+        assert_true(llabs(strtoll(at + strlen(line), NULL, 10) - clock_wall_ns() / 1000000) < 600000);
     }
     assert_int_equal(count(resources, "\nresource_scrape_error 0\n"), 1);
     assert_int_equal(count(resources, "container_network"), 0);
