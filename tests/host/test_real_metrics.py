@@ -41,7 +41,7 @@ def test_metrics_server(t):
     """metrics-server's rights are enough for its page, and its rules make usage of it: directly and through the apiserver"""
     plane, api, node = joined(t)
     token = account(api, "metrics", "nodes/metrics")
-    for name, command in (("busy", "while :; do :; done"), ("calm", "x=$(head -c 8000000 /dev/zero | tr '\\0' x); sleep 1000")):
+    for name, command in (("busy", "while :; do :; done"), ("calm", "x=$(head -c 8000000 /dev/zero | tr '\\0' x); sleep 1000 & wait")):
         api.create(PODS, bound(pod(name, container(command=shell(command)), automountServiceAccountToken=False, terminationGracePeriodSeconds=0)))
     for name in ("busy", "calm"):
         until(lambda n=name: condition(api.get(f"{PODS}/{n}"), "Ready") == "True", 20, f"{name} is Ready")
