@@ -34,7 +34,7 @@ class Gone(Exception):
 
 class Front:
     def __init__(self, handle):
-        self.handle, self.frozen, self.connections, self.opened = handle, False, set(), 0
+        self.handle, self.frozen, self.connections, self.opened, self.pings = handle, False, set(), 0, 0
         self.thawed = asyncio.Event()
         self.thawed.set()
 
@@ -170,6 +170,8 @@ class Two(Connection):
             _, _, task = self.streams.pop(event.stream_id, (None, None, None))
             if task is not None:
                 task.cancel()
+        elif isinstance(event, h2.events.PingReceived):  # answered by h2
+            self.front.pings += 1
         elif isinstance(event, h2.events.WindowUpdated):
             self.room.set()
 

@@ -122,6 +122,10 @@ class ApiServer:
         """Nothing is read or answered any more, and nothing is closed, until freeze(False)."""
         self._call(lambda: self.front.freeze(frozen))
 
+    def pings(self):
+        """Of HTTP/2, from clients; those of a stopped server are forgotten."""
+        return self.front.pings
+
     def drop_connections(self):
         self._call(lambda: [c.drop() for c in list(self.front.connections)])
 
@@ -439,7 +443,7 @@ def _do(server, call):
         for key, value in call.items():
             setattr(server, key, value)
         return None
-    if what not in ("fault", "no_faults", "stop", "start", "freeze", "drop_connections", "revoke", "token", "credentials", "requests", "sign", "deny"):
+    if what not in ("fault", "no_faults", "stop", "start", "freeze", "drop_connections", "pings", "revoke", "token", "credentials", "requests", "sign", "deny"):
         raise ValueError(f"unknown: {what}")
     result = getattr(server, what)(**call)
     return None if isinstance(result, Fault) else result

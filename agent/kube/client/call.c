@@ -47,12 +47,12 @@ static int call_on_sending(void *arg, char *remote, char *local, int remote_port
     return CURL_PREREQFUNC_OK;
 }
 
-static long call_http(const struct kube_call *call)
+int kube_call_http(const struct kube_call *call)
 {
     long http = 0;
 
     curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &http);
-    return http;
+    return (int)http;
 }
 
 /* The blank line after the head: from here on a stream has no deadline. */
@@ -63,7 +63,7 @@ static size_t call_on_header(char *data, size_t size, size_t n, void *arg)
     (void)size;
     if (call->on_line == NULL || call->doomed || n > 2 || (data[0] != '\r' && data[0] != '\n'))
         return n;
-    if (call_http(call) != 200)
+    if (kube_call_http(call) != 200)
         return n;
     op_no_deadline(&call->r->op);
     if (call->on_head != NULL)
@@ -85,7 +85,7 @@ static size_t call_on_data(char *data, size_t size, size_t n, void *arg)
     (void)size;
     if (call->doomed)
         return CURL_WRITEFUNC_ERROR;
-    if (call->on_line != NULL && call_http(call) == 200) {
+    if (call->on_line != NULL && kube_call_http(call) == 200) {
         if (kube_lines_feed(&call->lines, data, n, call_on_line, call, &call->ended, &call->failure) !=
                 ERR_OK ||
             call->ended)
@@ -233,7 +233,7 @@ static void call_answer(struct kube_call *call, struct err *e)
 
 void kube_call_result(struct kube_call *call, CURLcode code, struct err *e)
 {
-    call->r->http = (int)call_http(call);
+    call->r->http = kube_call_http(call);
     if (call->failure.code != ERR_OK)
         *e = call->failure;
     else if (code != CURLE_OK && !call->ended)

@@ -32,7 +32,10 @@ static void client_unauthorized(struct kube_client *c)
     c->o.on_unauthorized(c->o.arg);
 }
 
-static void client_learn(struct kube_client *c, const struct kube_request *r, const struct err *e)
+/* `broken`: the connection ended amid the answer. That says neither that the apiserver answers nor that it
+ * does not: the next request will. */
+static void client_learn(struct kube_client *c, const struct kube_request *r, const struct err *e,
+                         bool broken)
 {
     if (r->http == 0) {
         if (e->code == ERR_OK || e->code == ERR_CANCELLED)
@@ -45,7 +48,8 @@ static void client_learn(struct kube_client *c, const struct kube_request *r, co
         c->counts.put_off++;
     else if (r->http >= 400 && r->http != 404 && r->http != 409 && r->http != 410)
         c->counts.refused++;
-    client_reachable(c, true, "");
+    if (!broken)
+        client_reachable(c, true, "");
     if (r->http == 401)
         client_unauthorized(c);
 }
@@ -113,10 +117,12 @@ static void call_over(struct kube_call *call, CURLcode code)
     struct kube_request *r = call->r;
     struct kube_client *c = call->c;
     struct err e = { 0 };
+    bool broken;
 
     kube_call_result(call, code, &e);
+    broken = code != CURLE_OK && !call->ended && call->failure.code == ERR_OK;
     call_end(call, &e);
-    client_learn(c, r, &e);
+    client_learn(c, r, &e, broken);
 }
 
 /* Cancelled, or past its deadline; libcurl is not running. */
@@ -130,8 +136,24 @@ static void call_give_up(struct kube_call *call)
         kube_sockets_give_up(&c->sockets, call->local_port, call->sent_ms);
     /* What waits for credentials says nothing of the apiserver. */
     if (why.code == ERR_DEADLINE && call->state == CALL_RUNS)
-        client_learn(c, r, &why);
+        client_learn(c, r, &why, false);
     call_end(call, NULL); /* op.why is the result */
+}
+
+/* Any call of the connection will do. */
+static enum silence_asked client_on_silent(struct kube_sockets *s, int local_port, int fd)
+{
+    struct kube_client *c = container_of(s, struct kube_client, sockets);
+    struct kube_call *call;
+
+    TAILQ_FOREACH (call, &c->running, link) {
+        enum silence_asked asked =
+            call->local_port == local_port && !call->doomed ? kube_call_ping(call, fd) : SILENCE_DEAF;
+
+        if (asked != SILENCE_DEAF)
+            return asked;
+    }
+    return SILENCE_DEAF;
 }
 
 static struct kube_call *client_doomed(struct kube_calls *calls)
@@ -361,6 +383,9 @@ enum err_code kube_client_open(struct kube_client **ret, const struct kube_clien
     }
     uv_timer_init(o->loop, &c->pace_timer);
     c->pace_timer.data = c;
+    c->sockets.on_silent = client_on_silent;
+    c->sockets.ping_ms = o->ping_ms != 0 ? o->ping_ms : KUBE_PING_MS;
+    c->sockets.pong_ms = o->pong_ms != 0 ? o->pong_ms : KUBE_PONG_MS;
     *ret = c;
     return ERR_OK;
 }

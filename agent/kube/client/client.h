@@ -17,12 +17,13 @@
  * wait for its turn begins when it is sent. Streams are not paced (client-go: watches are not), nor is what
  * says so: kubelet has clients of their own for heart-beats, without a limit, and for events.
  *
- * A connection that is dead without a word is noticed in two ways. The kernel gives up a peer that
- * acknowledges nothing for KUBE_SILENCE_S (TCP keepalive and TCP_USER_TIMEOUT; client-go: a PING after 30 s,
- * and 15 s for its answer). And where a request is not answered within its deadline, and nothing at all came
- * over its connection since it was sent, the connection is closed, and with it each stream on it: the lease,
- * renewed every ten seconds with a deadline, finds out for all (as kubelet closes its connections when
- * heart-beats fail).
+ * A connection that is dead without a word is noticed in three ways. The kernel gives up a peer that
+ * acknowledges nothing for KUBE_SILENCE_S (TCP keepalive and TCP_USER_TIMEOUT). A connection with HTTP/2 over
+ * which nothing came for KUBE_PING_MS is asked by a PING, and closed after another KUBE_PONG_MS of silence,
+ * as in client-go (apimachinery/pkg/util/net/http.go): a load balancer acknowledges what its server never
+ * gets. And where a request is not answered within its deadline, and nothing at all came over its connection
+ * since it was sent, the connection is closed, and with it each stream on it: the lease, renewed every ten
+ * seconds with a deadline, finds out first (as kubelet closes its connections when heart-beats fail).
  *
  * Loop thread only.
  */
@@ -40,6 +41,8 @@
 /* 110 pods with nine objects each that are followed. */
 #define KUBE_STREAMS_MAX 1024
 #define KUBE_SILENCE_S 45
+#define KUBE_PING_MS 30000
+#define KUBE_PONG_MS 15000
 #define KUBE_ANEW_MS 1000
 #define KUBE_ANSWER_MAX ((size_t)4 << 20)
 
@@ -53,6 +56,7 @@ struct kube_client_options {
      * request reports either. */
     void (*on_reachable)(bool reachable, const char *why, void *arg);
     void *arg;
+    uint64_t ping_ms, pong_ms; /* 0: KUBE_PING_MS, KUBE_PONG_MS */
 };
 
 enum err_code kube_client_open(struct kube_client **ret, const struct kube_client_options *o,

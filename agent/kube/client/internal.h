@@ -7,6 +7,8 @@
 
 #include <curl/curl.h>
 
+struct kube_call;
+
 /* ---- access.c: the credentials, as libcurl wants them ---- */
 
 /* Immutable and counted: each call holds the one that it was sent with, as libcurl borrows from it. */
@@ -46,23 +48,49 @@ enum err_code kube_parse(char *text, size_t n, json_t **ret, struct err *e) MUST
 
 /* ---- sockets.c: libcurl's sockets and its timer on the loop ---- */
 
+enum silence_asked { SILENCE_ASKED, SILENCE_LATER /* not now */, SILENCE_DEAF /* it has no such question */ };
+
+struct client_socket {
+    TAILQ_ENTRY(client_socket) link;
+    struct kube_sockets *s;
+    uv_poll_t poll;
+    curl_socket_t fd;
+    bool writes;       /* libcurl has something to send and waits for room */
+    uint64_t heard_ms; /* something could be read; 0: not yet */
+    uint64_t born_ms;
+    uint64_t pinged_ms; /* 0: never */
+};
+
 struct kube_sockets {
     uv_loop_t *loop;
     CURLM *multi;
-    uv_timer_t timer;
+    uv_timer_t timer, silence;
+    uint64_t ping_ms, pong_ms; /* client.h */
     TAILQ_HEAD(client_socket_list, client_socket) list;
     bool inside; /* of libcurl: handles can neither be added nor removed */
     unsigned open_handles;
     void (*on_turn)(struct kube_sockets *s); /* libcurl did something: transfers may have ended */
+    /* Asks the peer of the connection with this local port for a sign of life. */
+    enum silence_asked (*on_silent)(struct kube_sockets *s, int local_port, int fd);
     void (*on_closed)(struct kube_sockets *s);
 };
 enum err_code kube_sockets_open(struct kube_sockets *s, uv_loop_t *loop,
                                 void (*on_turn)(struct kube_sockets *s), struct err *e) MUST_CHECK;
 /* After the last transfer; on_closed: once the handles are closed. */
 void kube_sockets_close(struct kube_sockets *s, void (*on_closed)(struct kube_sockets *s));
+
+/* ---- silence.c: connections over which nothing comes ---- */
+
 /* Shuts the connection with this local port down, unless something came over it since. True: it was silent.
  */
 bool kube_sockets_give_up(struct kube_sockets *s, int local_port, uint64_t since_ms);
+/* There is a socket more: its silence is measured. */
+void kube_silence_watch(struct kube_sockets *s);
+
+/* ---- ping.c ---- */
+
+/* A PING of HTTP/2 on the call's connection. */
+enum silence_asked kube_call_ping(struct kube_call *call, int fd);
 
 /* ---- client.c, call.c ---- */
 
@@ -112,6 +140,8 @@ struct kube_client {
 enum err_code kube_call_send(struct kube_call *call, struct err *e) MUST_CHECK;
 /* Its transfer is over: what became of it, in *e and the request. */
 void kube_call_result(struct kube_call *call, CURLcode code, struct err *e);
+/* The status of the answer's head; 0: there is none yet. */
+int kube_call_http(const struct kube_call *call);
 /* Takes the transfer away from libcurl and frees the call. */
 void kube_call_free(struct kube_call *call);
 

@@ -2,17 +2,7 @@
 #include "agent/kube/client/internal.h"
 #include "base/clock.h"
 
-#include <arpa/inet.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-
-struct client_socket {
-    TAILQ_ENTRY(client_socket) link;
-    struct kube_sockets *s;
-    uv_poll_t poll;
-    curl_socket_t fd;
-    uint64_t heard_ms; /* something could be read */
-};
 
 static void sockets_turn(struct kube_sockets *s, curl_socket_t fd, int events)
 {
@@ -67,10 +57,12 @@ static int sockets_add(struct kube_sockets *s, curl_socket_t fd)
     }
     k->s = s;
     k->fd = fd;
+    k->born_ms = clock_mono_ms();
     k->poll.data = k;
     s->open_handles++;
     TAILQ_INSERT_TAIL(&s->list, k, link);
     curl_multi_assign(s->multi, fd, k);
+    kube_silence_watch(s);
     return 0;
 }
 
@@ -98,6 +90,7 @@ static int sockets_on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, 
         events |= UV_READABLE;
     if (what != CURL_POLL_IN)
         events |= UV_WRITABLE;
+    k->writes = (events & UV_WRITABLE) != 0;
     uv_poll_start(&k->poll, events, sockets_on_poll);
     return 0;
 }
@@ -119,29 +112,6 @@ static int sockets_on_timer(CURLM *multi, long ms, void *arg)
     return 0;
 }
 
-bool kube_sockets_give_up(struct kube_sockets *s, int local_port, uint64_t since_ms)
-{
-    struct client_socket *k;
-    struct sockaddr_storage a;
-
-    TAILQ_FOREACH (k, &s->list, link) {
-        socklen_t n = sizeof(a);
-        int port = 0;
-
-        if (getsockname(k->fd, (struct sockaddr *)&a, &n) != 0)
-            continue;
-        if (a.ss_family == AF_INET)
-            port = ntohs(((struct sockaddr_in *)&a)->sin_port);
-        else if (a.ss_family == AF_INET6)
-            port = ntohs(((struct sockaddr_in6 *)&a)->sin6_port);
-        if (port != local_port || k->heard_ms >= since_ms)
-            continue;
-        shutdown(k->fd, SHUT_RDWR); /* libcurl reads its end, and each transfer on it learns of it */
-        return true;
-    }
-    return false;
-}
-
 enum err_code kube_sockets_open(struct kube_sockets *s, uv_loop_t *loop,
                                 void (*on_turn)(struct kube_sockets *s), struct err *e)
 {
@@ -155,8 +125,9 @@ enum err_code kube_sockets_open(struct kube_sockets *s, uv_loop_t *loop,
     curl_multi_setopt(s->multi, CURLMOPT_TIMERDATA, s);
     curl_multi_setopt(s->multi, CURLMOPT_MAXCONNECTS, 8L); /* that are kept for later */
     uv_timer_init(loop, &s->timer);
-    s->timer.data = s;
-    s->open_handles = 1;
+    uv_timer_init(loop, &s->silence);
+    s->timer.data = s->silence.data = s;
+    s->open_handles = 2;
     return ERR_OK;
 }
 
@@ -180,4 +151,5 @@ void kube_sockets_close(struct kube_sockets *s, void (*on_closed)(struct kube_so
         uv_close((uv_handle_t *)&k->poll, sockets_on_poll_closed);
     }
     uv_close((uv_handle_t *)&s->timer, sockets_on_timer_closed);
+    uv_close((uv_handle_t *)&s->silence, sockets_on_timer_closed);
 }

@@ -43,7 +43,7 @@ static void on_reachable(bool reachable, const char *why, void *arg)
     snprintf(w->why, sizeof(w->why), "%s", why);
 }
 
-static int world_make_with(void **state, const char *option)
+static int world_make_with(void **state, const char *option, uint64_t ping_ms)
 {
     struct world *w = calloc(1, sizeof(*w));
     struct err e = { 0 };
@@ -51,7 +51,9 @@ static int world_make_with(void **state, const char *option)
                                            .user_agent = "coracle/test",
                                            .on_unauthorized = on_unauthorized,
                                            .on_reachable = on_reachable,
-                                           .arg = w };
+                                           .arg = w,
+                                           .ping_ms = ping_ms,
+                                           .pong_ms = 1000 };
 
     signal(SIGPIPE, SIG_IGN);
     answers = json_array();
@@ -65,12 +67,22 @@ static int world_make_with(void **state, const char *option)
 
 static int world_make(void **state)
 {
-    return world_make_with(state, NULL);
+    return world_make_with(state, NULL, 0);
 }
 
 static int world_make_1(void **state)
 {
-    return world_make_with(state, "--http1");
+    return world_make_with(state, "--http1", 0);
+}
+
+static int world_make_pinging(void **state)
+{
+    return world_make_with(state, NULL, 300);
+}
+
+static int world_make_1_pinging(void **state)
+{
+    return world_make_with(state, "--http1", 300);
 }
 
 static int world_end(void **state)
@@ -499,6 +511,80 @@ static void a_silent_connection_is_given_up_with_all_its_streams(void **state)
     assert_int_equal(lease.result.code, ERR_OK);
 }
 
+static bool is_past(void *arg)
+{
+    return clock_mono_ms() >= *(const uint64_t *)arg;
+}
+
+static void wait_ms(struct world *w, uint64_t ms)
+{
+    uint64_t end = clock_mono_ms() + ms;
+    uv_timer_t timer;
+
+    uv_timer_init(&w->loop, &timer);
+    uv_timer_start(&timer, on_tick, 10, 10);
+    assert_true(run_until(&w->loop, is_past, &end));
+    uv_close((uv_handle_t *)&timer, NULL);
+    uv_run(&w->loop, UV_RUN_NOWAIT);
+}
+
+static int64_t pings(struct world *w)
+{
+    json_t *n = apiserver_do(&w->server, "{\"do\":\"pings\"}");
+    int64_t value = json_integer_value(n);
+
+    json_decref(n);
+    return value;
+}
+
+/* No request has a deadline here: nobody but the PING finds out. */
+static void a_stream_without_events_is_kept_while_pings_are_answered(void **state)
+{
+    struct world *w = *state;
+    struct asked watch = { 0 };
+    int64_t before;
+
+    trust(w);
+    ask(w, &watch,
+        &(struct kube_request_spec){ .method = "GET",
+                                     .path = PODS "&watch=true&resourceVersion=101",
+                                     .on_line = on_line,
+                                     .on_head = on_head });
+    wait_ms(w, 2000);
+    assert_int_equal(watch.heads, 1);
+    assert_int_equal(watch.calls, 0);
+    before = pings(w);
+    assert_in_range(before, 2, 7);
+    /* The session of TLS and the one of HTTP/2 are whole: requests and events go on. */
+    apiserver_say(&w->server, "{\"do\":\"put\",\"object\":{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\"},"
+                              "\"spec\":{\"nodeName\":\"node-1\"}}}");
+    get(w, &(struct asked){ 0 }, PODS);
+    wait_ms(w, 1000);
+    assert_int_equal(watch.lines, 1);
+    assert_true(pings(w) > before);
+    apiserver_say(&w->server, "{\"do\":\"freeze\"}"); /* its kernel acknowledges */
+    wait_for(w, &watch);
+    assert_int_equal(watch.result.code, ERR_UNAVAILABLE);
+    apiserver_say(&w->server, "{\"do\":\"freeze\",\"frozen\":false}");
+    json_decref(watch.last_line);
+}
+
+static void without_http_2_there_are_no_pings(void **state)
+{
+    struct world *w = *state;
+    struct asked watch = { 0 };
+
+    trust(w);
+    ask(w, &watch,
+        &(struct kube_request_spec){
+            .method = "GET", .path = PODS "&watch=true&resourceVersion=101", .on_line = on_line });
+    wait_ms(w, 1500);
+    assert_int_equal(watch.calls, 0);
+    assert_int_equal(pings(w), 0);
+    kube_request_cancel(&watch.r);
+    wait_for(w, &watch);
+}
+
 static void a_slow_answer_is_no_silent_connection(void **state)
 {
     struct world *w = *state;
@@ -656,6 +742,9 @@ int main(void)
         WITH(a_stream_outlives_its_deadline_and_can_be_cancelled_from_a_line),
         WITH(garbage_in_a_stream_ends_it),
         WITH(a_silent_connection_is_given_up_with_all_its_streams),
+        cmocka_unit_test_setup_teardown(a_stream_without_events_is_kept_while_pings_are_answered,
+                                        world_make_pinging, world_end),
+        cmocka_unit_test_setup_teardown(without_http_2_there_are_no_pings, world_make_1_pinging, world_end),
         WITH(a_slow_answer_is_no_silent_connection),
         WITH(a_certificate_of_another_name_needs_the_servers_name),
         WITH(a_foreign_authority_is_refused),
