@@ -44,9 +44,9 @@ static void kube_tell(struct kube *k, json_t *message)
         kube_end(k, &e);
 }
 
-static void on_unauthorized(void *arg)
+static void on_unauthorized(bool expired, void *arg)
 {
-    kube_tell(arg, json_pack("{s:s,s:s}", "type", "anew", "why", "unauthorized"));
+    kube_tell(arg, json_pack("{s:s,s:s}", "type", "anew", "why", expired ? "expired" : "unauthorized"));
 }
 
 static void on_reachable(bool reachable, const char *why, void *arg)

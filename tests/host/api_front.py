@@ -2,12 +2,14 @@
 """api_front - connections of the scripted apiserver: TLS, HTTP/1.1 and HTTP/2 (python3-h2), on asyncio.
 
 `handle(request, reply)` is a coroutine for each request.  While `front.frozen` is set, nothing is read or written, and
-connections stay open, as behind a partition.
+connections stay open, as behind a partition.  `date_s` shifts the clock of the head's Date.
 """
 import asyncio
+import email.utils
 import socket
 import ssl
 import sys
+import time
 
 # Debian's modules, also for a Python that is not Debian's.
 sys.path.append("/usr/lib/python3/dist-packages")
@@ -34,7 +36,7 @@ class Gone(Exception):
 
 class Front:
     def __init__(self, handle):
-        self.handle, self.frozen, self.connections, self.opened, self.pings = handle, False, set(), 0, 0
+        self.handle, self.frozen, self.connections, self.opened, self.pings, self.date_s = handle, False, set(), 0, 0, 0
         self.thawed = asyncio.Event()
         self.thawed.set()
 
@@ -64,18 +66,25 @@ class Connection:
 
     def __init__(self, front, reader, writer, number):
         self.front, self.reader, self.writer, self.number, self.closed = front, reader, writer, number, False
+        self.hears = asyncio.Event()  # not set: nothing is read or written
+        self.hears.set()
         tls = writer.get_extra_info("ssl_object")
         subject = dict(x for part in (tls.getpeercert() or {}).get("subject", ()) for x in part) if tls is not None else {}
         self.common_name = subject.get("commonName")
         self.sni = getattr(tls, "sni_of_client", None) if tls is not None else None
 
+    def deafen(self):
+        self.hears.clear()
+
     def drop(self):
         """At once, without a farewell."""
         self.closed = True
+        self.hears.set()
         self.writer.transport.abort()
 
     async def write(self, data):
         await self.front.thawed.wait()
+        await self.hears.wait()
         if self.closed or self.writer.transport.is_closing():
             raise Gone
         self.writer.write(data)
@@ -84,6 +93,7 @@ class Connection:
     async def read(self, n=65536):
         data = await self.reader.read(n)
         await self.front.thawed.wait()
+        await self.hears.wait()
         if not data:
             raise Gone
         return data
@@ -105,13 +115,17 @@ class One(Connection):
             await reply.end()
 
 
+def date(front):
+    return email.utils.formatdate(time.time() + front.date_s, usegmt=True)
+
+
 class OneReply:
     def __init__(self, connection):
         self.connection, self.begun, self.ended, self.chunked = connection, False, False, False
 
     async def head(self, status, headers, length=None):
         self.begun, self.chunked = True, length is None
-        lines = [f"HTTP/1.1 {status} X"] + [f"{k}: {v}" for k, v in headers.items()]
+        lines = [f"HTTP/1.1 {status} X", f"Date: {date(self.connection.front)}"] + [f"{k}: {v}" for k, v in headers.items()]
         lines.append("Transfer-Encoding: chunked" if self.chunked else f"Content-Length: {length}")
         await self.connection.write(("\r\n".join(lines) + "\r\n\r\n").encode())
 
@@ -194,7 +208,7 @@ class TwoReply:
 
     async def head(self, status, headers, length=None):
         self.begun = True
-        fields = [(":status", str(status))] + [(k.lower(), str(v)) for k, v in headers.items()]
+        fields = [(":status", str(status)), ("date", date(self.connection.front))] + [(k.lower(), str(v)) for k, v in headers.items()]
         if length is not None:
             fields.append(("content-length", str(length)))
         self.connection.h2.send_headers(self.number, fields)

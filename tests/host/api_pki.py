@@ -26,14 +26,14 @@ class Authority:
         with open(self.path(name), encoding="ascii") as f:
             return f.read()
 
-    def issue(self, name, subject, sans=(), days=365, server=False):
-        """(certificate, key) as paths.  days=-1: expired since yesterday."""
+    def issue(self, name, subject, sans=(), days=365, server=False, future=False):
+        """(certificate, key) as paths.  days=-1: expired years ago; future: not valid yet."""
         key, crt, csr = (self.path(f"{name}.{e}") for e in ("key", "crt", "csr"))
         _run("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", subject, "-keyout", key, "-out", csr)
-        self.sign(csr, crt, sans, days, server)
+        self.sign(csr, crt, sans, days, server, future)
         return crt, key
 
-    def sign(self, csr, crt, sans=(), days=365, server=False):
+    def sign(self, csr, crt, sans=(), days=365, server=False, future=False):
         usage = "serverAuth" if server else "clientAuth"
         lines = ["basicConstraints=CA:FALSE", "keyUsage=critical,digitalSignature,keyEncipherment", f"extendedKeyUsage={usage}"]
         if sans:
@@ -41,13 +41,13 @@ class Authority:
         extensions = f"{crt}.ext"
         with open(extensions, "w", encoding="ascii") as f:
             f.write("\n".join(lines) + "\n")
-        if days >= 0:
+        if days >= 0 and not future:
             _run("x509", "-req", "-in", csr, "-CA", self.ca, "-CAkey", self.path("ca.key"), "-CAcreateserial", "-days", str(days),
                  "-extfile", extensions, "-out", crt)
-        else:  # openssl x509 makes none that has expired: a date of the past needs `openssl ca`
-            self._sign_expired(csr, crt, extensions)
+        else:  # openssl x509 makes none that has expired: such dates need `openssl ca`
+            self._sign_between(csr, crt, extensions, *(("20990101000000Z", "20990102000000Z") if future else ("20200101000000Z", "20200102000000Z")))
 
-    def _sign_expired(self, csr, crt, extensions):
+    def _sign_between(self, csr, crt, extensions, start, end):
         config, index = self.path("ca.conf"), self.path("index.txt")
         with open(index, "w", encoding="ascii"):
             pass
@@ -55,7 +55,7 @@ class Authority:
             f.write(f"[ca]\ndefault_ca=d\n[d]\ndatabase={index}\nnew_certs_dir={self.folder}\nrand_serial=yes\ndefault_md=sha256\npolicy=p\n"
                     "unique_subject=no\n[p]\ncommonName=supplied\norganizationName=optional\n")
         _run("ca", "-batch", "-config", config, "-in", csr, "-cert", self.ca, "-keyfile", self.path("ca.key"), "-extfile", extensions,
-             "-startdate", "20200101000000Z", "-enddate", "20200102000000Z", "-notext", "-out", crt)
+             "-startdate", start, "-enddate", end, "-notext", "-out", crt)
 
     def sign_text(self, csr_pem, sans=(), days=365, server=False):
         csr, crt = self.path("request.csr"), self.path("request.crt")

@@ -43,7 +43,7 @@ BOOKMARK_S = 60
 
 
 class Fault:
-    """What happens to the next requests that match.  `what`: code, garbage, truncate, drop, hang, slow, event."""
+    """What happens to the next requests that match.  `what`: code, garbage, truncate, endless, drop, hang, slow, event."""
 
     def __init__(self, what, match="", method=None, times=1, code=500, body=None, headers=None, seconds=1.0, line=None):
         self.what, self.match, self.method, self.times = what, match, method, times
@@ -60,6 +60,7 @@ class ApiServer:
     def __init__(self, folder, port=0, plain=False, http2=True, host="127.0.0.1", names=("127.0.0.1", "localhost", "kubernetes")):
         self.folder, self.plain, self.http2, self.host, self.port = folder, plain, http2, host, port
         self.authority = Authority(folder)
+        self.names = names
         self.certificate = self.authority.issue("apiserver", "/CN=kube-apiserver", names, server=True)
         self.store = Store()
         self.store.put("Namespace", {"metadata": {"name": "kube-node-lease"}})
@@ -122,6 +123,14 @@ class ApiServer:
         """Nothing is read or answered any more, and nothing is closed, until freeze(False)."""
         self._call(lambda: self.front.freeze(frozen))
 
+    def reissue(self, **how):
+        """Another certificate of the server, used from its next start; as in api_pki.py: days=-1, future=True."""
+        self.certificate = self.authority.issue("apiserver", "/CN=kube-apiserver", self.names, server=True, **how)
+
+    def deafen(self, number):
+        """One connection is as one whose load balancer lost the server: it is open, nothing is read or answered."""
+        self._call(lambda: [c.deafen() for c in self.front.connections if c.number == number])
+
     def pings(self):
         """Of HTTP/2, from clients; those of a stopped server are forgotten."""
         return self.front.pings
@@ -169,9 +178,9 @@ class ApiServer:
         """A token, or the common name of client certificates."""
         self.revoked.add(who)
 
-    def credentials(self, node, **more):
+    def credentials(self, node, days=365, **more):
         """The message `credentials` of agent/kube/README.md, for a client certificate of the node."""
-        crt, key = self.authority.issue(f"node-{node}", f"/O=system:nodes/CN=system:node:{node}")
+        crt, key = self.authority.issue(f"node-{node}", f"/O=system:nodes/CN=system:node:{node}", days=days)
         return {"server": self.url, "ca": self.authority.read("ca.crt"), "certificate": open(crt, encoding="ascii").read(),
                 "key": open(key, encoding="ascii").read(), **more}
 
@@ -217,8 +226,13 @@ class ApiServer:
             await self._answer(request, reply, record, fault.code, body, fault.headers)
         elif fault.what == "garbage":
             record["code"] = 200
-            await reply.head(200, {"Content-Type": "application/json"})
+            await reply.head(200, {"Content-Type": "application/json", **fault.headers})
             await reply.data((fault.body or '{"kind": "Pod", oops').encode() + b"\n")
+        elif fault.what == "endless":
+            record["code"] = 200
+            await reply.head(200, {"Content-Type": "application/json"})
+            while not request.connection.closed:
+                await reply.data(b"x" * 65536)
         elif fault.what == "truncate":
             record["code"] = 200
             await reply.head(200, {"Content-Type": "application/json"})
@@ -443,7 +457,7 @@ def _do(server, call):
         for key, value in call.items():
             setattr(server, key, value)
         return None
-    if what not in ("fault", "no_faults", "stop", "start", "freeze", "drop_connections", "pings", "revoke", "token", "credentials", "requests", "sign", "deny"):
+    if what not in ("fault", "no_faults", "stop", "start", "freeze", "drop_connections", "pings", "reissue", "revoke", "token", "credentials", "requests", "sign", "deny"):
         raise ValueError(f"unknown: {what}")
     result = getattr(server, what)(**call)
     return None if isinstance(result, Fault) else result

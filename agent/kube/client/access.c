@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/kube/client/internal.h"
 
+#include "base/clock.h"
 #include "base/codec/base64.h"
 #include "base/codec/json.h"
 #include "base/codec/percent.h"
@@ -11,6 +12,7 @@
 #include <openssl/x509.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- PEM ---- */
 
@@ -45,6 +47,13 @@ static const char *why_openssl(void)
     return text != NULL ? text : "no PEM block was found";
 }
 
+static int64_t not_after_s(const X509 *x)
+{
+    struct tm tm = { 0 };
+
+    return ASN1_TIME_to_tm(X509_get0_notAfter(x), &tm) == 1 ? (int64_t)timegm(&tm) : 0;
+}
+
 static int no_pass_phrase(char *buf, int size, int rwflag, void *arg)
 {
     (void)buf;
@@ -55,7 +64,7 @@ static int no_pass_phrase(char *buf, int size, int rwflag, void *arg)
 }
 
 /* libcurl would say so at each connection only, and less clearly. */
-static enum err_code check_pem(const struct kube_access *a, struct err *e)
+static enum err_code check_pem(struct kube_access *a, struct err *e)
 {
     BIO *ca = BIO_new_mem_buf(a->ca.data, (int)a->ca.len), *key = NULL, *certificate = NULL;
     X509 *root = NULL, *own = NULL;
@@ -73,6 +82,8 @@ static enum err_code check_pem(const struct kube_access *a, struct err *e)
             err_set(e, ERR_INVALID, "key of the client certificate: %s", why_openssl());
         else if (X509_check_private_key(own, private) != 1)
             err_set(e, ERR_INVALID, "the key is not that of the client certificate");
+        else
+            a->not_after_s = not_after_s(own);
     }
     ERR_clear_error();
     X509_free(root);
@@ -250,6 +261,11 @@ static void access_free(struct kube_access *a)
     free(a->connect_to);
     free(a->proxy);
     free(a);
+}
+
+bool kube_access_expired(const struct kube_access *a)
+{
+    return a->not_after_s != 0 && clock_wall_ns() / 1000000000 >= a->not_after_s;
 }
 
 struct kube_access *kube_access_ref(struct kube_access *a)

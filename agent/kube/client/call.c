@@ -7,6 +7,8 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/x509_vfy.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -55,13 +57,24 @@ int kube_call_http(const struct kube_call *call)
     return (int)http;
 }
 
+static void call_note_version(const struct kube_call *call)
+{
+    long version = 0;
+
+    curl_easy_getinfo(call->easy, CURLINFO_HTTP_VERSION, &version);
+    call->c->two = version == CURL_HTTP_VERSION_2_0;
+}
+
 /* The blank line after the head: from here on a stream has no deadline. */
 static size_t call_on_header(char *data, size_t size, size_t n, void *arg)
 {
     struct kube_call *call = arg;
 
     (void)size;
-    if (call->on_line == NULL || call->doomed || n > 2 || (data[0] != '\r' && data[0] != '\n'))
+    if (n > 2 || (data[0] != '\r' && data[0] != '\n'))
+        return n;
+    call_note_version(call);
+    if (call->on_line == NULL || call->doomed)
         return n;
     if (kube_call_http(call) != 200)
         return n;
@@ -206,12 +219,38 @@ static void call_retry_after(struct kube_call *call)
         r->retry_after_ms = (uint64_t)(head_s < 86400 ? head_s : 86400) * 1000;
 }
 
+/* One of the two clocks may be wrong: then nothing else helps people. */
+static bool is_matter_of_clocks(const struct kube_call *call, CURLcode code)
+{
+    long verified = 0;
+
+    if (code != CURLE_PEER_FAILED_VERIFICATION)
+        return false;
+    curl_easy_getinfo(call->easy, CURLINFO_SSL_VERIFYRESULT, &verified);
+    return verified == X509_V_ERR_CERT_NOT_YET_VALID || verified == X509_V_ERR_CERT_HAS_EXPIRED;
+}
+
+static void call_add_clock(const struct kube_call *call, CURLcode code, struct err *e)
+{
+    char now[CLOCK_RFC3339_SIZE], end[CLOCK_RFC3339_SIZE], why[sizeof(e->text)];
+
+    clock_format_s(clock_wall_ns(), now);
+    snprintf(why, sizeof(why), "%s", e->text);
+    if (is_matter_of_clocks(call, code)) {
+        err_set(e, e->code, "%.300s; this node's clock says %s", why, now);
+    } else if (call->access->not_after_s != 0 && kube_access_expired(call->access)) {
+        clock_format_s(call->access->not_after_s * 1000000000, end);
+        err_set(e, e->code, "%.300s; the client certificate expired at %s", why, end);
+    }
+}
+
 static void call_transport_err(struct kube_call *call, CURLcode code, struct err *e)
 {
     long sys = 0;
 
     curl_easy_getinfo(call->easy, CURLINFO_OS_ERRNO, &sys);
     err_set(e, ERR_UNAVAILABLE, "%s", call->words[0] != '\0' ? call->words : curl_easy_strerror(code));
+    call_add_clock(call, code, e);
     e->sys = (int)sys;
 }
 
@@ -228,6 +267,8 @@ static void call_answer(struct kube_call *call, struct err *e)
         *e = garbage;
     else if (call->on_line != NULL && call->lines.text.n > 0 && !call->ended)
         err_set(e, ERR_UNAVAILABLE, "the stream ended within a line");
+    if (r->http == 401)
+        call_add_clock(call, CURLE_OK, e);
     call_retry_after(call);
 }
 

@@ -22,14 +22,14 @@ static void client_reachable(struct kube_client *c, bool reachable, const char *
     c->o.on_reachable(reachable, why, c->o.arg);
 }
 
-static void client_unauthorized(struct kube_client *c)
+static void client_unauthorized(struct kube_client *c, bool expired)
 {
     uint64_t now = clock_mono_ms();
 
     if (c->closed || (c->anew_ms != 0 && now - c->anew_ms < KUBE_ANEW_MS))
         return;
     c->anew_ms = now;
-    c->o.on_unauthorized(c->o.arg);
+    c->o.on_unauthorized(expired, c->o.arg);
 }
 
 /* `broken`: the connection ended amid the answer. That says neither that the apiserver answers nor that it
@@ -37,11 +37,15 @@ static void client_unauthorized(struct kube_client *c)
 static void client_learn(struct kube_client *c, const struct kube_request *r, const struct err *e,
                          bool broken)
 {
+    const bool expired = c->access != NULL && kube_access_expired(c->access);
+
     if (r->http == 0) {
         if (e->code == ERR_OK || e->code == ERR_CANCELLED)
             return;
         c->counts.failed++;
         client_reachable(c, false, e->text);
+        if (expired)
+            client_unauthorized(c, true);
         return;
     }
     if (r->http == 429)
@@ -51,7 +55,7 @@ static void client_learn(struct kube_client *c, const struct kube_request *r, co
     if (!broken)
         client_reachable(c, true, "");
     if (r->http == 401)
-        client_unauthorized(c);
+        client_unauthorized(c, expired);
 }
 
 /* ---- the calls ---- */
@@ -196,6 +200,17 @@ static bool client_has_room(struct kube_client *c, const struct kube_call *call)
     return *client_count_of(c, call) < (call->on_line != NULL ? KUBE_STREAMS_MAX : KUBE_REQUESTS_MAX);
 }
 
+/* A stream that is not on a connection yet. */
+static bool client_is_connecting(const struct kube_client *c)
+{
+    const struct kube_call *call;
+
+    TAILQ_FOREACH (call, &c->running, link)
+        if (call->on_line != NULL && call->local_port == 0)
+            return true;
+    return false;
+}
+
 static void client_on_token(uv_timer_t *timer)
 {
     client_pump(timer->data);
@@ -228,7 +243,8 @@ static void client_pump(struct kube_client *c)
     TAILQ_FOREACH_SAFE (call, &c->waiting, link, next) {
         struct err e = { 0 };
 
-        if (!client_has_room(c, call) || !client_has_token(c, call, &short_of_tokens))
+        if (!client_has_room(c, call) || (call->on_line != NULL && c->two && client_is_connecting(c)) ||
+            !client_has_token(c, call, &short_of_tokens))
             continue;
         if (call->held && call->deadline_ms > 0)
             op_deadline(&call->r->op, call->deadline_ms);

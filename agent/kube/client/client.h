@@ -6,7 +6,12 @@
  * then), HTTP/1.1 otherwise. Requests that are started before the first credentials wait for them.
  * Credentials are replaced while requests are under way: later ones use the new ones, and connections with
  * another client certificate are not used again. An answer of 401 asks for other credentials
- * (`on_unauthorized`) at most once in KUBE_ANEW_MS; the request itself reports it.
+ * (`on_unauthorized`) at most once in KUBE_ANEW_MS; the request itself reports it. So does each failure while
+ * the client certificate is past its time by our clock (`expired`): a server may refuse it with 401, or by
+ * TLS.
+ *
+ * Streams of HTTP/2 go to a connection one after the other: libcurl opens a connection for each request that
+ * finds the others full, also while one is being opened.
  *
  * Bounds: an answer has at most `answer_max` bytes after decompression; at most KUBE_REQUESTS_MAX requests
  * and KUBE_STREAMS_MAX streams are under way, more wait in order; a request has a deadline. Requests that the
@@ -51,7 +56,7 @@ struct kube_client;
 struct kube_client_options {
     uv_loop_t *loop;
     const char *user_agent; /* copied */
-    void (*on_unauthorized)(void *arg);
+    void (*on_unauthorized)(bool expired, void *arg);
     /* The apiserver answered after it had not, or the other way round; `why`: the error, or "". The first
      * request reports either. */
     void (*on_reachable)(bool reachable, const char *why, void *arg);

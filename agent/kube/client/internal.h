@@ -21,10 +21,13 @@ struct kube_access {
     char *proxy;    /* "": none */
     bool insecure, compressed;
     struct curl_blob ca, certificate, key; /* n == 0: none */
+    int64_t not_after_s;                   /* of the certificate, wall clock; 0: none */
     struct curl_slist *headers;
 };
 enum err_code kube_access_new(struct kube_access **ret, const json_t *credentials, const char *user_agent,
                               struct err *e) MUST_CHECK;
+/* By our clock. */
+bool kube_access_expired(const struct kube_access *a);
 struct kube_access *kube_access_ref(struct kube_access *a);
 void kube_access_unref(struct kube_access *a); /* NULL is fine */
 
@@ -133,6 +136,7 @@ struct kube_client {
     uint64_t anew_ms; /* last asked for other credentials */
     struct kube_pace pace;
     uv_timer_t pace_timer; /* the next token */
+    bool two;              /* the apiserver answered with HTTP/2 */
     bool closed;
 };
 

@@ -68,8 +68,12 @@ char *sync_path(const char *prefix, ...)
 
 uint64_t sync_wait_ms(const struct sync_answer *a, uint64_t *last_ms, uint64_t first_ms, uint64_t most_ms)
 {
+    /* A date of a server whose clock is an hour ahead must not stop heart-beats for an hour. */
+    const uint64_t asked_ms =
+        a->retry_after_ms < KUBE_RETRY_AFTER_MS ? a->retry_after_ms : KUBE_RETRY_AFTER_MS;
+
     *last_ms = backoff_next_ms(*last_ms, first_ms, most_ms);
-    return a->retry_after_ms > *last_ms ? a->retry_after_ms : *last_ms;
+    return asked_ms > *last_ms ? asked_ms : *last_ms;
 }
 
 void sync_send(struct kube_sync *s, json_t *message)

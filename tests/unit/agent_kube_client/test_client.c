@@ -8,7 +8,7 @@ struct world {
     struct apiserver server;
     uv_loop_t loop;
     struct kube_client *client;
-    unsigned unauthorized, reached, lost;
+    unsigned unauthorized, expired, reached, lost;
     char why[600];
     json_t *credentials;
 };
@@ -28,9 +28,11 @@ struct asked {
     struct asked *cancels; /* upon a line */
 };
 
-static void on_unauthorized(void *arg)
+static void on_unauthorized(bool expired, void *arg)
 {
     struct world *w = arg;
+
+    w->expired += expired;
 
     w->unauthorized++;
 }
@@ -154,6 +156,23 @@ static void wait_for(struct world *w, struct asked *a)
 {
     assert_true(run_until(&w->loop, is_asked, a));
     assert_int_equal(a->calls, 1);
+}
+
+static bool is_past(void *arg)
+{
+    return clock_mono_ms() >= *(const uint64_t *)arg;
+}
+
+static void wait_ms(struct world *w, uint64_t ms)
+{
+    uint64_t end = clock_mono_ms() + ms;
+    uv_timer_t timer;
+
+    uv_timer_init(&w->loop, &timer);
+    uv_timer_start(&timer, on_tick, 10, 10);
+    assert_true(run_until(&w->loop, is_past, &end));
+    uv_close((uv_handle_t *)&timer, NULL);
+    uv_run(&w->loop, UV_RUN_NOWAIT);
 }
 
 static void get(struct world *w, struct asked *a, const char *path)
@@ -338,6 +357,72 @@ static void a_revoked_certificate_asks_for_other_credentials(void **state)
     assert_int_equal(a.result.code, ERR_OK);
 }
 
+static void an_expired_certificate_asks_for_another_however_it_is_refused(void **state)
+{
+    struct world *w = *state;
+    json_t *expired = apiserver_do(&w->server, "{\"do\":\"credentials\",\"node\":\"node-1\",\"days\":-1}");
+    struct asked a;
+
+    json_object_update(w->credentials, expired);
+    json_decref(expired);
+    trust(w);
+    get(w, &a, PODS); /* this one's TLS refuses it */
+    assert_int_equal(a.result.code, ERR_UNAVAILABLE);
+    assert_non_null(strstr(a.result.text, "certificate expired"));
+    assert_non_null(strstr(a.result.text, "; the client certificate expired at 2020-01-02T00:00:00Z"));
+    assert_int_equal(w->expired, 1);
+}
+
+static void a_certificate_that_is_not_valid_yet_names_our_clock(void **state)
+{
+    struct world *w = *state;
+    struct asked a;
+
+    apiserver_say(&w->server, "{\"do\":\"reissue\",\"future\":true}");
+    apiserver_say(&w->server, "{\"do\":\"stop\"}");
+    apiserver_say(&w->server, "{\"do\":\"start\"}");
+    trust(w);
+    get(w, &a, PODS);
+    assert_int_equal(a.result.code, ERR_UNAVAILABLE);
+    assert_non_null(strstr(a.result.text, "certificate is not yet valid; this node's clock says 20"));
+    assert_int_equal(w->unauthorized, 0);
+}
+
+static void many_streams_share_few_connections(void **state)
+{
+    struct world *w = *state;
+    struct asked *many = calloc(230, sizeof(*many));
+    json_t *requests;
+    int most = 0;
+
+    trust(w);
+    get(w, &(struct asked){ 0 }, "/version");
+    for (int i = 0; i < 230; i++)
+        ask(w, &many[i],
+            &(struct kube_request_spec){ .method = "GET",
+                                         .path = PODS "&watch=true&resourceVersion=101",
+                                         .on_line = on_line,
+                                         .on_head = on_head });
+    for (int i = 0; i < 500 && kube_client_counts(w->client).waiting > 0; i++)
+        wait_ms(w, 10);
+    assert_int_equal(kube_client_counts(w->client).streams, 230);
+    wait_ms(w, 500);
+    requests = apiserver_do(&w->server, "{\"do\":\"requests\"}");
+    assert_int_equal(json_array_size(requests), 231);
+    for (size_t i = 0; i < json_array_size(requests); i++) {
+        int n = (int)json_int(json_array_get(requests, i), "connection", 0);
+
+        most = n > most ? n : most;
+    }
+    assert_in_range(most, 2, 4);
+    json_decref(requests);
+    for (int i = 0; i < 230; i++) {
+        kube_request_cancel(&many[i].r);
+        wait_for(w, &many[i]);
+    }
+    free(many);
+}
+
 static void garbage_and_too_much_are_errors(void **state)
 {
     struct world *w = *state;
@@ -509,23 +594,6 @@ static void a_silent_connection_is_given_up_with_all_its_streams(void **state)
     apiserver_say(&w->server, "{\"do\":\"freeze\",\"frozen\":false}");
     get(w, &lease, PODS);
     assert_int_equal(lease.result.code, ERR_OK);
-}
-
-static bool is_past(void *arg)
-{
-    return clock_mono_ms() >= *(const uint64_t *)arg;
-}
-
-static void wait_ms(struct world *w, uint64_t ms)
-{
-    uint64_t end = clock_mono_ms() + ms;
-    uv_timer_t timer;
-
-    uv_timer_init(&w->loop, &timer);
-    uv_timer_start(&timer, on_tick, 10, 10);
-    assert_true(run_until(&w->loop, is_past, &end));
-    uv_close((uv_handle_t *)&timer, NULL);
-    uv_run(&w->loop, UV_RUN_NOWAIT);
 }
 
 static int64_t pings(struct world *w)
@@ -735,6 +803,9 @@ int main(void)
         WITH(refusals_have_the_words_of_the_server),
         WITH(retry_after_is_told),
         WITH(a_revoked_certificate_asks_for_other_credentials),
+        WITH(an_expired_certificate_asks_for_another_however_it_is_refused),
+        WITH(a_certificate_that_is_not_valid_yet_names_our_clock),
+        WITH(many_streams_share_few_connections),
         WITH(garbage_and_too_much_are_errors),
         WITH(large_answers_come_compressed_and_are_bounded_by_what_they_hold),
         WITH(no_server_is_an_error_with_the_errno),
