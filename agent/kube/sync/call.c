@@ -4,7 +4,9 @@
 
 #include "base/backoff.h"
 #include "base/buf.h"
+#include "base/codec/json.h"
 #include "base/codec/percent.h"
+#include "base/log.h"
 #include "base/scope.h"
 
 #include <stdarg.h>
@@ -76,15 +78,18 @@ uint64_t sync_wait_ms(const struct sync_answer *a, uint64_t *last_ms, uint64_t f
     return asked_ms > *last_ms ? asked_ms : *last_ms;
 }
 
+/* A link that is lost, or a daemon that does not read, ends the process elsewhere. */
 void sync_send(struct kube_sync *s, json_t *message)
 {
+    const json_t *object = json_object_get(message, "object"), *meta = json_object_get(object, "metadata");
     struct err e = { 0 };
 
-    /* A link that is lost, or a daemon that does not read, ends the process elsewhere. */
     if (message == NULL)
         return;
-    if (s->closing)
-        json_decref(message);
-    else
-        ERR_IGNORE(kube_link_send(s->o.link, message, -1, &e));
+    if (!s->closing && kube_link_send(s->o.link, json_incref(message), -1, &e) == ERR_EXHAUSTED &&
+        meta != NULL)
+        log_warn("an object is too large for the daemon: it is left out",
+                 F_STR("kind", json_str(object, "kind")), F_STR("namespace", json_str(meta, "namespace")),
+                 F_STR("name", json_str(meta, "name")), F_STR("err", e.text));
+    json_decref(message);
 }
