@@ -132,6 +132,7 @@ soak: ## all analyzers over all sources, all host tests plain, and the long loop
 	@CNI_PARALLEL_PERCENT=120 $(check_gcc)/tests/unit/cni/test_parallel
 	@SWAP_SECONDS=$(or $(SWAP_SECONDS),30) SWAP_KILLS=$(or $(SWAP_KILLS),10) PROPAGATION_ROUNDS=200 \
 	    tests/host/run --verbose --jobs 1 --build $(check_gcc) test_swaps
+	@CHURN_SECONDS=$(or $(CHURN_SECONDS),180) CHURN_SEED=$(CHURN_SEED) tests/host/run --verbose --build $(check_gcc) test_churn
 	@LOG_SECONDS=$(or $(LOG_SECONDS),20) tests/host/run --verbose --jobs 1 --build $(check_gcc) test_logs.test_flood
 	@$(make_inject) inject-programs
 	@tests/inject/run --build $(inject_build)/gcc
