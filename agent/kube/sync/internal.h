@@ -58,7 +58,7 @@ void sync_call_cancel(struct sync_call *c); /* done follows, with ERR_CANCELLED 
  * type, ends the list. malloc'ed. */
 #define SYNC_PATH_END ((const char *)NULL)
 char *sync_path(const char *prefix, ...) __attribute__((sentinel)) MUST_CHECK;
-/* How long to wait: what the server asked for, else the back-off. */
+/* How long to wait: what the server asked for, a minute (KUBE_RETRY_AFTER_MS) at most, else the back-off. */
 uint64_t sync_wait_ms(const struct sync_answer *a, uint64_t *last_ms, uint64_t first_ms, uint64_t most_ms);
 
 /* ---- sync.c ---- */

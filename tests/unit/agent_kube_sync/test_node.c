@@ -2,6 +2,7 @@
 /* The Node and its Lease, in the shapes that a kubelet of 1.36 was recorded with. */
 #include "tests/unit/agent_kube_sync/script_kube.h"
 
+#include "agent/kube/sync/internal.h"
 #include "agent/kube/sync/lease.h"
 #include "agent/kube/sync/node.h"
 #include "agent/kube/sync/node_merge.h"
@@ -279,6 +280,22 @@ static void a_process_that_ends_leaves_nothing(void **state)
     expect("POST", "/api/v1/nodes"); /* it is cancelled by the end */
 }
 
+/* A date of a server whose clock is ahead comes as hours. */
+static void a_retry_after_is_kept_for_a_minute_at_most(void **state)
+{
+    const struct err no = { 0 };
+    struct sync_answer a = { .error = &no, .http = 429 };
+    uint64_t last_ms = 0;
+
+    (void)state;
+    a.retry_after_ms = 20000;
+    assert_int_equal(sync_wait_ms(&a, &last_ms, 200, 7000), 20000);
+    a.retry_after_ms = 3600000;
+    assert_int_equal(sync_wait_ms(&a, &last_ms, 200, 7000), KUBE_RETRY_AFTER_MS);
+    a.retry_after_ms = 0;
+    assert_in_range(sync_wait_ms(&a, &last_ms, 200, 7000), 1, 7000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,6 +311,7 @@ int main(void)
         cmocka_unit_test(labels_that_noderestriction_refuses_are_left_out),
         cmocka_unit_test_setup_teardown(a_lease_is_renewed_in_time_and_survives_a_conflict, kube_begin,
                                         kube_end),
+        cmocka_unit_test(a_retry_after_is_kept_for_a_minute_at_most),
         cmocka_unit_test_setup_teardown(a_deleted_node_is_not_registered_again, kube_begin, kube_end),
         cmocka_unit_test_setup_teardown(a_process_that_ends_leaves_nothing, kube_begin, kube_end),
     };
