@@ -2,6 +2,7 @@
 /*
  * runtime_class - which OCI runtime a pod's containers get: the handler that its RuntimeClass names. It is
  * looked up when the sandbox is made, as in kubelet, and stays the same while the sandbox exists.
+ * The pod's record has it, for a boot at which the cluster's classes are not known.
  *
  * A pod from the folder uses a RuntimeClass of the folder, otherwise one of the cluster, as kubelet's static
  * pods do. Without either, the name is that of a handler.

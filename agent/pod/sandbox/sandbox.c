@@ -198,7 +198,8 @@ static bool runtime_possible(struct pod *p)
     case ERR_OK:
         return true;
     case ERR_UNAVAILABLE: /* woken when the cluster's are known; the folder may still be read */
-        pod_wake_at(p, pod_new_until(p), "RuntimeClass may be in a file that is being read");
+        if (pod_is_new(p))
+            pod_wake_at(p, pod_new_until(p), "RuntimeClass may be in a file that is being read");
         return false;
     default:
         sandbox_failed(p, &e, "cannot choose a pod's runtime");

@@ -25,8 +25,7 @@ const char *sandbox_pins(const struct pod *p);       /* the folder in which its 
 const char *sandbox_netns_path(const struct pod *p); /* of its network namespace */
 const char *sandbox_hostname(const struct pod *p);
 uint32_t sandbox_first_id(const struct pod *p); /* of the host, that root is in its user namespace; 0: none */
-/* The handler of its OCI runtime (agent/runtime/container.h), as long as the sandbox exists; "": the default.
- */
+/* The handler of its OCI runtime (agent/runtime/container.h), of its last start; "": the default. */
 const char *sandbox_runtime_handler(const struct pod *p);
 /* What that runtime can do; NULL: it is not configured any more. */
 const struct rt_features *sandbox_runtime_features(const struct pod *p);

@@ -79,12 +79,19 @@ static void sandbox_free(struct pod *p)
     pidns_forget(p);
 }
 
+/* The handler stays, as in its record: where the RuntimeClasses are not known, the pod starts again under it.
+ */
 static void sandbox_reset(struct pod *p)
 {
+    struct sandbox *box = sandbox_of(p);
+    char handler[sizeof(box->handler)];
+
+    memcpy(handler, box->handler, sizeof(handler));
     sandbox_set_net(p, NET_NONE); /* which logs it */
     sandbox_set_pidns(p, PIDNS_NONE);
     sandbox_free(p);
-    *sandbox_of(p) = (struct sandbox){ 0 };
+    *box = (struct sandbox){ 0 };
+    memcpy(box->handler, handler, sizeof(handler));
     sandbox_init(p);
 }
 
