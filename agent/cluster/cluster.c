@@ -177,6 +177,11 @@ void cluster_message(struct cluster *c, json_t *message, int fd)
 
 /* ---- life ---- */
 
+static bool cluster_served_may_come(void *cluster)
+{
+    return own_node_may_come(cluster);
+}
+
 enum err_code cluster_open(struct cluster **ret, const struct cluster_options *o, struct err *e)
 {
     struct cluster *c = calloc(1, sizeof(*c));
@@ -200,6 +205,7 @@ enum err_code cluster_open(struct cluster **ret, const struct cluster_options *o
                                         .services = services_each,
                                         .kept = keep_explain,
                                         .runtime_classes_known = runtime_classes_are_known,
+                                        .served_may_come = cluster_served_may_come,
                                         .arg = c };
     tokens_open(c);
     reports_open(c);

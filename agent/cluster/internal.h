@@ -83,6 +83,7 @@ struct cluster {
     struct api_kvs labels;
     struct api_taint *taints;
     size_t n_taints;
+    bool node_settled; /* what was kept was looked for in vain: admission goes by the configuration */
 
     /* reports.c */
     struct cluster_report *reports;
@@ -119,6 +120,7 @@ struct cluster {
     char *keep_dir;
     uv_timer_t keep_timer;
     bool keep_loaded, keep_use; /* what is read is used */
+    bool keep_skipped;          /* something was read that was not used, in this load */
 
     /* show.c */
     json_t *state; /* the last `state` message */
@@ -160,6 +162,8 @@ json_t *keep_explain(void *cluster);
 json_t *own_node_keep(const struct cluster *c); /* NULL: it is not known */
 void own_node_use(struct cluster *c, const json_t *object);
 void own_node_put(struct cluster *c, const json_t *object);
+bool own_node_may_come(const struct cluster *c);
+void own_node_settle(struct cluster *c); /* all that was kept has been used */
 void own_node_free(struct cluster *c);
 
 /* ---- reports.c ---- */

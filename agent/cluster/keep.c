@@ -140,8 +140,10 @@ static void keep_on_object(const char *name, bool sealed, const char *text, size
     json_t *o = NULL;
     struct err e = { 0 };
 
-    if (!c->keep_use || c->closing)
+    if (!c->keep_use || c->closing) {
+        c->keep_skipped = true;
         return;
+    }
     if (json_parse(text, n, OBJECT_MAX, &o, name, &e) != ERR_OK) {
         log_error("a kept object cannot be used", F_STR("object", name), F_ERR(&e));
         return;
@@ -163,6 +165,9 @@ static void keep_on_loaded(void *cluster)
     struct cluster *c = cluster;
 
     c->keep_loaded = true;
+    if (c->keep_use && !c->keep_skipped && !c->closing)
+        own_node_settle(c);
+    c->keep_skipped = false;
 }
 
 /* ---- when it is used ---- */
@@ -174,7 +179,7 @@ static bool keep_is_wanting(const struct cluster *c)
     for (n = c->needs; n != NULL; n = n->hh.next)
         if (need_is_unknown(c, n))
             return true;
-    return (!c->services_known && c->services_kept.n == 0) || tokens_wanting(c);
+    return (!c->services_known && c->services_kept.n == 0) || tokens_wanting(c) || own_node_may_come(c);
 }
 
 static void keep_load(struct cluster *c, bool use)
@@ -187,7 +192,11 @@ static void keep_load(struct cluster *c, bool use)
 
 static void keep_on_late(uv_timer_t *timer)
 {
-    keep_load(timer->data, true);
+    struct cluster *c = timer->data;
+
+    keep_load(c, true);
+    if (own_node_may_come(c)) /* the next `state` may end this use before it is over */
+        uv_timer_start(timer, keep_on_late, KEEP_LATE_MS, 0);
 }
 
 static void keep_on_wait(uv_timer_t *timer)

@@ -111,6 +111,19 @@ json_t *own_node_keep(const struct cluster *c)
                      "spec", "taints", taints);
 }
 
+bool own_node_may_come(const struct cluster *c)
+{
+    return c->labels.v == NULL && !c->node_settled;
+}
+
+void own_node_settle(struct cluster *c)
+{
+    if (!own_node_may_come(c))
+        return;
+    c->node_settled = true;
+    node_served_unknown(c->o.node);
+}
+
 void own_node_use(struct cluster *c, const json_t *object)
 {
     if (c->labels.v == NULL)

@@ -6,9 +6,12 @@ import os
 import re
 import stat
 
-from coracle import check, contains, container, equal, mount, pod, read, run, until
+from apiserver import ApiServer
+from coracle import check, contains, container, equal, mount, pod, read, run, shell, until
 from test_joined import bound, joined, running
 from test_network_soak import reboot
+from test_runtime_class import runtime_class
+from test_shutdown import HELD, Machine, node_of
 
 SECRET = "a-plain-text-that-nobody-may-find-7391"
 CREDS = "/usr/bin/systemd-creds"
@@ -272,3 +275,88 @@ def test_tpm(t):
     contains(node.log(), "objects of the cluster were removed from the disk")
     check(not os.path.exists(f"{node.state_dir}/kept"), "a node without a cluster keeps Secrets of it")
     node.stop()
+
+
+def test_runtime_class(t):
+    """after a reboot without its apiserver a pod runs under the runtime of its RuntimeClass, which only the cluster has"""
+    server, node = joined(t)
+    server.store.put("RuntimeClass", runtime_class("of-cluster", "runc"))
+    server.store.put("Pod", bound(pod("web", runtimeClassName="of-cluster")))
+    server.store.wait("Pod", "web", running, seconds=20)
+    before = node.wait_running("web")
+    under_runc(node, before)
+    wait_names(node, "Services", "Node")
+    server.stop()
+    node.kill()
+    reboot(t, node, 6)
+    node.start()
+    after = node.wait_running("web", deadline=30)
+    equal(after.uid, before.uid, "the uid")
+    check(after.container_id() != before.container_id(), "the container is an old one")
+    under_runc(node, after)
+    equal(node.stop(), 0, "the exit code")
+
+
+def under_runc(node, p):
+    contains(read(f"{node.run_dir}/containers/{p.container_id()}/meta.json"), '"handler":"runc"', "the record")
+
+
+def wait_names(node, *names):
+    until(lambda: set(names) <= set(kept(node)), 15, lambda: f"{names} are on the disk: {kept(node)}")
+
+
+def test_admission_after_a_shutdown(t):
+    """a pod that a shutdown ended starts again in place without the apiserver, though only that knew its node's label and its RuntimeClass"""
+    os.chmod(t.scratch, 0o755)
+    folder = f"{t.scratch}/apiserver"
+    os.makedirs(folder, exist_ok=True)
+    server = ApiServer(folder)
+    machine = Machine(t)
+    try:
+        node = node_of(t, machine, "shutdownGracePeriod: 20s\nshutdownGracePeriodCriticalPods: 10s\n",
+                       "--kubeconfig", server.kubeconfig("test-node"))
+        machine.wait(HELD)
+        own = server.store.wait("Node", "test-node", lambda n: n is not None and n["metadata"].get("labels"), seconds=15)
+        own["metadata"]["labels"]["example.com/zone"] = "a"
+        server.store.put("Node", own)
+        server.store.put("RuntimeClass", runtime_class("of-cluster", "runc"))
+        node.put("web.yaml", pod("web", container(command=shell("trap 'exit 0' TERM; while true; do sleep 1; done")),
+                                 nodeSelector={"example.com/zone": "a"}, runtimeClassName="of-cluster"))
+        before = node.wait_running("web-test-node", deadline=30)
+        under_runc(node, before)
+        wait_names(node, "Services", "Node")
+        until(lambda: any(b"example.com/zone" in read_bytes(f) for f in glob.glob(f"{node.state_dir}/kept/node-*")), 20, "the label is on the disk")
+        machine.tell("shutdown")
+        machine.wait("released", deadline=40)
+        equal(node.pod("web-test-node").phase, "Failed", "ended")
+        server.stop()
+        equal(node.stop(), 0, "the exit code")
+    finally:
+        machine.stop()
+    reboot(t, node, 7)
+    since = len(node.log())
+    node.start()
+    after = node.wait_running("web-test-node", deadline=30)
+    equal((after.uid, after.restarts()), (before.uid, 1), "the same pod, a restart")
+    under_runc(node, after)
+    check("pod rejected" not in node.log()[since:], lambda: f"it was rejected first: {node.log()[since:]}")
+    equal(node.stop(), 0, "the exit code")
+
+
+def test_label_that_nobody_has(t):
+    """without an apiserver and without anything on the disk the configuration's labels count, and a pod is refused by them"""
+    os.chmod(t.scratch, 0o755)
+    folder = f"{t.scratch}/apiserver"
+    os.makedirs(folder, exist_ok=True)
+    server = ApiServer(folder)
+    kubeconfig = server.kubeconfig("test-node")
+    server.stop()
+    node = t.node("--kubeconfig", kubeconfig, "--node-labels", "example.com/zone=a")
+    node.import_image()
+    node.put("fits.yaml", pod("fits", nodeSelector={"example.com/zone": "a"}))
+    node.put("other.yaml", pod("other", nodeSelector={"example.com/zone": "b"}))
+    node.wait_phase("other-test-node", "Failed", deadline=20)
+    equal(node.pod("other-test-node").status["reason"], "NodeAffinity", "the reason")
+    until(lambda: node.pod("fits-test-node") is not None and node.pod("fits-test-node").condition("PodScheduled").get("status") == "True", 10, "the other pod")
+    check(node.pod("fits-test-node").phase != "Failed", "the pod that fits was refused")
+    equal(node.stop(), 0, "the exit code")

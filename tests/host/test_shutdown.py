@@ -67,11 +67,11 @@ class Machine:
 HELD = "inhibit shutdown coracle delay"
 
 
-def node_of(t, machine, config, **kwargs):
+def node_of(t, machine, config, *flags, **kwargs):
     path = f"{t.scratch}/tmp/config.yaml"
     with open(path, "w", encoding="ascii") as f:
         f.write("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + config)
-    node = t.node("--config", path, env={"DBUS_SYSTEM_BUS_ADDRESS": machine.address}, **kwargs)
+    node = t.node("--config", path, *flags, env={"DBUS_SYSTEM_BUS_ADDRESS": machine.address}, **kwargs)
     node.import_image()
     return node
 

@@ -149,6 +149,39 @@ static const struct api_port *clashing_port(const struct api_pod *a, const struc
     return NULL;
 }
 
+/* A pod of the cluster that is refused is over, one of the folder loses its emptyDirs. */
+static bool served_may_come(const struct node *n)
+{
+    const struct node_cluster *c = n->cluster;
+
+    return n->served_labels == NULL && c != NULL && c->served_may_come != NULL && c->served_may_come(c->arg);
+}
+
+static enum err_code check_labels(const struct node *n, const struct api_pod_spec *s, char reason[64],
+                                  struct err *e)
+{
+    if (fits_node(n, s))
+        return ERR_OK;
+    if (served_may_come(n))
+        return err_set(e, ERR_UNAVAILABLE, "waits for the node's labels, which the apiserver has");
+    return admission_refuse(
+        reason, "NodeAffinity", e,
+        "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector");
+}
+
+static enum err_code check_taints(const struct node *n, const struct api_pod_spec *s, char reason[64],
+                                  struct err *e)
+{
+    if (api_pod_untolerated(s, n->served_labels != NULL ? n->served_taints : n->o.taints,
+                            n->served_labels != NULL ? n->n_served_taints : n->o.n_taints) == NULL)
+        return ERR_OK;
+    if (served_may_come(n))
+        return err_set(e, ERR_UNAVAILABLE, "waits for the node's taints, which the apiserver has");
+    return admission_refuse(
+        reason, "TaintToleration", e,
+        "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate");
+}
+
 /* Checks that do not depend on amounts. */
 static enum err_code check_node(const struct pod *p, char reason[64], struct err *e)
 {
@@ -156,10 +189,8 @@ static enum err_code check_node(const struct pod *p, char reason[64], struct err
     const struct api_pod_spec *s = &p->api->spec;
     struct pod *o, *tmp;
 
-    if (!fits_node(n, s))
-        return admission_refuse(
-            reason, "NodeAffinity", e,
-            "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector");
+    if (check_labels(n, s, reason, e) != ERR_OK)
+        return e->code;
     if (s->node_name != NULL && s->node_name[0] != '\0' && strcmp(s->node_name, n->o.node_name) != 0)
         return admission_refuse(reason, "NodeName", e,
                                 "Predicate NodeName failed: node(s) didn't match the requested node name");
@@ -176,11 +207,8 @@ static enum err_code check_node(const struct pod *p, char reason[64], struct err
             "is pod %s's",
             port->host_port, port->protocol, o->key);
     }
-    if (api_pod_untolerated(s, n->served_labels != NULL ? n->served_taints : n->o.taints,
-                            n->served_labels != NULL ? n->n_served_taints : n->o.n_taints) != NULL)
-        return admission_refuse(
-            reason, "TaintToleration", e,
-            "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate");
+    if (check_taints(n, s, reason, e) != ERR_OK)
+        return e->code;
     if (wants_apparmor(p) && !apparmor_is_on())
         return admission_refuse(reason, "AppArmor", e,
                                 "Cannot enforce AppArmor: AppArmor is not enabled on the host");

@@ -46,6 +46,9 @@ struct node_cluster {
     /* Whether the first set of RuntimeClasses is complete: one that the store does not have is absent then.
      */
     bool (*runtime_classes_known)(void *arg);
+    /* Whether the labels and taints that the node has in the apiserver may still come (node_set_served):
+     * those of the configuration refuse no pod before. Ends in bounded time; pods that wait are woken. */
+    bool (*served_may_come)(void *arg);
     void *arg;
 };
 
@@ -57,6 +60,8 @@ void node_set_tokens(struct node *n, const struct pod_tokens *t);
  * the configuration. Borrowed until the next call; labels NULL: unknown. */
 void node_set_served(struct node *n, const struct api_kvs *labels, const struct api_taint *taints,
                      size_t n_taints);
+/* They are not known and will not come soon (served_may_come): pods that wait for them are judged. */
+void node_served_unknown(struct node *n);
 /* The apiserver has delivered its first set of pods: those of an earlier run that it does not have end, and
  * left-overs are removed. */
 void node_server_ready(struct node *n);

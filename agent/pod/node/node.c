@@ -262,6 +262,11 @@ void node_set_served(struct node *n, const struct api_kvs *labels, const struct 
         pods_wake_pending(n, "labels or taints of the node changed");
 }
 
+void node_served_unknown(struct node *n)
+{
+    pods_wake_pending(n, "labels and taints of the node are not known");
+}
+
 void node_server_ready(struct node *n)
 {
     if (n->server_ready)
