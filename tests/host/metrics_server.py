@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""metrics_server - what metrics-server makes of /metrics/resource, by its rules (pkg/scraper/client/resource/decode.go, pkg/storage).
+"""metrics_server - what metrics-server makes of /metrics/resource, after its pkg/scraper/client/resource and pkg/storage.
 
 A scrape is {"node": Point, "containers": {(namespace, pod, container): Point}}; usage() is what `kubectl top` shows of two of them.  It leaves out what
 metrics-server leaves out: a pod one of whose containers has no CPU or memory, figures without a time, and containers started between the scrapes.
@@ -22,7 +22,7 @@ class Point:
 
 
 def parse(text):
-    """A scrape.  Raises ValueError where metrics-server would give the page up: a line that is none, a series without a time."""
+    """A scrape.  Raises ValueError for a line that is none and for usage without a time, which kubelet always gives: stricter than metrics-server may be."""
     node, containers = Point(), {}
     for line in text.splitlines():
         if not line or line.startswith("#"):
