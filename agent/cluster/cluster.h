@@ -26,8 +26,8 @@
 #define CLUSTER_SERVICE_BYTES_MAX ((size_t)32 << 20)
 #define CLUSTER_SERVICE_PORTS_MAX 4096
 
-/* What is on the disk of an earlier run (agent/kept) is used when the apiserver has not answered this long
- * after the start: as long as a connection takes where the network only just came up... */
+/* Objects kept on the disk by an earlier run (agent/kept) are used when the apiserver has not answered this
+ * long after the start: as long as a connection takes where the network only just came up... */
 #define KEEP_WAIT_MS 2000
 /* ... and when it answers, but has still not said what an object is. */
 #define KEEP_LATE_MS 10000

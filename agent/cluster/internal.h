@@ -83,7 +83,7 @@ struct cluster {
     struct api_kvs labels;
     struct api_taint *taints;
     size_t n_taints;
-    bool node_settled; /* what was kept was looked for in vain: admission goes by the configuration */
+    bool node_settled; /* no Node was kept either: admission goes by the configuration */
 
     /* reports.c */
     struct cluster_report *reports;
@@ -119,7 +119,7 @@ struct cluster {
     struct kept *kept;
     char *keep_dir;
     uv_timer_t keep_timer;
-    bool keep_loaded, keep_use; /* what is read is used */
+    bool keep_loaded, keep_use; /* keep_use: objects of this load enter the store */
     bool keep_skipped;          /* something was read that was not used, in this load */
 
     /* show.c */
@@ -188,7 +188,7 @@ void services_gone(struct cluster *c, const char *namespace_, const char *name);
 void services_synced(struct cluster *c);
 void services_again(struct cluster *c); /* on a new link */
 bool services_each(const char *namespace_, node_service_fn each, void *to, void *cluster);
-void services_changed(struct cluster *c); /* what is kept of them */
+void services_changed(struct cluster *c); /* writes the kept Services again */
 json_t *services_keep(struct cluster *c); /* NULL: the first set is not complete */
 void services_use(struct cluster *c, const json_t *kept);
 void services_free(struct cluster *c);

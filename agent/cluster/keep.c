@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * keep - what pods of this node need of the apiserver is also on the disk (agent/kept), for a start at which
- * it does not answer: ConfigMaps, Secrets and tokens that they refer to, Services of their namespaces, labels
- * and taints of the node.
+ * keep - copies on the disk (agent/kept) of the objects that pods of this node need, for a start without the
+ * apiserver: ConfigMaps, Secrets and tokens that they refer to, Services of their namespaces, labels and
+ * taints of the node.
  *
- * What is on the disk may be old, and a container keeps the environment of its start. So it is used only when
- * the apiserver is known not to answer, has not answered KEEP_WAIT_MS after the start, or KEEP_LATE_MS after
- * it has still not said what an object is. Whatever it says then, wins. What it says is gone stays on the
- * disk as long as a pod refers to it: a server that lost its data must not keep pods from starting.
+ * A copy may be old, and a container keeps the environment of its start. So copies are used only when the
+ * apiserver is known not to answer, has not answered KEEP_WAIT_MS after the start, or has said nothing of an
+ * object KEEP_LATE_MS after it was asked. A later answer wins. The copy of a deleted object stays as long as
+ * a pod refers to it: a server that lost its data must not keep pods from starting.
  */
 #include "agent/cluster/internal.h"
 #include "agent/kept/kept.h"
@@ -101,7 +101,7 @@ static void config_use(struct cluster *c, const char *name, bool sealed, const j
     }
     if ((made.kind == API_KIND_SECRET || made.kind == API_KIND_CONFIG_MAP) && made.config->kind == n->kind &&
         str_eq(made.config->meta.name, n->name) && str_eq(made.config->meta.namespace, n->namespace_)) {
-        log_info("the apiserver does not say what an object is: what was kept is used",
+        log_info("no answer of the apiserver about an object: its kept content is used",
                  F_STR("object", name));
         if (src_store_put(c->o.store, &made, &e) != ERR_OK)
             log_error("cannot use a kept object", F_STR("object", name), F_ERR(&e));

@@ -219,8 +219,8 @@ json_t *tokens_keep(struct cluster *c, const char *name)
                      json_deep_copy(t->message));
 }
 
-/* What was asked for: the message that asked. */
-static struct pod_token_request token_asked(const json_t *message)
+/* The request in a message; texts are borrowed from it. */
+static struct pod_token_request token_request_of(const json_t *message)
 {
     const json_t *request = json_object_get(message, "request"),
                  *to = json_object_get(request, "boundObjectRef");
@@ -236,7 +236,7 @@ static struct pod_token_request token_asked(const json_t *message)
 
 void tokens_use(struct cluster *c, const char *name, const json_t *kept)
 {
-    const struct pod_token_request r = token_asked(json_object_get(kept, "request"));
+    const struct pod_token_request r = token_request_of(json_object_get(kept, "request"));
     const char *text = json_str(kept, "token"), *until = json_str(kept, "expirationTimestamp");
     char own[TOKEN_NAME_SIZE] = "";
     struct cluster_token *t;
