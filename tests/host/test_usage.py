@@ -155,6 +155,10 @@ def test_metrics(t):
     start = [line for line in node.cli("explain", "pod", "a").stdout.splitlines() if line.split()[:1] == ["start"]][0]
     check(re.search(r"admission [0-9.]+-[0-9.]+, namespaces .* network .* create .* start [0-9.]+-[0-9.]+ ms .* ran after [0-9.]+ ms", start), start)
     check(metric(text, "process_open_fds") > 5 and metric(text, "process_resident_memory_bytes") > 1 << 20, "process_*")
+    node.put("b.yaml", pod("b", container(command=["false"]), terminationGracePeriodSeconds=0))
+    until(lambda: node.pod("b") and node.pod("b").state()[1].get("reason") == "CrashLoopBackOff", 20, "a container that waits")
+    text = node.request("GET", "/metrics")[1].decode()
+    equal((metric(text, "kubelet_running_pods"), metric(text, "kubelet_running_containers", container_state="running")), (2, 1), "a sandbox runs, too")
     node.stop()
 
 
@@ -167,7 +171,7 @@ def well_formed(path, text):
             check(current not in names, lambda: f"{path}: {current} comes twice")  # pylint: disable=cell-var-from-loop
             names.add(current)
         elif not line.startswith("#"):
-            match = re.fullmatch(r'([a-z_]+)(_bucket|_sum|_count)?({([a-z_]+="(\\.|[^"\\])*",?)*})? [0-9.]+( [0-9]{13})?', line)
+            match = re.fullmatch(r'([a-z_]+)(_bucket|_sum|_count)?({([a-z_]+="(\\.|[^"\\])*",?)*})? (?:-?[0-9.]+|\+Inf)( [0-9]{13})?', line)
             check(match and line.startswith(current), lambda: f"{path}: {line!r} below {current}")  # pylint: disable=cell-var-from-loop
             timed = path == "/metrics/resource" and current.endswith(("_cpu_usage_seconds_total", "_working_set_bytes")) or match[6]
             check(bool(match[6]) == bool(timed), lambda: f"{path}: a time? {line!r}")  # pylint: disable=cell-var-from-loop

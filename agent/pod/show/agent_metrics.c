@@ -4,6 +4,7 @@
 #include "agent/pod/core/pod_starts.h"
 #include "agent/pod/core/start_times.h"
 #include "agent/pod/core/usage_text.h"
+#include "agent/pod/sandbox/sandbox.h"
 #include "base/clock.h"
 #include "base/files/fs.h"
 
@@ -53,13 +54,13 @@ static void put_kubelet(struct node *n, struct buf *out)
             exited += c->state == CTR_NONE && c->cur.ended;
         }
         running += of_pod;
-        running_pods += of_pod > 0;
+        running_pods += of_pod > 0 || sandbox_ready(p);
     }
     agent_metrics_head(out, "kubelet_node_name", "gauge", "The node's name.");
     buf_adds(out, "kubelet_node_name{");
     usage_label(out, "node", n->o.node_name, true);
     buf_adds(out, "} 1\n");
-    agent_metrics_number(out, "kubelet_running_pods", "gauge", "Pods with a running container.", running_pods,
+    agent_metrics_number(out, "kubelet_running_pods", "gauge", "Pods with a running sandbox.", running_pods,
                          UNIT_ONE);
     agent_metrics_head(out, "kubelet_running_containers", "gauge", "Containers by state.");
     buf_addf(out,
