@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* show - the connection to the cluster for people and for metrics. */
 #include "agent/cluster/internal.h"
+#include "agent/pod/core/usage_text.h"
+#include "base/clock.h"
 #include "base/codec/json.h"
 
 #include <inttypes.h>
@@ -75,6 +77,65 @@ static void metric(struct buf *out, const char *name, const char *type, const ch
     buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n%s %" PRIu64 "\n", name, help, name, type, name, value);
 }
 
+static void show_head(struct buf *out, const char *name, const char *type, const char *help)
+{
+    buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+/* client-go's name and labels; a request without an answer has the code "<error>". */
+static void show_answers(struct buf *out, const struct cluster *c)
+{
+    const json_t *answers = json_object_get(c->parts, "answers");
+    const char *host = json_str(answers, "host");
+    json_t *row;
+    size_t i;
+
+    if (answers == NULL)
+        return;
+    show_head(out, "rest_client_requests_total", "counter",
+              "Number of HTTP requests, partitioned by status code, method, and host.");
+    json_array_foreach (json_object_get(answers, "counts"), i, row) {
+        const char *method;
+        json_int_t http, requests;
+        char code[24];
+
+        if (json_unpack(row, "[s, I, I]", &method, &http, &requests) != 0)
+            continue;
+        snprintf(code, sizeof(code), http > 0 ? "%" JSON_INTEGER_FORMAT : "<error>", http);
+        buf_adds(out, "rest_client_requests_total{");
+        usage_label(out, "code", code, true);
+        usage_label(out, "host", host != NULL ? host : "", false);
+        usage_label(out, "method", method, false);
+        buf_addf(out, "} %" JSON_INTEGER_FORMAT "\n", requests);
+    }
+}
+
+/* As kubelet: of a certificate that is rotated only; without one the time is infinite. */
+static void show_certificate(struct buf *out, const json_t *one, const char *ttl, const char *errors)
+{
+    const json_int_t not_after = json_int(one, "notAfter", 0);
+
+    if (one == NULL)
+        return;
+    show_head(out, ttl, "gauge",
+              "Seconds until the certificate expires; negative: since it did; +Inf: there is none.");
+    if (not_after != 0)
+        buf_addf(out, "%s %" JSON_INTEGER_FORMAT "\n", ttl,
+                 not_after - (json_int_t)(clock_wall_ns() / 1000000000));
+    else
+        buf_addf(out, "%s +Inf\n", ttl);
+    metric(out, errors, "counter", "Attempts to renew the certificate that failed.",
+           (uint64_t)json_int(one, "errors", 0));
+}
+
+static void show_certificates(struct buf *out, const json_t *both)
+{
+    show_certificate(out, json_object_get(both, "client"), "kubelet_certificate_manager_client_ttl_seconds",
+                     "kubelet_certificate_manager_client_expiration_renew_errors");
+    show_certificate(out, json_object_get(both, "server"), "kubelet_certificate_manager_server_ttl_seconds",
+                     "kubelet_server_expiration_renew_errors");
+}
+
 void show_metrics(struct buf *out, void *cluster)
 {
     const struct cluster *c = cluster;
@@ -93,4 +154,6 @@ void show_metrics(struct buf *out, void *cluster)
     if (json_object_get(c->parts, "requests") != NULL)
         metric(out, "coracle_kube_requests_total", "counter", "Requests to the apiserver.",
                (uint64_t)json_int(c->parts, "requests", 0));
+    show_answers(out, c);
+    show_certificates(out, json_object_get(c->parts, "certificates"));
 }

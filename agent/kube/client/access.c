@@ -177,7 +177,17 @@ static enum err_code add_headers(struct kube_access *a, const json_t *credential
 
 struct where {
     char *scheme, *host, *port, *path;
+    bool has_port; /* as opposed to the scheme's */
 };
+
+static bool where_has_port(CURLU *u)
+{
+    char *port = NULL;
+    const bool has = curl_url_get(u, CURLUPART_PORT, &port, 0) == CURLUE_OK;
+
+    curl_free(port);
+    return has;
+}
 
 static void where_done(struct where *w)
 {
@@ -201,6 +211,7 @@ static enum err_code where_of(const char *server, struct where *ret, struct err 
         code = curl_url_get(u, CURLUPART_PORT, &ret->port, CURLU_DEFAULT_PORT);
     if (code == CURLUE_OK)
         code = curl_url_get(u, CURLUPART_PATH, &ret->path, 0);
+    ret->has_port = code == CURLUE_OK && where_has_port(u);
     curl_url_cleanup(u);
     if (code != CURLUE_OK)
         return err_set(e, ERR_INVALID, "server \"%s\": %s", server, curl_url_strerror(code));
@@ -229,6 +240,7 @@ static enum err_code take_server(struct kube_access *a, const json_t *credential
     if (name == NULL || *name == '\0' || strcmp(name, w.host) == 0)
         name = NULL;
     a->plain = strcmp(w.scheme, "http") == 0;
+    a->host = str_printf("%s%s%s", w.host, w.has_port ? ":" : "", w.has_port ? w.port : "");
     if (name != NULL) {
         bool six = strchr(name, ':') != NULL;
 
@@ -239,7 +251,7 @@ static enum err_code take_server(struct kube_access *a, const json_t *credential
     } else {
         a->base = str_printf("%s://%s:%s%s", w.scheme, w.host, w.port, w.path);
     }
-    if (a->base == NULL || (name != NULL && (a->connect_to == NULL || host == NULL)))
+    if (a->base == NULL || a->host == NULL || (name != NULL && (a->connect_to == NULL || host == NULL)))
         err_nomem(e);
     else
         ERR_IGNORE(add_headers(a, credentials, user_agent, host, e));
@@ -258,6 +270,7 @@ static void access_free(struct kube_access *a)
     blob_free(&a->certificate);
     blob_free(&a->key);
     free(a->base);
+    free(a->host);
     free(a->connect_to);
     free(a->proxy);
     free(a);

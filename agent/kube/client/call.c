@@ -65,6 +65,17 @@ static void call_note_version(const struct kube_call *call)
     call->c->two = version == CURL_HTTP_VERSION_2_0;
 }
 
+/* An interim head (1xx) is none; the blank line of a trailer comes second. */
+static void call_tally(struct kube_call *call)
+{
+    const int http = kube_call_http(call);
+
+    if (call->tallied || http < 200)
+        return;
+    call->tallied = true;
+    kube_tally_add(&call->c->tally, call->method, http);
+}
+
 /* The blank line after the head: from here on a stream has no deadline. */
 static size_t call_on_header(char *data, size_t size, size_t n, void *arg)
 {
@@ -74,6 +85,7 @@ static size_t call_on_header(char *data, size_t size, size_t n, void *arg)
     if (n > 2 || (data[0] != '\r' && data[0] != '\n'))
         return n;
     call_note_version(call);
+    call_tally(call);
     if (call->on_line == NULL || call->doomed)
         return n;
     if (kube_call_http(call) != 200)

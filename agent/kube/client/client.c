@@ -110,6 +110,8 @@ static void call_end(struct kube_call *call, const struct err *e)
 {
     struct kube_request *r = call->r;
 
+    if (call->state == CALL_RUNS && !call->tallied)
+        kube_tally_add(&call->c->tally, call->method, 0);
     call_unlink(call);
     r->call = NULL;
     kube_call_free(call);
@@ -362,6 +364,7 @@ enum err_code kube_client_credentials(struct kube_client *c, const json_t *crede
 
     if (kube_access_new(&a, credentials, c->user_agent, e) != ERR_OK)
         return e->code;
+    kube_tally_server(&c->tally, c->access != NULL ? c->access->host : NULL, a->host);
     kube_access_unref(c->access);
     c->access = a;
     c->anew_ms = 0; /* a 401 of these is news */

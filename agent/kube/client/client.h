@@ -86,6 +86,11 @@ struct kube_client_counts {
     unsigned under_way, streams, waiting;
 };
 struct kube_client_counts kube_client_counts(const struct kube_client *c);
+/* {"host": "10.0.0.1:6443", "counts": [["GET", 200, 12], ...]}: answers of the server in force by method and
+ * status, as soon as their head is there, streams included; status 0: there was none, also because the
+ * request was cancelled. What client-go counts as rest_client_requests_total. A new reference; NULL: no
+ * memory. */
+json_t *kube_client_answers(const struct kube_client *c);
 
 struct kube_request_spec {    /* borrowed during kube_request_start() */
     const char *method;       /* "GET", "POST", "PUT", "PATCH", "DELETE" */

@@ -15,6 +15,7 @@ struct kube_call;
 struct kube_access {
     unsigned refs;
     char *base; /* "https://10.0.0.1:6443/prefix" */
+    char *host; /* "10.0.0.1:6443"; the port only where the URL has one */
     bool plain; /* http:// */
     char *
         connect_to; /* "name:port:host:port" where the certificate is checked against another name; or NULL */
@@ -119,11 +120,30 @@ struct kube_call {
     uint64_t deadline_ms;
     bool paced, held;   /* it needs a token; it had to wait for one */
     bool ended;         /* by on_line */
+    bool tallied;       /* its answer is counted */
     bool doomed;        /* to be ended as soon as libcurl is not running */
     struct err failure; /* found in a callback */
     char words[CURL_ERROR_SIZE];
 };
 TAILQ_HEAD(kube_calls, kube_call);
+
+/* ---- tally.c: what became of requests ---- */
+
+/* Five methods, and the statuses that an apiserver has for each. A server that invents more is not followed:
+ * they are not counted. */
+#define KUBE_TALLY_MAX 64
+
+struct kube_tally {
+    struct {
+        char method[8];
+        int http; /* 0: there was no answer */
+        uint64_t requests;
+    } rows[KUBE_TALLY_MAX];
+    size_t n;
+};
+void kube_tally_add(struct kube_tally *t, const char *method, int http);
+/* The counts are of one server: they begin anew with another. `before`: NULL: none. */
+void kube_tally_server(struct kube_tally *t, const char *before, const char *now);
 
 struct kube_client {
     struct kube_client_options o;
@@ -132,6 +152,7 @@ struct kube_client {
     struct kube_sockets sockets;
     struct kube_calls waiting, running;
     struct kube_client_counts counts;
+    struct kube_tally tally;
     enum { REACH_UNKNOWN, REACH_YES, REACH_NO } reach;
     uint64_t anew_ms; /* last asked for other credentials */
     struct kube_pace pace;

@@ -17,7 +17,9 @@ struct cert_line { /* one of the two certificates */
     bool serving, wanted /* now */, rotates;
     char *certificate; /* PEM in force; NULL: none */
     int64_t rotate_at_ns;
-    EVP_PKEY *key; /* of the request under way */
+    int64_t not_after_ns; /* of the one in force; 0: there is none */
+    uint64_t errors;      /* attempts that brought none: kubelet's ..._expiration_renew_errors */
+    EVP_PKEY *key;        /* of the request under way */
     char name[X509_NAME_SIZE];
     struct sync_call call;
     struct kube_reflector *reflector; /* waits for the approval */
@@ -84,6 +86,18 @@ static void cert_close_watch(void *owner)
     cert_step(l);
 }
 
+static void cert_failed(struct cert_line *l)
+{
+    l->errors++;
+    state_part_changed(l->sync->state);
+}
+
+static void cert_waited_in_vain(void *owner)
+{
+    cert_failed(owner);
+    cert_close_watch(owner);
+}
+
 /* The watch may be what calls: it is closed on the next turn. */
 static void cert_forget_request(struct cert_line *l)
 {
@@ -95,6 +109,7 @@ static void cert_forget_request(struct cert_line *l)
 
 static void cert_again(struct cert_line *l, const char *why, uint64_t least_ms)
 {
+    cert_failed(l);
     l->wait_ms = l->wait_ms == 0 ? 2000 : l->wait_ms * 2 < 32000 ? l->wait_ms * 2 : 32000;
     state_part_say(l->sync->state, cert_part_name(l), why);
     sync_timer_start(l->sync, &l->timer, sync_jitter_ms(l->wait_ms > least_ms ? l->wait_ms : least_ms, 0.1),
@@ -122,9 +137,12 @@ static void cert_take(struct cert_line *l, const char *pem, double chance)
         return;
     free(l->certificate);
     l->certificate = pem != NULL ? strdup(pem) : NULL;
-    l->rotate_at_ns = 0;
-    if (pem != NULL && x509_certificate(pem, NULL, &t, &e) == ERR_OK)
+    l->rotate_at_ns = l->not_after_ns = 0;
+    if (pem != NULL && x509_certificate(pem, NULL, &t, &e) == ERR_OK) {
         l->rotate_at_ns = certs_rotate_at_ns(&t, chance);
+        l->not_after_ns = t.not_after_ns;
+    }
+    state_part_changed(l->sync->state);
 }
 
 static void cert_issued(struct cert_line *l, const char *pem)
@@ -218,7 +236,7 @@ static void cert_watch(struct cert_line *l)
     if (kube_reflector_open(&l->reflector, &o, &e) != ERR_OK)
         cert_again(l, e.text, 0);
     else
-        sync_timer_start(l->sync, &l->timer, CERTS_WAIT_MS, cert_close_watch, l);
+        sync_timer_start(l->sync, &l->timer, CERTS_WAIT_MS, cert_waited_in_vain, l);
 }
 
 /* ---- making a request ---- */
@@ -298,6 +316,26 @@ static void cert_step(void *owner)
 
 /* ---- the part ---- */
 
+static json_t *cert_state(const struct cert_line *l)
+{
+    json_t *o = json_pack("{s:I}", "errors", (json_int_t)l->errors);
+
+    if (l->not_after_ns != 0)
+        json_object_set_new(o, "notAfter", json_integer(l->not_after_ns / 1000000000));
+    return o;
+}
+
+json_t *certs_part_state(const struct certs_part *c)
+{
+    json_t *o = json_object();
+
+    if (c->client.rotates)
+        json_object_set_new(o, "client", cert_state(&c->client));
+    if (c->server.rotates)
+        json_object_set_new(o, "server", cert_state(&c->server));
+    return o;
+}
+
 struct certs_part *certs_part_new(struct kube_sync *s)
 {
     struct certs_part *c = calloc(1, sizeof(*c));
@@ -325,7 +363,7 @@ void certs_part_credentials(struct certs_part *c, const json_t *message)
     }
     sync_timer_stop(c->sync, &c->client.timer);
     if (c->client.reflector != NULL)
-        sync_timer_start(c->sync, &c->client.timer, CERTS_WAIT_MS, cert_close_watch, &c->client);
+        sync_timer_start(c->sync, &c->client.timer, CERTS_WAIT_MS, cert_waited_in_vain, &c->client);
     if (c->started)
         cert_step(&c->client);
     if (!bootstrap)

@@ -141,11 +141,15 @@ void certs_part_free(struct certs_part *c);
 void certs_part_credentials(struct certs_part *c, const json_t *message);
 void certs_part_serving(struct certs_part *c, const json_t *message);
 void certs_part_addresses(struct certs_part *c); /* the node's addresses may have changed */
+/* {"client": {"notAfter": 1800000000, "errors": 0}, "server": ...}: of those that are rotated; without
+ * `notAfter` there is none yet. A new reference; NULL: no memory. */
+json_t *certs_part_state(const struct certs_part *c);
 
 struct state_part *state_part_new(struct kube_sync *s);
 void state_part_stop(struct state_part *t);
 void state_part_free(struct state_part *t);
 void state_part_count(struct state_part *t, const struct kube_request_spec *spec);
+void state_part_changed(struct state_part *t); /* what certs_part_state() says */
 /* What a part cannot do, for people; NULL: nothing is wrong with it. `part` is a constant. */
 void state_part_say(struct state_part *t, const char *part, const char *text);
 #endif

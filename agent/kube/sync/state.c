@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * state - what people are told of this room: how many requests were sent, by verb, and which part cannot do
- * its work, since when and why. A message `parts` to the daemon: within STATE_EVERY_MS of a part's trouble,
- * else a minute after a request.
+ * state - what people are told of this room: how many requests were sent, by verb, what became of them, and
+ * which part cannot do its work, since when and why; how long the certificates last. A message `parts` to the
+ * daemon: within STATE_EVERY_MS of a part's trouble, else a minute after a request.
  */
 #include "agent/kube/sync/internal.h"
 
@@ -31,8 +31,10 @@ static void state_send(void *owner)
 
     json_object_foreach (t->requests, verb, n)
         sum += json_integer_value(n);
-    sync_send(t->sync, json_pack("{s:s, s:I, s:o, s:o}", "type", "parts", "requests", sum, "verbs",
-                                 json_deep_copy(t->requests), "parts", json_deep_copy(t->parts)));
+    sync_send(t->sync,
+              json_pack("{s:s, s:I, s:o, s:o, s:o, s:o}", "type", "parts", "requests", sum, "verbs",
+                        json_deep_copy(t->requests), "answers", kube_client_answers(t->sync->o.client),
+                        "certificates", certs_part_state(t->sync->certs), "parts", json_deep_copy(t->parts)));
 }
 
 static void state_due(struct state_part *t, uint64_t in_ms)
@@ -60,6 +62,11 @@ void state_part_count(struct state_part *t, const struct kube_request_spec *spec
 
     json_object_set_new(t->requests, spec->method, json_integer(n + 1));
     state_due(t, STATE_COUNTS_MS);
+}
+
+void state_part_changed(struct state_part *t)
+{
+    state_due(t, STATE_EVERY_MS);
 }
 
 void state_part_say(struct state_part *t, const char *part, const char *text)

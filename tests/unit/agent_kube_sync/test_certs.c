@@ -121,6 +121,19 @@ static void credentials(const char *pem)
     tell(text);
 }
 
+static void told_of_certificates(const char *text)
+{
+    json_t *last = NULL;
+
+    for (json_t *m = told("parts"); m != NULL; m = told("parts")) {
+        json_decref(last);
+        last = m;
+    }
+    assert_non_null(last);
+    assert_json(json_object_get(last, "certificates"), text);
+    json_decref(last);
+}
+
 /* ---- bootstrap ---- */
 
 static void a_bootstrap_asks_for_a_client_certificate_and_nothing_else(void **state)
@@ -270,6 +283,35 @@ static void an_expired_lifetime_leads_to_a_new_request(void **state)
     expect("POST", REQUESTS);
 }
 
+static void the_end_of_a_certificate_and_failed_renewals_are_told(void **state)
+{
+    struct asked *a;
+
+    (void)state;
+    begin("\"rotateClient\":true");
+    tell("{\"type\":\"credentials\",\"bootstrap\":true}");
+    no_answer(expect("POST", REQUESTS));
+    pass_ms(1001);
+    told_of_certificates("{\"client\":{\"errors\":1}}");
+    pass_ms(2201);
+    a = expect("POST", REQUESTS);
+    str_auto pem = sign(a->body, DAY);
+    answer(a, 201, NULL);
+    pass_ms(CERTS_WAIT_MS + 2); /* nobody approves it */
+    pass_ms(1001);
+    told_of_certificates("{\"client\":{\"errors\":2}}");
+    kube_end(NULL);
+    kube_begin(NULL);
+    begin("\"rotateClient\":true");
+    credentials(pem);
+    pass_ms(1001);
+    json_t *m = told("parts");
+    const json_t *one = json_object_get(json_object_get(m, "certificates"), "client");
+    assert_int_equal(json_int(one, "errors", -1), 0);
+    assert_int_equal(json_int(one, "notAfter", 0), SCRIPT_WALL_NS / SCRIPT_SECOND + 3 + 86400);
+    json_decref(m);
+}
+
 static void a_serving_certificate_follows_the_addresses(void **state)
 {
     struct asked *a;
@@ -387,6 +429,7 @@ int main(void)
         T(a_request_that_fails_is_tried_again),
         cmocka_unit_test(the_moment_of_rotation_is_chosen_between_70_and_90_percent),
         T(an_expired_lifetime_leads_to_a_new_request),
+        T(the_end_of_a_certificate_and_failed_renewals_are_told),
         T(a_serving_certificate_follows_the_addresses),
         T(a_serving_certificate_of_before_is_kept),
         T(a_certificate_for_another_key_is_refused),

@@ -168,12 +168,13 @@ static void people_are_told_what_cannot_be_done(void **state)
     tell(TOKEN);
     answer(TAILQ_FIRST(&kube.asked), 201, "{}");
     pass_ms(1001);
-    assert_told("{\"type\":\"parts\",\"requests\":1,\"verbs\":{\"POST\":1},\"parts\":{\"watch of the "
-                "node\":{\"since\":"
+    assert_told("{\"type\":\"parts\",\"requests\":1,\"verbs\":{\"POST\":1},\"answers\":{},"
+                "\"certificates\":{},\"parts\":{\"watch of the node\":{\"since\":"
                 "\"2027-01-15T08:00:00Z\",\"error\":\"connection refused\"}}}");
     r->o.on_trouble(NULL, 0, r->o.arg);
     pass_ms(1001);
-    assert_told("{\"type\":\"parts\",\"requests\":1,\"verbs\":{\"POST\":1},\"parts\":{}}");
+    assert_told("{\"type\":\"parts\",\"requests\":1,\"verbs\":{\"POST\":1},\"answers\":{},"
+                "\"certificates\":{},\"parts\":{}}");
 }
 
 int main(void)
