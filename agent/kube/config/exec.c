@@ -5,6 +5,7 @@
 #include "agent/kube/config/internal.h"
 #include "base/clock.h"
 #include "base/codec/json.h"
+#include "base/process/env.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -125,48 +126,20 @@ static char *exec_info(const json_t *exec, const json_t *cluster)
 
 /* ---- the environment ---- */
 
-static bool is_systemds(const char *pair)
-{
-    static const char *const names[] = { "NOTIFY_SOCKET=",    "WATCHDOG_",      "LISTEN_",
-                                         "JOURNAL_STREAM=",   "INVOCATION_ID=", "MANAGERPID=",
-                                         "SYSTEMD_EXEC_PID=", "FDSTORE=",       "MEMORY_PRESSURE_" };
-
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        if (str_starts(pair, names[i]))
-            return true;
-    return false;
-}
-
-/* Takes `pair`, which may be NULL; one of the same name is replaced. */
-static bool put_env(struct strs *env, char *pair)
-{
-    size_t n = pair != NULL ? strcspn(pair, "=") + 1 : 0;
-
-    for (size_t i = 0; pair != NULL && i < env->n; i++)
-        if (strncmp(env->v[i], pair, n) == 0) {
-            free(env->v[i]);
-            env->v[i] = pair;
-            return true;
-        }
-    return strs_take(env, pair);
-}
-
 static bool take_env(struct kube_exec *x, const json_t *exec, const json_t *cluster,
                      const char *const *environment)
 {
     json_t *pair;
     size_t i;
 
-    for (; environment != NULL && *environment != NULL; environment++)
-        if (strchr(*environment, '=') != NULL && !is_systemds(*environment) &&
-            !put_env(&x->env, strdup(*environment)))
-            return false;
+    if (!proc_env_inherit(&x->env, environment))
+        return false;
     json_array_foreach (json_object_get(exec, "env"), i, pair) {
         const char *value = json_str(pair, "value");
-        if (!put_env(&x->env, str_printf("%s=%s", json_str(pair, "name"), value != NULL ? value : "")))
+        if (!proc_env_put(&x->env, str_printf("%s=%s", json_str(pair, "name"), value != NULL ? value : "")))
             return false;
     }
-    return put_env(&x->env, exec_info(exec, cluster));
+    return proc_env_put(&x->env, exec_info(exec, cluster));
 }
 
 enum err_code kube_exec_make(struct kube_exec *ret, const json_t *exec, const json_t *cluster,
