@@ -193,31 +193,52 @@ static enum img_verify image_verify(const char *policy)
     return strcmp(policy, "AlwaysVerify") == 0 ? IMG_VERIFY_ALWAYS : IMG_VERIFY_PULLED;
 }
 
+static enum err_code open_providers(const struct agent *a, struct provider_set **ret, struct err *e)
+{
+    const char *file = a->config.provider_config, *folder = a->config.provider_bin_dir;
+
+    *ret = NULL;
+    if (*file == '\0' && *folder == '\0')
+        return ERR_OK;
+    if (*file == '\0' || *folder == '\0')
+        return err_set(e, ERR_INVALID, "%s is set, but %s is not: image credential providers need both",
+                       *file != '\0' ? "imageCredentialProviderConfig" : "imageCredentialProviderBinDir",
+                       *file != '\0' ? "imageCredentialProviderBinDir" : "imageCredentialProviderConfig");
+    if (provider_set_open(ret, file, folder, (const char *const *)environ, e) != ERR_OK)
+        return err_wrap(e, "imageCredentialProviderConfig");
+    return ERR_OK;
+}
+
 static enum err_code open_images(struct agent *a, struct err *e)
 {
     const struct agent_config *c = &a->config;
-    const struct img_store_options o = { .loop = &a->loop,
-                                         .dir = a->images_dir,
-                                         .unpack_path = a->pre.unpack,
-                                         .skopeo_path = a->pre.skopeo[0] != '\0' ? a->pre.skopeo : NULL,
-                                         .tmpfs_dir = a->auth_dir,
-                                         .confine = true,
-                                         .auth_file = c->registry_auth_file,
-                                         .run_dir = c->run_dir,
-                                         .pods_dir = a->pods_dir,
-                                         .registries_conf =
-                                             c->registries_conf[0] != '\0' ? c->registries_conf : NULL,
-                                         .max_bytes = c->image_max_bytes,
-                                         .verify = image_verify(c->image_verify),
-                                         .verify_not = (const char *const *)c->image_verify_not.v,
-                                         .stall_ms = c->pull_stall_ms,
-                                         .max_parallel = c->pulls_max,
-                                         .max_per_registry = c->pulls_per_registry_max,
-                                         .ops_cgroup_fd = cg_leaf_fd(a->cgroups, CG_LEAF_OPS),
-                                         .ops_cgroup_procs = cg_leaf_procs(a->cgroups, CG_LEAF_OPS) };
+    scoped(provider_set_free) struct provider_set *providers = NULL;
+    struct img_store_options o = { .loop = &a->loop,
+                                   .dir = a->images_dir,
+                                   .unpack_path = a->pre.unpack,
+                                   .skopeo_path = a->pre.skopeo[0] != '\0' ? a->pre.skopeo : NULL,
+                                   .tmpfs_dir = a->auth_dir,
+                                   .confine = true,
+                                   .auth_file = c->registry_auth_file,
+                                   .run_dir = c->run_dir,
+                                   .pods_dir = a->pods_dir,
+                                   .registries_conf =
+                                       c->registries_conf[0] != '\0' ? c->registries_conf : NULL,
+                                   .max_bytes = c->image_max_bytes,
+                                   .verify = image_verify(c->image_verify),
+                                   .verify_not = (const char *const *)c->image_verify_not.v,
+                                   .stall_ms = c->pull_stall_ms,
+                                   .max_parallel = c->pulls_max,
+                                   .max_per_registry = c->pulls_per_registry_max,
+                                   .ops_cgroup_fd = cg_leaf_fd(a->cgroups, CG_LEAF_OPS),
+                                   .ops_cgroup_procs = cg_leaf_procs(a->cgroups, CG_LEAF_OPS) };
 
+    if (open_providers(a, &providers, e) != ERR_OK)
+        return e->code;
+    o.providers = providers;
     if (fs_mkdirs(a->images_dir, 0700, e) != ERR_OK || img_store_open(&a->images, &o, e) != ERR_OK)
         return err_wrap(e, "images");
+    providers = NULL; /* the store's now */
     return ERR_OK;
 }
 

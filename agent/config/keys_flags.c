@@ -6,7 +6,8 @@
 #define GONE "kubelet no longer supports it"
 #define NO_KLOG "the agent logs to standard error; see --log-level and --log-format"
 #define NO_CADVISOR "the agent reads cgroups directly, without cAdvisor"
-#define NO_CREDENTIALS "credentials come from imagePullSecrets and registryAuthFile"
+#define NO_CREDENTIALS                                                                                       \
+    "credentials come from imagePullSecrets, registryAuthFile and imageCredentialProviderConfig"
 
 #define IGNORED(flag, type, why)                                                                             \
     {                                                                                                        \
@@ -60,8 +61,6 @@ static const struct config_row rows[] = {
     IGNORED("network-plugin", T_TEXT, "the network always uses CNI"),
     IGNORED("network-plugin-mtu", T_INT, "the CNI network list configures the MTU"),
     IGNORED("cni-cache-dir", T_TEXT, "results are kept in <state-dir>/cni"),
-    IGNORED("image-credential-provider-config", T_TEXT, NO_CREDENTIALS),
-    IGNORED("image-credential-provider-bin-dir", T_TEXT, NO_CREDENTIALS),
     IGNORED("azure-container-registry-config", T_TEXT, NO_CREDENTIALS),
     IGNORED("cadvisor-port", T_INT, NO_CADVISOR),
     IGNORED("enable-cadvisor-json-endpoints", T_BOOL, NO_CADVISOR),

@@ -58,6 +58,11 @@ static const struct config_row rows[] = {
     { "registryAuthFile", "registry-auth-file", T_PATH, "/etc/coracle/auth.json", NULL, ZERO, WORKS,
       FIELD(registry_auth_file),
       "this node's credentials for registries, a Docker config.json; used after a pod's imagePullSecrets" },
+    { "imageCredentialProviderConfig", "image-credential-provider-config", T_PATH, NULL, NULL, 0, WORKS,
+      FIELD(provider_config),
+      "programs that hand out credentials for registries, a CredentialProviderConfig; used last" },
+    { "imageCredentialProviderBinDir", "image-credential-provider-bin-dir", T_PATH, NULL, NULL, 0, WORKS,
+      FIELD(provider_bin_dir), "folder of the programs that imageCredentialProviderConfig names" },
     { "registriesConf", "registries-conf", T_TEXT, NULL, NULL, ZERO, WORKS, FIELD(registries_conf),
       "registries, mirrors and short names (containers-registries.conf); default: "
       "/etc/containers/registries.conf" },

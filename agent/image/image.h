@@ -19,6 +19,8 @@
  */
 #ifndef AGENT_IMAGE_IMAGE_H
 #define AGENT_IMAGE_IMAGE_H
+#include "agent/image/provider/provider.h"
+
 #include "base/clock.h"
 #include "base/op.h"
 #include "base/process/process.h"
@@ -68,7 +70,8 @@ struct img_store_options {
     const char *skopeo_path; /* NULL if not installed: only local images can be used */
     /* For auth files; 0700 or, so that skopeo's user can enter it, 0710; emptied by img_store_open(). */
     const char *tmpfs_dir;
-    const char *auth_file; /* the node's credentials, a Docker config.json; may be NULL or missing */
+    const char *auth_file;          /* the node's credentials, a Docker config.json; may be NULL or missing */
+    struct provider_set *providers; /* of credentials; NULL: none; the store's own once it is open */
     /* Where images are mounted, as root file systems (below <run_dir>/containers) and as volumes: the layers
      * of a mounted image unknown to the store are kept. NULL: nowhere. */
     const char *run_dir, *pods_dir;

@@ -48,7 +48,7 @@ static enum err_code image_access_plan(void *arg, struct err *e)
     char repository[IMG_NAME_MAX];
 
     img_auth_repository(run->name, repository);
-    return reg_tries_plan(&run->tries, run->auth, NULL, repository, run->store->proof_key, e);
+    return reg_tries_plan(&run->tries, run->auth, NULL, NULL, repository, run->store->proof_key, e);
 }
 
 static void on_planned(struct op *op, const struct err *result)

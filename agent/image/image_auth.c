@@ -47,6 +47,21 @@ static void wipe(char *text)
     free(text);
 }
 
+/* What providers answered may be too much, with the rest: the pull goes on without. */
+static enum err_code plan_provided(struct img_job *j, const char *node, const char *repository, struct err *e)
+{
+    const unsigned char *key = j->store->proof_key;
+    struct err bad = { 0 };
+
+    if (j->provided != NULL) {
+        if (reg_tries_plan(&j->tries, j->auth, node, j->provided, repository, key, &bad) == ERR_OK)
+            return ERR_OK;
+        log_warn("cannot use the credentials of image credential providers; pulling the image without them",
+                 F_STR("image", repository), F_ERR(&bad));
+    }
+    return reg_tries_plan(&j->tries, j->auth, node, NULL, repository, key, e);
+}
+
 static enum err_code image_auth_plan(void *arg, struct err *e)
 {
     struct img_job *j = arg;
@@ -62,7 +77,7 @@ static enum err_code image_auth_plan(void *arg, struct err *e)
         return err_wrap(e, "registry credentials of the node");
     }
     img_auth_repository(img_job_reference(j, full), repository);
-    if (node != NULL && reg_tries_plan(&j->tries, NULL, node, repository, key, &node_error) != ERR_OK) {
+    if (node != NULL && reg_tries_plan(&j->tries, NULL, node, NULL, repository, key, &node_error) != ERR_OK) {
         wipe(node);
         node = NULL;
     }
@@ -70,14 +85,45 @@ static enum err_code image_auth_plan(void *arg, struct err *e)
     if (node_error.code != ERR_OK)
         log_warn("cannot read the node's registry credentials; pulling images without them",
                  F_STR("file", j->store->auth_file), F_ERR(&node_error));
-    ERR_IGNORE(reg_tries_plan(&j->tries, j->auth, node, repository, key, e));
+    ERR_IGNORE(plan_provided(j, node, repository, e));
     wipe(node);
     return e->code == ERR_OK ? img_user_plan(j, e) : e->code;
 }
 
+/* ---- providers ---- */
+
+static void on_provided(struct provider_ask *a)
+{
+    struct img_job *j = container_of(a, struct img_job, ask);
+
+    if (a->configs != NULL)
+        j->provided = json_text(a->configs);
+    provider_ask_done(a);
+    work_start(&j->work, "registry credentials", j->key, image_auth_plan, j, j->store->loop, j->auth_done, j);
+}
+
 void img_auth_start(struct img_job *j, op_done_fn done)
 {
-    work_start(&j->work, "registry credentials", j->key, image_auth_plan, j, j->store->loop, done, j);
+    char full[IMG_NAME_MAX];
+
+    j->auth_done = done;
+    if (j->store->providers == NULL) {
+        on_provided(&j->ask);
+        return;
+    }
+    img_auth_repository(img_job_reference(j, full), j->repository);
+    j->ask_options = (struct provider_ask_options){ .loop = j->store->loop,
+                                                    .repository = j->repository,
+                                                    .cgroup_fd = j->store->ops_cgroup_fd,
+                                                    .cgroup_procs = j->store->ops_cgroup_procs,
+                                                    .done = on_provided };
+    provider_ask_start(&j->ask, j->store->providers, &j->ask_options);
+}
+
+void img_auth_forget(struct img_job *j)
+{
+    wipe(take_ptr(&j->provided));
+    provider_ask_done(&j->ask);
 }
 
 /* ---- the file for skopeo ---- */
@@ -122,7 +168,7 @@ bool img_auth_next(struct img_job *j, const struct err *refused)
     return true;
 }
 
-/* "Secret default/bad, the node" */
+/* "Secret default/bad, the node, image credential providers" */
 static void add_tried(const struct reg_tries *t, struct buf *b)
 {
     for (size_t i = 0; i < t->n_secrets; i++) {
@@ -132,8 +178,19 @@ static void add_tried(const struct reg_tries *t, struct buf *b)
         else
             buf_adds(b, "a Secret");
     }
-    if (t->n_own > t->n_secrets)
+    if (t->n_node > t->n_secrets)
         buf_addf(b, "%sthe node", b->n > 0 ? ", " : "");
+    if (t->n_own > t->n_node)
+        buf_addf(b, "%simage credential providers", b->n > 0 ? ", " : "");
+}
+
+/* A provider that failed may be why. */
+static void say_problem(const struct img_job *j, struct err *refused)
+{
+    const struct err was = *refused;
+
+    if (j->ask.problem.code != ERR_OK)
+        err_set(refused, was.code, "%.300s; %.200s", was.text, j->ask.problem.text);
 }
 
 void img_auth_say_tried(const struct img_job *j, struct err *refused)
@@ -141,6 +198,8 @@ void img_auth_say_tried(const struct img_job *j, struct err *refused)
     const struct err was = *refused;
     buf_auto tried = BUF_INIT(64 * 1024);
 
+    if (refused->code == ERR_NOT_FOUND)
+        say_problem(j, refused);
     if (refused->code != ERR_UNAUTHENTICATED)
         return;
     add_tried(&j->tries, &tried);
@@ -149,6 +208,7 @@ void img_auth_say_tried(const struct img_job *j, struct err *refused)
                 j->host != NULL ? j->host : "it");
     else
         err_set(refused, was.code, "%.330s (refused with the credentials of %.120s)", was.text, tried.p);
+    say_problem(j, refused);
 }
 
 static void remove_left(int dir, const char *name)

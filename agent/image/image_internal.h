@@ -65,6 +65,7 @@ struct img_store {
 
     char *run_dir, *pods_dir; /* where images are mounted */
     struct img_looks looks;
+    struct provider_set *providers; /* may be NULL */
     bool confine;
     uid_t pull_uid; /* skopeo's user; 0: root, like the daemon */
     gid_t pull_gid;
@@ -227,7 +228,7 @@ struct img_found {
 enum img_job_state {
     JOB_WAIT,   /* for a slot */
     JOB_SPACE,  /* files of removed images are being removed */
-    JOB_AUTH,   /* reads the credentials (pool) */
+    JOB_AUTH,   /* asks the credential providers, then reads the node's credentials (pool) */
     JOB_ASK,    /* skopeo inspect: the name's current digest */
     JOB_TWIN,   /* another job is pulling the same digest */
     JOB_NAME,   /* the image is present under another name: coracle-unpack --hash-name */
@@ -259,9 +260,14 @@ struct img_job {
     char *host;                 /* the registry's, with its port; may be NULL */
     char *key;                  /* must not be pulled twice at once: the name, otherwise the source */
     bool is_registry, cancelled, over_limit;
-    bool space_asked;       /* unused images were removed for it */
-    bool for_pod;           /* the image's record keeps whose credentials were accepted */
-    char tmp[33];           /* folder below tmp/; "" before it exists */
+    bool space_asked;        /* unused images were removed for it */
+    bool for_pod;            /* the image's record keeps whose credentials were accepted */
+    char tmp[33];            /* folder below tmp/; "" before it exists */
+    struct provider_ask ask; /* its credential providers */
+    struct provider_ask_options ask_options;
+    char repository[IMG_NAME_MAX]; /* what they are asked about */
+    char *provided;                /* their answers, for registry_auth.h; NULL: none */
+    op_done_fn auth_done;
     struct reg_tries tries; /* credentials to try */
     size_t attempt;         /* the current one */
     char *auth_path;        /* on tmpfs; may be NULL */
@@ -322,7 +328,7 @@ void img_meter_open(struct img_job *j);
 void img_meter_close(struct img_job *j);
 
 /* ---- image_auth.c: the credentials for a registry ---- */
-/* Reads the node's auth file on the pool and makes j->tries. */
+/* Asks the image's credential providers, reads the node's auth file on the pool and makes j->tries. */
 void img_auth_start(struct img_job *j, op_done_fn done);
 /* Writes the credentials of this attempt for skopeo, to a file on tmpfs, never on a disk. */
 enum err_code img_auth_write(struct img_job *j, struct err *e) MUST_CHECK;
@@ -331,6 +337,7 @@ bool img_auth_next(struct img_job *j, const struct err *refused);
 /* Adds to a last refusal whose credentials were refused, or that there were none: a registry may say the same
  * of both. */
 void img_auth_say_tried(const struct img_job *j, struct err *refused);
+void img_auth_forget(struct img_job *j); /* overwrites what providers answered */
 void img_auth_remove(struct img_job *j); /* the file, and what helpers wrote */
 /* Removes left-overs of a killed agent. */
 void img_auth_clean(const struct img_store *s);

@@ -27,6 +27,7 @@ static void job_free(struct img_job *j)
     free(j->key);
     free(j->host);
     reg_tries_done(&j->tries);
+    img_auth_forget(j);
     free(j->digest);
     for (size_t i = 0; i < j->n_blobs; i++)
         free(j->blobs[i]);
@@ -87,6 +88,7 @@ enum err_code img_job_join(struct img_store *s, struct img_bring_run *run, const
 
 static void stop_step(struct img_job *j)
 {
+    provider_ask_cancel(&j->ask); /* a later ask of it would find that, too */
     if (op_live(&j->proc.op))
         proc_cancel(&j->proc); /* writing of records is not interrupted: they are complete */
 }

@@ -395,6 +395,7 @@ static void store_free(struct img_store *s)
     strs_done(&s->verify_not);
     reg_names_done(&s->short_names);
     free(s->blobs_for);
+    provider_set_free(s->providers);
     free(s);
 }
 
@@ -477,6 +478,7 @@ enum err_code img_store_open(struct img_store **ret, const struct img_store_opti
     }
     img_collect(s);
     img_blobs_adopt(s);
+    s->providers = o->providers;
     *ret = s;
     return ERR_OK;
 }

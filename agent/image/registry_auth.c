@@ -2,12 +2,12 @@
 #include "agent/image/registry_auth.h"
 
 #include "agent/api/manifest/decode.h"
+#include "agent/image/provider/image_glob.h"
 #include "base/buf.h"
 #include "base/codec/base64.h"
 #include "base/codec/json.h"
 #include "base/scope.h"
 
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,66 +45,6 @@ static char *clean_key(const char *key)
     if (slash != NULL && slash[1] == '\0')
         slash = NULL;
     return str_printf("%.*s%s", (int)n, key, slash != NULL ? slash : "");
-}
-
-/* Matches one part of a host name ("*" does not match a dot), or the rest after the last one. */
-static bool part_matches(struct str glob, struct str part)
-{
-    char pattern[256], text[256];
-
-    if (glob.n == part.n &&
-        memcmp(glob.p, part.p, part.n) == 0) /* also "[::1]", which as a glob would be a set */
-        return true;
-    if (glob.n >= sizeof(pattern) || part.n >= sizeof(text))
-        return false;
-    memcpy(pattern, glob.p, glob.n);
-    memcpy(text, part.p, part.n);
-    pattern[glob.n] = text[part.n] = '\0';
-    return fnmatch(pattern, text, 0) == 0;
-}
-
-static struct str next_part(struct str *host)
-{
-    const char *dot = memchr(host->p, '.', host->n);
-    const struct str part = { host->p, dot == NULL ? host->n : (size_t)(dot - host->p) };
-    const size_t taken = part.n + (dot != NULL);
-
-    host->p += taken;
-    host->n -= taken;
-    return part;
-}
-
-static bool host_matches(struct str glob, struct str host)
-{
-    while (glob.n > 0 && host.n > 0)
-        if (!part_matches(next_part(&glob), next_part(&host)))
-            return false;
-    return glob.n == 0 && host.n == 0;
-}
-
-/* Host without its port; *ret_port with the colon. */
-static struct str split_host(const char *repository, struct str *ret_port, const char **ret_path)
-{
-    const size_t n = strcspn(repository, "/");
-    const char *colon = memrchr(repository, ':', n), *bracket = memrchr(repository, ']', n);
-
-    if (colon != NULL && bracket != NULL && colon < bracket) /* of an IPv6 address */
-        colon = NULL;
-    *ret_path = repository + n;
-    *ret_port =
-        colon == NULL ? (struct str){ "", 0 } : (struct str){ colon, n - (size_t)(colon - repository) };
-    return (struct str){ repository, n - ret_port->n };
-}
-
-static bool key_matches(const char *key, const char *repository)
-{
-    struct str key_port, port;
-    const char *key_path, *path;
-    const struct str key_host = split_host(key, &key_port, &key_path);
-    const struct str host = split_host(repository, &port, &path);
-
-    return key_port.n == port.n && memcmp(key_port.p, port.p, port.n) == 0 && host_matches(key_host, host) &&
-           str_starts(path, key_path);
 }
 
 /* ---- entries ---- */
@@ -201,9 +141,10 @@ static json_t *credential(const json_t *value)
 }
 
 /* Every entry under its own key, the first of each: for mirrors. NULL when out of memory. */
-static json_t *all_entries(const struct keyring *secrets, const struct keyring *node)
+static json_t *all_entries(const struct keyring *secrets, const struct keyring *node,
+                           const struct keyring *provided)
 {
-    const struct keyring *const rings[] = { secrets, node };
+    const struct keyring *const rings[] = { secrets, node, provided };
     json_t *auths = json_object();
 
     for (size_t r = 0; r < ARRAY_LEN(rings) && auths != NULL; r++)
@@ -296,7 +237,7 @@ static enum err_code try_ring(struct reg_tries *t, const struct keyring *k, json
     const size_t before = t->n;
 
     for (size_t i = 0; i < k->n; i++)
-        if (key_matches(k->v[i].key, repository) &&
+        if (image_glob_matches(k->v[i].key, repository) &&
             try_entry(t, auths, repository, &k->v[i], key, e) != ERR_OK)
             return e->code;
     if (t->n > before || !str_starts(repository, "docker.io/"))
@@ -376,14 +317,16 @@ static enum err_code registry_auth_read_config(const char *text, const char *wha
 }
 
 static enum err_code registry_auth_plan(struct reg_tries *t, const json_t *secrets, const json_t *node,
-                                        const char *repository, const unsigned char *key, struct err *e)
+                                        const json_t *provided, const char *repository,
+                                        const unsigned char *key, struct err *e)
 {
-    scoped(keyring_free) struct keyring *of_pod = NULL, *of_node = NULL;
+    scoped(keyring_free) struct keyring *of_pod = NULL, *of_node = NULL, *of_providers = NULL;
     json_t *auths;
 
-    if (keyring_new(secrets, &of_pod, e) != ERR_OK || keyring_new(node, &of_node, e) != ERR_OK)
+    if (keyring_new(secrets, &of_pod, e) != ERR_OK || keyring_new(node, &of_node, e) != ERR_OK ||
+        keyring_new(provided, &of_providers, e) != ERR_OK)
         return e->code;
-    auths = all_entries(of_pod, of_node);
+    auths = all_entries(of_pod, of_node, of_providers);
     if (auths == NULL)
         return err_nomem(e);
     t->with_secrets = of_pod->n > 0;
@@ -391,6 +334,9 @@ static enum err_code registry_auth_plan(struct reg_tries *t, const json_t *secre
         t->n_secrets = t->n;
         if (try_helper(t, node, auths, repository, e) == ERR_OK)
             ERR_IGNORE(try_ring(t, of_node, auths, repository, key, e));
+        t->n_node = t->n;
+        if (e->code == ERR_OK)
+            ERR_IGNORE(try_ring(t, of_providers, auths, repository, key, e));
         t->n_own = t->n;
     }
     if (e->code == ERR_OK && t->n == 0) {
@@ -410,21 +356,29 @@ static enum err_code registry_auth_plan(struct reg_tries *t, const json_t *secre
     return e->code;
 }
 
-enum err_code reg_tries_plan(struct reg_tries *ret, const char *secrets, const char *node,
-                             const char *repository, const unsigned char key[SIPHASH_KEY_SIZE], struct err *e)
+static void config_free(json_t *config)
 {
-    json_t *of_pod = NULL, *of_node = NULL;
+    api_json_wipe(config);
+    json_decref(config);
+}
+
+enum err_code reg_tries_plan(struct reg_tries *ret, const char *secrets, const char *node,
+                             const char *provided, const char *repository,
+                             const unsigned char key[SIPHASH_KEY_SIZE], struct err *e)
+{
+    json_t *of_pod = NULL, *of_node = NULL, *of_providers = NULL;
 
     *ret = (struct reg_tries){ 0 };
     if (registry_auth_read_config(secrets, "image pull secrets", &of_pod, e) == ERR_OK &&
-        registry_auth_read_config(node, "the node's registry credentials", &of_node, e) == ERR_OK)
-        ERR_IGNORE(registry_auth_plan(ret, of_pod, of_node, repository, key, e));
+        registry_auth_read_config(node, "the node's registry credentials", &of_node, e) == ERR_OK &&
+        registry_auth_read_config(provided, "credentials of image credential providers", &of_providers, e) ==
+            ERR_OK)
+        ERR_IGNORE(registry_auth_plan(ret, of_pod, of_node, of_providers, repository, key, e));
     if (e->code != ERR_OK)
         reg_tries_done(ret);
-    api_json_wipe(of_pod);
-    api_json_wipe(of_node);
-    json_decref(of_pod);
-    json_decref(of_node);
+    config_free(of_pod);
+    config_free(of_node);
+    config_free(of_providers);
     return e->code;
 }
 

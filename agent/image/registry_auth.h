@@ -2,11 +2,12 @@
 /*
  * registry_auth - the credentials to try for a repository, by kubelet's rules (pkg/credentialprovider).
  *
- * Sources are the pod's imagePullSecrets in order, then the node's auth file; each is a Docker config.json.
+ * Sources are the pod's imagePullSecrets in order, then the node's auth file, then what image credential
+ * providers answered (provider/provider.h); each is a Docker config.json.
  * An entry's key is a host, optionally with a path prefix ("quay.io/team"); host parts may be globs
  * ("*.azurecr.io"); https:// and /v1/ or /v2/ are ignored. All matching entries are tried, longest path
- * first, the node's last. The node's file may also name credential helpers (credHelpers, credsStore), which
- * skopeo runs.
+ * first, those of each source by themselves. The node's file may also name credential helpers (credHelpers,
+ * credsStore), which skopeo runs.
  *
  * skopeo only reads credentials from a file, so each try is the text of one. Besides the entry being tried it
  * has those of other registries, for mirrors. Pure: no files, no processes.
@@ -35,14 +36,15 @@ struct reg_tries { /* initialize to { 0 } */
     size_t bytes;                      /* of all v */
     size_t n;                          /* never 0 after a success; v[0] may be NULL: no credentials */
     bool with_secrets;                 /* all of them contain entries of secrets */
-    size_t n_secrets, n_own; /* the first of them: with an entry of a secret, or of any, for the repository */
+    /* The first of them, with an entry for the repository: of a secret; or of the node's file; or of any. */
+    size_t n_secrets, n_node, n_own;
 };
 
-/* `secrets`: one config.json or a JSON array of them; `node`: one; both may be NULL. `repository`:
- * normalised, without tag and digest. `key`: for the hashes. ERR_INVALID names the source that is not JSON,
- * or the largest Secret if the tries exceed REG_AUTH_PLAN_MAX. */
+/* `secrets` and `provided`: one config.json or a JSON array of them; `node`: one; all may be NULL.
+ * `repository`: normalised, without tag and digest. `key`: for the hashes. ERR_INVALID names the source that
+ * is not JSON, or the largest Secret if the tries exceed REG_AUTH_PLAN_MAX. */
 enum err_code reg_tries_plan(struct reg_tries *ret, const char *secrets, const char *node,
-                             const char *repository, const unsigned char key[SIPHASH_KEY_SIZE],
-                             struct err *e) MUST_CHECK;
+                             const char *provided, const char *repository,
+                             const unsigned char key[SIPHASH_KEY_SIZE], struct err *e) MUST_CHECK;
 void reg_tries_done(struct reg_tries *t); /* overwrites them */
 #endif

@@ -25,7 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct reg_tries t;
         struct err e = { 0 };
 
-        if (reg_tries_plan(&t, text, i == 1 ? text : NULL, repositories[i], key, &e) != ERR_OK) {
+        if (reg_tries_plan(&t, text, i == 1 ? text : NULL, i == 2 ? text : NULL, repositories[i], key, &e) !=
+            ERR_OK) {
             assert(e.text[0] != '\0' && t.n == 0);
             continue;
         }

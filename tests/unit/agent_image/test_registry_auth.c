@@ -17,7 +17,7 @@ static char *tries(const char *secrets, const char *node, const char *repository
     struct reg_tries t;
     struct err e = { 0 };
 
-    if (reg_tries_plan(&t, secrets, node, repository, proof_key, &e) != ERR_OK)
+    if (reg_tries_plan(&t, secrets, node, NULL, repository, proof_key, &e) != ERR_OK)
         fail_msg("%s", e.text);
     for (size_t i = 0; i < t.n; i++) {
         json_auto_t *file = t.v[i] == NULL ? json_object() : json_loads(t.v[i], 0, NULL);
@@ -42,6 +42,27 @@ static char *tries(const char *secrets, const char *node, const char *repository
         assert_string_equal(got_, wanted);                                                                   \
         free(got_);                                                                                          \
     } while (0)
+
+static void what_providers_answered_is_tried_last(void **state)
+{
+    static const char secrets[] = "{\"auths\":{\"r.io\":{\"auth\":\"a\"}}}",
+                      node[] = "{\"auths\":{\"r.io\":{\"auth\":\"b\"}}}",
+                      provided[] = "[{\"auths\":{\"r.io\":{\"username\":\"u\",\"password\":\"p\"}}},"
+                                   "{\"auths\":{\"r.io/team\":{\"auth\":\"c\"},\"s.io\":{\"auth\":\"d\"}}}]";
+    struct reg_tries t;
+    struct err e = { 0 };
+
+    (void)state;
+    assert_int_equal(reg_tries_plan(&t, secrets, node, provided, "r.io/team/x", proof_key, &e), ERR_OK);
+    assert_int_equal(t.n_secrets, 1);
+    assert_int_equal(t.n_node, 2);
+    assert_int_equal(t.n_own, 4);
+    assert_non_null(strstr(t.v[0], "\"r.io/team/x\":{\"auth\":\"a\"}"));
+    assert_non_null(strstr(t.v[1], "\"r.io/team/x\":{\"auth\":\"b\"}"));
+    assert_non_null(strstr(t.v[2], "\"r.io/team/x\":{\"auth\":\"c\"}")); /* the longest of all providers */
+    assert_non_null(strstr(t.v[3], "\"r.io/team/x\":{\"auth\":\"dTpw\"}"));
+    reg_tries_done(&t);
+}
 
 static void nothing_is_told_when_there_is_nothing(void **state)
 {
@@ -142,10 +163,10 @@ static void what_is_not_json_is_named(void **state)
     struct err e = { 0 };
 
     (void)state;
-    assert_int_equal(reg_tries_plan(&t, "[{]", NULL, "r.io/x", proof_key, &e), ERR_INVALID);
+    assert_int_equal(reg_tries_plan(&t, "[{]", NULL, NULL, "r.io/x", proof_key, &e), ERR_INVALID);
     assert_true(str_starts(e.text, "image pull secrets: "));
     e = (struct err){ 0 };
-    assert_int_equal(reg_tries_plan(&t, NULL, "auths", "r.io/x", proof_key, &e), ERR_INVALID);
+    assert_int_equal(reg_tries_plan(&t, NULL, "auths", NULL, "r.io/x", proof_key, &e), ERR_INVALID);
     assert_true(str_starts(e.text, "the node's registry credentials: "));
     assert_int_equal(t.n, 0);
 }
@@ -159,7 +180,7 @@ static void whose(const char *secrets, const char *node, size_t k, char ret[100]
     struct reg_tries t;
     struct err e = { 0 };
 
-    assert_int_equal(reg_tries_plan(&t, secrets, node, "r.io/x", proof_key, &e), ERR_OK);
+    assert_int_equal(reg_tries_plan(&t, secrets, node, NULL, "r.io/x", proof_key, &e), ERR_OK);
     assert_true(k < t.n);
     assert_int_equal(t.with_secrets, secrets != NULL);
     snprintf(ret, 100, "-");
@@ -204,7 +225,7 @@ static void without_memory_no_try_loses_whose_it_is(void **state)
         struct reg_tries t;
         struct err e = { 0 };
 
-        ok = reg_tries_plan(&t, two, NULL, "r.io/x", proof_key, &e) == ERR_OK;
+        ok = reg_tries_plan(&t, two, NULL, NULL, "r.io/x", proof_key, &e) == ERR_OK;
         if (ok && (t.n != 2 || t.whose[0] == NULL || t.whose[1] == NULL))
             abort();
         reg_tries_done(&t);
@@ -227,14 +248,14 @@ static void what_is_too_much_to_try_is_refused_and_the_largest_secret_named(void
     const size_t two = text.n;
     buf_adds(&text, "," SECRET("c", AUTH("Qw==")) "]");
     assert_false(text.failed);
-    assert_int_equal(reg_tries_plan(&t, text.p, NULL, "r.io/x", proof_key, &e), ERR_INVALID);
+    assert_int_equal(reg_tries_plan(&t, text.p, NULL, NULL, "r.io/x", proof_key, &e), ERR_INVALID);
     assert_string_equal(e.text, "registry credentials: all that would be tried has more than 8 MiB together; "
                                 "Secret \"team/big\" has 3072 KiB");
     assert_int_equal(t.n, 0);
     e = (struct err){ 0 };
     text.p[two] = ']';
     text.p[two + 1] = '\0';
-    assert_int_equal(reg_tries_plan(&t, text.p, NULL, "r.io/x", proof_key, &e), ERR_OK);
+    assert_int_equal(reg_tries_plan(&t, text.p, NULL, NULL, "r.io/x", proof_key, &e), ERR_OK);
     assert_int_equal(t.n, 2);
     reg_tries_done(&t);
     buf_done(&text);
@@ -243,6 +264,7 @@ static void what_is_too_much_to_try_is_refused_and_the_largest_secret_named(void
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_providers_answered_is_tried_last),
         cmocka_unit_test(nothing_is_told_when_there_is_nothing),
         cmocka_unit_test(all_that_match_are_tried_the_longest_path_first_the_nodes_last),
         cmocka_unit_test(host_port_and_path_must_match),
