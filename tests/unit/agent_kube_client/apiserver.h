@@ -78,25 +78,25 @@ static inline void apiserver_end(struct apiserver *s)
     scratch_remove((void **)&s->folder);
 }
 
-/* Runs the loop until *fulfilled, ten seconds at most. */
-static inline void on_too_late(uv_timer_t *timer)
+static inline void on_turn(uv_timer_t *timer)
 {
-    *(bool *)timer->data = true;
-    uv_stop(timer->loop);
+    (void)timer;
 }
 
+/* Runs the loop until *fulfilled, ten seconds at most. What fulfils it may be the callback of a timer: after
+ * that UV_RUN_ONCE goes on to wait for a file, so a turn is never longer than a tick. */
 static inline bool run_until(uv_loop_t *loop, bool (*fulfilled)(void *arg), void *arg)
 {
-    bool late = false;
-    uv_timer_t timer;
+    const uint64_t end_ns = uv_hrtime() + UINT64_C(10000000000);
+    uv_timer_t tick;
+    bool is;
 
-    uv_timer_init(loop, &timer);
-    timer.data = &late;
-    uv_timer_start(&timer, on_too_late, 10000, 0);
-    while (!fulfilled(arg) && !late)
+    uv_timer_init(loop, &tick);
+    uv_timer_start(&tick, on_turn, 10, 10);
+    while (!(is = fulfilled(arg)) && uv_hrtime() < end_ns)
         uv_run(loop, UV_RUN_ONCE);
-    uv_close((uv_handle_t *)&timer, NULL);
+    uv_close((uv_handle_t *)&tick, NULL);
     uv_run(loop, UV_RUN_NOWAIT);
-    return !late;
+    return is;
 }
 #endif
