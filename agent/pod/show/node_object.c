@@ -102,7 +102,7 @@ static json_t *info(const struct node *n)
     json_put_str(o, "kernelVersion", u.release);
     json_put_str(o, "operatingSystem", "linux");
     json_put_str(o, "kubeletVersion", "v" CORACLE_VERSION);
-    json_put_str(o, "kubeProxyVersion", "");
+    json_object_set_new(o, "kubeProxyVersion", json_string("")); /* never left out, as in Go */
     node_machine_put(o, "");
     if (n->o.swap_bytes > 0)
         json_object_set_new(o, "swap", json_pack("{s:I}", "capacity", (json_int_t)n->o.swap_bytes));
