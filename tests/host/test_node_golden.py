@@ -19,6 +19,7 @@ OWN = {"status.conditions[Ready].message": "coracle is posting ready status", "s
 FORMS = {"status.nodeInfo.kubeletVersion": r"v\d+\.\d+\.\d+.*", "status.nodeInfo.containerRuntimeVersion": r"[a-z]+://\d+\.\d+.*",
          "status.nodeInfo.bootID": r"[0-9a-f-]{36}", "status.nodeInfo.machineID": r"[0-9a-f]{32}", "status.nodeInfo.systemUUID": r"[0-9a-f-]{32,36}",
          "status.nodeInfo.kernelVersion": r"\d+\.\d+.*", "status.nodeInfo.osImage": r".+", "status.nodeInfo.architecture": r"[a-z0-9]+",
+         "metadata.labels.kubernetes.io/arch": r"[a-z0-9]+", "metadata.labels.beta.kubernetes.io/arch": r"[a-z0-9]+",
          "status.addresses[InternalIP].address": r"192\.0\.2\.9"}
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 AMOUNTS = {"cpu": r"\d+m?", "memory": r"\d+Ki", "pods": r"\d+", "ephemeral-storage": r"\d+(Ki)?"}
