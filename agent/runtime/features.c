@@ -179,8 +179,12 @@ static enum err_code probe_runtimes(struct rt *rt, struct probe *probes, struct 
         free(probes[i].version.out);
         free(probes[i].features.out);
     }
-    for (struct rt_handler *h = rt->handlers; h != NULL; h = h->next)
-        h->features = asked_before(probes, n, h)->features;
+    for (struct rt_handler *h = rt->handlers; h != NULL; h = h->next) {
+        const struct rt_handler *asked = asked_before(probes, n, h);
+
+        if (asked != NULL)
+            h->features = asked->features;
+    }
     for (struct rt_handler *h = rt->handlers, *next; h != NULL; h = next) {
         next = h->next;
         if (h->features.runtime_name[0] == '\0' && h != rt->handlers)
