@@ -36,7 +36,7 @@ static void a_watch_begins_with_all_pods_and_goes_on_with_changes(void **state)
 
     forget(&c);
     event(f, "MODIFIED", fake_pod("default", "web", "web2"));
-    to_see(f, &c, "}\n\r\n");
+    to_see(f, &c, "\"app\":\"web2\"");
     assert_non_null(strstr(c.got.p, "{\"type\":\"MODIFIED\",\"object\":"));
     assert_non_null(strstr(c.got.p, "\"app\":\"web2\""));
     forget(&c);
