@@ -147,7 +147,7 @@ def test_boot_without_the_apiserver(t):
     after, _ = check_web(node, "one", token=token)
     equal(after.uid, before.uid, "the uid")
     check(after.container_id() != before.container_id(), "the container is an old one")
-    contains(node.log(), "what was kept is used")
+    contains(node.log(), "its kept content is used")
     no_plain_text(node)
     put_objects(server, "two", "changed-and-just-as-secret")
     server.start()

@@ -226,7 +226,8 @@ def test_slow_clients(t):
             return same
         until(still, 30, lambda: f"the floods are held: {last[0]}")
         grown = _resident(port.process) - before
-        check(grown < 16 * (2 << 20) * SLOW, f"{grown} bytes for 16 clients that do not read")
+        if SLOW == 1:  # not for the sanitized process: freed memory stays in its quarantine
+            check(grown < 16 * (2 << 20), f"{grown} bytes for 16 clients that do not read")
         equal(port.ask("/healthz")[0], 200, "another client")
         many = [socket.create_connection(("127.0.0.1", port.port), timeout=20) for _ in range(280)]
         closed = [s for s in many[-24:] if s.recv(1) == b""]
