@@ -122,7 +122,8 @@ def test_authentication(t):
         with socket.create_connection(("127.0.0.1", port.port)) as s, old.wrap_socket(s) as c:
             equal(c.version(), "TLSv1.2", "the lowest version")
         port.tell({"type": "serving", "certificate": "", "clientCA": port.pki.pem("other.crt")})
-        until(lambda: any("another certificate" in x.get("message", "") for x in port.lines), 10, "the new certificate")
+        until(lambda: any("another certificate" in x.get("message", "") for x in port.lines), 10,
+              lambda: f"the new certificate: {port.lines} {read(port.log_path, '')}")
         with socket.create_connection(("127.0.0.1", port.port)) as s, old.wrap_socket(s) as c:
             own = ssl.DER_cert_to_PEM_cert(c.getpeercert(True))
             contains(c.getpeercert(True).decode("latin1"), "test-node@", "a certificate of its own")
