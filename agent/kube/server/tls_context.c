@@ -92,10 +92,15 @@ static bool tls_context_add_extension(X509 *x, int nid, const char *value)
 
 static char *tls_context_text(BIO *from)
 {
-    char *text;
-    long n = BIO_get_mem_data(from, &text);
+    char *data = NULL; /* without a NUL at its end */
+    long n = BIO_get_mem_data(from, &data);
+    char *text = n > 0 ? malloc((size_t)n + 1) : NULL;
 
-    return n > 0 ? strndup(text, (size_t)n) : NULL;
+    if (text != NULL) {
+        memcpy(text, data, (size_t)n);
+        text[n] = '\0';
+    }
+    return text;
 }
 
 /* As kubelet's without certificate files: clients cannot check it, but nothing is sent in the clear. */
