@@ -46,7 +46,7 @@ enum err_code seal_text(const unsigned char key[SEAL_KEY_SIZE], struct str head,
         return err_nomem(e);
     if (RAND_bytes(at, SEAL_NONCE_SIZE) != 1 || !seal_begin(c, key, at, head, 1) ||
         EVP_CipherUpdate(c, at + SEAL_NONCE_SIZE, &n, (const unsigned char *)text.p, (int)text.n) != 1 ||
-        EVP_CipherFinal_ex(c, at + SEAL_NONCE_SIZE + n, &last) != 1 || (size_t)(n + last) != text.n ||
+        EVP_CipherFinal_ex(c, at + SEAL_NONCE_SIZE + n, &last) != 1 || (size_t)n + (size_t)last != text.n ||
         EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_GET_TAG, SEAL_TAG_SIZE, at + SEAL_NONCE_SIZE + text.n) != 1) {
         ret->p[ret->n] = '\0';
         return seal_fault(e);
