@@ -3,12 +3,12 @@
  * kept - a folder with the last content of objects that somebody else has, for a start at which it does not
  * answer. One file for each (kept_file.h), replaced by rename and fsync, as other records are.
  *
- * What is marked as sealed is sealed by coracle-seal, a process of its own for each batch: so the agent maps
- * no cryptography, and nothing runs while nothing changes. Its key is made at the first use. Where
+ * Secret objects are sealed by coracle-seal, a process of its own for each batch: so the agent maps no
+ * cryptography, and nothing runs while nothing changes. The key is made at the first use. Where
  * `systemd-creds has-tpm2` says that there is a TPM, the key stands in `key.tpm`, sealed by systemd-creds
  * with it, else in `key`, which only root may read. A TPM that refuses the key leaves the sealed files alone:
  * they are of no use until it gives it; when an object is to be sealed, it is asked again, and if it still
- * refuses, a new key is made, since whoever has the objects has just said what they are.
+ * refuses, a new key is made, since the apiserver has just sent the objects again.
  *
  * A change is written within KEPT_FIRST_MS, one that follows another within KEPT_AGAIN_MS. A damaged file is
  * set aside, named, and of no use. Nothing is read before kept_load(). Loop thread only.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kept_load - the files of the folder, read in batches on the pool; what is sealed is opened by coracle-seal.
+ * kept_load - the files of the folder, read in batches on the pool; coracle-seal opens the sealed ones.
  * A file whose text cannot be trusted is set aside. One that cannot be read stays, and may be read by a later
  * load.
  */

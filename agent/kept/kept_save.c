@@ -114,7 +114,7 @@ static void save_on_sealed(struct op *op, const struct err *result)
     }
     if (e.code != ERR_OK && e.code != ERR_CANCELLED)
         kept_trouble(&k->save_trouble, "Secrets cannot be sealed", &e);
-    save_write(k); /* what is plain, at least */
+    save_write(k); /* plain files need no key */
 }
 
 static void save_with_key(struct kept *k, bool ok)

@@ -10,7 +10,7 @@
  * that fails is logged and left out: the pull goes on with what the others gave.
  *
  * Answers are kept in memory only, as long and for as many images as they say: at most PROVIDER_CACHE_MAX of
- * them, and PROVIDER_CACHE_BYTES together; the oldest go first. What is freed is overwritten. Loop thread
+ * them, and PROVIDER_CACHE_BYTES together; the oldest go first. Freed answers are overwritten. Loop thread
  * only.
  */
 #ifndef AGENT_IMAGE_PROVIDER_PROVIDER_H
