@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * serve - the documents of the API that say what there is: kinds, discovery, OpenAPI, and the forms in which
+ * objects are shown (Table, metadata only). JSON in, JSON out: no files, no loop, any thread. Everything is
+ * made when it is asked for and belongs to the caller; nothing is kept. The formats are those of
+ * kube-apiserver 1.36.
+ */
+#ifndef AGENT_API_SERVE_SERVE_H
+#define AGENT_API_SERVE_SERVE_H
+#include "base/error.h"
+#include "base/scope.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- kinds.c: the one table of kinds ---- */
+
+enum api_verb {
+    API_VERB_CREATE = 1 << 0,
+    API_VERB_DELETE = 1 << 1,
+    API_VERB_DELETECOLLECTION = 1 << 2,
+    API_VERB_GET = 1 << 3,
+    API_VERB_LIST = 1 << 4,
+    API_VERB_PATCH = 1 << 5,
+    API_VERB_UPDATE = 1 << 6,
+    API_VERB_WATCH = 1 << 7,
+};
+#define API_VERBS_READ (API_VERB_GET | API_VERB_LIST | API_VERB_WATCH)
+#define API_VERBS_EDIT (API_VERB_GET | API_VERB_PATCH | API_VERB_UPDATE) /* of a subresource */
+#define API_VERBS_ALL                                                                                        \
+    (API_VERBS_READ | API_VERB_CREATE | API_VERB_DELETE | API_VERB_DELETECOLLECTION | API_VERB_PATCH |       \
+     API_VERB_UPDATE)
+
+struct api_subresource {
+    const char *name;            /* "log" */
+    const char *kind;            /* of what is sent or answered: "Pod", "Scale" */
+    const char *group, *version; /* of that kind; NULL: those of the resource */
+    unsigned verbs;
+};
+
+struct api_schema;
+struct api_columns;
+
+struct api_kind_row {
+    const char *group, *version; /* group "": the core group */
+    const char *kind, *plural, *singular;
+    const char *short_name; /* NULL: none */
+    bool namespaced;
+    bool in_all;    /* `kubectl get all` shows it */
+    bool acted_on;  /* the node does something with it; otherwise it is only kept */
+    unsigned verbs; /* enum api_verb: what the server does with it */
+    const struct api_subresource *subresources; /* by name, terminated by a NULL name; NULL: none */
+    const char *stored; /* "group/version/kind" if it is stored as another kind; NULL */
+};
+
+/* In the order in which discovery lists them: by group, in a group by plural. Terminated by a NULL kind. */
+extern const struct api_kind_row api_kinds[];
+
+/* NULL: there is no such resource. `group` "" for the core group. */
+const struct api_kind_row *api_kind_of_resource(const char *group, const char *version, const char *plural);
+/* By what an object says of itself, "apps/v1" and "Deployment"; NULL: there is no such kind. */
+const struct api_kind_row *api_kind_of_object(const char *api_version, const char *kind);
+const struct api_subresource *api_subresource_find(const struct api_kind_row *kind, const char *name);
+
+/* What the path of a request names. */
+struct api_target {
+    const struct api_kind_row *kind;
+    const struct api_subresource *sub; /* NULL: the object itself, or a collection */
+    char namespace[64];                /* "": none is given (all, or the kind has none) */
+    char name[254];                    /* "": the collection */
+};
+
+/*
+ * "/api/v1/namespaces/a/pods/b/log", "/apis/apps/v1/deployments": %XX is decoded, a slash at the end is
+ * ignored. False: the path names no resource that is served here (404). Without a query.
+ */
+bool api_target_parse(const char *path, struct api_target *ret);
+
+/* ---- document.c: the documents below /api, /apis, /openapi and /version ---- */
+
+#define API_HEADERS_MAX 6
+struct api_header {
+    const char *name; /* constant */
+    char value[160];
+};
+
+struct api_document {
+    int code;   /* 200, 301, 304, 404, 406 */
+    char *body; /* malloc'ed; NULL: none */
+    size_t size;
+    struct api_header
+        headers[API_HEADERS_MAX]; /* Content-Type and the like; an ETag only with 200, 301 and 304 */
+    size_t n_headers;
+};
+
+struct api_document_request {
+    const char *path;          /* without the query */
+    const char *query;         /* NULL or "": none; only `hash` of /openapi/v3 is read */
+    const char *accept;        /* the header; NULL or "": none */
+    const char *if_none_match; /* the header; NULL: none */
+    const char *server;        /* "127.0.0.1:6443": the address named by /api */
+};
+
+/* Whether the path is one of a document (and not of an object): those of api_serve_document(). */
+bool api_is_document(const char *path);
+
+/*
+ * The answer to GET; the caller owns it, api_document_done(). 404 and 406 are answers, too. ERR_EXHAUSTED:
+ * out of memory. Discovery is up to 20 KiB.
+ */
+enum err_code api_serve_document(const struct api_document_request *ask, struct api_document *ret,
+                                 struct err *e) MUST_CHECK;
+void api_document_done(struct api_document *d); /* frees; d is empty again */
+
+/* ---- accept.c: the Accept header of a request for an object ---- */
+
+enum api_form { API_FORM_OBJECT, API_FORM_TABLE, API_FORM_METADATA, API_FORM_METADATA_LIST };
+
+struct api_accept {
+    bool yaml;   /* otherwise JSON; protobuf and CBOR are not spoken */
+    bool pretty; /* indented */
+    enum api_form form;
+    bool beta; /* the form in meta.k8s.io/v1beta1 instead of v1 */
+};
+
+/*
+ * The best of what the header asks for: by q, then by how specific it is. NULL and "" mean JSON.
+ * False: *ret_status is the Status to answer with (406), NULL if memory is out.
+ */
+bool api_accept_read(const char *header, struct api_accept *ret, json_t **ret_status) MUST_CHECK;
+
+/* ---- put.c ---- */
+
+/* A Status of a failure: `reason` "NotFound"; NULL: out of memory. */
+json_t *api_status_failure(int code, const char *reason, const char *fmt, ...) PRINTF_LIKE(3, 4);
+#endif
