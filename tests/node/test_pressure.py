@@ -15,8 +15,6 @@ LAYOUTS = [
         ("nodefs.inodesFree", "volume's inodes", 400, True), ("pid.available", "processes", 120, True)]),
     ("ext4", False, ("ext4", "ext4"), "nodefs.available", [
         ("nodefs.available", "volume", 60 * MIB, True), ("nodefs.available", "log", 30 * MIB, True), ("nodefs.inodesFree", "layer's inodes", 400, True)]),
-    # Fails on a busy machine: a pod whose volumes are not scanned within 5 s counts as unknown and goes first, although the signal is
-    # about layers, which have quotas.
     ("images and layers on ext4, the rest without quotas", False, ("", "ext4"), "imagefs.available", [
         ("imagefs.available", "layer", 60 * MIB, True), ("imagefs.inodesFree", "layer's inodes", 400, False),
         ("nodefs.available", "volume", 60 * MIB, True), ("nodefs.available", "log", 30 * MIB, False), ("nodefs.inodesFree", "volume's inodes", 400, False)]),

@@ -2,9 +2,9 @@
 /*
  * What eviction keeps of the node for itself, and how its files meet:
  *
- *     watch.c    something may have been used up, or time has come ──► eviction_look()
- *     room.c     eviction_look() ─► observe_start() ─► the manager decides ─► reclaim.c, act.c ─►
- * eviction_watch_seen() observe.c  the values of the signals
+ *     watch.c           something may have been used up, or time has come ──► eviction_look()
+ *     room.c, disks.c   eviction_look() ─► observe.c ─► the manager decides ─► reclaim.c, act.c ─►
+ *                       eviction_watch_seen()
  */
 #ifndef AGENT_POD_EVICTION_INTERNAL_H
 #define AGENT_POD_EVICTION_INTERNAL_H
@@ -88,12 +88,39 @@ void forks_close(struct forks *f); /* NULL is fine */
  * logged at debug level. */
 void eviction_look(struct node *n, unsigned signals, const char *why);
 
+/* What it sees is noted, before what it leads to is done; afterwards the next looks are planned. */
+enum eviction_looks { LOOKS_QUICK, LOOKS_DISKS }; /* memory and process ids; disks */
+void eviction_noted(struct eviction *r, const struct ev_observation *seen, const struct ev_look *look,
+                    enum eviction_looks which);
+void eviction_watched(struct eviction *r, const struct ev_observation *seen);
+/* The node's settings with what they imply in that layout. */
+struct ev_settings eviction_completed(const struct node *n, enum ev_layout layout);
+
+/* ---- disks.c ---- */
+/* Looks at the disks and does what follows; once more afterwards if it is busy. */
+void disks_begin(struct eviction *r);
+
 enum disks { /* what is being done about them: one thing at a time */
              DISKS_REST,
              DISKS_LOOK,    /* observe_start() */
              DISKS_RECLAIM, /* reclaim.c */
              DISKS_MEASURE, /* storage_usage_measure() */
 };
+
+/*
+ * patience.c - a pod whose files are not counted yet goes first (kubelet's order). So that none goes for want
+ * of a number, rounds of counting (5 s) follow one another while the disk lasts: another one like the last
+ * leaves something, half of the threshold is left, and a minute has not passed. All zeros: nothing was
+ * counted yet. Times are clock_boot_ms(). Pure.
+ */
+struct patience {
+    enum ev_signal signal;
+    uint64_t since_ms, available; /* of the signal, when the last round began */
+};
+/* False: what is known by now has to do. */
+bool patience_lasts(const struct patience *p, const struct ev_crossing *c, uint64_t now_ms);
+/* A round begins; returns how many milliseconds ago the first one did. */
+uint64_t patience_go_on(struct patience *p, const struct ev_crossing *c, uint64_t now_ms);
 
 struct victim {
     char uid[132]; /* "": it has ended */
@@ -117,7 +144,7 @@ struct eviction {
     struct ev_value last[EV_SIGNALS];
     int64_t last_ns[EV_SIGNALS]; /* wall clock */
     uv_timer_t timer;            /* the manager wants another look */
-    uint64_t again_ms[2];        /* 0: memory and process ids, 1: disks; clock_boot_ms(); 0: not */
+    uint64_t again_ms[2];        /* by enum eviction_looks; clock_boot_ms(); 0: not */
 
     enum disks disks;
     bool disks_wanted; /* once more, afterwards */
@@ -125,6 +152,7 @@ struct eviction {
     struct ev_look disks_look;
     unsigned reclaimed;
     bool images_stopped; /* in this round */
+    struct patience patience;
     struct reclaim *reclaim;
     enum ev_signal reclaim_signal;
     uint64_t reclaim_began_us; /* uv_hrtime() / 1000 */

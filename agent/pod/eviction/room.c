@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * room - the order of things. Memory and process ids are looked at, decided and acted on in one turn of the
- * loop. Disks take several: look, reclaim what no pod needs, look again, measure pods, evict; one at a time,
- * while looks at memory come in between.
+ * loop. Disks take several (disks.c), while looks at memory come in between.
  */
 #include "agent/pod/eviction/eviction.h"
 
@@ -14,13 +13,6 @@
 
 #include <string.h>
 
-/* Figures of what pods have on disk that are older are measured anew; what is not known by then is not. */
-#define MEASURE_AGE_MS 2000
-#define MEASURE_MAX_MS 5000
-
-enum { QUICK, SLOW };
-
-static void disks_begin(struct eviction *r);
 static void room_plan(struct eviction *r);
 
 /* ---- the timer ---- */
@@ -31,9 +23,9 @@ static void room_on_timer(uv_timer_t *timer)
     uint64_t now = clock_boot_ms();
     unsigned due = 0;
 
-    if (r->again_ms[QUICK] != 0 && r->again_ms[QUICK] <= now)
+    if (r->again_ms[LOOKS_QUICK] != 0 && r->again_ms[LOOKS_QUICK] <= now)
         due |= SIGNALS_MEMORY | SIGNALS_PID;
-    if (r->again_ms[SLOW] != 0 && r->again_ms[SLOW] <= now)
+    if (r->again_ms[LOOKS_DISKS] != 0 && r->again_ms[LOOKS_DISKS] <= now)
         due |= SIGNALS_DISK;
     for (size_t i = 0; i < ARRAY_LEN(r->again_ms); i++)
         if (r->again_ms[i] <= now)
@@ -57,9 +49,8 @@ static void room_plan(struct eviction *r)
 
 /* ---- a look ---- */
 
-/* After each observation, before what it leads to is done. */
-static void noted(struct eviction *r, const struct ev_observation *seen, const struct ev_look *look,
-                  size_t which)
+void eviction_noted(struct eviction *r, const struct ev_observation *seen, const struct ev_look *look,
+                    enum eviction_looks which)
 {
     for (size_t i = 0; i < EV_SIGNALS; i++)
         if (seen->v[i].known) {
@@ -71,7 +62,7 @@ static void noted(struct eviction *r, const struct ev_observation *seen, const s
     decisions_seen(r);
 }
 
-static void watched(struct eviction *r, const struct ev_observation *seen)
+void eviction_watched(struct eviction *r, const struct ev_observation *seen)
 {
     room_plan(r);
     eviction_watch_seen(eviction_node(r->node)->watch, r->manager, seen, clock_boot_ms());
@@ -85,130 +76,15 @@ static void look_quick(struct eviction *r)
 
     observe_quick(eviction_node(r->node)->observe, SIGNALS_MEMORY | SIGNALS_PID, &seen);
     ev_manager_look(r->manager, &seen, clock_boot_ms(), &look);
-    noted(r, &seen, &look, QUICK);
+    eviction_noted(r, &seen, &look, LOOKS_QUICK);
     if (look.todo != EV_DO_NOTHING)
         act_evict(r, &look);
-    watched(r, &seen);
+    eviction_watched(r, &seen);
 }
 
-/* ---- disks ---- */
+/* ---- settings ---- */
 
-static void disks_rest(struct eviction *r)
-{
-    r->disks = DISKS_REST;
-    r->reclaimed = 0;
-    r->images_stopped = false;
-    if (r->disks_wanted && !r->node->closing)
-        disks_begin(r);
-}
-
-static void on_measured(struct node *n, bool complete)
-{
-    struct eviction *r = eviction_of(n);
-
-    if (r == NULL || r->disks != DISKS_MEASURE)
-        return;
-    if (!complete)
-        log_info("what some pods use on disk is not known in time");
-    if (!n->closing)
-        act_evict(r, &r->disks_look);
-    disks_rest(r);
-}
-
-static void on_disks(const struct ev_observation *seen, void *arg);
-
-/* Images are written where that signal is measured. */
-static bool is_of_images(enum ev_signal s, enum ev_layout layout)
-{
-    switch (s) {
-    case EV_IMAGEFS:
-    case EV_IMAGEFS_INODES:
-        return true;
-    case EV_CONTAINERFS:
-    case EV_CONTAINERFS_INODES:
-        return layout != EV_LAYOUT_SPLIT;
-    case EV_NODEFS:
-    case EV_NODEFS_INODES:
-        return layout == EV_LAYOUT_ONE;
-    case EV_MEMORY:
-    case EV_ALLOCATABLE_MEMORY:
-    case EV_PID:
-    case EV_SIGNALS:
-        break;
-    }
-    return false;
-}
-
-/* The most that a hard threshold keeps free where images are. */
-static void keep_space(const struct eviction *r, const struct ev_observation *seen)
-{
-    const struct ev_settings *s = ev_manager_settings(r->manager);
-    uint64_t most = 0;
-
-    if (r->node->o.images == NULL)
-        return;
-    for (size_t i = 0; i < s->n; i++) {
-        const struct ev_threshold *t = &s->v[i];
-        const struct ev_value *v = &seen->v[t->signal];
-        const uint64_t line = v->known ? ev_amount_of(&t->value, v->capacity) : 0;
-
-        if (!t->soft && ev_signal_unit(t->signal) == EV_BYTES && line > most &&
-            is_of_images(t->signal, ev_manager_layout(r->manager)))
-            most = line;
-    }
-    img_keep_free(r->node->o.images, most);
-}
-
-static void on_images_stopped(struct eviction *r)
-{
-    r->disks = DISKS_LOOK;
-    if (r->node->closing)
-        disks_rest(r);
-    else
-        observe_start(eviction_node(r->node)->observe, SIGNALS_DISK, true, on_disks, r);
-}
-
-static void on_reclaimed(struct eviction *r)
-{
-    r->reclaimed |= r->disks_look.reclaim;
-    r->disks = DISKS_LOOK;
-    if (r->node->closing)
-        disks_rest(r);
-    else
-        observe_start(eviction_node(r->node)->observe, SIGNALS_DISK, true, on_disks, r);
-}
-
-static void disks_decide(struct eviction *r)
-{
-    if (r->reclaim_number != 0 && r->disks_look.todo != EV_DO_RECLAIM)
-        decision_sufficed(r, r->reclaim_number, r->disks_look.todo == EV_DO_NOTHING);
-    if (r->disks_look.todo != EV_DO_RECLAIM)
-        r->reclaim_number = 0;
-    switch (r->disks_look.todo) {
-    case EV_DO_NOTHING:
-        disks_rest(r);
-        return;
-    case EV_DO_RECLAIM:
-        act_tell(r, &r->disks_look.crossing);
-        r->disks = DISKS_RECLAIM;
-        reclaim_start(r, r->disks_look.reclaim, &r->disks_look.crossing, on_reclaimed);
-        return;
-    case EV_DO_EVICT:
-        if (!r->images_stopped &&
-            is_of_images(r->disks_look.crossing.threshold.signal, r->disks_look.layout) &&
-            reclaim_stop_images(r, &r->disks_look.crossing, on_images_stopped)) {
-            r->disks = DISKS_RECLAIM;
-            r->images_stopped = true;
-            return;
-        }
-        r->disks = DISKS_MEASURE;
-        if (!storage_usage_measure(r->node, MEASURE_AGE_MS, MEASURE_MAX_MS, on_measured))
-            on_measured(r->node, false);
-        return;
-    }
-}
-
-static struct ev_settings completed(const struct node *n, enum ev_layout layout)
+struct ev_settings eviction_completed(const struct node *n, enum ev_layout layout)
 {
     struct ev_settings s = n->o.eviction;
 
@@ -216,44 +92,7 @@ static struct ev_settings completed(const struct node *n, enum ev_layout layout)
     return s;
 }
 
-static void take_layout(struct eviction *r)
-{
-    enum ev_layout layout = observe_layout(eviction_node(r->node)->observe);
-    struct ev_settings s = completed(r->node, layout);
-
-    if (layout != ev_manager_layout(r->manager))
-        ev_manager_change(r->manager, &s, layout);
-}
-
-static void on_disks(const struct ev_observation *seen, void *arg)
-{
-    struct eviction *r = arg;
-
-    if (r->node->closing) {
-        disks_rest(r);
-        return;
-    }
-    take_layout(r);
-    keep_space(r, seen);
-    ev_manager_reclaimed(r->manager, r->reclaimed, seen, clock_boot_ms(), &r->disks_look);
-    noted(r, seen, &r->disks_look, SLOW);
-    watched(r, seen);
-    disks_decide(r);
-}
-
-static void disks_begin(struct eviction *r)
-{
-    if (r->disks != DISKS_REST) {
-        r->disks_wanted = true;
-        return;
-    }
-    r->disks_wanted = false;
-    r->disks = DISKS_LOOK;
-    /* The first time an earlier agent may have removed something just before. */
-    observe_start(eviction_node(r->node)->observe, SIGNALS_DISK,
-                  !r->disks_seen || eviction_pressure(r->node, EV_DISK_PRESSURE), on_disks, r);
-    r->disks_seen = true;
-}
+/* ---- asked by others ---- */
 
 void eviction_look(struct node *n, unsigned signals, const char *why)
 {
@@ -267,8 +106,6 @@ void eviction_look(struct node *n, unsigned signals, const char *why)
     if (signals & SIGNALS_DISK)
         disks_begin(r);
 }
-
-/* ---- asked by others ---- */
 
 void eviction_wake(struct node *n, enum ev_condition what, const char *why)
 {
@@ -313,7 +150,7 @@ void eviction_settings(struct node *n)
 
     if (r == NULL)
         return;
-    s = completed(n, observe_layout(eviction_node(n)->observe));
+    s = eviction_completed(n, observe_layout(eviction_node(n)->observe));
     ev_manager_change(r->manager, &s, observe_layout(eviction_node(n)->observe));
     eviction_look(n, SIGNALS_ALL, "settings changed");
 }
@@ -323,7 +160,7 @@ void eviction_settings(struct node *n)
 static struct eviction *made(struct node *n)
 {
     struct eviction *r = calloc(1, sizeof(*r));
-    struct ev_settings s = completed(n, EV_LAYOUT_ONE);
+    struct ev_settings s = eviction_completed(n, EV_LAYOUT_ONE);
 
     if (r == NULL)
         return NULL;
