@@ -181,9 +181,9 @@ format: ## clang-format the sources in place
 format-check: ## fail when clang-format would change something
 	$(Q)git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror
 
-analyze: $(generated) ## gcc -fanalyzer, cppcheck and clang-tidy without findings; WHOLE=1 with all of Clang's static analyzer
+analyze: $(generated) ## gcc -fanalyzer, cppcheck and clang-tidy without findings; WHOLE=1 with all of Clang's static analyzer, FEW=1 as in make check
 	@tests/tools/deps build dev
-	$(Q)tests/tools/analyze $(if $(WHOLE),--whole) --jobs $(jobs) --work $(abspath $(O))/analyze -- $(dialect) $(CPPFLAGS_ALL)
+	$(Q)tests/tools/analyze $(if $(WHOLE),--whole) $(if $(FEW),--few) --jobs $(jobs) --work $(abspath $(O))/analyze -- $(dialect) $(CPPFLAGS_ALL)
 
 compile_commands: ## write compile_commands.json
 	$(Q)rm -rf $(O)/cc-db && bear --output compile_commands.json -- $(MAKE) --no-print-directory O=$(O)/cc-db all

@@ -77,7 +77,7 @@ frames      := -g -fno-omit-frame-pointer -fno-optimize-sibling-calls
 make_inject := $(MAKE) --no-print-directory -j$(jobs) CC=gcc SAN= O=$(inject_build) INJECT=1 CFLAGS='$(CFLAGS) $(frames)' EXEC_LINK='$(frames)'
 make_clang  := $(MAKE) --no-print-directory -j$(jobs) CC=clang SAN=
 
-.PHONY: unit-programs check check-unit check-host check-host-san check-node check-node-host bench check-layers check-headers check-reproducible fuzz node node-shell soak inject inject-programs
+.PHONY: unit-programs check check-unit check-host check-host-san check-node check-node-host bench check-layers check-headers check-clang check-reproducible fuzz node node-shell soak inject inject-programs
 unit-programs: $(unit_bins) $(fuzz_bins)
 
 # Files in the repository that the program's tables make, and that these tests compare: `make all` runs nothing it built.
@@ -86,13 +86,12 @@ sample_tests := $(addprefix $(B)/tests/unit/,agent_cli/test_help agent_config/te
 samples: $(sample_tests) ## write manual pages, completion, systemd/config.yaml and docs/pod-fields.md again, from the tables of the program
 	$(Q)mkdir -p docs/man && for test in $^; do WRITE_SAMPLES=1 $$test || exit 1; done
 
-check: ## everything: both compilers, layers, headers, analyzers, unit, seeds, host tests (sanitized; plain where speed or chance matters), node VMs
+check: ## builds by gcc, plain and sanitized, clang's warnings, layers, headers, analyzers, unit tests, seeds, each host test once, a sample of the sweep, node VMs; `make soak` has the rest
 	@tests/tools/deps build run test node dev
-	@$(make_gcc) all unit-programs host-programs
+	@$(make_gcc) all host-programs
 	@$(make_san) all unit-programs host-programs
-	@$(make_clang) all
 	@$(make_inject) inject-programs
-	@$(run_tests) layers headers format analyze unit unit-san fuzz host-plain host-runc host-san inject node
+	@$(run_tests) layers headers format clang analyze unit-san fuzz host-plain host-runc host-san inject node-few
 
 check-unit: ## unit tests and fuzz seeds, plain and sanitized
 	@tests/tools/deps build test
@@ -115,12 +114,14 @@ SOAK_CONMON_KILLS ?= 50
 NET_SOAK_ROUNDS   ?= 100
 NODE_RESETS       ?= 20
 GROWTH_STARTS     ?= 10000
-soak: ## all analyzers over all sources, all host tests plain, and the long loops: 20 pods churned under kill -9 of daemon and conmons, volumes swapped under it, then resets of a node VM; SOAK_SEED= SOAK_AGENT_KILLS= NODE_RESETS= NODE_SEED=
+soak: ## all that `make check` leaves out (tests/README.md): clang's build, all analyzers over all sources, unit tests plain, all host tests plain, sanitized and with runc, and the long loops: 20 pods churned under kill -9 of daemon and conmons, volumes swapped under it, then resets of a node VM; SOAK_SEED= SOAK_AGENT_KILLS= NODE_RESETS= NODE_SEED=
 	@tests/tools/deps build run test node
 	@$(MAKE) --no-print-directory analyze WHOLE=1
 	@tests/tools/check-reproducible
+	@$(make_clang) all
 	@$(make_gcc) all unit-programs host-programs
-	@tests/host/run --build $(check_gcc)
+	@$(make_san) all host-programs
+	@$(run_tests) unit host host-runc-all host-san-all
 	@SOAK_SEED=$(SOAK_SEED) SOAK_AGENT_KILLS=$(SOAK_AGENT_KILLS) SOAK_CONMON_KILLS=$(SOAK_CONMON_KILLS) \
 	    tests/host/run --verbose --build $(check_gcc) test_soak
 	@IMAGE_KILLS=$(or $(IMAGE_KILLS),200) IMAGE_SEED=$(IMAGE_SEED) tests/host/run --verbose --build $(check_gcc) test_image_kills
@@ -188,6 +189,10 @@ inject: ## each call of a phase fails once, and the agent is killed at it (root)
 	@tests/inject/run --build $(inject_build)/gcc $(if $(PHASE),--phase $(PHASE)) $(if $(SITE),--site '$(SITE)') $(if $(ERRNO),--errno $(ERRNO)) \
 	    $(if $(ACTION),--action $(ACTION)) $(if $(NTH),--nth $(NTH)) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(INJECT_SEED),--seed $(INJECT_SEED)) \
 	    $(if $(LANES),--jobs $(LANES)) $(if $(RESULTS),--results $(RESULTS))
+
+# Clang's warnings do not depend on its optimizer; `make soak` builds the programs with it.
+check-clang: $(generated) ## clang has no warning about a source of the programs
+	$(Q)find $(modules) $(kube_modules) agent/unpack -maxdepth 1 -name '*.c' | sort | xargs -P $(jobs) -n 16 $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -fsyntax-only
 
 # Each header compiles alone, so that the order of includes never matters.
 check-headers: $(generated) ## compile each header by itself

@@ -2,6 +2,7 @@
 """shutdown - the machine goes down by systemctl: logind waits while pods end by priority, and what is recorded outlives it."""
 import re
 
+CHECK = True
 # The agent's lines are the console's while the machine goes down.  One processor: QEMU may hang in a reboot with two.
 OPTIONS = {"append": "systemd.journald.forward_to_console=1 systemd.journald.max_level_console=info", "cpus": 1}
 
