@@ -112,3 +112,38 @@ struct duration_text duration_format_ms(uint64_t ms)
 {
     return duration_format((int64_t)ms * 1000000);
 }
+
+/* "3d", "3d4h": the smaller unit only if not zero. */
+static struct duration_text two_units(int64_t big, char big_unit, int64_t small, char small_unit)
+{
+    struct duration_text ret;
+
+    if (small == 0)
+        snprintf(ret.s, sizeof(ret.s), "%" PRId64 "%c", big, big_unit);
+    else
+        snprintf(ret.s, sizeof(ret.s), "%" PRId64 "%c%" PRId64 "%c", big, big_unit, small, small_unit);
+    return ret;
+}
+
+struct duration_text duration_human(int64_t ns)
+{
+    const int64_t seconds = ns / 1000000000, minutes = seconds / 60, hours = minutes / 60, days = hours / 24;
+
+    if (seconds < -1)
+        return (struct duration_text){ "<invalid>" };
+    if (seconds < 2 * 60)
+        return two_units(seconds < 0 ? 0 : seconds, 's', 0, 0);
+    if (minutes < 10)
+        return two_units(minutes, 'm', seconds % 60, 's');
+    if (minutes < 3 * 60)
+        return two_units(minutes, 'm', 0, 0);
+    if (hours < 8)
+        return two_units(hours, 'h', minutes % 60, 'm');
+    if (hours < 2 * 24)
+        return two_units(hours, 'h', 0, 0);
+    if (days < 8)
+        return two_units(days, 'd', hours % 24, 'h');
+    if (days < 2 * 365)
+        return two_units(days, 'd', 0, 0);
+    return two_units(days / 365, 'y', days < 8 * 365 ? days % 365 : 0, 'd');
+}

@@ -14,4 +14,7 @@ bool duration_parse(const char *text, int64_t *ret_ns); /* false: not a duration
 /* To be used as duration_format(ns).s: it lives until the end of the full expression. */
 struct duration_text duration_format(int64_t ns);
 struct duration_text duration_format_ms(uint64_t ms);
+/* "5m10s", "3d4h": two units while the number is small, as kubectl shows ages (apimachinery's HumanDuration).
+ */
+struct duration_text duration_human(int64_t ns);
 #endif

@@ -109,3 +109,24 @@ void json_add_text(struct buf *b, const json_t *v, bool pretty, int columns)
         buf_add(b, line, (size_t)(end - line));
     }
 }
+
+json_t *json_at(const json_t *object, const char *path)
+{
+    const json_t *value = object;
+    char key[64];
+
+    while (value != NULL) {
+        const char *dot = strchr(path, '.');
+        size_t n = dot != NULL ? (size_t)(dot - path) : strlen(path);
+
+        if (n >= sizeof(key))
+            return NULL;
+        memcpy(key, path, n);
+        key[n] = '\0';
+        value = json_object_get(value, key);
+        if (dot == NULL)
+            break;
+        path = dot + 1;
+    }
+    return (json_t *)(uintptr_t)value;
+}

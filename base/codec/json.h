@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 const char *json_str(const json_t *obj, const char *key); /* NULL if absent or not a string */
+json_t *json_at(const json_t *object, const char *path);  /* "status.phase"; NULL if absent */
 json_int_t json_int(const json_t *obj, const char *key, json_int_t otherwise);
 bool json_flag(const json_t *obj, const char *key);  /* false if absent */
 bool json_has(const json_t *list, const char *text); /* whether the list has this string; false for NULL */

@@ -39,6 +39,49 @@ bool api_clause_is(const struct api_clause *c, const char *type, const char *sub
 bool api_clause_wants(const struct api_clause *c, const char *group, const char *version, const char *as);
 json_t *api_not_acceptable(void); /* the Status; NULL: out of memory */
 
+/* ---- columns_*.c ---- */
+struct api_column {
+    const char *name;
+    const char *type;  /* "string", "integer", "boolean" */
+    int priority;      /* 1: only with -o wide */
+    const char *about; /* the description */
+};
+struct api_columns {
+    const char *group, *kind;
+    const struct api_column *columns; /* terminated by a NULL name */
+    /* Appends a cell for each column; an empty array became NULL: out of memory. */
+    void (*cells)(json_t **cells, const json_t *object, int64_t now_ns);
+};
+extern const struct api_columns api_columns_core[], api_columns_work[]; /* terminated by a NULL kind */
+
+/* What many columns have in common. */
+#define API_COLUMN_NAME                                                                                      \
+    {                                                                                                        \
+        "Name", "string", 0,                                                                                 \
+            "Its name, unique among the objects of its kind (in its namespace, if it has one)."              \
+    }
+#define API_COLUMN_AGE                                                                                       \
+    {                                                                                                        \
+        "Age", "string", 0, "The time since the object was created."                                         \
+    }
+
+/* ---- cells.c: values as kubectl shows them; members are named by paths ("spec.nodeName") ---- */
+const char *api_text_at(const json_t *object, const char *path); /* "" if absent or not a string */
+int64_t api_number_at(const json_t *object, const char *path);   /* 0 if absent */
+const json_t *api_find(const json_t *list, const char *key,
+                       const char *text); /* the element with it; or NULL */
+bool api_condition_is(const json_t *object, const char *type, const char *status); /* of status.conditions */
+
+void api_cell(json_t **cells, const char *text);
+void api_cell_or(json_t **cells, const char *text, const char *otherwise); /* instead of "" */
+void api_cell_number(json_t **cells, int64_t n);
+void api_cell_age(json_t **cells, const json_t *object, int64_t now_ns); /* of metadata.creationTimestamp */
+void api_cell_since(json_t **cells, const char *when, int64_t now_ns);   /* "<unknown>" */
+void api_cell_list(json_t **cells, const json_t *list,
+                   const char *key);                            /* "a,b": each element, or its `key` */
+void api_cell_pairs(json_t **cells, const json_t *map);         /* "a=1,b=2" or "<none>" */
+void api_cell_selector(json_t **cells, const json_t *selector); /* a LabelSelector; or "<none>" */
+
 /* ---- put.c ---- */
 /* Takes `value`. If it is NULL (out of memory), or adding fails, the whole is freed and becomes NULL, and
  * what is added later is freed. */

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-agent_api_serve_SRCS := accept.c discovery.c document.c kinds.c put.c
+agent_api_serve_SRCS := accept.c cells.c columns_core.c columns_work.c discovery.c document.c kinds.c pod_summary.c put.c table.c

@@ -131,6 +131,37 @@ struct api_accept {
  */
 bool api_accept_read(const char *header, struct api_accept *ret, json_t **ret_status) MUST_CHECK;
 
+/* ---- table.c: the forms of objects ---- */
+
+enum api_include { API_INCLUDE_METADATA, API_INCLUDE_OBJECT, API_INCLUDE_NONE };
+
+/* The query's includeObject (decoded; NULL or "": the metadata). False: *ret_status says what is allowed
+ * (400), NULL if memory is out. */
+bool api_include_read(const char *text, enum api_include *ret, json_t **ret_status) MUST_CHECK;
+
+/*
+ * An object, or a list of objects (with `items`), in the form that was asked for; for API_FORM_OBJECT itself,
+ * with one more reference. `kind` says what the objects are. The columns of a Table are those of kubectl;
+ * `now_ns` (clock_wall_ns()) is what ages are counted to. NULL: *ret_status is the Status (406: a list was
+ * asked for where there is one object, or the other way round), NULL if memory is out, too.
+ */
+struct api_form_options {
+    enum api_form form;
+    bool beta;
+    enum api_include include;
+    bool no_columns; /* of a Table: the later events of a watch have only rows */
+    int64_t now_ns;
+};
+json_t *api_form_of(const struct api_kind_row *kind, const json_t *value,
+                    const struct api_form_options *options, json_t **ret_status) MUST_CHECK;
+
+/* READY, STATUS and RESTARTS of a pod. */
+struct api_pod_summary {
+    char ready[32], status[256], restarts[64];
+};
+void api_pod_summary(const json_t *pod, int64_t now_ns, struct api_pod_summary *ret);
+bool api_is_sidecar(const json_t *container); /* an init container that keeps running */
+
 /* ---- put.c ---- */
 
 /* A Status of a failure: `reason` "NotFound"; NULL: out of memory. */

@@ -72,7 +72,7 @@ void cli_add_clean(struct buf *b, const char *text);
 bool cli_is_clean(const char *text); /* and of one line */
 
 int64_t cli_now(const struct cli *cli);
-#define CLI_AGE_SIZE 32
+#define CLI_AGE_SIZE 40
 void cli_duration(int64_t ns, char ret[CLI_AGE_SIZE]); /* "5m10s", rounded like kubectl */
 /* Time since an RFC 3339 time; "<unknown>" if invalid. */
 void cli_age(const struct cli *cli, const char *when, char ret[CLI_AGE_SIZE]);

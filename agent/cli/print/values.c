@@ -2,6 +2,7 @@
 #include "agent/cli/print/print.h"
 
 #include "base/clock.h"
+#include "base/codec/json.h"
 #include "base/duration.h"
 #include "base/utf8.h"
 
@@ -18,23 +19,7 @@ int64_t cli_now(const struct cli *cli)
 
 json_t *cli_at(const json_t *object, const char *path)
 {
-    const json_t *value = object;
-    char key[64];
-
-    while (value != NULL) {
-        const char *dot = strchr(path, '.');
-        size_t n = dot != NULL ? (size_t)(dot - path) : strlen(path);
-
-        if (n >= sizeof(key))
-            return NULL;
-        memcpy(key, path, n);
-        key[n] = '\0';
-        value = json_object_get(value, key);
-        if (dot == NULL)
-            break;
-        path = dot + 1;
-    }
-    return (json_t *)(uintptr_t)value;
+    return json_at(object, path);
 }
 
 const char *cli_text(const json_t *object, const char *path)
@@ -100,42 +85,9 @@ bool cli_is_clean(const char *text)
 
 /* ---- times ---- */
 
-/* "3d", "3d4h": the smaller unit only if not zero. */
-static void two_units(char ret[CLI_AGE_SIZE], int64_t big, char big_unit, int64_t small, char small_unit)
-{
-    if (small == 0)
-        snprintf(ret, CLI_AGE_SIZE, "%" PRId64 "%c", big, big_unit);
-    else
-        snprintf(ret, CLI_AGE_SIZE, "%" PRId64 "%c%" PRId64 "%c", big, big_unit, small, small_unit);
-}
-
-/* Like apimachinery's HumanDuration: two significant digits, more shortly before the unit changes. */
 void cli_duration(int64_t ns, char ret[CLI_AGE_SIZE])
 {
-    int64_t seconds = ns / SECOND_NS, minutes = seconds / 60, hours = minutes / 60, days = hours / 24;
-
-    if (seconds < -1)
-        strcpy(ret, "<invalid>");
-    else if (seconds < 0)
-        strcpy(ret, "0s");
-    else if (seconds < 2 * 60)
-        snprintf(ret, CLI_AGE_SIZE, "%" PRId64 "s", seconds);
-    else if (minutes < 10)
-        two_units(ret, minutes, 'm', seconds % 60, 's');
-    else if (minutes < 3 * 60)
-        snprintf(ret, CLI_AGE_SIZE, "%" PRId64 "m", minutes);
-    else if (hours < 8)
-        two_units(ret, hours, 'h', minutes % 60, 'm');
-    else if (hours < 2 * 24)
-        snprintf(ret, CLI_AGE_SIZE, "%" PRId64 "h", hours);
-    else if (days < 8)
-        two_units(ret, days, 'd', hours % 24, 'h');
-    else if (days < 2 * 365)
-        snprintf(ret, CLI_AGE_SIZE, "%" PRId64 "d", days);
-    else if (days < 8 * 365)
-        two_units(ret, days / 365, 'y', days % 365, 'd');
-    else
-        snprintf(ret, CLI_AGE_SIZE, "%" PRId64 "y", days / 365);
+    snprintf(ret, CLI_AGE_SIZE, "%s", duration_human(ns).s);
 }
 
 void cli_age(const struct cli *cli, const char *when, char ret[CLI_AGE_SIZE])

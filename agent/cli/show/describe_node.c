@@ -3,6 +3,7 @@
 #include "agent/cli/show/internal.h"
 
 #include "agent/api/quantity.h"
+#include "agent/api/serve/serve.h"
 #include "base/codec/json.h"
 
 #include <string.h>
@@ -35,7 +36,7 @@ static struct quantity pod_amount(const json_t *pod, const char *list, const cha
     json_array_foreach (cli_at(pod, "spec.initContainers"), i, c) {
         one = quantity_at(cli_at(c, "resources"), list, resource);
         one = quantity_add(&one, &beside);
-        if (cli_is_sidecar(c))
+        if (api_is_sidecar(c))
             beside = one;
         if (quantity_cmp(&one, &most) > 0)
             most = one;

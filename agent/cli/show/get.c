@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/cli/show/internal.h"
 
+#include "agent/api/serve/serve.h"
 #include "base/codec/json.h"
 #include "base/codec/percent.h"
 
@@ -95,10 +96,10 @@ static void add_labels(struct cli_table *t, const json_t *labels)
 
 static void pod_row(const struct get *g, struct cli_table *t, const json_t *pod)
 {
-    struct cli_pod_summary s;
+    struct api_pod_summary s;
     char age[CLI_AGE_SIZE], gates[32];
 
-    cli_pod_summary(g->cli, pod, &s);
+    api_pod_summary(pod, cli_now(g->cli), &s);
     cli_age(g->cli, cli_text(pod, "metadata.creationTimestamp"), age);
     if (g->all)
         cli_table_cell(t, cli_text(pod, "metadata.namespace"));
@@ -197,9 +198,9 @@ struct watch {
 static json_t *essence(const struct get *g, const json_t *pod)
 {
     str_auto labels = g->show_labels ? json_dumps(cli_at(pod, "metadata.labels"), JSON_SORT_KEYS) : NULL;
-    struct cli_pod_summary s;
+    struct api_pod_summary s;
 
-    cli_pod_summary(g->cli, pod, &s);
+    api_pod_summary(pod, cli_now(g->cli), &s);
     s.restarts[strcspn(s.restarts, " ")] = '\0';
     return json_sprintf("%s %s %s %s %s %s", s.ready, s.status, s.restarts,
                         get_is_format(g, "wide") ? cli_text(pod, "status.podIP") : "",

@@ -7,13 +7,6 @@
 #include "agent/cli/print/print.h"
 #include "agent/cli/show/show.h"
 
-/* ---- pod_columns.c: the columns of a pod ---- */
-struct cli_pod_summary {
-    char ready[32], status[256], restarts[64];
-};
-void cli_pod_summary(const struct cli *cli, const json_t *pod, struct cli_pod_summary *ret);
-bool cli_is_sidecar(const json_t *container);
-
 /* ---- explain_fields.c ---- */
 bool cli_explain_is_path(const char *word);                /* "pod.spec.containers", "pods" */
 int cli_explain_fields(struct cli *cli, const char *path); /* for such a word; the exit code */
