@@ -46,6 +46,17 @@ static bool node_fit_holds(const struct api_node_requirement *r, const char *val
     return false;
 }
 
+bool api_label_selector_matches(const struct api_label_selector *s, const struct api_kvs *labels)
+{
+    for (size_t i = 0; i < s->labels.n; i++)
+        if (!str_eq(api_kvs_get(labels, s->labels.v[i].key), s->labels.v[i].value))
+            return false;
+    for (size_t i = 0; i < s->n_expressions; i++)
+        if (!node_fit_holds(&s->expressions[i], api_kvs_get(labels, s->expressions[i].key)))
+            return false;
+    return true;
+}
+
 static bool term_holds(const struct api_node_term *t, const char *node_name, const struct api_kvs *labels)
 {
     if (t->n_labels == 0 && t->n_fields == 0)

@@ -269,19 +269,43 @@ struct api_downward_item {
     struct api_resource_field_ref *resource_field_ref;
 };
 
-enum api_source_kind { API_SRC_CONFIG_MAP, API_SRC_SECRET, API_SRC_DOWNWARD, API_SRC_TOKEN };
+enum api_source_kind { API_SRC_CONFIG_MAP, API_SRC_SECRET, API_SRC_DOWNWARD, API_SRC_TOKEN, API_SRC_TRUST };
+
+enum api_node_operator {
+    API_NODE_IN,
+    API_NODE_NOT_IN,
+    API_NODE_EXISTS,
+    API_NODE_ABSENT,
+    API_NODE_GREATER,
+    API_NODE_LESS
+};
+
+struct api_node_requirement { /* on a label, or (in fields of a node) on metadata.name */
+    char *key;
+    enum api_node_operator op;
+    struct api_strs values;
+};
+
+struct api_label_selector { /* without requirements it selects everything */
+    struct api_kvs labels;
+    struct api_node_requirement *expressions;
+    size_t n_expressions;
+};
 
 /* a source of a projected volume, or the single source of the other three kinds */
 struct api_payload_source {
     enum api_source_kind kind;
-    char *name; /* object name */
+    char *name; /* object name; of a clusterTrustBundle NULL if it is chosen by its signer */
     bool optional;
     struct api_item *items;
     size_t n_items;
     struct api_downward_item *downward;
     size_t n_downward;
-    char *token_path, *token_audience;
+    char *path; /* of a serviceAccountToken or clusterTrustBundle */
+    char *token_audience;
     int64_t token_expiration_seconds;
+    char *signer;                      /* clusterTrustBundle: all of this signer that `labels` selects */
+    struct api_label_selector *labels; /* NULL: it selects nothing */
 };
 
 enum api_volume_kind {
@@ -320,21 +344,6 @@ struct api_host_alias {
 struct api_dns_option {
     char *name;
     char *value; /* NULL: none */
-};
-
-enum api_node_operator {
-    API_NODE_IN,
-    API_NODE_NOT_IN,
-    API_NODE_EXISTS,
-    API_NODE_ABSENT,
-    API_NODE_GREATER,
-    API_NODE_LESS
-};
-
-struct api_node_requirement { /* on a label, or (in fields) on metadata.name */
-    char *key;
-    enum api_node_operator op;
-    struct api_strs values;
 };
 
 struct api_node_term { /* all requirements must match; an empty term matches no node */
@@ -428,6 +437,7 @@ static inline bool api_pod_host_users(const struct api_pod_spec *spec)
 {
     return !spec->has_host_users || spec->host_users;
 }
+bool api_label_selector_matches(const struct api_label_selector *s, const struct api_kvs *labels);
 /* kubelet's NodeAffinity predicate: whether nodeSelector and at least one term of the required node affinity
  * match a node of this name with these labels. */
 bool api_pod_fits_node(const struct api_pod_spec *spec, const char *node_name, const struct api_kvs *labels);

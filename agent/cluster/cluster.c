@@ -71,6 +71,7 @@ void cluster_connected(struct cluster *c)
     needs_untold(c);
     services_again(c);
     runtime_classes_again(c);
+    trust_again(c);
     tokens_again(c);
     reports_all(c);
 }
@@ -156,7 +157,7 @@ void cluster_message(struct cluster *c, json_t *message, int fd)
     else if (strcmp(type, "gone") == 0)
         objects_gone(c, message);
     else if (strcmp(type, "synced") == 0)
-        objects_synced(c, json_str(message, "kind"));
+        objects_synced(c, message);
     else if (strcmp(type, "denied") == 0)
         objects_denied(c, message);
     else if (strcmp(type, "state") == 0)
@@ -205,6 +206,7 @@ enum err_code cluster_open(struct cluster **ret, const struct cluster_options *o
                                         .services = services_each,
                                         .kept = keep_explain,
                                         .runtime_classes_known = runtime_classes_are_known,
+                                        .trust = trust_anchors,
                                         .served_may_come = cluster_served_may_come,
                                         .arg = c };
     tokens_open(c);
@@ -244,6 +246,7 @@ void cluster_free(struct cluster *c)
     own_node_free(c);
     services_free(c);
     runtime_classes_free(c);
+    trust_free(c);
     tokens_free(c);
     keep_free(c);
     json_decref(c->credentials);

@@ -13,6 +13,8 @@
 
 #define KEEP_SERVICES "Services" /* names of what is kept; others are "Kind/namespace/name" */
 #define KEEP_NODE "Node"
+#define KEEP_TRUST "ClusterTrustBundles"
+#define KEEP_CLASSES "RuntimeClasses"
 
 #define CLUSTER_KEY_SIZE 400 /* "ConfigMap/" namespace (63) "/" name (253) */
 
@@ -109,6 +111,13 @@ struct cluster {
     struct cluster_class *classes;
     unsigned class_link; /* counts links */
     bool classes_known;  /* a first set was complete */
+    bool classes_kept;   /* until then: those of the disk were used */
+
+    /* trust_bundles.c */
+    struct cluster_trust_want *trust_wants;
+    struct cluster_trust *trust;
+    size_t trust_bytes;
+    unsigned trust_link; /* counts links */
 
     /* tokens.c */
     struct pod_tokens tokens;
@@ -147,7 +156,7 @@ bool process_live(const struct cluster *c);
 /* ---- objects.c ---- */
 void objects_put(struct cluster *c, const json_t *object);
 void objects_gone(struct cluster *c, const json_t *message);
-void objects_synced(struct cluster *c, const char *kind);
+void objects_synced(struct cluster *c, const json_t *message);
 void objects_denied(struct cluster *c, const json_t *message);
 
 /* ---- keep.c ---- */
@@ -201,6 +210,24 @@ void runtime_classes_synced(struct cluster *c);
 void runtime_classes_again(struct cluster *c); /* on a new link */
 bool runtime_classes_are_known(void *cluster);
 void runtime_classes_free(struct cluster *c);
+json_t *runtime_classes_keep(const struct cluster *c); /* NULL: the first set is not complete */
+void runtime_classes_use(struct cluster *c, const json_t *kept);
+
+/* ---- trust_bundles.c ---- */
+void trust_need(struct cluster *c, const struct api_payload_source *s); /* in a count of needs.c */
+void trust_count(struct cluster *c);                                    /* after it */
+void trust_again(struct cluster *c);                                    /* on a new link */
+void trust_put(struct cluster *c, const json_t *object);
+void trust_gone(struct cluster *c, const char *name);
+void trust_synced(struct cluster *c, const json_t *message);
+void trust_denied(struct cluster *c, const json_t *message, const char *why);
+/* node_cluster.trust */
+enum err_code trust_anchors(const struct api_payload_source *s, const char *pod_uid, struct buf *ret,
+                            struct err *e, void *cluster) MUST_CHECK;
+json_t *trust_keep(const struct cluster *c);
+void trust_use(struct cluster *c, const json_t *kept);
+bool trust_wanting(const struct cluster *c); /* a pod waits for one */
+void trust_free(struct cluster *c);
 
 /* ---- tokens.c ---- */
 void tokens_open(struct cluster *c);

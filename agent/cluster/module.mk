@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-agent_cluster_SRCS := cluster.c keep.c needs.c objects.c own_node.c process.c reports.c runtime_classes.c services.c show.c tokens.c
+agent_cluster_SRCS := anchors.c cluster.c keep.c needs.c objects.c own_node.c process.c reports.c runtime_classes.c services.c show.c tokens.c trust_bundles.c

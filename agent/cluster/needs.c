@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * needs - which ConfigMaps and Secrets the pods of the apiserver refer to: followed while a pod refers to
- * them. Counted over all pods when one came, changed or went; a few hundred pods with a few references each
- * take well below a millisecond.
+ * needs - which ConfigMaps, Secrets and ClusterTrustBundles the pods of the apiserver refer to: followed
+ * while a pod refers to them. Counted over all pods when one came, changed or went; a few hundred pods with a
+ * few references each take well below a millisecond.
  */
 #include "agent/cluster/internal.h"
 #include "base/siphash.h"
@@ -79,6 +79,8 @@ static void needs_of_pod(struct cluster *c, const struct api_pod *api)
 
             if (from->kind == API_SRC_CONFIG_MAP || from->kind == API_SRC_SECRET)
                 need(c, from->kind == API_SRC_SECRET ? API_SECRET : API_CONFIG_MAP, namespace_, from->name);
+            else if (from->kind == API_SRC_TRUST)
+                trust_need(c, from);
         }
 }
 
@@ -121,6 +123,7 @@ void needs_count(struct cluster *c)
             n->told = need_tell(c, n, "need");
         }
     }
+    trust_count(c);
     if (namespaces != c->namespaces)
         services_changed(c); /* of which Services are kept */
     c->namespaces = namespaces;

@@ -53,6 +53,8 @@ void objects_put(struct cluster *c, const json_t *object)
         own_node_put(c, object);
     else if (strcmp(kind, "Service") == 0)
         services_put(c, object);
+    else if (strcmp(kind, "ClusterTrustBundle") == 0)
+        trust_put(c, object);
 }
 
 static bool config_kind(const char *kind, enum api_config_kind *ret)
@@ -70,6 +72,8 @@ void objects_gone(struct cluster *c, const json_t *message)
 
     if (name != NULL && str_eq(kind, "RuntimeClass"))
         runtime_classes_gone(c, name);
+    if (name != NULL && str_eq(kind, "ClusterTrustBundle"))
+        trust_gone(c, name);
     if (name == NULL || namespace_ == NULL)
         return;
     if (config_kind(kind, &config)) {
@@ -88,12 +92,16 @@ void objects_gone(struct cluster *c, const json_t *message)
     }
 }
 
-void objects_synced(struct cluster *c, const char *kind)
+void objects_synced(struct cluster *c, const json_t *message)
 {
+    const char *kind = json_str(message, "kind");
+
     if (str_eq(kind, "Service"))
         services_synced(c);
     if (str_eq(kind, "RuntimeClass"))
         runtime_classes_synced(c);
+    if (str_eq(kind, "ClusterTrustBundle"))
+        trust_synced(c, message);
     if (!str_eq(kind, "Pod") || c->pods_synced)
         return;
     c->pods_synced = true;
@@ -110,6 +118,8 @@ void objects_denied(struct cluster *c, const json_t *message)
     str_auto text = str_printf("the apiserver refuses it (%d): %.300s", (int)json_int(message, "code", 0),
                                why != NULL ? why : "");
 
+    if (text != NULL && str_eq(kind, "ClusterTrustBundle"))
+        trust_denied(c, message, text);
     if (name == NULL || namespace_ == NULL || text == NULL)
         return;
     log_warn("the apiserver refuses an object that a pod needs", F_STR("kind", kind != NULL ? kind : "?"),

@@ -30,9 +30,16 @@ static struct cluster_class *class_note(struct cluster *c, const char *name)
     return NULL;
 }
 
+static void runtime_classes_changed(struct cluster *c)
+{
+    if (c->classes_known)
+        kept_changed(c->kept, KEEP_CLASSES, false);
+}
+
 static void class_drop(struct cluster *c, struct cluster_class *v)
 {
     src_store_remove(c->o.store, API_FROM_SERVER, API_KIND_RUNTIME_CLASS, NULL, v->name);
+    runtime_classes_changed(c);
     HASH_DEL(c->classes, v);
     free(v);
 }
@@ -44,6 +51,7 @@ bool runtime_classes_put(struct cluster *c, const json_t *object)
 
     if (v != NULL) {
         v->link = c->class_link;
+        runtime_classes_changed(c);
         return true;
     }
     log_error("cannot keep a RuntimeClass: there are too many, or its name cannot be used",
@@ -70,6 +78,7 @@ void runtime_classes_synced(struct cluster *c)
     if (c->classes_known)
         return;
     c->classes_known = true;
+    runtime_classes_changed(c);
     node_runtime_classes_known(c->o.node);
 }
 
@@ -81,6 +90,48 @@ void runtime_classes_again(struct cluster *c)
 bool runtime_classes_are_known(void *cluster)
 {
     return ((const struct cluster *)cluster)->classes_known;
+}
+
+/* ---- on the disk ---- */
+
+json_t *runtime_classes_keep(const struct cluster *c)
+{
+    json_t *list = json_array();
+
+    for (const struct cluster_class *v = c->classes; v != NULL; v = v->hh.next) {
+        const struct api_runtime_class *class = src_store_runtime_class(c->o.store, API_FROM_SERVER, v->name);
+
+        if (class != NULL)
+            json_array_append_new(list, json_pack("{s:s, s:s, s:{s:s}, s:s}", "apiVersion", "node.k8s.io/v1",
+                                                  "kind", "RuntimeClass", "metadata", "name", v->name,
+                                                  "handler", class->handler));
+    }
+    if (c->classes_known)
+        return json_pack("{s:o}", "classes", list);
+    json_decref(list);
+    return NULL;
+}
+
+void runtime_classes_use(struct cluster *c, const json_t *kept)
+{
+    json_t *v;
+    size_t i;
+
+    if (c->classes_known || c->classes_kept)
+        return;
+    c->classes_kept = true;
+    c->class_link--; /* they go with the first set that does not have them */
+    json_array_foreach (json_object_get(kept, "classes"), i, v) {
+        const char *name = json_str(json_object_get(v, "metadata"), "name");
+
+        /* else the apiserver has just said what it is */
+        if (name != NULL && src_store_runtime_class(c->o.store, API_FROM_SERVER, name) == NULL)
+            objects_put(c, v);
+    }
+    c->class_link++;
+    log_info("the apiserver does not answer: RuntimeClasses that were kept are used",
+             F_U64("classes", HASH_COUNT(c->classes)));
+    node_runtime_classes_known(c->o.node);
 }
 
 void runtime_classes_free(struct cluster *c)

@@ -18,7 +18,7 @@ static const struct {
     { "CPUManagerPolicyOptions", true },
     { "CSIVolumeHealth", false },
     { "CloudDualStackNodeIPs", true },
-    { "ClusterTrustBundleProjection", false },
+    { "ClusterTrustBundleProjection", true },
     { "ContainerCheckpoint", false },
     { "ContainerRestartRules", true },
     { "ContainerStopSignals", true },

@@ -157,7 +157,7 @@ def test_boot_without_the_apiserver(t):
     # a deletion ends the pod, and nothing of it stays
     server.store.remove("Pod", "web", gracePeriodSeconds=1)
     node.wait_gone("web")
-    until(lambda: not [n for n in kept(node) if n not in ("Services", "Node")], 15, lambda: f"what no pod refers to goes: {kept(node)}")
+    until(lambda: not [n for n in kept(node) if n not in ("Services", "Node", "RuntimeClasses")], 15, lambda: f"what no pod refers to goes: {kept(node)}")
     equal(node.stop(), 0, "the exit code")
     server.stop()
 
@@ -278,14 +278,14 @@ def test_tpm(t):
 
 
 def test_runtime_class(t):
-    """after a reboot without its apiserver a pod runs under the runtime of its RuntimeClass, which only the cluster has"""
+    """after a reboot without its apiserver pods run under the runtime of their RuntimeClass, which only the cluster has: one that ran, and a new one"""
     server, node = joined(t)
     server.store.put("RuntimeClass", runtime_class("of-cluster", "runc"))
     server.store.put("Pod", bound(pod("web", runtimeClassName="of-cluster")))
     server.store.wait("Pod", "web", running, seconds=20)
     before = node.wait_running("web")
     under_runc(node, before)
-    wait_names(node, "Services", "Node")
+    wait_names(node, "Services", "Node", "RuntimeClasses")
     server.stop()
     node.kill()
     reboot(t, node, 6)
@@ -294,11 +294,59 @@ def test_runtime_class(t):
     equal(after.uid, before.uid, "the uid")
     check(after.container_id() != before.container_id(), "the container is an old one")
     under_runc(node, after)
+    node.put("new.yaml", pod("new", runtimeClassName="of-cluster"))
+    under_runc(node, node.wait_running("new-test-node", deadline=30))
     equal(node.stop(), 0, "the exit code")
 
 
 def under_runc(node, p):
     contains(read(f"{node.run_dir}/containers/{p.container_id()}/meta.json"), '"handler":"runc"', "the record")
+
+
+def test_trust_bundles(t):
+    """ClusterTrustBundles by name and by signer are files of a volume, edits arrive at once, and a boot without the apiserver has them, too"""
+    server, node = joined(t)
+
+    def bundle(name, *certificates, signer=None, **labels):
+        text = "".join(f"-----BEGIN CERTIFICATE-----\n{base64.b64encode(c).decode()}\n-----END CERTIFICATE-----\n" for c in certificates)
+        server.store.put("ClusterTrustBundle", {"metadata": {"name": name, "labels": labels},
+                                                "spec": {"trustBundle": text, **({"signerName": signer} if signer else {})}})
+
+    def found(p, name):
+        text = node.enter(p, "cat", f"/t/{name}").stdout
+        return sorted(base64.b64decode(b.split("-----")[1]) for b in text.split("-----BEGIN ")[1:]) if text else []
+
+    bundle("plain", b"one", b"one", b"two")
+    bundle("example.com:sign:a", b"a", signer="example.com/sign", use="web")
+    bundle("example.com:sign:b", b"b", b"a", signer="example.com/sign", use="web")
+    bundle("example.com:sign:c", b"c", signer="example.com/sign", use="other")
+    signer = {"signerName": "example.com/sign", "labelSelector": {"matchExpressions": [{"key": "use", "operator": "In", "values": ["web"]}]}}
+    sources = [{"name": "plain", "path": "plain.pem"}, {**signer, "path": "signer.pem"}, {"name": "none", "optional": True, "path": "none.pem"}]
+    server.store.put("Pod", bound(pod("web", container(volumeMounts=[mount("t", "/t")]), volumes=[
+        {"name": "t", "projected": {"sources": [{"clusterTrustBundle": s} for s in sources]}}])))
+    web = node.wait_running("web", deadline=30)
+    equal([found(web, n) for n in ("plain.pem", "signer.pem", "none.pem")], [[b"one", b"two"], [b"a", b"b"], []], "the files")
+    bundle("example.com:sign:d", b"d", signer="example.com/sign", use="web")
+    bundle("none", b"now")
+    until(lambda: (found(web, "signer.pem"), found(web, "none.pem")) == ([b"a", b"b", b"d"], [b"now"]), 10, lambda: "the edits arrive")
+    server.store.put("Pod", bound(pod("waits", container(volumeMounts=[mount("t", "/t")]), volumes=[
+        {"name": "t", "projected": {"sources": [{"clusterTrustBundle": {"name": "late", "path": "p"}}]}}])))
+    until(lambda: 'clustertrustbundle "late" not found' in node.cli("explain", "pod", "waits").stdout, 20, lambda: node.cli("explain", "pod", "waits").stdout)
+    bundle("late", b"late")
+    equal(found(node.wait_running("waits", deadline=30), "p"), [b"late"], "the file of the pod that waited")
+    until(lambda: any(b"ZA==" in read_bytes(f) and b"late" in read_bytes(f) for f in glob.glob(f"{node.state_dir}/kept/clustertrustbundles-*")),
+          15, lambda: f"they are on the disk: {kept(node)}")
+    server.stop()
+    node.kill()
+    reboot(t, node, 8)
+    node.start()
+    web = node.wait_running("web", deadline=30)
+    equal([found(web, n) for n in ("plain.pem", "signer.pem", "none.pem")], [[b"one", b"two"], [b"a", b"b", b"d"], [b"now"]], "the files after the boot")
+    server.store.remove("ClusterTrustBundle", "example.com:sign:d", None)
+    server.start()
+    until(lambda: found(web, "signer.pem") == [b"a", b"b"], 40, lambda: "what went meanwhile goes")
+    equal(node.stop(), 0, "the exit code")
+    server.stop()
 
 
 def wait_names(node, *names):

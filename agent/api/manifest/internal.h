@@ -29,6 +29,7 @@ void api_validate_kvs(struct api_check *c, const char *field, const struct api_k
 void api_validate_pod(struct api_check *c, const struct api_pod *pod, const json_t *object);
 void api_validate_containers(struct api_check *c, const struct api_pod_spec *spec, const json_t *json);
 void api_validate_volumes(struct api_check *c, const struct api_pod_spec *spec);
+void api_validate_trust(struct api_check *c, const struct api_payload_source *s); /* a clusterTrustBundle */
 void api_validate_probes(struct api_check *c, const struct api_container *container, const json_t *object,
                          bool init, int64_t grace_seconds);
 void api_validate_env(struct api_check *c, const struct api_pod_spec *spec,

@@ -130,8 +130,8 @@ static void check_projected_paths(struct api_check *c, const struct api_volume *
             claim(v, &n, s->items[k].path, kind, i, k);
         for (size_t k = 0; k < s->n_downward; k++)
             claim(v, &n, s->downward[k].path, "downwardAPI", i, k);
-        if (s->kind == API_SRC_TOKEN)
-            claim(v, &n, s->token_path, "serviceAccountToken", i, NO_ITEM);
+        claim(v, &n, s->path, s->kind == API_SRC_TRUST ? "clusterTrustBundle" : "serviceAccountToken", i,
+              NO_ITEM);
     }
     if (n > 1)
         qsort(v, n, sizeof(*v), validate_volume_path_order);
@@ -145,7 +145,8 @@ static void check_projected_paths(struct api_check *c, const struct api_volume *
 
 static void check_payload(struct api_check *c, const struct api_volume *volume)
 {
-    static const char *const kinds[] = { "configMap", "secret", "downwardAPI", "serviceAccountToken" };
+    static const char *const kinds[] = { "configMap", "secret", "downwardAPI", "serviceAccountToken",
+                                         "clusterTrustBundle" };
     size_t outer = c->path_n, mark;
 
     if (volume->projected)
@@ -158,6 +159,8 @@ static void check_payload(struct api_check *c, const struct api_volume *volume)
         }
         api_enter(c, kinds[volume->sources[i].kind]);
         check_downward(c, &volume->sources[i]);
+        if (volume->sources[i].kind == API_SRC_TRUST)
+            api_validate_trust(c, &volume->sources[i]);
         api_leave(c, mark);
     }
     if (volume->projected)

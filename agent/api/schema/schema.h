@@ -132,6 +132,7 @@ extern const struct api_schema api_schema_probe, api_schema_lifecycle;       /* 
 extern const struct api_schema api_schema_volume;                            /* schema_volume.c */
 extern const struct api_schema api_schema_security, api_schema_pod_security; /* schema_security.c */
 extern const struct api_schema api_schema_affinity, api_schema_toleration, api_schema_topology_spread,
-    api_schema_scheduling_gate, api_schema_scheduling_group; /* schema_scheduling.c */
+    api_schema_scheduling_gate, api_schema_scheduling_group,
+    api_schema_label_selector; /* schema_scheduling.c */
 extern const struct api_value api_values_pull_policy[], api_values_restart_policy[];
 #endif

@@ -6,23 +6,31 @@ static const char scheduler[] = "for the scheduler; this pod is already on its n
 
 /* ---- selectors ---- */
 static const struct api_value label_operators[] = {
-    { "In", 0 }, { "NotIn", 1 }, { "Exists", 2 }, { "DoesNotExist", 3 }, { NULL, 0 }
+    { "In", API_NODE_IN },
+    { "NotIn", API_NODE_NOT_IN },
+    { "Exists", API_NODE_EXISTS },
+    { "DoesNotExist", API_NODE_ABSENT },
+    { NULL, 0 },
 };
 static const struct api_row label_requirement[] = {
-    ROW("key", API_STRING, .flags = API_REQUIRED, .format = API_FMT_LABEL_KEY),
-    ROW("operator", API_STRING, .flags = API_REQUIRED, .values = label_operators),
-    ROW("values", API_STRINGS, .format = API_FMT_LABEL_VALUE),
+    ROW("key", API_STRING, SLOT(api_node_requirement, key), .flags = API_REQUIRED,
+        .format = API_FMT_LABEL_KEY),
+    ROW("operator", API_ENUM, SLOT(api_node_requirement, op), .flags = API_REQUIRED,
+        .values = label_operators),
+    ROW("values", API_STRINGS, SLOT(api_node_requirement, values), .format = API_FMT_LABEL_VALUE),
     { 0 },
 };
 static const struct api_schema label_requirement_schema =
-    SCHEMA("LabelSelectorRequirement", label_requirement);
+    SCHEMA("LabelSelectorRequirement", label_requirement, .size = sizeof(struct api_node_requirement));
 
 static const struct api_row label_selector[] = {
-    ROW("matchLabels", API_STRING_MAP),
-    ROW("matchExpressions", API_LIST, .nested = &label_requirement_schema),
+    ROW("matchLabels", API_STRING_MAP, SLOT(api_label_selector, labels)),
+    ROW("matchExpressions", API_LIST, SLOTS(api_label_selector, expressions),
+        .nested = &label_requirement_schema),
     { 0 },
 };
-static const struct api_schema label_selector_schema = SCHEMA("LabelSelector", label_selector);
+const struct api_schema api_schema_label_selector =
+    SCHEMA("LabelSelector", label_selector, .size = sizeof(struct api_label_selector));
 
 static const struct api_value node_operators[] = { { "In", API_NODE_IN },
                                                    { "NotIn", API_NODE_NOT_IN },
@@ -76,9 +84,9 @@ static const struct api_row node_affinity[] = {
 static const struct api_schema node_affinity_schema = SCHEMA("NodeAffinity", node_affinity);
 
 static const struct api_row pod_term[] = {
-    ROW("labelSelector", API_OBJECT, .nested = &label_selector_schema),
+    ROW("labelSelector", API_OBJECT, .nested = &api_schema_label_selector),
     ROW("namespaces", API_STRINGS, .format = API_FMT_LABEL),
-    ROW("namespaceSelector", API_OBJECT, .nested = &label_selector_schema),
+    ROW("namespaceSelector", API_OBJECT, .nested = &api_schema_label_selector),
     ROW("topologyKey", API_STRING, .flags = API_REQUIRED, .format = API_FMT_LABEL_KEY),
     ROW("matchLabelKeys", API_STRINGS, .format = API_FMT_LABEL_KEY),
     ROW("mismatchLabelKeys", API_STRINGS, .format = API_FMT_LABEL_KEY),
@@ -135,7 +143,7 @@ static const struct api_row topology_spread[] = {
     ROW("maxSkew", API_INT32, .flags = API_REQUIRED, RANGE(1, INT32_MAX)),
     ROW("topologyKey", API_STRING, .flags = API_REQUIRED),
     ROW("whenUnsatisfiable", API_STRING, .flags = API_REQUIRED, .values = unsatisfiable),
-    ROW("labelSelector", API_OBJECT, .nested = &label_selector_schema),
+    ROW("labelSelector", API_OBJECT, .nested = &api_schema_label_selector),
     ROW("minDomains", API_INT32, RANGE(1, INT32_MAX)),
     ROW("nodeAffinityPolicy", API_STRING, .flags = API_KEEP_EMPTY, .values = node_policies),
     ROW("nodeTaintsPolicy", API_STRING, .flags = API_KEEP_EMPTY, .values = node_policies),

@@ -117,7 +117,7 @@ static const struct api_row token[] = {
     ROW("audience", API_STRING, SLOT(api_payload_source, token_audience)),
     ROW("expirationSeconds", API_INT64, SLOT(api_payload_source, token_expiration_seconds),
         RANGE(600, (int64_t)1 << 32), .otherwise = "3600"),
-    ROW("path", API_STRING, SLOT(api_payload_source, token_path), .flags = API_REQUIRED,
+    ROW("path", API_STRING, SLOT(api_payload_source, path), .flags = API_REQUIRED,
         .format = API_FMT_FILE_PATH),
     { 0 },
 };
@@ -125,13 +125,27 @@ static const struct api_schema token_schema =
     SCHEMA("ServiceAccountTokenProjection", token, .init = AT(api_payload_source, kind),
            .init_value = API_SRC_TOKEN);
 
+static const struct api_row trust[] = {
+    ROW("name", API_STRING, SLOT(api_payload_source, name), .flags = API_KEEP_EMPTY),
+    ROW("signerName", API_STRING, SLOT(api_payload_source, signer), .flags = API_KEEP_EMPTY),
+    ROW("labelSelector", API_OBJECT, SLOT(api_payload_source, labels), .flags = API_POINTER,
+        .nested = &api_schema_label_selector),
+    ROW("optional", API_BOOL, SLOT(api_payload_source, optional)),
+    ROW("path", API_STRING, SLOT(api_payload_source, path), .flags = API_REQUIRED,
+        .format = API_FMT_FILE_PATH),
+    { 0 },
+};
+static const struct api_schema trust_schema = SCHEMA(
+    "ClusterTrustBundleProjection", trust, .init = AT(api_payload_source, kind), .init_value = API_SRC_TRUST);
+
 static const struct api_row projection[] = {
     ROW("configMap", API_OBJECT, .slot = HERE, .nested = &config_map_projection_schema),
     ROW("secret", API_OBJECT, .slot = HERE, .nested = &secret_projection_schema),
     ROW("downwardAPI", API_OBJECT, .slot = HERE, .nested = &downward_projection_schema),
     ROW("serviceAccountToken", API_OBJECT, .slot = HERE, .nested = &token_schema, .flags = API_IN_CLUSTER,
         REFUSED(needs_server)),
-    FOREIGN("clusterTrustBundle", needs_server),
+    ROW("clusterTrustBundle", API_OBJECT, .slot = HERE, .nested = &trust_schema, .flags = API_IN_CLUSTER,
+        REFUSED(needs_server)),
     FOREIGN("podCertificate", needs_server),
     { 0 },
 };

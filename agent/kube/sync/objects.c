@@ -12,24 +12,31 @@
  * what it allows then. */
 #define FIRST_DELAY_MS 100
 
+#define TRUST_GROUP "/apis/certificates.k8s.io/"
+
 static const struct object_kind kinds[] = {
     { "ConfigMap", "/api/v1", "configmaps", true, OBJECT_WATCHED },
     { "Secret", "/api/v1", "secrets", true, OBJECT_WATCHED },
     { "ServiceAccount", "/api/v1", "serviceaccounts", true, OBJECT_READ },
     { "PersistentVolumeClaim", "/api/v1", "persistentvolumeclaims", true, OBJECT_READ },
     { "PersistentVolume", "/api/v1", "persistentvolumes", false, OBJECT_READ },
-    { "ClusterTrustBundle", "/apis/certificates.k8s.io/v1beta1", "clustertrustbundles", false,
-      OBJECT_WATCHED },
+    { "ClusterTrustBundle", TRUST_GROUP "v1beta1", "clustertrustbundles", false, OBJECT_CHOSEN },
     { "Service", "/api/v1", "services", false /* of all namespaces */, OBJECT_WHOLE },
     { "RuntimeClass", "/apis/node.k8s.io/v1", "runtimeclasses", false, OBJECT_WHOLE },
     { "PriorityClass", NULL, NULL, false, OBJECT_REFUSED },
     { "Namespace", NULL, NULL, false, OBJECT_REFUSED },
 };
 
+/* Where a kind is when its own prefix is unknown to the apiserver. */
+static const char trust_later[] = TRUST_GROUP "v1";
+
 struct followed {
     char *key; /* "Kind/namespace/name" */
     const struct object_kind *kind;
     char *namespace_, *name; /* NULL: none */
+    char *signer;            /* all objects of this signer; NULL: those of the name */
+    const char *prefix;      /* instead of the kind's; NULL */
+    bool prefixes_tried;
     struct objects_part *part;
     size_t needs;
     bool there;
@@ -75,6 +82,14 @@ static void objects_deny(struct kube_sync *s, const char *kind, const char *name
                            namespace_, "name", name, "code", code, "message", json_string_of(why)));
 }
 
+/* `type`: "synced" or "denied", of what a pod chooses by name or signer. */
+static void followed_tell_chosen(struct followed *f, const char *type, int code, const char *why)
+{
+    sync_send(f->part->sync, json_pack("{s:s, s:s, s:s*, s:s*, s:i, s:o}", "type", type, "kind",
+                                       f->kind->kind, "name", f->name, "signer", f->signer, "code", code,
+                                       "message", json_string_of(why != NULL ? why : "")));
+}
+
 static void followed_tell_gone(struct followed *f, const char *namespace_, const char *name, const char *uid)
 {
     sync_send(f->part->sync, json_pack("{s:s, s:s, s:s*, s:s*, s:s*}", "type", "gone", "kind", f->kind->kind,
@@ -98,7 +113,10 @@ static void followed_deny(struct followed *f, int http, const char *why)
         return;
     free(f->denied);
     f->denied = strdup(why);
-    objects_deny(f->part->sync, f->kind->kind, f->namespace_, f->name, http, why);
+    if (f->kind->how == OBJECT_CHOSEN)
+        followed_tell_chosen(f, "denied", http, why);
+    else
+        objects_deny(f->part->sync, f->kind->kind, f->namespace_, f->name, http, why);
 }
 
 /* ---- watched ---- */
@@ -122,8 +140,21 @@ static void followed_on_synced(void *arg)
 
     if (f->kind->how == OBJECT_WHOLE)
         sync_send(f->part->sync, json_pack("{s:s, s:s}", "type", "synced", "kind", f->kind->kind));
+    else if (f->kind->how == OBJECT_CHOSEN)
+        followed_tell_chosen(f, "synced", 0, NULL);
     else if (!f->there)
         followed_tell_gone(f, f->namespace_, f->name, NULL);
+}
+
+static void followed_watch(struct followed *f);
+
+/* An apiserver has certificates.k8s.io in one version, or in another. */
+static void followed_try_prefix(struct followed *f)
+{
+    f->prefixes_tried = f->prefix != NULL;
+    f->prefix = f->prefix == NULL ? trust_later : NULL;
+    kube_reflector_close(take_ptr(&f->reflector));
+    followed_watch(f);
 }
 
 static void followed_on_trouble(const struct err *why, int http, void *arg)
@@ -134,24 +165,47 @@ static void followed_on_trouble(const struct err *why, int http, void *arg)
         state_part_say(f->part->sync->state, f->kind->kind, why != NULL ? why->text : NULL);
     else if (why == NULL)
         free(take_ptr(&f->denied));
+    else if (http == 404 && f->kind->how == OBJECT_CHOSEN && !f->prefixes_tried)
+        followed_try_prefix(f);
     else if (http == 403 || http == 404)
         followed_deny(f, http, why->text);
 }
 
+/* As client-go escapes it (apimachinery pkg/fields, EscapeValue). */
+static char *selector_of(const struct followed *f)
+{
+    const char *value = f->signer != NULL ? f->signer : f->name;
+    struct buf b = BUF_INIT(4096);
+
+    if (f->kind->how == OBJECT_WHOLE)
+        return strdup(strcmp(f->kind->kind, "Service") == 0 ? "spec.clusterIP!=None" : "");
+    buf_adds(&b, f->signer != NULL ? "spec.signerName=" : "metadata.name=");
+    for (; value != NULL && *value != '\0'; value++) {
+        if (*value == '\\' || *value == ',' || *value == '=')
+            buf_addc(&b, '\\');
+        buf_addc(&b, *value);
+    }
+    return buf_detach(&b);
+}
+
+static size_t followed_most(const struct followed *f)
+{
+    if (f->kind->how == OBJECT_WHOLE)
+        return OBJECTS_SERVICES_MAX;
+    return f->signer != NULL ? OBJECTS_TRUST_MAX : 1;
+}
+
 static void followed_watch(struct followed *f)
 {
-    str_auto path = object_path(f->kind, f->namespace_, NULL);
-    char selector[300];
+    struct object_kind at = *f->kind;
+    str_auto selector = selector_of(f);
+    str_auto path = NULL;
     struct err e = { 0 };
-    const struct kube_reflector_options o = {
+    struct kube_reflector_options o = {
         .loop = f->part->sync->o.loop,
         .client = f->part->sync->o.client,
-        .path = path,
-        .field_selector = f->kind->how == OBJECT_WATCHED          ? selector
-                          : strcmp(f->kind->kind, "Service") == 0 ? "spec.clusterIP!=None"
-                                                                  : NULL,
         .subject = f->key,
-        .objects_max = f->kind->how == OBJECT_WATCHED ? 1 : OBJECTS_SERVICES_MAX,
+        .objects_max = followed_most(f),
         .first_delay_ms = FIRST_DELAY_MS,
         .on_put = followed_on_put,
         .on_gone = followed_on_gone,
@@ -160,8 +214,11 @@ static void followed_watch(struct followed *f)
         .arg = f,
     };
 
-    snprintf(selector, sizeof(selector), "metadata.name=%s", f->name != NULL ? f->name : "");
-    if (path == NULL)
+    if (f->prefix != NULL)
+        at.prefix = f->prefix;
+    o.path = path = object_path(&at, f->namespace_, NULL);
+    o.field_selector = selector != NULL && selector[0] != '\0' ? selector : NULL;
+    if (path == NULL || selector == NULL)
         followed_deny(f, 0, "out of memory");
     else if (kube_reflector_open(&f->reflector, &o, &e) != ERR_OK)
         followed_deny(f, 0, e.text);
@@ -174,6 +231,7 @@ static void followed_free(struct followed *f)
     free(f->key);
     free(f->namespace_);
     free(f->name);
+    free(f->signer);
     free(f->denied);
     free(f);
 }
@@ -228,7 +286,7 @@ static void followed_begin(struct followed *f)
 }
 
 static struct followed *followed_new(struct objects_part *p, const char *key, const struct object_kind *kind,
-                                     const char *namespace_, const char *name)
+                                     const char *namespace_, const char *name, const char *signer)
 {
     struct followed *f = calloc(1, sizeof(*f));
 
@@ -238,8 +296,10 @@ static struct followed *followed_new(struct objects_part *p, const char *key, co
                             .kind = kind,
                             .namespace_ = namespace_ != NULL ? strdup(namespace_) : NULL,
                             .name = name != NULL ? strdup(name) : NULL,
+                            .signer = signer != NULL ? strdup(signer) : NULL,
                             .part = p };
-    if (f->key != NULL && (namespace_ == NULL || f->namespace_ != NULL) && (name == NULL || f->name != NULL))
+    if (f->key != NULL && (namespace_ == NULL || f->namespace_ != NULL) &&
+        (name == NULL || f->name != NULL) && (signer == NULL || f->signer != NULL))
         HASH_ADD_KEYPTR(hh, p->all, f->key, strlen(f->key), f);
     if (f->hh.tbl == NULL) {
         followed_free(f);
@@ -248,22 +308,26 @@ static struct followed *followed_new(struct objects_part *p, const char *key, co
     return f;
 }
 
-static char *objects_key(const struct object_kind *k, const char *namespace_, const char *name)
+static char *objects_key(const struct object_kind *k, const char *namespace_, const char *name,
+                         const char *signer)
 {
+    if (signer != NULL)
+        return str_printf("%s/of signer/%s", k->kind, signer);
     return str_printf("%s/%s/%s", k->kind, k->namespaced && namespace_ != NULL ? namespace_ : "",
                       k->how != OBJECT_WHOLE && name != NULL ? name : "");
 }
 
 static void objects_need(struct objects_part *p, const struct object_kind *k, const char *namespace_,
-                         const char *name)
+                         const char *name, const char *signer)
 {
-    str_auto key = objects_key(k, namespace_, name);
+    str_auto key = objects_key(k, namespace_, name, signer);
     struct followed *f = NULL;
 
     if (key != NULL)
         HASH_FIND_STR(p->all, key, f);
     if (f == NULL && key != NULL && HASH_COUNT(p->all) < OBJECTS_MAX)
-        f = followed_new(p, key, k, k->namespaced ? namespace_ : NULL, k->how != OBJECT_WHOLE ? name : NULL);
+        f = followed_new(p, key, k, k->namespaced ? namespace_ : NULL, k->how != OBJECT_WHOLE ? name : NULL,
+                         signer);
     if (f == NULL) {
         objects_deny(p->sync, k->kind, namespace_, name, 429, "pods of this node refer to too many objects");
         return;
@@ -275,17 +339,20 @@ static void objects_need(struct objects_part *p, const struct object_kind *k, co
 void objects_part_need(struct objects_part *p, const json_t *message)
 {
     const char *kind = json_str(message, "kind"), *namespace_ = json_str(message, "namespace"),
-               *name = json_str(message, "name");
+               *name = json_str(message, "name"), *signer = json_str(message, "signer");
     const struct object_kind *k = object_kind_of(kind);
 
     if (kind == NULL)
         return;
+    if (k == NULL || k->how != OBJECT_CHOSEN)
+        signer = NULL;
     if (k == NULL || k->how == OBJECT_REFUSED)
         objects_deny(p->sync, kind, namespace_, name, 403, "a node may not read objects of this kind");
-    else if ((k->namespaced && namespace_ == NULL) || (k->how != OBJECT_WHOLE && name == NULL))
+    else if ((k->namespaced && namespace_ == NULL) ||
+             (k->how != OBJECT_WHOLE && name == NULL && signer == NULL))
         objects_deny(p->sync, kind, namespace_, name, 400, "no namespace or no name is given");
     else
-        objects_need(p, k, namespace_, name);
+        objects_need(p, k, namespace_, name, signer);
 }
 
 static void followed_end(struct objects_part *p, struct followed *f)
@@ -304,8 +371,9 @@ static void followed_end(struct objects_part *p, struct followed *f)
 void objects_part_drop(struct objects_part *p, const json_t *message)
 {
     const struct object_kind *k = object_kind_of(json_str(message, "kind"));
-    str_auto key =
-        k != NULL ? objects_key(k, json_str(message, "namespace"), json_str(message, "name")) : NULL;
+    str_auto key = k != NULL ? objects_key(k, json_str(message, "namespace"), json_str(message, "name"),
+                                           json_str(message, "signer"))
+                             : NULL;
     struct followed *f = NULL;
 
     if (key != NULL)
@@ -318,7 +386,7 @@ void objects_part_pods(struct objects_part *p)
 {
     for (size_t i = 0; i < ARRAY_LEN(kinds) && !p->whole; i++)
         if (kinds[i].how == OBJECT_WHOLE)
-            objects_need(p, &kinds[i], NULL, NULL);
+            objects_need(p, &kinds[i], NULL, NULL, NULL);
     p->whole = true;
 }
 

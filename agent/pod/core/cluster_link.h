@@ -17,6 +17,7 @@ struct pod;
 struct pod_tokens;
 struct api_kvs;
 struct api_taint;
+struct api_payload_source;
 
 struct node_service_port {
     uint16_t number;
@@ -43,6 +44,10 @@ struct node_cluster {
     /* Calls `each` for every Service with a cluster IP. False: the first set is not complete, some of this
      * namespace may be missing. */
     bool (*services)(const char *namespace_, node_service_fn each, void *to, void *arg);
+    /* The content of a clusterTrustBundle: PEM, in an order of the pod's own. ERR_PRECONDITION: it is not
+     * known, refused, or (if not optional) absent; node_trust_changed() follows. */
+    enum err_code (*trust)(const struct api_payload_source *s, const char *pod_uid, struct buf *ret,
+                           struct err *e, void *arg);
     /* Whether the first set of RuntimeClasses is complete: one that the store does not have is absent then.
      */
     bool (*runtime_classes_known)(void *arg);
@@ -72,4 +77,6 @@ void node_config_lacking(struct node *n, bool secret, const char *namespace_, co
 void node_services_known(struct node *n);
 /* Likewise of RuntimeClasses, for pods that wait for theirs. */
 void node_runtime_classes_known(struct node *n);
+/* ClusterTrustBundles of the apiserver changed: volumes that show some are written again. */
+void node_trust_changed(struct node *n);
 #endif

@@ -302,6 +302,13 @@ void node_services_known(struct node *n)
     }
 }
 
+void node_trust_changed(struct node *n)
+{
+    pods_each (n, p)
+        if (volumes_trust_changed(p))
+            pod_wake(p, "ClusterTrustBundles changed");
+}
+
 static void log_problem(const struct src_file *f, const struct api_problem *p)
 {
     char where[NAME_MAX + 32];

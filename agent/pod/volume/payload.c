@@ -10,7 +10,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define OVERLAPS_SHOWN 8 /* paths in the text; the others are only counted */
+#define TRUST_FILE_MAX ((size_t)12 << 20) /* 8 MiB of certificates, in base64 */
+#define OVERLAPS_SHOWN 8                  /* paths in the text; the others are only counted */
 
 struct files {
     struct payload *to;
@@ -37,7 +38,7 @@ static size_t pod_payload_count(const struct pod *p, const struct api_payload_so
 
     if (s->kind == API_SRC_DOWNWARD)
         return s->n_downward;
-    if (s->kind == API_SRC_TOKEN)
+    if (s->kind == API_SRC_TOKEN || s->kind == API_SRC_TRUST)
         return 1;
     c = src_store_config(p->node->o.store, p->api->origin,
                          s->kind == API_SRC_SECRET ? API_SECRET : API_CONFIG_MAP, p->api->meta.namespace,
@@ -125,7 +126,7 @@ static enum err_code add_token(const struct pod *p, const struct api_payload_sou
     if (text == NULL)
         return err_nomem(e);
     f->to->tokens[f->to->n_tokens++] = text;
-    if (pod_payload_add(f, s->token_path, text, t.size, default_mode, e) != ERR_OK)
+    if (pod_payload_add(f, s->path, text, t.size, default_mode, e) != ERR_OK)
         return e->code;
     /* Readable only by its users: the owner, or the group added by fsGroup. */
     file = &f->to->files[f->to->n_files - 1];
@@ -140,6 +141,31 @@ static enum err_code add_token(const struct pod *p, const struct api_payload_sou
     return ERR_OK;
 }
 
+static enum err_code add_trust(const struct pod *p, const struct api_payload_source *s, int32_t default_mode,
+                               struct arena *a, struct files *f, struct err *e)
+{
+    const struct node_cluster *c = p->node->cluster;
+    buf_auto pem = BUF_INIT(TRUST_FILE_MAX);
+    struct vol_file *file;
+    char *text;
+
+    if (c == NULL || c->trust == NULL)
+        return err_set(e, ERR_PRECONDITION, "ClusterTrustBundles need an API server, and there is none");
+    if (c->trust(s, p->uid, &pem, e, c->arg) != ERR_OK)
+        return e->code;
+    text = arena_strndup(a, pem.p, pem.n);
+    if (text == NULL)
+        return err_nomem(e);
+    if (pod_payload_add(f, s->path, text, pem.n, default_mode, e) != ERR_OK)
+        return e->code;
+    /* As kubelet: readable only by its users, like a token. */
+    file = &f->to->files[f->to->n_files - 1];
+    file->has_owner = pod_token_owner(p->api, &file->owner);
+    if (file->has_owner || p->api->spec.security.has_fs_group)
+        file->mode = 0600;
+    return ERR_OK;
+}
+
 static enum err_code add_source(const struct pod *p, const struct api_payload_source *s, int32_t default_mode,
                                 struct arena *a, struct files *f, struct err *e)
 {
@@ -151,6 +177,8 @@ static enum err_code add_source(const struct pod *p, const struct api_payload_so
         return add_downward(p, s, default_mode, a, f, e);
     case API_SRC_TOKEN:
         return add_token(p, s, default_mode, a, f, e);
+    case API_SRC_TRUST:
+        return add_trust(p, s, default_mode, a, f, e);
     }
     return ERR_OK;
 }
@@ -172,7 +200,8 @@ static int pod_payload_path_order(const void *a, const void *b)
 
 static void add_source_name(struct buf *b, const struct api_volume *v, size_t source)
 {
-    static const char *const kinds[] = { "configMap", "secret", "downwardAPI", "serviceAccountToken" };
+    static const char *const kinds[] = { "configMap", "secret", "downwardAPI", "serviceAccountToken",
+                                         "clusterTrustBundle" };
     const struct api_payload_source *s = &v->sources[source];
 
     buf_adds(b, kinds[s->kind]);

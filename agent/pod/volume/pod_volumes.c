@@ -100,6 +100,21 @@ void volumes_config_changed(struct pod *p, enum api_config_kind kind, const char
     volumes_of(p)->vols_retry_at = CLOCK_BOOT_NONE;
 }
 
+bool volumes_trust_changed(struct pod *p)
+{
+    for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
+        const struct api_volume *v = &p->api->spec.volumes[i];
+
+        for (size_t k = 0; k < v->n_sources; k++)
+            if (v->sources[k].kind == API_SRC_TRUST) {
+                volumes_of(p)->payload_stale = true;
+                volumes_of(p)->vols_retry_at = CLOCK_BOOT_NONE;
+                return true;
+            }
+    }
+    return false;
+}
+
 bool volumes_mounts_changed(struct node *n)
 {
     bool waits = false;

@@ -17,6 +17,8 @@ void volumes_more(struct pod *p);
 void volumes_stale(struct pod *p); /* pod data shown in volumes changed */
 /* A ConfigMap or Secret changed; does nothing if no volume uses it. */
 void volumes_config_changed(struct pod *p, enum api_config_kind kind, const char *name);
+/* ClusterTrustBundles changed; false: no volume shows any. */
+bool volumes_trust_changed(struct pod *p);
 bool volumes_mounts_changed(struct node *n); /* the room's mounts_changed, see room.h */
 void volumes_explain(const struct pod *p, json_t *steps);
 bool volumes_teardown_step(struct pod *p);

@@ -79,6 +79,56 @@ static void test_problem(void **state)
     api_object_unref(&o);
 }
 
+static void test_trust_bundles(void **state)
+{
+    static const struct {
+        const char *source, *problem; /* NULL: it is taken */
+    } all[] = {
+        { "\"name\": \"a\", \"path\": \"p\"", NULL },
+        { "\"name\": \"a.b:c:d.e\", \"optional\": true, \"path\": \"p\"", NULL },
+        { "\"signerName\": \"a.b/c.d\", \"path\": \"p\"", NULL },
+        { "\"signerName\": \"a.b/c\", \"labelSelector\": {\"matchLabels\": {\"x\": \"y\"}, "
+          "\"matchExpressions\": [{\"key\": \"z\", \"operator\": \"DoesNotExist\"}]}, \"path\": \"p\"",
+          NULL },
+        { "\"path\": \"p\"", ": name or signerName is required" },
+        { "\"name\": \"a\", \"signerName\": \"a.b/c\", \"path\": \"p\"",
+          ": only one of name and signerName" },
+        { "\"name\": \"\", \"path\": \"p\"", ".name: required" },
+        { "\"name\": \"A\", \"path\": \"p\"", ".name: the name of \"A\" must be" },
+        { "\"name\": \"a.b:c:D\", \"path\": \"p\"", ".name: what follows the last ':' of \"a.b:c:D\" must" },
+        { "\"name\": \"a.b/c:d\", \"path\": \"p\"",
+          ".name: \"a.b/c:d\" has the signer's '/' written as ':'" },
+        { "\"name\": \"a\", \"labelSelector\": {}, \"path\": \"p\"",
+          ".labelSelector: not allowed with name" },
+        { "\"signerName\": \"\", \"path\": \"p\"", ".signerName: required" },
+        { "\"signerName\": \"a.b\", \"path\": \"p\"", ".signerName: \"a.b\" must be a domain and a path" },
+        { "\"signerName\": \"ab/c\", \"path\": \"p\"", ".signerName: the domain of \"ab/c\" needs" },
+        { "\"signerName\": \"a..b/c\", \"path\": \"p\"", ".signerName: each part of the domain" },
+        { "\"signerName\": \"a.b/c.\", \"path\": \"p\"", ".signerName: each part of the path" },
+        { "\"signerName\": \"a.b/c\", \"labelSelector\": {\"matchExpressions\": [{\"key\": \"z\", "
+          "\"operator\": \"In\"}]}, \"path\": \"p\"",
+          ".labelSelector.matchExpressions[0].values: at least one" },
+        { "\"name\": \"a\", \"path\": \"../p\"", ".path: " },
+        { "\"name\": \"a\"", ".path: required" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        str_auto volume = str_printf(", \"volumes\": [{\"name\": \"v\", \"projected\": {\"sources\": "
+                                     "[{\"clusterTrustBundle\": {%s}}]}}]",
+                                     all[i].source);
+        str_auto text = str_printf(POD("", "%s", ""), volume);
+        struct api_object o = served(text);
+
+        if (all[i].problem == NULL && o.pod->served.problem != NULL)
+            fail_msg("%s: %s", all[i].source, o.pod->served.problem);
+        if (all[i].problem != NULL &&
+            (o.pod->served.problem == NULL || strstr(o.pod->served.problem, all[i].problem) == NULL))
+            fail_msg("%s: %s", all[i].source, o.pod->served.problem);
+        api_object_unref(&o);
+    }
+}
+
 #define EPHEMERAL(members) ", \"ephemeralContainers\": [{\"name\": \"d\", \"image\": \"i\"" members "}]"
 
 static void test_ephemeral(void **state)
@@ -200,10 +250,11 @@ static void test_static(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_drops),           cmocka_unit_test(test_deletion_and_conditions),
-        cmocka_unit_test(test_problem),         cmocka_unit_test(test_ephemeral),
-        cmocka_unit_test(test_ephemeral_rules), cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_configs),         cmocka_unit_test(test_static),
+        cmocka_unit_test(test_drops),     cmocka_unit_test(test_deletion_and_conditions),
+        cmocka_unit_test(test_problem),   cmocka_unit_test(test_trust_bundles),
+        cmocka_unit_test(test_ephemeral), cmocka_unit_test(test_ephemeral_rules),
+        cmocka_unit_test(test_hostile),   cmocka_unit_test(test_configs),
+        cmocka_unit_test(test_static),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

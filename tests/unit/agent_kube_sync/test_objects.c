@@ -71,6 +71,49 @@ static void a_refusal_is_told_once(void **state)
     json_decref(told("denied"));
 }
 
+#define BUNDLES "/apis/certificates.k8s.io/v1beta1/clustertrustbundles"
+#define LATER "/apis/certificates.k8s.io/v1/clustertrustbundles"
+#define OF_SIGNER(what) "{\"type\":\"" what "\",\"kind\":\"ClusterTrustBundle\",\"signer\":\"a.b/c,d\"}"
+
+static void bundles_are_chosen_by_name_or_signer(void **state)
+{
+    struct kube_reflector *r;
+
+    (void)state;
+    tell(OF_SIGNER("need"));
+    tell("{\"type\":\"need\",\"kind\":\"ClusterTrustBundle\",\"name\":\"a.b:c:one\"}");
+    assert_non_null(watch_of(BUNDLES, "metadata.name=a.b:c:one"));
+    r = watch_of(BUNDLES, "spec.signerName=a.b/c\\,d");
+    assert_non_null(r);
+    watch_synced(r);
+    assert_told("{\"type\":\"synced\",\"kind\":\"ClusterTrustBundle\",\"signer\":\"a.b/c,d\",\"code\":0,"
+                "\"message\":\"\"}");
+    tell(OF_SIGNER("drop"));
+    assert_null(watch_of(BUNDLES, "spec.signerName=a.b/c\\,d"));
+}
+
+static void bundles_are_looked_for_in_a_later_version(void **state)
+{
+    struct err why = { 0 };
+    struct kube_reflector *r;
+
+    (void)state;
+    err_set(&why, ERR_NOT_FOUND, "the server could not find the requested resource");
+    tell(OF_SIGNER("need"));
+    r = watch_of(BUNDLES, NULL);
+    r->o.on_trouble(&why, 404, r->o.arg);
+    assert_null(watch_of(BUNDLES, NULL));
+    r = watch_of(LATER, "spec.signerName=a.b/c\\,d");
+    assert_non_null(r);
+    assert_null(told("denied"));
+    r->o.on_trouble(&why, 404, r->o.arg);
+    r = watch_of(BUNDLES, NULL);
+    assert_null(told("denied"));
+    r->o.on_trouble(&why, 404, r->o.arg);
+    assert_told("{\"type\":\"denied\",\"kind\":\"ClusterTrustBundle\",\"signer\":\"a.b/c,d\",\"code\":404,"
+                "\"message\":\"the server could not find the requested resource\"}");
+}
+
 static void what_a_node_may_not_read_is_not_asked_for(void **state)
 {
     (void)state;
@@ -184,6 +227,8 @@ int main(void)
         T(an_object_is_followed_from_the_first_need_to_the_last_drop),
         T(that_an_object_is_missing_is_told_when_it_is_proven),
         T(a_refusal_is_told_once),
+        T(bundles_are_chosen_by_name_or_signer),
+        T(bundles_are_looked_for_in_a_later_version),
         T(what_a_node_may_not_read_is_not_asked_for),
         T(a_claim_is_read_and_asked_for_again_while_it_is_missing),
         T(there_is_an_end_to_what_pods_may_need),

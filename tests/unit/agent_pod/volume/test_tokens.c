@@ -42,7 +42,7 @@ static struct pod *with_token(struct world *w, const char *spec)
 
     s->kind = API_SRC_TOKEN;
     s->name = NULL;
-    s->token_path = path;
+    s->path = path;
     s->token_audience = audience;
     s->token_expiration_seconds = 3600;
     return p;
