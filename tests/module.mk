@@ -58,8 +58,13 @@ $(B)/tests/host/kubeconfig: $(B)/tests/host/kubeconfig.o $(all_libs)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(all_libs) $(LIBS_CORE)
 
+# Patches of API objects, for a model and recorded cases.
+$(B)/tests/host/patch_lines: $(B)/tests/host/patch_lines.o $(all_libs)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(all_libs) $(LIBS_CORE)
+
 .PHONY: host-programs
-host-programs: $(B)/tests/host/hog $(B)/tests/host/kubeconfig
+host-programs: $(B)/tests/host/hog $(B)/tests/host/kubeconfig $(B)/tests/host/patch_lines
 
 .PHONY: bench-programs
 bench-programs: $(B)/tests/bench/floor $(B)/tests/bench/writer

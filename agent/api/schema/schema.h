@@ -41,6 +41,11 @@ enum api_row_flags {
     API_DROP = 1 << 9,        /* omitted from the object's JSON */
     API_IN_CLUSTER = 1 << 11, /* acted on where there is an apiserver: `support` does not apply there */
     API_ZERO_ABSENT = 1 << 10, /* 0 or false means absent (not a pointer in the API's Go type) */
+    /* How patches treat the value (agent/api/patch): */
+    API_SET = 1 << 12,         /* list of scalars: each is owned and merged by itself in an apply */
+    API_MERGED = 1 << 13,      /* list of scalars: a strategic merge patch adds to it */
+    API_ATOMIC = 1 << 14,      /* map: one value in an apply */
+    API_RETAIN_KEYS = 1 << 15, /* a strategic merge patch obeys $retainKeys in it, or in its elements */
 };
 
 struct api_value {
@@ -68,6 +73,10 @@ struct api_row {
     enum api_support support;
     const char *harmless; /* a value (JSON text) to which `support` does not apply */
     const char *why;      /* with ACCEPTED, IGNORED and REFUSED */
+    const char
+        *merge_key; /* list of objects: a strategic merge patch merges it by this member; NULL: replaces it */
+    const char
+        *list_keys; /* the members that tell elements apart in an apply, "a,b"; NULL: merge_key; "": none */
 };
 
 struct api_schema {
@@ -83,6 +92,7 @@ struct api_schema {
     const char *one_of_none;  /* the problem if none is given; NULL: none is allowed */
     const char *one_of_first; /* the first of these rows; NULL: all */
     const char *one_of_last;  /* the last; NULL: to the end */
+    bool atomic;              /* one value in an apply */
 };
 
 #define AT(type, field) (offsetof(struct type, field) + 1)
@@ -123,8 +133,9 @@ void api_add_allowed(struct buf *b,
                      const struct api_row *row); /* "Always, Never", "1 to 65535"; or nothing */
 
 extern const struct api_schema api_schema_pod, api_schema_config_map, api_schema_secret,
-    api_schema_priority_class, api_schema_runtime_class, api_schema_list; /* schema_object.c */
-extern const struct api_schema api_schema_pod_spec;                       /* schema_pod.c */
+    api_schema_priority_class, api_schema_runtime_class, api_schema_list, api_schema_object_meta,
+    api_schema_cluster_meta;                        /* schema_object.c */
+extern const struct api_schema api_schema_pod_spec; /* schema_pod.c */
 extern const struct api_schema api_schema_container, api_schema_ephemeral_container,
     api_schema_resources; /* schema_container.c */
 extern const struct api_schema api_schema_field_ref, api_schema_resource_field_ref;
@@ -132,7 +143,7 @@ extern const struct api_schema api_schema_probe, api_schema_lifecycle;       /* 
 extern const struct api_schema api_schema_volume;                            /* schema_volume.c */
 extern const struct api_schema api_schema_security, api_schema_pod_security; /* schema_security.c */
 extern const struct api_schema api_schema_affinity, api_schema_toleration, api_schema_topology_spread,
-    api_schema_scheduling_gate, api_schema_scheduling_group,
-    api_schema_label_selector; /* schema_scheduling.c */
+    api_schema_scheduling_gate, api_schema_scheduling_group, api_schema_label_selector,
+    api_schema_node_selector; /* schema_scheduling.c */
 extern const struct api_value api_values_pull_policy[], api_values_restart_policy[];
 #endif

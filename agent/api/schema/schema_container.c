@@ -50,7 +50,7 @@ static const struct api_row field_ref[] = {
     { 0 },
 };
 const struct api_schema api_schema_field_ref =
-    SCHEMA("ObjectFieldSelector", field_ref, .size = sizeof(struct api_field_ref));
+    SCHEMA("ObjectFieldSelector", field_ref, .atomic = true, .size = sizeof(struct api_field_ref));
 
 static const struct api_row resource_field_ref[] = {
     ROW("containerName", API_STRING, SLOT(api_resource_field_ref, container_name)),
@@ -59,7 +59,8 @@ static const struct api_row resource_field_ref[] = {
     { 0 },
 };
 const struct api_schema api_schema_resource_field_ref =
-    SCHEMA("ResourceFieldSelector", resource_field_ref, .size = sizeof(struct api_resource_field_ref));
+    SCHEMA("ResourceFieldSelector", resource_field_ref, .atomic = true,
+           .size = sizeof(struct api_resource_field_ref));
 
 static const struct api_row key_ref[] = {
     ROW("name", API_STRING, SLOT(api_key_ref, name), .flags = API_REQUIRED, .format = API_FMT_SUBDOMAIN),
@@ -67,8 +68,8 @@ static const struct api_row key_ref[] = {
     ROW("optional", API_BOOL, SLOT(api_key_ref, optional)),
     { 0 },
 };
-static const struct api_schema key_ref_schema =
-    SCHEMA("ConfigMapKeySelector, SecretKeySelector", key_ref, .size = sizeof(struct api_key_ref));
+static const struct api_schema key_ref_schema = SCHEMA("ConfigMapKeySelector, SecretKeySelector", key_ref,
+                                                       .atomic = true, .size = sizeof(struct api_key_ref));
 
 static const struct api_row file_key_ref[] = {
     ROW("volumeName", API_STRING, SLOT(api_file_key_ref, volume_name), .flags = API_REQUIRED),
@@ -78,7 +79,7 @@ static const struct api_row file_key_ref[] = {
     { 0 },
 };
 static const struct api_schema file_key_ref_schema =
-    SCHEMA("FileKeySelector", file_key_ref, .size = sizeof(struct api_file_key_ref));
+    SCHEMA("FileKeySelector", file_key_ref, .atomic = true, .size = sizeof(struct api_file_key_ref));
 
 static const struct api_row env_source[] = {
     ROW("fieldRef", API_OBJECT, SLOT(api_env, field_ref), .flags = API_POINTER,
@@ -118,7 +119,7 @@ static const struct api_schema claim_ref_schema = SCHEMA("ResourceClaim", claim_
 static const struct api_row resources[] = {
     ROW("limits", API_RESOURCES, SLOT(api_resources, limits)),
     ROW("requests", API_RESOURCES, SLOT(api_resources, requests)),
-    ROW("claims", API_LIST, .nested = &claim_ref_schema,
+    ROW("claims", API_LIST, .nested = &claim_ref_schema, .list_keys = "name",
         REFUSED("dynamic resource allocation needs a control plane and drivers")),
     { 0 },
 };
@@ -145,7 +146,7 @@ static const struct api_value exit_code_operators[] = { { "In", 0 }, { "NotIn", 
 static const struct api_row exit_codes[] = {
     ROW("operator", API_ENUM, SLOT(api_restart_rule, not_in), .flags = API_REQUIRED | API_BOOL_SLOT,
         .values = exit_code_operators),
-    ROW("values", API_INT32S, SLOTS(api_restart_rule, exit_codes), .flags = API_REQUIRED),
+    ROW("values", API_INT32S, SLOTS(api_restart_rule, exit_codes), .flags = API_REQUIRED | API_SET),
     { 0 },
 };
 static const struct api_schema exit_codes_schema = SCHEMA("ContainerRestartRuleOnExitCodes", exit_codes);
@@ -208,17 +209,19 @@ static const struct api_row container[] = {
     ROW("command", API_STRINGS, SLOT(api_container, command)),
     ROW("args", API_STRINGS, SLOT(api_container, args)),
     ROW("workingDir", API_STRING, SLOT(api_container, working_dir)),
-    ROW("ports", API_LIST, SLOTS(api_container, ports), .nested = &port_schema),
+    ROW("ports", API_LIST, SLOTS(api_container, ports), .nested = &port_schema, .merge_key = "containerPort",
+        .list_keys = "containerPort,protocol"),
     ROW("envFrom", API_LIST, SLOTS(api_container, env_from), .nested = &env_from_schema),
-    ROW("env", API_LIST, SLOTS(api_container, env), .nested = &env_schema),
+    ROW("env", API_LIST, SLOTS(api_container, env), .nested = &env_schema, .merge_key = "name"),
     ROW("resources", API_OBJECT, SLOT(api_container, resources), .nested = &api_schema_resources,
         .otherwise = "{}"),
     ROW("resizePolicy", API_LIST, SLOTS(api_container, resize_policies), .nested = &resize_policy_schema),
     ROW("restartPolicy", API_ENUM, SLOT(api_container, restart_policy), .flags = API_KEEP_EMPTY,
         .values = api_values_restart_policy),
     ROW("restartPolicyRules", API_LIST, SLOTS(api_container, restart_rules), .nested = &restart_rule_schema),
-    ROW("volumeMounts", API_LIST, SLOTS(api_container, mounts), .nested = &volume_mount_schema),
-    ROW("volumeDevices", API_LIST, .nested = &volume_device_schema,
+    ROW("volumeMounts", API_LIST, SLOTS(api_container, mounts), .nested = &volume_mount_schema,
+        .merge_key = "mountPath"),
+    ROW("volumeDevices", API_LIST, .nested = &volume_device_schema, .merge_key = "devicePath",
         REFUSED("block devices come from persistentVolumeClaims, which need a control plane")),
     ROW("livenessProbe", API_OBJECT, SLOT(api_container, liveness), .flags = API_POINTER,
         .nested = &api_schema_probe),

@@ -13,7 +13,8 @@ static const struct api_row owner_reference[] = {
     ROW("blockOwnerDeletion", API_BOOL),
     { 0 },
 };
-static const struct api_schema owner_reference_schema = SCHEMA("OwnerReference", owner_reference);
+static const struct api_schema owner_reference_schema =
+    SCHEMA("OwnerReference", owner_reference, .atomic = true);
 
 static const struct api_row managed_fields[] = {
     ROW("manager", API_STRING),     ROW("operation", API_STRING),
@@ -39,21 +40,22 @@ static const struct api_row object_meta[] = {
         ACCEPTED("a manifest is deleted by removing it; dropped")),
     ROW("deletionGracePeriodSeconds", API_INT64, .flags = API_DROP,
         ACCEPTED("a manifest is deleted by removing it; dropped")),
-    ROW("ownerReferences", API_LIST, .nested = &owner_reference_schema, .flags = API_DROP,
+    ROW("ownerReferences", API_LIST, .nested = &owner_reference_schema, .flags = API_DROP, .merge_key = "uid",
         ACCEPTED("owners are controllers of a control plane; dropped")),
-    ROW("finalizers", API_STRINGS, .flags = API_DROP, ACCEPTED("nothing here would remove them; dropped")),
+    ROW("finalizers", API_STRINGS, .flags = API_DROP | API_SET | API_MERGED,
+        ACCEPTED("nothing here would remove them; dropped")),
     ROW("managedFields", API_LIST, .nested = &managed_fields_schema, .flags = API_DROP,
         ACCEPTED(bookkeeping)),
     { 0 },
 };
-static const struct api_schema object_meta_schema = SCHEMA("ObjectMeta", object_meta);
+const struct api_schema api_schema_object_meta = SCHEMA("ObjectMeta", object_meta);
 
 static const struct api_row cluster_meta[] = {
     ROW("namespace", API_STRING, REFUSED("objects of this kind have no namespace")),
     { 0 },
 };
-static const struct api_schema cluster_meta_schema =
-    SCHEMA("ObjectMeta (without namespace)", cluster_meta, .base = &object_meta_schema);
+const struct api_schema api_schema_cluster_meta =
+    SCHEMA("ObjectMeta (without namespace)", cluster_meta, .base = &api_schema_object_meta);
 
 static const struct api_row list_meta[] = {
     ROW("selfLink", API_STRING),
@@ -76,7 +78,7 @@ const struct api_schema api_schema_list = SCHEMA("List", list);
 static const struct api_row pod[] = {
     ROW("apiVersion", API_STRING, .support = API_ACTED),
     ROW("kind", API_STRING, .support = API_ACTED),
-    ROW("metadata", API_OBJECT, SLOT(api_pod, meta), .nested = &object_meta_schema, .otherwise = "{}"),
+    ROW("metadata", API_OBJECT, SLOT(api_pod, meta), .nested = &api_schema_object_meta, .otherwise = "{}"),
     ROW("spec", API_OBJECT, SLOT(api_pod, spec), .nested = &api_schema_pod_spec, .otherwise = "{}"),
     ROW("status", API_ANY, .flags = API_DROP,
         ACCEPTED("the status is what the node reports; one in a manifest is dropped")),
@@ -87,7 +89,7 @@ const struct api_schema api_schema_pod = SCHEMA("Pod", pod, .size = sizeof(struc
 static const struct api_row config_map[] = {
     ROW("apiVersion", API_STRING, .support = API_ACTED),
     ROW("kind", API_STRING, .support = API_ACTED),
-    ROW("metadata", API_OBJECT, SLOT(api_config, meta), .nested = &object_meta_schema, .otherwise = "{}"),
+    ROW("metadata", API_OBJECT, SLOT(api_config, meta), .nested = &api_schema_object_meta, .otherwise = "{}"),
     ROW("data", API_STRING_MAP, .support = API_ACTED),
     ROW("binaryData", API_BYTES_MAP, .support = API_ACTED),
     ROW("immutable", API_BOOL, SLOT(api_config, immutable)),
@@ -98,7 +100,7 @@ const struct api_schema api_schema_config_map = SCHEMA("ConfigMap", config_map);
 static const struct api_row secret[] = {
     ROW("apiVersion", API_STRING, .support = API_ACTED),
     ROW("kind", API_STRING, .support = API_ACTED),
-    ROW("metadata", API_OBJECT, SLOT(api_config, meta), .nested = &object_meta_schema, .otherwise = "{}"),
+    ROW("metadata", API_OBJECT, SLOT(api_config, meta), .nested = &api_schema_object_meta, .otherwise = "{}"),
     ROW("data", API_BYTES_MAP, .support = API_ACTED),
     ROW("stringData", API_STRING_MAP, .support = API_ACTED),
     ROW("type", API_STRING, SLOT(api_config, type), .otherwise = "Opaque"),
@@ -116,7 +118,7 @@ static const struct api_value preemption_policies[] = { { "PreemptLowerPriority"
 static const struct api_row priority_class[] = {
     ROW("apiVersion", API_STRING, .support = API_ACTED),
     ROW("kind", API_STRING, .support = API_ACTED),
-    ROW("metadata", API_OBJECT, SLOT(api_priority_class, meta), .nested = &cluster_meta_schema,
+    ROW("metadata", API_OBJECT, SLOT(api_priority_class, meta), .nested = &api_schema_cluster_meta,
         .otherwise = "{}"),
     ROW("value", API_INT32, SLOT(api_priority_class, value)),
     ROW("globalDefault", API_BOOL, SLOT(api_priority_class, global_default)),
@@ -138,7 +140,7 @@ static const struct api_row runtime_overhead[] = {
 static const struct api_schema runtime_overhead_schema = SCHEMA("Overhead", runtime_overhead);
 
 static const struct api_row runtime_scheduling[] = {
-    ROW("nodeSelector", API_STRING_MAP, ACCEPTED(admission)),
+    ROW("nodeSelector", API_STRING_MAP, .flags = API_ATOMIC, ACCEPTED(admission)),
     ROW("tolerations", API_LIST, .nested = &api_schema_toleration, ACCEPTED(admission)),
     { 0 },
 };
@@ -147,7 +149,7 @@ static const struct api_schema runtime_scheduling_schema = SCHEMA("Scheduling", 
 static const struct api_row runtime_class[] = {
     ROW("apiVersion", API_STRING, .support = API_ACTED),
     ROW("kind", API_STRING, .support = API_ACTED),
-    ROW("metadata", API_OBJECT, SLOT(api_runtime_class, meta), .nested = &cluster_meta_schema,
+    ROW("metadata", API_OBJECT, SLOT(api_runtime_class, meta), .nested = &api_schema_cluster_meta,
         .otherwise = "{}"),
     ROW("handler", API_STRING, SLOT(api_runtime_class, handler), .flags = API_REQUIRED,
         .format = API_FMT_LABEL),

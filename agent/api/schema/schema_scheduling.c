@@ -30,7 +30,7 @@ static const struct api_row label_selector[] = {
     { 0 },
 };
 const struct api_schema api_schema_label_selector =
-    SCHEMA("LabelSelector", label_selector, .size = sizeof(struct api_label_selector));
+    SCHEMA("LabelSelector", label_selector, .atomic = true, .size = sizeof(struct api_label_selector));
 
 static const struct api_value node_operators[] = { { "In", API_NODE_IN },
                                                    { "NotIn", API_NODE_NOT_IN },
@@ -56,14 +56,14 @@ static const struct api_row node_term[] = {
     { 0 },
 };
 static const struct api_schema node_term_schema =
-    SCHEMA("NodeSelectorTerm", node_term, .size = sizeof(struct api_node_term));
+    SCHEMA("NodeSelectorTerm", node_term, .atomic = true, .size = sizeof(struct api_node_term));
 
 static const struct api_row node_selector[] = {
     ROW("nodeSelectorTerms", API_LIST, SLOTS(api_pod_spec, node_terms), .flags = API_REQUIRED,
         .nested = &node_term_schema),
     { 0 },
 };
-static const struct api_schema node_selector_schema = SCHEMA("NodeSelector", node_selector);
+const struct api_schema api_schema_node_selector = SCHEMA("NodeSelector", node_selector, .atomic = true);
 
 /* ---- affinity ---- */
 static const struct api_row preferred_term[] = {
@@ -75,7 +75,7 @@ static const struct api_schema preferred_term_schema = SCHEMA("PreferredScheduli
 
 static const struct api_row node_affinity[] = {
     ROW("requiredDuringSchedulingIgnoredDuringExecution", API_OBJECT, .slot = HERE,
-        .has = AT(api_pod_spec, has_node_terms), .nested = &node_selector_schema,
+        .has = AT(api_pod_spec, has_node_terms), .nested = &api_schema_node_selector,
         ACTED("checked when the pod is admitted")),
     ROW("preferredDuringSchedulingIgnoredDuringExecution", API_LIST, .nested = &preferred_term_schema,
         ACCEPTED(scheduler)),

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * strategic - what the two halves of the strategic merge patch share: strategic.c merges maps,
+ * strategic_list.c lists.  Private to the room.
+ *
+ * Functions return a new reference, which may share parts with their arguments and changes none of them;
+ * NULL: failed, and the run says how.
+ */
+#ifndef AGENT_API_PATCH_STRATEGIC_H
+#define AGENT_API_PATCH_STRATEGIC_H
+#include "agent/api/schema/schema.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#define DIRECTIVE "$patch"
+#define RETAIN_KEYS "$retainKeys"
+#define DELETE_FROM "$deleteFromPrimitiveList"
+#define ELEMENT_ORDER "$setElementOrder"
+
+struct strategic_run {
+    json_t *status; /* owned; of the failure; NULL while there is none, or out of memory */
+};
+
+/* How a list merges: `row` is the table's; NULL: it has none. */
+struct strategic_list {
+    const char *merge_key; /* NULL: of scalars */
+    bool merges;           /* otherwise the patch's list replaces it */
+    const struct api_schema *element;
+};
+
+struct strategic_list strategic_list_of(const struct api_row *row);
+
+/* Fails the run with a Status.  NULL, so that callers can return it.  `status` is stolen. */
+json_t *strategic_fail(struct strategic_run *run, json_t *status);
+json_t *strategic_fail_format(struct strategic_run *run, const char *directive);
+json_t *strategic_fail_key(struct strategic_run *run, const json_t *map, const char *merge_key);
+
+/* Merges the patch into a map (NULL: an empty one).  A schema of NULL knows no lists that merge. */
+json_t *strategic_map(struct strategic_run *run, const struct api_schema *schema, const json_t *map,
+                      const json_t *patch);
+
+/* Merges a patch's list; `deletes`: it is one of $deleteFromPrimitiveList. */
+json_t *strategic_list(struct strategic_run *run, const struct strategic_list *how, const json_t *list,
+                       const json_t *patch, bool deletes);
+
+/* With $setElementOrder: `list` or `patch` may be NULL, not both. */
+json_t *strategic_ordered_list(struct strategic_run *run, const struct strategic_list *how,
+                               const json_t *list, const json_t *patch, const json_t *order);
+
+/* A value that takes the place of nothing: without directives and nulls.  *ret NULL: it is a directive
+ * itself. */
+bool strategic_clean(struct strategic_run *run, const json_t *v, bool nulls, json_t **ret);
+#endif
