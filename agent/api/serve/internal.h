@@ -12,6 +12,9 @@ struct api_group {
 /* The groups of /apis, in order; terminated by a NULL name. One may have no kinds of its own. */
 extern const struct api_group api_groups[];
 
+/* The first kind of a group; NULL: it has none. */
+const struct api_kind_row *api_kind_first(const char *group, const char *version); /* kinds.c */
+
 /* ---- discovery.c: plain and aggregated; NULL: out of memory ---- */
 json_t *api_discovery_versions(const char *server);                      /* /api */
 json_t *api_discovery_groups(void);                                      /* /apis */
@@ -25,6 +28,25 @@ json_t *api_discovery_version(void);                                     /* /ver
 void api_document_header(struct api_document *d, const char *name, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void api_document_etag(const void *data, size_t size, char ret[API_ETAG_SIZE]); /* SHA-256, hexadecimal */
 bool api_etag_matches(const char *header, const char *etag);                    /* of If-None-Match */
+
+/* ---- openapi.c; NULL: out of memory ---- */
+json_t *api_openapi_v3(const char *group, const char *version);
+json_t *api_openapi_v2(void);
+
+/* ---- openapi_schema.c ---- */
+struct api_openapi {
+    json_t *schemas; /* by their full names; NULL: out of memory */
+    bool v2;
+};
+/* Adds the type, and those that it refers to. `schema` NULL: only what each object has; `kind`: it is this
+ * one. */
+void api_openapi_define(struct api_openapi *doc, const struct api_schema *schema, const char *name,
+                        const struct api_kind_row *kind);
+void api_openapi_define_scalars(struct api_openapi *doc);
+
+/* ---- openapi_proto.c ---- */
+/* Version 2 as kubectl up to 1.26 reads it: in protobuf (gnostic's OpenAPIv2.proto). */
+void api_openapi_v2_proto(const json_t *document, struct buf *out);
 
 /* ---- accept.c ---- */
 enum { API_CLAUSES_MAX = 32 }; /* of one header; more are ignored. kubectl sends four */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The one table of kinds, and finding one in it. Discovery, OpenAPI, tables and paths come from it. */
-#include "agent/api/serve/serve.h"
+#include "agent/api/serve/internal.h"
+
+#include "agent/api/schema/schema.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +21,7 @@
 #define ACTED_ON .acted_on = true
 #define SHORT(name_) .short_name = (name_)
 #define VERBS(verbs_) .verbs = (verbs_)
+#define SCHEMA_OF(schema_) .schema = &(schema_)
 #define SUBS(subs_) .subresources = (subs_)
 #define STREAM (API_VERB_CREATE | API_VERB_GET) /* by POST (SPDY) and GET (WebSocket) */
 
@@ -50,7 +53,8 @@ static const struct api_subresource cron_job_subs[] = { STATUS_OF("CronJob"), { 
 
 /* The order of groups is kube-apiserver's (by priority). */
 const struct api_kind_row api_kinds[] = {
-    KIND("", "ConfigMap", "configmaps", "configmap", SHORT("cm"), NAMESPACED, ACTED_ON, VERBS(API_VERBS_ALL)),
+    KIND("", "ConfigMap", "configmaps", "configmap", SHORT("cm"), NAMESPACED, ACTED_ON,
+         SCHEMA_OF(api_schema_config_map), VERBS(API_VERBS_ALL)),
     KIND("", "Event", "events", "event", SHORT("ev"), NAMESPACED, ACTED_ON, VERBS(API_VERBS_READ)),
     KIND("", "Namespace", "namespaces", "namespace", SHORT("ns"),
          VERBS(API_VERBS_ALL & ~(unsigned)API_VERB_DELETECOLLECTION), SUBS(namespace_subs)),
@@ -59,9 +63,10 @@ const struct api_kind_row api_kinds[] = {
          NAMESPACED, ACTED_ON, VERBS(API_VERBS_ALL), SUBS(claim_subs)),
     KIND("", "PersistentVolume", "persistentvolumes", "persistentvolume", SHORT("pv"), VERBS(API_VERBS_READ),
          SUBS(volume_subs)),
-    KIND("", "Pod", "pods", "pod", SHORT("po"), NAMESPACED, IN_ALL, ACTED_ON, VERBS(API_VERBS_ALL),
-         SUBS(pod_subs)),
-    KIND("", "Secret", "secrets", "secret", NAMESPACED, ACTED_ON, VERBS(API_VERBS_ALL)),
+    KIND("", "Pod", "pods", "pod", SHORT("po"), NAMESPACED, IN_ALL, ACTED_ON, SCHEMA_OF(api_schema_pod),
+         VERBS(API_VERBS_ALL), SUBS(pod_subs)),
+    KIND("", "Secret", "secrets", "secret", NAMESPACED, ACTED_ON, SCHEMA_OF(api_schema_secret),
+         VERBS(API_VERBS_ALL)),
     KIND("", "ServiceAccount", "serviceaccounts", "serviceaccount", SHORT("sa"), NAMESPACED,
          VERBS(API_VERBS_ALL)),
     KIND("", "Service", "services", "service", SHORT("svc"), NAMESPACED, IN_ALL, VERBS(API_VERBS_ALL),
@@ -86,9 +91,10 @@ const struct api_kind_row api_kinds[] = {
          VERBS(API_VERBS_ALL), SUBS(cron_job_subs)),
     KIND("batch", "Job", "jobs", "job", NAMESPACED, IN_ALL, ACTED_ON, VERBS(API_VERBS_ALL), SUBS(job_subs)),
     KIND("scheduling.k8s.io", "PriorityClass", "priorityclasses", "priorityclass", SHORT("pc"), ACTED_ON,
-         VERBS(API_VERBS_ALL)),
+         SCHEMA_OF(api_schema_priority_class), VERBS(API_VERBS_ALL)),
     KIND("coordination.k8s.io", "Lease", "leases", "lease", NAMESPACED, VERBS(API_VERBS_READ)),
-    KIND("node.k8s.io", "RuntimeClass", "runtimeclasses", "runtimeclass", ACTED_ON, VERBS(API_VERBS_ALL)),
+    KIND("node.k8s.io", "RuntimeClass", "runtimeclasses", "runtimeclass", ACTED_ON,
+         SCHEMA_OF(api_schema_runtime_class), VERBS(API_VERBS_ALL)),
     { .group = "metrics.k8s.io",
       .version = "v1beta1",
       .kind = "NodeMetrics",
@@ -106,6 +112,15 @@ const struct api_kind_row api_kinds[] = {
       VERBS(API_VERB_GET | API_VERB_LIST) },
     { 0 },
 };
+
+const struct api_kind_row *api_kind_first(const char *group, const char *version)
+{
+    for (const struct api_kind_row *k = api_kinds; k->kind != NULL; k++) {
+        if (strcmp(k->group, group) == 0 && strcmp(k->version, version) == 0)
+            return k;
+    }
+    return NULL;
+}
 
 const struct api_kind_row *api_kind_of_resource(const char *group, const char *version, const char *plural)
 {

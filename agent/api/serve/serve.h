@@ -52,6 +52,7 @@ struct api_kind_row {
     bool acted_on;  /* the node does something with it; otherwise it is only kept */
     unsigned verbs; /* enum api_verb: what the server does with it */
     const struct api_subresource *subresources; /* by name, terminated by a NULL name; NULL: none */
+    const struct api_schema *schema;            /* of its fields; NULL: only what each object has */
     const char *stored; /* "group/version/kind" if it is stored as another kind; NULL */
 };
 

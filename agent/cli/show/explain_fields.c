@@ -3,7 +3,7 @@
  * that check manifests. No daemon is asked. */
 #include "agent/cli/show/internal.h"
 
-#include "agent/api/schema/schema.h"
+#include "agent/api/schema/about.h"
 
 #include <string.h>
 
@@ -23,6 +23,7 @@ static const struct {
 struct place {                       /* on the way along a path */
     const struct api_schema *schema; /* NULL: a plain value */
     const struct api_row *row;       /* NULL: the object itself */
+    const struct api_schema *holder; /* the table that has the row */
     enum api_support support;
 };
 
@@ -67,6 +68,7 @@ static int step_down(struct cli *cli, struct place *p, const char *path, const c
                          meant != NULL ? " (did you mean " : "", meant != NULL ? meant : "",
                          meant != NULL ? "?)" : "");
     }
+    p->holder = api_row_holder(p->schema, p->row);
     p->support = api_support_below(p->row, p->support);
     p->schema = p->row->nested;
     return EXIT_OK;
@@ -119,14 +121,17 @@ static void add_line(struct buf *b, const char *title, const struct api_row *row
 static void add_head(struct buf *b, size_t root, const struct place *p, const char *path)
 {
     buf_addf(b, "KIND:\t%s\nVERSION:\t%s\n", roots[root].schema->name, roots[root].version);
-    if (p->row == NULL)
+    if (p->row == NULL) {
+        buf_addf(b, "ABOUT:\t%s\n", api_about_type(p->schema->name));
         return;
+    }
     buf_addf(b, "FIELD:\t%s\n", strchr(path, '.') + 1);
     add_line(b, "TYPE", p->row, api_add_type);
     add_line(b, "DEFAULT", p->row, add_default);
     add_line(b, "ALLOWED", p->row, api_add_allowed);
     buf_addf(b, "SUPPORT:\t%s\n", api_support_name(p->support));
     add_line(b, "NOTE", p->row, add_note);
+    buf_addf(b, "ABOUT:\t%s\n", api_about_field(p->holder, p->row->name));
 }
 
 static void cell(struct cli_table *t, const struct api_row *row,
@@ -140,7 +145,8 @@ static void cell(struct cli_table *t, const struct api_row *row,
 
 static void print_fields(struct cli *cli, const struct api_schema *schema, enum api_support holder)
 {
-    static const char *const headers[] = { "FIELD", "TYPE", "DEFAULT", "ALLOWED", "SUPPORT", "NOTE", NULL };
+    static const char *const headers[] = { "FIELD",   "TYPE", "DEFAULT", "ALLOWED",
+                                           "SUPPORT", "NOTE", "ABOUT",   NULL };
     struct cli_table t;
 
     cli_table_init(&t, headers, true);
@@ -154,6 +160,7 @@ static void print_fields(struct cli *cli, const struct api_schema *schema, enum 
             cell(&t, row, api_add_allowed);
             cli_table_cell(&t, api_support_name(api_support_below(row, holder)));
             cell(&t, row, add_note);
+            cli_table_cell(&t, api_about_field(s, row->name));
         }
     cli_table_print(&t, cli);
     cli_table_done(&t);

@@ -257,11 +257,13 @@ static void explain_shows_fields_and_what_is_done_with_them(void **state)
 
     expect(f, "explain pod.spec.restartPolicy --socket /nonexistent/c.sock", 0,
            "KIND:     Pod\nVERSION:  v1\nFIELD:    spec.restartPolicy\nTYPE:     string\n"
-           "DEFAULT:  Always\nALLOWED:  Always, OnFailure, Never\nSUPPORT:  acted on\n",
+           "DEFAULT:  Always\nALLOWED:  Always, OnFailure, Never\nSUPPORT:  acted on\n"
+           "ABOUT:    When containers that have ended are started again.\n",
            "");
     expect(f, "explain pods.spec.containers[0].ports[*].hostPort", 0,
            "KIND:     Pod\nVERSION:  v1\nFIELD:    spec.containers[0].ports[*].hostPort\nTYPE:     number\n"
-           "ALLOWED:  1 to 65535\nSUPPORT:  acted on\n",
+           "ALLOWED:  1 to 65535\nSUPPORT:  acted on\n"
+           "ABOUT:    A port of the node that is forwarded to it.\n",
            "");
     /* The same type where it is acted on, and where it is not. */
 #define AFFINITY "spec.affinity.nodeAffinity."
@@ -269,17 +271,19 @@ static void explain_shows_fields_and_what_is_done_with_them(void **state)
 #define PREFERRED AFFINITY "preferredDuringSchedulingIgnoredDuringExecution.preference.matchFields.key"
     expect(f, "explain po." REQUIRED, 0,
            "KIND:     Pod\nVERSION:  v1\nFIELD:    " REQUIRED "\nTYPE:     string, required\n"
-           "SUPPORT:  acted on\n",
+           "SUPPORT:  acted on\nABOUT:    The name of the label or field.\n",
            "");
     expect(f, "explain po." PREFERRED, 0,
            "KIND:     Pod\nVERSION:  v1\nFIELD:    " PREFERRED "\nTYPE:     string, required\n"
-           "SUPPORT:  accepted\n",
+           "SUPPORT:  accepted\nABOUT:    The name of the label or field.\n",
            "");
-    expect(f, "explain pod.spec.os", 0,
-           "KIND:     Pod\nVERSION:  v1\nFIELD:    spec.os\nTYPE:     PodOS\nSUPPORT:  acted on\n\n"
-           "FIELD   TYPE               DEFAULT   ALLOWED          SUPPORT    NOTE\n"
-           "name    string, required             linux, windows   acted on   \n",
-           "");
+    expect(
+        f, "explain pod.spec.os", 0,
+        "KIND:     Pod\nVERSION:  v1\nFIELD:    spec.os\nTYPE:     PodOS\nSUPPORT:  acted on\n"
+        "ABOUT:    The operating system of the pod.\n\n"
+        "FIELD   TYPE               DEFAULT   ALLOWED          SUPPORT    NOTE   ABOUT\n"
+        "name    string, required             linux, windows   acted on          The name of the system.\n",
+        "");
     assert_int_equal(run(f, "explain pod"), 0);
     assert_non_null(strstr(f->out, "\nspec         PodSpec      {} "));
     assert_int_equal(run(f, "explain pod.spec.ephemeralContainers"), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/cli/show/internal.h"
+#include "agent/api/serve/serve.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,16 +7,17 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* 2026-01-02T03:04:05Z */
-static const struct cli cli = { .now_ns = 1767323045LL * 1000000000 };
+static const int64_t now_ns = 1767323045LL * 1000000000;
 
 static void assert_summary(const char *spec, const char *status, const char *ready, const char *word,
                            const char *restarts)
 {
-    struct cli_pod_summary s;
+    struct api_pod_summary s;
     char text[4000];
     json_error_t why;
     json_t *pod;
@@ -27,7 +28,7 @@ static void assert_summary(const char *spec, const char *status, const char *rea
     pod = json_loads(text, 0, &why);
     if (pod == NULL)
         fail_msg("%s: %s", why.text, text);
-    cli_pod_summary(&cli, pod, &s);
+    api_pod_summary(pod, now_ns, &s);
     assert_string_equal(s.ready, ready);
     assert_string_equal(s.status, word);
     assert_string_equal(s.restarts, restarts);
@@ -150,25 +151,25 @@ static void sidecars_count_as_containers(void **state)
 
 static void pods_that_are_deleted_are_terminating_until_they_ended(void **state)
 {
-    struct cli_pod_summary s;
+    struct api_pod_summary s;
     json_t *pod = json_pack("{s:{s:s}, s:{s:s}}", "metadata", "deletionTimestamp", "2026-01-02T03:04:05Z",
                             "status", "phase", "Running");
 
     (void)state;
-    cli_pod_summary(&cli, pod, &s);
+    api_pod_summary(pod, now_ns, &s);
     assert_string_equal(s.status, "Terminating");
     json_object_set_new(json_object_get(pod, "status"), "phase", json_string("Succeeded"));
-    cli_pod_summary(&cli, pod, &s);
+    api_pod_summary(pod, now_ns, &s);
     assert_string_equal(s.status, "Succeeded");
     json_decref(pod);
 }
 
 static void an_empty_pod_has_a_row_too(void **state)
 {
-    struct cli_pod_summary s;
+    struct api_pod_summary s;
 
     (void)state;
-    cli_pod_summary(&cli, NULL, &s);
+    api_pod_summary(NULL, now_ns, &s);
     assert_string_equal(s.ready, "0/0");
     assert_string_equal(s.status, "");
     assert_string_equal(s.restarts, "0");
