@@ -82,8 +82,9 @@ enum api_format {
     API_FMT_FILE_PATH,    /* the same, and not starting with ".." */
     API_FMT_NO_BACKSTEPS, /* any path without ".." */
     API_FMT_UID,
-    API_FMT_IMAGE,  /* no surrounding blanks */
-    API_FMT_MEDIUM, /* of an emptyDir */
+    API_FMT_IMAGE,   /* no surrounding blanks */
+    API_FMT_MEDIUM,  /* of an emptyDir */
+    API_FMT_PERCENT, /* "25%" */
 };
 
 /* NULL if valid, otherwise the rule: "must be ...". */

@@ -214,6 +214,12 @@ static bool medium(const char *s)
            quantity_parse(s + sizeof(huge) - 1, &size, &e) == ERR_OK && size.nano > 0;
 }
 
+/* "25%"; more than 100 is allowed, as in Kubernetes. */
+static bool percentage(const char *s, size_t n)
+{
+    return n >= 2 && n <= 5 && s[n - 1] == '%' && strspn(s, "0123456789") == n - 1;
+}
+
 const char *api_format_rule(enum api_format format, const char *s)
 {
     size_t n = strlen(s);
@@ -296,6 +302,8 @@ const char *api_format_rule(enum api_format format, const char *s)
         return "must not begin or end with white space";
     case API_FMT_MEDIUM:
         return medium(s) ? NULL : "is not a medium, allowed are \"\", Memory, HugePages and HugePages-<size>";
+    case API_FMT_PERCENT:
+        return percentage(s, n) ? NULL : "must be a number, or a percentage such as \"25%\"";
     }
     return NULL;
 }

@@ -95,8 +95,16 @@ static bool pod_equal(const struct api_pod *a, const struct api_pod *b)
            str_eq(a->served.conditions, b->served.conditions) && str_eq(a->served.problem, b->served.problem);
 }
 
+static bool generic_equal(const struct api_generic *a, const struct api_generic *b)
+{
+    return str_eq(a->json, b->json) &&
+           (a->workload == NULL || str_eq(a->workload->pods.hash, b->workload->pods.hash));
+}
+
 static bool object_equal(const struct api_object *a, const struct api_object *b)
 {
+    if (api_kind_is_generic(a->kind))
+        return a->generic == b->generic || generic_equal(a->generic, b->generic);
     switch (a->kind) {
     case API_KIND_POD:
         return a->pod == b->pod || pod_equal(a->pod, b->pod);
@@ -109,6 +117,8 @@ static bool object_equal(const struct api_object *a, const struct api_object *b)
     case API_KIND_RUNTIME_CLASS:
         return a->runtime_class == b->runtime_class ||
                runtime_class_equal(a->runtime_class, b->runtime_class);
+    default:
+        break;
     }
     return false;
 }

@@ -101,7 +101,7 @@ HOSTILE = {
     "noise.yaml": "\x01\x02 binary \x00 noise",
     "unfinished.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: 'unfinished\n",
     "scalar.yaml": "42\n",
-    "kind.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\n",
+    "kind.yaml": "apiVersion: apps/v1\nkind: Gadget\nmetadata: {name: x}\n",
     "twice.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {a: '1', a: '2'}\n",
 }
 

@@ -9,29 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct kind {
-    const char *name;
-    const char *api_version;
-    enum api_kind kind;
-} kinds[] = {
-    { "Pod", "v1", API_KIND_POD },
-    { "ConfigMap", "v1", API_KIND_CONFIG_MAP },
-    { "Secret", "v1", API_KIND_SECRET },
-    { "PriorityClass", "scheduling.k8s.io/v1", API_KIND_PRIORITY_CLASS },
-    { "RuntimeClass", "node.k8s.io/v1", API_KIND_RUNTIME_CLASS },
-};
-
-#define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
-
-const char *api_kind_name(enum api_kind kind)
-{
-    for (size_t i = 0; i < N_KINDS; i++) {
-        if (kinds[i].kind == kind)
-            return kinds[i].name;
-    }
-    return "Unknown";
-}
-
 /* State of one api_decode_file(). */
 struct decoder {
     struct api_check check;
@@ -40,6 +17,8 @@ struct decoder {
 
 const struct api_meta *api_object_meta(const struct api_object *o)
 {
+    if (api_kind_is_generic(o->kind))
+        return &o->generic->meta;
     switch (o->kind) {
     case API_KIND_POD:
         return &o->pod->meta;
@@ -50,12 +29,16 @@ const struct api_meta *api_object_meta(const struct api_object *o)
         return &o->priority_class->meta;
     case API_KIND_RUNTIME_CLASS:
         return &o->runtime_class->meta;
+    default:
+        break;
     }
     return NULL;
 }
 
 enum api_origin api_object_origin(const struct api_object *o)
 {
+    if (api_kind_is_generic(o->kind))
+        return o->generic->origin;
     switch (o->kind) {
     case API_KIND_POD:
         return o->pod->origin;
@@ -66,6 +49,8 @@ enum api_origin api_object_origin(const struct api_object *o)
         return o->priority_class->origin;
     case API_KIND_RUNTIME_CLASS:
         return o->runtime_class->origin;
+    default:
+        break;
     }
     return API_FROM_FOLDER;
 }
@@ -88,6 +73,9 @@ struct api_object api_object_ref(const struct api_object *o)
     case API_KIND_RUNTIME_CLASS:
         mine.runtime_class = api_runtime_class_ref(o->runtime_class);
         break;
+    default:
+        mine.generic = api_generic_ref(o->generic);
+        break;
     }
     return mine;
 }
@@ -107,6 +95,9 @@ void api_object_unref(struct api_object *o)
         break;
     case API_KIND_RUNTIME_CLASS:
         api_runtime_class_unref(o->runtime_class);
+        break;
+    default:
+        api_generic_unref(o->generic);
         break;
     }
 }
@@ -131,7 +122,7 @@ static void api_decode_keep(struct decoder *d, struct api_object object)
     d->check.no_memory = true;
 }
 
-static char *keep_json(struct api_check *c, const json_t *object)
+char *api_keep_json(struct api_check *c, const json_t *object)
 {
     char *text = json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS), *copy = NULL;
 
@@ -143,7 +134,7 @@ static char *keep_json(struct api_check *c, const json_t *object)
     return copy;
 }
 
-static void keep_ignored(struct api_check *c, struct api_strs *ret)
+void api_keep_ignored(struct api_check *c, struct api_strs *ret)
 {
     ret->v = api_alloc(c, (c->n_ignored + 1) * sizeof(*ret->v));
     if (ret->v == NULL)
@@ -153,8 +144,7 @@ static void keep_ignored(struct api_check *c, struct api_strs *ret)
     ret->n = c->n_ignored;
 }
 
-/* NULL if the pod has problems (reported) or memory ran out (noted in c). */
-static struct api_pod *build_pod(struct api_check *c, json_t *object)
+struct api_pod *api_build_pod(struct api_check *c, const struct api_schema *schema, json_t *object)
 {
     struct api_pod *pod = calloc(1, sizeof(*pod));
     size_t faults = c->faults;
@@ -172,7 +162,7 @@ static struct api_pod *build_pod(struct api_check *c, json_t *object)
     if (c->served)
         api_take_served(c, object, pod);
     if (!c->no_memory)
-        api_walk(c, &api_schema_pod, object, pod);
+        api_walk(c, schema, object, pod);
     if (!c->no_memory)
         api_defaults_after(c, object, pod);
     if (!c->no_memory)
@@ -181,8 +171,8 @@ static struct api_pod *build_pod(struct api_check *c, json_t *object)
         api_lint_pod(c, pod);
     if (c->faults == faults && !c->no_memory) {
         pod->qos = api_compute_qos(&pod->spec);
-        pod->json = keep_json(c, object);
-        keep_ignored(c, &pod->ignored);
+        pod->json = api_keep_json(c, object);
+        api_keep_ignored(c, &pod->ignored);
     }
     api_check_done(c);
     c->arena = NULL;
@@ -318,15 +308,15 @@ static struct api_place place_below(struct api_check *c, const char *child)
     return place;
 }
 
-static void decode_object(struct decoder *d, const struct kind *kind, json_t *object)
+static void decode_object(struct decoder *d, enum api_kind kind, json_t *object)
 {
-    struct api_object result = { .kind = kind->kind, .document = d->check.document };
+    struct api_object result = { .kind = kind, .document = d->check.document };
     struct api_check *c = &d->check;
 
     check_generate_name(c, object);
-    switch (kind->kind) {
+    switch (kind) {
     case API_KIND_POD:
-        result.pod = build_pod(c, object);
+        result.pod = api_build_pod(c, &api_schema_pod, object);
         break;
     case API_KIND_CONFIG_MAP:
         result.config = build_config(c, API_CONFIG_MAP, object);
@@ -340,6 +330,9 @@ static void decode_object(struct decoder *d, const struct kind *kind, json_t *ob
     case API_KIND_RUNTIME_CLASS:
         result.runtime_class = build_runtime_class(c, object);
         break;
+    default:
+        result.generic = api_build_generic(c, kind, object);
+        break;
     }
     if (result.pod == NULL)
         return;
@@ -348,15 +341,6 @@ static void decode_object(struct decoder *d, const struct kind *kind, json_t *ob
 }
 
 /* ---- kinds and lists ---- */
-static const struct kind *api_decode_find_kind(const char *name, size_t n)
-{
-    for (size_t i = 0; i < N_KINDS; i++) {
-        if (strlen(kinds[i].name) == n && strncmp(kinds[i].name, name, n) == 0)
-            return &kinds[i];
-    }
-    return NULL;
-}
-
 static bool is_missing(const json_t *v)
 {
     return v == NULL || json_is_null(v) || (json_is_string(v) && json_string_length(v) == 0);
@@ -402,9 +386,10 @@ static void unknown_kind(struct api_check *c, const char *kind)
 {
     api_fault_at(
         c, "kind",
-        "%s is not handled by a node, allowed are Pod, ConfigMap and Secret (apiVersion v1), PriorityClass "
-        "(apiVersion scheduling.k8s.io/v1), RuntimeClass (apiVersion node.k8s.io/v1), List, and typed lists "
-        "such as PodList",
+        "%s is not handled by a node, allowed are Pod, ConfigMap, Secret, Deployment, ReplicaSet, "
+        "StatefulSet, "
+        "DaemonSet, Job, CronJob, PersistentVolumeClaim, PriorityClass, RuntimeClass, kinds that are only "
+        "shown (Service, Ingress ...), List, and typed lists such as PodList",
         QUOTE(kind));
 }
 
@@ -412,14 +397,13 @@ static void decode_single(struct decoder *d, json_t *object)
 {
     const char *name = type_field(&d->check, object, "kind");
     const size_t before = d->objects.n;
-    const struct kind *kind;
+    enum api_kind kind;
 
     if (name == NULL)
         return;
-    kind = api_decode_find_kind(name, strlen(name));
-    if (kind == NULL) {
+    if (!api_kind_find(name, strlen(name), &kind)) {
         unknown_kind(&d->check, name);
-    } else if (has_version(&d->check, object, kind->name, kind->api_version)) {
+    } else if (has_version(&d->check, object, name, api_kind_info(kind)->api_version)) {
         decode_object(d, kind, object);
     } else if (lacks_version(object)) {
         decode_object(d, kind, object);
@@ -428,7 +412,7 @@ static void decode_single(struct decoder *d, json_t *object)
 }
 
 /* Items of a typed list may omit their kind and apiVersion. */
-static void decode_item(struct decoder *d, const struct kind *kind, json_t *item)
+static void decode_item(struct decoder *d, const struct api_kind_info *kind, json_t *item)
 {
     struct api_check *c = &d->check;
     const char *name;
@@ -453,7 +437,7 @@ static void decode_item(struct decoder *d, const struct kind *kind, json_t *item
         decode_single(d, item);
 }
 
-static void decode_list(struct decoder *d, const struct kind *kind, const char *name, json_t *object)
+static void decode_list(struct decoder *d, const struct api_kind_info *kind, const char *name, json_t *object)
 {
     struct api_check *c = &d->check;
     const size_t before = d->objects.n;
@@ -485,7 +469,8 @@ static void decode_list(struct decoder *d, const struct kind *kind, const char *
 static void decode_document(struct decoder *d, json_t *document)
 {
     struct api_check *c = &d->check;
-    const struct kind *kind;
+    const struct api_kind_info *info = NULL;
+    enum api_kind kind;
     const char *name;
     size_t n;
 
@@ -499,11 +484,12 @@ static void decode_document(struct decoder *d, json_t *document)
         return;
     }
     n = strlen(name) - strlen("List");
-    kind = api_decode_find_kind(name, n);
-    if (n > 0 && kind == NULL)
+    if (n > 0 && api_kind_find(name, n, &kind))
+        info = api_kind_info(kind);
+    if (n > 0 && info == NULL)
         unknown_kind(c, name);
     else
-        decode_list(d, kind, name, document);
+        decode_list(d, info, name, document);
 }
 
 /* ---- files ---- */
@@ -614,7 +600,7 @@ enum err_code api_decode_pod(const json_t *object, struct api_pod **ret, struct 
         if (strcmp(json_string_value(json_object_get(copy, "kind")), "Pod") != 0)
             api_fault_at(&c, "kind", "must be Pod");
         else
-            *ret = build_pod(&c, copy);
+            *ret = api_build_pod(&c, &api_schema_pod, copy);
     }
     json_decref(copy);
     return c.no_memory ? err_nomem(e) : ERR_OK;

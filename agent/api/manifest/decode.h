@@ -14,21 +14,14 @@
  */
 #ifndef AGENT_API_MANIFEST_DECODE_H
 #define AGENT_API_MANIFEST_DECODE_H
+#include "agent/api/generic.h"
 #include "agent/api/problems.h"
+#include "agent/api/schema/kinds.h"
 #include "agent/api/types.h"
 
 #include <jansson.h>
 
 #define API_FILE_MAX (10 * 1024 * 1024) /* bytes per manifest, kubelet's limit for static pods */
-
-enum api_kind {
-    API_KIND_POD,
-    API_KIND_CONFIG_MAP,
-    API_KIND_SECRET,
-    API_KIND_PRIORITY_CLASS,
-    API_KIND_RUNTIME_CLASS
-};
-const char *api_kind_name(enum api_kind kind); /* "Pod", ... */
 
 struct api_object {
     enum api_kind kind;
@@ -39,6 +32,7 @@ struct api_object {
         struct api_config *config;
         struct api_priority_class *priority_class;
         struct api_runtime_class *runtime_class;
+        struct api_generic *generic; /* api_kind_is_generic() */
     };
 };
 

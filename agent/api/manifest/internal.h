@@ -48,6 +48,14 @@ void api_validate_annotations(struct api_check *c, const struct api_pod *pod);
 void api_validate_scheduling(struct api_check *c, const json_t *spec);
 void api_lint_pod(struct api_check *c, const struct api_pod *pod); /* c->lint is set */
 
+/* decode.c: `object` along `schema`, as a pod; NULL: it has problems (reported), or memory ran out (noted in
+ * c). */
+struct api_pod *api_build_pod(struct api_check *c, const struct api_schema *schema, json_t *object);
+char *api_keep_json(struct api_check *c, const json_t *object); /* in the arena; NULL: no memory */
+void api_keep_ignored(struct api_check *c, struct api_strs *ret);
+/* generic.c: likewise */
+struct api_generic *api_build_generic(struct api_check *c, enum api_kind kind, json_t *object);
+
 /* Decodes one object of any kind; `object` is modified. ERR_INVALID: how->problems say why. */
 enum err_code api_decode_one(struct api_check *how, json_t *object, struct api_object *ret,
                              struct err *e) MUST_CHECK;

@@ -113,6 +113,8 @@ static bool walk_list(const struct walk *w, const struct api_row *row, json_t *v
 
 static bool walk_value(const struct walk *w, const struct api_row *row, json_t *holder, json_t *v, bool quiet)
 {
+    if (row->flags & API_ELSEWHERE)
+        return api_is_object(w->c, v);
     if (row->type == API_OBJECT)
         return walk_nested(w, row, v, quiet);
     if (row->type == API_LIST)

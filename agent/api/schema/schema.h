@@ -45,6 +45,7 @@ enum api_row_flags {
     API_SET = 1 << 12,         /* list of scalars: each is owned and merged by itself in an apply */
     API_MERGED = 1 << 13,      /* list of scalars: a strategic merge patch adds to it */
     API_ATOMIC = 1 << 14,      /* map: one value in an apply */
+    API_ELSEWHERE = 1 << 16,   /* object: its members are walked by a call of their own (a pod's template) */
     API_RETAIN_KEYS = 1 << 15, /* a strategic merge patch obeys $retainKeys in it, or in its elements */
 };
 
@@ -134,8 +135,17 @@ void api_add_allowed(struct buf *b,
 
 extern const struct api_schema api_schema_pod, api_schema_config_map, api_schema_secret,
     api_schema_priority_class, api_schema_runtime_class, api_schema_list, api_schema_object_meta,
-    api_schema_cluster_meta;                        /* schema_object.c */
-extern const struct api_schema api_schema_pod_spec; /* schema_pod.c */
+    api_schema_cluster_meta; /* schema_object.c */
+extern const struct api_schema api_schema_deployment, api_schema_replica_set, api_schema_stateful_set,
+    api_schema_daemon_set, api_schema_pod_template; /* schema_workload.c */
+extern const struct api_schema api_schema_job, api_schema_job_spec, api_schema_job_template,
+    api_schema_cron_job; /* schema_job.c */
+extern const struct api_schema api_schema_claim, api_schema_claim_spec,
+    api_schema_claim_template; /* schema_claim.c */
+extern const struct api_schema api_schema_shown, api_schema_shown_cluster, api_schema_service_account,
+    api_schema_endpoints, api_schema_role, api_schema_role_binding, api_schema_cluster_role,
+    api_schema_cluster_role_binding, api_schema_storage_class; /* schema_shown.c */
+extern const struct api_schema api_schema_pod_spec;            /* schema_pod.c */
 extern const struct api_schema api_schema_container, api_schema_ephemeral_container,
     api_schema_resources; /* schema_container.c */
 extern const struct api_schema api_schema_field_ref, api_schema_resource_field_ref;

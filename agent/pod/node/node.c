@@ -54,6 +54,8 @@ static void on_store(enum src_change change, const struct api_object *o, void *a
     case API_KIND_RUNTIME_CLASS:
         sandbox_runtime_classes_changed(n, o->runtime_class->meta.name);
         return;
+    default:
+        return;
     }
 }
 

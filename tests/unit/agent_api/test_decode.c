@@ -88,11 +88,11 @@ static void an_unknown_kind_is_one_problem_that_names_the_known_ones(void **stat
 {
     (void)state;
     text_is_bad(
-        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\nspec: {replicas: 1}\n",
-        "kind: \"Deployment\" is not handled by a node, allowed are Pod, ConfigMap and Secret "
-        "(apiVersion v1), "
-        "PriorityClass (apiVersion scheduling.k8s.io/v1), RuntimeClass (apiVersion node.k8s.io/v1), List, "
-        "and typed lists such as PodList");
+        "apiVersion: apps/v1\nkind: Gadget\nmetadata: {name: x}\nspec: {replicas: 1}\n",
+        "kind: \"Gadget\" is not handled by a node, allowed are Pod, ConfigMap, Secret, Deployment, "
+        "ReplicaSet, "
+        "StatefulSet, DaemonSet, Job, CronJob, PersistentVolumeClaim, PriorityClass, RuntimeClass, kinds "
+        "that are only shown (Service, Ingress ...), List, and typed lists such as PodList");
     text_is_bad("apiVersion: v2\nkind: Pod\n",
                 "apiVersion: \"v2\" is not supported for kind Pod, allowed is v1");
     text_is_bad("apiVersion: v1\n", "kind: required");
@@ -147,11 +147,11 @@ static void lists_are_opened(void **state)
     text_is_bad("apiVersion: v1\nkind: PodList\nitems: [{kind: Secret}]\n",
                 "items[0].kind: \"Secret\" in a PodList, allowed is Pod");
     text_is_bad(
-        "apiVersion: apps/v1\nkind: DeploymentList\nitems: []\n",
-        "kind: \"DeploymentList\" is not handled by a node, allowed are Pod, ConfigMap and Secret "
-        "(apiVersion "
-        "v1), PriorityClass (apiVersion scheduling.k8s.io/v1), RuntimeClass (apiVersion node.k8s.io/v1), "
-        "List, and typed lists such as PodList");
+        "apiVersion: apps/v1\nkind: GadgetList\nitems: []\n",
+        "kind: \"GadgetList\" is not handled by a node, allowed are Pod, ConfigMap, Secret, Deployment, "
+        "ReplicaSet, "
+        "StatefulSet, DaemonSet, Job, CronJob, PersistentVolumeClaim, PriorityClass, RuntimeClass, kinds "
+        "that are only shown (Service, Ingress ...), List, and typed lists such as PodList");
     text_is_bad("apiVersion: v1\nkind: PodList\nitems: {}\n", "items: expected a list");
 }
 

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cron - the schedule of a CronJob: five fields (minute, hour, day of the month, month, day of the week) with
+ * lists, ranges, steps and names, or a word such as @daily. Rules as in Kubernetes (robfig/cron, standard
+ * parser): 0 to 6 are Sunday to Saturday, and where both kinds of days are restricted, either suffices.
+ */
+#ifndef AGENT_API_CRON_H
+#define AGENT_API_CRON_H
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+struct api_cron { /* one bit a value */
+    uint64_t minutes;
+    uint32_t hours, days, months, weekdays;
+    bool any_day, any_weekday; /* "*" or "?" */
+};
+
+/* ERR_INVALID: the field and what is allowed. */
+enum err_code api_cron_parse(const char *text, struct api_cron *ret, struct err *e) MUST_CHECK;
+/* Whether it runs in this minute. */
+bool api_cron_matches(const struct api_cron *c, const struct tm *at);
+/* The first moment after `after` (seconds since 1970): in UTC, or in the time zone of the process. A time
+ * that a change of the clock leaves out is not run; one that comes twice is run twice. -1: none within five
+ * years (the 30th of February). */
+int64_t api_cron_next(const struct api_cron *c, int64_t after, bool utc);
+/* Of the zones that timeZone may name: NULL or "" is the node's. False: it is not known here. */
+bool api_cron_zone(const char *name, bool *ret_utc);
+#endif

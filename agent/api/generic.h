@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * generic - objects that are kept whole, as JSON: workloads (Deployment, Job ...), which become pods of this
+ * node, claims of storage, and kinds that a node only keeps and shows (Service, Ingress ...).
+ *
+ * As the objects of types.h: in one arena, immutable, reference-counted.
+ */
+#ifndef AGENT_API_GENERIC_H
+#define AGENT_API_GENERIC_H
+#include "agent/api/types.h"
+
+enum api_update { API_UPDATE_ROLLING, API_UPDATE_RECREATE, API_UPDATE_ON_DELETE };
+enum api_concurrency { API_CONCURRENCY_ALLOW, API_CONCURRENCY_FORBID, API_CONCURRENCY_REPLACE };
+
+#define API_HASH_SIZE 11 /* of a template: ten characters, as in pod-template-hash */
+
+struct api_generic;
+
+struct api_template {
+    struct api_pod *pod;      /* decoded; its json has metadata and spec; NULL: a CronJob's */
+    char hash[API_HASH_SIZE]; /* of labels, annotations and spec as written, without defaults */
+};
+
+struct api_workload { /* the spec; what a kind does not have is 0, or the kind's default */
+    struct api_label_selector selector;
+    struct api_template pods; /* a CronJob has `job` instead */
+
+    /* Deployment, ReplicaSet, StatefulSet, DaemonSet */
+    int32_t replicas, min_ready_seconds, progress_deadline_seconds, revision_history_limit;
+    bool has_progress_deadline, paused;
+    enum api_update update;
+    char *max_unavailable, *max_surge; /* a number, or "25%"; NULL: not given */
+    int32_t partition, first_ordinal;
+    bool parallel; /* podManagementPolicy of a StatefulSet */
+    char *service_name;
+    struct api_strs claim_names; /* of volumeClaimTemplates of a StatefulSet */
+
+    /* Job */
+    bool has_completions, has_parallelism, has_deadline, has_ttl, suspend, indexed;
+    int32_t completions, parallelism, backoff_limit, ttl_seconds;
+    int64_t deadline_seconds;
+
+    /* CronJob; `suspend`, too */
+    char *schedule, *time_zone; /* time_zone NULL: the node's */
+    enum api_concurrency concurrency;
+    bool has_starting_deadline;
+    int64_t starting_deadline_seconds;
+    int32_t keep_successful, keep_failed;
+    struct api_generic *job; /* the template as a Job; its name stands for the Jobs' names */
+};
+
+struct api_claim { /* a PersistentVolumeClaim's spec */
+    struct api_strs access_modes;
+    struct api_resource_list requests, limits;       /* "storage" */
+    char *storage_class, *volume_name, *volume_mode; /* NULL: not given */
+};
+
+struct api_generic {
+    struct arena arena;
+    int refs;
+    enum api_origin origin;
+    struct api_meta meta;
+    struct api_workload *workload; /* of the six kinds of workloads; otherwise NULL */
+    struct api_claim *claim;       /* of a claim; otherwise NULL */
+    char *json;                    /* the whole with defaults, without status */
+    struct api_strs ignored;       /* as in struct api_pod; those of the template are in pods.pod */
+};
+
+struct api_generic *api_generic_ref(struct api_generic *g);
+void api_generic_unref(struct api_generic *g); /* NULL is fine */
+SCOPE_DEFINE(struct api_generic, api_generic_unref)
+#endif

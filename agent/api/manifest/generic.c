@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * generic - decodes workloads, claims, and kinds that are only shown. The template of a workload is decoded
+ * as the pod that it describes, at its place in the object, so that problems name their field and line.
+ */
+#include "agent/api/cron.h"
+#include "agent/api/manifest/internal.h"
+#include "base/codec/json.h"
+#include "base/siphash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CRON_JOB_NAME_MAX 52 /* Kubernetes' rule: eleven more characters name a Job */
+
+/* ---- templates ---- */
+
+/* Of what is written, so that a version of the agent with other defaults does not replace all pods. Ten
+ * characters without vowels, as Kubernetes' (no words). */
+static bool hash_template(const json_t *template_, char ret[API_HASH_SIZE])
+{
+    static const char alphabet[] = "bcdfghjklmnpqrstvwxz2456789";
+    static const unsigned char key[SIPHASH_KEY_SIZE] = "pod-template-ha";
+    const json_t *meta = json_object_get(template_, "metadata");
+    json_auto_t *o =
+        json_pack("{s:O?, s:O?, s:O?}", "labels", json_object_get(meta, "labels"), "annotations",
+                  json_object_get(meta, "annotations"), "spec", json_object_get(template_, "spec"));
+    str_auto text = o != NULL ? json_dumps(o, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    uint64_t hash;
+
+    if (text == NULL)
+        return false;
+    hash = siphash(key, text, strlen(text));
+    for (size_t i = 0; i < API_HASH_SIZE - 1; i++, hash /= sizeof(alphabet) - 1)
+        ret[i] = alphabet[hash % (sizeof(alphabet) - 1)];
+    ret[API_HASH_SIZE - 1] = '\0';
+    return true;
+}
+
+static struct api_pod *build_template(struct api_check *c, json_t *spec, char ret_hash[API_HASH_SIZE])
+{
+    json_t *template_ = json_object_get(spec, "template");
+    size_t mark = api_enter(c, "spec");
+    struct api_pod *pod = NULL;
+
+    api_enter(c, "template");
+    if (json_is_object(template_)) {
+        if (!hash_template(template_, ret_hash))
+            c->no_memory = true;
+        pod = api_build_pod(c, &api_schema_pod_template, template_);
+    }
+    api_leave(c, mark);
+    return pod;
+}
+
+/* ---- rules ---- */
+
+static bool is_zero(const char *number_or_percent)
+{
+    return number_or_percent != NULL && strspn(number_or_percent, "0%") == strlen(number_or_percent);
+}
+
+static void check_selector(struct api_check *c, const struct api_workload *w)
+{
+    if (w->selector.labels.n == 0 && w->selector.n_expressions == 0)
+        api_fault_at(c, "selector", "must not be empty: it would select all pods");
+    else if (w->pods.pod != NULL && !api_label_selector_matches(&w->selector, &w->pods.pod->meta.labels))
+        api_fault_at(c, "template.metadata.labels", "the labels do not match the selector");
+    for (size_t i = 0; i < w->selector.n_expressions; i++) {
+        const struct api_node_requirement *r = &w->selector.expressions[i];
+        bool takes = r->op == API_NODE_IN || r->op == API_NODE_NOT_IN;
+
+        if (takes != (r->values.n > 0))
+            api_fault_at(c, "selector.matchExpressions", "values are for In and NotIn, which need some");
+    }
+}
+
+static void check_replicated(struct api_check *c, enum api_kind kind, const struct api_workload *w,
+                             const json_t *spec)
+{
+    const json_t *strategy = json_object_get(spec, "strategy");
+
+    if (json_object_get(spec, "selector") != NULL)
+        check_selector(c, w);
+    if (w->pods.pod != NULL && w->pods.pod->spec.restart_policy != API_RESTART_ALWAYS)
+        api_fault_at(c, "template.spec.restartPolicy", "must be Always: a %s keeps its pods running",
+                     api_kind_name(kind));
+    if (w->pods.pod != NULL && w->pods.pod->spec.has_active_deadline)
+        api_fault_at(c, "template.spec.activeDeadlineSeconds", "not supported: a %s keeps its pods running",
+                     api_kind_name(kind));
+    if (kind != API_KIND_DEPLOYMENT)
+        return;
+    if (w->update == API_UPDATE_RECREATE && json_object_get(strategy, "rollingUpdate") != NULL)
+        api_fault_at(c, "strategy.rollingUpdate", "not allowed with type Recreate");
+    if (is_zero(w->max_unavailable) && is_zero(w->max_surge))
+        api_fault_at(c, "strategy.rollingUpdate.maxUnavailable", "may not be 0 when maxSurge is 0");
+    if (w->progress_deadline_seconds <= w->min_ready_seconds)
+        api_fault_at(c, "progressDeadlineSeconds", "must be greater than minReadySeconds");
+}
+
+static void check_job(struct api_check *c, const struct api_generic *job)
+{
+    const struct api_workload *w = job->workload;
+
+    if (w->pods.pod != NULL && w->pods.pod->spec.restart_policy == API_RESTART_ALWAYS)
+        api_fault_at(c, "template.spec.restartPolicy",
+                     "Always (the default) is not allowed for a Job, allowed are OnFailure and Never");
+    if (w->indexed && !w->has_completions)
+        api_fault_at(c, "completions", "required with completionMode Indexed");
+}
+
+static void check_cron_job(struct api_check *c, const struct api_generic *o)
+{
+    const struct api_workload *w = o->workload;
+    struct api_cron cron;
+    struct err e = { 0 };
+    bool utc;
+
+    if (w->schedule != NULL && api_cron_parse(w->schedule, &cron, &e) != ERR_OK)
+        api_fault_at(c, "schedule", "%s", e.text);
+    if (!api_cron_zone(w->time_zone, &utc))
+        api_fault_at(
+            c, "timeZone",
+            "%s is not supported, allowed are Etc/UTC, UTC and GMT; without it, the node's time zone "
+            "applies",
+            QUOTE(w->time_zone));
+    if (o->meta.name != NULL && strlen(o->meta.name) > CRON_JOB_NAME_MAX)
+        api_fault_at(c, "schedule", "metadata.name has %zu characters, a CronJob's may have at most %d",
+                     strlen(o->meta.name), CRON_JOB_NAME_MAX);
+}
+
+static void check_claim(struct api_check *c, const struct api_claim *claim)
+{
+    const struct quantity *size = api_resource_get(&claim->requests, "storage");
+    bool alone = false;
+
+    for (size_t i = 0; i < claim->access_modes.n; i++)
+        alone = alone || strcmp(claim->access_modes.v[i], "ReadWriteOncePod") == 0;
+    if (alone && claim->access_modes.n > 1)
+        api_fault_at(c, "accessModes", "ReadWriteOncePod may not be combined with other access modes");
+    if (str_eq(claim->volume_mode, "Block"))
+        api_fault_at(c, "volumeMode", "Block is not supported: a claim is a folder of this node");
+    if (size == NULL)
+        api_fault_at(c, "resources.requests", "storage is required");
+    else if (size->nano <= 0)
+        api_fault_at(c, "resources.requests", "storage must be greater than 0");
+}
+
+/* ---- building ---- */
+
+static void take_claim_names(struct api_check *c, struct api_workload *w, const json_t *templates)
+{
+    json_t *one;
+    size_t i;
+
+    w->claim_names.v = api_alloc(c, (json_array_size(templates) + 1) * sizeof(*w->claim_names.v));
+    if (w->claim_names.v == NULL)
+        return;
+    json_array_foreach (templates, i, one) {
+        const char *name = json_str(json_object_get(one, "metadata"), "name");
+
+        if (name != NULL && (w->claim_names.v[w->claim_names.n] = api_strdup(c, name)) != NULL)
+            w->claim_names.n++;
+    }
+}
+
+static void check_generic(struct api_check *c, enum api_kind kind, const struct api_generic *g,
+                          const json_t *object)
+{
+    const json_t *spec = json_object_get(object, "spec");
+    size_t mark;
+
+    api_validate_meta(c, &g->meta);
+    mark = api_enter(c, "spec");
+    if (kind == API_KIND_CLAIM && g->claim != NULL)
+        check_claim(c, g->claim);
+    else if (g->workload == NULL)
+        ;
+    else if (kind == API_KIND_JOB)
+        check_job(c, g);
+    else if (kind == API_KIND_CRON_JOB)
+        check_cron_job(c, g);
+    else
+        check_replicated(c, kind, g->workload, spec);
+    api_leave(c, mark);
+}
+
+static struct api_generic *build(struct api_check *c, enum api_kind kind, const struct api_schema *schema,
+                                 json_t *object)
+{
+    struct api_generic *g = calloc(1, sizeof(*g)), *job = NULL;
+    json_t *spec = json_object_get(object, "spec"), *below = json_object_get(spec, "jobTemplate");
+    char hash[API_HASH_SIZE] = "";
+    struct api_pod *pod = NULL;
+    size_t faults = c->faults, mark;
+
+    if (g == NULL) {
+        c->no_memory = true;
+        return NULL;
+    }
+    g->refs = 1;
+    g->origin = c->served ? API_FROM_SERVER : API_FROM_FOLDER;
+    if (kind == API_KIND_CRON_JOB && json_is_object(below)) {
+        mark = api_enter(c, "spec");
+        api_enter(c, "jobTemplate");
+        job = build(c, API_KIND_JOB, &api_schema_job_template, below);
+        api_leave(c, mark);
+    } else if (api_kind_is_workload(kind)) {
+        pod = build_template(c, spec, hash);
+    }
+    c->arena = &g->arena;
+    if (!c->no_memory)
+        api_walk(c, schema, object, g);
+    if (g->workload == NULL) {
+        api_pod_unref(take_ptr(&pod));
+        api_generic_unref(take_ptr(&job));
+    } else {
+        g->workload->pods.pod = pod;
+        memcpy(g->workload->pods.hash, hash, sizeof(hash));
+        g->workload->job = job;
+        take_claim_names(c, g->workload, json_object_get(spec, "volumeClaimTemplates"));
+    }
+    if (!c->no_memory)
+        check_generic(c, kind, g, object);
+    if (c->faults == faults && !c->no_memory) {
+        g->json = api_keep_json(c, object);
+        api_keep_ignored(c, &g->ignored);
+    }
+    api_check_done(c);
+    c->arena = NULL;
+    if (c->faults == faults && !c->no_memory)
+        return g;
+    api_generic_unref(g);
+    return NULL;
+}
+
+struct api_generic *api_build_generic(struct api_check *c, enum api_kind kind, json_t *object)
+{
+    if (!c->served) {
+        api_fault_at(c, "kind", "%s is known, but this version does not act on it",
+                     QUOTE(api_kind_name(kind)));
+        return NULL;
+    }
+    if (api_kind_is_workload(kind) && c->static_node != NULL) {
+        api_fault_at(c, "kind", "%s: a node of a cluster gets its workloads from the cluster",
+                     QUOTE(api_kind_name(kind)));
+        return NULL;
+    }
+    return build(c, kind, api_kind_info(kind)->schema, object);
+}

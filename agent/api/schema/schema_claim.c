@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables of PersistentVolumeClaim and of the templates of claims. */
+#include "agent/api/generic.h"
+#include "agent/api/schema/schema.h"
+
+static const char provisioner[] = "claims are folders of this node: there is no class and no provisioner";
+
+static const struct api_value access_modes[] = { { "ReadWriteOnce", 0 },
+                                                 { "ReadOnlyMany", 0 },
+                                                 { "ReadWriteMany", 0 },
+                                                 { "ReadWriteOncePod", 0 },
+                                                 { NULL, 0 } };
+static const struct api_value volume_modes[] = { { "Filesystem", 0 }, { "Block", 0 }, { NULL, 0 } };
+
+static const struct api_row claim_resources[] = {
+    ROW("limits", API_RESOURCES, SLOT(api_claim, limits),
+        IGNORED("only the size asked for is shown; nothing limits the folder")),
+    ROW("requests", API_RESOURCES, SLOT(api_claim, requests)),
+    { 0 },
+};
+static const struct api_schema claim_resources_schema = SCHEMA("VolumeResourceRequirements", claim_resources);
+
+static const struct api_row claim_spec[] = {
+    ROW("accessModes", API_STRINGS, SLOT(api_claim, access_modes), .flags = API_REQUIRED,
+        .values = access_modes),
+    ROW("resources", API_OBJECT, .slot = HERE, .nested = &claim_resources_schema),
+    ROW("storageClassName", API_STRING, SLOT(api_claim, storage_class), .flags = API_KEEP_EMPTY,
+        ACCEPTED(provisioner)),
+    ROW("volumeName", API_STRING, SLOT(api_claim, volume_name), ACCEPTED(provisioner)),
+    ROW("volumeMode", API_STRING, SLOT(api_claim, volume_mode), .values = volume_modes,
+        .otherwise = "Filesystem"),
+    ROW("selector", API_OBJECT, .nested = &api_schema_label_selector, ACCEPTED(provisioner)),
+    ROW("dataSource", API_ANY, REFUSED("nothing here fills a volume from a snapshot or another claim")),
+    ROW("dataSourceRef", API_ANY, REFUSED("nothing here fills a volume from a snapshot or another claim")),
+    ROW("volumeAttributesClassName", API_STRING, ACCEPTED(provisioner)),
+    { 0 },
+};
+const struct api_schema api_schema_claim_spec =
+    SCHEMA("PersistentVolumeClaimSpec", claim_spec, .size = sizeof(struct api_claim));
+
+static const struct api_row claim[] = {
+    ROW("apiVersion", API_STRING, .support = API_ACTED),
+    ROW("kind", API_STRING, .support = API_ACTED),
+    ROW("metadata", API_OBJECT, SLOT(api_generic, meta), .nested = &api_schema_object_meta,
+        .otherwise = "{}"),
+    ROW("spec", API_OBJECT, SLOT(api_generic, claim), .nested = &api_schema_claim_spec,
+        .flags = API_POINTER | API_REQUIRED),
+    ROW("status", API_ANY, .flags = API_DROP,
+        ACCEPTED("the status is what the node reports; one in a manifest is dropped")),
+    { 0 },
+};
+const struct api_schema api_schema_claim = SCHEMA("PersistentVolumeClaim", claim);
+
+/* In volumeClaimTemplates. */
+static const struct api_row claim_template_meta[] = {
+    ROW("namespace", API_STRING, ACCEPTED("claims are in the namespace of their pod")),
+    { 0 },
+};
+static const struct api_schema claim_template_meta_schema =
+    SCHEMA("ObjectMeta", claim_template_meta, .base = &api_schema_object_meta);
+static const struct api_row claim_template[] = {
+    ROW("apiVersion", API_STRING, .support = API_ACTED),
+    ROW("kind", API_STRING, .support = API_ACTED),
+    ROW("metadata", API_OBJECT, .nested = &claim_template_meta_schema, .otherwise = "{}"),
+    ROW("spec", API_OBJECT, .nested = &api_schema_claim_spec, .flags = API_REQUIRED),
+    ROW("status", API_ANY, .flags = API_DROP,
+        ACCEPTED("the status is what the node reports; one in a manifest is dropped")),
+    { 0 },
+};
+const struct api_schema api_schema_claim_template = SCHEMA("PersistentVolumeClaim", claim_template);
