@@ -163,6 +163,27 @@ struct api_pod_summary {
 void api_pod_summary(const json_t *pod, int64_t now_ns, struct api_pod_summary *ret);
 bool api_is_sidecar(const json_t *container); /* an init container that keeps running */
 
+/* ---- metrics.c ---- */
+
+/*
+ * metrics.k8s.io from the node's summary (/stats/summary): a list, or the one that the target names.
+ * `objects`: the list of Pods or Nodes with the labels to show; NULL: none. Pods with a container that is not
+ * measured yet are left out. NULL: *ret_status is the Status (404), NULL if memory is out.
+ */
+json_t *api_metrics_of(const struct api_target *target, const json_t *summary, const json_t *objects,
+                       json_t **ret_status) MUST_CHECK;
+
+/* ---- review.c ---- */
+
+struct api_reviewed_user {
+    const char *name;
+    const char *const *groups; /* terminated by NULL */
+};
+/* The answer to a SelfSubjectReview, SelfSubjectAccessReview or SelfSubjectRulesReview of a user that may do
+ * everything. `now`: RFC 3339. NULL: out of memory. */
+json_t *api_review_of(const struct api_kind_row *kind, const json_t *body,
+                      const struct api_reviewed_user *user, const char *now) MUST_CHECK;
+
 /* ---- put.c ---- */
 
 /* A Status of a failure: `reason` "NotFound"; NULL: out of memory. */
