@@ -204,6 +204,41 @@ static void add_enum(json_t **o, const struct api_row *row)
     api_put(o, "enum", list);
 }
 
+/* "a,b" */
+static json_t *names_of(const char *text)
+{
+    json_t *list = json_array();
+
+    for (; *text != '\0'; text += strcspn(text, ",") + (text[strcspn(text, ",")] != '\0'))
+        api_append(&list, json_stringn(text, strcspn(text, ",")));
+    return list;
+}
+
+/* How kubectl merges the field, and the server an apply: the same columns that agent/api/patch obeys. */
+static void add_merge(json_t **o, const struct api_row *row)
+{
+    const char *keys = row->list_keys != NULL ? row->list_keys : row->merge_key;
+    const bool merged = row->merge_key != NULL || row->flags & API_MERGED,
+               retain = row->flags & API_RETAIN_KEYS;
+
+    if (row->merge_key != NULL)
+        api_put(o, "x-kubernetes-patch-merge-key", json_string(row->merge_key));
+    if (merged || retain)
+        api_put(o, "x-kubernetes-patch-strategy",
+                json_string(!merged  ? "retainKeys"
+                            : retain ? "merge,retainKeys"
+                                     : "merge"));
+    if (row->type == API_LIST && keys != NULL && keys[0] != '\0') {
+        api_put(o, "x-kubernetes-list-type", json_string("map"));
+        api_put(o, "x-kubernetes-list-map-keys", names_of(keys));
+    } else if (row->type == API_LIST || row->type == API_STRINGS || row->type == API_INT32S ||
+               row->type == API_INT64S) {
+        api_put(o, "x-kubernetes-list-type", json_string(row->flags & API_SET ? "set" : "atomic"));
+    } else if (row->flags & API_ATOMIC) {
+        api_put(o, "x-kubernetes-map-type", json_string("atomic"));
+    }
+}
+
 /* A reference beside other members is only allowed inside allOf, in version 3. */
 static json_t *with_members(const struct api_openapi *doc, json_t *type)
 {
@@ -222,6 +257,7 @@ static json_t *property(struct api_openapi *doc, const struct api_schema *owner,
     add_default(&o, row);
     if (row->values != NULL)
         add_enum(&o, row);
+    add_merge(&o, row);
     return o;
 }
 
@@ -282,6 +318,8 @@ void api_openapi_define(struct api_openapi *doc, const struct api_schema *schema
         api_put(&o, "required", required);
     else
         json_decref(required);
+    if (schema != NULL && schema->atomic)
+        api_put(&o, "x-kubernetes-map-type", json_string("atomic"));
     if (kind != NULL)
         api_put(&o, "x-kubernetes-group-version-kind", json_pack("[o]", kind_mark(kind)));
     api_put(&doc->schemas, full, o);

@@ -132,6 +132,29 @@ static void a_type_of_two_names_has_both(void **state)
     api_document_done(&d);
 }
 
+/* kubectl computes its patches with these. */
+static void lists_say_how_they_are_merged(void **state)
+{
+    struct api_document d = document("/openapi/v2", NULL, "application/json");
+    JSON_AUTO *doc = parsed(&d);
+    json_t *schemas = json_object_get(doc, "definitions");
+    json_t *container =
+        json_object_get(json_object_get(schemas, "io.k8s.api.core.v1.Container"), "properties");
+    json_t *spec = json_object_get(json_object_get(schemas, "io.k8s.api.core.v1.PodSpec"), "properties");
+    char *keys = json_dumps(json_at(container, "ports.x-kubernetes-list-map-keys"), JSON_COMPACT);
+
+    (void)state;
+    assert_string_equal(text_at(json_object_get(container, "ports"), "x-kubernetes-patch-merge-key"),
+                        "containerPort");
+    assert_string_equal(keys, "[\"containerPort\",\"protocol\"]");
+    free(keys);
+    assert_string_equal(text_at(json_object_get(container, "args"), "x-kubernetes-list-type"), "atomic");
+    assert_string_equal(text_at(json_object_get(spec, "volumes"), "x-kubernetes-patch-strategy"),
+                        "merge,retainKeys");
+    assert_string_equal(text_at(json_object_get(spec, "tolerations"), "x-kubernetes-list-type"), "atomic");
+    api_document_done(&d);
+}
+
 /* A walk over the fields of a message; every length must fit. */
 static void check_message(const unsigned char *p, size_t n, size_t *ret_fields)
 {
@@ -192,6 +215,7 @@ int main(void)
         cmocka_unit_test(version_3_has_a_document_for_each_group),
         cmocka_unit_test(version_2_has_them_all),
         cmocka_unit_test(a_type_of_two_names_has_both),
+        cmocka_unit_test(lists_say_how_they_are_merged),
         cmocka_unit_test(protobuf_is_for_old_clients),
         cmocka_unit_test(other_forms_are_not_acceptable),
     };
