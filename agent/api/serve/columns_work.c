@@ -76,7 +76,7 @@ static void gates_cell(json_t **cells, const json_t *pod)
 static void pod_cells(json_t **cells, const json_t *o, int64_t now_ns)
 {
     const char *ip = api_text_at(json_array_get(json_at(o, "status.podIPs"), 0), "ip");
-    struct api_pod_summary s;
+    struct api_pod_summary s = { 0 };
 
     api_pod_summary(o, now_ns, &s);
     name_cell(cells, o);

@@ -6,14 +6,20 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "policy" has no objects here; its Eviction is what `kubectl drain` looks for before it evicts. */
+const struct api_group api_group_core = { "", "v1" };
+
+/* In policy is also the Eviction that `kubectl drain` looks for before it evicts. */
 const struct api_group api_groups[] = {
     { "apps", "v1" },
     { "events.k8s.io", "v1" },
     { "authentication.k8s.io", "v1" },
     { "authorization.k8s.io", "v1" },
+    { "autoscaling", "v2" },
     { "batch", "v1" },
+    { "networking.k8s.io", "v1" },
     { "policy", "v1" },
+    { "rbac.authorization.k8s.io", "v1" },
+    { "storage.k8s.io", "v1" },
     { "scheduling.k8s.io", "v1" },
     { "coordination.k8s.io", "v1" },
     { "node.k8s.io", "v1" },
@@ -226,13 +232,12 @@ static json_t *aggregated_group(const struct api_group *group)
 
 json_t *api_discovery_aggregated(bool core, bool beta)
 {
-    static const struct api_group core_group = { "", "v1" };
     json_t *o = json_pack("{s:s, s:s, s:{}}", "kind", "APIGroupDiscoveryList", "apiVersion",
                           beta ? "apidiscovery.k8s.io/v2beta1" : "apidiscovery.k8s.io/v2", "metadata");
     json_t *items = json_array();
 
     if (core)
-        api_append(&items, aggregated_group(&core_group));
+        api_append(&items, aggregated_group(&api_group_core));
     for (const struct api_group *g = api_groups; !core && g->name != NULL; g++)
         api_append(&items, aggregated_group(g));
     api_put(&o, "items", items);

@@ -9,11 +9,8 @@
 struct api_group {
     const char *name, *version;
 };
-/* The groups of /apis, in order; terminated by a NULL name. One may have no kinds of its own. */
-extern const struct api_group api_groups[];
-
-/* The first kind of a group; NULL: it has none. */
-const struct api_kind_row *api_kind_first(const char *group, const char *version); /* kinds.c */
+/* The groups of /apis, in order; terminated by a NULL name. */
+extern const struct api_group api_groups[], api_group_core;
 
 /* ---- discovery.c: plain and aggregated; NULL: out of memory ---- */
 json_t *api_discovery_versions(const char *server);                      /* /api */
@@ -28,6 +25,16 @@ json_t *api_discovery_version(void);                                     /* /ver
 void api_document_header(struct api_document *d, const char *name, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void api_document_etag(const void *data, size_t size, char ret[API_ETAG_SIZE]); /* SHA-256, hexadecimal */
 bool api_etag_matches(const char *header, const char *etag);                    /* of If-None-Match */
+
+/* Takes `value` and makes it the body. */
+enum err_code api_document_json(struct api_document *d, json_t *value, struct err *e) MUST_CHECK;
+
+/* ---- openapi_document.c ---- */
+enum api_openapi_what { API_OPENAPI_INDEX, API_OPENAPI_V3, API_OPENAPI_V2 };
+/* `group`: of version 3. */
+enum err_code api_openapi_answer(const struct api_document_request *ask, enum api_openapi_what what,
+                                 const struct api_group *group, struct api_document *d,
+                                 struct err *e) MUST_CHECK;
 
 /* ---- openapi.c; NULL: out of memory ---- */
 json_t *api_openapi_v3(const char *group, const char *version);
@@ -74,7 +81,8 @@ struct api_columns {
     /* Appends a cell for each column; an empty array became NULL: out of memory. */
     void (*cells)(json_t **cells, const json_t *object, int64_t now_ns);
 };
-extern const struct api_columns api_columns_core[], api_columns_work[]; /* terminated by a NULL kind */
+extern const struct api_columns api_columns_core[], api_columns_node[], api_columns_work[],
+    api_columns_shown[]; /* terminated by a NULL kind */
 
 /* What many columns have in common. */
 #define API_COLUMN_NAME                                                                                      \

@@ -55,16 +55,20 @@ static const struct api_subresource cron_job_subs[] = { STATUS_OF("CronJob"), { 
 const struct api_kind_row api_kinds[] = {
     KIND("", "ConfigMap", "configmaps", "configmap", SHORT("cm"), NAMESPACED, ACTED_ON,
          SCHEMA_OF(api_schema_config_map), VERBS(API_VERBS_ALL)),
+    KIND("", "Endpoints", "endpoints", "endpoints", SHORT("ep"), NAMESPACED, VERBS(API_VERBS_ALL)),
     KIND("", "Event", "events", "event", SHORT("ev"), NAMESPACED, ACTED_ON, VERBS(API_VERBS_READ)),
+    KIND("", "LimitRange", "limitranges", "limitrange", SHORT("limits"), NAMESPACED, VERBS(API_VERBS_ALL)),
     KIND("", "Namespace", "namespaces", "namespace", SHORT("ns"),
          VERBS(API_VERBS_ALL & ~(unsigned)API_VERB_DELETECOLLECTION), SUBS(namespace_subs)),
     KIND("", "Node", "nodes", "node", SHORT("no"), ACTED_ON, VERBS(API_VERBS_READ), SUBS(node_subs)),
     KIND("", "PersistentVolumeClaim", "persistentvolumeclaims", "persistentvolumeclaim", SHORT("pvc"),
          NAMESPACED, ACTED_ON, VERBS(API_VERBS_ALL), SUBS(claim_subs)),
-    KIND("", "PersistentVolume", "persistentvolumes", "persistentvolume", SHORT("pv"), VERBS(API_VERBS_READ),
+    KIND("", "PersistentVolume", "persistentvolumes", "persistentvolume", SHORT("pv"), VERBS(API_VERBS_ALL),
          SUBS(volume_subs)),
     KIND("", "Pod", "pods", "pod", SHORT("po"), NAMESPACED, IN_ALL, ACTED_ON, SCHEMA_OF(api_schema_pod),
          VERBS(API_VERBS_ALL), SUBS(pod_subs)),
+    KIND("", "ResourceQuota", "resourcequotas", "resourcequota", SHORT("quota"), NAMESPACED,
+         VERBS(API_VERBS_ALL)),
     KIND("", "Secret", "secrets", "secret", NAMESPACED, ACTED_ON, SCHEMA_OF(api_schema_secret),
          VERBS(API_VERBS_ALL)),
     KIND("", "ServiceAccount", "serviceaccounts", "serviceaccount", SHORT("sa"), NAMESPACED,
@@ -87,9 +91,33 @@ const struct api_kind_row api_kinds[] = {
          "selfsubjectaccessreview", ACTED_ON, VERBS(API_VERB_CREATE)),
     KIND("authorization.k8s.io", "SelfSubjectRulesReview", "selfsubjectrulesreviews",
          "selfsubjectrulesreview", ACTED_ON, VERBS(API_VERB_CREATE)),
+    { .group = "autoscaling",
+      .version = "v2",
+      .kind = "HorizontalPodAutoscaler",
+      .plural = "horizontalpodautoscalers",
+      .singular = "horizontalpodautoscaler",
+      SHORT("hpa"),
+      NAMESPACED,
+      IN_ALL,
+      VERBS(API_VERBS_ALL) },
     KIND("batch", "CronJob", "cronjobs", "cronjob", SHORT("cj"), NAMESPACED, IN_ALL, ACTED_ON,
          VERBS(API_VERBS_ALL), SUBS(cron_job_subs)),
     KIND("batch", "Job", "jobs", "job", NAMESPACED, IN_ALL, ACTED_ON, VERBS(API_VERBS_ALL), SUBS(job_subs)),
+    KIND("networking.k8s.io", "IngressClass", "ingressclasses", "ingressclass", VERBS(API_VERBS_ALL)),
+    KIND("networking.k8s.io", "Ingress", "ingresses", "ingress", SHORT("ing"), NAMESPACED,
+         VERBS(API_VERBS_ALL)),
+    KIND("networking.k8s.io", "NetworkPolicy", "networkpolicies", "networkpolicy", SHORT("netpol"),
+         NAMESPACED, VERBS(API_VERBS_ALL)),
+    KIND("policy", "PodDisruptionBudget", "poddisruptionbudgets", "poddisruptionbudget", SHORT("pdb"),
+         NAMESPACED, VERBS(API_VERBS_ALL)),
+    KIND("rbac.authorization.k8s.io", "ClusterRoleBinding", "clusterrolebindings", "clusterrolebinding",
+         VERBS(API_VERBS_ALL)),
+    KIND("rbac.authorization.k8s.io", "ClusterRole", "clusterroles", "clusterrole", VERBS(API_VERBS_ALL)),
+    KIND("rbac.authorization.k8s.io", "RoleBinding", "rolebindings", "rolebinding", NAMESPACED,
+         VERBS(API_VERBS_ALL)),
+    KIND("rbac.authorization.k8s.io", "Role", "roles", "role", NAMESPACED, VERBS(API_VERBS_ALL)),
+    KIND("storage.k8s.io", "StorageClass", "storageclasses", "storageclass", SHORT("sc"),
+         VERBS(API_VERBS_ALL)),
     KIND("scheduling.k8s.io", "PriorityClass", "priorityclasses", "priorityclass", SHORT("pc"), ACTED_ON,
          SCHEMA_OF(api_schema_priority_class), VERBS(API_VERBS_ALL)),
     KIND("coordination.k8s.io", "Lease", "leases", "lease", NAMESPACED, VERBS(API_VERBS_READ)),
@@ -112,15 +140,6 @@ const struct api_kind_row api_kinds[] = {
       VERBS(API_VERB_GET | API_VERB_LIST) },
     { 0 },
 };
-
-const struct api_kind_row *api_kind_first(const char *group, const char *version)
-{
-    for (const struct api_kind_row *k = api_kinds; k->kind != NULL; k++) {
-        if (strcmp(k->group, group) == 0 && strcmp(k->version, version) == 0)
-            return k;
-    }
-    return NULL;
-}
 
 const struct api_kind_row *api_kind_of_resource(const char *group, const char *version, const char *plural)
 {

@@ -42,6 +42,13 @@ static const struct {
     { "NodeMetrics", "io.k8s.metrics.pkg.apis.metrics.v1beta1." },
     { "PodMetrics", "io.k8s.metrics.pkg.apis.metrics.v1beta1." },
     { "Lease", "io.k8s.api.coordination.v1." },
+    { "HorizontalPodAutoscaler", "io.k8s.api.autoscaling.v2." },
+    { "Ingress", "io.k8s.api.networking.v1." },
+    { "NetworkPolicy", "io.k8s.api.networking.v1." },
+    { "PodDisruptionBudget", "io.k8s.api.policy.v1." },
+    { "ClusterRole", "io.k8s.api.rbac.v1." },
+    { "Role", "io.k8s.api.rbac.v1." },
+    { "StorageClass", "io.k8s.api.storage.v1." },
     { "SelfSubjectReview", "io.k8s.api.authentication.v1." },
     { "SelfSubject", "io.k8s.api.authorization.v1." },
 };

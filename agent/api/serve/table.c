@@ -24,7 +24,8 @@ static const struct api_columns plain = { .columns = plain_columns, .cells = pla
 
 static const struct api_columns *columns_of(const struct api_kind_row *kind)
 {
-    static const struct api_columns *const tables[] = { api_columns_core, api_columns_work };
+    static const struct api_columns *const tables[] = { api_columns_core, api_columns_node, api_columns_work,
+                                                        api_columns_shown };
 
     for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
         for (const struct api_columns *c = tables[i]; c->kind != NULL; c++) {
