@@ -53,7 +53,7 @@ def sampling(node, n):
     former is judged where this machine is quick and idle enough."""
     def gauge(text, name):
         return float(re.search(rf"^coracle_{name} ([0-9.]+)$", text, re.MULTILINE).group(1))
-    wall, cpu, bare, turns = [], [], [], []
+    wall, cpu, bare, turns, load = [], [], [], [], stretch()
     with contextlib.ExitStack() as files:
         for _ in range(15):
             node.get("/stats/summary?only_cpu_and_memory=true")
@@ -69,13 +69,13 @@ def sampling(node, n):
             if len(bare) > 1:  # it tells of the page before
                 turns.append(1000 * gauge(text, "metrics_longest_turn_seconds"))
                 check(gauge(text, "metrics_turns") > n // 8, lambda: f"a page in {text}")  # pylint: disable=cell-var-from-loop
-    load = stretch()
+    load = max(load, stretch())
     print(f"MEASURED usage of {n} pods read in {statistics.median(wall):.2f} ms, the best {min(wall):.2f}, {min(cpu):.2f} of the processor; "
           f"bare reads take {min(bare):.2f} of it (load {load:.1f}); all of /metrics in {1000 * gauge(text, 'usage_read_seconds'):.1f} ms, "
           f"of which {min(turns):.2f} to {max(turns):.2f} at a stretch")
     if SLOW == 1:
         check(min(cpu) < 1.5 * min(bare), lambda: f"reading takes {cpu} ms of the processor, bare reads {bare}")
-        check(min(turns) < 5, lambda: f"a page of metrics holds the loop for {turns} ms")
+        check(min(turns) < 5 or load > 1.2, lambda: f"a page of metrics holds the loop for {turns} ms at load {load:.1f}")
         check(min(wall) < 5 or min(bare) > 4 or load > 1.2, lambda: f"reading takes {wall} ms, bare reads {bare} at load {load:.1f}")
 
 
@@ -121,11 +121,18 @@ def stretch():
     return (time.monotonic() - wall) / (time.process_time() - cpu)
 
 
+def worked(pid):
+    """Processor time of a process so far, all its threads, in seconds."""
+    return sum(int(read(f"/proc/{pid}/task/{task}/schedstat").split()[0]) for task in os.listdir(f"/proc/{pid}/task")) / 1e9
+
+
 def restarts(node, n):
-    """kill -9 and start, five times: all is known within 300 ms of the start, as it was before, and stays so."""
+    """kill -9 and start, five times: all is known as it was before, and stays so; that takes 300 ms at most.
+
+    On a machine that has something else to do, the processor time of the agent is judged, and not how long it waited for its turn."""
     before = known(node)
     pids = processes(node, before)
-    times, loads = [], []
+    times, cpu, loads = [], [], []
     for _ in range(5):
         node.kill()
         mark = len(node.log())
@@ -138,6 +145,7 @@ def restarts(node, n):
             with contextlib.suppress(OSError):
                 first = known(node)
         times.append(time.monotonic() - start)
+        cpu.append(worked(node.process.pid))
         loads.append(stretch())
         for when in ("first", "second", "third"):
             now = known(node)
@@ -148,11 +156,11 @@ def restarts(node, n):
         equal(processes(node, before), pids, "processes")
         for word in ("container started", "container ended", "pod ending", "pod added"):
             check(word not in node.log()[mark:], lambda: f"{word!r} after a restart:\n{node.log()[mark:][-3000:]}")  # pylint: disable=cell-var-from-loop
-    # What runs beside this test only adds: the best one tells, and on a machine that gives us half of a processor it may take twice.
-    limit = 0.3 * max(1, min(loads)) * (1 if SLOW == 1 else 4)
-    print(f"MEASURED restart with {n} pods: all known after {min(times) * 1000:.0f} ms, median {statistics.median(times) * 1000:.0f} ms "
-          f"(this machine is {min(loads):.1f} to {max(loads):.1f} times slower than idle)")
-    check(min(times) < limit, lambda: f"all {n} pods are known after {min(times) * 1000:.0f} ms at best, wanted {limit * 1000:.0f} ms")
+    print(f"MEASURED restart with {n} pods: all known after {min(times) * 1000:.0f} ms, median {statistics.median(times) * 1000:.0f} ms, "
+          f"{min(cpu) * 1000:.0f} to {max(cpu) * 1000:.0f} of a processor (this machine is {min(loads):.1f} to {max(loads):.1f} times slower than idle)")
+    limit = 0.3 * (1 if SLOW == 1 else 4)  # what runs beside this test only adds: the best one tells
+    check(min(cpu) < limit, lambda: f"all {n} pods are known after {min(cpu) * 1000:.0f} ms of a processor at best, wanted {limit * 1000:.0f} ms")
+    check(min(times) < limit or max(loads) > 1.2, lambda: f"all {n} pods are known after {min(times) * 1000:.0f} ms at best, wanted {limit * 1000:.0f} ms")
 
 
 def test_max_pods(t):
