@@ -4,6 +4,8 @@ import os
 
 import eviction_golden
 
+NEEDS = "process ids"  # of the whole machine
+
 
 def _add(case):
     def test(t):

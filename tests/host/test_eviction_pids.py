@@ -8,6 +8,7 @@ import coracle
 from coracle import check, container, equal, pod, read, shell, until
 from test_eviction import STAY, conditions, pressure
 
+NEEDS = "process ids"  # of the whole machine
 LEFT, MOST = 1500, 4000  # processes until the threshold, and of one pod at most: the machine itself is not filled
 BOMB = "for i in 1 2 3 4 5 6; do (while true; do sleep 1000 & done) & done; wait"
 
