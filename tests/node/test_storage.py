@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """storage - pods on XFS and ext4 disks with project quotas: what they use, limits that evict and limits that refuse, agents killed at any time."""
-
-CHECK = True
 OPTIONS = {"disks": {"xfs": "xfs", "ext4": "ext4"}, "memory": 1152, "cpus": 2}
 # (title, function, whether the short form has it on ext4 as well)
 STEPS = [
