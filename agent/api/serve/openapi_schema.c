@@ -298,6 +298,7 @@ void api_openapi_define(struct api_openapi *doc, const struct api_schema *schema
 {
     json_t *properties = json_object(), *required = json_array(), *o = json_object();
     char full[NAME_MAX_SIZE];
+    const char *about;
 
     full_name(name, full);
     if (doc->schemas == NULL || json_object_get(doc->schemas, full) != NULL) {
@@ -319,7 +320,11 @@ void api_openapi_define(struct api_openapi *doc, const struct api_schema *schema
     if (kind != NULL)
         add_object_members(doc, &properties);
     api_put(&o, "type", json_string("object"));
-    api_put(&o, "description", json_string(api_about_type(schema != NULL ? schema->name : name)));
+    /* Several kinds have one table, and a table may stand for several types. */
+    about = api_about_type(name);
+    if (about[0] == '\0' && schema != NULL)
+        about = api_about_type(schema->name);
+    api_put(&o, "description", json_string(about));
     api_put(&o, "properties", properties);
     if (json_array_size(required) > 0)
         api_put(&o, "required", required);

@@ -4,21 +4,11 @@
 #include "agent/cli/show/internal.h"
 
 #include "agent/api/schema/about.h"
+#include "agent/api/schema/kinds.h"
 
 #include <string.h>
 
 enum { PATH_SHOWN = 200 }; /* of a path that is wrong */
-
-static const struct {
-    const char *kind; /* as in kinds.c */
-    const char *version;
-    const struct api_schema *schema;
-} roots[] = {
-    { "pods", "v1", &api_schema_pod },
-    { "configmaps", "v1", &api_schema_config_map },
-    { "secrets", "v1", &api_schema_secret },
-    { "priorityclasses", "scheduling.k8s.io/v1", &api_schema_priority_class },
-};
 
 struct place {                       /* on the way along a path */
     const struct api_schema *schema; /* NULL: a plain value */
@@ -27,25 +17,21 @@ struct place {                       /* on the way along a path */
     enum api_support support;
 };
 
-static size_t root_of(const char *path)
+/* The kind before the first dot; NULL: none is meant. */
+static const struct api_kind_info *root_of(const char *path)
 {
-    char kind[64];
-    const struct cli_kind *k;
-    size_t i = ARRAY_LEN(roots);
+    char word[64];
+    enum api_kind kind;
 
-    if (strcspn(path, ".") < sizeof(kind)) {
-        snprintf(kind, sizeof(kind), "%.*s", (int)strcspn(path, "."), path);
-        k = cli_kind_find(kind);
-        for (i = 0; i < ARRAY_LEN(roots); i++)
-            if (k != NULL && strcmp(k->names[0], roots[i].kind) == 0)
-                break;
-    }
-    return i;
+    if (strcspn(path, ".") >= sizeof(word))
+        return NULL;
+    snprintf(word, sizeof(word), "%.*s", (int)strcspn(path, "."), path);
+    return api_kind_by_word(word, &kind) ? api_kind_info(kind) : NULL;
 }
 
 bool cli_explain_is_path(const char *word)
 {
-    return strchr(word, '/') == NULL && root_of(word) < ARRAY_LEN(roots) &&
+    return strchr(word, '/') == NULL && root_of(word) != NULL &&
            (strchr(word, '.') != NULL || cli_is_kind(word, cli_pod_kinds));
 }
 
@@ -118,9 +104,9 @@ static void add_line(struct buf *b, const char *title, const struct api_row *row
     b->p[before] = '\0';
 }
 
-static void add_head(struct buf *b, size_t root, const struct place *p, const char *path)
+static void add_head(struct buf *b, const struct api_kind_info *root, const struct place *p, const char *path)
 {
-    buf_addf(b, "KIND:\t%s\nVERSION:\t%s\n", roots[root].schema->name, roots[root].version);
+    buf_addf(b, "KIND:\t%s\nVERSION:\t%s\n", root->name, root->api_version);
     if (p->row == NULL) {
         buf_addf(b, "ABOUT:\t%s\n", api_about_type(p->schema->name));
         return;
@@ -168,8 +154,8 @@ static void print_fields(struct cli *cli, const struct api_schema *schema, enum 
 
 int cli_explain_fields(struct cli *cli, const char *path)
 {
-    const size_t root = root_of(path);
-    struct place p = { .schema = roots[root].schema, .support = API_ACTED };
+    const struct api_kind_info *root = root_of(path);
+    struct place p = { .schema = root->schema, .support = API_ACTED };
     buf_auto head = BUF_INIT(64 * 1024), shown = BUF_INIT(64 * 1024);
     const int code = walk(cli, &p, path);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve_helper.h"
 
+#include "agent/api/schema/kinds.h"
+
 #define AGGREGATED "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 #define KUBECTL                                                                                              \
     AGGREGATED ",application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
@@ -90,6 +92,23 @@ static void kinds_are_found_as_objects_name_them(void **state)
     assert_null(api_kind_of_object("v1", "Deployment"));
     assert_null(api_kind_of_object("apps/v1/x", "Deployment"));
     assert_null(api_kind_of_object("/v1", "Podd"));
+}
+
+/* What a manifest may be is served, under the same names. */
+static void kinds_of_manifests_are_served(void **state)
+{
+    (void)state;
+    for (int i = 0; i < API_KINDS; i++) {
+        const struct api_kind_info *info = api_kind_info((enum api_kind)i);
+        const struct api_kind_row *row = api_kind_of_object(info->api_version, info->name);
+        if (row == NULL)
+            fail_msg("%s is not served", info->name);
+        assert_string_equal(row->plural, info->plural);
+        assert_string_equal(row->singular, info->singular);
+        assert_true(str_eq(row->short_name, info->shorts[0]));
+        assert_int_equal(row->namespaced, info->namespaced);
+        assert_ptr_equal(row->schema, info->schema);
+    }
 }
 
 /* ---- documents ---- */
@@ -322,6 +341,7 @@ int main(void)
         cmocka_unit_test(a_path_names_kind_namespace_name_and_subresource),
         cmocka_unit_test(a_path_of_nothing_is_refused),
         cmocka_unit_test(kinds_are_found_as_objects_name_them),
+        cmocka_unit_test(kinds_of_manifests_are_served),
         cmocka_unit_test(unknown_paths_are_a_status),
         cmocka_unit_test(aggregated_documents_have_a_tag),
         cmocka_unit_test(what_cannot_be_spoken_is_not_acceptable),

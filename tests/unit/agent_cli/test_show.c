@@ -293,6 +293,8 @@ static void explain_shows_fields_and_what_is_done_with_them(void **state)
     assert_null(strstr(f->out, "acted on"));
     assert_int_equal(run(f, "explain priorityclasses.value"), 0);
     assert_int_equal(run(f, "explain cm.data"), 0);
+    assert_int_equal(run(f, "explain deploy.spec.strategy"), 0);
+    assert_non_null(strstr(f->out, "KIND:     Deployment\nVERSION:  apps/v1\n"));
     expect(f, "explain pod.spec.contaners", 2, "",
            "error: pod.spec.contaners: PodSpec has no field contaners (did you mean containers?)\n");
     expect(f, "explain pod.spec.containers.name.x", 2, "",
