@@ -59,9 +59,10 @@ $(B)/tests/host/kubeconfig: $(B)/tests/host/kubeconfig.o $(all_libs)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(all_libs) $(LIBS_CORE)
 
 # Patches of API objects, for a model and recorded cases.
-$(B)/tests/host/patch_lines: $(B)/tests/host/patch_lines.o $(all_libs)
+patch_libs := $(foreach m,agent/api/patch agent/api/manifest agent/api/schema agent/api/yaml agent/api,$(call libname,$(m)))
+$(B)/tests/host/patch_lines: $(B)/tests/host/patch_lines.o $(patch_libs) $(base_libs)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(all_libs) $(LIBS_CORE)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(patch_libs) $(base_libs) $(LIBS_CORE)
 
 .PHONY: host-programs
 host-programs: $(B)/tests/host/hog $(B)/tests/host/kubeconfig $(B)/tests/host/patch_lines

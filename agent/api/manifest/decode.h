@@ -61,6 +61,10 @@ struct api_lint; /* check.h */
 enum err_code api_lint_file(const char *file, const char *text, size_t size, const struct api_lint *lint,
                             struct api_objects *ret, struct api_problems *problems, struct err *e) MUST_CHECK;
 
+/* The pull policy of an image without one: Always if its tag is "latest", or if it has neither tag nor
+ * digest. */
+enum api_pull_policy api_pull_policy_default(const char *image);
+
 /* Adds to the first problem of a file that valid objects of the same file, `n` of them, have no effect
  * because of it, either. */
 void api_problems_hold_back(struct api_problems *p, const struct api_object *first, size_t n);

@@ -21,7 +21,6 @@
 /* ---- defaults that depend on other fields (defaults.c) ---- */
 void api_defaults_before(struct api_check *c, json_t *pod);                        /* before the walk */
 void api_defaults_after(struct api_check *c, json_t *object, struct api_pod *pod); /* after it */
-enum api_pull_policy api_pull_policy_default(const char *image);
 
 /* ---- validation (validate_*.c): cross-field rules ---- */
 void api_validate_meta(struct api_check *c, const struct api_meta *meta);

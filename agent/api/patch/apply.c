@@ -60,13 +60,12 @@ static json_t *pruned(const struct work *w, const json_t *merged, const json_t *
  * before, a new reference; NULL: it had none. */
 static ssize_t claim(struct work *w, const json_t *config, json_t **ret_last)
 {
-    json_t *entry = managed_entry(w->by->name, "Apply", w->version, w->by->subresource), *set,
-           *no_one = work_stripped();
+    json_t *entry = managed_entry(w->by->name, "Apply", w->version, w->by->subresource), *set;
     ssize_t at = entry != NULL ? managed_find(w->entries, entry) : -1;
 
     *ret_last = NULL;
     set = typed_fields(&w->type, config);
-    if (set == NULL || no_one == NULL || entry == NULL || !work_filter(w, &set)) {
+    if (set == NULL || entry == NULL || !work_filter(w, &set)) {
         at = -1;
         goto done;
     }
@@ -76,13 +75,11 @@ static ssize_t claim(struct work *w, const json_t *config, json_t **ret_last)
     } else if (json_array_append(w->entries, entry) == 0) {
         at = (ssize_t)json_array_size(w->entries) - 1;
     }
-    if (at >= 0 && json_object_set_new(json_array_get(w->entries, (size_t)at), "fieldsV1",
-                                       fields_difference(set, no_one)) != 0)
+    if (at >= 0 && json_object_set(json_array_get(w->entries, (size_t)at), "fieldsV1", set) != 0)
         at = -1;
 done:
     json_decref(entry);
     json_decref(set);
-    json_decref(no_one);
     return at;
 }
 
@@ -132,6 +129,16 @@ static bool follow_annotation(const struct work *w, json_t **object, const json_
     return true;
 }
 
+/* Takes what no manager ever has out of the applier's fields. */
+static bool strip(json_t *self)
+{
+    json_t *no_one = work_stripped(),
+           *set = no_one != NULL ? fields_difference(managed_set(self), no_one) : NULL;
+
+    json_decref(no_one);
+    return set != NULL && json_object_set_new(self, "fieldsV1", set) == 0;
+}
+
 /* The apply itself; `live` has no managers.  NULL: failed. */
 static json_t *apply(struct work *w, const json_t *live, const json_t *config, bool force)
 {
@@ -145,7 +152,7 @@ static json_t *apply(struct work *w, const json_t *live, const json_t *config, b
     }
     json_decref(last);
     self = at >= 0 ? json_array_get(w->entries, (size_t)at) : NULL;
-    if (object == NULL || self == NULL || !resolve(w, live, object, self, force) ||
+    if (object == NULL || self == NULL || !resolve(w, live, object, self, force) || !strip(self) ||
         (!json_equal(live, object) && !json_put_str(self, "time", w->by->now)) ||
         !follow_annotation(w, &object, config)) {
         json_decref(object);

@@ -12,7 +12,7 @@ static const struct api_schema rolling_update_deployment_schema =
 
 static const struct api_row deployment_strategy[] = {
     ROW("rollingUpdate", API_OBJECT, .nested = &rolling_update_deployment_schema),
-    ROW("type", API_STRING),
+    ROW("type", API_STRING, .otherwise = "RollingUpdate"),
     { 0 },
 };
 static const struct api_schema deployment_strategy_schema = SCHEMA("DeploymentStrategy", deployment_strategy);
@@ -27,19 +27,20 @@ static const struct api_schema pod_template_spec_schema = SCHEMA("PodTemplateSpe
 static const struct api_row deployment_spec[] = {
     ROW("minReadySeconds", API_INT32, .flags = API_ZERO_ABSENT),
     ROW("paused", API_BOOL, .flags = API_ZERO_ABSENT),
-    ROW("progressDeadlineSeconds", API_INT32),
-    ROW("replicas", API_INT32),
-    ROW("revisionHistoryLimit", API_INT32),
+    ROW("progressDeadlineSeconds", API_INT32, .otherwise = "600"),
+    ROW("replicas", API_INT32, .otherwise = "1"),
+    ROW("revisionHistoryLimit", API_INT32, .otherwise = "10"),
     ROW("selector", API_OBJECT, .nested = &api_schema_label_selector),
-    ROW("strategy", API_OBJECT, .flags = API_RETAIN_KEYS, .nested = &deployment_strategy_schema),
+    ROW("strategy", API_OBJECT, .flags = API_RETAIN_KEYS, .otherwise = "{}",
+        .nested = &deployment_strategy_schema),
     ROW("template", API_OBJECT, .nested = &pod_template_spec_schema),
     { 0 },
 };
 static const struct api_schema deployment_spec_schema = SCHEMA("DeploymentSpec", deployment_spec);
 
 static const struct api_row deployment_condition[] = {
-    ROW("lastTransitionTime", API_STRING),
-    ROW("lastUpdateTime", API_STRING),
+    ROW("lastTransitionTime", API_STRING, .otherwise = "null"),
+    ROW("lastUpdateTime", API_STRING, .otherwise = "null"),
     ROW("message", API_STRING),
     ROW("reason", API_STRING),
     ROW("status", API_STRING),
@@ -75,7 +76,7 @@ const struct api_schema patch_schema_deployment = SCHEMA("Deployment", deploymen
 
 static const struct api_row replica_set_spec[] = {
     ROW("minReadySeconds", API_INT32, .flags = API_ZERO_ABSENT),
-    ROW("replicas", API_INT32),
+    ROW("replicas", API_INT32, .otherwise = "1"),
     ROW("selector", API_OBJECT, .nested = &api_schema_label_selector),
     ROW("template", API_OBJECT, .nested = &pod_template_spec_schema),
     { 0 },
@@ -83,7 +84,7 @@ static const struct api_row replica_set_spec[] = {
 static const struct api_schema replica_set_spec_schema = SCHEMA("ReplicaSetSpec", replica_set_spec);
 
 static const struct api_row replica_set_condition[] = {
-    ROW("lastTransitionTime", API_STRING),
+    ROW("lastTransitionTime", API_STRING, .otherwise = "null"),
     ROW("message", API_STRING),
     ROW("reason", API_STRING),
     ROW("status", API_STRING),
@@ -123,8 +124,8 @@ static const struct api_schema stateful_set_ordinals_schema =
     SCHEMA("StatefulSetOrdinals", stateful_set_ordinals);
 
 static const struct api_row stateful_set_persistent_volume_claim_retention_policy[] = {
-    ROW("whenDeleted", API_STRING),
-    ROW("whenScaled", API_STRING),
+    ROW("whenDeleted", API_STRING, .otherwise = "Retain"),
+    ROW("whenScaled", API_STRING, .otherwise = "Retain"),
     { 0 },
 };
 static const struct api_schema stateful_set_persistent_volume_claim_retention_policy_schema = SCHEMA(
@@ -140,7 +141,7 @@ static const struct api_schema rolling_update_stateful_set_strategy_schema =
 
 static const struct api_row stateful_set_update_strategy[] = {
     ROW("rollingUpdate", API_OBJECT, .nested = &rolling_update_stateful_set_strategy_schema),
-    ROW("type", API_STRING),
+    ROW("type", API_STRING, .otherwise = "RollingUpdate"),
     { 0 },
 };
 static const struct api_schema stateful_set_update_strategy_schema =
@@ -149,22 +150,22 @@ static const struct api_schema stateful_set_update_strategy_schema =
 static const struct api_row stateful_set_spec[] = {
     ROW("minReadySeconds", API_INT32, .flags = API_ZERO_ABSENT),
     ROW("ordinals", API_OBJECT, .nested = &stateful_set_ordinals_schema),
-    ROW("persistentVolumeClaimRetentionPolicy", API_OBJECT,
+    ROW("persistentVolumeClaimRetentionPolicy", API_OBJECT, .otherwise = "{}",
         .nested = &stateful_set_persistent_volume_claim_retention_policy_schema),
-    ROW("podManagementPolicy", API_STRING),
-    ROW("replicas", API_INT32),
-    ROW("revisionHistoryLimit", API_INT32),
+    ROW("podManagementPolicy", API_STRING, .otherwise = "OrderedReady"),
+    ROW("replicas", API_INT32, .otherwise = "1"),
+    ROW("revisionHistoryLimit", API_INT32, .otherwise = "10"),
     ROW("selector", API_OBJECT, .nested = &api_schema_label_selector),
     ROW("serviceName", API_STRING),
     ROW("template", API_OBJECT, .nested = &pod_template_spec_schema),
-    ROW("updateStrategy", API_OBJECT, .nested = &stateful_set_update_strategy_schema),
+    ROW("updateStrategy", API_OBJECT, .otherwise = "{}", .nested = &stateful_set_update_strategy_schema),
     ROW("volumeClaimTemplates", API_LIST, .nested = &patch_schema_claim),
     { 0 },
 };
 static const struct api_schema stateful_set_spec_schema = SCHEMA("StatefulSetSpec", stateful_set_spec);
 
 static const struct api_row stateful_set_condition[] = {
-    ROW("lastTransitionTime", API_STRING),
+    ROW("lastTransitionTime", API_STRING, .otherwise = "null"),
     ROW("message", API_STRING),
     ROW("reason", API_STRING),
     ROW("status", API_STRING),
@@ -209,7 +210,7 @@ static const struct api_schema rolling_update_daemon_set_schema =
 
 static const struct api_row daemon_set_update_strategy[] = {
     ROW("rollingUpdate", API_OBJECT, .nested = &rolling_update_daemon_set_schema),
-    ROW("type", API_STRING),
+    ROW("type", API_STRING, .otherwise = "RollingUpdate"),
     { 0 },
 };
 static const struct api_schema daemon_set_update_strategy_schema =
@@ -217,16 +218,16 @@ static const struct api_schema daemon_set_update_strategy_schema =
 
 static const struct api_row daemon_set_spec[] = {
     ROW("minReadySeconds", API_INT32, .flags = API_ZERO_ABSENT),
-    ROW("revisionHistoryLimit", API_INT32),
+    ROW("revisionHistoryLimit", API_INT32, .otherwise = "10"),
     ROW("selector", API_OBJECT, .nested = &api_schema_label_selector),
     ROW("template", API_OBJECT, .nested = &pod_template_spec_schema),
-    ROW("updateStrategy", API_OBJECT, .nested = &daemon_set_update_strategy_schema),
+    ROW("updateStrategy", API_OBJECT, .otherwise = "{}", .nested = &daemon_set_update_strategy_schema),
     { 0 },
 };
 static const struct api_schema daemon_set_spec_schema = SCHEMA("DaemonSetSpec", daemon_set_spec);
 
 static const struct api_row daemon_set_condition[] = {
-    ROW("lastTransitionTime", API_STRING),
+    ROW("lastTransitionTime", API_STRING, .otherwise = "null"),
     ROW("message", API_STRING),
     ROW("reason", API_STRING),
     ROW("status", API_STRING),

@@ -76,8 +76,8 @@ static const struct api_row job_spec[] = {
 static const struct api_schema job_spec_schema = SCHEMA("JobSpec", job_spec);
 
 static const struct api_row job_condition[] = {
-    ROW("lastProbeTime", API_STRING),
-    ROW("lastTransitionTime", API_STRING),
+    ROW("lastProbeTime", API_STRING, .otherwise = "null"),
+    ROW("lastTransitionTime", API_STRING, .otherwise = "null"),
     ROW("message", API_STRING),
     ROW("reason", API_STRING),
     ROW("status", API_STRING),
@@ -128,13 +128,13 @@ static const struct api_row job_template_spec[] = {
 static const struct api_schema job_template_spec_schema = SCHEMA("JobTemplateSpec", job_template_spec);
 
 static const struct api_row cron_job_spec[] = {
-    ROW("concurrencyPolicy", API_STRING),
-    ROW("failedJobsHistoryLimit", API_INT32),
+    ROW("concurrencyPolicy", API_STRING, .otherwise = "Allow"),
+    ROW("failedJobsHistoryLimit", API_INT32, .otherwise = "1"),
     ROW("jobTemplate", API_OBJECT, .otherwise = "{}", .nested = &job_template_spec_schema),
     ROW("schedule", API_STRING),
     ROW("startingDeadlineSeconds", API_INT64),
-    ROW("successfulJobsHistoryLimit", API_INT32),
-    ROW("suspend", API_BOOL),
+    ROW("successfulJobsHistoryLimit", API_INT32, .otherwise = "3"),
+    ROW("suspend", API_BOOL, .otherwise = "false"),
     ROW("timeZone", API_STRING, .flags = API_KEEP_EMPTY),
     { 0 },
 };

@@ -44,8 +44,8 @@ static const struct api_row node_address[] = {
 static const struct api_schema node_address_schema = SCHEMA("NodeAddress", node_address);
 
 static const struct api_row node_condition[] = {
-    ROW("lastHeartbeatTime", API_STRING),
-    ROW("lastTransitionTime", API_STRING),
+    ROW("lastHeartbeatTime", API_STRING, .otherwise = "null"),
+    ROW("lastTransitionTime", API_STRING, .otherwise = "null"),
     ROW("message", API_STRING),
     ROW("reason", API_STRING),
     ROW("status", API_STRING),
@@ -140,11 +140,11 @@ static const struct api_row node_status[] = {
     ROW("capacity", API_RESOURCES),
     ROW("conditions", API_LIST, .merge_key = "type", .nested = &node_condition_schema),
     ROW("config", API_OBJECT, .nested = &node_config_status_schema),
-    ROW("daemonEndpoints", API_OBJECT, .nested = &node_daemon_endpoints_schema),
+    ROW("daemonEndpoints", API_OBJECT, .otherwise = "{}", .nested = &node_daemon_endpoints_schema),
     ROW("declaredFeatures", API_STRINGS),
     ROW("features", API_OBJECT, .nested = &node_features_schema),
     ROW("images", API_LIST, .nested = &container_image_schema),
-    ROW("nodeInfo", API_OBJECT, .nested = &node_system_info_schema),
+    ROW("nodeInfo", API_OBJECT, .otherwise = "{}", .nested = &node_system_info_schema),
     ROW("phase", API_STRING),
     ROW("runtimeHandlers", API_LIST, .nested = &node_runtime_handler_schema),
     ROW("volumesAttached", API_LIST, .nested = &attached_volume_schema),
@@ -170,7 +170,7 @@ static const struct api_row namespace_spec[] = {
 static const struct api_schema namespace_spec_schema = SCHEMA("NamespaceSpec", namespace_spec);
 
 static const struct api_row namespace_condition[] = {
-    ROW("lastTransitionTime", API_STRING),
+    ROW("lastTransitionTime", API_STRING, .otherwise = "null"),
     ROW("message", API_STRING),
     ROW("reason", API_STRING),
     ROW("status", API_STRING),
@@ -207,7 +207,7 @@ static const struct api_schema object_reference_schema =
 
 static const struct api_row event_series[] = {
     ROW("count", API_INT32, .flags = API_ZERO_ABSENT),
-    ROW("lastObservedTime", API_STRING),
+    ROW("lastObservedTime", API_STRING, .otherwise = "null"),
     { 0 },
 };
 static const struct api_schema event_series_schema = SCHEMA("EventSeries", event_series);
@@ -223,17 +223,17 @@ static const struct api_row event[] = {
     ROW("action", API_STRING),
     ROW("apiVersion", API_STRING),
     ROW("count", API_INT32, .flags = API_ZERO_ABSENT),
-    ROW("eventTime", API_STRING),
-    ROW("firstTimestamp", API_STRING),
+    ROW("eventTime", API_STRING, .otherwise = "null"),
+    ROW("firstTimestamp", API_STRING, .otherwise = "null"),
     ROW("involvedObject", API_OBJECT, .otherwise = "{}", .nested = &object_reference_schema),
     ROW("kind", API_STRING),
-    ROW("lastTimestamp", API_STRING),
+    ROW("lastTimestamp", API_STRING, .otherwise = "null"),
     ROW("message", API_STRING),
     ROW("metadata", API_OBJECT, .nested = &api_schema_object_meta),
     ROW("reason", API_STRING),
     ROW("related", API_OBJECT, .nested = &object_reference_schema),
-    ROW("reportingComponent", API_STRING),
-    ROW("reportingInstance", API_STRING),
+    ROW("reportingComponent", API_STRING, .otherwise = ""),
+    ROW("reportingInstance", API_STRING, .otherwise = ""),
     ROW("series", API_OBJECT, .nested = &event_series_schema),
     ROW("source", API_OBJECT, .nested = &event_source_schema),
     ROW("type", API_STRING),

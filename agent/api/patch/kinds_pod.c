@@ -3,10 +3,14 @@
 #include "agent/api/patch/tables.h"
 
 static const struct api_row pod_condition[] = {
-    ROW("lastProbeTime", API_STRING), ROW("lastTransitionTime", API_STRING),
-    ROW("message", API_STRING),       ROW("observedGeneration", API_INT64, .flags = API_ZERO_ABSENT),
-    ROW("reason", API_STRING),        ROW("status", API_STRING),
-    ROW("type", API_STRING),          { 0 },
+    ROW("lastProbeTime", API_STRING, .otherwise = "null"),
+    ROW("lastTransitionTime", API_STRING, .otherwise = "null"),
+    ROW("message", API_STRING),
+    ROW("observedGeneration", API_INT64, .flags = API_ZERO_ABSENT),
+    ROW("reason", API_STRING),
+    ROW("status", API_STRING),
+    ROW("type", API_STRING),
+    { 0 },
 };
 static const struct api_schema pod_condition_schema = SCHEMA("PodCondition", pod_condition);
 
@@ -26,17 +30,21 @@ static const struct api_row resource_status[] = {
 static const struct api_schema resource_status_schema = SCHEMA("ResourceStatus", resource_status);
 
 static const struct api_row container_state_running[] = {
-    ROW("startedAt", API_STRING),
+    ROW("startedAt", API_STRING, .otherwise = "null"),
     { 0 },
 };
 static const struct api_schema container_state_running_schema =
     SCHEMA("ContainerStateRunning", container_state_running);
 
 static const struct api_row container_state_terminated[] = {
-    ROW("containerID", API_STRING), ROW("exitCode", API_INT32),
-    ROW("finishedAt", API_STRING),  ROW("message", API_STRING),
-    ROW("reason", API_STRING),      ROW("signal", API_INT32, .flags = API_ZERO_ABSENT),
-    ROW("startedAt", API_STRING),   { 0 },
+    ROW("containerID", API_STRING),
+    ROW("exitCode", API_INT32),
+    ROW("finishedAt", API_STRING, .otherwise = "null"),
+    ROW("message", API_STRING),
+    ROW("reason", API_STRING),
+    ROW("signal", API_INT32, .flags = API_ZERO_ABSENT),
+    ROW("startedAt", API_STRING, .otherwise = "null"),
+    { 0 },
 };
 static const struct api_schema container_state_terminated_schema =
     SCHEMA("ContainerStateTerminated", container_state_terminated);
@@ -100,13 +108,13 @@ static const struct api_row container_status[] = {
     ROW("containerID", API_STRING),
     ROW("image", API_STRING),
     ROW("imageID", API_STRING),
-    ROW("lastState", API_OBJECT, .nested = &container_state_schema),
+    ROW("lastState", API_OBJECT, .otherwise = "{}", .nested = &container_state_schema),
     ROW("name", API_STRING),
     ROW("ready", API_BOOL, .otherwise = "false"),
     ROW("resources", API_OBJECT, .nested = &api_schema_resources),
     ROW("restartCount", API_INT32, .otherwise = "0"),
     ROW("started", API_BOOL),
-    ROW("state", API_OBJECT, .nested = &container_state_schema),
+    ROW("state", API_OBJECT, .otherwise = "{}", .nested = &container_state_schema),
     ROW("stopSignal", API_STRING, .flags = API_KEEP_EMPTY),
     ROW("user", API_OBJECT, .nested = &container_user_schema),
     ROW("volumeMounts", API_LIST, .merge_key = "mountPath", .nested = &volume_mount_status_schema),

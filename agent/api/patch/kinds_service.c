@@ -7,7 +7,7 @@ static const struct api_row service_port[] = {
     ROW("name", API_STRING),
     ROW("nodePort", API_INT32, .flags = API_ZERO_ABSENT),
     ROW("port", API_INT32),
-    ROW("protocol", API_STRING),
+    ROW("protocol", API_STRING, .otherwise = "TCP"),
     ROW("targetPort", API_INT_OR_STRING),
     { 0 },
 };
@@ -34,7 +34,7 @@ static const struct api_row service_spec[] = {
     ROW("externalName", API_STRING),
     ROW("externalTrafficPolicy", API_STRING),
     ROW("healthCheckNodePort", API_INT32, .flags = API_ZERO_ABSENT),
-    ROW("internalTrafficPolicy", API_STRING, .flags = API_KEEP_EMPTY),
+    ROW("internalTrafficPolicy", API_STRING, .flags = API_KEEP_EMPTY, .otherwise = "Cluster"),
     ROW("ipFamilies", API_STRINGS),
     ROW("ipFamilyPolicy", API_STRING, .flags = API_KEEP_EMPTY),
     ROW("loadBalancerClass", API_STRING, .flags = API_KEEP_EMPTY),
@@ -43,16 +43,16 @@ static const struct api_row service_spec[] = {
     ROW("ports", API_LIST, .merge_key = "port", .list_keys = "port,protocol", .nested = &service_port_schema),
     ROW("publishNotReadyAddresses", API_BOOL, .flags = API_ZERO_ABSENT),
     ROW("selector", API_STRING_MAP, .flags = API_ATOMIC),
-    ROW("sessionAffinity", API_STRING),
+    ROW("sessionAffinity", API_STRING, .otherwise = "None"),
     ROW("sessionAffinityConfig", API_OBJECT, .nested = &session_affinity_config_schema),
     ROW("trafficDistribution", API_STRING, .flags = API_KEEP_EMPTY),
-    ROW("type", API_STRING),
+    ROW("type", API_STRING, .otherwise = "ClusterIP"),
     { 0 },
 };
 static const struct api_schema service_spec_schema = SCHEMA("ServiceSpec", service_spec);
 
 static const struct api_row condition[] = {
-    ROW("lastTransitionTime", API_STRING),
+    ROW("lastTransitionTime", API_STRING, .otherwise = "null"),
     ROW("message", API_STRING),
     ROW("observedGeneration", API_INT64, .flags = API_ZERO_ABSENT),
     ROW("reason", API_STRING),
@@ -89,7 +89,7 @@ static const struct api_schema load_balancer_status_schema =
 
 static const struct api_row service_status[] = {
     ROW("conditions", API_LIST, .merge_key = "type", .nested = &condition_schema),
-    ROW("loadBalancer", API_OBJECT, .nested = &load_balancer_status_schema),
+    ROW("loadBalancer", API_OBJECT, .otherwise = "{}", .nested = &load_balancer_status_schema),
     { 0 },
 };
 static const struct api_schema service_status_schema = SCHEMA("ServiceStatus", service_status);
@@ -199,7 +199,7 @@ static const struct api_schema ingress_load_balancer_status_schema =
     SCHEMA("IngressLoadBalancerStatus", ingress_load_balancer_status);
 
 static const struct api_row ingress_status[] = {
-    ROW("loadBalancer", API_OBJECT, .nested = &ingress_load_balancer_status_schema),
+    ROW("loadBalancer", API_OBJECT, .otherwise = "{}", .nested = &ingress_load_balancer_status_schema),
     { 0 },
 };
 static const struct api_schema ingress_status_schema = SCHEMA("IngressStatus", ingress_status);

@@ -38,7 +38,7 @@ static const struct api_row persistent_volume_claim_spec[] = {
     ROW("selector", API_OBJECT, .nested = &api_schema_label_selector),
     ROW("storageClassName", API_STRING, .flags = API_KEEP_EMPTY),
     ROW("volumeAttributesClassName", API_STRING, .flags = API_KEEP_EMPTY),
-    ROW("volumeMode", API_STRING, .flags = API_KEEP_EMPTY),
+    ROW("volumeMode", API_STRING, .flags = API_KEEP_EMPTY, .otherwise = "Filesystem"),
     ROW("volumeName", API_STRING),
     { 0 },
 };
@@ -46,8 +46,8 @@ static const struct api_schema persistent_volume_claim_spec_schema =
     SCHEMA("PersistentVolumeClaimSpec", persistent_volume_claim_spec);
 
 static const struct api_row persistent_volume_claim_condition[] = {
-    ROW("lastProbeTime", API_STRING),
-    ROW("lastTransitionTime", API_STRING),
+    ROW("lastProbeTime", API_STRING, .otherwise = "null"),
+    ROW("lastTransitionTime", API_STRING, .otherwise = "null"),
     ROW("message", API_STRING),
     ROW("reason", API_STRING),
     ROW("status", API_STRING),
@@ -73,7 +73,7 @@ static const struct api_row persistent_volume_claim_status[] = {
     ROW("conditions", API_LIST, .merge_key = "type", .nested = &persistent_volume_claim_condition_schema),
     ROW("currentVolumeAttributesClassName", API_STRING, .flags = API_KEEP_EMPTY),
     ROW("modifyVolumeStatus", API_OBJECT, .nested = &modify_volume_status_schema),
-    ROW("phase", API_STRING),
+    ROW("phase", API_STRING, .otherwise = "Pending"),
     { 0 },
 };
 static const struct api_schema persistent_volume_claim_status_schema =
@@ -173,7 +173,7 @@ static const struct api_row persistent_volume_spec[] = {
     ROW("mountOptions", API_STRINGS),
     ROW("nfs", API_OBJECT, .nested = &nfs_volume_source_schema),
     ROW("nodeAffinity", API_OBJECT, .nested = &volume_node_affinity_schema),
-    ROW("persistentVolumeReclaimPolicy", API_STRING),
+    ROW("persistentVolumeReclaimPolicy", API_STRING, .otherwise = "Retain"),
     ROW("photonPersistentDisk", API_ANY),
     ROW("portworxVolume", API_ANY),
     ROW("quobyte", API_ANY),
@@ -182,7 +182,7 @@ static const struct api_row persistent_volume_spec[] = {
     ROW("storageClassName", API_STRING),
     ROW("storageos", API_ANY),
     ROW("volumeAttributesClassName", API_STRING, .flags = API_KEEP_EMPTY),
-    ROW("volumeMode", API_STRING, .flags = API_KEEP_EMPTY),
+    ROW("volumeMode", API_STRING, .flags = API_KEEP_EMPTY, .otherwise = "Filesystem"),
     ROW("vsphereVolume", API_ANY),
     { 0 },
 };

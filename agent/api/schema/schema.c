@@ -149,8 +149,7 @@ static void report_support(const struct walk *w, const struct api_row *row, cons
         api_fault(w->c, "not supported: %s", row->why);
 }
 
-/* Absent for Go's decoder and encoder: null, and empty values of plain fields. */
-static bool counts_as_absent(const struct api_row *row, const json_t *v)
+bool api_row_is_absent(const struct api_row *row, const json_t *v)
 {
     if (json_is_null(v))
         return true;
@@ -191,7 +190,7 @@ static void check_members(struct api_check *c, const struct api_schema *schema, 
         const struct api_row *row = api_row_find(schema, name);
         const char *meant =
             row == NULL && !c->served && c->faults < API_PROBLEMS_MAX ? api_row_similar(schema, name) : NULL;
-        if (row == NULL ? c->served : counts_as_absent(row, value))
+        if (row == NULL ? c->served : api_row_is_absent(row, value))
             json_object_del(object, name);
         else if (row == NULL && meant != NULL)
             api_fault_at(c, name, "unknown field, did you mean %s?", meant);

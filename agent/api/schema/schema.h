@@ -122,6 +122,8 @@ void api_walk(struct api_check *c, const struct api_schema *schema, json_t *obje
 
 /* The row of a field, also among those of `base`; NULL: unknown. */
 const struct api_row *api_row_find(const struct api_schema *schema, const char *name);
+/* Absent for Go's decoder and encoder: null, and empty values of plain fields. */
+bool api_row_is_absent(const struct api_row *row, const json_t *v);
 /* The field that a mistyped name was probably meant to be; NULL: none is near. */
 const char *api_row_similar(const struct api_schema *schema, const char *name);
 
