@@ -37,6 +37,7 @@ static const struct {
     { "EnvFiles", false },
     { "EventedPLEG", true },
     { "ExecProbeTimeout", true },
+    { "ExtendWebSocketsToKubelet", true },
     { "GracefulNodeShutdown", true },
     { "GracefulNodeShutdownBasedOnPodPriority", true },
     { "HostnameOverride", true },

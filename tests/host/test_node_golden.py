@@ -14,7 +14,7 @@ SERVERS = {"metadata.uid", "metadata.resourceVersion", "metadata.creationTimesta
 OURS = {"metadata.annotations.volumes.kubernetes.io/controller-managed-attach-detach", "status.features.supplementalGroupsPolicy",
         "status.nodeInfo.swap.capacity"}
 # Texts that are this agent's own.
-OWN = {"status.conditions[Ready].message": "coracle is posting ready status", "status.declaredFeatures": ["RestartAllContainersOnContainerExits"]}
+OWN = {"status.conditions[Ready].message": "coracle is posting ready status", "status.declaredFeatures": ["ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits"]}
 # What another machine has otherwise; its form is the same.
 FORMS = {"status.nodeInfo.kubeletVersion": r"v\d+\.\d+\.\d+.*", "status.nodeInfo.containerRuntimeVersion": r"[a-z]+://\d+\.\d+.*",
          "status.nodeInfo.bootID": r"[0-9a-f-]{36}", "status.nodeInfo.machineID": r"[0-9a-f]{32}", "status.nodeInfo.systemUUID": r"[0-9a-f-]{32,36}",

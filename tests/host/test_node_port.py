@@ -9,7 +9,7 @@ import ssl
 import time
 import urllib.parse
 
-from coracle import SLOW, check, container, contains, equal, pod, processes, read, until
+from coracle import Failed, SLOW, check, container, contains, equal, pod, processes, read, until
 from node_port import NodePort, Pki, free_port
 from spdy_peer import Reset, SpdyPeer
 
@@ -402,6 +402,37 @@ def test_port_forward(t):
             with contextlib.suppress(Reset):
                 peer.read_all(bad)
         equal(port.ask("/portForward/default/none")[::2], (404, "pod does not exist"), "no pod")
+        node.stop()
+
+
+def test_port_forward_by_channels(t):
+    """port-forward over WebSocket with ports in the query: a pair of channels each, that begin with the port"""
+    with port_of(t) as (node, port):
+        w = port.websocket("/portForward/default/web?port=8080&port=9,8080", "v4.channel.k8s.io")
+        equal(w.protocol, "v4.channel.k8s.io", "protocol")
+        got = {n: b"" for n in range(6)}
+        asked = False
+        while any(len(v) < 2 for v in got.values()) or b"page" not in got[4] or not got[3][2:]:
+            if all(len(v) >= 2 for v in got.values()) and not asked:
+                asked = True
+                w.send(b"\x04GET /x HTTP/1.0\r\n\r\n")
+                w.send(b"\x03nobody reads this")
+            data = w.message()
+            check(data, f"the WebSocket ended early: {got}")
+            got[data[0]] += data[1:]
+        equal([v[:2] for v in got.values()], [b"\x90\x1f"] * 2 + [b"\x09\x00"] * 2 + [b"\x90\x1f"] * 2, "the ports")
+        contains(got[3].decode("latin-1"), "error forwarding port 9 to pod web, uid ", "a closed port")
+        w.send(b"\x00GET /x HTTP/1.0\r\n\r\n")
+        while data := w.message():
+            got[data[0]] += data[1:]
+        contains(got[0].decode("latin-1"), "page", "the answer")
+        equal((got[1][2:], got[5][2:], w.closed), (b"", b"", 1000), "no errors, and the end")
+        for query in ("", "?port=", "?port=0", "?port=70000", "?port=" + ",".join("1" * 33)):
+            try:
+                port.websocket(f"/portForward/default/web{query}", "v4.channel.k8s.io")
+                raise AssertionError(f"{query} was taken")
+            except Failed as e:
+                contains(str(e), "400", query)
         node.stop()
 
 

@@ -233,24 +233,21 @@ static const struct spdy_events forward_events = { .on_stream = forward_on_strea
 
 /* ---- both ---- */
 
-/* The words of a failure; false: there was none. */
-static bool pair_failure_text(const struct forward_pair *p, struct buf *ret)
+bool forward_failure(const struct caller *c, uint16_t port, const struct buf *answer,
+                     const struct err *failure, bool pod_done, struct buf *ret)
 {
     json_auto_t *status = NULL;
     const char *message = NULL;
 
-    if (json_parse(p->status.p, p->status.n, FORWARD_SMALL_MAX, &status, "status", ERR_IGNORED) != ERR_OK)
+    if (json_parse(answer->p, answer->n, FORWARD_SMALL_MAX, &status, "status", ERR_IGNORED) != ERR_OK)
         status = NULL;
     if (status != NULL && str_eq(json_str(status, "status"), "Success"))
         return false;
-    if (status == NULL && p->failure.code == ERR_OK && p->pod_done) /* the pod closed it */
+    if (status == NULL && failure->code == ERR_OK && pod_done) /* the pod closed it */
         return false;
-    message = status != NULL              ? json_str(status, "message")
-              : p->failure.code != ERR_OK ? p->failure.text
-                                          : NULL;
-    buf_addf(ret, "error forwarding port %u to pod %s, uid %s: %s", p->port, p->forward->caller->route.pod,
-             p->forward->caller->route.uid != NULL ? p->forward->caller->route.uid : "",
-             message != NULL ? message : "the connection ended");
+    message = status != NULL ? json_str(status, "message") : failure->code != ERR_OK ? failure->text : NULL;
+    buf_addf(ret, "error forwarding port %u to pod %s, uid %s: %s", port, c->route.pod,
+             c->route.uid != NULL ? c->route.uid : "", message != NULL ? message : "the connection ended");
     return true;
 }
 
@@ -259,7 +256,9 @@ static void pair_finish(struct forward_pair *p)
     struct spdy *s = &p->forward->wire.spdy;
     struct buf text = BUF_INIT(4096);
 
-    if (p->error != 0 && pair_failure_text(p, &text) && !text.failed)
+    if (p->error != 0 &&
+        forward_failure(p->forward->caller, p->port, &p->status, &p->failure, p->pod_done, &text) &&
+        !text.failed)
         spdy_send(s, p->error, text.p, text.n, false);
     buf_done(&text);
     if (p->data != 0)

@@ -182,6 +182,14 @@ void spdy_wire_flush(struct spdy_wire *w); /* may close the caller */
 /* ---- remote.c, forward.c: SPDY ---- */
 void remote_begin(struct caller *c, const char *target);  /* exec, attach */
 void forward_begin(struct caller *c, const char *target); /* also in a WebSocket; without "port=" */
+/* The words of a connection's failure; false: there was none. `answer`: what the status socket said;
+ * pod_done: the pod closed it. */
+bool forward_failure(const struct caller *c, uint16_t port, const struct buf *answer,
+                     const struct err *failure, bool pod_done, struct buf *ret);
+
+/* ---- forward_ws.c: the same over WebSocket with channels; the ports are in the query ---- */
+bool forward_ws_is_asked(const struct caller *c);
+void forward_ws_begin(struct caller *c, const char *target);
 
 /* ---- run.c ---- */
 void run_begin(struct caller *c, const char *target);

@@ -95,7 +95,10 @@ static void serve_stream(struct caller *c)
 
     if (c->route.kind == PATH_FORWARD) {
         route_pod_target(&c->route, "portforward", &target);
-        forward_begin(c, target.p);
+        if (forward_ws_is_asked(c))
+            forward_ws_begin(c, target.p);
+        else
+            forward_begin(c, target.p);
     } else if (route_stream_target(&c->parser.request, &c->route, &target, &e) != ERR_OK) {
         caller_text(c, e.code == ERR_INVALID ? 400 : 500, e.text);
     } else if (c->route.kind == PATH_RUN) {

@@ -187,7 +187,9 @@ void node_object_complete(const struct node *n, json_t *object, int64_t max_imag
     json_object_set_new(status, "images", images(n, max_images));
     json_object_set_new(status, "features", json_pack("{s:b}", "supplementalGroupsPolicy", 1));
     /* Of those that kubelet declares, for the scheduler, what is known to be here as well. */
-    json_object_set_new(status, "declaredFeatures", json_pack("[s]", "RestartAllContainersOnContainerExits"));
+    json_object_set_new(
+        status, "declaredFeatures",
+        json_pack("[s, s]", "ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits"));
 }
 
 json_t *node_object(const struct node *n, const char *not_ready)
