@@ -92,6 +92,13 @@ static enum err_code image_auth_plan(void *arg, struct err *e)
 
 /* ---- providers ---- */
 
+void img_auth_go_on(struct img_job *j)
+{
+    j->store->aside -= j->aside != IMG_NOT_ASIDE;
+    j->aside = IMG_NOT_ASIDE;
+    work_start(&j->work, "registry credentials", j->key, image_auth_plan, j, j->store->loop, j->auth_done, j);
+}
+
 static void on_provided(struct provider_ask *a)
 {
     struct img_job *j = container_of(a, struct img_job, ask);
@@ -99,7 +106,10 @@ static void on_provided(struct provider_ask *a)
     if (a->configs != NULL)
         j->provided = json_text(a->configs);
     provider_ask_done(a);
-    work_start(&j->work, "registry credentials", j->key, image_auth_plan, j, j->store->loop, j->auth_done, j);
+    if (j->aside == IMG_ASKS && !j->cancelled && !j->over_limit && !img_has_slot(j->store))
+        j->aside = IMG_ASKED;
+    else
+        img_auth_go_on(j);
 }
 
 void img_auth_start(struct img_job *j, op_done_fn done)
@@ -117,6 +127,10 @@ void img_auth_start(struct img_job *j, op_done_fn done)
                                                     .cgroup_fd = j->store->ops_cgroup_fd,
                                                     .cgroup_procs = j->store->ops_cgroup_procs,
                                                     .done = on_provided };
+    if (j->store->aside < j->store->max_parallel) {
+        j->store->aside++;
+        j->aside = IMG_ASKS;
+    }
     provider_ask_start(&j->ask, j->store->providers, &j->ask_options);
 }
 

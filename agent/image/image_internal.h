@@ -62,6 +62,7 @@ struct img_store {
     int ops_cgroup_fd;
     uint64_t max_bytes, stall_ms;
     unsigned max_parallel, max_per_registry;
+    unsigned aside; /* of the running jobs, those without a slot: see img_auth_start() */
 
     char *run_dir, *pods_dir; /* where images are mounted */
     struct img_looks looks;
@@ -256,6 +257,7 @@ struct img_bring_run { /* one img_bring */
 struct img_job {
     struct img_store *store;
     enum img_job_state state;
+    enum { IMG_NOT_ASIDE, IMG_ASKS, IMG_ASKED } aside; /* ASKED: it waits for a slot again */
     char *source, *name, *auth; /* as requested; name normalised or NULL; auth: secrets or NULL */
     char *host;                 /* the registry's, with its port; may be NULL */
     char *key;                  /* must not be pulled twice at once: the name, otherwise the source */
@@ -328,8 +330,11 @@ void img_meter_open(struct img_job *j);
 void img_meter_close(struct img_job *j);
 
 /* ---- image_auth.c: the credentials for a registry ---- */
-/* Asks the image's credential providers, reads the node's auth file on the pool and makes j->tries. */
+/* Asks the image's credential providers, reads the node's auth file on the pool and makes j->tries. A job
+ * whose provider runs holds no slot, so that one that hangs leaves its slot to others; at most max_parallel
+ * jobs do without. */
 void img_auth_start(struct img_job *j, op_done_fn done);
+void img_auth_go_on(struct img_job *j); /* the providers have answered, and there is a slot */
 /* Writes the credentials of this attempt for skopeo, to a file on tmpfs, never on a disk. */
 enum err_code img_auth_write(struct img_job *j, struct err *e) MUST_CHECK;
 /* The registry refused: true if there are other credentials, which are used from now on. */
@@ -371,6 +376,7 @@ enum err_code img_user_give(const struct img_job *j, const char *path, struct er
 /* ---- image_turn.c: slots ---- */
 /* Starts the jobs that may start. */
 void img_jobs_start(struct img_store *s);
+bool img_has_slot(const struct img_store *s);
 /* Another job fetches or unpacks the same digest. */
 bool img_job_has_elder(const struct img_job *j);
 void img_twins_wake(struct img_store *s);

@@ -89,6 +89,8 @@ enum err_code img_job_join(struct img_store *s, struct img_bring_run *run, const
 static void stop_step(struct img_job *j)
 {
     provider_ask_cancel(&j->ask); /* a later ask of it would find that, too */
+    if (j->aside == IMG_ASKED)
+        img_auth_go_on(j); /* to its end */
     if (op_live(&j->proc.op))
         proc_cancel(&j->proc); /* writing of records is not interrupted: they are complete */
 }

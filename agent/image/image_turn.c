@@ -33,9 +33,26 @@ static bool registry_is_busy(const struct img_job *wanted)
     return n >= s->max_per_registry;
 }
 
+bool img_has_slot(const struct img_store *s)
+{
+    return s->running - s->aside < s->max_parallel;
+}
+
+/* Those whose credential providers have answered meanwhile. */
+static void asked_go_on(struct img_store *s)
+{
+    struct img_job *j;
+
+    TAILQ_FOREACH (j, &s->jobs, more)
+        if (j->aside == IMG_ASKED && img_has_slot(s))
+            img_auth_go_on(j);
+}
+
 void img_jobs_start(struct img_store *s)
 {
     struct img_job *j, *next;
+
+    asked_go_on(s);
 
     /* A job that fails immediately ends in here and starts others: read the list again after each. */
     do {
@@ -45,7 +62,7 @@ void img_jobs_start(struct img_store *s)
                 next = j;
                 break;
             }
-        if (next != NULL && s->running < s->max_parallel && !s->closing) {
+        if (next != NULL && img_has_slot(s) && !s->closing) {
             s->running++;
             s->jobs_begun++;
             next->begun_ms = clock_mono_ms();

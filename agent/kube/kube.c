@@ -21,6 +21,8 @@ struct kube {
     void (*on_end)(const struct err *why, void *arg);
     void *arg;
     bool ended, closed;
+    bool lost; /* the apiserver does not answer, since then: */
+    char lost_since[CLOCK_RFC3339_SIZE];
 };
 
 static void kube_end(struct kube *k, const struct err *why)
@@ -51,15 +53,19 @@ static void on_unauthorized(bool expired, void *arg)
 
 static void on_reachable(bool reachable, const char *why, void *arg)
 {
+    struct kube *k = arg;
     char now[CLOCK_RFC3339_SIZE];
 
     clock_format_us(clock_wall_ns(), now);
+    if (!reachable && !k->lost)
+        snprintf(k->lost_since, sizeof(k->lost_since), "%s", now);
+    k->lost = !reachable;
     if (reachable)
         log_info("the apiserver answers");
     else
         log_warn("the apiserver does not answer", F_STR("err", why));
-    kube_tell(arg, json_pack("{s:s,s:b,s:s,s:o}", "type", "state", "connected", reachable, "since", now,
-                             "error", json_string_of(why)));
+    kube_tell(k, json_pack("{s:s,s:b,s:s,s:o}", "type", "state", "connected", reachable, "since",
+                           reachable ? now : k->lost_since, "error", json_string_of(why)));
 }
 
 /* ---- from the daemon ---- */

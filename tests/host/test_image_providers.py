@@ -4,7 +4,7 @@ import json
 import os
 
 from coracle import check, contains, container, equal, pod, read, until
-from registry import BAD, GOOD, Registry, busybox, pull_secret
+from registry import BAD, GOOD, Registry, busybox, pull_secret, registries_conf
 
 V1 = "credentialprovider.kubelet.k8s.io/v1"
 
@@ -120,6 +120,25 @@ def test_bad_providers(t):
     check(not os.path.exists(f"/proc/{hanging()[0]}"), "it runs on")
     equal(node.stop(), 0, "exit code")
     check("geheim" not in node.log(), "what it answered stands in the log")
+
+
+def test_provider_that_hangs(t):
+    """with one pull at a time, a provider that hangs does not hold up an image of another registry, nor does its pull begin beside another"""
+    one, other = Registry(t, closed=True), Registry(t, "other", 5001)
+    slow, quick = one.push(busybox(), "slow/x:1")[0], other.push(busybox(), "quick/x:1")[0]
+    providers = Providers(t)
+    providers.add("slow", [f"{one.address}/slow"], f"touch {providers.dir}/asked\nwhile [ ! -e {providers.dir}/go ]; do sleep 0.1; done\n" + answer(one.address, GOOD))
+    with open(f"{t.scratch}/config.yaml", "w", encoding="ascii") as f:
+        f.write("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxParallelImagePulls: 1\n")
+    node = t.node(registries_conf(t, other), *providers.flags, "--config", f"{t.scratch}/config.yaml", env={"SSL_CERT_FILE": one.certificate})
+    node.put("slow.yaml", pod("slow", of(slow)))
+    until(lambda: os.path.exists(f"{providers.dir}/asked"), 20, "the provider runs")
+    node.put("quick.yaml", pod("quick", of(quick)))
+    node.wait_running("quick", deadline=30)
+    with open(f"{providers.dir}/go", "w", encoding="ascii"):
+        pass
+    node.wait_running("slow", deadline=30)
+    equal(node.stop(), 0, "exit code")
 
 
 def test_wrong_settings(t):

@@ -16,8 +16,13 @@
 
 static void client_reachable(struct kube_client *c, bool reachable, const char *why)
 {
-    if (c->closed || c->reach == (reachable ? REACH_YES : REACH_NO))
+    const bool same = c->reach == (reachable ? REACH_YES : REACH_NO);
+    uint64_t now = clock_mono_ms();
+
+    if (c->closed || (same && (strcmp(c->why, why) == 0 || now - c->why_ms < KUBE_REASON_MS)))
         return;
+    c->why_ms = now;
+    snprintf(c->why, sizeof(c->why), "%s", why);
     c->reach = reachable ? REACH_YES : REACH_NO;
     c->o.on_reachable(reachable, why, c->o.arg);
 }

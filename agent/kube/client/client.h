@@ -42,6 +42,7 @@
 #include <stdint.h>
 #include <uv.h>
 
+#define KUBE_REASON_MS 5000
 #define KUBE_REQUESTS_MAX 64
 /* 110 pods with nine objects each that are followed. */
 #define KUBE_STREAMS_MAX 1024
@@ -58,7 +59,8 @@ struct kube_client_options {
     const char *user_agent; /* copied */
     void (*on_unauthorized)(bool expired, void *arg);
     /* The apiserver answered after it had not, or the other way round; `why`: the error, or "". The first
-     * request reports either. */
+     * request reports either. Again, at most every KUBE_REASON_MS, when it does not answer for another
+     * reason. */
     void (*on_reachable)(bool reachable, const char *why, void *arg);
     void *arg;
     uint64_t ping_ms, pong_ms; /* 0: KUBE_PING_MS, KUBE_PONG_MS */

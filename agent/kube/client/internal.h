@@ -154,7 +154,9 @@ struct kube_client {
     struct kube_client_counts counts;
     struct kube_tally tally;
     enum { REACH_UNKNOWN, REACH_YES, REACH_NO } reach;
-    uint64_t anew_ms; /* last asked for other credentials */
+    char why[sizeof(((struct err *)0)->text)]; /* of REACH_NO: the reason told last; else "" */
+    uint64_t why_ms;                           /* told then */
+    uint64_t anew_ms;                          /* last asked for other credentials */
     struct kube_pace pace;
     uv_timer_t pace_timer; /* the next token */
     bool two;              /* the apiserver answered with HTTP/2 */
