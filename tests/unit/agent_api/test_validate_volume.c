@@ -247,6 +247,25 @@ static void foreign_volumes_are_refused(void **state)
     }
 }
 
+static void the_token_of_a_copied_pod_is_left_out(void **state)
+{
+    struct decoded d;
+    const struct api_pod *pod;
+
+    (void)state;
+    decode_pod(
+        &d, "volumeMounts: [{name: kube-api-access-x7k2p, mountPath: /var/run/secrets/x, readOnly: true}]\n",
+        "nodeName: another\nvolumes:\n- name: kube-api-access-x7k2p\n  projected:\n    sources:\n"
+        "    - serviceAccountToken: {path: token, expirationSeconds: 3607}\n"
+        "    - configMap: {name: kube-root-ca.crt, items: [{key: ca.crt, path: ca.crt}]}\n");
+    pod = the_pod(&d);
+    assert_int_equal(pod->spec.volumes[0].kind, API_VOL_EMPTY_DIR);
+    assert_int_equal(pod->ignored.n, 1);
+    assert_string_equal(pod->ignored.v[0],
+                        "spec.volumes[0]: without an API server there is no token: the volume is empty");
+    decoded_done(&d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -258,6 +277,7 @@ int main(void)
         cmocka_unit_test(downward_files_have_one_reference_each),
         cmocka_unit_test(projected_sources_are_joined),
         cmocka_unit_test(what_needs_an_api_server_is_refused),
+        cmocka_unit_test(the_token_of_a_copied_pod_is_left_out),
         cmocka_unit_test(foreign_volumes_are_refused),
     };
 
