@@ -95,6 +95,8 @@ static void daemon_stop(struct agent *a, const char *why)
     }
     a->stopping = true;
     notify_send(&a->notify, "STOPPING=1");
+    if (a->workloads != NULL)
+        workloads_stop(a->workloads);
     if (a->folder != NULL) {
         node_set_folder(a->node, NULL);
         src_folder_close(a->folder);
@@ -125,6 +127,7 @@ static void on_first_set(void *arg)
 {
     struct agent *a = arg;
 
+    workloads_begin(a->workloads);
     node_sources_ready(a->node);
     notify_send(&a->notify, "READY=1");
     log_info("ready");
@@ -165,7 +168,7 @@ static enum err_code daemon_start(struct agent *a, struct err *e)
                                      .group =
                                          a->config.socket_group[0] != '\0' ? a->config.socket_group : NULL };
 
-    if (parts_open(a, e) != ERR_OK || join_open(a, e) != ERR_OK)
+    if (parts_open(a, e) != ERR_OK || work_open(a, e) != ERR_OK || join_open(a, e) != ERR_OK)
         return e->code;
     status.provider = node_provider(a->node);
     if (status_server_open(&a->server, &status, e) != ERR_OK)

@@ -10,6 +10,7 @@
 #include "agent/pod/worker/shutdown.h"
 #include "agent/preflight.h"
 #include "agent/unit_weight.h"
+#include "agent/workload/workloads.h"
 #include "cni/undo.h"
 
 struct agent { /* the parts, in the order of opening */
@@ -30,6 +31,7 @@ struct agent { /* the parts, in the order of opening */
     struct rt *rt;
     struct status_server *server;
     struct src_folder *folder;
+    struct workloads *workloads;
     struct cluster *cluster; /* NULL: the node joins none */
     struct kube_credentials *credentials;
     struct kube_serving *serving;
@@ -59,6 +61,9 @@ bool join_wanted(const struct agent *a); /* a kubeconfig is given */
 /* After parts_open(); does nothing unless wanted. */
 enum err_code join_open(struct agent *a, struct err *e) MUST_CHECK;
 void join_close(struct agent *a); /* the loop must run until cluster_busy() is false */
+
+/* ---- work.c ---- */
+enum err_code work_open(struct agent *a, struct err *e) MUST_CHECK; /* after parts_open() */
 
 /* ---- machine.c ---- */
 void machine_identify(struct agent *a); /* node_name, node_ip */

@@ -311,6 +311,7 @@ void parts_close(struct agent *a)
     inhibit_close(&a->inhibit);
     unit_weight_close(&a->unit_weight);
     cluster_free(a->cluster);
+    workloads_free(a->workloads);
     if (a->node != NULL)
         node_free(a->node);
     rt_close(a->rt);

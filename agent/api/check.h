@@ -30,6 +30,7 @@ struct api_check {
     const struct api_lint *lint; /* NULL: report only what the daemon refuses */
     bool served;                 /* of the apiserver: unknown fields are dropped */
     bool joined;                 /* fields that need an apiserver are acted on */
+    bool expanded;               /* made by the agent from a workload: its owner is kept */
     const char *static_node;     /* pods are static pods of this node; NULL: they are not */
     size_t faults;               /* problems reported through this context */
     bool no_memory;              /* an allocation failed: the object is incomplete */

@@ -467,6 +467,7 @@ struct api_pod {
     enum api_qos qos;
     enum api_origin origin;
     struct api_served served;
+    char *owner_uid;         /* of the workload of this node that made it; NULL: none */
     char *json;              /* {"apiVersion","kind","metadata","spec"} with defaults, compact */
     struct api_strs ignored; /* "spec.containers[0].restartPolicyRules: not acted on yet" */
 };

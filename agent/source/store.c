@@ -339,6 +339,14 @@ struct api_runtime_class *src_store_runtime_class(const struct src_store *s, enu
     return entry != NULL ? entry->object.runtime_class : NULL;
 }
 
+struct api_generic *src_store_generic(const struct src_store *s, enum api_origin origin, enum api_kind kind,
+                                      const char *namespace_, const char *name)
+{
+    struct entry *entry = store_find(s, origin, kind, namespace_, name);
+
+    return entry != NULL && !entry->lacking ? entry->object.generic : NULL;
+}
+
 void src_store_each(const struct src_store *s, enum api_kind kind,
                     void (*fn)(const struct api_object *o, void *arg), void *arg)
 {

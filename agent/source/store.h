@@ -55,6 +55,9 @@ struct api_priority_class *src_store_default_priority(const struct src_store *s)
 /* NULL if absent, or unknown. */
 struct api_runtime_class *src_store_runtime_class(const struct src_store *s, enum api_origin origin,
                                                   const char *name);
+/* One of api_kind_is_generic(); NULL if absent. */
+struct api_generic *src_store_generic(const struct src_store *s, enum api_origin origin, enum api_kind kind,
+                                      const char *namespace_, const char *name);
 void src_store_each(const struct src_store *s, enum api_kind kind,
                     void (*fn)(const struct api_object *o, void *arg), void *arg);
 /* All sources have delivered their first set (orphans may be removed only then). The folder is always one,

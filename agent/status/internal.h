@@ -155,6 +155,7 @@ void route_config(struct conn *c, const struct status_match *m);
 void route_operations(struct conn *c, const struct status_match *m);
 void route_images(struct conn *c, const struct status_match *m);
 void route_objects(struct conn *c, const struct status_match *m);
+void route_generic(struct conn *c, const struct status_match *m);
 void route_devices(struct conn *c, const struct status_match *m);
 void route_image_task(struct conn *c, const struct status_match *m);
 

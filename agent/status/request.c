@@ -3,6 +3,7 @@
 
 #include "base/scope.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct {
@@ -60,6 +61,38 @@ static const struct {
     { ROUTE_OPERATIONS, METHOD_GET, { "debug", "operations" } },
 };
 
+/* /api/v1/... or /apis/GROUP/VERSION/..., then [namespaces/NS/]PLURAL[/NAME]. */
+static bool generic_route(const struct http_request *r, struct status_match *m)
+{
+    char version[100];
+    const char *const *s = (const char *const *)r->segments;
+    size_t n = r->n_segments, at = 2;
+
+    if (n < 3 || strcmp(s[0], n > 3 && strcmp(s[0], "apis") == 0 ? "apis" : "api") != 0)
+        return false;
+    if (strcmp(s[0], "apis") == 0) {
+        snprintf(version, sizeof(version), "%s/%s", s[1], s[2]);
+        at = 3;
+    } else {
+        snprintf(version, sizeof(version), "%s", s[1]);
+    }
+    if (n - at >= 3 && strcmp(s[at], "namespaces") == 0 && s[at + 1][0] != '\0') {
+        m->namespace_ = s[at + 1];
+        at += 2;
+    }
+    for (enum api_kind k = API_KIND_DEPLOYMENT; k < API_KINDS; k++) {
+        const struct api_kind_info *info = api_kind_info(k);
+
+        if (strcmp(info->api_version, version) != 0 || strcmp(info->plural, s[at]) != 0)
+            continue;
+        m->kind = k;
+        m->name = n == at + 2 && s[at + 1][0] != '\0' ? s[at + 1] : NULL;
+        return (n == at + 1 || m->name != NULL) && (info->namespaced || m->namespace_ == NULL) &&
+               (m->name == NULL || !info->namespaced || m->namespace_ != NULL);
+    }
+    return false;
+}
+
 struct status_match status_route(const struct http_request *r)
 {
     for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
@@ -82,5 +115,9 @@ struct status_match status_route(const struct http_request *r)
         if (n > 0 && n == r->n_segments && want[n] == NULL)
             return m;
     }
+    struct status_match m = { .route = ROUTE_GENERIC, .methods = METHOD_GET | METHOD_HEAD };
+
+    if (generic_route(r, &m))
+        return m;
     return (struct status_match){ .route = ROUTE_NONE };
 }

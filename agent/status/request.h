@@ -2,6 +2,7 @@
 /* request - what a request to the status socket asks for: its route and its parameters; no I/O. */
 #ifndef AGENT_STATUS_REQUEST_H
 #define AGENT_STATUS_REQUEST_H
+#include "agent/api/schema/kinds.h"
 #include "base/codec/http_request.h"
 
 enum status_route {
@@ -27,6 +28,7 @@ enum status_route {
     ROUTE_CONFIG_MAPS,
     ROUTE_SECRETS,
     ROUTE_PRIORITY_CLASSES,
+    ROUTE_GENERIC,
     ROUTE_EXPLAIN,
     ROUTE_MANIFESTS,
     ROUTE_CONFIG,
@@ -41,6 +43,7 @@ struct status_match {
     enum status_route route;       /* ROUTE_NONE: 404 */
     unsigned methods;              /* allowed ones; otherwise 405 */
     const char *namespace_, *name; /* NULL: not in the path */
+    enum api_kind kind;            /* of ROUTE_GENERIC */
 };
 struct status_match status_route(const struct http_request *r);
 

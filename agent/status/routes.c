@@ -208,6 +208,7 @@ static void (*const handlers[])(struct conn *c, const struct status_match *m) = 
     [ROUTE_CONFIG_MAPS] = route_objects,
     [ROUTE_SECRETS] = route_objects,
     [ROUTE_PRIORITY_CLASSES] = route_objects,
+    [ROUTE_GENERIC] = route_generic,
     [ROUTE_EXPLAIN] = get_explain,
     [ROUTE_MANIFESTS] = route_manifests,
     [ROUTE_CONFIG] = route_config,

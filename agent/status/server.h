@@ -25,6 +25,8 @@
  * /api/v1/namespaces/{ns}/secrets[/{name}]            never values, only "sizes" GET
  * /apis/scheduling.k8s.io/v1/priorityclasses[/{name}] GET     /api/v1/events  /api/v1/namespaces/{ns}/events
  *             ?fieldSelector=involvedObject.name= &watch=1
+ *     GET     /apis/apps/v1/deployments  /apis/apps/v1/namespaces/{ns}/deployments[/{name}]
+ *             likewise every kind of agent/api/schema/kinds.h that a manifest may have, at its path
  *     GET     /explain/{ns}/{name}     which step, since when, waiting for what, next try
  *     GET     /explain                 what is wrong with the node
  *     GET     /manifests               the files of the manifest folder and their problems
@@ -110,6 +112,7 @@ enum status_kind {
     KIND_DEVICE_HELD, /* only those that pods hold */
     KIND_POD,
     KIND_EVENT,
+    KIND_GENERIC /* this and an enum api_kind: kinds that api_kind_is_generic() */
 };
 
 struct status_provider { /* results are new references; NULL with *e set is an error */

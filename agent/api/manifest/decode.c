@@ -144,6 +144,15 @@ void api_keep_ignored(struct api_check *c, struct api_strs *ret)
     ret->n = c->n_ignored;
 }
 
+static void keep_owner(struct api_check *c, struct api_pod *pod, const json_t *object)
+{
+    const json_t *owners = json_object_get(json_object_get(object, "metadata"), "ownerReferences");
+    const char *uid = json_string_value(json_object_get(json_array_get(owners, 0), "uid"));
+
+    if (uid != NULL)
+        pod->owner_uid = api_strdup(c, uid);
+}
+
 struct api_pod *api_build_pod(struct api_check *c, const struct api_schema *schema, json_t *object)
 {
     struct api_pod *pod = calloc(1, sizeof(*pod));
@@ -172,6 +181,8 @@ struct api_pod *api_build_pod(struct api_check *c, const struct api_schema *sche
     if (c->faults == faults && !c->no_memory) {
         pod->qos = api_compute_qos(&pod->spec);
         pod->json = api_keep_json(c, object);
+        if (c->expanded)
+            keep_owner(c, pod, object);
         api_keep_ignored(c, &pod->ignored);
     }
     api_check_done(c);
@@ -585,7 +596,8 @@ enum err_code api_decode_one(struct api_check *how, json_t *object, struct api_o
 enum err_code api_decode_pod(const json_t *object, struct api_pod **ret, struct api_problems *problems,
                              struct err *e)
 {
-    struct api_check c = { .problems = problems, .joined = true }; /* it was accepted once */
+    /* it was accepted once */
+    struct api_check c = { .problems = problems, .joined = true, .expanded = true };
     json_t *copy;
 
     *ret = NULL;

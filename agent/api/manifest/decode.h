@@ -79,6 +79,18 @@ enum err_code api_pod_with_resources_of(const struct api_pod *pod, const struct 
 enum err_code api_decode_pod(const json_t *object, struct api_pod **ret, struct api_problems *problems,
                              struct err *e) MUST_CHECK;
 
+struct api_expansion { /* of a workload's template; borrowed */
+    const char *namespace_, *name;
+    const struct api_kv *labels; /* in addition to the template's */
+    size_t n_labels;
+    const char *owner_api_version, *owner_kind, *owner_name, *owner_uid;
+    const char *hostname, *subdomain; /* NULL: as in the template */
+};
+/* A pod of a workload, whose owner_uid and ownerReferences are set: a new reference. ERR_INVALID: what only a
+ * pod's own name can break. */
+enum err_code api_expand_pod(const struct api_pod *template_, const struct api_expansion *x,
+                             struct api_pod **ret, struct err *e) MUST_CHECK;
+
 /*
  * One object as the apiserver has it. It was validated there, so fields that this version does not know are
  * dropped, as are those that the server sets (status, managedFields). What a node refuses in a manifest (a

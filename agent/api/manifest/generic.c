@@ -236,7 +236,7 @@ static struct api_generic *build(struct api_check *c, enum api_kind kind, const 
 
 struct api_generic *api_build_generic(struct api_check *c, enum api_kind kind, json_t *object)
 {
-    if (!c->served) {
+    if (!c->served && kind >= API_KIND_JOB && kind <= API_KIND_CLAIM) {
         api_fault_at(c, "kind", "%s is known, but this version does not act on it",
                      QUOTE(api_kind_name(kind)));
         return NULL;

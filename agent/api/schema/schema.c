@@ -263,7 +263,7 @@ static void walk_row(const struct walk *w, const struct api_row *row, json_t *ob
     else
         set_absent(w, row);
     json_decref(v);
-    if (row->flags & API_DROP)
+    if (row->flags & API_DROP && !(row->flags & API_KEPT_EXPANDED && w->c->expanded))
         json_object_del(object, row->name);
     api_leave(w->c, mark);
 }

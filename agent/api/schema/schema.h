@@ -42,11 +42,12 @@ enum api_row_flags {
     API_IN_CLUSTER = 1 << 11, /* acted on where there is an apiserver: `support` does not apply there */
     API_ZERO_ABSENT = 1 << 10, /* 0 or false means absent (not a pointer in the API's Go type) */
     /* How patches treat the value (agent/api/patch): */
-    API_SET = 1 << 12,         /* list of scalars: each is owned and merged by itself in an apply */
-    API_MERGED = 1 << 13,      /* list of scalars: a strategic merge patch adds to it */
-    API_ATOMIC = 1 << 14,      /* map: one value in an apply */
-    API_ELSEWHERE = 1 << 16,   /* object: its members are walked by a call of their own (a pod's template) */
-    API_RETAIN_KEYS = 1 << 15, /* a strategic merge patch obeys $retainKeys in it, or in its elements */
+    API_SET = 1 << 12,       /* list of scalars: each is owned and merged by itself in an apply */
+    API_MERGED = 1 << 13,    /* list of scalars: a strategic merge patch adds to it */
+    API_ATOMIC = 1 << 14,    /* map: one value in an apply */
+    API_ELSEWHERE = 1 << 16, /* object: its members are walked by a call of their own (a pod's template) */
+    API_KEPT_EXPANDED = 1 << 17, /* with API_DROP: stays in objects that the agent made */
+    API_RETAIN_KEYS = 1 << 15,   /* a strategic merge patch obeys $retainKeys in it, or in its elements */
 };
 
 struct api_value {

@@ -10,6 +10,31 @@ static const char *const config_map_names[] = { "configmaps", "configmap", "cm",
 static const char *const secret_names[] = { "secrets", "secret", NULL };
 static const char *const class_names[] = { "priorityclasses", "priorityclass", "pc", NULL };
 static const char *const image_names[] = { "images", "image", NULL };
+/* Workloads, then kinds that are only kept and shown. */
+static const char *const deployment_names[] = { "deployments", "deployment", "deploy", NULL };
+static const char *const replicaset_names[] = { "replicasets", "replicaset", "rs", NULL };
+static const char *const statefulset_names[] = { "statefulsets", "statefulset", "sts", NULL };
+static const char *const daemonset_names[] = { "daemonsets", "daemonset", "ds", NULL };
+static const char *const service_names[] = { "services", "service", "svc", NULL };
+static const char *const serviceaccount_names[] = { "serviceaccounts", "serviceaccount", "sa", NULL };
+static const char *const namespace_names[] = { "namespaces", "namespace", "ns", NULL };
+static const char *const endpoint_names[] = { "endpoints", "endpoint", "ep", NULL };
+static const char *const persistentvolume_names[] = { "persistentvolumes", "persistentvolume", "pv", NULL };
+static const char *const storageclass_names[] = { "storageclasses", "storageclass", "sc", NULL };
+static const char *const ingress_names[] = { "ingresses", "ingress", "ing", NULL };
+static const char *const ingressclass_names[] = { "ingressclasses", "ingressclass", "ingressclass", NULL };
+static const char *const networkpolicy_names[] = { "networkpolicies", "networkpolicy", "netpol", NULL };
+static const char *const role_names[] = { "roles", "role", "role", NULL };
+static const char *const rolebinding_names[] = { "rolebindings", "rolebinding", "rolebinding", NULL };
+static const char *const clusterrole_names[] = { "clusterroles", "clusterrole", "clusterrole", NULL };
+static const char *const clusterrolebinding_names[] = { "clusterrolebindings", "clusterrolebinding",
+                                                        "clusterrolebinding", NULL };
+static const char *const poddisruptionbudget_names[] = { "poddisruptionbudgets", "poddisruptionbudget", "pdb",
+                                                         NULL };
+static const char *const horizontalpodautoscaler_names[] = { "horizontalpodautoscalers",
+                                                             "horizontalpodautoscaler", "hpa", NULL };
+static const char *const resourcequota_names[] = { "resourcequotas", "resourcequota", "quota", NULL };
+static const char *const limitrange_names[] = { "limitranges", "limitrange", "limits", NULL };
 const char *const cli_pod_kinds[] = { "pods", "pod", "po", NULL };
 
 static const struct cli_kind known[] = {
@@ -19,6 +44,27 @@ static const struct cli_kind known[] = {
     { .names = secret_names, .base = "/api/v1", .namespaced = true },
     { .names = class_names, .base = "/apis/scheduling.k8s.io/v1" },
     { .names = image_names, .base = "" },
+    { .names = deployment_names, .base = "/apis/apps/v1", .namespaced = true },
+    { .names = replicaset_names, .base = "/apis/apps/v1", .namespaced = true },
+    { .names = statefulset_names, .base = "/apis/apps/v1", .namespaced = true },
+    { .names = daemonset_names, .base = "/apis/apps/v1", .namespaced = true },
+    { .names = service_names, .base = "/api/v1", .namespaced = true },
+    { .names = serviceaccount_names, .base = "/api/v1", .namespaced = true },
+    { .names = namespace_names, .base = "/api/v1" },
+    { .names = endpoint_names, .base = "/api/v1", .namespaced = true },
+    { .names = persistentvolume_names, .base = "/api/v1" },
+    { .names = storageclass_names, .base = "/apis/storage.k8s.io/v1" },
+    { .names = ingress_names, .base = "/apis/networking.k8s.io/v1", .namespaced = true },
+    { .names = ingressclass_names, .base = "/apis/networking.k8s.io/v1" },
+    { .names = networkpolicy_names, .base = "/apis/networking.k8s.io/v1", .namespaced = true },
+    { .names = role_names, .base = "/apis/rbac.authorization.k8s.io/v1", .namespaced = true },
+    { .names = rolebinding_names, .base = "/apis/rbac.authorization.k8s.io/v1", .namespaced = true },
+    { .names = clusterrole_names, .base = "/apis/rbac.authorization.k8s.io/v1" },
+    { .names = clusterrolebinding_names, .base = "/apis/rbac.authorization.k8s.io/v1" },
+    { .names = poddisruptionbudget_names, .base = "/apis/policy/v1", .namespaced = true },
+    { .names = horizontalpodautoscaler_names, .base = "/apis/autoscaling/v2", .namespaced = true },
+    { .names = resourcequota_names, .base = "/api/v1", .namespaced = true },
+    { .names = limitrange_names, .base = "/api/v1", .namespaced = true },
     { .names = NULL },
 };
 

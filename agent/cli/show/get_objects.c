@@ -64,6 +64,66 @@ static void class_row(const struct get *g, struct cli_table *t, const json_t *o)
     cli_table_cell(t, cli_true(o, "globalDefault") ? "true" : "false");
 }
 
+static void age_cell(const struct get *g, struct cli_table *t, const json_t *o)
+{
+    char age[CLI_AGE_SIZE];
+
+    cli_age(g->cli, cli_text(o, "metadata.creationTimestamp"), age);
+    cli_table_cell(t, age);
+}
+
+/* "2/3" */
+static void ready_cell(struct cli_table *t, const json_t *o)
+{
+    char text[48];
+
+    snprintf(text, sizeof(text), "%lld/%lld", (long long)cli_number(o, "status.readyReplicas"),
+             (long long)cli_number(o, "spec.replicas"));
+    cli_table_cell(t, text);
+}
+
+static void deployment_row(const struct get *g, struct cli_table *t, const json_t *o)
+{
+    cli_table_cell(t, cli_text(o, "metadata.name"));
+    ready_cell(t, o);
+    number_cell(t, cli_number(o, "status.updatedReplicas"));
+    number_cell(t, cli_number(o, "status.availableReplicas"));
+    age_cell(g, t, o);
+}
+
+static void replica_set_row(const struct get *g, struct cli_table *t, const json_t *o)
+{
+    cli_table_cell(t, cli_text(o, "metadata.name"));
+    number_cell(t, cli_number(o, "spec.replicas"));
+    number_cell(t, cli_number(o, "status.replicas"));
+    number_cell(t, cli_number(o, "status.readyReplicas"));
+    age_cell(g, t, o);
+}
+
+static void stateful_set_row(const struct get *g, struct cli_table *t, const json_t *o)
+{
+    cli_table_cell(t, cli_text(o, "metadata.name"));
+    ready_cell(t, o);
+    age_cell(g, t, o);
+}
+
+static void daemon_set_row(const struct get *g, struct cli_table *t, const json_t *o)
+{
+    cli_table_cell(t, cli_text(o, "metadata.name"));
+    number_cell(t, cli_number(o, "status.desiredNumberScheduled"));
+    number_cell(t, cli_number(o, "status.currentNumberScheduled"));
+    number_cell(t, cli_number(o, "status.numberReady"));
+    number_cell(t, cli_number(o, "status.updatedNumberScheduled"));
+    number_cell(t, cli_number(o, "status.numberAvailable"));
+    age_cell(g, t, o);
+}
+
+static void name_row(const struct get *g, struct cli_table *t, const json_t *o)
+{
+    (void)g;
+    cli_table_cell(t, cli_text(o, "metadata.name"));
+}
+
 #define HEADERS(...)                                                                                         \
     (const char *const[])                                                                                    \
     {                                                                                                        \
@@ -83,6 +143,14 @@ static const struct view {
     { "secrets", HEADERS("NAME", "TYPE", "DATA"), HEADERS("NAME", "TYPE", "DATA"), secret_row },
     { "priorityclasses", HEADERS("NAME", "VALUE", "GLOBAL-DEFAULT"),
       HEADERS("NAME", "VALUE", "GLOBAL-DEFAULT"), class_row },
+    { "deployments", HEADERS("NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"),
+      HEADERS("NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"), deployment_row },
+    { "replicasets", HEADERS("NAME", "DESIRED", "CURRENT", "READY", "AGE"),
+      HEADERS("NAME", "DESIRED", "CURRENT", "READY", "AGE"), replica_set_row },
+    { "statefulsets", HEADERS("NAME", "READY", "AGE"), HEADERS("NAME", "READY", "AGE"), stateful_set_row },
+    { "daemonsets", HEADERS("NAME", "DESIRED", "CURRENT", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"),
+      HEADERS("NAME", "DESIRED", "CURRENT", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"), daemon_set_row },
+    { NULL, HEADERS("NAME"), HEADERS("NAME"), name_row }, /* kinds that are only kept and shown */
 };
 
 /* ---- objects ---- */
@@ -142,7 +210,7 @@ static void get_objects_print_table(const struct get *g, const struct cli_kind *
     json_t *o;
     size_t i;
 
-    while (strcmp(v->kind, kind->names[0]) != 0)
+    while (v->kind != NULL && strcmp(v->kind, kind->names[0]) != 0)
         v++;
     cli_table_init(&table, (get_is_format(g, "wide") ? v->wide : v->headers) + !namespaces, !g->no_headers);
     json_array_foreach (items, i, o) {

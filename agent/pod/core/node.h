@@ -5,6 +5,7 @@
 #include "agent/pod/core/cluster_link.h"
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/core/room.h"
+#include "agent/pod/core/workload_link.h"
 #include "base/boot_timer.h"
 #include "base/files/fs.h"
 
@@ -30,8 +31,9 @@ struct node {
     struct rt *rt;
     struct status_server *server;
     struct src_folder *folder;
-    const struct node_cluster *cluster;  /* NULL: it has joined none */
-    const struct api_kvs *served_labels; /* of the node, as the apiserver has them; NULL: unknown */
+    const struct node_cluster *cluster;     /* NULL: it has joined none */
+    const struct node_workloads *workloads; /* may be NULL */
+    const struct api_kvs *served_labels;    /* of the node, as the apiserver has them; NULL: unknown */
     const struct api_taint *served_taints;
     size_t n_served_taints;
     bool server_ready; /* the apiserver has delivered its first set of pods */

@@ -249,6 +249,11 @@ void node_set_cluster(struct node *n, const struct node_cluster *c)
     n->cluster = c;
 }
 
+void node_set_workloads(struct node *n, const struct node_workloads *w)
+{
+    n->workloads = w;
+}
+
 void node_set_tokens(struct node *n, const struct pod_tokens *t)
 {
     n->o.tokens = t;

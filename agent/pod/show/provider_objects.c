@@ -191,6 +191,7 @@ static json_t *provider_objects_find_one(struct node *n, enum status_kind kind, 
         return one_class(n, name);
     case KIND_IMAGE:
         return one_image(n, name);
+    case KIND_GENERIC:
     case KIND_POD:
     case KIND_EVENT: /* have functions of their own */
     case KIND_DEVICE:
@@ -200,11 +201,24 @@ static json_t *provider_objects_find_one(struct node *n, enum status_kind kind, 
     return NULL;
 }
 
+/* Of the folder, with its status. */
+static json_t *generic_object(struct node *n, enum status_kind kind, const char *namespace_, const char *name,
+                              struct err *e)
+{
+    if (n->workloads != NULL)
+        return n->workloads->object((enum api_kind)(kind - KIND_GENERIC), namespace_, name, n->workloads->arg,
+                                    e);
+    err_set(e, ERR_NOT_FOUND, "\"%.253s\" not found", name);
+    return NULL;
+}
+
 json_t *provider_objects(void *arg, enum status_kind kind, const char *namespace_, const char *name,
                          struct err *e)
 {
     json_t *found;
 
+    if (kind > KIND_GENERIC)
+        return generic_object(arg, kind, namespace_, name, e);
     if (name != NULL)
         found = provider_objects_find_one(arg, kind, namespace_, name);
     else
@@ -262,6 +276,12 @@ json_t *provider_keys(void *arg, enum status_kind kind, struct err *e)
 {
     json_t *found = NULL;
 
+    if (kind > KIND_GENERIC) {
+        found = names_of(arg, (enum api_kind)(kind - KIND_GENERIC));
+        if (found == NULL)
+            err_nomem(e);
+        return found;
+    }
     switch (kind) {
     case KIND_POD:
         found = names_of_pods(arg);
@@ -284,6 +304,7 @@ json_t *provider_keys(void *arg, enum status_kind kind, struct err *e)
         break;
     case KIND_NODE:
     case KIND_IMAGE:
+    case KIND_GENERIC:
         err_set(e, ERR_UNIMPLEMENTED, "not listed in pieces");
         return NULL;
     }
@@ -298,7 +319,11 @@ json_t *provider_listed(void *arg, enum status_kind kind, const char *namespace_
     struct node *n = arg;
     json_t *found = NULL;
 
+    if (kind > KIND_GENERIC)
+        return generic_object(n, kind, namespace_, name, e);
     switch (kind) {
+    case KIND_GENERIC:
+        break;
     case KIND_POD:
         return show_node(n)->provider.pod(n, namespace_, name, e);
     case KIND_EVENT:

@@ -137,6 +137,12 @@ void pod_note_conditions(struct pod *p)
     pod_conditions_note(p, C_READY, ready && gates == NULL);
 }
 
+bool pod_is_ready(const struct pod *p, int64_t *ret_since_ns)
+{
+    *ret_since_ns = shown_of(p)->conditions[C_READY].since_ns;
+    return strcmp(shown_of(p)->conditions[C_READY].status, "True") == 0;
+}
+
 /* Parts of the manifest without effect are listed in the status. NULL: none. */
 static json_t *ignored_condition(const struct pod *p)
 {

@@ -158,6 +158,8 @@ void pod_show(struct pod *p, const char *type)
         n->cluster->pod_gone(p, n->cluster->arg);
     else if (n->cluster != NULL)
         n->cluster->pod_changed(p, n->cluster->arg);
+    if (n->workloads != NULL)
+        n->workloads->pod_changed(p, n->workloads->arg);
     if (n->server == NULL || !status_server_has_watchers(n->server))
         return;
     o = pod_status_json(p);

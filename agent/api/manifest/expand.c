@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* expand - a pod of a workload: its template with a name, an owner and the labels of its kind. */
+#include "agent/api/manifest/internal.h"
+#include "base/codec/json.h"
+
+#include <string.h>
+
+static json_t *member(json_t *object, const char *name)
+{
+    json_t *v = json_object_get(object, name);
+
+    if (v == NULL) {
+        v = json_object();
+        json_object_set_new(object, name, v);
+    }
+    return v;
+}
+
+static void put_owner(json_t *meta, const struct api_expansion *x)
+{
+    json_object_set_new(meta, "ownerReferences",
+                        json_pack("[{s:s, s:s, s:s, s:s, s:b, s:b}]", "apiVersion", x->owner_api_version,
+                                  "kind", x->owner_kind, "name", x->owner_name, "uid", x->owner_uid,
+                                  "controller", 1, "blockOwnerDeletion", 1));
+}
+
+/* The template as a Pod; NULL: out of memory. */
+static json_t *expanded(const struct api_pod *template_, const struct api_expansion *x)
+{
+    json_t *o = json_loads(template_->json, 0, NULL), *meta, *labels, *spec;
+
+    if (o == NULL)
+        return NULL;
+    json_put_str(o, "apiVersion", "v1");
+    json_put_str(o, "kind", "Pod");
+    meta = member(o, "metadata");
+    labels = member(meta, "labels");
+    spec = member(o, "spec");
+    json_put_str(meta, "name", x->name);
+    json_put_str(meta, "namespace", x->namespace_);
+    for (size_t i = 0; i < x->n_labels; i++)
+        json_put_str(labels, x->labels[i].key, x->labels[i].value);
+    put_owner(meta, x);
+    if (x->hostname != NULL)
+        json_put_str(spec, "hostname", x->hostname);
+    if (x->subdomain != NULL && json_object_get(spec, "subdomain") == NULL)
+        json_put_str(spec, "subdomain", x->subdomain);
+    return o;
+}
+
+enum err_code api_expand_pod(const struct api_pod *template_, const struct api_expansion *x,
+                             struct api_pod **ret, struct err *e)
+{
+    struct api_problems problems = { 0 };
+    struct api_check c = { .problems = &problems, .expanded = true };
+    json_auto_t *o = expanded(template_, x);
+    struct api_pod *pod = o != NULL ? api_build_pod(&c, &api_schema_pod, o) : NULL;
+
+    if (o == NULL || c.no_memory)
+        err_nomem(e);
+    else if (pod == NULL)
+        err_set(e, ERR_INVALID, "pod %s: %s: %s", x->name, problems.n > 0 ? problems.v[0].field : "?",
+                problems.n > 0 ? problems.v[0].message : "it is not valid");
+    else
+        *ret = pod;
+    api_problems_done(&problems);
+    return e->code;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* workload_link - what the node's pods tell the workloads that made them; agent/workload sets it, and no room
+ * knows more of workloads. Loop thread only. */
+#ifndef AGENT_POD_CORE_WORKLOAD_LINK_H
+#define AGENT_POD_CORE_WORKLOAD_LINK_H
+#include "agent/api/manifest/decode.h"
+
+#include <jansson.h>
+
+struct node;
+struct pod;
+
+struct node_workloads {
+    void (*pod_changed)(const struct pod *p,
+                        void *arg); /* what its status shows may have changed, or it is gone */
+    /* An object of the folder with its status, new; NULL with *e: absent, or out of memory. */
+    json_t *(*object)(enum api_kind kind, const char *namespace_, const char *name, void *arg, struct err *e);
+    void *arg;
+};
+
+/* Before pods start. The struct is borrowed while the node exists. */
+void node_set_workloads(struct node *n, const struct node_workloads *w);
+#endif

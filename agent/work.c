@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* work - workloads of the manifest folder, as parts of the daemon. */
+#include "agent/internal.h"
+#include "agent/pod/core/workload_link.h"
+
+#include <unistd.h>
+
+static void note_problem(const struct src_file *f, void *arg)
+{
+    bool *complete = arg;
+
+    *complete = *complete && f->ok;
+}
+
+static bool folder_is_complete(void *arg)
+{
+    struct agent *a = arg;
+    bool complete = a->folder != NULL && access(a->config.manifests, F_OK) == 0;
+
+    if (complete)
+        src_folder_each(a->folder, note_problem, &complete);
+    return complete;
+}
+
+enum err_code work_open(struct agent *a, struct err *e)
+{
+    const struct workloads_options o = { .node = a->node, .complete = folder_is_complete, .arg = a };
+
+    if (workloads_open(&a->workloads, &o, e) != ERR_OK)
+        return e->code;
+    node_set_workloads(a->node, workloads_link(a->workloads));
+    return ERR_OK;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* adopt - pods of workloads after a restart of the agent, and after the end of their workload. */
+#include "agent/pod/core/pod.h"
+#include "agent/workload/internal.h"
+#include "base/log.h"
+#include "base/siphash.h"
+
+#include <string.h>
+
+void workload_uid(enum api_kind kind, const char *namespace_, const char *name, char ret[WORKLOAD_UID_SIZE])
+{
+    static const unsigned char keys[2][SIPHASH_KEY_SIZE] = { "workload uid: a", "workload uid: b" };
+    str_auto text = str_printf("%s/%s/%s", api_kind_name(kind), namespace_ != NULL ? namespace_ : "", name);
+    const char *of = text != NULL ? text : name;
+    uint64_t a = siphash(keys[0], of, strlen(of)), b = siphash(keys[1], of, strlen(of));
+
+    /* Version 8 of RFC 9562: its bits are the author's own. */
+    snprintf(ret, WORKLOAD_UID_SIZE, "%08x-%04x-8%03x-%04x-%012llx", (unsigned)(a >> 32),
+             (unsigned)(a >> 16 & 0xffff), (unsigned)(a & 0xfff), (unsigned)(b >> 48 & 0x3fff) | 0x8000,
+             (unsigned long long)(b & 0xffffffffffff));
+}
+
+void workloads_adopt(struct workloads *w)
+{
+    const bool complete = w->o.complete(w->o.arg);
+
+    pods_each (w->o.node, p) {
+        struct api_object o = { .kind = API_KIND_POD, .pod = p->api };
+        struct err e = { 0 };
+
+        if (p->api->owner_uid == NULL || p->api->origin != API_FROM_FOLDER || !p->recovered ||
+            p->deletion_ns != 0 || (complete && workload_find(w, p->api->owner_uid) == NULL))
+            continue;
+        if (src_store_put(w->store, &o, &e) != ERR_OK)
+            log_error("cannot take over a pod of a workload", F_STR("pod", p->key), F_ERR(&e));
+    }
+}
+
+bool workloads_drop_orphans(struct workloads *w)
+{
+    bool complete = w->o.complete(w->o.arg), all = true;
+
+    pods_each (w->o.node, p) {
+        const struct api_pod *kept;
+
+        if (p->api->owner_uid == NULL || p->api->origin != API_FROM_FOLDER ||
+            workload_find(w, p->api->owner_uid) != NULL)
+            continue;
+        kept = src_store_pod(w->store, API_FROM_FOLDER, p->api->meta.namespace, p->api->meta.name);
+        if (kept == NULL || !str_eq(kept->owner_uid, p->api->owner_uid))
+            continue;
+        all = all && complete;
+        if (complete)
+            src_store_remove(w->store, API_FROM_FOLDER, API_KIND_POD, kept->meta.namespace, kept->meta.name);
+    }
+    return all;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* show - objects of the folder with their status, as an API server shows them. */
+#include "agent/workload/internal.h"
+#include "base/clock.h"
+#include "base/codec/json.h"
+
+#include <string.h>
+
+static void put_number(json_t *o, const char *key, int64_t n)
+{
+    json_object_set_new(o, key, json_integer((json_int_t)n));
+}
+
+static void put_time(json_t *o, const char *key, int64_t ns)
+{
+    char text[CLOCK_RFC3339_SIZE];
+
+    clock_format_s(ns, text);
+    json_put_str(o, key, text);
+}
+
+static void put_condition(json_t *list, const struct workload *one, const char *type, bool is_true,
+                          const char *reason, const char *message)
+{
+    json_t *o = json_object();
+
+    json_put_str(o, "type", type);
+    json_put_str(o, "status", is_true ? "True" : "False");
+    json_put_str(o, "reason", reason);
+    json_put_str(o, "message", message);
+    put_time(o, "lastUpdateTime", one->progress_ns);
+    put_time(o, "lastTransitionTime", one->progress_ns);
+    json_array_append_new(list, o);
+}
+
+static void put_ignored(json_t *list, const struct workload *one)
+{
+    const struct api_strs *ignored = &one->object->ignored;
+    buf_auto b = BUF_INIT(64 * 1024);
+
+    for (size_t i = 0; i < ignored->n; i++)
+        buf_addf(&b, "%s%s", i > 0 ? "; " : "", ignored->v[i]);
+    if (ignored->n > 0)
+        put_condition(list, one, "coracle.dev/FieldsIgnored", true, "NotActedOn", b.p);
+}
+
+static void put_deployment(json_t *s, json_t *conditions, const struct workload *one)
+{
+    const struct workload_want want = workload_want_of(one->kind, one->object->workload);
+    const struct workload_counts *c = &one->counts;
+    unsigned floor_ = want.replicas > want.unavailable ? want.replicas - want.unavailable : 0;
+    bool complete =
+        c->updated == want.replicas && c->pods == want.replicas && c->updated_available == want.replicas;
+
+    put_number(s, "replicas", c->pods);
+    put_number(s, "updatedReplicas", c->updated);
+    put_number(s, "readyReplicas", c->ready);
+    put_number(s, "availableReplicas", c->available);
+    if (want.replicas > c->available)
+        put_number(s, "unavailableReplicas", want.replicas - c->available);
+    put_condition(conditions, one, "Available", c->available >= floor_,
+                  c->available >= floor_ ? "MinimumReplicasAvailable" : "MinimumReplicasUnavailable", NULL);
+    if (want.paused)
+        put_condition(conditions, one, "Progressing", false, "DeploymentPaused", NULL);
+    else if (one->late)
+        put_condition(conditions, one, "Progressing", false, "ProgressDeadlineExceeded",
+                      "no progress within progressDeadlineSeconds");
+    else
+        put_condition(conditions, one, "Progressing", true,
+                      complete ? "NewReplicaSetAvailable" : "ReplicaSetUpdated", NULL);
+    if (one->problem[0] != '\0')
+        put_condition(conditions, one, "ReplicaFailure", true, "FailedCreate", one->problem);
+}
+
+static void put_stateful(json_t *s, const struct workload *one)
+{
+    const struct workload_counts *c = &one->counts;
+    const char *hash = one->object->workload->pods.hash;
+    str_auto revision = str_printf("%s-%s", one->object->meta.name, hash);
+
+    put_number(s, "replicas", c->pods);
+    put_number(s, "readyReplicas", c->ready);
+    put_number(s, "availableReplicas", c->available);
+    put_number(s, "currentReplicas", c->updated);
+    put_number(s, "updatedReplicas", c->updated);
+    json_put_str(s, "updateRevision", revision);
+    if (c->updated == c->pods)
+        json_put_str(s, "currentRevision", revision);
+}
+
+static void put_daemon(json_t *s, const struct workload *one)
+{
+    const struct workload_counts *c = &one->counts;
+
+    put_number(s, "desiredNumberScheduled", 1);
+    put_number(s, "currentNumberScheduled", c->pods > 0);
+    put_number(s, "numberMisscheduled", 0);
+    put_number(s, "numberReady", c->ready > 0);
+    put_number(s, "updatedNumberScheduled", c->updated > 0);
+    put_number(s, "numberAvailable", c->available > 0);
+    if (c->available == 0)
+        put_number(s, "numberUnavailable", 1);
+}
+
+static json_t *status_of(const struct workload *one)
+{
+    json_t *s = json_object(), *conditions = json_array();
+
+    put_number(s, "observedGeneration", one->generation);
+    if (one->kind == API_KIND_DEPLOYMENT) {
+        put_deployment(s, conditions, one);
+    } else if (one->kind == API_KIND_STATEFUL_SET) {
+        put_stateful(s, one);
+    } else if (one->kind == API_KIND_DAEMON_SET) {
+        put_daemon(s, one);
+    } else {
+        put_number(s, "replicas", one->counts.pods);
+        put_number(s, "readyReplicas", one->counts.ready);
+        put_number(s, "availableReplicas", one->counts.available);
+    }
+    if (one->kind != API_KIND_DEPLOYMENT && one->problem[0] != '\0')
+        put_condition(conditions, one, "ReplicaFailure", true, "FailedCreate", one->problem);
+    put_ignored(conditions, one);
+    if (json_array_size(conditions) > 0)
+        json_object_set(s, "conditions", conditions);
+    json_decref(conditions);
+    return s;
+}
+
+json_t *workloads_object(enum api_kind kind, const char *namespace_, const char *name, void *arg,
+                         struct err *e)
+{
+    struct workloads *w = arg;
+    const struct api_generic *g = src_store_generic(w->store, API_FROM_FOLDER, kind, namespace_, name);
+    char uid[WORKLOAD_UID_SIZE];
+    const struct workload *one;
+    json_t *o, *meta;
+
+    if (g == NULL) {
+        err_set(e, ERR_NOT_FOUND, "\"%.253s\" not found", name);
+        return NULL;
+    }
+    o = json_loads(g->json, 0, NULL);
+    if (o == NULL) {
+        err_nomem(e);
+        return NULL;
+    }
+    workload_uid(kind, g->meta.namespace, g->meta.name, uid);
+    one = workload_find(w, uid);
+    meta = json_object_get(o, "metadata");
+    json_put_str(meta, "uid", uid);
+    if (one != NULL) {
+        put_number(meta, "generation", one->generation);
+        put_time(meta, "creationTimestamp", one->created_ns != 0 ? one->created_ns : one->progress_ns);
+        json_object_set_new(o, "status", status_of(one));
+    }
+    return o;
+}
