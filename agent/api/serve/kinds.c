@@ -3,6 +3,7 @@
 #include "agent/api/serve/internal.h"
 
 #include "agent/api/schema/schema.h"
+#include "base/utf8.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -198,7 +199,7 @@ static int hex(char c)
     return at == NULL ? -1 : (int)(at - digits);
 }
 
-/* One part of the path, decoded. False: too long, a broken %XX, a NUL or a slash in it. */
+/* One part of the path, decoded. False: too long, a broken %XX, a NUL or a slash in it, no UTF-8. */
 static bool decode_part(const char *text, size_t n, char ret[PART_SIZE])
 {
     size_t used = 0;
@@ -219,7 +220,7 @@ static bool decode_part(const char *text, size_t n, char ret[PART_SIZE])
         ret[used++] = c;
     }
     ret[used] = '\0';
-    return used > 0;
+    return used > 0 && utf8_is_valid(ret, used);
 }
 
 static bool split_path(const char *path, struct parts *ret)

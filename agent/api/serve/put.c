@@ -2,7 +2,10 @@
 /* Building JSON without a check at each step: one failure empties the value, and the end shows it. */
 #include "agent/api/serve/internal.h"
 
+#include "base/codec/json.h"
+
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static void fail(json_t **to, json_t *value)
@@ -40,8 +43,11 @@ json_t *api_status_failure(int code, const char *reason, const char *fmt, ...)
     va_end(ap);
     if (message == NULL)
         return NULL;
-    o = json_pack("{s:s, s:s, s:{}, s:s, s:s, s:s, s:i}", "kind", "Status", "apiVersion", "v1", "metadata",
-                  "status", "Failure", "message", message, "reason", reason, "code", code);
+    o = json_pack("{s:s, s:s, s:{}, s:s}", "kind", "Status", "apiVersion", "v1", "metadata", "status",
+                  "Failure");
+    api_put(&o, "message", json_string_of(message)); /* it may quote a request, of any bytes */
+    api_put(&o, "reason", json_string(reason));
+    api_put(&o, "code", json_integer(code));
     free(message);
     return o;
 }

@@ -108,7 +108,7 @@ static void add_head(struct buf *b, const struct api_kind_info *root, const stru
 {
     buf_addf(b, "KIND:\t%s\nVERSION:\t%s\n", root->name, root->api_version);
     if (p->row == NULL) {
-        buf_addf(b, "ABOUT:\t%s\n", api_about_type(p->schema->name));
+        buf_addf(b, "ABOUT:\t%s\n", api_about_type(root->name));
         return;
     }
     buf_addf(b, "FIELD:\t%s\n", strchr(path, '.') + 1);
