@@ -155,10 +155,14 @@ static void print_fields(struct cli *cli, const struct api_schema *schema, enum 
 int cli_explain_fields(struct cli *cli, const char *path)
 {
     const struct api_kind_info *root = root_of(path);
-    struct place p = { .schema = root->schema, .support = API_ACTED };
+    struct place p = { .support = API_ACTED };
     buf_auto head = BUF_INIT(64 * 1024), shown = BUF_INIT(64 * 1024);
-    const int code = walk(cli, &p, path);
+    int code;
 
+    if (root == NULL)
+        return cli_wrong(cli, "%.*s: no kind has this name", PATH_SHOWN, path);
+    p.schema = root->schema;
+    code = walk(cli, &p, path);
     if (code != EXIT_OK)
         return code;
     add_head(&head, root, &p, path);
