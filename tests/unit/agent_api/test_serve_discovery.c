@@ -2,6 +2,7 @@
 #include "serve_helper.h"
 
 #include "agent/api/schema/kinds.h"
+#include "base/codec/json.h"
 
 #define AGGREGATED "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 #define KUBECTL                                                                                              \
@@ -195,7 +196,7 @@ static void compare_named(json_t *recorded, json_t *ours, const char *key, const
         if (found == NULL)
             fail_msg("%s: no %s", where, text_at(r, key));
         json_array_foreach (json_object_get(found, "verbs"), j, o)
-            assert_non_null(strstr(json_dumps(json_object_get(r, "verbs"), 0), json_string_value(o)));
+            assert_true(json_has(json_object_get(r, "verbs"), json_string_value(o)));
         json_object_del(found, "verbs");
         json_object_del(r, "verbs");
         if (json_object_get(r, "subresources") != NULL)
