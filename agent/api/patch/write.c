@@ -386,13 +386,32 @@ static bool count_generation(struct run *r)
     return before == 0 || json_object_set_new(meta, "generation", json_integer(before)) == 0;
 }
 
+/* 422 if the update changes what it may not. */
+static bool check_rules(struct run *r)
+{
+    const struct api_patch_kind *k = r->w->kind;
+    json_t *causes;
+
+    if (r->live == NULL || r->w->by.subresource != NULL)
+        return true;
+    causes = json_array();
+    if (causes == NULL || !api_update_rules(k, r->live, r->object, causes)) {
+        json_decref(causes);
+        return false;
+    }
+    if (json_array_size(causes) > 0)
+        return fail(r, api_status_invalid(k->group, k->kind, r->w->name, causes));
+    json_decref(causes);
+    return true;
+}
+
 static bool finish(struct run *r, bool *ret_same)
 {
     struct err e = { 0 };
 
     *ret_same = false;
-    if (!restrict_path(r) || api_object_default(r->w->kind, r->object, &e) != ERR_OK || !set_managers(r) ||
-        !count_generation(r))
+    if (!restrict_path(r) || api_object_default(r->w->kind, r->object, &e) != ERR_OK || !check_rules(r) ||
+        !set_managers(r) || !count_generation(r))
         return false;
     return r->live == NULL || api_keep_times(r->live, r->object, ret_same, &e) == ERR_OK;
 }

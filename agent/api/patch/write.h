@@ -4,9 +4,9 @@
  * result.
  *
  * In this order: the patch or apply; decoding (types, unknown fields); names, uid and resourceVersion; what
- * the path cannot change (status, or all but status); defaults; managers; generation.  The caller validates
- * the result by the kind's own rules, sets uid, creationTimestamp and resourceVersion, and stores it, unless
- * *ret_same.
+ * the path cannot change (status, or all but status); defaults; what an update may change; managers;
+ * generation.  The caller validates the values by the rules of the kind, sets uid, creationTimestamp and
+ * resourceVersion, and stores it, unless *ret_same.
  *
  * Pure; any thread.  Results and failures as in patch.h.
  */
@@ -46,7 +46,7 @@ struct api_write {
 enum err_code api_write(const struct api_write *w, const json_t *live, const json_t *body, json_t *warnings,
                         json_t **ret, bool *ret_same, json_t **ret_status, struct err *e) MUST_CHECK;
 
-/* ---- decode.c, defaults.c: parts of it ---- */
+/* ---- decode.c, defaults.c, update_rules.c: parts of it ---- */
 
 /*
  * Gives the object the form that Go's decoder and encoder give it: unknown fields are removed and named in
@@ -59,6 +59,13 @@ enum err_code api_object_decode(const struct api_patch_kind *kind, json_t *objec
 
 /* Sets the defaults of the kind. */
 enum err_code api_object_default(const struct api_patch_kind *kind, json_t *object, struct err *e) MUST_CHECK;
+
+/*
+ * What an update of the object itself (not of a subresource) may change: appends a cause for each rule that
+ * is broken. Of Pods, immutable ConfigMaps and Secrets, and the selectors of apps/v1.  False: out of memory.
+ */
+bool api_update_rules(const struct api_patch_kind *kind, const json_t *live, const json_t *object,
+                      json_t *causes) MUST_CHECK;
 
 /* 422 PatchOptions: what is wrong with the options of a PATCH; *ret_status stays NULL if nothing is.  NULL:
  * not given. */

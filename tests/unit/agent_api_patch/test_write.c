@@ -187,6 +187,86 @@ static void defaults_come_back(void **state)
     done(&o);
 }
 
+static void expect_pod_update(const char *from, const char *patch, const char *message)
+{
+    const struct api_write w = {
+        .type = API_WRITE_MERGE, .kind = api_patch_kind_find("v1", "Pod"), .name = "p", .namespace = "n"
+    };
+    struct outcome first = write_as(
+                       (struct api_write){ .type = API_WRITE_CREATE, .kind = w.kind, .namespace = "n" }, NULL,
+                       from),
+                   o;
+    mem_auto char *live = json_dumps(first.object, 0);
+
+    o = write_as(w, live, patch);
+    if (message == NULL)
+        assert_non_null(o.object);
+    else
+        patch_expect_status(o.status, 422, message);
+    done(&first);
+    done(&o);
+}
+
+#define POD(spec)                                                                                            \
+    "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{\"name\":\"a\",\"image\":\"i:1\"}]" spec "}}"
+
+static void a_pod_changes_in_few_fields(void **state)
+{
+    (void)state;
+    expect_pod_update(POD(""), "{\"spec\":{\"containers\":[{\"name\":\"a\",\"image\":\"i:2\"}]}}", NULL);
+    expect_pod_update(
+        POD(""), "{\"spec\":{\"containers\":[{\"name\":\"a\",\"image\":\"i:1\"},{\"name\":\"b\"}]}}",
+        "Pod \"p\" is invalid: spec.containers: Forbidden: pod updates may not add or remove containers");
+    expect_pod_update(POD(""), "{\"spec\":{\"tolerations\":[{\"key\":\"a\"}]}}", NULL);
+    expect_pod_update(
+        POD(",\"tolerations\":[{\"key\":\"a\"}]"), "{\"spec\":{\"tolerations\":[]}}",
+        "Pod \"p\" is invalid: spec.tolerations: Forbidden: existing toleration can not be modified "
+        "except its tolerationSeconds");
+    expect_pod_update(POD(",\"activeDeadlineSeconds\":9"), "{\"spec\":{\"activeDeadlineSeconds\":8}}", NULL);
+    expect_pod_update(
+        POD(",\"activeDeadlineSeconds\":9"), "{\"spec\":{\"activeDeadlineSeconds\":10}}",
+        "Pod \"p\" is invalid: spec.activeDeadlineSeconds: Invalid value: 10: must be less than or equal to "
+        "previous value");
+    expect_pod_update(
+        POD(",\"activeDeadlineSeconds\":9"), "{\"spec\":{\"activeDeadlineSeconds\":null}}",
+        "Pod \"p\" is invalid: spec.activeDeadlineSeconds: Invalid value: null: must not update from a "
+        "positive integer to nil value");
+    expect_pod_update(POD(",\"terminationGracePeriodSeconds\":-1"),
+                      "{\"spec\":{\"terminationGracePeriodSeconds\":1}}", NULL);
+    expect_pod_update(POD(",\"schedulingGates\":[{\"name\":\"g\"}]"),
+                      "{\"spec\":{\"schedulingGates\":[],\"nodeSelector\":{\"a\":\"b\"}}}", NULL);
+    expect_pod_update(
+        POD(""), "{\"spec\":{\"schedulingGates\":[{\"name\":\"g\"}]}}",
+        "Pod \"p\" is invalid: spec.schedulingGates[0].name: Forbidden: only deletion is allowed, but found "
+        "new scheduling gate 'g'");
+    expect_pod_update(
+        POD(""), "{\"spec\":{\"hostname\":\"h\"}}",
+        "Pod \"p\" is invalid: spec: Forbidden: pod updates may not change fields other than "
+        "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
+        "`spec.tolerations` (only additions to existing tolerations),"
+        "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)");
+}
+
+static void what_is_immutable_stays(void **state)
+{
+    static const char *const map = MAP ",\"data\":{\"x\":\"1\"},\"immutable\":true}";
+    static const char *const live = "{" META ",\"spec\":{\"selector\":{\"matchLabels\":{\"a\":\"1\"}},"
+                                    "\"template\":{\"metadata\":{\"labels\":{\"a\":\"1\"}}}}}";
+
+    (void)state;
+    expect_refusal(of_map(API_WRITE_MERGE), map, "{\"data\":{\"x\":\"2\"}}", 422,
+                   "ConfigMap \"c\" is invalid: data: Forbidden: field is immutable when `immutable` is set");
+    expect_refusal(
+        of_map(API_WRITE_MERGE), map, "{\"immutable\":null}", 422,
+        "ConfigMap \"c\" is invalid: immutable: Forbidden: field is immutable when `immutable` is set");
+    expect_refusal(
+        of_deployment(API_WRITE_MERGE), live, "{\"spec\":{\"selector\":{\"matchLabels\":{\"a\":\"2\"}}}}",
+        422,
+        "Deployment.apps \"d\" is invalid: [spec.template.metadata.labels: Invalid value: {\"a\":\"1\"}: "
+        "`selector` does not match template `labels`, spec.selector: Invalid value: "
+        "{\"matchLabels\":{\"a\":\"2\"}}: field is immutable]");
+}
+
 static void options_are_checked(void **state)
 {
     static const struct {
@@ -233,6 +313,8 @@ int main(void)
         cmocka_unit_test(a_write_of_the_same_changes_nothing),
         cmocka_unit_test(a_path_changes_spec_or_status),
         cmocka_unit_test(defaults_come_back),
+        cmocka_unit_test(a_pod_changes_in_few_fields),
+        cmocka_unit_test(what_is_immutable_stays),
         cmocka_unit_test(options_are_checked),
     };
 
