@@ -5,6 +5,7 @@
 #include "base/scope.h"
 #include "base/utf8.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const char *json_str(const json_t *obj, const char *key)
@@ -129,4 +130,24 @@ json_t *json_at(const json_t *object, const char *path)
         path = dot + 1;
     }
     return (json_t *)(uintptr_t)value;
+}
+
+static int json_order_by_key(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+const char **json_sorted_keys(const json_t *object)
+{
+    const char **keys = calloc(json_object_size(object) + 1, sizeof(*keys));
+    const char *key;
+    json_t *value;
+    size_t n = 0;
+
+    if (keys == NULL)
+        return NULL;
+    json_object_foreach ((json_t *)(uintptr_t)object, key, value)
+        keys[n++] = key;
+    qsort(keys, n, sizeof(*keys), json_order_by_key);
+    return keys;
 }

@@ -17,6 +17,7 @@ bool json_has(const json_t *list, const char *text); /* whether the list has thi
 json_t *json_string_of(const char *value);
 /* Sets obj[key]; a NULL or empty value is left out. False only when out of memory. */
 bool json_put_str(json_t *obj, const char *key, const char *value);
+const char **json_sorted_keys(const json_t *object); /* NULL-terminated; free() it, the keys are borrowed */
 /* Parses one value of at most `max` bytes; rejects duplicate keys and trailing text. `what` is for
  * messages. */
 enum err_code json_parse(const char *text, size_t n, size_t max, json_t **ret, const char *what,

@@ -314,7 +314,7 @@ json_t *cli_call(struct cli *cli, const char *method, const char *url, int *ret_
     if (cli_request(cli, method, url, false, NULL, NULL, &r, &e) != ERR_OK)
         code = cli_failed(cli, &e);
     else if (r.code != 200)
-        code = cli_server_error(cli, &r);
+        code = r.code == 404 && cli->ignore_not_found ? EXIT_OK : cli_server_error(cli, &r);
     else if (json_parse(r.body.p, r.body.n, CLI_BODY_MAX, &value, "answer", &e) != ERR_OK)
         code = cli_error(cli, "%s", e.text);
     if (r.code == 400)

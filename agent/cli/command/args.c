@@ -105,9 +105,18 @@ static bool set_switch(const struct hit *hit, const char *value)
     return true;
 }
 
-static void args_set_text(const struct hit *hit, const char *value)
+static int args_set_text(struct parse *p, const struct hit *hit, const char *value)
 {
-    *(const char **)(hit->base + hit->flag->at) = value;
+    struct cli_list *list = (struct cli_list *)(void *)(hit->base + hit->flag->at);
+
+    if (hit->flag->type == FLAG_TEXT)
+        *(const char **)(hit->base + hit->flag->at) = value;
+    else if (list->n == CLI_LIST_MAX)
+        return cli_usage_error(p->cli, p->command, "--%s is given more than %d times", hit->flag->name,
+                               CLI_LIST_MAX);
+    else
+        list->v[list->n++] = value;
+    return EXIT_OK;
 }
 
 /* The value after a flag: the next word. */
@@ -147,8 +156,7 @@ static int long_flag(struct parse *p, const char *arg)
                                      value, hit.flag->name);
     if (value == NULL && (value = args_next_word(p)) == NULL)
         return cli_usage_error(p->cli, p->command, "flag needs a value: --%s", hit.flag->name);
-    args_set_text(&hit, value);
-    return EXIT_OK;
+    return args_set_text(p, &hit, value);
 }
 
 /* "-A", "-Aw", "-n value", "-nvalue", "-n=value" */
@@ -167,8 +175,7 @@ static int short_flags(struct parse *p, const char *arg)
         value = s[1] == '=' ? s + 2 : s[1] != '\0' ? s + 1 : args_next_word(p);
         if (value == NULL)
             return cli_usage_error(p->cli, p->command, "flag needs a value: -%c", *s);
-        args_set_text(&hit, value);
-        break;
+        return args_set_text(p, &hit, value);
     }
     return EXIT_OK;
 }

@@ -24,11 +24,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define CLI_LIST_MAX 64
+struct cli_list {                /* the values of a flag that may be given several times */
+    const char *v[CLI_LIST_MAX]; /* borrowed from argv */
+    size_t n;
+};
+
 struct cli_flag {
     const char *name; /* without dashes; NULL ends a table */
     char letter;      /* 0: none */
-    enum { FLAG_SWITCH, FLAG_TEXT } type;
-    size_t at;         /* offset of a bool or a const char * in the command's own struct */
+    enum { FLAG_SWITCH, FLAG_TEXT, FLAG_LIST } type;
+    size_t at;         /* offset of a bool, a const char * or a struct cli_list in the command's own struct */
     const char *value; /* placeholder for the value in the help */
     const char *help;
     /* For completion, like one word of cli_command.words; may be NULL. */

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-agent_cli_print_SRCS := colour.c errors.c jsonpath.c order.c output.c table.c values.c
+agent_cli_print_SRCS := colour.c errors.c order.c output.c table.c values.c

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sorting of printed objects and keys. */
+/* Sorting of printed objects. */
 #include "agent/cli/print/print.h"
 
 #include <stdlib.h>
@@ -28,24 +28,4 @@ json_t *cli_sorted(const json_t *items, int (*order)(const void *a, const void *
     for (i = 0; v != NULL && i < n; i++)
         json_array_append(ret, v[i]);
     return ret;
-}
-
-static int order_by_key(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-const char **cli_sorted_keys(const json_t *object)
-{
-    const char **keys = calloc(json_object_size(object) + 1, sizeof(*keys));
-    const char *key;
-    json_t *value;
-    size_t n = 0;
-
-    if (keys == NULL)
-        return NULL;
-    json_object_foreach ((json_t *)(uintptr_t)object, key, value)
-        keys[n++] = key;
-    qsort(keys, n, sizeof(*keys), order_by_key);
-    return keys;
 }

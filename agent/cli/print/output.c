@@ -80,21 +80,38 @@ int cli_check_format(struct cli *cli, const char *format)
     return cli_wrong(cli, "unknown output format \"%s\": json or yaml", format);
 }
 
-/* Unchanged for programs; on a terminal without control characters. */
-static int print_jsonpath(struct cli *cli, const json_t *value, const char *text)
+/* Unchanged for programs; on a terminal without control characters. What a template printed before an error
+ * is shown, too. */
+static int print_made(struct cli *cli, const struct buf *out, const struct err *e)
+{
+    if (cli->terminal)
+        cli_show(cli, out);
+    else
+        cli_write(cli, out->p, out->n);
+    return out->failed ? cli_error(cli, "out of memory") : e->code != ERR_OK ? cli_failed(cli, e) : EXIT_OK;
+}
+
+static int print_template(struct cli *cli, const json_t *value, const char *format)
 {
     buf_auto out = BUF_INIT(SIZE_MAX - 1);
     struct err e = { 0 };
 
-    if (cli_jsonpath(text, value, &out, &e) != ERR_OK)
-        return cli_failed(cli, &e);
-    if (out.failed)
-        return cli_error(cli, "out of memory");
-    if (cli->terminal)
-        cli_show(cli, &out);
+    if (str_starts(format, CLI_JSONPATH))
+        ERR_IGNORE(cli_jsonpath(format + strlen(CLI_JSONPATH), value, &out, &e));
     else
-        cli_write(cli, out.p, out.n);
-    return EXIT_OK;
+        ERR_IGNORE(cli_go_template(format + strlen(CLI_GO_TEMPLATE), value, &out, &e));
+    return print_made(cli, &out, &e);
+}
+
+int cli_print_columns(struct cli *cli, const json_t *items, const char *format, bool headers)
+{
+    buf_auto lines = BUF_INIT(CLI_OUTPUT_MAX), out = BUF_INIT(CLI_OUTPUT_MAX);
+    struct err e = { 0 };
+
+    if (cli_columns(format + strlen(CLI_CUSTOM_COLUMNS), items, headers, &lines, &e) == ERR_OK)
+        cli_align(lines.p, 6, 3, &out); /* kubectl's widths */
+    out.failed |= lines.failed;
+    return print_made(cli, &out, &e);
 }
 
 int cli_print_value(struct cli *cli, const json_t *value, const char *format)
@@ -102,8 +119,8 @@ int cli_print_value(struct cli *cli, const json_t *value, const char *format)
     bool yaml = strcmp(format, "yaml") == 0;
     char *text;
 
-    if (str_starts(format, CLI_JSONPATH))
-        return print_jsonpath(cli, value, format + strlen(CLI_JSONPATH));
+    if (str_starts(format, CLI_JSONPATH) || str_starts(format, CLI_GO_TEMPLATE))
+        return print_template(cli, value, format);
     text = yaml ? yaml_from_json(value) : json_dumps(value, JSON_INDENT(4) | JSON_SORT_KEYS);
     if (text == NULL)
         return cli_error(cli, "out of memory");

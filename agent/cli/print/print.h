@@ -9,6 +9,7 @@
  */
 #ifndef AGENT_CLI_PRINT_PRINT_H
 #define AGENT_CLI_PRINT_PRINT_H
+#include "agent/cli/template/template.h"
 #include "base/buf.h"
 #include "base/scope.h"
 
@@ -25,9 +26,10 @@ struct cli {
     const char *socket, *request_timeout;
     int64_t patience_ms; /* time limit of the latter; 0: the default, negative: none */
     bool help;
-    bool colours;   /* on `out` */
-    bool terminal;  /* `out` is one */
-    int64_t now_ns; /* now, for ages; fixed in tests, otherwise 0 */
+    bool colours;          /* on `out` */
+    bool terminal;         /* `out` is one */
+    bool ignore_not_found; /* cli_call(): what is not found is nothing, and no error */
+    int64_t now_ns;        /* now, for ages; fixed in tests, otherwise 0 */
     /* Deadline of a patient request, which then fails with ERR_DEADLINE (clock_mono_ms()); 0: none. */
     uint64_t until_ms;
     int write_errno; /* the errno of a failed write to standard output; 0: none */
@@ -41,8 +43,11 @@ bool cli_flush(struct cli *cli);
 /* Prints one line: fmt ends with the only line break. Its arguments may come from outside. */
 void cli_say(struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void cli_note(struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3); /* the same on standard error */
-/* Prints a value as "json", "yaml" or "jsonpath=..."; returns the exit code. */
+/* Prints a value as "json", "yaml", "jsonpath=..." or "go-template=..."; returns the exit code. */
 int cli_print_value(struct cli *cli, const json_t *value, const char *format);
+#define CLI_OUTPUT_MAX (1u << 30) /* of a table made by a template */
+/* Prints a table by "custom-columns=..."; returns the exit code. */
+int cli_print_columns(struct cli *cli, const json_t *items, const char *format, bool headers);
 /* EXIT_OK for NULL, "json" and "yaml"; otherwise EXIT_USAGE after printing an error. */
 int cli_check_format(struct cli *cli, const char *format);
 
@@ -85,12 +90,6 @@ enum err_code cli_parse_duration(const char *text, int64_t *ret_ns, struct err *
 /* ---- order.c ---- */
 json_t *cli_sorted(const json_t *items, int (*order)(const void *a, const void *b)); /* a new array */
 int cli_by_namespace_and_name(const void *a, const void *b);
-const char **cli_sorted_keys(const json_t *object); /* NULL-terminated; free() it, the keys are borrowed */
-
-/* ---- jsonpath.c ---- */
-/* ERR_INVALID: a syntax error in the template. */
-enum err_code cli_jsonpath(const char *text, const json_t *value, struct buf *out, struct err *e) MUST_CHECK;
-#define CLI_JSONPATH "jsonpath=" /* prefix of such a format */
 
 /* ---- colour.c ---- */
 enum cli_colour { COLOUR_NONE, COLOUR_GOOD, COLOUR_WAITING, COLOUR_BAD, COLOUR_TITLE };
@@ -103,7 +102,7 @@ enum cli_colour cli_colour_of_event(const char *type);
 void cli_show_described(struct cli *cli, const struct buf *text);
 
 /* ---- table.c ---- */
-#define CLI_COLUMNS_MAX 12
+#define CLI_COLUMNS_MAX 32
 struct cli_cell {
     char *text; /* owned */
     enum cli_colour colour;

@@ -23,8 +23,8 @@ static void add_immutable(const json_t *o, struct buf *out)
 
 void cli_describe_config_map(const struct cli *cli, const json_t *o, struct buf *out)
 {
-    mem_auto const char **keys = cli_sorted_keys(cli_at(o, "data"));
-    mem_auto const char **binary = cli_sorted_keys(cli_at(o, "binaryData"));
+    mem_auto const char **keys = json_sorted_keys(cli_at(o, "data"));
+    mem_auto const char **binary = json_sorted_keys(cli_at(o, "binaryData"));
 
     (void)cli;
     describe_config_add_head(o, true, out);
@@ -45,7 +45,7 @@ void cli_describe_config_map(const struct cli *cli, const json_t *o, struct buf 
 void cli_describe_secret(const struct cli *cli, const json_t *o, struct buf *out)
 {
     const json_t *sizes = cli_at(o, "sizes");
-    mem_auto const char **keys = cli_sorted_keys(sizes);
+    mem_auto const char **keys = json_sorted_keys(sizes);
 
     (void)cli;
     describe_config_add_head(o, true, out);

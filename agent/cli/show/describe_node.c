@@ -100,7 +100,7 @@ static struct quantity total_of(const json_t *pods, const char *list, const char
 
 static void add_extended(const json_t *node, const json_t *pods, struct buf *out)
 {
-    mem_auto const char **keys = cli_sorted_keys(cli_at(node, "status.allocatable"));
+    mem_auto const char **keys = json_sorted_keys(cli_at(node, "status.allocatable"));
     char requests[QUANTITY_TEXT_SIZE], limits[QUANTITY_TEXT_SIZE];
 
     for (size_t i = 0; keys != NULL && keys[i] != NULL; i++) {
@@ -172,7 +172,7 @@ static void add_taints(const json_t *taints, struct buf *out)
 
 static void add_list(const char *title, const json_t *amounts, struct buf *out)
 {
-    mem_auto const char **keys = cli_sorted_keys(amounts);
+    mem_auto const char **keys = json_sorted_keys(amounts);
 
     buf_addf(out, "%s:\n", title);
     for (size_t i = 0; keys != NULL && keys[i] != NULL; i++)

@@ -12,7 +12,7 @@ static const char *const skipped_annotations[] = { "kubectl.kubernetes.io/last-a
 
 void cli_describe_pairs(struct buf *out, const char *title, const json_t *object)
 {
-    mem_auto const char **keys = cli_sorted_keys(object);
+    mem_auto const char **keys = json_sorted_keys(object);
     bool any = false;
 
     buf_addf(out, "%s:\t", title);
@@ -68,7 +68,7 @@ static void add_annotation(struct buf *out, const char *key, const char *value)
 
 void cli_describe_annotations(struct buf *out, const json_t *annotations)
 {
-    mem_auto const char **keys = cli_sorted_keys(annotations);
+    mem_auto const char **keys = json_sorted_keys(annotations);
     bool any = false;
 
     buf_adds(out, "Annotations:\t");

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/cli/show/internal.h"
 
-#include "agent/api/serve/serve.h"
-#include "base/codec/json.h"
-#include "base/codec/percent.h"
+#include "base/files/fs.h"
 
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const manifest_kinds[] = { "manifests", "manifest", NULL };
@@ -24,6 +25,8 @@ bool get_is_table(const struct get *g)
 
 int get_nothing_found(const struct get *g)
 {
+    if (g->many || g->cli->ignore_not_found)
+        return EXIT_OK;
     if (g->all)
         fputs("No resources found\n", g->cli->err);
     else
@@ -37,139 +40,10 @@ static json_t *get_list_of(const json_t *items)
                      "resourceVersion", "", "items", items);
 }
 
-/* ---- pods ---- */
-
-static void pod_table(const struct get *g, struct cli_table *t)
-{
-    const char *headers[CLI_COLUMNS_MAX + 1] = { NULL };
-    size_t n = 0;
-
-    if (g->all)
-        headers[n++] = "NAMESPACE";
-    headers[n++] = "NAME";
-    headers[n++] = "READY";
-    headers[n++] = "STATUS";
-    headers[n++] = "RESTARTS";
-    headers[n++] = "AGE";
-    if (get_is_format(g, "wide")) {
-        headers[n++] = "IP";
-        headers[n++] = "NODE";
-        headers[n++] = "NOMINATED NODE";
-        headers[n++] = "READINESS GATES";
-    }
-    if (g->show_labels)
-        headers[n++] = "LABELS";
-    cli_table_init(t, headers, !g->no_headers);
-}
-
-static const char *get_or_none(const char *text)
-{
-    return text[0] != '\0' ? text : "<none>";
-}
-
-static void readiness_gates(const json_t *pod, char ret[32])
-{
-    const json_t *gates = cli_at(pod, "spec.readinessGates"), *gate;
-    size_t i, met = 0;
-
-    json_array_foreach (gates, i, gate) {
-        const json_t *c = cli_find(cli_at(pod, "status.conditions"), "type", cli_text(gate, "conditionType"));
-
-        met += strcmp(cli_text(c, "status"), "True") == 0;
-    }
-    if (json_array_size(gates) == 0)
-        strcpy(ret, "<none>");
-    else
-        snprintf(ret, 32, "%zu/%zu", met, json_array_size(gates));
-}
-
-/* "app=web,tier=front" */
-static void add_labels(struct cli_table *t, const json_t *labels)
-{
-    mem_auto const char **keys = cli_sorted_keys(labels);
-    buf_auto text = BUF_INIT(1u << 20);
-
-    for (size_t i = 0; keys != NULL && keys[i] != NULL; i++)
-        buf_addf(&text, "%s%s=%s", i > 0 ? "," : "", keys[i], json_str(labels, keys[i]));
-    cli_table_cell(t, text.n > 0 ? text.p : "<none>");
-}
-
-static void pod_row(const struct get *g, struct cli_table *t, const json_t *pod)
-{
-    struct api_pod_summary s;
-    char age[CLI_AGE_SIZE], gates[32];
-
-    api_pod_summary(pod, cli_now(g->cli), &s);
-    cli_age(g->cli, cli_text(pod, "metadata.creationTimestamp"), age);
-    if (g->all)
-        cli_table_cell(t, cli_text(pod, "metadata.namespace"));
-    cli_table_cell(t, cli_text(pod, "metadata.name"));
-    cli_table_cell(t, s.ready);
-    cli_table_coloured(t, s.status, cli_colour_of_status(s.status));
-    cli_table_cell(t, s.restarts);
-    cli_table_cell(t, age);
-    if (get_is_format(g, "wide")) {
-        readiness_gates(pod, gates);
-        cli_table_cell(t, get_or_none(cli_text(json_array_get(cli_at(pod, "status.podIPs"), 0), "ip")));
-        cli_table_cell(t, get_or_none(cli_text(pod, "spec.nodeName")));
-        cli_table_cell(t, get_or_none(cli_text(pod, "status.nominatedNodeName")));
-        cli_table_cell(t, gates);
-    }
-    if (g->show_labels)
-        add_labels(t, cli_at(pod, "metadata.labels"));
-}
-
-static void pods_url(const struct get *g, bool watch, struct buf *url)
-{
-    buf_adds(url, "/api/v1");
-    if (!g->all) {
-        buf_adds(url, "/namespaces/");
-        percent_add(url, g->namespace_);
-    }
-    buf_addf(url, "/pods?%s", watch ? "watch=true&" : "");
-    if (g->n_names == 1) {
-        buf_adds(url, "fieldSelector=metadata.name%3D");
-        percent_add(url, g->names[0]);
-    }
-    if (g->field_selector != NULL) {
-        buf_adds(url, "&fieldSelector=");
-        percent_add(url, g->field_selector);
-    }
-    if (g->selector != NULL) {
-        buf_adds(url, "&labelSelector=");
-        percent_add(url, g->selector);
-    }
-}
-
-/* All requested pods; *ret_code is set if names were not found. NULL: nothing could be read. */
-static json_t *read_pods(struct get *g, int *ret_code)
-{
-    buf_auto url = BUF_INIT(64 * 1024);
-    json_auto_t *list = NULL;
-    json_t *pods;
-
-    *ret_code = EXIT_OK;
-    if (g->n_names > 0) {
-        pods = json_array();
-        for (int i = 0; i < g->n_names; i++) {
-            int code;
-            json_t *pod = cli_get_pod(g->cli, g->namespace_, g->names[i], &code);
-
-            cli_keep_first(ret_code, code);
-            if (pod != NULL)
-                json_array_append_new(pods, pod);
-        }
-        return pods;
-    }
-    pods_url(g, false, &url);
-    list = cli_get(g->cli, url.p, ret_code);
-    return list == NULL ? NULL : cli_sorted(cli_at(list, "items"), cli_by_namespace_and_name);
-}
-
 int get_print_objects(const struct get *g, const char *kind, const json_t *items, bool single)
 {
     json_auto_t *list = NULL;
-    const json_t *item;
+    json_t *item;
     size_t i;
 
     if (get_is_format(g, "name")) {
@@ -179,144 +53,84 @@ int get_print_objects(const struct get *g, const char *kind, const json_t *items
                                                                : cli_text(item, "name"));
         return EXIT_OK;
     }
+    if (g->all_items != NULL) { /* of several kinds: printed at the end */
+        json_array_extend(g->all_items, (json_t *)(uintptr_t)items);
+        return EXIT_OK;
+    }
+    if (str_starts(g->format, CLI_CUSTOM_COLUMNS))
+        return cli_print_columns(g->cli, items, g->format, !g->no_headers);
     if (single)
         return cli_print_value(g->cli, json_array_get(items, 0), g->format);
     list = get_list_of(items);
     return cli_print_value(g->cli, list, g->format);
 }
 
-/* ---- watching ---- */
-
-struct watch {
-    struct get *g;
-    struct cli_table table;
-    json_t *shown; /* by "namespace/name": the values printed last, without ages */
-    int code;      /* the exit code of an output error */
-};
-
-/* The row without the parts that change with time. */
-static json_t *essence(const struct get *g, const json_t *pod)
-{
-    str_auto labels = g->show_labels ? json_dumps(cli_at(pod, "metadata.labels"), JSON_SORT_KEYS) : NULL;
-    struct api_pod_summary s;
-
-    api_pod_summary(pod, cli_now(g->cli), &s);
-    s.restarts[strcspn(s.restarts, " ")] = '\0';
-    return json_sprintf("%s %s %s %s %s %s", s.ready, s.status, s.restarts,
-                        get_is_format(g, "wide") ? cli_text(pod, "status.podIP") : "",
-                        get_is_table(g) ? "" : cli_text(pod, "metadata.resourceVersion"),
-                        labels != NULL ? labels : "");
-}
-
-/* Returns true if the row differs from the last one printed for this pod. */
-static bool get_note(struct watch *w, const json_t *pod, bool deleted)
-{
-    json_auto_t *now = essence(w->g, pod);
-    char key[400];
-    bool changed;
-
-    snprintf(key, sizeof(key), "%s/%s", cli_text(pod, "metadata.namespace"), cli_text(pod, "metadata.name"));
-    changed = deleted || !json_equal(json_object_get(w->shown, key), now);
-    if (deleted)
-        json_object_del(w->shown, key);
-    else
-        json_object_set(w->shown, key, now);
-    return changed;
-}
-
-static void get_show(struct watch *w, json_t *pod)
-{
-    json_auto_t *one = json_pack("[O]", pod);
-
-    if (!get_is_table(w->g)) {
-        w->code = get_print_objects(w->g, "pod", one, true);
-    } else {
-        pod_row(w->g, &w->table, pod);
-        cli_table_print(&w->table, w->g->cli);
-    }
-}
-
-static bool get_on_change(const char *type, json_t *pod, void *arg)
-{
-    struct watch *w = arg;
-
-    if (get_note(w, pod, strcmp(type, "DELETED") == 0))
-        get_show(w, pod);
-    return cli_flush(w->g->cli) && w->code == EXIT_OK;
-}
-
-static int watch_pods(struct watch *w)
-{
-    buf_auto url = BUF_INIT(64 * 1024);
-    int code;
-
-    pods_url(w->g, true, &url);
-    code = cli_watch(w->g->cli, url.p, get_on_change, w);
-    cli_keep_first(&code, w->code);
-    return code;
-}
-
-static int cli_get_pods(struct get *g)
-{
-    struct watch w = { .g = g };
-    json_auto_t *pods = NULL;
-    json_t *pod;
-    size_t i;
-    int code;
-
-    if (g->n_names > 0 && (g->selector != NULL || g->field_selector != NULL || g->all))
-        return cli_wrong(g->cli, g->all ? "a resource cannot be retrieved by name across all namespaces"
-                                        : "name cannot be provided when a selector is specified");
-    if (g->watch && g->n_names > 1)
-        return cli_wrong(g->cli, "you may only watch a single resource or type of resource at a time");
-    pods = read_pods(g, &code);
-    if (pods == NULL)
-        return code;
-    cli_keep_first(&code, get_sort(g, pods));
-    if (code == EXIT_USAGE)
-        return code;
-
-    w.shown = json_object();
-    if (get_is_table(g)) {
-        pod_table(g, &w.table);
-        json_array_foreach (pods, i, pod) {
-            get_note(&w, pod, false);
-            pod_row(g, &w.table, pod);
-        }
-        if (json_array_size(pods) > 0)
-            cli_table_print(&w.table, g->cli);
-        else if (g->n_names == 0 && !g->watch)
-            code = get_nothing_found(g);
-    } else if (!g->watch && (json_array_size(pods) > 0 || g->n_names == 0)) {
-        code = get_print_objects(g, "pod", pods, g->n_names == 1);
-    }
-    if (cli_flush(g->cli)) {
-        if (get_is_table(g))
-            cli_warn_manifests(g->cli);
-        if (g->watch && code == EXIT_OK)
-            code = watch_pods(&w);
-    }
-    cli_table_done(&w.table);
-    json_decref(w.shown);
-    return code;
-}
-
 /* ---- the command ---- */
 
-static int check_format(const struct get *g)
+static int check_template(const struct get *g)
+{
+    buf_auto nothing = BUF_INIT(CLI_OUTPUT_MAX);
+    json_auto_t *empty = json_object();
+    struct err e = { 0 };
+
+    if (str_starts(g->format, CLI_JSONPATH))
+        ERR_IGNORE(cli_jsonpath(g->format + strlen(CLI_JSONPATH), empty, &nothing, &e));
+    else if (str_starts(g->format, CLI_GO_TEMPLATE))
+        ERR_IGNORE(cli_go_template_check(g->format + strlen(CLI_GO_TEMPLATE), &e));
+    else
+        ERR_IGNORE(cli_columns(g->format + strlen(CLI_CUSTOM_COLUMNS), NULL, false, &nothing, &e));
+    return e.code != ERR_OK ? cli_failed(g->cli, &e) : EXIT_OK;
+}
+
+/* "jsonpath-file=FILE" becomes "jsonpath=..." */
+static int read_template(struct get *g, struct buf *ret)
+{
+    static const char *const files[][2] = { { "custom-columns-file=", CLI_CUSTOM_COLUMNS },
+                                            { "go-template-file=", CLI_GO_TEMPLATE },
+                                            { "jsonpath-file=", CLI_JSONPATH } };
+    struct err e = { 0 };
+
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        str_auto text = NULL;
+
+        if (!str_starts(g->format, files[i][0]))
+            continue;
+        if (fs_read_at(AT_FDCWD, g->format + strlen(files[i][0]), TEMPLATE_MAX, &text, NULL, &e) != ERR_OK)
+            return cli_failed(g->cli, &e);
+        buf_adds(ret, files[i][1]);
+        if (i > 0)
+            buf_adds(ret, text);
+        else if (cli_columns_of_file(text, ret, &e) != ERR_OK)
+            return cli_failed(g->cli, &e);
+        g->format = ret->p;
+        break;
+    }
+    return EXIT_OK;
+}
+
+static int check_format(struct get *g, struct buf *template)
 {
     static const char *const formats[] = { "json", "name", "wide", "yaml" };
+    static const char *const templates[] = { CLI_CUSTOM_COLUMNS, CLI_GO_TEMPLATE, CLI_JSONPATH };
+    int code;
 
-    if (g->format == NULL || str_starts(g->format, CLI_JSONPATH))
+    if (g->format == NULL)
         return EXIT_OK;
-    for (size_t i = 0; i < ARRAY_LEN(formats); i++)
+    code = read_template(g, template);
+    for (size_t i = 0; i < ARRAY_LEN(templates) && code == EXIT_OK; i++)
+        if (str_starts(g->format, templates[i]))
+            return check_template(g);
+    for (size_t i = 0; i < ARRAY_LEN(formats) && code == EXIT_OK; i++)
         if (strcmp(g->format, formats[i]) == 0)
             return EXIT_OK;
+    if (code != EXIT_OK)
+        return code;
     if (strcmp(g->format, "jsonpath") == 0)
         return cli_wrong(g->cli, "-o jsonpath needs a template: -o jsonpath={.status.podIP}");
     return cli_wrong(g->cli,
                      "unable to match a printer suitable for the output format \"%s\", allowed formats are: "
-                     "json,jsonpath,name,wide,yaml",
+                     "custom-columns,custom-columns-file,go-template,go-template-file,json,jsonpath,"
+                     "jsonpath-file,name,wide,yaml",
                      g->format);
 }
 
@@ -343,8 +157,11 @@ static int get_take_names(struct get *g, const struct cli_kind *kind, char **wor
 
 static int get_images(const struct get *g)
 {
-    if (g->watch || g->selector != NULL || g->field_selector != NULL || g->sort_by != NULL)
-        return cli_wrong(g->cli, "images cannot be watched, selected by labels, or sorted");
+    if (g->watch || g->selector != NULL || g->field_selector != NULL || g->sort_by != NULL ||
+        g->label_columns.n > 0)
+        return cli_wrong(g->cli, "images have no labels, and cannot be watched or sorted");
+    if (g->many)
+        return cli_wrong(g->cli, "images are listed alone, without other kinds");
     return cli_list_images(g->cli, g->format, g->no_headers, g->names, g->n_names);
 }
 
@@ -364,6 +181,8 @@ static int get_others(struct get *g, const char *word)
 
     if (cli_is_kind(word, event_kinds))
         return get_events(g);
+    if (g->many && (evictions || cli_is_kind(word, device_kinds) || cli_is_kind(word, manifest_kinds)))
+        return cli_wrong(g->cli, "%s are listed alone, without other kinds", word);
     if (cli_is_kind(word, device_kinds))
         return get_devices_of(g, word);
     if (!evictions && !cli_is_kind(word, manifest_kinds))
@@ -378,14 +197,22 @@ static int get_others(struct get *g, const char *word)
 static const struct cli_flag flags[] = {
     CLI_NAMESPACE(struct get, namespace_, "the namespace (default)"),
     { "all-namespaces", 'A', FLAG_SWITCH, offsetof(struct get, all), NULL, "all namespaces" },
-    CLI_OUTPUT(struct get, format, "wide|json|yaml|name|jsonpath=",
-               "wide, json, yaml, name or jsonpath=TEMPLATE: {.status.podIP}"),
+    CLI_OUTPUT(
+        struct get, format,
+        "wide|json|yaml|name|jsonpath=|jsonpath-file=|custom-columns=|custom-columns-file=|go-template="
+        "|go-template-file=",
+        "wide, json, yaml, name, jsonpath={.status.podIP}, custom-columns=NAME:.metadata.name,... or "
+        "go-template={{.kind}}; of a file: jsonpath-file=, custom-columns-file=, go-template-file="),
     { "selector", 'l', FLAG_TEXT, offsetof(struct get, selector), "SELECTOR",
       "only pods with these labels: app=web,tier!=db" },
     { "field-selector", 0, FLAG_TEXT, offsetof(struct get, field_selector), "SELECTOR",
       "only pods or events with these fields: status.phase=Running,spec.nodeName!=a" },
     { "show-labels", 0, FLAG_SWITCH, offsetof(struct get, show_labels), NULL,
-      "pods: add a column with their labels" },
+      "add a column with all labels" },
+    { "label-columns", 'L', FLAG_LIST, offsetof(struct get, label_columns), "LABEL,...",
+      "add a column for each of these labels" },
+    { "ignore-not-found", 0, FLAG_SWITCH, offsetof(struct get, ignore_not_found), NULL,
+      "what is not found is no error" },
     { "sort-by", 0, FLAG_TEXT, offsetof(struct get, sort_by), "PATH",
       "sort by this path, lowest first: .metadata.creationTimestamp" },
     { "watch", 'w', FLAG_SWITCH, offsetof(struct get, watch), NULL, "continue with changes" },
@@ -393,10 +220,120 @@ static const struct cli_flag flags[] = {
     CLI_FLAGS_END,
 };
 
+/* ---- one kind, or several ---- */
+
+/* "pods web", "pod/web pod/db": all of one kind. */
+static int get_kind(struct get *g, char **words, int n)
+{
+    const struct cli_kind *kind = cli_kind_find(words[0]);
+    int code;
+
+    if (kind == NULL) {
+        g->names = words + 1;
+        g->n_names = n - 1;
+        return get_others(g, words[0]);
+    }
+    code = get_take_names(g, kind, words, n);
+    if (code != EXIT_OK)
+        return code;
+    g->kind = kind->names[1];
+    return kind->names == cli_pod_kinds            ? get_pods(g)
+           : strcmp(kind->names[0], "images") == 0 ? get_images(g)
+                                                   : get_objects(g, kind);
+}
+
+/* What was collected of several kinds. */
+static int print_all(struct get *g, int code)
+{
+    json_auto_t *items = g->all_items;
+
+    g->all_items = NULL;
+    g->many = false;
+    if (items != NULL && json_array_size(items) > 0)
+        cli_keep_first(&code, get_print_objects(g, "", items, false));
+    else if (items != NULL ? code == EXIT_OK : !g->shown && code == EXIT_OK && !get_is_format(g, "name"))
+        get_nothing_found(g);
+    return code;
+}
+
+static void begin_many(struct get *g)
+{
+    g->many = true;
+    if (!get_is_table(g) && !get_is_format(g, "name"))
+        g->all_items = json_array();
+}
+
+/* "pods,cm [NAME...]", "all" */
+static int get_kinds(struct get *g, char **words, int n)
+{
+    str_auto kinds = strdup(strcmp(words[0], "all") == 0 ? CLI_KINDS_OF_ALL : words[0]);
+    char *rest = kinds, *word;
+    int code = EXIT_OK;
+
+    if (kinds == NULL)
+        return cli_error(g->cli, "out of memory");
+    if (strcmp(words[0], "all") == 0 && n > 1)
+        return cli_wrong(g->cli, "get all takes no names");
+    begin_many(g);
+    while ((word = strsep(&rest, ",")) != NULL) {
+        char **part = calloc((size_t)n, sizeof(*part));
+
+        if (part != NULL) {
+            part[0] = word;
+            memcpy(part + 1, words + 1, (size_t)(n - 1) * sizeof(*part));
+            cli_keep_first(&code, get_kind(g, part, n));
+        }
+        free(part);
+        if (code == EXIT_USAGE)
+            break;
+    }
+    return print_all(g, code);
+}
+
+/* "pod/web cm/settings": those of one kind together, in the order of the kinds. */
+static int get_pairs(struct get *g, char **words, int n)
+{
+    mem_auto char **part = calloc((size_t)n, sizeof(*part));
+    int code = EXIT_OK;
+
+    if (part == NULL)
+        return cli_error(g->cli, "out of memory");
+    begin_many(g);
+    for (int i = 0; i < n && code != EXIT_USAGE; i++) {
+        const struct cli_kind *kind = words[i] != NULL ? cli_kind_find(words[i]) : NULL;
+        int m = 0;
+
+        for (int k = i; k < n; k++) {
+            if (words[k] != NULL && (k == i || (kind != NULL && cli_kind_find(words[k]) == kind))) {
+                part[m++] = words[k];
+                words[k] = NULL;
+            }
+        }
+        if (m > 0)
+            cli_keep_first(&code, get_kind(g, part, m));
+    }
+    return print_all(g, code);
+}
+
+/* Whether the words name several kinds. */
+static bool are_pairs(char **words, int n)
+{
+    const struct cli_kind *first = cli_kind_find(words[0]);
+    bool differ = false;
+
+    for (int i = 0; i < n; i++) {
+        if (strchr(words[i], '/') == NULL || cli_kind_find(words[i]) == NULL)
+            return false;
+        differ |= cli_kind_find(words[i]) != first;
+    }
+    return differ;
+}
+
 static int get_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     struct get g = { .cli = cli, .command = command, .namespace_ = "default" };
-    const struct cli_kind *kind;
+    buf_auto template = BUF_INIT(TEMPLATE_MAX * 2);
+    bool many;
     int code;
 
     if (!cli_parse(cli, command, &g, &argc, argv, &code))
@@ -406,29 +343,31 @@ static int get_run(struct cli *cli, const struct cli_command *command, int argc,
             cli, command,
             "you must specify what to get: pods, nodes, configmaps, secrets, priorityclasses, "
             "images, devices, evictions, manifests or events");
-    code = check_format(&g);
+    code = check_format(&g, &template);
+    if (code == EXIT_OK)
+        code = get_check_labels(&g);
     if (code != EXIT_OK)
         return code;
     if (g.sort_by != NULL && g.watch)
         return cli_wrong(cli, "--sort-by and --watch cannot be given together");
-    kind = cli_kind_find(argv[0]);
-    if (kind == NULL) {
-        g.names = argv + 1;
-        g.n_names = argc - 1;
-        return get_others(&g, argv[0]);
-    }
-    code = get_take_names(&g, kind, argv, argc);
-    if (code != EXIT_OK)
-        return code;
-    return kind->names == cli_pod_kinds            ? cli_get_pods(&g)
-           : strcmp(kind->names[0], "images") == 0 ? get_images(&g)
-                                                   : get_objects(&g, kind);
+    cli->ignore_not_found = g.ignore_not_found;
+    many = strcmp(argv[0], "all") == 0 || strchr(argv[0], ',') != NULL;
+    if (g.watch && (many || are_pairs(argv, argc)))
+        return cli_wrong(cli, "you may only watch a single resource or type of resource at a time");
+    return many                    ? get_kinds(&g, argv, argc)
+           : are_pairs(argv, argc) ? get_pairs(&g, argv, argc)
+                                   : get_kind(&g, argv, argc);
 }
 
 static const struct cli_example examples[] = {
     { "all pods of all namespaces, with their addresses", "coracle get pods -A -o wide" },
     { "one pod with its status", "coracle get pod web -o yaml" },
     { "a pod's address, for a script", "coracle get pod web -o jsonpath={.status.podIP}" },
+    { "all that runs, and the settings", "coracle get pods,cm" },
+    { "columns of your own",
+      "coracle get pods -o custom-columns=NAME:.metadata.name,IMAGES:.spec.containers[*].image" },
+    { "the pods that are not ready",
+      "coracle get pods -o jsonpath='{.items[?(@.status.phase!=\"Running\")].metadata.name}'" },
     { "follow changes", "coracle get pods -w" },
     { "the content of a ConfigMap", "coracle get configmap settings -o yaml" },
     { "the devices of a resource, and the pods that have them", "coracle get devices example.com/gpu" },
@@ -442,6 +381,7 @@ const struct cli_command command_get = {
     .run = get_run,
     .summary = "list pods, nodes, configmaps, secrets, images ...",
     .usage = "get pods|nodes|configmaps|secrets|priorityclasses|images [NAME...] [flags]\n"
+             "get KIND,KIND... [NAME...] | KIND/NAME... | all [flags]\n"
              "get devices [RESOURCE...] [flags]\n"
              "get evictions|manifests|events [flags]",
     .about = "Lists objects in a table, or whole objects with -o json|yaml.  For a Secret it shows the keys "
@@ -450,6 +390,6 @@ const struct cli_command command_get = {
     .examples = examples,
     .exits = cli_exits,
     .see_also = "describe explain",
-    .words =
-        "pods|nodes|configmaps|secrets|priorityclasses|images|devices|evictions|manifests|events @named ...",
+    .words = "all|pods|nodes|configmaps|secrets|priorityclasses|images|devices|evictions|manifests|events "
+             "@named ...",
 };

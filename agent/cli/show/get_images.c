@@ -88,6 +88,8 @@ int cli_list_images(struct cli *cli, const char *format, bool no_headers, char *
         return code;
     if (format != NULL && strcmp(format, "name") == 0)
         print_names(cli, images);
+    else if (format != NULL && str_starts(format, CLI_CUSTOM_COLUMNS))
+        cli_keep_first(&code, cli_print_columns(cli, images, format, !no_headers));
     else if (format != NULL && !wide)
         cli_keep_first(&code, cli_print_value(cli, n_names == 1 ? json_array_get(images, 0) : list, format));
     else if (json_array_size(images) == 0)

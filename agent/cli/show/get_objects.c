@@ -28,7 +28,7 @@ static void node_row(const struct get *g, struct cli_table *t, const json_t *nod
     char age[CLI_AGE_SIZE];
 
     cli_age(g->cli, cli_text(node, "metadata.creationTimestamp"), age);
-    cli_table_cell(t, cli_text(node, "metadata.name"));
+    get_name_cell(g, t, node);
     cli_table_coloured(t, good ? "Ready" : "NotReady", good ? COLOUR_GOOD : COLOUR_WAITING);
     cli_table_cell(t, "<none>");
     cli_table_cell(t, age);
@@ -43,23 +43,20 @@ static void node_row(const struct get *g, struct cli_table *t, const json_t *nod
 
 static void config_map_row(const struct get *g, struct cli_table *t, const json_t *o)
 {
-    (void)g;
-    cli_table_cell(t, cli_text(o, "metadata.name"));
+    get_name_cell(g, t, o);
     number_cell(t, (int64_t)json_object_size(cli_at(o, "sizes")));
 }
 
 static void secret_row(const struct get *g, struct cli_table *t, const json_t *o)
 {
-    (void)g;
-    cli_table_cell(t, cli_text(o, "metadata.name"));
+    get_name_cell(g, t, o);
     cli_table_cell(t, cli_text(o, "type"));
     number_cell(t, (int64_t)json_object_size(cli_at(o, "sizes")));
 }
 
 static void class_row(const struct get *g, struct cli_table *t, const json_t *o)
 {
-    (void)g;
-    cli_table_cell(t, cli_text(o, "metadata.name"));
+    get_name_cell(g, t, o);
     number_cell(t, cli_number(o, "value"));
     cli_table_cell(t, cli_true(o, "globalDefault") ? "true" : "false");
 }
@@ -202,7 +199,7 @@ static json_t *get_objects_read_all(const struct get *g, const struct cli_kind *
                : get_objects_whole(g, kind, sorted, ret_code);
 }
 
-static void get_objects_print_table(const struct get *g, const struct cli_kind *kind, const json_t *items)
+static void get_objects_print_table(struct get *g, const struct cli_kind *kind, const json_t *items)
 {
     const bool namespaces = g->all && kind->namespaced;
     const struct view *v = views;
@@ -212,13 +209,14 @@ static void get_objects_print_table(const struct get *g, const struct cli_kind *
 
     while (v->kind != NULL && strcmp(v->kind, kind->names[0]) != 0)
         v++;
-    cli_table_init(&table, (get_is_format(g, "wide") ? v->wide : v->headers) + !namespaces, !g->no_headers);
+    get_table_init(g, &table, (get_is_format(g, "wide") ? v->wide : v->headers) + !namespaces);
     json_array_foreach (items, i, o) {
         if (namespaces)
             cli_table_cell(&table, cli_text(o, "metadata.namespace"));
         v->row(g, &table, o);
+        get_label_cells(g, &table, o);
     }
-    cli_table_print(&table, g->cli);
+    get_table_print(g, &table);
     cli_table_done(&table);
 }
 
@@ -255,7 +253,7 @@ int get_objects(struct get *g, const struct cli_kind *kind)
         get_objects_print_table(g, kind, items);
     } else if (kind->namespaced) {
         get_nothing_found(g);
-    } else {
+    } else if (!g->many && !g->ignore_not_found) {
         fputs("No resources found\n", g->cli->err);
     }
     return code;

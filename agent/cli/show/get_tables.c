@@ -105,7 +105,7 @@ int get_events(struct get *g)
     event_table(g, &table);
     json_array_foreach (events, i, event)
         event_row(g, &table, event);
-    cli_table_print(&table, g->cli);
+    get_table_print(g, &table);
     cli_table_done(&table);
     return EXIT_OK;
 }

@@ -22,7 +22,12 @@ struct get {
     struct cli *cli;
     const struct cli_command *command;
     const char *namespace_, *format, *selector, *field_selector, *sort_by;
-    bool all, watch, no_headers, show_labels;
+    bool all, watch, no_headers, show_labels, ignore_not_found;
+    struct cli_list label_columns;
+    const char *kind;  /* "pod": of the table */
+    bool many;         /* of several kinds: names are "pod/web" */
+    bool shown;        /* a table was printed */
+    json_t *all_items; /* owned; not NULL: objects are collected here */
     char **names;
     int n_names;
 };
@@ -31,6 +36,7 @@ bool get_is_format(const struct get *g, const char *format);
 bool get_is_table(const struct get *g); /* plain or wide */
 int get_nothing_found(const struct get *g);
 int get_print_objects(const struct get *g, const char *kind, const json_t *items, bool single);
+int get_pods(struct get *g);
 int get_objects(struct get *g, const struct cli_kind *kind);
 int get_events(struct get *g);
 int get_sort(const struct get *g, json_t *items); /* get_sort.c: in place, if requested; the exit code */
@@ -38,6 +44,15 @@ int get_manifests(struct get *g);
 int get_evictions(struct get *g);
 int get_devices(struct get *g);                 /* the names are resources */
 json_t *cli_read_held_devices(struct cli *cli); /* NULL after printing an error */
+
+/* ---- get_labels.c ---- */
+enum { GET_LABELS_MAX = 16 };
+int get_check_labels(const struct get *g); /* the exit code */
+/* With the columns of labels after these. */
+void get_table_init(const struct get *g, struct cli_table *t, const char *const *headers);
+void get_name_cell(const struct get *g, struct cli_table *t, const json_t *o);
+void get_label_cells(const struct get *g, struct cli_table *t, const json_t *o);
+void get_table_print(struct get *g, struct cli_table *t);
 
 /* ---- describe_*.c: into `out`, tabs as in cli_align() ---- */
 void cli_describe_pod(const struct cli *cli, const json_t *pod, const json_t *events, struct buf *out);

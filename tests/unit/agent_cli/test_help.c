@@ -167,7 +167,7 @@ static void is_complete(const struct cli_command *c)
         assert_true(x[0].code < x[1].code);
     for (const struct cli_flag *f = c->flags; f->name != NULL; f++) {
         assert_true(f->help != NULL && f->help[0] != '\0');
-        assert_int_equal(f->type == FLAG_TEXT, f->value != NULL);
+        assert_int_equal(f->type != FLAG_SWITCH, f->value != NULL);
     }
 }
 
@@ -372,7 +372,7 @@ static void words_are_completed_from_the_tables(void **state)
     expect(f, "__complete expl", 0, "explain\tshow why a pod does not run, and what it waits for\n", "");
     expect(f, "__complete get ev", 0, "evictions\nevents\n", "");
     expect(f, "__complete get pods --no", 0, "--no-headers\tdo not print headers\n", "");
-    expect(f, "__complete get pods -o j", 0, "json\njsonpath=\n", "");
+    expect(f, "__complete get pods -o j", 0, "json\njsonpath=\njsonpath-file=\n", "");
     expect(f, "__complete get pods --output=y", 0, "--output=yaml\n", "");
     expect(f, "__complete image r", 0, "rm\n", "");
     expect(f, "__complete validate x", 0, ":files\n", "");

@@ -12,7 +12,8 @@
 static json_t *object(void)
 {
     return json_loads(
-        "{\"kind\": \"List\", \"n\": 3, \"yes\": true, \"none\": null, \"labels\": {\"a.b/c\": \"dots\", "
+        "{\"kind\": \"List\", \"deep\": {\"a\": {\"b\": \"deep\"}}, \"numbers\": [1, 2, 3.5], \"n\": 3, "
+        "\"yes\": true, \"none\": null, \"labels\": {\"a.b/c\": \"dots\", "
         "\"x\": \"y\"},"
         " \"items\": [{\"name\": \"one\", \"ips\": [{\"ip\": \"10.0.0.1\"}, {\"ip\": \"fd00::1\"}]},"
         " {\"name\": \"two\", \"ips\": []}]}",
@@ -30,7 +31,21 @@ static void templates_print_what_kubectl_prints(void **state)
         { "{.items[-1].name}", "two" },
         { "{.items[*].name}", "one two" },
         { "{.items[0].ips[*].ip}", "10.0.0.1 fd00::1" },
-        { "{.items..name}", NULL },
+        { "{.items..name}", "one two" },
+        { "{..ip}", "10.0.0.1 fd00::1" },
+        { "{..['ip']}", "10.0.0.1 fd00::1" },
+        { "{.items[?(@.name==\"one\")].ips[0].ip}", "10.0.0.1" },
+        { "{.items[?(@.name != 'one')].name}", "two" },
+        { "{.items[?(@.ips[0])].name}", "one" },
+        { "{.items[?(@.ips[?(@.ip==\"fd00::1\")])].name}", "one" },
+        { "{.items[?(@.name > \"one\")].name}|{.items[?(@.absent)].name}", "two|" },
+        { "{.numbers[?(@ >= 2)]}", "2 3.5" },
+        { "{.numbers[?(@ == $.n)]}|{.numbers[?(@ == 2.0)]}|{.numbers[?(@ < \"x\")]}", "|2|" },
+        { "{.numbers[0:2]}|{.numbers[1:]}|{.numbers[:-1]}|{.numbers[-1:]}|{.numbers[::2]}",
+          "1 2|2 3.5|1 2|3.5|1 3.5" },
+        { "{.numbers[0,2]} {.items[0]['name', 'ips'][0].ip}", "1 3.5 10.0.0.1" },
+        { "{.items[0]['absent','ips[0].ip']}{.deep['a.b']}", "deep" },
+        { "{range .items[?(@.name)]}{.name}{end}", "onetwo" },
         { "{.labels.a\\.b/c}", "dots" },
         { "{.labels['a.b/c']}", "dots" },
         { "{.labels.*}", "dots y" },
@@ -63,10 +78,13 @@ static void what_cannot_be_understood_is_named(void **state)
     static const char *const cases[][2] = {
         { "{.kind", "jsonpath: a } is missing: {.kind}" },
         { "{kind}", "jsonpath: a path like .status.podIP or .items[0].metadata.name is expected: {kind}" },
-        { "{.items[?(@.name==\"one\")]}", "jsonpath: a path like .status.podIP or .items[0].metadata.name is "
-                                          "expected: {.items[?(@.name==\"one\")]}" },
-        { "{.items[x]}",
-          "jsonpath: a path like .status.podIP or .items[0].metadata.name is expected: {.items[x]}" },
+        { "{.items[?(@.name=one)]}", "jsonpath: one of == != < <= > >= is expected: {@.name=one}" },
+        { "{.items[?(@.name==one)]}",
+          "jsonpath: a path, a \"string\", a number, true or false is expected: {one}" },
+        { "{.absent[?(@.name==)]}", "jsonpath: a filter like ?(@.name==\"web\") is expected: {@.name==}" },
+        { "{.numbers[::0]}", "jsonpath: [n], [from:to:step], [*], ['key'] or [?(...)] is expected: {::0}" },
+        { "{.items[?(@..name==1)]}", NULL },
+        { "{.items[x]}", "jsonpath: [n], [from:to:step], [*], ['key'] or [?(...)] is expected: {x}" },
         { "{range .items[*]}{.name}", "jsonpath: its {end} is missing: {range .items[*]}" },
         { "{end}", "jsonpath: there is no range before it: {end}" },
         { "{.items[", "jsonpath: a } is missing: {.items[}" },

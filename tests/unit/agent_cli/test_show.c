@@ -114,7 +114,8 @@ static void what_is_not_there_is_said_as_kubectl_does(void **state)
            ", devices, evictions, manifests, events\n");
     expect(f, "get pods -o table", 2, "",
            "error: unable to match a printer suitable for the output format \"table\", allowed formats are: "
-           "json,jsonpath,name,wide,yaml\n");
+           "custom-columns,custom-columns-file,go-template,go-template-file,json,jsonpath,jsonpath-file,name,"
+           "wide,yaml\n");
     expect(f, "get pods web -l a=b", 2, "", "error: name cannot be provided when a selector is specified\n");
     expect(f, "get pods web -A", 2, "",
            "error: a resource cannot be retrieved by name across all namespaces\n");
