@@ -10,6 +10,7 @@ docdir     := $(PREFIX)/share/doc/coracle
 mandir     := $(PREFIX)/share/man
 bashdir    := $(PREFIX)/share/bash-completion/completions
 zshdir     := $(PREFIX)/share/zsh/vendor-completions
+fishdir    := $(PREFIX)/share/fish/vendor_completions.d
 sysconfdir := /etc
 
 # Documents keep their folders: README.md links to them.
@@ -21,7 +22,7 @@ man_pages  := man1/coracle.1 man8/coracle.8 man5/coracle-config.5 man5/coracle-a
 install: all ## install below DESTDIR (PREFIX=/usr); runs nothing
 	$(Q)install -d -m 0755 $(patsubst %,'$(DESTDIR)%',$(bindir) $(libexecdir) $(unitdir) $(tmpfilesd) $(sysusersd) $(sysctld) $(docdir)/examples/manifests \
 	    $(docdir)/examples/cni $(docdir)/docs/decisions $(docdir)/systemd $(sysconfdir)/coracle \
-	    $(mandir)/man1 $(mandir)/man5 $(mandir)/man8 $(bashdir) $(zshdir))
+	    $(mandir)/man1 $(mandir)/man5 $(mandir)/man8 $(bashdir) $(zshdir) $(fishdir))
 	$(Q)install -d -m 0700 '$(DESTDIR)$(sysconfdir)/coracle/manifests'
 	$(Q)install -m 0755 $(B)/coracle '$(DESTDIR)$(bindir)/coracle'
 	$(Q)install -m 0755 $(B)/coracle-unpack $(B)/coracle-pause $(B)/coracle-exec $(B)/coracle-probe $(B)/coracle-shutdown $(B)/coracle-kube $(B)/coracle-seal '$(DESTDIR)$(libexecdir)/'
@@ -41,13 +42,14 @@ install: all ## install below DESTDIR (PREFIX=/usr); runs nothing
 	done
 	$(Q)install -m 0644 systemd/completion.bash '$(DESTDIR)$(bashdir)/coracle'
 	$(Q)install -m 0644 systemd/completion.zsh '$(DESTDIR)$(zshdir)/_coracle'
+	$(Q)install -m 0644 systemd/completion.fish '$(DESTDIR)$(fishdir)/coracle.fish'
 	$(Q)for doc in $(install_docs); do install -m 0644 $$doc '$(DESTDIR)$(docdir)'/$$doc || exit 1; done
 
 # Manifests, state, logs and a changed config.yaml belong to the user and stay.
 uninstall: ## remove what install put below DESTDIR
 	$(Q)rm -f '$(DESTDIR)$(bindir)/coracle' $(patsubst %,'$(DESTDIR)$(libexecdir)/%',coracle-unpack coracle-pause coracle-exec coracle-probe coracle-shutdown coracle-kube coracle-seal) \
 	    $(patsubst %,'$(DESTDIR)$(unitdir)/%',coracle.service coracle-pods.service) '$(DESTDIR)$(tmpfilesd)/coracle.conf' '$(DESTDIR)$(sysusersd)/coracle.conf' '$(DESTDIR)$(sysctld)/40-coracle.conf' \
-	    $(patsubst %,'$(DESTDIR)$(mandir)/%',$(man_pages)) '$(DESTDIR)$(bashdir)/coracle' '$(DESTDIR)$(zshdir)/_coracle'
+	    $(patsubst %,'$(DESTDIR)$(mandir)/%',$(man_pages)) '$(DESTDIR)$(bashdir)/coracle' '$(DESTDIR)$(zshdir)/_coracle' '$(DESTDIR)$(fishdir)/coracle.fish'
 	$(Q)rm -rf '$(DESTDIR)$(docdir)'
 	$(Q)cmp -s systemd/config.yaml '$(DESTDIR)$(sysconfdir)/coracle/config.yaml' && rm -f '$(DESTDIR)$(sysconfdir)/coracle/config.yaml' || :
 	$(Q)rmdir --ignore-fail-on-non-empty '$(DESTDIR)$(libexecdir)' '$(DESTDIR)$(sysconfdir)/coracle/manifests' \

@@ -47,8 +47,18 @@ int wait_take_timeout(struct cli *cli, const char *text, uint64_t *ret_until_ms)
 int wait_for_pod(struct cli *cli, const struct wait_goal *g, const char *namespace_, const char *name,
                  const char *uid, uint64_t until_ms);
 
+/* ---- homes.c: the files that objects come from ---- */
+struct api_object;
+/* In the daemon's /manifests; NULL: none. Borrowed. */
+const json_t *home_of(const json_t *manifests, const struct api_object *o);
+bool home_is_within(const json_t *home, const struct api_object *v, size_t n); /* it holds only these */
+/* "ConfigMap default/a, Pod default/b" */
+void home_add_others(const json_t *home, const struct api_object *but, struct buf *out);
+#define HOME_KIND_SIZE 64
+void home_kind(const struct api_object *o, char ret[HOME_KIND_SIZE]); /* "pod" */
+
 /* ---- a file each ---- */
-extern const struct cli_command command_run, command_validate, command_config, command_kubeconfig,
-    command_version, command_restart, command_delete, command_wait, command_help, command_completion,
-    command_complete;
+extern const struct cli_command command_apply, command_run, command_validate, command_config,
+    command_kubeconfig, command_version, command_restart, command_delete, command_wait, command_help,
+    command_completion, command_complete;
 #endif

@@ -3,6 +3,7 @@
 
 #include "agent/api/check.h"
 #include "agent/api/manifest/decode.h"
+#include "agent/cli/files/files.h"
 #include "agent/image/image.h"
 #include "base/files/fs.h"
 #include "base/strs.h"
@@ -55,33 +56,6 @@ static void check_duplicates(struct seen *s, const char *file, const struct api_
     }
     api_problems_sort(problems);
     api_problems_hold_back(problems, held, n_held);
-}
-
-/* Prints one line if it cannot be read. */
-static int open_manifest(struct cli *cli, const char *path)
-{
-    struct stat st;
-    int fd;
-
-    if (strcmp(path, "-") == 0)
-        return dup(STDIN_FILENO);
-    /* stat first: opening a FIFO would wait for a writer. */
-    if (stat(path, &st) < 0) {
-        cli_error(cli, "open %s: %s", path, strerror(errno));
-        return -1;
-    }
-    if (!S_ISREG(st.st_mode)) {
-        cli_error(cli, "%s is %s, not a file", path,
-                  S_ISDIR(st.st_mode)    ? "a folder"
-                  : S_ISFIFO(st.st_mode) ? "a FIFO"
-                  : S_ISSOCK(st.st_mode) ? "a socket"
-                                         : "a device");
-        return -1;
-    }
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        cli_error(cli, "open %s: %s", path, strerror(errno));
-    return fd;
 }
 
 static void print_problems(struct cli *cli, const struct api_problems *p)
@@ -148,7 +122,7 @@ static int validate(struct cli *cli, const char *path, struct seen *seen, json_t
     struct api_problems problems = { 0 };
     struct err e = { 0 };
     str_auto text = NULL;
-    fd_auto fd = open_manifest(cli, path);
+    fd_auto fd = cli_files_open(cli, path);
     bool ok;
     size_t n;
 
@@ -174,11 +148,17 @@ static int validate(struct cli *cli, const char *path, struct seen *seen, json_t
 
 struct validate_options {
     const char *format;
+    struct cli_list files;
+    bool deep;
 };
 
 static const struct cli_flag flags[] = {
     CLI_OUTPUT(struct validate_options, format, "json|yaml",
                "json or yaml: {\"items\": [{\"file\", \"ok\", \"objects\", \"problems\", \"notes\"}]}"),
+    { "filename", 'f', FLAG_LIST, offsetof(struct validate_options, files), "FILE", "the same as a word",
+      "@file" },
+    { "recursive", 'R', FLAG_SWITCH, offsetof(struct validate_options, deep), NULL,
+      "also the folders in a folder" },
     CLI_FLAGS_END,
 };
 
@@ -187,27 +167,34 @@ static int validate_command(struct cli *cli, const struct cli_command *command, 
     struct validate_options o = { 0 };
     json_auto_t *files = NULL;
     struct seen seen = { 0 };
+    struct strs paths = { 0 };
     int code = EXIT_OK;
 
     if (!cli_parse(cli, command, &o, &argc, argv, &code))
         return code;
-    if (argc == 0)
+    if (argc == 0 && o.files.n == 0)
         return cli_usage_error(cli, command, "you must specify files, or - for standard input");
     if (cli_check_format(cli, o.format) != EXIT_OK)
         return EXIT_USAGE;
     files = o.format != NULL ? json_pack("{s:[]}", "items") : NULL;
+    for (size_t i = 0; i < o.files.n; i++)
+        cli_keep_first(&code, cli_files_add(cli, o.files.v[i], CLI_FILES_ALL, o.deep, &paths));
     for (int i = 0; i < argc; i++)
-        if (validate(cli, argv[i], &seen, json_object_get(files, "items")) != EXIT_OK)
+        cli_keep_first(&code, cli_files_add(cli, argv[i], CLI_FILES_ALL, o.deep, &paths));
+    for (size_t i = 0; i < paths.n; i++)
+        if (validate(cli, paths.v[i], &seen, json_object_get(files, "items")) != EXIT_OK)
             code = EXIT_ERROR;
     if (files != NULL && cli_print_value(cli, files, o.format) != EXIT_OK)
         code = EXIT_ERROR;
     strs_done(&seen.keys);
     strs_done(&seen.places);
+    strs_done(&paths);
     return code;
 }
 
 static const struct cli_example examples[] = {
     { "check a file before adding it to the manifest folder", "coracle validate web.yaml" },
+    { "check the manifest folder", "coracle validate /etc/coracle/manifests" },
     { "check the output of another program", "kustomize build . | coracle validate -" },
     { NULL, NULL },
 };
@@ -223,12 +210,13 @@ const struct cli_command command_validate = {
     .name = "validate",
     .run = validate_command,
     .summary = "check manifests, without a daemon",
-    .usage = "validate [-o json|yaml] FILE... | -",
+    .usage = "validate [-o json|yaml] [-R] FILE|FOLDER|-...",
     .about =
         "Checks manifests like the daemon does, but without needing one.  A problem is a line "
         "FILE:LINE:COLUMN: FIELD: TEXT on standard error, as compilers print it, so that editors can go to "
         "its place.  With -o json it has the members file, line, column, document, field and message; "
-        "those that are unknown are left out.",
+        "those that are unknown are left out.  Of a FOLDER all files are checked that the daemon would read "
+        "there.",
     .flags = flags,
     .examples = examples,
     .exits = exits,

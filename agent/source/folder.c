@@ -181,7 +181,7 @@ void folder_settle(struct src_folder *f)
 
 void folder_touched(struct src_folder *f, const char *name)
 {
-    struct file *file = manifest_ignored(name) ? NULL : file_find_or_add(f, name);
+    struct file *file = api_file_is_ignored(name) ? NULL : file_find_or_add(f, name);
 
     if (file == NULL)
         return;
@@ -218,7 +218,7 @@ static bool folder_add_name(const char *name, void *arg)
 {
     struct names *names = arg;
 
-    if (manifest_ignored(name))
+    if (api_file_is_ignored(name))
         return true;
     if (names->list.n == NAMES_MAX)
         return false;
@@ -346,7 +346,7 @@ enum err_code src_folder_open(struct src_folder **ret, uv_loop_t *loop, const ch
 enum err_code src_folder_seed(struct src_folder *f, const char *name, struct api_pod *pod, struct err *e)
 {
     struct file *file =
-        manifest_ignored(name) || strchr(name, '/') != NULL ? NULL : file_find_or_add(f, name);
+        api_file_is_ignored(name) || strchr(name, '/') != NULL ? NULL : file_find_or_add(f, name);
     struct api_objects objects = { 0 };
     const struct api_objects *held;
 

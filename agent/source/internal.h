@@ -28,7 +28,6 @@ struct manifest {          /* the result of one read of a file */
     int64_t read_ns;
 };
 
-bool manifest_ignored(const char *name); /* editors' and packagers' left-overs, hidden files */
 /* A work_fn on a struct manifest. Fails only when out of memory; everything else is in the result. */
 enum err_code manifest_read(void *arg, struct err *e);
 void manifest_done(struct manifest *m);

@@ -8,19 +8,6 @@
 #include <limits.h>
 #include <string.h>
 
-bool manifest_ignored(const char *name)
-{
-    static const char *const endings[] = { "~", ".swp", ".swx", ".tmp", ".bak", ".orig", ".rej" };
-
-    if (name[0] == '.' || name[0] == '#')
-        return true;
-    for (size_t i = 0; i < ARRAY_LEN(endings); i++)
-        if (str_ends(name, endings[i]))
-            return true;
-    /* vim writes "4913" to test whether it may create files. */
-    return strcmp(name, "4913") == 0 || strstr(name, ".dpkg-") != NULL || strstr(name, ".rpm") != NULL;
-}
-
 /* NULL for a regular file. */
 static const char *what_else(mode_t mode)
 {

@@ -23,6 +23,10 @@
 
 #define API_FILE_MAX (10 * 1024 * 1024) /* bytes per manifest, kubelet's limit for static pods */
 
+/* Whether the manifest folder ignores a file of this name: editors' and packagers' left-overs, hidden files.
+ */
+bool api_file_is_ignored(const char *name);
+
 struct api_object {
     enum api_kind kind;
     int document;           /* 1.. */

@@ -112,16 +112,41 @@ static bool listen_all(struct forward *f, uint16_t local, uint16_t remote, struc
 }
 
 /* "8080:80", "80" (the same locally), ":80" (any local port) */
-static enum err_code parse_ports(const char *text, uint16_t *ret_local, uint16_t *ret_remote, struct err *e)
+/* The container's port of this name; init containers count, too, since sidecars are among them. 0: none. */
+static uint16_t named_port(const json_t *pod, const char *name)
+{
+    static const char *const lists[] = { "spec.containers", "spec.initContainers" };
+    const json_t *container, *port;
+    size_t i, k;
+
+    for (size_t l = 0; l < ARRAY_LEN(lists); l++) {
+        json_array_foreach (cli_at(pod, lists[l]), i, container) {
+            json_array_foreach (cli_at(container, "ports"), k, port)
+                if (name[0] != '\0' && strcmp(cli_text(port, "name"), name) == 0)
+                    return (uint16_t)cli_number(port, "containerPort");
+        }
+    }
+    return 0;
+}
+
+/* "8080:80", "80", ":80", "8080:http", "http": as for kubectl, a name alone has the same local number. */
+static enum err_code parse_ports(const json_t *pod, const char *text, uint16_t *ret_local,
+                                 uint16_t *ret_remote, struct err *e)
 {
     const char *colon = strchr(text, ':'), *remote_text = colon != NULL ? colon + 1 : text;
     str_auto local_text = strndup(text, colon != NULL ? (size_t)(colon - text) : strlen(text));
-    uint64_t local = 0, remote;
+    uint64_t local = 0, remote = named_port(pod, remote_text);
 
     if (local_text == NULL)
         return err_nomem(e);
-    if (parse_u64(remote_text, 1, UINT16_MAX, &remote, "remote port", e) != ERR_OK ||
-        (local_text[0] != '\0' && parse_u64(local_text, 0, UINT16_MAX, &local, "local port", e) != ERR_OK))
+    if (remote == 0 && remote_text[0] != '\0' && (remote_text[0] < '0' || remote_text[0] > '9'))
+        return err_set(e, ERR_INVALID, "%s: no container of the pod has a port with the name \"%s\"", text,
+                       remote_text);
+    if (remote == 0 && parse_u64(remote_text, 1, UINT16_MAX, &remote, "remote port", e) != ERR_OK)
+        return err_wrap(e, "%s", text);
+    if (colon == NULL)
+        local = remote;
+    else if (local_text[0] != '\0' && parse_u64(local_text, 0, UINT16_MAX, &local, "local port", e) != ERR_OK)
         return err_wrap(e, "%s", text);
     *ret_local = (uint16_t)local;
     *ret_remote = (uint16_t)remote;
@@ -296,7 +321,7 @@ static int forward(struct forward *f, int argc, char **argv)
     for (int i = 0; i < argc; i++) {
         uint16_t local, remote;
 
-        if (parse_ports(argv[i], &local, &remote, &e) != ERR_OK)
+        if (parse_ports(pod, argv[i], &local, &remote, &e) != ERR_OK)
             return cli_failed(f->cli, &e);
         if (!listen_all(f, local, remote, &e))
             return cli_error(f->cli, "%s", e.text);
@@ -328,6 +353,7 @@ static int port_forward_run(struct cli *cli, const struct cli_command *command, 
 
 static const struct cli_example examples[] = {
     { "port 80 of a pod at http://localhost:8080/", "coracle port-forward web 8080:80" },
+    { "a port of a container by its name", "coracle port-forward web 8080:http" },
     { "two ports, with the same local numbers", "coracle port-forward web 80 443" },
     { "any free local port, also for other machines", "coracle port-forward --address 0.0.0.0 web :5432" },
     { NULL, NULL },
@@ -349,7 +375,8 @@ const struct cli_command command_port_forward = {
     .about =
         "Listens locally and forwards each connection to a port on the pod's localhost, even if a process "
         "listens "
-        "only there.  LOCAL empty: any free port.  A connection that cannot be made is reported and closed; "
+        "only there.  REMOTE is a number, or the name of a container's port.  LOCAL empty: any free port.  A "
+        "connection that cannot be made is reported and closed; "
         "the "
         "others continue.  It ends with a message when the pod has ended; the daemon may be "
         "restarted meanwhile.",

@@ -11,7 +11,7 @@
 
 /* ---- values ---- */
 
-const char *go_type(const json_t *v)
+const char *go_type_name(const json_t *v)
 {
     if (v == NULL)
         return "nil";
@@ -146,7 +146,7 @@ static enum err_code order(const struct go_call *c, const json_t *a, const json_
     } else if (json_is_boolean(a) && json_is_boolean(b)) {
         *ret = json_is_true(a) == json_is_true(b) ? 0 : 2;
     } else {
-        return go_error(e, c->place, "%s and %s cannot be compared", go_type(a), go_type(b));
+        return go_error(e, c->place, "%s and %s cannot be compared", go_type_name(a), go_type_name(b));
     }
     return ERR_OK;
 }
@@ -164,7 +164,7 @@ static enum err_code call_eq(const struct go_call *c, json_t **ret, struct err *
 
 static enum err_code call_ne(const struct go_call *c, json_t **ret, struct err *e)
 {
-    int how;
+    int how = 2;
 
     if (order(c, c->args[0], c->args[1], &how, e) != ERR_OK)
         return e->code;
@@ -177,14 +177,14 @@ static enum err_code ordered(const struct go_call *c, int *ret, struct err *e)
     const json_t *a = c->args[0], *b = c->args[1];
 
     if (!(json_is_number(a) && json_is_number(b)) && !(json_is_string(a) && json_is_string(b)))
-        return go_error(e, c->place, "%s and %s have no order", go_type(a), go_type(b));
+        return go_error(e, c->place, "%s and %s have no order", go_type_name(a), go_type_name(b));
     return order(c, a, b, ret, e);
 }
 
 #define ORDERED(name, test)                                                                                  \
     static enum err_code name(const struct go_call *c, json_t **ret, struct err *e)                          \
     {                                                                                                        \
-        int how;                                                                                             \
+        int how = 2;                                                                                         \
                                                                                                              \
         if (ordered(c, &how, e) != ERR_OK)                                                                   \
             return e->code;                                                                                  \
@@ -203,7 +203,7 @@ static enum err_code call_len(const struct go_call *c, json_t **ret, struct err 
     const json_t *v = c->args[0];
 
     if (!json_is_string(v) && !json_is_array(v) && !json_is_object(v))
-        return go_error(e, c->place, "len of a value of type %s", go_type(v));
+        return go_error(e, c->place, "len of a value of type %s", go_type_name(v));
     *ret = json_integer(
         (json_int_t)(json_is_string(v) ? json_string_length(v) : json_array_size(v) + json_object_size(v)));
     return ERR_OK;
@@ -219,7 +219,7 @@ static enum err_code call_index(const struct go_call *c, json_t **ret, struct er
         if (json_is_object(v) && json_is_string(at)) {
             v = json_object_get(v, json_string_value(at));
         } else if (!json_is_array(v) || !json_is_integer(at)) {
-            return go_error(e, c->place, "index %s of a value of type %s", go_type(at), go_type(v));
+            return go_error(e, c->place, "index %s of a value of type %s", go_type_name(at), go_type_name(v));
         } else if (json_integer_value(at) < 0 || (uint64_t)json_integer_value(at) >= json_array_size(v)) {
             return go_error(e, c->place, "index %lld is out of range: there are %zu",
                             (long long)json_integer_value(at), json_array_size(v));

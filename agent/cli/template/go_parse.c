@@ -40,7 +40,7 @@ static enum err_code expect_action_end(struct go_parser *s)
 static enum err_code parse_block(struct go_parser *s, struct go_node *node, const char *begin)
 {
     const size_t scope = s->n_variables;
-    enum ended ended;
+    enum ended ended = AT_EOF;
 
     if (go_parse_pipe(s, &node->pipe, "}}", true) != ERR_OK)
         return s->e->code;
@@ -175,7 +175,7 @@ static enum err_code parse_list(struct go_parser *s, struct go_node **ret, enum 
 enum err_code go_parse(struct go_template *t, const char *text, size_t n, struct err *e)
 {
     struct go_parser s = { .t = t, .start = text, .p = text, .end = text + n, .e = e };
-    enum ended ended;
+    enum ended ended = AT_EOF;
 
     *t = (struct go_template){ .literals = json_array() };
     if (n > TEMPLATE_MAX)

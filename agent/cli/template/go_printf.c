@@ -122,7 +122,7 @@ static void add_verb(struct buf *out, const struct verb *v, const json_t *value)
     buf_auto text = BUF_INIT(TEMPLATE_MAX * 64);
 
     if (v->letter == 'T') {
-        add_padded(out, v, go_type(value), strlen(go_type(value)));
+        add_padded(out, v, go_type_name(value), strlen(go_type_name(value)));
     } else if (v->letter != '\0' && strchr(number_verbs, v->letter) != NULL) {
         add_number(out, v, value);
     } else if ((v->letter == 'x' || v->letter == 'X') && json_is_string(value)) {
@@ -145,7 +145,7 @@ static void add_verb(struct buf *out, const struct verb *v, const json_t *value)
     } else if (value == NULL || json_is_null(value)) {
         buf_addf(out, "%%!%c(<nil>)", v->letter);
     } else {
-        buf_addf(out, "%%!%c(%s=", v->letter, go_type(value));
+        buf_addf(out, "%%!%c(%s=", v->letter, go_type_name(value));
         cli_add_go_value(out, value);
         buf_addc(out, ')');
     }
@@ -157,7 +157,7 @@ static void add_extra(struct buf *out, const struct go_call *c, size_t at)
         return;
     buf_adds(out, "%!(EXTRA ");
     for (size_t i = at; i < c->n; i++) {
-        buf_addf(out, "%s%s=", i > at ? ", " : "", go_type(c->args[i]));
+        buf_addf(out, "%s%s=", i > at ? ", " : "", go_type_name(c->args[i]));
         cli_add_go_value(out, c->args[i]);
     }
     buf_addc(out, ')');
@@ -171,7 +171,7 @@ json_t *go_printf(const struct go_call *c, struct err *e)
     size_t at = 1;
 
     if (p == NULL) {
-        go_error(e, c->place, "the format of printf is a value of type %s", go_type(c->args[0]));
+        go_error(e, c->place, "the format of printf is a value of type %s", go_type_name(c->args[0]));
         return NULL;
     }
     end = p + json_string_length(c->args[0]);

@@ -60,7 +60,7 @@ static enum err_code take_fields(struct run *r, const struct go_operand *o, json
         json_t *next = json_incref(json_object_get(*v, f->name));
 
         if (*v != NULL && !json_is_null(*v) && !json_is_object(*v))
-            return go_error(r->e, o->place, "field %.64s of a value of type %s", f->name, go_type(*v));
+            return go_error(r->e, o->place, "field %.64s of a value of type %s", f->name, go_type_name(*v));
         json_decref(*v);
         *v = next;
     }
@@ -176,7 +176,8 @@ static enum err_code run_range(struct run *r, const struct go_node *node, json_t
     size_t i;
 
     if (over != NULL && !json_is_null(over) && !json_is_object(over) && !json_is_array(over))
-        return go_error(r->e, node->pipe->place, "range cannot go over a value of type %s", go_type(over));
+        return go_error(r->e, node->pipe->place, "range cannot go over a value of type %s",
+                        go_type_name(over));
     if (json_array_size(over) + json_object_size(over) == 0)
         return run_list(r, node->otherwise, dot);
     json_array_foreach (over, i, value) {

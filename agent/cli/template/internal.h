@@ -98,7 +98,7 @@ struct go_call {
 bool go_is_function(const char *name);
 enum err_code go_call(const char *name, const struct go_call *c, json_t **ret, struct err *e) MUST_CHECK;
 bool go_is_true(const json_t *v);
-const char *go_type(const json_t *v); /* "int64" */
+const char *go_type_name(const json_t *v); /* "int64" */
 
 /* ---- go_printf.c ---- */
 json_t *go_printf(const struct go_call *c, struct err *e);

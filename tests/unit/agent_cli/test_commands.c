@@ -165,8 +165,10 @@ static void what_is_no_file_is_not_validated(void **state)
     snprintf(line, sizeof(line), "validate %s", fifo);
     snprintf(want, sizeof(want), "error: %s is a FIFO, not a file\n", fifo);
     expect(f, line, 1, "", want);
-    snprintf(line, sizeof(line), "validate %s", f->dir);
-    snprintf(want, sizeof(want), "error: %s is a folder, not a file\n", f->dir);
+    snprintf(fifo, sizeof(fifo), "%s/empty", f->dir);
+    assert_int_equal(mkdir(fifo, 0700), 0);
+    snprintf(line, sizeof(line), "validate -R -f %s", fifo);
+    snprintf(want, sizeof(want), "error: %s has no manifests\n", fifo);
     expect(f, line, 1, "", want);
     expect(f, "validate /nonexistent.yaml", 1, "",
            "error: open /nonexistent.yaml: No such file or directory\n");

@@ -39,7 +39,7 @@ static void wrong_usage_shows_the_right_one_and_ends_with_2(void **state)
         { "delete pod", "error: you must specify one pod\n\n" },
         { "explain pod/a b", "error: you must specify one pod, node, or a field like pod.spec\n\n" },
         { "get pods -o jsonpath={.x", "error: jsonpath: a } is missing: {.x}\n" },
-        { "completion fish", "error: you must specify bash or zsh\n\n" },
+        { "completion tcsh", "error: you must specify bash, zsh or fish\n\n" },
         { "get", "error: you must specify what to get: pods, nodes, configmaps, " },
         { "get pods --frob", "error: unknown flag: --frob\n\n" },
         { "get pods -x", "error: unknown flag: -x\n\n" },
@@ -324,6 +324,7 @@ static void the_files_to_install_are_what_the_program_prints(void **state)
         { "coracle-annotations.5", "docs/man/coracle-annotations.5.in" },
         { "completion bash", "systemd/completion.bash" },
         { "completion zsh", "systemd/completion.zsh" },
+        { "completion fish", "systemd/completion.fish" },
     };
     static const char version[] = "\"coracle " CORACLE_VERSION "\"";
     struct fixture *f = *state;

@@ -92,9 +92,9 @@ static void left_overs_of_tools_are_ignored(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
-        assert_true(manifest_ignored(ignored[i]));
+        assert_true(api_file_is_ignored(ignored[i]));
     for (size_t i = 0; i < sizeof(counted) / sizeof(counted[0]); i++)
-        assert_false(manifest_ignored(counted[i]));
+        assert_false(api_file_is_ignored(counted[i]));
 }
 
 /* Processor time of this thread: other programs' share of the machine is not in it. */

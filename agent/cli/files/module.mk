@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+agent_cli_files_SRCS := files.c
