@@ -77,10 +77,10 @@ class Keys:
 
 
 class ControlPlane:
-    """start(), then `admin` is a kubeconfig of an administrator, node(name) one of a node; stop() ends all."""
+    """start(), then `admin` is a kubeconfig of an administrator, node(name) one of a node; stop() ends all.  flags: more of the apiserver's."""
 
-    def __init__(self, folder, address="127.0.0.1", names=()):
-        self.folder, self.address = folder, address
+    def __init__(self, folder, address="127.0.0.1", names=(), flags=()):
+        self.folder, self.address, self.flags = folder, address, flags
         self.children = []
         os.makedirs(folder, mode=0o700, exist_ok=True)
         self.keys = Keys(os.path.join(folder, "pki"))
@@ -169,7 +169,8 @@ class ControlPlane:
                     "--service-cluster-ip-range", SERVICES, "--service-account-issuer", "https://kubernetes.default.svc",
                     "--service-account-signing-key-file", k("sa.key"), "--service-account-key-file", k("sa.pub"), "--allow-privileged",
                     "--kubelet-client-certificate", k("node-client.crt"), "--kubelet-client-key", k("node-client.key"), "--enable-bootstrap-token-auth",
-                    "--kubelet-preferred-address-types", "InternalIP,Hostname", "--endpoint-reconciler-type", "none" if self.address.startswith("127.") else "lease")
+                    "--kubelet-preferred-address-types", "InternalIP,Hostname", "--endpoint-reconciler-type", "none" if self.address.startswith("127.") else "lease",
+                    *self.flags)
 
     def start_later(self, program, subject):
         config = self.kubeconfig(program, subject)

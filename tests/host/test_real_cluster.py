@@ -8,7 +8,7 @@ import time
 import urllib.error
 import urllib.request
 
-from coracle import TOP, Skip, check, contains, container, equal, pod, run, shell, until
+from coracle import TOP, Skip, check, contains, container, equal, mount, pod, read, run, shell, until
 
 sys.path.insert(0, f"{TOP}/examples")
 import control_plane  # noqa: E402
@@ -42,12 +42,12 @@ class Api:
         equal(code, 201, f"POST {path}: {text}")
 
 
-def joined(t):
+def joined(t, flags=()):
     if control_plane.missing():
         raise Skip(f"not installed: {', '.join(control_plane.missing())} (no packages of Debian 12's; ETCD= and KUBE_APISERVER= name them)")
     os.chmod(t.scratch, 0o755)
     run("ip", "address", "add", f"{ADDRESS}/32", "dev", "lo")
-    plane = control_plane.ControlPlane(f"{t.scratch}/plane", ADDRESS)
+    plane = control_plane.ControlPlane(f"{t.scratch}/plane", ADDRESS, flags=flags)
     plane.start()
     api = Api(plane)
     api.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
@@ -108,4 +108,40 @@ def test_apiserver_ends_and_returns(t):
     check(time.monotonic() - began < 45, "too late")
     equal(node.pod("stays").container_id(), before, "the container")
     node.stop()
+    plane.stop()
+
+
+def test_trust_bundles_of_a_real_apiserver(t):
+    """ClusterTrustBundles, which a real apiserver checks, become files by name and by signer, and an edit arrives"""
+    bundles = "/apis/certificates.k8s.io/v1beta1/clustertrustbundles"
+    plane, api, node = joined(t, ("--feature-gates", "ClusterTrustBundle=true,ClusterTrustBundleProjection=true",
+                                  "--runtime-config", "certificates.k8s.io/v1beta1/clustertrustbundles=true"))
+
+    def bundle(name, *authorities, **more):
+        return {"apiVersion": "certificates.k8s.io/v1beta1", "kind": "ClusterTrustBundle", "metadata": {"name": name, "labels": {"use": "web"}},
+                "spec": {"trustBundle": "".join(authorities), **more}}
+
+    def authority(name):
+        plane.keys.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "9", "-subj", f"/CN={name}",
+                           "-keyout", f"{t.scratch}/{name}.key", "-out", f"{t.scratch}/{name}.crt")
+        return read(f"{t.scratch}/{name}.crt")
+
+    def found(name):
+        text = node.enter(node.pod("web"), "cat", f"/t/{name}").stdout
+        return sorted("-----BEGIN" + part for part in text.split("-----BEGIN")[1:])
+    one, two, three = (authority(n) for n in ("one", "two", "three"))
+    api.create(bundles, bundle("plain", one))
+    api.create(bundles, bundle("example.com:sign:a", one, two, signerName="example.com/sign"))
+    sources = [{"name": "plain", "path": "plain"}, {"signerName": "example.com/sign", "labelSelector": {"matchLabels": {"use": "web"}}, "path": "signer"},
+               {"name": "none", "optional": True, "path": "none"}]
+    api.create(PODS, bound(pod("web", container(volumeMounts=[mount("t", "/t")]), volumes=[
+        {"name": "t", "projected": {"sources": [{"clusterTrustBundle": s} for s in sources]}}])))
+    node.wait_running("web", deadline=30)
+    equal([found(n) for n in ("plain", "signer", "none")], [[one], sorted([one, two]), []], "the files")
+    api.create(bundles, bundle("example.com:sign:b", three, signerName="example.com/sign"))
+    until(lambda: found("signer") == sorted([one, two, three]), 10, "the edit arrives")
+    bad = bound(pod("bad", container(volumeMounts=[mount("t", "/t")]), volumes=[
+        {"name": "t", "projected": {"sources": [{"clusterTrustBundle": {"signerName": "nodomain", "path": "p"}}]}}]))
+    equal(api("POST", PODS, bad)[0], 422, "a signer's name that is none")
+    equal(node.stop(), 0, "the exit code")
     plane.stop()
