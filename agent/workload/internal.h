@@ -10,6 +10,7 @@
 
 struct workload_counts { /* of its pods that are wanted */
     unsigned pods, ready, available, updated, updated_available;
+    unsigned active, succeeded, failed; /* of a Job */
 };
 
 struct workload {
@@ -19,6 +20,7 @@ struct workload {
     struct api_generic *object;
     int64_t generation; /* 1, and one more for each edit that this agent saw */
     struct workload_counts counts;
+    int64_t ended_ns;                /* wall clock: when the last pod of a Job ended; 0 */
     int64_t created_ns, progress_ns; /* wall clock: the oldest pod; when counts changed last */
     struct boot_time progress_at;
     bool late;                  /* no progress for progressDeadlineSeconds */

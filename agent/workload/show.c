@@ -102,6 +102,33 @@ static void put_daemon(json_t *s, const struct workload *one)
         put_number(s, "numberUnavailable", 1);
 }
 
+static void put_job(json_t *s, json_t *conditions, const struct workload *one)
+{
+    const struct workload_want want = workload_want_of(one->kind, one->object->workload);
+    enum workload_job_state state = workload_job_state(&want, one->seen, one->n_seen);
+
+    if (one->counts.active > 0)
+        put_number(s, "active", one->counts.active);
+    put_number(s, "ready", one->counts.ready);
+    if (one->counts.succeeded > 0)
+        put_number(s, "succeeded", one->counts.succeeded);
+    if (one->counts.failed > 0)
+        put_number(s, "failed", one->counts.failed);
+    if (one->created_ns != 0)
+        put_time(s, "startTime", one->created_ns);
+    if (state == JOB_COMPLETE) {
+        put_time(s, "completionTime", one->ended_ns);
+        put_condition(conditions, one, "Complete", true, "CompletionsReached", NULL);
+    } else if (state != JOB_RUNS) {
+        put_condition(conditions, one, "Failed", true,
+                      state == JOB_LATE ? "DeadlineExceeded" : "BackoffLimitExceeded",
+                      state == JOB_LATE ? "Job was active longer than specified deadline"
+                                        : "Job has reached the specified backoff limit");
+    } else if (want.suspended) {
+        put_condition(conditions, one, "Suspended", true, "JobSuspended", NULL);
+    }
+}
+
 static json_t *status_of(const struct workload *one)
 {
     json_t *s = json_object(), *conditions = json_array();
@@ -109,6 +136,9 @@ static json_t *status_of(const struct workload *one)
     put_number(s, "observedGeneration", one->generation);
     if (one->kind == API_KIND_DEPLOYMENT) {
         put_deployment(s, conditions, one);
+    } else if (one->kind == API_KIND_JOB) {
+        json_object_del(s, "observedGeneration");
+        put_job(s, conditions, one);
     } else if (one->kind == API_KIND_STATEFUL_SET) {
         put_stateful(s, one);
     } else if (one->kind == API_KIND_DAEMON_SET) {

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define JOB_RETRY_S 10 /* after a failure, doubling to JOB_RETRY_MAX_S, as Kubernetes' controller */
+#define JOB_RETRY_MAX_S 360
 #define STEPS_MAX 64         /* of a workload in one turn; the rest follows in the next */
 #define ORPHANS_LOOK_MS 5000 /* while a file of the folder has problems */
 #define MS INT64_C(1000000)
@@ -117,6 +119,9 @@ static bool names_by_hash(enum api_kind kind)
     return kind == API_KIND_DEPLOYMENT || kind == API_KIND_DAEMON_SET;
 }
 
+/* In addition to the hash. */
+static const char job_labels[][32] = { "batch.kubernetes.io/job-name", "job-name" };
+
 static const char *hash_label(enum api_kind kind)
 {
     return kind == API_KIND_DEPLOYMENT ? "pod-template-hash" : "controller-revision-hash";
@@ -159,6 +164,16 @@ static void see(struct workloads *w, struct workload *one, const struct pod *p)
         .kept = kept != NULL && str_eq(kept->owner_uid, one->uid),
         .available = is_available(w, one, ready, since_ns),
     };
+    if (one->kind == API_KIND_JOB) {
+        s->succeeded = strcmp(pod_phase(p), "Succeeded") == 0;
+        s->failed = strcmp(pod_phase(p), "Failed") == 0;
+        s->late = s->failed && strcmp(p->reason, "DeadlineExceeded") == 0;
+        if (s->succeeded || s->failed)
+            one->ended_ns = p->state_since_ns > one->ended_ns ? p->state_since_ns : one->ended_ns;
+        one->counts.succeeded += s->current && s->succeeded;
+        one->counts.failed += s->current && s->failed;
+        one->counts.active += !s->succeeded && !s->failed;
+    }
     if (one->created_ns == 0 || p->created_ns < one->created_ns)
         one->created_ns = p->created_ns;
     if (!s->kept)
@@ -178,6 +193,9 @@ static void make(struct workloads *w, struct workload *one, unsigned number)
     const struct api_kind_info *info = api_kind_info(one->kind);
     const char *hash = g->workload->pods.hash;
     char name[300], index[16];
+    struct api_kv of_job[] = { { (char *)(uintptr_t)hash_label(one->kind), (char *)(uintptr_t)hash },
+                               { (char *)(uintptr_t)job_labels[0], g->meta.name },
+                               { (char *)(uintptr_t)job_labels[1], g->meta.name } };
     struct api_kv labels[] = { { (char *)(uintptr_t)hash_label(one->kind), (char *)(uintptr_t)hash },
                                { (char *)(uintptr_t) "statefulset.kubernetes.io/pod-name", name },
                                { (char *)(uintptr_t) "apps.kubernetes.io/pod-index", index } };
@@ -195,6 +213,10 @@ static void make(struct workloads *w, struct workload *one, unsigned number)
     const struct api_pod *other;
     struct err e = { 0 };
 
+    if (one->kind == API_KIND_JOB) {
+        x.labels = of_job;
+        x.n_labels = ARRAY_LEN(of_job);
+    }
     snprintf(index, sizeof(index), "%u", number);
     snprintf(name, sizeof(name), "%s%s%s-%u", g->meta.name, names_by_hash(one->kind) ? "-" : "",
              names_by_hash(one->kind) ? hash : "", number);
@@ -237,12 +259,32 @@ static void note_progress(struct workloads *w, struct workload *one, const struc
         look_again(w, rest_ms + 1);
 }
 
+/* Whether a Job waits before it makes another pod. */
+static bool holds(struct workloads *w, const struct workload *one)
+{
+    int64_t wait_s = JOB_RETRY_S, rest_ns;
+
+    if (one->kind != API_KIND_JOB || one->counts.failed == 0)
+        return false;
+    for (unsigned i = 1; i < one->counts.failed && wait_s < JOB_RETRY_MAX_S; i++)
+        wait_s *= 2;
+    if (wait_s > JOB_RETRY_MAX_S)
+        wait_s = JOB_RETRY_MAX_S;
+    rest_ns = one->ended_ns + wait_s * INT64_C(1000000000) - clock_wall_ns();
+    if (rest_ns <= 0 || rest_ns > wait_s * INT64_C(1000000000)) /* the clock was set back */
+        return false;
+    look_again(w, rest_ns / MS + 1);
+    return true;
+}
+
 static void step_one(struct workloads *w, struct workload *one, const struct workload_counts *before)
 {
-    const struct workload_want want = workload_want_of(one->kind, one->object->workload);
+    struct workload_want want = workload_want_of(one->kind, one->object->workload);
     struct workload_step steps[STEPS_MAX];
-    size_t n = workload_decide(&want, one->seen, one->n_seen, steps, STEPS_MAX);
+    size_t n;
 
+    want.hold = holds(w, one);
+    n = workload_decide(&want, one->seen, one->n_seen, steps, STEPS_MAX);
     for (size_t i = 0; i < n; i++) {
         const struct pod *p = steps[i].create ? NULL : one->pods[steps[i].index];
 
@@ -262,8 +304,10 @@ static void step(struct workloads *w)
     struct workload *one, *tmp;
 
     w->next_ms = -1;
-    HASH_ITER (hh, w->all, one, tmp)
+    HASH_ITER (hh, w->all, one, tmp) {
         one->n_seen = 0;
+        one->ended_ns = 0;
+    }
     if (!workloads_drop_orphans(w))
         look_again(w, ORPHANS_LOOK_MS);
     HASH_ITER (hh, w->all, one, tmp) {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deployments, StatefulSets and DaemonSets of the manifest folder, and kinds that are only shown."""
-from coracle import check, container, contains, equal
+from coracle import check, container, contains, equal, until
 
 
 def workload(kind, name, *containers, labels=None, annotations=None, **spec):
@@ -27,6 +27,10 @@ def settled(node, name, count):
     return node.watch(lambda pods: fresh(pods, name, count, ()), deadline=60, what=f"{count} ready pods of {name}")
 
 
+def status(node, path):
+    return node.get(path)["status"]
+
+
 def uids(node, name):
     return {key: p["metadata"]["uid"] for (_, key), p in node.pods().items() if key.startswith(name + "-")}
 
@@ -42,9 +46,10 @@ def test_deployment(t):
     equal((owner["kind"], owner["name"], owner["controller"]), ("Deployment", "web", True), "its owner")
     contains(first[0], one["metadata"]["labels"]["pod-template-hash"])
 
-    shown = node.get("/apis/apps/v1/namespaces/default/deployments/web")
+    path = "/apis/apps/v1/namespaces/default/deployments/web"
+    until(lambda: status(node, path)["availableReplicas"] == 2, 20, "available replicas")
+    shown = node.get(path)
     equal(shown["metadata"]["uid"], owner["uid"], "the owner's uid")
-    equal(shown["status"]["availableReplicas"], 2, "available replicas")
     equal(shown["status"]["observedGeneration"], shown["metadata"]["generation"], "observed generation")
 
     before = uids(node, "web")
@@ -61,7 +66,8 @@ def test_deployment(t):
 
     node.put("web.yaml", workload("Deployment", "web", replicas=2, annotations={"edit": "1"}))
     node.watch(enough, deadline=90, what="new pods")
-    equal(node.get("/apis/apps/v1/deployments")["items"][0]["status"]["updatedReplicas"], 2, "updated replicas")
+    until(lambda: status(node, path)["updatedReplicas"] == 2, 20, "updated replicas")
+    equal(len(node.get("/apis/apps/v1/deployments")["items"]), 1, "Deployments")
 
     node.put("web.yaml", workload("Deployment", "web", replicas=1, annotations={"edit": "1"}))
     settled(node, "web", 1)
@@ -96,7 +102,26 @@ def test_kinds_that_are_shown(t):
     node.put("all.yaml", {"apiVersion": "v1", "kind": "List", "items": [service, workload("DaemonSet", "agent")]})
     settled(node, "agent", 1)
     equal(node.get("/api/v1/namespaces/default/services/web")["spec"], {"clusterIP": "None"}, "the Service")
-    equal(node.get("/apis/apps/v1/namespaces/default/daemonsets/agent")["status"]["numberReady"], 1, "ready pods")
+    until(lambda: status(node, "/apis/apps/v1/namespaces/default/daemonsets/agent")["numberReady"] == 1, 20, "the DaemonSet's status")
     equal(node.log().count("nothing here acts on it"), 1, "messages")
     out = node.cli("get", "daemonsets").stdout
     check("agent" in out and "DESIRED" in out, lambda: out)
+
+
+def test_job(t):
+    """A Job runs its completions, and does not run again after a restart"""
+    node = t.node()
+    node.import_image()
+    node.put("job.yaml", {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "sum"}, "spec": {
+        "completions": 3, "parallelism": 2, "template": {"spec": {
+            "restartPolicy": "Never", "containers": [container("main", ["true"])]}}}})
+    path = "/apis/batch/v1/namespaces/default/jobs/sum"
+    node.watch(lambda pods: sum(p["status"]["phase"] == "Succeeded" for p in pods.values()) == 3, deadline=60, what="three pods that succeeded")
+    until(lambda: status(node, path).get("succeeded") == 3, 20, "the Job's status")
+    equal(status(node, path)["conditions"][0]["type"], "Complete", "condition")
+    before = uids(node, "sum")
+    node.stop()
+    node.start()
+    equal(node.get(path)["status"]["conditions"][0]["type"], "Complete", "condition after a restart")
+    equal(uids(node, "sum"), before, "pods after a restart")
+    check("Complete" in node.cli("get", "jobs").stdout, "the table")

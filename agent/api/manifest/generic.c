@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CRON_JOB_NAME_MAX 52 /* Kubernetes' rule: eleven more characters name a Job */
+#define JOB_COMPLETIONS_MAX 256 /* a quarter of the pods that a node has in its table */
+#define CRON_JOB_NAME_MAX 52    /* Kubernetes' rule: eleven more characters name a Job */
 
 /* ---- templates ---- */
 
@@ -37,6 +38,17 @@ static bool hash_template(const json_t *template_, char ret[API_HASH_SIZE])
     return true;
 }
 
+/* A Job's deadline counts for each of its pods, unless they have a shorter one. */
+static void take_deadline(struct api_check *c, const json_t *spec, json_t *pod_spec)
+{
+    const json_int_t most = json_int(spec, "activeDeadlineSeconds", INT64_MAX);
+
+    if (most < INT64_MAX && json_is_object(pod_spec) &&
+        json_int(pod_spec, "activeDeadlineSeconds", INT64_MAX) > most &&
+        json_object_set_new(pod_spec, "activeDeadlineSeconds", json_integer(most > 0 ? most : 1)) != 0)
+        c->no_memory = true;
+}
+
 static struct api_pod *build_template(struct api_check *c, json_t *spec, char ret_hash[API_HASH_SIZE])
 {
     json_t *template_ = json_object_get(spec, "template");
@@ -47,6 +59,7 @@ static struct api_pod *build_template(struct api_check *c, json_t *spec, char re
     if (json_is_object(template_)) {
         if (!hash_template(template_, ret_hash))
             c->no_memory = true;
+        take_deadline(c, spec, json_object_get(template_, "spec"));
         pod = api_build_pod(c, &api_schema_pod_template, template_);
     }
     api_leave(c, mark);
@@ -105,8 +118,14 @@ static void check_job(struct api_check *c, const struct api_generic *job)
     if (w->pods.pod != NULL && w->pods.pod->spec.restart_policy == API_RESTART_ALWAYS)
         api_fault_at(c, "template.spec.restartPolicy",
                      "Always (the default) is not allowed for a Job, allowed are OnFailure and Never");
-    if (w->indexed && !w->has_completions)
-        api_fault_at(c, "completions", "required with completionMode Indexed");
+    if (w->indexed)
+        api_fault_at(c, "completionMode", "Indexed is not supported by this version");
+    if (w->has_completions && w->completions > JOB_COMPLETIONS_MAX)
+        api_fault_at(c, "completions", "%d are too many, at most %d are allowed: a node keeps their pods",
+                     (int)w->completions, JOB_COMPLETIONS_MAX);
+    if (w->backoff_limit > JOB_COMPLETIONS_MAX)
+        api_fault_at(c, "backoffLimit", "%d is too much, at most %d are allowed: a node keeps failed pods",
+                     (int)w->backoff_limit, JOB_COMPLETIONS_MAX);
 }
 
 static void check_cron_job(struct api_check *c, const struct api_generic *o)
@@ -236,7 +255,7 @@ static struct api_generic *build(struct api_check *c, enum api_kind kind, const 
 
 struct api_generic *api_build_generic(struct api_check *c, enum api_kind kind, json_t *object)
 {
-    if (!c->served && kind >= API_KIND_JOB && kind <= API_KIND_CLAIM) {
+    if (!c->served && (kind == API_KIND_CRON_JOB || kind == API_KIND_CLAIM)) {
         api_fault_at(c, "kind", "%s is known, but this version does not act on it",
                      QUOTE(api_kind_name(kind)));
         return NULL;

@@ -15,6 +15,7 @@ static const char *const deployment_names[] = { "deployments", "deployment", "de
 static const char *const replicaset_names[] = { "replicasets", "replicaset", "rs", NULL };
 static const char *const statefulset_names[] = { "statefulsets", "statefulset", "sts", NULL };
 static const char *const daemonset_names[] = { "daemonsets", "daemonset", "ds", NULL };
+static const char *const job_names[] = { "jobs", "job", NULL };
 static const char *const service_names[] = { "services", "service", "svc", NULL };
 static const char *const serviceaccount_names[] = { "serviceaccounts", "serviceaccount", "sa", NULL };
 static const char *const namespace_names[] = { "namespaces", "namespace", "ns", NULL };
@@ -48,6 +49,7 @@ static const struct cli_kind known[] = {
     { .names = replicaset_names, .base = "/apis/apps/v1", .namespaced = true },
     { .names = statefulset_names, .base = "/apis/apps/v1", .namespaced = true },
     { .names = daemonset_names, .base = "/apis/apps/v1", .namespaced = true },
+    { .names = job_names, .base = "/apis/batch/v1", .namespaced = true },
     { .names = service_names, .base = "/api/v1", .namespaced = true },
     { .names = serviceaccount_names, .base = "/api/v1", .namespaced = true },
     { .names = namespace_names, .base = "/api/v1" },

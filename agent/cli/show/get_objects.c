@@ -115,6 +115,21 @@ static void daemon_set_row(const struct get *g, struct cli_table *t, const json_
     age_cell(g, t, o);
 }
 
+/* "Complete", "Failed", "Suspended" or "Running", and "1/3". */
+static void job_row(const struct get *g, struct cli_table *t, const json_t *o)
+{
+    const char *type = cli_text(json_array_get(cli_at(o, "status.conditions"), 0), "type");
+    const json_int_t wanted = cli_at(o, "spec.completions") != NULL ? cli_number(o, "spec.completions") : 1;
+    char text[48];
+
+    snprintf(text, sizeof(text), "%lld/%lld", (long long)cli_number(o, "status.succeeded"),
+             (long long)wanted);
+    cli_table_cell(t, cli_text(o, "metadata.name"));
+    cli_table_cell(t, type[0] != '\0' && strchr(type, '/') == NULL ? type : "Running");
+    cli_table_cell(t, text);
+    age_cell(g, t, o);
+}
+
 static void name_row(const struct get *g, struct cli_table *t, const json_t *o)
 {
     (void)g;
@@ -147,6 +162,8 @@ static const struct view {
     { "statefulsets", HEADERS("NAME", "READY", "AGE"), HEADERS("NAME", "READY", "AGE"), stateful_set_row },
     { "daemonsets", HEADERS("NAME", "DESIRED", "CURRENT", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"),
       HEADERS("NAME", "DESIRED", "CURRENT", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"), daemon_set_row },
+    { "jobs", HEADERS("NAME", "STATUS", "COMPLETIONS", "AGE"),
+      HEADERS("NAME", "STATUS", "COMPLETIONS", "AGE"), job_row },
     { NULL, HEADERS("NAME"), HEADERS("NAME"), name_row }, /* kinds that are only kept and shown */
 };
 
