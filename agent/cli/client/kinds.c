@@ -101,7 +101,7 @@ int cli_unknown_kind(struct cli *cli, const char *word, const char *more)
 {
     buf_auto all = BUF_INIT(1024);
 
-    for (const struct cli_kind *k = known; k->names != NULL; k++)
+    for (const struct cli_kind *k = known; k->names != NULL && k->names != service_names; k++)
         buf_addf(&all, "%s%s", all.n > 0 ? ", " : "", k->names[0]);
     return cli_wrong(cli, "the server doesn't have a resource type \"%.*s\": there are %s%s",
                      (int)strcspn(word, "/"), word, all.p, more);

@@ -55,6 +55,26 @@ static void describe_node(struct describe *d, const json_t *node, const json_t *
     cli_describe_events(d->cli, events, out);
 }
 
+/* A workload, or a kind that is only kept and shown: its conditions, and what it says of its pods. */
+static void describe_other(const json_t *object, struct buf *out)
+{
+    const json_t *condition, *value;
+    const char *field;
+    size_t i;
+
+    buf_addf(out, "Name:\t%s\n", cli_text(object, "metadata.name"));
+    if (cli_text(object, "metadata.namespace")[0] != '\0')
+        buf_addf(out, "Namespace:\t%s\n", cli_text(object, "metadata.namespace"));
+    buf_addf(out, "Kind:\t%s\n", cli_text(object, "kind"));
+    json_object_foreach (cli_at(object, "status"), field, value)
+        if (json_is_integer(value))
+            buf_addf(out, "%s:\t%lld\n", field, (long long)json_integer_value(value));
+    json_array_foreach (cli_at(object, "status.conditions"), i, condition)
+        buf_addf(out, "%s:\t%s, %s%s%s\n", cli_text(condition, "type"), cli_text(condition, "status"),
+                 cli_text(condition, "reason"), cli_text(condition, "message")[0] != '\0' ? ": " : "",
+                 cli_text(condition, "message"));
+}
+
 static void add_description(struct describe *d, const json_t *object, const json_t *events, struct buf *out)
 {
     const char *kind = cli_text(object, "kind");
@@ -69,6 +89,8 @@ static void add_description(struct describe *d, const json_t *object, const json
         cli_describe_secret(d->cli, object, out);
     else if (strcmp(kind, "PriorityClass") == 0)
         cli_describe_class(d->cli, object, out);
+    else if (kind[0] != '\0')
+        describe_other(object, out);
     else
         cli_describe_image(d->cli, object, out);
 }

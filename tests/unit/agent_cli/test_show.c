@@ -2,7 +2,9 @@
 /* get, describe, events and explain against a daemon's socket. */
 #include "tests/unit/agent_cli/served.h"
 
-#define KINDS ": there are pods, nodes, configmaps, secrets, priorityclasses, images"
+#define KINDS                                                                                                \
+    ": there are pods, nodes, configmaps, secrets, priorityclasses, images, deployments, replicasets, "      \
+    "statefulsets, daemonsets, jobs"
 
 static void pods_are_shown_as_a_table_with_warnings_after_it(void **state)
 {
@@ -109,8 +111,8 @@ static void what_is_not_there_is_said_as_kubectl_does(void **state)
            "Error from server (NotFound): pods \"absent\" not found\n" WARNINGS);
     assert_int_equal(run(f, "get pods -l a=b=c"), 2);
     assert_non_null(strstr(f->err, "Error from server (BadRequest): "));
-    expect(f, "get deployments", 2, "",
-           "error: the server doesn't have a resource type \"deployments\"" KINDS
+    expect(f, "get gizmos", 2, "",
+           "error: the server doesn't have a resource type \"gizmos\"" KINDS
            ", devices, evictions, manifests, events\n");
     expect(f, "get pods -o table", 2, "",
            "error: unable to match a printer suitable for the output format \"table\", allowed formats are: "
@@ -248,7 +250,8 @@ static void describe_shows_everything_about_a_pod(void **state)
     assert_int_equal(run(f, "describe pods -n default"), 0);
     assert_non_null(strstr(f->out, "\n\n\nName:                 web\n"));
     expect(f, "describe pod/absent", 5, "", "Error from server (NotFound): pods \"absent\" not found\n");
-    expect(f, "describe job x", 2, "", "error: the server doesn't have a resource type \"job\"" KINDS "\n");
+    expect(f, "describe gizmo x", 2, "",
+           "error: the server doesn't have a resource type \"gizmo\"" KINDS "\n");
     free(want);
 }
 
