@@ -50,5 +50,6 @@ def test_apply(t):
     contains(both, "\n\n")
     contains(both, "configmap/one ")
     equal(len(json.loads(get("pod/web", "cm/one", "-o", "json"))["items"]), 2, "pairs as one list")
+    contains(get("all"), "pod/web ")
     equal(node.cli("get", "pod", "nobody", "--ignore-not-found").stdout, "", "--ignore-not-found")
     node.stop()

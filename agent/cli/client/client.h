@@ -65,7 +65,8 @@ struct cli_kind {
     bool namespaced;
     bool bare_list; /* its list omits parts of the objects */
 };
-#define CLI_KINDS_OF_ALL "pods" /* what `get all` means: kubectl's category, without settings */
+/* What `get all` means: of kubectl's category what there is. */
+#define CLI_KINDS_OF_ALL "pods,services,daemonsets,deployments,replicasets,statefulsets"
 extern const char *const cli_pod_kinds[], *const cli_node_kinds[];
 const struct cli_kind *cli_kind_find(const char *word); /* "cm", "configmaps/web"; may be NULL */
 bool cli_is_kind(const char *word,

@@ -81,7 +81,7 @@ static void ready_cell(struct cli_table *t, const json_t *o)
 
 static void deployment_row(const struct get *g, struct cli_table *t, const json_t *o)
 {
-    cli_table_cell(t, cli_text(o, "metadata.name"));
+    get_name_cell(g, t, o);
     ready_cell(t, o);
     number_cell(t, cli_number(o, "status.updatedReplicas"));
     number_cell(t, cli_number(o, "status.availableReplicas"));
@@ -90,7 +90,7 @@ static void deployment_row(const struct get *g, struct cli_table *t, const json_
 
 static void replica_set_row(const struct get *g, struct cli_table *t, const json_t *o)
 {
-    cli_table_cell(t, cli_text(o, "metadata.name"));
+    get_name_cell(g, t, o);
     number_cell(t, cli_number(o, "spec.replicas"));
     number_cell(t, cli_number(o, "status.replicas"));
     number_cell(t, cli_number(o, "status.readyReplicas"));
@@ -99,14 +99,14 @@ static void replica_set_row(const struct get *g, struct cli_table *t, const json
 
 static void stateful_set_row(const struct get *g, struct cli_table *t, const json_t *o)
 {
-    cli_table_cell(t, cli_text(o, "metadata.name"));
+    get_name_cell(g, t, o);
     ready_cell(t, o);
     age_cell(g, t, o);
 }
 
 static void daemon_set_row(const struct get *g, struct cli_table *t, const json_t *o)
 {
-    cli_table_cell(t, cli_text(o, "metadata.name"));
+    get_name_cell(g, t, o);
     number_cell(t, cli_number(o, "status.desiredNumberScheduled"));
     number_cell(t, cli_number(o, "status.currentNumberScheduled"));
     number_cell(t, cli_number(o, "status.numberReady"));
@@ -132,8 +132,7 @@ static void job_row(const struct get *g, struct cli_table *t, const json_t *o)
 
 static void name_row(const struct get *g, struct cli_table *t, const json_t *o)
 {
-    (void)g;
-    cli_table_cell(t, cli_text(o, "metadata.name"));
+    get_name_cell(g, t, o);
 }
 
 #define HEADERS(...)                                                                                         \
