@@ -38,7 +38,7 @@ LIBS_CFLAGS  := $(call pkg,--cflags $(foreach l,$(libraries),$(firstword $(subst
 LIBS_CORE     = $(call pkg,--libs libuv jansson libmnl yaml-0.1 libnghttp2) -lwslay -l:libmd.a -l:libprotobuf-c.a
 LIBS_UNPACK   = $(call pkg,--libs libarchive libcrypto jansson libuv)
 LIBS_PROBE    = $(call pkg,--libs libssl libcrypto libuv)
-LIBS_KUBE     = $(call pkg,--libs libcurl libssl libcrypto libuv jansson zlib) -lwslay -l:libmd.a
+LIBS_KUBE     = $(call pkg,--libs libcurl libssl libcrypto libuv jansson zlib yaml-0.1) -lwslay -l:libmd.a
 LIBS_SEAL     = $(call pkg,--libs libcrypto libuv)
 LIBS_SHUTDOWN = $(call pkg,--libs libsystemd libuv)
 # The HTTP parser comes as C sources in Debian's node-llhttp.
@@ -75,12 +75,13 @@ modules := base base/codec base/files base/process base/grpc cgroups cni/host cn
            agent/pod/container agent/pod/record agent/pod/eviction agent/pod/admit agent/pod/status agent/pod/worker agent/pod/show agent/pod/node agent/workload agent/kept agent/cluster \
            agent/cli/template agent/cli/print agent/cli/command agent/cli/files agent/cli/client agent/cli/show agent/cli/stream agent/cli/image agent/cli agent
 # Of coracle-kube and coracle-seal alone: the daemon maps neither libcurl nor OpenSSL.
-kube_modules := agent/kube/client agent/kube/sync agent/kube/server agent/kube agent/seal
+kube_modules := agent/kube/client agent/kube/sync agent/kube/server agent/kube/apiserver agent/kube agent/seal
 include $(patsubst %,%/module.mk,$(modules) $(kube_modules) agent/unpack)
 
 libname  = $(B)/lib$(subst /,-,$(1)).a
 reverse  = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
 base_libs := $(foreach m,base/process base/files base/codec base,$(call libname,$(m)))
+api_libs  := $(foreach m,agent/api/serve agent/api/manifest agent/api/patch agent/api/schema agent/api/yaml agent/api,$(call libname,$(m)))
 all_libs  := $(foreach m,$(call reverse,$(modules)),$(call libname,$(m)))
 kube_libs := $(foreach m,$(call reverse,$(kube_modules)),$(call libname,$(m)))
 
@@ -108,7 +109,7 @@ $(B)/coracle-probe: $(patsubst %.c,$(B)/agent/probe/%.o,$(probe_SRCS)) $(base_li
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS_PROBE)
 
-$(B)/coracle-kube: $(B)/agent/kube/kube_main.o $(kube_libs) $(call libname,agent/kube/link) $(base_libs) $(B)/llhttp/llhttp.a
+$(B)/coracle-kube: $(B)/agent/kube/kube_main.o $(kube_libs) $(call libname,agent/kube/link) $(api_libs) $(base_libs) $(B)/llhttp/llhttp.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS_KUBE)
 

@@ -168,7 +168,8 @@ static enum err_code daemon_start(struct agent *a, struct err *e)
                                      .group =
                                          a->config.socket_group[0] != '\0' ? a->config.socket_group : NULL };
 
-    if (parts_open(a, e) != ERR_OK || work_open(a, e) != ERR_OK || join_open(a, e) != ERR_OK)
+    if (parts_open(a, e) != ERR_OK || work_open(a, e) != ERR_OK || join_open(a, e) != ERR_OK ||
+        local_api_open(a, e) != ERR_OK)
         return e->code;
     status.provider = node_provider(a->node);
     if (status_server_open(&a->server, &status, e) != ERR_OK)

@@ -35,6 +35,7 @@ struct agent { /* the parts, in the order of opening */
     struct cluster *cluster; /* NULL: the node joins none */
     struct kube_credentials *credentials;
     struct kube_serving *serving;
+    json_t *local_pki; /* of the local API: files by their names; NULL: it is off */
     struct cni_undo undo;
     struct inhibit inhibit;
     struct unit_weight unit_weight;
@@ -64,6 +65,13 @@ void join_close(struct agent *a); /* the loop must run until cluster_busy() is f
 
 /* ---- work.c ---- */
 enum err_code work_open(struct agent *a, struct err *e) MUST_CHECK; /* after parts_open() */
+
+/* ---- local_api.c ---- */
+bool local_api_wanted(const struct agent *a); /* an address is given, and no kubeconfig */
+/* After parts_open(); does nothing unless wanted. */
+enum err_code local_api_open(struct agent *a, struct err *e) MUST_CHECK;
+void local_api_done(struct agent *a);
+json_t *local_api_kubeconfig(void *agent, struct err *e);
 
 /* ---- machine.c ---- */
 void machine_identify(struct agent *a); /* node_name, node_ip */

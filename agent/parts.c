@@ -125,6 +125,7 @@ static void node_settings(struct agent *a, struct node_options *ret)
         .probe_helper = a->pre.probe,
         .config = show_config,
         .config_arg = a,
+        .kubeconfig = local_api_kubeconfig,
         .local_limits = a->config.local_limits,
         .storage_enforced = str_eq(a->config.storage_limits, "enforce"),
         .shutdown_groups = a->shutdown_groups,
@@ -312,6 +313,7 @@ void parts_close(struct agent *a)
     unit_weight_close(&a->unit_weight);
     cluster_free(a->cluster);
     workloads_free(a->workloads);
+    local_api_done(a);
     if (a->node != NULL)
         node_free(a->node);
     rt_close(a->rt);

@@ -94,7 +94,7 @@ enum err_code preflight_programs(struct preflight *p, const struct agent_config 
     if (!find_own(c, "coracle-probe", p->probe))
         log_warn("coracle-probe is missing: HTTPS probes and probes of hosts by name will fail",
                  F_STR("program", p->probe), F_STR("package", "coracle"));
-    if (c->kube.kubeconfig[0] != '\0' && !find_own(c, "coracle-kube", p->kube)) {
+    if ((c->kube.kubeconfig[0] != '\0' || c->local_api[0] != '\0') && !find_own(c, "coracle-kube", p->kube)) {
         log_error("coracle-kube is missing: the node cannot join its cluster", F_STR("program", p->kube),
                   F_STR("package", "coracle"));
         ok = false;

@@ -9,11 +9,32 @@
 #include <string.h>
 
 const struct cli_command *const cli_commands[] = {
-    &command_run,        &command_get,        &command_describe,     &command_logs,  &command_events,
-    &command_exec,       &command_attach,     &command_port_forward, &command_cp,    &command_explain,
-    &command_wait,       &command_top,        &command_validate,     &command_apply, &command_config,
-    &command_kubeconfig, &command_restart,    &command_delete,       &command_image, &command_version,
-    &command_help,       &command_completion, &command_complete,     NULL,
+    &command_run,
+    &command_get,
+    &command_describe,
+    &command_logs,
+    &command_events,
+    &command_exec,
+    &command_attach,
+    &command_port_forward,
+    &command_cp,
+    &command_explain,
+    &command_wait,
+    &command_top,
+    &command_validate,
+    &command_apply,
+    &command_config,
+    &command_kubeconfig,
+    &command_print_kubeconfig,
+    &command_kubectl,
+    &command_restart,
+    &command_delete,
+    &command_image,
+    &command_version,
+    &command_help,
+    &command_completion,
+    &command_complete,
+    NULL,
 };
 
 const struct cli_command *cli_command_find(const char *name)

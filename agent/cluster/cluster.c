@@ -68,6 +68,8 @@ void cluster_connected(struct cluster *c)
         cluster_send(c, typed(c->credentials, "credentials"));
     if (c->serving != NULL)
         cluster_send(c, typed(c->serving, "serving"));
+    if (c->o.lone)
+        return;
     needs_untold(c);
     services_again(c);
     runtime_classes_again(c);
@@ -152,6 +154,9 @@ void cluster_message(struct cluster *c, json_t *message, int fd)
         close(fd);
     if (type == NULL)
         return;
+    if (c->o.lone && strcmp(type, "serve") != 0 && strcmp(type, "log") != 0 &&
+        strcmp(type, "certificate") != 0)
+        return;
     if (strcmp(type, "put") == 0)
         objects_put(c, json_object_get(message, "object"));
     else if (strcmp(type, "gone") == 0)
@@ -192,6 +197,11 @@ enum err_code cluster_open(struct cluster **ret, const struct cluster_options *o
         return err_nomem(e);
     }
     c->o = *o;
+    if (o->lone) {
+        process_open(c);
+        *ret = c;
+        return ERR_OK;
+    }
     if (keep_open(c, e) != ERR_OK) {
         keep_free(c);
         json_decref(c->o.config);
@@ -223,12 +233,16 @@ void cluster_close(struct cluster *c)
     if (c == NULL || c->closing)
         return;
     c->closing = true;
-    node_set_cluster(c->o.node, NULL);
-    node_set_served(c->o.node, NULL, NULL, 0);
+    if (!c->o.lone) {
+        node_set_cluster(c->o.node, NULL);
+        node_set_served(c->o.node, NULL, NULL, 0);
+    }
     if (c->link != NULL)
         cluster_send(c, json_pack("{s:s}", "type", "stop"));
-    reports_close(c);
-    keep_close(c);
+    if (!c->o.lone) {
+        reports_close(c);
+        keep_close(c);
+    }
     process_close(c);
 }
 

@@ -45,7 +45,9 @@ struct cluster_options { /* texts are borrowed while the cluster exists */
     struct node *node;
     const char *program;      /* coracle-kube */
     const char *seal_program; /* coracle-seal */
-    json_t *config;           /* the message `config` without its type; taken, also on failure */
+    /* There is no cluster: the process serves the local API alone, and is told of nothing. */
+    bool lone;
+    json_t *config; /* the message `config` without its type; taken, also on failure */
     /* A connection of the status socket with root's rights, for a client of the node's port. */
     enum err_code (*lend)(int *ret, void *arg, struct err *e);
     /* Of a new Node object; NULL: out of memory. */

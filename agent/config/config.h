@@ -89,6 +89,7 @@ struct agent_config {
     char *cgroup_root;
     char *runtime, *conmon; /* "": searched in PATH */
     char *socket, *socket_group;
+    char *local_api;                            /* "127.0.0.1:6443", "[::1]:6443"; "": none */
     char *provider_config, *provider_bin_dir;   /* of image credential providers; "": none */
     char *registry_auth_file, *registries_conf; /* registries_conf "": the host's */
     char *node_name, *node_ip;                  /* node_ip: the first one given */

@@ -136,6 +136,7 @@ enum err_code config_check_priorities(const json_t *value, struct err *e) MUST_C
 enum err_code config_check_cpus(const json_t *value, struct err *e) MUST_CHECK;
 enum err_code config_check_ids(const json_t *value, struct err *e) MUST_CHECK;
 enum err_code config_check_labels(const json_t *value, struct err *e) MUST_CHECK;
+enum err_code config_check_loopback(const json_t *value, struct err *e) MUST_CHECK;
 enum err_code config_check_socket(const json_t *value, struct err *e) MUST_CHECK;
 enum err_code config_check_handlers(const json_t *value, struct err *e) MUST_CHECK;
 enum err_code config_check_allocatable(const json_t *value, struct err *e) MUST_CHECK;

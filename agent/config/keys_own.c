@@ -52,6 +52,11 @@ static const struct config_row rows[] = {
       "status socket; default: <runDir>/coracle.sock", NULL, config_check_socket },
     { "socketGroup", "socket-group", T_TEXT, NULL, NULL, ZERO, WORKS, FIELD(socket_group),
       "group with read access through the socket; default: root only" },
+    { "localAPI", "local-api", T_TEXT, NULL, NULL, ZERO, WORKS, FIELD(local_api),
+      "loopback address and port at which this node serves kubectl, with client certificates only, for "
+      "example "
+      "127.0.0.1:6443; default: it does not. For a node that joins no cluster",
+      NULL, config_check_loopback },
     { "storageLimits", "storage-limits", T_WORD, "evict", "evict|enforce", 0, WORKS, FIELD(storage_limits),
       "what limits of local storage do: evict a pod that exceeds one; or enforce them with project quotas, "
       "where the file system has them" },

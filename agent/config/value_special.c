@@ -415,6 +415,30 @@ enum err_code config_check_socket(const json_t *v, struct err *e)
                : err_set(e, ERR_INVALID, "\"%.120s\" is longer than 100 bytes", json_string_value(v));
 }
 
+/* An address of another interface would be reachable from elsewhere. */
+enum err_code config_check_loopback(const json_t *v, struct err *e)
+{
+    const char *text = json_string_value(v), *port = strrchr(text, ':');
+    uint64_t number;
+
+    if (text[0] == '\0')
+        return ERR_OK;
+    if (port == NULL || (strncmp(text, "127.", 4) != 0 && strncmp(text, "[::1]:", 6) != 0))
+        return err_set(e, ERR_INVALID, "\"%.120s\" is no loopback address with a port, like 127.0.0.1:6443",
+                       text);
+    if (parse_u64(port + 1, 1, UINT16_MAX, &number, "port", e) != ERR_OK)
+        return e->code;
+    if (text[0] != '[') {
+        str_auto host = str_printf("%.*s", (int)(port - text), text);
+
+        if (host == NULL)
+            return err_nomem(e);
+        if (!config_is_ip(host))
+            return err_set(e, ERR_INVALID, "\"%.64s\" is no address", host);
+    }
+    return ERR_OK;
+}
+
 /* The agent itself says where a runtime keeps its state and its log. */
 static bool is_ours(const char *option)
 {

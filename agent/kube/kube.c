@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/kube/kube.h"
 
+#include "agent/kube/apiserver/api.h"
 #include "agent/kube/client/client.h"
 #include "agent/kube/internal.h"
+#include "agent/kube/server/caller.h"
 #include "agent/kube/server/server.h"
 #include "agent/kube/sync/sync.h"
 #include "base/clock.h"
@@ -18,6 +20,7 @@ struct kube {
     struct kube_client *client;
     struct kube_sync *sync;
     struct kube_server *server;
+    struct kube_api *api;
     void (*on_end)(const struct err *why, void *arg);
     void *arg;
     bool ended, closed;
@@ -96,8 +99,17 @@ static void on_message(json_t *message, int fd, void *arg)
         kube_client_pace(k->client, json_int(message, "apiRate", 0), json_int(message, "apiBurst", 0));
     if (strcmp(type, "credentials") == 0)
         kube_credentials(k, message);
-    kube_sync_message(k->sync, type, message);
+    if (json_object_get(message, "localPKI") == NULL) /* of a lone node: there is nothing to be kept equal */
+        kube_sync_message(k->sync, type, message);
     kube_server_message(k->server, type, message, fd);
+    kube_api_message(k->api, type, message);
+}
+
+static void on_local(struct caller *c)
+{
+    struct kube *k = caller_local(c);
+
+    kube_api_request(k->api, c);
 }
 
 static void on_lost(const struct err *why, void *arg)
@@ -115,6 +127,7 @@ void kube_close(struct kube *k)
     k->closed = k->ended = true;
     kube_log_to(NULL);
     kube_server_close(k->server);
+    kube_api_close(k->api);
     kube_sync_close(k->sync);
     kube_client_close(k->client);
     kube_link_close(k->link);
@@ -153,5 +166,8 @@ enum err_code kube_open(struct kube **ret, uv_loop_t *loop, int fd,
         return err_wrap(e, "the client");
     if (kube_sync_open(&k->sync, &(struct kube_sync_options){ loop, k->client, k->link }, e) != ERR_OK)
         return e->code;
-    return kube_server_open(&k->server, &(struct kube_server_options){ loop, k->client, k->link }, e);
+    if (kube_server_open(&k->server, &(struct kube_server_options){ loop, k->client, k->link, on_local, k },
+                         e) != ERR_OK)
+        return e->code;
+    return kube_api_open(&k->api, &(struct kube_api_options){ loop, k->link, k->server }, e);
 }

@@ -46,6 +46,7 @@ struct watcher;
 struct log_stream;
 struct exec_stream;
 struct listing;
+struct feed;
 struct conn;
 
 /* Where an answer of several turns of the loop comes from: a list, a watch, a log, a process, progress. It
@@ -90,6 +91,7 @@ struct conn {
     struct log_stream *log;
     struct exec_stream *exec; /* the connection speaks WebSocket */
     struct listing *listing;
+    struct feed *feed;
     struct status_reply *reply;
 };
 
@@ -152,6 +154,7 @@ void route_stats(struct conn *c, const struct status_match *m);
 void route_manifests(struct conn *c, const struct status_match *m);
 void route_evictions(struct conn *c, const struct status_match *m);
 void route_config(struct conn *c, const struct status_match *m);
+void route_kubeconfig(struct conn *c, const struct status_match *m);
 void route_operations(struct conn *c, const struct status_match *m);
 void route_images(struct conn *c, const struct status_match *m);
 void route_objects(struct conn *c, const struct status_match *m);
@@ -233,6 +236,18 @@ bool watch_give_way(struct status_server *s, bool root);
 /* A new object with metadata.resourceVersion set to the server's; NULL when out of memory. */
 json_t *with_version(struct status_server *s, json_t *pod);
 
+/* Of an object that changed: the server's next version; also for those of other kinds than pods. */
+enum { STATUS_KEY_SIZE = 352 };
+void status_key_of(enum status_kind kind, const json_t *object, char ret[STATUS_KEY_SIZE]);
+void note_version(struct status_server *s, const char *key, bool deleted);
+uint64_t version_of(const struct status_server *s, const char *key);
+json_t *set_version(json_t *object, uint64_t version);
+
+/* ---- feed.c: every object for one client ---- */
+void feed_begin(struct conn *c, const struct status_match *m);
+/* `object` has its version. NULL: out of memory. */
+void feed_tell(struct status_server *s, const char *type, const json_t *object);
+
 /* ---- logs.c ---- */
 void logs_begin(struct conn *c, const char *namespace_, const char *name, const struct status_log_options *o);
 
@@ -280,6 +295,7 @@ struct status_server {
     struct conn *spare;  /* used when out of memory, so that the socket keeps working */
     struct conn *unused; /* for the next client: each round of accept() ends with one that nobody came for */
     LIST_HEAD(, watcher) watchers, event_watchers;
+    LIST_HEAD(, feed) feeds;
     LIST_HEAD(, log_stream) logs;
     size_t n_logs;  /* their work may outlive connections */
     size_t n_execs; /* as well */

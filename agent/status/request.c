@@ -58,6 +58,9 @@ static const struct {
     { ROUTE_EVICTIONS, METHOD_GET, { "evictions" } },
     { ROUTE_IMAGES, METHOD_GET | METHOD_POST | METHOD_DELETE, { "images" } },
     { ROUTE_IMAGE_TASK, METHOD_POST, { "images", "{name}" } },
+    { ROUTE_STORE, METHOD_GET, { "store" } },
+    { ROUTE_STORE, METHOD_GET, { "store", "node" } },
+    { ROUTE_KUBECONFIG, METHOD_GET, { "kubeconfig" } },
     { ROUTE_OPERATIONS, METHOD_GET, { "debug", "operations" } },
 };
 

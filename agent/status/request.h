@@ -37,6 +37,8 @@ enum status_route {
     ROUTE_IMAGES,
     ROUTE_IMAGE_TASK,
     ROUTE_OPERATIONS,
+    ROUTE_STORE,
+    ROUTE_KUBECONFIG,
 };
 
 struct status_match {

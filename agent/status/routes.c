@@ -166,11 +166,16 @@ static void not_allowed(struct conn *c, unsigned methods)
     free(text);
 }
 
-/* Reading a pod's contents needs more than read permission. */
+/* Reading a pod's contents, and what is secret, needs more than read permission. */
+static bool is_secret(enum status_route route)
+{
+    return route == ROUTE_STORE || route == ROUTE_KUBECONFIG;
+}
+
 static bool reaches_in(enum status_route route)
 {
     return route == ROUTE_POD_EXEC || route == ROUTE_POD_ATTACH || route == ROUTE_POD_FORWARD ||
-           route == ROUTE_POD_ARCHIVE;
+           route == ROUTE_POD_ARCHIVE || is_secret(route);
 }
 
 static bool allowed(struct conn *c, const struct status_match *m)
@@ -181,6 +186,7 @@ static bool allowed(struct conn *c, const struct status_match *m)
         return true;
     conn_status(c, 403, "Forbidden", NULL, NULL,
                 m->route == ROUTE_POD_EXEC ? "only root may run something in containers through this socket"
+                : is_secret(m->route)      ? "only root may read secrets through this socket"
                 : reaches_in(m->route)     ? "only root may reach into pods through this socket"
                                            : "only root may change something through this socket");
     return false;
@@ -217,6 +223,8 @@ static void (*const handlers[])(struct conn *c, const struct status_match *m) = 
     [ROUTE_IMAGES] = route_images,
     [ROUTE_IMAGE_TASK] = route_image_task,
     [ROUTE_OPERATIONS] = route_operations,
+    [ROUTE_STORE] = feed_begin,
+    [ROUTE_KUBECONFIG] = route_kubeconfig,
 };
 
 void route_request(struct conn *c)
@@ -226,7 +234,7 @@ void route_request(struct conn *c)
 
     if (http_param_flag(r, "pretty", &c->pretty, ERR_IGNORED) != ERR_OK)
         c->pretty = true; /* "?pretty=yes" is accepted */
-    if (m.route == ROUTE_NONE && r->method != METHOD_OTHER)
+    if (m.route == ROUTE_NONE && !(r->method & (METHOD_OTHER | METHOD_PUT | METHOD_PATCH)))
         conn_status(c, 404, "NotFound", NULL, NULL, "the server could not find the requested resource");
     else if (!(m.methods & r->method))
         not_allowed(c, m.methods);

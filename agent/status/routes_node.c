@@ -138,6 +138,18 @@ void route_config(struct conn *c, const struct status_match *m)
     conn_value(c, c->server->provider.config(c->server->provider.arg, &e), &e);
 }
 
+void route_kubeconfig(struct conn *c, const struct status_match *m)
+{
+    const struct status_provider *p = &c->server->provider;
+    struct err e = { 0 };
+
+    (void)m;
+    if (p->kubeconfig != NULL)
+        conn_value(c, p->kubeconfig(p->arg, &e), &e);
+    else
+        conn_status(c, 404, "NotFound", NULL, NULL, "there is no local API");
+}
+
 void route_manifests(struct conn *c, const struct status_match *m)
 {
     (void)m;

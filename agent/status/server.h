@@ -42,6 +42,9 @@
  *     POST    /images/prune?all=       what no container uses: without a name, or all of it
  *     GET     /configz                 the configuration in force, where each value comes from, warnings
  *     GET     /debug/operations
+ *     GET     /kubeconfig              of the local API; for root only
+ *     GET     /store                   for root only: every object, with the values of Secrets, as a watch
+ * has them: all of them ADDED, a BOOKMARK, then the changes
  *
  * Lists are Kubernetes lists (PodList, EventList); manifests, images and evictions come as {"items": [...]};
  * ?pretty=1 indents any JSON.  A list is sorted by namespace and name.  A watch begins with everything that
@@ -112,6 +115,7 @@ enum status_kind {
     KIND_DEVICE_HELD, /* only those that pods hold */
     KIND_POD,
     KIND_EVENT,
+    KIND_RUNTIME_CLASS,
     KIND_GENERIC /* this and an enum api_kind: kinds that api_kind_is_generic() */
 };
 
@@ -132,7 +136,12 @@ struct status_provider { /* results are new references; NULL with *e set is an e
     json_t *(*explain)(void *arg, const char *namespace_, const char *name, struct err *e);
     json_t *(*manifests)(void *arg, struct err *e);
     json_t *(*evictions)(void *arg, struct err *e);
-    json_t *(*config)(void *arg, struct err *e); /* {"kubeletconfig": {...}, ...} */
+    /* The object with all that belongs to it, values of Secrets, too: for GET /store. NULL with
+     * ERR_NOT_FOUND: it is gone. */
+    json_t *(*whole)(void *arg, enum status_kind kind, const char *namespace_, const char *name,
+                     struct err *e);
+    json_t *(*kubeconfig)(void *arg, struct err *e); /* may be NULL */
+    json_t *(*config)(void *arg, struct err *e);     /* {"kubeletconfig": {...}, ...} */
     /* An object that is no pod and no event. Values of Secrets are never included: "sizes" has their lengths.
      * With name NULL, only nodes and images: an array of all. */
     json_t *(*objects)(void *arg, enum status_kind kind, const char *namespace_, const char *name,
@@ -199,6 +208,10 @@ bool status_server_has_watchers(const struct status_server *s);
 /* The same for events. */
 void status_server_event(struct status_server *s, const char *type, json_t *event);
 bool status_server_has_event_watchers(const struct status_server *s);
+/* The same for the other kinds of GET /store. */
+void status_server_object_event(struct status_server *s, enum status_kind kind, const char *type,
+                                json_t *object);
+bool status_server_is_fed(const struct status_server *s);
 /* A container's log has ended or moved to a new file (rotation, restart): followers check again. */
 void status_server_log_event(struct status_server *s, const char *namespace_, const char *name);
 

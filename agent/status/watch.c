@@ -25,7 +25,7 @@ struct watcher {
     struct object_keys rest; /* the rest of the first set: objects the client does not know yet */
 };
 
-enum { KEY_SIZE = 320 };
+enum { KEY_SIZE = STATUS_KEY_SIZE };
 
 static void status_watch_key_of(const json_t *pod, char ret[KEY_SIZE])
 {
@@ -36,6 +36,17 @@ static void status_watch_key_of(const json_t *pod, char ret[KEY_SIZE])
 }
 
 /* ---- versions ---- */
+
+void status_key_of(enum status_kind kind, const json_t *object, char ret[STATUS_KEY_SIZE])
+{
+    char key[KEY_SIZE];
+
+    status_watch_key_of(object, key);
+    if (kind == KIND_POD)
+        snprintf(ret, STATUS_KEY_SIZE, "%s", key);
+    else
+        snprintf(ret, STATUS_KEY_SIZE, "%.30s/%.320s", json_str(object, "kind"), key);
+}
 
 /* json_copy() drops members when out of memory. */
 static json_t *copy_of(json_t *object)
@@ -50,7 +61,7 @@ static json_t *copy_of(json_t *object)
 }
 
 /* A copy that shares everything except the changed parts. */
-static json_t *set_version(json_t *pod, uint64_t version)
+json_t *set_version(json_t *pod, uint64_t version)
 {
     json_t *copy = copy_of(pod), *meta = copy_of(json_object_get(pod, "metadata"));
     char text[24];
@@ -65,17 +76,23 @@ static json_t *set_version(json_t *pod, uint64_t version)
     return copy;
 }
 
-json_t *with_version(struct status_server *s, json_t *pod)
+uint64_t version_of(const struct status_server *s, const char *key)
 {
     struct pod_version *v;
+
+    HASH_FIND_STR(s->versions, key, v);
+    return v != NULL ? v->version : s->first_version;
+}
+
+json_t *with_version(struct status_server *s, json_t *pod)
+{
     char key[KEY_SIZE];
 
     status_watch_key_of(pod, key);
-    HASH_FIND_STR(s->versions, key, v);
-    return set_version(pod, v != NULL ? v->version : s->first_version);
+    return set_version(pod, version_of(s, key));
 }
 
-static void status_watch_note_version(struct status_server *s, const char *key, bool deleted)
+void note_version(struct status_server *s, const char *key, bool deleted)
 {
     struct pod_version *v;
 
@@ -373,17 +390,18 @@ void status_server_pod_event(struct status_server *s, const char *type, json_t *
 
     watch_relieve(s);
     status_watch_key_of(pod, key);
-    status_watch_note_version(s, key, deleted);
-    if (LIST_EMPTY(&s->watchers))
+    note_version(s, key, deleted);
+    if (LIST_EMPTY(&s->watchers) && LIST_EMPTY(&s->feeds))
         return;
     object = set_version(pod, s->version);
+    feed_tell(s, type, object);
     status_watch_tell_all(LIST_FIRST(&s->watchers), deleted, key, object);
     json_decref(object);
 }
 
 bool status_server_has_watchers(const struct status_server *s)
 {
-    return !LIST_EMPTY(&s->watchers);
+    return !LIST_EMPTY(&s->watchers) || !LIST_EMPTY(&s->feeds);
 }
 
 void status_server_event(struct status_server *s, const char *type, json_t *event)
@@ -392,15 +410,37 @@ void status_server_event(struct status_server *s, const char *type, json_t *even
     json_t *object;
 
     watch_relieve(s);
-    if (LIST_EMPTY(&s->event_watchers))
+    if (LIST_EMPTY(&s->event_watchers) && LIST_EMPTY(&s->feeds))
         return;
     status_watch_key_of(event, key);
     object = set_version(event, ++s->version);
+    feed_tell(s, type, object);
     status_watch_tell_all(LIST_FIRST(&s->event_watchers), strcmp(type, "DELETED") == 0, key, object);
     json_decref(object);
 }
 
 bool status_server_has_event_watchers(const struct status_server *s)
 {
-    return !LIST_EMPTY(&s->event_watchers);
+    return !LIST_EMPTY(&s->event_watchers) || !LIST_EMPTY(&s->feeds);
+}
+
+void status_server_object_event(struct status_server *s, enum status_kind kind, const char *type,
+                                json_t *object)
+{
+    bool deleted = strcmp(type, "DELETED") == 0;
+    char key[STATUS_KEY_SIZE];
+    json_t *versioned;
+
+    status_key_of(kind, object, key);
+    note_version(s, key, deleted);
+    if (LIST_EMPTY(&s->feeds))
+        return;
+    versioned = set_version(object, s->version);
+    feed_tell(s, type, versioned);
+    json_decref(versioned);
+}
+
+bool status_server_is_fed(const struct status_server *s)
+{
+    return !LIST_EMPTY(&s->feeds);
 }

@@ -125,7 +125,14 @@ static int http_request_on_body(llhttp_t *l, const char *at, size_t n)
 {
     struct http_parser *p = l->data;
 
-    (void)at;
+    if (p->body != NULL) {
+        bool fits = n <= p->body->max - p->body->n;
+
+        buf_add(p->body, at, n);
+        return !p->body->failed ? 0
+               : fits           ? http_request_fail(p, 503, "out of memory")
+                                : http_request_fail(p, 413, "the body of the request is too long");
+    }
     p->body_bytes += n;
     return p->body_bytes > HTTP_BODY_MAX ? http_request_fail(p, 413, "the body of the request is too long")
                                          : 0;
@@ -168,6 +175,8 @@ void http_parser_next(struct http_parser *p)
 {
     llhttp_resume(&p->llhttp);
     buf_reset(&p->url);
+    if (p->body != NULL)
+        buf_reset(p->body);
     p->request = (struct http_request){ 0 };
     p->state = PARSE_MORE;
     p->head_bytes = p->head_fed = p->body_bytes = 0;
@@ -299,6 +308,10 @@ static enum http_method method_of(uint8_t method)
         return METHOD_POST;
     case HTTP_DELETE:
         return METHOD_DELETE;
+    case HTTP_PUT:
+        return METHOD_PUT;
+    case HTTP_PATCH:
+        return METHOD_PATCH;
     default:
         return METHOD_OTHER;
     }

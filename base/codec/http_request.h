@@ -8,7 +8,7 @@
  *     PARSE_FAILED: answer p.http_code with p.error and close; the rest cannot be parsed
  *
  * Hostile input: everything is bounded. Percent-encoding is decoded; zero bytes and invalid UTF-8 are
- * rejected. A body is skipped (none of the requests served needs one).
+ * rejected. A body is skipped unless it is wanted: then it is put into `body`, within that one's bound.
  */
 #ifndef BASE_CODEC_HTTP_REQUEST_H
 #define BASE_CODEC_HTTP_REQUEST_H
@@ -21,11 +21,19 @@
 
 #define HTTP_URL_MAX (32 * 1024)  /* 414 if longer; a script given to exec is the longest content */
 #define HTTP_HEAD_MAX (40 * 1024) /* URL, names and values of headers: 431 if longer */
-#define HTTP_BODY_MAX (64 * 1024) /* 413 if longer */
+#define HTTP_BODY_MAX (64 * 1024) /* of one that is skipped: 413 if longer */
 #define HTTP_PARAMS_MAX 256       /* exec: one for each argument */
 #define HTTP_SEGMENTS_MAX 8
 
-enum http_method { METHOD_GET = 1, METHOD_HEAD = 2, METHOD_POST = 4, METHOD_DELETE = 8, METHOD_OTHER = 16 };
+enum http_method {
+    METHOD_GET = 1,
+    METHOD_HEAD = 2,
+    METHOD_POST = 4,
+    METHOD_DELETE = 8,
+    METHOD_OTHER = 16,
+    METHOD_PUT = 32,
+    METHOD_PATCH = 64,
+};
 
 struct http_param {
     const char *key, *value; /* value "" when there is none */
@@ -65,6 +73,7 @@ struct http_parser {
     bool begun;                   /* the first byte of a request has arrived */
     const struct http_keep *keep; /* borrowed; set after http_parser_init() */
     size_t n_keep;
+    struct buf *body; /* borrowed, likewise; NULL: it is skipped. Emptied by http_parser_next(). */
     /* private */
     llhttp_t llhttp;
     struct buf url;

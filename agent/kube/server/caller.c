@@ -33,6 +33,7 @@ static void caller_on_closed(uv_handle_t *handle)
     s->n_callers--;
     tls_done(&c->tls);
     buf_wipe(&c->in);
+    buf_wipe(&c->body);
     http_parser_done(&c->parser);
     explicit_bzero(c->token, sizeof(c->token));
     if (s->spare == NULL)
@@ -429,6 +430,11 @@ static void caller_on_timer(uv_timer_t *timer)
 
 /* ---- the beginning ---- */
 
+void *caller_local(const struct caller *c)
+{
+    return c->server->o.local_arg;
+}
+
 void caller_accept(struct kube_server *s, uv_stream_t *listener, bool read_only)
 {
     struct caller *c = calloc(1, sizeof(*c));
@@ -454,6 +460,13 @@ void caller_accept(struct kube_server *s, uv_stream_t *listener, bool read_only)
     c->parser.n_keep = ARRAY_LEN(c->keep);
     c->keep[0] = (struct http_keep){ "Authorization", c->token, sizeof(c->token) };
     c->keep[1] = (struct http_keep){ "X-Stream-Protocol-Version", c->streams, sizeof(c->streams) };
+    c->keep[2] = (struct http_keep){ "Accept", c->accept, sizeof(c->accept) };
+    c->keep[3] = (struct http_keep){ "Content-Type", c->type, sizeof(c->type) };
+    c->keep[4] = (struct http_keep){ "If-None-Match", c->etag, sizeof(c->etag) };
+    c->keep[5] = (struct http_keep){ "User-Agent", c->agent, sizeof(c->agent) };
+    buf_init(&c->body, CALLER_BODY_MAX);
+    if (s->on_request != access_begin)
+        c->parser.body = &c->body;
     if (uv_accept(listener, (uv_stream_t *)&c->tcp) != 0 || s->n_callers > CALLERS_MAX ||
         (!read_only && tls_init(&c->tls, s->context, &e) != ERR_OK)) {
         caller_close(c);

@@ -50,7 +50,10 @@ static void relay_error(struct relay *r, int http, const char *text)
 
     c->source = NULL;
     slis_count(c, false);
-    caller_text(c, http, text);
+    if (c->as_is && r->body.n > 0 && r->http != 0)
+        caller_answer(c, http, "application/json", NULL, r->body.p, r->body.n);
+    else
+        caller_text(c, http, text);
     relay_free(r);
 }
 

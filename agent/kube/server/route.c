@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-#define ANY (METHOD_GET | METHOD_HEAD | METHOD_POST | METHOD_DELETE | METHOD_OTHER)
+#define ANY                                                                                                  \
+    (METHOD_GET | METHOD_HEAD | METHOD_POST | METHOD_DELETE | METHOD_PUT | METHOD_PATCH | METHOD_OTHER)
 #define READ (METHOD_GET | METHOD_HEAD)
 #define STREAM (METHOD_GET | METHOD_POST)
 

@@ -167,7 +167,8 @@ static enum err_code server_open_ports(struct kube_server *s, struct err *e)
     s->listening = true;
     if (server_listen(&s->port, address, json_int(s->config, "port", 10250), e) != ERR_OK)
         return e->code;
-    server_log_port(&s->port, "the node's port is open");
+    server_log_port(&s->port,
+                    s->on_request == access_begin ? "the node's port is open" : "the local API is open");
     if (read_only != 0 && server_listen(&s->read_only_port, address, read_only, e) != ERR_OK)
         return e->code;
     if (read_only != 0)
@@ -190,6 +191,8 @@ static void server_take_config(struct kube_server *s, const json_t *message)
     s->node_name = strdup(name != NULL ? name : "");
     s->requests_certificate = json_flag(json_object_get(message, "certificates"), "rotateServer");
     server_take_rules(s);
+    if (json_flag(config, "local") && s->o.local != NULL)
+        s->on_request = s->o.local;
     /* Without files the message `serving` is awaited: a port that knows no CA would refuse its clients. */
     if (s->node_name == NULL)
         err_nomem(&e);

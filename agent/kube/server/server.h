@@ -11,12 +11,17 @@
 #include "agent/kube/client/client.h"
 #include "agent/kube/link/link.h"
 
+struct caller;
 struct kube_server;
 
 struct kube_server_options {
     uv_loop_t *loop;
     struct kube_client *client; /* lives longer */
     struct kube_link *link;     /* lives longer */
+    /* A request to the local API (`local` in `config`) instead of the node's port: answered by its own rules.
+     */
+    void (*local)(struct caller *c);
+    void *local_arg; /* caller_local() */
 };
 
 enum err_code kube_server_open(struct kube_server **ret, const struct kube_server_options *o,

@@ -52,6 +52,8 @@ struct node_options {  /* all strings borrowed while the node exists */
     size_t n_taints;
     json_t *(*config)(void *arg); /* for `coracle config`, a new reference; may be NULL */
     void *config_arg;
+    /* The kubeconfig of the local API, likewise and with the same argument; may be NULL. */
+    json_t *(*kubeconfig)(void *arg, struct err *e);
     uint64_t cpu_milli, memory_bytes; /* capacity of this node */
     uint64_t swap_bytes;              /* likewise; 0: no swap */
     struct api_node_resources resources;

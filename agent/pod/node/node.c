@@ -157,6 +157,7 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
     allocatable_update(n);
     hugepages_watch_begin(n);
     src_store_watch(o->store, on_store, n);
+    src_store_watch(o->store, provider_on_store, n);
     img_on_added(o->images, on_image, n);
     image_gc_open(n);
     cni_on_change(o->cni, pod_node_on_network, n);

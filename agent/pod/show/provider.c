@@ -122,6 +122,16 @@ static json_t *provider_config(void *arg, struct err *e)
     return o;
 }
 
+static json_t *provider_kubeconfig(void *arg, struct err *e)
+{
+    struct node *n = arg;
+
+    if (n->o.kubeconfig != NULL)
+        return n->o.kubeconfig(n->o.config_arg, e);
+    err_set(e, ERR_NOT_FOUND, "there is no local API");
+    return NULL;
+}
+
 /* ---- life ---- */
 
 bool provider_busy(const struct node *n)
@@ -289,6 +299,8 @@ void provider_init(struct node *n)
         .manifests = manifests,
         .evictions = evictions,
         .config = provider_config,
+        .whole = provider_whole,
+        .kubeconfig = provider_kubeconfig,
         .objects = provider_objects,
         .ready = ready,
         .log_path = log_path,

@@ -25,6 +25,11 @@ void provider_images_cancel(struct node *n);
 json_t *provider_node(struct node *n); /* the Node object as it is now; new */
 json_t *provider_node_complete(struct node *n, int64_t max_images, int64_t port); /* node_object.h */
 json_t *provider_keys(void *arg, enum status_kind kind, struct err *e);
+/* Of GET /store. */
+json_t *provider_whole(void *arg, enum status_kind kind, const char *namespace_, const char *name,
+                       struct err *e);
+/* A src_watch_fn on the node: tells the clients of GET /store. */
+void provider_on_store(enum src_change change, const struct api_object *object, void *node);
 json_t *provider_listed(void *arg, enum status_kind kind, const char *namespace_, const char *name,
                         struct err *e);
 json_t *provider_objects(void *arg, enum status_kind kind, const char *namespace_, const char *name,

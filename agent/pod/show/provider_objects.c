@@ -10,8 +10,10 @@
 #include "base/codec/base64.h"
 #include "base/codec/json.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#define NODE_IMAGES_MAX 50   /* in its status: kubelet's nodeStatusMaxImages */
 #define DATA_MAX (16u << 20) /* of base64: more than a manifest file may contain */
 
 static json_t *put_kvs(const struct api_kvs *kvs)
@@ -175,6 +177,137 @@ static json_t *one_image(struct node *n, const char *name)
     return found;
 }
 
+/* ---- whole, for the local API ---- */
+
+static void put_secret_data(json_t *o, const struct api_config *c)
+{
+    json_t *data = json_object();
+
+    for (size_t i = 0; i < c->n_data; i++) {
+        struct buf text = BUF_INIT(DATA_MAX);
+
+        base64_add(&text, c->data[i].data, c->data[i].size);
+        if (!text.failed)
+            json_put_str(data, c->data[i].key, text.p);
+        buf_wipe(&text);
+    }
+    json_object_set_new(o, "data", data);
+}
+
+static json_t *whole_config(const struct api_config *c)
+{
+    json_t *o = json_object();
+
+    json_put_str(o, "kind", c->kind == API_SECRET ? "Secret" : "ConfigMap");
+    json_put_str(o, "apiVersion", "v1");
+    json_object_set_new(o, "metadata", provider_objects_metadata(&c->meta));
+    json_put_str(o, "type", c->type);
+    if (c->immutable)
+        json_object_set_new(o, "immutable", json_true());
+    if (c->kind == API_SECRET)
+        put_secret_data(o, c);
+    else
+        put_data(o, c);
+    return o;
+}
+
+static json_t *runtime_class_json(const struct api_runtime_class *c)
+{
+    json_t *o = json_pack("{s:s, s:s, s:o, s:s}", "kind", "RuntimeClass", "apiVersion", "node.k8s.io/v1",
+                          "metadata", provider_objects_metadata(&c->meta), "handler", c->handler);
+
+    return o;
+}
+
+static json_t *whole_object(const struct api_object *o)
+{
+    json_t *found = NULL;
+
+    switch (o->kind) {
+    case API_KIND_CONFIG_MAP:
+    case API_KIND_SECRET:
+        return whole_config(o->config);
+    case API_KIND_PRIORITY_CLASS:
+        return class_json(o->priority_class);
+    case API_KIND_RUNTIME_CLASS:
+        return runtime_class_json(o->runtime_class);
+    case API_KIND_POD: /* shown with its status */
+        return NULL;
+    default:
+        if (json_parse(o->generic->json, strlen(o->generic->json), SIZE_MAX, &found, "manifest",
+                       ERR_IGNORED) != ERR_OK)
+            return NULL;
+        return found;
+    }
+}
+
+json_t *provider_whole(void *arg, enum status_kind kind, const char *namespace_, const char *name,
+                       struct err *e)
+{
+    struct node *n = arg;
+    const struct api_config *config;
+    const struct api_runtime_class *class;
+
+    switch (kind) {
+    case KIND_CONFIG_MAP:
+    case KIND_SECRET:
+        config = src_store_config(n->o.store, API_FROM_FOLDER,
+                                  kind == KIND_SECRET ? API_SECRET : API_CONFIG_MAP, namespace_, name);
+        if (config != NULL)
+            return whole_config(config);
+        break;
+    case KIND_NODE: /* the one that there is */
+        return provider_node_complete(n, NODE_IMAGES_MAX, 0);
+    case KIND_RUNTIME_CLASS:
+        class = src_store_runtime_class(n->o.store, API_FROM_FOLDER, name);
+        if (class != NULL)
+            return runtime_class_json(class);
+        break;
+    default:
+        return provider_listed(arg, kind, namespace_, name, e);
+    }
+    err_set(e, ERR_NOT_FOUND, "\"%.253s\" not found", name);
+    return NULL;
+}
+
+static enum status_kind status_kind_of(enum api_kind kind)
+{
+    switch (kind) {
+    case API_KIND_CONFIG_MAP:
+        return KIND_CONFIG_MAP;
+    case API_KIND_SECRET:
+        return KIND_SECRET;
+    case API_KIND_PRIORITY_CLASS:
+        return KIND_PRIORITY_CLASS;
+    case API_KIND_RUNTIME_CLASS:
+        return KIND_RUNTIME_CLASS;
+    case API_KIND_POD:
+        return KIND_POD;
+    default:
+        return (enum status_kind)(KIND_GENERIC + (int)kind);
+    }
+}
+
+/* Pods are told of by their own changes. */
+void provider_on_store(enum src_change change, const struct api_object *object, void *arg)
+{
+    struct node *n = arg;
+    json_t *o;
+
+    if (n->server == NULL || !status_server_is_fed(n->server) || object->kind == API_KIND_POD ||
+        api_object_origin(object) == API_FROM_SERVER)
+        return;
+    o = whole_object(object);
+    if (o == NULL)
+        return;
+    status_server_object_event(n->server, status_kind_of(object->kind),
+                               change == SRC_ADDED     ? "ADDED"
+                               : change == SRC_UPDATED ? "MODIFIED"
+                                                       : "DELETED",
+                               o);
+    json_decref(o);
+}
+
 /* ---- all of them ---- */
 
 static json_t *provider_objects_find_one(struct node *n, enum status_kind kind, const char *namespace_,
@@ -193,7 +326,8 @@ static json_t *provider_objects_find_one(struct node *n, enum status_kind kind, 
         return one_image(n, name);
     case KIND_GENERIC:
     case KIND_POD:
-    case KIND_EVENT: /* have functions of their own */
+    case KIND_EVENT:         /* have functions of their own */
+    case KIND_RUNTIME_CLASS: /* not on the socket */
     case KIND_DEVICE:
     case KIND_DEVICE_HELD:
         break;
@@ -298,6 +432,9 @@ json_t *provider_keys(void *arg, enum status_kind kind, struct err *e)
     case KIND_PRIORITY_CLASS:
         found = names_of(arg, API_KIND_PRIORITY_CLASS);
         break;
+    case KIND_RUNTIME_CLASS:
+        found = names_of(arg, API_KIND_RUNTIME_CLASS);
+        break;
     case KIND_DEVICE:
     case KIND_DEVICE_HELD:
         found = devices_keys(arg, kind == KIND_DEVICE_HELD);
@@ -322,7 +459,6 @@ json_t *provider_listed(void *arg, enum status_kind kind, const char *namespace_
     if (kind > KIND_GENERIC)
         return generic_object(n, kind, namespace_, name, e);
     switch (kind) {
-    case KIND_GENERIC:
         break;
     case KIND_POD:
         return show_node(n)->provider.pod(n, namespace_, name, e);
@@ -340,6 +476,8 @@ json_t *provider_listed(void *arg, enum status_kind kind, const char *namespace_
         found = device_json(n, name);
         break;
     case KIND_PRIORITY_CLASS:
+    case KIND_RUNTIME_CLASS:
+    case KIND_GENERIC:
     case KIND_NODE:
     case KIND_IMAGE:
         found = provider_objects_find_one(n, kind, namespace_, name);

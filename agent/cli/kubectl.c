@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `coracle kubeconfig` and `coracle kubectl`: the way to the local API of a lone node. */
+#include "agent/api/yaml/yaml.h"
+#include "agent/cli/internal.h"
+#include "base/codec/json.h"
+#include "base/files/fs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* As YAML, malloc'ed: it has a key. NULL: an error was printed. */
+static char *kubectl_config(struct cli *cli, int *ret_code)
+{
+    json_auto_t *config = cli_get(cli, "/kubeconfig", ret_code);
+    char *text;
+
+    if (config == NULL)
+        return NULL;
+    text = yaml_from_json(config);
+    if (text == NULL)
+        *ret_code = cli_error(cli, "out of memory");
+    return text;
+}
+
+static int cli_kubectl_print(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+{
+    int code = EXIT_OK, unused = 0;
+    char *text;
+
+    if (!cli_parse(cli, command, &unused, &argc, argv, &code))
+        return code;
+    if (argc > 0)
+        return cli_usage_error(cli, command, "unexpected word \"%s\"", argv[0]);
+    text = kubectl_config(cli, &code);
+    if (text == NULL)
+        return code;
+    cli_write(cli, text, strlen(text));
+    explicit_bzero(text, strlen(text));
+    free(text);
+    return EXIT_OK;
+}
+
+static const struct cli_flag no_flags[] = { CLI_FLAGS_END };
+
+static const struct cli_example print_examples[] = {
+    { "keep it for kubectl", "(umask 077; coracle kubeconfig > ~/.kube/config)" },
+    { NULL, NULL },
+};
+
+static const struct cli_exit kubectl_exits[] = { CLI_EXITS, CLI_EXITS_DAEMON, { 0, NULL } };
+
+const struct cli_command command_print_kubeconfig = {
+    .name = "kubeconfig",
+    .run = cli_kubectl_print,
+    .summary = "a kubeconfig for the local API of this node",
+    .usage = "kubeconfig",
+    .about =
+        "Prints a kubeconfig with which kubectl reaches this node, where localAPI (--local-api) is set.  "
+        "It has the key of the node's administrator: who reads it may do everything on the node.  For "
+        "root only.",
+    .flags = no_flags,
+    .examples = print_examples,
+    .exits = kubectl_exits,
+    .see_also = "kubectl",
+    .words = "@nothing",
+};
+
+/* ---- kubectl ---- */
+
+/* The file has no name: it is gone with the last process that has it open. */
+static int kubectl_exec(struct cli *cli, char *text, int argc, char **argv)
+{
+    int fd = memfd_create("kubeconfig", 0), error = fd < 0 ? errno : fs_write_all(fd, text, strlen(text));
+    char **words = calloc((size_t)argc + 2, sizeof(*words));
+    char path[64];
+
+    explicit_bzero(text, strlen(text));
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    if (error != 0 || words == NULL || setenv("KUBECONFIG", path, 1) != 0) {
+        free(words);
+        return cli_error(cli, "cannot keep the kubeconfig in memory: %s",
+                         strerror(error != 0 ? error : ENOMEM));
+    }
+    words[0] = (char *)(uintptr_t) "kubectl";
+    for (int i = 0; i < argc; i++)
+        words[i + 1] = argv[i];
+    cli_flush(cli);
+    execvp("kubectl", words);
+    error = errno;
+    free(words);
+    return cli_error(cli, "kubectl: %s%s", strerror(error),
+                     error == ENOENT ? "; it is a program of its own (package kubernetes-client)" : "");
+}
+
+static int cli_kubectl_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+{
+    int code = EXIT_OK, unused = 0;
+    char *text;
+
+    if (!cli_parse(cli, command, &unused, &argc, argv, &code))
+        return code;
+    text = kubectl_config(cli, &code);
+    if (text == NULL)
+        return code;
+    code = kubectl_exec(cli, text, argc, argv);
+    free(text);
+    return code;
+}
+
+static const struct cli_example kubectl_examples[] = {
+    { "the pods of this node", "coracle kubectl get pods -A" },
+    { "what a manifest would change", "coracle kubectl diff -f web.yaml" },
+    { NULL, NULL },
+};
+
+const struct cli_command command_kubectl = {
+    .name = "kubectl",
+    .run = cli_kubectl_run,
+    .summary = "run kubectl with this node",
+    .usage = "kubectl WORD...",
+    .about = "Runs the kubectl that is installed with a kubeconfig for the local API of this node (coracle "
+             "kubeconfig), which is kept in memory only.  The exit code is kubectl's.  For root only.",
+    .flags = no_flags,
+    .examples = kubectl_examples,
+    .exits = kubectl_exits,
+    .see_also = "kubeconfig",
+    .words = "@nothing...",
+    .rest_from = 1,
+};

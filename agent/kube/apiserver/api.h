@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * api - the local API: what kubectl asks a lone node for, in coracle-kube. It listens through
+ * agent/kube/server, which gives it the requests of its callers; it keeps a copy of the node's objects, fed
+ * by the daemon (GET /store of the status socket), and answers from that. Everything that changes something
+ * is the daemon's.
+ *
+ * Only a certificate of the node's own CA with the group system:masters may ask. The messages are `config`
+ * with `localPKI`, and `certificate` with the usage `local` (agent/kube/README.md). Loop thread only.
+ */
+#ifndef AGENT_KUBE_APISERVER_API_H
+#define AGENT_KUBE_APISERVER_API_H
+#include "agent/kube/link/link.h"
+#include "agent/kube/server/server.h"
+
+struct kube_api;
+
+struct kube_api_options {
+    uv_loop_t *loop;
+    struct kube_link *link;     /* lives longer */
+    struct kube_server *server; /* likewise: its `local` is kube_api_request() */
+};
+
+enum err_code kube_api_open(struct kube_api **ret, const struct kube_api_options *o,
+                            struct err *e) MUST_CHECK;
+/* Any message of the daemon, borrowed; others than `config` of a lone node are ignored. */
+void kube_api_message(struct kube_api *a, const char *type, json_t *message);
+/* A request is complete. */
+void kube_api_request(struct kube_api *a, struct caller *c);
+/* After kube_server_close(); NULL is fine. The loop must run once more. */
+void kube_api_close(struct kube_api *a);
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* internal - declarations shared by agent/kube/apiserver. Loop thread only. */
+#ifndef AGENT_KUBE_APISERVER_INTERNAL_H
+#define AGENT_KUBE_APISERVER_INTERNAL_H
+#include "agent/api/patch/status.h"
+#include "agent/api/selector.h"
+#include "agent/api/serve/serve.h"
+#include "agent/kube/apiserver/api.h"
+#include "agent/kube/server/caller.h"
+#include "base/list.h"
+
+/* ---- limits ---- */
+#define API_CHANGES_MAX 4096          /* changes that a watch may begin before; */
+#define API_CHANGES_BYTES (16u << 20) /* and the text of them */
+#define API_PENDING_MAX 8192          /* events that a watch may be behind; then it is ended */
+#define API_LINE_MAX (8u << 20)       /* of one object from the daemon */
+#define API_FEED_AGAIN_MS 200         /* after the daemon's connection ended */
+#define API_BOOKMARK_MS 60000         /* between two bookmarks of a watch: the apiserver's */
+#define API_WATCH_S 3600              /* of a watch without timeoutSeconds */
+#define API_FIELDS_MAX 16             /* of a field selector */
+#define API_SMALL (4u << 20)          /* an answer that is sent in one piece */
+#define API_PIECE (256u << 10)        /* of a longer one */
+
+/* ---- stock.c: the copy of the node's objects ---- */
+struct stock_object {
+    UT_hash_handle hh;
+    const struct api_kind_row *kind;
+    json_t *object;
+    uint64_t version;
+    unsigned set; /* of the feed's last first set that had it */
+    char *namespace_, *name;
+    char key[]; /* "group/kind/namespace/name" */
+};
+
+struct stock_change {
+    uint64_t version;
+    const struct api_kind_row *kind;
+    json_t *object, *old; /* object NULL: deleted; old NULL: added */
+    size_t bytes;
+};
+
+struct stock {
+    struct stock_object *objects;
+    uint64_t version;                             /* of the last change */
+    uint64_t forgotten;                           /* a watch from before this version misses something */
+    struct stock_change changes[API_CHANGES_MAX]; /* a ring */
+    size_t first, n_changes, bytes;
+};
+
+void stock_init(struct stock *s);
+void stock_done(struct stock *s);
+/* What the daemon has; `bytes`: of its text. *ret: the change, until the next call; NULL: nothing changed.
+ * False: out of memory, or no object of a known kind. */
+bool stock_put(struct stock *s, json_t *object, size_t bytes, unsigned set, const struct stock_change **ret);
+const struct stock_change *stock_remove(struct stock *s, struct stock_object *o, uint64_t version,
+                                        json_t *last);
+struct stock_object *stock_find(const struct stock *s, const struct api_kind_row *kind,
+                                const char *namespace_, const char *name);
+/* Of a kind, by namespace and name; malloc'ed, NULL: out of memory. */
+struct stock_object **stock_sorted(const struct stock *s, const struct api_kind_row *kind, size_t *ret_n);
+/* The row under which objects of this one are kept. */
+const struct api_kind_row *stock_row(const struct api_kind_row *kind);
+
+/* ---- select.c ---- */
+struct api_selection {
+    const struct api_kind_row *kind;
+    char namespace[64], name[254]; /* "": any */
+    struct api_selector *labels;   /* NULL: all */
+    struct {
+        char *path, *value;
+        bool differs;
+    } fields[API_FIELDS_MAX];
+    size_t n_fields;
+};
+enum err_code api_selection_read(struct api_selection *ret, const struct http_request *r,
+                                 const struct api_target *target, struct err *e) MUST_CHECK;
+void api_selection_done(struct api_selection *s);
+bool api_selection_has(const struct api_selection *s, const json_t *object);
+
+/* ---- api.c ---- */
+struct api_watch;
+struct api_feed;
+
+struct kube_api {
+    struct kube_api_options o;
+    struct stock stock;
+    bool lone, closing, ready; /* ready: the first set is complete */
+    char *node_name, *address; /* "127.0.0.1:6443" */
+    char *version;
+    json_t *pki;
+    uv_timer_t timer, again, renew;
+    int open_handles;
+    struct upstream *upstream; /* feed.c; NULL: none is open */
+    struct buf line;
+    unsigned set;
+    bool set_complete;
+    LIST_HEAD(, api_wait) waiting;
+    LIST_HEAD(, api_watch) watches;
+};
+
+struct api_wait { /* a request that waits for the first set */
+    LIST_ENTRY(api_wait) all;
+    struct caller *caller;
+};
+
+/* One request, understood. */
+struct api_request {
+    struct kube_api *api;
+    struct caller *caller;
+    struct api_target target;
+    struct api_accept accept;
+    enum api_include include;
+};
+void api_ready(struct kube_api *a); /* the first set is complete: requests that waited */
+void api_changed(struct kube_api *a, const struct stock_change *change);
+bool api_request_read(struct kube_api *a, struct caller *c, struct api_request *ret);
+
+/* ---- answer.c ---- */
+void api_answer_status(struct caller *c, json_t *status /* stolen; NULL: out of memory */);
+void api_answer_err(struct caller *c, const struct err *e);
+void api_answer_text(struct caller *c, int http, const char *type, struct buf *body /* taken */);
+/* In the form that was asked for. `value` is stolen; NULL: out of memory. */
+void api_answer_value(const struct api_request *r, int http, json_t *value);
+/* A copy whose kind and apiVersion are those of the row; another reference if nothing differs. */
+json_t *api_as_kind(const struct api_kind_row *row, json_t *object);
+void api_not_found(const struct api_request *r);
+
+/* ---- list.c ---- */
+void api_get(const struct api_request *r);
+void api_list(const struct api_request *r);
+
+/* ---- watch.c ---- */
+void api_watch_begin(const struct api_request *r);
+void api_watch_tell(struct kube_api *a, const struct stock_change *change);
+void api_watch_tick(struct kube_api *a); /* once a second while there are watches */
+
+/* ---- node.c: objects that the daemon makes when it is asked ---- */
+/* Asks for the node, puts it into the stock, and goes on with `next`; answers if that fails. */
+void api_node_first(const struct api_request *r, void (*next)(const struct api_request *r));
+void api_metrics(const struct api_request *r);
+
+/* ---- streams.c: log, exec, attach, portforward ---- */
+bool api_streams(const struct api_request *r); /* false: it is none of them */
+
+/* ---- feed.c ---- */
+void api_feed_start(struct kube_api *a);
+void api_feed_stop(struct kube_api *a);
+
+/* ---- pki.c: the node's CA and what it signs ---- */
+/* `files` has PEM texts: ca.crt, ca.key, server.crt, server.key, admin.crt, admin.key. *ret: NULL if they are
+ * all good for API_PKI_RENEW_DAYS, otherwise a new object with all of them. */
+#define API_PKI_DAYS 365
+#define API_PKI_CA_DAYS 3650
+#define API_PKI_RENEW_DAYS 60
+enum err_code api_pki_renew(const json_t *files, const char *node_name, const char *host, int64_t now_s,
+                            json_t **ret, struct err *e) MUST_CHECK;
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stock - the copy of the node's objects, and the last changes of them. */
+#include "agent/kube/apiserver/internal.h"
+
+#include "base/codec/json.h"
+#include "base/scope.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_SIZE = 512 };
+
+const struct api_kind_row *stock_row(const struct api_kind_row *kind)
+{
+    const char *slash, *second;
+    char api_version[128];
+
+    if (kind->stored == NULL)
+        return kind;
+    slash = strchr(kind->stored, '/');
+    second = slash != NULL ? strchr(slash + 1, '/') : NULL;
+    if (second == NULL)
+        return kind;
+    if (slash == kind->stored) /* the core group */
+        snprintf(api_version, sizeof(api_version), "%.*s", (int)(second - slash - 1), slash + 1);
+    else
+        snprintf(api_version, sizeof(api_version), "%.*s", (int)(second - kind->stored), kind->stored);
+    const struct api_kind_row *row = api_kind_of_object(api_version, second + 1);
+
+    return row != NULL ? row : kind;
+}
+
+static void stock_key(char ret[KEY_SIZE], const struct api_kind_row *kind, const char *namespace_,
+                      const char *name)
+{
+    snprintf(ret, KEY_SIZE, "%s/%s/%s/%s", kind->group, kind->kind, kind->namespaced ? namespace_ : "", name);
+}
+
+void stock_init(struct stock *s)
+{
+    *s = (struct stock){ 0 };
+}
+
+static void change_done(struct stock_change *change)
+{
+    json_decref(change->object);
+    json_decref(change->old);
+    *change = (struct stock_change){ 0 };
+}
+
+static void object_free(struct stock *s, struct stock_object *o)
+{
+    HASH_DEL(s->objects, o);
+    json_decref(o->object);
+    free(o->namespace_);
+    free(o->name);
+    free(o);
+}
+
+void stock_done(struct stock *s)
+{
+    struct stock_object *o, *tmp;
+
+    HASH_ITER (hh, s->objects, o, tmp)
+        object_free(s, o);
+    for (size_t i = 0; i < API_CHANGES_MAX; i++)
+        change_done(&s->changes[i]);
+}
+
+struct stock_object *stock_find(const struct stock *s, const struct api_kind_row *kind,
+                                const char *namespace_, const char *name)
+{
+    struct stock_object *o;
+    char key[KEY_SIZE];
+
+    stock_key(key, stock_row(kind), namespace_, name);
+    HASH_FIND_STR(s->objects, key, o);
+    return o;
+}
+
+/* ---- changes ---- */
+
+static void forget_first(struct stock *s)
+{
+    struct stock_change *first = &s->changes[s->first];
+
+    s->forgotten = first->version;
+    s->bytes -= first->bytes;
+    change_done(first);
+    s->first = (s->first + 1) % API_CHANGES_MAX;
+    s->n_changes--;
+}
+
+/* Steals `old`. */
+static const struct stock_change *stock_note(struct stock *s, const struct api_kind_row *kind,
+                                             uint64_t version, json_t *object, json_t *old, size_t bytes)
+{
+    struct stock_change *change;
+
+    while (s->n_changes == API_CHANGES_MAX || (s->n_changes > 0 && s->bytes + bytes > API_CHANGES_BYTES))
+        forget_first(s);
+    change = &s->changes[(s->first + s->n_changes) % API_CHANGES_MAX];
+    *change = (struct stock_change){
+        .version = version, .kind = kind, .object = json_incref(object), .old = old, .bytes = bytes
+    };
+    s->n_changes++;
+    s->bytes += bytes;
+    return change;
+}
+
+static uint64_t version_of(const json_t *object)
+{
+    const char *text = json_str(json_object_get(object, "metadata"), "resourceVersion");
+
+    return text != NULL ? strtoull(text, NULL, 10) : 0;
+}
+
+static struct stock_object *object_new(struct stock *s, const struct api_kind_row *kind,
+                                       const char *namespace_, const char *name, const char *key)
+{
+    struct stock_object *o = calloc(1, sizeof(*o) + strlen(key) + 1);
+
+    if (o == NULL)
+        return NULL;
+    strcpy(o->key, key);
+    o->kind = kind;
+    o->namespace_ = strdup(kind->namespaced ? namespace_ : "");
+    o->name = strdup(name);
+    if (o->namespace_ != NULL && o->name != NULL)
+        HASH_ADD_STR(s->objects, key, o);
+    if (o->hh.tbl == NULL) {
+        free(o->namespace_);
+        free(o->name);
+        free(o);
+        return NULL;
+    }
+    return o;
+}
+
+bool stock_put(struct stock *s, json_t *object, size_t bytes, unsigned set, const struct stock_change **ret)
+{
+    const json_t *meta = json_object_get(object, "metadata");
+    const char *api_version = json_str(object, "apiVersion"), *kind = json_str(object, "kind");
+    const char *namespace_ = json_str(meta, "namespace"), *name = json_str(meta, "name");
+    const struct api_kind_row *row =
+        api_version != NULL && kind != NULL ? api_kind_of_object(api_version, kind) : NULL;
+    uint64_t version = version_of(object);
+    struct stock_object *o;
+    char key[KEY_SIZE];
+    json_t *old = NULL;
+
+    *ret = NULL;
+    if (row == NULL || name == NULL || (row->namespaced && namespace_ == NULL))
+        return false;
+    row = stock_row(row);
+    stock_key(key, row, namespace_ != NULL ? namespace_ : "", name);
+    HASH_FIND_STR(s->objects, key, o);
+    if (o == NULL) {
+        o = object_new(s, row, namespace_ != NULL ? namespace_ : "", name, key);
+        if (o == NULL)
+            return false;
+    }
+    o->set = set;
+    if (o->object != NULL && (version < o->version || json_equal(o->object, object)))
+        return true;
+    old = o->object;
+    o->object = json_incref(object);
+    o->version = version;
+    if (version > s->version)
+        s->version = version;
+    *ret = stock_note(s, row, version, object, old, bytes);
+    return true;
+}
+
+const struct stock_change *stock_remove(struct stock *s, struct stock_object *o, uint64_t version,
+                                        json_t *last)
+{
+    const struct api_kind_row *kind = o->kind;
+    json_t *old = json_incref(last != NULL ? last : o->object);
+
+    if (version > s->version)
+        s->version = version;
+    object_free(s, o);
+    return stock_note(s, kind, s->version, NULL, old, 1024);
+}
+
+/* ---- in order ---- */
+
+static int by_key(const void *a, const void *b)
+{
+    const struct stock_object *x = *(struct stock_object *const *)a, *y = *(struct stock_object *const *)b;
+    int order = strcmp(x->namespace_, y->namespace_);
+
+    return order != 0 ? order : strcmp(x->name, y->name);
+}
+
+struct stock_object **stock_sorted(const struct stock *s, const struct api_kind_row *kind, size_t *ret_n)
+{
+    struct stock_object **list = calloc(HASH_COUNT(s->objects) + 1, sizeof(struct stock_object *)), *o, *tmp;
+    size_t n = 0;
+
+    if (list == NULL)
+        return NULL;
+    kind = stock_row(kind);
+    HASH_ITER (hh, s->objects, o, tmp)
+        if (o->kind == kind)
+            list[n++] = o;
+    qsort(list, n, sizeof(struct stock_object *), by_key);
+    *ret_n = n;
+    return list;
+}
