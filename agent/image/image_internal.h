@@ -376,7 +376,10 @@ enum err_code img_user_give(const struct img_job *j, const char *path, struct er
 /* ---- image_turn.c: slots ---- */
 /* Starts the jobs that may start. */
 void img_jobs_start(struct img_store *s);
-bool img_has_slot(const struct img_store *s);
+static inline bool img_has_slot(const struct img_store *s)
+{
+    return s->running - s->aside < s->max_parallel;
+}
 /* Another job fetches or unpacks the same digest. */
 bool img_job_has_elder(const struct img_job *j);
 void img_twins_wake(struct img_store *s);

@@ -33,11 +33,6 @@ static bool registry_is_busy(const struct img_job *wanted)
     return n >= s->max_per_registry;
 }
 
-bool img_has_slot(const struct img_store *s)
-{
-    return s->running - s->aside < s->max_parallel;
-}
-
 /* Those whose credential providers have answered meanwhile. */
 static void asked_go_on(struct img_store *s)
 {
