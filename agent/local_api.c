@@ -36,7 +36,7 @@ static char *local_api_dir(const struct agent *a)
 
 /* ---- the files ---- */
 
-/* What is missing or cannot be used is made anew by coracle-kube. */
+/* A file that is missing or cannot be used is made anew by coracle-kube. */
 static enum err_code local_api_read(struct agent *a, struct err *e)
 {
     str_auto dir = local_api_dir(a);

@@ -33,7 +33,7 @@ static const struct {
     { "@hourly", "0 * * * *" },
 };
 
-struct text { /* what is left of one field */
+struct text { /* the rest of a field */
     const char *p, *end;
 };
 

@@ -59,8 +59,8 @@ const struct cli_command command_print_kubeconfig = {
     .usage = "kubeconfig",
     .about =
         "Prints a kubeconfig with which kubectl reaches this node, where localAPI (--local-api) is set.  "
-        "It has the key of the node's administrator: who reads it may do everything on the node.  For "
-        "root only.",
+        "It has the key of the node's administrator: its readers can do everything on the node.  "
+        "For root only.",
     .flags = no_flags,
     .examples = print_examples,
     .exits = kubectl_exits,

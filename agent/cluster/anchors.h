@@ -4,7 +4,7 @@
  * each once, in an order that nobody can rely on. Rules: pkg/kubelet/clustertrustbundle. kubelet shuffles
  * anew at each of its starts; here the order is the pod's, so that a restart of the agent changes no file.
  *
- * What is no PEM block, or no base64 inside of one, is skipped, as Go's pem.Decode does. Pure.
+ * Text outside of PEM blocks, and a block that is not base64, are skipped, as Go's pem.Decode does. Pure.
  */
 #ifndef AGENT_CLUSTER_ANCHORS_H
 #define AGENT_CLUSTER_ANCHORS_H

@@ -45,7 +45,7 @@ struct cluster_options { /* texts are borrowed while the cluster exists */
     struct node *node;
     const char *program;      /* coracle-kube */
     const char *seal_program; /* coracle-seal */
-    /* There is no cluster: the process serves the local API alone, and is told of nothing. */
+    /* There is no cluster: the process serves the local API alone, and no pod is reported to it. */
     bool lone;
     json_t *config; /* the message `config` without its type; taken, also on failure */
     /* A connection of the status socket with root's rights, for a client of the node's port. */

@@ -3,7 +3,7 @@
  * feed - every object of the node for a client that keeps a copy: coracle-kube, for the local API.
  *
  * First all of them, kind by kind, as ADDED; then a BOOKMARK; meanwhile and afterwards the changes. A change
- * of an object that is still to come is told twice: the later one counts. A client that falls behind is
+ * of an object that is still to come is sent twice: the later one applies. A client that falls behind is
  * disconnected, and begins again.
  */
 #include "agent/status/internal.h"

@@ -11,7 +11,7 @@
  *   is given.
  * - StatefulSet: one pod at a time, lowest number first on the way up, highest first on the way down and in
  *   updates; Parallel: all at a time, but in updates. An old pod that is not ready is replaced at once.
- * - ReplicaSet: an edited template counts for later pods only.
+ * - ReplicaSet: an edited template applies to later pods only.
  * - Job: `parallelism` pods at a time until `completions` have succeeded, or more than `backoffLimit` have
  *   failed. Pods that ended are kept: they are what says that the Job is over. With an edited template it
  *   begins anew.

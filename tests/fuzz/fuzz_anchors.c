@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts of ClusterTrustBundles: what is written of them gives itself when it is read again. */
+/* Texts of ClusterTrustBundles: certificates that were written are the same when they are read again. */
 #include "agent/cluster/anchors.h"
 
 #include <assert.h>

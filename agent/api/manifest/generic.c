@@ -38,7 +38,7 @@ static bool hash_template(const json_t *template_, char ret[API_HASH_SIZE])
     return true;
 }
 
-/* A Job's deadline counts for each of its pods, unless they have a shorter one. */
+/* A Job's deadline applies to each of its pods, unless they have a shorter one. */
 static void take_deadline(struct api_check *c, const json_t *spec, json_t *pod_spec)
 {
     const json_int_t most = json_int(spec, "activeDeadlineSeconds", INT64_MAX);

@@ -94,7 +94,7 @@ json_t *conflicts_find(const struct work *w, const struct typed_change *c, const
     return NULL;
 }
 
-/* ---- what is said of them ---- */
+/* ---- their messages ---- */
 
 struct conflict_texts {
     json_t *causes, *paths; /* causes of all; paths of one manager */

@@ -67,7 +67,7 @@ enum err_code api_object_default(const struct api_patch_kind *kind, json_t *obje
 bool api_update_rules(const struct api_patch_kind *kind, const json_t *live, const json_t *object,
                       json_t *causes) MUST_CHECK;
 
-/* 422 PatchOptions: what is wrong with the options of a PATCH; *ret_status stays NULL if nothing is.  NULL:
+/* 422 PatchOptions: the fault in the options of a PATCH; *ret_status stays NULL if nothing is.  NULL:
  * not given. */
 enum err_code api_patch_options_check(const char *field_manager, const char *field_validation,
                                       const char *dry_run, const char *force, bool apply, json_t **ret_status,

@@ -114,7 +114,7 @@ void api_cell_selector(json_t **cells, const json_t *selector); /* a LabelSelect
 
 /* ---- put.c ---- */
 /* Takes `value`. If it is NULL (out of memory), or adding fails, the whole is freed and becomes NULL, and
- * what is added later is freed. */
+ * later values are freed. */
 void api_put(json_t **object, const char *name, json_t *value);
 void api_append(json_t **list, json_t *value);
 #endif

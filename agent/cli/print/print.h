@@ -28,7 +28,7 @@ struct cli {
     bool help;
     bool colours;          /* on `out` */
     bool terminal;         /* `out` is one */
-    bool ignore_not_found; /* cli_call(): what is not found is nothing, and no error */
+    bool ignore_not_found; /* cli_call(): an object that is not found is no error */
     int64_t now_ns;        /* now, for ages; fixed in tests, otherwise 0 */
     /* Deadline of a patient request, which then fails with ERR_DEADLINE (clock_mono_ms()); 0: none. */
     uint64_t until_ms;

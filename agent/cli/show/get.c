@@ -242,7 +242,7 @@ static int get_kind(struct get *g, char **words, int n)
                                                    : get_objects(g, kind);
 }
 
-/* What was collected of several kinds. */
+/* The objects of several kinds, collected. */
 static int print_all(struct get *g, int code)
 {
     json_auto_t *items = g->all_items;

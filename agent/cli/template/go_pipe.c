@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is between the braces of a Go template: words, literals, operands, pipelines. */
+/* The actions of a Go template, between its braces: words, literals, operands, pipelines. */
 #include "agent/cli/template/internal.h"
 
 #include "base/codec/json.h"

@@ -53,7 +53,7 @@ static void pop_to(struct run *r, size_t n)
         json_decref(r->variables[--r->n].value);
 }
 
-/* Of *v, a reference, which is replaced by one of the field. What has no fields is an error, except null. */
+/* Of *v, a reference, which is replaced by one of the field. Only null may have no fields. */
 static enum err_code take_fields(struct run *r, const struct go_operand *o, json_t **v)
 {
     for (const struct go_field *f = o->fields; f != NULL; f = f->next) {

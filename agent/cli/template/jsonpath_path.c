@@ -304,7 +304,7 @@ static enum err_code passes(struct jsonpath_look *l, const struct filter *f, con
     return ERR_OK;
 }
 
-/* `p`: what is in the parentheses. */
+/* `p`: the text in the parentheses. */
 static enum err_code add_filtered(struct jsonpath_look *l, json_t *to, json_t *nodes, const char *p, size_t n,
                                   struct err *e)
 {

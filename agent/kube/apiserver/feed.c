@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * feed - the daemon's objects on their way into the stock: one connection of the status socket, a line an
- * event. When it ends it is opened again, and all objects are told anew; what is then missing is gone.
+ * event. When it ends it is opened again, and all objects are sent again; an object that is then missing is
+ * gone.
  */
 #include "agent/kube/apiserver/internal.h"
 
@@ -54,7 +55,7 @@ static void feed_take(struct kube_api *a, const char *type, json_t *object, size
     if (type != NULL && strcmp(type, "BOOKMARK") == 0) {
         if (number > a->stock.version)
             a->stock.version = number;
-        if (a->stock.forgotten == 0) /* what was before the first set is not known */
+        if (a->stock.forgotten == 0) /* changes before the first set are not known */
             a->stock.forgotten = a->stock.version;
         feed_sweep(a, number);
         a->set_complete = true;

@@ -81,7 +81,7 @@ static void pair_data(unsigned char channel, const char *p, size_t n, void *owne
 
 static void pair_opened(void *owner)
 {
-    (void)owner; /* what was sent before waited in the connection */
+    (void)owner; /* bytes that came before waited in the connection */
 }
 
 static void pair_end(const struct err *failure, int http, void *owner)

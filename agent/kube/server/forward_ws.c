@@ -70,7 +70,7 @@ static void ported_send(struct ported *f, size_t channel, const void *p, size_t 
 
 /* ---- the pod's side ---- */
 
-/* The pod sends no more. The client cannot be told that only this direction ended: both do. */
+/* The pod sends no more. WebSocket has no word for the end of one direction: both end. */
 static void ported_end_input(struct ported_one *v)
 {
     v->pod_done = true;
@@ -95,7 +95,7 @@ static void ported_data(unsigned char channel, const char *p, size_t n, void *ow
 
 static void ported_opened(void *owner)
 {
-    (void)owner; /* what was sent before waited in the connection */
+    (void)owner; /* bytes that came before waited in the connection */
 }
 
 static void ported_end(const struct err *failure, int http, void *owner)

@@ -117,7 +117,7 @@ struct patience {
     enum ev_signal signal;
     uint64_t since_ms, available; /* of the signal, when the last round began */
 };
-/* False: what is known by now has to do. */
+/* False: the figures of now are used. */
 bool patience_lasts(const struct patience *p, const struct ev_crossing *c, uint64_t now_ms);
 /* A round begins; returns how many milliseconds ago the first one did. */
 uint64_t patience_go_on(struct patience *p, const struct ev_crossing *c, uint64_t now_ms);

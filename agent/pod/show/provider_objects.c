@@ -288,7 +288,7 @@ static enum status_kind status_kind_of(enum api_kind kind)
     }
 }
 
-/* Pods are told of by their own changes. */
+/* Changes of pods are reported by the pods themselves. */
 void provider_on_store(enum src_change change, const struct api_object *object, void *arg)
 {
     struct node *n = arg;

@@ -268,7 +268,7 @@ static void compare_headers(json_t *recorded, const struct api_document *d)
     }
 }
 
-/* The recorded documents are much larger: what is compared is the answer around them. Version 3 is not spoken
+/* The recorded documents are much larger: the answers around them are compared. Version 3 is not spoken
  * in protobuf: every client takes JSON as well. */
 static void replay_openapi(const json_t *recorded)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trust anchors: what is read of PEM texts, and in which order it is written. */
+/* Trust anchors: certificates of PEM texts, and the order in which they are written. */
 #include "agent/cluster/anchors.h"
 
 #include <setjmp.h>
