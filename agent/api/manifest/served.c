@@ -144,19 +144,21 @@ enum err_code api_decode_served(const json_t *object, struct api_object *ret, st
     struct api_problems problems = { 0 };
     struct api_check c = { .problems = &problems, .served = true, .joined = true };
     json_t *copy = json_is_object(object) ? json_deep_copy(object) : json_object();
+    const char *kind = json_str(object, "kind") != NULL ? json_str(object, "kind") : "?";
     struct api_object made;
+    enum api_kind known;
 
     if (copy == NULL)
         return err_nomem(e);
     json_object_del(json_object_get(copy, "metadata"), "managedFields"); /* large, and of no use here */
-    if (api_decode_one(&c, copy, &made, e) == ERR_INVALID) {
+    if (api_kind_find(kind, strlen(kind), &known) && api_kind_is_generic(known)) {
+        err_set(e, ERR_INVALID, "%s: kind: a node takes no such objects from its cluster", kind);
+    } else if (api_decode_one(&c, copy, &made, e) == ERR_INVALID) {
         *e = (struct err){ 0 };
-        if (str_eq(json_str(object, "kind"), "Pod"))
+        if (str_eq(kind, "Pod"))
             decode_reduced(object, &problems, &made, e);
         else
-            err_set(e, ERR_INVALID, "%.60s: %s: %s",
-                    json_str(object, "kind") != NULL ? json_str(object, "kind") : "?",
-                    problems.n > 0 ? problems.v[0].field : "?",
+            err_set(e, ERR_INVALID, "%.60s: %s: %s", kind, problems.n > 0 ? problems.v[0].field : "?",
                     problems.n > 0 ? problems.v[0].message : "it is not valid");
     }
     api_problems_done(&problems);
