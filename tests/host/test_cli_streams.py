@@ -195,8 +195,9 @@ def test_port_forward(t):
         forward.wait(timeout=20)
     node.put("a.yaml", pod("a"))
     node.wait_running("a")
-    wrong = node.cli("port-forward", "a", "x", ok=False)
-    check(wrong.returncode == 2 and "remote port" in wrong.stderr, f"a port that is none: {wrong}")
+    for port, words in (("70000", "remote port"), ("x", 'no container of the pod has a port with the name "x"')):
+        wrong = node.cli("port-forward", "a", port, ok=False)
+        check(wrong.returncode == 2 and words in wrong.stderr, f"a port that is none: {wrong}")
     helpers = [p for p in os.listdir("/proc") if p.isdigit() and b"--forward" in cmdline(p) and node.run_dir.encode() in cmdline(p)]
     until(lambda: not [p for p in helpers if os.path.exists(f"/proc/{p}")], 20, "no helper is left")
     node.stop()
