@@ -13,7 +13,7 @@
 #define API_STATUS_TEXT_MAX (16 * 1024 * 1024) /* a 422 may show a whole object, escaped twice */
 
 /* "<fmt>" as a JSON string; NULL: out of memory. */
-static json_t *format_text(const char *fmt, va_list ap)
+PRINTF_LIKE(1, 0) static json_t *format_text(const char *fmt, va_list ap)
 {
     str_auto text = NULL;
 
