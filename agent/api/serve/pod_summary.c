@@ -112,6 +112,7 @@ void api_pod_summary(const json_t *pod, int64_t now_ns, struct api_pod_summary *
     bool deleted = api_text_at(pod, "metadata.deletionTimestamp")[0] != '\0';
     size_t i;
 
+    *ret = (struct api_pod_summary){ 0 };
     snprintf(ret->status, sizeof(ret->status), "%s", reason[0] != '\0' ? reason : phase);
     json_array_foreach (init, i, c)
         total += api_is_sidecar(c);
