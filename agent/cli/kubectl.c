@@ -74,16 +74,17 @@ const struct cli_command command_print_kubeconfig = {
 static int kubectl_exec(struct cli *cli, char *text, int argc, char **argv)
 {
     int fd = memfd_create("kubeconfig", 0), error = fd < 0 ? errno : fs_write_all(fd, text, strlen(text));
-    char **words = calloc((size_t)argc + 2, sizeof(*words));
-    char path[64];
+    char path[64], **words;
 
     explicit_bzero(text, strlen(text));
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    if (error != 0 || words == NULL || setenv("KUBECONFIG", path, 1) != 0) {
-        free(words);
-        return cli_error(cli, "cannot keep the kubeconfig in memory: %s",
-                         strerror(error != 0 ? error : ENOMEM));
-    }
+    if (error == 0 && setenv("KUBECONFIG", path, 1) != 0)
+        error = errno;
+    if (error != 0)
+        return cli_error(cli, "cannot keep the kubeconfig in memory: %s", strerror(error));
+    words = calloc((size_t)argc + 2, sizeof(*words));
+    if (words == NULL)
+        return cli_error(cli, "out of memory");
     words[0] = (char *)(uintptr_t) "kubectl";
     for (int i = 0; i < argc; i++)
         words[i + 1] = argv[i];

@@ -241,7 +241,7 @@ enum { STATUS_KEY_SIZE = 352 };
 void status_key_of(enum status_kind kind, const json_t *object, char ret[STATUS_KEY_SIZE]);
 void note_version(struct status_server *s, const char *key, bool deleted);
 uint64_t version_of(const struct status_server *s, const char *key);
-json_t *set_version(json_t *object, uint64_t version);
+json_t *set_version(json_t *pod, uint64_t version);
 
 /* ---- feed.c: every object for one client ---- */
 void feed_begin(struct conn *c, const struct status_match *m);

@@ -28,8 +28,8 @@ json_t *provider_keys(void *arg, enum status_kind kind, struct err *e);
 /* Of GET /store. */
 json_t *provider_whole(void *arg, enum status_kind kind, const char *namespace_, const char *name,
                        struct err *e);
-/* A src_watch_fn on the node: tells the clients of GET /store. */
-void provider_on_store(enum src_change change, const struct api_object *object, void *node);
+/* A src_watch_fn; `arg`: the node. Sends the change to the clients of GET /store. */
+void provider_on_store(enum src_change change, const struct api_object *object, void *arg);
 json_t *provider_listed(void *arg, enum status_kind kind, const char *namespace_, const char *name,
                         struct err *e);
 json_t *provider_objects(void *arg, enum status_kind kind, const char *namespace_, const char *name,
