@@ -305,6 +305,9 @@ int daemon_main(int argc, char **argv)
 
     mallopt(M_ARENA_MAX,
             2); /* one for the loop, and one for all short-lived threads, instead of eight per CPU */
+    /* glibc raises both to 32 MiB and more after one large block: lists that were sent would stay ours. */
+    mallopt(M_MMAP_THRESHOLD, 128 << 10);
+    mallopt(M_TRIM_THRESHOLD, 256 << 10);
     signal(SIGPIPE, SIG_IGN);
     umask(022);
     rt_limits_own(); /* first: children start with the limits captured next */
