@@ -64,6 +64,8 @@ static void feed_send(struct feed *f, const char *type, char *text)
     else
         conn_stream(c, b.p, b.n);
     buf_wipe(&b);
+    if (text != NULL)
+        explicit_bzero(text, strlen(text)); /* it may be a Secret */
     free(text);
     if (c->state != CONN_CLOSING && conn_backlog(c) > STATUS_BACKLOG_MAX) {
         log_info("disconnecting a client of the store: it fell too far behind");

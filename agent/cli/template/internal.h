@@ -68,7 +68,7 @@ void go_template_done(struct go_template *t);
 /* "go-template: line 1 column 7: ..." */
 enum err_code go_error(struct err *e, struct go_place at, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* ---- go_pipe.c: what is between the braces ---- */
+/* ---- go_pipe.c: the actions between the braces ---- */
 struct go_parser {
     struct go_template *t;
     const char *start, *p, *end;
