@@ -4,6 +4,7 @@
  * it as a user of its own and without capabilities; what is here holds as well when somebody else starts it.
  */
 #include "agent/kube/internal.h"
+#include "base/sanitized.h"
 #include "base/scope.h"
 
 #include <errno.h>
@@ -21,18 +22,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-
-/* Sanitizers need terabytes of shadow memory, and their leak checker forks and traces. */
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
 
 #ifndef LANDLOCK_ACCESS_FS_TRUNCATE /* Linux 6.2 */
 #define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14)

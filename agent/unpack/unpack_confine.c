@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unpack/unpack.h"
+#include "base/sanitized.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,18 +15,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-
-/* Sanitizers need terabytes of shadow memory, and their leak checker forks and traces. */
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
 
 /* The windows of libarchive and zstd (128 MiB at most) and the list of folder times stay far below this. */
 #define MEMORY_MAX (1ull << 30)
@@ -107,6 +96,7 @@ static enum err_code restrict_paths(const struct unpack_confine *c, struct err *
 {
     struct landlock_ruleset_attr attr = { .handled_access_fs = HANDLED_RIGHTS };
     fd_auto ruleset = -1;
+    /* A sanitizer's leak checker forks and traces. */
     fd_auto proc = SANITIZED ? open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 
     /* Version 1 (5.13) forbids every rename to another folder, and a layer gets its name by one. */

@@ -63,15 +63,6 @@ void child_reset_signals(void);
 /* Writes "0" to <cgroup_fd>/cgroup.procs and to the file cgroup_procs, where given; 0 or an errno. */
 int child_join_cgroup(int cgroup_fd, const char *cgroup_procs);
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#endif
-
 /* ---- call.c, call_thread.c ---- */
 void call_run(proc_call_fn fn, const void *arg, struct buf *out, struct err *e); /* the function itself */
 void call_end(struct proc_call *c, const struct err *e);                         /* NULL: success */

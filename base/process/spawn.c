@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/process/internal.h"
+#include "base/sanitized.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -239,7 +240,7 @@ fail:
  * copying costs more than everything else here. Elsewhere, and with a sanitizer, which must see every return,
  * the child gets a copy.
  */
-#if defined(SANITIZED) || !(defined(__x86_64__) || defined(__aarch64__))
+#if SANITIZED || !(defined(__x86_64__) || defined(__aarch64__))
 #define BORROW 0
 #define CLONE3(args, size) syscall(SYS_clone3, args, size)
 #else

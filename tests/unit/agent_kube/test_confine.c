@@ -3,6 +3,7 @@
 #include "tests/unit/base/helper.h"
 
 #include "agent/kube/internal.h"
+#include "base/sanitized.h"
 
 #include <netdb.h>
 #include <pthread.h>
@@ -12,12 +13,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#else
-#define SANITIZED 0
-#endif
 
 static int landlock;
 

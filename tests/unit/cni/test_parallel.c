@@ -7,24 +7,13 @@
  */
 #include "rootns.h"
 
+#include "base/sanitized.h"
 #include "cni/host/netns.h"
 #include "cni/internal.h"
 
 #define PODS 50
 #define TRIES 3 /* a busy machine may spoil some */
 #define PERCENT_BESIDE_OTHERS 200
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
 
 static const char *why_not;
 static const char *const bin_dirs[] = { "/opt/cni/bin", "/usr/lib/cni", NULL };

@@ -4,6 +4,7 @@
 #include "tests/unit/base/helper.h"
 
 #include "base/process/internal.h"
+#include "base/sanitized.h"
 #include "base/scope.h"
 
 #include <dirent.h>
@@ -422,7 +423,7 @@ static void a_child_that_cannot_die_is_left_behind_and_reaped_later(void **state
 }
 
 /* A sanitized program does not: there what hangs is a child that does not die. */
-#ifdef SANITIZED
+#if SANITIZED
 #define WAITS_FOR_EXEC false
 #else
 #define WAITS_FOR_EXEC true
