@@ -84,60 +84,59 @@ json_t *fields_union(const json_t *a, const json_t *b)
     return NULL;
 }
 
-json_t *fields_intersection(const json_t *a, const json_t *b)
+/* Walks through a beside b. `keep` says of an element of a whether it stays (*member: by itself) or at least
+ * leads to what stays; `fn` goes on below it. */
+typedef bool (*keep_fn)(const json_t *node, const json_t *other, bool *member);
+
+static json_t *walk(const json_t *a, const json_t *b, keep_fn keep, combine_fn fn)
 {
     json_t *to = json_object(), *node;
     const char *element;
-    bool ok = to != NULL;
+    bool ok = to != NULL, member;
 
     json_object_foreach ((json_t *)a, element, node) {
         const json_t *other = json_object_get(b, element);
 
-        if (strcmp(element, SELF) != 0 && other != NULL)
-            ok = ok && combine_into(to, element, is_member(node) && is_member(other), fields_intersection,
-                                    node, other);
+        if (strcmp(element, SELF) != 0 && keep(node, other, &member))
+            ok = ok && combine_into(to, element, member, fn, node, other);
     }
     if (ok)
         return to;
     json_decref(to);
     return NULL;
+}
+
+static bool keep_common(const json_t *node, const json_t *other, bool *member)
+{
+    *member = is_member(node) && is_member(other);
+    return other != NULL;
+}
+
+json_t *fields_intersection(const json_t *a, const json_t *b)
+{
+    return walk(a, b, keep_common, fields_intersection);
+}
+
+static bool keep_other(const json_t *node, const json_t *other, bool *member)
+{
+    *member = is_member(node) && !is_member(other);
+    return true;
 }
 
 json_t *fields_difference(const json_t *a, const json_t *b)
 {
-    json_t *to = json_object(), *node;
-    const char *element;
-    bool ok = to != NULL;
+    return walk(a, b, keep_other, fields_difference);
+}
 
-    json_object_foreach ((json_t *)a, element, node) {
-        const json_t *other = json_object_get(b, element);
-
-        if (strcmp(element, SELF) != 0)
-            ok = ok && combine_into(to, element, is_member(node) && !is_member(other), fields_difference,
-                                    node, other);
-    }
-    if (ok)
-        return to;
-    json_decref(to);
-    return NULL;
+static bool keep_outside(const json_t *node, const json_t *other, bool *member)
+{
+    *member = is_member(node);
+    return !is_member(other);
 }
 
 json_t *fields_without(const json_t *a, const json_t *b)
 {
-    json_t *to = json_object(), *node;
-    const char *element;
-    bool ok = to != NULL;
-
-    json_object_foreach ((json_t *)a, element, node) {
-        const json_t *other = json_object_get(b, element);
-
-        if (strcmp(element, SELF) != 0 && !is_member(other))
-            ok = ok && combine_into(to, element, is_member(node), fields_without, node, other);
-    }
-    if (ok)
-        return to;
-    json_decref(to);
-    return NULL;
+    return walk(a, b, keep_outside, fields_without);
 }
 
 /* ---- texts ---- */
