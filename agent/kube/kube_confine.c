@@ -4,17 +4,15 @@
  * it as a user of its own and without capabilities; what is here holds as well when somebody else starts it.
  */
 #include "agent/kube/internal.h"
+#include "base/process/seccomp.h"
 #include "base/sanitized.h"
 #include "base/scope.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/audit.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
 #include <linux/landlock.h>
-#include <linux/seccomp.h>
 #include <malloc.h>
 #include <sched.h>
 #include <stdint.h>
@@ -129,15 +127,7 @@ static enum err_code confine_paths(int *ret, struct err *e)
 
 /* ---- seccomp --------------------------------------------------------------------------------- */
 
-#if defined(__x86_64__)
-#define ARCH AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define ARCH AUDIT_ARCH_AARCH64
-#elif defined(__riscv) && __riscv_xlen == 64
-#define ARCH AUDIT_ARCH_RISCV64
-#endif
-
-#ifdef ARCH
+#if SECCOMP_KNOWN
 /* What neither the network nor name resolution needs. A list of what is denied, as other versions of the C
  * library and of OpenSSL may use other calls. */
 /* clang-format off */
@@ -173,80 +163,36 @@ static const int denied[] = {
 /* The link and the resolver's helpers; the network; getaddrinfo() asks for the addresses of this machine. */
 static const int families[] = { AF_UNIX, AF_INET, AF_INET6, AF_NETLINK };
 
-struct filter {
-    struct sock_filter v[256];
-    unsigned short n;
-};
-
-static void filter_put(struct filter *f, struct sock_filter i)
-{
-    if (f->n < ARRAY_LEN(f->v))
-        f->v[f->n++] = i;
-}
-
-static void filter_load(struct filter *f, size_t offset)
-{
-    filter_put(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
-}
-
-static void filter_end(struct filter *f, uint32_t verdict)
-{
-    filter_put(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
-}
-
-static void filter_when(struct filter *f, uint32_t k, uint32_t verdict)
-{
-    filter_put(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, 0, 1));
-    filter_end(f, verdict);
-}
-
 /* Threads, and no processes: clone3(2) hides its flags in memory, and the C library does without it. */
-static void filter_clone(struct filter *f)
+static void filter_clone(struct seccomp_filter *f)
 {
-    filter_when(f, SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
-    filter_put(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4));
-    filter_load(f, offsetof(struct seccomp_data, args[0])); /* the low half (little-endian) */
-    filter_put(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0));
-    filter_end(f, SECCOMP_RET_ERRNO | EPERM);
-    filter_end(f, SECCOMP_RET_ALLOW);
+    seccomp_when(f, SYS_clone3, SECCOMP_NO(ENOSYS));
+    seccomp_jump(f, BPF_JEQ, SYS_clone, 0, 4);
+    seccomp_load_arg(f, 0);
+    seccomp_jump(f, BPF_JSET, CLONE_THREAD, 1, 0);
+    seccomp_end(f, SECCOMP_NO(EPERM));
+    seccomp_end(f, SECCOMP_RET_ALLOW);
 }
 
-static void filter_socket(struct filter *f)
+static void filter_socket(struct seccomp_filter *f)
 {
-    filter_put(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0,
-                                               2 + 2 * ARRAY_LEN(families)));
-    filter_load(f, offsetof(struct seccomp_data, args[0]));
+    seccomp_jump(f, BPF_JEQ, SYS_socket, 0, 2 + 2 * ARRAY_LEN(families));
+    seccomp_load_arg(f, 0);
     for (size_t i = 0; i < ARRAY_LEN(families); i++)
-        filter_when(f, (uint32_t)families[i], SECCOMP_RET_ALLOW);
-    filter_end(f, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
+        seccomp_when(f, (uint32_t)families[i], SECCOMP_RET_ALLOW);
+    seccomp_end(f, SECCOMP_NO(EAFNOSUPPORT));
 }
 
 static enum err_code confine_calls(struct err *e)
 {
-    struct filter f = { .n = 0 };
-    struct sock_fprog program;
+    struct seccomp_filter f;
 
-    /* Calls of another architecture (32 bit) have other numbers. */
-    filter_load(&f, offsetof(struct seccomp_data, arch));
-    filter_put(&f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0));
-    filter_end(&f, SECCOMP_RET_KILL_PROCESS);
-    filter_load(&f, offsetof(struct seccomp_data, nr));
-#ifdef __x86_64__
-    filter_put(&f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1)); /* x32 */
-    filter_end(&f, SECCOMP_RET_ERRNO | EPERM);
-#endif
-    for (size_t i = 0; i < ARRAY_LEN(denied); i++)
-        filter_when(&f, (uint32_t)denied[i], SECCOMP_RET_ERRNO | EPERM);
+    seccomp_begin(&f);
+    seccomp_deny(&f, denied, ARRAY_LEN(denied));
     filter_clone(&f);
     filter_socket(&f);
-    filter_end(&f, SECCOMP_RET_ALLOW);
-    if (f.n == ARRAY_LEN(f.v))
-        return err_set(e, ERR_INTERNAL, "the seccomp filter is too long");
-    program = (struct sock_fprog){ .len = f.n, .filter = f.v };
-    /* EINVAL: the kernel has no seccomp filters; the rest of the confinement holds. */
-    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0 && errno != EINVAL)
-        return err_sys(e, errno, "enter the seccomp filter");
-    return ERR_OK;
+    seccomp_end(&f, SECCOMP_RET_ALLOW);
+    return seccomp_enter(&f, e);
 }
 #else
 static enum err_code confine_calls(struct err *e)

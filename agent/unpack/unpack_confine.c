@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unpack/unpack.h"
+#include "base/process/seccomp.h"
 #include "base/sanitized.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
 #include <linux/landlock.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -118,15 +115,7 @@ static enum err_code restrict_paths(const struct unpack_confine *c, struct err *
 
 /* ---- seccomp --------------------------------------------------------------------------------- */
 
-#if defined(__x86_64__)
-#define ARCH AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define ARCH AUDIT_ARCH_AARCH64
-#elif defined(__riscv) && __riscv_xlen == 64
-#define ARCH AUDIT_ARCH_RISCV64
-#endif
-
-#ifdef ARCH
+#if SECCOMP_KNOWN
 /*
  * System calls that no archive reader needs and that a hostile archive could abuse with CAP_SYS_ADMIN.  This
  * is a deny list, not an allow list, because new versions of the C library and libarchive may use other
@@ -159,31 +148,6 @@ static const int forbidden[] = {
 };
 /* clang-format on */
 
-enum { FILTER_MAX = 256 };
-
-struct filter {
-    struct sock_filter v[FILTER_MAX];
-    unsigned short n;
-};
-
-static void unpack_confine_put(struct filter *f, struct sock_filter i)
-{
-    if (f->n < FILTER_MAX)
-        f->v[f->n++] = i;
-}
-
-static void unpack_confine_load(struct filter *f, size_t offset)
-{
-    unpack_confine_put(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
-}
-
-/* Ends with the verdict when the loaded word equals k. */
-static void when_equal(struct filter *f, uint32_t k, uint32_t verdict)
-{
-    unpack_confine_put(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, 0, 1));
-    unpack_confine_put(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
-}
-
 /* A small device number as mknod(2) receives it (new_encode_dev). */
 static uint32_t device_word(struct unpack_device d)
 {
@@ -192,40 +156,20 @@ static uint32_t device_word(struct unpack_device d)
 
 static enum err_code filter_calls(struct err *e)
 {
-    const uint32_t no = SECCOMP_RET_ERRNO | EPERM;
-    struct filter f = { 0 };
-    struct sock_fprog prog;
+    struct seccomp_filter f;
 
-    /* Deny calls of another architecture (32 bit), whose numbers differ. */
-    unpack_confine_load(&f, offsetof(struct seccomp_data, arch));
-    unpack_confine_put(&f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0));
-    unpack_confine_put(&f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
-    unpack_confine_load(&f, offsetof(struct seccomp_data, nr));
-#ifdef __x86_64__
-    unpack_confine_put(&f,
-                       (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1)); /* x32 */
-    unpack_confine_put(&f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, no));
-#endif
-    for (size_t i = 0; i < ARRAY_LEN(forbidden); i++)
-        when_equal(&f, (uint32_t)forbidden[i], no);
+    seccomp_begin(&f);
+    seccomp_deny(&f, forbidden, ARRAY_LEN(forbidden));
 
     /* Allow mknodat for pipes, whiteouts (0/0) and the known devices only, never for a disk. */
-    unpack_confine_put(&f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mknodat, 1, 0));
-    unpack_confine_put(&f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-    /* The low half (little-endian); the kernel uses no more of it. */
-    unpack_confine_load(&f, offsetof(struct seccomp_data, args[3]));
-    when_equal(&f, 0, SECCOMP_RET_ALLOW);
+    seccomp_jump(&f, BPF_JEQ, SYS_mknodat, 1, 0);
+    seccomp_end(&f, SECCOMP_RET_ALLOW);
+    seccomp_load_arg(&f, 3);
+    seccomp_when(&f, 0, SECCOMP_RET_ALLOW);
     for (size_t i = 0; i < unpack_n_devices; i++)
-        when_equal(&f, device_word(unpack_devices[i]), SECCOMP_RET_ALLOW);
-    unpack_confine_put(&f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, no));
-
-    if (f.n == FILTER_MAX)
-        return err_set(e, ERR_INTERNAL, "the seccomp filter is too long");
-    prog = (struct sock_fprog){ .len = f.n, .filter = f.v };
-    /* EINVAL: the kernel has no seccomp filters; the other measures still apply. */
-    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0) != 0 && errno != EINVAL)
-        return err_sys(e, errno, "enter the seccomp filter");
-    return ERR_OK;
+        seccomp_when(&f, device_word(unpack_devices[i]), SECCOMP_RET_ALLOW);
+    seccomp_end(&f, SECCOMP_NO(EPERM));
+    return seccomp_enter(&f, e);
 }
 #else
 static enum err_code filter_calls(struct err *e)
