@@ -180,6 +180,7 @@ static void cg_free(struct cg_tree *t)
         scope_close_p(&t->hiers[i].fd);
         free(t->hiers[i].point);
     }
+    cg_unpin_controllers(t);
     cg_close_leaves(t);
     free(t->scratch_dir);
     free(t);
@@ -289,7 +290,6 @@ void cg_close(struct cg_tree *t, bool remove)
         }
         for (size_t i = 0; i < t->n_hiers; i++)
             remove_made_root(t, &t->hiers[i]);
-        cg_unpin_controllers(t);
     }
     cg_free(t);
 }

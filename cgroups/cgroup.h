@@ -32,7 +32,7 @@ struct cg_options {
     const char *root; /* "/..." below the cgroup file system; created if missing */
     /*
      * A folder of the agent.  crun rejects a hybrid whose v2 side has controllers, so those (hugetlb) are
-     * mounted as v1 below this folder while the agent runs.
+     * held as v1 until cg_close(): mounted below this folder, and detached at once.
      */
     const char *scratch_dir;
 };
@@ -41,8 +41,7 @@ struct cg_options {
  * software, or something is missing; nothing was changed. */
 enum err_code cg_open(struct cg_tree **ret, const struct cg_options *o, struct err *e) MUST_CHECK;
 /* Closes the tree and keeps the cgroups. `remove` (--ephemeral): kills and removes the cgroups that cg_open()
- * and others made below root, and unmounts the mounts below scratch_dir; removes <root> itself if we created
- * it. */
+ * and others made below root; removes <root> itself if we created it. */
 void cg_close(struct cg_tree *t, bool remove);
 enum cg_layout cg_layout(const struct cg_tree *t);
 
@@ -50,17 +49,16 @@ enum cg_layout cg_layout(const struct cg_tree *t);
 void cg_missing(const struct cg_tree *t, void (*fn)(const char *controller, const char *disables, void *arg),
                 void *arg);
 /*
- * Calls fn with each controller mounted below scratch_dir and its mount point.  These mounts limit nothing.
+ * Calls fn with each controller that is held as v1.  These limit nothing.
  */
-void cg_mounted(const struct cg_tree *t, void (*fn)(const char *controller, const char *point, void *arg),
-                void *arg);
+void cg_held(const struct cg_tree *t, void (*fn)(const char *controller, void *arg), void *arg);
 
 /* v2: memory.min and memory.low below <root> are capped by those of <root> and its ancestors. Returns the
  * smallest of these in bytes, and in *ret_where its cgroup ("/system.slice"); INT64_MAX if there is no
  * ancestor. */
 int64_t cg_protected_above(const struct cg_tree *t, char *ret_where, size_t size);
 
-/* Whether huge pages can be limited.  False on a hybrid where hugetlb is mounted below scratch_dir. */
+/* Whether huge pages can be limited.  False on a hybrid where hugetlb is held as v1. */
 bool cg_has_hugetlb(const struct cg_tree *t);
 
 /* Whether reservations of this size ("2MB") are counted, too: hugetlb.<size>.rsvd.max (v2, Linux 5.7). */

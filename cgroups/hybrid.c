@@ -4,8 +4,9 @@
  *
  * crun refuses to start containers if v1 hierarchies are mounted and the v2 tree still has a controller
  * ("cgroups in hybrid mode not supported, drop all controllers from cgroupv2"). In practice that is hugetlb,
- * which nobody mounted. A controller leaves the v2 tree while it is mounted as v1 anywhere, so it is mounted
- * below a folder of ours, in which no cgroup is made.
+ * which nobody mounted. A controller leaves the v2 tree while it is mounted as v1 anywhere. So it is mounted,
+ * and the mount is detached at once: it lives as long as our descriptor, and no other program (a kubelet
+ * would make cgroups in it) finds it. No cgroup is made in it.
  */
 #include "base/files/fs.h"
 #include "base/log.h"
@@ -16,6 +17,20 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <unistd.h>
+
+/* Takes the mount out of sight. */
+static enum err_code hold(struct cg_tree *t, const char *name, const char *point, struct err *e)
+{
+    fd_auto fd = open(point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0 || umount2(point, MNT_DETACH | UMOUNT_NOFOLLOW) != 0)
+        return err_sys(e, errno, "detach the mount of cgroup controller \"%s\" at %s", name, point);
+    fs_remove_quietly(AT_FDCWD, point);
+    snprintf(t->pinned[t->n_pinned], CG_NAME_MAX, "%s", name);
+    t->pinned_fd[t->n_pinned++] = take_fd(&fd);
+    return ERR_OK;
+}
 
 static enum err_code pin_one(struct cg_tree *t, const char *name, struct err *e)
 {
@@ -28,12 +43,8 @@ static enum err_code pin_one(struct cg_tree *t, const char *name, struct err *e)
                        "(mount -t cgroup -o %s none <folder>)",
                        name, name);
     snprintf(point, sizeof(point), "%s/%s", t->scratch_dir, name);
-    if (!fs_is_mountpoint(point)) {
-        /*
-         * Other users may search the folder, because a runtime in a pod's user namespace examines the
-         * hierarchies too.
-         */
-        if (fs_mkdirs(point, 0711, e) != ERR_OK)
+    if (!fs_is_mountpoint(point)) { /* otherwise an agent was killed just there */
+        if (fs_mkdirs(point, 0700, e) != ERR_OK)
             return e->code;
         if (mount("none", point, "cgroup", MS_NOSUID | MS_NODEV | MS_NOEXEC, name) != 0) {
             int sys = errno;
@@ -46,8 +57,7 @@ static enum err_code pin_one(struct cg_tree *t, const char *name, struct err *e)
                            name, point, strerror(sys));
         }
     }
-    snprintf(t->pinned[t->n_pinned++], CG_NAME_MAX, "%s", name);
-    return ERR_OK;
+    return hold(t, name, point, e);
 }
 
 /* Without a cgroup below the v2 root, its subtree_control is left over and unused. */
@@ -117,12 +127,6 @@ enum err_code cg_pin_controllers(struct cg_tree *t, const struct cg_found *found
 
 void cg_unpin_controllers(struct cg_tree *t)
 {
-    for (size_t i = 0; i < t->n_pinned; i++) {
-        char point[CG_PATH_MAX];
-        snprintf(point, sizeof(point), "%s/%s", t->scratch_dir, t->pinned[i]);
-        if (umount2(point, MNT_DETACH | UMOUNT_NOFOLLOW) != 0)
-            log_debug("cgroup mount not removed", F_STR("path", point), F_STR("err", strerror(errno)));
-        fs_remove_quietly(AT_FDCWD, point);
-    }
-    t->n_pinned = 0;
+    while (t->n_pinned > 0)
+        close(t->pinned_fd[--t->n_pinned]);
 }

@@ -95,7 +95,8 @@ struct cg_tree {
     size_t n_hiers;
     char root[CG_PATH_MAX / 2]; /* "" for "/", otherwise without a trailing "/": a prefix for paths */
     char *scratch_dir;
-    char pinned[CG_HIERS_MAX][CG_NAME_MAX]; /* mounted as v1 below scratch_dir */
+    char pinned[CG_HIERS_MAX][CG_NAME_MAX]; /* held as v1 */
+    int pinned_fd[CG_HIERS_MAX];            /* of a mount that is attached nowhere */
     size_t n_pinned;
     int lock_fd; /* -1: none */
     int leaf_fd[2];

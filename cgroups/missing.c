@@ -37,14 +37,10 @@ void cg_missing(const struct cg_tree *t, void (*fn)(const char *controller, cons
             fn(controllers[i].name, controllers[i].disables, arg);
 }
 
-void cg_mounted(const struct cg_tree *t, void (*fn)(const char *controller, const char *point, void *arg),
-                void *arg)
+void cg_held(const struct cg_tree *t, void (*fn)(const char *controller, void *arg), void *arg)
 {
-    for (size_t i = 0; i < t->n_pinned; i++) {
-        char point[CG_PATH_MAX + CG_NAME_MAX];
-        snprintf(point, sizeof(point), "%s/%s", t->scratch_dir, t->pinned[i]);
-        fn(t->pinned[i], point, arg);
-    }
+    for (size_t i = 0; i < t->n_pinned; i++)
+        fn(t->pinned[i], arg);
 }
 
 int64_t cg_protected_above(const struct cg_tree *t, char *ret_where, size_t size)

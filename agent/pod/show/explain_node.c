@@ -100,14 +100,13 @@ static void add_missing(const char *controller, const char *disables, void *arg)
         explain_step(arg, name, "missing", 0, disables, 0);
 }
 
-static void add_mounted(const char *controller, const char *point, void *arg)
+static void add_held(const char *controller, void *arg)
 {
     str_auto name = str_printf("hierarchy %s", controller);
-    str_auto text =
-        str_printf("mounted at %s and not used: OCI runtimes reject a controller on v2 beside v1", point);
 
-    if (name != NULL && text != NULL)
-        explain_step(arg, name, "done", 0, text, 0);
+    if (name != NULL)
+        explain_step(arg, name, "done", 0,
+                     "held as v1 and not used: OCI runtimes reject a controller on v2 beside v1", 0);
 }
 
 /* The hierarchies, and features disabled by missing controllers. */
@@ -119,7 +118,7 @@ static void add_cgroups(const struct node *n, json_t *steps)
 
     explain_step(steps, "cgroups", "done", 0, layouts[cg_layout(n->o.cgroups)], 0);
     cg_missing(n->o.cgroups, add_missing, steps);
-    cg_mounted(n->o.cgroups, add_mounted, steps);
+    cg_held(n->o.cgroups, add_held, steps);
 }
 
 /* Settings that were given but have no effect. */
