@@ -112,6 +112,13 @@ static void on_local(struct caller *c)
     kube_api_request(k->api, c);
 }
 
+static void on_scraped(void *arg)
+{
+    struct kube *k = arg;
+
+    kube_sync_report(k->sync);
+}
+
 static void on_lost(const struct err *why, void *arg)
 {
     kube_log_to(NULL);
@@ -166,8 +173,14 @@ enum err_code kube_open(struct kube **ret, uv_loop_t *loop, int fd,
         return err_wrap(e, "the client");
     if (kube_sync_open(&k->sync, &(struct kube_sync_options){ loop, k->client, k->link }, e) != ERR_OK)
         return e->code;
-    if (kube_server_open(&k->server, &(struct kube_server_options){ loop, k->client, k->link, on_local, k },
-                         e) != ERR_OK)
+    const struct kube_server_options server = { .loop = loop,
+                                                .client = k->client,
+                                                .link = k->link,
+                                                .local = on_local,
+                                                .local_arg = k,
+                                                .scraped = on_scraped,
+                                                .scraped_arg = k };
+    if (kube_server_open(&k->server, &server, e) != ERR_OK)
         return e->code;
     return kube_api_open(&k->api, &(struct kube_api_options){ loop, k->link, k->server }, e);
 }

@@ -318,6 +318,10 @@ void serve_request(struct caller *c)
     case PATH_CHECKPOINT:
         serve_pod(c);
         break;
+    case PATH_METRICS:
+        c->server->o.scraped(c->server->o.scraped_arg);
+        relay_begin(c, to.target);
+        break;
     default:
         relay_begin(c, to.target);
     }

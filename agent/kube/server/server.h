@@ -22,6 +22,9 @@ struct kube_server_options {
      */
     void (*local)(struct caller *c);
     void *local_arg; /* caller_local() */
+    /* /metrics is about to be asked of the daemon: what it is told on the link now is in the answer. */
+    void (*scraped)(void *arg);
+    void *scraped_arg;
 };
 
 enum err_code kube_server_open(struct kube_server **ret, const struct kube_server_options *o,

@@ -149,6 +149,7 @@ struct state_part *state_part_new(struct kube_sync *s);
 void state_part_stop(struct state_part *t);
 void state_part_free(struct state_part *t);
 void state_part_count(struct state_part *t, const struct kube_request_spec *spec);
+void state_part_send(struct state_part *t);    /* at once; a due message stays due */
 void state_part_changed(struct state_part *t); /* what certs_part_state() says */
 /* What a part cannot do, for people; NULL: nothing is wrong with it. `part` is a constant. */
 void state_part_say(struct state_part *t, const char *part, const char *text);

@@ -202,13 +202,16 @@ static void node_step(void *owner)
 
 /* ---- the watch ---- */
 
-/* What the daemon acts on: its own status comes back with every patch. */
+/* What the daemon acts on: of the status, which comes back with every patch, the boot that it is of. */
 static void node_forward(struct node_part *n, const json_t *object)
 {
+    const char *boot = json_str(json_object_get(json_object_get(object, "status"), "nodeInfo"), "bootID");
     json_t *copy = json_copy((json_t *)object);
     uint64_t hash;
 
     json_object_del(copy, "status");
+    if (boot != NULL)
+        json_object_set_new(copy, "status", json_pack("{s:{s:s}}", "nodeInfo", "bootID", boot));
     hash = seen_hash(copy, NULL);
     if (hash != n->forwarded && copy != NULL)
         sync_send(n->sync, json_pack("{s:s, s:O}", "type", "put", "object", copy));

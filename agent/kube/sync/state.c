@@ -2,7 +2,8 @@
 /*
  * state - what people are told of this room: how many requests were sent, by verb, what became of them, and
  * which part cannot do its work, since when and why; how long the certificates last. A message `parts` to the
- * daemon: within STATE_EVERY_MS of a part's trouble, else a minute after a request.
+ * daemon: within STATE_EVERY_MS of a part's trouble, when the node's port is asked for metrics, else a minute
+ * after a request.
  */
 #include "agent/kube/sync/internal.h"
 
@@ -22,9 +23,8 @@ struct state_part {
     bool stopped;
 };
 
-static void state_send(void *owner)
+void state_part_send(struct state_part *t)
 {
-    struct state_part *t = owner;
     json_int_t sum = 0;
     const char *verb;
     json_t *n;
@@ -37,11 +37,16 @@ static void state_send(void *owner)
                         "certificates", certs_part_state(t->sync->certs), "parts", json_deep_copy(t->parts)));
 }
 
+static void state_on_timer(void *owner)
+{
+    state_part_send(owner);
+}
+
 static void state_due(struct state_part *t, uint64_t in_ms)
 {
     if (t->stopped || (t->timer.runs && clock_boot_left_ns(t->timer.at) <= (int64_t)in_ms * 1000000))
         return;
-    sync_timer_start(t->sync, &t->timer, in_ms, state_send, t);
+    sync_timer_start(t->sync, &t->timer, in_ms, state_on_timer, t);
 }
 
 struct state_part *state_part_new(struct kube_sync *s)

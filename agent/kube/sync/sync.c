@@ -79,6 +79,12 @@ void kube_sync_close(struct kube_sync *s)
     sync_timers_close(s);
 }
 
+void kube_sync_report(struct kube_sync *s)
+{
+    if (!s->closing)
+        state_part_send(s->state);
+}
+
 /* ---- messages ---- */
 
 static void sync_take_config(struct kube_sync *s, const json_t *message)

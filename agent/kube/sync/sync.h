@@ -22,6 +22,8 @@ enum err_code kube_sync_open(struct kube_sync **ret, const struct kube_sync_opti
                              struct err *e) MUST_CHECK;
 /* Any message of the daemon; borrowed. Types that are not its own are ignored. */
 void kube_sync_message(struct kube_sync *s, const char *type, json_t *message);
+/* Tells the daemon now what it otherwise learns within a minute: how many requests there were (/metrics). */
+void kube_sync_report(struct kube_sync *s);
 /* NULL is fine. Requests under way are cancelled; the loop must run until they have ended. */
 void kube_sync_close(struct kube_sync *s);
 #endif
