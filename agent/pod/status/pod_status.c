@@ -106,7 +106,8 @@ static json_t *status_json(struct pod *p)
     if (p->admitted && p->node->o.node_ip[0] != '\0') {
         snprintf(host[0], sizeof(host[0]), "%s", p->node->o.node_ip);
         put_ips(s, "hostIP", "hostIPs", (const char(*)[46])host, 1);
-        if (p->api->spec.host_network && pod_network_shown(p) && sandbox_net(p) == NET_READY)
+        /* also before its sandbox and after: they are the node's, as in kubelet */
+        if (p->api->spec.host_network && pod_network_shown(p))
             put_ips(s, "podIP", "podIPs", (const char(*)[46])host, 1);
     }
     if (!p->api->spec.host_network && pod_network_shown(p))

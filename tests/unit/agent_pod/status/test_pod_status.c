@@ -263,6 +263,22 @@ static void the_network_is_told_when_the_volumes_are_there(void **state)
     json_decref(o);
 }
 
+static void the_node_s_addresses_stay_in_a_pod_that_has_ended(void **state)
+{
+    struct pod *p = started(*state, "hostNetwork: true, containers: [{name: a, image: x}]");
+    const json_t *status;
+    json_t *o;
+
+    p->state = POD_TERMINATED;
+    snprintf(p->phase, sizeof(p->phase), "Succeeded");
+    o = pod_status_json(p);
+    status = json_object_get(o, "status");
+    assert_string_equal(json_str(status, "hostIP"), "192.0.2.7");
+    assert_string_equal(json_str(status, "podIP"), "192.0.2.7");
+    assert_string_equal(json_str(json_array_get(json_object_get(status, "podIPs"), 0), "ip"), "192.0.2.7");
+    json_decref(o);
+}
+
 static void a_verdict_is_told_when_nothing_runs_any_more(void **state)
 {
     struct pod *p = started(*state, "containers: [{name: a, image: x}]");
@@ -351,6 +367,7 @@ int main(void)
         WORLD_TEST(transition_time_is_that_of_the_change),
         WORLD_TEST(container_statuses_are_sorted_and_say_what_ended),
         WORLD_TEST(the_network_is_told_when_the_volumes_are_there),
+        WORLD_TEST(the_node_s_addresses_stay_in_a_pod_that_has_ended),
         WORLD_TEST(a_verdict_is_told_when_nothing_runs_any_more),
         WORLD_TEST(resources_of_the_pod_are_the_sums_of_its_containers),
         WORLD_TEST(bytes_of_the_cgroup_are_shown_in_their_canonical_form),
