@@ -144,7 +144,7 @@ static json_t *runs_asked(const struct pod *p)
 
     for (size_t i = 0; i < p->n_ctrs; i++) {
         const struct ctr *c = &p->ctrs[i];
-        str_auto id = str_printf("coracle://%s", c->cur.id);
+        str_auto id = str_printf(POD_RUNTIME_SCHEME "%s", c->cur.id);
 
         if (!ctr_kind_lasts(c->kind) || !can_be_asked(c))
             continue;

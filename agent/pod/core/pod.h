@@ -36,6 +36,10 @@
 enum pod_state { POD_PENDING, POD_STARTING, POD_RUNNING, POD_TERMINATING, POD_TERMINATED };
 const char *pod_state_name(enum pod_state s);
 
+/* Before a container's id and the version in the Node's containerRuntimeVersion: tools tell runtimes apart by
+ * it, and in Kubernetes both name the one that made the container, not the OCI runtime below. */
+#define POD_RUNTIME_SCHEME "coracle://"
+
 #define POD_KEY_SIZE 320
 /* Ephemeral containers that a pod may get after it was made: each `kubectl debug` adds one. Kubernetes has no
  * limit but the size of the object; here each takes about 6 KiB, and a place of 1 KiB is kept for it. */

@@ -92,7 +92,6 @@ static json_t *spec(const struct node *n)
 
 static json_t *info(const struct node *n)
 {
-    const struct rt_features *f = n->rt != NULL ? rt_features(n->rt) : NULL;
     struct utsname u = { 0 };
     json_t *o = json_object();
 
@@ -106,9 +105,7 @@ static json_t *info(const struct node *n)
     node_machine_put(o, "");
     if (n->o.swap_bytes > 0)
         json_object_set_new(o, "swap", json_pack("{s:I}", "capacity", (json_int_t)n->o.swap_bytes));
-    if (f != NULL)
-        json_object_set_new(o, "containerRuntimeVersion",
-                            json_sprintf("%s://%s", f->runtime_name, f->runtime_version));
+    json_put_str(o, "containerRuntimeVersion", POD_RUNTIME_SCHEME CORACLE_VERSION);
     return o;
 }
 

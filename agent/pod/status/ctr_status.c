@@ -16,7 +16,7 @@
 static json_t *terminated(const struct instance *i)
 {
     json_t *o = json_object(), *state = json_object();
-    str_auto id = str_printf("coracle://%s", i->id);
+    str_auto id = str_printf(POD_RUNTIME_SCHEME "%s", i->id);
 
     json_object_set_new(o, "exitCode", json_integer(i->exit_code));
     json_put_str(o, "reason", i->reason);
@@ -189,7 +189,7 @@ static json_t *container_json(const struct ctr *c)
     const struct instance none = { 0 }, *cur = ctr_is_hidden(c) ? &c->last : &c->cur,
                           *before = ctr_is_hidden(c) ? &none : &c->last;
     const struct instance *shown = cur->id[0] != '\0' ? cur : NULL;
-    str_auto id = shown != NULL ? str_printf("coracle://%s", shown->id) : NULL;
+    str_auto id = shown != NULL ? str_printf(POD_RUNTIME_SCHEME "%s", shown->id) : NULL;
 
     state = state_json(c, cur, &last);
     if (last == NULL)
