@@ -211,6 +211,7 @@ enum err_code cluster_open(struct cluster **ret, const struct cluster_options *o
     c->of_node = (struct node_cluster){ .pod_changed = reports_pod,
                                         .pod_gone = reports_pod_gone,
                                         .event = reports_event,
+                                        .node_changed = reports_node,
                                         .explain = show_explain,
                                         .metrics = show_metrics,
                                         .services = services_each,

@@ -85,7 +85,8 @@ struct cluster {
     struct api_kvs labels;
     struct api_taint *taints;
     size_t n_taints;
-    bool node_settled; /* no Node was kept either: admission goes by the configuration */
+    bool boot_compared; /* that of this boot with the apiserver's */
+    bool node_settled;  /* no Node was kept either: admission goes by the configuration */
 
     /* reports.c */
     struct cluster_report *reports;
@@ -183,6 +184,7 @@ void reports_all(struct cluster *c); /* on a new link */
 void reports_pod(struct pod *p, void *cluster);
 void reports_pod_gone(const struct pod *p, void *cluster);
 void reports_event(json_t *event, void *cluster);
+void reports_node(void *cluster); /* the node has changed: told in this turn of the loop */
 void reports_wake(struct cluster *c);
 
 /* ---- needs.c ---- */

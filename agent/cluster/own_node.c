@@ -2,6 +2,7 @@
 /* own_node - labels and taints of this node as the apiserver has them: who may write Nodes there changes them
  * at any time, and admission goes by them, as in kubelet. */
 #include "agent/cluster/internal.h"
+#include "agent/pod/core/events.h"
 #include "base/codec/json.h"
 #include "base/log.h"
 
@@ -75,12 +76,29 @@ static bool own_node_taints(struct cluster *c, const json_t *from)
     return true;
 }
 
+/* kubelet's event: what the apiserver has is of an earlier boot, until this one's status is there. */
+static void own_node_boot(struct cluster *c, const json_t *object)
+{
+    const char *boot = json_str(json_object_get(json_object_get(object, "status"), "nodeInfo"), "bootID");
+    struct node *n = c->o.node;
+    char text[512];
+
+    if (boot == NULL || c->boot_compared)
+        return;
+    c->boot_compared = true;
+    if (boot[0] == '\0' || strcmp(boot, n->boot_id) == 0)
+        return;
+    snprintf(text, sizeof(text), "Node %s has been rebooted, boot id: %s", n->o.node_name, n->boot_id);
+    node_event(n, true, "Rebooted", text);
+}
+
 void own_node_put(struct cluster *c, const json_t *object)
 {
     const char *name = json_str(json_object_get(object, "metadata"), "name");
 
     if (name == NULL || strcmp(name, c->o.node->o.node_name) != 0)
         return;
+    own_node_boot(c, object);
     node_set_served(c->o.node, NULL, NULL, 0); /* it borrows them */
     own_node_free(c);
     if (!own_node_labels(c, json_object_get(json_object_get(object, "metadata"), "labels")) ||

@@ -142,6 +142,14 @@ void reports_event(json_t *event, void *cluster)
 
 /* ---- the node ---- */
 
+void reports_node(void *cluster)
+{
+    struct cluster *c = cluster;
+
+    c->node_due = true;
+    reports_wake(c);
+}
+
 static bool is_ready(const json_t *object)
 {
     const json_t *list = json_object_get(json_object_get(object, "status"), "conditions"), *condition;
@@ -155,10 +163,7 @@ static bool is_ready(const json_t *object)
 
 static void reports_on_node(uv_timer_t *timer)
 {
-    struct cluster *c = timer->data;
-
-    c->node_due = true;
-    reports_wake(c);
+    reports_node(timer->data);
 }
 
 static void report_node(struct cluster *c)

@@ -43,6 +43,9 @@ def test_pod_runs_and_is_deleted(t):
     for key in ("bootID", "kernelVersion", "containerRuntimeVersion", "kubeletVersion", "architecture"):
         check(status["nodeInfo"].get(key), f"nodeInfo.{key} is missing")
     equal(status["runtimeHandlers"][0]["name"], "", "the runtime's name")
+    of_node = [m["object"]["reason"] for m in link.messages if m["type"] == "event" and m["object"]["involvedObject"]["kind"] == "Node"]
+    equal(of_node[:6], ["Starting", "NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID", "NodeAllocatableEnforced", "NodeReady"],
+          "events of the node")
     credentials = link.wait(lambda m: m["type"] == "credentials")
     equal((credentials["server"], credentials["token"]), ("https://127.0.0.1:1", "secret"), "credentials")
     running = node.wait_running("web")
@@ -306,7 +309,12 @@ def test_labels_and_taints(t):
     equal(m["object"]["status"]["reason"], "NodeAffinity", "the reason")
     def of_node(labels, taints):
         return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "test-node", "labels": labels}, "spec": {"taints": taints}}
-    link.put(of_node({"disk": "fast"}, []))
+    before = of_node({"disk": "fast"}, [])
+    before["status"] = {"nodeInfo": {"bootID": "5f3c0f80-0000-4000-8000-000000000000"}}
+    link.put(before, before)
+    boot = read("/proc/sys/kernel/random/boot_id").strip()
+    event = link.wait(lambda m: m["type"] == "event" and m["object"]["reason"] == "Rebooted")["object"]
+    equal((event["message"], event["type"]), (f"Node test-node has been rebooted, boot id: {boot}", "Warning"), "the event")
     link.put(served(pod("fits", nodeSelector={"disk": "fast"}), UIDS[1]))
     link.wait_phase("fits", "Running")
     link.put(of_node({"disk": "fast"}, [{"key": "broken", "effect": "NoExecute"}]))
@@ -317,6 +325,7 @@ def test_labels_and_taints(t):
     link.put(served(pod("last"), UIDS[3]))
     link.wait_phase("last", "Running")
     equal((node.pod("early").phase, node.pod("late").phase), ("Failed", "Failed"), "rejected pods stay so")
+    equal(len([m for m in link.messages if m["type"] == "event" and m["object"]["reason"] == "Rebooted"]), 1, "events of the boot")
     node.stop()
 
 

@@ -139,6 +139,7 @@ def test_order(t):
         equal(node.pod("plain").state()[1]["exitCode"], 3, "how its container ended")
         reasons = {(e["involvedObject"]["kind"], e["message"]) for e in node.events() if e["reason"] == "NodeShutdown"}
         check(("Node", "Shutdown manager detected shutdown event") in reasons, f"events: {reasons}")
+        check("NodeNotReady" in {e["reason"] for e in node.events()}, f"events: {node.events()}")
         # A pod that starts again keeps its volumes; a pod whose manifest is removed meanwhile leaves nothing.
         node.remove("e.yaml")
         node.wait_gone("removed")

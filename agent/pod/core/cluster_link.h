@@ -38,6 +38,7 @@ struct node_cluster {
     void (*pod_changed)(struct pod *p, void *arg); /* something that its status shows may have changed */
     void (*pod_gone)(const struct pod *p, void *arg);
     void (*event)(json_t *event, void *arg); /* an Event that nothing aggregated; borrowed */
+    void (*node_changed)(void *arg);         /* the node became Ready, or ceased to be */
     json_t *(*explain)(void *arg);           /* of the connection: {"state", "detail"}; new */
     void (*metrics)(struct buf *out, void *arg);
     json_t *(*kept)(void *arg); /* of what is on the disk for a start without the apiserver, likewise */

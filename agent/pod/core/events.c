@@ -390,6 +390,14 @@ void node_event(struct node *n, bool warning, const char *reason, const char *me
     pod_events_add(n, &s);
 }
 
+void node_event_status(struct node *n, const char *reason)
+{
+    char text[384];
+
+    snprintf(text, sizeof(text), "Node %s status is now: %s", n->o.node_name, reason);
+    node_event(n, false, reason, text);
+}
+
 void events_free(struct node *n)
 {
     struct event *v;

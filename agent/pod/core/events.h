@@ -22,6 +22,8 @@ void pod_event_annotated(struct pod *p, bool warning, const char *reason, const 
                          const json_t *annotations);
 void node_event(struct node *n, bool warning, const char *reason,
                 const char *message); /* of the node itself */
+/* "Node X status is now: REASON", kubelet's words for a change of a condition. */
+void node_event_status(struct node *n, const char *reason);
 json_t *events_json(struct node *n);
 /* "namespace/name" of all, oldest first; and one of them. NULL when out of memory, or if there is none. */
 json_t *events_keys(struct node *n);

@@ -19,6 +19,7 @@ struct pod_upward {
     bool (*idle)(const struct pod *p);
     void (*apply)(struct pod *p, struct api_pod *api);
     void (*recover)(struct pod *p); /* compares what its record says with the facts, once more */
+    void (*ready_changed)(struct node *n);
 };
 
 struct node {

@@ -125,4 +125,5 @@ void pod_ask_end(struct pod *p, int64_t grace_seconds, const char *why); /* as o
 bool pod_ask_idle(const struct pod *p);                                  /* no operation of it is under way */
 void pod_ask_apply(struct pod *p, struct api_pod *api);                  /* takes an edit over in place */
 void pod_ask_recover(struct pod *p); /* compares what its record says with the facts, once more */
+void node_ask_ready(struct node *n); /* what the node's Ready depends on may have changed */
 #endif

@@ -18,6 +18,11 @@ bool pod_ask_idle(const struct pod *p)
     return p->node->upward.idle(p);
 }
 
+void node_ask_ready(struct node *n)
+{
+    n->upward.ready_changed(n);
+}
+
 void pod_ask_apply(struct pod *p, struct api_pod *api)
 {
     p->node->upward.apply(p, api);

@@ -32,14 +32,11 @@ void conditions_changed(struct eviction *r, unsigned which)
         return;
     for (enum ev_condition c = 0; c < EV_CONDITIONS; c++) {
         bool on = eviction_pressure(n, c);
-        str_auto text = NULL;
 
         if (!(which & (1u << c)))
             continue;
         r->since_ns[c] = clock_wall_ns();
-        text = str_printf("Node %s status is now: %s", n->o.node_name, ev_condition_event(c, on));
-        if (text != NULL)
-            node_event(n, false, ev_condition_event(c, on), text);
+        node_event_status(n, ev_condition_event(c, on));
         log_info("condition of the node changed", F_STR("condition", ev_condition_name(c)),
                  F_STR("status", on ? "True" : "False"));
     }

@@ -193,7 +193,7 @@ void allocatable_update(struct node *n)
     if (cg_node_apply(n->o.cgroups, &l, &e) == ERR_OK) {
         uv_timer_stop(&part->timer);
         if (failed)
-            node_event(n, false, "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods");
+            node_event(n, false, "NodeAllocatableEnforced", ALLOCATABLE_ENFORCED_TEXT);
         return;
     }
     uv_timer_start(&part->timer, allocatable_on_again, AGAIN_MS, 0);
@@ -202,6 +202,12 @@ void allocatable_update(struct node *n)
     log_warn("cannot write the limits of all pods together; will retry", F_ERR(&e));
     snprintf(text, sizeof(text), "Failed to update Node Allocatable Limits: %s", e.text);
     node_event(n, true, "FailedNodeAllocatableEnforcement", text);
+}
+
+bool allocatable_is_enforced(const struct node *n)
+{
+    return (n->o.resources.enforce & API_ENFORCE_PODS) != 0 &&
+           !uv_is_active((const uv_handle_t *)&limits_node(n)->timer);
 }
 
 /* ---- limits of the reserved cgroups ---- */

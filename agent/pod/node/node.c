@@ -82,8 +82,10 @@ static void pod_node_on_network(void *arg)
 
     sandbox_networks_changed(n);
     tell_lists(n);
-    if (n->sources_ready)
-        net_heal_start(n, true);
+    if (!n->sources_ready)
+        return;
+    net_heal_start(n, true);
+    node_events_ready(n);
 }
 
 void node_set_options(struct node *n, const struct node_options *o)
@@ -139,6 +141,7 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
     n->o = *o;
     n->upward = worker_upward;
     n->upward.recover = node_recover_pod;
+    n->upward.ready_changed = node_events_ready;
     n->opened_ns = o->opened_ns != 0 ? o->opened_ns : clock_wall_ns();
     n->opened_at = clock_boot();
     uv_timer_init(o->loop, &n->idle_timer);
@@ -239,6 +242,7 @@ void node_sources_ready(struct node *n)
     }
     devices_sources_ready(n);
     eviction_begin(n);
+    node_events_started(n);
     if (n->cluster == NULL || n->server_ready)
         sweep_start(n);
     net_heal_start(n, false);

@@ -20,6 +20,7 @@ struct show_node {
     TAILQ_HEAD(, import) imports;         /* images being brought for the status socket */
     TAILQ_HEAD(, image_task) image_tasks; /* verified or pinned, likewise */
     TAILQ_HEAD(, status_exec) execs;      /* processes in containers for it */
+    bool told_ready;                      /* by the last event of that kind */
 };
 
 static inline struct show_node *show_node(const struct node *n)

@@ -299,6 +299,7 @@ void node_shutdown_begin(struct node *n, void (*done)(void *arg), void *arg)
         "the machine is shutting down: ending pods by priority",
         F_U64("atMostSeconds", shutdown_plan_total_ms(n->o.shutdown_groups, n->o.n_shutdown_groups) / 1000));
     node_event(n, false, "NodeShutdown", "Shutdown manager detected shutdown event");
+    node_ask_ready(n);
     shutdown_save(n, 0);
     pods_wake_pending(n, "the machine shuts down"); /* so that they are rejected */
     begin_group(n);
@@ -316,6 +317,7 @@ void node_shutdown_cancel(struct node *n)
     if (was) {
         log_info("the shutdown was cancelled: starting pods again");
         node_event(n, false, "NodeShutdown", "Shutdown manager detected shutdown cancellation");
+        node_ask_ready(n);
     }
     pods_each (n, p)
         if (p->shutdown_ns != 0)

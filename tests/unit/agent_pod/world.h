@@ -58,6 +58,11 @@ static inline struct pod *world_pod(struct world *w, const char *name, const cha
     return world_add(w, text);
 }
 
+static inline void world_ready_ignored(struct node *n)
+{
+    (void)n;
+}
+
 static inline int world_setup(void **state)
 {
     struct world *w = calloc(1, sizeof(*w));
@@ -66,6 +71,7 @@ static inline int world_setup(void **state)
     log_init(LOG_LVL_ERROR, LOG_FMT_TEXT);
     uv_loop_init(&w->loop);
     w->node.upward = worker_upward;
+    w->node.upward.ready_changed = world_ready_ignored;
     w->node.o.loop = &w->loop;
     w->node.timers = boot_timers_new(&w->loop);
     w->node.o.store = src_store_new();
