@@ -273,6 +273,22 @@ void ev_look_next(struct ev_look *look)
     look_decide(look);
 }
 
+void ev_look_renew(struct ev_look *look, const struct ev_observation *o)
+{
+    size_t n = look->at;
+
+    for (size_t i = look->at; i < look->n_all; i++) {
+        struct ev_crossing c = look->all[i];
+
+        if (o->v[c.threshold.signal].known)
+            c.value = o->v[c.threshold.signal];
+        if (c.value.available < c.goal)
+            look->all[n++] = c;
+    }
+    look->n_all = n;
+    look_decide(look);
+}
+
 void ev_manager_reclaimed(struct ev_manager *m, unsigned what, const struct ev_observation *o,
                           uint64_t now_ms, struct ev_look *ret)
 {

@@ -80,6 +80,10 @@ void ev_manager_reclaimed(struct ev_manager *m, unsigned what, const struct ev_o
                           uint64_t now_ms, struct ev_look *ret);
 /* The next crossing of the same look; EV_DO_NOTHING: there is none. */
 void ev_look_next(struct ev_look *look);
+/* Before EV_DO_EVICT, with values that were read after those of the pods; signals without a value keep
+ * theirs. Otherwise, what a pod released between both would be missing from both. Crossings that are over are
+ * left out. */
+void ev_look_renew(struct ev_look *look, const struct ev_observation *o);
 
 /*
  * Whom to evict for look->crossing. One pod, the first in order that is not critical. More only if its usage,

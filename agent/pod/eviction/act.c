@@ -120,13 +120,17 @@ static unsigned signals_of(const struct ev_look *look)
 
 void act_evict(struct eviction *r, struct ev_look *look)
 {
+    const unsigned signals = signals_of(look);
+    struct ev_observation seen;
     struct figures f = { 0 };
     struct err e = { 0 };
 
-    if (figures_read(r->node, signals_of(look), &f, &e) != ERR_OK) {
+    if (figures_read(r->node, signals, &f, &e) != ERR_OK) {
         log_error("cannot read what pods use", F_ERR(&e));
         return;
     }
+    observe_quick(eviction_node(r->node)->observe, signals & (SIGNALS_MEMORY | SIGNALS_PID), &seen);
+    ev_look_renew(look, &seen);
     for (; look->todo != EV_DO_NOTHING; ev_look_next(look)) {
         act_tell(r, &look->crossing);
         if (look->todo == EV_DO_EVICT && act_on(r, look, &f))

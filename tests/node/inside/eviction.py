@@ -93,7 +93,6 @@ def innocents():
 def one(number):
     """A hog among the innocent: it is evicted in time, and nobody else is touched.  Returns its figures."""
     name, before, kills = f"hog-{number}", innocents(), oom_kills()
-    equal(len(before), INNOCENTS, "innocent pods")
     node.put(f"{name}.yaml", hog(name, str(meminfo("MemTotal") // MIB)))
     node.wait_running(name, deadline=SLOW_S)
     room = until_crossing()
@@ -105,7 +104,9 @@ def one(number):
     check(TEXT.match(p.status["message"]), f"message: {p.status['message']!r}")
     equal(p.status["containerStatuses"][0]["state"]["terminated"]["exitCode"], 137, "exit code")
     equal(oom_kills(), kills, "kills out of memory")
-    equal(innocents(), before, "innocent pods")
+    changed = {k: v for k, v in innocents().items() if v != before.get(k)}
+    check(not changed and len(before) == INNOCENTS,
+          lambda: f"innocent pods changed: {changed}; {len(before)} before; {run('coracle', 'get', 'evictions', '-o', 'json').stdout[-6000:]}")
     end, taken = notes_of(name)
     crossing = next((t for i, t in enumerate(taken) if (i + 1) * MIB >= room), None)
     node.remove(f"{name}.yaml")

@@ -23,9 +23,10 @@ static struct {
     void (*fn)(const struct ev_observation *seen, void *arg);
     void *arg;
     unsigned n_looks, n_reclaims, helpless;
-    bool settled;       /* the last look at disks */
-    uint64_t frees;     /* what removed images free on nodefs */
-    unsigned uncounted; /* so many rounds of counting do not come to the layer of "a" */
+    bool settled;           /* the last look at disks */
+    uint64_t frees;         /* what removed images free on nodefs */
+    uint64_t exits_between; /* what a process releases after the node's memory was read, before the pods' */
+    unsigned uncounted;     /* so many rounds of counting do not come to the layer of "a" */
 } world;
 
 /* ---- parts that are the test's ---- */
@@ -117,6 +118,14 @@ void eviction_watch_close(struct eviction_watch *w)
     (void)w;
 }
 
+static uint64_t take_u64(uint64_t *v)
+{
+    uint64_t was = *v;
+
+    *v = 0;
+    return was;
+}
+
 static uint64_t used_by(const struct pod *p)
 {
     return world.used[p->api->meta.name[strlen(p->api->meta.name) - 1] - 'a'];
@@ -130,6 +139,7 @@ bool usage_walk(struct node *n, struct usage_walk *w, unsigned parts, struct pod
     (void)n;
     (void)w;
     row.s.parts = parts;
+    world.memory.available += take_u64(&world.exits_between);
     row.s.memory.working_set = used_by(p);
     fn(&row, arg);
     row.kind = USAGE_CONTAINER;
@@ -285,6 +295,21 @@ static void the_largest_goes_and_what_it_will_release_counts(void **state)
     world.memory.available = 600 * MIB;
     dead(w, b);
     assert_int_equal(a->state, POD_RUNNING);
+}
+
+static void memory_that_is_released_during_the_look_costs_no_innocent(void **state)
+{
+    struct world *w = *state;
+    struct pod *a = using(w, "a", 100 * MIB, ""), *b = using(w, "b", 500 * MIB, "");
+
+    memory_is(w, 90 * MIB);
+    assert_int_equal(b->state, POD_TERMINATING);
+    world.used[1] = 0;
+    world.exits_between = 500 * MIB;
+    memory_is(w, 89 * MIB);
+    assert_int_equal(a->state, POD_RUNNING);
+    memory_is(w, 90 * MIB);
+    assert_int_equal(a->state, POD_TERMINATING);
 }
 
 static void the_record_says_who_and_how_long(void **state)
@@ -631,6 +656,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ROOM_TEST(the_largest_goes_and_what_it_will_release_counts),
+        ROOM_TEST(memory_that_is_released_during_the_look_costs_no_innocent),
         ROOM_TEST(the_record_says_who_and_how_long),
         ROOM_TEST(records_survive_the_agent),
         ROOM_TEST(a_damaged_file_of_records_is_set_aside),
