@@ -147,14 +147,14 @@ static void images(struct completion *c)
     }
 }
 
-static void names_of(struct completion *c, const struct cli_kind *kind)
+static void names_of(struct completion *c, const struct api_kind_row *kind)
 {
     buf_auto url = BUF_INIT(64 * 1024);
     json_auto_t *list = NULL;
     const json_t *o;
     size_t i;
 
-    if (strcmp(kind->names[0], "images") == 0) {
+    if (kind->id == API_KINDS) {
         images(c);
         return;
     }
@@ -185,7 +185,7 @@ static void device_resources(struct completion *c)
 static void named(struct completion *c)
 {
     static const char *const device_kinds[] = { "devices", "device", NULL };
-    const struct cli_kind *kind = c->first != NULL ? cli_kind_find(c->first) : NULL;
+    const struct api_kind_row *kind = c->first != NULL ? cli_kind_find(c->first) : NULL;
 
     if (kind != NULL)
         names_of(c, kind);
@@ -245,14 +245,14 @@ static bool has(const char *spec, size_t n, const char *what)
 static bool with_kind(struct completion *c, const char *spec)
 {
     const char *slash = strchr(c->begun, '/');
-    const struct cli_kind *kind = slash != NULL ? cli_kind_find(c->begun) : NULL;
+    const struct api_kind_row *kind = slash != NULL ? cli_kind_find(c->begun) : NULL;
     const char *next = spec + strcspn(spec, " ");
     size_t n = c->place == 0 && next[0] != '\0' ? (size_t)(next + 1 + strcspn(next + 1, " ") - spec)
                                                 : (size_t)(next - spec);
     buf_auto before = BUF_INIT(4096);
 
     if (kind == NULL || has(spec, n, "@file") ||
-        !(has(spec, n, "@named") || (has(spec, n, "@pod") && kind->names == cli_pod_kinds)))
+        !(has(spec, n, "@named") || (has(spec, n, "@pod") && kind->id == API_KIND_POD)))
         return false;
     buf_add(&before, c->begun, (size_t)(slash + 1 - c->begun));
     c->before = before.p;

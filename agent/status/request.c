@@ -83,15 +83,14 @@ static bool generic_route(const struct http_request *r, struct status_match *m)
         m->namespace_ = s[at + 1];
         at += 2;
     }
-    for (enum api_kind k = API_KIND_DEPLOYMENT; k < API_KINDS; k++) {
-        const struct api_kind_info *info = api_kind_info(k);
-
-        if (strcmp(info->api_version, version) != 0 || strcmp(info->plural, s[at]) != 0)
+    for (const struct api_kind_row *k = api_kinds; k->kind != NULL; k++) {
+        if (!api_kind_is_generic(k->id) || strcmp(k->api_version, version) != 0 ||
+            strcmp(k->plural, s[at]) != 0)
             continue;
-        m->kind = k;
+        m->kind = k->id;
         m->name = n == at + 2 && s[at + 1][0] != '\0' ? s[at + 1] : NULL;
-        return (n == at + 1 || m->name != NULL) && (info->namespaced || m->namespace_ == NULL) &&
-               (m->name == NULL || !info->namespaced || m->namespace_ != NULL);
+        return (n == at + 1 || m->name != NULL) && (k->namespaced || m->namespace_ == NULL) &&
+               (m->name == NULL || !k->namespaced || m->namespace_ != NULL);
     }
     return false;
 }

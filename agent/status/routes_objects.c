@@ -77,18 +77,18 @@ static const struct listing_of *list_of(enum api_kind kind)
 {
     static struct listing_of lists[API_KINDS];
     static char names[API_KINDS][40];
-    const struct api_kind_info *info = api_kind_info(kind);
+    const struct api_kind_row *row = &api_kinds[kind];
 
-    snprintf(names[kind], sizeof(names[kind]), "%sList", info->name);
+    snprintf(names[kind], sizeof(names[kind]), "%sList", row->kind);
     lists[kind] = (struct listing_of){ (enum status_kind)(KIND_GENERIC + (int)kind), names[kind],
-                                       info->api_version, false };
+                                       row->api_version, false };
     return &lists[kind];
 }
 
 void route_generic(struct conn *c, const struct status_match *m)
 {
     const struct status_provider *p = &c->server->provider;
-    const struct api_kind_info *info = api_kind_info(m->kind);
+    const struct api_kind_row *row = &api_kinds[m->kind];
     struct err e = { 0 };
     char message[400];
     json_t *found;
@@ -99,8 +99,8 @@ void route_generic(struct conn *c, const struct status_match *m)
     }
     found = p->objects(p->arg, (enum status_kind)(KIND_GENERIC + (int)m->kind), m->namespace_, m->name, &e);
     if (found == NULL && e.code == ERR_NOT_FOUND) {
-        snprintf(message, sizeof(message), "%s \"%.253s\" not found", info->plural, m->name);
-        conn_status(c, 404, "NotFound", info->plural, m->name, message);
+        snprintf(message, sizeof(message), "%s \"%.253s\" not found", row->plural, m->name);
+        conn_status(c, 404, "NotFound", row->plural, m->name, message);
     } else {
         conn_value(c, found, &e);
     }

@@ -190,7 +190,7 @@ static void see(struct workloads *w, struct workload *one, const struct pod *p)
 static void make(struct workloads *w, struct workload *one, unsigned number)
 {
     const struct api_generic *g = one->object;
-    const struct api_kind_info *info = api_kind_info(one->kind);
+    const struct api_kind_row *info = &api_kinds[one->kind];
     const char *hash = g->workload->pods.hash;
     char name[300], index[16];
     struct api_kv of_job[] = { { (char *)(uintptr_t)hash_label(one->kind), (char *)(uintptr_t)hash },
@@ -206,7 +206,7 @@ static void make(struct workloads *w, struct workload *one, unsigned number)
                                            : one->kind == API_KIND_REPLICA_SET ? 0
                                                                                : 1,
                                .owner_api_version = info->api_version,
-                               .owner_kind = info->name,
+                               .owner_kind = info->kind,
                                .owner_name = g->meta.name,
                                .owner_uid = one->uid };
     struct api_object o = { .kind = API_KIND_POD, .document = 1 };
@@ -229,12 +229,12 @@ static void make(struct workloads *w, struct workload *one, unsigned number)
         err_set(&e, ERR_EXISTS, "pod %.250s: another manifest has a pod of this name", name);
     else if (api_expand_pod(g->workload->pods.pod, &x, &o.pod, &e) == ERR_OK) {
         if (src_store_put(w->store, &o, &e) == ERR_OK)
-            log_info("pod of a workload added", F_STR("kind", info->name), F_STR("name", g->meta.name),
+            log_info("pod of a workload added", F_STR("kind", info->kind), F_STR("name", g->meta.name),
                      F_STR("pod", name));
         api_pod_unref(o.pod);
     }
     if (e.code != ERR_OK && strcmp(one->problem, e.text) != 0)
-        log_error("cannot make a pod of a workload", F_STR("kind", info->name), F_STR("name", g->meta.name),
+        log_error("cannot make a pod of a workload", F_STR("kind", info->kind), F_STR("name", g->meta.name),
                   F_ERR(&e));
     snprintf(one->problem, sizeof(one->problem), "%.299s", e.code != ERR_OK ? e.text : "");
 }
@@ -354,8 +354,9 @@ enum err_code workloads_open(struct workloads **ret, const struct workloads_opti
     w->store = o->node->o.store;
     w->link = (struct node_workloads){ .pod_changed = on_pod, .object = workloads_object, .arg = w };
     boot_timer_init(o->node->timers, &w->timer);
-    for (enum api_kind k = API_KIND_DEPLOYMENT; k < API_KINDS; k++)
-        src_store_each(w->store, k, add_known, w);
+    for (enum api_kind k = 0; k < API_KINDS; k++)
+        if (api_kind_is_generic(k))
+            src_store_each(w->store, k, add_known, w);
     src_store_watch(w->store, on_store, w);
     *ret = w;
     return ERR_OK;

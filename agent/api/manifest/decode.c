@@ -414,7 +414,7 @@ static void decode_single(struct decoder *d, json_t *object)
         return;
     if (!api_kind_find(name, strlen(name), &kind)) {
         unknown_kind(&d->check, name);
-    } else if (has_version(&d->check, object, name, api_kind_info(kind)->api_version)) {
+    } else if (has_version(&d->check, object, name, api_kinds[kind].api_version)) {
         decode_object(d, kind, object);
     } else if (lacks_version(object)) {
         decode_object(d, kind, object);
@@ -423,7 +423,7 @@ static void decode_single(struct decoder *d, json_t *object)
 }
 
 /* Items of a typed list may omit their kind and apiVersion. */
-static void decode_item(struct decoder *d, const struct api_kind_info *kind, json_t *item)
+static void decode_item(struct decoder *d, const struct api_kind_row *kind, json_t *item)
 {
     struct api_check *c = &d->check;
     const char *name;
@@ -433,22 +433,22 @@ static void decode_item(struct decoder *d, const struct api_kind_info *kind, jso
         return;
     }
     if (kind != NULL && ((json_object_get(item, "kind") == NULL &&
-                          json_object_set_new(item, "kind", json_string(kind->name)) != 0) ||
+                          json_object_set_new(item, "kind", json_string(kind->kind)) != 0) ||
                          (json_object_get(item, "apiVersion") == NULL &&
                           json_object_set_new(item, "apiVersion", json_string(kind->api_version)) != 0))) {
         c->no_memory = true;
         return;
     }
     name = json_string_value(json_object_get(item, "kind"));
-    if (kind != NULL && name != NULL && strcmp(name, kind->name) != 0)
-        api_fault_at(c, "kind", "%s in a %sList, allowed is %s", QUOTE(name), kind->name, kind->name);
+    if (kind != NULL && name != NULL && strcmp(name, kind->kind) != 0)
+        api_fault_at(c, "kind", "%s in a %sList, allowed is %s", QUOTE(name), kind->kind, kind->kind);
     else if (name != NULL && str_ends(name, "List"))
         api_fault_at(c, "kind", "%s: a list in a list is not supported", QUOTE(name));
     else
         decode_single(d, item);
 }
 
-static void decode_list(struct decoder *d, const struct api_kind_info *kind, const char *name, json_t *object)
+static void decode_list(struct decoder *d, const struct api_kind_row *kind, const char *name, json_t *object)
 {
     struct api_check *c = &d->check;
     const size_t before = d->objects.n;
@@ -480,7 +480,7 @@ static void decode_list(struct decoder *d, const struct api_kind_info *kind, con
 static void decode_document(struct decoder *d, json_t *document)
 {
     struct api_check *c = &d->check;
-    const struct api_kind_info *info = NULL;
+    const struct api_kind_row *info = NULL;
     enum api_kind kind;
     const char *name;
     size_t n;
@@ -496,7 +496,7 @@ static void decode_document(struct decoder *d, json_t *document)
     }
     n = strlen(name) - strlen("List");
     if (n > 0 && api_kind_find(name, n, &kind))
-        info = api_kind_info(kind);
+        info = &api_kinds[kind];
     if (n > 0 && info == NULL)
         unknown_kind(c, name);
     else

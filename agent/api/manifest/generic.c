@@ -265,5 +265,5 @@ struct api_generic *api_build_generic(struct api_check *c, enum api_kind kind, j
                      QUOTE(api_kind_name(kind)));
         return NULL;
     }
-    return build(c, kind, api_kind_info(kind)->schema, object);
+    return build(c, kind, api_kinds[kind].schema, object);
 }

@@ -60,7 +60,7 @@ static json_t *pruned(const struct work *w, const json_t *merged, const json_t *
  * before, a new reference; NULL: it had none. */
 static ssize_t claim(struct work *w, const json_t *config, json_t **ret_last)
 {
-    json_t *entry = managed_entry(w->by->name, "Apply", w->version, w->by->subresource), *set;
+    json_t *entry = managed_entry(w->by->name, "Apply", w->kind->row->api_version, w->by->subresource), *set;
     ssize_t at = entry != NULL ? managed_find(w->entries, entry) : -1;
 
     *ret_last = NULL;
@@ -71,7 +71,8 @@ static ssize_t claim(struct work *w, const json_t *config, json_t **ret_last)
     }
     if (at >= 0) {
         *ret_last = json_incref((json_t *)managed_set(json_array_get(w->entries, (size_t)at)));
-        json_object_set_new(json_array_get(w->entries, (size_t)at), "apiVersion", json_string(w->version));
+        json_object_set_new(json_array_get(w->entries, (size_t)at), "apiVersion",
+                            json_string(w->kind->row->api_version));
     } else if (json_array_append(w->entries, entry) == 0) {
         at = (ssize_t)json_array_size(w->entries) - 1;
     }
@@ -180,7 +181,8 @@ static json_t *problem_status(const struct work *w, const json_t *config, const 
         buf_addf(&b, "%s%s", json_array_size(problems) > 1 ? "\n  " : "", json_string_value(problem));
     return api_status(500, NULL, NULL, "failed to create typed patch object (%s/%s; %s%s, Kind=%s): %s",
                       namespace != NULL ? namespace : "", name != NULL ? name : "",
-                      w->kind->group[0] == '\0' ? "/" : "", w->version, w->kind->kind, b.p);
+                      w->kind->row->group[0] == '\0' ? "/" : "", w->kind->row->api_version,
+                      w->kind->row->kind, b.p);
 }
 
 /* Sets w->status if the configuration cannot be applied; false only when out of memory. */
@@ -190,7 +192,7 @@ static bool check_config(struct work *w, const json_t *config)
     json_t *problems = NULL;
     bool ok = true;
 
-    if (!str_eq(version, w->version) || !str_eq(kind, w->kind->kind)) {
+    if (!str_eq(version, w->kind->row->api_version) || !str_eq(kind, w->kind->row->kind)) {
         w->status = api_status(400, "BadRequest", NULL, "invalid object type: %s%s, Kind=%s",
                                version == NULL || strchr(version, '/') == NULL ? "/" : "",
                                version != NULL ? version : "", kind != NULL ? kind : "");

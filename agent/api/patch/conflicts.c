@@ -46,7 +46,8 @@ static json_t *fields_last_applied(const struct work *w, const json_t *live)
     struct typed_change c = { .removed = NULL };
 
     if (!json_is_object(last) || tree_depth(last, API_PATCH_DEPTH) > API_PATCH_DEPTH ||
-        !str_eq(json_str(last, "apiVersion"), w->version) || !typed_compare(&w->type, last, live, &c)) {
+        !str_eq(json_str(last, "apiVersion"), w->kind->row->api_version) ||
+        !typed_compare(&w->type, last, live, &c)) {
         json_decref(last);
         return NULL;
     }

@@ -199,5 +199,5 @@ enum err_code api_object_default(const struct api_patch_kind *kind, json_t *obje
     if (!default_object(kind->schema, object, false))
         return err_nomem(e);
     spec = json_object_get(object, "spec");
-    return !json_is_object(spec) || default_kind(kind->kind, spec) ? ERR_OK : err_nomem(e);
+    return !json_is_object(spec) || default_kind(kind->row->kind, spec) ? ERR_OK : err_nomem(e);
 }

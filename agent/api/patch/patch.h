@@ -16,7 +16,7 @@
 #ifndef AGENT_API_PATCH_PATCH_H
 #define AGENT_API_PATCH_PATCH_H
 #include "agent/api/patch/kinds.h"
-#include "agent/api/patch/status.h"
+#include "agent/api/status.h"
 #include "base/error.h"
 
 #include <jansson.h>

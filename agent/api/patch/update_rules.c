@@ -226,11 +226,11 @@ bool api_update_rules(const struct api_patch_kind *kind, const json_t *live, con
 {
     const json_t *from = json_object_get(live, "spec"), *to = json_object_get(object, "spec");
 
-    if (strcmp(kind->kind, "Pod") == 0)
+    if (strcmp(kind->row->kind, "Pod") == 0)
         return check_pod(from, to, causes);
-    if (strcmp(kind->kind, "ConfigMap") == 0 || strcmp(kind->kind, "Secret") == 0)
+    if (strcmp(kind->row->kind, "ConfigMap") == 0 || strcmp(kind->row->kind, "Secret") == 0)
         return check_immutable(live, object, causes);
-    if (strcmp(kind->group, "apps") == 0)
+    if (strcmp(kind->row->group, "apps") == 0)
         return check_selector(from, to, causes);
     return true;
 }

@@ -39,12 +39,10 @@ bool work_begin(struct work *w)
     bool has_status = api_row_find(w->kind->schema, "status") != NULL;
 
     w->type = typed_root(w->kind->schema);
-    snprintf(w->version, sizeof(w->version), "%s%s%s", w->kind->group, w->kind->group[0] != '\0' ? "/" : "",
-             w->kind->version);
     w->zero = json_loads(w->kind->zero, 0, NULL);
-    if (is_status(w) && str_eq(w->kind->kind, "Deployment"))
+    if (is_status(w) && str_eq(w->kind->row->kind, "Deployment"))
         w->reset = json_pack("{s:{}, s:{s:{}}}", "f:spec", "f:metadata", "f:labels");
-    else if (is_status(w) && str_eq(w->kind->kind, "Pod"))
+    else if (is_status(w) && str_eq(w->kind->row->kind, "Pod"))
         w->reset = json_pack("{s:{}, s:{s:{}, s:{}}}", "f:spec", "f:metadata", "f:deletionTimestamp",
                              "f:ownerReferences");
     else if (is_status(w))
@@ -128,7 +126,7 @@ static bool take_away(struct work *w, size_t index, const json_t *b)
 
 bool work_is_other(const struct work *w, const json_t *entry, const json_t *self)
 {
-    return entry != self && str_eq(json_str(entry, "apiVersion"), w->version);
+    return entry != self && str_eq(json_str(entry, "apiVersion"), w->kind->row->api_version);
 }
 
 /* Others lose what changed or was removed; managers without fields go.  `self` is left alone. */
@@ -177,7 +175,7 @@ static json_t *fields_of_update(const struct typed_change *c)
 /* Adds a set to the manager's entry, at this time; makes the entry if need be.  `set` is stolen. */
 static bool add_to(struct work *w, const char *manager, json_t *set)
 {
-    json_t *entry = managed_entry(manager, "Update", w->version, w->by->subresource);
+    json_t *entry = managed_entry(manager, "Update", w->kind->row->api_version, w->by->subresource);
     ssize_t at = entry != NULL ? managed_find(w->entries, entry) : -1;
     json_t *to = NULL;
 

@@ -14,7 +14,6 @@ struct work {
     const struct api_patch_kind *kind;
     const struct api_manager *by;
     struct typed type;
-    char version[100];
     json_t *entries; /* owned: the managers, decoded (managed.h) */
     json_t *status;  /* owned: the failure */
     json_t *zero;    /* owned: an object of which nothing is set */

@@ -29,11 +29,6 @@ static bool fail(struct run *r, json_t *status)
     return false;
 }
 
-static void version_of(const struct api_patch_kind *k, char *text, size_t size)
-{
-    snprintf(text, size, "%s%s%s", k->group, k->group[0] != '\0' ? "/" : "", k->version);
-}
-
 /* ---- the change ---- */
 
 static bool change(struct run *r)
@@ -67,13 +62,11 @@ static bool undecodable(struct run *r, const json_t *shown, const char *why)
 {
     const struct api_patch_kind *k = r->w->kind;
     mem_auto char *text = NULL;
-    char version[100];
 
     if (r->w->type == API_WRITE_CREATE || r->w->type == API_WRITE_UPDATE)
         return fail(r,
                     api_status(400, "BadRequest", NULL, "%s in version \"%s\" cannot be handled as a %s: %s",
-                               k->kind, k->version, k->kind, why));
-    version_of(k, version, sizeof(version));
+                               k->row->kind, k->row->version, k->row->kind, why));
     text = r->w->type == API_WRITE_STRATEGIC ? go_text(r->body) : json_dumps(shown, JSON_COMPACT);
     return text != NULL && fail(r, api_status_undecodable(text, why));
 }
@@ -114,22 +107,21 @@ static bool check_type(struct run *r)
 {
     const struct api_patch_kind *k = r->w->kind;
     const char *version = json_str(r->object, "apiVersion"), *kind = json_str(r->object, "kind");
-    char own[100];
+    const char *own = k->row->api_version;
     str_auto why = NULL;
 
-    version_of(k, own, sizeof(own));
     if (version != NULL && !str_eq(version, own)) {
         why = str_printf("no kind \"%s\" is registered for version \"%s\" in scheme "
                          "\"pkg/api/legacyscheme/scheme.go:30\"",
-                         kind != NULL ? kind : k->kind, version);
+                         kind != NULL ? kind : k->row->kind, version);
         return why != NULL && undecodable(r, r->object, why);
     }
-    if (kind != NULL && !str_eq(kind, k->kind)) {
-        why = str_printf("the object is a %s, not a %s", kind, k->kind);
+    if (kind != NULL && !str_eq(kind, k->row->kind)) {
+        why = str_printf("the object is a %s, not a %s", kind, k->row->kind);
         return why != NULL && undecodable(r, r->object, why);
     }
     return json_object_set_new(r->object, "apiVersion", json_string(own)) == 0 &&
-           json_object_set_new(r->object, "kind", json_string(k->kind)) == 0;
+           json_object_set_new(r->object, "kind", json_string(k->row->kind)) == 0;
 }
 
 static bool decode(struct run *r)
@@ -186,20 +178,21 @@ static bool check_uid(struct run *r, const char *uid, const char *own)
     if (own == NULL) {
         why = str_printf(
             "uid mismatch: the provided object specified uid %s, and no existing object was found", uid);
-        return why != NULL && fail(r, api_status_conflict(k->group, k->plural, r->w->name, why));
+        return why != NULL && fail(r, api_status_conflict(k->row->group, k->row->plural, r->w->name, why));
     }
     if (r->w->type == API_WRITE_UPDATE) {
         why = str_printf(
             "StorageError: invalid object, Code: 4, Key: /registry/%s/%s%s%s, ResourceVersion: 0, "
             "AdditionalErrorMsg: Precondition failed: UID in precondition: %s, UID in object meta: %s",
-            k->plural, r->w->namespace != NULL ? r->w->namespace : "", r->w->namespace != NULL ? "/" : "",
-            r->w->name, uid, own);
-        return why != NULL && fail(r, api_status_conflict(k->group, k->plural, r->w->name, why));
+            k->row->plural, r->w->namespace != NULL ? r->w->namespace : "",
+            r->w->namespace != NULL ? "/" : "", r->w->name, uid, own);
+        return why != NULL && fail(r, api_status_conflict(k->row->group, k->row->plural, r->w->name, why));
     }
     /* Twice, as the two validations of an apiserver say it. */
     cause = api_status_cause("FieldValueInvalid", "metadata.uid", "Invalid value: \"%s\": field is immutable",
                              uid);
-    return fail(r, api_status_invalid(k->group, k->kind, r->w->name, json_pack("[O, o]", cause, cause)));
+    return fail(
+        r, api_status_invalid(k->row->group, k->row->kind, r->w->name, json_pack("[O, o]", cause, cause)));
 }
 
 static bool check_version(struct run *r, const char *version, const char *own)
@@ -211,7 +204,7 @@ static bool check_version(struct run *r, const char *version, const char *own)
     if (version[strspn(version, "0123456789")] != '\0')
         return fail(
             r, api_status(500, NULL, NULL, "strconv.ParseUint: parsing \"%s\": invalid syntax", version));
-    return fail(r, api_status_conflict(k->group, k->plural, r->w->name, NULL));
+    return fail(r, api_status_conflict(k->row->group, k->row->plural, r->w->name, NULL));
 }
 
 /* Members that are the live object's whatever a write says. */
@@ -250,7 +243,7 @@ static bool check_deletion(struct run *r, const json_t *meta, const json_t *own)
         json_decref(causes);
         return true;
     }
-    return fail(r, api_status_invalid(k->group, k->kind, r->w->name, causes));
+    return fail(r, api_status_invalid(k->row->group, k->row->kind, r->w->name, causes));
 }
 
 static bool check_meta(struct run *r)
@@ -348,7 +341,7 @@ static bool restrict_path(struct run *r)
         return keep_but_ephemeral(r) && keep_member(r, "status");
     if (!str_eq(r->w->by.subresource, "status"))
         return true;
-    if (str_eq(r->w->kind->kind, "Deployment") && !keep(meta, own, "labels"))
+    if (str_eq(r->w->kind->row->kind, "Deployment") && !keep(meta, own, "labels"))
         return false;
     return keep_member(r, "spec");
 }
@@ -379,7 +372,7 @@ static bool count_generation(struct run *r)
 
     if (!r->w->kind->generation)
         return true;
-    if (str_eq(r->w->kind->kind, "Deployment")) /* its annotations count, too */
+    if (str_eq(r->w->kind->row->kind, "Deployment")) /* its annotations count, too */
         changed = changed || !same_member(meta, own, "annotations");
     if (r->live == NULL || (changed && !str_eq(r->w->by.subresource, "status")))
         before++;
@@ -400,7 +393,7 @@ static bool check_rules(struct run *r)
         return false;
     }
     if (json_array_size(causes) > 0)
-        return fail(r, api_status_invalid(k->group, k->kind, r->w->name, causes));
+        return fail(r, api_status_invalid(k->row->group, k->row->kind, r->w->name, causes));
     json_decref(causes);
     return true;
 }
@@ -422,7 +415,7 @@ static bool create_by_patch(struct run *r)
 
     if (r->live != NULL || r->w->type == API_WRITE_CREATE || r->w->type == API_WRITE_APPLY)
         return true;
-    return fail(r, api_status_not_found(k->group, k->plural, r->w->name));
+    return fail(r, api_status_not_found(k->row->group, k->row->plural, r->w->name));
 }
 
 enum err_code api_write(const struct api_write *w, const json_t *live, const json_t *body, json_t *warnings,

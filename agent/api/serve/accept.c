@@ -192,8 +192,8 @@ static bool negotiate(const char *header, struct api_accept *ret)
 
 json_t *api_not_acceptable(void)
 {
-    json_t *status = api_status_failure(406, "NotAcceptable",
-                                        "406: Not Acceptable\n\nAvailable representations: %s", available);
+    json_t *status = api_status(406, "NotAcceptable", NULL,
+                                "406: Not Acceptable\n\nAvailable representations: %s", available);
 
     api_put(&status, "details", json_object());
     return status;
@@ -212,7 +212,7 @@ bool api_accept_read(const char *header, struct api_accept *ret, json_t **ret_st
     }
     if (negotiate(header, ret))
         return true;
-    *ret_status = api_status_failure(406, "NotAcceptable", "only the following media types are accepted: %s",
-                                     available);
+    *ret_status =
+        api_status(406, "NotAcceptable", NULL, "only the following media types are accepted: %s", available);
     return false;
 }

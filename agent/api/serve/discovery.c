@@ -65,10 +65,11 @@ static json_t *storage_hash(const struct api_kind_row *k)
     char text[200], base64[13];
     SHA2_CTX ctx;
 
+    if (k->stored != NULL)
+        k = k->stored;
     snprintf(text, sizeof(text), "%s/%s/%s", k->group, k->version, k->kind);
     SHA256Init(&ctx);
-    SHA256Update(&ctx, (const uint8_t *)(k->stored != NULL ? k->stored : text),
-                 strlen(k->stored != NULL ? k->stored : text));
+    SHA256Update(&ctx, (const uint8_t *)text, strlen(text));
     SHA256Final(sum, &ctx);
     sum[8] = 0; /* 64 bits and two zero bits make eleven digits */
     for (size_t i = 0; i < 11; i++) {
@@ -90,12 +91,12 @@ static json_t *resource(const struct api_kind_row *k)
     api_put(&o, "singularName", json_string(k->singular));
     api_put(&o, "namespaced", json_boolean(k->namespaced));
     api_put(&o, "kind", json_string(k->kind));
-    api_put(&o, "verbs", verbs_json(k->verbs));
+    api_put(&o, "verbs", verbs_json(api_service_of(k)->verbs));
     if (k->short_name != NULL)
         api_put(&o, "shortNames", json_pack("[s]", k->short_name));
     if (k->in_all)
         api_put(&o, "categories", json_pack("[s]", "all"));
-    if (k->verbs & API_VERB_WATCH)
+    if (api_service_of(k)->verbs & API_VERB_WATCH)
         api_put(&o, "storageVersionHash", storage_hash(k));
     return o;
 }
@@ -131,7 +132,8 @@ json_t *api_discovery_resources(const char *group, const char *version)
         if (!of_group(k, group, version))
             continue;
         api_append(&list, resource(k));
-        for (const struct api_subresource *s = k->subresources; s != NULL && s->name != NULL; s++)
+        for (const struct api_subresource *s = api_service_of(k)->subresources; s != NULL && s->name != NULL;
+             s++)
             api_append(&list, subresource(k, s));
     }
     api_put(&o, "resources", list);
@@ -193,12 +195,13 @@ static json_t *aggregated_resource(const struct api_kind_row *k)
     api_put(&o, "responseKind", response_kind(NULL, NULL, k->kind));
     api_put(&o, "scope", json_string(k->namespaced ? "Namespaced" : "Cluster"));
     api_put(&o, "singularResource", json_string(k->singular));
-    api_put(&o, "verbs", verbs_json(k->verbs));
+    api_put(&o, "verbs", verbs_json(api_service_of(k)->verbs));
     if (k->short_name != NULL)
         api_put(&o, "shortNames", json_pack("[s]", k->short_name));
     if (k->in_all)
         api_put(&o, "categories", json_pack("[s]", "all"));
-    for (const struct api_subresource *s = k->subresources; s != NULL && s->name != NULL; s++) {
+    for (const struct api_subresource *s = api_service_of(k)->subresources; s != NULL && s->name != NULL;
+         s++) {
         json_t *sub = json_object();
         api_put(&sub, "subresource", json_string(s->name));
         api_put(&sub, "responseKind", response_kind(s->group, s->version, s->kind));

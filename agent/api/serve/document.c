@@ -235,5 +235,5 @@ enum err_code api_serve_document(const struct api_document_request *ask, struct 
         break;
     }
     return plain(ret, 404,
-                 api_status_failure(404, "NotFound", "the server could not find the requested resource"), e);
+                 api_status(404, "NotFound", NULL, "the server could not find the requested resource"), e);
 }

@@ -3,6 +3,7 @@
 #ifndef AGENT_API_SERVE_INTERNAL_H
 #define AGENT_API_SERVE_INTERNAL_H
 #include "agent/api/serve/serve.h"
+#include "agent/api/status.h"
 #include "base/array.h"
 #include "base/buf.h"
 

@@ -117,8 +117,8 @@ static void add_wanted(json_t **items, json_t *one, const struct api_target *tar
 
 static json_t *not_found(const struct api_target *target)
 {
-    json_t *o = api_status_failure(404, "NotFound", "%s.%s \"%s\" not found", target->kind->plural,
-                                   target->kind->group, target->name);
+    json_t *o = api_status(404, "NotFound", NULL, "%s.%s \"%s\" not found", target->kind->plural,
+                           target->kind->group, target->name);
 
     api_put(&o, "details",
             json_pack("{s:s, s:s, s:s}", "name", target->name, "group", target->kind->group, "kind",

@@ -68,7 +68,7 @@ static void add_path(const struct api_openapi *doc, json_t **paths, const struct
     snprintf(path, sizeof(path), "/%s%s/%s%s/%s%s", k->group[0] == '\0' ? "api" : "apis/", k->group,
              k->version, k->namespaced ? "/namespaces/{namespace}" : "", k->plural, item ? "/{name}" : "");
     for (size_t i = 0; i < ARRAY_LEN(operations); i++) {
-        if (operations[i].item == item && k->verbs & operations[i].verb)
+        if (operations[i].item == item && api_service_of(k)->verbs & operations[i].verb)
             api_put(&o, operations[i].method, operation(doc, k, operations[i].method, operations[i].action));
     }
     if (o != NULL && json_object_size(o) == 0)

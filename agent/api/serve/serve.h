@@ -7,6 +7,7 @@
  */
 #ifndef AGENT_API_SERVE_SERVE_H
 #define AGENT_API_SERVE_SERVE_H
+#include "agent/api/schema/kinds.h"
 #include "base/error.h"
 #include "base/scope.h"
 
@@ -15,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- kinds.c: the one table of kinds ---- */
+/* ---- kinds.c ---- */
 
 enum api_verb {
     API_VERB_CREATE = 1 << 0,
@@ -40,30 +41,16 @@ struct api_subresource {
     unsigned verbs;
 };
 
-struct api_schema;
-struct api_columns;
-
-struct api_kind_row {
-    const char *group, *version; /* group "": the core group */
-    const char *kind, *plural, *singular;
-    const char *short_name; /* NULL: none */
-    bool namespaced;
-    bool in_all;    /* `kubectl get all` shows it */
-    bool acted_on;  /* the node does something with it; otherwise it is only kept */
-    unsigned verbs; /* enum api_verb: what the server does with it */
+/* What the server does with a kind. */
+struct api_service {
+    unsigned verbs;                             /* enum api_verb */
     const struct api_subresource *subresources; /* by name, terminated by a NULL name; NULL: none */
-    const struct api_schema *schema;            /* of its fields; NULL: only what each object has */
-    const char *stored; /* "group/version/kind" if it is stored as another kind; NULL */
 };
 
-/* In the order in which discovery lists them: by group, in a group by plural. Terminated by a NULL kind. */
-extern const struct api_kind_row api_kinds[];
-
-/* NULL: there is no such resource. `group` "" for the core group. */
-const struct api_kind_row *api_kind_of_resource(const char *group, const char *version, const char *plural);
-/* By what an object says of itself, "apps/v1" and "Deployment"; NULL: there is no such kind. */
-const struct api_kind_row *api_kind_of_object(const char *api_version, const char *kind);
+const struct api_service *api_service_of(const struct api_kind_row *kind);
 const struct api_subresource *api_subresource_find(const struct api_kind_row *kind, const char *name);
+
+/* ---- target.c ---- */
 
 /* What the path of a request names. */
 struct api_target {
@@ -183,9 +170,4 @@ struct api_reviewed_user {
  * everything. `now`: RFC 3339. NULL: out of memory. */
 json_t *api_review_of(const struct api_kind_row *kind, const json_t *body,
                       const struct api_reviewed_user *user, const char *now) MUST_CHECK;
-
-/* ---- put.c ---- */
-
-/* A Status of a failure: `reason` "NotFound"; NULL: out of memory. */
-json_t *api_status_failure(int code, const char *reason, const char *fmt, ...) PRINTF_LIKE(3, 4);
 #endif

@@ -51,10 +51,10 @@ bool api_include_read(const char *text, enum api_include *ret, json_t **ret_stat
             return true;
         }
     }
-    *ret_status = api_status_failure(400, "BadRequest",
-                                     "Unable to convert to Table as requested: includeObject: Invalid value: "
-                                     "\"%.100s\": must be 'Metadata', 'Object', 'None', or empty",
-                                     text);
+    *ret_status = api_status(400, "BadRequest", NULL,
+                             "Unable to convert to Table as requested: includeObject: Invalid value: "
+                             "\"%.100s\": must be 'Metadata', 'Object', 'None', or empty",
+                             text);
     return false;
 }
 
@@ -174,8 +174,8 @@ static json_t *wrong_form(const struct api_kind_row *kind, bool list)
     const bool core = kind->group[0] == '\0' || strcmp(kind->group, "events.k8s.io") == 0;
     const char *group = core ? "core" : kind->group;
 
-    return api_status_failure(
-        406, "NotAcceptable", "you requested %s, but the requested object is %s (*%.*s.%s%s)",
+    return api_status(
+        406, "NotAcceptable", NULL, "you requested %s, but the requested object is %s (*%.*s.%s%s)",
         list ? "PartialObjectMetadata" : "PartialObjectMetadataList", list ? "a list" : "not a list",
         (int)strcspn(group, "."), group, kind->kind, list ? "List" : "");
 }

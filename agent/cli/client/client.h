@@ -8,6 +8,7 @@
  */
 #ifndef AGENT_CLI_CLIENT_CLIENT_H
 #define AGENT_CLI_CLIENT_CLIENT_H
+#include "agent/api/schema/kinds.h"
 #include "agent/cli/command/command.h"
 #include "agent/cli/print/print.h"
 #include "base/buf.h"
@@ -59,16 +60,11 @@ enum { CLI_LOOK_AGAIN_MS = 5000 };
 bool cli_pod_is_there(struct cli *cli, const char *namespace_, const char *name); /* or if unknown */
 
 /* ---- kinds.c ---- */
-struct cli_kind {
-    const char *const *names; /* "configmaps", "configmap", "cm", NULL */
-    const char *base;         /* of its path */
-    bool namespaced;
-    bool bare_list; /* its list omits parts of the objects */
-};
 /* What `get all` means: of kubectl's category what there is. */
 #define CLI_KINDS_OF_ALL "pods,services,daemonsets,deployments,replicasets,statefulsets"
 extern const char *const cli_pod_kinds[], *const cli_node_kinds[];
-const struct cli_kind *cli_kind_find(const char *word); /* "cm", "configmaps/web"; may be NULL */
+const struct api_kind_row *cli_kind_find(
+    const char *word); /* "cm", "configmaps/web"; what the socket has; API_KINDS: images; may be NULL */
 bool cli_is_kind(const char *word,
                  const char *const *kinds); /* "pods" or "pods/web" among { "pods", NULL } */
 /* The name in "pod/web" or "web" for a kind with these names; NULL for another kind. */
@@ -77,12 +73,12 @@ int cli_unknown_kind(
     struct cli *cli, const char *word,
     const char *more /* ", events": other kinds that the command knows */); /* prints the error; EXIT_USAGE */
 /* namespace_ NULL: all; name NULL: the list. */
-void cli_add_kind_path(struct buf *url, const struct cli_kind *kind, const char *namespace_,
+void cli_add_kind_path(struct buf *url, const struct api_kind_row *kind, const char *namespace_,
                        const char *name);
 /* One object, or an array of all; NULL with *ret_code after printing the error. */
-json_t *cli_get_one(struct cli *cli, const struct cli_kind *kind, const char *namespace_, const char *name,
-                    int *ret_code);
-json_t *cli_get_all(struct cli *cli, const struct cli_kind *kind, const char *namespace_, int *ret_code);
+json_t *cli_get_one(struct cli *cli, const struct api_kind_row *kind, const char *namespace_,
+                    const char *name, int *ret_code);
+json_t *cli_get_all(struct cli *cli, const struct api_kind_row *kind, const char *namespace_, int *ret_code);
 
 /* ---- one_pod.c ---- */
 /* For commands for one pod: "pod web", "pod/web", "web". False: return *ret. */

@@ -2,72 +2,22 @@
 /* Kinds of objects: their names and aliases, and their paths on the socket. */
 #include "agent/cli/client/client.h"
 #include "base/codec/percent.h"
+#include "base/scope.h"
 
 #include <string.h>
 
-const char *const cli_node_kinds[] = { "nodes", "node", "no", NULL };
-static const char *const config_map_names[] = { "configmaps", "configmap", "cm", NULL };
-static const char *const secret_names[] = { "secrets", "secret", NULL };
-static const char *const class_names[] = { "priorityclasses", "priorityclass", "pc", NULL };
-static const char *const image_names[] = { "images", "image", NULL };
-/* Workloads, then kinds that are only kept and shown. */
-static const char *const deployment_names[] = { "deployments", "deployment", "deploy", NULL };
-static const char *const replicaset_names[] = { "replicasets", "replicaset", "rs", NULL };
-static const char *const statefulset_names[] = { "statefulsets", "statefulset", "sts", NULL };
-static const char *const daemonset_names[] = { "daemonsets", "daemonset", "ds", NULL };
-static const char *const job_names[] = { "jobs", "job", NULL };
-static const char *const service_names[] = { "services", "service", "svc", NULL };
-static const char *const serviceaccount_names[] = { "serviceaccounts", "serviceaccount", "sa", NULL };
-static const char *const namespace_names[] = { "namespaces", "namespace", "ns", NULL };
-static const char *const endpoint_names[] = { "endpoints", "endpoint", "ep", NULL };
-static const char *const persistentvolume_names[] = { "persistentvolumes", "persistentvolume", "pv", NULL };
-static const char *const storageclass_names[] = { "storageclasses", "storageclass", "sc", NULL };
-static const char *const ingress_names[] = { "ingresses", "ingress", "ing", NULL };
-static const char *const ingressclass_names[] = { "ingressclasses", "ingressclass", "ingressclass", NULL };
-static const char *const networkpolicy_names[] = { "networkpolicies", "networkpolicy", "netpol", NULL };
-static const char *const role_names[] = { "roles", "role", "role", NULL };
-static const char *const rolebinding_names[] = { "rolebindings", "rolebinding", "rolebinding", NULL };
-static const char *const clusterrole_names[] = { "clusterroles", "clusterrole", "clusterrole", NULL };
-static const char *const clusterrolebinding_names[] = { "clusterrolebindings", "clusterrolebinding",
-                                                        "clusterrolebinding", NULL };
-static const char *const poddisruptionbudget_names[] = { "poddisruptionbudgets", "poddisruptionbudget", "pdb",
-                                                         NULL };
-static const char *const horizontalpodautoscaler_names[] = { "horizontalpodautoscalers",
-                                                             "horizontalpodautoscaler", "hpa", NULL };
-static const char *const resourcequota_names[] = { "resourcequotas", "resourcequota", "quota", NULL };
-static const char *const limitrange_names[] = { "limitranges", "limitrange", "limits", NULL };
 const char *const cli_pod_kinds[] = { "pods", "pod", "po", NULL };
+const char *const cli_node_kinds[] = { "nodes", "node", "no", NULL };
 
-static const struct cli_kind known[] = {
-    { .names = cli_pod_kinds, .base = "/api/v1", .namespaced = true },
-    { .names = cli_node_kinds, .base = "/api/v1" },
-    { .names = config_map_names, .base = "/api/v1", .namespaced = true, .bare_list = true },
-    { .names = secret_names, .base = "/api/v1", .namespaced = true },
-    { .names = class_names, .base = "/apis/scheduling.k8s.io/v1" },
-    { .names = image_names, .base = "" },
-    { .names = deployment_names, .base = "/apis/apps/v1", .namespaced = true },
-    { .names = replicaset_names, .base = "/apis/apps/v1", .namespaced = true },
-    { .names = statefulset_names, .base = "/apis/apps/v1", .namespaced = true },
-    { .names = daemonset_names, .base = "/apis/apps/v1", .namespaced = true },
-    { .names = job_names, .base = "/apis/batch/v1", .namespaced = true },
-    { .names = service_names, .base = "/api/v1", .namespaced = true },
-    { .names = serviceaccount_names, .base = "/api/v1", .namespaced = true },
-    { .names = namespace_names, .base = "/api/v1" },
-    { .names = endpoint_names, .base = "/api/v1", .namespaced = true },
-    { .names = persistentvolume_names, .base = "/api/v1" },
-    { .names = storageclass_names, .base = "/apis/storage.k8s.io/v1" },
-    { .names = ingress_names, .base = "/apis/networking.k8s.io/v1", .namespaced = true },
-    { .names = ingressclass_names, .base = "/apis/networking.k8s.io/v1" },
-    { .names = networkpolicy_names, .base = "/apis/networking.k8s.io/v1", .namespaced = true },
-    { .names = role_names, .base = "/apis/rbac.authorization.k8s.io/v1", .namespaced = true },
-    { .names = rolebinding_names, .base = "/apis/rbac.authorization.k8s.io/v1", .namespaced = true },
-    { .names = clusterrole_names, .base = "/apis/rbac.authorization.k8s.io/v1" },
-    { .names = clusterrolebinding_names, .base = "/apis/rbac.authorization.k8s.io/v1" },
-    { .names = poddisruptionbudget_names, .base = "/apis/policy/v1", .namespaced = true },
-    { .names = horizontalpodautoscaler_names, .base = "/apis/autoscaling/v2", .namespaced = true },
-    { .names = resourcequota_names, .base = "/api/v1", .namespaced = true },
-    { .names = limitrange_names, .base = "/api/v1", .namespaced = true },
-    { .names = NULL },
+/* Of the socket, and of no API. */
+static const struct api_kind_row images = {
+    .id = API_KINDS, .kind = "Image", .plural = "images", .singular = "image"
+};
+
+/* Those with answers of their own. */
+static const struct api_kind_row *const first[] = {
+    &api_kinds[API_KIND_POD],    &api_kinds[API_KIND_NODE],           &api_kinds[API_KIND_CONFIG_MAP],
+    &api_kinds[API_KIND_SECRET], &api_kinds[API_KIND_PRIORITY_CLASS], &images,
 };
 
 bool cli_is_kind(const char *word, const char *const *kinds)
@@ -80,10 +30,15 @@ bool cli_is_kind(const char *word, const char *const *kinds)
     return false;
 }
 
-const struct cli_kind *cli_kind_find(const char *word)
+const struct api_kind_row *cli_kind_find(const char *word)
 {
-    for (const struct cli_kind *k = known; k->names != NULL; k++)
-        if (cli_is_kind(word, k->names))
+    const size_t n = strcspn(word, "/");
+
+    for (size_t i = 0; i < ARRAY_LEN(first); i++)
+        if (api_kind_is_word(first[i], word, n))
+            return first[i];
+    for (const struct api_kind_row *k = api_kinds; k->kind != NULL; k++)
+        if (api_kind_is_generic(k->id) && api_kind_is_word(k, word, n))
             return k;
     return NULL;
 }
@@ -101,39 +56,44 @@ int cli_unknown_kind(struct cli *cli, const char *word, const char *more)
 {
     buf_auto all = BUF_INIT(1024);
 
-    for (const struct cli_kind *k = known; k->names != NULL && k->names != service_names; k++)
-        buf_addf(&all, "%s%s", all.n > 0 ? ", " : "", k->names[0]);
+    for (size_t i = 0; i < ARRAY_LEN(first); i++)
+        buf_addf(&all, "%s%s", i > 0 ? ", " : "", first[i]->plural);
+    for (const struct api_kind_row *k = api_kinds; k->kind != NULL; k++)
+        if (api_kind_is_generic(k->id) && !api_kind_is_only_shown(k->id))
+            buf_addf(&all, ", %s", k->plural);
     return cli_wrong(cli, "the server doesn't have a resource type \"%.*s\": there are %s%s",
                      (int)strcspn(word, "/"), word, all.p, more);
 }
 
 /* ---- from the socket ---- */
 
-void cli_add_kind_path(struct buf *url, const struct cli_kind *kind, const char *namespace_, const char *name)
+void cli_add_kind_path(struct buf *url, const struct api_kind_row *kind, const char *namespace_,
+                       const char *name)
 {
-    buf_adds(url, kind->base);
+    if (kind != &images)
+        buf_addf(url, "/%s/%s", kind->group[0] != '\0' ? "apis" : "api", kind->api_version);
     if (kind->namespaced && namespace_ != NULL) {
         buf_adds(url, "/namespaces/");
         percent_add(url, namespace_);
     }
-    buf_addf(url, "/%s", kind->names[0]);
+    buf_addf(url, "/%s", kind->plural);
     if (name != NULL) {
-        buf_adds(url, kind->names == image_names ? "?name=" : "/");
+        buf_adds(url, kind == &images ? "?name=" : "/");
         percent_add(url, name);
     }
 }
 
-json_t *cli_get_one(struct cli *cli, const struct cli_kind *kind, const char *namespace_, const char *name,
-                    int *ret_code)
+json_t *cli_get_one(struct cli *cli, const struct api_kind_row *kind, const char *namespace_,
+                    const char *name, int *ret_code)
 {
     buf_auto url = BUF_INIT(64 * 1024);
     json_t *found;
 
-    if (kind->names == cli_pod_kinds)
+    if (kind->id == API_KIND_POD)
         return cli_get_pod(cli, namespace_, name, ret_code);
     cli_add_kind_path(&url, kind, namespace_, name);
     found = cli_get(cli, url.p, ret_code);
-    if (kind->names == image_names && found != NULL) {
+    if (kind == &images && found != NULL) {
         json_t *image = json_incref(json_array_get(cli_at(found, "items"), 0));
 
         json_decref(found);
@@ -142,7 +102,7 @@ json_t *cli_get_one(struct cli *cli, const struct cli_kind *kind, const char *na
     return found;
 }
 
-json_t *cli_get_all(struct cli *cli, const struct cli_kind *kind, const char *namespace_, int *ret_code)
+json_t *cli_get_all(struct cli *cli, const struct api_kind_row *kind, const char *namespace_, int *ret_code)
 {
     buf_auto url = BUF_INIT(64 * 1024);
     json_auto_t *list = NULL;

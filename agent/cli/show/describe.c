@@ -6,7 +6,7 @@
 
 struct describe {
     struct cli *cli;
-    const struct cli_kind *kind;
+    const struct api_kind_row *kind;
     const char *namespace_, *format;
     json_t *items; /* the objects to print at the end in that format; otherwise NULL */
     size_t n;      /* the number of objects described so far */
@@ -104,7 +104,7 @@ static int describe_one(struct describe *d, const json_t *object, const json_t *
     add_description(d, object, events, &text);
     cli_align(text.p, 0, 2, &shown);
     if (text.failed || shown.failed)
-        return cli_error(d->cli, "%s %s: too much to describe", d->kind->names[1],
+        return cli_error(d->cli, "%s %s: too much to describe", d->kind->singular,
                          cli_text(object, "metadata.name"));
     cli_show_described(d->cli, &shown);
     return EXIT_OK;
@@ -117,7 +117,7 @@ static int describe_take(struct describe *d, json_t *object)
 
     if (d->items != NULL)
         json_array_append_new(d->items,
-                              json_pack("{s:O, s:O*}", d->kind->names[1], object, "events", events));
+                              json_pack("{s:O, s:O*}", d->kind->singular, object, "events", events));
     else
         code = describe_one(d, object, events);
     d->n++;
@@ -128,7 +128,7 @@ static int describe_take(struct describe *d, json_t *object)
 
 static json_t *describe_listed(struct describe *d, const json_t *o, int *ret_code)
 {
-    if (!d->kind->bare_list)
+    if (d->kind->id != API_KIND_CONFIG_MAP /* whose list omits the data */)
         return json_incref((json_t *)(uintptr_t)o);
     return cli_get_one(d->cli, d->kind, cli_text(o, "metadata.namespace"), cli_text(o, "metadata.name"),
                        ret_code);

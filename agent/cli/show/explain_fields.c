@@ -18,15 +18,12 @@ struct place {                       /* on the way along a path */
 };
 
 /* The kind before the first dot; NULL: none is meant. */
-static const struct api_kind_info *root_of(const char *path)
+static const struct api_kind_row *root_of(const char *path)
 {
-    char word[64];
-    enum api_kind kind;
-
-    if (strcspn(path, ".") >= sizeof(word))
-        return NULL;
-    snprintf(word, sizeof(word), "%.*s", (int)strcspn(path, "."), path);
-    return api_kind_by_word(word, &kind) ? api_kind_info(kind) : NULL;
+    for (const struct api_kind_row *k = api_kinds; k->kind != NULL; k++)
+        if (k->schema != NULL && api_kind_is_word(k, path, strcspn(path, ".")))
+            return k;
+    return NULL;
 }
 
 bool cli_explain_is_path(const char *word)
@@ -104,11 +101,11 @@ static void add_line(struct buf *b, const char *title, const struct api_row *row
     b->p[before] = '\0';
 }
 
-static void add_head(struct buf *b, const struct api_kind_info *root, const struct place *p, const char *path)
+static void add_head(struct buf *b, const struct api_kind_row *root, const struct place *p, const char *path)
 {
-    buf_addf(b, "KIND:\t%s\nVERSION:\t%s\n", root->name, root->api_version);
+    buf_addf(b, "KIND:\t%s\nVERSION:\t%s\n", root->kind, root->api_version);
     if (p->row == NULL) {
-        buf_addf(b, "ABOUT:\t%s\n", api_about_type(root->name));
+        buf_addf(b, "ABOUT:\t%s\n", api_about_type(root->kind));
         return;
     }
     buf_addf(b, "FIELD:\t%s\n", strchr(path, '.') + 1);
@@ -154,7 +151,7 @@ static void print_fields(struct cli *cli, const struct api_schema *schema, enum 
 
 int cli_explain_fields(struct cli *cli, const char *path)
 {
-    const struct api_kind_info *root = root_of(path);
+    const struct api_kind_row *root = root_of(path);
     struct place p = { .support = API_ACTED };
     buf_auto head = BUF_INIT(64 * 1024), shown = BUF_INIT(64 * 1024);
     int code;

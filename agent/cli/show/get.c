@@ -135,18 +135,21 @@ static int check_format(struct get *g, struct buf *template)
 }
 
 /* "pods web db", "pod/web pod/db"; image names contain slashes */
-static int get_take_names(struct get *g, const struct cli_kind *kind, char **words, int n)
+static int get_take_names(struct get *g, const struct api_kind_row *kind, char **words, int n)
 {
-    const bool slashes = strchr(words[0], '/') != NULL, image = strcmp(kind->names[0], "images") == 0;
+    const bool slashes = strchr(words[0], '/') != NULL, image = kind->id == API_KINDS;
 
     g->names = slashes ? words : words + 1;
     g->n_names = slashes ? n : n - 1;
     for (int i = 0; i < g->n_names && (slashes || !image); i++) {
-        const char *name = cli_resource_name(g->names[i], kind->names);
+        const char *slash = strchr(g->names[i], '/');
+        const char *name = slash == NULL                        ? g->names[i]
+                           : cli_kind_find(g->names[i]) == kind ? slash + 1
+                                                                : NULL;
 
         if (name != NULL && name[0] == '\0')
             return cli_wrong(g->cli, "the name of a resource may not be empty");
-        if (slashes != (strchr(g->names[i], '/') != NULL) || name == NULL)
+        if (slashes != (slash != NULL) || name == NULL)
             return cli_wrong(
                 g->cli, "there is no need to specify a resource type as a separate argument when passing "
                         "arguments in resource/name form (e.g. 'coracle get pod/NAME')");
@@ -225,7 +228,7 @@ static const struct cli_flag flags[] = {
 /* "pods web", "pod/web pod/db": all of one kind. */
 static int get_kind(struct get *g, char **words, int n)
 {
-    const struct cli_kind *kind = cli_kind_find(words[0]);
+    const struct api_kind_row *kind = cli_kind_find(words[0]);
     int code;
 
     if (kind == NULL) {
@@ -236,10 +239,10 @@ static int get_kind(struct get *g, char **words, int n)
     code = get_take_names(g, kind, words, n);
     if (code != EXIT_OK)
         return code;
-    g->kind = kind->names[1];
-    return kind->names == cli_pod_kinds            ? get_pods(g)
-           : strcmp(kind->names[0], "images") == 0 ? get_images(g)
-                                                   : get_objects(g, kind);
+    g->kind = kind->singular;
+    return kind->id == API_KIND_POD ? get_pods(g)
+           : kind->id == API_KINDS  ? get_images(g)
+                                    : get_objects(g, kind);
 }
 
 /* The objects of several kinds, collected. */
@@ -300,7 +303,7 @@ static int get_pairs(struct get *g, char **words, int n)
         return cli_error(g->cli, "out of memory");
     begin_many(g);
     for (int i = 0; i < n && code != EXIT_USAGE; i++) {
-        const struct cli_kind *kind = words[i] != NULL ? cli_kind_find(words[i]) : NULL;
+        const struct api_kind_row *kind = words[i] != NULL ? cli_kind_find(words[i]) : NULL;
         int m = 0;
 
         for (int k = i; k < n; k++) {
@@ -318,7 +321,7 @@ static int get_pairs(struct get *g, char **words, int n)
 /* Whether the words name several kinds. */
 static bool are_pairs(char **words, int n)
 {
-    const struct cli_kind *first = cli_kind_find(words[0]);
+    const struct api_kind_row *first = cli_kind_find(words[0]);
     bool differ = false;
 
     for (int i = 0; i < n; i++) {

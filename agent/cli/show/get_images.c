@@ -59,7 +59,7 @@ static void get_images_table(struct cli *cli, const json_t *images, bool wide, b
 
 static json_t *read_images(struct cli *cli, char **names, int n_names, int *ret_code)
 {
-    const struct cli_kind *kind = cli_kind_find("images");
+    const struct api_kind_row *kind = cli_kind_find("images");
     json_t *images;
 
     if (n_names == 0)

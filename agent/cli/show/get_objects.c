@@ -168,7 +168,7 @@ static const struct view {
 
 /* ---- objects ---- */
 
-static json_t *read_named(const struct get *g, const struct cli_kind *kind, int *ret_code)
+static json_t *read_named(const struct get *g, const struct api_kind_row *kind, int *ret_code)
 {
     json_t *found = json_array();
 
@@ -185,7 +185,7 @@ static json_t *read_named(const struct get *g, const struct cli_kind *kind, int 
 }
 
 /* With the parts omitted in lists: each object is requested by name. */
-static json_t *get_objects_whole(const struct get *g, const struct cli_kind *kind, json_t *items,
+static json_t *get_objects_whole(const struct get *g, const struct api_kind_row *kind, json_t *items,
                                  int *ret_code)
 {
     json_t *found = json_array(), *item;
@@ -205,17 +205,18 @@ static json_t *get_objects_whole(const struct get *g, const struct cli_kind *kin
     return found;
 }
 
-static json_t *get_objects_read_all(const struct get *g, const struct cli_kind *kind, int *ret_code)
+static json_t *get_objects_read_all(const struct get *g, const struct api_kind_row *kind, int *ret_code)
 {
     json_auto_t *items = cli_get_all(g->cli, kind, g->all ? NULL : g->namespace_, ret_code);
     json_t *sorted = items != NULL ? cli_sorted(items, cli_by_namespace_and_name) : NULL;
 
-    return sorted == NULL || get_is_table(g) || !kind->bare_list
+    return sorted == NULL || get_is_table(g) ||
+                   kind->id != API_KIND_CONFIG_MAP /* whose list omits the data */
                ? sorted
                : get_objects_whole(g, kind, sorted, ret_code);
 }
 
-static void get_objects_print_table(struct get *g, const struct cli_kind *kind, const json_t *items)
+static void get_objects_print_table(struct get *g, const struct api_kind_row *kind, const json_t *items)
 {
     const bool namespaces = g->all && kind->namespaced;
     const struct view *v = views;
@@ -223,7 +224,7 @@ static void get_objects_print_table(struct get *g, const struct cli_kind *kind, 
     json_t *o;
     size_t i;
 
-    while (v->kind != NULL && strcmp(v->kind, kind->names[0]) != 0)
+    while (v->kind != NULL && strcmp(v->kind, kind->plural) != 0)
         v++;
     get_table_init(g, &table, (get_is_format(g, "wide") ? v->wide : v->headers) + !namespaces);
     json_array_foreach (items, i, o) {
@@ -237,17 +238,17 @@ static void get_objects_print_table(struct get *g, const struct cli_kind *kind, 
 }
 
 /* Printed objects can be used as manifests again. */
-static void drop_sizes(const struct cli_kind *kind, const json_t *items)
+static void drop_sizes(const struct api_kind_row *kind, const json_t *items)
 {
     json_t *o;
     size_t i;
 
-    if (strcmp(kind->names[0], "configmaps") == 0)
+    if (kind->id == API_KIND_CONFIG_MAP)
         json_array_foreach (items, i, o)
             json_object_del(o, "sizes");
 }
 
-int get_objects(struct get *g, const struct cli_kind *kind)
+int get_objects(struct get *g, const struct api_kind_row *kind)
 {
     json_auto_t *items = NULL;
     int code;
@@ -255,7 +256,7 @@ int get_objects(struct get *g, const struct cli_kind *kind)
     if (g->n_names > 0 && g->all)
         return cli_wrong(g->cli, "a resource cannot be retrieved by name across all namespaces");
     if (g->watch || g->selector != NULL || g->field_selector != NULL)
-        return cli_wrong(g->cli, "%s cannot be watched or selected by labels", kind->names[0]);
+        return cli_wrong(g->cli, "%s cannot be watched or selected by labels", kind->plural);
     items = g->n_names > 0 ? read_named(g, kind, &code) : get_objects_read_all(g, kind, &code);
     if (items == NULL || (json_array_size(items) == 0 && g->n_names > 0))
         return code;
@@ -264,7 +265,7 @@ int get_objects(struct get *g, const struct cli_kind *kind)
         return code;
     if (!get_is_table(g)) {
         drop_sizes(kind, items);
-        cli_keep_first(&code, get_print_objects(g, kind->names[1], items, g->n_names == 1));
+        cli_keep_first(&code, get_print_objects(g, kind->singular, items, g->n_names == 1));
     } else if (json_array_size(items) > 0) {
         get_objects_print_table(g, kind, items);
     } else if (kind->namespaced) {

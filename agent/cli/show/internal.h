@@ -37,7 +37,7 @@ bool get_is_table(const struct get *g); /* plain or wide */
 int get_nothing_found(const struct get *g);
 int get_print_objects(const struct get *g, const char *kind, const json_t *items, bool single);
 int get_pods(struct get *g);
-int get_objects(struct get *g, const struct cli_kind *kind);
+int get_objects(struct get *g, const struct api_kind_row *kind);
 int get_events(struct get *g);
 int get_sort(const struct get *g, json_t *items); /* get_sort.c: in place, if requested; the exit code */
 int get_manifests(struct get *g);

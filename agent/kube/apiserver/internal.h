@@ -2,9 +2,9 @@
 /* internal - declarations shared by agent/kube/apiserver. Loop thread only. */
 #ifndef AGENT_KUBE_APISERVER_INTERNAL_H
 #define AGENT_KUBE_APISERVER_INTERNAL_H
-#include "agent/api/patch/status.h"
 #include "agent/api/selector.h"
 #include "agent/api/serve/serve.h"
+#include "agent/api/status.h"
 #include "agent/kube/apiserver/api.h"
 #include "agent/kube/server/caller.h"
 #include "base/list.h"

@@ -12,22 +12,7 @@ enum { KEY_SIZE = 512 };
 
 const struct api_kind_row *stock_row(const struct api_kind_row *kind)
 {
-    const char *slash, *second;
-    char api_version[128];
-
-    if (kind->stored == NULL)
-        return kind;
-    slash = strchr(kind->stored, '/');
-    second = slash != NULL ? strchr(slash + 1, '/') : NULL;
-    if (second == NULL)
-        return kind;
-    if (slash == kind->stored) /* the core group */
-        snprintf(api_version, sizeof(api_version), "%.*s", (int)(second - slash - 1), slash + 1);
-    else
-        snprintf(api_version, sizeof(api_version), "%.*s", (int)(second - kind->stored), kind->stored);
-    const struct api_kind_row *row = api_kind_of_object(api_version, second + 1);
-
-    return row != NULL ? row : kind;
+    return kind->stored != NULL ? kind->stored : kind;
 }
 
 static void stock_key(char ret[KEY_SIZE], const struct api_kind_row *kind, const char *namespace_,

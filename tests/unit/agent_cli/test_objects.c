@@ -103,7 +103,8 @@ static void objects_that_are_not_there_have_the_same_words_and_code(void **state
     assert_string_equal(
         f->err, "error: the server doesn't have a resource type \"gizmo\": there are pods, "
                 "nodes, configmaps, secrets, "
-                "priorityclasses, images, deployments, replicasets, statefulsets, daemonsets, jobs\n");
+                "priorityclasses, images, persistentvolumeclaims, daemonsets, deployments, replicasets, "
+                "statefulsets, cronjobs, jobs\n");
 }
 
 /* ---- describe ---------------------------------------------------------------------------------- */

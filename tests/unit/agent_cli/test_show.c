@@ -3,8 +3,8 @@
 #include "tests/unit/agent_cli/served.h"
 
 #define KINDS                                                                                                \
-    ": there are pods, nodes, configmaps, secrets, priorityclasses, images, deployments, replicasets, "      \
-    "statefulsets, daemonsets, jobs"
+    ": there are pods, nodes, configmaps, secrets, priorityclasses, images, persistentvolumeclaims, "        \
+    "daemonsets, deployments, replicasets, statefulsets, cronjobs, jobs"
 
 static void pods_are_shown_as_a_table_with_warnings_after_it(void **state)
 {

@@ -4,8 +4,8 @@
  *
  * Each function returns a new reference, or NULL when out of memory.  Pure: any thread.
  */
-#ifndef AGENT_API_PATCH_STATUS_H
-#define AGENT_API_PATCH_STATUS_H
+#ifndef AGENT_API_STATUS_H
+#define AGENT_API_STATUS_H
 #include "base/error.h"
 
 #include <jansson.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/api/patch/status.h"
+#include "agent/api/status.h"
 
 #include "base/buf.h"
 #include "base/codec/json.h"
