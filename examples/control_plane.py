@@ -17,7 +17,6 @@ import urllib.request
 
 SERVICES = "10.96.0.0/16"
 SERVICES_FIRST = "10.96.0.1"
-PODS = "10.244.0.0/16"
 NEEDED = ("etcd", "kube-apiserver")
 LATER = ("kube-controller-manager", "kube-scheduler")
 
@@ -135,10 +134,13 @@ class ControlPlane:
         with open(os.path.join(self.folder, f"{program}.log"), encoding="utf-8", errors="replace") as file:
             return " | ".join(file.read().strip().splitlines()[-5:])
 
-    def request(self, path):
+    def request(self, path, method="GET", patch=None):
+        """As the administrator; patch: of a merge."""
         context = ssl.create_default_context(cafile=self.keys.ca)
         context.load_cert_chain(self.keys.path("admin.crt"), self.keys.path("admin.key"))
-        with urllib.request.urlopen(self.url + path, context=context, timeout=10) as answer:
+        body = json.dumps(patch).encode() if patch is not None else None
+        asked = urllib.request.Request(self.url + path, body, {"Content-Type": "application/merge-patch+json"}, method=method)
+        with urllib.request.urlopen(asked, context=context, timeout=10) as answer:
             return answer.read()
 
     def ready(self):
@@ -177,7 +179,7 @@ class ControlPlane:
         own = ["--kubeconfig", config, "--leader-elect=false", "--bind-address", "127.0.0.1", "--secure-port", str(free_port("127.0.0.1"))]
         if program == "kube-controller-manager":
             own += ["--authentication-kubeconfig", config, "--authorization-kubeconfig", config, "--service-account-private-key-file", self.keys.path("sa.key"),
-                    "--root-ca-file", self.keys.ca, "--use-service-account-credentials", "--allocate-node-cidrs", "--cluster-cidr", PODS,
+                    "--root-ca-file", self.keys.ca, "--use-service-account-credentials", "--allocate-node-cidrs=false",
                     "--service-cluster-ip-range", SERVICES, "--cluster-signing-cert-file", self.keys.ca, "--cluster-signing-key-file", self.keys.path("ca.key")]
         self.launch(program, *own)
 
