@@ -57,19 +57,13 @@ static void on_event(uint32_t id, void *owner)
     mix(&((struct outcome *)owner)->sum, &id, sizeof(id));
 }
 
-static void on_room(void *owner)
-{
-    (void)owner;
-}
-
 static struct outcome feed(const uint8_t *data, size_t size, size_t step)
 {
     static const struct spdy_events events = { .on_stream = on_stream,
                                                .on_opened = on_opened,
                                                .on_data = on_data,
                                                .on_fin = on_event,
-                                               .on_reset = on_event,
-                                               .on_room = on_room };
+                                               .on_reset = on_event };
     struct spdy *s = malloc(sizeof(*s));
     struct outcome o = { .s = s, .open = true };
     struct err e = { 0 };

@@ -65,6 +65,22 @@ void caller_close(struct caller *c)
     uv_close((uv_handle_t *)&c->timer, caller_on_closed);
 }
 
+void caller_serve(struct caller *c, const struct caller_source *source, void *job)
+{
+    if (c->state != CALLER_RAW)
+        c->state = CALLER_SERVED;
+    c->source = source;
+    c->job = job;
+}
+
+void caller_over(struct caller *c)
+{
+    if (c->source == NULL)
+        return;
+    caller_drop_source(c);
+    caller_leave(c);
+}
+
 /* ---- sending ---- */
 
 size_t caller_backlog(const struct caller *c)

@@ -44,8 +44,8 @@ enum caller_state {
 
 struct caller;
 
-/* Where an answer comes from; all but `gone` may be NULL. Set as c->source by its owner, who clears it when
- * it is done. */
+/* Where an answer comes from; all but `gone` may be NULL. Its owner sets it (caller_serve), and clears
+ * c->source when it is done. */
 struct caller_source {
     void (*gone)(struct caller *c);    /* the connection closes: c->source is NULL already */
     void (*drained)(struct caller *c); /* few enough bytes are unsent again */
@@ -79,6 +79,12 @@ struct caller {
 void caller_accept(struct kube_server *s, uv_stream_t *listener, bool read_only);
 void *caller_local(const struct caller *c); /* kube_server_options.local_arg */
 void caller_close(struct caller *c);        /* at once; idempotent */
+
+/* From now on the source answers; `job` is its own. */
+void caller_serve(struct caller *c, const struct caller_source *source, void *job);
+/* The source is done: frees its job (`gone`), and the connection ends (caller_leave). Nothing where it closed
+ * meanwhile. */
+void caller_over(struct caller *c);
 
 /* One answer to the request. */
 void caller_answer(struct caller *c, int http, const char *type, const char *extra_head, const void *body,
@@ -132,6 +138,9 @@ void ask_close(struct ask *a); /* NULL is fine */
 /* ---- relay.c: an answer of the status socket, passed on ---- */
 /* `target`: "/api/v1/pods?..." */
 void relay_begin(struct caller *c, const char *target);
+/* The daemon refused what was asked (`body` has its Status), or did not answer (`failure`; NULL otherwise):
+ * plain text, as kubelet's errors are. */
+void relay_refused(struct caller *c, const struct err *failure, int http, const struct buf *body);
 /* The text of kubelet for an error: the message of a Status object. */
 const char *relay_message(const json_t *status);
 

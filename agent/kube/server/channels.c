@@ -94,10 +94,10 @@ static void channels_on_head(int http, const char *type, int64_t length, bool up
 
     (void)type;
     (void)length;
-    if (upgraded)
-        x->ops->opened(x->owner);
-    else
+    if (!upgraded)
         x->http = http;
+    else if (x->ops->opened != NULL)
+        x->ops->opened(x->owner);
     channels_leave(x, outer);
 }
 

@@ -79,11 +79,6 @@ static void pair_data(unsigned char channel, const char *p, size_t n, void *owne
     forward_step(pair->forward);
 }
 
-static void pair_opened(void *owner)
-{
-    (void)owner; /* bytes that came before waited in the connection */
-}
-
 static void pair_end(const struct err *failure, int http, void *owner)
 {
     struct forward_pair *pair = owner;
@@ -100,9 +95,9 @@ static void pair_drained(void *owner)
     forward_step(((struct forward_pair *)owner)->forward);
 }
 
-static const struct channels_ops pair_channels = {
-    .opened = pair_opened, .data = pair_data, .end = pair_end, .drained = pair_drained
-};
+static const struct channels_ops pair_channels = { .data = pair_data,
+                                                   .end = pair_end,
+                                                   .drained = pair_drained };
 
 /* ---- one connection: the client's side ---- */
 
@@ -219,17 +214,11 @@ static void forward_on_reset(uint32_t id, void *owner)
         pair->ended = true;
 }
 
-static void forward_on_room(void *owner)
-{
-    (void)owner; /* forward_step() follows */
-}
-
 static const struct spdy_events forward_events = { .on_stream = forward_on_stream,
                                                    .on_opened = forward_on_opened,
                                                    .on_data = forward_on_data,
                                                    .on_fin = forward_on_fin,
-                                                   .on_reset = forward_on_reset,
-                                                   .on_room = forward_on_room };
+                                                   .on_reset = forward_on_reset };
 
 /* ---- both ---- */
 
@@ -331,11 +320,7 @@ static void forward_input(struct caller *c)
         return;
     }
     spdy_wire_flush(&f->wire);
-    if (c->source != NULL) {
-        c->source = NULL;
-        forward_free(f);
-        caller_leave(c);
-    }
+    caller_over(c);
 }
 
 static void forward_drained(struct caller *c)
@@ -362,8 +347,7 @@ void forward_begin(struct caller *c, const char *target)
         forward_free(f);
         return;
     }
-    c->source = &forward_source;
-    c->job = f;
+    caller_serve(c, &forward_source, f);
     if (spdy_wire_begin(&f->wire, &forward_events, f) && c->in.n > 0)
         forward_input(c);
 }

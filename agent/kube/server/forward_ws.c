@@ -93,11 +93,6 @@ static void ported_data(unsigned char channel, const char *p, size_t n, void *ow
     ported_step(v->all);
 }
 
-static void ported_opened(void *owner)
-{
-    (void)owner; /* bytes that came before waited in the connection */
-}
-
 static void ported_end(const struct err *failure, int http, void *owner)
 {
     struct ported_one *v = owner;
@@ -114,9 +109,9 @@ static void ported_channels_drained(void *owner)
     ported_step(((struct ported_one *)owner)->all);
 }
 
-static const struct channels_ops ported_channels = {
-    .opened = ported_opened, .data = ported_data, .end = ported_end, .drained = ported_channels_drained
-};
+static const struct channels_ops ported_channels = { .data = ported_data,
+                                                     .end = ported_end,
+                                                     .drained = ported_channels_drained };
 
 /* ---- the client's side ---- */
 
@@ -141,17 +136,6 @@ static void ported_on_piece(const struct ws_piece *piece, void *owner)
 }
 
 /* ---- both ---- */
-
-static void ported_leave(struct ported *f)
-{
-    struct caller *c = f->caller;
-
-    if (c->source == NULL)
-        return; /* it closed, and this is freed */
-    c->source = NULL;
-    ported_free(f);
-    caller_leave(c);
-}
 
 static void ported_flush(struct ported *f)
 {
@@ -197,7 +181,7 @@ static void ported_step(struct ported *f)
     if (c->source == NULL)
         return; /* it closed */
     if (over) {
-        ported_leave(f);
+        caller_over(c);
         return;
     }
     for (size_t i = 0; i < f->n; i++) {
@@ -226,8 +210,7 @@ static void ported_input(struct caller *c)
         return;
     }
     ported_flush(f);
-    if (c->source != NULL)
-        ported_leave(f);
+    caller_over(c);
 }
 
 static void ported_drained(struct caller *c)
@@ -358,8 +341,7 @@ void forward_ws_begin(struct caller *c, const char *target)
         ported_free(f);
         return;
     }
-    c->source = &ported_source;
-    c->job = f;
+    caller_serve(c, &ported_source, f);
     for (size_t i = 0; i < f->n; i++)
         ported_connect(f, &f->v[i], target);
     if (c->in.n > 0)

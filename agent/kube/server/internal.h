@@ -14,14 +14,17 @@ void access_begin(struct caller *c);
 /* ---- serve.c: what each path does ---- */
 void serve_request(struct caller *c);
 
+/* ---- relay.c, tunnel.c ---- */
+enum { RELAY_ERROR_MAX = 64 * 1024 }; /* of a Status of the daemon */
+
 /* ---- slis.c: /metrics/slis ---- */
 void slis_count(struct caller *c, bool ok); /* the daemon answered, or did not; counts if it was /healthz */
 void slis_begin(struct caller *c);          /* answers */
 
 /* ---- channels.c: Kubernetes' channels of the status socket, as a WebSocket client ---- */
 struct channels;
-struct channels_ops { /* the channels may be closed in each of them */
-    void (*opened)(void *owner);
+struct channels_ops {            /* the channels may be closed in each of them */
+    void (*opened)(void *owner); /* may be NULL: what is sent before waits in the connection */
     void (*data)(unsigned char channel, const char *p, size_t n, void *owner);
     /* NULL: it ended in order. http: of a refusal, 0 if there was none. Once. */
     void (*end)(const struct err *failure, int http, void *owner);

@@ -5,8 +5,6 @@
 
 #include "base/codec/json.h"
 
-enum { ERROR_MAX = 64 * 1024 };
-
 struct relay {
     struct caller *caller;
     struct upstream *upstream;
@@ -43,17 +41,30 @@ const char *relay_message(const json_t *status)
     return message != NULL ? message : "the daemon's answer cannot be understood";
 }
 
+void relay_refused(struct caller *c, const struct err *failure, int http, const struct buf *body)
+{
+    json_auto_t *status = NULL;
+
+    if (failure != NULL) {
+        caller_text(c, 503, failure->text);
+        return;
+    }
+    if (json_parse(body->p, body->n, RELAY_ERROR_MAX, &status, "status", ERR_IGNORED) != ERR_OK)
+        status = NULL;
+    caller_text(c, http, relay_message(status));
+}
+
 /* Ends the relay first: the answer may be followed by the next request. */
-static void relay_error(struct relay *r, int http, const char *text)
+static void relay_error(struct relay *r, const struct err *failure)
 {
     struct caller *c = r->caller;
 
     c->source = NULL;
     slis_count(c, false);
-    if (c->as_is && r->body.n > 0 && r->http != 0)
-        caller_answer(c, http, "application/json", NULL, r->body.p, r->body.n);
+    if (c->as_is && r->body.n > 0 && failure == NULL)
+        caller_answer(c, r->http, "application/json", NULL, r->body.p, r->body.n);
     else
-        caller_text(c, http, text);
+        relay_refused(c, failure, r->http, &r->body);
     relay_free(r);
 }
 
@@ -89,7 +100,6 @@ static void relay_on_end(const struct err *failure, void *owner)
 {
     struct relay *r = owner;
     struct caller *c = r->caller;
-    json_auto_t *status = NULL;
 
     if (r->begun && failure != NULL) {
         caller_close(c); /* cut off: the client sees that the end is missing */
@@ -97,12 +107,8 @@ static void relay_on_end(const struct err *failure, void *owner)
         c->source = NULL;
         relay_free(r);
         caller_end(c);
-    } else if (failure != NULL) {
-        relay_error(r, 503, failure->text);
     } else {
-        if (json_parse(r->body.p, r->body.n, ERROR_MAX, &status, "status", ERR_IGNORED) != ERR_OK)
-            status = NULL;
-        relay_error(r, r->http, relay_message(status));
+        relay_error(r, failure);
     }
 }
 
@@ -121,7 +127,7 @@ void relay_begin(struct caller *c, const char *target)
         return;
     }
     r->caller = c;
-    buf_init(&r->body, ERROR_MAX);
+    buf_init(&r->body, RELAY_ERROR_MAX);
     buf_addf(&request, "GET %s HTTP/1.1\r\nHost: coracle\r\n\r\n", target);
     r->upstream = upstream_open(c->server, &request, &relay_ops, r, &e);
     if (r->upstream == NULL) {
@@ -130,7 +136,5 @@ void relay_begin(struct caller *c, const char *target)
         caller_text(c, 503, e.text);
         return;
     }
-    c->state = CALLER_SERVED;
-    c->source = &relay_source;
-    c->job = r;
+    caller_serve(c, &relay_source, r);
 }

@@ -135,17 +135,11 @@ static void remote_on_reset(uint32_t id, void *owner)
     buf_reset(&r->pending[s]);
 }
 
-static void remote_on_room(void *owner)
-{
-    (void)owner; /* remote_step() follows */
-}
-
 static const struct spdy_events remote_events = { .on_stream = remote_on_stream,
                                                   .on_opened = remote_on_opened,
                                                   .on_data = remote_on_data,
                                                   .on_fin = remote_on_fin,
-                                                  .on_reset = remote_on_reset,
-                                                  .on_room = remote_on_room };
+                                                  .on_reset = remote_on_reset };
 
 /* ---- the process ---- */
 
@@ -260,9 +254,7 @@ static void remote_step(struct remote *r)
     if (c->source == NULL)
         return; /* it closed */
     if (over) {
-        c->source = NULL;
-        remote_free(r);
-        caller_leave(c);
+        caller_over(c);
         return;
     }
     if (!r->ended && r->ready) {
@@ -286,11 +278,7 @@ static void remote_input(struct caller *c)
         return;
     }
     spdy_wire_flush(&r->wire);
-    if (c->source != NULL) {
-        c->source = NULL;
-        remote_free(r);
-        caller_leave(c);
-    }
+    caller_over(c);
 }
 
 static void remote_drained(struct caller *c)
@@ -344,7 +332,5 @@ void remote_begin(struct caller *c, const char *target)
         caller_text(c, 503, e.text);
         return;
     }
-    c->state = CALLER_SERVED;
-    c->source = &remote_source;
-    c->job = r;
+    caller_serve(c, &remote_source, r);
 }

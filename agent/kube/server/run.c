@@ -27,11 +27,6 @@ static void run_gone(struct caller *c)
 
 static const struct caller_source run_source = { .gone = run_gone };
 
-static void run_opened(void *owner)
-{
-    (void)owner;
-}
-
 static void run_data(unsigned char channel, const char *p, size_t n, void *owner)
 {
     struct run *r = owner;
@@ -62,7 +57,7 @@ static void run_end(const struct err *failure, int http, void *owner)
     run_free(r);
 }
 
-static const struct channels_ops run_channels = { .opened = run_opened, .data = run_data, .end = run_end };
+static const struct channels_ops run_channels = { .data = run_data, .end = run_end };
 
 void run_begin(struct caller *c, const char *target)
 {
@@ -82,7 +77,5 @@ void run_begin(struct caller *c, const char *target)
         caller_text(c, 503, e.text);
         return;
     }
-    c->state = CALLER_SERVED;
-    c->source = &run_source;
-    c->job = r;
+    caller_serve(c, &run_source, r);
 }

@@ -39,9 +39,7 @@ static void look_begin(struct caller *c, const char *target, size_t max, ask_don
         return;
     }
     l->caller = c;
-    c->state = CALLER_SERVED;
-    c->source = &look_source;
-    c->job = l;
+    caller_serve(c, &look_source, l);
 }
 
 /* The look is over; its answer is still there. False: it failed, which was said. */

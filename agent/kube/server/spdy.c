@@ -231,7 +231,6 @@ static void spdy_take_window_update(struct spdy *s)
     }
     st->flow = true;
     st->window += delta;
-    s->events->on_room(s->owner);
 }
 
 static void spdy_take_control(struct spdy *s)

@@ -47,7 +47,6 @@ struct spdy_events { /* none may free the session */
     void (*on_data)(uint32_t id, const char *p, size_t n, void *owner);
     void (*on_fin)(uint32_t id, void *owner);   /* the peer sends no more on it */
     void (*on_reset)(uint32_t id, void *owner); /* the stream is gone */
-    void (*on_room)(void *owner);               /* a window grew */
 };
 
 struct spdy_stream {

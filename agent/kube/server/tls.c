@@ -13,15 +13,15 @@ SCOPE_DEFINE(X509_STORE_CTX, X509_STORE_CTX_free)
 
 enum { TLS_PIECE = 16 * 1024 };
 
-static enum err_code tls_err(struct err *e, const char *what)
+enum err_code tls_err(struct err *e, enum err_code code, const char *what)
 {
     char text[256] = "no reason was given";
-    unsigned long code = ERR_peek_last_error();
+    unsigned long last = ERR_peek_last_error();
 
-    if (code != 0)
-        ERR_error_string_n(code, text, sizeof(text));
+    if (last != 0)
+        ERR_error_string_n(last, text, sizeof(text));
     ERR_clear_error();
-    return err_set(e, ERR_UNAVAILABLE, "%s: %s", what, text);
+    return err_set(e, code, "%s: %s", what, text);
 }
 
 enum err_code tls_init(struct tls *t, SSL_CTX *context, struct err *e)
@@ -82,7 +82,7 @@ enum err_code tls_receive(struct tls *t, const char *bytes, size_t n, struct buf
     if (why == SSL_ERROR_ZERO_RETURN)
         *ret_end = true;
     else if (why != SSL_ERROR_WANT_READ)
-        return tls_err(e, "TLS");
+        return tls_err(e, ERR_UNAVAILABLE, "TLS");
     return ERR_OK;
 }
 
@@ -95,7 +95,7 @@ enum err_code tls_send(struct tls *t, const void *p, size_t n, struct buf *out, 
         size_t piece = n < TLS_PIECE ? n : TLS_PIECE;
 
         if (SSL_write(t->ssl, from, (int)piece) != (int)piece)
-            return tls_err(e, "TLS");
+            return tls_err(e, ERR_UNAVAILABLE, "TLS");
         from += piece;
         n -= piece;
         tls_take_out(t, out);

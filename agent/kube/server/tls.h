@@ -25,11 +25,14 @@ struct tls_settings { /* borrowed; PEM texts, NULL or "": none */
     const char *min_version; /* "VersionTLS12", also the default */
 };
 
-/* ERR_INVALID: what cannot be used, and why. SSL_CTX_free(). */
+/* OpenSSL's last error as *e; none of its errors is left. */
+enum err_code tls_err(struct err *e, enum err_code code, const char *what);
+
 /* A certificate for `name`, signed by itself, and its key, in PEM: as kubelet's for a node that is given
  * none. malloc'ed; wipe the key. */
 enum err_code tls_self_signed(const char *name, char **ret_certificate, char **ret_key,
                               struct err *e) MUST_CHECK;
+/* ERR_INVALID: what cannot be used, and why. SSL_CTX_free(). */
 enum err_code tls_context_new(SSL_CTX **ret, const struct tls_settings *o, struct err *e) MUST_CHECK;
 
 struct tls {

@@ -19,17 +19,6 @@ SCOPE_DEFINE(X509, X509_free)
 SCOPE_DEFINE(EVP_PKEY, EVP_PKEY_free)
 SCOPE_DEFINE(SSL_CTX, SSL_CTX_free)
 
-static enum err_code tls_context_err(struct err *e, const char *what)
-{
-    char text[256] = "no reason was given";
-    unsigned long code = ERR_peek_last_error();
-
-    if (code != 0)
-        ERR_error_string_n(code, text, sizeof(text));
-    ERR_clear_error();
-    return err_set(e, ERR_INVALID, "%s: %s", what, text);
-}
-
 static bool tls_context_given(const char *text)
 {
     return text != NULL && text[0] != '\0';
@@ -66,18 +55,18 @@ static enum err_code use_certificate(SSL_CTX *c, const struct tls_settings *o, s
         return err_set(e, ERR_INVALID, "the certificate or its key is longer than %zu bytes", TLS_PEM_MAX);
     leaf = PEM_read_bio_X509(certs, NULL, no_password, NULL);
     if (leaf == NULL || SSL_CTX_use_certificate(c, leaf) != 1)
-        return tls_context_err(e, "the server's certificate");
+        return tls_err(e, ERR_INVALID, "the server's certificate");
     while ((more = PEM_read_bio_X509(certs, NULL, no_password, NULL)) != NULL) {
         int r = SSL_CTX_add1_chain_cert(c, more);
 
         X509_free(more);
         if (r != 1)
-            return tls_context_err(e, "the chain of the server's certificate");
+            return tls_err(e, ERR_INVALID, "the chain of the server's certificate");
     }
     ERR_clear_error();
     key = PEM_read_bio_PrivateKey(keys, NULL, no_password, NULL);
     if (key == NULL || SSL_CTX_use_PrivateKey(c, key) != 1 || SSL_CTX_check_private_key(c) != 1)
-        return tls_context_err(e, "the key of the server's certificate");
+        return tls_err(e, ERR_INVALID, "the key of the server's certificate");
     return ERR_OK;
 }
 
@@ -119,7 +108,7 @@ enum err_code tls_self_signed(const char *name, char **ret_certificate, char **r
 
     if (key == NULL || x == NULL || subject == NULL || alt == NULL || certificate_pem == NULL ||
         key_pem == NULL || RAND_bytes((unsigned char *)&serial, sizeof(serial)) != 1)
-        return tls_context_err(e, "make a certificate");
+        return tls_err(e, ERR_INVALID, "make a certificate");
     serial >>= 1;
     dn = X509_get_subject_name(x);
     if (X509_set_version(x, 2) != 1 || ASN1_INTEGER_set_uint64(X509_get_serialNumber(x), serial) != 1 ||
@@ -132,7 +121,7 @@ enum err_code tls_self_signed(const char *name, char **ret_certificate, char **r
         !tls_context_add_extension(x, NID_subject_alt_name, alt) || X509_sign(x, key, EVP_sha256()) == 0 ||
         PEM_write_bio_X509(certificate_pem, x) != 1 ||
         PEM_write_bio_PrivateKey(key_pem, key, NULL, NULL, 0, NULL, NULL) != 1)
-        return tls_context_err(e, "make a certificate");
+        return tls_err(e, ERR_INVALID, "make a certificate");
     certificate = tls_context_text(certificate_pem);
     made_key = tls_context_text(key_pem);
     if (certificate == NULL || made_key == NULL) {
@@ -160,11 +149,11 @@ static enum err_code use_client_ca(SSL_CTX *c, const char *pem, struct err *e)
 
         X509_free(ca);
         if (!ok)
-            return tls_context_err(e, "a CA of clients");
+            return tls_err(e, ERR_INVALID, "a CA of clients");
         n++;
     }
     if (n == 0)
-        return tls_context_err(e, "the CAs of clients have no certificate");
+        return tls_err(e, ERR_INVALID, "the CAs of clients have no certificate");
     ERR_clear_error();
     return ERR_OK;
 }
@@ -193,7 +182,7 @@ static enum err_code use_version(SSL_CTX *c, const char *name, struct err *e)
     for (size_t i = 0; i < ARRAY_LEN(versions); i++)
         if (strcmp(versions[i].name, name) == 0)
             return SSL_CTX_set_min_proto_version(c, versions[i].version) == 1 ? ERR_OK
-                                                                              : tls_context_err(e, name);
+                                                                              : tls_err(e, ERR_INVALID, name);
     return err_set(e, ERR_INVALID, "tlsMinVersion: \"%.64s\" is no version of TLS", name);
 }
 
@@ -221,7 +210,7 @@ static enum err_code use_ciphers(SSL_CTX *c, const json_t *list, struct err *e)
     if (names.failed)
         return err_nomem(e);
     if (SSL_CTX_set_cipher_list(c, names.n > 0 ? names.p : "ECDHE+AESGCM:ECDHE+CHACHA20") != 1)
-        return tls_context_err(e, "tlsCipherSuites");
+        return tls_err(e, ERR_INVALID, "tlsCipherSuites");
     return ERR_OK;
 }
 

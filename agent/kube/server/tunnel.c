@@ -5,8 +5,6 @@
 
 #include "base/codec/json.h"
 
-enum { TUNNEL_ERROR_MAX = 64 * 1024 };
-
 struct tunnel {
     struct caller *caller;
     struct upstream *upstream;
@@ -95,18 +93,13 @@ static void tunnel_on_end(const struct err *failure, void *owner)
 {
     struct tunnel *t = owner;
     struct caller *c = t->caller;
-    json_auto_t *status = NULL;
 
     if (c->state == CALLER_RAW) {
-        caller_leave(c);
-    } else {
-        c->source = NULL;
-        if (failure == NULL &&
-            json_parse(t->error.p, t->error.n, TUNNEL_ERROR_MAX, &status, "status", ERR_IGNORED) != ERR_OK)
-            status = NULL;
-        caller_text(c, failure != NULL ? 503 : t->http,
-                    failure != NULL ? failure->text : relay_message(status));
+        caller_over(c);
+        return;
     }
+    c->source = NULL;
+    relay_refused(c, failure, t->http, &t->error);
     tunnel_free(t);
 }
 
@@ -136,7 +129,7 @@ void tunnel_begin(struct caller *c, const char *target)
         return;
     }
     t->caller = c;
-    buf_init(&t->error, TUNNEL_ERROR_MAX);
+    buf_init(&t->error, RELAY_ERROR_MAX);
     buf_addf(&request,
              "GET %s HTTP/1.1\r\nHost: coracle\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
              "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: %s\r\nSec-WebSocket-Key: %s\r\n\r\n",
@@ -147,7 +140,5 @@ void tunnel_begin(struct caller *c, const char *target)
         caller_text(c, 503, e.text);
         return;
     }
-    c->state = CALLER_SERVED;
-    c->source = &tunnel_source;
-    c->job = t;
+    caller_serve(c, &tunnel_source, t);
 }
