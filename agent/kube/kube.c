@@ -165,7 +165,7 @@ enum err_code kube_open(struct kube **ret, uv_loop_t *loop, int fd,
     k->loop = loop;
     k->on_end = on_end;
     k->arg = arg;
-    *ret = k; /* also on failure: the caller closes what was opened */
+    *ret = k; /* also on failure: the caller closes the parts that were opened */
     if (kube_link_open(&k->link, &link, e) != ERR_OK)
         return err_wrap(e, "the link to the daemon");
     kube_log_to(k->link);

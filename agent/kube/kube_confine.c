@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The confinement of coracle-kube: what somebody who took the process over could still do. The daemon starts
+ * The confinement of coracle-kube: the limits of an attacker in the process. The daemon starts
  * it as a user of its own and without capabilities; what is here holds as well when somebody else starts it.
  */
 #include "agent/kube/internal.h"
@@ -84,8 +84,8 @@ static enum err_code confine_rights(struct err *e)
      LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |              \
      LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM)
 
-/* What name resolution and TLS read at any time: the resolver's files, which others replace, the modules of
- * nsswitch.conf, the system's authorities. Folders, since a rule is for an inode. */
+/* Files that name resolution and TLS read at any time: the resolver's files, which others replace, the
+ * modules of nsswitch.conf, the system's authorities. Folders, since a rule is for an inode. */
 static const char *const readable[] = { "/etc",
                                         "/usr/lib",
                                         "/lib",
@@ -128,8 +128,8 @@ static enum err_code confine_paths(int *ret, struct err *e)
 /* ---- seccomp --------------------------------------------------------------------------------- */
 
 #if SECCOMP_KNOWN
-/* What neither the network nor name resolution needs. A list of what is denied, as other versions of the C
- * library and of OpenSSL may use other calls. */
+/* System calls that neither the network nor name resolution needs. A list of denied ones, as other versions
+ * of the C library and of OpenSSL may use other calls. */
 /* clang-format off */
 static const int denied[] = {
     /* other programs and processes */

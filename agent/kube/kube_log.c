@@ -2,7 +2,7 @@
 #include "agent/kube/internal.h"
 #include "base/codec/json.h"
 
-/* Log lines are worth less than what the daemon needs: they stop early when it does not read. */
+/* Log lines are worth less than messages that the daemon needs: they stop early when it does not read. */
 #define LOG_BACKLOG_MAX ((size_t)1 << 20)
 
 static const char *level_word(enum log_level level)

@@ -19,7 +19,7 @@
 #define UPLOAD_BUFFER 16384L
 #define DOWNLOAD_BUFFER 8192L
 
-/* ---- what libcurl calls ---- */
+/* ---- callbacks of libcurl ---- */
 
 static int call_on_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
 {

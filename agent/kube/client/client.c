@@ -12,7 +12,7 @@
 
 #define BODY_MAX ((size_t)8 << 20)
 
-/* ---- what is known of the apiserver ---- */
+/* ---- whether the apiserver answers ---- */
 
 static void client_reachable(struct kube_client *c, bool reachable, const char *why)
 {
@@ -145,7 +145,7 @@ static void call_give_up(struct kube_call *call)
 
     if (why.code == ERR_DEADLINE && call->local_port != 0)
         kube_sockets_give_up(&c->sockets, call->local_port, call->sent_ms);
-    /* What waits for credentials says nothing of the apiserver. */
+    /* A request that waits for credentials says nothing of the apiserver. */
     if (why.code == ERR_DEADLINE && call->state == CALL_RUNS)
         client_learn(c, r, &why, false);
     call_end(call, NULL); /* op.why is the result */
@@ -239,7 +239,7 @@ static bool client_has_token(struct kube_client *c, struct kube_call *call, bool
     return false;
 }
 
-/* Sends what waits, as far as there is room. */
+/* Sends waiting requests, as far as there is room. */
 static void client_pump(struct kube_client *c)
 {
     struct kube_call *call, *next;

@@ -127,7 +127,7 @@ struct kube_call {
 };
 TAILQ_HEAD(kube_calls, kube_call);
 
-/* ---- tally.c: what became of requests ---- */
+/* ---- tally.c: requests by method and status ---- */
 
 /* Five methods, and the statuses that an apiserver has for each. A server that invents more is not followed:
  * they are not counted. */
@@ -165,14 +165,14 @@ struct kube_client {
 
 /* Gives the call's transfer to libcurl. */
 enum err_code kube_call_send(struct kube_call *call, struct err *e) MUST_CHECK;
-/* Its transfer is over: what became of it, in *e and the request. */
+/* Its transfer is over; its outcome in *e and the request. */
 void kube_call_result(struct kube_call *call, CURLcode code, struct err *e);
 /* The status of the answer's head; 0: there is none yet. */
 int kube_call_http(const struct kube_call *call);
 /* Takes the transfer away from libcurl and frees the call. */
 void kube_call_free(struct kube_call *call);
 
-/* ---- known.c: what a reflector knows of its objects ---- */
+/* ---- known.c: the names of a reflector's objects ---- */
 
 struct known_object {
     UT_hash_handle hh;

@@ -12,7 +12,7 @@ static void replace_nul(char *text, size_t n)
             continue;
         if (n - i >= 6 && memcmp(text + i, "\\u0000", 6) == 0)
             memcpy(text + i, "\\ufffd", 6);
-        i++; /* what a backslash escapes begins no escape */
+        i++; /* an escaped character begins no escape */
     }
 }
 
@@ -58,7 +58,7 @@ static enum err_code hand_line_over(char *text, size_t n, bool (*on_line)(json_t
     return ERR_OK;
 }
 
-/* Pieces may be large: what follows the last line feed is all that is kept. */
+/* Pieces may be large: only the rest after the last line feed is kept. */
 enum err_code kube_lines_feed(struct kube_lines *l, const char *data, size_t n,
                               bool (*on_line)(json_t *line, void *arg), void *arg, bool *ret_ended,
                               struct err *e)

@@ -74,7 +74,7 @@ enum silence_asked kube_call_ping(struct kube_call *call, int fd)
     if (ssl == NULL)
         return SILENCE_DEAF;
     if (SSL_want_write(ssl) || !all_acknowledged(fd))
-        return SILENCE_LATER; /* what is never acknowledged ends by TCP_USER_TIMEOUT */
+        return SILENCE_LATER; /* bytes that are never acknowledged end it by TCP_USER_TIMEOUT */
     ERR_clear_error();
     record = ping_record(ssl);
     ERR_clear_error();

@@ -329,7 +329,7 @@ static void name_kind(json_t *object, const char *kind, const char *version)
 {
     size_t n = kind != NULL ? strlen(kind) : 0;
 
-    /* Items of a list do not say what they are. */
+    /* Items of a list do not name their kind. */
     if (json_str(object, "kind") == NULL && n > 4 && strcmp(kind + n - 4, "List") == 0)
         json_object_set_new(object, "kind", json_stringn(kind, n - 4));
     if (json_str(object, "apiVersion") == NULL && version != NULL)

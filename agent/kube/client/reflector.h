@@ -10,7 +10,7 @@
  * with jitter, begun again after two minutes without failure; Retry-After is kept, up to KUBE_RETRY_AFTER_MS.
  * A watch ends after a random 300 to 600 s and goes on at its last resourceVersion.
  *
- * It keeps no objects: the uid of each name only, so that after a list `gone` names what is missing. A set
+ * It keeps no objects: the uid of each name only, so that after a list `gone` names the missing ones. A set
  * that is suddenly empty while objects were known, or `expected`, is asked for once more with a consistent
  * read (resourceVersion "") before anything is reported as gone. At most `objects_max` objects are accepted;
  * others are left out, with a warning.

@@ -11,7 +11,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#define LATER_MS 1000 /* what was in the way of a question is gone by then */
+#define LATER_MS 1000 /* the obstacle to a question is gone by then */
 
 static int socket_local_port(const struct client_socket *k)
 {
@@ -46,7 +46,7 @@ bool kube_sockets_give_up(struct kube_sockets *s, int local_port, uint64_t since
     return false;
 }
 
-/* After a sleep of the whole process its timers come before what arrived meanwhile. */
+/* After a sleep of the whole process its timers come before bytes that arrived meanwhile. */
 static bool socket_has_news(const struct client_socket *k)
 {
     struct pollfd p = { .fd = k->fd, .events = POLLIN };
@@ -54,7 +54,7 @@ static bool socket_has_news(const struct client_socket *k)
     return poll(&p, 1, 0) > 0;
 }
 
-/* What is due on the socket now; the time from now until it is looked at again. */
+/* The step that is due on the socket now; the time from now until it is looked at again. */
 static uint64_t socket_look(struct client_socket *k, uint64_t now)
 {
     struct kube_sockets *s = k->s;

@@ -146,7 +146,7 @@ void kube_sockets_close(struct kube_sockets *s, void (*on_closed)(struct kube_so
     s->on_closed = on_closed;
     s->inside = true;
     curl_multi_cleanup(s->multi);
-    while ((k = TAILQ_FIRST(&s->list)) != NULL) { /* what libcurl did not take back */
+    while ((k = TAILQ_FIRST(&s->list)) != NULL) { /* those that libcurl did not take back */
         TAILQ_REMOVE(&s->list, k, link);
         uv_close((uv_handle_t *)&k->poll, sockets_on_poll_closed);
     }

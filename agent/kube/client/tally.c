@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tally - what became of requests, by method and status: client-go's rest_client_requests_total. */
+/* tally - requests by method and status: client-go's rest_client_requests_total. */
 #include "agent/kube/client/internal.h"
 
 #include <stdio.h>

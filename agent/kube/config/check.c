@@ -30,7 +30,7 @@ static void problem(struct checking *k, const char *fmt, ...)
     va_end(ap);
 }
 
-/* "a", or what there is instead of a name. */
+/* "a", or the words for a missing name. */
 static const char *check_name(const struct checking *k, enum kube_kind kind)
 {
     const char *name = k->c->of[kind].name;
@@ -182,7 +182,7 @@ static void check_user(struct checking *k)
         check_provider(k, provider);
 }
 
-/* ---- what the real client asks the user, or falls back from ---- */
+/* ---- questions of the real client to the user, and its fall-backs ---- */
 
 static bool can_identify(const struct kube_choice *c)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config - kubeconfig files: which are read, what they say together, and what a client shall use of it. The
+ * config - kubeconfig files: which are read, their common content, and the part that a client uses. The
  * rules are those of k8s.io/client-go/tools/clientcmd (loader.go, client_config.go, validation.go):
  *
  *   files     --kubeconfig alone; else the list KUBECONFIG (empty elements, repeats and missing files are
@@ -27,7 +27,7 @@
 
 #define KUBE_CONFIG_FILES_MAX 64 /* of KUBECONFIG */
 
-/* ---- what is asked: NULL means not given ---- */
+/* ---- the question: NULL means not given ---- */
 struct kube_flags {
     const char *kubeconfig, *context, *cluster, *user, *namespace_;
     const char *server, *tls_server_name, *ca; /* --certificate-authority */
@@ -47,7 +47,7 @@ struct kube_ask {
 struct kube_ask kube_ask_of(const char *const *environment);
 const char *kube_env(const char *const *environment, const char *name); /* NULL: not set */
 
-/* ---- what the files say together ---- */
+/* ---- the common content of the files ---- */
 struct kube_entry {
     char *name;
     const char *from; /* the file: an element of kube_config.files */
@@ -71,14 +71,14 @@ struct kube_config { /* { 0 } is empty */
 enum err_code kube_config_load(struct kube_config *ret, const struct kube_ask *ask, struct err *e) MUST_CHECK;
 void kube_config_done(struct kube_config *c); /* wipes secrets */
 /* One file's text, for kube_config_load() and the fuzzer. `path`: its name for people, and where relative
- * paths begin. Adds to *c what is not there yet. */
+ * paths begin. Adds to *c the entries that it lacks. */
 enum err_code kube_config_add(struct kube_config *c, const char *path, const char *text, size_t n,
                               struct err *e) MUST_CHECK;
 
-/* ---- what a client shall use ---- */
+/* ---- the choice of a client ---- */
 struct kube_part {
     char *name;        /* NULL: none */
-    const char *named; /* who names it: a file, or a flag; NULL: nobody */
+    const char *named; /* by a file, or a flag; NULL: by none */
     const char *from;  /* the file that has the entry; NULL: no file has it */
     json_t *value;     /* never NULL: {} where there is nothing */
     json_t *origin;    /* for each member of `value`: its file, or its flag */
@@ -92,7 +92,7 @@ struct kube_choice { /* { 0 } is empty; borrows `named` and `from` from the kube
     char *proxy;                   /* NULL: none, or that of the environment */
 };
 
-/* ERR_NOT_FOUND: a flag names what no file has. */
+/* ERR_NOT_FOUND: a flag names an entry that no file has. */
 enum err_code kube_config_choose(struct kube_choice *ret, const struct kube_config *all,
                                  const struct kube_flags *flags, struct err *e) MUST_CHECK;
 void kube_choice_done(struct kube_choice *c);

@@ -31,7 +31,7 @@ static bool is_program(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-/* As exec.LookPath(), but a relative element of PATH is skipped: Go refuses what it finds there. */
+/* As exec.LookPath(), but a relative element of PATH is skipped: Go refuses a program that it finds there. */
 static char *look_in_path(const char *name, const char *path)
 {
     while (path != NULL && *path != '\0') {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fields - what a kubeconfig may say (k8s.io/client-go/tools/clientcmd/api/v1/types.go), and of which type. A
+/* fields - the fields of a kubeconfig (k8s.io/client-go/tools/clientcmd/api/v1/types.go), and their types. A
  * field that is not in a table is dropped, as Go's decoder does. */
 #include "agent/kube/config/file.h"
 #include "agent/kube/config/internal.h"

@@ -52,7 +52,7 @@ char *kube_path_join(const char *base, const char *path)
                 ;
         } else if (k > 0 && !(k == 1 && p[0] == '.')) {
             all[n++] = '/';
-            memmove(all + n, p, k); /* never beyond what was read: a slash was there, too */
+            memmove(all + n, p, k); /* never beyond the bytes that were read: a slash was there, too */
             n += k;
         }
         p += k;

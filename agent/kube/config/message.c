@@ -41,7 +41,7 @@ static enum err_code follow(struct kube_message *m, const char *path, struct err
 
 /* ---- PEM ---- */
 
-/* What a *-data field or its file has; NULL: neither is set. */
+/* The content of a *-data field or of its file; NULL: neither is set. */
 static enum err_code data_of(struct kube_message *m, const struct kube_choice *c, enum kube_kind kind,
                              const char *field, char **ret, size_t *ret_n, struct err *e)
 {

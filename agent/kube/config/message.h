@@ -25,7 +25,7 @@
 struct kube_message {      /* { 0 } is empty */
     json_t *json;          /* without "type" */
     struct kube_exec exec; /* argv.n > 0: the plugin has to be asked, then kube_message_answer() */
-    struct strs paths;     /* absolute: what was read, or would have been read, to be followed */
+    struct strs paths;     /* absolute: files that were read, or would have been, to be followed */
     bool token_file;       /* a token came from a file: it is read again after a minute */
 };
 

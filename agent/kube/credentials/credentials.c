@@ -35,7 +35,7 @@ struct kube_credentials {
     struct cred_follow follow;
     struct kube_message message; /* of the latest load */
     struct cred_plugin plugin;
-    struct kube_exec ran; /* what `answer` is the answer of */
+    struct kube_exec ran; /* `answer` is its answer */
     struct kube_exec_answer answer;
     int64_t answered_ns;
     bool has_answer, run_anew;
@@ -88,7 +88,7 @@ void kube_credentials_close(struct kube_credentials *c)
     uv_close((uv_handle_t *)&c->timer, on_timer_closed);
 }
 
-/* ---- what is due next ---- */
+/* ---- the next load ---- */
 
 static void on_timer(uv_timer_t *t)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * credentials - the daemon's side of how a node reaches its apiserver: the message `credentials` of
- * agent/kube/README.md, made from a kubeconfig file and what it names, and made again when that changes.
+ * agent/kube/README.md, made from a kubeconfig file and the files that it names, and made again when those
+ * change.
  *
  * Files are read on the pool, with the bounds of agent/kube/config, and followed by inotify; token files are
  * read again after a minute as well, as the real client does (a file system may have no inotify). An exec
  * plugin runs as a child in the cgroup leaf `ops`, as root, with KUBE_EXEC_MS; its answer is kept until it
- * expires. What fails is tried again with back-off (1 s to 1 min) and when a file changes; the credentials of
+ * expires. A failure is tried again with back-off (1 s to 1 min) and when a file changes; the credentials of
  * before stay in force.
  *
  * With a bootstrap file (TLS bootstrap, kubelet's --bootstrap-kubeconfig): while the kubeconfig file, or the

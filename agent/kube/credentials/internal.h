@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* ---- job.c: what is done on the pool ---- */
+/* ---- job.c: work of the pool ---- */
 struct cred_names {                                /* borrowed; they outlive every job */
     const char *kubeconfig, *bootstrap, *cert_dir; /* bootstrap NULL: none */
     const char *const *environment;

@@ -34,7 +34,7 @@ static char *dated_name(const char *prefix)
                       tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
 
-/* kubelet refuses a "current" that is no symlink; so do we, instead of losing what is in it. */
+/* kubelet refuses a "current" that is no symlink; so do we, instead of losing its content. */
 static enum err_code point_current(int dir, const char *cert_dir, const char *prefix, const char *name,
                                    struct err *e)
 {

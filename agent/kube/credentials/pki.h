@@ -21,7 +21,7 @@
 #define PKI_PEM_MAX (256 * 1024) /* of a certificate with its chain, and of a key */
 
 /*
- * Writes what coracle-kube sends in the message `certificate`:
+ * Writes the content of coracle-kube's message `certificate`:
  *
  *     "client", "server"   both texts: the pair; the client's key alone: it waits for its certificate
  *     "self-signed"        kubelet.crt and kubelet.key

@@ -6,8 +6,8 @@
  * coracle-kube signs one itself; the daemon
  * writes it to cert_dir, unless `rotate`, and it comes back from there.
  *
- * Files are read on the pool and followed by inotify; what cannot be read is tried again with back-off (1 s
- * to 1 min), and the message of before stays in force. Loop thread only.
+ * Files are read on the pool and followed by inotify; a file that cannot be read is tried again with back-off
+ * (1 s to 1 min), and the message of before stays in force. Loop thread only.
  */
 #ifndef AGENT_KUBE_CREDENTIALS_SERVING_H
 #define AGENT_KUBE_CREDENTIALS_SERVING_H

@@ -40,7 +40,7 @@ struct kube_link_options {
 
 enum err_code kube_link_open(struct kube_link **ret, const struct kube_link_options *o,
                              struct err *e) MUST_CHECK;
-/* NULL is fine. Nothing is called any more; what was not sent is dropped. The loop must run once more. */
+/* NULL is fine. Nothing is called any more; unsent messages are dropped. The loop must run once more. */
 void kube_link_close(struct kube_link *l);
 
 /* Takes the message and, unless it is -1, the descriptor; both also on failure. ERR_EXHAUSTED: the other end

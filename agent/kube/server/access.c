@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * access - who sent a request, and whether they may: kubelet's authenticators (client certificate, bearer
+ * access - the sender of a request, and its rights: kubelet's authenticators (client certificate, bearer
  * token, nobody) and authorizer, with its caches. Source: pkg/kubelet/server/auth.go,
  * cmd/kubelet/app/auth.go, staging/src/k8s.io/apiserver/plugin/pkg/{authenticator/token,authorizer}/webhook.
  */
@@ -186,7 +186,7 @@ static void access_authorize(struct access *a)
         access_ask(a, "/apis/authorization.k8s.io/v1/subjectaccessreviews", on_access_reviewed);
 }
 
-/* ---- who is it? ---- */
+/* ---- authentication ---- */
 
 static void access_authenticated(struct access *a, json_t *who /* taken */)
 {

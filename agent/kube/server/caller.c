@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* caller - a connection of a client: TLS, requests one by one, answers, and what follows an upgrade. One
+/* caller - a connection of a client: TLS, requests one by one, answers, and the bytes after an upgrade. One
  * timer covers the handshake and a request, idle time, and a client that accepts nothing. */
 #include "agent/kube/server/internal.h"
 
@@ -370,7 +370,7 @@ static void caller_take(struct caller *c)
         if (c->state == CALLER_READING && !c->parser.begun)
             caller_arm(c, CALLER_HEAD_MS);
         caller_parse(c);
-        /* What is pipelined waits; while the socket is not read, a disconnect is not seen. */
+        /* Pipelined requests wait; while the socket is not read, a disconnect is not seen. */
         if (c->state != CALLER_CLOSING && c->in.n > HTTP_HEAD_MAX + HTTP_BODY_MAX)
             caller_pause(c);
     }
@@ -407,7 +407,7 @@ static void caller_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece
     if (c->state == CALLER_CLOSING)
         return;
     if (e.code != ERR_OK || c->in.failed) {
-        /* What could not be sent of an alert is of no interest. */
+        /* An alert that could not be sent is ignored. */
         caller_close(c);
         return;
     }

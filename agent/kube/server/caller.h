@@ -99,7 +99,7 @@ void caller_end(struct caller *c);
 /* Or another protocol: the head that says so, then bytes. */
 void caller_upgrade(struct caller *c, const struct buf *head);
 void caller_send(struct caller *c, const void *p, size_t n);
-/* Sends what is left, says that nothing follows, and closes when the client did. Clears c->source. */
+/* Sends the rest, ends its direction, and closes when the client did. Clears c->source. */
 void caller_leave(struct caller *c);
 
 size_t caller_backlog(const struct caller *c);
@@ -138,7 +138,7 @@ void ask_close(struct ask *a); /* NULL is fine */
 /* ---- relay.c: an answer of the status socket, passed on ---- */
 /* `target`: "/api/v1/pods?..." */
 void relay_begin(struct caller *c, const char *target);
-/* The daemon refused what was asked (`body` has its Status), or did not answer (`failure`; NULL otherwise):
+/* The daemon refused the request (`body` has its Status), or did not answer (`failure`; NULL otherwise):
  * plain text, as kubelet's errors are. */
 void relay_refused(struct caller *c, const struct err *failure, int http, const struct buf *body);
 /* The text of kubelet for an error: the message of a Status object. */

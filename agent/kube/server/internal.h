@@ -7,11 +7,11 @@
 #include "agent/kube/server/spdy.h"
 #include "base/codec/websocket.h"
 
-/* ---- access.c: who it is, and whether it may ---- */
+/* ---- access.c: authentication and authorization ---- */
 /* Calls serve_request(c), or answers 401, 403 or 500. */
 void access_begin(struct caller *c);
 
-/* ---- serve.c: what each path does ---- */
+/* ---- serve.c: the answer of each path ---- */
 void serve_request(struct caller *c);
 
 /* ---- relay.c, tunnel.c ---- */
@@ -24,7 +24,7 @@ void slis_begin(struct caller *c);          /* answers */
 /* ---- channels.c: Kubernetes' channels of the status socket, as a WebSocket client ---- */
 struct channels;
 struct channels_ops {            /* the channels may be closed in each of them */
-    void (*opened)(void *owner); /* may be NULL: what is sent before waits in the connection */
+    void (*opened)(void *owner); /* may be NULL: bytes sent before it wait in the connection */
     void (*data)(unsigned char channel, const char *p, size_t n, void *owner);
     /* NULL: it ended in order. http: of a refusal, 0 if there was none. Once. */
     void (*end)(const struct err *failure, int http, void *owner);
@@ -59,7 +59,7 @@ bool spdy_wire_input(struct spdy_wire *w);
 void spdy_wire_flush(struct spdy_wire *w); /* may close the caller */
 
 /* ---- forward.c ---- */
-/* The words of a connection's failure; false: there was none. `answer`: what the status socket said;
+/* The words of a connection's failure; false: there was none. `answer`: of the status socket;
  * pod_done: the pod closed it. */
 bool forward_failure(const struct caller *c, uint16_t port, const struct buf *answer,
                      const struct err *failure, bool pod_done, struct buf *ret);

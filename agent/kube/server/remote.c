@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * remote - exec and attach over SPDY: streams of the client on one side, channels of the status socket on the
- * other. The process begins with the upgrade; what it says waits until the client has made its streams.
+ * other. The process begins with the upgrade; its output waits until the client has made its streams.
  * Source: k8s.io/cri-streaming/pkg/streaming/remotecommand, protocols v1 to v4.
  */
 #include "agent/kube/server/internal.h"
@@ -197,7 +197,7 @@ static const struct channels_ops remote_channels = {
 
 /* ---- to the client ---- */
 
-/* What the error stream says: a Status since v4, before that the message of a failure. */
+/* The content of the error stream: a Status since v4, before that the message of a failure. */
 static void remote_set_outcome(struct remote *r)
 {
     struct buf *b = &r->pending[REMOTE_ERROR];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * review_cache - answers of the apiserver's reviews for a while, found by what was asked.
+ * review_cache - answers of the apiserver's reviews for a while, found by the question.
  *
  * Questions (a token, the attributes of a request) are kept as SHA-256 digests only. At most REVIEW_CACHE_MAX
  * answers are kept; the oldest one goes first. Loop thread only.

@@ -92,7 +92,7 @@ size_t route_rights(const struct http_request *r, const char *ret[ROUTE_RIGHTS_M
 {
     static const struct {
         const char *path, *subresource;
-        bool or_proxy; /* fine-grained: those who had the right before keep it */
+        bool or_proxy; /* fine-grained: clients with the older right keep it */
     } rights[] = { { "pods", "pods", true },        { "runningpods", "pods", true },
                    { "healthz", "healthz", true },  { "configz", "configz", true },
                    { "stats", "stats", false },     { "metrics", "metrics", false },

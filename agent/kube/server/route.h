@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * route - what a request to the node's port asks for, what right it needs, and what the status socket calls
- * it: pure functions. Source: pkg/kubelet/server (server.go, auth.go) and PodLogOptions.
+ * route - the subject of a request to the node's port, the right that it needs, and its name on the status
+ * socket: pure functions. Source: pkg/kubelet/server (server.go, auth.go) and PodLogOptions.
  */
 #ifndef AGENT_KUBE_SERVER_ROUTE_H
 #define AGENT_KUBE_SERVER_ROUTE_H
@@ -43,7 +43,7 @@ size_t route_rights(const struct http_request *r, const char *ret[ROUTE_RIGHTS_M
 /* The verb of the API for a method by its HTTP name; "" for those that have none. */
 const char *route_verb(const char *method);
 
-/* What to ask the status socket for, appended. ERR_INVALID: 400; ERR_RANGE: 422, PodLogOptions that exclude
+/* The target of the status socket, appended. ERR_INVALID: 400; ERR_RANGE: 422, PodLogOptions that exclude
  * one another. */
 enum err_code route_log_target(const struct http_request *r, const struct route *to, struct buf *ret,
                                struct err *e) MUST_CHECK;

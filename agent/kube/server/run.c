@@ -32,7 +32,7 @@ static void run_data(unsigned char channel, const char *p, size_t n, void *owner
     struct run *r = owner;
 
     if (channel == CHANNEL_STDOUT || channel == CHANNEL_STDERR)
-        buf_add(&r->output, p, n); /* what is too much fails the answer */
+        buf_add(&r->output, p, n); /* too long an output fails the answer */
     else if (channel == CHANNEL_ERROR)
         buf_add(&r->status, p, n);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* serve - what each path does, once its client may. Paths of pods are looked up first, so that their errors
- * have kubelet's texts. Source: pkg/kubelet/server/server.go. */
+/* serve - the answer of each path, once its client has the right. Paths of pods are looked up first, so that
+ * their errors have kubelet's texts. Source: pkg/kubelet/server/server.go. */
 #include "agent/kube/server/internal.h"
 
 #include "base/codec/json.h"
@@ -215,7 +215,7 @@ static void serve_on_version(int http, json_t *body, const struct err *e, void *
 
 /* ---- dispatch ---- */
 
-/* What kubelet's routers say, in two voices: the standard library's and go-restful's. */
+/* The answers of kubelet's routers, in two wordings: the standard library's and go-restful's. */
 static void serve_not_found(struct caller *c)
 {
     static const char *const known[] = { "pods",   "stats",       "run",           "exec",
@@ -248,7 +248,7 @@ static void serve_stats(struct caller *c)
     bool basic = false;
 
     if (http_param_flag(&c->parser.request, "only_cpu_and_memory", &basic, ERR_IGNORED) != ERR_OK)
-        basic = false; /* as kubelet: what it cannot read is not set */
+        basic = false; /* as kubelet: a value that it cannot read is not set */
     relay_begin(c, basic ? "/stats/summary?only_cpu_and_memory=true" : "/stats/summary");
 }
 

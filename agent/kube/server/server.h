@@ -22,7 +22,7 @@ struct kube_server_options {
      */
     void (*local)(struct caller *c);
     void *local_arg; /* caller_local() */
-    /* /metrics is about to be asked of the daemon: what it is told on the link now is in the answer. */
+    /* The daemon is about to be asked for /metrics: a message on the link now is in its answer. */
     void (*scraped)(void *arg);
     void *scraped_arg;
 };

@@ -48,7 +48,7 @@ void tls_done(struct tls *t)
     *t = (struct tls){ 0 };
 }
 
-/* What OpenSSL wants to be sent. */
+/* The bytes that OpenSSL wants to send. */
 static void tls_take_out(struct tls *t, struct buf *out)
 {
     char *data = NULL;
@@ -111,7 +111,7 @@ void tls_close(struct tls *t, struct buf *out)
     ERR_clear_error();
 }
 
-/* ---- who it is ---- */
+/* ---- the client's identity ---- */
 
 static enum err_code tls_check_chain(const struct tls *t, X509 *leaf, struct err *e)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tls - the server's end of TLS over memory: bytes in, bytes out, no I/O; and who a client certificate says
- * it is.
+ * tls - the server's end of TLS over memory: bytes in, bytes out, no I/O; and the name in a client
+ * certificate.
  *
  * Client certificates are asked for and not required: a bad one is no failed handshake, but a request that is
  * not authenticated, as in kubelet.  Sessions are not resumed, so each connection is judged by the CAs of
@@ -32,7 +32,7 @@ enum err_code tls_err(struct err *e, enum err_code code, const char *what);
  * none. malloc'ed; wipe the key. */
 enum err_code tls_self_signed(const char *name, char **ret_certificate, char **ret_key,
                               struct err *e) MUST_CHECK;
-/* ERR_INVALID: what cannot be used, and why. SSL_CTX_free(). */
+/* ERR_INVALID: the setting that cannot be used, and why. SSL_CTX_free(). */
 enum err_code tls_context_new(SSL_CTX **ret, const struct tls_settings *o, struct err *e) MUST_CHECK;
 
 struct tls {
@@ -43,8 +43,8 @@ struct tls {
 enum err_code tls_init(struct tls *t, SSL_CTX *context, struct err *e) MUST_CHECK;
 void tls_done(struct tls *t); /* also of { 0 } */
 
-/* Takes what came from the peer; appends what can be read to `plain`. What is to be sent is appended to
- * `out`, also on failure (an alert). *ret_end: the peer has closed its side. ERR_UNAVAILABLE: TLS's own
+/* Takes bytes of the peer; appends plain text to `plain`, and bytes to be sent to `out`, also on failure (an
+ * alert). *ret_end: the peer has closed its side. ERR_UNAVAILABLE: TLS's own
  * words. */
 enum err_code tls_receive(struct tls *t, const char *bytes, size_t n, struct buf *plain, struct buf *out,
                           bool *ret_end, struct err *e) MUST_CHECK;

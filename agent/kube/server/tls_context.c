@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a TLS server needs: certificate and key, the CAs of clients, versions and ciphers. */
+/* The context of a TLS server: certificate and key, the CAs of clients, versions and ciphers. */
 #include "agent/kube/server/tls.h"
 
 #include "base/log.h"
@@ -199,7 +199,7 @@ static enum err_code use_ciphers(SSL_CTX *c, const json_t *list, struct err *e)
 
         if (name == NULL)
             continue;
-        /* Go's two old names of these lack what RFC 7905 put behind them. */
+        /* Go's two old names of these lack the suffix of RFC 7905. */
         snprintf(longer, sizeof(longer), "%s%s", name, str_ends(name, "_CHACHA20_POLY1305") ? "_SHA256" : "");
         ours = OPENSSL_cipher_name(longer);
         if (strcmp(ours, "(NONE)") == 0)

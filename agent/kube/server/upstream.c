@@ -21,7 +21,7 @@ struct upstream {
     int open_handles;
     bool opened, closed, ended, paused, high, raw;
     llhttp_t llhttp;
-    const char *why; /* what the timer reports */
+    const char *why; /* reported by the timer */
     char header[32], type[128];
 };
 
@@ -81,7 +81,7 @@ static void upstream_on_timer(uv_timer_t *timer)
     upstream_fail(u, u->id != 0 ? ERR_DEADLINE : ERR_UNAVAILABLE, u->why);
 }
 
-/* Not from inside a call of the owner, who would not expect it. */
+/* Not from inside a call of the owner, which would not expect it. */
 static void upstream_fail_later(struct upstream *u, const char *why)
 {
     u->why = why;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call - what leaves the room: requests of the parts, and messages to the daemon. */
+/* call - requests of the parts, and messages to the daemon. */
 #include "agent/kube/sync/internal.h"
 
 #include "base/backoff.h"

@@ -98,7 +98,7 @@ static void cert_waited_in_vain(void *owner)
     cert_close_watch(owner);
 }
 
-/* The watch may be what calls: it is closed on the next turn. */
+/* The caller may be the watch: it is closed on the next turn. */
 static void cert_forget_request(struct cert_line *l)
 {
     sync_timer_start(l->sync, &l->closer, 0, cert_close_watch, l);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * event_correlate - what becomes of an event before it is sent, as in client-go
+ * event_correlate - an event on its way: counted, combined or dropped, as in client-go
  * (staging/src/k8s.io/client-go/tools/record/events_cache.go). No I/O.
  *
  * - The tenth different text for the same object, reason and type within ten minutes, and all after it,

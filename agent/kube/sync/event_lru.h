@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event_lru - a map from hashes to small records that forgets what was not used longest: client-go keeps 4096
- * of each kind (maxLruCacheEntries). Keys are keyed hashes of this process (base/siphash.h). */
+/* event_lru - a map from hashes to small records that forgets the records unused for longest: client-go keeps
+ * 4096 of each kind (maxLruCacheEntries). Keys are keyed hashes of this process (base/siphash.h). */
 #ifndef AGENT_KUBE_SYNC_EVENT_LRU_H
 #define AGENT_KUBE_SYNC_EVENT_LRU_H
 #include "base/list.h"
@@ -19,7 +19,7 @@ struct event_lru {
     struct event_lru_entry *entries;
     TAILQ_HEAD(, event_lru_entry) order; /* the newest last */
     size_t record_size;
-    void (*drop)(struct event_lru_entry *e); /* what the record owns; NULL: nothing */
+    void (*drop)(struct event_lru_entry *e); /* frees the record's own; NULL: it has nothing */
 };
 
 void event_lru_init(struct event_lru *l, size_t record_size, void (*drop)(struct event_lru_entry *e));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * internal - what the parts of the room share: timers and requests that need no closing, and what one part
+ * internal - the parts of the room share this: timers and requests that need no closing, and what one part
  * asks another for.
  */
 #ifndef AGENT_KUBE_SYNC_INTERNAL_H
@@ -58,7 +58,7 @@ void sync_call_cancel(struct sync_call *c); /* done follows, with ERR_CANCELLED 
  * type, ends the list. malloc'ed. */
 #define SYNC_PATH_END ((const char *)NULL)
 char *sync_path(const char *prefix, ...) __attribute__((sentinel)) MUST_CHECK;
-/* How long to wait: what the server asked for, a minute (KUBE_RETRY_AFTER_MS) at most, else the back-off. */
+/* How long to wait: as the server asked, a minute (KUBE_RETRY_AFTER_MS) at most, else the back-off. */
 uint64_t sync_wait_ms(const struct sync_answer *a, uint64_t *last_ms, uint64_t first_ms, uint64_t most_ms);
 
 /* ---- sync.c ---- */
@@ -150,7 +150,7 @@ void state_part_stop(struct state_part *t);
 void state_part_free(struct state_part *t);
 void state_part_count(struct state_part *t, const struct kube_request_spec *spec);
 void state_part_send(struct state_part *t);    /* at once; a due message stays due */
-void state_part_changed(struct state_part *t); /* what certs_part_state() says */
-/* What a part cannot do, for people; NULL: nothing is wrong with it. `part` is a constant. */
+void state_part_changed(struct state_part *t); /* certs_part_state() says something else */
+/* The trouble of a part, for people; NULL: it has none. `part` is a constant. */
 void state_part_say(struct state_part *t, const char *part, const char *text);
 #endif

@@ -11,7 +11,7 @@
 
 #define CONFIG_HASH "kubernetes.io/config.hash"
 
-/* What kubelet itself notes in annotations says nothing of the manifest. */
+/* Annotations of kubelet's own say nothing of the manifest. */
 static json_t *mirror_annotations(const json_t *meta)
 {
     json_t *all = json_object(), *v;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mirror - mirror pods: what the apiserver shows of a pod of the manifest folder
+ * mirror - mirror pods: the apiserver's picture of a pod of the manifest folder
  * (pkg/kubelet/pod/mirror_client.go, pkg/kubelet/kubelet.go). Pure.
  *
  * A mirror pod is a copy with the annotation kubernetes.io/config.mirror, whose value is the static pod's

@@ -131,7 +131,7 @@ static void node_answered(void *owner, const struct sync_answer *a)
     node_step(n);
 }
 
-/* ---- what is next ---- */
+/* ---- the next step ---- */
 
 static void node_register(struct node_part *n)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * node_merge - what the Node object shall be (pkg/kubelet/kubelet_node_status.go, pkg/util/node/node.go).
+ * node_merge - the Node object as it shall be (pkg/kubelet/kubelet_node_status.go, pkg/util/node/node.go).
  * Pure.
  *
  * The object that the daemon sends has metadata (labels, annotations), spec and status of the node as it

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * objects - what pods refer to, followed while they do.
+ * objects - objects that pods refer to, followed while they do.
  *
  * ConfigMaps, Secrets and other single objects: a watch of one object each, from the first `need` to the last
  * `drop`, as kubelet's watch based managers have it (pkg/kubelet/util/manager). Claims and volumes may only

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pod_decide - what is next for a pod at the apiserver. Pure. */
+/* pod_decide - the next step for a pod at the apiserver. Pure. */
 #ifndef AGENT_KUBE_SYNC_POD_DECIDE_H
 #define AGENT_KUBE_SYNC_POD_DECIDE_H
 #include <stdbool.h>

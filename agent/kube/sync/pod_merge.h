@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod_merge - what a pod's status shall be, from the status that the apiserver has and the one that the node
+ * pod_merge - a pod's status as it shall be, from the status that the apiserver has and the one that the node
  * found (pkg/kubelet/status/status_manager.go mergePodStatus). Pure.
  *
- * - Conditions that are not the node's, and what other components keep in the status (resource claims, the
- *   nominated node, the class), stay. DisruptionTarget is shared: the node sets it only together with a final
- *   phase.
+ * - Conditions that are not the node's, and parts that other components keep in the status (resource claims,
+ * the nominated node, the class), stay. DisruptionTarget is shared: the node sets it only together with a
+ * final phase.
  * - A phase that is final (Succeeded, Failed), its reason and message are held back while a container runs.
  * - Ready and ContainersReady are False with a final phase.
  * - lastTransitionTime stays that of the apiserver while the condition's status does.

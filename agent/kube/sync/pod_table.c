@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pod_table - what is known of each name: the apiserver's object, and the node's pods. */
+/* pod_table - by name: the apiserver's object, and the node's pods. */
 #include "agent/kube/sync/pods.h"
 
 #include "agent/kube/sync/seen.h"

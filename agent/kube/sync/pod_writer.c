@@ -24,7 +24,7 @@ static void pods_unqueue(struct pods_part *p, struct pod_entry *e)
     e->dirty = false;
 }
 
-/* ---- what is next ---- */
+/* ---- the next step ---- */
 
 static json_t *pods_json(const char *text)
 {

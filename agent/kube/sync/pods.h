@@ -27,7 +27,7 @@ struct our_pod { /* as the daemon said last */
     char *manifest; /* JSON: metadata and spec, of a static pod only */
     char hash[MIRROR_HASH_SIZE];
     bool is_static, ended;
-    /* A patch was accepted, but what came back still differs: it is not sent again while both stay. */
+    /* A patch was accepted, but the answer still differs: it is not sent again while both stay. */
     uint64_t accepted_status;
     char accepted_version[32];
     LIST_ENTRY(our_pod) link;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* seen - objects of the apiserver: which is newer, and whether one differs in what matters. Pure. */
+/* seen - objects of the apiserver: which is newer, and whether one differs where it matters. Pure. */
 #ifndef AGENT_KUBE_SYNC_SEEN_H
 #define AGENT_KUBE_SYNC_SEEN_H
 #include <jansson.h>

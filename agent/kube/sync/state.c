@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * state - what people are told of this room: how many requests were sent, by verb, what became of them, and
+ * state - the room's state, for people: how many requests were sent, by verb, their answers, and
  * which part cannot do its work, since when and why; how long the certificates last. A message `parts` to the
  * daemon: within STATE_EVERY_MS of a part's trouble, when the node's port is asked for metrics, else a minute
  * after a request.
