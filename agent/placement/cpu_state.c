@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/placement/cpu_state.h"
+#include "base/array.h"
+
+#include <stdlib.h>
+
+static void entry_done(struct pl_cpu_entry *x)
+{
+    free(x->pod);
+    free(x->container);
+}
+
+void pl_cpu_state_done(struct pl_cpu_state *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        entry_done(&s->v[i]);
+    free(s->v);
+    *s = (struct pl_cpu_state){ 0 };
+}
+
+/* The place of the entry, or where it would be; *found says which. */
+static size_t place_of(const struct pl_cpu_state *s, const char *pod, const char *container, bool *found)
+{
+    size_t i = 0;
+    int order = -1;
+
+    for (; i < s->n; i++) {
+        order = strcmp(s->v[i].pod, pod);
+        order = order == 0 ? strcmp(s->v[i].container, container) : order;
+        if (order >= 0)
+            break;
+    }
+    *found = i < s->n && order == 0;
+    return i;
+}
+
+const struct pl_cpu_entry *pl_cpu_state_find(const struct pl_cpu_state *s, const char *pod,
+                                             const char *container)
+{
+    bool found;
+    size_t i = place_of(s, pod, container, &found);
+
+    return found ? &s->v[i] : NULL;
+}
+
+enum err_code pl_cpu_state_put(struct pl_cpu_state *s, const char *pod, const char *container,
+                               const struct cpus *cpus, struct err *e)
+{
+    bool found;
+    size_t i = place_of(s, pod, container, &found);
+    struct pl_cpu_entry x = { .cpus = *cpus };
+
+    if (found) {
+        s->v[i].cpus = *cpus;
+        return ERR_OK;
+    }
+    x.pod = strdup(pod);
+    x.container = strdup(container);
+    if (x.pod == NULL || x.container == NULL || !array_room(s->v, s->n)) {
+        entry_done(&x);
+        return err_nomem(e);
+    }
+    memmove(&s->v[i + 1], &s->v[i], (s->n - i) * sizeof(*s->v));
+    s->v[i] = x;
+    s->n++;
+    return ERR_OK;
+}
+
+void pl_cpu_state_remove(struct pl_cpu_state *s, const char *pod, const char *container)
+{
+    bool found;
+    size_t i = place_of(s, pod, container, &found);
+
+    if (!found)
+        return;
+    entry_done(&s->v[i]);
+    s->n--;
+    memmove(&s->v[i], &s->v[i + 1], (s->n - i) * sizeof(*s->v));
+}

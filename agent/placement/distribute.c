@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A request shared by several NUMA nodes (KEP-2902). Sets of k nodes are tried in the order of
+ * pl_take_node_order(), k from the least possible upwards. Each node of a set gives the same number of
+ * groups; what remains goes out group by group over a subset of them, the largest subsets first. The set and
+ * subset with the lowest standard deviation of what is left on the nodes is used, of equal ones the first.
+ *
+ * kubelet keeps the best set in a Go slice whose memory a later set may share and overwrite (with five nodes
+ * and more). That is not repeated here: the set with the best balance is used.
+ */
+#include "agent/placement/take.h"
+
+#include <limits.h>
+
+struct subset { /* indices of nodes, ascending */
+    size_t at[PL_NODES_MAX];
+    size_t n;
+};
+
+struct sharing {
+    const struct pl_take *p;
+    unsigned request, group;
+    int32_t node[PL_NODES_MAX];  /* in the order in which they are taken */
+    unsigned free[PL_NODES_MAX]; /* processors of each */
+    size_t n;
+};
+
+static void first_subset(struct subset *s, size_t k)
+{
+    s->n = k;
+    for (size_t i = 0; i < k; i++)
+        s->at[i] = i;
+}
+
+/* The next subset of n, in lexicographic order; false: that was the last one. */
+static bool next_subset(struct subset *s, size_t n)
+{
+    for (size_t i = s->n; i-- > 0;)
+        if (s->at[i] < n - s->n + i) {
+            s->at[i]++;
+            for (size_t k = i + 1; k < s->n; k++)
+                s->at[k] = s->at[k - 1] + 1;
+            return true;
+        }
+    return false;
+}
+
+/* The standard deviation in thousandths, from a mean in thousandths, both rounded (halves upwards): kubelet
+ * compares rounded values, so different sets may be equally good. v: processors, at most CPUS_MAX each. */
+static unsigned deviation(const unsigned *v, size_t n)
+{
+    int64_t sum = 0, mean, squares = 0;
+    unsigned low = 0, high = 2 * 1000 * CPUS_MAX;
+
+    for (size_t i = 0; i < n; i++)
+        sum += v[i];
+    mean = (2000 * sum / (int64_t)n + 1) / 2;
+    for (size_t i = 0; i < n; i++)
+        squares += (1000 * (int64_t)v[i] - mean) * (1000 * (int64_t)v[i] - mean);
+    /* The greatest r with r - 1/2 <= sqrt(squares / n). */
+    while (low < high) {
+        int64_t r = (low + high + 1) / 2;
+
+        if ((2 * r - 1) * (2 * r - 1) * (int64_t)n <= 4 * squares)
+            low = (unsigned)r;
+        else
+            high = (unsigned)r - 1;
+    }
+    return low;
+}
+
+/* What each node of a set of k gives, before the remainder. */
+static unsigned share_of(const struct sharing *s, size_t k)
+{
+    return s->request / (unsigned)k / s->group * s->group;
+}
+
+static bool can_share(const struct sharing *s, const struct subset *set)
+{
+    unsigned free = 0, groups = 0;
+
+    for (size_t i = 0; i < set->n; i++) {
+        if (s->free[set->at[i]] < share_of(s, set->n))
+            return false;
+        free += s->free[set->at[i]];
+        groups += s->free[set->at[i]] / s->group;
+    }
+    return free >= s->request && groups * s->group >= s->request;
+}
+
+/* Takes the remainder from the nodes of a subset, group by group. */
+static bool hand_out(const struct sharing *s, const struct subset *set, unsigned remainder, unsigned *free)
+{
+    unsigned groups = 0;
+
+    for (size_t i = 0; i < set->n; i++)
+        groups += free[set->at[i]] / s->group;
+    if (groups * s->group < remainder)
+        return false;
+    while (remainder > 0)
+        for (size_t i = 0; i < set->n && remainder > 0; i++)
+            if (free[set->at[i]] >= s->group) {
+                free[set->at[i]] -= s->group;
+                remainder -= s->group;
+            }
+    return true;
+}
+
+/* The balance of a set, and the subset that gives the remainder; UINT_MAX: none can. */
+static unsigned balance_of(const struct sharing *s, const struct subset *set, struct subset *ret_extra)
+{
+    unsigned share = share_of(s, set->n), remainder = s->request - share * (unsigned)set->n;
+    unsigned left[PL_NODES_MAX];
+    struct subset able = { .n = 0 };
+    unsigned best = UINT_MAX;
+
+    for (size_t i = 0; i < s->n; i++)
+        left[i] = s->free[i];
+    for (size_t i = 0; i < set->n; i++)
+        left[set->at[i]] -= share;
+    ret_extra->n = 0;
+    if (remainder == 0)
+        return deviation(left, s->n);
+    for (size_t i = 0; i < set->n; i++)
+        if (left[set->at[i]] >= s->group)
+            able.at[able.n++] = set->at[i];
+    for (size_t k = able.n; k >= 1; k--) {
+        struct subset at, extra;
+
+        first_subset(&at, k);
+        do {
+            unsigned then[PL_NODES_MAX];
+            unsigned balance;
+
+            extra.n = k;
+            for (size_t i = 0; i < k; i++)
+                extra.at[i] = able.at[at.at[i]];
+            for (size_t i = 0; i < s->n; i++)
+                then[i] = left[i];
+            if (!hand_out(s, &extra, remainder, then))
+                continue;
+            balance = deviation(then, s->n);
+            if (balance < best) {
+                best = balance;
+                *ret_extra = extra;
+            }
+        } while (next_subset(&at, able.n));
+    }
+    return best;
+}
+
+static enum err_code take_some(const struct sharing *s, struct cpus *free, size_t node, unsigned n,
+                               struct cpus *taken, struct err *e)
+{
+    struct cpus on = pl_cpus_in(s->p->m, free, PL_NODE, s->node[node]), got;
+
+    if (pl_take_packed(&(struct pl_take){ .m = s->p->m, .spread = s->p->spread }, &on, n, &got, e) != ERR_OK)
+        return e->code;
+    *taken = cpus_or(taken, &got);
+    *free = cpus_without(free, &got);
+    return ERR_OK;
+}
+
+static enum err_code take_shared(const struct sharing *s, const struct cpus *available,
+                                 const struct subset *set, const struct subset *extra, struct cpus *ret,
+                                 struct err *e)
+{
+    unsigned share = share_of(s, set->n), remainder = s->request - share * (unsigned)set->n;
+    struct cpus free = *available, taken = { 0 };
+
+    for (size_t i = 0; i < set->n; i++)
+        if (take_some(s, &free, set->at[i], share, &taken, e) != ERR_OK)
+            return e->code;
+    while (remainder > 0)
+        for (size_t i = 0; i < extra->n && remainder > 0; i++) {
+            struct cpus on = pl_cpus_in(s->p->m, &free, PL_NODE, s->node[extra->at[i]]);
+
+            if (cpus_count(&on) < s->group)
+                continue;
+            if (take_some(s, &free, extra->at[i], s->group, &taken, e) != ERR_OK)
+                return e->code;
+            remainder -= s->group;
+        }
+    *ret = taken;
+    return ERR_OK;
+}
+
+/* The best set of k nodes; false: none can share the request. */
+static bool best_set(const struct sharing *s, size_t k, struct subset *ret, struct subset *ret_extra)
+{
+    struct subset set, extra = { .n = 0 };
+    unsigned best = UINT_MAX;
+
+    first_subset(&set, k);
+    do {
+        unsigned balance;
+
+        if (!can_share(s, &set))
+            continue;
+        balance = balance_of(s, &set, &extra);
+        if (balance < best) {
+            best = balance;
+            *ret = set;
+            *ret_extra = extra;
+        }
+    } while (best > 0 && next_subset(&set, s->n));
+    return best < UINT_MAX;
+}
+
+static unsigned at_least(unsigned n, unsigned per) /* n / per, rounded up; n > 0 */
+{
+    return (n - 1) / per + 1;
+}
+
+enum err_code pl_take_distributed(const struct pl_take *t, const struct cpus *available, unsigned request,
+                                  unsigned group, struct cpus *ret, struct err *e)
+{
+    struct pl_take packed = { .m = t->m, .spread = t->spread };
+    struct sharing s = { .p = t, .request = request, .group = group };
+    struct subset set = { .n = 0 }, extra = { .n = 0 };
+    size_t min, max;
+
+    if (request == 0 || request % group != 0 || request > cpus_count(available))
+        return pl_take_packed(&packed, available, request, ret, e);
+    s.n = pl_take_node_order(t->m, available, s.node);
+    for (size_t i = 0; i < s.n; i++) {
+        struct cpus on = pl_cpus_in(t->m, available, PL_NODE, s.node[i]);
+
+        s.free[i] = cpus_count(&on);
+    }
+    min = at_least(request / group, at_least(at_least(t->m->n_cpus, group), t->m->n[PL_NODE]));
+    max = request / group < s.n ? request / group : s.n;
+    for (size_t k = min; k <= max; k++)
+        if (best_set(&s, k, &set, &extra))
+            return take_shared(&s, available, &set, &extra, ret, e);
+    return pl_take_packed(&packed, available, request, ret, e);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hints - which NUMA nodes can supply a resource, and the one set of nodes that the resources of a container
+ * or pod agree on (pkg/kubelet/cm/topologymanager). Pure.
+ *
+ * A hint is a set of nodes that can supply the resource. It is preferred if no smaller set could supply it
+ * with everything free. One hint of each resource is intersected; the result is preferred only if all were
+ * and name the same set. The best result is the one that resources are aligned to.
+ */
+#ifndef AGENT_PLACEMENT_HINTS_H
+#define AGENT_PLACEMENT_HINTS_H
+#include "agent/placement/machine.h"
+
+struct pl_hint {
+    uint64_t nodes; /* 0: any node */
+    bool preferred;
+};
+
+struct pl_hints {      /* of one resource */
+    bool any;          /* no constraint; v is not used */
+    struct pl_hint *v; /* owned; n == 0 without `any`: no set of nodes can supply it */
+    size_t n;
+};
+void pl_hints_done(struct pl_hints *h); /* { 0 } is fine; it is empty again */
+enum err_code pl_hints_add(struct pl_hints *h, uint64_t nodes, struct err *e) MUST_CHECK;
+/* Marks the hints of `size` nodes as preferred, and no others. */
+void pl_hints_prefer(struct pl_hints *h, unsigned size);
+
+/* All sets of `nodes` but the empty one, the smallest first, then in the order of their lowest nodes: 0, 1,
+ * 2, 01, 02, 12, 012. Begin with *set 0; false: that was the last one. */
+bool pl_next_set(uint64_t nodes, uint64_t *set);
+
+enum pl_policy { PL_POLICY_NONE, PL_POLICY_BEST_EFFORT, PL_POLICY_RESTRICTED, PL_POLICY_SINGLE_NODE };
+
+struct pl_topology { /* settings of the topology manager */
+    enum pl_policy policy;
+    bool pod_scope;      /* one set for the whole pod; otherwise one for each container */
+    bool prefer_closest; /* of sets of the same size the one with the least average distance */
+};
+
+/*
+ * *ret: the best set, also if it is refused. ERR_PRECONDITION: the policy refuses the container, with
+ * kubelet's text. The result does not depend on the order of v, or of its hints.
+ */
+enum err_code pl_merge(const struct pl_machine *m, const struct pl_topology *t, const struct pl_hints *v,
+                       size_t n, struct pl_hint *ret, struct err *e) MUST_CHECK;
+#endif
