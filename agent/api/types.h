@@ -379,7 +379,7 @@ struct api_pod_spec {
     size_t n_containers;
     struct api_container *init_containers;
     size_t n_init_containers;
-    /* Of a pod of the apiserver; added to a pod that exists, in any order (a patch may put new ones first).
+    /* Added to a pod that exists, in any order (a patch may put new ones first). No manifest file has them.
      */
     struct api_container *ephemeral_containers;
     size_t n_ephemeral_containers;

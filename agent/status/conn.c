@@ -39,7 +39,8 @@ static void conn_on_closed(uv_handle_t *handle)
         s->n_others--;
     s->n_giving -= c->giving;
     http_parser_done(&c->parser);
-    buf_done(&c->in);
+    buf_wipe(&c->in);
+    buf_wipe(&c->body);
     conn_unused(s, c);
     server_resume(s);
     server_maybe_free(s);
@@ -487,6 +488,7 @@ void conn_accept(struct status_server *s, struct conn *c, int fd)
 {
     c->server = s;
     buf_init(&c->in, PIPELINE_MAX + sizeof(s->read_buffer));
+    buf_init(&c->body, STATUS_BODY_MAX);
     http_parser_init(&c->parser);
     uv_pipe_init(s->loop, &c->pipe, 0);
     uv_timer_init(s->loop, &c->timer);
@@ -504,6 +506,8 @@ void conn_accept(struct status_server *s, struct conn *c, int fd)
     if (c->role == PEER_NOBODY)
         c->role = who_is_it(c);
     c->turn.first = c->role == PEER_ROOT;
+    if (c->role >= PEER_LENT)
+        c->parser.body = &c->body;
     if (c->role == PEER_NOBODY) {
         turn_away(c, 403, "only root and the members of the socket's group may use this socket");
     } else if (s->n_served >= STATUS_CONNS_MAX ||

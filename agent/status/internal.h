@@ -11,6 +11,7 @@
 #include <jansson.h>
 #include <uv.h>
 
+#define STATUS_BODY_MAX (8u << 20) /* of a request with root's rights: an object and its managers */
 #define STATUS_FEW_FILES "too few file descriptors are left: they are reserved for pods"
 
 /* ---- limits ---- */
@@ -69,9 +70,10 @@ struct conn {
     uv_timer_t timer;
     int open_handles;
     struct http_parser parser;
-    struct buf in; /* received, not parsed */
-    size_t writes; /* in progress */
-    size_t held;   /* bytes of them, and of `in` */
+    struct buf in;   /* received, not parsed */
+    struct buf body; /* of a request with root's rights */
+    size_t writes;   /* in progress */
+    size_t held;     /* bytes of them, and of `in` */
     size_t held_in;
     uint64_t took_ns; /* when the client last accepted data, or had none to accept; uv_hrtime() */
     struct background_client turn; /* for its next request or the next piece of its answer */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/status/internal.h"
 
+#include "base/codec/json.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -150,6 +152,26 @@ static void restart_pod(struct conn *c, const struct status_match *m)
         conn_err(c, &e);
 }
 
+/* The body is one EphemeralContainer; the answer is the pod. */
+static void debug_pod(struct conn *c, const struct status_match *m)
+{
+    const struct status_provider *p = &c->server->provider;
+    json_auto_t *container = NULL, *pod = NULL;
+    struct err e = { 0 };
+
+    if (json_parse(c->body.p, c->body.n, STATUS_BODY_MAX, &container, "the body", &e) == ERR_OK &&
+        !json_is_object(container))
+        err_set(&e, ERR_INVALID, "the body must be an ephemeral container");
+    if (e.code == ERR_OK)
+        pod = p->pod_debug(p->arg, m->namespace_, m->name, container, &e);
+    if (pod != NULL)
+        conn_json(c, 200, with_version(c->server, pod));
+    else if (e.code == ERR_NOT_FOUND)
+        pod_not_found(c, m->name);
+    else
+        conn_err(c, &e);
+}
+
 /* ---- dispatch ---- */
 
 static void not_allowed(struct conn *c, unsigned methods)
@@ -209,6 +231,7 @@ static void (*const handlers[])(struct conn *c, const struct status_match *m) = 
     [ROUTE_POD_FORWARD] = exec_begin,
     [ROUTE_POD_ARCHIVE] = exec_begin,
     [ROUTE_POD_RESTART] = restart_pod,
+    [ROUTE_POD_DEBUG] = debug_pod,
     [ROUTE_EVENTS] = routes_get_events,
     [ROUTE_NODES] = route_objects,
     [ROUTE_CONFIG_MAPS] = route_objects,

@@ -10,20 +10,25 @@
  *     GET     /stats/summary           kubelet's; ?only_cpu_and_memory=; may take half a second
  *     GET     /api/v1/pods  /api/v1/namespaces/{ns}/pods[/{name}]
  *             ?labelSelector= &fieldSelector=metadata.name= &watch=1
- *     GET     /api/v1/namespaces/{ns}/pods/{name}/log
- *             ?container= &follow= &previous= &tailLines= &sinceSeconds= &sinceTime= &timestamps=
- * &limitBytes= &stream=All|Stdout|Stderr GET     /api/v1/namespaces/{ns}/pods/{name}/exec ?container=
- * &command= &command= ... &stdin= &stdout= &stderr= &tty= upgraded to WebSocket, subprotocol
- * v5.channel.k8s.io or v4.channel.k8s.io GET     /api/v1/namespaces/{ns}/pods/{name}/attach ?container=
- * &stdin= &stdout= &stderr= &tty= GET     /api/v1/namespaces/{ns}/pods/{name}/portforward    ?port=   one
- * connection: channels 0 and 1; both upgraded as exec is; the pod's end of a connection is told by channel
- * 255 GET     /api/v1/namespaces/{ns}/pods/{name}/archive        ?container= &path= &into= a file or folder
- * as a tar stream on channel 1; into=true: one on channel 0 is unpacked there POST
- * /api/v1/namespaces/{ns}/pods/{name}/restart      all containers again, in place; details.containers of the
- * answer: the runs that end GET     /api/v1/nodes[/{name}]   this one GET     /api/v1/configmaps
- * /api/v1/namespaces/{ns}/configmaps[/{name}]      a list has no values GET     /api/v1/secrets
- * /api/v1/namespaces/{ns}/secrets[/{name}]            never values, only "sizes" GET
- * /apis/scheduling.k8s.io/v1/priorityclasses[/{name}] GET     /api/v1/events  /api/v1/namespaces/{ns}/events
+ *     of a pod, below /api/v1/namespaces/{ns}/pods/{name}:
+ *     GET     /log                     ?container= &follow= &previous= &tailLines= &sinceSeconds=
+ *             &sinceTime= &timestamps= &limitBytes= &stream=All|Stdout|Stderr
+ *     GET     /exec                    ?container= &command= &command= ... &stdin= &stdout= &stderr= &tty=
+ *             upgraded to WebSocket, subprotocol v5.channel.k8s.io or v4.channel.k8s.io
+ *     GET     /attach                  ?container= &stdin= &stdout= &stderr= &tty=    likewise
+ *     GET     /portforward             ?port=    likewise; one connection: channels 0 and 1;
+ *             the pod's end of a connection is told by channel 255
+ *     GET     /archive                 ?container= &path= &into=    likewise; a file or folder as a tar
+ *             stream on channel 1; into=true: one on channel 0 is unpacked there
+ *     POST    /restart                 all containers again, in place; details.containers of the answer:
+ *             the runs that end
+ *     POST    /ephemeralcontainers     the body is one EphemeralContainer, which is added to the pod until
+ *             the pod goes; the answer is the pod
+ *     GET     /api/v1/nodes[/{name}]   this one
+ *     GET     /api/v1/configmaps       /api/v1/namespaces/{ns}/configmaps[/{name}]: a list has no values
+ *     GET     /api/v1/secrets          /api/v1/namespaces/{ns}/secrets[/{name}]: never values, only "sizes"
+ *     GET     /apis/scheduling.k8s.io/v1/priorityclasses[/{name}]
+ *     GET     /api/v1/events           /api/v1/namespaces/{ns}/events
  *             ?fieldSelector=involvedObject.name= &watch=1
  *     GET     /apis/apps/v1/deployments  /apis/apps/v1/namespaces/{ns}/deployments[/{name}]
  *             likewise every kind of agent/api/schema/kinds.h that a manifest may have, at its path
@@ -132,6 +137,10 @@ struct status_provider { /* results are new references; NULL with *e set is an e
     /* Restarts all containers in place. The runs that end for it: [{"name", "containerID"}]; containers
      * without one are being made anyway. ERR_PRECONDITION: it is not running. */
     json_t *(*pod_restart)(void *arg, const char *namespace_, const char *name, struct err *e);
+    /* Adds an ephemeral container, given as in a Pod, until the pod goes: the pod. ERR_PRECONDITION: it takes
+     * none. */
+    json_t *(*pod_debug)(void *arg, const char *namespace_, const char *name, json_t *container,
+                         struct err *e);
     /* name "": the node itself. */
     json_t *(*explain)(void *arg, const char *namespace_, const char *name, struct err *e);
     json_t *(*manifests)(void *arg, struct err *e);

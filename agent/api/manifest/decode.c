@@ -617,3 +617,19 @@ enum err_code api_decode_pod(const json_t *object, struct api_pod **ret, struct 
     json_decref(copy);
     return c.no_memory ? err_nomem(e) : ERR_OK;
 }
+
+enum err_code api_pod_remake(const struct api_pod *pod, const json_t *object, struct api_pod **ret,
+                             struct err *e)
+{
+    struct api_problems problems = { 0 };
+
+    if (api_decode_pod(object, ret, &problems, e) == ERR_OK && problems.n > 0)
+        err_set(e, ERR_INVALID, "%s: %s", problems.v[0].field, problems.v[0].message);
+    api_problems_done(&problems);
+    if (e->code == ERR_OK && pod->origin == API_FROM_SERVER &&
+        api_pod_serve(*ret, &pod->served, e) != ERR_OK) {
+        api_pod_unref(*ret);
+        *ret = NULL;
+    }
+    return e->code;
+}

@@ -79,6 +79,17 @@ bool api_pod_resources_differ(const struct api_pod *old_pod, const struct api_po
 enum err_code api_pod_with_resources_of(const struct api_pod *pod, const struct api_pod *other,
                                         struct api_pod **ret, struct err *e) MUST_CHECK;
 
+/*
+ * Ephemeral containers of a pod of the manifest folder, which its file never has: they were added to the pod
+ * while it ran. The first function adds `container` (EphemeralContainer), the second one takes those of
+ * `other` over into `pod`, a newer manifest of the same pod. *ret is a new reference. ERR_INVALID: that is
+ * no valid pod; the text names the field.
+ */
+enum err_code api_pod_add_ephemeral(const struct api_pod *pod, json_t *container, struct api_pod **ret,
+                                    struct err *e) MUST_CHECK;
+enum err_code api_pod_keep_ephemeral(struct api_pod *pod, const struct api_pod *other, struct api_pod **ret,
+                                     struct err *e) MUST_CHECK;
+
 /* One Pod from JSON written by the agent itself (a record): same path, same checks. */
 enum err_code api_decode_pod(const json_t *object, struct api_pod **ret, struct api_problems *problems,
                              struct err *e) MUST_CHECK;

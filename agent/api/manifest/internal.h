@@ -55,6 +55,11 @@ void api_keep_ignored(struct api_check *c, struct api_strs *ret);
 /* generic.c: likewise */
 struct api_generic *api_build_generic(struct api_check *c, enum api_kind kind, json_t *object);
 
+/* decode.c: another version of a pod of this node, of the same origin: a new reference. ERR_INVALID: the
+ * first problem, and its field. */
+enum err_code api_pod_remake(const struct api_pod *pod, const json_t *object, struct api_pod **ret,
+                             struct err *e) MUST_CHECK;
+
 /* Decodes one object of any kind; `object` is modified. ERR_INVALID: how->problems say why. */
 enum err_code api_decode_one(struct api_check *how, json_t *object, struct api_object *ret,
                              struct err *e) MUST_CHECK;

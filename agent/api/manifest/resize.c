@@ -57,7 +57,6 @@ enum err_code api_pod_with_resources_of(const struct api_pod *pod, const struct 
                                         struct api_pod **ret, struct err *e)
 {
     json_auto_t *a = NULL, *b = NULL;
-    struct api_problems problems = { 0 };
     json_t *to, *from;
     bool ok;
 
@@ -71,15 +70,5 @@ enum err_code api_pod_with_resources_of(const struct api_pod *pod, const struct 
         for (size_t k = 0; k < json_array_size(x); k++)
             ok = take_over(json_array_get(x, k), json_array_get(y, k)) && ok;
     }
-    if (!ok)
-        return err_nomem(e);
-    if (api_decode_pod(a, ret, &problems, e) == ERR_OK && problems.n > 0)
-        err_set(e, ERR_INVALID, "%s: %s", problems.v[0].field, problems.v[0].message);
-    api_problems_done(&problems);
-    if (e->code == ERR_OK && pod->origin == API_FROM_SERVER &&
-        api_pod_serve(*ret, &pod->served, e) != ERR_OK) {
-        api_pod_unref(*ret);
-        *ret = NULL;
-    }
-    return e->code;
+    return ok ? api_pod_remake(pod, a, ret, e) : err_nomem(e);
 }

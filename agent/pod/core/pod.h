@@ -41,8 +41,9 @@ const char *pod_state_name(enum pod_state s);
 #define POD_RUNTIME_SCHEME "coracle://"
 
 #define POD_KEY_SIZE 320
-/* Ephemeral containers that a pod may get after it was made: each `kubectl debug` adds one. Kubernetes has no
- * limit but the size of the object; here each takes about 6 KiB, and a place of 1 KiB is kept for it. */
+/* Ephemeral containers that a pod may get after it was made: each `kubectl debug` or `coracle debug` adds
+ * one. Kubernetes has no limit but the size of the object; here each takes about 6 KiB, and a place of 1 KiB
+ * is kept for it. */
 #define POD_EPHEMERAL_MAX 32
 
 struct pod {

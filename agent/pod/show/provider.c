@@ -13,6 +13,7 @@
 #include "agent/pod/show/podresources.h"
 #include "agent/pod/status/status.h"
 #include "agent/pod/usage/usage.h"
+#include "agent/pod/worker/pods.h"
 #include "agent/pod/worker/shutdown.h"
 #include "agent/runtime/stream.h"
 #include "base/clock.h"
@@ -40,6 +41,18 @@ static json_t *pod_restart(void *arg, const char *namespace_, const char *name, 
         return restart_ask(p, e);
     err_set(e, ERR_NOT_FOUND, "pods \"%s\" not found", name);
     return NULL;
+}
+
+static json_t *pod_debug(void *arg, const char *namespace_, const char *name, json_t *container,
+                         struct err *e)
+{
+    struct pod *p = pods_find(arg, namespace_, name);
+
+    if (p == NULL) {
+        err_set(e, ERR_NOT_FOUND, "pods \"%s\" not found", name);
+        return NULL;
+    }
+    return pods_debug(p, container, e) == ERR_OK ? pod(arg, namespace_, name, e) : NULL;
 }
 
 static json_t *explain(void *arg, const char *namespace_, const char *name, struct err *e)
@@ -295,6 +308,7 @@ void provider_init(struct node *n)
         .listed = provider_listed,
         .pod = pod,
         .pod_restart = pod_restart,
+        .pod_debug = pod_debug,
         .explain = explain,
         .manifests = manifests,
         .evictions = evictions,

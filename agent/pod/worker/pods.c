@@ -94,7 +94,7 @@ static enum err_code pods_add_ephemeral(struct pod *p, struct err *e)
 static enum err_code pods_build(struct pod *p, struct err *e)
 {
     const struct api_pod_spec *s = &p->api->spec;
-    size_t n = pods_initial(s), spare = p->api->origin == API_FROM_SERVER ? POD_EPHEMERAL_MAX : 0;
+    size_t n = pods_initial(s), spare = POD_EPHEMERAL_MAX;
 
     if (spare < s->n_ephemeral_containers)
         spare = s->n_ephemeral_containers;
@@ -395,10 +395,47 @@ static void want_served(struct pod *p, struct api_pod *api)
     pod_wake(p, "the apiserver has another version");
 }
 
+enum err_code pods_debug(struct pod *p, json_t *container, struct err *e)
+{
+    scoped(api_pod_unref) struct api_pod *api = NULL;
+
+    if (p->api->origin == API_FROM_SERVER)
+        return err_set(e, ERR_PRECONDITION, "pod %s is the cluster's: kubectl debug adds containers to it",
+                       p->key);
+    if (p->state == POD_TERMINATING || p->state == POD_TERMINATED || !p->wanted)
+        return err_set(e, ERR_PRECONDITION, "pod %s has ended, or is about to", p->key);
+    if (p->n_ctrs == p->max_ctrs)
+        return err_set(e, ERR_PRECONDITION, "pod %s has %d ephemeral containers: no more fit", p->key,
+                       POD_EPHEMERAL_MAX);
+    if (api_pod_add_ephemeral(resize_desired(p), container, &api, e) != ERR_OK)
+        return e->code;
+    if (p->state == POD_PENDING)
+        show_manifest(p, api);
+    else
+        pods_apply(p, api);
+    pod_wake(p, "an ephemeral container is added");
+    return ERR_OK;
+}
+
+/* A newer manifest with the ephemeral containers that the pod got; one that they do not fit makes a new pod
+ * without them. NULL: out of memory. */
+static struct api_pod *with_ephemeral(const struct pod *p, struct api_pod *api)
+{
+    struct api_pod *with = NULL;
+    struct err e = { 0 };
+
+    if (api_pod_keep_ephemeral(api, p->api, &with, &e) == ERR_INVALID)
+        return api_pod_ref(api);
+    if (with == NULL)
+        log_error("cannot apply an edit", F_STR("pod", p->key), F_ERR(&e));
+    return with;
+}
+
 /* Called when the store has a new or changed pod. */
 void pods_want(struct node *n, struct api_pod *api)
 {
     struct pod *p = pods_find(n, api->meta.namespace, api->meta.name);
+    scoped(api_pod_unref) struct api_pod *with = NULL;
     char why[256] = "";
 
     if (p == NULL) {
@@ -420,19 +457,22 @@ void pods_want(struct node *n, struct api_pod *api)
     }
     p->recovered = false;
     p->wanted = true;
-    if (str_eq(resize_desired(p)->json, api->json)) {
+    with = with_ephemeral(p, api);
+    if (with == NULL)
+        return;
+    if (str_eq(resize_desired(p)->json, with->json)) {
         api_pod_unref(take_ptr(&p->successor));
         pod_wake(p, "manifest changed");
         return;
     }
-    if (needs_new_pod(p, api, why, sizeof(why))) {
+    if (needs_new_pod(p, with, why, sizeof(why))) {
         log_info("manifest edit needs a new pod", F_STR("pod", p->key), F_STR("fields", why));
         api_pod_unref(p->successor);
         p->successor = api_pod_ref(api);
     } else if (p->state == POD_TERMINATING || p->state == POD_TERMINATED) {
-        show_manifest(p, api);
+        show_manifest(p, with);
     } else {
-        pods_apply(p, api);
+        pods_apply(p, with);
     }
     pod_wake(p, "manifest changed");
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ephemeral containers of a pod of the apiserver: how they are added, and what they do not count for. */
+/* Ephemeral containers of a pod of the apiserver, and of the manifest folder: how they are added, and what
+ * they do not count for. */
 #include "tests/unit/agent_pod/script_parts.h"
 
 #include "agent/pod/core/cluster_link.h"
@@ -271,6 +272,142 @@ static void phase_and_readiness_are_those_of_the_others(void **state)
     assert_int_equal(json_int(one, "exitCode", -1), 3);
 }
 
+/* ---- a pod of the manifest folder ---- */
+
+/* A version of its file: with this image, and a second container or none. */
+static void put(struct world *w, const char *image, bool second)
+{
+    json_auto_t *o =
+        json_pack("{s:s, s:s, s:{s:s}, s:{s:[{s:s, s:s}]}}", "apiVersion", "v1", "kind", "Pod", "metadata",
+                  "name", "web", "spec", "containers", "name", "main", "image", image);
+    struct api_problems problems = { 0 };
+    struct api_pod *made = NULL;
+    struct err e = { 0 };
+
+    if (second)
+        json_array_append_new(json_object_get(json_object_get(o, "spec"), "containers"),
+                              json_pack("{s:s, s:s}", "name", "side", "image", "b:1"));
+    assert_int_equal(api_decode_pod(o, &made, &problems, &e), ERR_OK);
+    assert_non_null(made);
+    pods_want(&w->node, made);
+    api_pod_unref(made);
+    api_problems_done(&problems);
+}
+
+static struct pod *of_folder(struct world *w)
+{
+    struct pod *p;
+
+    put(w, "a:1", false);
+    p = pods_find(&w->node, "default", "web");
+    assert_non_null(p);
+    script_answer_all(w, NULL);
+    assert_int_equal(p->state, POD_RUNNING);
+    return p;
+}
+
+static enum err_code debug(struct pod *p, const char *name, const char *field, const char *value,
+                           struct err *e)
+{
+    json_auto_t *c = json_pack("{s:s, s:s, s:s}", "name", name, "image", "tools:1", field, value);
+
+    *e = (struct err){ 0 };
+    return pods_debug(p, c, e);
+}
+
+static void one_is_added_to_a_pod_of_the_folder(void **state)
+{
+    struct world *w = *state;
+    struct pod *p = of_folder(w);
+    struct ctr *first = &p->ctrs[0];
+    struct err e;
+
+    assert_int_equal(debug(p, "d1", "imagePullPolicy", "Always", &e), ERR_OK);
+    assert_int_equal(p->n_ctrs, 2);
+    script_answer_all(w, NULL);
+    assert_int_equal(p->ctrs[1].state, CTR_RUNNING);
+    assert_int_equal(debug(p, "d2", "imagePullPolicy", "Always", &e), ERR_OK);
+    assert_int_equal(p->n_ctrs, 3);
+    assert_ptr_equal(&p->ctrs[0], first);
+    assert_int_equal(first->restarts + first->cur.attempt, 0);
+    assert_null(p->successor);
+}
+
+static void an_edit_of_the_file_keeps_it(void **state)
+{
+    struct world *w = *state;
+    struct pod *p = of_folder(w);
+    struct err e;
+
+    assert_int_equal(debug(p, "d1", "imagePullPolicy", "Always", &e), ERR_OK);
+    script_answer_all(w, NULL);
+    put(w, "a:1", false); /* read again, as after a start of the agent */
+    assert_null(p->successor);
+    put(w, "a:2", false);
+    assert_null(p->successor);
+    assert_int_equal(p->n_ctrs, 2);
+    assert_string_equal(p->ctrs[0].spec->image, "a:2");
+    assert_int_equal(p->ctrs[1].state, CTR_RUNNING);
+    assert_true(p->ctrs[0].replace);
+    put(w, "a:2", true); /* a new pod, without it */
+    assert_non_null(p->successor);
+    assert_int_equal(p->successor->spec.n_ephemeral_containers, 0);
+}
+
+static void what_is_wrong_is_told(void **state)
+{
+    struct world *w = *state;
+    struct pod *p = of_folder(w);
+    struct err e;
+
+    assert_int_equal(debug(p, "main", "imagePullPolicy", "Always", &e), ERR_INVALID);
+    assert_string_equal(e.text,
+                        "spec.ephemeralContainers[0].name: \"main\" is the name of another container of "
+                        "this pod, too");
+    assert_int_equal(debug(p, "d1", "targetContainerName", "none", &e), ERR_INVALID);
+    assert_non_null(strstr(e.text, "there is no container \"none\" in this pod"));
+    assert_int_equal(debug(p, "d1", "restartPolicy", "Always", &e), ERR_INVALID);
+    assert_int_equal(p->n_ctrs, 1);
+    for (int i = 0; i < POD_EPHEMERAL_MAX; i++) {
+        char name[8];
+
+        snprintf(name, sizeof(name), "d%d", i);
+        assert_int_equal(debug(p, name, "imagePullPolicy", "Always", &e), ERR_OK);
+    }
+    assert_int_equal(debug(p, "more", "imagePullPolicy", "Always", &e), ERR_PRECONDITION);
+    assert_string_equal(e.text, "pod default/web has 32 ephemeral containers: no more fit");
+    pods_unwant(&w->node, "default", "web");
+    assert_int_equal(debug(p, "late", "imagePullPolicy", "Always", &e), ERR_PRECONDITION);
+    assert_string_equal(e.text, "pod default/web has ended, or is about to");
+}
+
+static void the_clusters_pod_takes_none_from_here(void **state)
+{
+    struct pod *p = running(*state);
+    struct err e;
+
+    assert_int_equal(debug(p, "d1", "imagePullPolicy", "Always", &e), ERR_PRECONDITION);
+    assert_non_null(strstr(e.text, "kubectl debug"));
+}
+
+static void a_pending_one_gets_it_at_once(void **state)
+{
+    struct world *w = *state;
+    struct pod *p;
+    struct err e;
+
+    put(w, "a:1", false);
+    p = pods_find(&w->node, "default", "web");
+    assert_int_equal(p->state, POD_PENDING);
+    assert_int_equal(debug(p, "d1", "imagePullPolicy", "Always", &e), ERR_OK);
+    assert_int_equal(p->n_ctrs, 2);
+    script_answer_all(w, NULL);
+    assert_int_equal(p->state, POD_RUNNING);
+    assert_int_equal(p->ctrs[1].state, CTR_RUNNING);
+}
+
+#define FOLDER_TEST(name) cmocka_unit_test_setup_teardown(name, script_setup, script_teardown)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -283,6 +420,11 @@ int main(void)
         JOINED_TEST(it_runs_once),
         JOINED_TEST(the_pods_end_does_not_wait_for_it),
         JOINED_TEST(phase_and_readiness_are_those_of_the_others),
+        FOLDER_TEST(one_is_added_to_a_pod_of_the_folder),
+        FOLDER_TEST(an_edit_of_the_file_keeps_it),
+        FOLDER_TEST(what_is_wrong_is_told),
+        JOINED_TEST(the_clusters_pod_takes_none_from_here),
+        FOLDER_TEST(a_pending_one_gets_it_at_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
