@@ -16,6 +16,7 @@ const struct cli_command *const cli_commands[] = {
     &command_events,
     &command_exec,
     &command_attach,
+    &command_debug,
     &command_port_forward,
     &command_cp,
     &command_explain,

@@ -226,19 +226,24 @@ static enum err_code client_receive(const struct cli *cli, struct exchange *x, i
     return ERR_OK;
 }
 
-enum err_code cli_request(struct cli *cli, const char *method, const char *url, bool patient,
-                          cli_data_fn on_data, void *arg, struct cli_response *ret, struct err *e)
+/* `body`: JSON; NULL: none. */
+static enum err_code client_exchange(struct cli *cli, const char *method, const char *url, const char *body,
+                                     bool patient, cli_data_fn on_data, void *arg, struct cli_response *ret,
+                                     struct err *e)
 {
     struct exchange x = {
         .until_ms = patient ? cli->until_ms : 0, .response = ret, .on_data = on_data, .arg = arg
     };
-    buf_auto head = BUF_INIT(64 * 1024);
+    buf_auto head = BUF_INIT(CLI_BODY_MAX);
     fd_auto fd = -1;
 
     buf_addf(&head,
              "%s %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: coracle/" CORACLE_VERSION
-             "\r\nConnection: close\r\n\r\n",
+             "\r\nConnection: close\r\n",
              method, url);
+    if (body != NULL)
+        buf_addf(&head, "Content-Type: application/json\r\nContent-Length: %zu\r\n", strlen(body));
+    buf_addf(&head, "\r\n%s", body != NULL ? body : "");
     if (buf_check(&head, e) != ERR_OK)
         return e->code;
     llhttp_init(&x.llhttp, HTTP_RESPONSE, &settings);
@@ -247,6 +252,12 @@ enum err_code cli_request(struct cli *cli, const char *method, const char *url, 
     if (fd < 0 || client_send_all(cli, fd, &head, e) != ERR_OK)
         return e->code;
     return client_receive(cli, &x, fd, e);
+}
+
+enum err_code cli_request(struct cli *cli, const char *method, const char *url, bool patient,
+                          cli_data_fn on_data, void *arg, struct cli_response *ret, struct err *e)
+{
+    return client_exchange(cli, method, url, NULL, patient, on_data, arg, ret, e);
 }
 
 int cli_upgrade(struct cli *cli, const char *url, const char *subprotocols, struct cli_response *ret,
@@ -304,14 +315,15 @@ int cli_server_error(struct cli *cli, const struct cli_response *r)
     return cli_exit_of_http(r->code);
 }
 
-json_t *cli_call(struct cli *cli, const char *method, const char *url, int *ret_code)
+static json_t *client_call(struct cli *cli, const char *method, const char *url, const char *body,
+                           int *ret_code)
 {
     struct cli_response r = CLI_RESPONSE_INIT;
     struct err e = { 0 };
     json_t *value = NULL;
     int code = EXIT_OK;
 
-    if (cli_request(cli, method, url, false, NULL, NULL, &r, &e) != ERR_OK)
+    if (client_exchange(cli, method, url, body, false, NULL, NULL, &r, &e) != ERR_OK)
         code = cli_failed(cli, &e);
     else if (r.code != 200)
         code = r.code == 404 && cli->ignore_not_found ? EXIT_OK : cli_server_error(cli, &r);
@@ -323,6 +335,21 @@ json_t *cli_call(struct cli *cli, const char *method, const char *url, int *ret_
         *ret_code = code;
     buf_done(&r.body);
     return value;
+}
+
+json_t *cli_call(struct cli *cli, const char *method, const char *url, int *ret_code)
+{
+    return client_call(cli, method, url, NULL, ret_code);
+}
+
+json_t *cli_post(struct cli *cli, const char *url, const json_t *body, int *ret_code)
+{
+    str_auto text = json_dumps(body, JSON_COMPACT);
+
+    if (text != NULL)
+        return client_call(cli, "POST", url, text, ret_code);
+    *ret_code = cli_error(cli, "out of memory");
+    return NULL;
 }
 
 json_t *cli_get(struct cli *cli, const char *url, int *ret_code)

@@ -43,6 +43,7 @@ int cli_upgrade(struct cli *cli, const char *url, const char *subprotocols, stru
 json_t *cli_get(struct cli *cli, const char *url, int *ret_code);
 /* the same for any method */
 json_t *cli_call(struct cli *cli, const char *method, const char *url, int *ret_code);
+json_t *cli_post(struct cli *cli, const char *url, const json_t *body, int *ret_code); /* of this JSON */
 /* Prints "Error from server (NotFound): pods "x" not found"; returns the exit code. */
 int cli_server_error(struct cli *cli, const struct cli_response *r);
 void cli_add_pod_path(struct buf *b, const char *namespace_, const char *name);

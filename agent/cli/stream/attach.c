@@ -6,11 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-struct attach {
-    const char *namespace_, *container;
-    bool stdin_, tty;
-};
-
 static const struct cli_flag flags[] = {
     CLI_NAMESPACE(struct attach, namespace_, "the pod's namespace (default)"),
     { "container", 'c', FLAG_TEXT, offsetof(struct attach, container), "NAME",
@@ -39,7 +34,7 @@ static bool terminal_wanted(struct cli *cli, const struct attach *o, const json_
     return true;
 }
 
-static int cli_attach_attach(struct cli *cli, const struct attach *o, const char *name)
+int attach_to(struct cli *cli, const struct attach *o, const char *name)
 {
     int code;
     json_auto_t *pod = cli_get_pod(cli, o->namespace_, name, &code);
@@ -77,8 +72,7 @@ static int cli_attach_run(struct cli *cli, const struct cli_command *command, in
     const char *name;
     int code;
 
-    return cli_parse_one_pod(cli, command, &o, argc, argv, &name, &code) ? cli_attach_attach(cli, &o, name)
-                                                                         : code;
+    return cli_parse_one_pod(cli, command, &o, argc, argv, &name, &code) ? attach_to(cli, &o, name) : code;
 }
 
 static const struct cli_example examples[] = {

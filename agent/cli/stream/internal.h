@@ -24,6 +24,27 @@ int exec_stream(const struct exec_session *s, const char *url);
 /* The exit code for the Status on the error channel. */
 int exec_outcome(struct cli *cli, const char *text, size_t n);
 
+/* ---- attach.c ---- */
+struct attach {
+    const char *namespace_;
+    const char *container; /* NULL: the default one */
+    bool stdin_, tty;
+};
+/* To a container of this pod; the exit code. */
+int attach_to(struct cli *cli, const struct attach *o, const char *name);
+
+/* ---- debug_node.c ---- */
+#define DEBUG_POD_SIZE 254
+/* The labels of a pod of `debug node`: of all such pods, and of one, whose value is its name in the file. */
+#define DEBUG_LABEL "app.kubernetes.io/managed-by"
+#define DEBUG_INSTANCE "app.kubernetes.io/instance"
+/* "debugger-" and five random characters, as kubectl makes them. */
+void debug_name(const char *prefix, char *ret, size_t size);
+/* Writes the manifest of a pod in the node's own namespaces with this container, and says so. *ret: the value
+ * of DEBUG_INSTANCE. Returns the exit code. */
+int debug_node_make(struct cli *cli, const char *node, const char *namespace_, const json_t *container,
+                    char ret[DEBUG_POD_SIZE]);
+
 /* ---- log_streams.c: the logs of several containers ---- */
 /* One after the other, or side by side when following, each with a thread and a connection. Lines are never
  * mixed. */

@@ -5,5 +5,6 @@
 #define AGENT_CLI_STREAM_STREAM_H
 #include "agent/cli/command/command.h"
 
-extern const struct cli_command command_exec, command_attach, command_logs, command_cp, command_port_forward;
+extern const struct cli_command command_exec, command_attach, command_debug, command_logs, command_cp,
+    command_port_forward;
 #endif
