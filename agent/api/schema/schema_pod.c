@@ -82,8 +82,8 @@ static const struct api_row pod_spec[] = {
         .merge_key = "name"),
     ROW("ephemeralContainers", API_LIST, SLOTS(api_pod_spec, ephemeral_containers), .flags = API_IN_CLUSTER,
         .nested = &api_schema_ephemeral_container, .merge_key = "name",
-        REFUSED("ephemeral containers cannot be set when a pod is created; in a cluster, kubectl debug adds "
-                "them")),
+        REFUSED("ephemeral containers cannot be set when a pod is created; "
+                "kubectl debug and coracle debug add them")),
     ROW("volumes", API_LIST, SLOTS(api_pod_spec, volumes), .nested = &api_schema_volume, .merge_key = "name",
         .flags = API_RETAIN_KEYS),
     ROW("restartPolicy", API_ENUM, SLOT(api_pod_spec, restart_policy), .values = api_values_restart_policy,

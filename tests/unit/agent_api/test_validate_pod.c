@@ -236,8 +236,7 @@ static void what_cannot_be_honoured_is_refused_with_the_reason(void **state)
         "ephemeralContainers: [{name: d, image: x, targetContainerName: main}]\n"
         "schedulingGates: [{name: a/b}]\nresourceClaims: [{name: a, resourceClaimName: b}, {name: c}]",
         "spec.ephemeralContainers: not supported: ephemeral containers cannot be set when a pod is created; "
-        "in "
-        "a cluster, kubectl debug adds them",
+        "kubectl debug and coracle debug add them",
         "spec.schedulingGates: not supported: nothing here would remove the gates, the pod would never run",
         "spec.resourceClaims[1]: resourceClaimName or resourceClaimTemplateName is required",
         "spec.resourceClaims: not supported: dynamic resource allocation needs a control plane and drivers");

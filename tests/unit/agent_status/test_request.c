@@ -290,6 +290,7 @@ static void paths_lead_to_their_routes_and_nothing_else(void **state)
         { "/api/v1/namespaces/default/pods/web/attach", ROUTE_POD_ATTACH },
         { "/api/v1/namespaces/default/pods/web/portforward", ROUTE_POD_FORWARD },
         { "/api/v1/namespaces/default/pods/web/restart", ROUTE_POD_RESTART },
+        { "/api/v1/namespaces/default/pods/web/ephemeralcontainers", ROUTE_POD_DEBUG },
         { "/api/v1/namespaces/default/pods/web/proxy", ROUTE_NONE },
         { "/healthz/x", ROUTE_NONE },
         { "/a/b/c/d/e/f/g/h/i/j", ROUTE_NONE },
