@@ -9,7 +9,7 @@
 #include <string.h>
 
 const struct cli_command *const cli_commands[] = {
-    &command_run,
+    &command_run, /* one a line */
     &command_get,
     &command_describe,
     &command_logs,
