@@ -46,6 +46,8 @@ def test_pod_runs_and_is_deleted(t):
     of_node = [m["object"]["reason"] for m in link.messages if m["type"] == "event" and m["object"]["involvedObject"]["kind"] == "Node"]
     equal(of_node[:6], ["Starting", "NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID", "NodeAllocatableEnforced", "NodeReady"],
           "events of the node")
+    about = link.wait(lambda m: m["type"] == "event" and m["object"]["reason"] == "NodeReady")["object"]["involvedObject"]
+    equal(about, {"kind": "Node", "apiVersion": "v1", "name": "test-node", "uid": "test-node"}, "the node, as kubectl describe looks for it")
     credentials = link.wait(lambda m: m["type"] == "credentials")
     equal((credentials["server"], credentials["token"]), ("https://127.0.0.1:1", "secret"), "credentials")
     running = node.wait_running("web")

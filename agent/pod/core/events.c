@@ -62,7 +62,8 @@ static json_t *event_json(const struct node *n, const struct event *v)
         json_object_set_new(meta, "annotations", event_annotations(v));
     json_put_str(object, "kind", v->of_node ? "Node" : "Pod");
     json_put_str(object, "apiVersion", "v1");
-    json_put_str(object, "namespace", v->namespace_);
+    if (!v->of_node) /* `kubectl describe node` asks for those of an object without a namespace */
+        json_put_str(object, "namespace", v->namespace_);
     json_put_str(object, "name", v->pod);
     json_put_str(object, "uid", v->uid);
     json_put_str(object, "fieldPath", v->field_path);
