@@ -41,6 +41,7 @@ void ev_record_free(struct ev_record *r)
     free(r->uid);
     free(r->message);
     free(r->outcome);
+    free(r->saved);
     free(r);
 }
 
@@ -84,11 +85,14 @@ static struct ev_record *begin(struct ev_records *r, int64_t wall_ns)
     return one;
 }
 
-static struct ev_record *find(struct ev_records *r, uint64_t number)
+/* For a change: its saved form is no longer true. */
+static struct ev_record *to_change(struct ev_records *r, uint64_t number)
 {
     for (size_t i = r->n; i-- > 0;)
-        if (r->v[i]->number == number)
+        if (r->v[i]->number == number) {
+            free(take_ptr(&r->v[i]->saved));
             return r->v[i];
+        }
     return NULL;
 }
 
@@ -119,7 +123,7 @@ uint64_t ev_records_add_local(struct ev_records *r, const char *pod_key, const c
 void ev_records_reclaimed(struct ev_records *r, uint64_t number, const char *what, uint64_t bytes,
                           uint64_t objects)
 {
-    struct ev_record *one = find(r, number);
+    struct ev_record *one = to_change(r, number);
     char *text = ev_record_text(what);
 
     if (one == NULL || text == NULL || one->n_reclaimed == EV_RECORD_RECLAIMED_MAX) {
@@ -159,7 +163,7 @@ static void set_ranking(struct ev_record *one, enum ev_signal s, enum ev_layout 
 void ev_records_ranked(struct ev_records *r, uint64_t number, enum ev_signal s, enum ev_layout layout,
                        const struct ev_choice *c)
 {
-    struct ev_record *one = find(r, number);
+    struct ev_record *one = to_change(r, number);
 
     if (one == NULL)
         return;
@@ -175,7 +179,7 @@ void ev_records_ranked(struct ev_records *r, uint64_t number, enum ev_signal s, 
 
 void ev_records_killed(struct ev_records *r, uint64_t number, const char *pod_uid, uint64_t after_us)
 {
-    struct ev_record *one = find(r, number);
+    struct ev_record *one = to_change(r, number);
 
     for (size_t i = 0; one != NULL && i < one->n_victims; i++) {
         struct ev_victim *v = &one->victims[i];
@@ -188,7 +192,7 @@ void ev_records_killed(struct ev_records *r, uint64_t number, const char *pod_ui
 void ev_records_ended(struct ev_records *r, uint64_t number, const char *outcome, const struct ev_value *now,
                       uint64_t after_us)
 {
-    struct ev_record *one = find(r, number);
+    struct ev_record *one = to_change(r, number);
 
     if (one == NULL)
         return;

@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "base/codec/json.h"
 
+#include <inttypes.h>
+
 static json_int_t number(uint64_t n)
 {
     return n < INT64_MAX ? (json_int_t)n : INT64_MAX;
@@ -130,27 +132,38 @@ json_t *ev_record_json(const struct ev_record *r, bool file)
     return ok ? json_incref(to) : NULL;
 }
 
-static json_t *list_of(const struct ev_records *r, bool file)
+json_t *ev_records_json(const struct ev_records *r)
 {
     json_auto_t *list = json_array();
 
     for (size_t i = 0; i < r->n; i++)
-        if (json_array_append_new(list, ev_record_json(r->v[i], file)) != 0)
+        if (json_array_append_new(list, ev_record_json(r->v[i], false)) != 0)
             return NULL;
     return json_incref(list);
 }
 
-json_t *ev_records_json(const struct ev_records *r)
+/* ---- the file ---- */
+
+static const char *saved_form(struct ev_record *r)
 {
-    return list_of(r, false);
+    json_auto_t *json = NULL;
+
+    if (r->saved == NULL && (json = ev_record_json(r, true)) != NULL)
+        r->saved = json_text(json);
+    return r->saved;
 }
 
-json_t *ev_records_save(const struct ev_records *r)
+enum err_code ev_records_save(struct ev_records *r, struct buf *ret, struct err *e)
 {
-    json_auto_t *ret = json_object();
+    buf_addf(ret, "{\"next\": %" PRIu64 ", \"records\": [", r->next);
+    for (size_t i = 0; i < r->n; i++) {
+        const char *text = saved_form(r->v[i]);
 
-    if (ret == NULL || !put_number(ret, "next", r->next) ||
-        json_object_set_new(ret, "records", list_of(r, true)) != 0)
-        return NULL;
-    return json_incref(ret);
+        if (text == NULL)
+            return err_nomem(e);
+        buf_adds(ret, i > 0 ? ", " : "");
+        buf_adds(ret, text);
+    }
+    buf_adds(ret, "]}\n");
+    return buf_check(ret, e);
 }

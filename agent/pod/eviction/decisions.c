@@ -51,15 +51,18 @@ static void on_saved(struct op *op, const struct err *result)
 
 static void save(struct eviction *r)
 {
-    json_auto_t *all = NULL;
+    buf_auto text = BUF_INIT(FILE_MAX);
+    struct err e = { 0 };
 
     r->save_again = r->saving;
     if (r->saving)
         return;
-    all = ev_records_save(r->records);
-    r->save_text = all != NULL ? json_text(all) : NULL;
-    if (r->save_text == NULL)
+    if (ev_records_save(r->records, &text, &e) == ERR_OK && (r->save_text = buf_detach(&text)) == NULL)
+        err_nomem(&e);
+    if (e.code != ERR_OK) {
+        log_warn("cannot write what was decided about evictions", F_ERR(&e));
         return;
+    }
     r->saving = true;
     work_start(&r->save, "write " FILE_NAME, NULL, write_file, r, r->node->o.loop, on_saved, r);
 }

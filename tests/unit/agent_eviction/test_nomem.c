@@ -3,6 +3,7 @@
 #include "tests/unit/agent_eviction/helper.h"
 
 #include "agent/eviction/record.h"
+#include "base/codec/json.h"
 #include "tests/unit/base/nomem.h"
 
 static void a_choice_is_whole_or_an_error(void **state)
@@ -33,7 +34,9 @@ static void a_choice_is_whole_or_an_error(void **state)
 static bool record_all(const struct ev_crossing *c, const struct ev_choice *choice)
 {
     struct ev_records *r = ev_records_new();
+    buf_auto text = BUF_INIT(1 << 20);
     json_t *saved = NULL;
+    struct err e = { 0 };
     uint64_t n;
     size_t bad = 0;
     bool ok;
@@ -45,8 +48,8 @@ static bool record_all(const struct ev_crossing *c, const struct ev_choice *choi
     ev_records_ranked(r, n, EV_MEMORY, EV_LAYOUT_ONE, choice);
     ev_records_killed(r, n, "default/a", 1);
     ev_records_ended(r, n, "relieved", NULL, 2);
-    saved = ev_records_save(r);
-    if (saved != NULL)
+    if (ev_records_save(r, &text, &e) == ERR_OK &&
+        json_parse(text.p, text.n, 1 << 20, &saved, "saved", &e) == ERR_OK)
         ev_records_load(r, saved, &bad);
     ok = n != 0 && saved != NULL && bad == 0;
     json_decref(saved);

@@ -2,7 +2,7 @@
 /* Records of decisions: what they show, that they survive, and that a damaged file does no harm. */
 #include "tests/unit/agent_eviction/helper.h"
 
-#include "agent/eviction/record.h"
+#include "agent/eviction/record_internal.h"
 #include "base/codec/json.h"
 
 #define WALL 1700000000123456000LL
@@ -35,6 +35,17 @@ static uint64_t add_whole(struct ev_records *r)
     ev_records_killed(r, n, "nobody", 1);
     ev_records_ended(r, n, "relieved", &after, 300000);
     return n;
+}
+
+static json_t *saved_of(struct ev_records *r)
+{
+    buf_auto text = BUF_INIT(1 << 20);
+    struct err e = { 0 };
+    json_t *ret = NULL;
+
+    assert_int_equal(ev_records_save(r, &text, &e), ERR_OK);
+    assert_int_equal(json_parse(text.p, text.n, 1 << 20, &ret, "saved", &e), ERR_OK);
+    return ret;
 }
 
 static void expect(const json_t *got, const char *want)
@@ -81,10 +92,10 @@ static void what_is_saved_is_loaded(void **state)
     add_whole(a);
     ev_records_add_local(a, "default/p", "u3", "message", WALL);
     ev_records_add(a, &c, WALL); /* goes on */
-    saved = ev_records_save(a);
+    saved = saved_of(a);
     ev_records_load(b, saved, &bad);
     assert_int_equal(bad, 0);
-    again = ev_records_save(b);
+    again = saved_of(b);
     shown = ev_records_json(a);
     shown_again = ev_records_json(b);
     assert_true(json_equal(saved, again));
@@ -108,7 +119,7 @@ static void the_last_hundred_are_kept_and_numbers_go_on(void **state)
     list = ev_records_json(r);
     assert_int_equal(json_array_size(list), EV_RECORDS_MAX);
     assert_int_equal(json_int(json_array_get(list, 0), "number", 0), 151);
-    saved = ev_records_save(r);
+    saved = saved_of(r);
     assert_int_equal(json_array_clear(json_object_get(saved, "records")), 0);
     ev_records_load(r, saved, &bad);
     assert_int_equal(ev_records_add(r, &c, WALL), 251);
@@ -180,7 +191,7 @@ static void a_long_text_is_cut_whatever_it_is_cut_in(void **state)
     for (size_t i = 1; i + 2 < sizeof(message); i += 2)
         memcpy(message + i, "\xc3\xa9", 2);
     ev_records_add_local(a, "a/b", "u", message, WALL);
-    saved = ev_records_save(a);
+    saved = saved_of(a);
     assert_non_null(saved);
     ev_records_load(b, saved, &bad);
     assert_int_equal(bad, 0);
@@ -189,11 +200,68 @@ static void a_long_text_is_cut_whatever_it_is_cut_in(void **state)
     memset(message, 0xff, sizeof(message) - 1); /* three bytes for each */
     ev_records_add_local(b, "a/b", "u", message, WALL);
     json_decref(saved);
-    saved = ev_records_save(b);
+    saved = saved_of(b);
     ev_records_load(a, saved, &bad);
     assert_int_equal(bad, 0);
     ev_records_free(a);
     ev_records_free(b);
+}
+
+/* Each change of a decision is in the next file, and the others are not formatted again. */
+static void only_what_has_changed_is_formatted(void **state)
+{
+    struct ev_records *a = ev_records_new(), *b = ev_records_new();
+    const struct ev_pod pods[] = { { .key = "default/hog", .uid = "u1" } };
+    const struct ev_pod *ranked[] = { &pods[0] };
+    const struct ev_choice choice = {
+        .ranked = ranked, .n_ranked = 1, .victims = (size_t[]){ 0 }, .n_victims = 1
+    };
+    const struct ev_crossing c = crossing();
+    const char *first;
+
+    (void)state;
+    add_whole(a);
+    json_decref(saved_of(a));
+    first = a->v[0]->saved;
+    ev_records_add(a, &c, WALL);
+    for (unsigned change = 0; change < 5; change++) {
+        json_auto_t *saved = NULL, *again = NULL;
+        size_t bad = 9;
+
+        if (change == 1)
+            ev_records_reclaimed(a, 2, "images", MI, 1);
+        if (change == 2)
+            ev_records_ranked(a, 2, EV_MEMORY, EV_LAYOUT_ONE, &choice);
+        if (change == 3)
+            ev_records_killed(a, 2, "u1", 42);
+        if (change == 4)
+            ev_records_ended(a, 2, "relieved", NULL, 43);
+        saved = saved_of(a);
+        assert_ptr_equal(a->v[0]->saved, first);
+        for (size_t i = 0; i < a->n; i++) {
+            json_auto_t *whole = ev_record_json(a->v[i], true);
+
+            assert_true(json_equal(whole, json_array_get(json_object_get(saved, "records"), i)));
+        }
+        ev_records_load(b, saved, &bad);
+        assert_int_equal(bad, 0);
+        again = saved_of(b);
+        assert_true(json_equal(saved, again));
+    }
+    ev_records_free(a);
+    ev_records_free(b);
+}
+
+static void a_file_that_is_too_long_is_an_error(void **state)
+{
+    struct ev_records *r = ev_records_new();
+    buf_auto text = BUF_INIT(100);
+    struct err e = { 0 };
+
+    (void)state;
+    add_whole(r);
+    assert_int_equal(ev_records_save(r, &text, &e), ERR_EXHAUSTED);
+    ev_records_free(r);
 }
 
 static void note_unfinished(const struct ev_unfinished *u, void *arg)
@@ -225,7 +293,7 @@ static void what_has_no_outcome_is_found_again(void **state)
     ev_records_add(a, &c, WALL + 1000);
     ev_records_ranked(a, 4, EV_MEMORY, EV_LAYOUT_ONE, &choice);
     ev_records_killed(a, 4, "u1", 42000);
-    saved = ev_records_save(a);
+    saved = saved_of(a);
     ev_records_load(b, saved, &bad);
     assert_int_equal(bad, 0);
     ev_records_unfinished(b, note_unfinished, seen);
@@ -249,6 +317,8 @@ int main(void)
         cmocka_unit_test(a_damaged_record_is_ignored_and_counted),
         cmocka_unit_test(a_long_text_is_cut_whatever_it_is_cut_in),
         cmocka_unit_test(what_has_no_outcome_is_found_again),
+        cmocka_unit_test(only_what_has_changed_is_formatted),
+        cmocka_unit_test(a_file_that_is_too_long_is_an_error),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
