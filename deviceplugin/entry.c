@@ -50,7 +50,7 @@ static void release(struct entry *x)
     if (p != NULL)
         plugin_end(p, NULL);
     if (h != NULL)
-        h->gone(x->info.info.name, h->arg);
+        h->gone(x, h->arg);
 }
 
 /* Ends calls in progress; entry_step() continues when there are none. */
@@ -180,7 +180,7 @@ static void on_ready(struct plugin *p, const struct err *result, void *arg)
     }
     x->plugin = NULL;
     x->replaced = e.code == ERR_ABORTED;
-    err_wrap(&e, "RegisterPlugin error -- plugin registration failed with err");
+    err_wrap(&e, DP_NOT_REGISTERED);
     refuse(x, &e);
 }
 
@@ -238,14 +238,14 @@ static void register_device_plugin(struct entry *x)
     struct err e = { 0 };
 
     if (validate(info, &e) != ERR_OK) {
-        err_wrap(&e, "RegisterPlugin error -- plugin validation failed with err");
+        err_wrap(&e, DP_NOT_VALID);
         refuse(x, &e);
         return;
     }
     set_state(x, ENTRY_CONNECTS);
     x->replaced = false;
     if (plugin_start(&x->plugin, x->all, info->name, path, &owner, x, &e) != ERR_OK) {
-        err_wrap(&e, "RegisterPlugin error -- plugin registration failed with err");
+        err_wrap(&e, DP_NOT_REGISTERED);
         refuse(x, &e);
     }
 }
@@ -276,13 +276,19 @@ static void register_other(struct entry *x)
     }
     if (info.endpoint[0] == '\0')
         info.endpoint = x->path;
-    if (h->registered(&info, h->arg, &e) != ERR_OK) {
-        err_wrap(&e, "RegisterPlugin error -- plugin registration failed with err");
-        refuse(x, &e);
+    x->handler = h;
+    set_state(x, ENTRY_CONNECTS);
+    h->offered(x, &info, h->arg);
+}
+
+void dp_offer_answer(struct entry *x, const struct err *result)
+{
+    if (result->code == ERR_OK) {
+        notify(x);
         return;
     }
-    x->handler = h;
-    notify(x);
+    x->handler = NULL;
+    refuse(x, result);
 }
 
 /* ---- asking ---- */

@@ -24,13 +24,26 @@
 struct dp_plugins;
 struct dp_counts;
 
-/* Another type of plugin in the registry folder ("CSIPlugin"): its handler accepts or refuses it. */
+/* A socket of the registry folder that offers another type of plugin ("CSIPlugin"). */
+struct entry;
+
+/* The handler of such a type accepts or refuses each offer. */
 struct dp_plugin_handler {
     const char *type;
-    enum err_code (*registered)(const struct dp_plugin_info *info, void *arg, struct err *e);
-    void (*gone)(const char *name, void *arg);
+    /* The handler answers with dp_offer_answer(), within this call or later. The info is borrowed for the
+     * call; its endpoint is never empty. */
+    void (*offered)(struct entry *offer, const struct dp_plugin_info *info, void *arg);
+    /* The socket is gone, or was made anew: the offer ends, whether it was answered with OK or not yet. No
+     * answer may follow. Not called for an offer that was refused. */
+    void (*gone)(struct entry *offer, void *arg);
     void *arg;
 };
+/* The answer to an offer, once. The text of an error is sent to the plugin as it is, and the offer comes again
+ * later. */
+void dp_offer_answer(struct entry *offer, const struct err *result);
+/* How kubelet's texts of refused offers begin (pkg/kubelet/pluginmanager/operationexecutor). */
+#define DP_NOT_VALID "RegisterPlugin error -- plugin validation failed with err"
+#define DP_NOT_REGISTERED "RegisterPlugin error -- plugin registration failed with err"
 
 struct dp_plugins_options { /* borrowed while it exists */
     uv_loop_t *loop;

@@ -24,7 +24,7 @@ struct entry {
     bool seen; /* by the look in progress */
     enum entry_state {
         ENTRY_ASKS,     /* GetInfo */
-        ENTRY_CONNECTS, /* to the device plugin that it named */
+        ENTRY_CONNECTS, /* to the device plugin that it named, or its handler has not answered yet */
         ENTRY_NOTIFIES, /* NotifyRegistrationStatus */
         ENTRY_FAILED,   /* it is tried again later */
         ENTRY_REGISTERED,

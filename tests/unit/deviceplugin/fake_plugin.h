@@ -48,6 +48,8 @@ struct fixture {
     char problem[600]; /* the last one: "<resource>: <text>" */
     struct err taken;  /* what the handler of another type answers */
     char other[200];   /* what it was told */
+    struct entry *offer;
+    bool answers_later; /* it leaves the answer to the test */
 };
 
 /* ---- waiting ---- */
@@ -225,21 +227,28 @@ static inline void fixture_on_problem(const char *resource, const struct err *e,
     snprintf(f->problem, sizeof(f->problem), "%s: %s", resource != NULL ? resource : "-", e->text);
 }
 
-static inline enum err_code fixture_on_other(const struct dp_plugin_info *info, void *arg, struct err *e)
+static inline void fixture_on_other(struct entry *offer, const struct dp_plugin_info *info, void *arg)
 {
     struct fixture *f = arg;
+    struct err e = f->taken;
 
     snprintf(f->other, sizeof(f->other), "%s %s %s %s", info->type, info->name,
              info->endpoint + strlen(f->scratch), info->n_versions > 0 ? info->versions[0] : "");
-    *e = f->taken;
-    return e->code;
+    f->offer = offer;
+    if (f->answers_later)
+        return;
+    if (e.code != ERR_OK)
+        err_wrap(&e, DP_NOT_REGISTERED);
+    dp_offer_answer(offer, &e);
 }
 
-static inline void fixture_on_other_gone(const char *name, void *arg)
+static inline void fixture_on_other_gone(struct entry *offer, void *arg)
 {
     struct fixture *f = arg;
 
-    snprintf(f->other, sizeof(f->other), "%s is gone", name);
+    assert_ptr_equal(offer, f->offer);
+    f->offer = NULL;
+    snprintf(f->other, sizeof(f->other), "gone");
 }
 
 static inline void fixture_open(struct fixture *f)
@@ -279,7 +288,7 @@ static inline int fixture_setup(void **state)
     snprintf(f->dir, sizeof(f->dir), "%s/device-plugins", f->scratch);
     snprintf(f->registry, sizeof(f->registry), "%s/plugins_registry", f->scratch);
     f->handlers[0] = (struct dp_plugin_handler){
-        .type = "CSIPlugin", .registered = fixture_on_other, .gone = fixture_on_other_gone, .arg = f
+        .type = "CSIPlugin", .offered = fixture_on_other, .gone = fixture_on_other_gone, .arg = f
     };
     f->timers = boot_timers_new(&f->loop);
     *state = f;

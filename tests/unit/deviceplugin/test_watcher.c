@@ -192,7 +192,31 @@ static void another_type_goes_to_its_handler(void **state)
     expect_told(f, &p, NULL);
     assert_string_equal(f->other, "CSIPlugin csi.example.com /plugins_registry/p.sock 1.0.0");
     fake_die(&p); /* removes the socket */
-    WAIT(f, strcmp(f->other, "csi.example.com is gone") == 0);
+    WAIT(f, strcmp(f->other, "gone") == 0);
+}
+
+static void a_handler_may_answer_later(void **state)
+{
+    struct fixture *f = *state;
+    struct fake p;
+
+    f->answers_later = true;
+    fixture_open(f);
+    WAIT(f, access(f->registry, F_OK) == 0);
+    fake_begin(f, &p, "p.sock", true);
+    p.info = info_of("CSIPlugin", "csi.example.com", "", "1.0.0");
+    WAIT(f, f->offer != NULL);
+    dp_offer_answer(f->offer, &(struct err){ 0 });
+    expect_told(f, &p, NULL);
+    fake_die(&p);
+    WAIT(f, f->offer == NULL);
+    /* One that goes before it is answered. */
+    fake_begin(f, &p, "p.sock", true);
+    p.info = info_of("CSIPlugin", "csi.example.com", "", "1.0.0");
+    WAIT(f, f->offer != NULL);
+    fake_die(&p);
+    WAIT(f, f->offer == NULL);
+    assert_string_equal(f->other, "gone");
 }
 
 static void a_type_without_a_handler_is_refused(void **state)
@@ -387,6 +411,7 @@ int main(void)
         T(wrong_versions_and_names_are_told_in_kubelets_words),
         T(a_plugin_may_serve_on_another_socket),
         T(another_type_goes_to_its_handler),
+        T(a_handler_may_answer_later),
         T(a_type_without_a_handler_is_refused),
         T(one_that_hangs_holds_up_no_other),
         T(a_socket_that_nobody_serves_yet_is_no_problem_at_first),
