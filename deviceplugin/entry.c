@@ -281,14 +281,14 @@ static void register_other(struct entry *x)
     h->offered(x, &info, h->arg);
 }
 
-void dp_offer_answer(struct entry *x, const struct err *result)
+void dp_offer_answer(struct entry *offer, const struct err *result)
 {
     if (result->code == ERR_OK) {
-        notify(x);
+        notify(offer);
         return;
     }
-    x->handler = NULL;
-    refuse(x, result);
+    offer->handler = NULL;
+    refuse(offer, result);
 }
 
 /* ---- asking ---- */

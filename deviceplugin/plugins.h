@@ -38,8 +38,8 @@ struct dp_plugin_handler {
     void (*gone)(struct entry *offer, void *arg);
     void *arg;
 };
-/* The answer to an offer, once. The text of an error is sent to the plugin as it is, and the offer comes again
- * later. */
+/* The answer to an offer, once. The text of an error is sent to the plugin as it is, and the offer comes
+ * again later. */
 void dp_offer_answer(struct entry *offer, const struct err *result);
 /* How kubelet's texts of refused offers begin (pkg/kubelet/pluginmanager/operationexecutor). */
 #define DP_NOT_VALID "RegisterPlugin error -- plugin validation failed with err"

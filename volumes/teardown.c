@@ -150,9 +150,19 @@ static bool teardown_is_hidden(const struct survey *s, const char *path)
 
 /* ---- mounts ---- */
 
+/* What of the pod's mounts is given up. */
+enum extent { ALL_MOUNTS, SUB_PATH_MOUNTS };
+
+static bool is_within(enum extent extent, const char *base, const char *path)
+{
+    const char *rest = path + strlen(base);
+
+    return extent == ALL_MOUNTS || (*rest == '/' && str_starts(rest + 1, SUB_PATHS));
+}
+
 /* One pass; *ret_left counts our mounts that remain. */
-static enum err_code teardown_unmount_pass(const char *base, bool payloads, size_t *ret_gone,
-                                           size_t *ret_left, struct err *e)
+static enum err_code teardown_unmount_pass(const char *base, bool payloads, enum extent extent,
+                                           size_t *ret_gone, size_t *ret_left, struct err *e)
 {
     struct survey s;
     enum err_code code = survey_make(&s, base, payloads, e);
@@ -160,7 +170,8 @@ static enum err_code teardown_unmount_pass(const char *base, bool payloads, size
     *ret_gone = *ret_left = 0;
     for (size_t i = s.n; code == ERR_OK && i-- > 0;) {
         const struct point *p = &s.v[i];
-        if (p->kind != OURS || held_by(&s, p->path) != NULL || teardown_is_hidden(&s, p->path))
+        if (p->kind != OURS || !is_within(extent, base, p->path) || held_by(&s, p->path) != NULL ||
+            teardown_is_hidden(&s, p->path))
             continue;
         ++*ret_left;
         /* Make it private first, so that the unmount does not propagate. */
@@ -174,13 +185,13 @@ static enum err_code teardown_unmount_pass(const char *base, bool payloads, size
     return code;
 }
 
-static enum err_code unmount_ours(const char *base, bool payloads, struct err *e)
+static enum err_code unmount_ours(const char *base, bool payloads, enum extent extent, struct err *e)
 {
     for (int pass = 0; pass < PASSES; pass++) {
         size_t gone, left;
 
         *e = (struct err){ 0 };
-        if (teardown_unmount_pass(base, payloads, &gone, &left, e) != ERR_OK)
+        if (teardown_unmount_pass(base, payloads, extent, &gone, &left, e) != ERR_OK)
             return e->code;
         if (left == 0)
             return ERR_OK;
@@ -259,7 +270,7 @@ static enum err_code teardown_take_down(const char *base, bool payloads, struct 
 {
     struct survey s;
 
-    if (unmount_ours(base, payloads, e) != ERR_OK)
+    if (unmount_ours(base, payloads, ALL_MOUNTS, e) != ERR_OK)
         return e->code;
     if (survey_make(&s, base, payloads, e) == ERR_OK) {
         const struct removal r = { .s = &s, .volume_depth = payloads ? 1 : 3 };
@@ -287,4 +298,14 @@ enum err_code vol_pod_teardown(struct vol_node *n, const char *uid, struct err *
     if (teardown_take_down(payloads, true, &second) != ERR_OK && e->code == ERR_OK)
         *e = second;
     return e->code == ERR_OK ? ERR_OK : err_wrap(e, "remove volumes of %s", uid);
+}
+
+enum err_code vol_sub_paths_unmount(const struct vol_node *n, const char *uid, struct err *e)
+{
+    char pod[VOL_PATH_MAX];
+
+    if (vol_check_name("pod uid", uid, e) != ERR_OK ||
+        vol_join(pod, sizeof(pod), e, "%s/%s", n->pods, uid) != ERR_OK)
+        return e->code;
+    return unmount_ours(pod, false, SUB_PATH_MOUNTS, e);
 }

@@ -135,6 +135,8 @@ enum err_code vol_sub_path_bind(struct vol_node *n, const struct vol_sub_path *s
  * names both.
  */
 enum err_code vol_pod_teardown(struct vol_node *n, const char *uid, struct err *e) MUST_CHECK;
+/* Unmounts the sub paths alone, whose mounts keep volumes of others busy. Call inside a proc_call. */
+enum err_code vol_sub_paths_unmount(const struct vol_node *n, const char *uid, struct err *e) MUST_CHECK;
 /* The uids with something on disk or in the tmpfs (strs_done()), for cleaning up after a restart. */
 enum err_code vol_list_owners(struct vol_node *n, struct strs *ret, struct err *e) MUST_CHECK;
 #endif

@@ -149,6 +149,7 @@ void api_sysctl_with_dots(const char *name, char *ret, size_t size);
 struct api_pod_security {
     bool has_run_as_user, has_run_as_group, has_run_as_non_root, has_fs_group;
     int64_t run_as_user, run_as_group, fs_group;
+    char *fs_group_change_policy; /* "Always", "OnRootMismatch"; NULL: not given */
     bool run_as_non_root;
     struct api_seccomp seccomp;
     struct api_apparmor apparmor;
@@ -313,6 +314,7 @@ enum api_volume_kind {
     API_VOL_HOST_PATH,
     API_VOL_PAYLOAD, /* configMap, secret, downwardAPI, projected: sources[] */
     API_VOL_IMAGE,
+    API_VOL_CSI, /* inline: it lives as long as the pod */
 };
 
 struct api_volume {
@@ -333,6 +335,12 @@ struct api_volume {
     /* image */
     char *image_reference;
     enum api_pull_policy image_pull_policy;
+    /* csi */
+    char *csi_driver;
+    bool csi_read_only;
+    char *csi_fs_type; /* NULL: none given */
+    struct api_kvs csi_attributes;
+    char *csi_secret; /* of nodePublishSecretRef; NULL: none */
 };
 
 /* ---- pod ---- */

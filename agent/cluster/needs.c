@@ -73,7 +73,9 @@ static void needs_of_pod(struct cluster *c, const struct api_pod *api)
         needs_of_container(c, namespace_, &s->ephemeral_containers[i]);
     for (size_t i = 0; i < s->n_image_pull_secrets; i++)
         need(c, API_SECRET, namespace_, s->image_pull_secrets[i].name);
-    for (size_t i = 0; i < s->n_volumes; i++)
+    for (size_t i = 0; i < s->n_volumes; i++) {
+        if (s->volumes[i].csi_secret != NULL)
+            need(c, API_SECRET, namespace_, s->volumes[i].csi_secret);
         for (size_t k = 0; k < s->volumes[i].n_sources; k++) {
             const struct api_payload_source *from = &s->volumes[i].sources[k];
 
@@ -82,6 +84,7 @@ static void needs_of_pod(struct cluster *c, const struct api_pod *api)
             else if (from->kind == API_SRC_TRUST)
                 trust_need(c, from);
         }
+    }
 }
 
 static void need_free(struct cluster *c, struct cluster_need *n)

@@ -38,6 +38,24 @@ PLUGIN_REGISTRATION = {
     "RegistrationStatus": ["plugin_registered 1 bool", "error 2 string"],
     "RegistrationStatusResponse": [],
 }
+CSI = {  # csi.v1; oneofs are plain members, enums are numbers
+    "NodeGetInfoRequest": [],
+    "NodeGetInfoResponse": ["node_id 1 string", "max_volumes_per_node 2 int64", "accessible_topology 3 Topology"],
+    "Topology": ["segments 1 map"],
+    "NodeGetCapabilitiesRequest": [],
+    "NodeGetCapabilitiesResponse": ["capabilities 1 *NodeServiceCapability"],
+    "NodeServiceCapability": ["rpc 1 RPC"],
+    "RPC": ["type 1 int32"],
+    "VolumeCapability": ["block 1 BlockVolume", "mount 2 MountVolume", "access_mode 3 AccessMode"],
+    "BlockVolume": [],
+    "MountVolume": ["fs_type 1 string", "mount_flags 2 *string", "volume_mount_group 3 string"],
+    "AccessMode": ["mode 1 int32"],
+    "NodePublishVolumeRequest": ["volume_id 1 string", "publish_context 2 map", "staging_target_path 3 string", "target_path 4 string",
+                                 "volume_capability 5 VolumeCapability", "readonly 6 bool", "secrets 7 map", "volume_context 8 map"],
+    "NodePublishVolumeResponse": [],
+    "NodeUnpublishVolumeRequest": ["volume_id 1 string", "target_path 2 string"],
+    "NodeUnpublishVolumeResponse": [],
+}
 PODRESOURCES = {
     "AllocatableResourcesRequest": [],
     "AllocatableResourcesResponse": ["devices 1 *ContainerDevices", "cpu_ids 2 *int64", "memory 3 *ContainerMemory"],
@@ -69,7 +87,7 @@ def _field(message, package, text):
     plain = kind.lstrip("*")
     field.label = field.LABEL_REPEATED if kind != plain or kind == "map" else field.LABEL_OPTIONAL
     if kind == "map":  # map<string, string>: an entry message inside
-        entry = message.nested_type.add(name=name.capitalize() + "Entry")
+        entry = message.nested_type.add(name="".join(w.capitalize() for w in name.split("_")) + "Entry")
         entry.options.map_entry = True
         _field(entry, package, "key 1 string")
         _field(entry, package, "value 2 string")
@@ -98,6 +116,7 @@ class Package:
 
 dp = Package("v1beta1", V1BETA1)
 reg = Package("pluginregistration", PLUGIN_REGISTRATION)
+csi = Package("csi.v1", CSI)
 res = Package("v1", PODRESOURCES)
 res_alpha = Package("v1alpha1", PODRESOURCES_ALPHA)
 

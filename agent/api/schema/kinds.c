@@ -77,6 +77,8 @@ const struct api_kind_row api_kinds[API_KINDS + 1] = {
          OF("rbac.authorization.k8s.io", "v1"), NAMESPACED, HELD(SHOWN, role_binding)),
     KIND(API_KIND_ROLE, "Role", "roles", "role", OF("rbac.authorization.k8s.io", "v1"), NAMESPACED,
          HELD(SHOWN, role)),
+    KIND(API_KIND_CSI_DRIVER, "CSIDriver", "csidrivers", "csidriver", OF("storage.k8s.io", "v1"),
+         HELD(WHOLE, csi_driver)),
     KIND(API_KIND_STORAGE_CLASS, "StorageClass", "storageclasses", "storageclass", OF("storage.k8s.io", "v1"),
          SHORT("sc"), HELD(SHOWN, storage_class)),
     KIND(API_KIND_PRIORITY_CLASS, "PriorityClass", "priorityclasses", "priorityclass",

@@ -45,6 +45,7 @@ enum api_kind {
     API_KIND_CLUSTER_ROLE,
     API_KIND_ROLE_BINDING,
     API_KIND_ROLE,
+    API_KIND_CSI_DRIVER,
     API_KIND_STORAGE_CLASS,
     API_KIND_PRIORITY_CLASS,
     API_KIND_LEASE,
@@ -61,6 +62,7 @@ enum api_held {
     /* struct api_generic: */
     API_HELD_WORKLOAD,
     API_HELD_CLAIM,
+    API_HELD_WHOLE, /* its users read the JSON */
     API_HELD_SHOWN, /* kept and shown, and nothing else */
 };
 

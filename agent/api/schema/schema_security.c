@@ -64,9 +64,9 @@ static const struct api_row pod_security[] = {
         .has = AT(api_pod_security, has_run_as_non_root)),
     ROW("fsGroup", API_INT64, SLOT(api_pod_security, fs_group), .has = AT(api_pod_security, has_fs_group),
         ID),
-    ROW("fsGroupChangePolicy", API_STRING, .flags = API_KEEP_EMPTY, .values = change_policies,
-        ACCEPTED(
-            "it applies to storage drivers; the volumes of this node always get the group, as in kubelet")),
+    ROW("fsGroupChangePolicy", API_STRING, SLOT(api_pod_security, fs_group_change_policy),
+        .flags = API_KEEP_EMPTY, .values = change_policies,
+        ACTED("it applies to volumes of storage drivers; others always get the group, as in kubelet")),
     ROW("supplementalGroups", API_INT64S, SLOTS(api_pod_security, supplemental_groups), ID),
     ROW("supplementalGroupsPolicy", API_STRING, SLOT(api_pod_security, supplemental_groups_policy),
         .flags = API_KEEP_EMPTY, .values = groups_policies),

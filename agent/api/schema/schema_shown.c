@@ -60,3 +60,36 @@ static const struct api_row shown_class[] = {
 };
 const struct api_schema api_schema_storage_class =
     SCHEMA("StorageClass", shown_class, .base = &api_schema_shown_cluster);
+
+/* ---- what a storage driver wants of this node ---- */
+static const struct api_value group_policies[] = {
+    { "ReadWriteOnceWithFSType", 0 }, { "File", 0 }, { "None", 0 }, { NULL, 0 }
+};
+
+static const struct api_row csi_driver_spec[] = {
+    ROW("attachRequired", API_BOOL, .otherwise = "true",
+        ACCEPTED("it is for PersistentVolumes: volumes of a pod are never attached")),
+    ROW("podInfoOnMount", API_BOOL, .otherwise = "false", .support = API_ACTED),
+    ROW("volumeLifecycleModes", API_STRINGS, .support = API_ACTED),
+    ROW("fsGroupPolicy", API_STRING, .otherwise = "ReadWriteOnceWithFSType", .values = group_policies,
+        .support = API_ACTED),
+    ROW("storageCapacity", API_BOOL, .otherwise = "false", ACCEPTED(not_here)),
+    ROW("tokenRequests", API_ANY, IGNORED("drivers are given no service account tokens yet")),
+    ROW("requiresRepublish", API_BOOL, .otherwise = "false", .harmless = "false",
+        IGNORED("volumes are not published again yet")),
+    ROW("seLinuxMount", API_BOOL, .otherwise = "false", .harmless = "false",
+        IGNORED("this node does not use SELinux")),
+    ROW("nodeAllocatableUpdatePeriodSeconds", API_INT64, ACCEPTED(not_here)),
+    ROW("serviceAccountTokenInSecrets", API_BOOL, .harmless = "false",
+        IGNORED("drivers are given no service account tokens yet")),
+    ROW("preventPodSchedulingIfMissing", API_BOOL, ACCEPTED(not_here)),
+    { 0 },
+};
+static const struct api_schema csi_driver_spec_schema = SCHEMA("CSIDriverSpec", csi_driver_spec);
+
+static const struct api_row csi_driver[] = {
+    ROW("spec", API_OBJECT, .slot = HERE, .flags = API_REQUIRED, .nested = &csi_driver_spec_schema),
+    { 0 },
+};
+const struct api_schema api_schema_csi_driver =
+    SCHEMA("CSIDriver", csi_driver, .base = &api_schema_shown_cluster);

@@ -42,6 +42,23 @@ static const struct api_row image[] = {
 };
 static const struct api_schema image_schema = SCHEMA("ImageVolumeSource", image);
 
+/* ---- csi: a volume of a driver that lives as long as the pod ---- */
+static const struct api_row csi_secret[] = {
+    ROW("name", API_STRING, SLOT(api_volume, csi_secret)),
+    { 0 },
+};
+static const struct api_schema csi_secret_schema = SCHEMA("LocalObjectReference", csi_secret);
+
+static const struct api_row csi[] = {
+    ROW("driver", API_STRING, SLOT(api_volume, csi_driver), .flags = API_REQUIRED),
+    ROW("readOnly", API_BOOL, SLOT(api_volume, csi_read_only)),
+    ROW("fsType", API_STRING, SLOT(api_volume, csi_fs_type)),
+    ROW("volumeAttributes", API_STRING_MAP, SLOT(api_volume, csi_attributes)),
+    ROW("nodePublishSecretRef", API_OBJECT, .slot = HERE, .nested = &csi_secret_schema),
+    { 0 },
+};
+static const struct api_schema csi_schema = SCHEMA("CSIVolumeSource", csi);
+
 /* ---- configMap, secret, downwardAPI ---- */
 static const struct api_row item[] = {
     ROW("key", API_STRING, SLOT(api_item, key), .flags = API_REQUIRED),
@@ -181,7 +198,7 @@ static const struct api_row volume[] = {
     ROW("image", API_OBJECT, .slot = HERE, TAG(AT(api_volume, kind), API_VOL_IMAGE), .nested = &image_schema),
     FOREIGN("persistentVolumeClaim", needs_plane),
     FOREIGN("ephemeral", needs_plane),
-    FOREIGN("csi", needs_plane),
+    ROW("csi", API_OBJECT, .slot = HERE, TAG(AT(api_volume, kind), API_VOL_CSI), .nested = &csi_schema),
     FOREIGN("nfs", foreign),
     FOREIGN("iscsi", foreign),
     FOREIGN("fc", foreign),

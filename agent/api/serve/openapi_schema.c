@@ -49,6 +49,8 @@ static const struct {
     { "ClusterRole", "io.k8s.api.rbac.v1." },
     { "Role", "io.k8s.api.rbac.v1." },
     { "StorageClass", "io.k8s.api.storage.v1." },
+    { "CSIDriver", "io.k8s.api.storage.v1." },
+    { "CSIDriverSpec", "io.k8s.api.storage.v1." },
     { "SelfSubjectReview", "io.k8s.api.authentication.v1." },
     { "SelfSubject", "io.k8s.api.authorization.v1." },
 };

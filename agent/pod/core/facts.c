@@ -3,6 +3,7 @@
 #include "agent/pod/core/facts.h"
 
 #include "base/clock.h"
+#include "volumes/csi/place.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -121,6 +122,8 @@ enum err_code volumes_host_path(const struct pod *p, const struct api_volume *v,
         n = snprintf(ret, size, "%s/pods/%s/volumes/kubernetes.io~image/%s", p->node->o.root_dir, p->uid,
                      v->name);
         break;
+    case API_VOL_CSI:
+        return csi_place_target(p->node->o.root_dir, p->uid, v->name, ret, size, e);
     }
     return n > 0 && (size_t)n < size
                ? ERR_OK

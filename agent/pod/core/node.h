@@ -22,6 +22,8 @@ struct pod_upward {
     void (*ready_changed)(struct node *n);
 };
 
+struct csi;
+
 struct node {
     struct node_options o;
     struct pod_upward upward;
@@ -32,6 +34,7 @@ struct node {
     struct rt *rt;
     struct status_server *server;
     struct src_folder *folder;
+    struct csi *csi;                        /* the room of volumes opens it; NULL: there are no drivers */
     const struct node_cluster *cluster;     /* NULL: it has joined none */
     const struct node_workloads *workloads; /* may be NULL */
     const struct api_kvs *served_labels;    /* of the node, as the apiserver has them; NULL: unknown */

@@ -2,6 +2,7 @@
 #include "agent/pod/core/events.h"
 #include "agent/pod/device/internal.h"
 #include "base/log.h"
+#include "volumes/csi/csi.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +78,8 @@ static void open_plugins(struct node *n)
             .dir = node->plugins_dir,
             .registry_dir = node->registry_dir,
             .inventory = node->inventory,
+            .handlers = n->csi != NULL ? csi_plugin_handler(n->csi) : NULL,
+            .n_handlers = n->csi != NULL,
             .problem = on_problem,
             .arg = n,
         };

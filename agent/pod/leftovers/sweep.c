@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/strs.h"
 #include "cni/host/netns.h"
+#include "volumes/csi/csi.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,6 +37,7 @@ struct job {
     struct cni_op cni;
     struct cni_attachment attachment;
     struct proc_call call;
+    struct csi_remove csi;
     uv_timer_t retry;
     uint64_t pause_ms, since_ms;
     bool waiting, over, held; /* held by a foreign mount */
@@ -179,6 +181,7 @@ void sweep_cancel(struct node *n)
         op_cancel(&j->action.op);
         op_cancel(&j->cni.op);
         op_cancel(&j->call.op);
+        op_cancel(&j->csi.op);
         if (j->waiting)
             finished(j);
     }
@@ -283,7 +286,7 @@ static enum err_code remove_volumes(const void *arg, struct buf *out, struct err
     return vol_pod_teardown(j->node->o.volumes, j->id, e);
 }
 
-static void remove_pod_volumes(struct job *j)
+static void remove_pod_folders(struct job *j)
 {
     struct node *n = j->node;
     const struct proc_call_spec call = {
@@ -295,10 +298,31 @@ static void remove_pod_volumes(struct job *j)
         CG_OPS(n->o.cgroups),
     };
 
+    proc_call_start(&j->call, &call, n->o.loop, sweep_on_done, j);
+}
+
+static void sweep_on_csi_removed(struct op *op, const struct err *result)
+{
+    struct job *j = op->owner;
+
+    if (result->code == ERR_OK)
+        remove_pod_folders(j);
+    else
+        tried(j, result);
+}
+
+/* Drivers unpublish what they published first; only then may the folders go. */
+static void remove_pod_volumes(struct job *j)
+{
+    struct node *n = j->node;
+    struct err e = { 0 };
+
     if (pods_by_uid(n, j->id) != NULL) /* a manifest now names that uid */
         finished(j);
+    else if (n->csi == NULL || presence_is_absent(csi_look(n->csi, j->id, &e)))
+        remove_pod_folders(j);
     else
-        proc_call_start(&j->call, &call, n->o.loop, sweep_on_done, j);
+        csi_remove_start(&j->csi, n->csi, j->id, NULL, 0, sweep_on_csi_removed, j);
 }
 
 /* Neither a pod's, nor foreign. */

@@ -54,6 +54,9 @@ static void on_store(enum src_change change, const struct api_object *o, void *a
     case API_KIND_RUNTIME_CLASS:
         sandbox_runtime_classes_changed(n, o->runtime_class->meta.name);
         return;
+    case API_KIND_CSI_DRIVER:
+        volumes_drivers_changed(n);
+        return;
     default:
         return;
     }

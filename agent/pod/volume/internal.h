@@ -6,6 +6,7 @@
 #include "agent/pod/volume/pod_payloads.h"
 #include "base/process/process.h"
 #include "base/work.h"
+#include "volumes/csi/csi.h"
 
 /* subPath mounts that could not follow their volume (live_sub_path.h) */
 struct live_retry {
@@ -29,6 +30,18 @@ static inline struct volume_node *volume_node(const struct node *n)
 {
     return n->parts[ROOM_VOLUME];
 }
+
+struct csi_vol;
+struct pod_csi { /* csi_volumes.h */
+    struct csi_vol *v;
+    struct csi_known *known; /* the same volumes, for the removal */
+    size_t n;
+    struct csi_remove *remove; /* NULL: it was never begun */
+    bool removed;
+    uint64_t backoff_ms; /* of the removal */
+    struct boot_time retry_at;
+    char error[512];
+};
 
 struct pod_volumes {
     enum vols_state { VOLS_NONE, VOLS_SETTING_UP, VOLS_READY, VOLS_REMOVING, VOLS_REMOVED } vols;
@@ -54,7 +67,8 @@ struct pod_volumes {
     payloads_written_fn written;
     bool write_waits;                 /* waits for a place on the pool */
     struct boot_time tokens_renew_at; /* when its service account tokens are renewed; none: it has none */
-    char *overlaps;                   /* volume files hidden by a later source, for the status; NULL: none */
+    struct pod_csi csi;
+    char *overlaps; /* volume files hidden by a later source, for the status; NULL: none */
     int64_t overlaps_since_ns;
 };
 

@@ -2,6 +2,7 @@
 #include "agent/pod/volume/pod_payloads.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/sandbox/sandbox.h"
+#include "agent/pod/volume/csi_volumes.h"
 #include "agent/pod/volume/internal.h"
 #include "agent/pod/volume/live_sub_path.h"
 #include "agent/pod/volume/payload_set.h"
@@ -23,6 +24,8 @@
 
 bool volumes_use_config(const struct api_pod *api, enum api_config_kind kind, const char *name)
 {
+    if (kind == API_SECRET && csi_volumes_use_secret(api, name))
+        return true;
     for (size_t i = 0; i < api->spec.n_volumes; i++)
         for (size_t j = 0; j < api->spec.volumes[i].n_sources; j++) {
             const struct api_payload_source *s = &api->spec.volumes[i].sources[j];

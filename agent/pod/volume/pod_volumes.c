@@ -11,6 +11,7 @@
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/project/project.h"
 #include "agent/pod/sandbox/sandbox.h"
+#include "agent/pod/volume/csi_volumes.h"
 #include "agent/pod/volume/internal.h"
 #include "agent/pod/volume/payload_set.h"
 #include "agent/pod/volume/volume_cover.h"
@@ -64,12 +65,12 @@ void volumes_set_state(struct pod *p, enum vols_state s)
 
 bool volumes_ready(const struct pod *p)
 {
-    return volumes_of(p)->vols == VOLS_READY;
+    return volumes_of(p)->vols == VOLS_READY && csi_volumes_ready(p);
 }
 
 bool volumes_working(const struct pod *p)
 {
-    return op_live(&volumes_of(p)->vols_call.op) || payloads_working(p);
+    return op_live(&volumes_of(p)->vols_call.op) || payloads_working(p) || csi_volumes_busy(p);
 }
 
 const char *volumes_shm_path(const struct pod *p)
@@ -98,6 +99,13 @@ void volumes_config_changed(struct pod *p, enum api_config_kind kind, const char
         return;
     volumes_of(p)->payload_stale = true;
     volumes_of(p)->vols_retry_at = CLOCK_BOOT_NONE;
+    csi_volumes_retry(p);
+}
+
+void volumes_drivers_changed(struct node *n)
+{
+    pods_each (n, p)
+        csi_volumes_retry(p);
 }
 
 bool volumes_trust_changed(struct pod *p)
@@ -198,6 +206,7 @@ static enum err_code set_up_one(struct pod *p, const struct api_volume *v, const
         return vol_empty_dir_setup(p->node->o.volumes, &d, path, sizeof(path), e);
     }
     case API_VOL_HOST_PATH: /* already checked by the child */
+    case API_VOL_CSI:       /* csi_volumes.c */
     case API_VOL_IMAGE:     /* mounted for the first container, since its image may still be being pulled */
         return ERR_OK;
     }
@@ -336,6 +345,7 @@ void volumes_step(struct pod *p)
     bool unknown = false;
 
     payloads_step(p);
+    csi_volumes_step(p);
     if (vols->vols != VOLS_NONE)
         return;
     if (!clock_boot_is_due(vols->vols_retry_at)) {
@@ -453,11 +463,18 @@ bool volumes_teardown_step(struct pod *p)
         .moves_late = true,
     };
 
+    bool kept = false;
+
     if (project_working(p)) /* folders are being made */
         return false;
     if (payloads_working(p)) { /* it goes on to its end */
         op_cancel(&vols->write.op);
         return false;
+    }
+    if (vols->vols != VOLS_REMOVED && !csi_volumes_teardown_step(p, &kept)) {
+        if (kept)
+            volumes_set_state(p, VOLS_REMOVED);
+        return kept;
     }
     switch (vols->vols) {
     case VOLS_REMOVED:
@@ -500,6 +517,7 @@ void volumes_explain(const struct pod *p, json_t *steps)
         explain_step(steps, "volumes", "running", vols->vols_since_ns, text, 0);
         return;
     }
+    csi_volumes_explain(p, steps);
 
     explain_step(steps, "volumes",
                  bad                       ? "failed"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/pod/volume/csi_volumes.h"
 #include "agent/pod/volume/internal.h"
 #include "agent/pod/volume/live_sub_path.h"
 #include "agent/pod/volume/volumes.h"
@@ -22,7 +23,8 @@ static bool volume_busy(const struct pod *p)
 {
     const struct pod_volumes *vols = volumes_of(p);
 
-    return op_live(&vols->vols_call.op) || op_live(&vols->live_call.op) || op_live(&vols->write.op);
+    return op_live(&vols->vols_call.op) || op_live(&vols->live_call.op) || op_live(&vols->write.op) ||
+           csi_volumes_busy(p);
 }
 
 static void volume_cancel(struct pod *p)
@@ -35,17 +37,20 @@ static void volume_cancel(struct pod *p)
         op_cancel(&vols->live_call.op);
     if (op_live(&vols->write.op))
         op_cancel(&vols->write.op);
+    csi_volumes_cancel(p);
 }
 
 static void volume_end(struct pod *p)
 {
     volumes_of(p)->vols_retry_at = CLOCK_BOOT_NONE;
     volumes_of(p)->write_waits = false;
+    csi_volumes_end(p);
 }
 
 static void volume_free(struct pod *p)
 {
     free(take_ptr(&volumes_of(p)->overlaps));
+    csi_volumes_free(p);
 }
 
 static void volume_reset(struct pod *p)
@@ -58,10 +63,25 @@ static void volume_reset(struct pod *p)
     volume_init(p);
 }
 
+static bool volume_node_busy(const struct node *n)
+{
+    return n->csi != NULL && csi_busy(n->csi);
+}
+
+static void volume_node_free(struct node *n)
+{
+    csi_close(n->csi);
+    n->csi = NULL;
+}
+
 const struct room volume_room = {
     .id = ROOM_VOLUME,
     .name = "volume",
-    .node = { .size = sizeof(struct volume_node), .mounts_changed = volumes_mounts_changed },
+    .node = { .size = sizeof(struct volume_node),
+              .open = csi_volumes_open,
+              .busy = volume_node_busy,
+              .free = volume_node_free,
+              .mounts_changed = volumes_mounts_changed },
     .pod = { .size = sizeof(struct pod_volumes),
              .ctr_size = sizeof(struct live_ctr),
              .init = volume_init,

@@ -17,6 +17,8 @@ void volumes_more(struct pod *p);
 void volumes_stale(struct pod *p); /* pod data shown in volumes changed */
 /* A ConfigMap or Secret changed; does nothing if no volume uses it. */
 void volumes_config_changed(struct pod *p, enum api_config_kind kind, const char *name);
+/* A CSIDriver changed: volumes that wait for it are tried again. */
+void volumes_drivers_changed(struct node *n);
 /* ClusterTrustBundles changed; false: no volume shows any. */
 bool volumes_trust_changed(struct pod *p);
 bool volumes_mounts_changed(struct node *n); /* the room's mounts_changed, see room.h */

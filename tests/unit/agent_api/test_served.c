@@ -79,6 +79,16 @@ static void test_problem(void **state)
     api_object_unref(&o);
 }
 
+static void test_csi(void **state)
+{
+    struct api_object o =
+        served(POD("", ", \"volumes\": [{\"name\": \"v\", \"csi\": {\"driver\": \"d\"}}]", ""));
+
+    (void)state;
+    assert_non_null(strstr(o.pod->served.problem, "spec.volumes[0].csi: not supported: "));
+    api_object_unref(&o);
+}
+
 static void test_trust_bundles(void **state)
 {
     static const struct {
@@ -250,11 +260,11 @@ static void test_static(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_drops),     cmocka_unit_test(test_deletion_and_conditions),
-        cmocka_unit_test(test_problem),   cmocka_unit_test(test_trust_bundles),
-        cmocka_unit_test(test_ephemeral), cmocka_unit_test(test_ephemeral_rules),
-        cmocka_unit_test(test_hostile),   cmocka_unit_test(test_configs),
-        cmocka_unit_test(test_static),
+        cmocka_unit_test(test_drops),           cmocka_unit_test(test_deletion_and_conditions),
+        cmocka_unit_test(test_problem),         cmocka_unit_test(test_csi),
+        cmocka_unit_test(test_trust_bundles),   cmocka_unit_test(test_ephemeral),
+        cmocka_unit_test(test_ephemeral_rules), cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_configs),         cmocka_unit_test(test_static),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

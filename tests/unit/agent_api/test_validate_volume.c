@@ -203,6 +203,30 @@ static void what_needs_an_api_server_is_refused(void **state)
         "spec.volumes[0].projected.sources[2].podCertificate: not supported: needs an API server");
 }
 
+static void a_csi_volume_is_read(void **state)
+{
+    struct decoded d;
+    const struct api_volume *v;
+
+    (void)state;
+    decode_pod(&d, "",
+               "volumes: [{name: a, csi: {driver: d.example.com, readOnly: true, fsType: ext4, "
+               "volumeAttributes: {k: v}, "
+               "nodePublishSecretRef: {name: s}}}]");
+    assert_int_equal(d.objects.n, 1);
+    v = &d.objects.v[0].pod->spec.volumes[0];
+    assert_int_equal(v->kind, API_VOL_CSI);
+    assert_string_equal(v->csi_driver, "d.example.com");
+    assert_true(v->csi_read_only);
+    assert_string_equal(v->csi_fs_type, "ext4");
+    assert_string_equal(api_kvs_get(&v->csi_attributes, "k"), "v");
+    assert_string_equal(v->csi_secret, "s");
+    decoded_done(&d);
+    decode_pod(&d, "", "volumes: [{name: a, csi: {}}]");
+    assert_int_equal(d.objects.n, 0);
+    decoded_done(&d);
+}
+
 static void foreign_volumes_are_refused(void **state)
 {
     static const char *const names[] = { "awsElasticBlockStore",
@@ -210,7 +234,6 @@ static void foreign_volumes_are_refused(void **state)
                                          "azureFile",
                                          "cephfs",
                                          "cinder",
-                                         "csi",
                                          "ephemeral",
                                          "fc",
                                          "flexVolume",
@@ -279,6 +302,7 @@ int main(void)
         cmocka_unit_test(what_needs_an_api_server_is_refused),
         cmocka_unit_test(the_token_of_a_copied_pod_is_left_out),
         cmocka_unit_test(foreign_volumes_are_refused),
+        cmocka_unit_test(a_csi_volume_is_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

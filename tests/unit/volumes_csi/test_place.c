@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Folders of volumes, and the group of their files. */
+#include "volumes/csi/group.h"
+#include "volumes/csi/place.h"
+
+#include "base/scope.h"
+#include "tests/unit/base/helper.h"
+
+#include <stdlib.h>
+#include <sys/mount.h>
+
+static const struct csi_vol_data data = { .attachment = "csi-0",
+                                          .driver = "d.example.test",
+                                          .node = "n",
+                                          .spec_name = "vol",
+                                          .handle = "h",
+                                          .ephemeral = true };
+
+static void paths_are_kubelets(void **state)
+{
+    char path[200], small[20];
+    struct err e = { 0 };
+
+    (void)state;
+    assert_int_equal(csi_place_target("/r", "u", "vol", path, sizeof(path), &e), ERR_OK);
+    assert_string_equal(path, "/r/pods/u/volumes/kubernetes.io~csi/vol/mount");
+    assert_int_equal(csi_place_folder("/r", "u", "vol", path, sizeof(path), &e), ERR_OK);
+    assert_string_equal(path, "/r/pods/u/volumes/kubernetes.io~csi/vol");
+    assert_int_equal(csi_place_all("/r", "u", path, sizeof(path), &e), ERR_OK);
+    assert_string_equal(path, "/r/pods/u/volumes/kubernetes.io~csi");
+    assert_int_equal(csi_place_folder("/r", "..", "vol", path, sizeof(path), &e), ERR_INVALID);
+    assert_int_equal(csi_place_folder("/r", "u", "a/b", path, sizeof(path), &e), ERR_INVALID);
+    assert_int_equal(csi_place_folder("/r", "u", "vol", small, sizeof(small), &e), ERR_INVALID);
+}
+
+static void a_volume_is_made_listed_and_removed(void **state)
+{
+    str_auto all = str_printf("%s/all", (char *)*state);
+    str_auto folder = str_printf("%s/vol", all);
+    str_auto bad = str_printf("%s/bad", all);
+    buf_auto out = BUF_INIT(4096);
+    struct err e = { 0 };
+
+    assert_int_equal(csi_place_list(all, &out, &e), ERR_OK);
+    assert_string_equal(out.p, "[]");
+    buf_reset(&out);
+    assert_int_equal(csi_place_make(folder, &data, &e), ERR_OK);
+    assert_int_equal(csi_place_make(folder, &data, &e), ERR_OK);
+    assert_int_equal(csi_place_list(all, &out, &e), ERR_OK);
+    assert_string_equal(out.p, "[{\"name\":\"vol\",\"driver\":\"d.example.test\",\"handle\":\"h\"}]");
+    assert_int_equal(csi_place_remove(folder, &e), ERR_OK);
+    assert_int_equal(csi_place_remove(folder, &e), ERR_OK);
+    /* One without its file. */
+    buf_reset(&out);
+    assert_int_equal(mkdir(bad, 0750), 0);
+    assert_int_equal(csi_place_list(all, &out, &e), ERR_OK);
+    assert_non_null(strstr(out.p, "[{\"name\":\"bad\",\"error\":"));
+    assert_int_equal(csi_place_remove(bad, &e), ERR_OK);
+}
+
+static void files_of_a_target_are_never_removed(void **state)
+{
+    str_auto folder = str_printf("%s/vol", (char *)*state);
+    str_auto target = str_printf("%s/mount", folder);
+    str_auto file = str_printf("%s/data", target);
+    str_auto kept = str_printf("%s/" CSI_VOL_DATA, folder);
+    struct err e = { 0 };
+    FILE *f;
+
+    assert_int_equal(csi_place_make(folder, &data, &e), ERR_OK);
+    assert_int_equal(mkdir(target, 0750), 0);
+    f = fopen(file, "w");
+    assert_non_null(f);
+    fclose(f);
+    assert_int_equal(csi_place_remove(folder, &e), ERR_UNAVAILABLE);
+    assert_non_null(strstr(e.text, "holds files: it is kept"));
+    assert_int_equal(access(file, F_OK), 0);
+    assert_int_equal(access(kept, F_OK), 0);
+    assert_int_equal(unlink(file), 0);
+    e = (struct err){ 0 };
+    if (mount("tmpfs", target, "tmpfs", 0, "size=64k") == 0) {
+        assert_int_equal(csi_place_remove(folder, &e), ERR_PRECONDITION);
+        assert_non_null(strstr(e.text, "is still mounted"));
+        assert_int_equal(access(kept, F_OK), 0);
+        assert_int_equal(umount(target), 0);
+        e = (struct err){ 0 };
+    }
+    assert_int_equal(csi_place_remove(folder, &e), ERR_OK);
+    assert_int_not_equal(access(folder, F_OK), 0);
+}
+
+static mode_t mode_of(const char *path)
+{
+    struct stat st;
+
+    assert_int_equal(lstat(path, &st), 0);
+    return st.st_mode & 07777;
+}
+
+static void files_get_the_group(void **state)
+{
+    str_auto top = str_printf("%s/top", (char *)*state);
+    str_auto sub = str_printf("%s/sub", top);
+    str_auto file = str_printf("%s/sub/file", top);
+    str_auto link = str_printf("%s/link", top);
+    struct err e = { 0 };
+    struct stat st;
+    FILE *f;
+
+    assert_int_equal(mkdir(top, 0755), 0);
+    assert_int_equal(mkdir(sub, 0755), 0);
+    f = fopen(file, "w");
+    assert_non_null(f);
+    fclose(f);
+    assert_int_equal(chmod(file, 0644), 0);
+    assert_int_equal(symlink("/etc/passwd", link), 0);
+    assert_int_equal(csi_group_apply(top, getegid(), false, &e), ERR_OK);
+    assert_int_equal(mode_of(top), 02775);
+    assert_int_equal(mode_of(sub), 02775);
+    assert_int_equal(mode_of(file), 0664);
+    assert_int_equal(stat("/etc/passwd", &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0644);
+    /* OnRootMismatch looks at the top alone. */
+    assert_int_equal(chmod(file, 0600), 0);
+    assert_int_equal(csi_group_apply(top, getegid(), true, &e), ERR_OK);
+    assert_int_equal(mode_of(file), 0600);
+    assert_int_equal(chmod(top, 0755), 0);
+    assert_int_equal(csi_group_apply(top, getegid(), true, &e), ERR_OK);
+    assert_int_equal(mode_of(file), 0660);
+    assert_int_not_equal(csi_group_apply("/nowhere/at/all", getegid(), false, &e), ERR_INTERNAL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(paths_are_kubelets),
+        cmocka_unit_test_setup_teardown(a_volume_is_made_listed_and_removed, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(files_of_a_target_are_never_removed, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(files_get_the_group, scratch_make, scratch_remove),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
