@@ -206,27 +206,25 @@ enum err_code projects_reserve(struct projects *p, const struct quota_fs *f, uin
 enum err_code projects_name_all(struct projects *p, const struct projects_wish *w, size_t n, struct err *e)
 {
     scoped(etc_files_unlock) struct etc_files *files = NULL;
-    enum err_code code;
+    bool all = true;
 
     for (size_t i = 0; i < n; i++) {
         struct project_entry *x, *other = projects_entry(p, w[i].path);
 
         HASH_FIND(hh, p->ids, &w[i].id, sizeof(w[i].id), x);
-        if (x == NULL || !x->reserved || projects_check_path(w[i].path, e) != ERR_OK)
+        if (x == NULL || !x->reserved || projects_check_path(w[i].path, ERR_IGNORED) != ERR_OK)
             continue; /* it stays released */
         x->reserved = false;
         x->x.device = w[i].fs->device;
         if (other != NULL) /* the tree before it */
             projects_mark_released(p, other);
-        if (!projects_set_tree(p, x, w[i].owner, w[i].path))
-            return err_nomem(e);
+        all = projects_set_tree(p, x, w[i].owner, w[i].path) && all;
     }
-    code = projects_save(p, e);
-    p->files_due = true;
-    if (code == ERR_OK && (code = projects_lock_files(p, &files, e)) == ERR_OK &&
-        (code = projects_write_files(p, files, e)) == ERR_OK)
-        p->files_due = false;
-    return code == ERR_OK ? ERR_OK : err_wrap(e, "name projects");
+    p->files_due = true; /* until they are written */
+    if (projects_save(p, e) != ERR_OK || projects_lock_files(p, &files, e) != ERR_OK ||
+        projects_write_files(p, files, e) != ERR_OK)
+        return err_wrap(e, "name projects");
+    return all ? ERR_OK : err_nomem(e);
 }
 
 void projects_unreserve(struct projects *p)

@@ -11,10 +11,17 @@ static enum err_code once(struct fixture *f, struct err *e)
     const struct projects_options o = { f->state, f->projects, f->projid };
     scoped(projects_close) struct projects *p = NULL;
     struct projects_wish w[2] = { { &f->fs, "uid", f->tree[0], 0 }, { &f->fs, "uid", f->tree[1], 0 } };
+    uint32_t ids[3];
     size_t waiting;
 
-    if (projects_open(&p, &o, e) != ERR_OK || projects_take_all(p, w, 2, e) != ERR_OK ||
-        projects_release_all(p, w, 2, e) != ERR_OK)
+    if (projects_open(&p, &o, e) != ERR_OK || projects_reserve(p, &f->fs, ids, 3, e) != ERR_OK)
+        return e->code;
+    w[0].id = ids[0];
+    w[1].id = ids[1];
+    if (projects_name_all(p, w, 2, e) != ERR_OK)
+        return e->code;
+    projects_unreserve(p);
+    if (projects_take_all(p, w, 2, e) != ERR_OK || projects_release_all(p, w, 2, e) != ERR_OK)
         return e->code;
     return projects_sweep(p, &f->fs, &waiting, e);
 }
