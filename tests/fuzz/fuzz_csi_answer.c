@@ -15,7 +15,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size == 0)
         return 0;
-    if (data[0] % 2 == 0) {
+    if (data[0] % 3 == 2) {
+        struct csi_usage u;
+
+        if (csi_usage_unpack(&u, data + 1, size - 1, &e) == ERR_OK)
+            assert(u.has_bytes || u.has_inodes);
+        else
+            assert(e.text[0] != '\0');
+        return 0;
+    }
+    if (data[0] % 3 == 0) {
         if (csi_caps_unpack(&caps, data + 1, size - 1, &e) == ERR_OK)
             assert((caps & 1) == 0);
         else

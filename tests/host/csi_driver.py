@@ -117,6 +117,9 @@ class Driver:
             "csi.v1.Node": {
                 "NodeGetInfo": (csi.NodeGetInfoRequest, nothing, info),
                 "NodeGetCapabilities": (csi.NodeGetCapabilitiesRequest, nothing, caps),
+                "NodeGetVolumeStats": (csi.NodeGetVolumeStatsRequest, nothing, csi.NodeGetVolumeStatsResponse(usage=[
+                    csi.VolumeUsage(available=1070596096, total=1073741824, used=3145728, unit=1),
+                    csi.VolumeUsage(available=65525, total=65536, used=11, unit=2)])),
                 "NodePublishVolume": (csi.NodePublishVolumeRequest, self.publish, csi.NodePublishVolumeResponse()),
                 "NodeUnpublishVolume": (csi.NodeUnpublishVolumeRequest, self.unpublish, csi.NodeUnpublishVolumeResponse()),
             },

@@ -55,6 +55,9 @@ CSI = {  # csi.v1; oneofs are plain members, enums are numbers
     "NodePublishVolumeResponse": [],
     "NodeUnpublishVolumeRequest": ["volume_id 1 string", "target_path 2 string"],
     "NodeUnpublishVolumeResponse": [],
+    "NodeGetVolumeStatsRequest": ["volume_id 1 string", "volume_path 2 string", "staging_target_path 3 string"],
+    "NodeGetVolumeStatsResponse": ["usage 1 *VolumeUsage"],
+    "VolumeUsage": ["available 1 int64", "total 2 int64", "used 3 int64", "unit 4 int32"],
 }
 PODRESOURCES = {
     "AllocatableResourcesRequest": [],

@@ -74,6 +74,29 @@ def test_inline(t):
     finish(node, driver)
 
 
+def test_again(t):
+    """requiresRepublish: the volume is published again and mounted once; the driver says how full it is"""
+    node, driver = start(t, "--caps", "GET_VOLUME_STATS")
+    node.put("driver.yaml", driver_object(requiresRepublish=True))
+    node.put("a.yaml", pod("a"))
+    node.wait_running("a")
+    uid = node.pod("a").uid
+    first, second = (driver.wait_call("NodePublishVolume", n)["request"] for n in (1, 2))
+    equal(second, first, "the second NodePublishVolume")
+    equal(mounts(folder(node, uid) + "/mount"), 1, "mounts of the target")
+    asked = driver.wait_call("NodeGetVolumeStats")["request"]
+    equal(asked, {"volume_id": handle(uid), "volume_path": folder(node, uid) + "/mount"}, "NodeGetVolumeStats")
+
+    def shown():
+        pods = node.get("/stats/summary")["pods"]
+        return [v for p in pods if p["podRef"]["name"] == "a" for v in p.get("volume", [])]
+    usage = until(shown, 15, "the volume is in /stats/summary")[0]
+    del usage["time"]
+    equal(usage, {"availableBytes": 1070596096, "capacityBytes": 1073741824, "usedBytes": 3145728, "inodesFree": 65525, "inodes": 65536,
+                  "inodesUsed": 11, "name": "vol"}, "volume")
+    finish(node, driver)
+
+
 def test_refused(t):
     """drivers without a CSIDriver, or that serve no inline volumes; registrations that kubelet refuses, in its words"""
     node, driver = start(t)

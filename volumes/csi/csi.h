@@ -73,6 +73,21 @@ struct csi_mount {
 void csi_mount_start(struct csi_mount *m, struct csi *c, const struct csi_volume *v, op_done_fn done,
                      void *owner);
 
+/* What the driver can, as it said last; valid in done if the result is OK. */
+csi_caps csi_mount_caps(const struct csi_mount *m);
+
+/* ---- how full a volume is ---- */
+struct csi_stats {
+    struct op op;
+    struct csi_usage usage; /* valid in done if the result is OK */
+    /* private */
+    struct grpc_channel *channel;
+    struct grpc_call call;
+};
+/* NodeGetVolumeStats; texts are borrowed for the call. */
+void csi_stats_start(struct csi_stats *s, struct csi *c, const char *driver, const char *handle,
+                     const char *path, op_done_fn done, void *owner);
+
 /* ---- all volumes of a pod: undone ---- */
 struct csi_known { /* a volume as its manifest names it, for one whose vol_data.json is lost */
     const char *name, *driver, *handle;

@@ -14,6 +14,7 @@ typedef Csi__V1__NodeStageVolumeRequest Stage;
 static const struct dp_wire_limit limits[] = {
     { &csi__v1__topology__descriptor, 1, CSI_TOPOLOGY_MAX },
     { &csi__v1__node_get_capabilities_response__descriptor, 1, CSI_CAPABILITIES_MAX },
+    { &csi__v1__node_get_volume_stats_response__descriptor, 1, CSI_USAGES_MAX },
 };
 
 /* ---- answers ---- */
@@ -77,6 +78,50 @@ enum err_code csi_caps_unpack(csi_caps *ret, const uint8_t *p, size_t n, struct 
                 caps |= 1u << rpc->type;
         }
         *ret = caps;
+    }
+    arena_done(&memory);
+    return e->code;
+}
+
+static enum err_code take_usage(const Csi__V1__VolumeUsage *u, struct csi_usage *ret, struct err *e)
+{
+    if (u->available < 0 || u->total < 0 || u->used < 0)
+        return err_set(e, ERR_INVALID, "csi.v1.NodeGetVolumeStatsResponse: usage: a negative number");
+    switch (u->unit) {
+    case 1:
+        ret->has_bytes = true;
+        ret->available_bytes = (uint64_t)u->available;
+        ret->total_bytes = (uint64_t)u->total;
+        ret->used_bytes = (uint64_t)u->used;
+        break;
+    case 2:
+        ret->has_inodes = true;
+        ret->available_inodes = (uint64_t)u->available;
+        ret->total_inodes = (uint64_t)u->total;
+        ret->used_inodes = (uint64_t)u->used;
+        break;
+    default:
+        break;
+    }
+    return ERR_OK;
+}
+
+enum err_code csi_usage_unpack(struct csi_usage *ret, const uint8_t *p, size_t n, struct err *e)
+{
+    const Csi__V1__NodeGetVolumeStatsResponse *m;
+    struct csi_usage usage = { 0 };
+    struct arena memory = { 0 };
+    ProtobufCMessage *base;
+
+    if (dp_wire_unpack(&csi__v1__node_get_volume_stats_response__descriptor, limits, ARRAY_LEN(limits), p, n,
+                       &memory, &base, e) == ERR_OK) {
+        m = (const Csi__V1__NodeGetVolumeStatsResponse *)base;
+        for (size_t i = 0; i < m->n_usage && e->code == ERR_OK; i++)
+            ERR_IGNORE(take_usage(m->usage[i], &usage, e));
+        if (e->code == ERR_OK && !usage.has_bytes && !usage.has_inodes)
+            err_set(e, ERR_INVALID, "csi.v1.NodeGetVolumeStatsResponse: no usage in bytes or inodes");
+        if (e->code == ERR_OK)
+            *ret = usage;
     }
     arena_done(&memory);
     return e->code;
@@ -212,6 +257,16 @@ enum err_code csi_unstage_pack(const char *volume_id, const char *staging_path, 
 
     m.volume_id = (char *)volume_id;
     m.staging_target_path = (char *)staging_path;
+    return dp_wire_pack(&m.base, ret, ret_n, e);
+}
+
+enum err_code csi_stats_pack(const char *volume_id, const char *volume_path, uint8_t **ret, size_t *ret_n,
+                             struct err *e)
+{
+    Csi__V1__NodeGetVolumeStatsRequest m = CSI__V1__NODE_GET_VOLUME_STATS_REQUEST__INIT;
+
+    m.volume_id = (char *)volume_id;
+    m.volume_path = (char *)volume_path;
     return dp_wire_pack(&m.base, ret, ret_n, e);
 }
 

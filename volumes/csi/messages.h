@@ -29,6 +29,17 @@ void csi_node_info_done(struct csi_node_info *i);
 /* NodeGetCapabilitiesResponse. */
 enum err_code csi_caps_unpack(csi_caps *ret, const uint8_t *p, size_t n, struct err *e) MUST_CHECK;
 
+struct csi_usage { /* NodeGetVolumeStatsResponse */
+    bool has_bytes, has_inodes;
+    uint64_t available_bytes, total_bytes, used_bytes;
+    uint64_t available_inodes, total_inodes, used_inodes;
+};
+#define CSI_USAGES_MAX 16
+/* ERR_INVALID: no usage at all, or a negative number. A unit that is unknown is ignored. */
+enum err_code csi_usage_unpack(struct csi_usage *ret, const uint8_t *p, size_t n, struct err *e) MUST_CHECK;
+enum err_code csi_stats_pack(const char *volume_id, const char *volume_path, uint8_t **ret, size_t *ret_n,
+                             struct err *e) MUST_CHECK;
+
 enum err_code csi_publish_pack(const struct csi_request *r, uint8_t **ret, size_t *ret_n,
                                struct err *e) MUST_CHECK;
 enum err_code csi_stage_pack(const struct csi_request *r, uint8_t **ret, size_t *ret_n,

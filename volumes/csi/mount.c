@@ -177,6 +177,11 @@ static void on_caps(struct op *op, const struct err *result)
               on_prepared, m);
 }
 
+csi_caps csi_mount_caps(const struct csi_mount *m)
+{
+    return m->caps;
+}
+
 void csi_mount_start(struct csi_mount *m, struct csi *c, const struct csi_volume *v, op_done_fn done,
                      void *owner)
 {

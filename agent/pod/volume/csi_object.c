@@ -18,7 +18,7 @@ enum err_code csi_object_read(const struct api_generic *driver, struct csi_objec
     policy = json_str(spec, "fsGroupPolicy");
     *ret = (struct csi_object){
         .pod_info = json_flag(spec, "podInfoOnMount"),
-        .persistent = json_array_size(modes) == 0 || json_has(modes, "Persistent"),
+        .republish = json_flag(spec, "requiresRepublish"),
         .ephemeral = json_has(modes, "Ephemeral"),
         .group_policy = str_eq(policy, "File")   ? CSI_GROUP_FILE
                         : str_eq(policy, "None") ? CSI_GROUP_NONE

@@ -7,8 +7,9 @@
 #include "volumes/csi/volume.h"
 
 struct csi_object {
-    bool pod_info; /* podInfoOnMount */
-    bool persistent, ephemeral;
+    bool pod_info;  /* podInfoOnMount */
+    bool ephemeral; /* volumeLifecycleModes has it */
+    bool republish; /* requiresRepublish */
     enum csi_group_policy group_policy;
 };
 

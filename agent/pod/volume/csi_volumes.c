@@ -6,6 +6,7 @@
 #include "agent/pod/core/facts.h"
 #include "agent/pod/leftovers/sweep.h"
 #include "agent/pod/volume/csi_object.h"
+#include "agent/pod/volume/csi_usage.h"
 #include "agent/pod/volume/volumes.h"
 #include "base/backoff.h"
 #include "base/clock.h"
@@ -15,9 +16,15 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #define RETRY_FIRST_MS 500 /* kubelet's back-off of volume operations */
 #define RETRY_MAX_MS 122000
+/* requiresRepublish: kubelet publishes again when it syncs the pod: as its status changes, then each 60 to 90
+ * s. */
+#define REPUBLISH_FIRST_MS 500
+#define REPUBLISH_MS 60000
+#define REPUBLISH_JITTER_MS 30000
 
 /* One inline volume. Its texts are copies: an edit may replace the pod's manifest while a driver is called.
  */
@@ -31,8 +38,12 @@ struct csi_vol {
     struct arena memory;      /* of `volume` */
     struct api_config *secret;
     struct csi_mount mount;
+    bool has_usage; /* the driver can be asked how full it is */
+    struct csi_vol_usage usage;
     uint64_t backoff_ms;
-    struct boot_time retry_at;
+    struct boot_time retry_at; /* of a set-up, or of the next one of a volume that is published again */
+    bool republishes;          /* requiresRepublish: while it is ready, the driver is asked again and again */
+    bool republished;          /* this was done at least once */
     char error[512];
 };
 
@@ -106,6 +117,7 @@ void csi_volumes_free(struct pod *p)
     for (size_t i = 0; i < csi->n; i++) {
         arena_done(&csi->v[i].memory);
         api_config_unref(csi->v[i].secret);
+        csi_usage_free(&csi->v[i].usage);
         free(csi->v[i].name);
         free((char *)csi->known[i].driver);
     }
@@ -129,7 +141,8 @@ static void vol_failed(struct csi_vol *v, const struct err *e)
     text_printable(text);
     v->backoff_ms = backoff_next_ms(v->backoff_ms, RETRY_FIRST_MS, RETRY_MAX_MS);
     v->retry_at = clock_boot_in_ms(v->backoff_ms);
-    set_state(v, CSI_VOL_NONE);
+    if (v->state != CSI_VOL_READY) /* one that is published again is mounted all the while */
+        set_state(v, CSI_VOL_NONE);
     if (strcmp(v->error, text) != 0)
         log_warn("cannot set up a CSI volume", F_STR("pod", p->key), F_STR("volume", v->name), F_ERR(e));
     strcpy(v->error, text);
@@ -145,6 +158,18 @@ static void vol_waits(struct csi_vol *v, const char *why)
     pod_wake_at(v->pod, v->retry_at, "a CSI volume is tried again");
 }
 
+static void plan_republish(struct csi_vol *v)
+{
+    uint64_t ms = REPUBLISH_FIRST_MS;
+    uint32_t chance = 0;
+
+    if (!v->republishes)
+        return;
+    if (v->republished && getrandom(&chance, sizeof(chance), 0) == sizeof(chance))
+        ms = REPUBLISH_MS + chance % REPUBLISH_JITTER_MS;
+    v->retry_at = clock_boot_in_ms(ms);
+}
+
 static void on_mounted(struct op *op, const struct err *result)
 {
     struct csi_vol *v = op->owner;
@@ -154,9 +179,14 @@ static void on_mounted(struct op *op, const struct err *result)
     if (result->code == ERR_OK) {
         v->error[0] = '\0';
         v->backoff_ms = 0;
-        set_state(v, CSI_VOL_READY);
+        v->has_usage = csi_can(csi_mount_caps(&v->mount), CSI_CAN_STATS);
+        v->republished = v->state == CSI_VOL_READY;
+        if (!v->republished)
+            set_state(v, CSI_VOL_READY);
+        plan_republish(v);
     } else if (v->mount.op.why.code == ERR_CANCELLED) {
-        set_state(v, CSI_VOL_NONE);
+        if (v->state != CSI_VOL_READY)
+            set_state(v, CSI_VOL_NONE);
     } else {
         vol_failed(v, result);
     }
@@ -241,6 +271,7 @@ static enum err_code describe(struct csi_vol *v, const struct api_volume *api, s
 
     if (find_object(p, api->csi_driver, &object, e) != ERR_OK)
         return e->code;
+    v->republishes = object.republish;
     v->volume = (struct csi_volume){
         .driver = arena_strdup(m, api->csi_driver),
         .handle = v->handle,
@@ -273,7 +304,8 @@ static void set_up(struct csi_vol *v, const struct api_volume *api)
     else
         ERR_IGNORE(describe(v, api, &e));
     if (e.code == ERR_OK) {
-        set_state(v, CSI_VOL_MOUNTING);
+        if (v->state != CSI_VOL_READY)
+            set_state(v, CSI_VOL_MOUNTING);
         csi_mount_start(&v->mount, p->node->csi, &v->volume, on_mounted, v);
         return;
     }
@@ -295,7 +327,9 @@ void csi_volumes_step(struct pod *p)
         const struct api_volume *api = &p->api->spec.volumes[i];
         struct csi_vol *v = is_csi(p, api) ? find(p, api->name) : NULL;
 
-        if (v == NULL || v->state != CSI_VOL_NONE)
+        if (v != NULL && v->state == CSI_VOL_READY && v->has_usage && p->node->csi != NULL)
+            csi_usage_step(&v->usage, p, v->name, api->csi_driver, v->handle);
+        if (v == NULL || op_live(&v->mount.op) || (v->state == CSI_VOL_READY && !v->republishes))
             continue;
         if (clock_boot_is_due(v->retry_at))
             set_up(v, api);
@@ -360,10 +394,11 @@ static bool cancel_mounts(struct pod *p)
     for (size_t i = 0; i < volumes_of(p)->csi.n; i++) {
         struct csi_vol *v = csi_vol_at(p, i);
 
-        if (op_live(&v->mount.op)) {
-            op_cancel(&v->mount.op);
+        if (op_live(&v->mount.op) || csi_usage_busy(&v->usage))
             some = true;
-        }
+        if (op_live(&v->mount.op))
+            op_cancel(&v->mount.op);
+        csi_usage_cancel(&v->usage);
     }
     return some;
 }
@@ -407,7 +442,7 @@ bool csi_volumes_teardown_step(struct pod *p, bool *ret_kept)
 bool csi_volumes_busy(const struct pod *p)
 {
     for (size_t i = 0; i < volumes_of(p)->csi.n; i++)
-        if (op_live(&csi_vol_at(p, i)->mount.op))
+        if (op_live(&csi_vol_at(p, i)->mount.op) || csi_usage_busy(&csi_vol_at(p, i)->usage))
             return true;
     return is_removing(p);
 }
@@ -433,8 +468,10 @@ void csi_volumes_retry(struct pod *p)
     for (size_t i = 0; i < csi->n; i++) {
         struct csi_vol *v = csi_vol_at(p, i);
 
-        waits = waits || v->state == CSI_VOL_NONE;
-        v->retry_at = CLOCK_BOOT_NONE;
+        if (v->state == CSI_VOL_NONE) {
+            waits = true;
+            v->retry_at = CLOCK_BOOT_NONE;
+        }
     }
     if (waits)
         pod_wake(p, "a CSI driver or what its volumes need changed");
@@ -446,6 +483,17 @@ bool csi_volumes_use_secret(const struct api_pod *api, const char *name)
         if (api->spec.volumes[i].kind == API_VOL_CSI && str_eq(api->spec.volumes[i].csi_secret, name))
             return true;
     return false;
+}
+
+bool volumes_driver_usage(const struct pod *p, const char *volume, struct csi_usage *ret, int64_t *ret_at_ns)
+{
+    const struct csi_vol *v = find(p, volume);
+
+    if (v == NULL || !v->usage.known)
+        return false;
+    *ret = v->usage.last;
+    *ret_at_ns = v->usage.at_ns;
+    return true;
 }
 
 void csi_volumes_explain(const struct pod *p, json_t *steps)

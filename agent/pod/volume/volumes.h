@@ -28,6 +28,10 @@ bool volumes_teardown_step(struct pod *p);
 json_t *volumes_overlaps_json(const struct pod *p);
 bool volumes_use_config(const struct api_pod *p, enum api_config_kind kind, const char *name);
 
+/* What the driver of a volume said last of how full it is; false: it has none, or nothing is known. */
+struct csi_usage;
+bool volumes_driver_usage(const struct pod *p, const char *volume, struct csi_usage *ret, int64_t *ret_at_ns);
+
 /* ---- subPath mounts that follow their volume: live_sub_path.h ---- */
 void live_sub_path_begun(struct ctr *c); /* a new run began: discard the state of the last one */
 void live_sub_path_due(struct pod *p);   /* mounts may differ from their volume: compare */

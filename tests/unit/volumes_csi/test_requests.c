@@ -249,6 +249,29 @@ static void answers_are_read(void **state)
     assert_true(csi_can(c, CSI_CAN_STAGE) && csi_can(c, CSI_CAN_MOUNT_GROUP) && !csi_can(c, CSI_CAN_EXPAND));
 }
 
+static void usage_is_read(void **state)
+{
+    static const uint8_t both[] = { 0x0a, 10, 8,    0x80, 1, 0x10, 0x80, 2, 0x18, 5,
+                                    0x20, 1,  0x0a, 6,    8, 1,    0x10, 2, 0x20, 2 };
+    static const uint8_t negative[] = {
+        0x0a, 11, 8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1
+    };
+    struct csi_usage u = { 0 };
+    struct err e = { 0 };
+
+    (void)state;
+    assert_int_equal(csi_usage_unpack(&u, NULL, 0, &e), ERR_INVALID);
+    e = (struct err){ 0 };
+    assert_int_equal(csi_usage_unpack(&u, negative, sizeof(negative), &e), ERR_INVALID);
+    e = (struct err){ 0 };
+    assert_int_equal(csi_usage_unpack(&u, both, sizeof(both), &e), ERR_OK);
+    assert_true(u.has_bytes && u.has_inodes);
+    assert_int_equal(u.available_bytes, 128);
+    assert_int_equal(u.total_bytes, 256);
+    assert_int_equal(u.used_bytes, 5);
+    assert_int_equal(u.total_inodes, 2);
+}
+
 static void hostile_answers_are_refused(void **state)
 {
     static const uint8_t negative[] = { 0x10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1 };
@@ -280,6 +303,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_are_those_of_kubelet),
         cmocka_unit_test(answers_are_read),
+        cmocka_unit_test(usage_is_read),
         cmocka_unit_test(hostile_answers_are_refused),
     };
 
