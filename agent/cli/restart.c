@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/cli/internal.h"
 
+#include "base/codec/percent.h"
+
 #include <jansson.h>
 
 struct restart {
-    const char *namespace_, *timeout;
-    bool wait;
+    const char *namespace_, *timeout, *container, *selector;
+    bool wait, all;
 };
 
 static const struct cli_flag flags[] = {
-    CLI_NAMESPACE(struct restart, namespace_, "the pod's namespace (default)"),
+    CLI_NAMESPACE(struct restart, namespace_, "the pods' namespace (default)"),
+    { "container", 'c', FLAG_TEXT, offsetof(struct restart, container), "NAME", "only this container",
+      "@container" },
+    { "selector", 'l', FLAG_TEXT, offsetof(struct restart, selector), "SELECTOR",
+      "all pods with these labels: app=web,tier!=db" },
+    { "all", 0, FLAG_SWITCH, offsetof(struct restart, all), NULL, "all pods of the namespace" },
     { "wait", 0, FLAG_SWITCH, offsetof(struct restart, wait), NULL,
-      "wait until its new containers are ready" },
+      "wait until the new containers are ready" },
     { "timeout", 0, FLAG_TEXT, offsetof(struct restart, timeout), "DURATION",
-      "time limit of --wait (5m); negative: a week" },
+      "total time limit of --wait (5m); negative: a week" },
     CLI_FLAGS_END,
 };
 
@@ -25,6 +32,10 @@ static json_t *ask(struct cli *cli, const struct restart *o, const char *name, i
 
     cli_add_pod_path(&url, o->namespace_, name);
     buf_adds(&url, "/restart");
+    if (o->container != NULL) {
+        buf_adds(&url, "?container=");
+        percent_add(&url, o->container);
+    }
     answer = cli_call(cli, "POST", url.p, ret_code);
     if (answer != NULL)
         cli_say(cli, "pod/%s restarting\n", name);
@@ -63,19 +74,32 @@ static int ask_and_wait(struct cli *cli, const struct restart *o, const char *na
     return code;
 }
 
+/* One pod after the other, so that not all of an application are away. */
 static int cli_restart_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     struct restart o = { .namespace_ = "default", .timeout = "5m" };
-    const char *name;
+    struct cli_targets pods;
     uint64_t until_ms;
     int code;
 
-    if (!cli_parse_one_pod(cli, command, &o, argc, argv, &name, &code))
+    if (!cli_parse(cli, command, &o, &argc, argv, &code))
         return code;
     code = wait_take_timeout(cli, o.timeout, &until_ms); /* before anything is restarted */
+    if (code == EXIT_OK)
+        code = cli_targets(
+            cli, command,
+            &(struct cli_choice){
+                .namespace_ = o.namespace_, .selector = o.selector, .all = o.all, .only_pods = true },
+            argc, argv, &pods);
     if (code != EXIT_OK)
         return code;
-    return o.wait ? ask_and_wait(cli, &o, name, until_ms) : ask_only(cli, &o, name);
+    if (pods.n == 0)
+        code = cli_error(cli, "no matching resources found");
+    for (size_t i = 0; i < pods.n; i++)
+        cli_keep_first(&code, o.wait ? ask_and_wait(cli, &o, pods.v[i].name, until_ms)
+                                     : ask_only(cli, &o, pods.v[i].name));
+    cli_targets_done(&pods);
+    return code;
 }
 
 static const struct cli_exit exits[] = {
@@ -89,22 +113,25 @@ static const struct cli_exit exits[] = {
 static const struct cli_example examples[] = {
     { "restart all containers of a pod", "coracle restart pod web" },
     { "and wait until they are ready again", "coracle restart pod web --wait" },
+    { "one container", "coracle restart pod web -c proxy" },
+    { "all pods of an application, one after the other", "coracle restart pods -l app=web --wait" },
     { NULL, NULL },
 };
 
 const struct cli_command command_restart = {
     .name = "restart",
     .run = cli_restart_run,
-    .summary = "restart the containers of a pod, in place",
-    .usage = "restart pod NAME [flags]",
-    .about = "Ends all containers of a pod, with their hooks and grace period, and starts them again in "
-             "place: the "
-             "pod keeps its address and its volumes, init containers do not run again, and the back-off of a "
+    .summary = "restart containers of pods, in place",
+    .usage = "restart pod NAME... [-c CONTAINER] [flags]\n"
+             "restart pods --all|-l SELECTOR [flags]",
+    .about = "Ends all containers of a pod, or one, with their hooks and grace period, and starts them again "
+             "in place: the pod keeps its address and its volumes, init containers do not run again, and the "
+             "back-off of a "
              "crashing container is neither awaited nor increased.  Without --wait it returns when this "
              "has begun.",
     .flags = flags,
     .examples = examples,
     .exits = exits,
     .see_also = "wait delete describe",
-    .words = "pod @pod",
+    .words = "pod @pod ...",
 };

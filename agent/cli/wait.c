@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `coracle wait`, like `kubectl wait`: waits until pods meet a condition. */
+/* `coracle wait`, like `kubectl wait`: waits until objects meet a condition. Pods are watched, objects of
+ * other kinds, of which the socket has no watch, are looked at again and again. */
 #include "agent/cli/internal.h"
 
 #include "base/clock.h"
 #include "base/codec/percent.h"
 
 #include <string.h>
+#include <time.h>
 
 struct wait {
     const char *namespace_, *what, *timeout, *selector;
@@ -109,7 +111,7 @@ int wait_for_pod(struct cli *cli, const struct wait_goal *g, const char *namespa
     return code;
 }
 
-static int wait_for_one(struct cli *cli, const struct wait *w, const char *name)
+static int wait_for_named_pod(struct cli *cli, const struct wait *w, const char *name)
 {
     const bool there = w->goal.kind == WAIT_CONDITION || w->goal.kind == WAIT_JSONPATH ||
                        cli_pod_is_there(cli, w->namespace_, name);
@@ -126,86 +128,105 @@ static int wait_for_one(struct cli *cli, const struct wait *w, const char *name)
                    ? wait_goal_say_lost(cli, &w->goal, name, pod)
                    : wait_for_pod(cli, &w->goal, w->namespace_, name, cli_text(pod, "metadata.uid"),
                                   w->until_ms);
+    return code;
+}
+
+/* ---- an object of another kind ---- */
+
+enum { LOOK_AGAIN_MS = 200 };
+
+/* NULL with EXIT_OK: it is not there. */
+static json_t *look(struct cli *cli, const struct wait *w, const struct cli_target *t, int *ret_code)
+{
+    const bool before = cli->ignore_not_found;
+    json_t *found;
+
+    cli->ignore_not_found = true;
+    found = cli_get_one(cli, t->kind, w->namespace_, t->name, ret_code);
+    cli->ignore_not_found = before;
+    return found;
+}
+
+static int wait_for_object(struct cli *cli, const struct wait *w, const struct cli_target *t)
+{
+    const struct timespec pause = { .tv_nsec = LOOK_AGAIN_MS * 1000000L };
+    bool first = true;
+
+    for (;; first = false) {
+        int code;
+        json_auto_t *found = look(cli, w, t, &code);
+
+        if (code != EXIT_OK)
+            return code;
+        if (found == NULL ? w->goal.kind == WAIT_DELETE : wait_goal_is_met(&w->goal, found))
+            return EXIT_OK;
+        if (found == NULL && w->goal.kind != WAIT_CREATE) {
+            if (!first)
+                return cli_error(cli, "%s %s was deleted before the condition was met", t->kind->singular,
+                                 t->name);
+            json_decref(cli_get_one(cli, t->kind, w->namespace_, t->name, &code)); /* prints the error */
+            if (code != EXIT_OK)
+                return code;
+            continue; /* it has just come */
+        }
+        if (clock_mono_ms() >= w->until_ms)
+            return cli_error(cli, "timed out waiting for the condition on %s/%s", t->kind->plural, t->name);
+        nanosleep(&pause, NULL);
+    }
+}
+
+static int wait_for_one(struct cli *cli, const struct wait *w, const struct cli_target *t)
+{
+    const int code =
+        t->kind->id == API_KIND_POD ? wait_for_named_pod(cli, w, t->name) : wait_for_object(cli, w, t);
+
     if (code == EXIT_OK)
-        cli_say(cli, "pod/%s condition met\n", name);
+        cli_say(cli, "%s/%s condition met\n", t->kind->singular, t->name);
     return code;
 }
 
 /* ---- the command ---- */
 
 static const struct cli_flag flags[] = {
-    CLI_NAMESPACE(struct wait, namespace_, "the pods' namespace (default)"),
+    CLI_NAMESPACE(struct wait, namespace_, "the objects' namespace (default)"),
     { "for", 0, FLAG_TEXT, offsetof(struct wait, what), "WHAT",
       "condition=Ready (default), condition=NAME[=VALUE], jsonpath={PATH}[=VALUE], create or delete",
       "condition=Ready|create|delete" },
     { "selector", 'l', FLAG_TEXT, offsetof(struct wait, selector), "SELECTOR",
-      "wait for all pods with these labels: app=web,tier!=db" },
-    { "all", 0, FLAG_SWITCH, offsetof(struct wait, all), NULL, "wait for all pods of the namespace" },
+      "wait for all objects with these labels: app=web,tier!=db" },
+    { "all", 0, FLAG_SWITCH, offsetof(struct wait, all), NULL, "wait for all objects of the namespace" },
     { "timeout", 0, FLAG_TEXT, offsetof(struct wait, timeout), "DURATION",
       "total time limit (30s); negative: a week" },
     CLI_FLAGS_END,
 };
 
-static int wait_for_all(struct cli *cli, const struct wait *w, int argc, char **argv)
-{
-    const bool kind = strchr(argv[0], '/') == NULL && cli_is_kind(argv[0], cli_pod_kinds);
-    int code = EXIT_OK;
-
-    for (int i = kind; i < argc; i++) {
-        const char *name = cli_resource_name(argv[i], cli_pod_kinds);
-
-        cli_keep_first(&code, name != NULL ? wait_for_one(cli, w, name) : cli_no_pod(cli, argv[i]));
-    }
-    return code;
-}
-
-/* Collects the pods that exist. */
-static int wait_for_selected(struct cli *cli, const struct wait *w)
-{
-    buf_auto url = BUF_INIT(64 * 1024);
-    json_auto_t *list = NULL, *sorted = NULL;
-    const json_t *pod;
-    size_t i;
-    int code;
-
-    buf_adds(&url, "/api/v1/namespaces/");
-    percent_add(&url, w->namespace_);
-    buf_adds(&url, "/pods?labelSelector=");
-    percent_add(&url, w->selector != NULL ? w->selector : "");
-    list = cli_get(cli, url.p, &code);
-    if (list == NULL)
-        return code;
-    sorted = cli_sorted(cli_at(list, "items"), cli_by_namespace_and_name);
-    if (json_array_size(sorted) == 0 && w->goal.kind != WAIT_DELETE)
-        return cli_error(cli, "no matching resources found");
-    json_array_foreach (sorted, i, pod)
-        cli_keep_first(&code, wait_for_one(cli, w, cli_text(pod, "metadata.name")));
-    return code;
-}
-
 static int cli_wait_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     struct wait w = { .namespace_ = "default", .what = "condition=Ready", .timeout = "30s" };
+    struct cli_targets targets;
     struct err e = { 0 };
-    bool selected, kind;
     int code;
 
     if (!cli_parse(cli, command, &w, &argc, argv, &code))
         return code;
-    selected = w.all || w.selector != NULL;
-    kind = argc == 1 && strchr(argv[0], '/') == NULL && cli_is_kind(argv[0], cli_pod_kinds);
-    if (selected && !kind)
-        return cli_usage_error(cli, command, "expected 'wait pods' with --all or -l, and no names");
-    if (!selected && (argc == 0 || kind))
-        return cli_usage_error(cli, command, "you must specify pods");
     if (wait_goal_parse(&w.goal, w.what, &e) != ERR_OK)
         return cli_wrong(cli, "--for: %s, not \"%s\"", e.text, w.what);
-    if (selected && w.goal.kind == WAIT_CREATE)
-        return cli_usage_error(cli, command, "--for create waits for pods with names");
+    if ((w.all || w.selector != NULL) && w.goal.kind == WAIT_CREATE)
+        return cli_usage_error(cli, command, "--for create waits for objects with names");
     code = wait_take_timeout(cli, w.timeout, &w.until_ms);
+    if (code == EXIT_OK)
+        code = cli_targets(
+            cli, command,
+            &(struct cli_choice){ .namespace_ = w.namespace_, .selector = w.selector, .all = w.all }, argc,
+            argv, &targets);
     if (code != EXIT_OK)
         return code;
-    return selected ? wait_for_selected(cli, &w) : wait_for_all(cli, &w, argc, argv);
+    if (targets.n == 0 && w.goal.kind != WAIT_DELETE)
+        code = cli_error(cli, "no matching resources found");
+    for (size_t i = 0; i < targets.n; i++)
+        cli_keep_first(&code, wait_for_one(cli, &w, &targets.v[i]));
+    cli_targets_done(&targets);
+    return code;
 }
 
 static const struct cli_example examples[] = {
@@ -213,13 +234,14 @@ static const struct cli_example examples[] = {
     { "wait until a pod is gone", "coracle wait pod/web --for delete" },
     { "wait until a job has ended well", "coracle wait pod/job --for jsonpath={.status.phase}=Succeeded" },
     { "wait until all pods of an application are ready", "coracle wait pods -l app=web" },
+    { "wait until a Deployment is complete",
+      "coracle wait deployment/web --for condition=Available --timeout 5m" },
     { NULL, NULL },
 };
 
 static const struct cli_exit exits[] = {
-    { 0, "all pods met the condition" },
-    { 1,
-      "the time limit expired, a pod was deleted, or has ended and no longer meets it; see standard error" },
+    { 0, "all objects met the condition" },
+    { 1, "the time limit expired, an object was deleted, or a pod has ended and no longer meets it" },
     { 2, "wrong usage: a word, a flag or its value" },
     CLI_EXITS_DAEMON,
     { 0, NULL },
@@ -228,11 +250,11 @@ static const struct cli_exit exits[] = {
 const struct cli_command command_wait = {
     .name = "wait",
     .run = cli_wait_run,
-    .summary = "wait until pods are ready, have a value, or are gone",
-    .usage = "wait pod/NAME... [--for WHAT] [--timeout DURATION] [flags]\n"
-             "wait pods --all|-l SELECTOR [--for WHAT] [--timeout DURATION] [flags]",
+    .summary = "wait until objects are ready, have a value, or are gone",
+    .usage = "wait KIND/NAME... [--for WHAT] [--timeout DURATION] [flags]\n"
+             "wait KIND NAME...|--all|-l SELECTOR [--for WHAT] [--timeout DURATION] [flags]",
     .about =
-        "Waits until pods meet a condition, have a value, are there or are gone.  A missing pod is an "
+        "Waits until objects meet a condition, have a value, are there or are gone.  A missing object is an "
         "error, unless waiting for its creation or deletion.  A pod that Succeeded or Failed cannot become "
         "ready any more: that ends the wait at once, with the reason.",
     .flags = flags,

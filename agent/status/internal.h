@@ -185,7 +185,7 @@ struct selection {
     size_t n_fields;
     bool failed; /* out of memory: an object that did not match might have */
 };
-enum select_kind { SELECT_PODS, SELECT_EVENTS };
+enum select_kind { SELECT_PODS, SELECT_EVENTS, SELECT_OBJECTS };
 /* From labelSelector and fieldSelector; ERR_INVALID: a syntax error, or an unsupported field. */
 enum err_code selection_parse(const struct http_request *r, enum select_kind kind, const char *namespace_,
                               struct selection *ret, struct err *e) MUST_CHECK;

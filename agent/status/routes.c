@@ -142,7 +142,8 @@ static void restart_pod(struct conn *c, const struct status_match *m)
 {
     const struct status_provider *p = &c->server->provider;
     struct err e = { 0 };
-    json_t *runs = p->pod_restart(p->arg, m->namespace_, m->name, &e);
+    json_t *runs =
+        p->pod_restart(p->arg, m->namespace_, m->name, http_param(&c->parser.request, "container"), &e);
 
     if (runs != NULL)
         conn_json(c, 200, restarted(m->name, runs));

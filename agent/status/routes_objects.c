@@ -20,16 +20,31 @@ static const struct kind {
 
 static void list_objects(struct conn *c, const struct listing_of *of, const char *namespace_)
 {
-    struct selection all = { 0 };
+    struct selection selection;
     struct err e = { 0 };
 
-    if (namespace_ != NULL && (all.namespace_ = strdup(namespace_)) == NULL) {
-        err_nomem(&e);
+    if (selection_parse(&c->parser.request, SELECT_OBJECTS, namespace_, &selection, &e) != ERR_OK) {
         conn_err(c, &e);
         return;
     }
-    listing_begin(c, of, &all);
-    selection_done(&all);
+    listing_begin(c, of, &selection);
+    selection_done(&selection);
+}
+
+/* Removes from an array what was not asked for. */
+static enum err_code select_nodes(struct conn *c, json_t *nodes, struct err *e)
+{
+    struct selection selection;
+
+    if (selection_parse(&c->parser.request, SELECT_OBJECTS, NULL, &selection, e) != ERR_OK)
+        return e->code;
+    for (size_t i = json_array_size(nodes); i-- > 0;)
+        if (!selection_matches(&selection, json_array_get(nodes, i)))
+            json_array_remove(nodes, i);
+    if (selection.failed)
+        err_nomem(e);
+    selection_done(&selection);
+    return e->code;
 }
 
 void route_devices(struct conn *c, const struct status_match *m)
@@ -61,6 +76,11 @@ void route_objects(struct conn *c, const struct status_match *m)
         return;
     }
     found = p->objects(p->arg, k->of.kind, m->namespace_, m->name, &e);
+    if (found != NULL && m->name == NULL && select_nodes(c, found, &e) != ERR_OK) {
+        json_decref(found);
+        conn_err(c, &e);
+        return;
+    }
     if (found != NULL && m->name == NULL)
         found = json_pack("{s:s, s:s, s:{}, s:o}", "kind", k->of.list, "apiVersion", k->of.api_version,
                           "metadata", "items", found);

@@ -23,9 +23,13 @@ static const char *const event_fields[] = { "metadata.name",
                                             "type",
                                             NULL };
 
+static const char *const object_fields[] = { "metadata.name", "metadata.namespace", NULL };
+
 static bool selectable(const char *path, enum select_kind kind)
 {
-    const char *const *fields = kind == SELECT_PODS ? pod_fields : event_fields;
+    const char *const *fields = kind == SELECT_PODS     ? pod_fields
+                                : kind == SELECT_EVENTS ? event_fields
+                                                        : object_fields;
 
     for (; *fields != NULL; fields++)
         if (strcmp(*fields, path) == 0)

@@ -10,6 +10,8 @@
  *     GET     /stats/summary           kubelet's; ?only_cpu_and_memory=; may take half a second
  *     GET     /api/v1/pods  /api/v1/namespaces/{ns}/pods[/{name}]
  *             ?labelSelector= &fieldSelector=metadata.name= &watch=1
+ *             ?labelSelector=, and ?fieldSelector= of metadata.name and metadata.namespace: of all lists
+ *             below, too, but images and devices
  *     of a pod, below /api/v1/namespaces/{ns}/pods/{name}:
  *     GET     /log                     ?container= &follow= &previous= &tailLines= &sinceSeconds=
  *             &sinceTime= &timestamps= &limitBytes= &stream=All|Stdout|Stderr
@@ -20,8 +22,8 @@
  *             the pod's end of a connection is told by channel 255
  *     GET     /archive                 ?container= &path= &into=    likewise; a file or folder as a tar
  *             stream on channel 1; into=true: one on channel 0 is unpacked there
- *     POST    /restart                 all containers again, in place; details.containers of the answer:
- *             the runs that end
+ *     POST    /restart                 ?container=    all containers, or one, again, in place;
+ *             details.containers of the answer: the runs that end
  *     POST    /ephemeralcontainers     the body is one EphemeralContainer, which is added to the pod until
  *             the pod goes; the answer is the pod
  *     GET     /api/v1/nodes[/{name}]   this one
@@ -134,9 +136,11 @@ struct status_provider { /* results are new references; NULL with *e set is an e
                       struct err *e);
     /* Kube-shaped, with its status. */
     json_t *(*pod)(void *arg, const char *namespace_, const char *name, struct err *e);
-    /* Restarts all containers in place. The runs that end for it: [{"name", "containerID"}]; containers
-     * without one are being made anyway. ERR_PRECONDITION: it is not running. */
-    json_t *(*pod_restart)(void *arg, const char *namespace_, const char *name, struct err *e);
+    /* Restarts all containers in place, or this one. The runs that end for it: [{"name", "containerID"}];
+     * containers without one are being made anyway. ERR_PRECONDITION: it is not running. ERR_INVALID: there
+     * is no such container, or it is none that lasts. */
+    json_t *(*pod_restart)(void *arg, const char *namespace_, const char *name,
+                           const char *container /* may be NULL */, struct err *e);
     /* Adds an ephemeral container, given as in a Pod, until the pod goes: the pod. ERR_PRECONDITION: it takes
      * none. */
     json_t *(*pod_debug)(void *arg, const char *namespace_, const char *name, json_t *container,

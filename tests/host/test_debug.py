@@ -39,7 +39,7 @@ def test_a_pod(t):
     equal((now.uid, now.container_id(), now.restarts()), (before.uid, before.container_id(), 0), "the pod after a restart")
     equal(len(now["spec"]["ephemeralContainers"]), 2, "ephemeral containers after a restart")
     node.put("web.yaml", pod("web", container("main", command=["sleep", "4711"]), labels={"edited": "yes"}))
-    now = node.wait_pod("web", lambda p: p["metadata"]["labels"].get("edited") == "yes")
+    now = node.wait_pod("web", lambda p: p["metadata"].get("labels", {}).get("edited") == "yes")
     equal((now.uid, "running" in state("look")(now)), (before.uid, True), "after an edit")
     node.put("web.yaml", pod("web", container("main", command=["sleep", "4712"])))
     now = node.wait_pod("web", lambda p: p.uid != before.uid and p.phase == "Running", 60)

@@ -79,7 +79,32 @@ void cli_add_kind_path(struct buf *url, const struct api_kind_row *kind, const c
 /* One object, or an array of all; NULL with *ret_code after printing the error. */
 json_t *cli_get_one(struct cli *cli, const struct api_kind_row *kind, const char *namespace_,
                     const char *name, int *ret_code);
-json_t *cli_get_all(struct cli *cli, const struct api_kind_row *kind, const char *namespace_, int *ret_code);
+struct cli_selectors {
+    const char *labels, *fields; /* NULL: none */
+};
+json_t *cli_get_all(struct cli *cli, const struct api_kind_row *kind, const char *namespace_,
+                    const struct cli_selectors *selectors /* may be NULL */, int *ret_code);
+
+/* ---- targets.c: the objects that a command names or selects ---- */
+struct cli_target {
+    const struct api_kind_row *kind;
+    char *name; /* owned */
+};
+struct cli_targets {
+    struct cli_target *v;
+    size_t n;
+};
+struct cli_choice {
+    const char *namespace_;
+    const char *selector; /* NULL: none */
+    bool all;             /* of a kind */
+    bool only_pods;       /* "web" is a pod, other kinds are refused */
+};
+/* "pods web db", "pod/web cm/settings", "web" for a pod; with a selector or `all` "pods", "pods,cm": those
+ * that exist. EXIT_OK, or an error was printed. Nothing selected: n is 0. */
+int cli_targets(struct cli *cli, const struct cli_command *command, const struct cli_choice *choice, int argc,
+                char **argv, struct cli_targets *ret);
+void cli_targets_done(struct cli_targets *t);
 
 /* ---- one_pod.c ---- */
 /* For commands for one pod: "pod web", "pod/web", "web". False: return *ret. */

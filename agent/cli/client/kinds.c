@@ -102,12 +102,21 @@ json_t *cli_get_one(struct cli *cli, const struct api_kind_row *kind, const char
     return found;
 }
 
-json_t *cli_get_all(struct cli *cli, const struct api_kind_row *kind, const char *namespace_, int *ret_code)
+json_t *cli_get_all(struct cli *cli, const struct api_kind_row *kind, const char *namespace_,
+                    const struct cli_selectors *selectors, int *ret_code)
 {
     buf_auto url = BUF_INIT(64 * 1024);
     json_auto_t *list = NULL;
 
     cli_add_kind_path(&url, kind, namespace_, NULL);
+    if (selectors != NULL && selectors->labels != NULL) {
+        buf_adds(&url, "?labelSelector=");
+        percent_add(&url, selectors->labels);
+    }
+    if (selectors != NULL && selectors->fields != NULL) {
+        buf_adds(&url, selectors->labels != NULL ? "&fieldSelector=" : "?fieldSelector=");
+        percent_add(&url, selectors->fields);
+    }
     list = cli_get(cli, url.p, ret_code);
     return json_incref(cli_at(list, "items"));
 }

@@ -48,7 +48,7 @@ static json_t *events_of(struct describe *d, const json_t *object)
 
 static void describe_node(struct describe *d, const json_t *node, const json_t *events, struct buf *out)
 {
-    json_auto_t *pods = cli_get_all(d->cli, cli_kind_find("pods"), NULL, NULL);
+    json_auto_t *pods = cli_get_all(d->cli, cli_kind_find("pods"), NULL, NULL, NULL);
     json_auto_t *devices = cli_read_held_devices(d->cli);
 
     cli_describe_node(d->cli, node, pods, devices, out);
@@ -137,7 +137,7 @@ static json_t *describe_listed(struct describe *d, const json_t *o, int *ret_cod
 static int describe_all(struct describe *d)
 {
     int code, its = EXIT_OK;
-    json_auto_t *items = cli_get_all(d->cli, d->kind, d->namespace_, &code);
+    json_auto_t *items = cli_get_all(d->cli, d->kind, d->namespace_, NULL, &code);
     const json_t *o;
     size_t i;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/cli/show/internal.h"
 
+#include "agent/cli/files/files.h"
 #include "base/files/fs.h"
 
 #include <fcntl.h>
@@ -31,6 +32,14 @@ int get_nothing_found(const struct get *g)
         fputs("No resources found\n", g->cli->err);
     else
         cli_note(g->cli, "No resources found in %s namespace.\n", g->namespace_);
+    return EXIT_OK;
+}
+
+int get_check_names(const struct get *g)
+{
+    if (g->n_names > 0 && (g->selector != NULL || g->field_selector != NULL || g->all))
+        return cli_wrong(g->cli, g->all ? "a resource cannot be retrieved by name across all namespaces"
+                                        : "name cannot be provided when a selector is specified");
     return EXIT_OK;
 }
 
@@ -207,9 +216,12 @@ static const struct cli_flag flags[] = {
         "wide, json, yaml, name, jsonpath={.status.podIP}, custom-columns=NAME:.metadata.name,... or "
         "go-template={{.kind}}; of a file: jsonpath-file=, custom-columns-file=, go-template-file="),
     { "selector", 'l', FLAG_TEXT, offsetof(struct get, selector), "SELECTOR",
-      "only pods with these labels: app=web,tier!=db" },
+      "only objects with these labels: app=web,tier!=db" },
     { "field-selector", 0, FLAG_TEXT, offsetof(struct get, field_selector), "SELECTOR",
-      "only pods or events with these fields: status.phase=Running,spec.nodeName!=a" },
+      "only objects with these fields: status.phase=Running,spec.nodeName!=a" },
+    { "filename", 'f', FLAG_LIST, offsetof(struct get, files), "FILE",
+      "the objects of a file, a folder, or -", "@file" },
+    { "recursive", 'R', FLAG_SWITCH, offsetof(struct get, deep), NULL, "also the folders in a folder" },
     { "show-labels", 0, FLAG_SWITCH, offsetof(struct get, show_labels), NULL,
       "add a column with all labels" },
     { "label-columns", 'L', FLAG_LIST, offsetof(struct get, label_columns), "LABEL,...",
@@ -294,14 +306,13 @@ static int get_kinds(struct get *g, char **words, int n)
 }
 
 /* "pod/web cm/settings": those of one kind together, in the order of the kinds. */
-static int get_pairs(struct get *g, char **words, int n)
+static int get_each_pair(struct get *g, char **words, int n)
 {
     mem_auto char **part = calloc((size_t)n, sizeof(*part));
     int code = EXIT_OK;
 
     if (part == NULL)
         return cli_error(g->cli, "out of memory");
-    begin_many(g);
     for (int i = 0; i < n && code != EXIT_USAGE; i++) {
         const struct api_kind_row *kind = words[i] != NULL ? cli_kind_find(words[i]) : NULL;
         int m = 0;
@@ -315,6 +326,64 @@ static int get_pairs(struct get *g, char **words, int n)
         if (m > 0)
             cli_keep_first(&code, get_kind(g, part, m));
     }
+    return code;
+}
+
+static int get_pairs(struct get *g, char **words, int n)
+{
+    begin_many(g);
+    return print_all(g, get_each_pair(g, words, n));
+}
+
+/* ---- the objects of files ---- */
+
+static char *pair_of(const struct api_object *o)
+{
+    return str_printf("%s/%s", api_kinds[o->kind].singular, api_object_meta(o)->name);
+}
+
+/* The objects of a file, those of one namespace after the other. */
+static int get_file(struct get *g, const char *path)
+{
+    struct cli_file f = { 0 };
+    int code = cli_files_read(g->cli, path, &f);
+    size_t i = 0;
+
+    while (i < f.objects.n && code == EXIT_OK) {
+        const char *namespace_ = api_object_meta(&f.objects.v[i])->namespace;
+        struct strs words = { 0 };
+
+        for (; i < f.objects.n &&
+               (words.n == 0 || str_eq(api_object_meta(&f.objects.v[i])->namespace, namespace_));
+             i++)
+            if (!strs_take(&words, pair_of(&f.objects.v[i])))
+                code = cli_error(g->cli, "out of memory");
+        g->namespace_ = namespace_ != NULL ? namespace_ : "default";
+        if (code == EXIT_OK) { /* the words are changed on the way */
+            mem_auto char **copies = calloc(words.n, sizeof(*copies));
+
+            if (copies != NULL)
+                memcpy(copies, words.v, words.n * sizeof(*copies));
+            cli_keep_first(&code, copies != NULL ? get_each_pair(g, copies, (int)words.n)
+                                                 : cli_error(g->cli, "out of memory"));
+        }
+        strs_done(&words);
+    }
+    cli_file_done(&f);
+    return code;
+}
+
+static int get_files(struct get *g)
+{
+    struct strs paths = { 0 };
+    int code = EXIT_OK;
+
+    for (size_t i = 0; i < g->files.n && code == EXIT_OK; i++)
+        code = cli_files_add(g->cli, g->files.v[i], CLI_FILES_MANIFESTS, g->deep, &paths);
+    begin_many(g);
+    for (size_t i = 0; i < paths.n && code != EXIT_USAGE; i++)
+        cli_keep_first(&code, get_file(g, paths.v[i]));
+    strs_done(&paths);
     return print_all(g, code);
 }
 
@@ -341,7 +410,9 @@ static int get_run(struct cli *cli, const struct cli_command *command, int argc,
 
     if (!cli_parse(cli, command, &g, &argc, argv, &code))
         return code;
-    if (argc < 1)
+    if (g.files.n > 0 && argc > 0)
+        return cli_usage_error(cli, command, "objects are named by -f or by words, not by both");
+    if (argc < 1 && g.files.n == 0)
         return cli_usage_error(
             cli, command,
             "you must specify what to get: pods, nodes, configmaps, secrets, priorityclasses, "
@@ -354,6 +425,8 @@ static int get_run(struct cli *cli, const struct cli_command *command, int argc,
     if (g.sort_by != NULL && g.watch)
         return cli_wrong(cli, "--sort-by and --watch cannot be given together");
     cli->ignore_not_found = g.ignore_not_found;
+    if (g.files.n > 0)
+        return g.watch ? cli_wrong(cli, "-f and --watch cannot be given together") : get_files(&g);
     many = strcmp(argv[0], "all") == 0 || strchr(argv[0], ',') != NULL;
     if (g.watch && (many || are_pairs(argv, argc)))
         return cli_wrong(cli, "you may only watch a single resource or type of resource at a time");
@@ -372,6 +445,7 @@ static const struct cli_example examples[] = {
     { "the pods that are not ready",
       "coracle get pods -o jsonpath='{.items[?(@.status.phase!=\"Running\")].metadata.name}'" },
     { "follow changes", "coracle get pods -w" },
+    { "the objects of a file, as they are now", "coracle get -f web.yaml" },
     { "the content of a ConfigMap", "coracle get configmap settings -o yaml" },
     { "the devices of a resource, and the pods that have them", "coracle get devices example.com/gpu" },
     { "why pods were evicted, and whom else it could have been", "coracle get evictions -o yaml" },
@@ -385,6 +459,7 @@ const struct cli_command command_get = {
     .summary = "list pods, nodes, configmaps, secrets, images ...",
     .usage = "get pods|nodes|configmaps|secrets|priorityclasses|images [NAME...] [flags]\n"
              "get KIND,KIND... [NAME...] | KIND/NAME... | all [flags]\n"
+             "get -f FILE|FOLDER|- [-R] [flags]\n"
              "get devices [RESOURCE...] [flags]\n"
              "get evictions|manifests|events [flags]",
     .about = "Lists objects in a table, or whole objects with -o json|yaml.  For a Secret it shows the keys "

@@ -63,7 +63,7 @@ static json_t *read_images(struct cli *cli, char **names, int n_names, int *ret_
     json_t *images;
 
     if (n_names == 0)
-        return cli_get_all(cli, kind, NULL, ret_code);
+        return cli_get_all(cli, kind, NULL, NULL, ret_code);
     images = json_array();
     *ret_code = EXIT_OK;
     for (int i = 0; i < n_names; i++) {

@@ -207,7 +207,8 @@ static json_t *get_objects_whole(const struct get *g, const struct api_kind_row 
 
 static json_t *get_objects_read_all(const struct get *g, const struct api_kind_row *kind, int *ret_code)
 {
-    json_auto_t *items = cli_get_all(g->cli, kind, g->all ? NULL : g->namespace_, ret_code);
+    const struct cli_selectors selectors = { .labels = g->selector, .fields = g->field_selector };
+    json_auto_t *items = cli_get_all(g->cli, kind, g->all ? NULL : g->namespace_, &selectors, ret_code);
     json_t *sorted = items != NULL ? cli_sorted(items, cli_by_namespace_and_name) : NULL;
 
     return sorted == NULL || get_is_table(g) ||
@@ -253,10 +254,10 @@ int get_objects(struct get *g, const struct api_kind_row *kind)
     json_auto_t *items = NULL;
     int code;
 
-    if (g->n_names > 0 && g->all)
-        return cli_wrong(g->cli, "a resource cannot be retrieved by name across all namespaces");
-    if (g->watch || g->selector != NULL || g->field_selector != NULL)
-        return cli_wrong(g->cli, "%s cannot be watched or selected by labels", kind->plural);
+    if (get_check_names(g) != EXIT_OK)
+        return EXIT_USAGE;
+    if (g->watch)
+        return cli_wrong(g->cli, "%s cannot be watched", kind->plural);
     items = g->n_names > 0 ? read_named(g, kind, &code) : get_objects_read_all(g, kind, &code);
     if (items == NULL || (json_array_size(items) == 0 && g->n_names > 0))
         return code;

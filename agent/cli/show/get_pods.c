@@ -201,9 +201,8 @@ int get_pods(struct get *g)
     size_t i;
     int code;
 
-    if (g->n_names > 0 && (g->selector != NULL || g->field_selector != NULL || g->all))
-        return cli_wrong(g->cli, g->all ? "a resource cannot be retrieved by name across all namespaces"
-                                        : "name cannot be provided when a selector is specified");
+    if (get_check_names(g) != EXIT_OK)
+        return EXIT_USAGE;
     if (g->watch && g->n_names > 1)
         return cli_wrong(g->cli, "you may only watch a single resource or type of resource at a time");
     pods = read_pods(g, &code);

@@ -23,7 +23,8 @@ struct get {
     const struct cli_command *command;
     const char *namespace_, *format, *selector, *field_selector, *sort_by;
     bool all, watch, no_headers, show_labels, ignore_not_found;
-    struct cli_list label_columns;
+    struct cli_list label_columns, files;
+    bool deep;         /* -R: also the folders in a folder of `files` */
     const char *kind;  /* "pod": of the table */
     bool many;         /* of several kinds: names are "pod/web" */
     bool shown;        /* a table was printed */
@@ -36,6 +37,7 @@ bool get_is_format(const struct get *g, const char *format);
 bool get_is_table(const struct get *g); /* plain or wide */
 int get_nothing_found(const struct get *g);
 int get_print_objects(const struct get *g, const char *kind, const json_t *items, bool single);
+int get_check_names(const struct get *g); /* names go with no selector; the exit code */
 int get_pods(struct get *g);
 int get_objects(struct get *g, const struct api_kind_row *kind);
 int get_events(struct get *g);

@@ -37,11 +37,11 @@ void ctr_image_edited(struct ctr *c);          /* the manifest names another ima
 /* The run ends and the container is made anew, whatever its policy: it did not crash. The text is that of the
  * Killing event. */
 void ctr_replace(struct ctr *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* A user requests a restart: all containers except init containers end with their grace period and start
- * again in place. Returns the runs that end for it, new: [{"name", "containerID"}]; a container without one
- * is being made, or will be. NULL with ERR_PRECONDITION: the pod is not running; out of memory: nothing was
- * requested. */
-json_t *restart_ask(struct pod *p, struct err *e) MUST_CHECK;
+/* A user requests a restart: all containers except init containers, or the one of this name, end with their
+ * grace period and start again in place. ERR_INVALID: there is no such container, or it does not last.
+ * Returns the runs that end for it, new: [{"name", "containerID"}]; a container without one is being made, or
+ * will be. NULL with ERR_PRECONDITION: the pod is not running; out of memory: nothing was requested. */
+json_t *restart_ask(struct pod *p, const char *name /* may be NULL */, struct err *e) MUST_CHECK;
 
 /* ---- steps of the worker ---- */
 void ctr_refresh(struct ctr *c); /* reads the state of its newest instance */

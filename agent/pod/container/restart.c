@@ -137,8 +137,28 @@ static bool can_be_asked(const struct ctr *c)
     return false;
 }
 
+static bool is_asked(const struct ctr *c, const char *name)
+{
+    return ctr_kind_lasts(c->kind) && can_be_asked(c) && (name == NULL || strcmp(c->spec->name, name) == 0);
+}
+
+static enum err_code check_asked(const struct pod *p, const char *name, struct err *e)
+{
+    for (size_t i = 0; name != NULL && i < p->n_ctrs; i++) {
+        if (strcmp(p->ctrs[i].spec->name, name) != 0)
+            continue;
+        return ctr_kind_lasts(p->ctrs[i].kind)
+                   ? ERR_OK
+                   : err_set(e, ERR_INVALID, "container %s of pod %s runs once and is not restarted", name,
+                             p->api->meta.name);
+    }
+    return name == NULL
+               ? ERR_OK
+               : err_set(e, ERR_INVALID, "container %s is not valid for pod %s", name, p->api->meta.name);
+}
+
 /* The runs that end for it; NULL: out of memory. */
-static json_t *runs_asked(const struct pod *p)
+static json_t *runs_asked(const struct pod *p, const char *name)
 {
     json_t *runs = json_array();
 
@@ -146,7 +166,7 @@ static json_t *runs_asked(const struct pod *p)
         const struct ctr *c = &p->ctrs[i];
         str_auto id = str_printf(POD_RUNTIME_SCHEME "%s", c->cur.id);
 
-        if (!ctr_kind_lasts(c->kind) || !can_be_asked(c))
+        if (!is_asked(c, name))
             continue;
         if (id == NULL || json_array_append_new(
                               runs, json_pack("{s:s, s:s}", "name", c->spec->name, "containerID", id)) < 0) {
@@ -157,7 +177,7 @@ static json_t *runs_asked(const struct pod *p)
     return runs;
 }
 
-json_t *restart_ask(struct pod *p, struct err *e)
+json_t *restart_ask(struct pod *p, const char *name, struct err *e)
 {
     json_t *runs;
 
@@ -166,17 +186,23 @@ json_t *restart_ask(struct pod *p, struct err *e)
                 p->deletion_ns != 0 ? "terminating" : pod_phase(p));
         return NULL;
     }
-    runs = runs_asked(p);
+    if (check_asked(p, name, e) != ERR_OK)
+        return NULL;
+    runs = runs_asked(p, name);
     if (runs == NULL) {
         err_nomem(e);
         return NULL;
     }
-    pod_event(p, NULL, false, "Restarting", "Restarting all containers, as requested");
-    log_info("restarting all containers of the pod, as requested", F_STR("pod", p->key));
+    if (name != NULL)
+        pod_event(p, NULL, false, "Restarting", "Restarting container %s, as requested", name);
+    else
+        pod_event(p, NULL, false, "Restarting", "Restarting all containers, as requested");
+    log_info("restarting containers of the pod, as requested", F_STR("pod", p->key),
+             F_STR("containerName", name != NULL ? name : "(all)"));
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
 
-        if (!ctr_kind_lasts(c->kind) || !can_be_asked(c))
+        if (!is_asked(c, name))
             continue;
         own_of(c)->asked = true;
         ctr_set_again(c, true);

@@ -33,12 +33,13 @@ static json_t *pod(void *arg, const char *namespace_, const char *name, struct e
     return o;
 }
 
-static json_t *pod_restart(void *arg, const char *namespace_, const char *name, struct err *e)
+static json_t *pod_restart(void *arg, const char *namespace_, const char *name, const char *container,
+                           struct err *e)
 {
     struct pod *p = pods_find(arg, namespace_, name);
 
     if (p != NULL)
-        return restart_ask(p, e);
+        return restart_ask(p, container, e);
     err_set(e, ERR_NOT_FOUND, "pods \"%s\" not found", name);
     return NULL;
 }

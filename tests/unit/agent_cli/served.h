@@ -133,8 +133,10 @@ static inline json_t *listed(void *arg, enum status_kind kind, const char *names
     return one;
 }
 
-static inline json_t *pod_restart(void *arg, const char *namespace_, const char *name, struct err *e)
+static inline json_t *pod_restart(void *arg, const char *namespace_, const char *name, const char *container,
+                                  struct err *e)
 {
+    (void)container;
     json_t *pod = one_pod(arg, namespace_, name, e), *runs = NULL, *status;
     size_t i;
 

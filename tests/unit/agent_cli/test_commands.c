@@ -270,7 +270,8 @@ static void pods_are_waited_for(void **state)
            "error: timed out waiting for the condition on pods/db\n");
     expect(f, "wait pod/absent --for=delete", 0, "pod/absent condition met\n", "");
     expect(f, "wait pod/absent", 5, "", "Error from server (NotFound): pods \"absent\" not found\n");
-    expect(f, "wait svc/web", 2, "", "error: svc/web: a pod is expected, as NAME or pod/NAME\n");
+    assert_int_equal(run(f, "wait nothing/web"), 2);
+    expect(f, "wait pod/", 2, "", "error: the name of a resource may not be empty\n");
     expect(f, "wait web --for=ready", 2, "",
            "error: --for: condition=NAME[=VALUE], jsonpath={PATH}[=VALUE], create or delete is expected, not "
            "\"ready\"\n");

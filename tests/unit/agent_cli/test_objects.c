@@ -96,7 +96,7 @@ static void objects_that_are_not_there_have_the_same_words_and_code(void **state
            "Error from server (NotFound): priorityclasses.scheduling.k8s.io \"nope\" not found\n");
     expect(f, "describe image absent:1", 5, "",
            "Error from server (NotFound): no such image: \"absent:1\"\n");
-    expect(f, "get cm -w", 2, "", "error: configmaps cannot be watched or selected by labels\n");
+    expect(f, "get cm -w", 2, "", "error: configmaps cannot be watched\n");
     assert_int_equal(run(f, "describe secret/login secret"), 2);
     assert_string_equal(f->err, "error: secret: either all or none must be KIND/NAME\n");
     assert_int_equal(run(f, "describe pod/web gizmo/x"), 2);

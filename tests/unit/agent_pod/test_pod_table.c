@@ -424,7 +424,7 @@ static void happen(struct world *w, struct pod *p, enum happening v)
         pod_wake(p, "test");
         break;
     case RESTART_ASKED:
-        json_decref(restart_ask(p, &e));
+        json_decref(restart_ask(p, NULL, &e));
         break;
     case SHUTDOWN:
         node_shutdown_begin(&w->node, on_shut_down, NULL);

@@ -297,7 +297,7 @@ static void ask_restart(struct ctr *c)
 {
     str_auto id = str_printf("coracle://%s", c->cur.id);
     struct err e = { 0 };
-    json_auto_t *runs = restart_ask(c->pod, &e);
+    json_auto_t *runs = restart_ask(c->pod, NULL, &e);
     const char *run = json_string_value(json_object_get(json_array_get(runs, 0), "containerID"));
 
     if (runs == NULL)

@@ -212,7 +212,7 @@ static void it_runs_once(void **state)
     assert_true(p->ctrs[1].cur.ended && p->ctrs[2].cur.ended);
     assert_int_equal(p->ctrs[1].cur.attempt + p->ctrs[2].cur.attempt, 0);
     /* nor when a restart is asked for, or the sandbox is lost */
-    runs = restart_ask(p, &e);
+    runs = restart_ask(p, NULL, &e);
     assert_int_equal(json_array_size(runs), 1);
     json_decref(runs);
     containers_begin_anew(p);
