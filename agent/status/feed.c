@@ -8,6 +8,7 @@
  */
 #include "agent/status/internal.h"
 
+#include "agent/api/manifest/decode.h"
 #include "base/codec/json.h"
 #include "base/log.h"
 
@@ -110,6 +111,8 @@ static bool feed_next(struct feed *f)
         versioned = set_version(one, version_of(s, id));
     }
     feed_send(f, "ADDED", versioned != NULL ? json_text(versioned) : NULL);
+    if (kind == KIND_SECRET)
+        api_json_wipe(one); /* the copy shares its values */
     return f->conn->state != CONN_CLOSING;
 }
 

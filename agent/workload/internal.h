@@ -28,6 +28,7 @@ struct workload {
     struct workload_seen *seen; /* of this step; `pods` has the pod of each */
     const struct pod **pods;
     size_t n_seen;
+    json_t *told; /* the status that the clients of the store were told last; NULL: none */
 };
 
 struct workloads {
@@ -52,6 +53,8 @@ void workloads_adopt(struct workloads *w);
 bool workloads_drop_orphans(struct workloads *w);
 
 /* ---- show.c ---- */
+/* Tells the clients of the status socket that keep a copy, if its status has changed. */
+void workload_tell(struct workloads *w, struct workload *one);
 json_t *workloads_object(enum api_kind kind, const char *namespace_, const char *name, void *arg,
                          struct err *e);
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* show - objects of the folder with their status, as an API server shows them. */
+#include "agent/status/server.h"
 #include "agent/workload/internal.h"
 #include "base/clock.h"
 #include "base/codec/json.h"
@@ -185,4 +186,23 @@ json_t *workloads_object(enum api_kind kind, const char *namespace_, const char 
         json_object_set_new(o, "status", status_of(one));
     }
     return o;
+}
+
+void workload_tell(struct workloads *w, struct workload *one)
+{
+    const struct api_meta *meta = &one->object->meta;
+    struct status_server *server = w->o.node->server;
+    json_auto_t *object = NULL, *status = NULL;
+
+    if (server == NULL || !status_server_is_fed(server))
+        return;
+    status = status_of(one);
+    if (status == NULL || json_equal(status, one->told))
+        return;
+    object = workloads_object(one->kind, meta->namespace, meta->name, w, ERR_IGNORED);
+    if (object == NULL)
+        return;
+    status_server_object_event(server, (enum status_kind)(KIND_GENERIC + (int)one->kind), "MODIFIED", object);
+    json_decref(one->told);
+    one->told = json_incref(status);
 }

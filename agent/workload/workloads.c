@@ -55,6 +55,7 @@ static void forget(struct workloads *w, struct workload *one)
     api_generic_unref(one->object);
     free(one->seen);
     free(one->pods);
+    json_decref(one->told);
     free(one);
 }
 
@@ -318,6 +319,7 @@ static void step(struct workloads *w)
             if (str_eq(p->api->owner_uid, one->uid))
                 see(w, one, p);
         step_one(w, one, &before);
+        workload_tell(w, one);
     }
     if (w->next_ms >= 0)
         boot_timer_start(&w->timer, clock_boot_in_ms((uint64_t)w->next_ms), on_timer);

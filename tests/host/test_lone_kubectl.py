@@ -64,5 +64,53 @@ def test_reading(t):
     equal(k.kubectl("exec", "web", "--", "echo", "inside").stdout, "inside\n", "exec")
     equal(k.kubectl("exec", "-i", "web", "--", "cat", stdin="typed").stdout, "typed", "exec -i")
     equal(k.kubectl("exec", "web", "--", "sh", "-c", "exit 7", ok=False).returncode, 7, "the exit code")
+    contains(k.kubectl("get", "namespaces").stdout, "Active", "namespaces")
+    described = k.kubectl("describe", "node").stdout
+    contains(described, "RenewTime:", "the lease of the node")
+    contains(described, "coracle is posting ready status", "its conditions")
+    equal("<unknown>" in described, False, "times of the node are known")
+    contains(k.kubectl("get", "--raw", "/readyz?verbose").stdout, "readyz check passed", "readyz")
+    until(lambda: k.kubectl("top", "pod", "web", ok=False).returncode == 0, 60, "top pod")
+    contains(k.kubectl("top", "node").stdout, "test-node", "top node")
     contains(k.kubectl("get", "pod", "none", ok=False).stderr, 'pods "none" not found', "no such pod")
     k.node.stop()
+
+
+DEPLOYMENT = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: two, namespace: shop}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: two}}
+  template:
+    metadata: {labels: {app: two}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers: [{name: c, image: localhost/busybox:1, command: [sleep, "1000"]}]
+"""
+
+
+def test_workload(t):
+    """the status of a workload follows its pods, and its namespace comes and goes with it"""
+    k = Lone(t)
+    k.kubectl("get", "deployments", "-A")  # the copy begins before the workload
+    k.node.put("two.yaml", DEPLOYMENT)
+    until(lambda: k.kubectl("rollout", "status", "deployment/two", "-n", "shop", "--timeout=30s", ok=False).returncode == 0, 60,
+          "the rollout is complete")
+    equal(k.json("get", "deployment", "two", "-n", "shop")["status"]["availableReplicas"], 2, "available replicas")
+    equal(k.json("get", "namespace", "shop")["status"]["phase"], "Active", "the namespace")
+    k.node.remove("two.yaml")
+    until(lambda: "shop" not in k.kubectl("get", "namespaces").stdout, 60, "the namespace goes with its last object")
+    k.node.stop()
+
+
+def test_busy_port(t):
+    """a port that is taken at the start is tried again"""
+    run("ip", "link", "set", "lo", "up")
+    with socket.create_server(("127.0.0.1", PORT)):
+        node = t.node(f"--local-api=127.0.0.1:{PORT}")
+        until(lambda: node.log().count("it is tried again") == 1, 20, "the busy port is named")
+    until(lambda: "the local API is open" in node.log(), 20, "the port opens when it is free")
+    equal(node.log().count("it is tried again"), 1, "said once")
+    node.stop()

@@ -5,6 +5,7 @@
 #include "agent/api/quantity.h"
 #include "base/codec/json.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The time that the rate of the processor is of. The summary does not say it; metrics-server's resolution is
@@ -36,50 +37,46 @@ static json_t *usage_of(const json_t *o, bool *failed)
 }
 
 /* Metadata of the measures: name and labels of what is measured. */
-static json_t *metadata_of(const char *namespace, const char *name, const char *time, const json_t *objects)
+static json_t *metadata_of(const char *namespace, const char *name, const char *time, const json_t *labels)
 {
     json_t *o = json_pack("{s:s}", "name", name);
-    const json_t *object;
-    size_t i;
+    char key[512];
 
+    snprintf(key, sizeof(key), "%s/%s", namespace, name);
     if (namespace[0] != '\0')
         api_put(&o, "namespace", json_string(namespace));
     if (time[0] != '\0')
         api_put(&o, "creationTimestamp", json_string(time));
-    json_array_foreach (objects, i, object) {
-        json_t *labels = json_at(object, "metadata.labels");
-        if (labels != NULL && strcmp(api_text_at(object, "metadata.name"), name) == 0 &&
-            strcmp(api_text_at(object, "metadata.namespace"), namespace) == 0)
-            api_put(&o, "labels", json_incref(labels));
-    }
+    if (json_object_get(labels, key) != NULL)
+        api_put(&o, "labels", json_incref(json_object_get(labels, key)));
     return o;
 }
 
 static json_t *head_of(const char *kind, const char *namespace, const char *name, const char *time,
-                       const json_t *objects)
+                       const json_t *labels)
 {
     json_t *o = json_pack("{s:s, s:s}", "kind", kind, "apiVersion", "metrics.k8s.io/v1beta1");
 
-    api_put(&o, "metadata", metadata_of(namespace, name, time, objects));
+    api_put(&o, "metadata", metadata_of(namespace, name, time, labels));
     api_put(&o, "timestamp", time[0] != '\0' ? json_string(time) : json_null());
     api_put(&o, "window", json_string(WINDOW));
     return o;
 }
 
-static json_t *node_metrics(const json_t *node, const json_t *objects, bool *failed)
+static json_t *node_metrics(const json_t *node, const json_t *labels, bool *failed)
 {
     json_t *usage = usage_of(node, failed), *o;
 
     if (usage == NULL)
         return NULL;
-    o = head_of("NodeMetrics", "", api_text_at(node, "nodeName"), api_text_at(node, "cpu.time"), objects);
+    o = head_of("NodeMetrics", "", api_text_at(node, "nodeName"), api_text_at(node, "cpu.time"), labels);
     api_put(&o, "usage", usage);
     *failed |= o == NULL;
     return o;
 }
 
 /* NULL: a container is not known yet, so that the sum would be too small. */
-static json_t *pod_metrics(const json_t *pod, const json_t *objects, bool *failed)
+static json_t *pod_metrics(const json_t *pod, const json_t *labels, bool *failed)
 {
     const json_t *containers = json_object_get(pod, "containers"), *c;
     const char *time = api_text_at(json_array_get(containers, 0), "cpu.time");
@@ -95,7 +92,7 @@ static json_t *pod_metrics(const json_t *pod, const json_t *objects, bool *faile
         api_append(&list, json_pack("{s:s, s:o}", "name", api_text_at(c, "name"), "usage", usage));
     }
     o = head_of("PodMetrics", api_text_at(pod, "podRef.namespace"), api_text_at(pod, "podRef.name"), time,
-                objects);
+                labels);
     api_put(&o, "containers", list);
     *failed |= o == NULL;
     return o;
@@ -126,7 +123,7 @@ static json_t *not_found(const struct api_target *target)
     return o;
 }
 
-json_t *api_metrics_of(const struct api_target *target, const json_t *summary, const json_t *objects,
+json_t *api_metrics_of(const struct api_target *target, const json_t *summary, const json_t *labels,
                        json_t **ret_status)
 {
     const bool pods = target->kind->namespaced;
@@ -136,9 +133,9 @@ json_t *api_metrics_of(const struct api_target *target, const json_t *summary, c
 
     *ret_status = NULL;
     if (!pods)
-        add_wanted(&items, node_metrics(json_object_get(summary, "node"), objects, &failed), target);
+        add_wanted(&items, node_metrics(json_object_get(summary, "node"), labels, &failed), target);
     json_array_foreach (pods ? json_object_get(summary, "pods") : NULL, i, one)
-        add_wanted(&items, pod_metrics(one, objects, &failed), target);
+        add_wanted(&items, pod_metrics(one, labels, &failed), target);
     if (failed || items == NULL) {
         json_decref(items);
         return NULL;

@@ -154,10 +154,10 @@ bool api_is_sidecar(const json_t *container); /* an init container that keeps ru
 
 /*
  * metrics.k8s.io from the node's summary (/stats/summary): a list, or the one that the target names.
- * `objects`: the list of Pods or Nodes with the labels to show; NULL: none. Pods with a container that is not
- * measured yet are left out. NULL: *ret_status is the Status (404), NULL if memory is out.
+ * `labels`: of the Pods or Nodes, by "namespace/name" ("/name" of a Node); NULL: none. Pods with a container
+ * that is not measured yet are left out. NULL: *ret_status is the Status (404), NULL if memory is out.
  */
-json_t *api_metrics_of(const struct api_target *target, const json_t *summary, const json_t *objects,
+json_t *api_metrics_of(const struct api_target *target, const json_t *summary, const json_t *labels,
                        json_t **ret_status) MUST_CHECK;
 
 /* ---- review.c ---- */

@@ -181,7 +181,6 @@ static void api_object(const struct api_request *r)
 {
     struct caller *c = r->caller;
     const enum http_method method = c->parser.request.method;
-    const char *group = r->target.kind->group;
 
     if (r->target.sub != NULL && api_streams(r))
         return;
@@ -189,19 +188,15 @@ static void api_object(const struct api_request *r)
         api_not_allowed(c);
     else if (r->target.sub != NULL && strcmp(r->target.sub->name, "status") != 0)
         api_not_allowed(c);
-    else if (strcmp(group, "metrics.k8s.io") == 0)
+    else if (strcmp(r->target.kind->group, "metrics.k8s.io") == 0)
         api_metrics(r);
-    else if (strcmp(r->target.kind->kind, "Node") == 0 && group[0] == '\0')
+    else if (r->target.kind->id == API_KIND_NODE)
         api_node_first(r, api_read);
-    else
+    else {
+        if (r->target.kind->id == API_KIND_LEASE)
+            api_lease_renew(r->api);
         api_read(r);
-}
-
-static bool is_health(const struct http_request *r)
-{
-    return r->n_segments >= 1 &&
-           (strcmp(r->segments[0], "healthz") == 0 || strcmp(r->segments[0], "livez") == 0 ||
-            strcmp(r->segments[0], "readyz") == 0);
+    }
 }
 
 static void api_dispatch(struct kube_api *a, struct caller *c)
@@ -214,8 +209,8 @@ static void api_dispatch(struct kube_api *a, struct caller *c)
     api_path(http, &path);
     if (path.failed)
         api_answer_status(c, api_status(414, "RequestURITooLong", NULL, "the URL is too long"));
-    else if (is_health(http))
-        caller_text(c, 200, "ok");
+    else if (api_is_health(http))
+        api_health(a, c);
     else if (api_is_document(path.p))
         api_document(a, c, path.p);
     else if (!api_target_parse(path.p, &r.target))
@@ -277,7 +272,7 @@ void kube_api_request(struct kube_api *a, struct caller *c)
     else if (!json_has(json_object_get(who, "groups"), ADMINS))
         api_answer_status(
             c, api_status(403, "Forbidden", NULL, "only the administrator of this node may use it"));
-    else if (a->ready)
+    else if (a->ready || api_is_health(&c->parser.request))
         api_dispatch(a, c);
     else
         api_wait_begin(a, c);

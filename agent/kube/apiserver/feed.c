@@ -6,6 +6,7 @@
  */
 #include "agent/kube/apiserver/internal.h"
 
+#include "agent/api/manifest/decode.h"
 #include "base/codec/json.h"
 #include "base/log.h"
 #include "base/scope.h"
@@ -31,6 +32,23 @@ static void feed_again(struct kube_api *a)
 
 /* ---- events ---- */
 
+/* As it was last; `last` of an object that only a manifest described lacks what the node added. */
+static void feed_remove(struct kube_api *a, struct stock_object *o, uint64_t version, json_t *last)
+{
+    str_auto namespace_ = strdup(o->kind->id == API_KIND_NAMESPACE ? o->name : o->namespace_);
+    json_auto_t *whole = NULL;
+
+    if (json_str(json_object_get(last, "metadata"), "uid") == NULL) {
+        whole = json_deep_copy(o->object);
+        last = whole;
+        json_object_set_new(json_object_get(whole, "metadata"), "resourceVersion",
+                            json_sprintf("%llu", (unsigned long long)version));
+    }
+    api_changed(a, stock_remove(&a->stock, o, version, last));
+    if (namespace_ != NULL)
+        api_namespace_check(a, namespace_);
+}
+
 /* Objects that the first set did not have, except those that node.c makes. */
 static void feed_sweep(struct kube_api *a, uint64_t version)
 {
@@ -39,6 +57,7 @@ static void feed_sweep(struct kube_api *a, uint64_t version)
     HASH_ITER (hh, a->stock.objects, o, tmp)
         if (o->set != a->set && o->set != 0)
             api_changed(a, stock_remove(&a->stock, o, version, NULL));
+    api_namespaces_sweep(a);
 }
 
 static void feed_take(struct kube_api *a, const char *type, json_t *object, size_t bytes)
@@ -59,6 +78,8 @@ static void feed_take(struct kube_api *a, const char *type, json_t *object, size
             a->stock.forgotten = a->stock.version;
         feed_sweep(a, number);
         a->set_complete = true;
+        api_namespaces_begin(a);
+        api_lease_renew(a);
         api_ready(a);
         return;
     }
@@ -68,25 +89,33 @@ static void feed_take(struct kube_api *a, const char *type, json_t *object, size
                 ? stock_find(&a->stock, row, namespace_ != NULL ? namespace_ : "", name)
                 : NULL;
         if (o != NULL)
-            api_changed(a, stock_remove(&a->stock, o, number, object));
+            feed_remove(a, o, number, object);
         return;
     }
+    if (str_eq(kind, "Namespace"))
+        api_namespace_complete(object);
     if (!stock_put(&a->stock, object, bytes, a->set, &change))
         log_debug("an object that the local API does not know", F_STR("kind", kind));
     if (change != NULL)
         api_changed(a, change);
+    if (change != NULL && namespace_ != NULL && !str_eq(kind, "Event"))
+        api_namespace_need(a, namespace_);
 }
 
 static void feed_line(struct kube_api *a, const char *line, size_t n)
 {
     json_auto_t *event = NULL;
     struct err e = { 0 };
+    json_t *object;
 
     if (json_parse(line, n, API_LINE_MAX, &event, "event", &e) != ERR_OK) {
         log_warn("the local API cannot read what the daemon says", F_ERR(&e));
         return;
     }
-    feed_take(a, json_str(event, "type"), json_object_get(event, "object"), n);
+    object = json_object_get(event, "object");
+    feed_take(a, json_str(event, "type"), object, n);
+    if (str_eq(json_str(object, "kind"), "Secret") && object->refcount == 1)
+        api_json_wipe(object); /* it was not taken */
 }
 
 /* ---- the connection ---- */

@@ -137,7 +137,24 @@ void api_watch_tick(struct kube_api *a); /* once a second while there are watche
 /* ---- node.c: objects that the daemon makes when it is asked ---- */
 /* Asks for the node, puts it into the stock, and goes on with `next`; answers if that fails. */
 void api_node_first(const struct api_request *r, void (*next)(const struct api_request *r));
+#define API_LEASE_NAMESPACE "kube-node-lease"
+void api_lease_renew(struct kube_api *a);
 void api_metrics(const struct api_request *r);
+
+/* ---- namespaces.c ---- */
+/* Namespaces that no manifest has: there is one where there are objects in it, and those of every cluster. */
+void api_namespace_need(struct kube_api *a, const char *name);
+void api_namespaces_begin(struct kube_api *a);
+/* After objects went that were not told. */
+void api_namespaces_sweep(struct kube_api *a);
+/* A namespace may have lost its last object, or its manifest. */
+void api_namespace_check(struct kube_api *a, const char *name);
+/* A Namespace of a manifest is active. */
+void api_namespace_complete(json_t *object);
+
+/* ---- health.c ---- */
+bool api_is_health(const struct http_request *r);
+void api_health(struct kube_api *a, struct caller *c);
 
 /* ---- streams.c: log, exec, attach, portforward ---- */
 bool api_streams(const struct api_request *r); /* false: it is none of them */

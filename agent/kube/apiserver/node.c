@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node - objects that the daemon makes when it is asked: the Node with its heart-beat, and measurements. */
+/* node - what is made when it is asked for: the Node with its heart-beat, its lease, and measurements. */
 #include "agent/kube/apiserver/internal.h"
 
 #include "base/clock.h"
@@ -52,6 +52,51 @@ static void look_begin(const struct api_request *r, const char *target, size_t m
 
 /* ---- the node ---- */
 
+#define HEARTBEAT_S 10 /* kubelet's nodeStatusUpdateFrequency */
+
+static void put_time(json_t *o, const char *key, int64_t s)
+{
+    char text[CLOCK_RFC3339_SIZE];
+
+    clock_format_s(s * INT64_C(1000000000), text);
+    json_object_set_new(o, key, json_string(text));
+}
+
+static json_t *condition_of(const json_t *node, const char *type)
+{
+    json_t *conditions = json_object_get(json_object_get(node, "status"), "conditions"), *one;
+    size_t i;
+
+    json_array_foreach (conditions, i, one)
+        if (str_eq(json_str(one, "type"), type))
+            return one;
+    return NULL;
+}
+
+/* The daemon's answer is the heart-beat.  It moves in steps, so that not every look is a change. */
+static void node_beat(json_t *node, const json_t *known)
+{
+    const int64_t now = clock_wall_ns() / 1000000000;
+    json_t *conditions = json_object_get(json_object_get(node, "status"), "conditions"), *one, *since;
+    size_t i;
+
+    json_array_foreach (conditions, i, one) {
+        json_t *before = condition_of(known, json_str(one, "type"));
+        const bool same = str_eq(json_str(one, "status"), json_str(before, "status"));
+
+        put_time(one, "lastHeartbeatTime", now - now % HEARTBEAT_S);
+        if (json_object_get(one, "lastTransitionTime") != NULL)
+            continue;
+        since = same ? json_object_get(before, "lastTransitionTime") : NULL;
+        if (before == NULL)
+            since = json_object_get(json_object_get(node, "metadata"), "creationTimestamp");
+        if (since != NULL)
+            json_object_set(one, "lastTransitionTime", since);
+        else
+            put_time(one, "lastTransitionTime", now);
+    }
+}
+
 /* Its version is the one of the stock: a heart-beat is a change. */
 static void node_put(struct kube_api *a, json_t *node)
 {
@@ -63,6 +108,7 @@ static void node_put(struct kube_api *a, json_t *node)
     json_t *meta = json_object_get(node, "metadata");
     uint64_t version = known != NULL ? known->version : a->stock.version;
 
+    node_beat(node, known != NULL ? known->object : NULL);
     json_object_set_new(meta, "resourceVersion", json_sprintf("%llu", (unsigned long long)version));
     if (known != NULL && json_equal(known->object, node))
         return;
@@ -96,10 +142,106 @@ void api_node_first(const struct api_request *r, void (*next)(const struct api_r
     look_begin(r, "/store/node", NODE_MAX, node_on_answer, next);
 }
 
+/* ---- its lease ---- */
+
+#define LEASE_S 40 /* kubelet's nodeLeaseDurationSeconds */
+
+/* A node without a cluster renews no lease: that it answers says the same. */
+void api_lease_renew(struct kube_api *a)
+{
+    const struct api_kind_row *row = &api_kinds[API_KIND_LEASE];
+    const struct stock_object *known = stock_find(&a->stock, row, API_LEASE_NAMESPACE, a->node_name);
+    const int64_t now = clock_wall_ns() / 1000000000;
+    const struct stock_change *change = NULL;
+    char time[CLOCK_RFC3339_SIZE], micro[CLOCK_RFC3339_SIZE + 8];
+    json_auto_t *lease = NULL;
+
+    clock_format_s((now - now % HEARTBEAT_S) * INT64_C(1000000000), time);
+    snprintf(micro, sizeof(micro), "%.*s.000000Z", (int)strcspn(time, "Z"), time);
+    if (known != NULL && str_eq(json_str(json_object_get(known->object, "spec"), "renewTime"), micro))
+        return;
+    lease = json_pack("{s:s, s:s, s:{s:s, s:s, s:O*, s:o}, s:{s:s, s:i, s:s}}", "kind", row->kind,
+                      "apiVersion", row->api_version, "metadata", "name", a->node_name, "namespace",
+                      API_LEASE_NAMESPACE, "creationTimestamp",
+                      known != NULL
+                          ? json_object_get(json_object_get(known->object, "metadata"), "creationTimestamp")
+                          : NULL,
+                      "resourceVersion", json_sprintf("%llu", (unsigned long long)a->stock.version), "spec",
+                      "holderIdentity", a->node_name, "leaseDurationSeconds", LEASE_S, "renewTime", micro);
+    if (lease != NULL && known == NULL)
+        json_object_set_new(json_object_get(lease, "metadata"), "creationTimestamp", json_string(time));
+    if (lease != NULL && stock_put(&a->stock, lease, 1024, 0, &change) && change != NULL)
+        api_changed(a, change);
+}
+
 /* ---- kubectl top ---- */
+
+/* Labels of all objects of the kind, by "namespace/name". */
+static json_t *labels_of(const struct kube_api *a, const struct api_kind_row *kind)
+{
+    json_t *labels = json_object();
+    struct stock_object *o, *tmp;
+
+    HASH_ITER (hh, a->stock.objects, o, tmp) {
+        json_t *own =
+            o->kind == kind ? json_object_get(json_object_get(o->object, "metadata"), "labels") : NULL;
+        str_auto key = own != NULL ? str_printf("%s/%s", o->namespace_, o->name) : NULL;
+
+        if (key != NULL)
+            ERR_IGNORE(json_object_set(labels, key, own));
+    }
+    return labels;
+}
+
+/* Removes what was not asked for. */
+static void metrics_select(json_t *list, const struct api_selection *s)
+{
+    json_t *items = json_object_get(list, "items");
+
+    for (size_t i = json_array_size(items); i-- > 0;)
+        if (!api_selection_has(s, json_array_get(items, i)))
+            json_array_remove(items, i);
+}
+
+static void metrics_answer(const struct api_request *r, const json_t *summary)
+{
+    const bool pods = r->target.kind->namespaced;
+    json_auto_t *labels = labels_of(r->api, &api_kinds[pods ? API_KIND_POD : API_KIND_NODE]);
+    struct api_selection s = { 0 };
+    json_t *status = NULL, *found;
+    struct err e = { 0 };
+
+    if (api_selection_read(&s, &r->caller->parser.request, &r->target, &e) != ERR_OK) {
+        api_answer_err(r->caller, &e);
+        return;
+    }
+    found = api_metrics_of(&r->target, summary, labels, &status);
+    if (found == NULL) {
+        api_answer_status(r->caller, status);
+    } else {
+        metrics_select(found, &s);
+        api_answer_value(r, 200, found);
+    }
+    api_selection_done(&s);
+}
+
+static void metrics_on_answer(int http, json_t *body, const struct err *e, void *owner)
+{
+    struct look *l = owner;
+    const struct api_request r = l->request;
+
+    r.caller->source = NULL;
+    if (e->code != ERR_OK)
+        api_answer_err(r.caller, e);
+    else if (http != 200)
+        api_answer_status(r.caller, json_incref(body));
+    else
+        metrics_answer(&r, body);
+    ask_close(l->ask);
+    free(l);
+}
 
 void api_metrics(const struct api_request *r)
 {
-    api_answer_status(r->caller,
-                      api_status(503, "ServiceUnavailable", NULL, "metrics are not available yet"));
+    look_begin(r, "/stats/summary", STATS_MAX, metrics_on_answer, NULL);
 }

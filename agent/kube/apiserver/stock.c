@@ -2,6 +2,7 @@
 /* stock - the copy of the node's objects, and the last changes of them. */
 #include "agent/kube/apiserver/internal.h"
 
+#include "agent/api/manifest/decode.h"
 #include "base/codec/json.h"
 #include "base/scope.h"
 
@@ -26,17 +27,25 @@ void stock_init(struct stock *s)
     *s = (struct stock){ 0 };
 }
 
+/* The last reference to a Secret is wiped. */
+static void drop(const struct api_kind_row *kind, json_t *object)
+{
+    if (object != NULL && kind->id == API_KIND_SECRET && object->refcount == 1)
+        api_json_wipe(object);
+    json_decref(object);
+}
+
 static void change_done(struct stock_change *change)
 {
-    json_decref(change->object);
-    json_decref(change->old);
+    drop(change->kind, change->object);
+    drop(change->kind, change->old);
     *change = (struct stock_change){ 0 };
 }
 
 static void object_free(struct stock *s, struct stock_object *o)
 {
     HASH_DEL(s->objects, o);
-    json_decref(o->object);
+    drop(o->kind, o->object);
     free(o->namespace_);
     free(o->name);
     free(o);

@@ -87,8 +87,9 @@ struct kube_server {
         uint64_t token_ms, allowed_ms, denied_ms, idle_ms;
     } rules;
     uv_tcp_t port, read_only_port;
-    int open_handles;
-    bool listening, closing;
+    uv_timer_t again; /* while the port is busy */
+    int open_handles; /* of these; 0: nothing was opened yet */
+    bool listening, busy, closing;
     LIST_HEAD(, caller) callers;
     struct caller *spare; /* for a client that comes while memory is short */
     uv_stream_t *waits;   /* a port whose client could not be accepted for that; NULL: none */
@@ -101,4 +102,9 @@ struct kube_server {
     char read_buffer[64 * 1024];
 };
 void kube_server_maybe_free(struct kube_server *s);
+
+/* ---- ports.c ---- */
+/* Listens; a port that is taken is tried again each second, with one line of log. */
+void ports_open(struct kube_server *s);
+void ports_close(struct kube_server *s);
 #endif

@@ -10,17 +10,7 @@
 #include <signal.h>
 #include <string.h>
 
-enum { LISTEN_BACKLOG = 128 };
-
 /* ---- the end ---- */
-
-static void server_on_closed(uv_handle_t *handle)
-{
-    struct kube_server *s = handle->data;
-
-    s->open_handles--;
-    kube_server_maybe_free(s);
-}
 
 void kube_server_close(struct kube_server *s)
 {
@@ -29,10 +19,7 @@ void kube_server_close(struct kube_server *s)
     if (s == NULL || s->closing)
         return;
     s->closing = true;
-    if (s->listening) {
-        uv_close((uv_handle_t *)&s->port, server_on_closed);
-        uv_close((uv_handle_t *)&s->read_only_port, server_on_closed);
-    }
+    ports_close(s);
     LIST_FOREACH (c, &s->callers, all)
         caller_close(c);
     upstream_close_all(s);
@@ -111,71 +98,6 @@ static enum err_code server_take_certificates(struct kube_server *s, const json_
     return ERR_OK;
 }
 
-/* ---- listening ---- */
-
-static void server_on_caller(uv_stream_t *listener, int status)
-{
-    struct kube_server *s = listener->data;
-
-    if (status == 0 && !s->closing)
-        caller_accept(s, listener, listener == (uv_stream_t *)&s->read_only_port);
-}
-
-static enum err_code server_listen(uv_tcp_t *port, const char *address, json_int_t number, struct err *e)
-{
-    struct sockaddr_storage at;
-    int r;
-
-    if (number < 0 || number > UINT16_MAX ||
-        (uv_ip4_addr(address, (int)number, (struct sockaddr_in *)&at) != 0 &&
-         uv_ip6_addr(address, (int)number, (struct sockaddr_in6 *)&at) != 0))
-        return err_set(e, ERR_INVALID, "\"%.64s\", port %lld is no address", address, (long long)number);
-    r = uv_tcp_bind(port, (struct sockaddr *)&at, 0);
-    if (r == UV_EAFNOSUPPORT && strcmp(address, "::") == 0 &&
-        uv_ip4_addr("0.0.0.0", (int)number, (struct sockaddr_in *)&at) == 0)
-        r = uv_tcp_bind(port, (struct sockaddr *)&at, 0); /* a kernel without IPv6 */
-    if (r == 0)
-        r = uv_listen((uv_stream_t *)port, LISTEN_BACKLOG, server_on_caller);
-    if (r != 0)
-        return err_sys(e, -r, "listen on %s, port %lld", address, (long long)number);
-    return ERR_OK;
-}
-
-static void server_log_port(const uv_tcp_t *port, const char *text)
-{
-    struct sockaddr_storage at;
-    int n = sizeof(at);
-
-    if (uv_tcp_getsockname(port, (struct sockaddr *)&at, &n) == 0)
-        log_info(text,
-                 F_I64("port", ntohs(at.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&at)->sin6_port
-                                                              : ((struct sockaddr_in *)&at)->sin_port)));
-}
-
-static enum err_code server_open_ports(struct kube_server *s, struct err *e)
-{
-    const char *address = json_str(s->config, "address");
-    json_int_t read_only = json_int(s->config, "readOnlyPort", 0);
-
-    /* As in Go, "0.0.0.0" is every address, also those of IPv6. */
-    if (address == NULL || strcmp(address, "0.0.0.0") == 0)
-        address = "::";
-    uv_tcp_init(s->o.loop, &s->port);
-    uv_tcp_init(s->o.loop, &s->read_only_port);
-    s->port.data = s->read_only_port.data = s;
-    s->open_handles = 2;
-    s->listening = true;
-    if (server_listen(&s->port, address, json_int(s->config, "port", 10250), e) != ERR_OK)
-        return e->code;
-    server_log_port(&s->port,
-                    s->on_request == access_begin ? "the node's port is open" : "the local API is open");
-    if (read_only != 0 && server_listen(&s->read_only_port, address, read_only, e) != ERR_OK)
-        return e->code;
-    if (read_only != 0)
-        server_log_port(&s->read_only_port, "the port without authentication is open");
-    return ERR_OK;
-}
-
 /* ---- messages ---- */
 
 static void server_take_config(struct kube_server *s, const json_t *message)
@@ -199,7 +121,7 @@ static void server_take_config(struct kube_server *s, const json_t *message)
     else if (json_object_get(config, "certificate") == NULL && json_object_get(config, "clientCA") == NULL)
         return;
     else if (server_take_certificates(s, config, &e) == ERR_OK)
-        ERR_IGNORE(server_open_ports(s, &e));
+        ports_open(s);
     if (e.code != ERR_OK)
         log_error("the node's port cannot be opened", F_ERR(&e));
 }
@@ -214,8 +136,8 @@ static void server_take_serving(struct kube_server *s, const json_t *message)
         log_error("the certificate of the node's port cannot be used; the one of before stays", F_ERR(&e));
     else if (s->listening && !str_eq(json_str(message, "certificate"), s->self_certificate))
         log_info("the node's port has another certificate");
-    if (e.code == ERR_OK && !s->listening && server_open_ports(s, &e) != ERR_OK)
-        log_error("the node's port cannot be opened", F_ERR(&e));
+    if (e.code == ERR_OK && !s->listening)
+        ports_open(s);
 }
 
 void kube_server_message(struct kube_server *s, const char *type, json_t *message, int fd)

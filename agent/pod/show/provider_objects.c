@@ -297,7 +297,11 @@ void provider_on_store(enum src_change change, const struct api_object *object, 
     if (n->server == NULL || !status_server_is_fed(n->server) || object->kind == API_KIND_POD ||
         api_object_origin(object) == API_FROM_SERVER)
         return;
-    o = whole_object(object);
+    /* Of a workload with its status; one that is gone has none any more. */
+    o = api_kind_is_generic(object->kind) && change != SRC_REMOVED && n->workloads != NULL
+            ? n->workloads->object(object->kind, api_object_meta(object)->namespace,
+                                   api_object_meta(object)->name, n->workloads->arg, ERR_IGNORED)
+            : whole_object(object);
     if (o == NULL)
         return;
     status_server_object_event(n->server, status_kind_of(object->kind),
@@ -305,6 +309,8 @@ void provider_on_store(enum src_change change, const struct api_object *object, 
                                : change == SRC_UPDATED ? "MODIFIED"
                                                        : "DELETED",
                                o);
+    if (object->kind == API_KIND_SECRET)
+        api_json_wipe(o);
     json_decref(o);
 }
 

@@ -14,8 +14,7 @@ static const char summary[] =
 static json_t *answer(const char *path, json_t **ret_status)
 {
     JSON_AUTO *v = json_loads(summary, 0, NULL);
-    JSON_AUTO *objects =
-        json_pack("[{s:{s:s, s:s, s:{s:s}}}]", "metadata", "name", "a", "namespace", "x", "labels", "l", "1");
+    JSON_AUTO *objects = json_pack("{s:{s:s}}", "x/a", "l", "1");
     struct api_target t;
 
     assert_non_null(v);

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* namespaces - a lone node has no namespaces of its own: a name in a manifest is enough.  For clients there
+ * is a Namespace for each name that is used, besides those of manifests. */
+#include "agent/kube/apiserver/internal.h"
+
+#include "base/clock.h"
+#include "base/codec/json.h"
+#include "base/scope.h"
+
+#include <string.h>
+
+static const char *const always[] = { "default", API_LEASE_NAMESPACE };
+
+static struct stock_object *namespace_find(struct kube_api *a, const char *name)
+{
+    return stock_find(&a->stock, &api_kinds[API_KIND_NAMESPACE], "", name);
+}
+
+void api_namespace_complete(json_t *object)
+{
+    if (json_object_get(object, "spec") == NULL)
+        json_object_set_new(object, "spec", json_pack("{s:[s]}", "finalizers", "kubernetes"));
+    if (json_object_get(object, "status") == NULL)
+        json_object_set_new(object, "status", json_pack("{s:s}", "phase", "Active"));
+}
+
+void api_namespace_need(struct kube_api *a, const char *name)
+{
+    const struct stock_change *change = NULL;
+    char time[CLOCK_RFC3339_SIZE];
+    json_auto_t *o = NULL;
+
+    if (name[0] == '\0' || namespace_find(a, name) != NULL)
+        return;
+    clock_format_s(clock_wall_ns(), time);
+    o = json_pack("{s:s, s:s, s:{s:s, s:s, s:{s:s}, s:o}}", "kind", "Namespace", "apiVersion", "v1",
+                  "metadata", "name", name, "creationTimestamp", time, "labels",
+                  "kubernetes.io/metadata.name", name, "resourceVersion",
+                  json_sprintf("%llu", (unsigned long long)a->stock.version));
+    if (o == NULL)
+        return;
+    api_namespace_complete(o);
+    if (stock_put(&a->stock, o, 1024, 0, &change) && change != NULL)
+        api_changed(a, change);
+}
+
+void api_namespaces_begin(struct kube_api *a)
+{
+    for (size_t i = 0; i < ARRAY_LEN(always); i++)
+        api_namespace_need(a, always[i]);
+}
+
+static bool is_used(const struct kube_api *a, const char *name)
+{
+    struct stock_object *o, *tmp;
+
+    for (size_t i = 0; i < ARRAY_LEN(always); i++)
+        if (strcmp(name, always[i]) == 0)
+            return true;
+    HASH_ITER (hh, a->stock.objects, o, tmp)
+        if (strcmp(o->namespace_, name) == 0 && o->kind->id != API_KIND_EVENT)
+            return true;
+    return false;
+}
+
+void api_namespace_check(struct kube_api *a, const char *name)
+{
+    struct stock_object *o = name[0] != '\0' ? namespace_find(a, name) : NULL;
+
+    if (is_used(a, name))
+        api_namespace_need(a, name);
+    else if (o != NULL && o->set == 0)
+        api_changed(a, stock_remove(&a->stock, o, a->stock.version, NULL));
+}
+
+void api_namespaces_sweep(struct kube_api *a)
+{
+    struct stock_object *o, *tmp;
+
+    HASH_ITER (hh, a->stock.objects, o, tmp)
+        if (o->kind->id == API_KIND_NAMESPACE && o->set == 0 && !is_used(a, o->name))
+            api_changed(a, stock_remove(&a->stock, o, a->stock.version, NULL));
+    HASH_ITER (hh, a->stock.objects, o, tmp)
+        if (o->kind->id != API_KIND_EVENT)
+            api_namespace_need(a, o->namespace_);
+}
