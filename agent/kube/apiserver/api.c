@@ -102,9 +102,21 @@ void api_changed(struct kube_api *a, const struct stock_change *change)
 
 /* ---- one request ---- */
 
+/* Where "watch" is in /api/v1/watch/... and /apis/apps/v1/watch/..., the older form; 0: nowhere. */
+static size_t watch_segment(const struct http_request *r)
+{
+    const size_t at = r->n_segments > 0 && strcmp(r->segments[0], "apis") == 0 ? 3 : 2;
+
+    return r->n_segments > at + 1 && strcmp(r->segments[at], "watch") == 0 ? at : 0;
+}
+
 static void api_path(const struct http_request *r, struct buf *b)
 {
+    const size_t watch = watch_segment(r);
+
     for (size_t i = 0; i < r->n_segments; i++) {
+        if (watch != 0 && i == watch)
+            continue;
         buf_addc(b, '/');
         percent_add(b, r->segments[i]);
     }
@@ -141,6 +153,21 @@ static void api_document(struct kube_api *a, struct caller *c, const char *path)
     api_document_done(&d);
 }
 
+/* As in the apiserver: indented for people. */
+static bool is_for_people(const struct caller *c)
+{
+    static const char *const agents[] = { "curl", "Wget", "Mozilla/5.0" };
+    const char *pretty = http_param(&c->parser.request, "pretty");
+    bool on = false;
+
+    if (pretty != NULL && http_param_flag(&c->parser.request, "pretty", &on, ERR_IGNORED) == ERR_OK &&
+        pretty[0] != '\0')
+        return on;
+    for (size_t i = 0; i < ARRAY_LEN(agents); i++)
+        on = on || str_starts(c->agent, agents[i]);
+    return on;
+}
+
 /* False: it was answered. */
 bool api_request_read(struct kube_api *a, struct caller *c, struct api_request *ret)
 {
@@ -150,8 +177,10 @@ bool api_request_read(struct kube_api *a, struct caller *c, struct api_request *
     ret->api = a;
     ret->caller = c;
     if (api_accept_read(c->accept, &ret->accept, &status) &&
-        api_include_read(include, &ret->include, &status))
+        api_include_read(include, &ret->include, &status)) {
+        ret->accept.pretty = ret->accept.pretty || is_for_people(c);
         return true;
+    }
     api_answer_status(c, status);
     return false;
 }
@@ -163,7 +192,7 @@ static void api_read(const struct api_request *r)
 
     if (http_param_flag(&r->caller->parser.request, "watch", &watch, &e) != ERR_OK)
         api_answer_err(r->caller, &e);
-    else if (watch)
+    else if (r->watch || (watch && r->target.name[0] == '\0'))
         api_watch_begin(r);
     else if (r->target.name[0] != '\0')
         api_get(r);
@@ -184,7 +213,7 @@ static void api_object(const struct api_request *r)
 
     if (r->target.sub != NULL && api_streams(r))
         return;
-    if (method != METHOD_GET && method != METHOD_HEAD)
+    if (method != METHOD_GET)
         api_not_allowed(c);
     else if (r->target.sub != NULL && strcmp(r->target.sub->name, "status") != 0)
         api_not_allowed(c);
@@ -199,6 +228,22 @@ static void api_object(const struct api_request *r)
     }
 }
 
+/* Below a group that there is, a Status; elsewhere Go's text. */
+static void api_no_path(struct caller *c)
+{
+    const struct http_request *r = &c->parser.request;
+    bool known = r->n_segments > 0 && strcmp(r->segments[0], "api") == 0;
+
+    for (const struct api_kind_row *k = api_kinds; k->kind != NULL && !known; k++)
+        known =
+            r->n_segments > 1 && strcmp(r->segments[0], "apis") == 0 && strcmp(r->segments[1], k->group) == 0;
+    if (known)
+        api_answer_status(
+            c, api_status(404, "NotFound", NULL, "the server could not find the requested resource"));
+    else
+        caller_text(c, 404, "404 page not found\n");
+}
+
 static void api_dispatch(struct kube_api *a, struct caller *c)
 {
     const struct http_request *http = &c->parser.request;
@@ -206,6 +251,7 @@ static void api_dispatch(struct kube_api *a, struct caller *c)
     buf_auto path = BUF_INIT(HTTP_URL_MAX * 3);
 
     c->as_is = true;
+    r.watch = watch_segment(http) != 0;
     api_path(http, &path);
     if (path.failed)
         api_answer_status(c, api_status(414, "RequestURITooLong", NULL, "the URL is too long"));
@@ -214,8 +260,7 @@ static void api_dispatch(struct kube_api *a, struct caller *c)
     else if (api_is_document(path.p))
         api_document(a, c, path.p);
     else if (!api_target_parse(path.p, &r.target))
-        api_answer_status(
-            c, api_status(404, "NotFound", NULL, "the server could not find the requested resource"));
+        api_no_path(c);
     else if (api_request_read(a, c, &r))
         api_object(&r);
 }

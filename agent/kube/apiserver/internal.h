@@ -16,10 +16,12 @@
 #define API_LINE_MAX (8u << 20)       /* of one object from the daemon */
 #define API_FEED_AGAIN_MS 200         /* after the daemon's connection ended */
 #define API_BOOKMARK_MS 60000         /* between two bookmarks of a watch: the apiserver's */
+#define API_BOOKMARK_LAST_MS 2000     /* before the end of a watch */
 #define API_WATCH_S 3600              /* of a watch without timeoutSeconds */
-#define API_FIELDS_MAX 16             /* of a field selector */
-#define API_SMALL (4u << 20)          /* an answer that is sent in one piece */
-#define API_PIECE (256u << 10)        /* of a longer one */
+#define API_WATCH_MAX_S INT32_MAX
+#define API_FIELDS_MAX 16      /* of a field selector */
+#define API_SMALL (4u << 20)   /* an answer that is sent in one piece */
+#define API_PIECE (256u << 10) /* of a longer one */
 
 /* ---- stock.c: the copy of the node's objects ---- */
 struct stock_object {
@@ -58,6 +60,8 @@ struct stock_object *stock_find(const struct stock *s, const struct api_kind_row
                                 const char *namespace_, const char *name);
 /* Of a kind, by namespace and name; malloc'ed, NULL: out of memory. */
 struct stock_object **stock_sorted(const struct stock *s, const struct api_kind_row *kind, size_t *ret_n);
+/* Whether nothing of the kind changed after that version, as far as is remembered. */
+bool stock_is_as_at(const struct stock *s, const struct api_kind_row *kind, uint64_t version);
 /* The row under which objects of this one are kept. */
 const struct api_kind_row *stock_row(const struct api_kind_row *kind);
 
@@ -110,6 +114,7 @@ struct api_request {
     struct api_target target;
     struct api_accept accept;
     enum api_include include;
+    bool watch; /* by its path, /api/v1/watch/... */
 };
 void api_ready(struct kube_api *a); /* the first set is complete: requests that waited */
 void api_changed(struct kube_api *a, const struct stock_change *change);
@@ -124,6 +129,23 @@ void api_answer_value(const struct api_request *r, int http, json_t *value);
 /* A copy whose kind and apiVersion are those of the row; another reference if nothing differs. */
 json_t *api_as_kind(const struct api_kind_row *row, json_t *object);
 void api_not_found(const struct api_request *r);
+
+/* ---- options.c; each returns NULL, or the Status to answer with ---- */
+struct api_list_options {
+    uint64_t limit;    /* 0: none */
+    uint64_t version;  /* 0: any */
+    bool exact;        /* that version, and no other */
+    const char *token; /* continue, of the request; NULL: the first page */
+};
+struct api_watch_options {
+    uint64_t version; /* 0: what there is, first */
+    bool initial, initial_given, bookmarks;
+    uint64_t timeout_s;
+};
+json_t *api_list_options_read(const struct http_request *r, struct api_list_options *ret) MUST_CHECK;
+json_t *api_watch_options_read(const struct http_request *r, struct api_watch_options *ret) MUST_CHECK;
+json_t *api_version_read(const struct http_request *r, bool list, uint64_t *ret) MUST_CHECK;
+json_t *api_version_too_large(uint64_t version, const struct stock *s);
 
 /* ---- list.c ---- */
 void api_get(const struct api_request *r);

@@ -4,7 +4,6 @@
 
 #include "base/codec/base64.h"
 #include "base/codec/json.h"
-#include "base/parse.h"
 #include "base/scope.h"
 
 #include <stdlib.h>
@@ -18,27 +17,18 @@ struct page {
 
 /* ---- limit and continue ---- */
 
-/* The token: base64 of {"v":"1","rv":N,"start":"namespace/name"}. False: it cannot be used. */
-static bool page_continue(struct page *p, const char *token)
-{
-    json_auto_t *o = NULL;
-    unsigned char text[1024];
-    const char *start;
-    size_t n = strlen(token);
+#define EXPIRED                                                                                              \
+    "The provided continue parameter is too old to display a consistent list result. You can start a new "   \
+    "list without the continue parameter, or use the continue token in this response to retrieve the "       \
+    "remainder of the results. Continuing with the provided token results in an inconsistent list - "        \
+    "objects that were created, modified, or deleted between the time the first chunk was returned and now " \
+    "may show up in the list."
 
-    if (BASE64_DECODED_MAX(n) > sizeof(text) || !base64_decode(token, n, text, &n) ||
-        json_parse((const char *)text, n, sizeof(text), &o, "continue", ERR_IGNORED) != ERR_OK)
-        return false;
-    start = json_str(o, "start");
-    p->version = (uint64_t)json_int(o, "rv", 0);
-    p->after = start != NULL ? strdup(start) : NULL;
-    return p->after != NULL && p->version != 0;
-}
-
-static char *page_token(uint64_t version, const struct stock_object *last)
+/* base64 of {"v":"meta.k8s.io/v1","rv":N,"start":"namespace/name"}; rv -1: whatever there is now. */
+static char *page_token(int64_t version, const char *after)
 {
     json_auto_t *o = json_pack("{s:s, s:I, s:o}", "v", "meta.k8s.io/v1", "rv", (json_int_t)version, "start",
-                               json_sprintf("%s/%s", last->namespace_, last->name));
+                               json_string_of(after));
     mem_auto char *text = o != NULL ? json_dumps(o, JSON_COMPACT) : NULL;
     struct buf token = BUF_INIT(8192);
 
@@ -47,58 +37,54 @@ static char *page_token(uint64_t version, const struct stock_object *last)
     return text != NULL && !token.failed ? buf_detach(&token) : NULL;
 }
 
-/* False: the request was answered. */
-static bool page_read(struct page *p, const struct api_request *r)
+/* NULL: *p has what the token says; otherwise the Status. */
+static json_t *page_continue(struct page *p, const struct api_request *r, const char *token)
 {
-    const struct http_request *http = &r->caller->parser.request;
-    const char *limit = http_param(http, "limit"), *token = http_param(http, "continue"),
-               *version = http_param(http, "resourceVersion"),
-               *match = http_param(http, "resourceVersionMatch");
-    struct err e = { 0 };
-    uint64_t number = 0;
+    const struct stock *s = &r->api->stock;
+    json_auto_t *o = NULL;
+    mem_auto char *again = NULL;
+    unsigned char text[1024];
+    const char *start;
+    size_t n = strlen(token);
+    json_int_t version;
 
-    if (limit != NULL && limit[0] != '\0' &&
-        parse_u64(limit, 0, INT64_MAX, &p->limit, "limit", &e) != ERR_OK) {
-        api_answer_err(r->caller, &e);
-        return false;
+    if (BASE64_DECODED_MAX(n) > sizeof(text) || !base64_decode(token, n, text, &n) ||
+        json_parse((const char *)text, n, sizeof(text), &o, "continue", ERR_IGNORED) != ERR_OK ||
+        !str_eq(json_str(o, "v"), "meta.k8s.io/v1") || (start = json_str(o, "start")) == NULL ||
+        strchr(start, '/') == NULL || (version = json_int(o, "rv", 0)) == 0 || version < -1)
+        return api_status(400, "BadRequest", NULL, "invalid continue token: continue key is not valid");
+    if (version > 0 && (uint64_t)version < s->forgotten) {
+        json_t *status = api_status(410, "Expired", NULL, "%s", EXPIRED);
+
+        again = page_token(-1, start);
+        if (status != NULL && again != NULL)
+            json_object_set_new(json_object_get(status, "metadata"), "continue", json_string(again));
+        return status;
     }
-    if (version != NULL && version[0] != '\0' &&
-        parse_u64(version, 0, INT64_MAX, &number, "resourceVersion", &e) != ERR_OK) {
-        api_answer_status(r->caller,
-                          api_status(400, "BadRequest", NULL,
-                                     "resourceVersion: Invalid value: \"%.64s\": strconv.ParseUint: "
-                                     "parsing \"%.64s\": invalid syntax",
-                                     version, version));
-        return false;
-    }
-    if (token != NULL && token[0] != '\0') {
-        if (!page_continue(p, token)) {
-            api_answer_status(r->caller, api_status(400, "BadRequest", NULL, "continue key is not valid"));
-            return false;
-        }
-        if (p->version < r->api->stock.forgotten) {
-            api_answer_status(
-                r->caller,
-                api_status(
-                    410, "Expired", NULL,
-                    "The provided continue parameter is too old to display a consistent list result. You "
-                    "can start a new list without the continue parameter."));
-            return false;
-        }
-        return true;
-    }
-    if (number > r->api->stock.version) {
-        api_answer_status(r->caller,
-                          api_status(504, "Timeout", NULL, "Too large resource version: %llu, current: %llu",
-                                     (unsigned long long)number, (unsigned long long)r->api->stock.version));
-        return false;
-    }
-    if (str_eq(match, "Exact") && number != 0 && number < r->api->stock.forgotten) {
-        api_answer_status(r->caller, api_status(410, "Expired", NULL,
-                                                "The resourceVersion for the provided list is too old."));
-        return false;
-    }
-    return true;
+    p->version = version > 0 ? (uint64_t)version : s->version;
+    p->after = strdup(start);
+    return p->after != NULL ? NULL : api_status(500, NULL, NULL, "out of memory");
+}
+
+/* NULL: it is understood, and there is such a version. */
+static json_t *page_read(struct page *p, const struct api_request *r)
+{
+    const struct stock *s = &r->api->stock;
+    struct api_list_options o;
+    json_t *status = api_list_options_read(&r->caller->parser.request, &o);
+
+    if (status != NULL)
+        return status;
+    p->limit = o.limit;
+    if (o.token != NULL)
+        return page_continue(p, r, o.token);
+    if (o.version > s->version)
+        return api_version_too_large(o.version, s);
+    if (o.exact && !stock_is_as_at(s, r->target.kind, o.version))
+        return api_status(410, "Expired", NULL, "The resourceVersion for the provided list is too old.");
+    if (o.exact)
+        p->version = o.version;
+    return NULL;
 }
 
 static bool page_is_behind(const struct page *p, const struct stock_object *o)
@@ -158,8 +144,11 @@ static json_t *list_make(const struct api_request *r, const struct page *p, cons
         failed = !list_add(items, r, all[i]->object);
         last = all[i];
     }
-    if (left > 0 && last != NULL)
-        failed = (token = page_token(version, last)) == NULL;
+    if (left > 0 && last != NULL) {
+        str_auto after = str_printf("%s/%s", last->namespace_, last->name);
+
+        failed = after == NULL || (token = page_token((int64_t)version, after)) == NULL;
+    }
     if (failed) {
         json_decref(items);
         return NULL;
@@ -173,10 +162,13 @@ void api_list(const struct api_request *r)
     struct api_selection s = { 0 };
     struct page p = { 0 };
     struct err e = { 0 };
+    json_t *status;
 
     if (api_selection_read(&s, &r->caller->parser.request, &r->target, &e) != ERR_OK)
         api_answer_err(r->caller, &e);
-    else if (page_read(&p, r))
+    else if ((status = page_read(&p, r)) != NULL)
+        api_answer_status(r->caller, status);
+    else
         api_answer_value(r, 200, list_make(r, &p, &s));
     api_selection_done(&s);
     free(p.after);
@@ -184,10 +176,16 @@ void api_list(const struct api_request *r)
 
 void api_get(const struct api_request *r)
 {
-    const struct stock_object *o =
-        stock_find(&r->api->stock, r->target.kind, r->target.namespace, r->target.name);
+    const struct stock *s = &r->api->stock;
+    const struct stock_object *o = stock_find(s, r->target.kind, r->target.namespace, r->target.name);
+    uint64_t version;
+    json_t *status = api_version_read(&r->caller->parser.request, false, &version);
 
-    if (o == NULL)
+    if (status == NULL && version > s->version)
+        status = api_version_too_large(version, s);
+    if (status != NULL)
+        api_answer_status(r->caller, status);
+    else if (o == NULL)
         api_not_found(r);
     else
         api_answer_value(r, 200, api_as_kind(r->target.kind, o->object));

@@ -23,19 +23,56 @@ static const struct {
     { "Secret", { "type" } },
     { "Node", { "spec.unschedulable" } },
     { "Namespace", { "status.phase" } },
-    { "ReplicaSet", { "status.replicas" } },
+    { "Service", { "spec.clusterIP", "spec.type" } },
     { "Job", { "status.successful" } },
 };
 
 static bool selectable(const struct api_kind_row *kind, const char *path)
 {
-    if (strcmp(path, "metadata.name") == 0 || strcmp(path, "metadata.namespace") == 0)
+    if (strcmp(path, "metadata.name") == 0 || (strcmp(path, "metadata.namespace") == 0 &&
+                                               kind->id != API_KIND_NAMESPACE && kind->id != API_KIND_NODE))
         return true;
     for (size_t i = 0; i < ARRAY_LEN(fields_of); i++)
         for (size_t k = 0; strcmp(fields_of[i].kind, kind->kind) == 0 && k < 12; k++)
             if (fields_of[i].fields[k] != NULL && strcmp(fields_of[i].fields[k], path) == 0)
                 return true;
     return false;
+}
+
+static enum err_code not_selectable(const struct api_kind_row *kind, const char *path, struct err *e)
+{
+    if (kind->id == API_KIND_JOB)
+        return err_set(e, ERR_INVALID, "field label \"%.128s\" not supported for Job", path);
+    for (size_t i = 0; i < ARRAY_LEN(fields_of); i++)
+        if (strcmp(fields_of[i].kind, kind->kind) == 0)
+            return err_set(e, ERR_INVALID, "field label not supported: %.128s", path);
+    return err_set(e, ERR_INVALID,
+                   "\"%.128s\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
+                   path);
+}
+
+/* The end of a term; a backslash takes the comma, the equals sign or the backslash behind it as it is. */
+static char *term_end(char *term)
+{
+    while (*term != '\0' && *term != ',')
+        term += term[0] == '\\' && term[1] != '\0' ? 2 : 1;
+    return term;
+}
+
+/* False: a backslash before something else, or an equals sign without one. */
+static bool unescape(char *value)
+{
+    char *to = value;
+
+    for (const char *from = value; *from != '\0'; from++) {
+        if (*from == '=')
+            return false;
+        if (*from == '\\' && strchr("\\,=", from[1]) != NULL && *++from == '\0')
+            return false;
+        *to++ = *from;
+    }
+    *to = '\0';
+    return true;
 }
 
 /* "path=value", "path==value" or "path!=value"; term is changed. */
@@ -50,7 +87,9 @@ static enum err_code read_field(struct api_selection *s, char *term, struct err 
     *(differs ? value - 1 : value) = '\0';
     value += value[1] == '=' && !differs ? 2 : 1;
     if (!selectable(s->kind, term))
-        return err_set(e, ERR_INVALID, "field label not supported: %.128s", term);
+        return not_selectable(s->kind, term, e);
+    if (!unescape(value))
+        return err_set(e, ERR_INVALID, "invalid field selector: %.128s: invalid escape sequence", value);
     if (s->n_fields == API_FIELDS_MAX)
         return err_set(e, ERR_INVALID, "more than %d field selectors", API_FIELDS_MAX);
     s->fields[s->n_fields].path = strdup(term);
@@ -68,9 +107,11 @@ static enum err_code read_fields(struct api_selection *s, const char *text, stru
     if (copy == NULL)
         return err_nomem(e);
     for (char *term = copy; term != NULL; term = next) {
-        next = strchr(term, ',');
-        if (next != NULL)
+        next = term_end(term);
+        if (*next != '\0')
             *next++ = '\0';
+        else
+            next = NULL;
         if (term[0] != '\0' && read_field(s, term, e) != ERR_OK)
             return e->code;
     }

@@ -178,6 +178,19 @@ const struct stock_change *stock_remove(struct stock *s, struct stock_object *o,
     return stock_note(s, kind, s->version, NULL, old, 1024);
 }
 
+bool stock_is_as_at(const struct stock *s, const struct api_kind_row *kind, uint64_t version)
+{
+    if (version < s->forgotten)
+        return false;
+    for (size_t i = 0; i < s->n_changes; i++) {
+        const struct stock_change *change = &s->changes[(s->first + i) % API_CHANGES_MAX];
+
+        if (change->kind == stock_row(kind) && change->version > version)
+            return false;
+    }
+    return true;
+}
+
 /* ---- in order ---- */
 
 static int by_key(const void *a, const void *b)

@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/codec/json.h"
-#include "base/parse.h"
 #include "base/scope.h"
 
 #include <stdlib.h>
@@ -20,7 +19,8 @@ struct api_watch {
     json_t *pending; /* texts of events, while the client does not read */
     size_t next;
     bool bookmarks, columns_sent, ending;
-    uint64_t until_ms, bookmark_ms, told; /* told: the last version that was sent */
+    uint64_t until_ms, bookmark_ms, told,
+        after; /* told: the last version that was sent; after: nothing up to it is */
 };
 
 static void watch_gone(struct caller *c)
@@ -100,6 +100,18 @@ static bool watch_add_object(struct api_watch *w, const char *type, json_t *obje
     return shown != NULL && watch_add(w, type, shown);
 }
 
+/* The last one comes shortly before the end, as the apiserver's. */
+static void watch_next_bookmark(struct api_watch *w)
+{
+    const uint64_t now = clock_mono_ms(), last = w->until_ms - API_BOOKMARK_LAST_MS;
+
+    w->bookmark_ms = now + API_BOOKMARK_MS;
+    if (w->until_ms < API_BOOKMARK_LAST_MS || now >= last)
+        w->bookmark_ms = UINT64_MAX;
+    else if (last < w->bookmark_ms)
+        w->bookmark_ms = last;
+}
+
 static json_t *watch_bookmark(const struct api_watch *w, bool initial)
 {
     const struct api_kind_row *kind = w->request.target.kind;
@@ -124,7 +136,7 @@ static bool watch_add_bookmark(struct api_watch *w, bool initial)
     json_auto_t *bare = watch_bookmark(w, initial);
     json_t *shown = bare != NULL ? api_form_of(w->request.target.kind, bare, &form, &status) : NULL;
 
-    w->bookmark_ms = clock_mono_ms() + API_BOOKMARK_MS;
+    watch_next_bookmark(w);
     return shown != NULL && watch_add(w, "BOOKMARK", shown);
 }
 
@@ -134,7 +146,7 @@ static bool watch_add_change(struct api_watch *w, const struct stock_change *cha
     bool was, is;
     json_auto_t *last = NULL;
 
-    if (change->kind != stock_row(w->request.target.kind))
+    if (change->kind != stock_row(w->request.target.kind) || change->version < w->after)
         return true;
     was = change->old != NULL && api_selection_has(&w->selection, change->old);
     is = change->object != NULL && api_selection_has(&w->selection, change->object);
@@ -185,59 +197,30 @@ static json_t *watch_expired(uint64_t version, const struct stock *s)
 
 /* ---- the beginning ---- */
 
-struct watch_options {
-    bool has_version, initial, initial_given, bookmarks;
-    uint64_t version, timeout_s;
-};
-
-static enum err_code watch_options_read(struct watch_options *o, const struct http_request *r, struct err *e)
-{
-    const char *version = http_param(r, "resourceVersion"), *timeout = http_param(r, "timeoutSeconds"),
-               *initial = http_param(r, "sendInitialEvents"), *match = http_param(r, "resourceVersionMatch");
-
-    o->timeout_s = API_WATCH_S;
-    o->initial_given = initial != NULL && initial[0] != '\0';
-    if (http_param_flag(r, "allowWatchBookmarks", &o->bookmarks, e) != ERR_OK ||
-        http_param_flag(r, "sendInitialEvents", &o->initial, e) != ERR_OK)
-        return e->code;
-    if (timeout != NULL && timeout[0] != '\0' &&
-        parse_u64(timeout, 0, INT32_MAX, &o->timeout_s, "timeoutSeconds", e) != ERR_OK)
-        return e->code;
-    if (o->timeout_s == 0)
-        o->timeout_s = API_WATCH_S;
-    if (version != NULL && version[0] != '\0' &&
-        parse_u64(version, 0, INT64_MAX, &o->version, "resourceVersion", e) != ERR_OK)
-        return err_set(e, ERR_INVALID, "resourceVersion: Invalid value: \"%.64s\"", version);
-    o->has_version = o->version != 0;
-    if (o->initial_given && !str_eq(match, "NotOlderThan"))
-        return err_set(e, ERR_INVALID,
-                       "resourceVersionMatch: Forbidden: sendInitialEvents requires setting "
-                       "resourceVersionMatch to NotOlderThan");
-    if (!o->initial_given && match != NULL && match[0] != '\0')
-        return err_set(e, ERR_INVALID,
-                       "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless "
-                       "sendInitialEvents is provided");
-    return ERR_OK;
-}
-
-static bool watch_first(struct api_watch *w, const struct watch_options *o)
+static bool watch_first(struct api_watch *w, const struct api_watch_options *o)
 {
     if (o->initial)
-        return watch_add_all(w) && watch_add_bookmark(w, true);
-    if (o->initial_given && !o->has_version)
+        return watch_add_all(w) && (!o->bookmarks || watch_add_bookmark(w, true));
+    if (o->initial_given && o->version == 0)
         return true; /* from now on */
-    return o->has_version ? watch_add_since(w, o->version) : watch_add_all(w);
+    return o->version != 0 ? watch_add_since(w, o->version) : watch_add_all(w);
 }
 
 void api_watch_begin(const struct api_request *r)
 {
     struct caller *c = r->caller;
-    struct watch_options o = { 0 };
+    struct api_watch_options o;
+    json_t *status;
     struct api_watch *w;
     struct err e = { 0 };
 
-    if (watch_options_read(&o, &c->parser.request, &e) != ERR_OK) {
-        api_answer_err(c, &e);
+    if (r->accept.yaml)
+        status = api_status(406, "NotAcceptable", NULL,
+                            "only the following media types are accepted: application/json;stream=watch");
+    else
+        status = api_watch_options_read(&c->parser.request, &o);
+    if (status != NULL) {
+        api_answer_status(c, status);
         return;
     }
     w = calloc(1, sizeof(*w));
@@ -256,8 +239,9 @@ void api_watch_begin(const struct api_request *r)
     w->request = *r;
     w->bookmarks = o.bookmarks;
     w->until_ms = clock_mono_ms() + o.timeout_s * 1000;
-    w->bookmark_ms = clock_mono_ms() + API_BOOKMARK_MS;
+    watch_next_bookmark(w);
     w->told = r->api->stock.version;
+    w->after = o.version;
     LIST_INSERT_HEAD(&r->api->watches, w, all);
     c->state = CALLER_SERVED;
     c->silent_ms = (o.timeout_s + 60) * 1000;
@@ -269,7 +253,7 @@ void api_watch_begin(const struct api_request *r)
     }
     c->source = &watch_source;
     c->job = w;
-    if (o.has_version && !o.initial && o.version < r->api->stock.forgotten) {
+    if (o.version != 0 && !o.initial && o.version < r->api->stock.forgotten) {
         w->ending = true;
         if (!watch_add(w, "ERROR", watch_expired(o.version, &r->api->stock)))
             caller_close(c);
