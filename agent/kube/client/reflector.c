@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/kube/client/reflector.h"
 
-#include "agent/kube/client/internal.h"
+#include "agent/kube/client/reflect.h"
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/codec/json.h"
@@ -20,46 +20,9 @@
 #define BACKOFF_MOST_MS 30000
 #define BACKOFF_FORGET_MS 120000
 #define WATCH_LEAST_S 300
-#define WATCH_SHORT_MS 1000
-/* A watch that the server does not end itself. */
-#define WATCH_GRACE_S 30
 #define PAGE 500
 #define LIST_DEADLINE_MS 60000
 #define HEAD_DEADLINE_MS 30000
-#define VERSION_MAX 64
-
-enum reflect_state {
-    REFLECT_WATCH_LIST, /* the initial events come in */
-    REFLECT_LIST,
-    REFLECT_WATCH,
-    REFLECT_PAUSE, /* then goes on with `next` */
-};
-
-struct kube_reflector {
-    struct kube_reflector_options o;
-    char *path, *selector, *subject;
-    enum reflect_state state, next;
-    struct kube_request request;
-    uv_timer_t timer; /* of a pause, or the end of a watch */
-    struct known known;
-    char version[VERSION_MAX]; /* resourceVersion of the last event or list; "": none */
-    bool consistent;           /* lists with resourceVersion "" */
-    bool confirming;           /* a set was suddenly empty: this one decides */
-    bool no_watch_list;        /* the server does not know it */
-    char *more;                /* of a list: the token of its next page */
-    bool synced, trouble, closed, timer_closed;
-    bool full; /* said once */
-    /* of the watch that runs */
-    uint64_t began_ms, events;
-    int timeout_s;
-    bool expired;            /* ERROR 410 */
-    struct err stream_error; /* another ERROR, or an event that cannot be used */
-    int stream_http;
-    /* back-off */
-    uint64_t delay_ms, failed_ms;
-};
-
-static void reflector_go(struct kube_reflector *r);
 
 static uint32_t reflector_chance(uint32_t below)
 {
@@ -72,7 +35,7 @@ static uint32_t reflector_chance(uint32_t below)
 
 /* ---- trouble and pauses ---- */
 
-static void reflector_works(struct kube_reflector *r)
+void reflector_works(struct kube_reflector *r)
 {
     if (!r->trouble)
         return;
@@ -81,7 +44,7 @@ static void reflector_works(struct kube_reflector *r)
         r->o.on_trouble(NULL, 0, r->o.arg);
 }
 
-static void reflector_tell_trouble(struct kube_reflector *r, const struct err *why, int http)
+void reflector_tell_trouble(struct kube_reflector *r, const struct err *why, int http)
 {
     r->trouble = true;
     if (r->o.on_trouble != NULL)
@@ -96,7 +59,7 @@ static void reflector_on_pause_over(uv_timer_t *timer)
     reflector_go(r);
 }
 
-static void reflector_pause(struct kube_reflector *r, enum reflect_state next, uint64_t retry_after_ms)
+void reflector_pause(struct kube_reflector *r, enum reflect_state next, uint64_t retry_after_ms)
 {
     uint64_t now = clock_boot_ms(), delay;
 
@@ -118,7 +81,7 @@ static void reflector_pause(struct kube_reflector *r, enum reflect_state next, u
 }
 
 /* No failure, but no reason to hurry either: a server that ends each watch at once is asked once a second. */
-static void reflector_rest(struct kube_reflector *r, enum reflect_state next)
+void reflector_rest(struct kube_reflector *r, enum reflect_state next)
 {
     r->state = REFLECT_PAUSE;
     r->next = next;
@@ -126,103 +89,9 @@ static void reflector_rest(struct kube_reflector *r, enum reflect_state next)
                    0);
 }
 
-static enum reflect_state first_state(const struct kube_reflector *r)
+enum reflect_state reflector_first(const struct kube_reflector *r)
 {
     return r->no_watch_list || r->confirming || r->consistent ? REFLECT_LIST : REFLECT_WATCH_LIST;
-}
-
-/* ---- objects ---- */
-
-struct object_name {
-    const char *namespace_, *name, *uid, *version;
-};
-
-static bool object_name_of(const json_t *object, struct object_name *ret)
-{
-    const json_t *m = json_object_get(object, "metadata");
-
-    ret->namespace_ = json_str(m, "namespace") != NULL ? json_str(m, "namespace") : "";
-    ret->name = json_str(m, "name");
-    ret->uid = json_str(m, "uid") != NULL ? json_str(m, "uid") : "";
-    ret->version = json_str(m, "resourceVersion");
-    return ret->name != NULL && *ret->name != '\0' && strchr(ret->namespace_, '/') == NULL;
-}
-
-static void take_version(struct kube_reflector *r, const char *version)
-{
-    if (version != NULL && *version != '\0' && strlen(version) < sizeof(r->version))
-        snprintf(r->version, sizeof(r->version), "%s", version);
-}
-
-static void tell_gone(struct kube_reflector *r, struct known_object *o)
-{
-    char *key = strdup(o->key), *uid = take_ptr(&o->uid);
-
-    known_remove(&r->known, o);
-    if (key != NULL) {
-        char *slash = strchr(key, '/');
-
-        *slash = '\0';
-        r->o.on_gone(key, slash + 1, uid, r->o.arg);
-    }
-    free(key);
-    free(uid);
-}
-
-static bool reflector_has_room(struct kube_reflector *r, const struct object_name *n)
-{
-    if (known_count(&r->known) < r->o.objects_max)
-        return true;
-    if (!r->full)
-        log_warn("the apiserver has more objects than are taken", F_STR("what", r->subject),
-                 F_U64("taken", r->o.objects_max), F_STR("left", n->name));
-    r->full = true;
-    return false;
-}
-
-static void reflector_put(struct kube_reflector *r, json_t *object, const struct object_name *n)
-{
-    struct known_object *o = known_find(&r->known, n->namespace_, n->name);
-
-    if (o != NULL && strcmp(o->uid, n->uid) != 0) { /* its end was missed */
-        tell_gone(r, o);
-        o = NULL;
-    }
-    if (r->closed || (o == NULL && !reflector_has_room(r, n)))
-        return;
-    if (o == NULL)
-        o = known_add(&r->known, n->namespace_, n->name, n->uid);
-    if (o == NULL) {
-        log_warn("an object is left out: out of memory", F_STR("what", r->subject), F_STR("name", n->name));
-        return;
-    }
-    o->seen = r->known.set;
-    r->o.on_put(object, r->o.arg);
-}
-
-/* All of a set is here. True: it is believed. */
-static bool reflector_set_over(struct kube_reflector *r)
-{
-    struct known_object *o;
-
-    bool expected = known_count(&r->known) > 0 || (r->o.expected && !r->synced);
-
-    if (!r->confirming && expected && known_count_set(&r->known) == 0) {
-        log_warn("the apiserver has no objects any more: it is asked again", F_STR("what", r->subject),
-                 F_U64("known", known_count(&r->known)));
-        r->confirming = r->consistent = true;
-        return false;
-    }
-    r->confirming = r->consistent = false;
-    while (!r->closed && (o = known_missing(&r->known)) != NULL)
-        tell_gone(r, o);
-    r->full = false;
-    r->synced = true;
-    if (!r->closed)
-        r->o.on_synced(r->o.arg);
-    if (!r->closed)
-        reflector_works(r);
-    return true;
 }
 
 /* ---- requests ---- */
@@ -235,9 +104,6 @@ static void add_query(struct buf *b, const char *name, const char *value)
 }
 
 static void reflector_on_done(struct op *op, const struct err *result);
-static bool reflector_on_line(json_t *line, void *owner);
-static void reflector_on_head(void *owner);
-static void reflector_stalled(uv_timer_t *timer);
 
 static void reflector_ask(struct kube_reflector *r, struct buf *url)
 {
@@ -255,7 +121,7 @@ static void reflector_ask(struct kube_reflector *r, struct buf *url)
 
         err_nomem(&e);
         reflector_tell_trouble(r, &e, 0);
-        reflector_pause(r, first_state(r), 0);
+        reflector_pause(r, reflector_first(r), 0);
         return;
     }
     kube_request_start(&r->request, r->o.client, &spec, reflector_on_done, r);
@@ -304,7 +170,7 @@ static void reflector_watch(struct kube_reflector *r, bool initial)
     reflector_ask(r, &url);
 }
 
-static void reflector_go(struct kube_reflector *r)
+void reflector_go(struct kube_reflector *r)
 {
     if (r->closed || op_live(&r->request.op))
         return;
@@ -323,243 +189,7 @@ static void reflector_go(struct kube_reflector *r)
     }
 }
 
-/* ---- a list's answer ---- */
-
-static void name_kind(json_t *object, const char *kind, const char *version)
-{
-    size_t n = kind != NULL ? strlen(kind) : 0;
-
-    /* Items of a list do not name their kind. */
-    if (json_str(object, "kind") == NULL && n > 4 && strcmp(kind + n - 4, "List") == 0)
-        json_object_set_new(object, "kind", json_stringn(kind, n - 4));
-    if (json_str(object, "apiVersion") == NULL && version != NULL)
-        json_object_set_new(object, "apiVersion", json_string(version));
-}
-
-static void take_list(struct kube_reflector *r, const json_t *list)
-{
-    const json_t *m = json_object_get(list, "metadata");
-    const char *more = json_str(m, "continue");
-    json_t *item;
-    size_t i;
-
-    json_array_foreach (json_object_get(list, "items"), i, item) {
-        struct object_name n;
-
-        if (r->closed || !object_name_of(item, &n))
-            continue;
-        name_kind(item, json_str(list, "kind"), json_str(list, "apiVersion"));
-        reflector_put(r, item, &n);
-    }
-    free(r->more);
-    r->more = more != NULL && *more != '\0' ? strdup(more) : NULL;
-    if (r->closed || r->more != NULL) {
-        reflector_go(r); /* the next page */
-        return;
-    }
-    take_version(r, json_str(m, "resourceVersion"));
-    if (reflector_set_over(r))
-        r->state = REFLECT_WATCH;
-    reflector_go(r);
-}
-
-static bool is_version_too_large(const json_t *status)
-{
-    const json_t *causes = json_object_get(json_object_get(status, "details"), "causes"), *cause;
-    size_t i;
-
-    json_array_foreach (causes, i, cause)
-        if (str_eq(json_str(cause, "reason"), "ResourceVersionTooLarge"))
-            return true;
-    return false;
-}
-
-static void list_failed(struct kube_reflector *r, const struct err *why)
-{
-    bool anew = r->request.http == 410 || is_version_too_large(r->request.answer);
-
-    free(take_ptr(&r->more)); /* from its beginning */
-    if (anew && !r->consistent) {
-        r->consistent = true; /* at once: the server said that only the version is wrong */
-        reflector_go(r);
-        return;
-    }
-    reflector_tell_trouble(r, why, r->request.http);
-    reflector_pause(r, first_state(r), r->request.retry_after_ms);
-}
-
-static void list_done(struct kube_reflector *r, const struct err *result)
-{
-    const json_t *items = json_object_get(r->request.answer, "items");
-    struct err e = *result;
-
-    if (e.code == ERR_OK && items != NULL && !json_is_array(items) && !json_is_null(items))
-        err_set(&e, ERR_INTERNAL, "%s: the answer is no list", r->subject);
-    if (e.code == ERR_OK &&
-        json_str(json_object_get(r->request.answer, "metadata"), "resourceVersion") == NULL)
-        err_set(&e, ERR_INTERNAL, "%s: the list has no resourceVersion", r->subject);
-    if (e.code == ERR_OK)
-        take_list(r, r->request.answer);
-    else
-        list_failed(r, &e);
-}
-
-/* ---- a watch's events ---- */
-
-static void reflector_on_head(void *owner)
-{
-    struct kube_reflector *r = owner;
-
-    if (r->closed)
-        return;
-    if (r->state == REFLECT_WATCH_LIST)
-        uv_timer_start(&r->timer, reflector_stalled, KUBE_WATCH_LIST_MS, 0);
-    else
-        uv_timer_start(&r->timer, reflector_stalled, (uint64_t)(r->timeout_s + WATCH_GRACE_S) * 1000, 0);
-    if (r->state == REFLECT_WATCH)
-        reflector_works(r);
-}
-
-/* The server keeps a watch for longer than it was asked for, or does not send the initial events. */
-static void reflector_stalled(uv_timer_t *timer)
-{
-    struct kube_reflector *r = timer->data;
-
-    if (r->state == REFLECT_WATCH_LIST) {
-        log_warn("the apiserver does not end the initial events of a watch: it is asked for lists",
-                 F_STR("what", r->subject));
-        r->no_watch_list = true;
-    }
-    kube_request_cancel(&r->request);
-}
-
-static void bookmark(struct kube_reflector *r, const json_t *object)
-{
-    const json_t *m = json_object_get(object, "metadata");
-    const char *end = json_str(json_object_get(m, "annotations"), "k8s.io/initial-events-end");
-
-    take_version(r, json_str(m, "resourceVersion"));
-    if (r->state != REFLECT_WATCH_LIST || !str_eq(end, "true"))
-        return;
-    uv_timer_start(&r->timer, reflector_stalled, (uint64_t)(r->timeout_s + WATCH_GRACE_S) * 1000, 0);
-    if (reflector_set_over(r))
-        r->state = REFLECT_WATCH; /* the same stream goes on */
-}
-
-static void watch_error(struct kube_reflector *r, const json_t *object)
-{
-    r->stream_http = (int)json_int(object, "code", 500);
-    kube_status_err(object, 0, &r->stream_error);
-    r->expired = r->stream_http == 410;
-}
-
-static void deleted(struct kube_reflector *r, const struct object_name *n)
-{
-    struct known_object *o = known_find(&r->known, n->namespace_, n->name);
-
-    /* The end of an object before the one that is known says nothing. */
-    if (o != NULL && strcmp(o->uid, n->uid) == 0)
-        tell_gone(r, o);
-}
-
-static bool reflector_on_line(json_t *line, void *owner)
-{
-    struct kube_reflector *r = owner;
-    const char *type = json_str(line, "type");
-    json_t *object = json_object_get(line, "object");
-    struct object_name n;
-
-    if (r->closed)
-        return false;
-    r->events++;
-    if (r->state == REFLECT_WATCH_LIST)
-        uv_timer_start(&r->timer, reflector_stalled, KUBE_WATCH_LIST_MS, 0);
-    if (str_eq(type, "BOOKMARK")) {
-        bookmark(r, object);
-        return !r->closed && !r->confirming;
-    }
-    if (str_eq(type, "ERROR")) {
-        watch_error(r, object);
-        return false;
-    }
-    if (type == NULL || !object_name_of(object, &n)) {
-        err_set(&r->stream_error, ERR_INTERNAL, "%s: an event without a type or a name", r->subject);
-        return false;
-    }
-    if (strcmp(type, "ADDED") == 0 || strcmp(type, "MODIFIED") == 0)
-        reflector_put(r, object, &n);
-    else if (strcmp(type, "DELETED") == 0)
-        deleted(r, &n);
-    /* Events of an initial set have old versions; its bookmark has the right one. */
-    if (r->state == REFLECT_WATCH)
-        take_version(r, n.version);
-    return !r->closed;
-}
-
-/* ---- a watch's end ---- */
-
-static bool is_refused(const struct kube_reflector *r, const struct err *why)
-{
-    return r->request.http == 429 || (r->request.http == 0 && why->sys == ECONNREFUSED);
-}
-
-/* The stream began, and ended: by its time, by the server's restart, by what it said. */
-static void watch_ended(struct kube_reflector *r, const struct err *why)
-{
-    bool brief = clock_mono_ms() - r->began_ms < WATCH_SHORT_MS;
-
-    if (r->confirming || r->state == REFLECT_WATCH_LIST) {
-        /* Before its initial events were complete: a list, as client-go does. */
-        if (!r->confirming)
-            reflector_tell_trouble(r, r->stream_error.code != ERR_OK ? &r->stream_error : why,
-                                   r->request.http);
-        r->state = REFLECT_LIST;
-        if (r->expired)
-            r->consistent = true;
-        if (r->confirming)
-            reflector_go(r);
-        else
-            reflector_pause(r, REFLECT_LIST, 0);
-        return;
-    }
-    if (r->expired || r->stream_error.code != ERR_OK || why->code == ERR_INTERNAL) {
-        if (!r->expired)
-            reflector_tell_trouble(r, r->stream_error.code != ERR_OK ? &r->stream_error : why,
-                                   r->stream_http);
-        reflector_pause(r, r->stream_http == 429 ? REFLECT_WATCH : first_state(r), 0);
-        return;
-    }
-    if (brief && r->events == 0)
-        reflector_pause(r, first_state(r), 0);
-    else if (brief)
-        reflector_rest(r, REFLECT_WATCH);
-    else
-        reflector_go(r);
-}
-
-static void watch_failed(struct kube_reflector *r, const struct err *why)
-{
-    int http = r->request.http;
-
-    if (http == 410) { /* as ERROR 410 */
-        if (r->state == REFLECT_WATCH_LIST)
-            r->consistent = true;
-        reflector_pause(r, first_state(r), r->request.retry_after_ms);
-        return;
-    }
-    if (r->state == REFLECT_WATCH_LIST && (http == 400 || http == 422)) {
-        r->no_watch_list = true;
-        r->state = REFLECT_LIST;
-        reflector_go(r);
-        return;
-    }
-    reflector_tell_trouble(r, why, http);
-    if (is_version_too_large(r->request.answer))
-        r->consistent = true;
-    reflector_pause(r, is_refused(r, why) ? r->state : first_state(r), r->request.retry_after_ms);
-}
-
-/* ---- */
+/* ---- life ---- */
 
 static void reflector_on_timer_closed(uv_handle_t *handle);
 
@@ -585,12 +215,7 @@ static void reflector_on_done(struct op *op, const struct err *result)
         reflector_free_if_done(r);
         return;
     }
-    if (r->state == REFLECT_LIST)
-        list_done(r, &why);
-    else if (r->request.http == 200 || why.code == ERR_CANCELLED)
-        watch_ended(r, &why);
-    else
-        watch_failed(r, &why);
+    reflector_answered(r, &why);
 }
 
 enum err_code kube_reflector_open(struct kube_reflector **ret, const struct kube_reflector_options *o,
