@@ -84,7 +84,7 @@ bool problems_any(const struct api_problems *p)
     return p->n > 0 || p->dropped > 0; /* only dropped: no memory for the text */
 }
 
-static struct src_file src_file_describe(const struct file *file)
+struct src_file src_file_describe(const struct file *file)
 {
     return (struct src_file){
         .dir = file->folder->dir,

@@ -54,6 +54,11 @@ void folder_unseen(struct src_folder *f, const struct err *e)
     rescan_in(f, f->unseen_wait_ms);
 }
 
+void folder_settle_soon(struct src_folder *f)
+{
+    uv_timer_start(&f->timer, folder_on_timer, 0, 0); /* which sets the timer for what is due later */
+}
+
 /* Retries files that wait for an object, in order of arrival, until nothing changes any more. */
 static void retry_blocked(struct src_folder *f)
 {
@@ -114,7 +119,7 @@ static bool is_gone(struct file *file)
 
 void folder_settle(struct src_folder *f)
 {
-    uint64_t now = clock_mono_ms(), next = UINT64_MAX, done;
+    uint64_t now = clock_mono_ms(), next = UINT64_MAX, done, due_next;
     bool folder_checked = false, folder_seen = true, torn = false;
     struct file *file, *tmp;
 
@@ -172,6 +177,10 @@ void folder_settle(struct src_folder *f)
     }
     if (f->closing) /* first_set closed it */
         return;
+    due_next = awaits_settle(f, done);
+    if (f->closing)
+        return;
+    next = due_next < next ? due_next : next;
     if (next != UINT64_MAX &&
         (!uv_is_active((uv_handle_t *)&f->timer) || uv_timer_get_due_in(&f->timer) > next - now))
         uv_timer_start(&f->timer, folder_on_timer, next - now, 0);
@@ -327,6 +336,7 @@ enum err_code src_folder_open(struct src_folder **ret, uv_loop_t *loop, const ch
     f->arg = arg;
     f->node_name = node_name;
     TAILQ_INIT(&f->pending);
+    TAILQ_INIT(&f->awaits);
     if (watch_open(f, e) != ERR_OK) {
         free(f->dir);
         free(f);
@@ -373,6 +383,45 @@ const char *src_folder_file_of_pod(const struct src_folder *f, const char *names
     return object_claims_owner(&f->claims, API_KIND_POD, namespace_, name);
 }
 
+const char *src_folder_dir(const struct src_folder *f)
+{
+    return f->dir;
+}
+
+bool src_folder_file(const struct src_folder *f, const char *name, struct src_file *ret)
+{
+    struct file *file;
+
+    HASH_FIND_STR(f->files, name, file);
+    if (file != NULL)
+        *ret = src_file_describe(file);
+    return file != NULL;
+}
+
+const char *src_folder_home(const struct src_folder *f, enum api_kind kind, const char *namespace_,
+                            const char *name, const struct api_object **ret, size_t *ret_n)
+{
+    const char *home = object_claims_owner(&f->claims, kind, namespace_, name);
+    const struct api_objects *held;
+    struct file *file = NULL;
+
+    if (home != NULL)
+        HASH_FIND_STR(f->files, home, file);
+    if (file == NULL)
+        return NULL;
+    held = &file->holder.in_force;
+    *ret_n = held->n;
+    for (size_t i = 0; i < held->n; i++) {
+        const struct api_meta *meta = api_object_meta(&held->v[i]);
+
+        if (held->v[i].kind == kind && str_eq(meta->name, name) && str_eq(meta->namespace, namespace_)) {
+            *ret = &held->v[i];
+            return home;
+        }
+    }
+    return NULL;
+}
+
 bool src_folder_busy(const struct src_folder *f)
 {
     return !TAILQ_EMPTY(&f->pending);
@@ -386,6 +435,7 @@ void src_folder_close(struct src_folder *f)
         return;
     assert(!f->closing);
     f->closing = true;
+    awaits_close(f);
     watch_close(f);
     uv_close((uv_handle_t *)&f->timer, folder_handle_closed);
     HASH_ITER (hh, f->files, file, tmp) {

@@ -21,6 +21,7 @@
 #ifndef AGENT_SOURCE_FOLDER_H
 #define AGENT_SOURCE_FOLDER_H
 #include "agent/source/store.h"
+#include "base/list.h"
 
 #include <uv.h>
 
@@ -78,6 +79,39 @@ enum err_code src_folder_seed(struct src_folder *f, const char *name, struct api
                               struct err *e) MUST_CHECK;
 /* Name of the file that defines this pod, or NULL. Borrowed until the loop turns. */
 const char *src_folder_file_of_pod(const struct src_folder *f, const char *namespace_, const char *name);
+const char *src_folder_dir(const struct src_folder *f);
+/* Name of the file that an object is in force from, and how many it has; NULL: none. Borrowed likewise.
+ * `ret`: that file's object. */
+const char *src_folder_home(const struct src_folder *f, enum api_kind kind, const char *namespace_,
+                            const char *name, const struct api_object **ret, size_t *ret_n);
+/* The state of a file; false: it is not in the table. */
+bool src_folder_file(const struct src_folder *f, const char *name, struct src_file *ret);
+
+/*
+ * A program that has written or removed a file of the folder waits until that is in force. Memory is the
+ * caller's until `fn` is called: once, from the loop, also when the folder closes; maybe from inside
+ * src_folder_await().
+ */
+enum src_awaited {
+    SRC_AWAITED_READ, /* the file as it is now (or newer) was read: see its problems */
+    SRC_AWAITED_GONE, /* it is gone, and its objects with it, unless another file has them */
+    SRC_AWAITED_LATE, /* neither in time, or the folder is closed */
+};
+/* `f` is NULL if the file is not in the table. */
+typedef void (*src_await_fn)(enum src_awaited how, const struct src_file *f, void *arg);
+struct src_await {
+    TAILQ_ENTRY(src_await) all;
+    src_await_fn fn;
+    void *arg;
+    bool gone;
+    uint64_t read, seq, due_ms;
+    char name[256];
+};
+/* `gone`: it was removed; otherwise it was written. */
+void src_folder_await(struct src_folder *f, struct src_await *a, const char *name, bool gone,
+                      uint64_t timeout_ms, src_await_fn fn, void *arg);
+void src_await_cancel(struct src_folder *f, struct src_await *a); /* fn is not called */
+
 /* Stops watching (the loop must run until pending reads are done) and all callbacks; objects stay in the
  * store. */
 void src_folder_close(struct src_folder *f);

@@ -82,6 +82,7 @@ struct file {
     uint64_t retry_ms; /* when to read it again; 0: never */
     unsigned torn;     /* consecutive reads disturbed by a writer */
     bool queued, reading, again;
+    uint64_t reads_begun, reads_applied;
     bool read; /* the worker is done, the result waits for its turn; `reading` until it is applied */
     struct err result;
     uint64_t seq; /* of the pending read */
@@ -125,6 +126,7 @@ struct src_folder {
     /* When to read the whole folder again, because some name could not be added; 0: never. */
     uint64_t rescan_ms;
     uint64_t unseen_wait_ms; /* back-off while the folder cannot be read; 0: it can */
+    TAILQ_HEAD(, src_await) awaits;
     size_t n_reading;
     bool listed; /* the last scan was complete: names it did not see are missing */
     bool first_done, full;
@@ -159,6 +161,7 @@ void folder_unseen(struct src_folder *f, const struct err *e);
 void folder_lost(struct src_folder *f);
 /* Handles everything due by now: files that stay away, second reads, and the consequences. */
 void folder_settle(struct src_folder *f);
+void folder_settle_soon(struct src_folder *f); /* in the next turn of the loop */
 void folder_handle_closed(uv_handle_t *handle);
 void folder_end(struct src_folder *f); /* when closing: frees it once nothing is in progress */
 
@@ -170,6 +173,14 @@ void file_remove(struct file *file); /* and its objects */
 void file_free(struct file *file);   /* when closing: its objects stay in the store */
 bool problems_any(const struct api_problems *p);
 void file_report(struct file *file); /* calls on_file, unless already reported */
+
+struct src_file src_file_describe(const struct file *file);
+
+/* await.c */
+/* Ends those that are over; `done`: reads before this one are applied. When to look again (monotonic clock);
+ * UINT64_MAX: not by itself. */
+uint64_t awaits_settle(struct src_folder *f, uint64_t done);
+void awaits_close(struct src_folder *f);
 
 /* reads.c */
 void reads_queue(struct file *file);    /* again, if a read is in progress */

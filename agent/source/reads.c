@@ -105,6 +105,7 @@ static void finish_read(struct file *file)
         reads_apply(file, &file->result);
     }
     manifest_done(&file->manifest);
+    file->reads_applied = file->reads_begun;
     again = file->again;
     file->again = false;
     if (again)
@@ -151,6 +152,7 @@ static void reads_start_read(struct file *file)
 
     file->queued = false;
     file->reading = true;
+    file->reads_begun++;
     f->n_reading++;
     file->manifest.dir = strdup(f->dir);
     file->manifest.name = strdup(file->name);

@@ -47,7 +47,7 @@ static bool meta_equal(const struct api_meta *a, const struct api_meta *b)
 {
     return str_eq(a->name, b->name) && str_eq(a->namespace, b->namespace) && str_eq(a->uid, b->uid) &&
            kvs_equal(&a->labels, &b->labels) && kvs_equal(&a->annotations, &b->annotations) &&
-           a->generation == b->generation;
+           a->generation == b->generation && str_eq(a->kept, b->kept);
 }
 
 bool config_data_equal(const struct api_config *a, const struct api_config *b)
@@ -90,19 +90,22 @@ static bool runtime_class_equal(const struct api_runtime_class *a, const struct 
 
 static bool pod_equal(const struct api_pod *a, const struct api_pod *b)
 {
-    return str_eq(a->json, b->json) && a->served.deleting == b->served.deleting &&
+    return str_eq(a->json, b->json) && str_eq(a->meta.kept, b->meta.kept) &&
+           a->served.deleting == b->served.deleting &&
            a->served.deletion_grace_seconds == b->served.deletion_grace_seconds &&
            str_eq(a->served.conditions, b->served.conditions) && str_eq(a->served.problem, b->served.problem);
 }
 
 static bool generic_equal(const struct api_generic *a, const struct api_generic *b)
 {
-    return str_eq(a->json, b->json) &&
+    return str_eq(a->json, b->json) && str_eq(a->meta.kept, b->meta.kept) &&
            (a->workload == NULL || str_eq(a->workload->pods.hash, b->workload->pods.hash));
 }
 
-static bool object_equal(const struct api_object *a, const struct api_object *b)
+bool src_object_equal(const struct api_object *a, const struct api_object *b)
 {
+    if (a->kind != b->kind)
+        return false;
     if (api_kind_is_generic(a->kind))
         return a->generic == b->generic || generic_equal(a->generic, b->generic);
     switch (a->kind) {
@@ -210,7 +213,7 @@ enum err_code src_store_put(struct src_store *s, const struct api_object *object
     if (entry != NULL && !entry->lacking) {
         struct api_object old = entry->object;
 
-        if (object_equal(&old, object))
+        if (src_object_equal(&old, object))
             return ERR_OK;
         entry->object = api_object_ref(object);
         store_tell(s, SRC_UPDATED, object);

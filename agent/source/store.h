@@ -58,6 +58,8 @@ struct api_runtime_class *src_store_runtime_class(const struct src_store *s, enu
 /* One of api_kind_is_generic(); NULL if absent. */
 struct api_generic *src_store_generic(const struct src_store *s, enum api_origin origin, enum api_kind kind,
                                       const char *namespace_, const char *name);
+/* Whether a reader of the two could see a difference. */
+bool src_object_equal(const struct api_object *a, const struct api_object *b);
 void src_store_each(const struct src_store *s, enum api_kind kind,
                     void (*fn)(const struct api_object *o, void *arg), void *arg);
 /* All sources have delivered their first set (orphans may be removed only then). The folder is always one,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* show - objects of the folder with their status, as an API server shows them. */
+#include "agent/api/kept_meta.h"
 #include "agent/status/server.h"
 #include "agent/workload/internal.h"
 #include "base/clock.h"
@@ -179,7 +180,9 @@ json_t *workloads_object(enum api_kind kind, const char *namespace_, const char 
     workload_uid(kind, g->meta.namespace, g->meta.name, uid);
     one = workload_find(w, uid);
     meta = json_object_get(o, "metadata");
-    json_put_str(meta, "uid", uid);
+    ERR_IGNORE(api_kept_meta_add(meta, g->meta.kept));
+    if (api_kind_is_workload(kind) || json_str(meta, "uid") == NULL)
+        json_put_str(meta, "uid", uid);
     if (one != NULL) {
         put_number(meta, "generation", one->generation);
         put_time(meta, "creationTimestamp", one->created_ns != 0 ? one->created_ns : one->progress_ns);

@@ -63,6 +63,7 @@ static void take(struct workloads *w, enum api_kind kind, struct api_generic *g)
 {
     char uid[WORKLOAD_UID_SIZE];
     struct workload *one;
+    bool same;
 
     workload_uid(kind, g->meta.namespace, g->meta.name, uid);
     one = workload_find(w, uid);
@@ -79,8 +80,11 @@ static void take(struct workloads *w, enum api_kind kind, struct api_generic *g)
             return;
         }
     }
+    same = one->object != NULL && str_eq(one->object->json, g->json);
     api_generic_unref(one->object);
     one->object = api_generic_ref(g);
+    if (same) /* only what it keeps for others has changed */
+        return;
     one->generation++;
     one->progress_ns = clock_wall_ns();
     one->progress_at = clock_boot();

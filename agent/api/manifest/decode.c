@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/api/manifest/decode.h"
 
+#include "agent/api/kept_meta.h"
 #include "agent/api/manifest/internal.h"
 #include "agent/api/yaml/yaml.h"
 #include "base/array.h"
@@ -319,12 +320,43 @@ static struct api_place place_below(struct api_check *c, const char *child)
     return place;
 }
 
+static struct arena *arena_of(const struct api_object *o)
+{
+    if (api_kind_is_generic(o->kind))
+        return &o->generic->arena;
+    switch (o->kind) {
+    case API_KIND_CONFIG_MAP:
+    case API_KIND_SECRET:
+        return &o->config->arena;
+    case API_KIND_PRIORITY_CLASS:
+        return &o->priority_class->arena;
+    case API_KIND_RUNTIME_CLASS:
+        return &o->runtime_class->arena;
+    default:
+        return &o->pod->arena;
+    }
+}
+
+static void keep_meta(struct api_check *c, struct api_object *o, const char *kept)
+{
+    struct api_meta *meta = (struct api_meta *)(uintptr_t)api_object_meta(o); /* still being made */
+
+    if (kept == NULL)
+        return;
+    meta->kept = arena_strdup(arena_of(o), kept);
+    c->no_memory = c->no_memory || meta->kept == NULL;
+}
+
 static void decode_object(struct decoder *d, enum api_kind kind, json_t *object)
 {
     struct api_object result = { .kind = kind, .document = d->check.document };
     struct api_check *c = &d->check;
+    str_auto kept = NULL;
+    struct err e = { 0 };
 
     check_generate_name(c, object);
+    if (!c->served && api_kept_meta_of(object, &kept, &e) != ERR_OK)
+        c->no_memory = true;
     switch (kind) {
     case API_KIND_POD:
         result.pod = api_build_pod(c, &api_schema_pod, object);
@@ -347,6 +379,7 @@ static void decode_object(struct decoder *d, enum api_kind kind, json_t *object)
     }
     if (result.pod == NULL)
         return;
+    keep_meta(c, &result, kept);
     result.place = place_below(c, "metadata.name");
     api_decode_keep(d, result);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/status/pod_status.h"
 
+#include "agent/api/kept_meta.h"
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/container/container.h"
 #include "agent/pod/limits/limits.h"
@@ -123,6 +124,18 @@ static json_t *status_json(struct pod *p)
     return s;
 }
 
+/* What its manifest has for clients of the API. A pod that ends has none any more, or another one. */
+static void put_kept(const struct pod *p, json_t *meta)
+{
+    const struct api_pod *api =
+        p->api->origin == API_FROM_FOLDER
+            ? src_store_pod(p->node->o.store, API_FROM_FOLDER, p->api->meta.namespace, p->api->meta.name)
+            : NULL;
+
+    if (api != NULL && p->successor == NULL)
+        ERR_IGNORE(api_kept_meta_add(meta, api->meta.kept));
+}
+
 json_t *pod_status_json(struct pod *p)
 {
     json_t *o = NULL, *meta, *spec;
@@ -135,6 +148,7 @@ json_t *pod_status_json(struct pod *p)
     meta = json_object_get(o, "metadata");
     spec = json_object_get(o, "spec");
     json_put_str(meta, "uid", p->uid);
+    put_kept(p, meta);
     status_put_time(meta, "creationTimestamp", p->created_ns);
     if (p->deletion_ns != 0) {
         status_put_time(meta, "deletionTimestamp", p->deletion_ns + p->grace_seconds * INT64_C(1000000000));

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/api/kept_meta.h"
+
+#include "base/codec/json.h"
+#include "base/scope.h"
+
+#include <stdint.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    json_type type;
+} members[] = { { "creationTimestamp", JSON_STRING },
+                { "finalizers", JSON_ARRAY },
+                { "generateName", JSON_STRING },
+                { "managedFields", JSON_ARRAY },
+                { "ownerReferences", JSON_ARRAY } };
+
+enum err_code api_kept_meta_of(const json_t *object, char **ret, struct err *e)
+{
+    const json_t *meta = json_object_get(object, "metadata");
+    json_auto_t *kept = json_object();
+
+    *ret = NULL;
+    if (kept == NULL)
+        return err_nomem(e);
+    for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+        json_t *v = json_object_get(meta, members[i].name);
+
+        if (v != NULL && json_typeof(v) == members[i].type && json_object_set(kept, members[i].name, v) != 0)
+            return err_nomem(e);
+    }
+    if (json_object_size(kept) == 0)
+        return ERR_OK;
+    *ret = json_text(kept);
+    return *ret != NULL ? ERR_OK : err_nomem(e);
+}
+
+bool api_kept_meta_add(json_t *meta, const char *kept)
+{
+    json_auto_t *all = NULL;
+
+    if (kept == NULL)
+        return true;
+    return json_parse(kept, strlen(kept), SIZE_MAX, &all, "metadata", ERR_IGNORED) == ERR_OK &&
+           json_object_update_missing(meta, all) == 0;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rewrite - texts of manifest files that are written for others: an object as YAML, and a file of several
+ * documents in which one is changed while the others stay byte for byte. Pure; any thread.
+ */
+#ifndef AGENT_SOURCE_REWRITE_H
+#define AGENT_SOURCE_REWRITE_H
+#include "agent/api/manifest/decode.h"
+#include "base/buf.h"
+
+struct src_key {
+    enum api_kind kind;
+    const char *namespace_, *name; /* namespace_ NULL: the kind has none */
+};
+
+bool src_key_is(const struct src_key *key, const struct api_object *object);
+
+/* YAML as kubectl prints it; metadata.managedFields is one line, or it would be most of the file. Malloc'ed,
+ * NULL: out of memory. */
+char *src_object_text(const json_t *object);
+
+/* Appends the file `text` with `replacement` in place of the document that has this object and no other;
+ * NULL: without the document. ERR_PRECONDITION: there is no such document (it is an item of a List, or the
+ * file is JSON). */
+enum err_code src_rewrite(const char *text, size_t n, const struct src_key *key, const char *replacement,
+                          struct buf *ret, struct err *e) MUST_CHECK;
+#endif
