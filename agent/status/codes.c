@@ -19,6 +19,7 @@ static const struct {
     { 409, "Conflict", "Conflict" },
     { 413, "Content Too Large", "RequestEntityTooLarge" },
     { 414, "URI Too Long", "RequestURITooLong" },
+    { 422, "Unprocessable Content", "Invalid" },
     { 426, "Upgrade Required", "BadRequest" },
     { 431, "Request Header Fields Too Large", "RequestHeaderFieldsTooLarge" },
     { 500, "Internal Server Error", "InternalError" },

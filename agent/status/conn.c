@@ -484,6 +484,12 @@ void conn_unused(struct status_server *s, struct conn *c)
         free(c);
 }
 
+/* Requests whose body is an object; of others it is skipped. */
+static bool has_object(const char *url)
+{
+    return str_starts(url, "/store/object") || strstr(url, "/debug") != NULL;
+}
+
 void conn_accept(struct status_server *s, struct conn *c, int fd)
 {
     c->server = s;
@@ -506,8 +512,10 @@ void conn_accept(struct status_server *s, struct conn *c, int fd)
     if (c->role == PEER_NOBODY)
         c->role = who_is_it(c);
     c->turn.first = c->role == PEER_ROOT;
-    if (c->role >= PEER_LENT)
+    if (c->role >= PEER_LENT) {
         c->parser.body = &c->body;
+        c->parser.wants_body = has_object;
+    }
     if (c->role == PEER_NOBODY) {
         turn_away(c, 403, "only root and the members of the socket's group may use this socket");
     } else if (s->n_served >= STATUS_CONNS_MAX ||

@@ -162,6 +162,7 @@ void route_images(struct conn *c, const struct status_match *m);
 void route_objects(struct conn *c, const struct status_match *m);
 void route_generic(struct conn *c, const struct status_match *m);
 void route_devices(struct conn *c, const struct status_match *m);
+void route_store_object(struct conn *c, const struct status_match *m); /* store_object.c */
 void route_image_task(struct conn *c, const struct status_match *m);
 
 /* ---- progress.c: a client that follows its request's progress ---- */

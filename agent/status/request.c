@@ -63,6 +63,7 @@ static const struct {
     { ROUTE_IMAGE_TASK, METHOD_POST, { "images", "{name}" } },
     { ROUTE_STORE, METHOD_GET, { "store" } },
     { ROUTE_STORE, METHOD_GET, { "store", "node" } },
+    { ROUTE_STORE_OBJECT, METHOD_GET | METHOD_PUT | METHOD_DELETE, { "store", "object" } },
     { ROUTE_KUBECONFIG, METHOD_GET, { "kubeconfig" } },
     { ROUTE_OPERATIONS, METHOD_GET, { "debug", "operations" } },
 };

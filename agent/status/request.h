@@ -39,6 +39,7 @@ enum status_route {
     ROUTE_IMAGE_TASK,
     ROUTE_OPERATIONS,
     ROUTE_STORE,
+    ROUTE_STORE_OBJECT,
     ROUTE_KUBECONFIG,
 };
 

@@ -177,12 +177,13 @@ static void debug_pod(struct conn *c, const struct status_match *m)
 
 static void not_allowed(struct conn *c, unsigned methods)
 {
-    char head[64];
+    char head[80];
     json_t *body = status_object(405, status_reason(405), NULL, NULL, "the method is not allowed here");
     char *text = body != NULL ? json_dumps(body, JSON_COMPACT) : NULL;
 
-    snprintf(head, sizeof(head), "Allow: %s%s%s\r\n", methods & METHOD_GET ? "GET, HEAD, " : "",
-             methods & METHOD_POST ? "POST, " : "", methods & METHOD_DELETE ? "DELETE, " : "");
+    snprintf(head, sizeof(head), "Allow: %s%s%s%s\r\n", methods & METHOD_GET ? "GET, HEAD, " : "",
+             methods & METHOD_POST ? "POST, " : "", methods & METHOD_PUT ? "PUT, " : "",
+             methods & METHOD_DELETE ? "DELETE, " : "");
     memcpy(head + strlen(head) - strlen(", \r\n"), "\r\n", sizeof("\r\n"));
     conn_answer(c, 405, "application/json", head, text != NULL ? text : "", text != NULL ? strlen(text) : 0);
     json_decref(body);
@@ -192,7 +193,7 @@ static void not_allowed(struct conn *c, unsigned methods)
 /* Reading a pod's contents, and what is secret, needs more than read permission. */
 static bool is_secret(enum status_route route)
 {
-    return route == ROUTE_STORE || route == ROUTE_KUBECONFIG;
+    return route == ROUTE_STORE || route == ROUTE_STORE_OBJECT || route == ROUTE_KUBECONFIG;
 }
 
 static bool reaches_in(enum status_route route)
@@ -205,7 +206,8 @@ static bool allowed(struct conn *c, const struct status_match *m)
 {
     enum http_method method = c->parser.request.method;
 
-    if (c->role >= PEER_LENT || (method != METHOD_POST && method != METHOD_DELETE && !reaches_in(m->route)))
+    if (c->role >= PEER_LENT ||
+        (method != METHOD_POST && method != METHOD_DELETE && method != METHOD_PUT && !reaches_in(m->route)))
         return true;
     conn_status(c, 403, "Forbidden", NULL, NULL,
                 m->route == ROUTE_POD_EXEC ? "only root may run something in containers through this socket"
@@ -248,6 +250,7 @@ static void (*const handlers[])(struct conn *c, const struct status_match *m) = 
     [ROUTE_IMAGE_TASK] = route_image_task,
     [ROUTE_OPERATIONS] = route_operations,
     [ROUTE_STORE] = feed_begin,
+    [ROUTE_STORE_OBJECT] = route_store_object,
     [ROUTE_KUBECONFIG] = route_kubeconfig,
 };
 

@@ -50,6 +50,9 @@
  *     GET     /configz                 the configuration in force, where each value comes from, warnings
  *     GET     /debug/operations
  *     GET     /kubeconfig              of the local API; for root only
+ *     GET     /store/object?apiVersion=&kind=&namespace=&name=    for root only: {"object", "mark"}
+ *     PUT     /store/object            for root only: an object becomes a file of the manifest folder;
+ *     DELETE  /store/object            or its file is removed: write.h of agent/pod/show
  *     GET     /store                   for root only: every object, with the values of Secrets, as a watch
  * has them: all of them ADDED, a BOOKMARK, then the changes
  *
@@ -153,6 +156,11 @@ struct status_provider { /* results are new references; NULL with *e set is an e
      * ERR_NOT_FOUND: it is gone. */
     json_t *(*whole)(void *arg, enum status_kind kind, const char *namespace_, const char *name,
                      struct err *e);
+    /* {"object", "mark"}; the object has its resourceVersion. */
+    json_t *(*stored)(void *arg, const char *api_version, const char *kind, const char *namespace_,
+                      const char *name, struct err *e);
+    /* Writes or removes an object; answers later with status_reply_*(). */
+    void (*write)(void *arg, json_t *request /* stolen */, bool remove, struct status_reply *r);
     json_t *(*kubeconfig)(void *arg, struct err *e); /* may be NULL */
     json_t *(*config)(void *arg, struct err *e);     /* {"kubeletconfig": {...}, ...} */
     /* An object that is no pod and no event. Values of Secrets are never included: "sizes" has their lengths.
@@ -224,6 +232,8 @@ bool status_server_has_event_watchers(const struct status_server *s);
 /* The same for the other kinds of GET /store. */
 void status_server_object_event(struct status_server *s, enum status_kind kind, const char *type,
                                 json_t *object);
+/* A copy with the resourceVersion that it has; NULL: out of memory. */
+json_t *status_server_versioned(const struct status_server *s, enum status_kind kind, json_t *object);
 bool status_server_is_fed(const struct status_server *s);
 /* A container's log has ended or moved to a new file (rotation, restart): followers check again. */
 void status_server_log_event(struct status_server *s, const char *namespace_, const char *name);

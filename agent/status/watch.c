@@ -440,6 +440,14 @@ void status_server_object_event(struct status_server *s, enum status_kind kind, 
     json_decref(versioned);
 }
 
+json_t *status_server_versioned(const struct status_server *s, enum status_kind kind, json_t *object)
+{
+    char key[STATUS_KEY_SIZE];
+
+    status_key_of(kind, object, key);
+    return set_version(object, version_of(s, key));
+}
+
 bool status_server_is_fed(const struct status_server *s)
 {
     return !LIST_EMPTY(&s->feeds);

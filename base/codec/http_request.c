@@ -125,7 +125,7 @@ static int http_request_on_body(llhttp_t *l, const char *at, size_t n)
 {
     struct http_parser *p = l->data;
 
-    if (p->body != NULL) {
+    if (p->body != NULL && (p->wants_body == NULL || p->wants_body(p->url.p))) {
         bool fits = n <= p->body->max - p->body->n;
 
         buf_add(p->body, at, n);

@@ -74,6 +74,7 @@ struct http_parser {
     const struct http_keep *keep; /* borrowed; set after http_parser_init() */
     size_t n_keep;
     struct buf *body; /* borrowed, likewise; NULL: it is skipped. Emptied by http_parser_next(). */
+    bool (*wants_body)(const char *url); /* NULL: each request */
     /* private */
     llhttp_t llhttp;
     struct buf url;

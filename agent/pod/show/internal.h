@@ -19,6 +19,7 @@ struct show_node {
     struct podresources podresources;
     TAILQ_HEAD(, import) imports;         /* images being brought for the status socket */
     TAILQ_HEAD(, image_task) image_tasks; /* verified or pinned, likewise */
+    TAILQ_HEAD(, provider_write) writes;  /* of the local API */
     TAILQ_HEAD(, status_exec) execs;      /* processes in containers for it */
     bool told_ready;                      /* by the last event of that kind */
 };

@@ -11,6 +11,7 @@
 #include "agent/pod/show/explain.h"
 #include "agent/pod/show/internal.h"
 #include "agent/pod/show/podresources.h"
+#include "agent/pod/show/write.h"
 #include "agent/pod/status/status.h"
 #include "agent/pod/usage/usage.h"
 #include "agent/pod/worker/pods.h"
@@ -150,7 +151,7 @@ static json_t *provider_kubeconfig(void *arg, struct err *e)
 
 bool provider_busy(const struct node *n)
 {
-    return provider_images_busy(n) || !TAILQ_EMPTY(&show_node(n)->execs);
+    return provider_images_busy(n) || provider_writes_busy(n) || !TAILQ_EMPTY(&show_node(n)->execs);
 }
 
 void provider_cancel(struct node *n)
@@ -315,6 +316,8 @@ void provider_init(struct node *n)
         .evictions = evictions,
         .config = provider_config,
         .whole = provider_whole,
+        .stored = provider_stored,
+        .write = provider_write,
         .kubeconfig = provider_kubeconfig,
         .objects = provider_objects,
         .ready = ready,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Objects other than pods, for the status socket. A Secret is shown without its values: clients only see its
  * keys and the sizes of their values. */
+#include "agent/api/kept_meta.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/show/devices.h"
@@ -44,6 +45,9 @@ static json_t *provider_objects_metadata(const struct api_meta *meta)
 
     if (meta->annotations.n > 0)
         json_object_set_new(o, "annotations", put_kvs(&meta->annotations));
+    if (meta->generation != 0)
+        json_object_set_new(o, "generation", json_integer((json_int_t)meta->generation));
+    ERR_IGNORE(api_kept_meta_add(o, meta->kept));
     return o;
 }
 
@@ -288,6 +292,17 @@ static enum status_kind status_kind_of(enum api_kind kind)
     }
 }
 
+/* Of the folder, with its status. */
+static json_t *generic_object(struct node *n, enum status_kind kind, const char *namespace_, const char *name,
+                              struct err *e)
+{
+    if (n->workloads != NULL)
+        return n->workloads->object((enum api_kind)(kind - KIND_GENERIC), namespace_, name, n->workloads->arg,
+                                    e);
+    err_set(e, ERR_NOT_FOUND, "\"%.253s\" not found", name);
+    return NULL;
+}
+
 /* Changes of pods are reported by the pods themselves. */
 void provider_on_store(enum src_change change, const struct api_object *object, void *arg)
 {
@@ -338,17 +353,6 @@ static json_t *provider_objects_find_one(struct node *n, enum status_kind kind, 
     case KIND_DEVICE_HELD:
         break;
     }
-    return NULL;
-}
-
-/* Of the folder, with its status. */
-static json_t *generic_object(struct node *n, enum status_kind kind, const char *namespace_, const char *name,
-                              struct err *e)
-{
-    if (n->workloads != NULL)
-        return n->workloads->object((enum api_kind)(kind - KIND_GENERIC), namespace_, name, n->workloads->arg,
-                                    e);
-    err_set(e, ERR_NOT_FOUND, "\"%.253s\" not found", name);
     return NULL;
 }
 

@@ -10,6 +10,7 @@ static void show_open(struct node *n)
     TAILQ_INIT(&part->imports);
     TAILQ_INIT(&part->image_tasks);
     TAILQ_INIT(&part->execs);
+    TAILQ_INIT(&part->writes);
     provider_init(n);
     podresources_open(n);
 }
