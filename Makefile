@@ -83,7 +83,7 @@ include $(patsubst %,%/module.mk,$(modules) $(kube_modules) agent/unpack)
 libname  = $(B)/lib$(subst /,-,$(1)).a
 reverse  = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
 base_libs := $(foreach m,base/process base/files base/codec base,$(call libname,$(m)))
-api_libs  := $(foreach m,agent/api/serve agent/api/manifest agent/api/patch agent/api/schema agent/api/yaml agent/api,$(call libname,$(m)))
+api_libs  := $(foreach m,agent/api/serve agent/api/patch agent/api/manifest agent/api/schema agent/api/yaml agent/api,$(call libname,$(m)))
 all_libs  := $(foreach m,$(call reverse,$(modules)),$(call libname,$(m)))
 kube_libs := $(foreach m,$(call reverse,$(kube_modules)),$(call libname,$(m)))
 

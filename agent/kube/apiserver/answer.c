@@ -46,8 +46,10 @@ static void long_drained(struct caller *c)
 
 static const struct caller_source long_source = { .gone = long_gone, .drained = long_drained };
 
-void api_answer_text(struct caller *c, int http, const char *type, struct buf *body)
+static void answer_text(struct caller *c, int http, const char *type, const char *head, struct buf *body)
 {
+    buf_auto all = BUF_INIT(128 * 1024);
+
     struct long_answer *l = NULL;
 
     if (body->failed || (body->n > API_SMALL && (l = calloc(1, sizeof(*l))) == NULL)) {
@@ -56,7 +58,8 @@ void api_answer_text(struct caller *c, int http, const char *type, struct buf *b
         return;
     }
     if (l == NULL) {
-        caller_answer(c, http, type, "Cache-Control: no-cache, private\r\n", body->p, body->n);
+        buf_addf(&all, "Cache-Control: no-cache, private\r\n%s", head);
+        caller_answer(c, http, type, all.failed ? NULL : all.p, body->p, body->n);
         buf_wipe(body);
         return;
     }
@@ -72,6 +75,11 @@ void api_answer_text(struct caller *c, int http, const char *type, struct buf *b
     c->source = &long_source;
     c->job = l;
     long_drained(c);
+}
+
+void api_answer_text(struct caller *c, int http, const char *type, struct buf *body)
+{
+    answer_text(c, http, type, "", body);
 }
 
 /* ---- failures ---- */
@@ -146,11 +154,19 @@ json_t *api_as_kind(const struct api_kind_row *row, json_t *object)
 
 void api_answer_value(const struct api_request *r, int http, json_t *value)
 {
+    api_answer_with(r, http, "", value);
+}
+
+void api_answer_with(const struct api_request *r, int http, const char *head, json_t *value)
+{
+    const bool is_status = str_eq(json_str(value, "kind"), "Status");
     const struct api_form_options form = {
         .form = r->accept.form, .beta = r->accept.beta, .include = r->include, .now_ns = clock_wall_ns()
     };
     json_auto_t *status = NULL;
-    json_auto_t *shown = value != NULL ? api_form_of(r->target.kind, value, &form, &status) : NULL;
+    json_auto_t *shown = value == NULL ? NULL
+                         : is_status   ? json_incref(value)
+                                       : api_form_of(r->target.kind, value, &form, &status);
     struct buf text = BUF_INIT(SIZE_MAX - 1);
     mem_auto char *yaml = NULL;
 
@@ -163,10 +179,10 @@ void api_answer_value(const struct api_request *r, int http, json_t *value)
         yaml = yaml_from_json(shown);
         buf_adds(&text, yaml != NULL ? yaml : "");
         text.failed = text.failed || yaml == NULL;
-        api_answer_text(r->caller, http, "application/yaml", &text);
+        answer_text(r->caller, http, "application/yaml", head, &text);
         return;
     }
     json_add_text(&text, shown, r->accept.pretty, 0);
     buf_addc(&text, '\n');
-    api_answer_text(r->caller, http, "application/json", &text);
+    answer_text(r->caller, http, "application/json", head, &text);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api - who asks, what for, and where that is answered. */
-#include "agent/kube/apiserver/internal.h"
+#include "agent/kube/apiserver/write.h"
 
 #include "base/clock.h"
 #include "base/codec/json.h"
@@ -214,7 +214,7 @@ static void api_object(const struct api_request *r)
     if (r->target.sub != NULL && api_streams(r))
         return;
     if (method != METHOD_GET)
-        api_not_allowed(c);
+        api_write_begin(r);
     else if (r->target.sub != NULL && strcmp(r->target.sub->name, "status") != 0)
         api_not_allowed(c);
     else if (strcmp(r->target.kind->group, "metrics.k8s.io") == 0)

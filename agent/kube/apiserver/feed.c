@@ -88,7 +88,7 @@ static void feed_take(struct kube_api *a, const char *type, json_t *object, size
         o = row != NULL && name != NULL
                 ? stock_find(&a->stock, row, namespace_ != NULL ? namespace_ : "", name)
                 : NULL;
-        if (o != NULL)
+        if (o != NULL && number >= o->version) /* otherwise it was made again meanwhile */
             feed_remove(a, o, number, object);
         return;
     }

@@ -126,6 +126,8 @@ void api_answer_err(struct caller *c, const struct err *e);
 void api_answer_text(struct caller *c, int http, const char *type, struct buf *body /* taken */);
 /* In the form that was asked for. `value` is stolen; NULL: out of memory. */
 void api_answer_value(const struct api_request *r, int http, json_t *value);
+/* The same with more headers, "Name: value\r\n"; a Status is answered as it is. */
+void api_answer_with(const struct api_request *r, int http, const char *head, json_t *value);
 /* A copy whose kind and apiVersion are those of the row; another reference if nothing differs. */
 json_t *api_as_kind(const struct api_kind_row *row, json_t *object);
 void api_not_found(const struct api_request *r);

@@ -3,6 +3,8 @@
 
 #include "base/codec/json.h"
 
+#include <string.h>
+
 struct ask {
     struct kube_server *server;
     struct upstream *upstream;
@@ -34,7 +36,7 @@ void ask_close(struct ask *a)
     if (a == NULL)
         return;
     upstream_close(a->upstream);
-    buf_done(&a->body);
+    buf_wipe(&a->body);
     free(a);
 }
 
@@ -59,8 +61,15 @@ static const struct upstream_ops ask_ops = { .head = ask_on_head, .body = ask_on
 struct ask *ask_open(struct kube_server *s, const char *target, size_t body_max, ask_done_fn done,
                      void *owner, struct err *e)
 {
+    return ask_send(s, "GET", target, NULL, body_max, done, owner, e);
+}
+
+struct ask *ask_send(struct kube_server *s, const char *method, const char *target, const char *body,
+                     size_t body_max, ask_done_fn done, void *owner, struct err *e)
+{
     struct ask *a = calloc(1, sizeof(*a));
-    struct buf request = BUF_INIT(HTTP_HEAD_MAX);
+    const size_t n = body != NULL ? strlen(body) : 0;
+    struct buf request = BUF_INIT(HTTP_HEAD_MAX + n);
 
     if (a == NULL) {
         err_nomem(e);
@@ -70,7 +79,13 @@ struct ask *ask_open(struct kube_server *s, const char *target, size_t body_max,
     a->done = done;
     a->owner = owner;
     buf_init(&a->body, body_max);
-    buf_addf(&request, "GET %s HTTP/1.1\r\nHost: coracle\r\n\r\n", target);
+    if (n > 0)
+        buf_room(&request, HTTP_HEAD_MAX + n); /* no copies of it are left behind */
+    buf_addf(&request, "%s %s HTTP/1.1\r\nHost: coracle\r\n", method, target);
+    if (body != NULL)
+        buf_addf(&request, "Content-Type: application/json\r\nContent-Length: %zu\r\n", n);
+    buf_adds(&request, "\r\n");
+    buf_add(&request, body != NULL ? body : "", n);
     a->upstream = upstream_open(s, &request, &ask_ops, a, e);
     if (a->upstream != NULL)
         return a;

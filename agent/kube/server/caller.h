@@ -133,6 +133,9 @@ struct ask;
 typedef void (*ask_done_fn)(int http, json_t *body, const struct err *e, void *owner);
 struct ask *ask_open(struct kube_server *s, const char *target, size_t body_max, ask_done_fn done,
                      void *owner, struct err *e) MUST_CHECK;
+/* Another method, with a JSON body (borrowed; NULL: none). */
+struct ask *ask_send(struct kube_server *s, const char *method, const char *target, const char *body,
+                     size_t body_max, ask_done_fn done, void *owner, struct err *e) MUST_CHECK;
 void ask_close(struct ask *a); /* NULL is fine */
 
 /* ---- relay.c: an answer of the status socket, passed on ---- */

@@ -44,7 +44,7 @@ static void upstream_on_closed(uv_handle_t *handle)
         return;
     LIST_REMOVE(u, all);
     s->n_upstreams--;
-    buf_done(&u->request);
+    buf_wipe(&u->request);
     free(u);
     kube_server_maybe_free(s);
 }

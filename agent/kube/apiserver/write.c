@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/kube/apiserver/write.h"
+
+#include "agent/api/manifest/decode.h"
+#include "base/clock.h"
+#include "base/codec/json.h"
+#include "base/codec/percent.h"
+#include "base/files/fs.h"
+#include "base/log.h"
+#include "base/scope.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void wipe(json_t *v)
+{
+    if (v != NULL && v->refcount == 1)
+        api_json_wipe(v);
+    json_decref(v);
+}
+
+/* ---- the end ---- */
+
+static void job_gone(struct caller *c)
+{
+    struct api_job *j = c->job;
+
+    ask_close(j->ask);
+    wipe(j->body);
+    wipe(j->live);
+    wipe(j->object);
+    json_decref(j->warnings);
+    free(j->manager);
+    free(j->user);
+    free(j);
+}
+
+static const struct caller_source job_source = { .gone = job_gone };
+
+/* One line for each write, whatever became of it: "deployments.apps/scale", "default/web". */
+static void audit(const struct api_job *j, int http)
+{
+    const struct api_target *t = &j->r.target;
+    char resource[200], object[330];
+
+    snprintf(resource, sizeof(resource), "%s%s%s%s%s", t->kind->plural, t->kind->group[0] != '\0' ? "." : "",
+             t->kind->group, t->sub != NULL ? "/" : "", t->sub != NULL ? t->sub->name : "");
+    snprintf(object, sizeof(object), "%s%s%s", t->namespace, t->namespace[0] != '\0' ? "/" : "", j->name);
+    log_info(j->dry ? "local API dry run" : "local API write", F_STR("user", j->user),
+             F_STR("verb", j->verb_name), F_STR("resource", resource), F_STR("object", object),
+             F_STR("file", j->file), F_I64("code", http), F_U64("ms", (uv_hrtime() - j->began_ns) / 1000000));
+}
+
+static void job_end(struct api_job *j, int http)
+{
+    struct caller *c = j->r.caller;
+
+    audit(j, http);
+    c->source = NULL;
+    job_gone(c);
+}
+
+void job_fail(struct api_job *j, json_t *status)
+{
+    struct caller *c = j->r.caller;
+
+    job_end(j, (int)json_int(status, "code", 500));
+    api_answer_status(c, status);
+}
+
+static void add_warnings(const struct api_job *j, struct buf *head)
+{
+    json_t *text;
+    size_t i;
+
+    json_array_foreach (j->warnings, i, text) {
+        mem_auto char *quoted = json_dumps(text, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+
+        if (quoted != NULL)
+            buf_addf(head, "Warning: 299 - %s\r\n", quoted);
+    }
+}
+
+void job_answer(struct api_job *j, int http, json_t *value)
+{
+    const struct api_request r = j->r;
+    buf_auto head = BUF_INIT(64 * 1024);
+
+    add_warnings(j, &head);
+    job_end(j, http);
+    api_answer_with(&r, http, head.failed ? "" : head.p, value);
+}
+
+void job_lacks(struct api_job *j)
+{
+    job_fail(j, api_status_not_found(j->r.target.kind->group, j->r.target.kind->plural, j->name));
+}
+
+/* ---- the daemon ---- */
+
+static bool job_ask(struct api_job *j, const char *method, const char *target, json_t *body, ask_done_fn done)
+{
+    mem_auto char *text = body != NULL ? json_text(body) : NULL;
+    struct err e = { 0 };
+
+    ask_close(j->ask);
+    j->ask = NULL;
+    if (body != NULL && text == NULL)
+        err_nomem(&e);
+    else
+        j->ask = ask_send(j->r.api->o.server, method, target, text, API_WRITE_ANSWER_MAX, done, j, &e);
+    if (text != NULL)
+        explicit_bzero(text, strlen(text));
+    if (j->ask != NULL)
+        return true;
+    job_fail(j, api_status(503, "ServiceUnavailable", NULL, "%s", e.text));
+    return false;
+}
+
+/* What the daemon refuses, in an apiserver's words. */
+static void job_refused(struct api_job *j, int http, const json_t *body, const struct err *e)
+{
+    const struct api_kind_row *k = j->r.target.kind;
+    const char *message = json_str(body, "message");
+    json_t *causes = json_object_get(json_object_get(body, "details"), "causes"), *list, *cause;
+    size_t i;
+
+    if (http == 0 || message == NULL) {
+        job_fail(j, api_status(503, "ServiceUnavailable", NULL, "%s",
+                               e->code != ERR_OK ? e->text : "the daemon does not answer"));
+        return;
+    }
+    if (http == 403) {
+        job_fail(
+            j, api_status(403, "Forbidden",
+                          json_pack("{s:s, s:s, s:s}", "name", j->name, "group", k->group, "kind", k->plural),
+                          "%s%s%s \"%s\" is forbidden: %s", k->plural, k->group[0] != '\0' ? "." : "",
+                          k->group, j->name, message));
+        return;
+    }
+    if (http != 422) {
+        job_fail(j, api_status(http, json_str(body, "reason"), NULL, "%s", message));
+        return;
+    }
+    list = json_array();
+    json_array_foreach (causes, i, cause) {
+        const char *field = json_str(cause, "field"), *text = json_str(cause, "message");
+        const bool lacks = str_eq(text, "required");
+
+        json_array_append_new(list, api_status_cause(lacks ? "FieldValueRequired" : "FieldValueInvalid",
+                                                     field != NULL ? field : "", "%s",
+                                                     lacks          ? "Required value"
+                                                     : text != NULL ? text
+                                                                    : ""));
+    }
+    job_fail(j, api_status_invalid(k->group, k->kind, j->name, list));
+}
+
+static void job_on_looked(int http, json_t *body, const struct err *e, void *owner)
+{
+    struct api_job *j = owner;
+    const char *mark = json_str(body, "mark");
+
+    wipe(take_ptr(&j->live));
+    j->mark[0] = '\0';
+    if (http == 200 && mark != NULL) {
+        j->live = json_deep_copy(json_object_get(body, "object"));
+        snprintf(j->mark, sizeof(j->mark), "%s", mark);
+    }
+    if (http != 200 && http != 404) {
+        job_refused(j, http, body, e);
+        return;
+    }
+    if (http == 200 && j->live == NULL) {
+        job_fail(j, NULL);
+        return;
+    }
+    j->looked(j);
+}
+
+void job_look(struct api_job *j)
+{
+    const struct api_kind_row *k = j->r.target.kind;
+    buf_auto target = BUF_INIT(HTTP_URL_MAX);
+
+    j->tries++;
+    buf_adds(&target, "/store/object?apiVersion=");
+    percent_add(&target, k->group);
+    buf_addf(&target, "%s%s&kind=%s&name=", k->group[0] != '\0' ? "/" : "", k->version, k->kind);
+    percent_add(&target, j->name);
+    if (k->namespaced) {
+        buf_adds(&target, "&namespace=");
+        percent_add(&target, j->r.target.namespace);
+    }
+    job_ask(j, "GET", target.p, NULL, job_on_looked);
+}
+
+/* ---- storing ---- */
+
+static void job_on_store(int http, json_t *body, const struct err *e, void *owner)
+{
+    struct api_job *j = owner;
+    const char *file = json_str(body, "file");
+
+    if ((http == 409 || (http == 404 && j->verb != JOB_DELETE)) && j->tries < API_WRITE_TRIES) {
+        job_look(j); /* another one was faster */
+        return;
+    }
+    if (http == 409) {
+        job_fail(j, api_status_conflict(j->r.target.kind->group, j->r.target.kind->plural, j->name, NULL));
+        return;
+    }
+    if (http == 404) {
+        job_lacks(j);
+        return;
+    }
+    if (http != 200 && http != 201) {
+        job_refused(j, http, body, e);
+        return;
+    }
+    snprintf(j->file, sizeof(j->file), "%s", file != NULL ? file : "");
+    job_stored(j, http, json_object_get(body, "object"));
+}
+
+void job_store(struct api_job *j, bool remove)
+{
+    json_auto_t *request = json_pack("{s:O, s:b}", "object", j->object, "dryRun", (int)j->dry);
+
+    if (request == NULL ||
+        (j->mark[0] != '\0' && json_object_set_new(request, "mark", json_string(j->mark)) != 0) ||
+        (remove && j->grace_s >= 0 &&
+         json_object_set_new(request, "graceSeconds", json_integer(j->grace_s)) != 0)) {
+        job_fail(j, NULL);
+        return;
+    }
+    job_ask(j, remove ? "DELETE" : "PUT", "/store/object", request, job_on_store);
+}
+
+/* Into the copy at once: the client's next GET sees it. */
+static void stock_take(struct api_job *j, json_t *object)
+{
+    struct kube_api *a = j->r.api;
+    const struct stock_change *change = NULL;
+
+    if (stock_put(&a->stock, object, 4096, a->set, &change) && change != NULL)
+        api_changed(a, change);
+}
+
+void job_stored(struct api_job *j, int http, json_t *object)
+{
+    json_t *shown = json_deep_copy(object);
+
+    if (shown == NULL) {
+        job_fail(j, NULL);
+    } else if (j->verb == JOB_DELETE) {
+        job_deleted(j, shown);
+        json_decref(shown);
+    } else {
+        if (!j->dry)
+            stock_take(j, shown);
+        else if (j->live == NULL)
+            json_object_del(json_object_get(shown, "metadata"), "resourceVersion");
+        job_answer(j, http, shown);
+    }
+}
+
+/* ---- what is computed ---- */
+
+static bool is_workload(const struct api_kind_row *k)
+{
+    return strcmp(k->group, "apps") == 0 || strcmp(k->group, "batch") == 0;
+}
+
+/* What an apiserver sets of a new object. */
+static bool set_new(struct api_job *j, json_t *object)
+{
+    const struct api_kind_row *k = j->r.target.kind;
+    json_t *meta = json_object_get(object, "metadata");
+    char now[CLOCK_RFC3339_SIZE], uid[37];
+
+    clock_format_s(clock_wall_ns(), now);
+    id_random_uuid(uid);
+    if (strcmp(k->kind, "Namespace") == 0 &&
+        json_object_set_new(object, "status", json_pack("{s:s}", "phase", "Active")) != 0)
+        return false;
+    return json_object_set_new(meta, "creationTimestamp", json_string(now)) == 0 &&
+           (is_workload(k) || strcmp(k->kind, "Pod") == 0 ||
+            json_object_set_new(meta, "uid", json_string(uid)) == 0);
+}
+
+/* Takes off what the node says, which is not its file's. */
+static void take_off(const struct api_job *j, json_t *object)
+{
+    static const char *const always[] = { "resourceVersion", "selfLink", "deletionTimestamp",
+                                          "deletionGracePeriodSeconds" };
+    const struct api_kind_row *k = j->r.target.kind;
+    json_t *meta = json_object_get(object, "metadata"), *spec = json_object_get(object, "spec");
+    const bool pod = strcmp(k->kind, "Pod") == 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(always); i++)
+        json_object_del(meta, always[i]);
+    if (pod || is_workload(k)) {
+        json_object_del(meta, "uid");
+        json_object_del(object, "status");
+    }
+    if (is_workload(k))
+        json_object_del(meta, "generation");
+    if (pod) {
+        json_object_del(meta, "creationTimestamp");
+        json_object_del(spec, "nodeName");
+        json_object_del(spec, "priority");
+    }
+    if (json_object_size(json_object_get(object, "status")) == 0)
+        json_object_del(object, "status");
+}
+
+/* The live object with its defaults: a file leaves some out. False: out of memory. */
+static bool default_live(struct api_job *j)
+{
+    struct err e = { 0 };
+
+    return j->live == NULL || api_object_default(&j->kind, j->live, &e) == ERR_OK;
+}
+
+static void job_write(struct api_job *j)
+{
+    const struct api_kind_row *k = j->r.target.kind;
+    char now[CLOCK_RFC3339_SIZE];
+    const struct api_write w = { .type = j->type,
+                                 .kind = &j->kind,
+                                 .name = j->verb == JOB_CREATE ? NULL : j->name,
+                                 .namespace = k->namespaced ? j->r.target.namespace : NULL,
+                                 .by = { .name = j->manager,
+                                         .subresource =
+                                             j->r.target.sub != NULL ? j->r.target.sub->name : NULL,
+                                         .now = now },
+                                 .validation = j->validation,
+                                 .force = j->force };
+    json_t *made = NULL, *status = NULL;
+    struct err e = { 0 };
+    bool same = false;
+
+    clock_format_s(clock_wall_ns(), now);
+    if (j->verb == JOB_CREATE && j->live != NULL) {
+        const bool ends = json_object_get(json_object_get(j->live, "metadata"), "deletionTimestamp") != NULL;
+
+        job_fail(
+            j, api_status(409, "AlreadyExists",
+                          json_pack("{s:s, s:s, s:s}", "name", j->name, "group", k->group, "kind", k->plural),
+                          "%s%s%s%s \"%s\" already exists", ends ? "object is being deleted: " : "",
+                          k->plural, k->group[0] != '\0' ? "." : "", k->group, j->name));
+        return;
+    }
+    if (j->verb == JOB_UPDATE && j->live == NULL) {
+        job_lacks(j);
+        return;
+    }
+    json_array_clear(j->warnings);
+    if (!default_live(j)) {
+        job_fail(j, NULL);
+        return;
+    }
+    if (api_write(&w, j->live, j->body, j->warnings, &made, &same, &status, &e) != ERR_OK) {
+        job_fail(j, status);
+        return;
+    }
+    if (same) {
+        json_decref(made);
+        job_answer(j, 200, json_incref(j->live));
+        return;
+    }
+    wipe(take_ptr(&j->object));
+    j->object = made;
+    if (j->live == NULL && !set_new(j, made)) {
+        job_fail(j, NULL);
+        return;
+    }
+    take_off(j, made);
+    job_store(j, false);
+}
+
+/* ---- the beginning ---- */
+
+static void set_kind(struct api_job *j)
+{
+    const struct api_kind_row *k = j->r.target.kind;
+    const struct api_patch_kind *known = api_patch_kind_of_path(k->group, k->version, k->plural);
+
+    if (known != NULL)
+        j->kind = *known;
+    else
+        j->kind = (struct api_patch_kind){ .group = k->group,
+                                           .version = k->version,
+                                           .kind = k->kind,
+                                           .plural = k->plural,
+                                           .namespaced = k->namespaced,
+                                           .schema = k->schema,
+                                           .zero = "{\"metadata\":{}}" };
+}
+
+static bool set_verb(struct api_job *j)
+{
+    static const struct {
+        enum http_method method;
+        bool named;
+        enum api_verb_of verb;
+        const char *name;
+        unsigned needs;
+    } verbs[] = { { METHOD_POST, false, JOB_CREATE, "create", API_VERB_CREATE },
+                  { METHOD_PUT, true, JOB_UPDATE, "update", API_VERB_UPDATE },
+                  { METHOD_PATCH, true, JOB_PATCH, "patch", API_VERB_PATCH },
+                  { METHOD_DELETE, true, JOB_DELETE, "delete", API_VERB_DELETE } };
+    const struct api_target *t = &j->r.target;
+
+    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+        if (verbs[i].method == j->r.caller->parser.request.method && verbs[i].named == (t->name[0] != '\0') &&
+            t->sub == NULL && (t->kind->verbs & verbs[i].needs) &&
+            (!t->kind->namespaced || t->namespace[0] != '\0')) {
+            j->verb = verbs[i].verb;
+            j->verb_name = verbs[i].name;
+            return true;
+        }
+    return false;
+}
+
+static json_t *not_allowed(void)
+{
+    return api_status(405, "MethodNotAllowed", json_object(),
+                      "the server does not allow this method on the requested resource");
+}
+
+void api_write_begin(const struct api_request *r)
+{
+    struct caller *c = r->caller;
+    struct api_job *j = calloc(1, sizeof(*j));
+    json_auto_t *who = NULL;
+    struct err e = { 0 };
+
+    if (j == NULL || (j->warnings = json_array()) == NULL) {
+        free(j);
+        api_answer_status(c, NULL);
+        return;
+    }
+    j->r = *r;
+    j->began_ns = uv_hrtime();
+    j->grace_s = -1;
+    snprintf(j->name, sizeof(j->name), "%s", r->target.name);
+    if (tls_identity(&c->tls, &who, &e) == ERR_OK && json_str(who, "user") != NULL)
+        j->user = strdup(json_str(who, "user"));
+    c->state = CALLER_SERVED;
+    c->source = &job_source;
+    c->job = j;
+    j->verb_name = "other";
+    if (!set_verb(j) || stock_row(r->target.kind) != r->target.kind) {
+        job_fail(j, not_allowed());
+        return;
+    }
+    set_kind(j);
+    j->looked = j->verb == JOB_DELETE ? job_delete : job_write;
+    if (j->verb == JOB_DELETE ? job_read_delete(j) : job_read(j))
+        job_look(j);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * write - requests that change something. A job reads the object from the daemon, computes what becomes of it
+ * (agent/api/patch), gives that to the daemon, which makes a file of it, and answers. If the object has
+ * changed meanwhile, it begins again, as an apiserver does. Loop thread only.
+ */
+#ifndef AGENT_KUBE_APISERVER_WRITE_H
+#define AGENT_KUBE_APISERVER_WRITE_H
+#include "agent/api/patch/write.h"
+#include "agent/kube/apiserver/internal.h"
+
+#define API_WRITE_TRIES 32 /* an apiserver's patch: 5; here writes go one after the other */
+#define API_PROTOBUF "application/vnd.kubernetes.protobuf"
+#define API_WRITE_ANSWER_MAX (16u << 20) /* of the daemon: an object */
+
+enum api_verb_of { JOB_CREATE, JOB_UPDATE, JOB_PATCH, JOB_DELETE };
+
+struct api_job {
+    struct api_request r;
+    enum api_verb_of verb;
+    const char *verb_name; /* "create": constant, for the log */
+    struct api_patch_kind kind;
+    enum api_write_type type;
+    enum api_field_validation validation;
+    bool dry, force;
+    char *manager, *user;
+    char name[254];
+    json_t *body;     /* owned, wiped */
+    json_t *live;     /* owned, wiped; NULL: there is none */
+    char mark[64];    /* of the live object; "": none */
+    json_t *warnings; /* a list of texts */
+    json_t *object;   /* what is stored; owned, wiped */
+    char file[256];   /* "": not known */
+    unsigned tries;
+    uint64_t began_ns;
+    struct ask *ask;
+    void (*looked)(struct api_job *j); /* the live object is known */
+
+    /* of a DELETE, or an eviction */
+    int64_t grace_s; /* -1: not given */
+    bool evict;
+    char uid[64], version[32]; /* preconditions; "": none */
+};
+
+/* A POST, PUT, PATCH or DELETE of an object, a collection or a subresource. */
+void api_write_begin(const struct api_request *r);
+
+/* ---- write.c ---- */
+void job_answer(struct api_job *j, int http, json_t *value /* stolen; NULL: out of memory */);
+void job_fail(struct api_job *j, json_t *status /* stolen; NULL: out of memory */);
+/* Asks the daemon for the object, then j->looked. */
+void job_look(struct api_job *j);
+/* Gives j->object to the daemon (remove: takes it away), then answers with job_stored(). */
+void job_store(struct api_job *j, bool remove);
+/* The daemon has it: `object` as it is now, borrowed. */
+void job_stored(struct api_job *j, int http, json_t *object);
+void job_lacks(struct api_job *j); /* 404 */
+
+/* ---- write_options.c ---- */
+/* The body, the query and the manager; false: it was answered, and the job is gone. */
+bool job_read(struct api_job *j);
+
+/* ---- write_delete.c ---- */
+bool job_read_delete(struct api_job *j); /* likewise */
+void job_delete(struct api_job *j);      /* looked */
+void job_deleted(struct api_job *j, json_t *object);
+
+/* ---- write_sub.c ---- */
+/* Sets up a job for a subresource; false: it has none that is written (405, not answered). */
+bool job_sub(struct api_job *j);
+#endif

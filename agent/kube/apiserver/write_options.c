@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a request that writes says: its body, by its media type, and its query. */
+#include "agent/kube/apiserver/proto.h"
+#include "agent/kube/apiserver/write.h"
+
+#include "agent/api/yaml/yaml.h"
+#include "base/codec/json.h"
+#include "base/files/fs.h"
+#include "base/scope.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define MANAGER_MAX 128
+
+static bool is_type(const char *header, const char *type)
+{
+    size_t n = strlen(type);
+
+    return strncasecmp(header, type, n) == 0 && (header[n] == '\0' || header[n] == ';' || header[n] == ' ');
+}
+
+static json_t *unsupported(const struct api_job *j)
+{
+    if (j->verb == JOB_PATCH)
+        return api_status(415, "UnsupportedMediaType", json_object(), "415: Unsupported Media Type");
+    return api_status(415, "UnsupportedMediaType", NULL,
+                      "the body of the request was in an unknown format - accepted media types include: "
+                      "application/json, application/yaml, application/vnd.kubernetes.protobuf");
+}
+
+/* ---- the body ---- */
+
+/* As an apiserver: the last of two members counts. NULL with *e. */
+static json_t *read_json(const struct buf *body, struct err *e)
+{
+    json_error_t error;
+    json_t *v = json_loadb(body->p != NULL ? body->p : "", body->n, JSON_DECODE_ANY, &error);
+
+    if (v == NULL)
+        err_set(e, ERR_INVALID, "%s (line %d column %d)", error.text, error.line, error.column);
+    return v;
+}
+
+static json_t *read_yaml(const struct buf *body, struct err *e)
+{
+    json_t *v = NULL;
+
+    if (yaml_first_to_json(body->p != NULL ? body->p : "", body->n, &v, e) == ERR_OK && v == NULL)
+        err_set(e, ERR_INVALID, "there is no document");
+    return v;
+}
+
+static bool read_object(struct api_job *j)
+{
+    const struct caller *c = j->r.caller;
+    struct err e = { 0 };
+
+    j->type = j->verb == JOB_CREATE ? API_WRITE_CREATE : API_WRITE_UPDATE;
+    if (c->type[0] == '\0' || is_type(c->type, "application/json"))
+        j->body = read_json(&c->body, &e);
+    else if (is_type(c->type, "application/yaml"))
+        j->body = read_yaml(&c->body, &e);
+    else if (is_type(c->type, API_PROTOBUF))
+        ERR_IGNORE(proto_to_json(c->body.p, c->body.n, &j->body, &e)); /* *e has it */
+    else {
+        job_fail(j, unsupported(j));
+        return false;
+    }
+    if (json_is_object(j->body))
+        return true;
+    job_fail(j, api_status(400, "BadRequest", NULL,
+                           "the object provided is unrecognized (must be of type %s): couldn't get "
+                           "version/kind; json parse error: %s",
+                           j->r.target.kind->kind, j->body != NULL ? "it is no object" : e.text));
+    return false;
+}
+
+static bool read_patch(struct api_job *j)
+{
+    static const struct {
+        const char *type;
+        enum api_write_type write;
+    } types[] = { { "application/json-patch+json", API_WRITE_JSON },
+                  { "application/merge-patch+json", API_WRITE_MERGE },
+                  { "application/strategic-merge-patch+json", API_WRITE_STRATEGIC },
+                  { "application/apply-patch+yaml", API_WRITE_APPLY } };
+    const struct caller *c = j->r.caller;
+    struct err e = { 0 };
+    size_t i = 0;
+
+    while (i < ARRAY_LEN(types) && !is_type(c->type, types[i].type))
+        i++;
+    if (i == ARRAY_LEN(types)) {
+        job_fail(j, unsupported(j));
+        return false;
+    }
+    j->type = types[i].write;
+    if (j->type == API_WRITE_APPLY)
+        j->verb_name = "apply";
+    j->body = j->type == API_WRITE_APPLY ? read_yaml(&c->body, &e) : read_json(&c->body, &e);
+    if (j->body != NULL)
+        return true;
+    job_fail(j, api_status(400, "BadRequest", NULL, "error decoding %s: %s",
+                           j->type == API_WRITE_APPLY ? "YAML" : "patch", e.text));
+    return false;
+}
+
+/* ---- the query ---- */
+
+static bool read_manager(struct api_job *j, const char *given)
+{
+    const char *agent = j->r.caller->agent;
+    size_t n = strcspn(agent, "/");
+
+    if (given != NULL && given[0] != '\0')
+        j->manager = strdup(given);
+    else
+        j->manager = n > 0 ? strndup(agent, n < MANAGER_MAX ? n : MANAGER_MAX) : strdup("unknown");
+    return j->manager != NULL;
+}
+
+static bool read_query(struct api_job *j)
+{
+    const struct http_request *http = &j->r.caller->parser.request;
+    const char *manager = http_param(http, "fieldManager"), *validation = http_param(http, "fieldValidation"),
+               *dry = http_param(http, "dryRun"), *force = http_param(http, "force");
+    json_t *status = NULL;
+    struct err e = { 0 };
+
+    if (dry != NULL && dry[0] == '\0')
+        dry = NULL;
+    if (api_patch_options_check(manager, validation, dry, j->verb == JOB_PATCH ? force : NULL,
+                                j->type == API_WRITE_APPLY, &status, &e) != ERR_OK) {
+        job_fail(j, status);
+        return false;
+    }
+    j->dry = dry != NULL;
+    j->force = force != NULL && (strcasecmp(force, "true") == 0 || strcmp(force, "1") == 0);
+    j->validation = str_eq(validation, "Strict")   ? API_FIELDS_STRICT
+                    : str_eq(validation, "Ignore") ? API_FIELDS_IGNORE
+                                                   : API_FIELDS_WARN;
+    if (read_manager(j, manager))
+        return true;
+    job_fail(j, NULL);
+    return false;
+}
+
+/* ---- the name of a new object ---- */
+
+static bool generate_name(struct api_job *j, json_t *meta, const char *base)
+{
+    static const char letters[] = "bcdfghjklmnpqrstvwxz2456789"; /* no vowels: no words */
+    char digits[11], suffix[6];
+
+    id_random_hex(digits, sizeof(digits) - 1);
+    for (size_t i = 0; i < 5; i++) {
+        const char pair[3] = { digits[2 * i], digits[2 * i + 1], '\0' };
+
+        suffix[i] = letters[strtoul(pair, NULL, 16) % (sizeof(letters) - 1)];
+    }
+    suffix[5] = '\0';
+    snprintf(j->name, sizeof(j->name), "%.248s%s", base, suffix);
+    return json_object_set_new(meta, "name", json_string_of(j->name)) == 0;
+}
+
+static bool read_name(struct api_job *j)
+{
+    json_t *meta = json_object_get(j->body, "metadata");
+    const char *name = json_str(meta, "name"), *base = json_str(meta, "generateName"),
+               *version = json_str(meta, "resourceVersion");
+    const struct api_kind_row *k = j->r.target.kind;
+
+    if (version != NULL && version[0] != '\0') {
+        job_fail(j,
+                 api_status(500, NULL, NULL, "resourceVersion should not be set on objects to be created"));
+        return false;
+    }
+    if (name != NULL && name[0] != '\0') {
+        snprintf(j->name, sizeof(j->name), "%s", name);
+        if (strlen(name) < sizeof(j->name))
+            return true;
+        job_fail(j, api_status_invalid(
+                        k->group, k->kind, name,
+                        json_pack("[o]", api_status_cause("FieldValueInvalid", "metadata.name",
+                                                          "Too long: may not be more than 253 bytes"))));
+        return false;
+    }
+    if (base != NULL && base[0] != '\0') {
+        if (generate_name(j, meta, base))
+            return true;
+        job_fail(j, NULL);
+        return false;
+    }
+    job_fail(j,
+             api_status_invalid(k->group, k->kind, "",
+                                json_pack("[o]", api_status_cause("FieldValueRequired", "metadata.name",
+                                                                  "Required value: name or generateName is "
+                                                                  "required"))));
+    return false;
+}
+
+bool job_read(struct api_job *j)
+{
+    return (j->verb == JOB_PATCH ? read_patch(j) : read_object(j)) && read_query(j) &&
+           (j->verb != JOB_CREATE || read_name(j));
+}
