@@ -185,8 +185,8 @@ void job_look(struct api_job *j)
 
     j->tries++;
     buf_adds(&target, "/store/object?apiVersion=");
-    percent_add(&target, k->group);
-    buf_addf(&target, "%s%s&kind=%s&name=", k->group[0] != '\0' ? "/" : "", k->version, k->kind);
+    percent_add(&target, k->api_version);
+    buf_addf(&target, "&kind=%s&name=", k->kind);
     percent_add(&target, j->name);
     if (k->namespaced) {
         buf_adds(&target, "&namespace=");
@@ -266,11 +266,6 @@ void job_stored(struct api_job *j, int http, json_t *object)
 
 /* ---- what is computed ---- */
 
-static bool is_workload(const struct api_kind_row *k)
-{
-    return strcmp(k->group, "apps") == 0 || strcmp(k->group, "batch") == 0;
-}
-
 /* What an apiserver sets of a new object. */
 static bool set_new(struct api_job *j, json_t *object)
 {
@@ -280,11 +275,11 @@ static bool set_new(struct api_job *j, json_t *object)
 
     clock_format_s(clock_wall_ns(), now);
     id_random_uuid(uid);
-    if (strcmp(k->kind, "Namespace") == 0 &&
+    if (k->id == API_KIND_NAMESPACE &&
         json_object_set_new(object, "status", json_pack("{s:s}", "phase", "Active")) != 0)
         return false;
     return json_object_set_new(meta, "creationTimestamp", json_string(now)) == 0 &&
-           (is_workload(k) || strcmp(k->kind, "Pod") == 0 ||
+           (api_kind_is_workload(k->id) || k->id == API_KIND_POD ||
             json_object_set_new(meta, "uid", json_string(uid)) == 0);
 }
 
@@ -295,15 +290,15 @@ static void take_off(const struct api_job *j, json_t *object)
                                           "deletionGracePeriodSeconds" };
     const struct api_kind_row *k = j->r.target.kind;
     json_t *meta = json_object_get(object, "metadata"), *spec = json_object_get(object, "spec");
-    const bool pod = strcmp(k->kind, "Pod") == 0;
+    const bool pod = k->id == API_KIND_POD;
 
     for (size_t i = 0; i < ARRAY_LEN(always); i++)
         json_object_del(meta, always[i]);
-    if (pod || is_workload(k)) {
+    if (pod || api_kind_is_workload(k->id)) {
         json_object_del(meta, "uid");
         json_object_del(object, "status");
     }
-    if (is_workload(k))
+    if (api_kind_is_workload(k->id))
         json_object_del(meta, "generation");
     if (pod) {
         json_object_del(meta, "creationTimestamp");
@@ -384,18 +379,12 @@ static void job_write(struct api_job *j)
 static void set_kind(struct api_job *j)
 {
     const struct api_kind_row *k = j->r.target.kind;
-    const struct api_patch_kind *known = api_patch_kind_of_path(k->group, k->version, k->plural);
+    const struct api_patch_kind *known = api_patch_kind_find(k->api_version, k->kind);
 
     if (known != NULL)
         j->kind = *known;
     else
-        j->kind = (struct api_patch_kind){ .group = k->group,
-                                           .version = k->version,
-                                           .kind = k->kind,
-                                           .plural = k->plural,
-                                           .namespaced = k->namespaced,
-                                           .schema = k->schema,
-                                           .zero = "{\"metadata\":{}}" };
+        j->kind = (struct api_patch_kind){ .row = k, .schema = k->schema, .zero = "{\"metadata\":{}}" };
 }
 
 static bool set_verb(struct api_job *j)
@@ -414,7 +403,7 @@ static bool set_verb(struct api_job *j)
 
     for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
         if (verbs[i].method == j->r.caller->parser.request.method && verbs[i].named == (t->name[0] != '\0') &&
-            t->sub == NULL && (t->kind->verbs & verbs[i].needs) &&
+            t->sub == NULL && (api_service_of(t->kind)->verbs & verbs[i].needs) &&
             (!t->kind->namespaced || t->namespace[0] != '\0')) {
             j->verb = verbs[i].verb;
             j->verb_name = verbs[i].name;
@@ -451,7 +440,7 @@ void api_write_begin(const struct api_request *r)
     c->source = &job_source;
     c->job = j;
     j->verb_name = "other";
-    if (!set_verb(j) || stock_row(r->target.kind) != r->target.kind) {
+    if (!set_verb(j) || r->target.kind->held == API_HELD_NOT) {
         job_fail(j, not_allowed());
         return;
     }

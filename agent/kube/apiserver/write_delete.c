@@ -23,7 +23,7 @@ static bool check_policy(struct api_job *j, const char *policy)
         strcmp(policy, "Foreground") == 0)
         return true;
     if (strcmp(policy, "Orphan") == 0) {
-        if (strcmp(j->r.target.kind->group, "apps") != 0 && strcmp(j->r.target.kind->group, "batch") != 0)
+        if (!api_kind_is_workload(j->r.target.kind->id))
             return true; /* nothing depends on it */
         job_fail(j,
                  api_status(400, "BadRequest", NULL,
@@ -149,10 +149,10 @@ void job_deleted(struct api_job *j, json_t *object)
     if (!j->dry && ends) {
         if (stock_put(&a->stock, object, 4096, a->set, &change) && change != NULL)
             api_changed(a, change);
-    } else if (!j->dry && o != NULL && strcmp(k->kind, "Pod") != 0) {
+    } else if (!j->dry && o != NULL && k->id != API_KIND_POD) {
         api_changed(a, stock_remove(&a->stock, o, version != NULL ? strtoull(version, NULL, 10) : 0, object));
     }
-    if (strcmp(k->kind, "Pod") == 0) {
+    if (k->id == API_KIND_POD) {
         job_answer(j, 200, json_incref(object));
         return;
     }

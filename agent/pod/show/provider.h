@@ -24,6 +24,7 @@ void provider_images_cancel(struct node *n);
 /* ---- provider_objects.c ---- */
 json_t *provider_node(struct node *n); /* the Node object as it is now; new */
 json_t *provider_node_complete(struct node *n, int64_t max_images, int64_t port); /* node_object.h */
+enum status_kind provider_status_kind(enum api_kind kind); /* of an object of the store */
 json_t *provider_keys(void *arg, enum status_kind kind, struct err *e);
 /* Of GET /store. */
 json_t *provider_whole(void *arg, enum status_kind kind, const char *namespace_, const char *name,

@@ -274,7 +274,7 @@ json_t *provider_whole(void *arg, enum status_kind kind, const char *namespace_,
     return NULL;
 }
 
-static enum status_kind status_kind_of(enum api_kind kind)
+enum status_kind provider_status_kind(enum api_kind kind)
 {
     switch (kind) {
     case API_KIND_CONFIG_MAP:
@@ -319,7 +319,7 @@ void provider_on_store(enum src_change change, const struct api_object *object, 
             : whole_object(object);
     if (o == NULL)
         return;
-    status_server_object_event(n->server, status_kind_of(object->kind),
+    status_server_object_event(n->server, provider_status_kind(object->kind),
                                change == SRC_ADDED     ? "ADDED"
                                : change == SRC_UPDATED ? "MODIFIED"
                                                        : "DELETED",

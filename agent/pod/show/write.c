@@ -36,24 +36,17 @@ static void writes_next(struct node *n);
 
 /* ---- one object ---- */
 
-static enum status_kind shown_as(enum api_kind kind)
-{
-    static const enum status_kind kinds[] = { [API_KIND_POD] = KIND_POD,
-                                              [API_KIND_CONFIG_MAP] = KIND_CONFIG_MAP,
-                                              [API_KIND_SECRET] = KIND_SECRET,
-                                              [API_KIND_PRIORITY_CLASS] = KIND_PRIORITY_CLASS,
-                                              [API_KIND_RUNTIME_CLASS] = KIND_RUNTIME_CLASS };
-
-    return api_kind_is_generic(kind) ? (enum status_kind)(KIND_GENERIC + (int)kind) : kinds[kind];
-}
-
+/* One that a manifest may have. */
 static enum err_code find_kind(const char *api_version, const char *kind, enum api_kind *ret, struct err *e)
 {
-    if (kind != NULL && api_version != NULL && api_kind_find(kind, strlen(kind), ret) &&
-        strcmp(api_kind_info(*ret)->api_version, api_version) == 0)
-        return ERR_OK;
-    return err_set(e, ERR_INVALID, "objects of kind %.64s are not written here",
-                   kind != NULL ? kind : "none");
+    const struct api_kind_row *row =
+        kind != NULL && api_version != NULL ? api_kind_of_object(api_version, kind) : NULL;
+
+    if (row == NULL || row->held == API_HELD_NOT)
+        return err_set(e, ERR_INVALID, "objects of kind %.64s are not written here",
+                       kind != NULL ? kind : "none");
+    *ret = row->id;
+    return ERR_OK;
 }
 
 /* Differs where the manifest differs: without the status and what only the node knows. "": no memory. */
@@ -99,11 +92,12 @@ json_t *provider_stored(void *arg, const char *api_version, const char *kind, co
 
     if (find_kind(api_version, kind, &found, e) != ERR_OK)
         return NULL;
-    object = provider_whole(n, shown_as(found), namespace_ != NULL ? namespace_ : "", name, e);
+    object = provider_whole(n, provider_status_kind(found), namespace_ != NULL ? namespace_ : "", name, e);
     if (object == NULL)
         return NULL;
     mark_of(object, mark);
-    object = json_pack("{s:o, s:s}", "object", versioned(n, shown_as(found), object), "mark", mark);
+    object =
+        json_pack("{s:o, s:s}", "object", versioned(n, provider_status_kind(found), object), "mark", mark);
     if (object == NULL)
         err_nomem(e);
     return object;
@@ -308,9 +302,9 @@ static enum err_code write_read(struct provider_write *w, struct err *e)
         return e->code;
     w->name = json_str(meta, "name");
     w->namespace_ = json_str(meta, "namespace");
-    if (w->name == NULL || (api_kind_info(kind)->namespaced ? w->namespace_ == NULL : w->namespace_ != NULL))
+    if (w->name == NULL || (api_kinds[kind].namespaced ? w->namespace_ == NULL : w->namespace_ != NULL))
         return err_set(e, ERR_INVALID, "metadata.name and metadata.namespace: required");
-    w->shown = shown_as(kind);
+    w->shown = provider_status_kind(kind);
     w->file.key = (struct src_key){ kind, w->namespace_, w->name };
     w->file.secret = kind == API_KIND_SECRET;
     w->file.dry = json_flag(w->request, "dryRun");
