@@ -49,3 +49,99 @@ def test_create_and_delete(t):
     k.kubectl("delete", "pod", "web", "--now")
     equal(files(k), [], "files after delete")
     k.node.stop()
+
+
+CONFIG = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: c}
+data: {%s}
+"""
+
+
+def test_apply(t):
+    """kubectl apply merges three ways and by field managers, also after a restart; files edited by hand count"""
+    k = Lone(t)
+    k.kubectl("apply", "-f", "-", stdin=CONFIG % "a: '1', b: '1'")
+    k.kubectl("patch", "cm", "c", "-p", '{"data":{"d":"1"}}')
+    k.kubectl("apply", "-f", "-", stdin=CONFIG % "a: '2', c: '1'")
+    equal(k.json("get", "cm", "c")["data"], {"a": "2", "c": "1", "d": "1"}, "three ways")
+    contains(k.kubectl("apply", "-f", "-", stdin=CONFIG % "a: '2', c: '1'").stdout, "unchanged", "the same again")
+    k.kubectl("apply", "--server-side", "--field-manager=one", "-f", "-", stdin=CONFIG.replace("c}", "s}") % "x: '1'")
+    k.node.kill()
+    k.node.start()
+    two = ("apply", "--server-side", "--field-manager=two", "-f", "-")
+    conflict = until(lambda: (lambda r: r if "onflict" in r.stderr else None)(
+        k.kubectl(*two, ok=False, stdin=CONFIG.replace("c}", "s}") % "x: '2'")), 30, "a conflict").stderr
+    contains(conflict, 'conflict with "one"', "the managers survive")
+    k.kubectl(*two, "--force-conflicts", stdin=CONFIG.replace("c}", "s}") % "x: '2'")
+    equal(k.json("get", "cm", "s")["data"], {"x": "2"}, "by force")
+    check(len([line for line in text(k, "configmap-default-s.yaml").split("\n") if "managedFields" in line]) == 1,
+          "managers are one line")
+    first = "# kept\n" + CONFIG.replace("c}", "m1}") % "a: '1'"
+    with open(f"{k.node.manifests}/two.yaml", "w", encoding="utf-8") as f:
+        f.write(first + "---\n# too\n" + CONFIG.replace("c}", "m2}") % "a: '1'")
+    until(lambda: k.kubectl("get", "cm", "m2", ok=False).returncode == 0, 20, "both objects")
+    k.kubectl("label", "cm", "m2", "x=one")
+    contains(text(k, "two.yaml"), first, "the other document")
+    equal(k.json("get", "cm", "m2")["metadata"]["labels"], {"x": "one"}, "the label")
+    k.kubectl("delete", "cm", "m1")
+    check("m1" not in text(k, "two.yaml") and "m2" in text(k, "two.yaml"), "one document is removed")
+    with open(f"{t.scratch}/edit", "w", encoding="utf-8") as f:
+        f.write("#!/bin/sh\nsed -i 's/x: one/x: two/' \"$1\"\n")
+    os.chmod(f"{t.scratch}/edit", 0o755)
+    os.environ["KUBE_EDITOR"] = f"{t.scratch}/edit"
+    k.kubectl("edit", "cm", "m2")
+    equal(k.json("get", "cm", "m2")["metadata"]["labels"], {"x": "two"}, "edited")
+    k.kubectl("create", "secret", "generic", "s", "--from-literal=p=secret")
+    equal(os.stat(f"{k.node.manifests}/secret-default-s.yaml").st_mode & 0o777, 0o600, "the mode of a Secret")
+    before = files(k)
+    k.kubectl("create", "cm", "dry", "--dry-run=server")
+    contains(k.kubectl("create", "-f", "-", ok=False, stdin=POD.replace("web", "w_")).stderr, "is invalid", "refused")
+    equal(files(k), before, "nothing is written")
+    k.node.stop()
+
+
+DEPLOYMENT = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: d}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: d}}
+  template:
+    metadata: {labels: {app: d}}
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers:
+      - {name: c, image: "localhost/busybox:1", command: [sleep, "1000"]}
+"""
+
+
+def test_workloads(t):
+    """kubectl scales, restarts and deletes what the node runs for workloads"""
+    k = Lone(t)
+
+    def pods():
+        return {p["metadata"]["uid"]: p["metadata"]["name"] for p in k.json("get", "pods", "-l", "app=d")["items"]
+                if "deletionTimestamp" not in p["metadata"]}
+
+    k.kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
+    k.kubectl("rollout", "status", "deployment/d", "--timeout=60s", timeout=80)
+    k.kubectl("scale", "deployment", "d", "--replicas=2")
+    until(lambda: len(pods()) == 2, 60, "two pods")
+    contains(text(k, "deployment-default-d.yaml"), "replicas: 2", "the file")
+    first, name = sorted(pods().items())[0]
+    k.kubectl("delete", "pod", name, "--now")
+    until(lambda: len(pods()) == 2 and first not in pods(), 60, "another pod for the deleted one")
+    second, name = sorted(pods().items())[0]
+    k.kubectl("create", "--raw", f"/api/v1/namespaces/default/pods/{name}/eviction", "-f", "-",
+              stdin=json.dumps({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}))
+    until(lambda: len(pods()) == 2 and second not in pods(), 60, "another pod for the evicted one")
+    before = pods()
+    k.kubectl("rollout", "restart", "deployment/d")
+    until(lambda: len(pods()) == 2 and not pods().keys() & before.keys(), 90, "new pods")
+    k.kubectl("delete", "deployment", "d")
+    until(lambda: not pods(), 60, "no pods")
+    equal(files(k), [], "files")
+    k.node.stop()

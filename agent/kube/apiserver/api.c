@@ -206,6 +206,17 @@ static void api_not_allowed(struct caller *c)
                                     "the server does not allow this method on the requested resource"));
 }
 
+/* Subresources that are read from the object as the daemon has it. */
+static bool is_computed(const struct api_subresource *sub)
+{
+    static const char *const names[] = { "scale", "resize", "ephemeralcontainers" };
+
+    for (size_t i = 0; sub != NULL && i < ARRAY_LEN(names); i++)
+        if (strcmp(sub->name, names[i]) == 0)
+            return true;
+    return false;
+}
+
 static void api_object(const struct api_request *r)
 {
     struct caller *c = r->caller;
@@ -213,7 +224,7 @@ static void api_object(const struct api_request *r)
 
     if (r->target.sub != NULL && api_streams(r))
         return;
-    if (method != METHOD_GET)
+    if (method != METHOD_GET || is_computed(r->target.sub))
         api_write_begin(r);
     else if (r->target.sub != NULL && strcmp(r->target.sub->name, "status") != 0)
         api_not_allowed(c);

@@ -29,6 +29,7 @@ static void job_gone(struct caller *c)
     wipe(j->body);
     wipe(j->live);
     wipe(j->object);
+    json_decref(j->added);
     json_decref(j->warnings);
     free(j->manager);
     free(j->user);
@@ -55,7 +56,8 @@ static void job_end(struct api_job *j, int http)
 {
     struct caller *c = j->r.caller;
 
-    audit(j, http);
+    if (j->verb_name != NULL)
+        audit(j, http);
     c->source = NULL;
     job_gone(c);
 }
@@ -86,6 +88,12 @@ void job_answer(struct api_job *j, int http, json_t *value)
     const struct api_request r = j->r;
     buf_auto head = BUF_INIT(64 * 1024);
 
+    if (j->r.target.sub != NULL && strcmp(j->r.target.sub->name, "scale") == 0) {
+        json_t *scale = job_scale_of(value);
+
+        json_decref(value);
+        value = scale;
+    }
     add_warnings(j, &head);
     job_end(j, http);
     api_answer_with(&r, http, head.failed ? "" : head.p, value);
@@ -98,7 +106,7 @@ void job_lacks(struct api_job *j)
 
 /* ---- the daemon ---- */
 
-static bool job_ask(struct api_job *j, const char *method, const char *target, json_t *body, ask_done_fn done)
+bool job_ask(struct api_job *j, const char *method, const char *target, json_t *body, ask_done_fn done)
 {
     mem_auto char *text = body != NULL ? json_text(body) : NULL;
     struct err e = { 0 };
@@ -118,7 +126,7 @@ static bool job_ask(struct api_job *j, const char *method, const char *target, j
 }
 
 /* What the daemon refuses, in an apiserver's words. */
-static void job_refused(struct api_job *j, int http, const json_t *body, const struct err *e)
+void job_refused(struct api_job *j, int http, const json_t *body, const struct err *e)
 {
     const struct api_kind_row *k = j->r.target.kind;
     const char *message = json_str(body, "message");
@@ -242,8 +250,11 @@ static void stock_take(struct api_job *j, json_t *object)
     struct kube_api *a = j->r.api;
     const struct stock_change *change = NULL;
 
+    if (j->r.target.kind->id == API_KIND_NAMESPACE)
+        api_namespace_complete(object);
     if (stock_put(&a->stock, object, 4096, a->set, &change) && change != NULL)
         api_changed(a, change);
+    api_namespace_need(a, j->r.target.namespace);
 }
 
 void job_stored(struct api_job *j, int http, json_t *object)
@@ -317,11 +328,16 @@ static bool default_live(struct api_job *j)
     return j->live == NULL || api_object_default(&j->kind, j->live, &e) == ERR_OK;
 }
 
-static void job_write(struct api_job *j)
+void job_write(struct api_job *j)
+{
+    job_write_as(j, j->type, j->body);
+}
+
+void job_write_as(struct api_job *j, enum api_write_type type, const json_t *body)
 {
     const struct api_kind_row *k = j->r.target.kind;
     char now[CLOCK_RFC3339_SIZE];
-    const struct api_write w = { .type = j->type,
+    const struct api_write w = { .type = type,
                                  .kind = &j->kind,
                                  .name = j->verb == JOB_CREATE ? NULL : j->name,
                                  .namespace = k->namespaced ? j->r.target.namespace : NULL,
@@ -355,7 +371,7 @@ static void job_write(struct api_job *j)
         job_fail(j, NULL);
         return;
     }
-    if (api_write(&w, j->live, j->body, j->warnings, &made, &same, &status, &e) != ERR_OK) {
+    if (api_write(&w, j->live, body, j->warnings, &made, &same, &status, &e) != ERR_OK) {
         job_fail(j, status);
         return;
     }
@@ -370,6 +386,8 @@ static void job_write(struct api_job *j)
         job_fail(j, NULL);
         return;
     }
+    if (job_adds_ephemeral(j))
+        return;
     take_off(j, made);
     job_store(j, false);
 }
@@ -440,11 +458,13 @@ void api_write_begin(const struct api_request *r)
     c->source = &job_source;
     c->job = j;
     j->verb_name = "other";
+    set_kind(j);
+    if (r->target.sub != NULL && job_sub(j))
+        return;
     if (!set_verb(j) || r->target.kind->held == API_HELD_NOT) {
         job_fail(j, not_allowed());
         return;
     }
-    set_kind(j);
     j->looked = j->verb == JOB_DELETE ? job_delete : job_write;
     if (j->verb == JOB_DELETE ? job_read_delete(j) : job_read(j))
         job_look(j);

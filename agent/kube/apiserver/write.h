@@ -18,7 +18,7 @@ enum api_verb_of { JOB_CREATE, JOB_UPDATE, JOB_PATCH, JOB_DELETE };
 struct api_job {
     struct api_request r;
     enum api_verb_of verb;
-    const char *verb_name; /* "create": constant, for the log */
+    const char *verb_name; /* "create": constant, for the log; NULL: nothing is written */
     struct api_patch_kind kind;
     enum api_write_type type;
     enum api_field_validation validation;
@@ -30,6 +30,7 @@ struct api_job {
     char mark[64];    /* of the live object; "": none */
     json_t *warnings; /* a list of texts */
     json_t *object;   /* what is stored; owned, wiped */
+    json_t *added;    /* ephemeral containers that are still to be added */
     char file[256];   /* "": not known */
     unsigned tries;
     uint64_t began_ns;
@@ -56,16 +57,27 @@ void job_store(struct api_job *j, bool remove);
 void job_stored(struct api_job *j, int http, json_t *object);
 void job_lacks(struct api_job *j); /* 404 */
 
+/* The daemon said something else. */
+void job_refused(struct api_job *j, int http, const json_t *body, const struct err *e);
+/* Asks the daemon; false: that failed, was answered, and the job is gone. */
+bool job_ask(struct api_job *j, const char *method, const char *target, json_t *body, ask_done_fn done);
+void job_write(struct api_job *j); /* looked: computes what becomes of the object, and stores it */
+void job_write_as(struct api_job *j, enum api_write_type type, const json_t *body);
+
 /* ---- write_options.c ---- */
 /* The body, the query and the manager; false: it was answered, and the job is gone. */
 bool job_read(struct api_job *j);
 
 /* ---- write_delete.c ---- */
-bool job_read_delete(struct api_job *j); /* likewise */
-void job_delete(struct api_job *j);      /* looked */
+bool job_read_delete(struct api_job *j);  /* likewise */
+bool job_read_options(struct api_job *j); /* likewise, of j->body */
+void job_delete(struct api_job *j);       /* looked */
 void job_deleted(struct api_job *j, json_t *object);
 
 /* ---- write_sub.c ---- */
-/* Sets up a job for a subresource; false: it has none that is written (405, not answered). */
+/* A subresource: answered, or begun; false: it is none that is written. */
 bool job_sub(struct api_job *j);
+json_t *job_scale_of(const json_t *object); /* NULL: out of memory */
+/* j->object has ephemeral containers to add: that is done. False: it is another request. */
+bool job_adds_ephemeral(struct api_job *j);
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* DELETE of one object. */
+#include "agent/kube/apiserver/proto.h"
 #include "agent/kube/apiserver/write.h"
 
 #include "base/codec/json.h"
@@ -62,21 +63,30 @@ static bool read_grace(struct api_job *j, const json_t *options, const char *que
 bool job_read_delete(struct api_job *j)
 {
     const struct caller *c = j->r.caller;
-    const struct http_request *http = &c->parser.request;
-    json_error_t error;
-    json_t *options = c->body.n > 0 ? json_loadb(c->body.p, c->body.n, 0, &error) : json_object();
+    json_error_t error = { .text = "" };
+    struct err e = { 0 };
+
+    if (strncmp(c->type, API_PROTOBUF, strlen(API_PROTOBUF)) == 0)
+        ERR_IGNORE(proto_to_json(c->body.p, c->body.n, &j->body, &e)); /* *e has it */
+    else
+        j->body = c->body.n > 0 ? json_loadb(c->body.p, c->body.n, 0, &error) : json_object();
+    if (json_is_object(j->body))
+        return job_read_options(j);
+    job_fail(j, api_status(400, "BadRequest", NULL, "the DeleteOptions of the body cannot be read: %s",
+                           e.code != ERR_OK ? e.text : error.text));
+    return false;
+}
+
+bool job_read_options(struct api_job *j)
+{
+    const struct http_request *http = &j->r.caller->parser.request;
+    json_t *options = j->body;
     const json_t *before = json_object_get(options, "preconditions"),
                  *dry = json_array_get(json_object_get(options, "dryRun"), 0);
     const char *policy = json_str(options, "propagationPolicy"), *uid = json_str(before, "uid"),
                *version = json_str(before, "resourceVersion"), *query_dry = http_param(http, "dryRun"),
                *all = json_is_string(dry) ? json_string_value(dry) : query_dry;
 
-    j->body = options;
-    if (!json_is_object(options)) {
-        job_fail(j, api_status(400, "BadRequest", NULL, "the DeleteOptions of the body cannot be read: %s",
-                               options == NULL ? error.text : "no object"));
-        return false;
-    }
     if (!read_grace(j, options, http_param(http, "gracePeriodSeconds")) ||
         !check_policy(j, policy != NULL ? policy : http_param(http, "propagationPolicy")))
         return false;
@@ -151,6 +161,13 @@ void job_deleted(struct api_job *j, json_t *object)
             api_changed(a, change);
     } else if (!j->dry && o != NULL && k->id != API_KIND_POD) {
         api_changed(a, stock_remove(&a->stock, o, version != NULL ? strtoull(version, NULL, 10) : 0, object));
+        api_namespace_check(a, k->id == API_KIND_NAMESPACE ? j->name : j->r.target.namespace);
+    }
+    if (j->evict) {
+        job_answer(j, 201,
+                   json_pack("{s:s, s:s, s:{}, s:s, s:i}", "kind", "Status", "apiVersion", "v1", "metadata",
+                             "status", "Success", "code", 201));
+        return;
     }
     if (k->id == API_KIND_POD) {
         job_answer(j, 200, json_incref(object));
