@@ -97,6 +97,8 @@ static void daemon_stop(struct agent *a, const char *why)
     notify_send(&a->notify, "STOPPING=1");
     if (a->workloads != NULL)
         workloads_stop(a->workloads);
+    if (a->claims != NULL)
+        claims_stop(a->claims);
     if (a->folder != NULL) {
         node_set_folder(a->node, NULL);
         src_folder_close(a->folder);
@@ -128,6 +130,7 @@ static void on_first_set(void *arg)
     struct agent *a = arg;
 
     workloads_begin(a->workloads);
+    claims_begin(a->claims);
     node_sources_ready(a->node);
     notify_send(&a->notify, "READY=1");
     log_info("ready");

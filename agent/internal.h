@@ -32,6 +32,7 @@ struct agent { /* the parts, in the order of opening */
     struct status_server *server;
     struct src_folder *folder;
     struct workloads *workloads;
+    struct claims *claims;
     struct cluster *cluster; /* NULL: the node joins none */
     struct kube_credentials *credentials;
     struct kube_serving *serving;

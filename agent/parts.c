@@ -313,6 +313,7 @@ void parts_close(struct agent *a)
     unit_weight_close(&a->unit_weight);
     cluster_free(a->cluster);
     workloads_free(a->workloads);
+    claims_free(a->claims);
     local_api_done(a);
     if (a->node != NULL)
         node_free(a->node);

@@ -24,8 +24,13 @@ static bool folder_is_complete(void *arg)
 
 enum err_code work_open(struct agent *a, struct err *e)
 {
-    const struct workloads_options o = { .node = a->node, .complete = folder_is_complete, .arg = a };
+    const struct claims_options claims = { .node = a->node, .complete = folder_is_complete, .arg = a };
+    struct workloads_options o = { .node = a->node, .complete = folder_is_complete, .arg = a };
 
+    if (claims_open(&a->claims, &claims, e) != ERR_OK)
+        return err_wrap(e, "claims");
+    node_set_claims(a->node, claims_link(a->claims));
+    o.claims = a->claims;
     if (workloads_open(&a->workloads, &o, e) != ERR_OK)
         return e->code;
     node_set_workloads(a->node, workloads_link(a->workloads));

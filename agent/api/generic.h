@@ -33,7 +33,8 @@ struct api_workload { /* the spec; what a kind does not have is 0, or the kind's
     int32_t partition, first_ordinal;
     bool parallel; /* podManagementPolicy of a StatefulSet */
     char *service_name;
-    struct api_strs claim_names; /* of volumeClaimTemplates of a StatefulSet */
+    struct api_strs claim_names;                  /* of volumeClaimTemplates of a StatefulSet */
+    bool claims_go_with_set, claims_go_with_pods; /* persistentVolumeClaimRetentionPolicy: Delete */
 
     /* Job */
     bool has_completions, has_parallelism, has_deadline, has_ttl, suspend, indexed;
@@ -53,6 +54,7 @@ struct api_claim { /* a PersistentVolumeClaim's spec */
     struct api_strs access_modes;
     struct api_resource_list requests, limits;       /* "storage" */
     char *storage_class, *volume_name, *volume_mode; /* NULL: not given */
+    struct api_label_selector *selector;             /* likewise */
 };
 
 struct api_generic {

@@ -315,7 +315,8 @@ enum api_volume_kind {
     API_VOL_HOST_PATH,
     API_VOL_PAYLOAD, /* configMap, secret, downwardAPI, projected: sources[] */
     API_VOL_IMAGE,
-    API_VOL_CSI, /* inline: it lives as long as the pod */
+    API_VOL_CSI,   /* inline: it lives as long as the pod */
+    API_VOL_CLAIM, /* persistentVolumeClaim, ephemeral */
 };
 
 struct api_volume {
@@ -342,6 +343,9 @@ struct api_volume {
     char *csi_fs_type; /* NULL: none given */
     struct api_kvs csi_attributes;
     char *csi_secret; /* of nodePublishSecretRef; NULL: none */
+    /* persistentVolumeClaim, ephemeral */
+    char *claim_name;               /* NULL: ephemeral, "<pod>-<volume>" (claim_name()) */
+    bool ephemeral, claim_readonly; /* ephemeral: the claim is made and removed with the pod */
 };
 
 /* ---- pod ---- */

@@ -177,6 +177,10 @@ json_t *workloads_object(enum api_kind kind, const char *namespace_, const char 
         err_nomem(e);
         return NULL;
     }
+    if (!api_kind_is_workload(kind)) {
+        claims_show(w->o.claims, kind, g->meta.namespace, g->meta.name, o);
+        return o;
+    }
     workload_uid(kind, g->meta.namespace, g->meta.name, uid);
     one = workload_find(w, uid);
     meta = json_object_get(o, "metadata");

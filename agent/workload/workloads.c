@@ -7,6 +7,7 @@
 #include "agent/workload/internal.h"
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/codec/json.h"
 #include "base/log.h"
 
 #include <stdlib.h>
@@ -109,6 +110,8 @@ static void on_store(enum src_change change, const struct api_object *o, void *a
     if (change == SRC_REMOVED) {
         workload_uid(o->kind, m->namespace, m->name, uid);
         one = workload_find(w, uid);
+        if (one != NULL && one->object->workload->claims_go_with_set)
+            claims_drop(w->o.claims, uid, 0);
         if (one != NULL)
             forget(w, one);
     } else {
@@ -192,6 +195,43 @@ static void see(struct workloads *w, struct workload *one, const struct pod *p)
 
 /* ---- steps ---- */
 
+#define CLAIMS_MAX 32 /* volumeClaimTemplates of a StatefulSet */
+
+struct own_claims {              /* of a pod */
+    struct api_kv v[CLAIMS_MAX]; /* volume, and name of its claim */
+    size_t n;
+};
+
+static void own_claims_done(struct own_claims *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        free(c->v[i].value);
+}
+
+static enum err_code make_claims(struct workloads *w, const struct workload *one, unsigned number,
+                                 struct own_claims *ret, struct err *e)
+{
+    const struct api_generic *g = one->object;
+    const struct api_strs *names = &g->workload->claim_names;
+    json_auto_t *object = names->n > 0 ? json_loads(g->json, 0, NULL) : NULL;
+    const json_t *templates = json_at(object, "spec.volumeClaimTemplates");
+
+    if (names->n > CLAIMS_MAX)
+        return err_set(e, ERR_INVALID, "%zu volumeClaimTemplates are too many, at most %d are allowed",
+                       names->n, CLAIMS_MAX);
+    for (size_t i = 0; i < names->n; i++) {
+        char *name = str_printf("%s-%s-%u", names->v[i], g->meta.name, number);
+
+        if (name == NULL)
+            return err_nomem(e);
+        ret->v[ret->n++] = (struct api_kv){ names->v[i], name };
+        if (claims_make(w->o.claims, g->meta.namespace, name, json_array_get(templates, i), one->uid, e) !=
+            ERR_OK)
+            return e->code;
+    }
+    return ERR_OK;
+}
+
 static void make(struct workloads *w, struct workload *one, unsigned number)
 {
     const struct api_generic *g = one->object;
@@ -215,6 +255,7 @@ static void make(struct workloads *w, struct workload *one, unsigned number)
                                .owner_name = g->meta.name,
                                .owner_uid = one->uid };
     struct api_object o = { .kind = API_KIND_POD, .document = 1 };
+    struct own_claims claims = { .n = 0 };
     const struct api_pod *other;
     struct err e = { 0 };
 
@@ -230,9 +271,12 @@ static void make(struct workloads *w, struct workload *one, unsigned number)
         x.subdomain = g->workload->service_name;
     }
     other = src_store_pod(w->store, API_FROM_FOLDER, g->meta.namespace, name);
+    x.claims = claims.v;
+    x.n_claims = g->workload->claim_names.n;
     if (other != NULL && !str_eq(other->owner_uid, one->uid))
         err_set(&e, ERR_EXISTS, "pod %.250s: another manifest has a pod of this name", name);
-    else if (api_expand_pod(g->workload->pods.pod, &x, &o.pod, &e) == ERR_OK) {
+    else if (make_claims(w, one, number, &claims, &e) == ERR_OK &&
+             api_expand_pod(g->workload->pods.pod, &x, &o.pod, &e) == ERR_OK) {
         if (src_store_put(w->store, &o, &e) == ERR_OK)
             log_info("pod of a workload added", F_STR("kind", info->kind), F_STR("name", g->meta.name),
                      F_STR("pod", name));
@@ -242,6 +286,7 @@ static void make(struct workloads *w, struct workload *one, unsigned number)
         log_error("cannot make a pod of a workload", F_STR("kind", info->kind), F_STR("name", g->meta.name),
                   F_ERR(&e));
     snprintf(one->problem, sizeof(one->problem), "%.299s", e.code != ERR_OK ? e.text : "");
+    own_claims_done(&claims);
 }
 
 static void note_progress(struct workloads *w, struct workload *one, const struct workload_counts *before)
@@ -301,6 +346,8 @@ static void step_one(struct workloads *w, struct workload *one, const struct wor
     }
     if (n == STEPS_MAX)
         look_again(w, 0);
+    if (one->object->workload->claims_go_with_pods)
+        claims_drop(w->o.claims, one->uid, want.first + want.replicas);
     note_progress(w, one, before);
 }
 
@@ -341,8 +388,11 @@ static void on_timer(struct boot_timer *t)
 
 static void on_pod(const struct pod *p, void *arg)
 {
+    struct workloads *w = arg;
+
+    claims_pod_changed(w->o.claims, p);
     if (p->api->owner_uid != NULL)
-        workloads_wake(arg);
+        workloads_wake(w);
 }
 
 static void add_known(const struct api_object *o, void *arg)

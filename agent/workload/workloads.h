@@ -8,12 +8,13 @@
  */
 #ifndef AGENT_WORKLOAD_WORKLOADS_H
 #define AGENT_WORKLOAD_WORKLOADS_H
-#include "agent/pod/core/node.h"
+#include "agent/claim/claims.h"
 
 struct workloads;
 
 struct workloads_options {
-    struct node *node; /* with its store and timers; borrowed while the workloads are open */
+    struct node *node;     /* with its store and timers; borrowed while the workloads are open */
+    struct claims *claims; /* likewise */
     /* Whether every object of the folder is known: no file has problems, and the folder is there. */
     bool (*complete)(void *arg);
     void *arg;

@@ -100,11 +100,19 @@ struct api_expansion { /* of a workload's template; borrowed */
     size_t n_labels;
     const char *owner_api_version, *owner_kind, *owner_name, *owner_uid;
     const char *hostname, *subdomain; /* NULL: as in the template */
+    /* Volumes of claims, by name: they replace those of the template. */
+    const struct api_kv *claims;
+    size_t n_claims;
 };
 /* A pod of a workload, whose owner_uid and ownerReferences are set: a new reference. ERR_INVALID: what only a
  * pod's own name can break. */
 enum err_code api_expand_pod(const struct api_pod *template_, const struct api_expansion *x,
                              struct api_pod **ret, struct err *e) MUST_CHECK;
+
+/* An object of api_kind_is_generic() that the agent made, or another one of it: its owner is kept. Changes
+ * `object`. A new reference. ERR_INVALID: it is not valid. */
+enum err_code api_make_generic(enum api_kind kind, json_t *object, struct api_generic **ret,
+                               struct err *e) MUST_CHECK;
 
 /*
  * One object as the apiserver has it. It was validated there, so fields that this version does not know are

@@ -24,6 +24,24 @@ static void put_owner(json_t *meta, const struct api_expansion *x)
                                   "controller", 1, "blockOwnerDeletion", 1));
 }
 
+static void put_claim(json_t *spec, const struct api_kv *claim)
+{
+    json_t *volumes = json_object_get(spec, "volumes"), *one;
+    size_t i;
+
+    if (volumes == NULL) {
+        volumes = json_array();
+        json_object_set_new(spec, "volumes", volumes);
+    }
+    json_array_foreach (volumes, i, one)
+        if (str_eq(json_str(one, "name"), claim->key)) {
+            json_array_remove(volumes, i);
+            break;
+        }
+    json_array_append_new(volumes, json_pack("{s:s, s:{s:s}}", "name", claim->key, "persistentVolumeClaim",
+                                             "claimName", claim->value));
+}
+
 /* The template as a Pod; NULL: out of memory. */
 static json_t *expanded(const struct api_pod *template_, const struct api_expansion *x)
 {
@@ -40,6 +58,8 @@ static json_t *expanded(const struct api_pod *template_, const struct api_expans
     json_put_str(meta, "namespace", x->namespace_);
     for (size_t i = 0; i < x->n_labels; i++)
         json_put_str(labels, x->labels[i].key, x->labels[i].value);
+    for (size_t i = 0; i < x->n_claims; i++)
+        put_claim(spec, &x->claims[i]);
     put_owner(meta, x);
     if (x->hostname != NULL)
         json_put_str(spec, "hostname", x->hostname);
@@ -63,6 +83,23 @@ enum err_code api_expand_pod(const struct api_pod *template_, const struct api_e
                 problems.n > 0 ? problems.v[0].message : "it is not valid");
     else
         *ret = pod;
+    api_problems_done(&problems);
+    return e->code;
+}
+
+enum err_code api_make_generic(enum api_kind kind, json_t *object, struct api_generic **ret, struct err *e)
+{
+    struct api_problems problems = { 0 };
+    struct api_check c = { .problems = &problems, .expanded = true };
+    struct api_generic *made = api_build_generic(&c, kind, object);
+
+    if (c.no_memory)
+        err_nomem(e);
+    else if (made == NULL)
+        err_set(e, ERR_INVALID, "%s: %s: %s", api_kind_name(kind), problems.n > 0 ? problems.v[0].field : "?",
+                problems.n > 0 ? problems.v[0].message : "it is not valid");
+    else
+        *ret = made;
     api_problems_done(&problems);
     return e->code;
 }

@@ -49,10 +49,61 @@ static void take_deadline(struct api_check *c, const json_t *spec, json_t *pod_s
         c->no_memory = true;
 }
 
+static bool names(const json_t *list, const char *name)
+{
+    json_t *one;
+    size_t i;
+
+    json_array_foreach ((json_t *)(uintptr_t)list, i, one)
+        if (str_eq(json_str(one, "name"), name))
+            return true;
+    return false;
+}
+
+/* The template's containers may mount volumes of volumeClaimTemplates; each pod gets a claim of its own
+ * there. Returns how many are added at the end of the pod's volumes. */
+static size_t add_claims(struct api_check *c, const json_t *spec, json_t *pod_spec)
+{
+    const json_t *templates = json_object_get(spec, "volumeClaimTemplates");
+    json_t *volumes = json_object_get(pod_spec, "volumes"), *one;
+    size_t i, n = 0;
+
+    if (!json_is_array(templates) || !json_is_object(pod_spec) ||
+        (volumes != NULL && !json_is_array(volumes)))
+        return 0;
+    if (volumes == NULL) {
+        volumes = json_array();
+        json_object_set_new(pod_spec, "volumes", volumes);
+    }
+    json_array_foreach ((json_t *)(uintptr_t)templates, i, one) {
+        const char *name = json_str(json_object_get(one, "metadata"), "name");
+
+        if (name == NULL || names(volumes, name))
+            continue;
+        c->no_memory =
+            json_array_append_new(volumes, json_pack("{s:s, s:{s:s}}", "name", name, "persistentVolumeClaim",
+                                                     "claimName", name)) != 0 ||
+            c->no_memory;
+        n++;
+    }
+    return n;
+}
+
+/* The manifest is shown without them. */
+static void drop_claims(json_t *pod_spec, size_t n)
+{
+    json_t *volumes = json_object_get(pod_spec, "volumes");
+
+    for (; n > 0 && json_array_size(volumes) > 0; n--)
+        json_array_remove(volumes, json_array_size(volumes) - 1);
+    if (json_is_array(volumes) && json_array_size(volumes) == 0)
+        json_object_del(pod_spec, "volumes");
+}
+
 static struct api_pod *build_template(struct api_check *c, json_t *spec, char ret_hash[API_HASH_SIZE])
 {
     json_t *template_ = json_object_get(spec, "template");
-    size_t mark = api_enter(c, "spec");
+    size_t mark = api_enter(c, "spec"), claims;
     struct api_pod *pod = NULL;
 
     api_enter(c, "template");
@@ -60,7 +111,9 @@ static struct api_pod *build_template(struct api_check *c, json_t *spec, char re
         if (!hash_template(template_, ret_hash))
             c->no_memory = true;
         take_deadline(c, spec, json_object_get(template_, "spec"));
+        claims = add_claims(c, spec, json_object_get(template_, "spec"));
         pod = api_build_pod(c, &api_schema_pod_template, template_);
+        drop_claims(json_object_get(template_, "spec"), claims);
     }
     api_leave(c, mark);
     return pod;
@@ -255,14 +308,14 @@ static struct api_generic *build(struct api_check *c, enum api_kind kind, const 
 
 struct api_generic *api_build_generic(struct api_check *c, enum api_kind kind, json_t *object)
 {
-    if (!c->served && (kind == API_KIND_CRON_JOB || kind == API_KIND_CLAIM)) {
+    if (!c->served && kind == API_KIND_CRON_JOB) {
         api_fault_at(c, "kind", "%s is known, but this version does not act on it",
                      QUOTE(api_kind_name(kind)));
         return NULL;
     }
-    if (api_kind_is_workload(kind) && c->static_node != NULL) {
-        api_fault_at(c, "kind", "%s: a node of a cluster gets its workloads from the cluster",
-                     QUOTE(api_kind_name(kind)));
+    if ((api_kind_is_workload(kind) || kind == API_KIND_CLAIM) && c->static_node != NULL) {
+        api_fault_at(c, "kind", "%s: a node of a cluster gets its %s from the cluster",
+                     QUOTE(api_kind_name(kind)), kind == API_KIND_CLAIM ? "claims" : "workloads");
         return NULL;
     }
     return build(c, kind, api_kinds[kind].schema, object);

@@ -63,6 +63,14 @@ const char *api_row_similar(const struct api_schema *schema, const char *name)
     return found;
 }
 
+/* Its `support` says no, here. */
+static bool not_acted_on(const struct api_check *c, const struct api_row *row)
+{
+    if (row->support < API_IGNORED || (row->flags & API_IN_CLUSTER && c->joined))
+        return false;
+    return !(row->flags & API_ALONE) || c->served || c->static_node != NULL;
+}
+
 /* ---- nested objects ---- */
 static bool walk_nested(const struct walk *w, const struct api_row *row, json_t *v, bool quiet)
 {
@@ -140,8 +148,7 @@ static bool harmless(struct api_check *c, const struct api_row *row, const json_
 
 static void report_support(const struct walk *w, const struct api_row *row, const json_t *v)
 {
-    if (w->quiet || row->support < API_IGNORED || (row->flags & API_IN_CLUSTER && w->c->joined) ||
-        harmless(w->c, row, v))
+    if (w->quiet || !not_acted_on(w->c, row) || harmless(w->c, row, v))
         return;
     if (row->support == API_IGNORED)
         api_ignore(w->c, row->why);
@@ -238,8 +245,7 @@ static void walk_row(const struct walk *w, const struct api_row *row, json_t *ob
 {
     json_t *v = json_object_get(object, row->name);
     size_t mark;
-    bool settled =
-        w->quiet || (row->support >= API_IGNORED && !(row->flags & API_IN_CLUSTER && w->c->joined));
+    bool settled = w->quiet || not_acted_on(w->c, row);
     int *tag;
 
     if (v == NULL && row->otherwise != NULL) {

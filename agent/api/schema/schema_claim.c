@@ -3,7 +3,10 @@
 #include "agent/api/generic.h"
 #include "agent/api/schema/schema.h"
 
-static const char provisioner[] = "claims are folders of this node: there is no class and no provisioner";
+static const char of_class[] =
+    "binds to a PersistentVolume of this class; otherwise the claim gets a folder of this node. "
+    "\"\" asks for a PersistentVolume";
+static const char no_classes[] = "claims are folders of this node: there are no classes of attributes";
 
 static const struct api_value access_modes[] = { { "ReadWriteOnce", 0 },
                                                  { "ReadOnlyMany", 0 },
@@ -14,7 +17,7 @@ static const struct api_value volume_modes[] = { { "Filesystem", 0 }, { "Block",
 
 static const struct api_row claim_resources[] = {
     ROW("limits", API_RESOURCES, SLOT(api_claim, limits),
-        IGNORED("only the size asked for is shown; nothing limits the folder")),
+        IGNORED("the size asked for limits the folder, where the file system has project quotas")),
     ROW("requests", API_RESOURCES, SLOT(api_claim, requests)),
     { 0 },
 };
@@ -25,14 +28,15 @@ static const struct api_row claim_spec[] = {
         .values = access_modes),
     ROW("resources", API_OBJECT, .slot = HERE, .nested = &claim_resources_schema),
     ROW("storageClassName", API_STRING, SLOT(api_claim, storage_class), .flags = API_KEEP_EMPTY,
-        ACCEPTED(provisioner)),
-    ROW("volumeName", API_STRING, SLOT(api_claim, volume_name), ACCEPTED(provisioner)),
+        ACTED(of_class)),
+    ROW("volumeName", API_STRING, SLOT(api_claim, volume_name)),
     ROW("volumeMode", API_STRING, SLOT(api_claim, volume_mode), .values = volume_modes,
         .otherwise = "Filesystem"),
-    ROW("selector", API_OBJECT, .nested = &api_schema_label_selector, ACCEPTED(provisioner)),
+    ROW("selector", API_OBJECT, SLOT(api_claim, selector), .flags = API_POINTER,
+        .nested = &api_schema_label_selector, ACTED("of labels of a PersistentVolume")),
     ROW("dataSource", API_ANY, REFUSED("nothing here fills a volume from a snapshot or another claim")),
     ROW("dataSourceRef", API_ANY, REFUSED("nothing here fills a volume from a snapshot or another claim")),
-    ROW("volumeAttributesClassName", API_STRING, ACCEPTED(provisioner)),
+    ROW("volumeAttributesClassName", API_STRING, ACCEPTED(no_classes)),
     { 0 },
 };
 const struct api_schema api_schema_claim_spec =

@@ -222,7 +222,7 @@ static const struct api_row container[] = {
     ROW("volumeMounts", API_LIST, SLOTS(api_container, mounts), .nested = &volume_mount_schema,
         .merge_key = "mountPath"),
     ROW("volumeDevices", API_LIST, .nested = &volume_device_schema, .merge_key = "devicePath",
-        REFUSED("block devices come from persistentVolumeClaims, which need a control plane")),
+        REFUSED("a claim of this node is a folder, never a block device")),
     ROW("livenessProbe", API_OBJECT, SLOT(api_container, liveness), .flags = API_POINTER,
         .nested = &api_schema_probe),
     ROW("readinessProbe", API_OBJECT, SLOT(api_container, readiness), .flags = API_POINTER,

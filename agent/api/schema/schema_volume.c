@@ -7,7 +7,7 @@
 #define FOREIGN(field, reason) ROW(field, API_ANY, REFUSED(reason))
 
 static const char needs_server[] = "needs an API server";
-static const char needs_plane[] = "needs a control plane and a storage driver";
+static const char of_cluster[] = "needs a storage driver of the cluster";
 static const char foreign[] =
     "network file systems and storage drivers are not supported; mount it on the node "
     "and use hostPath";
@@ -179,6 +179,37 @@ static const struct api_row projected[] = {
 static const struct api_schema projected_schema =
     SCHEMA("ProjectedVolumeSource", projected, .init_true = AT(api_volume, projected));
 
+/* ---- persistentVolumeClaim, ephemeral ---- */
+static const struct api_row claim[] = {
+    ROW("claimName", API_STRING, SLOT(api_volume, claim_name), .flags = API_REQUIRED,
+        .format = API_FMT_SUBDOMAIN),
+    ROW("readOnly", API_BOOL, SLOT(api_volume, claim_readonly), .flags = API_ZERO_ABSENT),
+    { 0 },
+};
+static const struct api_schema claim_schema = SCHEMA("PersistentVolumeClaimVolumeSource", claim);
+
+static const char of_template[] = "the claim is named after the pod and the volume";
+static const struct api_row template_meta[] = {
+    ROW("name", API_STRING, ACCEPTED(of_template)),
+    ROW("namespace", API_STRING, ACCEPTED(of_template)),
+    { 0 },
+};
+static const struct api_schema template_meta_schema =
+    SCHEMA("ObjectMeta", template_meta, .base = &api_schema_object_meta);
+static const struct api_row claim_template[] = {
+    ROW("metadata", API_OBJECT, .nested = &template_meta_schema, .otherwise = "{}"),
+    ROW("spec", API_OBJECT, .nested = &api_schema_claim_spec, .flags = API_REQUIRED),
+    { 0 },
+};
+static const struct api_schema claim_template_schema =
+    SCHEMA("PersistentVolumeClaimTemplate", claim_template);
+static const struct api_row ephemeral[] = {
+    ROW("volumeClaimTemplate", API_OBJECT, .nested = &claim_template_schema, .flags = API_REQUIRED),
+    { 0 },
+};
+static const struct api_schema ephemeral_schema =
+    SCHEMA("EphemeralVolumeSource", ephemeral, .init_true = AT(api_volume, ephemeral));
+
 /* ---- Volume ---- */
 #define PAYLOAD(field, schema)                                                                               \
     ROW(field, API_OBJECT, SLOTS(api_volume, sources), TAG(AT(api_volume, kind), API_VOL_PAYLOAD),           \
@@ -196,9 +227,11 @@ static const struct api_row volume[] = {
     ROW("projected", API_OBJECT, .slot = HERE, TAG(AT(api_volume, kind), API_VOL_PAYLOAD),
         .nested = &projected_schema),
     ROW("image", API_OBJECT, .slot = HERE, TAG(AT(api_volume, kind), API_VOL_IMAGE), .nested = &image_schema),
-    FOREIGN("persistentVolumeClaim", needs_plane),
-    FOREIGN("ephemeral", needs_plane),
     ROW("csi", API_OBJECT, .slot = HERE, TAG(AT(api_volume, kind), API_VOL_CSI), .nested = &csi_schema),
+    ROW("persistentVolumeClaim", API_OBJECT, .slot = HERE, TAG(AT(api_volume, kind), API_VOL_CLAIM),
+        .nested = &claim_schema, .flags = API_ALONE, REFUSED(of_cluster)),
+    ROW("ephemeral", API_OBJECT, .slot = HERE, TAG(AT(api_volume, kind), API_VOL_CLAIM),
+        .nested = &ephemeral_schema, .flags = API_ALONE, REFUSED(of_cluster)),
     FOREIGN("nfs", foreign),
     FOREIGN("iscsi", foreign),
     FOREIGN("fc", foreign),

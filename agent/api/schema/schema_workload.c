@@ -124,12 +124,11 @@ static const struct api_value management_policies[] = { { "OrderedReady", 0 },
                                                         { "Parallel", 1 },
                                                         { NULL, 0 } };
 static const struct api_value retention_policies[] = { { "Retain", 0 }, { "Delete", 1 }, { NULL, 0 } };
-static const char claims_stay[] = "the folders of claims stay until they are removed by hand";
 static const struct api_row retention[] = {
-    ROW("whenDeleted", API_STRING, .values = retention_policies, .harmless = "\"Retain\"",
-        IGNORED(claims_stay)),
-    ROW("whenScaled", API_STRING, .values = retention_policies, .harmless = "\"Retain\"",
-        IGNORED(claims_stay)),
+    ROW("whenDeleted", API_ENUM, SLOT(api_workload, claims_go_with_set), .flags = API_BOOL_SLOT,
+        .values = retention_policies, .otherwise = "Retain"),
+    ROW("whenScaled", API_ENUM, SLOT(api_workload, claims_go_with_pods), .flags = API_BOOL_SLOT,
+        .values = retention_policies, .otherwise = "Retain"),
     { 0 },
 };
 static const struct api_schema retention_schema =
@@ -144,8 +143,7 @@ static const struct api_row stateful_set_spec[] = {
     REPLICAS,
     SELECTOR(.flags = API_REQUIRED),
     TEMPLATE,
-    ROW("volumeClaimTemplates", API_LIST, .nested = &api_schema_claim_template,
-        REFUSED("claims of storage are not acted on by this version")),
+    ROW("volumeClaimTemplates", API_LIST, .nested = &api_schema_claim_template, .support = API_ACTED),
     ROW("serviceName", API_STRING, SLOT(api_workload, service_name),
         ACTED("the subdomain of the pods; nothing here answers DNS for it")),
     ROW("podManagementPolicy", API_ENUM, SLOT(api_workload, parallel), .flags = API_BOOL_SLOT,
@@ -153,8 +151,7 @@ static const struct api_row stateful_set_spec[] = {
     ROW("updateStrategy", API_OBJECT, .slot = HERE, .nested = &stateful_set_update_schema, .otherwise = "{}"),
     HISTORY("10"),
     MIN_READY,
-    ROW("persistentVolumeClaimRetentionPolicy", API_OBJECT, .nested = &retention_schema,
-        .support = API_ACTED),
+    ROW("persistentVolumeClaimRetentionPolicy", API_OBJECT, .slot = HERE, .nested = &retention_schema),
     ROW("ordinals", API_OBJECT, .slot = HERE, .nested = &ordinals_schema),
     { 0 },
 };

@@ -198,7 +198,8 @@ static enum err_code volume_mount(struct ctr_run *r, const struct ctr *c, size_t
         .source = source,
         .destination =
             vm->mount_path[0] == '/' ? vm->mount_path : arena_printf(&r->arena, "/%s", vm->mount_path),
-        .read_only = vm->read_only || v->kind == API_VOL_PAYLOAD || v->kind == API_VOL_IMAGE,
+        .read_only =
+            vm->read_only || v->claim_readonly || v->kind == API_VOL_PAYLOAD || v->kind == API_VOL_IMAGE,
         .image = v->kind == API_VOL_IMAGE,
         .recursive_read_only = str_eq(vm->recursive_read_only, "Enabled") ||
                                (str_eq(vm->recursive_read_only, "IfPossible") && can_recurse),

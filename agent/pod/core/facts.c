@@ -106,9 +106,15 @@ bool volumes_is_mounted(const struct pod *p, const char *volume)
 enum err_code volumes_host_path(const struct pod *p, const struct api_volume *v, char *ret, size_t size,
                                 struct err *e)
 {
+    struct claim_place at;
     int n = -1;
 
     switch (v->kind) {
+    case API_VOL_CLAIM:
+        if (claim_place(p, v, &at, e) != ERR_OK)
+            return e->code;
+        n = snprintf(ret, size, "%s", at.path);
+        break;
     case API_VOL_PAYLOAD:
         return vol_payload_path(p->node->o.volumes, p->uid, v->name, ret, size, e);
     case API_VOL_EMPTY_DIR:

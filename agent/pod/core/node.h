@@ -2,6 +2,7 @@
 /* node - what the rooms share of the node: its options, its pods, how far its end is. */
 #ifndef AGENT_POD_CORE_NODE_H
 #define AGENT_POD_CORE_NODE_H
+#include "agent/pod/core/claim_link.h"
 #include "agent/pod/core/cluster_link.h"
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/core/room.h"
@@ -37,6 +38,7 @@ struct node {
     struct csi *csi;                        /* the room of volumes opens it; NULL: there are no drivers */
     const struct node_cluster *cluster;     /* NULL: it has joined none */
     const struct node_workloads *workloads; /* may be NULL */
+    const struct node_claims *claims;       /* NULL: none are served */
     const struct api_kvs *served_labels;    /* of the node, as the apiserver has them; NULL: unknown */
     const struct api_taint *served_taints;
     size_t n_served_taints;

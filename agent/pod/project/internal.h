@@ -7,7 +7,7 @@
 #include "base/work.h"
 #include "volumes/quota/projects.h"
 
-enum project_kind { PROJECT_VOLUME, PROJECT_LAYER, PROJECT_LOG, PROJECT_KINDS };
+enum project_kind { PROJECT_VOLUME, PROJECT_LAYER, PROJECT_LOG, PROJECT_CLAIM, PROJECT_KINDS };
 
 struct place {           /* where one kind of tree is */
     struct quota_fs *fs; /* NULL: no quotas; borrowed from project_node.open */
@@ -30,6 +30,7 @@ struct wish { /* a tree of a request */
     char *path;
     char *volume; /* PROJECT_VOLUME: its name */
     struct quota_fs *fs;
+    uint64_t limit_bytes; /* PROJECT_CLAIM: its hard limit */
     /* the result */
     uint32_t id;
     bool over; /* taken: it has its project; gone: the tree does not exist, and the id was released */

@@ -2,8 +2,8 @@
 /*
  * project - the trees that pods write on the node's disks have projects of the kernel's quota, where the file
  * system has project quotas (volumes/quota/quota.h): each emptyDir on disk, each container's writable layer,
- * each container's folder of logs. So usage is read within microseconds, and the kernel warns about limits or
- * enforces them.
+ * each container's folder of logs, each claim's folder. So usage is read within microseconds, and the kernel
+ * warns about limits or enforces them.
  *
  * A tree gets its project before anything is written into it. Ids must be on the disk before they are used,
  * and that sync would delay a pod's start. So some are reserved beforehand (projects_reserve()), and a pod

@@ -48,6 +48,25 @@ static void wish_volumes(const struct pod *p, struct request *r)
     }
 }
 
+/* Its folder exists: it was taken before. */
+static void wish_claims(const struct pod *p, struct request *r)
+{
+    struct claim_place at;
+    size_t n;
+
+    for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
+        const struct api_volume *v = &p->api->spec.volumes[i];
+
+        if (v->kind != API_VOL_CLAIM || !volumes_is_mounted(p, v->name) ||
+            claim_place(p, v, &at, ERR_IGNORED) != ERR_OK || at.type != NULL)
+            continue;
+        n = r->n;
+        wish_add(p, r, PROJECT_CLAIM, at.path, NULL);
+        if (r->n > n)
+            r->v[n].limit_bytes = at.bytes;
+    }
+}
+
 static void wish_logs(const struct pod *p, struct request *r)
 {
     char path[1024];
@@ -194,6 +213,8 @@ static void ask(struct pod *p, const struct ctr *now)
     r->volumes = p->node->o.volumes;
     if (!own->asked && has_place(p, PROJECT_VOLUME))
         wish_volumes(p, r);
+    if (!own->asked && has_place(p, PROJECT_CLAIM))
+        wish_claims(p, r);
     if (!own->asked && has_place(p, PROJECT_LOG))
         wish_logs(p, r);
     for (size_t i = 0; i < p->n_ctrs && has_place(p, PROJECT_LAYER); i++)
@@ -254,7 +275,7 @@ bool project_counts(const struct node *n)
 
 bool project_volumes_ready(struct pod *p)
 {
-    if (has_place(p, PROJECT_VOLUME) && !project_pod(p)->asked)
+    if ((has_place(p, PROJECT_VOLUME) || has_place(p, PROJECT_CLAIM)) && !project_pod(p)->asked)
         ask(p, NULL);
     return !project_pod(p)->pending;
 }

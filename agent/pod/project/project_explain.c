@@ -17,8 +17,8 @@ static size_t trees_of(const struct project_node *part, const struct quota_fs *f
 
 static void explain_place(const struct project_node *part, enum project_kind kind, json_t *steps)
 {
-    static const char *const names[PROJECT_KINDS] = { "quota of volumes", "quota of layers",
-                                                      "quota of logs" };
+    static const char *const names[PROJECT_KINDS] = { "quota of volumes", "quota of layers", "quota of logs",
+                                                      "quota of claims" };
     const struct place *at = &part->places[kind];
     buf_auto text = BUF_INIT(1000);
 

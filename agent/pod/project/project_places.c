@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const kinds[PROJECT_KINDS] = { "volumes", "layers", "logs" };
+static const char *const kinds[PROJECT_KINDS] = { "volumes", "layers", "logs", "claims" };
 
 static void place_refused(struct place *at, enum project_kind kind, const struct err *e)
 {
@@ -66,6 +66,7 @@ void places_open(struct node *n)
     place_open(part, PROJECT_VOLUME, n->o.root_dir);
     place_open(part, PROJECT_LAYER, n->o.state_dir);
     place_open(part, PROJECT_LOG, n->o.pod_logs_dir);
+    place_open(part, PROJECT_CLAIM, n->o.state_dir);
     if (part->n_open == 0)
         return;
     str_auto file = str_printf("%s/projects.json", n->o.state_dir);

@@ -102,6 +102,14 @@ static enum err_code assign(const char *path, const struct quota_fs *fs, uint32_
     return has == id ? ERR_OK : quota_assign(dir, id, e);
 }
 
+/* The size that a claim asks for. */
+static enum err_code limit(const struct wish *w, struct err *e)
+{
+    const struct quota_limits l = { .hard_bytes = w->limit_bytes };
+
+    return quota_fs_enforces(w->fs) ? quota_set(w->fs, w->id, &l, e) : ERR_OK;
+}
+
 /* An emptyDir gets its project before it has its name. */
 enum err_code pool_give(const struct request *r, const struct wish *w, struct err *e)
 {
@@ -115,7 +123,9 @@ enum err_code pool_give(const struct request *r, const struct wish *w, struct er
                fs_mkdirs(path, w->kind == PROJECT_LAYER ? 0700 : 0755, e) != ERR_OK) {
         return e->code;
     }
-    return assign(path, w->fs, w->id, e);
+    if (assign(path, w->fs, w->id, e) != ERR_OK)
+        return e->code;
+    return w->kind == PROJECT_CLAIM ? limit(w, e) : ERR_OK;
 }
 
 struct taking { /* of all requests together */

@@ -3,6 +3,7 @@
  * need a scan of foreign files (rootfs and volumes in bytes) are those of quotas, otherwise of the last scan
  * of a pod that was scanned (storage_usage.h). */
 #include "agent/pod/limits/allocatable.h"
+#include "agent/pod/project/project.h"
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/usage/local_storage.h"
 #include "agent/pod/usage/storage_usage.h"
@@ -284,6 +285,34 @@ static json_t *driver_volume_json(struct summary *s, const struct pod *p, const 
     return o;
 }
 
+/* Of a claim: the agent's own folder, counted by its quota; without one, and of a PersistentVolume that is
+ * not looked at since it may hang, no usage is known. */
+static json_t *claim_json(struct summary *s, const struct pod *p, const struct api_volume *v, int64_t at_ns)
+{
+    struct quota_usage used;
+    struct claim_place at;
+    json_t *o;
+    char name[256];
+
+    if (v->kind != API_VOL_CLAIM || claim_place(p, v, &at, ERR_IGNORED) != ERR_OK)
+        return NULL;
+    o = at.type == NULL ? fs_json(s, at.path, at_ns) : timed(s, at_ns);
+    if (o == NULL)
+        return NULL;
+    if (at.type == NULL && project_usage(s->node, at.path, &used)) {
+        usage_summary_put_number(s, o, "usedBytes", used.bytes);
+        usage_summary_put_number(s, o, "inodesUsed", used.inodes);
+        if (used.hard_bytes > 0) {
+            usage_summary_put_number(s, o, "capacityBytes", used.hard_bytes);
+            usage_summary_put_number(s, o, "availableBytes", usage_summary_less(used.hard_bytes, used.bytes));
+        }
+    }
+    claim_name(p, v, name, sizeof(name));
+    usage_summary_put(s, o, "pvcRef",
+                      json_pack("{s:s, s:s}", "name", name, "namespace", p->api->meta.namespace));
+    return o;
+}
+
 static void put_volumes(struct summary *s, json_t *o, const struct pod *p)
 {
     const struct storage_part all = storage_usage_pod(p);
@@ -295,6 +324,8 @@ static void put_volumes(struct summary *s, json_t *o, const struct pod *p)
                         ? driver_volume_json(s, p, p->api->spec.volumes[i].name)
                         : part_json(s, s->node->o.root_dir, &part);
 
+        if (v == NULL)
+            v = claim_json(s, p, &p->api->spec.volumes[i], clock_wall_ns());
         if (v == NULL)
             continue;
         usage_summary_put(s, v, "name", json_string(p->api->spec.volumes[i].name));

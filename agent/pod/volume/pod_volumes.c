@@ -205,6 +205,7 @@ static enum err_code set_up_one(struct pod *p, const struct api_volume *v, const
         }
         return vol_empty_dir_setup(p->node->o.volumes, &d, path, sizeof(path), e);
     }
+    case API_VOL_CLAIM:     /* taken before */
     case API_VOL_HOST_PATH: /* already checked by the child */
     case API_VOL_CSI:       /* csi_volumes.c */
     case API_VOL_IMAGE:     /* mounted for the first container, since its image may still be being pulled */
@@ -272,6 +273,36 @@ static void pod_volumes_set_up(struct pod *p)
 
 /* ---- host paths, in a child: they may hang ---- */
 
+/* What the child has to look at: a hostPath, or a claim's. False: nothing. */
+static bool path_of(const struct pod *p, const struct api_volume *v, struct claim_place *ret)
+{
+    if (!volumes_is_mounted(p, v->name))
+        return false;
+    *ret = (struct claim_place){ .path = v->host_path, .type = v->host_path_type };
+    return v->kind == API_VOL_HOST_PATH ||
+           (v->kind == API_VOL_CLAIM && claim_place(p, v, ret, ERR_IGNORED) == ERR_OK);
+}
+
+/* The agent's own folder gets the pod's group, with all that is in it (fsGroup). */
+static bool group_differs(const struct pod *p, const struct claim_place *at)
+{
+    const struct api_pod_security *s = &p->api->spec.security;
+
+    return s->has_fs_group && at->type == NULL && !vol_group_is(at->path, s->fs_group);
+}
+
+static bool path_is_known(const struct pod *p, const struct claim_place *at)
+{
+    return at->type != NULL ? vol_host_path_known(at->path, at->type) : !group_differs(p, at);
+}
+
+static enum err_code check_path(const struct pod *p, const struct claim_place *at, struct err *e)
+{
+    if (at->type != NULL)
+        return vol_host_path_check(at->path, at->type, e);
+    return group_differs(p, at) ? vol_group_set(at->path, p->api->spec.security.fs_group, e) : ERR_OK;
+}
+
 static enum err_code check_host_paths(const void *arg, struct buf *out, struct err *e)
 {
     const struct pod *p = arg;
@@ -279,11 +310,13 @@ static enum err_code check_host_paths(const void *arg, struct buf *out, struct e
 
     for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
         const struct api_volume *v = &p->api->spec.volumes[i];
-        if (v->kind != API_VOL_HOST_PATH || !volumes_is_mounted(p, v->name))
+        struct claim_place at;
+
+        if (!path_of(p, v, &at))
             continue;
         if (vols->vols_at != NULL) /* names the path if the check hangs */
             *(volatile unsigned *)vols->vols_at = (unsigned)i + 1;
-        if (vol_host_path_check(v->host_path, v->host_path_type, e) != ERR_OK) {
+        if (check_path(p, &at, e) != ERR_OK) {
             buf_addf(out, "%s\n%s", v->name, e->text); /* volume name and bare text, for an event */
             return e->code;
         }
@@ -296,10 +329,12 @@ static void volumes_checking(const struct pod *p, char *ret, size_t size)
 {
     const struct pod_volumes *vols = volumes_of(p);
     unsigned at = vols->vols_at != NULL ? *(volatile unsigned *)vols->vols_at : 0;
+    struct claim_place place;
 
     ret[0] = '\0';
-    if (vols->vols == VOLS_SETTING_UP && at > 0 && at <= p->api->spec.n_volumes)
-        snprintf(ret, size, "host path %.300s of volume \"%s\"", p->api->spec.volumes[at - 1].host_path,
+    if (vols->vols == VOLS_SETTING_UP && at > 0 && at <= p->api->spec.n_volumes &&
+        path_of(p, &p->api->spec.volumes[at - 1], &place))
+        snprintf(ret, size, "host path %.300s of volume \"%s\"", place.path,
                  p->api->spec.volumes[at - 1].name);
 }
 
@@ -313,8 +348,9 @@ static void check_failed(struct pod *p, const struct err *result)
         unsigned at = vols->vols_at != NULL ? *vols->vols_at : 0;
         const struct api_volume *v =
             at > 0 && at <= p->api->spec.n_volumes ? &p->api->spec.volumes[at - 1] : NULL;
-        if (v != NULL && e.code == ERR_DEADLINE)
-            err_set(&e, ERR_DEADLINE, "host path %.300s does not answer: %.100s", v->host_path, result->text);
+        struct claim_place place;
+        if (v != NULL && e.code == ERR_DEADLINE && path_of(p, v, &place))
+            err_set(&e, ERR_DEADLINE, "host path %.300s does not answer: %.100s", place.path, result->text);
         pod_volumes_failed(p, v != NULL ? v->name : "host path", &e);
         return;
     }
@@ -339,6 +375,33 @@ static void pod_volumes_on_checked(struct op *op, const struct err *result)
     pod_wake(p, "host paths were checked");
 }
 
+/* False: it waits. */
+static bool take_claims(struct pod *p)
+{
+    struct err e = { 0 };
+
+    for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
+        const struct api_volume *v = &p->api->spec.volumes[i];
+
+        if (v->kind != API_VOL_CLAIM || !volumes_is_mounted(p, v->name) || claim_take(p, v, &e) == ERR_OK)
+            continue;
+        pod_volumes_failed(p, v->name, &e);
+        pod_wake_at(p, volumes_of(p)->vols_retry_at, "volumes are tried again");
+        return false;
+    }
+    return true;
+}
+
+void volumes_claims_changed(struct pod *p)
+{
+    for (size_t i = 0; i < p->api->spec.n_volumes; i++)
+        if (p->api->spec.volumes[i].kind == API_VOL_CLAIM && volumes_of(p)->vols == VOLS_NONE) {
+            volumes_of(p)->vols_retry_at = CLOCK_BOOT_NONE;
+            pod_wake(p, "claims changed");
+            return;
+        }
+}
+
 void volumes_step(struct pod *p)
 {
     struct pod_volumes *vols = volumes_of(p);
@@ -352,13 +415,12 @@ void volumes_step(struct pod *p)
         pod_wake_at(p, vols->vols_retry_at, "volumes are tried again");
         return;
     }
-    if (!project_volumes_ready(p) || payloads_wait(p))
+    if (!take_claims(p) || !project_volumes_ready(p) || payloads_wait(p))
         return;
     vols->payload_stale = false;
     for (size_t i = 0; i < p->api->spec.n_volumes && !unknown; i++) {
-        const struct api_volume *v = &p->api->spec.volumes[i];
-        unknown = v->kind == API_VOL_HOST_PATH && volumes_is_mounted(p, v->name) &&
-                  !vol_host_path_known(v->host_path, v->host_path_type);
+        struct claim_place at;
+        unknown = path_of(p, &p->api->spec.volumes[i], &at) && !path_is_known(p, &at);
     }
     if (unknown) {
         struct proc_call_spec call = {

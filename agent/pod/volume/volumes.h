@@ -19,6 +19,8 @@ void volumes_stale(struct pod *p); /* pod data shown in volumes changed */
 void volumes_config_changed(struct pod *p, enum api_config_kind kind, const char *name);
 /* A CSIDriver changed: volumes that wait for it are tried again. */
 void volumes_drivers_changed(struct node *n);
+/* What a pod waits for, a claim, may be there now. */
+void volumes_claims_changed(struct pod *p);
 /* ClusterTrustBundles changed; false: no volume shows any. */
 bool volumes_trust_changed(struct pod *p);
 bool volumes_mounts_changed(struct node *n); /* the room's mounts_changed, see room.h */

@@ -234,9 +234,8 @@ static void block_devices_are_refused(void **state)
     (void)state;
     pod_is_bad("volumeDevices: [{name: v, devicePath: /a}]\nvolumeMounts: [{name: v, mountPath: /a}]",
                "volumes: [{name: v}]",
-               "spec.containers[0].volumeDevices: not supported: block devices come from "
-               "persistentVolumeClaims, which "
-               "need a control plane",
+               "spec.containers[0].volumeDevices: not supported: a claim of this node is a folder, "
+               "never a block device",
                "spec.containers[0].volumeMounts[0].name: \"v\" is used in volumeDevices, too",
                "spec.containers[0].volumeMounts[0].mountPath: \"/a\" is used in volumeDevices, too");
 }

@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/claim/claims.h"
+
+#include "agent/claim/internal.h"
+#include "agent/pod/core/facts.h"
+#include "agent/pod/core/pod.h"
+#include "agent/pod/project/project.h"
+#include "agent/pod/volume/volumes.h"
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/codec/json.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOK_MS 5000 /* while a file of the folder has problems */
+
+static void on_timer(struct boot_timer *t);
+
+static void claims_wake(struct claims *c)
+{
+    if (c->begun && !c->stopped)
+        boot_timer_start(&c->timer, clock_boot(), on_timer);
+}
+
+void claims_pod_changed(struct claims *c, const struct pod *p)
+{
+    for (size_t i = 0; i < p->api->spec.n_volumes; i++)
+        if (p->api->spec.volumes[i].kind == API_VOL_CLAIM &&
+            (p->state == POD_TERMINATED || p->state == POD_TERMINATING)) {
+            c->tell = true;
+            claims_wake(c);
+            return;
+        }
+}
+
+static struct claim *find(const struct claims *c, const char *namespace_, const char *name)
+{
+    char key[CLAIM_KEY_SIZE];
+    struct claim *found;
+
+    snprintf(key, sizeof(key), "%.63s/%.253s", namespace_, name);
+    HASH_FIND_STR(c->all, key, found);
+    return found;
+}
+
+static const struct api_generic *object_of(const struct claims *c, const struct claim *one)
+{
+    const char *slash = strchr(one->key, '/');
+    char namespace_[64];
+
+    snprintf(namespace_, sizeof(namespace_), "%.*s", (int)(slash - one->key), one->key);
+    return src_store_generic(c->store, API_FROM_FOLDER, API_KIND_CLAIM, namespace_, slash + 1);
+}
+
+/* ---- which pods use it ---- */
+
+static bool uses(const struct pod *p, const struct claim *one)
+{
+    char key[CLAIM_KEY_SIZE], name[256];
+
+    if (p->state == POD_TERMINATED || p->api->origin != API_FROM_FOLDER)
+        return false;
+    for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
+        const struct api_volume *v = &p->api->spec.volumes[i];
+
+        if (v->kind != API_VOL_CLAIM)
+            continue;
+        claim_name(p, v, name, sizeof(name));
+        snprintf(key, sizeof(key), "%.63s/%.253s", p->api->meta.namespace, name);
+        if (strcmp(key, one->key) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* One that has begun to start, besides `but`; NULL: none. */
+static const struct pod *user_of(const struct claims *c, const struct claim *one, const struct pod *but)
+{
+    pods_each (c->o.node, p)
+        if (p != but && p->state != POD_PENDING && uses(p, one))
+            return p;
+    return NULL;
+}
+
+static bool is_used(const struct claims *c, const struct claim *one)
+{
+    pods_each (c->o.node, p)
+        if (uses(p, one))
+            return true;
+    return false;
+}
+
+/* ---- binding ---- */
+
+struct volumes {
+    const struct claims *c;
+    const struct claim *of; /* the claim that looks for one */
+    struct claim_volume *v;
+    json_t *objects; /* their JSON, which `v` points into */
+    size_t n;
+};
+
+static bool is_taken(const struct claims *c, const struct claim *by, const char *volume)
+{
+    for (const struct claim *one = c->all; one != NULL; one = one->hh.next)
+        if (one != by && str_eq(one->volume, volume))
+            return true;
+    return false;
+}
+
+static void add_volume(const struct api_object *o, void *arg)
+{
+    struct volumes *all = arg;
+    json_t *json = json_loads(o->generic->json, 0, NULL);
+    struct claim_volume *v;
+
+    if (json == NULL || json_array_append_new(all->objects, json) != 0 || !array_room(all->v, all->n))
+        return;
+    v = &all->v[all->n];
+    if (o->generic->origin != API_FROM_FOLDER ||
+        claim_volume_read(o->generic, json, v, ERR_IGNORED) != ERR_OK)
+        return;
+    v->bound = is_taken(all->c, all->of, v->name);
+    all->n++;
+}
+
+static enum err_code bind_to(struct claims *c, struct claim *one, const struct claim_volume *v, struct err *e)
+{
+    char size[QUANTITY_TEXT_SIZE];
+
+    quantity_format(&v->size, size);
+    one->volume = strdup(v->name);
+    one->path = strdup(v->path);
+    one->type = strdup(v->type);
+    one->size = strdup(size);
+    if (one->volume == NULL || one->path == NULL || one->type == NULL || one->size == NULL ||
+        claim_record_save(c, one, e) != ERR_OK) {
+        free(take_ptr(&one->volume));
+        free(take_ptr(&one->path));
+        free(take_ptr(&one->type));
+        free(take_ptr(&one->size));
+        return e->code != ERR_OK ? e->code : err_nomem(e);
+    }
+    one->problem[0] = '\0';
+    log_info("claim bound to a PersistentVolume", F_STR("claim", one->key), F_STR("volume", one->volume));
+    return ERR_OK;
+}
+
+/* A folder of the agent's own. */
+static enum err_code bind_to_folder(struct claims *c, struct claim *one, const struct claim_wish *w,
+                                    struct err *e)
+{
+    const struct quantity *size = api_resource_get(&w->claim->requests, "storage");
+    char text[QUANTITY_TEXT_SIZE] = "0";
+
+    if (size != NULL)
+        quantity_format(size, text);
+    one->volume = str_printf("pvc-%s", one->uid);
+    one->size = strdup(text);
+    if (one->volume == NULL || one->size == NULL || claim_record_save(c, one, e) != ERR_OK) {
+        free(take_ptr(&one->volume));
+        free(take_ptr(&one->size));
+        return e->code != ERR_OK ? e->code : err_nomem(e);
+    }
+    one->problem[0] = '\0';
+    log_info("claim gets a folder of this node", F_STR("claim", one->key), F_STR("folder", one->own_path));
+    return ERR_OK;
+}
+
+/* `make`: a folder, if no volume fits. ERR_PRECONDITION: it stays unbound. */
+static enum err_code claim_bind(struct claims *c, struct claim *one, const struct api_generic *g, bool make,
+                                struct err *e)
+{
+    const struct claim_wish w = { .namespace_ = g->meta.namespace,
+                                  .name = g->meta.name,
+                                  .claim = g->claim,
+                                  .selector = g->claim->selector };
+    struct volumes all = { .c = c, .of = one, .objects = json_array() };
+    const struct claim_volume *best;
+
+    src_store_each(c->store, API_KIND_PERSISTENT_VOLUME, add_volume, &all);
+    best = claim_best(&w, all.v, all.n);
+    if (best != NULL)
+        ERR_IGNORE(bind_to(c, one, best, e));
+    else if (make && claim_may_be_made(&w))
+        ERR_IGNORE(bind_to_folder(c, one, &w, e));
+    else if (claim_may_be_made(&w))
+        err_set(e, ERR_PRECONDITION, "waiting for first consumer to be created before binding");
+    else if (w.claim->volume_name != NULL)
+        err_set(e, ERR_PRECONDITION, "no PersistentVolume \"%.253s\" of the folder fits the claim",
+                w.claim->volume_name);
+    else
+        err_set(e, ERR_PRECONDITION,
+                "no persistent volumes available for this claim, and its %s allows no other",
+                w.selector != NULL ? "selector" : "storageClassName");
+    free(all.v);
+    json_decref(all.objects);
+    snprintf(one->problem, sizeof(one->problem), "%.299s", e->text);
+    return e->code;
+}
+
+/* ---- for pods ---- */
+
+static enum err_code make_ephemeral(struct claims *c, const struct pod *p, const struct api_volume *v,
+                                    const char *name, struct err *e)
+{
+    json_auto_t *pod = json_loads(p->api->json, 0, NULL);
+    const json_t *volumes = json_at(pod, "spec.volumes"), *volume, *template_ = NULL;
+    size_t i;
+
+    json_array_foreach ((json_t *)(uintptr_t)volumes, i, volume)
+        if (str_eq(json_str(volume, "name"), v->name))
+            template_ = json_at(volume, "ephemeral.volumeClaimTemplate");
+    if (template_ == NULL)
+        return err_set(e, ERR_INTERNAL, "volume \"%s\" has no volumeClaimTemplate", v->name);
+    if (claims_make(c, p->api->meta.namespace, name, template_, p->uid, e) != ERR_OK)
+        return e->code;
+    find(c, p->api->meta.namespace, name)->of_pod = true;
+    return claim_record_save(c, find(c, p->api->meta.namespace, name), e);
+}
+
+/* The claim of a volume, which exists in the store. */
+static enum err_code claim_of(struct claims *c, struct pod *p, const struct api_volume *v, const char *name,
+                              struct claim **ret, struct err *e)
+{
+    const char *namespace_ = p->api->meta.namespace;
+    struct claim *one = find(c, namespace_, name);
+
+    if (one == NULL && v->ephemeral &&
+        src_store_generic(c->store, API_FROM_FOLDER, API_KIND_CLAIM, namespace_, name) == NULL) {
+        if (make_ephemeral(c, p, v, name, e) != ERR_OK)
+            return e->code;
+        one = find(c, namespace_, name);
+    }
+    if (v->ephemeral && (one == NULL || !one->of_pod || !str_eq(one->owner, p->uid)))
+        return err_set(e, ERR_PRECONDITION, "PVC %s/%s was not created for pod %s (pod is not owner)",
+                       namespace_, name, p->key);
+    if (one == NULL)
+        return err_set(e, ERR_PRECONDITION, "persistentvolumeclaim \"%s\" not found", name);
+    *ret = one;
+    return ERR_OK;
+}
+
+static enum err_code make_folder(const struct claim *one, struct err *e)
+{
+    /* Everybody may write, as in an emptyDir: containers have users of their own. */
+    if (one->path == NULL && fs_mkdirs(one->own_path, 0777, e) != ERR_OK)
+        return err_wrap(e, "claim %s", one->key);
+    return ERR_OK;
+}
+
+static enum err_code take(struct pod *p, const struct api_volume *v, void *arg, struct err *e)
+{
+    struct claims *c = arg;
+    const struct api_generic *g;
+    const struct pod *other;
+    struct claim *one = NULL;
+    char name[256];
+
+    if (p->api->origin != API_FROM_FOLDER)
+        return err_set(e, ERR_PRECONDITION, "claims of the cluster need a storage driver");
+    claim_name(p, v, name, sizeof(name));
+    if (claim_of(c, p, v, name, &one, e) != ERR_OK)
+        return e->code;
+    g = object_of(c, one);
+    if (g == NULL) /* a pod of before goes on with it */
+        return one->volume != NULL && !clock_boot_is_set(p->seen_at)
+                   ? make_folder(one, e)
+                   : err_set(e, ERR_PRECONDITION, "persistentvolumeclaim \"%s\" not found", name);
+    if (one->volume == NULL && claim_bind(c, one, g, one->made != NULL || !pod_is_new(p), e) != ERR_OK)
+        return e->code == ERR_PRECONDITION ? err_wrap(e, "persistentvolumeclaim \"%s\" is not bound", name)
+                                           : e->code;
+    other = claim_is_for_one_pod(g->claim) ? user_of(c, one, p) : NULL;
+    if (other != NULL)
+        return err_set(
+            e, ERR_PRECONDITION,
+            "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access "
+            "mode: claim \"%s\", pod %s",
+            name, other->key);
+    return make_folder(one, e);
+}
+
+static enum err_code place(const struct pod *p, const struct api_volume *v, struct claim_place *ret,
+                           void *arg, struct err *e)
+{
+    struct quantity size = { 0 };
+    const struct claim *one;
+    char name[256];
+
+    claim_name(p, v, name, sizeof(name));
+    one = find(arg, p->api->meta.namespace, name);
+    if (one == NULL || one->volume == NULL)
+        return err_set(e, ERR_NOT_FOUND, "persistentvolumeclaim \"%s\" is not bound", name);
+    if (one->path == NULL && quantity_parse(one->size, &size, e) != ERR_OK)
+        return e->code;
+    *ret = (struct claim_place){ .path = one->path != NULL ? one->path : one->own_path,
+                                 .type = one->path != NULL ? one->type : NULL,
+                                 .bytes = (uint64_t)quantity_value(&size) };
+    return ERR_OK;
+}
+
+/* ---- claims that the agent makes ---- */
+
+static enum err_code put(struct claims *c, const json_t *made, struct err *e)
+{
+    json_auto_t *copy = json_deep_copy(made);
+    struct api_object o = { .kind = API_KIND_CLAIM, .document = 1 };
+
+    if (copy == NULL)
+        return err_nomem(e);
+    if (api_make_generic(API_KIND_CLAIM, copy, &o.generic, e) != ERR_OK)
+        return e->code;
+    ERR_IGNORE(src_store_put(c->store, &o, e));
+    api_generic_unref(o.generic);
+    return e->code;
+}
+
+static json_t *object_from(const json_t *template_, const char *namespace_, const char *name)
+{
+    const json_t *meta = json_object_get(template_, "metadata");
+    json_t *o = json_pack("{s:s, s:s, s:{s:s, s:s}, s:O}", "apiVersion", "v1", "kind",
+                          "PersistentVolumeClaim", "metadata", "name", name, "namespace", namespace_, "spec",
+                          json_object_get(template_, "spec"));
+    static const char *const kept[] = { "labels", "annotations" };
+
+    for (size_t i = 0; o != NULL && i < ARRAY_LEN(kept); i++)
+        if (json_object_get(meta, kept[i]) != NULL)
+            json_object_set(json_object_get(o, "metadata"), kept[i], json_object_get(meta, kept[i]));
+    return o;
+}
+
+enum err_code claims_make(struct claims *c, const char *namespace_, const char *name, const json_t *template_,
+                          const char *owner, struct err *e)
+{
+    struct claim *one = find(c, namespace_, name);
+
+    if (src_store_generic(c->store, API_FROM_FOLDER, API_KIND_CLAIM, namespace_, name) != NULL &&
+        (one == NULL || !one->going))
+        return ERR_OK;
+    if (one == NULL)
+        one = claim_new(c, namespace_, name);
+    if (one == NULL)
+        return err_nomem(e);
+    json_decref(one->made);
+    free(one->owner);
+    one->made = object_from(template_, namespace_, name);
+    one->owner = strdup(owner);
+    one->going = false;
+    if (one->made == NULL || one->owner == NULL)
+        err_nomem(e);
+    else if (claim_record_save(c, one, e) == ERR_OK)
+        ERR_IGNORE(put(c, one->made, e));
+    if (e->code != ERR_OK && one->volume == NULL)
+        claim_forget(c, one);
+    return e->code;
+}
+
+/* Its object goes; its folder follows when no pod uses it. */
+static void let_go(struct claims *c, const struct claim *one)
+{
+    const struct api_generic *g = object_of(c, one);
+
+    if (g != NULL)
+        src_store_remove(c->store, API_FROM_FOLDER, API_KIND_CLAIM, g->meta.namespace, g->meta.name);
+}
+
+void claims_drop(struct claims *c, const char *set_uid, unsigned from)
+{
+    struct claim *one, *tmp;
+
+    HASH_ITER (hh, c->all, one, tmp) {
+        const char *dash = strrchr(one->key, '-');
+        struct err e = { 0 };
+
+        if (one->made == NULL || one->of_pod || one->going || !str_eq(one->owner, set_uid) || dash == NULL ||
+            strtoul(dash + 1, NULL, 10) < from)
+            continue;
+        one->going = true;
+        if (claim_record_save(c, one, &e) != ERR_OK) /* after a kill it stays */
+            log_warn("cannot record that a claim goes", F_STR("claim", one->key), F_ERR(&e));
+        claims_wake(c);
+    }
+}
+
+/* ---- what is gone ---- */
+
+static enum err_code remove_gone(void *arg, struct err *e)
+{
+    return fs_remove_tree(AT_FDCWD, arg, e);
+}
+
+static void on_removed(struct op *op, const struct err *result)
+{
+    struct claims *c = op->owner;
+
+    if (result->code != ERR_OK && result->code != ERR_CANCELLED)
+        log_warn("cannot remove the folder of a claim; the next removal tries again", F_ERR(result));
+    if (c->stopped) {
+        if (c->freed != NULL)
+            c->freed(c);
+        return;
+    }
+    project_gone(c->o.node, NULL);
+    if (c->remove_again)
+        claims_wake(c);
+}
+
+static void start_removal(struct claims *c)
+{
+    c->remove_again = op_live(&c->removal.op);
+    if (!c->remove_again)
+        work_start(&c->removal, "remove folders of claims", "claims", remove_gone, c->gone, c->o.node->o.loop,
+                   on_removed, c);
+}
+
+static bool removes(struct claims *c, struct claim *one)
+{
+    struct err e = { 0 };
+
+    if (object_of(c, one) != NULL || is_used(c, one))
+        return false;
+    if (claim_record_remove(c, one, &e) != ERR_OK) {
+        log_error("cannot remove the folder of a claim", F_STR("claim", one->key), F_ERR(&e));
+        return false;
+    }
+    log_info(one->path == NULL && one->volume != NULL ? "claim removed, with its folder" : "claim removed",
+             F_STR("claim", one->key));
+    claim_forget(c, one);
+    return true;
+}
+
+static void step(struct claims *c)
+{
+    bool complete = c->o.complete(c->o.arg), removed = c->remove_again, waits = false;
+    struct claim *one, *tmp;
+
+    HASH_ITER (hh, c->all, one, tmp)
+        if (one->of_pod ? pods_by_uid(c->o.node, one->owner) == NULL : one->going && !is_used(c, one))
+            let_go(c, one);
+    HASH_ITER (hh, c->all, one, tmp) {
+        const struct api_generic *g = object_of(c, one);
+
+        if (g != NULL && one->volume == NULL)
+            ERR_IGNORE(claim_bind(c, one, g, false, ERR_IGNORED));
+        if (g == NULL && !complete && one->made == NULL)
+            waits = true;
+        else if (g == NULL)
+            removed = removes(c, one) || removed;
+    }
+    if (removed)
+        start_removal(c);
+    if (c->tell)
+        pods_each (c->o.node, p)
+            volumes_claims_changed(p);
+    c->tell = false;
+    if (waits)
+        boot_timer_start(&c->timer, clock_boot_in_ms(LOOK_MS), on_timer);
+}
+
+static void on_timer(struct boot_timer *t)
+{
+    struct claims *c = container_of(t, struct claims, timer);
+
+    if (!c->stopped && !c->o.node->closing && !c->o.node->draining)
+        step(c);
+}
+
+/* ---- the store ---- */
+
+static void on_store(enum src_change change, const struct api_object *o, void *arg)
+{
+    struct claims *c = arg;
+
+    if (api_object_origin(o) != API_FROM_FOLDER ||
+        (o->kind != API_KIND_CLAIM && o->kind != API_KIND_PERSISTENT_VOLUME))
+        return;
+    if (change == SRC_ADDED && o->kind == API_KIND_CLAIM &&
+        find(c, o->generic->meta.namespace, o->generic->meta.name) == NULL &&
+        claim_new(c, o->generic->meta.namespace, o->generic->meta.name) == NULL)
+        log_error("cannot take a claim: out of memory", F_STR("claim", o->generic->meta.name));
+    c->tell = true;
+    claims_wake(c);
+}
+
+/* ---- life ---- */
+
+static void put_made(struct claims *c)
+{
+    struct claim *one, *tmp;
+
+    HASH_ITER (hh, c->all, one, tmp) {
+        struct err e = { 0 };
+
+        if (one->made != NULL && put(c, one->made, &e) != ERR_OK)
+            log_error("cannot take a claim over", F_STR("claim", one->key), F_ERR(&e));
+    }
+}
+
+enum err_code claims_open(struct claims **ret, const struct claims_options *o, struct err *e)
+{
+    struct claims *c = calloc(1, sizeof(*c));
+
+    if (c == NULL)
+        return err_nomem(e);
+    c->o = *o;
+    c->store = o->node->o.store;
+    c->link = (struct node_claims){ .take = take, .place = place, .arg = c };
+    boot_timer_init(o->node->timers, &c->timer);
+    *ret = c;
+    c->dir = str_printf("%s/claims", o->node->o.state_dir);
+    c->gone = str_printf("%s/.gone", c->dir != NULL ? c->dir : "");
+    if (c->dir == NULL || c->gone == NULL)
+        return err_nomem(e);
+    if (claim_records_load(c, e) != ERR_OK)
+        return e->code;
+    src_store_watch(c->store, on_store, c);
+    put_made(c);
+    return ERR_OK;
+}
+
+const struct node_claims *claims_link(struct claims *c)
+{
+    return &c->link;
+}
+
+void claims_begin(struct claims *c)
+{
+    c->begun = true;
+    c->remove_again = true; /* what an earlier run left */
+    step(c);
+}
+
+void claims_stop(struct claims *c)
+{
+    c->stopped = true;
+    boot_timer_stop(&c->timer);
+}
+
+static void free_now(struct claims *c)
+{
+    free(c->dir);
+    free(c->gone);
+    free(c);
+}
+
+static void on_closed(struct boot_timer *t)
+{
+    struct claims *c = container_of(t, struct claims, timer);
+
+    if (op_live(&c->removal.op))
+        c->freed = free_now;
+    else
+        free_now(c);
+}
+
+void claims_free(struct claims *c)
+{
+    struct claim *one, *tmp;
+
+    if (c == NULL)
+        return;
+    c->stopped = true;
+    HASH_ITER (hh, c->all, one, tmp)
+        claim_forget(c, one);
+    boot_timer_close(&c->timer, on_closed);
+}
