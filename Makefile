@@ -140,7 +140,8 @@ $(B)/llhttp/llhttp.a: $(B)/.flags
 	    -c $(LLHTTP)/llhttp.c $(LLHTTP)/api.c $(LLHTTP)/http.c && rm -f llhttp.a && $(AR) rcs llhttp.a llhttp.o api.o http.o
 
 # Messages: C from the .proto files, only below build/. Any source may include them, so they are made before the first object.
-generated := $(patsubst %.c,$(B)/deviceplugin/proto/%.h,$(deviceplugin_proto_SRCS))
+generated := $(patsubst %.c,$(B)/deviceplugin/proto/%.h,$(deviceplugin_proto_SRCS)) \
+             $(patsubst %.c,$(B)/volumes/csi/proto/%.h,$(volumes_csi_proto_SRCS))
 $(B)/%.pb-c.c $(B)/%.pb-c.h: %.proto $(B)/.flags
 	$(call say,PROTO,$<)
 	$(Q)mkdir -p $(B) && $(PROTOC_C) --c_out=$(B) $<
