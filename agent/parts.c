@@ -287,8 +287,12 @@ static enum err_code open_runtime(struct agent *a, struct err *e)
 enum err_code parts_open(struct agent *a, struct err *e)
 {
     struct node_options node;
+    struct pl_settings placement;
 
     node_settings(a, &node);
+    if (config_placement(&a->config, &placement, e) != ERR_OK)
+        return e->code;
+    node.placement = &placement; /* read while the node opens */
     if (allocatable_check(&node, e) != ERR_OK || open_cgroups(a, e) != ERR_OK)
         return e->code;
     node.cgroups = a->cgroups;

@@ -126,6 +126,11 @@ enum err_code cg_foreign_apply(struct cg_tree *t, const char *path, const struct
 enum err_code cg_resize(struct cg_tree *t, const char *path, const struct cg_limits *l, int64_t memory_high,
                         struct err *e) MUST_CHECK;
 
+/* Sets the processors and memory nodes of a container's existing cgroup, "0-3,7"; NULL: unchanged.
+ * ERR_NOT_FOUND: it no longer exists, or nothing controls them. */
+enum err_code cg_set_cpuset(struct cg_tree *t, const char *path, const char *cpus, const char *mems,
+                            struct err *e) MUST_CHECK;
+
 /*
  * Kills every process at or below `path` (relative to the cgroup mount: cg_pod_path() plus "/<id>"): with
  * cgroup.kill on v2; otherwise freezes, kills and thaws until it is empty. Returns immediately after sending

@@ -68,3 +68,24 @@ enum err_code cg_resize(struct cg_tree *t, const char *path, const struct cg_lim
     }
     return ERR_OK;
 }
+
+enum err_code cg_set_cpuset(struct cg_tree *t, const char *path, const char *cpus, const char *mems,
+                            struct err *e)
+{
+    const struct cg_limits l = { .cpus = cpus, .mems = mems };
+
+    if (!cg_path_is_ours(t, path))
+        return err_set(e, ERR_INVALID, "cgroup \"%.200s\" does not belong to the agent", path);
+    for (size_t i = 0; i < t->n_hiers; i++) {
+        const struct cg_hier *h = &t->hiers[i];
+        fd_auto dir = -1;
+
+        if ((h->controllers & CG_CTL_CPUSET) == 0)
+            continue;
+        dir = cg_open_dir(h, path);
+        if (dir < 0)
+            return err_sys(e, errno, "cgroup %s%s", h->point, path);
+        return cg_cpuset_limit(dir, &l, e) == ERR_OK ? ERR_OK : err_wrap(e, "cgroup %s%s", h->point, path);
+    }
+    return err_set(e, ERR_NOT_FOUND, "no cgroup controls the processors of %.200s", path);
+}

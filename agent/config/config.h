@@ -19,6 +19,7 @@
 #include "agent/api/node_resources.h"
 #include "agent/api/types.h"
 #include "agent/eviction/settings.h"
+#include "agent/placement/settings.h"
 #include "base/buf.h"
 #include "base/error.h"
 
@@ -164,6 +165,9 @@ struct config_documented {
     bool joined;            /* acts only on a node that joins a cluster */
 };
 void config_documented(void (*fn)(const struct config_documented *s, void *arg), void *arg);
+/* The settings of processors, memory and topology; they borrow from *c. ERR_INVALID: too many entries. */
+enum err_code config_placement(const struct agent_config *c, struct pl_settings *ret,
+                               struct err *e) MUST_CHECK;
 void config_done(struct agent_config *c);
 
 /* A setting's current value or default; borrowed; NULL if not set. For settings without a field above. */

@@ -78,7 +78,7 @@ static enum err_code take_setting(struct decoder *d, size_t i, const char *key, 
     if (config_check_value(r, value, &checked, e) != ERR_OK)
         return e->code == ERR_INVALID ? err_wrap(e, "%s: %s", config_decode_place(d, key, from), key)
                                       : e->code;
-    if ((r->marks & ZERO) && config_is_zero(checked)) {
+    if (config_means_default(r, checked)) {
         config_unset(d->state, i);
         return ERR_OK;
     }

@@ -122,7 +122,7 @@ static enum err_code apply_one(struct config_state *s, const struct config_flags
 
     if (config_flag_value(r, f->v[at].value, &value, e) != ERR_OK)
         return err_wrap(e, "--%s", r->flag);
-    if ((r->marks & ZERO) && config_is_zero(value)) {
+    if (config_means_default(r, value)) {
         config_unset(s, i);
         return ERR_OK;
     }

@@ -111,6 +111,8 @@ enum err_code config_check_value(const struct config_row *r, const json_t *value
 enum err_code config_flag_value(const struct config_row *r, const char *text, json_t **ret,
                                 struct err *e) MUST_CHECK;
 bool config_is_zero(const json_t *value); /* false, 0, "", "0s", {}, []; NULL */
+/* Such a value of a row with ZERO. A text like "0" (the list of one processor) is a value. */
+bool config_means_default(const struct config_row *r, const json_t *value);
 bool config_is_ip(const char *text);
 int64_t config_duration_ns(const json_t *value); /* of a canonical one; otherwise 0 */
 

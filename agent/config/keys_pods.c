@@ -2,7 +2,6 @@
 /* KubeletConfiguration: keys for pods, their containers, images, logs and resources. */
 #include "agent/config/internal.h"
 
-#define NO_PINNING "CPUs and memory are not pinned to containers"
 #define AT_ONCE "a log is rotated as soon as it is full"
 #define INT32 "2147483647"
 
@@ -113,23 +112,27 @@ static const struct config_row rows[] = {
     { "memoryReservationPolicy", NULL, T_WORD, "None", "None|TieredReservation", ZERO, WORKS, 0,
       "with the feature gate MemoryQoS: TieredReservation protects requests by memory.min (Guaranteed) and "
       "memory.low (Burstable)" },
-    { "cpuManagerPolicy", "cpu-manager-policy", T_WORD, "none", "none|static", ZERO, LATER, 0,
-      "CPUs for single containers", NO_PINNING },
-    { "cpuManagerPolicyOptions", "cpu-manager-policy-options", T_TEXT_MAP, NULL, NULL, 0, LATER, 0,
-      "options of it", NO_PINNING },
+    { "cpuManagerPolicy", "cpu-manager-policy", T_WORD, "none", "none|static", ZERO, WORKS, 0,
+      "static: a container of a Guaranteed pod that requests whole CPUs gets them for itself" },
+    { "cpuManagerPolicyOptions", "cpu-manager-policy-options", T_TEXT_MAP, NULL, NULL, 0, WORKS, 0,
+      "options of static: full-pcpus-only, strict-cpu-reservation, distribute-cpus-across-numa, "
+      "prefer-align-cpus-by-uncorecache; with the feature gate CPUManagerPolicyAlphaOptions: "
+      "align-by-socket, distribute-cpus-across-cores" },
     { "cpuManagerReconcilePeriod", "cpu-manager-reconcile-period", T_DURATION, "10s", NULL, ZERO, NONE, 0,
-      "how often they are rewritten", NO_PINNING },
-    { "memoryManagerPolicy", "memory-manager-policy", T_WORD, "None", "None|none|Static", ZERO, LATER, 0,
-      "memory of single NUMA nodes", NO_PINNING },
-    { "reservedMemory", "reserved-memory", T_OBJECTS, NULL, NULL, 0, LATER, 0,
-      "memory of NUMA nodes for the system", NO_PINNING, config_check_reserved_memory },
+      "how often they are rewritten", "they are rewritten when they change" },
+    { "memoryManagerPolicy", "memory-manager-policy", T_WORD, "None", "None|none|Static", ZERO, WORKS, 0,
+      "Static: containers of Guaranteed pods get their memory from as few NUMA nodes as possible" },
+    { "reservedMemory", "reserved-memory", T_OBJECTS, NULL, NULL, 0, WORKS, 0,
+      "memory of NUMA nodes for the system; with Static its sum is what systemReserved, kubeReserved and "
+      "evictionHard take",
+      NULL, config_check_reserved_memory },
     { "topologyManagerPolicy", "topology-manager-policy", T_WORD, "none",
       "none|best-effort|restricted|single-numa-node", ZERO, WORKS, FIELD(topology_policy),
-      "whether devices are taken from the same NUMA nodes; CPUs and memory are not pinned" },
+      "whether devices, CPUs and memory are taken from the same NUMA nodes" },
     { "topologyManagerScope", "topology-manager-scope", T_WORD, "container", "container|pod", ZERO, WORKS,
-      FIELD(topology_scope), "whether the devices of a container or of a whole pod are aligned" },
-    { "topologyManagerPolicyOptions", "topology-manager-policy-options", T_TEXT_MAP, NULL, NULL, 0, LATER, 0,
-      "options of it", "devices are aligned without options, on at most 8 NUMA nodes",
+      FIELD(topology_scope), "whether those of a container or of a whole pod are aligned" },
+    { "topologyManagerPolicyOptions", "topology-manager-policy-options", T_TEXT_MAP, NULL, NULL, 0, WORKS, 0,
+      "options of it: prefer-closest-numa-nodes, max-allowable-numa-nodes (at most 16 have an effect)", NULL,
       config_check_topology_options },
     { "qosReserved", "qos-reserved", T_TEXT_MAP, NULL, NULL, 0, LATER, 0,
       "share kept for guaranteed pods (memory=50%)", "the feature gate QOSReserved is not supported",
@@ -140,7 +143,7 @@ static const struct config_row rows[] = {
       NULL, config_check_reserved },
     { "reservedSystemCPUs", "reserved-cpus", T_TEXT, NULL, NULL, ZERO, WORKS, 0,
       "CPUs for the system (0-1,4): their number is reserved, instead of the cpu of the previous two; "
-      "pods are not kept off them",
+      "with cpuManagerPolicy: static no container gets one of them for itself",
       NULL, config_check_cpus },
     { "systemReservedCgroup", "system-reserved-cgroup", T_TEXT, NULL, NULL, ZERO, WORKS,
       FIELD(system_reserved_cgroup),

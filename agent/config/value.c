@@ -47,6 +47,13 @@ bool config_is_zero(const json_t *v)
     return false;
 }
 
+bool config_means_default(const struct config_row *r, const json_t *v)
+{
+    if ((r->marks & ZERO) == 0)
+        return false;
+    return r->type == T_TEXT && json_is_string(v) ? json_string_length(v) == 0 : config_is_zero(v);
+}
+
 static enum err_code config_value_take(json_t *v, json_t **ret, struct err *e)
 {
     if (v == NULL)

@@ -66,7 +66,7 @@ static enum err_code read_cache(const struct reading *r, unsigned cpu, int32_t o
     *ret = otherwise;
     for (int i = 0; i < 8; i++) {
         char path[96];
-        int32_t level;
+        int32_t level = -1;
 
         snprintf(path, sizeof(path), "cpu/cpu%u/cache/index%d/level", cpu, i);
         if (read_number(r, path, -1, &level) != ERR_OK)

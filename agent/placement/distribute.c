@@ -52,6 +52,8 @@ static unsigned deviation(const unsigned *v, size_t n)
     int64_t sum = 0, mean, squares = 0;
     unsigned low = 0, high = 2 * 1000 * CPUS_MAX;
 
+    if (n == 0)
+        return 0;
     for (size_t i = 0; i < n; i++)
         sum += v[i];
     mean = (2000 * sum / (int64_t)n + 1) / 2;

@@ -29,7 +29,8 @@ static size_t sorted_tables(const struct pl_cell *c, const struct pl_table *ret[
 {
     for (size_t i = 0; i < c->n; i++)
         ret[i] = &c->v[i];
-    qsort(ret, c->n, sizeof(*ret), by_type);
+    if (c->n > 1)
+        qsort(ret, c->n, sizeof(*ret), by_type);
     return c->n;
 }
 

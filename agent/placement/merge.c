@@ -128,11 +128,12 @@ static enum err_code best_preferred(const struct merging *g, const struct pl_hin
                                     uint32_t most, uint32_t *ret, struct err *e)
 {
     mem_auto uint32_t *counts = calloc(2 * ((size_t)g->all + 1), sizeof(*counts));
-    struct votes votes = { .by = counts, .any_by = counts + g->all + 1 };
+    struct votes votes = { .by = counts };
     uint32_t best = 0;
 
     if (counts == NULL)
         return err_nomem(e);
+    votes.any_by = counts + g->all + 1;
     for (size_t i = 0; i < n; i++)
         if (takes_any(&v[i]))
             vote(g, &v[i], votes.any_by, 0);

@@ -40,7 +40,7 @@ static int by_free(const void *a, const void *b)
 /* Appends what the processors of *within are in, fewest free processors first. */
 static void append(const struct taking *t, enum pl_level level, const struct cpus *within, struct order *ret)
 {
-    struct ranked v[CPUS_MAX];
+    struct ranked v[CPUS_MAX] = { 0 };
     size_t n = 0;
 
     cpus_each(cpu, within)
@@ -211,23 +211,23 @@ static void take_single(struct taking *t, bool spread)
     }
 }
 
-enum err_code pl_take_packed(const struct pl_take *p, const struct cpus *available, unsigned request,
+enum err_code pl_take_packed(const struct pl_take *t, const struct cpus *available, unsigned request,
                              struct cpus *ret, struct err *e)
 {
-    struct taking t = { .m = p->m, .free = *available, .need = request };
-    bool nodes_first = p->m->n[PL_SOCKET] >= p->m->n[PL_NODE];
+    struct taking g = { .m = t->m, .free = *available, .need = request };
+    bool nodes_first = t->m->n[PL_SOCKET] >= t->m->n[PL_NODE];
 
     if (request > cpus_count(available))
         return err_set(e, ERR_EXHAUSTED,
                        "not enough cpus available to satisfy request: requested=%u, available=%u", request,
                        cpus_count(available));
-    take_whole(&t, nodes_first ? PL_NODE : PL_SOCKET);
-    take_whole(&t, nodes_first ? PL_SOCKET : PL_NODE);
-    if (p->uncore_first && t.need > 0)
-        take_caches(&t);
-    if (!p->spread)
-        take_whole(&t, PL_CORE);
-    take_single(&t, p->spread);
-    *ret = t.taken;
+    take_whole(&g, nodes_first ? PL_NODE : PL_SOCKET);
+    take_whole(&g, nodes_first ? PL_SOCKET : PL_NODE);
+    if (t->uncore_first && g.need > 0)
+        take_caches(&g);
+    if (!t->spread)
+        take_whole(&g, PL_CORE);
+    take_single(&g, t->spread);
+    *ret = g.taken;
     return ERR_OK;
 }

@@ -11,6 +11,7 @@
 #include "agent/pod/limits/allocatable.h"
 #include "agent/pod/limits/cpu_memory.h"
 #include "agent/pod/limits/ctr_limits.h"
+#include "agent/pod/placement/placement.h"
 #include "base/clock.h"
 #include "base/codec/json.h"
 #include "base/log.h"
@@ -154,6 +155,10 @@ static bool fits(struct pod *p, const struct api_pod *api, const char **ret_reas
     struct shortage lacks[ADMISSION_FIT_SHORTAGES_MAX];
 
     *ret_reason = "Infeasible";
+    if (placement_refuses_resize(p) != NULL) {
+        snprintf(text, ADMISSION_FIT_TEXT_SIZE, "%s", placement_refuses_resize(p));
+        return false;
+    }
     if (swaps(p, api)) {
         snprintf(text, ADMISSION_FIT_TEXT_SIZE, "In-place resize of containers with swap is not supported.");
         return false;

@@ -12,6 +12,7 @@
 #include "agent/pod/device/devices.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/limits/cpu_memory.h"
+#include "agent/pod/placement/placement.h"
 #include "agent/pod/project/project.h"
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/volume/volumes.h"
@@ -514,7 +515,7 @@ void ctr_step(struct ctr *c)
             try_create(c);
         return;
     case CTR_CREATED:
-        if (!sandbox_ready(p) || !p->record_durable || !devices_durable(p))
+        if (!sandbox_ready(p) || !p->record_durable || !devices_durable(p) || !placement_durable(p))
             return;
         if (own_of(c)->unknown)
             return; /* it may have been started; the next check wakes the pod */

@@ -12,6 +12,7 @@
 #include "agent/pod/limits/ctr_limits.h"
 #include "agent/pod/limits/hugepages.h"
 #include "agent/pod/limits/limits.h"
+#include "agent/pod/placement/placement.h"
 #include "agent/pod/project/project.h"
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/volume/volumes.h"
@@ -374,6 +375,18 @@ static void add_resources(struct ctr_run *r, const struct ctr *c)
     r->config.oom_score_adj = resources_oom_score(c->pod, c);
 }
 
+static enum err_code add_cpuset(struct ctr_run *r, const struct ctr *c, struct err *e)
+{
+    char cpus[CPUS_TEXT_SIZE], mems[256];
+
+    placement_lists(c, cpus, mems);
+    if (cpus[0] != '\0' && (r->config.cpus = arena_strdup(&r->arena, cpus)) == NULL)
+        return err_nomem(e);
+    if (mems[0] != '\0' && (r->config.mems = arena_strdup(&r->arena, mems)) == NULL)
+        return err_nomem(e);
+    return ERR_OK;
+}
+
 static enum err_code add_log(struct ctr_run *r, const struct ctr *c, struct err *e)
 {
     const struct pod *p = c->pod;
@@ -479,6 +492,8 @@ static enum err_code ctr_config_fill(struct ctr_run *r, struct ctr *c, struct er
         add_log(r, c, e) != ERR_OK || add_hugepages(r, c, e) != ERR_OK)
         return e->code;
     add_resources(r, c);
+    if (add_cpuset(r, c, e) != ERR_OK)
+        return e->code;
     r->config.cgroup_path = arena_printf(&r->arena, "%s/%s", cgroup, id);
     if ((r->config.command = expand(r, &c->spec->command, e)) == NULL ||
         (r->config.args = expand(r, &c->spec->args, e)) == NULL)

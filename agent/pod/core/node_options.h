@@ -15,6 +15,7 @@
 
 struct pod_tokens; /* tokens.h */
 struct node;
+struct pl_settings; /* agent/placement/settings.h */
 
 struct node_shutdown_group { /* for a graceful shutdown of the machine: shutdown.h */
     int32_t priority;
@@ -67,8 +68,10 @@ struct node_options {  /* all strings borrowed while the node exists */
     /* How long a pod waits for a provider of its devices before it is rejected as in kubelet; 0: not at all
      */
     uint64_t device_plugin_wait_ms;
-    enum dp_policy topology_policy;              /* for devices */
-    bool topology_pod_scope;                     /* else each container for itself */
+    enum dp_policy topology_policy; /* for devices */
+    bool topology_pod_scope;        /* else each container for itself */
+    /* Processors and memory for single containers; used while the node opens only; NULL: none. */
+    const struct pl_settings *placement;
     const struct api_counts *extended_resources; /* of the configuration; may be NULL */
     const char *device_dir;                      /* declarations of devices; NULL or "": none */
     const char *const *cdi_dirs;                 /* NULL-terminated; NULL: none */

@@ -24,6 +24,7 @@ struct ctr;
 
 enum room_id {
     ROOM_CORE,
+    ROOM_PLACEMENT,
     ROOM_DEVICE,
     ROOM_PROJECT,
     ROOM_LIMITS,

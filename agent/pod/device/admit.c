@@ -12,6 +12,7 @@
  */
 #include "agent/pod/core/events.h"
 #include "agent/pod/device/internal.h"
+#include "agent/pod/placement/placement.h"
 #include "base/log.h"
 #include "deviceplugin/resource_name.h"
 
@@ -58,7 +59,7 @@ static void begin_anew(struct pod *p)
     struct device_pod *part = device_of(p);
 
     part->began_ns = uv_hrtime();
-    part->at = part->hint_of = 0;
+    part->at = part->hint_of = part->placed = 0;
     part->has_hint = part->answered = false;
 }
 
@@ -237,23 +238,24 @@ static enum err_code failed(struct pod *p, const struct device_want *v, const st
                             char reason[64], struct err *e)
 {
     const struct device_want *w = &v[device_of(p)->at];
-    const struct dp_resource *r = dp_inventory_find(devices_inventory(p->node), w->resource);
-
+    const struct dp_resource *r =
+        f->by_placement ? NULL : dp_inventory_find(devices_inventory(p->node), w->resource);
     uint64_t before = dp_holdings_generation(devices_holdings(p->node));
 
     dp_holdings_drop(device_node(p->node)->holdings, p->uid, NULL, NULL);
+    (void)placement_release(p);
     begin_anew(p);
     if (dp_holdings_generation(devices_holdings(p->node)) != before)
         checkpoint_changed(p->node);
     if (err_is_shortage(e))
         return wait_for_memory(p, e);
     /* Other pods may have been refused because of what this one held for a moment. Not after a refusal by
-     * topology: two such pods would wake each other for ever. */
-    if (strcmp(f->reason, "TopologyAffinityError") != 0)
+     * topology, or for lack of processors or memory: two such pods would wake each other for ever. */
+    if (strcmp(f->reason, "TopologyAffinityError") != 0 && !f->by_placement)
         device_came_free(p->node);
     if (f->by_provider && is_away(e) && !wait_is_over(p))
         return wait_after(p, v, w, e);
-    if (!f->by_provider && device_offer(r) == OFFER_AWAY && !wait_is_over(p))
+    if (!f->by_provider && !f->by_placement && device_offer(r) == OFFER_AWAY && !wait_is_over(p))
         return await(p, w, OFFER_AWAY, e);
     return refuse(p, f, reason, e);
 }
@@ -320,13 +322,13 @@ enum err_code devices_admit(struct pod *p, char reason[64], struct err *e)
         return ERR_OK;
     if (device_wants(p, &v, &n, e) != ERR_OK)
         return wait_for_memory(p, e);
-    if (n == 0) {
+    if (n == 0 && !placement_wants(p)) {
         part->began_ns = uv_hrtime();
         count_admission(p, false);
         device_set_state(p, DEVICES_HELD);
         return ERR_OK;
     }
-    if (!sources_known(p->node)) /* for some ms after a start; on_ready() wakes the pod */
+    if (n > 0 && !sources_known(p->node)) /* for some ms after a start; on_ready() wakes the pod */
         return err_set(e, ERR_UNAVAILABLE, "waits for the first look at declared devices");
     if (op_live(&part->ask.op))
         return err_set(e, ERR_UNAVAILABLE, "%s", p->message != NULL ? p->message : "waits for devices");

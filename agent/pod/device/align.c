@@ -5,6 +5,7 @@
  * as in kubelet, so the devices of the containers before it are taken into account.
  */
 #include "agent/pod/device/allocation.h"
+#include "agent/pod/placement/placement.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,31 +65,100 @@ static bool seen_before(const struct device_want *v, size_t i)
     return false;
 }
 
-enum err_code allocation_align(const struct allocation *a, const struct device_want *w, struct err *e)
+/* The hints of a container's devices, or of all devices of the pod; n of them. */
+static enum err_code device_hints(const struct allocation *a, size_t ctr, struct dp_hints *list, size_t *n,
+                                  struct err *e)
+{
+    bool whole = a->p->node->o.topology_pod_scope;
+
+    for (size_t i = 0; i < a->n; i++)
+        if ((whole ? !seen_before(a->v, i) : a->v[i].ctr == ctr) &&
+            add_hints(a, &a->v[i], whole, list, n, e) != ERR_OK)
+            return e->code;
+    return ERR_OK;
+}
+
+/* ---- devices with processors and memory ---- */
+
+/* Bit i of an index is the i-th node of the machine. */
+static enum err_code convert(const struct dp_machine *m, const struct dp_hints *h, struct pl_hints *ret,
+                             struct err *e)
+{
+    unsigned all = (1u << __builtin_popcountll(m->nodes)) - 1;
+
+    ret->any = h->any;
+    for (unsigned set = 1; set <= all && !h->any; set++) {
+        uint64_t nodes = 0;
+        unsigned bits = set;
+
+        if (h->v[set] == DP_HINT_NO)
+            continue;
+        for (uint64_t left = m->nodes; left != 0; left &= left - 1, bits >>= 1)
+            nodes |= (bits & 1) != 0 ? left & -left : 0;
+        if (pl_hints_add(ret, nodes, e) != ERR_OK)
+            return e->code;
+        ret->v[ret->n - 1].preferred = h->v[set] == DP_HINT_PREFERRED;
+    }
+    return ERR_OK;
+}
+
+static enum err_code merge_all(const struct allocation *a, size_t ctr, const struct dp_hints *devices,
+                               size_t n_devices, struct pl_hint *ret, struct err *e)
+{
+    const struct node *node = a->p->node;
+    mem_auto struct pl_hints *v = calloc(n_devices + PLACEMENT_HINTS, sizeof(*v));
+    size_t n = 0;
+
+    if (v == NULL)
+        return err_nomem(e);
+    for (; n < n_devices && e->code == ERR_OK; n++)
+        ERR_IGNORE(convert(&allocation_node(a)->machine, &devices[n], &v[n], e));
+    if (e->code == ERR_OK &&
+        placement_hints(a->p, ctr, placement_topology(node)->pod_scope, v, &n, e) == ERR_OK)
+        ERR_IGNORE(pl_merge(placement_machine(node), placement_topology(node), v, n, ret, e));
+    for (size_t i = 0; i < n_devices + PLACEMENT_HINTS; i++)
+        pl_hints_done(&v[i]);
+    return e->code;
+}
+
+static enum err_code merge(const struct allocation *a, size_t ctr, const struct dp_hints *list, size_t n,
+                           struct err *e)
+{
+    struct device_pod *part = device_of(a->p);
+    struct pl_hint best = { 0 };
+
+    if (!placement_is_on(a->p->node))
+        return dp_hints_merge(&allocation_node(a)->machine, a->p->node->o.topology_policy, list, n,
+                              &part->has_hint, &part->numa, e);
+    if (merge_all(a, ctr, list, n, &best, e) != ERR_OK)
+        return e->code;
+    part->has_hint = best.nodes != 0;
+    part->numa = best.nodes;
+    part->hint_preferred = best.preferred;
+    return ERR_OK;
+}
+
+enum err_code allocation_align(const struct allocation *a, size_t ctr, struct err *e)
 {
     struct device_pod *part = device_of(a->p);
     const struct node_options *o = &a->p->node->o;
-    bool whole = o->topology_pod_scope;
     mem_auto struct dp_hints *list = NULL;
     size_t n = 0;
 
     if (o->topology_policy == DP_POLICY_NONE)
         return ERR_OK;
-    if (part->hint_of != 0 && (whole || part->hint_of == w->ctr + 1))
+    if (part->hint_of != 0 && (o->topology_pod_scope || part->hint_of == ctr + 1))
         return ERR_OK;
-    list = calloc(a->n, sizeof(*list));
+    list = calloc(a->n + 1, sizeof(*list));
     if (list == NULL)
         return err_nomem(e);
-    for (size_t i = 0; i < a->n; i++)
-        if ((whole ? !seen_before(a->v, i) : a->v[i].ctr == w->ctr) &&
-            add_hints(a, &a->v[i], whole, list, &n, e) != ERR_OK)
-            return e->code;
-    if (dp_hints_merge(&allocation_node(a)->machine, o->topology_policy, list, n, &part->has_hint,
-                       &part->numa, e) != ERR_OK) {
+    if (device_hints(a, ctr, list, &n, e) != ERR_OK)
+        return e->code;
+    if (merge(a, ctr, list, n, e) != ERR_OK) {
         if (e->code == ERR_PRECONDITION)
             a->failure->reason = "TopologyAffinityError";
         return e->code;
     }
-    part->hint_of = w->ctr + 1;
+    part->hint_of = ctr + 1;
     return ERR_OK;
 }

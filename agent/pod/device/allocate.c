@@ -7,6 +7,7 @@
  * a question is open: when the preference is known, the choice is made again.
  */
 #include "agent/pod/device/allocation.h"
+#include "agent/pod/placement/placement.h"
 #include "base/log.h"
 #include "base/strs.h"
 
@@ -234,9 +235,38 @@ static enum err_code step(const struct allocation *a, const struct device_want *
     if (device_has_answer(a->p, w))
         return ERR_OK;
     part->n_preferred = 0;
-    if (allocation_align(a, w, e) != ERR_OK)
+    if (allocation_align(a, w->ctr, e) != ERR_OK)
         return e->code;
     return choose(a, w, NULL, 0, e);
+}
+
+/* ---- processors and memory ---- */
+
+/* Gives the containers up to p->ctrs[last] theirs, in order: at once, before devices of that container. */
+static enum err_code place_until(const struct allocation *a, size_t last, struct err *e)
+{
+    struct device_pod *part = device_of(a->p);
+
+    if (!placement_is_on(a->p->node))
+        return ERR_OK;
+    for (; part->placed <= last && part->placed < a->p->n_ctrs; part->placed++) {
+        struct pl_hint hint = { 0 };
+
+        if (a->p->ctrs[part->placed].kind == CTR_EPHEMERAL)
+            continue;
+        a->failure->by_placement = true;
+        if (allocation_align(a, part->placed, e) != ERR_OK)
+            return e->code;
+        if (part->has_hint)
+            hint = (struct pl_hint){ .nodes = part->numa, .preferred = part->hint_preferred };
+        if (placement_allocate(a->p, part->placed, &hint, e) != ERR_OK) {
+            if (e->code == ERR_INVALID)
+                a->failure->reason = "SMTAlignmentError";
+            return e->code;
+        }
+        a->failure->by_placement = false;
+    }
+    return ERR_OK;
 }
 
 enum err_code device_allocate(struct pod *p, const struct device_want *v, size_t n, bool *ret_asking,
@@ -248,8 +278,9 @@ enum err_code device_allocate(struct pod *p, const struct device_want *v, size_t
     *ret_asking = false;
     *ret = (struct device_failure){ .reason = "UnexpectedAdmissionError" };
     for (; part->at < n; part->at++) {
-        if (step(&a, &v[part->at], e) != ERR_OK || *ret_asking)
+        if (place_until(&a, v[part->at].ctr, e) != ERR_OK || step(&a, &v[part->at], e) != ERR_OK ||
+            *ret_asking)
             return e->code;
     }
-    return ERR_OK;
+    return place_until(&a, p->n_ctrs, e);
 }

@@ -28,7 +28,6 @@ const struct dp_resource *allocation_resource(const struct allocation *a, const 
 /* The devices held by the pod that the container of *w may use again. */
 enum err_code allocation_reusable(const struct allocation *a, const struct device_want *w, struct strs *ret,
                                   struct err *e) MUST_CHECK;
-/* Makes the NUMA hint for the container of *w, or for the whole pod, before its first want is allocated. */
-enum err_code allocation_align(const struct allocation *a, const struct device_want *w,
-                               struct err *e) MUST_CHECK;
+/* Makes the NUMA hint for p->ctrs[ctr], or for the whole pod, before its first want is allocated. */
+enum err_code allocation_align(const struct allocation *a, size_t ctr, struct err *e) MUST_CHECK;
 #endif

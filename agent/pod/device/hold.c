@@ -2,6 +2,7 @@
 /* hold - releases the devices of a pod, and wakes pods that may use them. */
 #include "agent/pod/core/facts.h"
 #include "agent/pod/device/internal.h"
+#include "agent/pod/placement/placement.h"
 
 static bool holds_any(const struct pod *p)
 {
@@ -38,11 +39,13 @@ static void keep_shown(struct pod *p)
 static void drop(struct pod *p)
 {
     struct node *n = p->node;
+    bool holds = holds_any(p), placed = placement_release(p);
 
-    if (!holds_any(p))
+    if (!holds && !placed)
         return;
     dp_holdings_drop(device_node(n)->holdings, p->uid, NULL, NULL);
-    checkpoint_changed(n);
+    if (holds)
+        checkpoint_changed(n);
     device_came_free(n);
 }
 

@@ -70,6 +70,7 @@ struct device_pod {
     uint64_t began_ns; /* uv_hrtime(), of the allocation */
     /* the allocation under way */
     size_t at;         /* index of the next want */
+    size_t placed;     /* containers that have their processors and memory */
     struct dp_ask ask; /* its answer is owned here until device_drop_answer() */
     enum device_question question;
     bool answered; /* `outcome` is the result of that question */
@@ -77,7 +78,7 @@ struct device_pod {
     struct boot_time asked_at;
     unsigned n_preferred; /* how often its preference was asked for the same want */
     size_t hint_of;       /* the container that the hint is for, counted from 1; 0: none yet */
-    bool has_hint;
+    bool has_hint, hint_preferred;
     uint64_t numa;
     /* the wait for a provider */
     struct boot_time wait_began; /* CLOCK_BOOT_NONE: it does not wait */
@@ -134,7 +135,8 @@ enum device_offer device_offer(const struct dp_resource *r); /* NULL is fine */
  * the pod. After an error, device_of(p)->at is the want that failed, and *ret says why. */
 struct device_failure {
     const char *reason;
-    bool by_provider; /* the error is the provider's answer */
+    bool by_provider;  /* the error is the provider's answer */
+    bool by_placement; /* no processors or memory for a container; no want failed */
 };
 enum err_code device_allocate(struct pod *p, const struct device_want *v, size_t n, bool *ret_asking,
                               struct device_failure *ret, struct err *e) MUST_CHECK;

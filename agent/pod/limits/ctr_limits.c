@@ -4,6 +4,7 @@
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/limits/allocatable.h"
 #include "agent/pod/limits/limits.h"
+#include "agent/pod/placement/placement.h"
 
 #include <unistd.h>
 
@@ -155,8 +156,9 @@ void ctr_limits_of(const struct ctr *c, struct ctr_limits *ret)
     *ret = (struct ctr_limits){
         .cpu_shares = (int64_t)cg_shares_from_milli(request != NULL ? quantity_milli(request) : cpu),
         .cpu_period_us = (int64_t)o->cpu_cfs_period_us,
-        .cpu_quota_us =
-            cpu > 0 && o->cpu_cfs_quota ? cg_quota_from_milli(cpu, (int64_t)o->cpu_cfs_period_us) : -1,
+        .cpu_quota_us = cpu > 0 && o->cpu_cfs_quota && !placement_is_exclusive(c)
+                            ? cg_quota_from_milli(cpu, (int64_t)o->cpu_cfs_period_us)
+                            : -1,
         .memory_max = memory > 0 ? memory : -1,
         .swap_max = ctr_limits_swap(c),
         .oom_group = oom_kill(c->pod) != API_OOM_KILL_PROCESS,

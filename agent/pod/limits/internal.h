@@ -16,6 +16,14 @@ struct limits_node {
     uv_timer_t timer; /* runs while the limits of all pods together cannot be written */
 };
 
+struct limits_ctr {
+    uint64_t cpuset;    /* generation of the processors that its cgroup was last given */
+    char cpuset_id[65]; /* and which run of the container that was */
+};
+
+/* Gives running containers the processors that they have now. */
+void cpusets_step(struct pod *p);
+
 static inline struct limits_node *limits_node(const struct node *n)
 {
     return n->parts[ROOM_LIMITS];

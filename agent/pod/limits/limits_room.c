@@ -18,4 +18,5 @@ const struct room limits_room = {
     .id = ROOM_LIMITS,
     .name = "limits",
     .node = { .size = sizeof(struct limits_node), .open = limits_open, .free = limits_free },
+    .pod = { .ctr_size = sizeof(struct limits_ctr), .step = cpusets_step },
 };

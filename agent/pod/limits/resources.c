@@ -8,6 +8,7 @@
 #include "agent/pod/limits/hugepages.h"
 #include "agent/pod/limits/internal.h"
 #include "agent/pod/limits/limits.h"
+#include "agent/pod/placement/placement.h"
 #include "base/log.h"
 
 #include <string.h>
@@ -155,7 +156,7 @@ enum err_code resources_pod_cgroup(struct pod *p, const struct cpu_memory *keep,
     q = resources_pod_limit(p->api, "cpu", &all);
     l.cpu_period_us = (int64_t)o->cpu_cfs_period_us;
     l.pids_max = o->pod_pids_limit > 0 ? o->pod_pids_limit : -1;
-    if (all && !quantity_is_zero(&q) && o->cpu_cfs_quota)
+    if (all && !quantity_is_zero(&q) && o->cpu_cfs_quota && !placement_pod_is_exclusive(p))
         l.cpu_quota_us = cg_quota_from_milli(quantity_milli(&q), l.cpu_period_us);
     q = resources_pod_limit(p->api, "memory", &all);
     if (all && !quantity_is_zero(&q))

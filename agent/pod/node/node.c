@@ -14,6 +14,7 @@
 #include "agent/pod/limits/allocatable.h"
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/node/record_load.h"
+#include "agent/pod/placement/placement.h"
 #include "agent/pod/project/project.h"
 #include "agent/pod/record/record.h"
 #include "agent/pod/sandbox/sandbox.h"
@@ -155,10 +156,11 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
     project_begin(n);
     if (!boot_known || boot_timers_watch(n->timers, run_queue_clock_set, n, e) != ERR_OK ||
         devices_opened(n, e) != ERR_OK || foreign_begin(n, e) != ERR_OK || record_load_all(n, e) != ERR_OK ||
-        devices_begin(n, e) != ERR_OK) {
+        placement_begin(n, e) != ERR_OK || devices_begin(n, e) != ERR_OK) {
         node_free(n);
         return e->code;
     }
+    n->o.placement = NULL;   /* the settings of the caller */
     resources_qos_update(n); /* for the adopted pods: no limit is lowered temporarily */
     allocatable_update(n);
     hugepages_watch_begin(n);
@@ -243,6 +245,7 @@ void node_sources_ready(struct node *n)
         }
         pod_wake(p, "manifests are known");
     }
+    placement_sources_ready(n);
     devices_sources_ready(n);
     eviction_begin(n);
     node_events_started(n);

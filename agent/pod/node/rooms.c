@@ -8,6 +8,7 @@
 #include "agent/pod/leftovers/sweep.h"
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/node/node.h"
+#include "agent/pod/placement/placement.h"
 #include "agent/pod/project/project.h"
 #include "agent/pod/record/record.h"
 #include "agent/pod/sandbox/sandbox.h"
@@ -18,8 +19,7 @@
 #include "agent/pod/worker/worker.h"
 
 const struct room *const node_rooms[] = {
-    &core_room,      &device_room, &project_room,  &limits_room, &leftovers_room,
-    &admit_room,     &usage_room,  &sandbox_room,  &volume_room, &image_room,
-    &container_room, &record_room, &eviction_room, &status_room, &worker_room,
-    &show_room,      NULL,
+    &core_room,   &placement_room, &device_room,  &project_room, &limits_room, &leftovers_room,
+    &admit_room,  &usage_room,     &sandbox_room, &volume_room,  &image_room,  &container_room,
+    &record_room, &eviction_room,  &status_room,  &worker_room,  &show_room,   NULL,
 };

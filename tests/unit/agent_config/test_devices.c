@@ -109,7 +109,7 @@ static void kubelets_topology_settings_apply_to_devices(void **state)
     assert_string_equal(s->c.topology_scope, "pod");
     expect_warnings(s, "");
     read_both(s, "topologyManagerPolicyOptions: {prefer-closest-numa-nodes: 'true'}\n", "", "");
-    expect_warnings(s, "topologyManagerPolicyOptions\n");
+    expect_warnings(s, "");
     refused(s, "topologyManagerPolicyOptions: {closest: 'true'}\n", "",
             ": topologyManagerPolicyOptions: unknown option \"closest\"; there are "
             "prefer-closest-numa-nodes, max-allowable-numa-nodes");
@@ -117,6 +117,30 @@ static void kubelets_topology_settings_apply_to_devices(void **state)
             ": prefer-closest-numa-nodes: \"maybe\" is neither true nor false");
     refused(s, "topologyManagerPolicyOptions: {max-allowable-numa-nodes: '4'}\n", "",
             ": max-allowable-numa-nodes: \"4\" is not a whole number between 8 and 1048576");
+}
+
+static void processors_and_memory_are_set_under_kubelets_names(void **state)
+{
+    struct scratch *s = *state;
+    struct pl_settings p;
+    struct err e = { 0 };
+
+    read_both(s,
+              "cpuManagerPolicy: static\ncpuManagerPolicyOptions: {full-pcpus-only: 'true'}\n"
+              "reservedSystemCPUs: '0'\nmemoryManagerPolicy: Static\n"
+              "reservedMemory: [{numaNode: 1, limits: {memory: 1Gi}}]\n",
+              "", "");
+    expect_warnings(s, "");
+    assert_int_equal(s->c.resources.system.cpu_milli, 1000);
+    assert_int_equal(config_placement(&s->c, &p, &e), ERR_OK);
+    assert_true(p.cpu_static && p.memory_static);
+    assert_string_equal(p.reserved_cpus, "0");
+    assert_string_equal(p.cpu_options[0].name, "full-pcpus-only");
+    assert_int_equal(p.n_reserved, 1);
+    assert_int_equal(p.reserved[0].node, 1);
+    read_both(s, "", "", "");
+    assert_int_equal(config_placement(&s->c, &p, &e), ERR_OK);
+    assert_false(p.cpu_static || p.memory_static);
 }
 
 static void ignore(const char *setting, bool live, void *arg)
@@ -156,6 +180,7 @@ int main(void)
         TEST(extended_resources_that_no_node_can_have_are_refused),
         TEST(folders_of_cdi_specs_are_absolute),
         TEST(kubelets_topology_settings_apply_to_devices),
+        TEST(processors_and_memory_are_set_under_kubelets_names),
         TEST(the_wait_and_the_counted_resources_change_at_run_time),
     };
 

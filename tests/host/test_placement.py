@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processors of their own: cpusets of containers, what is shared, the state file, restarts, and settings that do not fit."""
+import json
+import os
+
+from coracle import cgroup_v2, check, container, contains, equal, pod, read, until
+
+CPUS = os.sysconf("SC_NPROCESSORS_ONLN")
+FLAGS = ("--cpu-manager-policy", "static", "--reserved-cpus", "0")
+
+
+def cpus_of(node, p, name=None):
+    return read(node.container_cgroup(p, "cpuset", name) + "/cpuset.cpus").strip()
+
+
+def count(text):
+    ends = [[int(n) for n in part.split("-")] for part in text.split(",") if part]
+    return sum(end[-1] - end[0] + 1 for end in ends)
+
+
+def wait_cpus(node, p, number, what):
+    until(lambda: count(cpus_of(node, p)) == number, 20, lambda: f"{what}: {number} processors, not {cpus_of(node, p)}")
+
+
+def quota(node, p):
+    folder = node.container_cgroup(p, "cpu")
+    return read(folder + "/cpu.max").split()[0] if cgroup_v2() else read(folder + "/cpu.cfs_quota_us").strip()
+
+
+def state(node):
+    return json.loads(read(node.root_dir + "/cpu_manager_state"))
+
+
+def sized(name, cpu, **more):
+    return container(name, resources={"limits": {"cpu": cpu, "memory": "32Mi"}}, **more)
+
+
+def test_exclusive(t):
+    """a Guaranteed pod gets whole processors for itself, others share the rest, also over a kill of the agent"""
+    if CPUS < 2:
+        return
+    node = t.node(*FLAGS)
+    node.import_image()
+    node.put("shared.yaml", pod("shared", containers=[container("main")]))
+    shared = node.wait_running("shared")
+    wait_cpus(node, shared, CPUS, "shared alone")
+
+    node.put("own.yaml", pod("own", containers=[sized("main", "1")]))
+    own = node.wait_running("own")
+    wait_cpus(node, own, 1, "own")
+    check(cpus_of(node, own) != "0", "the reserved processor is not given")
+    wait_cpus(node, shared, CPUS - 1, "shared beside own")
+    check(quota(node, own) in ("-1", "max"), lambda: f"own has no quota: {quota(node, own)}")
+    given = cpus_of(node, own)
+    equal(state(node)["entries"], {own.uid: {"main": given}}, "the state file")
+
+    node.kill()
+    node.start()
+    own = node.wait_running("own")
+    equal((cpus_of(node, own), own.restarts()), (given, 0), "own after a kill of the agent")
+    equal(state(node)["entries"], {own.uid: {"main": given}}, "the state file after a kill")
+
+    node.put("own.yaml", pod("own", containers=[container("main", resources={"limits": {"cpu": "1", "memory": "48Mi"}})]))
+    own = node.wait_pod("own", lambda p: p.condition("PodResizePending"), what="a resize that is refused")
+    contains(own.condition("PodResizePending")["message"],
+             "Resize is infeasible for Guaranteed Pods alongside CPU Manager static policy", "why")
+    node.finish(own)
+    shared = node.wait_running("shared")
+    wait_cpus(node, shared, CPUS, "shared after own")
+    equal(state(node).get("entries", {}), {}, "the state file at the end")
+    node.stop()
