@@ -4,9 +4,9 @@
 #include "agent/cluster/cluster.h"
 #include "agent/internal.h"
 #include "agent/pod/show/provider.h"
+#include "agent/priority.h"
 #include "agent/settings.h"
 #include "base/log.h"
-#include "base/priority.h"
 #include "base/process/process.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
  * quota warnings, pods and images that come and go; disks and process ids are looked at as often as they can
  * run out (agent/eviction/pace.h). A node at rest has no timer below five minutes.
  *
- * Loop thread; statfs(2) of disks runs on a thread of its own.
+ * Loop thread; statfs(2) of disks runs on the pool.
  */
 #ifndef AGENT_POD_EVICTION_EVICTION_H
 #define AGENT_POD_EVICTION_EVICTION_H

@@ -31,7 +31,7 @@ static inline struct eviction_node *eviction_node(const struct node *n)
     return n->parts[ROOM_EVICTION];
 }
 
-/* Bits of signals: memory is read on the loop, at once; disks on a thread, where a read may hang. */
+/* Bits of signals: memory is read on the loop, at once; disks on the pool, where a read may hang. */
 #define SIGNAL_BIT(s) (1u << (s))
 #define SIGNALS_MEMORY (SIGNAL_BIT(EV_MEMORY) | SIGNAL_BIT(EV_ALLOCATABLE_MEMORY))
 #define SIGNALS_PID SIGNAL_BIT(EV_PID)
@@ -44,7 +44,7 @@ static inline struct eviction_node *eviction_node(const struct node *n)
 struct observe *observe_open(struct node *n); /* NULL: no memory, logged */
 /* Reads memory and process ids, now. Signals that are not asked for, or cannot be read, are not known. */
 void observe_quick(struct observe *o, unsigned signals, struct ev_observation *ret);
-/* Reads the disks (disk_reader.h) and then, freshly, memory and process ids. fn is called on a later turn of
+/* Reads the disks (on the pool) and then, freshly, memory and process ids. fn is called on a later turn of
  * the loop, once, unless it was closed. One at a time.
  * settled: files were removed, and what they took is to be seen as free. XFS gives it back in the background;
  * this waits for that. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * observe - the values of all signals. Memory and process ids are read at once, in some 100 microseconds;
- * file systems on a thread, where a read may hang (disk_reader.h).
+ * file systems on the pool, where a read may hang.
  */
 #include "agent/pod/core/explain_step.h"
-#include "agent/pod/eviction/disk_reader.h"
 #include "agent/pod/eviction/internal.h"
 #include "agent/pod/usage/usage.h"
 #include "base/log.h"
+#include "base/work.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,8 +42,8 @@ struct observe {
     struct memory_seen memory;
     struct err memory_error;
     bool pids_failed;
-    struct disk_reader *reader;
-    /* the reader's while `busy` */
+    /* disks: the pool's while `busy` */
+    struct work work;
     struct disk disks[PLACES];
     bool busy, closing, settled;
     enum ev_layout layout;
@@ -180,16 +180,19 @@ static enum err_code read_disk(struct disk *d, struct err *e)
     return ERR_OK;
 }
 
-static void read_disks(void *arg)
+static enum err_code read_disks(void *arg, struct err *e)
 {
     struct observe *o = arg;
 
+    (void)e; /* each has its own */
     for (size_t i = 0; i < PLACES; i++) {
         o->disks[i].error = (struct err){ 0 };
         if (o->settled)
             settle(o->disks[i].path);
-        ERR_IGNORE(read_disk(&o->disks[i], &o->disks[i].error)); /* each has its own */
+        if (read_disk(&o->disks[i], &o->disks[i].error) != ERR_OK)
+            continue;
     }
+    return ERR_OK;
 }
 
 /* kubelet calls it an image file system of its own also when images and layers are apart from each other. */
@@ -221,7 +224,6 @@ static void take_disks(struct observe *o, struct ev_observation *ret)
 
 static void observe_free(struct observe *o)
 {
-    disk_reader_close(o->reader);
     cg_meter_free(o->machine);
     cg_meter_free(o->pods);
     cg_meters_close(o->meters);
@@ -230,11 +232,12 @@ static void observe_free(struct observe *o)
     free(o);
 }
 
-static void observe_on_read(void *arg)
+static void observe_on_read(struct op *op, const struct err *result)
 {
-    struct observe *o = arg;
+    struct observe *o = op->owner;
     struct ev_observation seen;
 
+    (void)result;
     o->busy = false;
     if (o->closing) {
         observe_free(o);
@@ -253,7 +256,7 @@ void observe_start(struct observe *o, unsigned signals, bool settled,
     o->settled = settled;
     o->fn = fn;
     o->arg = arg;
-    disk_reader_go(o->reader);
+    work_start(&o->work, "look at disks", NULL, read_disks, o, o->node->o.loop, observe_on_read, o);
 }
 
 bool observe_busy(const struct observe *o)
@@ -308,8 +311,7 @@ struct observe *observe_open(struct node *n)
         o->disks[PLACE_LAYERS].path = str_printf("%s/containers", n->o.state_dir);
     }
     if (o == NULL || o->disks[PLACE_ROOT].path == NULL || o->disks[PLACE_IMAGES].path == NULL ||
-        o->disks[PLACE_LAYERS].path == NULL || open_meters(o, &e) != ERR_OK ||
-        disk_reader_open(&o->reader, n->o.loop, read_disks, observe_on_read, o, &e) != ERR_OK) {
+        o->disks[PLACE_LAYERS].path == NULL || open_meters(o, &e) != ERR_OK) {
         if (e.code == ERR_OK)
             err_nomem(&e);
         log_error("the node's resources are not observed", F_ERR(&e));

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/priority.h"
+#include "agent/priority.h"
 
 #include <pthread.h>
 #include <stdbool.h>

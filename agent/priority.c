@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/priority.h"
+#include "agent/priority.h"
 
 #include "base/log.h"
 
