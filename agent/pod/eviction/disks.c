@@ -26,14 +26,22 @@ static void on_disks(const struct ev_observation *seen, void *arg);
 static void look_again(struct eviction *r, bool settled)
 {
     r->disks = DISKS_LOOK;
+    r->pod_ended = false;
     if (r->node->closing)
         disks_rest(r);
     else
         observe_start(eviction_node(r->node)->observe, SIGNALS_DISK, settled, on_disks, r);
 }
 
+/* A pod that ended since the look is not among the pods any more, and what it released is not in the values:
+ * the next in order would go with it. The logs that it left can be removed now. */
 static void evict_measured(struct eviction *r)
 {
+    if (r->pod_ended && !r->node->closing) {
+        r->reclaimed = 0;
+        look_again(r, true);
+        return;
+    }
     if (!r->node->closing)
         act_evict(r, &r->disks_look);
     disks_rest(r);
@@ -181,6 +189,7 @@ void disks_begin(struct eviction *r)
     }
     r->disks_wanted = false;
     r->disks = DISKS_LOOK;
+    r->pod_ended = false;
     /* The first time an earlier agent may have removed something just before. */
     observe_start(eviction_node(r->node)->observe, SIGNALS_DISK,
                   !r->disks_seen || eviction_pressure(r->node, EV_DISK_PRESSURE), on_disks, r);

@@ -149,6 +149,7 @@ struct eviction {
     enum disks disks;
     bool disks_wanted; /* once more, afterwards */
     bool disks_seen;   /* they were looked at before */
+    bool pod_ended;    /* since the last look at them began, which may have missed what it released */
     struct ev_look disks_look;
     unsigned reclaimed;
     bool images_stopped; /* in this round */

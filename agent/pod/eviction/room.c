@@ -135,6 +135,7 @@ void eviction_pod_ended(struct pod *p)
     signals = awaited(r);        /* before the decision forgets it */
     if (releasing_of(p) != NULL) /* an earlier agent's, whose decision was not saved */
         signals |= SIGNAL_BIT(releasing_of(p)->signal);
+    r->pod_ended = true;
     decision_pod_ended(r, p->uid);
     if (p->evicted_ns != 0 && !p->disrupted)
         decision_local(r, p);

@@ -26,7 +26,9 @@ static struct {
     bool settled;           /* the last look at disks */
     uint64_t frees;         /* what removed images free on nodefs */
     uint64_t exits_between; /* what a process releases after the node's memory was read, before the pods' */
-    unsigned uncounted;     /* so many rounds of counting do not come to the layer of "a" */
+    bool hold_count;        /* counting goes on until the test calls `counted` */
+    void (*counted)(struct node *n, bool complete);
+    unsigned uncounted; /* so many rounds of counting do not come to the layer of "a" */
 } world;
 
 /* ---- parts that are the test's ---- */
@@ -181,6 +183,10 @@ bool storage_usage_measure(struct node *n, uint64_t max_age_ms, uint64_t deadlin
 {
     (void)max_age_ms;
     (void)deadline_ms;
+    if (world.hold_count) {
+        world.counted = done;
+        return true;
+    }
     if (world.uncounted > 0)
         world.uncounted--;
     done(n, world.uncounted == 0);
@@ -507,6 +513,49 @@ static void pods_that_are_not_counted_yet_are_waited_for_while_the_disk_lasts(vo
     assert_int_equal(a->state, POD_RUNNING);
 }
 
+/* "b" goes; while pods are counted for the next look, it has ended. */
+static struct pod *victim_ends_during_a_count(struct world *w, uint64_t available, uint64_t frees)
+{
+    struct pod *a = using(w, "a", 1 * GIB, ""), *b = using(w, "b", 5 * GIB, "");
+
+    world.nodefs.available = 7 * GIB;
+    disks_answer(w);
+    disks_answer(w); /* after reclaim, which found nothing */
+    assert_int_equal(b->state, POD_TERMINATING);
+    world.hold_count = true;
+    eviction_look(&w->node, SIGNALS_DISK, "test");
+    disks_answer(w);
+    disks_answer(w);
+    assert_non_null(world.counted);
+    world.nodefs.available = available;
+    world.frees = frees;
+    dead(w, b);
+    world.counted(&w->node, true);
+    script_turn(w);
+    assert_int_equal(a->state, POD_RUNNING);
+    disks_answer(w); /* it looks again */
+    assert_int_equal(a->state, POD_RUNNING);
+    return a;
+}
+
+static void disk_that_is_released_during_a_count_costs_no_innocent(void **state)
+{
+    struct world *w = *state;
+
+    victim_ends_during_a_count(w, 12 * GIB, 0);
+    assert_int_equal(eviction_of(&w->node)->n_evicted[EV_NODEFS], 1);
+}
+
+static void what_a_victim_left_is_removed_before_an_innocent_goes(void **state)
+{
+    struct world *w = *state;
+    const struct pod *a = victim_ends_during_a_count(w, 9 * GIB, 2 * GIB);
+
+    disks_answer(w); /* after reclaim */
+    assert_int_equal(a->state, POD_RUNNING);
+    assert_int_equal(eviction_of(&w->node)->n_evicted[EV_NODEFS], 1);
+}
+
 static void a_disk_that_fills_quickly_waits_for_no_count(void **state)
 {
     struct world *w = *state;
@@ -666,6 +715,8 @@ int main(void)
         ROOM_TEST(where_images_are_not_enough_a_pod_goes),
         ROOM_TEST(a_victim_that_writes_on_until_it_is_killed_is_still_the_only_one),
         ROOM_TEST(pods_that_are_not_counted_yet_are_waited_for_while_the_disk_lasts),
+        ROOM_TEST(disk_that_is_released_during_a_count_costs_no_innocent),
+        ROOM_TEST(what_a_victim_left_is_removed_before_an_innocent_goes),
         ROOM_TEST(a_disk_that_fills_quickly_waits_for_no_count),
         ROOM_TEST(no_count_is_waited_for_longer_than_a_minute),
         ROOM_TEST(the_condition_stays_for_the_transition_period_and_wakes_who_waits),
