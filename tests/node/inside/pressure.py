@@ -98,19 +98,24 @@ class Least:
 
 # -- the node and its innocent pods
 
-def begin(root, state, image_disk=None):
-    """The service with its folders on these disks ("": that of the VM, without quotas), images on another one if that is named,
+# Thresholds of containerfs are those of imagefs where layers are apart from the rest.
+SETTING = {"containerfs.available": "imagefs.available", "containerfs.inodesFree": "imagefs.inodesFree"}
+
+
+def begin(root, state, image_disk="", layer_disk=""):
+    """The service with its folders on these disks ("": that of the VM, without quotas), images and layers on others if these are named,
     and pods that must not be touched: two have more of everything than a hog gets, but within their request or with a higher priority."""
     folders = {"root_dir": f"/mnt/{root}/kubelet" if root else "/var/lib/kubelet", "pod_logs": f"/mnt/{root}/logs" if root else "/var/log/pods",
-               "state_dir": f"/mnt/{state}/coracle"}
+               "state_dir": f"/mnt/{state}/coracle" if state else "/var/lib/coracle"}
     with open(PLACES, "w", encoding="ascii") as f:
         json.dump(folders, f)
     place()
     settings()
-    if image_disk:
-        for folder in (f"/mnt/{image_disk}/images", f"{node.state_dir}/images"):
-            os.makedirs(folder, exist_ok=True)
-        run("mount", "--bind", f"/mnt/{image_disk}/images", f"{node.state_dir}/images")
+    for disk, name in ((image_disk, "images"), (layer_disk, "containers")):
+        if disk:
+            for folder in (f"/mnt/{disk}/{name}", f"{node.state_dir}/{name}"):
+                os.makedirs(folder, exist_ok=True)
+            run("mount", "--bind", f"/mnt/{disk}/{name}", f"{node.state_dir}/{name}")
     check(run("systemctl", "start", "coracle.service", timeout=SLOW_S, ok=False).returncode == 0, lambda: node.log()[-3000:])
     node.wait_active()
     node.import_image()
@@ -137,8 +142,9 @@ def end():
     node.wait_gone(*INNOCENTS, deadline=SLOW_S)
     run("systemctl", "stop", "coracle.service", timeout=SLOW_S)
     run("systemctl", "stop", "coracle-pods.service", timeout=60)
-    if os.path.ismount(f"{node.state_dir}/images"):
-        run("umount", f"{node.state_dir}/images")
+    for name in ("images", "containers"):
+        if os.path.ismount(f"{node.state_dir}/{name}"):
+            run("umount", f"{node.state_dir}/{name}")
 
 
 def innocents():
@@ -182,7 +188,7 @@ def take(signal, what, room):
     known = {r["number"] for r in records()}
     line = free(signal)[0] - room
     check(line > 0, f"{free(signal)} of {signal} leave no room of {room}")
-    reload({signal: str(line)})
+    reload({SETTING.get(signal, signal): str(line)})
     equal(conditions()[kind], "False", kind)
     with Least(signal) as least:
         start = time.monotonic()
