@@ -77,7 +77,7 @@ enum ev_condition ev_signal_condition(enum ev_signal s)
 
 unsigned ev_signal_reclaim(enum ev_signal s, enum ev_layout layout)
 {
-    static const unsigned nodefs[] = { BOTH, 0, EV_RECLAIM_CONTAINERS },
+    static const unsigned nodefs[] = { BOTH, EV_RECLAIM_CONTAINERS, EV_RECLAIM_CONTAINERS },
                           imagefs[] = { BOTH, BOTH, EV_RECLAIM_IMAGES },
                           containerfs[] = { BOTH, BOTH, EV_RECLAIM_CONTAINERS };
 
