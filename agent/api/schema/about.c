@@ -73,9 +73,5 @@ void api_add_about(struct buf *b, const struct api_schema *schema, const struct 
     case API_REFUSED:
         break;
     }
-    buf_addf(b, " Refused here%s: %s.",
-             row->flags & API_IN_CLUSTER ? " without a cluster"
-             : row->flags & API_ALONE    ? " in a cluster"
-                                         : "",
-             row->why);
+    buf_addf(b, " Refused here%s: %s.", api_support_where(row), row->why);
 }

@@ -132,7 +132,9 @@ const char *api_row_similar(const struct api_schema *schema, const char *name);
 /* ---- schema_text.c: for people ---- */
 /* The support of a field inside an object: its own row cannot promise more than `holder`, the object's. */
 enum api_support api_support_below(const struct api_row *row, enum api_support holder);
-const char *api_support_name(enum api_support support);      /* "acted on" */
+const char *api_support_name(enum api_support support); /* "acted on" */
+/* " in a cluster", " without a cluster": where a field is refused; "": everywhere. */
+const char *api_support_where(const struct api_row *row);
 void api_add_type(struct buf *b, const struct api_row *row); /* "list of Container, required" */
 void api_add_allowed(struct buf *b,
                      const struct api_row *row); /* "Always, Never", "1 to 65535"; or nothing */

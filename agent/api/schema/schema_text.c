@@ -13,6 +13,13 @@ enum api_support api_support_below(const struct api_row *row, enum api_support h
     return holder;
 }
 
+const char *api_support_where(const struct api_row *row)
+{
+    if (row->flags & API_IN_CLUSTER)
+        return " without a cluster";
+    return row->flags & API_ALONE ? " in a cluster" : "";
+}
+
 const char *api_support_name(enum api_support support)
 {
     switch (support) {

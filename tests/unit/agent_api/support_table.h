@@ -106,7 +106,7 @@ static void write_row(struct buf *b, const struct api_row *row, enum api_support
         buf_addf(b, "`%s`", row->otherwise[0] == '\0' ? "\"\"" : row->otherwise);
     buf_adds(b, " | ");
     api_add_allowed(b, row);
-    buf_addf(b, " | %s | ", api_support_name(shown));
+    buf_addf(b, " | %s%s | ", api_support_name(shown), shown == row->support ? api_support_where(row) : "");
     write_note(b, row, shown);
     buf_adds(b, " |\n");
 }
