@@ -487,7 +487,7 @@ void conn_unused(struct status_server *s, struct conn *c)
 /* Requests whose body is an object; of others it is skipped. */
 static bool has_object(const char *url)
 {
-    return str_starts(url, "/store/object") || strstr(url, "/debug") != NULL;
+    return str_starts(url, "/store/object") || strstr(url, "/ephemeralcontainers") != NULL;
 }
 
 void conn_accept(struct status_server *s, struct conn *c, int fd)
