@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """kubectl writes on a node that joins no cluster: what it writes are files of the manifest folder."""
+import base64
+import http.client
 import json
 import os
+import re
+import ssl
 
-from coracle import check, contains, equal, until
-from test_lone_kubectl import Lone
+from coracle import check, contains, equal, read, until
+from test_lone_kubectl import PORT, Lone
 
 
 def files(k):
@@ -144,4 +148,39 @@ def test_workloads(t):
     k.kubectl("delete", "deployment", "d")
     until(lambda: not pods(), 60, "no pods")
     equal(files(k), [], "files")
+    k.node.stop()
+
+
+def patch(k, path, body):
+    """A strategic merge patch, for what older versions of kubectl do by requests that no server has any more."""
+    def data(key):
+        return re.search(rf"{key}-data: \"?([A-Za-z0-9+/=]+)", read(k.config))[1]
+    pem = f"{k.config}.pem"
+    with open(pem, "wb") as f:
+        for key in ("client-certificate", "client-key"):
+            f.write(base64.b64decode(data(key)))
+    tls = ssl.create_default_context(cadata=base64.b64decode(data("certificate-authority")).decode())
+    tls.load_cert_chain(pem)
+    connection = http.client.HTTPSConnection("127.0.0.1", PORT, context=tls, timeout=60)
+    connection.request("PATCH", path, body, {"Content-Type": "application/strategic-merge-patch+json"})
+    answer = connection.getresponse()
+    got = answer.read()
+    equal(answer.status, 200, f"{path}: {got[:300]}")
+    connection.close()
+
+
+def test_debug(t):
+    """kubectl debug's request adds a container to a pod of the folder, which can be changed afterwards as before"""
+    k = Lone(t)
+    k.kubectl("create", "-f", "-", stdin=POD)
+    k.node.wait_running("web")
+    added = json.dumps({"spec": {"ephemeralContainers": [{"name": "look", "image": "localhost/busybox:1", "imagePullPolicy": "Never",
+                                                          "command": ["sleep", "1000"], "targetContainerName": "c"}]}})
+    patch(k, "/api/v1/namespaces/default/pods/web/ephemeralcontainers", added)
+    k.node.wait_pod("web", lambda p: "running" in p.status.get("ephemeralContainerStatuses", [{}])[0].get("state", {}), deadline=60)
+    k.kubectl("label", "pod", "web", "tier=front")
+    pod = k.json("get", "pod", "web")
+    equal((pod["metadata"]["labels"], [c["name"] for c in pod["spec"]["ephemeralContainers"]]), ({"tier": "front"}, ["look"]), "the pod")
+    check("ephemeralContainers" not in text(k, "pod-default-web.yaml").replace("f:ephemeralContainers", ""), "the file has it")
+    k.kubectl("delete", "pod", "web", "--now")
     k.node.stop()

@@ -315,6 +315,8 @@ static void take_off(const struct api_job *j, json_t *object)
         json_object_del(meta, "creationTimestamp");
         json_object_del(spec, "nodeName");
         json_object_del(spec, "priority");
+        if (j->live != NULL) /* with a new pod they are refused */
+            json_object_del(spec, "ephemeralContainers");
     }
     if (json_object_size(json_object_get(object, "status")) == 0)
         json_object_del(object, "status");

@@ -164,7 +164,7 @@ static void ephemeral_add(struct api_job *j)
     percent_add(&target, j->r.target.namespace);
     buf_adds(&target, "/pods/");
     percent_add(&target, j->name);
-    buf_adds(&target, "/debug");
+    buf_adds(&target, "/ephemeralcontainers");
     job_ask(j, "POST", target.p, json_array_get(j->added, 0), ephemeral_on_added);
 }
 
