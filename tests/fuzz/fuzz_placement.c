@@ -48,11 +48,13 @@ static struct pl_machine *machine(void)
 
 static void list(const uint8_t *data, size_t size)
 {
-    char *text = strndup((const char *)data, size), printed[CPUS_TEXT_SIZE];
+    char *text = malloc(size + 1), printed[CPUS_TEXT_SIZE];
     struct cpus s, again;
     struct err e = { 0 };
 
     assert(text != NULL);
+    memcpy(text, data, size);
+    text[size] = '\0';
     if (cpus_parse(&s, text, "list", &e) == ERR_OK) {
         cpus_print(&s, printed);
         assert(cpus_parse(&again, printed, "list", &e) == ERR_OK && cpus_equal(&s, &again));
