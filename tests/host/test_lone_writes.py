@@ -37,6 +37,7 @@ spec:
 def test_create_and_delete(t):
     """kubectl create and delete a ConfigMap and a Pod; the folder has a file for each"""
     k = Lone(t)
+    contains(k.kubectl("auth", "can-i", "create", "pods").stdout, "yes", "auth can-i")
     k.kubectl("create", "configmap", "a", "--from-literal=x=1")
     equal(files(k), ["configmap-default-a.yaml"], "files")
     contains(text(k, "configmap-default-a.yaml"), 'x: "1"', "the file")

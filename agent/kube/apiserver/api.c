@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ADMINS "system:masters"
 #define RENEW_MS (12 * 3600 * UINT64_C(1000)) /* between two looks at the certificates */
 #define TICK_MS 1000                          /* while there are watches */
 
@@ -325,7 +324,7 @@ void kube_api_request(struct kube_api *a, struct caller *c)
 
     if (tls_identity(&c->tls, &who, &e) != ERR_OK)
         api_answer_status(c, api_status(401, "Unauthorized", NULL, "Unauthorized"));
-    else if (!json_has(json_object_get(who, "groups"), ADMINS))
+    else if (!json_has(json_object_get(who, "groups"), API_ADMINS))
         api_answer_status(
             c, api_status(403, "Forbidden", NULL, "only the administrator of this node may use it"));
     else if (a->ready || api_is_health(&c->parser.request))

@@ -10,6 +10,7 @@
 #include "base/list.h"
 
 /* ---- limits ---- */
+#define API_ADMINS "system:masters"   /* the group that may do everything */
 #define API_CHANGES_MAX 4096          /* changes that a watch may begin before; */
 #define API_CHANGES_BYTES (16u << 20) /* and the text of them */
 #define API_PENDING_MAX 8192          /* events that a watch may be behind; then it is ended */

@@ -432,6 +432,28 @@ static bool set_verb(struct api_job *j)
     return false;
 }
 
+/* What kubectl asks about its own user (auth can-i, auth whoami): nothing is written. */
+static bool is_review(const struct api_job *j)
+{
+    const enum api_kind id = j->r.target.kind->id;
+
+    return (id == API_KIND_SELF_REVIEW || id == API_KIND_ACCESS_REVIEW || id == API_KIND_RULES_REVIEW) &&
+           j->r.target.name[0] == '\0' && j->r.caller->parser.request.method == METHOD_POST;
+}
+
+static void job_review(struct api_job *j)
+{
+    static const char *const groups[] = { API_ADMINS, "system:authenticated", NULL };
+    const struct api_reviewed_user user = { .name = j->user != NULL ? j->user : "", .groups = groups };
+    char now[CLOCK_RFC3339_SIZE];
+
+    j->verb = JOB_UPDATE; /* it has no name */
+    j->verb_name = NULL;
+    clock_format_s(clock_wall_ns(), now);
+    if (job_read(j))
+        job_answer(j, 201, api_review_of(j->r.target.kind, j->body, &user, now));
+}
+
 static json_t *not_allowed(void)
 {
     return api_status(405, "MethodNotAllowed", json_object(),
@@ -463,6 +485,10 @@ void api_write_begin(const struct api_request *r)
     set_kind(j);
     if (r->target.sub != NULL && job_sub(j))
         return;
+    if (is_review(j)) {
+        job_review(j);
+        return;
+    }
     if (!set_verb(j) || r->target.kind->held == API_HELD_NOT) {
         job_fail(j, not_allowed());
         return;
