@@ -34,9 +34,10 @@ const struct node_claims *claims_link(struct claims *c); /* for node_set_claims(
 /* The folder's first set is in the store: what is gone is removed from now on. */
 void claims_begin(struct claims *c);
 void claims_pod_changed(struct claims *c, const struct pod *p); /* or it is gone */
-/* A claim of volumeClaimTemplates: makes it unless there is one. `spec` is borrowed. */
+/* A claim of volumeClaimTemplates: makes it unless there is one. `template_` is borrowed;
+ * `owner` is the uid of its StatefulSet or pod. */
 enum err_code claims_make(struct claims *c, const char *namespace_, const char *name, const json_t *template_,
-                          const char *set_uid, struct err *e) MUST_CHECK;
+                          const char *owner, struct err *e) MUST_CHECK;
 /* Claims of this StatefulSet whose names end in a number from `from` on go as soon as no pod uses them. */
 void claims_drop(struct claims *c, const char *set_uid, unsigned from);
 /* Adds uid, binding and status to a claim or a PersistentVolume as it is shown. */

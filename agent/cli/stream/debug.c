@@ -79,12 +79,14 @@ static bool add_env(json_t *container, const struct cli_list *env)
 static json_t *container_of_flags(const struct debug *o, const char *name, char **command, int n)
 {
     const struct profile *profile = profile_find(o->profile);
-    const char *security = o->node ? profile->of_node : profile->of_pod;
+    const char *security = NULL;
     json_auto_t *c = json_pack("{s:s, s:s, s:s*, s:s*}", "name", name, "image", o->image,
                                "targetContainerName", o->target, "imagePullPolicy", o->pull);
 
     if (c == NULL || !add_words(c, o->arguments ? "args" : "command", command, n))
         return NULL;
+    if (profile != NULL) /* the flag was checked */
+        security = o->node ? profile->of_node : profile->of_pod;
     if (security != NULL && json_object_set_new(c, "securityContext", json_loads(security, 0, NULL)) != 0)
         return NULL;
     if (o->env.n > 0 && !add_env(c, &o->env))

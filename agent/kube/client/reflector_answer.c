@@ -40,12 +40,10 @@ static void take_version(struct kube_reflector *r, const char *version)
 
 static void tell_gone(struct kube_reflector *r, struct known_object *o)
 {
-    char *key = strdup(o->key), *uid = take_ptr(&o->uid);
+    char *key = strdup(o->key), *slash = key != NULL ? strchr(key, '/') : NULL, *uid = take_ptr(&o->uid);
 
     known_remove(&r->known, o);
-    if (key != NULL) {
-        char *slash = strchr(key, '/');
-
+    if (slash != NULL) {
         *slash = '\0';
         r->o.on_gone(key, slash + 1, uid, r->o.arg);
     }
