@@ -31,7 +31,7 @@ struct claims_options {
 /* Reads the state folder, and puts the claims that the agent made into the store. */
 enum err_code claims_open(struct claims **ret, const struct claims_options *o, struct err *e) MUST_CHECK;
 const struct node_claims *claims_link(struct claims *c); /* for node_set_claims() */
-/* The folder's first set is in the store: what is gone is removed from now on. */
+/* The folder's first set is in the store: folders of claims that are gone are removed from now on. */
 void claims_begin(struct claims *c);
 void claims_pod_changed(struct claims *c, const struct pod *p); /* or it is gone */
 /* A claim of volumeClaimTemplates: makes it unless there is one. `template_` is borrowed;

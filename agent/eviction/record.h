@@ -59,7 +59,7 @@ json_t *ev_records_json(const struct ev_records *r);
  * call are formatted: all hundred of a node with as many pods take 70 ms, during which a pod
  * that takes memory is not killed. ERR_EXHAUSTED: no memory, or it is too long for the buffer. */
 enum err_code ev_records_save(struct ev_records *r, struct buf *ret, struct err *e) MUST_CHECK;
-/* Back from there: what is kept is replaced. A damaged record is ignored and counted in *ret_bad; a content
- * that is no such object is one. */
+/* Reads such content; the records in memory are replaced. A damaged record is ignored and counted in
+ * *ret_bad; content that is no such object counts as one. */
 void ev_records_load(struct ev_records *r, const json_t *saved, size_t *ret_bad);
 #endif

@@ -36,7 +36,7 @@ struct ev_record {
     char *outcome; /* NULL: it goes on */
     struct ev_value after;
     uint64_t took_us;
-    char *saved; /* as it stands in the file; NULL: it has changed since it was saved */
+    char *saved; /* its text in the file; NULL: the record has changed since then */
 };
 
 struct ev_records {

@@ -173,7 +173,7 @@ const struct api_about api_about_work[] = {
     { "CSIDriver", "spec", "What it wants." },
     { "CSIDriverSpec", "", "What a storage driver wants of the nodes." },
     { "CSIDriverSpec", "attachRequired", "Whether its volumes are attached to a node first." },
-    { "CSIDriverSpec", "podInfoOnMount", "Whether it is told of the pod when it mounts a volume." },
+    { "CSIDriverSpec", "podInfoOnMount", "Whether the driver is told of the pod when it mounts a volume." },
     { "CSIDriverSpec", "volumeLifecycleModes",
       "The kinds of volumes: Persistent, and Ephemeral for those of a pod." },
     { "CSIDriverSpec", "fsGroupPolicy", "Whether files of its volumes are given to the pod's fsGroup." },

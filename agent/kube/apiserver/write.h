@@ -29,7 +29,7 @@ struct api_job {
     json_t *live;     /* owned, wiped; NULL: there is none */
     char mark[64];    /* of the live object; "": none */
     json_t *warnings; /* a list of texts */
-    json_t *object;   /* what is stored; owned, wiped */
+    json_t *object;   /* the object to store; owned, wiped */
     json_t *added;    /* ephemeral containers that are still to be added */
     char file[256];   /* "": not known */
     unsigned tries;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cpusets - keeps the processors of running containers up to date: what is shared shrinks when a container
- * gets processors for itself, and grows again when it has ended. Written when the state changed since the
- * last write, and once after a start, since the state may have changed between the create and now.
+ * cpusets - keeps the processors of running containers up to date: the shared pool shrinks when a container
+ * gets processors for itself, and grows again when that container has ended. A cpuset is written when the
+ * state has changed since the last write, and once after a start, as it may have changed since the create.
  */
 #include "agent/pod/core/facts.h"
 #include "agent/pod/limits/internal.h"

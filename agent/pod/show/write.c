@@ -29,7 +29,7 @@ struct provider_write {
     const char *namespace_, *name; /* of the request */
     bool remove, started;
     int64_t grace_s; /* of a Pod that is removed; -1: its own */
-    json_t *last;    /* what is removed */
+    json_t *last;    /* the object that is removed */
 };
 
 static void writes_next(struct node *n);

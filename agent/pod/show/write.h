@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * write - the local API writes: an object becomes a file of the manifest folder, one object a file, or its
- * file is removed. The answer comes when the folder has read it: what was written is in force.
+ * file is removed. The answer comes when the folder has read it: the object is in force then.
  *
- *     {"object": {...}, "mark": "...", "dryRun": true}                    PUT; without a mark: there is none
- * yet
+ *     {"object": {...}, "mark": "...", "dryRun": true}                    PUT; no mark: it must be new
  *     {"object": {apiVersion, kind, metadata}, "mark", "dryRun", "graceSeconds"} DELETE
  *
  * The answer is {"object": {...}, "file": "pod-default-web.yaml"}. Nothing is written unless the object is
