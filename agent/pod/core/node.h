@@ -4,6 +4,7 @@
 #define AGENT_POD_CORE_NODE_H
 #include "agent/pod/core/claim_link.h"
 #include "agent/pod/core/cluster_link.h"
+#include "agent/pod/core/driver_link.h"
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/core/room.h"
 #include "agent/pod/core/workload_link.h"
@@ -35,11 +36,12 @@ struct node {
     struct rt *rt;
     struct status_server *server;
     struct src_folder *folder;
-    struct csi *csi;                        /* the room of volumes opens it; NULL: there are no drivers */
-    const struct node_cluster *cluster;     /* NULL: it has joined none */
-    const struct node_workloads *workloads; /* may be NULL */
-    const struct node_claims *claims;       /* NULL: none are served */
-    const struct api_kvs *served_labels;    /* of the node, as the apiserver has them; NULL: unknown */
+    struct csi *csi;                            /* the room of volumes opens it; NULL: there are no drivers */
+    const struct node_cluster *cluster;         /* NULL: it has joined none */
+    const struct node_workloads *workloads;     /* may be NULL */
+    const struct node_claims *claims;           /* NULL: none are served */
+    const struct node_driver_link *driver_link; /* of the cluster's volumes; NULL: none */
+    const struct api_kvs *served_labels;        /* of the node, as the apiserver has them; NULL: unknown */
     const struct api_taint *served_taints;
     size_t n_served_taints;
     bool server_ready; /* the apiserver has delivered its first set of pods */
