@@ -10,7 +10,7 @@
  */
 #ifndef AGENT_POD_CORE_DRIVER_LINK_H
 #define AGENT_POD_CORE_DRIVER_LINK_H
-#include "agent/api/types.h"
+#include "agent/api/generic.h"
 #include "base/error.h"
 
 #include <jansson.h>
@@ -18,9 +18,9 @@
 struct node;
 struct pod;
 
-struct driver_bound {     /* what a claim is bound to; borrowed until the loop turns */
-    const json_t *volume; /* the PersistentVolume */
-    int64_t claim_bytes;  /* status.capacity of the claim; 0: unknown, so nothing is expanded */
+struct driver_bound {                 /* what a claim is bound to; borrowed until the loop turns */
+    const struct api_generic *volume; /* the PersistentVolume */
+    int64_t claim_bytes;              /* status.capacity of the claim; 0: unknown, so nothing is expanded */
 };
 
 struct driver_attachment {
