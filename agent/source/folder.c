@@ -3,6 +3,7 @@
  * wait for one another. */
 #include "agent/source/internal.h"
 
+#include "agent/source/put.h"
 #include "base/backoff.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -256,7 +257,9 @@ void folder_rescan(struct src_folder *f)
     struct err e = { 0 };
     struct presence listed = list_names(f, &names, &e);
 
-    f->scans++;
+    /* Nothing is written into the folder before its first set is read. */
+    if (f->scans++ == 0)
+        src_put_sweep(f->dir);
     for (size_t i = 0; i < names.list.n; i++) {
         file = file_find_or_add(f, names.list.v[i]);
         if (file != NULL) {
@@ -386,6 +389,11 @@ const char *src_folder_file_of_pod(const struct src_folder *f, const char *names
 const char *src_folder_dir(const struct src_folder *f)
 {
     return f->dir;
+}
+
+bool src_folder_full(const struct src_folder *f)
+{
+    return f->n_files >= SRC_FOLDER_FILES_MAX;
 }
 
 bool src_folder_file(const struct src_folder *f, const char *name, struct src_file *ret)

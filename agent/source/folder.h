@@ -80,6 +80,7 @@ enum err_code src_folder_seed(struct src_folder *f, const char *name, struct api
 /* Name of the file that defines this pod, or NULL. Borrowed until the loop turns. */
 const char *src_folder_file_of_pod(const struct src_folder *f, const char *namespace_, const char *name);
 const char *src_folder_dir(const struct src_folder *f);
+bool src_folder_full(const struct src_folder *f); /* it has SRC_FOLDER_FILES_MAX files */
 /* Name of the file that an object is in force from, and how many it has; NULL: none. Borrowed likewise.
  * `ret`: that file's object. */
 const char *src_folder_home(const struct src_folder *f, enum api_kind kind, const char *namespace_,

@@ -241,6 +241,9 @@ static enum err_code write_check(struct provider_write *w, struct err *e)
         return err_set(
             e, ERR_PERMISSION,
             "the object is no file of the manifest folder: it is made by another object, or is ending");
+    if (home == NULL && !w->remove && src_folder_full(n->folder))
+        return err_set(e, ERR_EXHAUSTED, "the manifest folder %s has %d files: more are not read",
+                       src_folder_dir(n->folder), SRC_FOLDER_FILES_MAX);
     w->file.create = home == NULL;
     w->file.alone = n_objects == 1;
     w->file.name = home != NULL ? strdup(home) : write_file_name(&w->file.key, false);

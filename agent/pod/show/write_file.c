@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/show/write_file.h"
 
+#include "agent/source/put.h"
 #include "agent/source/store.h"
 #include "base/codec/json.h"
 #include "base/files/fs.h"
@@ -99,37 +100,20 @@ static enum err_code check_new(struct write_file *f, const char *text, size_t n,
 /* A file that is there already stays: the next name is tried, then given up. */
 static enum err_code write_new(struct write_file *f, int folder, struct err *e)
 {
-    str_auto hidden = NULL;
-    int sys = 0;
-
     for (int again = 0; again < 2; again++) {
         if (again == 1) {
             free(f->name);
             f->name = write_file_name(&f->key, true);
         }
-        free(hidden);
-        hidden = f->name != NULL ? str_printf(".%s.new", f->name) : NULL;
-        if (hidden == NULL)
+        if (f->name == NULL)
             return err_nomem(e);
-        if (fs_replace_at(folder, hidden, f->text, strlen(f->text), f->secret ? 0600 : 0644, true, e) !=
-            ERR_OK)
+        *e = (struct err){ 0 };
+        if (src_put_new(folder, f->dir, f->name, f->text, strlen(f->text), f->secret ? 0600 : 0644, e) !=
+            ERR_EXISTS)
             return e->code;
-        if (renameat2(folder, hidden, folder, f->name, RENAME_NOREPLACE) == 0)
-            return fsync(folder) == 0 ? ERR_OK : err_sys(e, errno, "sync %s", f->dir);
-        sys = errno;
-        unlinkat(folder, hidden, 0);
-        if (sys != EEXIST)
-            return err_sys(e, sys, "write %s", f->name);
     }
     return err_set(e, ERR_PERMISSION,
                    "the manifest folder has a file %s already, and it is not of this object", f->name);
-}
-
-static enum err_code remove_file(const struct write_file *f, int folder, struct err *e)
-{
-    if (unlinkat(folder, f->name, 0) != 0 && errno != ENOENT)
-        return err_sys(e, errno, "remove %s", f->name);
-    return fsync(folder) == 0 ? ERR_OK : err_sys(e, errno, "sync %s", f->dir);
 }
 
 static enum err_code change_old(struct write_file *f, int folder, struct err *e)
@@ -140,18 +124,21 @@ static enum err_code change_old(struct write_file *f, int folder, struct err *e)
     size_t n = 0, n_objects = 0;
     bool alone;
 
-    if (fstatat(folder, f->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-        return errno == ENOENT ? err_set(e, ERR_ABORTED, "the file %s is gone", f->name)
-                               : err_sys(e, errno, "look at %s", f->name);
+    if (fstatat(folder, f->name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+        if (errno == ENOENT)
+            return err_set(e, ERR_ABORTED, "the file %s is gone", f->name);
+        err_sys(e, errno, "look at %s/%s", f->dir, f->name);
+        return src_put_failed(e);
+    }
     if (!S_ISREG(st.st_mode))
         return err_set(e, ERR_PERMISSION,
                        "the file %s of the manifest folder is no plain file: change what it leads to",
                        f->name);
     if (fs_read_at(folder, f->name, API_FILE_MAX, &text, &n, e) != ERR_OK)
-        return e->code;
+        return src_put_failed(e);
     if (check_old(f, text, n, &n_objects, e) != ERR_OK)
         goto out;
-    alone = n_objects == 1;
+    alone = f->alone = n_objects == 1;
     if (!alone && src_rewrite(text, n, &f->key, f->text, &made, e) != ERR_OK) {
         if (e->code == ERR_PRECONDITION)
             err_set(e, ERR_PERMISSION,
@@ -169,10 +156,10 @@ static enum err_code change_old(struct write_file *f, int folder, struct err *e)
     else if (f->dry)
         ;
     else if (alone && f->text == NULL)
-        ERR_IGNORE(remove_file(f, folder, e)); /* *e has it */
+        ERR_IGNORE(src_put_remove(folder, f->dir, f->name, &st, e)); /* *e has it */
     else
-        ERR_IGNORE(
-            fs_replace_at(folder, f->name, made.p, made.n, st.st_mode & (f->secret ? 0700 : 07777), true, e));
+        ERR_IGNORE(src_put_over(folder, f->dir, f->name, &st, made.p, made.n,
+                                st.st_mode & (f->secret ? 0700 : 07777), e));
 out:
     buf_wipe(&made);
     explicit_bzero(text, n);
@@ -184,8 +171,10 @@ enum err_code write_file_run(void *arg, struct err *e)
     struct write_file *f = arg;
     fd_auto folder = open(f->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    if (folder < 0)
-        return err_sys(e, errno, "open the manifest folder %s", f->dir);
+    if (folder < 0) {
+        err_sys(e, errno, "open the manifest folder %s", f->dir);
+        return src_put_failed(e);
+    }
     if (!f->create)
         return change_old(f, folder, e);
     if (check_new(f, f->text, strlen(f->text), 1, e) != ERR_OK || f->dry)
