@@ -75,6 +75,8 @@ struct kube_sync {
     void (*on_over)(struct kube_sync *s); /* a request or the timer's handle came to its end */
     struct node_part *node;
     struct lease_part *lease;
+    struct csi_part *csi;
+    struct claims_part *claims;
     struct pods_part *pods;
     struct events_part *events;
     struct objects_part *objects;
@@ -98,12 +100,28 @@ void node_part_anew(struct node_part *n);
 const char *node_part_uid(const struct node_part *n); /* NULL: the apiserver has no Node yet */
 bool node_part_is_leaving(const struct node_part *n); /* it has a deletionTimestamp */
 const json_t *node_part_addresses(const struct node_part *n);
+const json_t *node_part_known(const struct node_part *n); /* as the apiserver has it; NULL */
+/* The answer to another part's request; it may be older than what is known. */
+void node_part_see(struct node_part *n, json_t *object);
 
 struct lease_part *lease_part_new(struct kube_sync *s);
 void lease_part_start(struct lease_part *l);
 void lease_part_stop(struct lease_part *l);
 void lease_part_free(struct lease_part *l);
 void lease_part_anew(struct lease_part *l); /* the Node or the credentials are new: not later than now */
+
+struct csi_part *csi_part_new(struct kube_sync *s);
+void csi_part_start(struct csi_part *c); /* once the Node was seen; again when it was seen again */
+void csi_part_stop(struct csi_part *c);
+void csi_part_free(struct csi_part *c);
+void csi_part_take(struct csi_part *c, const json_t *message);
+void csi_part_anew(struct csi_part *c);
+
+struct claims_part *claims_part_new(struct kube_sync *s);
+void claims_part_start(struct claims_part *p);
+void claims_part_stop(struct claims_part *p);
+void claims_part_free(struct claims_part *p);
+void claims_part_take(struct claims_part *p, json_t *message);
 
 struct pods_part *pods_part_new(struct kube_sync *s);
 void pods_part_start(struct pods_part *p); /* once the Node was seen */
@@ -128,6 +146,8 @@ void objects_part_stop(struct objects_part *p);
 void objects_part_free(struct objects_part *p);
 void objects_part_need(struct objects_part *p, const json_t *message);
 void objects_part_drop(struct objects_part *p, const json_t *message);
+void objects_part_look(struct objects_part *p,
+                       const json_t *message);  /* one that is read: it is read again */
 void objects_part_pods(struct objects_part *p); /* the node has a pod, or had one */
 
 struct tokens_part *tokens_part_new(struct kube_sync *s);

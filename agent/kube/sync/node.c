@@ -80,6 +80,7 @@ static void node_keep(struct node_part *n, json_t *object)
     lease_part_start(n->sync->lease);
     lease_part_anew(n->sync->lease);
     pods_part_start(n->sync->pods);
+    csi_part_start(n->sync->csi);
 }
 
 static void node_now(char ret[CLOCK_RFC3339_SIZE])
@@ -202,16 +203,25 @@ static void node_step(void *owner)
 
 /* ---- the watch ---- */
 
-/* What the daemon acts on: of the status, which comes back with every patch, the boot that it is of. */
+/* What the daemon acts on: of the status, which comes back with every patch, the boot that it is of, and the
+ * volumes that are in use and attached. */
 static void node_forward(struct node_part *n, const json_t *object)
 {
-    const char *boot = json_str(json_object_get(json_object_get(object, "status"), "nodeInfo"), "bootID");
+    const json_t *status = json_object_get(object, "status");
+    const char *boot = json_str(json_object_get(status, "nodeInfo"), "bootID");
+    static const char *const volumes[] = { "volumesInUse", "volumesAttached" };
     json_t *copy = json_copy((json_t *)object);
     uint64_t hash;
 
     json_object_del(copy, "status");
     if (boot != NULL)
         json_object_set_new(copy, "status", json_pack("{s:{s:s}}", "nodeInfo", "bootID", boot));
+    for (size_t i = 0; i < ARRAY_LEN(volumes); i++)
+        if (json_array_size(json_object_get(status, volumes[i])) > 0) {
+            if (json_object_get(copy, "status") == NULL)
+                json_object_set_new(copy, "status", json_object());
+            json_object_set(json_object_get(copy, "status"), volumes[i], json_object_get(status, volumes[i]));
+        }
     hash = seen_hash(copy, NULL);
     if (hash != n->forwarded && copy != NULL)
         sync_send(n->sync, json_pack("{s:s, s:O}", "type", "put", "object", copy));
@@ -326,6 +336,19 @@ bool node_part_is_leaving(const struct node_part *n)
 const json_t *node_part_addresses(const struct node_part *n)
 {
     return json_object_get(json_object_get(n->ours, "status"), "addresses");
+}
+
+const json_t *node_part_known(const struct node_part *n)
+{
+    return n->known;
+}
+
+void node_part_see(struct node_part *n, json_t *object)
+{
+    if (n->known == NULL || !n->started) /* deleted meanwhile */
+        return;
+    node_keep(n, object);
+    node_forward(n, n->known);
 }
 
 void node_part_stop(struct node_part *n)

@@ -12,6 +12,9 @@
  * what it allows then. */
 #define FIRST_DELAY_MS 100
 
+/* What is only read is asked for at least this often while it is missing: pods wait for it. */
+#define READ_AGAIN_MS 8000
+
 #define TRUST_GROUP "/apis/certificates.k8s.io/"
 
 static const struct object_kind kinds[] = {
@@ -20,9 +23,11 @@ static const struct object_kind kinds[] = {
     { "ServiceAccount", "/api/v1", "serviceaccounts", true, OBJECT_READ },
     { "PersistentVolumeClaim", "/api/v1", "persistentvolumeclaims", true, OBJECT_READ },
     { "PersistentVolume", "/api/v1", "persistentvolumes", false, OBJECT_READ },
+    { "VolumeAttachment", "/apis/storage.k8s.io/v1", "volumeattachments", false, OBJECT_READ },
     { "ClusterTrustBundle", TRUST_GROUP "v1beta1", "clustertrustbundles", false, OBJECT_CHOSEN },
     { "Service", "/api/v1", "services", false /* of all namespaces */, OBJECT_WHOLE },
     { "RuntimeClass", "/apis/node.k8s.io/v1", "runtimeclasses", false, OBJECT_WHOLE },
+    { "CSIDriver", "/apis/storage.k8s.io/v1", "csidrivers", false, OBJECT_WHOLE },
     { "PriorityClass", NULL, NULL, false, OBJECT_REFUSED },
     { "Namespace", NULL, NULL, false, OBJECT_REFUSED },
 };
@@ -52,7 +57,7 @@ struct followed {
 struct objects_part {
     struct kube_sync *sync;
     struct followed *all;
-    bool started, whole /* Services and RuntimeClasses are followed */;
+    bool started, whole /* kinds that are watched whole are followed */;
 };
 
 const struct object_kind *object_kind_of(const char *kind)
@@ -259,7 +264,8 @@ static void followed_answered(void *owner, const struct sync_answer *a)
     } else if (a->error->code == ERR_PERMISSION) {
         followed_deny(f, a->http, a->error->text);
     }
-    sync_timer_start(f->part->sync, &f->timer, sync_wait_ms(a, &f->wait_ms, 800, 30000), followed_read, f);
+    sync_timer_start(f->part->sync, &f->timer, sync_wait_ms(a, &f->wait_ms, 800, READ_AGAIN_MS),
+                     followed_read, f);
 }
 
 static void followed_read(void *owner)
@@ -366,6 +372,19 @@ static void followed_end(struct objects_part *p, struct followed *f)
         sync_call_cancel(&f->call);
     else
         followed_free(f);
+}
+
+void objects_part_look(struct objects_part *p, const json_t *message)
+{
+    const struct object_kind *k = object_kind_of(json_str(message, "kind"));
+    str_auto key =
+        k != NULL ? objects_key(k, json_str(message, "namespace"), json_str(message, "name"), NULL) : NULL;
+    struct followed *f = NULL;
+
+    if (key != NULL)
+        HASH_FIND_STR(p->all, key, f);
+    if (f != NULL && k->how == OBJECT_READ && p->started)
+        followed_read(f);
 }
 
 void objects_part_drop(struct objects_part *p, const json_t *message)

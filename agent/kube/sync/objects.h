@@ -3,11 +3,11 @@
  * objects - objects that pods refer to, followed while they do.
  *
  * ConfigMaps, Secrets and other single objects: a watch of one object each, from the first `need` to the last
- * `drop`, as kubelet's watch based managers have it (pkg/kubelet/util/manager). Claims and volumes may only
- * be read by a node: one GET for each `need`. ClusterTrustBundles are chosen by name or by signer: a watch
- * with that field selector each, of certificates.k8s.io/v1beta1 or, where that is not, v1. Services and
- * RuntimeClasses are watched whole, as kubelet does, but only from the first pod on. Nodes may read no
- * PriorityClass: the apiserver wrote a pod's priority into its spec.
+ * `drop`, as kubelet's watch based managers have it (pkg/kubelet/util/manager). Claims, volumes and their
+ * attachments may only be read by a node: one GET for each `need` and `look`. ClusterTrustBundles are chosen
+ * by name or by signer: a watch with that field selector each, of certificates.k8s.io/v1beta1 or, where that
+ * is not, v1. Services, RuntimeClasses and CSIDrivers are watched whole, as kubelet does, but only from the
+ * first pod on. Nodes may read no PriorityClass: the apiserver wrote a pod's priority into its spec.
  *
  * At most OBJECTS_MAX are followed; more are `denied` with 429.
  */

@@ -13,6 +13,8 @@ static void sync_free(struct kube_sync *s)
 {
     node_part_free(s->node);
     lease_part_free(s->lease);
+    csi_part_free(s->csi);
+    claims_part_free(s->claims);
     pods_part_free(s->pods);
     events_part_free(s->events);
     objects_part_free(s->objects);
@@ -42,13 +44,15 @@ enum err_code kube_sync_open(struct kube_sync **ret, const struct kube_sync_opti
     s->state = state_part_new(s);
     s->node = node_part_new(s);
     s->lease = lease_part_new(s);
+    s->csi = csi_part_new(s);
+    s->claims = claims_part_new(s);
     s->pods = pods_part_new(s);
     s->events = events_part_new(s);
     s->objects = objects_part_new(s);
     s->tokens = tokens_part_new(s);
     s->certs = certs_part_new(s);
     if (s->node == NULL || s->lease == NULL || s->pods == NULL || s->events == NULL || s->objects == NULL ||
-        s->tokens == NULL || s->certs == NULL || s->state == NULL)
+        s->tokens == NULL || s->certs == NULL || s->state == NULL || s->csi == NULL || s->claims == NULL)
         err_nomem(e);
     else
         ERR_IGNORE(sync_timers_open(s, e));
@@ -69,6 +73,8 @@ void kube_sync_close(struct kube_sync *s)
     s->closing = true;
     node_part_stop(s->node);
     lease_part_stop(s->lease);
+    csi_part_stop(s->csi);
+    claims_part_stop(s->claims);
     pods_part_stop(s->pods);
     events_part_stop(s->events);
     objects_part_stop(s->objects);
@@ -106,8 +112,10 @@ static void sync_take_credentials(struct kube_sync *s, const json_t *message)
     node_part_start(s->node);
     events_part_start(s->events);
     objects_part_start(s->objects);
+    claims_part_start(s->claims);
     node_part_anew(s->node);
     lease_part_anew(s->lease);
+    csi_part_anew(s->csi);
     pods_part_anew(s->pods);
     events_part_anew(s->events);
 }
@@ -131,10 +139,16 @@ void kube_sync_message(struct kube_sync *s, const char *type, json_t *message)
         pods_part_forget(s->pods, message);
     else if (strcmp(type, "event") == 0)
         events_part_take(s->events, json_object_get(message, "object"));
+    else if (strcmp(type, "drivers") == 0)
+        csi_part_take(s->csi, message);
     else if (strcmp(type, "need") == 0)
         objects_part_need(s->objects, message);
     else if (strcmp(type, "drop") == 0)
         objects_part_drop(s->objects, message);
+    else if (strcmp(type, "look") == 0)
+        objects_part_look(s->objects, message);
+    else if (strcmp(type, "claim") == 0)
+        claims_part_take(s->claims, message);
     else if (strcmp(type, "token") == 0)
         tokens_part_take(s->tokens, message);
 }

@@ -142,6 +142,27 @@ static void a_claim_is_read_and_asked_for_again_while_it_is_missing(void **state
     tell(NEED("drop", "PersistentVolumeClaim")); /* while it is asked for */
 }
 
+static void an_attachment_is_read_when_it_is_asked_for(void **state)
+{
+    const char *path = "/apis/storage.k8s.io/v1/volumeattachments/csi-1";
+
+    (void)state;
+    tell("{\"type\":\"look\",\"kind\":\"VolumeAttachment\",\"name\":\"csi-1\"}");
+    expect_none();
+    tell("{\"type\":\"need\",\"kind\":\"VolumeAttachment\",\"name\":\"csi-1\"}");
+    tell("{\"type\":\"look\",\"kind\":\"VolumeAttachment\",\"name\":\"csi-1\"}");
+    answer(expect("GET", path), 200, "{\"metadata\":{\"name\":\"csi-1\"}}");
+    assert_told("{\"type\":\"put\",\"object\":{\"kind\":\"VolumeAttachment\",\"metadata\":{\"name\":"
+                "\"csi-1\"}}}");
+    expect_none();
+    tell("{\"type\":\"look\",\"kind\":\"VolumeAttachment\",\"name\":\"csi-1\"}");
+    answer(expect("GET", path), 403, "no relationship found");
+    json_decref(told("denied"));
+    pass_ms(801);
+    expect("GET", path);
+    tell("{\"type\":\"drop\",\"kind\":\"VolumeAttachment\",\"name\":\"csi-1\"}");
+}
+
 static void there_is_an_end_to_what_pods_may_need(void **state)
 {
     char text[200];
@@ -231,6 +252,7 @@ int main(void)
         T(bundles_are_looked_for_in_a_later_version),
         T(what_a_node_may_not_read_is_not_asked_for),
         T(a_claim_is_read_and_asked_for_again_while_it_is_missing),
+        T(an_attachment_is_read_when_it_is_asked_for),
         T(there_is_an_end_to_what_pods_may_need),
         cmocka_unit_test(names_are_escaped),
         T(a_token_is_requested_and_answered),
