@@ -15,9 +15,16 @@ enum {
     POD_CONTAINERS = 3,
     CONTAINER_NAME = 1,
     CONTAINER_DEVICES = 2,
+    CONTAINER_CPUS = 3,
+    CONTAINER_MEMORY = 4,
+    ALLOCATABLE_CPUS = 2,
+    ALLOCATABLE_MEMORY = 3,
     DEVICES_RESOURCE = 1,
     DEVICES_IDS = 2,
     DEVICES_TOPOLOGY = 3,
+    MEMORY_TYPE = 1,
+    MEMORY_SIZE = 2,
+    MEMORY_TOPOLOGY = 3,
     TOPOLOGY_NODES = 1,
     NODE_ID = 1,
 };
@@ -131,6 +138,35 @@ void dp_podres_device(struct dp_podres *a, const char *resource, const char *id,
         enclose(&a->container, CONTAINER_DEVICES, &a->device);
     else
         enclose(&a->out, OUT_LISTED, &a->device);
+}
+
+/* The numbers are packed: one field with all of them. */
+void dp_podres_cpus(struct dp_podres *a, const int64_t *cpus, size_t n)
+{
+    uint8_t one[VARINT_MAX];
+
+    for (size_t i = 0; i < n; i++)
+        buf_add(&a->device, one, put_varint(one, (uint64_t)cpus[i]));
+    if (n > 0 && a->in_container)
+        enclose(&a->container, CONTAINER_CPUS, &a->device);
+    else if (n > 0)
+        enclose(&a->out, ALLOCATABLE_CPUS, &a->device);
+}
+
+void dp_podres_memory(struct dp_podres *a, const char *type, uint64_t size, uint64_t nodes)
+{
+    uint8_t field[1 + VARINT_MAX] = { MEMORY_SIZE << 3 | WIRE_VARINT };
+
+    add_text(&a->device, MEMORY_TYPE, type);
+    if (size > 0)
+        buf_add(&a->device, field, 1 + put_varint(field + 1, size));
+    for (uint64_t left = nodes; left != 0; left &= left - 1)
+        add_node(&a->topology, __builtin_ctzll(left));
+    enclose(&a->device, MEMORY_TOPOLOGY, &a->topology);
+    if (a->in_container)
+        enclose(&a->container, CONTAINER_MEMORY, &a->device);
+    else
+        enclose(&a->out, ALLOCATABLE_MEMORY, &a->device);
 }
 
 enum err_code dp_podres_end(struct dp_podres *a, struct err *e)

@@ -3,6 +3,7 @@
 
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/device/devices.h"
+#include "agent/pod/placement/placement.h"
 #include "agent/pod/show/internal.h"
 #include "agent/pod/show/provider.h"
 #include "base/backoff.h"
@@ -29,7 +30,53 @@ static bool is_listed(const struct pod *p)
     return p->state > POD_PENDING && p->state < POD_TERMINATED && p->phase[0] == '\0';
 }
 
-static void add_container(struct dp_podres *a, const struct ctr *c, bool topology)
+static void add_processors(struct dp_podres *a, const struct cpus *cpus)
+{
+    int64_t numbers[CPUS_MAX];
+    size_t n = 0;
+
+    cpus_each(cpu, cpus) numbers[n++] = cpu;
+    dp_podres_cpus(a, numbers, n);
+}
+
+/* Processors and memory that only this container has. */
+static void add_placement(struct dp_podres *a, const struct ctr *c)
+{
+    const struct pl_cpu_manager *cpus = placement_cpus(c->pod->node);
+    const struct pl_memory_manager *memory = placement_memory(c->pod->node);
+    const struct pl_cpu_entry *own =
+        cpus != NULL ? pl_cpu_state_find(&cpus->state, c->pod->uid, c->spec->name) : NULL;
+    const struct pl_memory_entry *blocks =
+        memory != NULL ? pl_memory_state_find(&memory->state, c->pod->uid, c->spec->name) : NULL;
+
+    if (own != NULL)
+        add_processors(a, &own->cpus);
+    for (size_t i = 0; blocks != NULL && i < blocks->n; i++)
+        dp_podres_memory(a, blocks->v[i].type, blocks->v[i].size, blocks->v[i].nodes);
+}
+
+/* What pods may get for themselves. With the policies `none` that is nothing, as in kubelet. */
+static void add_allocatable(struct dp_podres *a, const struct node *n)
+{
+    const struct pl_cpu_manager *cpus = placement_cpus(n);
+    const struct pl_memory_manager *memory = placement_memory(n);
+
+    if (cpus != NULL) {
+        struct cpus all = cpus_without(&cpus->m->cpus, &cpus->reserved);
+
+        add_processors(a, &all);
+    }
+    for (size_t i = 0; memory != NULL && i < memory->state.n_cells; i++) {
+        const struct pl_cell *cell = &memory->state.cell[i];
+
+        for (size_t k = 0; k < cell->n; k++)
+            if (cell->v[k].allocatable > 0)
+                dp_podres_memory(a, cell->v[k].type, cell->v[k].allocatable, 1ull << cell->id);
+    }
+}
+
+/* `v1`: with what v1alpha1 does not have. */
+static void add_container(struct dp_podres *a, const struct ctr *c, bool v1)
 {
     const struct api_resource_list *limits = &c->spec->resources.limits;
     const struct dp_holdings *all = devices_holdings(c->pod->node);
@@ -40,16 +87,18 @@ static void add_container(struct dp_podres *a, const struct ctr *c, bool topolog
 
         for (size_t k = 0; h != NULL && k < h->n_devices; k++)
             dp_podres_device(a, h->resource, h->devices[k].id, h->devices[k].numa,
-                             topology ? h->devices[k].n_numa : 0);
+                             v1 ? h->devices[k].n_numa : 0);
     }
+    if (v1)
+        add_placement(a, c);
 }
 
-static void add_pod(struct dp_podres *a, const struct pod *p, bool topology)
+static void add_pod(struct dp_podres *a, const struct pod *p, bool v1)
 {
     dp_podres_pod(a, p->api->meta.name, p->api->meta.namespace);
     for (size_t i = 0; i < p->n_ctrs; i++)
         if (ctr_kind_lasts(p->ctrs[i].kind))
-            add_container(a, &p->ctrs[i], topology);
+            add_container(a, &p->ctrs[i], v1);
 }
 
 /* ---- calls ---- */
@@ -68,7 +117,7 @@ static void answer(struct grpc_request *r, struct dp_podres *a, uint64_t *errors
     dp_podres_done(a);
 }
 
-static void list(struct grpc_request *r, struct node *n, unsigned call, bool topology)
+static void list(struct grpc_request *r, struct node *n, unsigned call, bool v1)
 {
     struct dp_podres a;
 
@@ -76,7 +125,7 @@ static void list(struct grpc_request *r, struct node *n, unsigned call, bool top
     dp_podres_begin(&a);
     pods_each (n, p)
         if (is_listed(p))
-            add_pod(&a, p, topology);
+            add_pod(&a, p, v1);
     answer(r, &a, &show_node(n)->podresources.errors[call]);
 }
 
@@ -86,7 +135,7 @@ static void on_list(struct grpc_request *r, struct grpc_bytes message, void *arg
     list(r, arg, PODRES_LIST, true);
 }
 
-/* The messages of v1alpha1 are those of v1 without topology. dcgm-exporter asked it until 4.0. */
+/* The messages of v1alpha1 are those of v1 with names of devices only. dcgm-exporter asked it until 4.0. */
 static void on_list_alpha(struct grpc_request *r, struct grpc_bytes message, void *arg)
 {
     (void)message;
@@ -108,6 +157,7 @@ static void on_allocatable(struct grpc_request *r, struct grpc_bytes message, vo
             if (one->devices[i].healthy)
                 dp_podres_device(&a, one->name, one->devices[i].id, one->devices[i].numa,
                                  one->devices[i].n_numa);
+    add_allocatable(&a, n);
     answer(r, &a, &show_node(n)->podresources.errors[PODRES_ALLOCATABLE]);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * podresources - which devices pods have, for monitoring: podresources v1 and
+ * podresources - which devices, processors and memory pods have, for monitoring: podresources v1 and
  * v1alpha1 on <root>/pod-resources/kubelet.sock, as served by kubelet. For root only; 100 calls a second, 10
  * at once. Loop thread.
  *

@@ -66,6 +66,38 @@ static void answers_have_the_bytes_of_the_public_definition(void **state)
     dp_podres_done(&a);
 }
 
+static void processors_and_memory_have_the_bytes_of_the_public_definition(void **state)
+{
+    static const int64_t zero[] = { 0 }, cpus[] = { 1, 2, 300 };
+    struct dp_podres a;
+    struct err e = { 0 };
+
+    (void)state;
+    dp_podres_begin(&a);
+    dp_podres_pod(&a, "a", "default");
+    dp_podres_container(&a, "main");
+    dp_podres_device(&a, DEV, "dev-1", zero, 1);
+    dp_podres_cpus(&a, cpus, 3);
+    dp_podres_memory(&a, "memory", 1ull << 30, 1 | 1ull << 63);
+    dp_podres_memory(&a, "hugepages-2Mi", 0, 2);
+    assert_int_equal(dp_podres_end(&a, &e), ERR_OK);
+    assert_bytes(&a.out,
+                 "0a670a0161120764656661756c741a590a046d61696e121c0a0f6578616d706c652e636f6d2f64657612056465"
+                 "762d311a020a001a040102ac0222160a066d656d6f72791080808080041a060a000a02083f22150a0d68756765"
+                 "70616765732d324d691a040a020801");
+    dp_podres_done(&a);
+
+    dp_podres_begin(&a);
+    dp_podres_device(&a, DEV, "dev-0", NULL, 0);
+    dp_podres_cpus(&a, cpus, 2);
+    dp_podres_memory(&a, "memory", 4096, 2);
+    assert_int_equal(dp_podres_end(&a, &e), ERR_OK);
+    assert_bytes(&a.out,
+                 "0a180a0f6578616d706c652e636f6d2f64657612056465762d30120201021a110a066d656d6f72791080201a04"
+                 "0a020801");
+    dp_podres_done(&a);
+}
+
 /* 110 pods share all devices that a resource may have. */
 static void a_large_node_is_written_in_one_pass(void **state)
 {
@@ -145,6 +177,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_have_the_bytes_of_the_public_definition),
+        cmocka_unit_test(processors_and_memory_have_the_bytes_of_the_public_definition),
         cmocka_unit_test(a_large_node_is_written_in_one_pass),
         cmocka_unit_test(an_answer_that_no_client_takes_is_an_error),
         cmocka_unit_test(a_request_names_a_pod),
