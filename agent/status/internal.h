@@ -155,6 +155,7 @@ void route_metrics(struct conn *c, const struct status_match *m);
 void route_stats(struct conn *c, const struct status_match *m);
 void route_manifests(struct conn *c, const struct status_match *m);
 void route_evictions(struct conn *c, const struct status_match *m);
+void route_placements(struct conn *c, const struct status_match *m);
 void route_config(struct conn *c, const struct status_match *m);
 void route_kubeconfig(struct conn *c, const struct status_match *m);
 void route_operations(struct conn *c, const struct status_match *m);

@@ -59,6 +59,7 @@ static const struct {
     { ROUTE_CONFIG, METHOD_GET, { "configz" } },
     { ROUTE_DEVICES, METHOD_GET, { "devices" } },
     { ROUTE_EVICTIONS, METHOD_GET, { "evictions" } },
+    { ROUTE_PLACEMENTS, METHOD_GET, { "placements" } },
     { ROUTE_IMAGES, METHOD_GET | METHOD_POST | METHOD_DELETE, { "images" } },
     { ROUTE_IMAGE_TASK, METHOD_POST, { "images", "{name}" } },
     { ROUTE_STORE, METHOD_GET, { "store" } },

@@ -246,6 +246,7 @@ static void (*const handlers[])(struct conn *c, const struct status_match *m) = 
     [ROUTE_CONFIG] = route_config,
     [ROUTE_DEVICES] = route_devices,
     [ROUTE_EVICTIONS] = route_evictions,
+    [ROUTE_PLACEMENTS] = route_placements,
     [ROUTE_IMAGES] = route_images,
     [ROUTE_IMAGE_TASK] = route_image_task,
     [ROUTE_OPERATIONS] = route_operations,

@@ -162,6 +162,12 @@ void route_evictions(struct conn *c, const struct status_match *m)
     conn_items(c, c->server->provider.evictions);
 }
 
+void route_placements(struct conn *c, const struct status_match *m)
+{
+    (void)m;
+    conn_items(c, c->server->provider.placements);
+}
+
 void route_stats(struct conn *c, const struct status_match *m)
 {
     struct status_server *s = c->server;

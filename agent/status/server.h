@@ -37,6 +37,7 @@
  *     GET     /explain/{ns}/{name}     which step, since when, waiting for what, next try
  *     GET     /explain                 what is wrong with the node
  *     GET     /manifests               the files of the manifest folder and their problems
+ *     GET     /placements              who has which processors and memory, by NUMA node: placements.h
  *     GET     /evictions               what was decided when the node was short of something: record.h
  *     GET     /devices[?held=]         of extended resources, and the containers that hold them; held=true:
  *             no others
@@ -56,7 +57,8 @@
  *     GET     /store                   for root only: every object, with the values of Secrets, as a watch
  * has them: all of them ADDED, a BOOKMARK, then the changes
  *
- * Lists are Kubernetes lists (PodList, EventList); manifests, images and evictions come as {"items": [...]};
+ * Lists are Kubernetes lists (PodList, EventList); manifests, images, placements and evictions come as
+ * {"items": [...]};
  * ?pretty=1 indents any JSON.  A list is sorted by namespace and name.  A watch begins with everything that
  * matches as ADDED.  resourceVersions are the server's own and only grow, also from one run to the next.  The
  * log of a container follows rotation and ends with the container.
@@ -152,6 +154,7 @@ struct status_provider { /* results are new references; NULL with *e set is an e
     json_t *(*explain)(void *arg, const char *namespace_, const char *name, struct err *e);
     json_t *(*manifests)(void *arg, struct err *e);
     json_t *(*evictions)(void *arg, struct err *e);
+    json_t *(*placements)(void *arg, struct err *e); /* of NUMA nodes; empty if no policy is in force */
     /* The object with all that belongs to it, values of Secrets, too: for GET /store. NULL with
      * ERR_NOT_FOUND: it is gone. */
     json_t *(*whole)(void *arg, enum status_kind kind, const char *namespace_, const char *name,

@@ -3,6 +3,7 @@
 import json
 import os
 
+import devices
 from coracle import cgroup_v2, check, container, contains, equal, pod, read, until
 
 CPUS = os.sysconf("SC_NPROCESSORS_ONLN")
@@ -68,4 +69,32 @@ def test_exclusive(t):
     shared = node.wait_running("shared")
     wait_cpus(node, shared, CPUS, "shared after own")
     equal(state(node).get("entries", {}), {}, "the state file at the end")
+    node.stop()
+
+
+def test_shown(t):
+    """processors of a container are in podresources, in the metrics and in the map of `describe node`"""
+    if CPUS < 2:
+        return
+    node = t.node(*FLAGS)
+    node.import_image()
+    client = devices.Client()
+    allocatable = [str(n) for n in range(1, CPUS)]
+    equal(client.podresources(node, "GetAllocatableResources"), {"response": {"cpu_ids": allocatable}}, "what can be given")
+
+    node.put("own.yaml", pod("own", containers=[sized("main", "1")]))
+    own = node.wait_running("own")
+    given = cpus_of(node, own, "main")
+    equal(client.podresources(node, "Get", pod_name="own", pod_namespace="default")["response"]["pod_resources"]["containers"],
+          [{"name": "main", "cpu_ids": [given]}], "podresources")
+    node_map = node.cli("describe", "node").stdout.partition("NUMA nodes:")[2].split("\n")[3:]
+    rows = [row.split() for row in node_map if row.strip()]
+    contains(rows, ["0", "0", "-", "<reserved>"], "the map of the node")
+    check(any(row[1:] == [given, "-", "default/own", "(main)"] for row in rows), lambda: f"the map of the node: {rows}")
+    metrics = node.request("GET", "/metrics")[1].decode().split("\n")
+    for line in ("kubelet_cpu_manager_pinning_requests_total 1", "kubelet_cpu_manager_exclusive_cpu_allocation_count 1",
+                 f"kubelet_cpu_manager_shared_pool_size_millicores {1000 * (CPUS - 2)}",
+                 "kubelet_cpu_manager_pinning_errors_total 0"):
+        contains(metrics, line, "metrics")
+    client.close()
     node.stop()

@@ -50,8 +50,9 @@ static void describe_node(struct describe *d, const json_t *node, const json_t *
 {
     json_auto_t *pods = cli_get_all(d->cli, cli_kind_find("pods"), NULL, NULL, NULL);
     json_auto_t *devices = cli_read_held_devices(d->cli);
+    json_auto_t *placement = cli_read_placement(d->cli);
 
-    cli_describe_node(d->cli, node, pods, devices, out);
+    cli_describe_node(d->cli, node, pods, devices, placement, out);
     cli_describe_events(d->cli, events, out);
 }
 

@@ -198,7 +198,7 @@ static void add_info(const json_t *node, struct buf *out)
 }
 
 void cli_describe_node(const struct cli *cli, const json_t *node, const json_t *pods, const json_t *devices,
-                       struct buf *out)
+                       const json_t *placement, struct buf *out)
 {
     char when[CLI_TIME_SIZE];
     const json_t *o;
@@ -224,5 +224,6 @@ void cli_describe_node(const struct cli *cli, const json_t *node, const json_t *
     add_info(node, out);
     cli_describe_text(out, "PodCIDR", cli_text(node, "spec.podCIDR"));
     add_pods(cli, node, pods, out);
+    cli_describe_placement(placement, out);
     cli_describe_devices(devices, out);
 }

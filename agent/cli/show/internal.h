@@ -63,8 +63,11 @@ void cli_describe_containers(const char *label, const json_t *pod, const json_t 
 void cli_describe_volumes(const json_t *volumes, struct buf *out);
 void cli_describe_resources(const json_t *resources, const char *indent, struct buf *out);
 void cli_describe_node(const struct cli *cli, const json_t *node, const json_t *pods, const json_t *devices,
-                       struct buf *out);
+                       const json_t *placement, struct buf *out);
 void cli_describe_devices(const json_t *devices, struct buf *out); /* those in use */
+/* NUMA nodes and who has what of them; nothing for an empty list. */
+void cli_describe_placement(const json_t *nodes, struct buf *out);
+json_t *cli_read_placement(struct cli *cli); /* NULL after printing an error */
 void cli_describe_config_map(const struct cli *cli, const json_t *o, struct buf *out);
 void cli_describe_secret(const struct cli *cli, const json_t *o, struct buf *out);
 void cli_describe_class(const struct cli *cli, const json_t *o, struct buf *out);

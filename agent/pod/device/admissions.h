@@ -12,7 +12,8 @@
 #define ADMISSION_BUCKETS 15 /* kubelet's: 0.05 ms, each twice the one before (pkg/kubelet/metrics) */
 
 struct admissions {
-    uint64_t pods, refused; /* refused: by topology only */
+    uint64_t pods, refused;      /* refused: by topology only */
+    uint64_t aligned, unaligned; /* to one NUMA node: containers, or pods; only if the policy demands it */
     uint64_t took_ns, buckets[ADMISSION_BUCKETS];
 };
 

@@ -5,6 +5,7 @@
  * as in kubelet, so the devices of the containers before it are taken into account.
  */
 #include "agent/pod/device/allocation.h"
+#include "agent/pod/device/internal.h"
 #include "agent/pod/placement/placement.h"
 
 #include <stdlib.h>
@@ -138,6 +139,17 @@ static enum err_code merge(const struct allocation *a, size_t ctr, const struct 
     return ERR_OK;
 }
 
+/* As in kubelet, only the policy that guarantees an alignment is counted. */
+static void count_alignment(const struct allocation *a, enum err_code result)
+{
+    struct admissions *counts = &device_node(a->p->node)->admissions;
+
+    if (a->p->node->o.topology_policy != DP_POLICY_SINGLE_NODE)
+        return;
+    counts->aligned += result == ERR_OK;
+    counts->unaligned += result == ERR_PRECONDITION;
+}
+
 enum err_code allocation_align(const struct allocation *a, size_t ctr, struct err *e)
 {
     struct device_pod *part = device_of(a->p);
@@ -154,7 +166,8 @@ enum err_code allocation_align(const struct allocation *a, size_t ctr, struct er
         return err_nomem(e);
     if (device_hints(a, ctr, list, &n, e) != ERR_OK)
         return e->code;
-    if (merge(a, ctr, list, n, e) != ERR_OK) {
+    count_alignment(a, merge(a, ctr, list, n, e));
+    if (e->code != ERR_OK) {
         if (e->code == ERR_PRECONDITION)
             a->failure->reason = "TopologyAffinityError";
         return e->code;

@@ -70,6 +70,10 @@ static enum err_code allocate_cpus(struct placement_node *part, const struct pl_
     part->counts.cpu_requests += w->n > 0;
     if (pl_cpu_allocate(&part->cpus, w, hint->nodes, e) != ERR_OK)
         part->counts.cpu_errors++;
+    if (part->cpus.o.full_cores && w->n > 0) {
+        part->counts.cores_whole += e->code == ERR_OK;
+        part->counts.cores_split += e->code == ERR_INVALID;
+    }
     return e->code;
 }
 

@@ -30,6 +30,7 @@ const struct pl_memory_manager *placement_memory(const struct node *n); /* NULL:
 const struct pl_topology *placement_topology(const struct node *n);     /* valid if on */
 struct placement_counts {
     uint64_t cpu_requests, cpu_errors, memory_requests, memory_errors;
+    uint64_t cores_whole, cores_split; /* containers that got whole cores, and that could not */
 };
 struct placement_counts placement_counts(const struct node *n);
 

@@ -10,6 +10,7 @@
 #include "agent/pod/show/devices.h"
 #include "agent/pod/show/explain.h"
 #include "agent/pod/show/internal.h"
+#include "agent/pod/show/placements.h"
 #include "agent/pod/show/podresources.h"
 #include "agent/pod/show/write.h"
 #include "agent/pod/status/status.h"
@@ -121,6 +122,15 @@ static json_t *manifests(void *arg, struct err *e)
 static json_t *evictions(void *arg, struct err *e)
 {
     json_t *list = eviction_records(arg);
+
+    if (list == NULL)
+        err_nomem(e);
+    return list;
+}
+
+static json_t *placements(void *arg, struct err *e)
+{
+    json_t *list = placements_json(arg);
 
     if (list == NULL)
         err_nomem(e);
@@ -279,6 +289,7 @@ static void metrics_of_agent(struct node *n, struct buf *out)
         n->cluster->metrics(out, n->cluster->arg);
     podresources_metrics(n, out);
     devices_metrics(n, out);
+    placements_metrics(n, out);
     image_gc_metrics(n, out);
     eviction_metrics(n, out);
     project_metrics(n, out);
@@ -314,6 +325,7 @@ void provider_init(struct node *n)
         .explain = explain,
         .manifests = manifests,
         .evictions = evictions,
+        .placements = placements,
         .config = provider_config,
         .whole = provider_whole,
         .stored = provider_stored,

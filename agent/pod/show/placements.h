@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* placements - who has which processors and whose memory, for the socket and for metrics. Loop thread. */
+#ifndef AGENT_POD_SHOW_PLACEMENTS_H
+#define AGENT_POD_SHOW_PLACEMENTS_H
+#include "agent/pod/core/pod.h"
+
+/*
+ * One object for each NUMA node: {"node", "memory" (bytes), "parts": [...]}. A part is {"cpus", "memory",
+ * "memoryNodes", "role": "Reserved"|"Shared"|"Exclusive", "pod": {"namespace", "name", "uid"}, "container"},
+ * without what it does not have. Memory that several nodes provide together is a part of each of them, whole:
+ * "memoryNodes" names them. Empty if no policy is in force. NULL: out of memory.
+ */
+json_t *placements_json(struct node *n);
+/* placement_metrics.c: kubelet's names; nothing if no policy is in force. */
+void placements_metrics(const struct node *n, struct buf *out);
+#endif
