@@ -6,6 +6,7 @@
 #include "agent/pod/show/provider.h"
 #include "agent/priority.h"
 #include "agent/settings.h"
+#include "base/codec/json.h"
 #include "base/log.h"
 #include "base/process/process.h"
 
@@ -313,6 +314,7 @@ int daemon_main(int argc, char **argv)
     mallopt(M_TRIM_THRESHOLD, 256 << 10);
     signal(SIGPIPE, SIG_IGN);
     umask(022);
+    json_wipe_freed();
     rt_limits_own(); /* first: children start with the limits captured next */
     proc_defaults_capture();
     notify_open(&a.notify);

@@ -13,19 +13,31 @@ void buf_init(struct buf *b, size_t max)
     *b = (struct buf)BUF_INIT(max);
 }
 
+void buf_init_secret(struct buf *b, size_t max)
+{
+    *b = (struct buf)BUF_SECRET(max);
+}
+
 void buf_done(struct buf *b)
 {
+    const bool secret = b->secret;
+
+    if (b->cap > 0 && secret)
+        explicit_bzero(b->p, b->cap);
     if (b->cap > 0)
         free(b->p);
     buf_init(b, b->max);
+    b->secret = secret;
 }
 
 void buf_reset(struct buf *b)
 {
     if (b->cap == 0) {
-        buf_init(b, b->max);
+        buf_done(b);
         return;
     }
+    if (b->secret)
+        explicit_bzero(b->p, b->n);
     b->n = 0;
     b->p[0] = '\0';
     b->failed = false;
@@ -58,12 +70,16 @@ char *buf_room(struct buf *b, size_t n)
     if (b->max < SIZE_MAX && cap > b->max + 1)
         cap = b->max + 1;
 
-    p = b->cap > 0 ? realloc(b->p, cap) : malloc(cap);
+    p = b->cap > 0 && !b->secret ? realloc(b->p, cap) : malloc(cap);
     if (p == NULL)
         goto fail;
-    if (b->cap == 0) { /* the shared empty string or borrowed memory: start with a copy */
+    if (b->cap == 0 || b->secret) { /* the shared empty string or borrowed memory: start with a copy */
         memcpy(p, b->p, b->n);
         p[b->n] = '\0';
+    }
+    if (b->cap > 0 && b->secret) {
+        explicit_bzero(b->p, b->cap);
+        free(b->p);
     }
     b->p = p;
     b->cap = cap;
@@ -140,6 +156,8 @@ void buf_remove_front(struct buf *b, size_t n)
     }
     memmove(b->p, b->p + n, b->n - n + 1);
     b->n -= n;
+    if (b->secret)
+        explicit_bzero(b->p + b->n, n);
 }
 
 enum err_code buf_check(const struct buf *b, struct err *e)
@@ -160,8 +178,21 @@ char *buf_detach(struct buf *b)
         memcpy(p, b->p, b->n);
         p[b->n] = '\0';
     }
-    buf_init(b, b->max);
+    b->cap = 0; /* the memory is the caller's now */
+    buf_done(b);
     return p;
+}
+
+void str_wipe(char *text)
+{
+    if (text != NULL)
+        explicit_bzero(text, strlen(text));
+    free(text);
+}
+
+void str_wipe_p(char **text)
+{
+    str_wipe(*text);
 }
 
 char *str_printf(const char *fmt, ...)

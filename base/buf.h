@@ -27,6 +27,7 @@ struct buf {
     size_t cap;
     size_t max; /* content may not exceed this many bytes */
     bool failed;
+    bool secret; /* memory is overwritten before it is freed, also when the buffer grows or empties */
 };
 
 extern char buf_empty[1];
@@ -34,12 +35,18 @@ extern char buf_empty[1];
     {                                                                                                        \
         .p = buf_empty, .max = (max_bytes)                                                                   \
     }
+/* Of what may be a secret. */
+#define BUF_SECRET(max_bytes)                                                                                \
+    {                                                                                                        \
+        .p = buf_empty, .max = (max_bytes), .secret = true                                                   \
+    }
 #define buf_auto __attribute__((cleanup(buf_done))) struct buf
 
 void buf_init(struct buf *b, size_t max);
+void buf_init_secret(struct buf *b, size_t max);
 void buf_done(struct buf *b);  /* frees; the buffer is empty and usable again */
 void buf_reset(struct buf *b); /* keeps the memory, clears content and `failed` */
-/* Overwrites with zeros (secrets), then buf_done().  Growing may leave copies behind: buf_room() first. */
+/* Overwrites with zeros, then buf_done().  Growing may have left copies behind: see BUF_SECRET(). */
 void buf_wipe(struct buf *b);
 
 void buf_add(struct buf *b, const void *data, size_t n);
@@ -57,6 +64,11 @@ enum err_code buf_check(const struct buf *b, struct err *e) MUST_CHECK;
 
 /* The content as a malloc'ed string (NULL only when out of memory); the buffer is empty again. */
 char *buf_detach(struct buf *b) MUST_CHECK;
+
+/* Overwrites a malloc'ed string with zeros and frees it; NULL is fine. */
+void str_wipe(char *text);
+#define secret_auto __attribute__((cleanup(str_wipe_p))) char *
+void str_wipe_p(char **text);
 
 /* printf() into malloc'ed memory; NULL when out of memory. */
 char *str_printf(const char *fmt, ...) PRINTF_LIKE(1, 2) MUST_CHECK;

@@ -5,6 +5,7 @@
  */
 #include "agent/kube/internal.h"
 #include "agent/kube/kube.h"
+#include "base/codec/json.h"
 #include "base/log.h"
 
 #include <fcntl.h>
@@ -38,6 +39,7 @@ int main(int argc, char **argv)
     }
     log_init(LOG_LVL_INFO, LOG_FMT_TEXT);
     signal(SIGPIPE, SIG_IGN);
+    json_wipe_freed();
     if (kube_confine(&landlock, &e) != ERR_OK) {
         log_error("coracle-kube cannot be confined", F_ERR(&e));
         return EXIT_FAILURE;

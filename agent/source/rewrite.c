@@ -25,7 +25,7 @@ bool src_key_is(const struct src_key *key, const struct api_object *object)
 /* `yaml` with the line "managedFields: <mark>" made "managedFields: <list>". */
 static char *with_list(const char *yaml, const char *mark, const char *list)
 {
-    struct buf b = BUF_INIT(TEXT_MAX);
+    struct buf b = BUF_SECRET(TEXT_MAX);
     const char *at = strstr(yaml, mark);
     char *text;
 
@@ -35,7 +35,7 @@ static char *with_list(const char *yaml, const char *mark, const char *list)
     buf_adds(&b, list);
     buf_adds(&b, at + strlen(mark));
     text = b.failed ? NULL : buf_detach(&b);
-    buf_wipe(&b);
+    buf_done(&b);
     return text;
 }
 
@@ -44,7 +44,7 @@ char *src_object_text(const json_t *object)
     json_t *meta = json_object_get(object, "metadata"), *managed = json_object_get(meta, "managedFields");
     json_auto_t *copy = NULL, *own = NULL;
     char mark[MARK_DIGITS + 2] = "m", *yaml, *text = NULL;
-    mem_auto char *list = NULL;
+    str_auto list = NULL;
 
     if (managed == NULL)
         return yaml_from_json(object);
@@ -57,11 +57,9 @@ char *src_object_text(const json_t *object)
         json_object_set(copy, "metadata", own) != 0)
         return NULL;
     yaml = yaml_from_json(copy);
-    if (yaml != NULL) {
+    if (yaml != NULL)
         text = with_list(yaml, mark, list);
-        explicit_bzero(yaml, strlen(yaml));
-    }
-    free(yaml);
+    str_wipe(yaml);
     return text;
 }
 

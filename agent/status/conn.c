@@ -80,6 +80,7 @@ static void conn_on_written(uv_write_t *req, int status)
     struct conn *c = w->conn;
 
     held_remove(c, w->n);
+    explicit_bzero(w->data, w->n); /* it may be a Secret */
     free(w->data);
     free(w);
     if (c->state == CONN_CLOSING)
@@ -147,7 +148,7 @@ static void conn_add_head(struct conn *c, struct buf *b, int http_code, const ch
 void conn_answer(struct conn *c, int http_code, const char *type, const char *extra_head, const void *body,
                  size_t n)
 {
-    struct buf b = BUF_INIT(SIZE_MAX - 1);
+    struct buf b = BUF_SECRET(SIZE_MAX - 1);
 
     if (!held_room(c, n)) {
         c->server->count.no_room++;
@@ -179,6 +180,7 @@ void conn_json(struct conn *c, int http_code, json_t *body)
     }
     text[n] = '\n'; /* for terminals; the zero byte is not sent */
     conn_answer(c, http_code, "application/json", NULL, text, n + 1);
+    explicit_bzero(text, n);
     free(text);
 }
 
@@ -213,7 +215,7 @@ void conn_stream_begin(struct conn *c, const char *type)
 
 void conn_stream(struct conn *c, const void *data, size_t n)
 {
-    struct buf b = BUF_INIT(SIZE_MAX - 1);
+    struct buf b = BUF_SECRET(SIZE_MAX - 1);
 
     if (n == 0 || c->state != CONN_STREAMING)
         return;
@@ -379,6 +381,7 @@ static void conn_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece)
         conn_arm(c, c->server->head_ms);
     }
     buf_add(&c->in, piece->base, (size_t)n);
+    explicit_bzero(piece->base, (size_t)n);
     if (c->in.failed) {
         conn_close(c);
         return;
@@ -484,17 +487,11 @@ void conn_unused(struct status_server *s, struct conn *c)
         free(c);
 }
 
-/* Requests whose body is an object; of others it is skipped. */
-static bool has_object(const char *url)
-{
-    return str_starts(url, "/store/object") || strstr(url, "/ephemeralcontainers") != NULL;
-}
-
 void conn_accept(struct status_server *s, struct conn *c, int fd)
 {
     c->server = s;
-    buf_init(&c->in, PIPELINE_MAX + sizeof(s->read_buffer));
-    buf_init(&c->body, STATUS_BODY_MAX);
+    buf_init_secret(&c->in, PIPELINE_MAX + sizeof(s->read_buffer));
+    buf_init_secret(&c->body, STATUS_BODY_MAX);
     http_parser_init(&c->parser);
     uv_pipe_init(s->loop, &c->pipe, 0);
     uv_timer_init(s->loop, &c->timer);
@@ -514,7 +511,7 @@ void conn_accept(struct status_server *s, struct conn *c, int fd)
     c->turn.first = c->role == PEER_ROOT;
     if (c->role >= PEER_LENT) {
         c->parser.body = &c->body;
-        c->parser.wants_body = has_object;
+        c->parser.wants_body = status_takes_body;
     }
     if (c->role == PEER_NOBODY) {
         turn_away(c, 403, "only root and the members of the socket's group may use this socket");

@@ -54,7 +54,7 @@ static void feed_gone(struct conn *c)
 /* Takes the text. May close the connection. */
 static void feed_send(struct feed *f, const char *type, char *text)
 {
-    struct buf b = BUF_INIT(SIZE_MAX - 1);
+    struct buf b = BUF_SECRET(SIZE_MAX - 1);
     struct conn *c = f->conn;
 
     buf_addf(&b, "{\"type\":\"%s\",\"object\":", type);
@@ -64,10 +64,8 @@ static void feed_send(struct feed *f, const char *type, char *text)
         conn_close(c); /* better to make it start again than to miss a change */
     else
         conn_stream(c, b.p, b.n);
-    buf_wipe(&b);
-    if (text != NULL)
-        explicit_bzero(text, strlen(text)); /* it may be a Secret */
-    free(text);
+    buf_done(&b);
+    str_wipe(text);
     if (c->state != CONN_CLOSING && conn_backlog(c) > STATUS_BACKLOG_MAX) {
         log_info("disconnecting a client of the store: it fell too far behind");
         c->server->count.dropped++;

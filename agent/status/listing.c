@@ -139,7 +139,7 @@ void listing_begin(struct conn *c, const struct listing_of *of, struct selection
         conn_json(c, 500, NULL);
         return;
     }
-    buf_init(&l->out, SIZE_MAX - 1);
+    buf_init_secret(&l->out, SIZE_MAX - 1);
     if (keys_read(&l->keys, c->server, of->kind, selection->namespace_, &e) != ERR_OK) {
         free(l);
         conn_err(c, &e);

@@ -10,6 +10,7 @@ static const struct {
     enum status_route route;
     unsigned methods;
     const char *segments[HTTP_SEGMENTS_MAX + 1]; /* "{ns}" and "{name}" take any */
+    bool takes_body;
 } routes[] = {
     { ROUTE_HEALTHZ, METHOD_GET, { "healthz" } },
     { ROUTE_READYZ, METHOD_GET, { "readyz" } },
@@ -38,7 +39,8 @@ static const struct {
     { ROUTE_POD_RESTART, METHOD_POST, { "api", "v1", "namespaces", "{ns}", "pods", "{name}", "restart" } },
     { ROUTE_POD_DEBUG,
       METHOD_POST,
-      { "api", "v1", "namespaces", "{ns}", "pods", "{name}", "ephemeralcontainers" } },
+      { "api", "v1", "namespaces", "{ns}", "pods", "{name}", "ephemeralcontainers" },
+      .takes_body = true },
     { ROUTE_EVENTS, METHOD_GET, { "api", "v1", "events" } },
     { ROUTE_EVENTS, METHOD_GET, { "api", "v1", "namespaces", "{ns}", "events" } },
     { ROUTE_NODES, METHOD_GET, { "api", "v1", "nodes" } },
@@ -64,7 +66,10 @@ static const struct {
     { ROUTE_IMAGE_TASK, METHOD_POST, { "images", "{name}" } },
     { ROUTE_STORE, METHOD_GET, { "store" } },
     { ROUTE_STORE, METHOD_GET, { "store", "node" } },
-    { ROUTE_STORE_OBJECT, METHOD_GET | METHOD_PUT | METHOD_DELETE, { "store", "object" } },
+    { ROUTE_STORE_OBJECT,
+      METHOD_GET | METHOD_PUT | METHOD_DELETE,
+      { "store", "object" },
+      .takes_body = true },
     { ROUTE_KUBECONFIG, METHOD_GET, { "kubeconfig" } },
     { ROUTE_OPERATIONS, METHOD_GET, { "debug", "operations" } },
 };
@@ -97,6 +102,31 @@ static bool generic_route(const struct http_request *r, struct status_match *m)
         return (n == at + 1 || m->name != NULL) && (k->namespaced || m->namespace_ == NULL) &&
                (m->name == NULL || !k->namespaced || m->namespace_ != NULL);
     }
+    return false;
+}
+
+/* The URL as it was sent: clients that escape more than names send no bodies here. */
+static bool url_is(const char *url, const char *const *want)
+{
+    for (; *want != NULL; want++) {
+        size_t n;
+
+        if (*url++ != '/')
+            return false;
+        n = strcspn(url, "/?");
+        if ((*want)[0] == '{' ? n == 0 : strlen(*want) != n || memcmp(url, *want, n) != 0)
+            return false;
+        url += n;
+    }
+    url += *url == '/';
+    return *url == '\0' || *url == '?';
+}
+
+bool status_takes_body(const char *url)
+{
+    for (size_t i = 0; i < ARRAY_LEN(routes); i++)
+        if (routes[i].takes_body && url_is(url, routes[i].segments))
+            return true;
     return false;
 }
 

@@ -51,6 +51,8 @@ struct status_match {
     enum api_kind kind;            /* of ROUTE_GENERIC */
 };
 struct status_match status_route(const struct http_request *r);
+/* Whether the body of a request to this URL is read; of others it is skipped. */
+bool status_takes_body(const char *url);
 
 struct status_log_options {
     const char *container; /* NULL: not given */

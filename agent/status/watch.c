@@ -155,7 +155,7 @@ static bool learn(struct watcher *w, const char *key)
 
 static void send_event(struct watcher *w, const char *type, const char *object, size_t n)
 {
-    struct buf b = BUF_INIT(SIZE_MAX - 1);
+    struct buf b = BUF_SECRET(SIZE_MAX - 1);
     struct conn *c = w->conn;
 
     w->told_ns = uv_hrtime();

@@ -5,6 +5,7 @@
 #include "base/scope.h"
 #include "base/utf8.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,9 +95,21 @@ char *json_text(const json_t *v)
     return json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
 }
 
+static void wipe_and_free(void *p)
+{
+    if (p != NULL)
+        explicit_bzero(p, malloc_usable_size(p));
+    free(p);
+}
+
+void json_wipe_freed(void)
+{
+    json_set_alloc_funcs(malloc, wipe_and_free);
+}
+
 void json_add_text(struct buf *b, const json_t *v, bool pretty, int columns)
 {
-    mem_auto char *text = v != NULL ? json_dumps(v, pretty ? JSON_INDENT(2) : JSON_COMPACT) : NULL;
+    secret_auto text = v != NULL ? json_dumps(v, pretty ? JSON_INDENT(2) : JSON_COMPACT) : NULL;
 
     if (text == NULL) {
         b->failed = true;

@@ -193,7 +193,7 @@ static bool emit_value(yaml_emitter_t *emitter, const json_t *v)
 
 char *yaml_from_json(const json_t *value)
 {
-    buf_auto text = BUF_INIT(TEXT_MAX);
+    buf_auto text = BUF_SECRET(TEXT_MAX);
     yaml_emitter_t emitter;
     yaml_event_t ev;
     bool ok;
@@ -207,6 +207,9 @@ char *yaml_from_json(const json_t *value)
          emit(&emitter, &ev, yaml_document_start_event_initialize(&ev, NULL, NULL, NULL, 1)) &&
          emit_value(&emitter, value) && emit(&emitter, &ev, yaml_document_end_event_initialize(&ev, 1)) &&
          emit(&emitter, &ev, yaml_stream_end_event_initialize(&ev));
+    /* They have the text of what may be a Secret. */
+    explicit_bzero(emitter.raw_buffer.start, (size_t)(emitter.raw_buffer.end - emitter.raw_buffer.start));
+    explicit_bzero(emitter.buffer.start, (size_t)(emitter.buffer.end - emitter.buffer.start));
     yaml_emitter_delete(&emitter);
     return ok && !text.failed ? buf_detach(&text) : NULL;
 }

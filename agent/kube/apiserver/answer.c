@@ -167,8 +167,8 @@ void api_answer_with(const struct api_request *r, int http, const char *head, js
     json_auto_t *shown = value == NULL ? NULL
                          : is_status   ? json_incref(value)
                                        : api_form_of(r->target.kind, value, &form, &status);
-    struct buf text = BUF_INIT(SIZE_MAX - 1);
-    mem_auto char *yaml = NULL;
+    struct buf text = BUF_SECRET(SIZE_MAX - 1);
+    secret_auto yaml = NULL;
 
     json_decref(value);
     if (shown == NULL) {

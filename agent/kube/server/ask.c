@@ -69,7 +69,7 @@ struct ask *ask_send(struct kube_server *s, const char *method, const char *targ
 {
     struct ask *a = calloc(1, sizeof(*a));
     const size_t n = body != NULL ? strlen(body) : 0;
-    struct buf request = BUF_INIT(HTTP_HEAD_MAX + n);
+    struct buf request = BUF_SECRET(HTTP_HEAD_MAX + n);
 
     if (a == NULL) {
         err_nomem(e);
@@ -78,9 +78,7 @@ struct ask *ask_send(struct kube_server *s, const char *method, const char *targ
     a->server = s;
     a->done = done;
     a->owner = owner;
-    buf_init(&a->body, body_max);
-    if (n > 0)
-        buf_room(&request, HTTP_HEAD_MAX + n); /* no copies of it are left behind */
+    buf_init_secret(&a->body, body_max);
     buf_addf(&request, "%s %s HTTP/1.1\r\nHost: coracle\r\n", method, target);
     if (body != NULL)
         buf_addf(&request, "Content-Type: application/json\r\nContent-Length: %zu\r\n", n);

@@ -243,7 +243,7 @@ static void caller_add_head(struct caller *c, struct buf *b, int http, const cha
 void caller_answer(struct caller *c, int http, const char *type, const char *extra_head, const void *body,
                    size_t n)
 {
-    struct buf b = BUF_INIT(SIZE_MAX - 1);
+    struct buf b = BUF_SECRET(SIZE_MAX - 1);
 
     if (c->state == CALLER_CLOSING || c->state == CALLER_LEAVING)
         return;
@@ -278,7 +278,7 @@ void caller_json(struct caller *c, int http, json_t *body)
         caller_answer(c, http, "application/json", NULL, text, strlen(text));
     else
         caller_text(c, 500, "out of memory\n");
-    free(text);
+    str_wipe(text);
 }
 
 void caller_begin(struct caller *c, int http, const char *type, int64_t length)
@@ -302,7 +302,7 @@ void caller_begin(struct caller *c, int http, const char *type, int64_t length)
 
 void caller_piece(struct caller *c, const void *p, size_t n)
 {
-    struct buf b = BUF_INIT(SIZE_MAX - 1);
+    struct buf b = BUF_SECRET(SIZE_MAX - 1);
 
     if (n == 0 || c->parser.request.method == METHOD_HEAD)
         return;
@@ -464,7 +464,7 @@ void caller_accept(struct kube_server *s, uv_stream_t *listener, bool read_only)
     *c = (struct caller){ 0 };
     c->server = s;
     c->read_only = read_only;
-    buf_init(&c->in, CALLER_INPUT_MAX);
+    buf_init_secret(&c->in, CALLER_INPUT_MAX);
     http_parser_init(&c->parser);
     uv_tcp_init(s->o.loop, &c->tcp);
     uv_timer_init(s->o.loop, &c->timer);
@@ -480,7 +480,7 @@ void caller_accept(struct kube_server *s, uv_stream_t *listener, bool read_only)
     c->keep[3] = (struct http_keep){ "Content-Type", c->type, sizeof(c->type) };
     c->keep[4] = (struct http_keep){ "If-None-Match", c->etag, sizeof(c->etag) };
     c->keep[5] = (struct http_keep){ "User-Agent", c->agent, sizeof(c->agent) };
-    buf_init(&c->body, CALLER_BODY_MAX);
+    buf_init_secret(&c->body, CALLER_BODY_MAX);
     if (s->on_request != access_begin)
         c->parser.body = &c->body;
     if (uv_accept(listener, (uv_stream_t *)&c->tcp) != 0 || s->n_callers > CALLERS_MAX ||

@@ -29,6 +29,7 @@ struct upstream_write {
     uv_write_t req;
     struct upstream *upstream;
     char *data;
+    size_t n;
 };
 
 static void upstream_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece);
@@ -108,6 +109,7 @@ static void upstream_on_written(uv_write_t *req, int status)
     struct upstream_write *w = (struct upstream_write *)req;
     struct upstream *u = w->upstream;
 
+    explicit_bzero(w->data, w->n); /* it may be a Secret */
     free(w->data);
     free(w);
     if (u->closed)
@@ -141,7 +143,7 @@ void upstream_send(struct upstream *u, const void *p, size_t n)
         return;
     }
     memcpy(piece.base, p, n);
-    *w = (struct upstream_write){ .upstream = u, .data = piece.base };
+    *w = (struct upstream_write){ .upstream = u, .data = piece.base, .n = n };
     if (uv_write(&w->req, (uv_stream_t *)&u->pipe, &piece, 1, upstream_on_written) != 0) {
         free(w->data);
         free(w);
@@ -256,7 +258,10 @@ static void upstream_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *pie
     if (u->closed || u->ended || n == 0)
         return;
     if (n > 0) {
-        upstream_take(u, piece->base, (size_t)n);
+        char *base = piece->base;
+
+        upstream_take(u, base, (size_t)n);
+        explicit_bzero(base, (size_t)n);
         return;
     }
     if (!u->raw && llhttp_finish(&u->llhttp) == HPE_OK && u->ended)
@@ -313,7 +318,7 @@ void upstream_served(struct kube_server *s, uint64_t id, int fd, const char *err
         upstream_fail(u, ERR_EXHAUSTED, "too much was sent before the daemon gave a connection");
     else
         upstream_send(u, request.p, request.n);
-    buf_done(&request);
+    buf_wipe(&request);
     if (!u->paused && !u->closed && !u->ended &&
         uv_read_start((uv_stream_t *)&u->pipe, upstream_alloc, upstream_on_read) != 0)
         upstream_fail(u, ERR_EXHAUSTED, "read from the daemon");
@@ -331,7 +336,7 @@ struct upstream *upstream_open(struct kube_server *s, struct buf *request, const
              (message = json_pack("{s:s, s:I}", "type", "serve", "id", (json_int_t)s->next_id + 1)) == NULL)
         err_nomem(e);
     if (e->code != ERR_OK || kube_link_send(s->o.link, message, -1, e) != ERR_OK) {
-        buf_done(request);
+        buf_wipe(request);
         free(u);
         return NULL;
     }

@@ -118,7 +118,7 @@ static enum err_code write_new(struct write_file *f, int folder, struct err *e)
 
 static enum err_code change_old(struct write_file *f, int folder, struct err *e)
 {
-    struct buf made = BUF_INIT(TEXT_MAX);
+    struct buf made = BUF_SECRET(TEXT_MAX);
     struct stat st;
     str_auto text = NULL;
     size_t n = 0, n_objects = 0;
@@ -161,7 +161,7 @@ static enum err_code change_old(struct write_file *f, int folder, struct err *e)
         ERR_IGNORE(src_put_over(folder, f->dir, f->name, &st, made.p, made.n,
                                 st.st_mode & (f->secret ? 0700 : 07777), e));
 out:
-    buf_wipe(&made);
+    buf_done(&made);
     explicit_bzero(text, n);
     return e->code;
 }

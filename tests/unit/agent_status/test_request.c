@@ -358,6 +358,21 @@ static void an_upgrade_is_answered_like_a_plain_request_that_ends_the_connection
     assert_false(f->p.request.keep_alive);
 }
 
+static void only_some_requests_have_bodies(void **state)
+{
+    (void)state;
+    assert_true(status_takes_body("/store/object"));
+    assert_true(status_takes_body("/store/object?x=/y"));
+    assert_true(status_takes_body("/api/v1/namespaces/a/pods/b%2Fc/ephemeralcontainers"));
+    assert_false(status_takes_body("/store"));
+    assert_false(status_takes_body("/store/objects"));
+    assert_false(status_takes_body("/store/object/more"));
+    assert_false(status_takes_body("/healthz?/store/object"));
+    assert_false(status_takes_body("/api/v1/namespaces//pods/b/ephemeralcontainers"));
+    assert_false(status_takes_body("/images?source=/ephemeralcontainers"));
+    assert_false(status_takes_body(""));
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -371,6 +386,7 @@ int main(void)
         T(options_of_exec_are_checked),
         T(everything_has_a_limit),
         T(paths_lead_to_their_routes_and_nothing_else),
+        T(only_some_requests_have_bodies),
         T(log_parameters_are_checked),
         T(an_upgrade_is_answered_like_a_plain_request_that_ends_the_connection),
     };

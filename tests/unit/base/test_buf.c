@@ -172,6 +172,31 @@ static void strings_compare_and_match(void **state)
     assert_true(str_eq("a", "a"));
 }
 
+static void a_secret_leaves_nothing_where_it_shrinks(void **state)
+{
+    struct buf b = BUF_SECRET(1000);
+    char *room;
+
+    (void)state;
+    room = buf_room(&b, 100);
+    buf_adds(&b, "secret text");
+    buf_remove_front(&b, 7);
+    assert_string_equal(b.p, "text");
+    assert_memory_equal(room + 4, "\0\0\0\0\0\0\0", 7);
+    buf_reset(&b);
+    assert_memory_equal(room, "\0\0\0\0", 4);
+    buf_adds(&b, "more");
+    for (int i = 0; i < 40; i++)
+        buf_adds(&b, " and more");
+    assert_true(str_starts(b.p, "more and"));
+    buf_done(&b);
+    assert_true(b.secret && b.cap == 0);
+    buf_adds(&b, "again");
+    str_wipe(buf_detach(&b));
+    assert_true(b.secret && b.n == 0);
+    str_wipe(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +210,7 @@ int main(void)
         cmocka_unit_test(the_front_can_be_removed),
         cmocka_unit_test(room_is_written_by_hand),
         cmocka_unit_test(wiping_empties_it),
+        cmocka_unit_test(a_secret_leaves_nothing_where_it_shrinks),
         cmocka_unit_test(strings_compare_and_match),
     };
 
