@@ -94,9 +94,9 @@ void kube_api_message(struct kube_api *a, const char *type, json_t *message)
     api_feed_start(a);
 }
 
-void api_changed(struct kube_api *a, const struct stock_change *change)
+void api_changed(struct kube_api *a)
 {
-    api_watch_tell(a, change);
+    api_watch_tell(a);
 }
 
 /* ---- one request ---- */
@@ -337,9 +337,9 @@ void kube_api_request(struct kube_api *a, struct caller *c)
 
 /* ---- opening and closing ---- */
 
-static void api_on_closed(uv_handle_t *handle)
+static void api_closed(void *owner)
 {
-    struct kube_api *a = handle->data;
+    struct kube_api *a = owner;
 
     if (--a->open_handles > 0)
         return;
@@ -349,6 +349,11 @@ static void api_on_closed(uv_handle_t *handle)
     free(a->version);
     json_decref(a->pki);
     free(a);
+}
+
+static void api_on_closed(uv_handle_t *handle)
+{
+    api_closed(handle->data);
 }
 
 enum err_code kube_api_open(struct kube_api **ret, const struct kube_api_options *o, struct err *e)
@@ -361,9 +366,11 @@ enum err_code kube_api_open(struct kube_api **ret, const struct kube_api_options
         return err_nomem(e);
     a->o = *o;
     stock_init(&a->stock);
-    buf_init(&a->line, API_LINE_MAX);
+    buf_init_secret(&a->line, API_LINE_MAX);
     LIST_INIT(&a->waiting);
     LIST_INIT(&a->watches);
+    background_init(&a->turns, o->loop);
+    a->open_handles++;
     for (size_t i = 0; i < ARRAY_LEN(timers); i++) {
         uv_timer_init(o->loop, timers[i]);
         timers[i]->data = a;
@@ -379,6 +386,7 @@ void kube_api_close(struct kube_api *a)
         return;
     a->closing = true;
     api_feed_stop(a);
+    background_close(&a->turns, api_closed, a);
     uv_close((uv_handle_t *)&a->timer, api_on_closed);
     uv_close((uv_handle_t *)&a->again, api_on_closed);
     uv_close((uv_handle_t *)&a->renew, api_on_closed);

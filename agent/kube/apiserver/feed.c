@@ -44,7 +44,8 @@ static void feed_remove(struct kube_api *a, struct stock_object *o, uint64_t ver
         json_object_set_new(json_object_get(whole, "metadata"), "resourceVersion",
                             json_sprintf("%llu", (unsigned long long)version));
     }
-    api_changed(a, stock_remove(&a->stock, o, version, last));
+    stock_remove(&a->stock, o, version, last);
+    api_changed(a);
     if (namespace_ != NULL)
         api_namespace_check(a, namespace_);
 }
@@ -56,7 +57,8 @@ static void feed_sweep(struct kube_api *a, uint64_t version)
 
     HASH_ITER (hh, a->stock.objects, o, tmp)
         if (o->set != a->set && o->set != 0)
-            api_changed(a, stock_remove(&a->stock, o, version, NULL));
+            stock_remove(&a->stock, o, version, NULL);
+    api_changed(a);
     api_namespaces_sweep(a);
 }
 
@@ -97,7 +99,7 @@ static void feed_take(struct kube_api *a, const char *type, json_t *object, size
     if (!stock_put(&a->stock, object, bytes, a->set, &change))
         log_debug("an object that the local API does not know", F_STR("kind", kind));
     if (change != NULL)
-        api_changed(a, change);
+        api_changed(a);
     if (change != NULL && namespace_ != NULL && !str_eq(kind, "Event"))
         api_namespace_need(a, namespace_);
 }
@@ -167,7 +169,7 @@ static void feed_open(struct kube_api *a)
 
     a->set++;
     a->set_complete = false;
-    buf_init(&a->line, API_LINE_MAX);
+    buf_init_secret(&a->line, API_LINE_MAX);
     buf_adds(&request, "GET /store HTTP/1.1\r\nHost: coracle\r\n\r\n");
     a->upstream = upstream_open(a->o.server, &request, &feed_ops, a, &e);
     if (a->upstream == NULL) {

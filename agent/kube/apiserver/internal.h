@@ -7,13 +7,13 @@
 #include "agent/api/status.h"
 #include "agent/kube/apiserver/api.h"
 #include "agent/kube/server/caller.h"
+#include "base/background.h"
 #include "base/list.h"
 
 /* ---- limits ---- */
 #define API_ADMINS "system:masters"   /* the group that may do everything */
-#define API_CHANGES_MAX 4096          /* changes that a watch may begin before; */
+#define API_CHANGES_MAX 4096          /* changes that a watch may be behind, or begin before; */
 #define API_CHANGES_BYTES (16u << 20) /* and the text of them */
-#define API_PENDING_MAX 8192          /* events that a watch may be behind; then it is ended */
 #define API_LINE_MAX (8u << 20)       /* of one object from the daemon */
 #define API_FEED_AGAIN_MS 200         /* after the daemon's connection ended */
 #define API_BOOKMARK_MS 60000         /* between two bookmarks of a watch: the apiserver's */
@@ -42,12 +42,20 @@ struct stock_change {
     size_t bytes;
 };
 
+struct stock_namespace { /* one that objects are in */
+    UT_hash_handle hh;
+    size_t n_objects;
+    char name[];
+};
+
 struct stock {
     struct stock_object *objects;
+    struct stock_namespace *namespaces;
     uint64_t version;                             /* of the last change */
     uint64_t forgotten;                           /* a watch from before this version misses something */
     struct stock_change changes[API_CHANGES_MAX]; /* a ring */
     size_t first, n_changes, bytes;
+    uint64_t n_forgotten; /* changes that were in the ring before; the number of its first one */
 };
 
 void stock_init(struct stock *s);
@@ -55,10 +63,15 @@ void stock_done(struct stock *s);
 /* What the daemon has; `bytes`: of its text. *ret: the change, until the next call; NULL: nothing changed.
  * False: out of memory, or no object of a known kind. */
 bool stock_put(struct stock *s, json_t *object, size_t bytes, unsigned set, const struct stock_change **ret);
-const struct stock_change *stock_remove(struct stock *s, struct stock_object *o, uint64_t version,
-                                        json_t *last);
+/* `last`: as it was last; NULL: as it is. Both are borrowed. */
+void stock_remove(struct stock *s, struct stock_object *o, uint64_t version, json_t *last);
+/* Whether an object that is no Event is in this namespace. */
+bool stock_uses(const struct stock *s, const char *namespace_);
 struct stock_object *stock_find(const struct stock *s, const struct api_kind_row *kind,
                                 const char *namespace_, const char *name);
+/* Changes are numbered from 0 on; the next one gets stock_next(). NULL: it is forgotten, or yet to come. */
+uint64_t stock_next(const struct stock *s);
+const struct stock_change *stock_change_at(const struct stock *s, uint64_t number);
 /* Of a kind, by namespace and name; malloc'ed, NULL: out of memory. */
 struct stock_object **stock_sorted(const struct stock *s, const struct api_kind_row *kind, size_t *ret_n);
 /* Whether nothing of the kind changed after that version, as far as is remembered. */
@@ -101,6 +114,7 @@ struct kube_api {
     bool set_complete;
     LIST_HEAD(, api_wait) waiting;
     LIST_HEAD(, api_watch) watches;
+    struct background turns; /* of watches with much to send */
 };
 
 struct api_wait { /* a request that waits for the first set */
@@ -118,7 +132,7 @@ struct api_request {
     bool watch; /* by its path, /api/v1/watch/... */
 };
 void api_ready(struct kube_api *a); /* the first set is complete: requests that waited */
-void api_changed(struct kube_api *a, const struct stock_change *change);
+void api_changed(struct kube_api *a);
 bool api_request_read(struct kube_api *a, struct caller *c, struct api_request *ret);
 
 /* ---- answer.c ---- */
@@ -156,7 +170,7 @@ void api_list(const struct api_request *r);
 
 /* ---- watch.c ---- */
 void api_watch_begin(const struct api_request *r);
-void api_watch_tell(struct kube_api *a, const struct stock_change *change);
+void api_watch_tell(struct kube_api *a); /* there are changes */
 void api_watch_tick(struct kube_api *a); /* once a second while there are watches */
 
 /* ---- node.c: objects that the daemon makes when it is asked ---- */

@@ -41,7 +41,7 @@ void api_namespace_need(struct kube_api *a, const char *name)
         return;
     api_namespace_complete(o);
     if (stock_put(&a->stock, o, 1024, 0, &change) && change != NULL)
-        api_changed(a, change);
+        api_changed(a);
 }
 
 void api_namespaces_begin(struct kube_api *a)
@@ -52,15 +52,16 @@ void api_namespaces_begin(struct kube_api *a)
 
 static bool is_used(const struct kube_api *a, const char *name)
 {
-    struct stock_object *o, *tmp;
-
     for (size_t i = 0; i < ARRAY_LEN(always); i++)
         if (strcmp(name, always[i]) == 0)
             return true;
-    HASH_ITER (hh, a->stock.objects, o, tmp)
-        if (strcmp(o->namespace_, name) == 0 && o->kind->id != API_KIND_EVENT)
-            return true;
-    return false;
+    return stock_uses(&a->stock, name);
+}
+
+static void namespace_remove(struct kube_api *a, struct stock_object *o)
+{
+    stock_remove(&a->stock, o, a->stock.version, NULL);
+    api_changed(a);
 }
 
 void api_namespace_check(struct kube_api *a, const char *name)
@@ -70,7 +71,7 @@ void api_namespace_check(struct kube_api *a, const char *name)
     if (is_used(a, name))
         api_namespace_need(a, name);
     else if (o != NULL && o->set == 0)
-        api_changed(a, stock_remove(&a->stock, o, a->stock.version, NULL));
+        namespace_remove(a, o);
 }
 
 void api_namespaces_sweep(struct kube_api *a)
@@ -79,7 +80,7 @@ void api_namespaces_sweep(struct kube_api *a)
 
     HASH_ITER (hh, a->stock.objects, o, tmp)
         if (o->kind->id == API_KIND_NAMESPACE && o->set == 0 && !is_used(a, o->name))
-            api_changed(a, stock_remove(&a->stock, o, a->stock.version, NULL));
+            namespace_remove(a, o);
     HASH_ITER (hh, a->stock.objects, o, tmp)
         if (o->kind->id != API_KIND_EVENT)
             api_namespace_need(a, o->namespace_);

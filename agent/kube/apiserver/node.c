@@ -115,7 +115,7 @@ static void node_put(struct kube_api *a, json_t *node)
     version = a->stock.version;
     json_object_set_new(meta, "resourceVersion", json_sprintf("%llu", (unsigned long long)version));
     if (stock_put(&a->stock, node, 16 * 1024, 0, &change) && change != NULL)
-        api_changed(a, change);
+        api_changed(a);
 }
 
 static void node_on_answer(int http, json_t *body, const struct err *e, void *owner)
@@ -171,7 +171,7 @@ void api_lease_renew(struct kube_api *a)
     if (lease != NULL && known == NULL)
         json_object_set_new(json_object_get(lease, "metadata"), "creationTimestamp", json_string(time));
     if (lease != NULL && stock_put(&a->stock, lease, 1024, 0, &change) && change != NULL)
-        api_changed(a, change);
+        api_changed(a);
 }
 
 /* ---- kubectl top ---- */

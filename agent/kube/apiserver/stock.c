@@ -42,9 +42,59 @@ static void change_done(struct stock_change *change)
     *change = (struct stock_change){ 0 };
 }
 
+/* ---- namespaces that are in use ---- */
+
+static bool is_counted(const struct stock_object *o)
+{
+    return o->namespace_[0] != '\0' && o->kind->id != API_KIND_EVENT;
+}
+
+static bool namespace_add(struct stock *s, const char *name)
+{
+    struct stock_namespace *n;
+
+    HASH_FIND_STR(s->namespaces, name, n);
+    if (n == NULL) {
+        n = calloc(1, sizeof(*n) + strlen(name) + 1);
+        if (n == NULL)
+            return false;
+        strcpy(n->name, name);
+        HASH_ADD_STR(s->namespaces, name, n);
+        if (n->hh.tbl == NULL) {
+            free(n);
+            return false;
+        }
+    }
+    n->n_objects++;
+    return true;
+}
+
+static void namespace_drop(struct stock *s, const char *name)
+{
+    struct stock_namespace *n;
+
+    HASH_FIND_STR(s->namespaces, name, n);
+    if (n == NULL || --n->n_objects > 0)
+        return;
+    HASH_DEL(s->namespaces, n);
+    free(n);
+}
+
+bool stock_uses(const struct stock *s, const char *namespace_)
+{
+    struct stock_namespace *n;
+
+    HASH_FIND_STR(s->namespaces, namespace_, n);
+    return n != NULL;
+}
+
+/* ---- objects ---- */
+
 static void object_free(struct stock *s, struct stock_object *o)
 {
     HASH_DEL(s->objects, o);
+    if (is_counted(o))
+        namespace_drop(s, o->namespace_);
     drop(o->kind, o->object);
     free(o->namespace_);
     free(o->name);
@@ -83,6 +133,7 @@ static void forget_first(struct stock *s)
     change_done(first);
     s->first = (s->first + 1) % API_CHANGES_MAX;
     s->n_changes--;
+    s->n_forgotten++;
 }
 
 /* Steals `old`. */
@@ -122,13 +173,18 @@ static struct stock_object *object_new(struct stock *s, const struct api_kind_ro
     o->name = strdup(name);
     if (o->namespace_ != NULL && o->name != NULL)
         HASH_ADD_STR(s->objects, key, o);
-    if (o->hh.tbl == NULL) {
-        free(o->namespace_);
-        free(o->name);
-        free(o);
-        return NULL;
+    if (o->hh.tbl == NULL)
+        goto no_memory;
+    if (is_counted(o) && !namespace_add(s, o->namespace_)) {
+        HASH_DEL(s->objects, o);
+        goto no_memory;
     }
     return o;
+no_memory:
+    free(o->namespace_);
+    free(o->name);
+    free(o);
+    return NULL;
 }
 
 bool stock_put(struct stock *s, json_t *object, size_t bytes, unsigned set, const struct stock_change **ret)
@@ -166,8 +222,7 @@ bool stock_put(struct stock *s, json_t *object, size_t bytes, unsigned set, cons
     return true;
 }
 
-const struct stock_change *stock_remove(struct stock *s, struct stock_object *o, uint64_t version,
-                                        json_t *last)
+void stock_remove(struct stock *s, struct stock_object *o, uint64_t version, json_t *last)
 {
     const struct api_kind_row *kind = o->kind;
     json_t *old = json_incref(last != NULL ? last : o->object);
@@ -175,7 +230,19 @@ const struct stock_change *stock_remove(struct stock *s, struct stock_object *o,
     if (version > s->version)
         s->version = version;
     object_free(s, o);
-    return stock_note(s, kind, s->version, NULL, old, 1024);
+    stock_note(s, kind, s->version, NULL, old, 1024);
+}
+
+uint64_t stock_next(const struct stock *s)
+{
+    return s->n_forgotten + s->n_changes;
+}
+
+const struct stock_change *stock_change_at(const struct stock *s, uint64_t number)
+{
+    if (number < s->n_forgotten || number >= stock_next(s))
+        return NULL;
+    return &s->changes[(s->first + (number - s->n_forgotten)) % API_CHANGES_MAX];
 }
 
 bool stock_is_as_at(const struct stock *s, const struct api_kind_row *kind, uint64_t version)

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/codec/json.h"
+#include "base/log.h"
 #include "base/scope.h"
 
 #include <stdlib.h>
@@ -14,75 +15,58 @@ struct api_watch {
     LIST_ENTRY(api_watch) all;
     struct kube_api *api;
     struct caller *caller;
+    struct background_client turn;
     struct api_request request; /* its form */
     struct api_selection selection;
-    json_t *pending; /* texts of events, while the client does not read */
-    size_t next;
-    bool bookmarks, columns_sent, ending;
-    uint64_t until_ms, bookmark_ms, told,
-        after; /* told: the last version that was sent; after: nothing up to it is */
+    json_t *first; /* objects of the first set, ADDED one by one; NULL: all were sent */
+    size_t n_first_sent;
+    json_t *error;        /* the Status that ends it */
+    uint64_t next;        /* the number of the change to look at next */
+    uint64_t since, n_at; /* of changes with smaller numbers than n_at, those up to version `since` are not
+                             for it */
+    uint64_t after;       /* and of later ones, those before this version */
+    bool bookmarks, marks_first, bookmark_due, columns_sent, ending;
+    uint64_t until_ms, bookmark_ms;
 };
+
+static bool watch_failed(struct api_watch *w)
+{
+    caller_close(w->caller);
+    return false;
+}
 
 static void watch_gone(struct caller *c)
 {
     struct api_watch *w = c->job;
 
+    background_withdraw(&w->api->turns, &w->turn);
     LIST_REMOVE(w, all);
     api_selection_done(&w->selection);
-    json_decref(w->pending);
+    json_decref(w->first);
+    json_decref(w->error);
     free(w);
 }
 
-/* Sends what waits while the client reads. May free `w`. */
-static void watch_flush(struct api_watch *w)
+/* ---- events; each returns false if `w` is gone ---- */
+
+/* Steals `object`; NULL: out of memory. */
+static bool watch_send(struct api_watch *w, const char *type, json_t *object)
 {
     struct caller *c = w->caller;
-
-    while (!c->high && w->next < json_array_size(w->pending)) {
-        const json_t *text = json_array_get(w->pending, w->next++);
-
-        caller_piece(c, json_string_value(text), json_string_length(text));
-        if (c->source == NULL)
-            return;
-    }
-    if (w->next == json_array_size(w->pending)) {
-        json_array_clear(w->pending);
-        w->next = 0;
-        if (w->ending) {
-            c->source = NULL;
-            watch_gone(c);
-            caller_end(c);
-        }
-    } else if (json_array_size(w->pending) - w->next > API_PENDING_MAX) {
-        caller_close(c); /* it begins again where it can */
-    }
-}
-
-static void watch_drained(struct caller *c)
-{
-    watch_flush(c->job);
-}
-
-static const struct caller_source watch_source = { .gone = watch_gone, .drained = watch_drained };
-
-/* ---- events ---- */
-
-/* Steals `object`; false: out of memory. */
-static bool watch_add(struct api_watch *w, const char *type, json_t *object)
-{
-    json_auto_t *event = json_pack("{s:s, s:o}", "type", type, "object", object);
-    struct buf text = BUF_INIT(SIZE_MAX - 1);
-    bool ok;
+    json_auto_t *event = object != NULL ? json_pack("{s:s, s:o}", "type", type, "object", object) : NULL;
+    struct buf text = BUF_SECRET(SIZE_MAX - 1);
 
     json_add_text(&text, event, false, 0);
     buf_addc(&text, '\n');
-    ok =
-        event != NULL && !text.failed && json_array_append_new(w->pending, json_stringn(text.p, text.n)) == 0;
-    buf_wipe(&text);
-    return ok;
+    if (text.failed)
+        caller_close(c);
+    else
+        caller_piece(c, text.p, text.n);
+    buf_done(&text);
+    return c->source != NULL;
 }
 
-static bool watch_add_object(struct api_watch *w, const char *type, json_t *object, uint64_t version)
+static bool watch_send_object(struct api_watch *w, const char *type, json_t *object)
 {
     const struct api_request *r = &w->request;
     const struct api_form_options form = { .form = r->accept.form,
@@ -95,9 +79,7 @@ static bool watch_add_object(struct api_watch *w, const char *type, json_t *obje
     json_t *shown = own != NULL ? api_form_of(r->target.kind, own, &form, &status) : NULL;
 
     w->columns_sent = true;
-    if (version > w->told)
-        w->told = version;
-    return shown != NULL && watch_add(w, type, shown);
+    return watch_send(w, type, shown);
 }
 
 /* The last one comes shortly before the end, as the apiserver's. */
@@ -125,7 +107,7 @@ static json_t *watch_bookmark(const struct api_watch *w, bool initial)
                      "metadata", meta);
 }
 
-static bool watch_add_bookmark(struct api_watch *w, bool initial)
+static bool watch_send_bookmark(struct api_watch *w, bool initial)
 {
     const struct api_form_options form = { .form = w->request.accept.form,
                                            .beta = w->request.accept.beta,
@@ -134,60 +116,108 @@ static bool watch_add_bookmark(struct api_watch *w, bool initial)
                                            .now_ns = clock_wall_ns() };
     json_auto_t *status = NULL;
     json_auto_t *bare = watch_bookmark(w, initial);
-    json_t *shown = bare != NULL ? api_form_of(w->request.target.kind, bare, &form, &status) : NULL;
 
+    w->bookmark_due = false;
     watch_next_bookmark(w);
-    return shown != NULL && watch_add(w, "BOOKMARK", shown);
+    return watch_send(w, "BOOKMARK",
+                      bare != NULL ? api_form_of(w->request.target.kind, bare, &form, &status) : NULL);
 }
 
 /* An object that begins or ceases to match is added or deleted for this client. */
-static bool watch_add_change(struct api_watch *w, const struct stock_change *change)
+static bool watch_send_change(struct api_watch *w, uint64_t number, const struct stock_change *change)
 {
     bool was, is;
     json_auto_t *last = NULL;
 
-    if (change->kind != stock_row(w->request.target.kind) || change->version < w->after)
+    if (change->kind != stock_row(w->request.target.kind) ||
+        (number < w->n_at ? change->version <= w->since : change->version < w->after))
         return true;
     was = change->old != NULL && api_selection_has(&w->selection, change->old);
     is = change->object != NULL && api_selection_has(&w->selection, change->object);
     if (is)
-        return watch_add_object(w, was ? "MODIFIED" : "ADDED", change->object, change->version);
+        return watch_send_object(w, was ? "MODIFIED" : "ADDED", change->object);
     if (!was)
         return true;
     if (change->object == NULL)
-        return watch_add_object(w, "DELETED", change->old, change->version);
+        return watch_send_object(w, "DELETED", change->old);
     /* As it was, with the version of the change: the apiserver does so. */
     last = json_deep_copy(change->old);
+    if (last == NULL)
+        return watch_failed(w);
     json_object_set_new(json_object_get(last, "metadata"), "resourceVersion",
                         json_sprintf("%llu", (unsigned long long)change->version));
-    return watch_add_object(w, "DELETED", last, change->version);
+    return watch_send_object(w, "DELETED", last);
 }
 
-static bool watch_add_all(struct api_watch *w)
+/* ---- sending ---- */
+
+/* The next of the first set, and its end. */
+static bool watch_send_first(struct api_watch *w)
 {
-    size_t n = 0;
-    mem_auto struct stock_object **all = stock_sorted(&w->api->stock, w->request.target.kind, &n);
-    bool ok = all != NULL;
-
-    for (size_t i = 0; i < n && ok; i++)
-        if (api_selection_has(&w->selection, all[i]->object))
-            ok = watch_add_object(w, "ADDED", all[i]->object, all[i]->version);
-    return ok;
+    if (w->n_first_sent < json_array_size(w->first))
+        return watch_send_object(w, "ADDED", json_array_get(w->first, w->n_first_sent++));
+    json_decref(w->first);
+    w->first = NULL;
+    return !w->marks_first || watch_send_bookmark(w, true);
 }
 
-static bool watch_add_since(struct api_watch *w, uint64_t version)
+static bool watch_end(struct api_watch *w)
+{
+    struct caller *c = w->caller;
+
+    if (w->error != NULL && !watch_send(w, "ERROR", take_ptr(&w->error)))
+        return false;
+    c->source = NULL;
+    watch_gone(c);
+    caller_end(c);
+    return false;
+}
+
+/* Sends what there is while the client reads, but lets others have their turn. False: `w` is gone. */
+static bool watch_flush(struct api_watch *w)
 {
     const struct stock *s = &w->api->stock;
-    bool ok = true;
+    const uint64_t began = uv_hrtime();
+    bool alive = true;
 
-    for (size_t i = 0; i < s->n_changes && ok; i++) {
-        const struct stock_change *change = &s->changes[(s->first + i) % API_CHANGES_MAX];
+    while (alive && !w->caller->high) {
+        const struct stock_change *change = stock_change_at(s, w->next);
 
-        if (change->version > version)
-            ok = watch_add_change(w, change);
+        if (uv_hrtime() - began > BACKGROUND_PIECE_NS) {
+            background_ask(&w->api->turns, &w->turn);
+            return true;
+        }
+        if (w->first != NULL)
+            alive = watch_send_first(w);
+        else if (change != NULL)
+            alive = watch_send_change(w, w->next++, change);
+        else if (w->next < stock_next(s))
+            break; /* it is too late */
+        else if (w->bookmark_due)
+            alive = watch_send_bookmark(w, false);
+        else if (w->ending)
+            alive = watch_end(w);
+        else
+            return true;
     }
-    return ok;
+    if (!alive || w->next >= s->n_forgotten)
+        return alive;
+    log_info("a watch of the local API is ended: its client fell too far behind",
+             F_STR("kind", w->request.target.kind->kind));
+    return watch_failed(w); /* it begins again where it can */
 }
+
+static void watch_drained(struct caller *c)
+{
+    ERR_IGNORE(watch_flush(c->job));
+}
+
+static void watch_on_turn(struct background_client *t)
+{
+    ERR_IGNORE(watch_flush((struct api_watch *)((char *)t - offsetof(struct api_watch, turn))));
+}
+
+static const struct caller_source watch_source = { .gone = watch_gone, .drained = watch_drained };
 
 static json_t *watch_expired(uint64_t version, const struct stock *s)
 {
@@ -197,13 +227,43 @@ static json_t *watch_expired(uint64_t version, const struct stock *s)
 
 /* ---- the beginning ---- */
 
-static bool watch_first(struct api_watch *w, const struct api_watch_options *o)
+static json_t *watch_all(const struct api_watch *w)
 {
-    if (o->initial)
-        return watch_add_all(w) && (!o->bookmarks || watch_add_bookmark(w, true));
-    if (o->initial_given && o->version == 0)
+    size_t n = 0;
+    mem_auto struct stock_object **all = stock_sorted(&w->api->stock, w->request.target.kind, &n);
+    json_t *list = all != NULL ? json_array() : NULL;
+
+    for (size_t i = 0; i < n && list != NULL; i++)
+        if (api_selection_has(&w->selection, all[i]->object) &&
+            json_array_append(list, all[i]->object) != 0) {
+            json_decref(list);
+            list = NULL;
+        }
+    return list;
+}
+
+/* What is sent before the changes that are yet to come. False: out of memory. */
+static bool watch_begin_with(struct api_watch *w, const struct api_watch_options *o)
+{
+    const struct stock *s = &w->api->stock;
+
+    w->next = w->n_at = stock_next(s);
+    w->after = o->version;
+    if (o->version != 0 && !o->initial && o->version < s->forgotten) {
+        w->error = watch_expired(o->version, s);
+        w->ending = true;
+        return w->error != NULL;
+    }
+    if (!o->initial && o->initial_given && o->version == 0)
         return true; /* from now on */
-    return o->version != 0 ? watch_add_since(w, o->version) : watch_add_all(w);
+    if (!o->initial && o->version != 0) {
+        w->next = s->n_forgotten;
+        w->since = o->version;
+        return true;
+    }
+    w->marks_first = o->initial && o->bookmarks;
+    w->first = watch_all(w);
+    return w->first != NULL;
 }
 
 void api_watch_begin(const struct api_request *r)
@@ -224,62 +284,40 @@ void api_watch_begin(const struct api_request *r)
         return;
     }
     w = calloc(1, sizeof(*w));
-    if (w == NULL || (w->pending = json_array()) == NULL ||
-        api_selection_read(&w->selection, &c->parser.request, &r->target, &e) != ERR_OK) {
+    if (w == NULL || api_selection_read(&w->selection, &c->parser.request, &r->target, &e) != ERR_OK) {
         if (e.code == ERR_OK)
             err_nomem(&e);
         api_answer_err(c, &e);
-        if (w != NULL)
-            json_decref(w->pending);
         free(w);
         return;
     }
     w->api = r->api;
     w->caller = c;
+    w->turn = (struct background_client){ .run = watch_on_turn };
     w->request = *r;
     w->bookmarks = o.bookmarks;
     w->until_ms = clock_mono_ms() + o.timeout_s * 1000;
     watch_next_bookmark(w);
-    w->told = r->api->stock.version;
-    w->after = o.version;
     LIST_INSERT_HEAD(&r->api->watches, w, all);
     c->state = CALLER_SERVED;
     c->silent_ms = (o.timeout_s + 60) * 1000;
-    caller_begin(c, 200, "application/json", -1);
-    if (c->state == CALLER_CLOSING) {
-        c->job = w;
-        watch_gone(c);
-        return;
-    }
     c->source = &watch_source;
     c->job = w;
-    if (o.version != 0 && !o.initial && o.version < r->api->stock.forgotten) {
-        w->ending = true;
-        if (!watch_add(w, "ERROR", watch_expired(o.version, &r->api->stock)))
-            caller_close(c);
-        else
-            watch_flush(w);
-    } else if (!watch_first(w, &o)) {
-        caller_close(c);
-    } else {
-        watch_flush(w);
-    }
+    caller_begin(c, 200, "application/json", -1);
+    if (c->source == NULL)
+        return; /* it closed, and `w` is gone */
+    ERR_IGNORE(watch_begin_with(w, &o) ? watch_flush(w) : watch_failed(w));
 }
 
 /* ---- later ---- */
 
-void api_watch_tell(struct kube_api *a, const struct stock_change *change)
+void api_watch_tell(struct kube_api *a)
 {
     struct api_watch *w, *next;
 
     for (w = LIST_FIRST(&a->watches); w != NULL; w = next) {
         next = LIST_NEXT(w, all);
-        if (w->ending)
-            continue;
-        if (watch_add_change(w, change))
-            watch_flush(w);
-        else
-            caller_close(w->caller);
+        ERR_IGNORE(watch_flush(w));
     }
 }
 
@@ -290,16 +328,8 @@ void api_watch_tick(struct kube_api *a)
 
     for (w = LIST_FIRST(&a->watches); w != NULL; w = next) {
         next = LIST_NEXT(w, all);
-        if (w->ending)
-            continue;
-        if (now >= w->until_ms) {
-            w->ending = true;
-            watch_flush(w);
-        } else if (w->bookmarks && now >= w->bookmark_ms) {
-            if (watch_add_bookmark(w, false))
-                watch_flush(w);
-            else
-                caller_close(w->caller);
-        }
+        w->ending = w->ending || now >= w->until_ms;
+        w->bookmark_due = w->bookmark_due || (w->bookmarks && now >= w->bookmark_ms);
+        ERR_IGNORE(watch_flush(w));
     }
 }

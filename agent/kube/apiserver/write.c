@@ -108,7 +108,7 @@ void job_lacks(struct api_job *j)
 
 bool job_ask(struct api_job *j, const char *method, const char *target, json_t *body, ask_done_fn done)
 {
-    mem_auto char *text = body != NULL ? json_text(body) : NULL;
+    secret_auto text = body != NULL ? json_text(body) : NULL;
     struct err e = { 0 };
 
     ask_close(j->ask);
@@ -117,8 +117,6 @@ bool job_ask(struct api_job *j, const char *method, const char *target, json_t *
         err_nomem(&e);
     else
         j->ask = ask_send(j->r.api->o.server, method, target, text, API_WRITE_ANSWER_MAX, done, j, &e);
-    if (text != NULL)
-        explicit_bzero(text, strlen(text));
     if (j->ask != NULL)
         return true;
     job_fail(j, api_status(503, "ServiceUnavailable", NULL, "%s", e.text));
@@ -253,7 +251,7 @@ static void stock_take(struct api_job *j, json_t *object)
     if (j->r.target.kind->id == API_KIND_NAMESPACE)
         api_namespace_complete(object);
     if (stock_put(&a->stock, object, 4096, a->set, &change) && change != NULL)
-        api_changed(a, change);
+        api_changed(a);
     api_namespace_need(a, j->r.target.namespace);
 }
 

@@ -158,9 +158,10 @@ void job_deleted(struct api_job *j, json_t *object)
 
     if (!j->dry && ends) {
         if (stock_put(&a->stock, object, 4096, a->set, &change) && change != NULL)
-            api_changed(a, change);
+            api_changed(a);
     } else if (!j->dry && o != NULL && k->id != API_KIND_POD) {
-        api_changed(a, stock_remove(&a->stock, o, version != NULL ? strtoull(version, NULL, 10) : 0, object));
+        stock_remove(&a->stock, o, version != NULL ? strtoull(version, NULL, 10) : 0, object);
+        api_changed(a);
         api_namespace_check(a, k->id == API_KIND_NAMESPACE ? j->name : j->r.target.namespace);
     }
     if (j->evict) {

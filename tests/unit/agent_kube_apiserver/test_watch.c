@@ -85,7 +85,7 @@ static void a_client_that_does_not_read_is_ended_and_bounded(void **state)
     three();
     struct answer *w = get(MAPS "?watch=1", "");
     w->caller.high = true;
-    for (uint64_t i = 0; i < API_PENDING_MAX + 2 && !w->closed; i++)
+    for (uint64_t i = 0; i < API_CHANGES_MAX + 2 && !w->closed; i++)
         config_map("a", i % 2 ? "\"x\":\"1\"" : "\"x\":\"2\"", 14 + i);
     assert_true(w->closed);
     assert_true(LIST_EMPTY(&api->watches));

@@ -82,10 +82,9 @@ void caller_close(struct caller *c)
         source->gone(c);
 }
 
-void api_changed(struct kube_api *a, const struct stock_change *change)
+void api_changed(struct kube_api *a)
 {
-    if (change != NULL)
-        api_watch_tell(a, change);
+    api_watch_tell(a);
 }
 
 /* ---- what tests do ---- */
@@ -127,7 +126,7 @@ static void put(json_t *object, uint64_t version)
     json_object_set_new(json_object_get(object, "metadata"), "resourceVersion",
                         json_sprintf("%llu", (unsigned long long)version));
     assert_true(stock_put(&api->stock, object, 1000, 1, &change));
-    api_changed(api, change);
+    api_changed(api);
     json_decref(object);
 }
 
@@ -153,7 +152,8 @@ static void removed(const char *name, uint64_t version)
     struct stock_object *o = stock_find(&api->stock, &api_kinds[API_KIND_CONFIG_MAP], "default", name);
 
     assert_non_null(o);
-    api_changed(api, stock_remove(&api->stock, o, version, NULL));
+    stock_remove(&api->stock, o, version, NULL);
+    api_changed(api);
 }
 
 /* GET of a path with its query, as api.c does it for paths of objects. The answer lives until the end. */
