@@ -7,7 +7,7 @@
  */
 #ifndef AGENT_API_GENERIC_H
 #define AGENT_API_GENERIC_H
-#include "agent/api/types.h"
+#include "agent/api/storage.h"
 
 enum api_update { API_UPDATE_ROLLING, API_UPDATE_RECREATE, API_UPDATE_ON_DELETE };
 enum api_concurrency { API_CONCURRENCY_ALLOW, API_CONCURRENCY_FORBID, API_CONCURRENCY_REPLACE };
@@ -54,6 +54,7 @@ struct api_claim { /* a PersistentVolumeClaim's spec */
     struct api_strs access_modes;
     struct api_resource_list requests, limits;       /* "storage" */
     char *storage_class, *volume_name, *volume_mode; /* NULL: not given */
+    char *attributes_class;                          /* likewise */
     struct api_label_selector *selector;             /* likewise */
 };
 
@@ -64,6 +65,7 @@ struct api_generic {
     struct api_meta meta;
     struct api_workload *workload; /* of the six kinds of workloads; otherwise NULL */
     struct api_claim *claim;       /* of a claim; otherwise NULL */
+    struct api_pv *pv;             /* of a PersistentVolume; otherwise NULL */
     char *json;                    /* the whole with defaults, without status */
     struct api_strs ignored;       /* as in struct api_pod; those of the template are in pods.pod */
 };

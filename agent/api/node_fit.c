@@ -72,19 +72,24 @@ static bool term_holds(const struct api_node_term *t, const char *node_name, con
     return true;
 }
 
+bool api_node_terms_match(const struct api_node_term *terms, size_t n, const char *node_name,
+                          const struct api_kvs *labels)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (term_holds(&terms[i], node_name, labels))
+            return true;
+    }
+    return false;
+}
+
 bool api_pod_fits_node(const struct api_pod_spec *spec, const char *node_name, const struct api_kvs *labels)
 {
     for (size_t i = 0; i < spec->node_selector.n; i++) {
         if (!str_eq(api_kvs_get(labels, spec->node_selector.v[i].key), spec->node_selector.v[i].value))
             return false;
     }
-    if (!spec->has_node_terms)
-        return true;
-    for (size_t i = 0; i < spec->n_node_terms; i++) {
-        if (term_holds(&spec->node_terms[i], node_name, labels))
-            return true;
-    }
-    return false;
+    return !spec->has_node_terms ||
+           api_node_terms_match(spec->node_terms, spec->n_node_terms, node_name, labels);
 }
 
 static bool tolerates(const struct api_toleration *t, const struct api_taint *taint)

@@ -315,9 +315,12 @@ enum api_volume_kind {
     API_VOL_HOST_PATH,
     API_VOL_PAYLOAD, /* configMap, secret, downwardAPI, projected: sources[] */
     API_VOL_IMAGE,
-    API_VOL_CSI,   /* inline: it lives as long as the pod */
-    API_VOL_CLAIM, /* persistentVolumeClaim, ephemeral */
+    API_VOL_CSI,     /* inline: it lives as long as the pod */
+    API_VOL_CLAIM,   /* persistentVolumeClaim, ephemeral */
+    API_VOL_STORAGE, /* nfs, iscsi, fc, flexVolume */
 };
+
+struct api_storage;
 
 struct api_volume {
     char *name;
@@ -342,7 +345,8 @@ struct api_volume {
     bool csi_read_only;
     char *csi_fs_type; /* NULL: none given */
     struct api_kvs csi_attributes;
-    char *csi_secret; /* of nodePublishSecretRef; NULL: none */
+    char *csi_secret;            /* of nodePublishSecretRef; NULL: none */
+    struct api_storage *storage; /* nfs, iscsi, fc, flexVolume: storage.h */
     /* persistentVolumeClaim, ephemeral */
     char *claim_name;               /* NULL: ephemeral, "<pod>-<volume>" (claim_name()) */
     bool ephemeral, claim_readonly; /* ephemeral: the claim is made and removed with the pod */
@@ -453,6 +457,9 @@ static inline bool api_pod_host_users(const struct api_pod_spec *spec)
 bool api_label_selector_matches(const struct api_label_selector *s, const struct api_kvs *labels);
 /* kubelet's NodeAffinity predicate: whether nodeSelector and at least one term of the required node affinity
  * match a node of this name with these labels. */
+/* Whether one of the terms holds. */
+bool api_node_terms_match(const struct api_node_term *terms, size_t n, const char *node_name,
+                          const struct api_kvs *labels);
 bool api_pod_fits_node(const struct api_pod_spec *spec, const char *node_name, const struct api_kvs *labels);
 
 /* kubelet's TaintToleration predicate: the first taint that the pod does not tolerate, or NULL. Only

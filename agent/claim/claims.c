@@ -3,6 +3,7 @@
 
 #include "agent/claim/internal.h"
 #include "agent/pod/core/facts.h"
+#include "agent/pod/core/node_labels.h"
 #include "agent/pod/core/pod.h"
 #include "agent/pod/project/project.h"
 #include "agent/pod/volume/volumes.h"
@@ -47,7 +48,7 @@ static struct claim *find(const struct claims *c, const char *namespace_, const 
     return found;
 }
 
-static const struct api_generic *object_of(const struct claims *c, const struct claim *one)
+const struct api_generic *claim_object(const struct claims *c, const struct claim *one)
 {
     const char *slash = strchr(one->key, '/');
     char namespace_[64];
@@ -86,7 +87,7 @@ static const struct pod *user_of(const struct claims *c, const struct claim *one
     return NULL;
 }
 
-static bool is_used(const struct claims *c, const struct claim *one)
+bool claim_is_used(const struct claims *c, const struct claim *one)
 {
     pods_each (c->o.node, p)
         if (uses(p, one))
@@ -100,7 +101,6 @@ struct volumes {
     const struct claims *c;
     const struct claim *of; /* the claim that looks for one */
     struct claim_volume *v;
-    json_t *objects; /* their JSON, which `v` points into */
     size_t n;
 };
 
@@ -112,37 +112,43 @@ static bool is_taken(const struct claims *c, const struct claim *by, const char 
     return false;
 }
 
+static bool is_of_node(const struct node *n, const struct api_pv *pv)
+{
+    struct api_kvs labels = { 0 };
+    mem_auto struct api_kv *v = labels.v = node_labels(n, &labels.n);
+
+    return v != NULL && api_pv_fits_node(pv, n->o.node_name, &labels);
+}
+
 static void add_volume(const struct api_object *o, void *arg)
 {
     struct volumes *all = arg;
-    json_t *json = json_loads(o->generic->json, 0, NULL);
+    const struct api_generic *g = o->generic;
     struct claim_volume *v;
 
-    if (json == NULL || json_array_append_new(all->objects, json) != 0 || !array_room(all->v, all->n))
+    if (g->origin != API_FROM_FOLDER || g->pv == NULL || !array_room(all->v, all->n))
         return;
-    v = &all->v[all->n];
-    if (o->generic->origin != API_FROM_FOLDER ||
-        claim_volume_read(o->generic, json, v, ERR_IGNORED) != ERR_OK)
-        return;
-    v->bound = is_taken(all->c, all->of, v->name);
-    all->n++;
+    v = &all->v[all->n++];
+    *v = (struct claim_volume){
+        .object = g,
+        .bound = is_taken(all->c, all->of, g->meta.name) || claims_released(all->c, g->meta.name) != NULL,
+        .going = claim_deleted_at(g) != NULL,
+        .foreign = !is_of_node(all->c->o.node, g->pv),
+    };
 }
 
 static enum err_code bind_to(struct claims *c, struct claim *one, const struct claim_volume *v, struct err *e)
 {
     char size[QUANTITY_TEXT_SIZE];
 
-    quantity_format(&v->size, size);
-    one->volume = strdup(v->name);
-    one->path = strdup(v->path);
-    one->type = strdup(v->type);
+    quantity_format(api_resource_get(&v->object->pv->capacity, "storage"), size);
+    one->volume = strdup(v->object->meta.name);
     one->size = strdup(size);
-    if (one->volume == NULL || one->path == NULL || one->type == NULL || one->size == NULL ||
-        claim_record_save(c, one, e) != ERR_OK) {
+    one->pv = api_generic_ref((struct api_generic *)v->object);
+    if (one->volume == NULL || one->size == NULL || claim_record_save(c, one, e) != ERR_OK) {
         free(take_ptr(&one->volume));
-        free(take_ptr(&one->path));
-        free(take_ptr(&one->type));
         free(take_ptr(&one->size));
+        api_generic_unref(take_ptr(&one->pv));
         return e->code != ERR_OK ? e->code : err_nomem(e);
     }
     one->problem[0] = '\0';
@@ -171,15 +177,32 @@ static enum err_code bind_to_folder(struct claims *c, struct claim *one, const s
     return ERR_OK;
 }
 
+static enum err_code no_volume(const struct claim_wish *w, const struct volumes *all, struct err *e)
+{
+    const char *named = w->claim->volume_name;
+
+    for (size_t i = 0; named != NULL && i < all->n; i++)
+        if (str_eq(named, all->v[i].object->meta.name))
+            return claim_fits(w, &all->v[i], e);
+    if (claim_may_be_made(w))
+        return err_set(e, ERR_PRECONDITION, "waiting for first consumer to be created before binding");
+    if (named != NULL)
+        return err_set(e, ERR_PRECONDITION, "there is no PersistentVolume \"%.253s\"", named);
+    return err_set(e, ERR_PRECONDITION,
+                   "no persistent volumes available for this claim, and its %s allows no other",
+                   w->claim->selector != NULL               ? "selector"
+                   : str_eq(w->claim->volume_mode, "Block") ? "volumeMode"
+                                                            : "storageClassName");
+}
+
 /* `make`: a folder, if no volume fits. ERR_PRECONDITION: it stays unbound. */
 static enum err_code claim_bind(struct claims *c, struct claim *one, const struct api_generic *g, bool make,
                                 struct err *e)
 {
-    const struct claim_wish w = { .namespace_ = g->meta.namespace,
-                                  .name = g->meta.name,
-                                  .claim = g->claim,
-                                  .selector = g->claim->selector };
-    struct volumes all = { .c = c, .of = one, .objects = json_array() };
+    const struct claim_wish w = {
+        .namespace_ = g->meta.namespace, .name = g->meta.name, .uid = one->uid, .claim = g->claim
+    };
+    struct volumes all = { .c = c, .of = one };
     const struct claim_volume *best;
 
     src_store_each(c->store, API_KIND_PERSISTENT_VOLUME, add_volume, &all);
@@ -188,17 +211,9 @@ static enum err_code claim_bind(struct claims *c, struct claim *one, const struc
         ERR_IGNORE(bind_to(c, one, best, e));
     else if (make && claim_may_be_made(&w))
         ERR_IGNORE(bind_to_folder(c, one, &w, e));
-    else if (claim_may_be_made(&w))
-        err_set(e, ERR_PRECONDITION, "waiting for first consumer to be created before binding");
-    else if (w.claim->volume_name != NULL)
-        err_set(e, ERR_PRECONDITION, "no PersistentVolume \"%.253s\" of the folder fits the claim",
-                w.claim->volume_name);
     else
-        err_set(e, ERR_PRECONDITION,
-                "no persistent volumes available for this claim, and its %s allows no other",
-                w.selector != NULL ? "selector" : "storageClassName");
+        ERR_IGNORE(no_volume(&w, &all, e));
     free(all.v);
-    json_decref(all.objects);
     snprintf(one->problem, sizeof(one->problem), "%.299s", e->text);
     return e->code;
 }
@@ -248,9 +263,19 @@ static enum err_code claim_of(struct claims *c, struct pod *p, const struct api_
 static enum err_code make_folder(const struct claim *one, struct err *e)
 {
     /* Everybody may write, as in an emptyDir: containers have users of their own. */
-    if (one->path == NULL && fs_mkdirs(one->own_path, 0777, e) != ERR_OK)
+    if (one->pv == NULL && fs_mkdirs(one->own_path, 0777, e) != ERR_OK)
         return err_wrap(e, "claim %s", one->key);
     return ERR_OK;
+}
+
+/* kubelet's words, of operation_generator.go. */
+static enum err_code check_node(const struct claims *c, const struct claim *one, struct err *e)
+{
+    if (one->pv == NULL || is_of_node(c->o.node, one->pv->pv))
+        return ERR_OK;
+    return err_set(e, ERR_PRECONDITION,
+                   "NodeAffinity check failed for volume \"%.253s\" : no matching NodeSelectorTerms",
+                   one->volume);
 }
 
 static enum err_code take(struct pod *p, const struct api_volume *v, void *arg, struct err *e)
@@ -266,7 +291,7 @@ static enum err_code take(struct pod *p, const struct api_volume *v, void *arg, 
     claim_name(p, v, name, sizeof(name));
     if (claim_of(c, p, v, name, &one, e) != ERR_OK)
         return e->code;
-    g = object_of(c, one);
+    g = claim_object(c, one);
     if (g == NULL) /* a pod of before goes on with it */
         return one->volume != NULL && !clock_boot_is_set(p->seen_at)
                    ? make_folder(one, e)
@@ -274,6 +299,10 @@ static enum err_code take(struct pod *p, const struct api_volume *v, void *arg, 
     if (one->volume == NULL && claim_bind(c, one, g, one->made != NULL || !pod_is_new(p), e) != ERR_OK)
         return e->code == ERR_PRECONDITION ? err_wrap(e, "persistentvolumeclaim \"%s\" is not bound", name)
                                            : e->code;
+    if (claim_deleted_at(g) != NULL && clock_boot_is_set(p->seen_at))
+        return err_set(e, ERR_PRECONDITION, "persistentvolumeclaim \"%s\": PVC is being deleted", name);
+    if (check_node(c, one, e) != ERR_OK)
+        return e->code;
     other = claim_is_for_one_pod(g->claim) ? user_of(c, one, p) : NULL;
     if (other != NULL)
         return err_set(
@@ -295,26 +324,32 @@ static enum err_code place(const struct pod *p, const struct api_volume *v, stru
     one = find(arg, p->api->meta.namespace, name);
     if (one == NULL || one->volume == NULL)
         return err_set(e, ERR_NOT_FOUND, "persistentvolumeclaim \"%s\" is not bound", name);
-    if (one->path == NULL && quantity_parse(one->size, &size, e) != ERR_OK)
-        return e->code;
-    *ret = (struct claim_place){ .path = one->path != NULL ? one->path : one->own_path,
-                                 .type = one->path != NULL ? one->type : NULL,
-                                 .bytes = (uint64_t)quantity_value(&size) };
+    *ret = (struct claim_place){ .volume = one->pv, .read_only = v->claim_readonly };
+    if (one->pv == NULL) {
+        if (quantity_parse(one->size, &size, e) != ERR_OK)
+            return e->code;
+        ret->path = one->own_path;
+        ret->bytes = (uint64_t)quantity_value(&size);
+        return ERR_OK;
+    }
+    claim_place_of(one->pv, ret);
     return ERR_OK;
 }
 
 /* ---- claims that the agent makes ---- */
 
-static enum err_code put(struct claims *c, const json_t *made, struct err *e)
+enum err_code claim_put(struct claims *c, enum api_kind kind, const json_t *object, struct err *e)
 {
-    json_auto_t *copy = json_deep_copy(made);
-    struct api_object o = { .kind = API_KIND_CLAIM, .document = 1 };
+    json_auto_t *copy = json_deep_copy(object);
+    struct api_object o = { .kind = kind, .document = 1 };
 
     if (copy == NULL)
         return err_nomem(e);
-    if (api_make_generic(API_KIND_CLAIM, copy, &o.generic, e) != ERR_OK)
+    if (api_make_generic(kind, copy, &o.generic, e) != ERR_OK)
         return e->code;
+    c->putting = true;
     ERR_IGNORE(src_store_put(c->store, &o, e));
+    c->putting = false;
     api_generic_unref(o.generic);
     return e->code;
 }
@@ -353,7 +388,7 @@ enum err_code claims_make(struct claims *c, const char *namespace_, const char *
     if (one->made == NULL || one->owner == NULL)
         err_nomem(e);
     else if (claim_record_save(c, one, e) == ERR_OK)
-        ERR_IGNORE(put(c, one->made, e));
+        ERR_IGNORE(claim_put(c, API_KIND_CLAIM, one->made, e));
     if (e->code != ERR_OK && one->volume == NULL)
         claim_forget(c, one);
     return e->code;
@@ -362,7 +397,7 @@ enum err_code claims_make(struct claims *c, const char *namespace_, const char *
 /* Its object goes; its folder follows when no pod uses it. */
 static void let_go(struct claims *c, const struct claim *one)
 {
-    const struct api_generic *g = object_of(c, one);
+    const struct api_generic *g = claim_object(c, one);
 
     if (g != NULL)
         src_store_remove(c->store, API_FROM_FOLDER, API_KIND_CLAIM, g->meta.namespace, g->meta.name);
@@ -421,13 +456,13 @@ static bool removes(struct claims *c, struct claim *one)
 {
     struct err e = { 0 };
 
-    if (object_of(c, one) != NULL || is_used(c, one))
+    if (claim_object(c, one) != NULL || claim_is_used(c, one))
         return false;
-    if (claim_record_remove(c, one, &e) != ERR_OK) {
+    if (claim_release(c, one, &e) != ERR_OK || claim_record_remove(c, one, &e) != ERR_OK) {
         log_error("cannot remove the folder of a claim", F_STR("claim", one->key), F_ERR(&e));
         return false;
     }
-    log_info(one->path == NULL && one->volume != NULL ? "claim removed, with its folder" : "claim removed",
+    log_info(one->pv == NULL && one->volume != NULL ? "claim removed, with its folder" : "claim removed",
              F_STR("claim", one->key));
     claim_forget(c, one);
     return true;
@@ -438,11 +473,13 @@ static void step(struct claims *c)
     bool complete = c->o.complete(c->o.arg), removed = c->remove_again, waits = false;
     struct claim *one, *tmp;
 
+    if (complete)
+        claims_protect(c);
     HASH_ITER (hh, c->all, one, tmp)
-        if (one->of_pod ? pods_by_uid(c->o.node, one->owner) == NULL : one->going && !is_used(c, one))
+        if (one->of_pod ? pods_by_uid(c->o.node, one->owner) == NULL : one->going && !claim_is_used(c, one))
             let_go(c, one);
     HASH_ITER (hh, c->all, one, tmp) {
-        const struct api_generic *g = object_of(c, one);
+        const struct api_generic *g = claim_object(c, one);
 
         if (g != NULL && one->volume == NULL)
             ERR_IGNORE(claim_bind(c, one, g, false, ERR_IGNORED));
@@ -478,6 +515,10 @@ static void on_store(enum src_change change, const struct api_object *o, void *a
     if (api_object_origin(o) != API_FROM_FOLDER ||
         (o->kind != API_KIND_CLAIM && o->kind != API_KIND_PERSISTENT_VOLUME))
         return;
+    if (c->putting)
+        return;
+    if (change == SRC_REMOVED && o->kind == API_KIND_PERSISTENT_VOLUME)
+        claims_unrelease(c, o->generic->meta.name);
     if (change == SRC_ADDED && o->kind == API_KIND_CLAIM &&
         find(c, o->generic->meta.namespace, o->generic->meta.name) == NULL &&
         claim_new(c, o->generic->meta.namespace, o->generic->meta.name) == NULL)
@@ -495,7 +536,7 @@ static void put_made(struct claims *c)
     HASH_ITER (hh, c->all, one, tmp) {
         struct err e = { 0 };
 
-        if (one->made != NULL && put(c, one->made, &e) != ERR_OK)
+        if (one->made != NULL && claim_put(c, API_KIND_CLAIM, one->made, &e) != ERR_OK)
             log_error("cannot take a claim over", F_STR("claim", one->key), F_ERR(&e));
     }
 }
@@ -517,6 +558,7 @@ enum err_code claims_open(struct claims **ret, const struct claims_options *o, s
         return err_nomem(e);
     if (claim_records_load(c, e) != ERR_OK)
         return e->code;
+    claims_released_load(c);
     src_store_watch(c->store, on_store, c);
     put_made(c);
     return ERR_OK;
@@ -566,5 +608,6 @@ void claims_free(struct claims *c)
     c->stopped = true;
     HASH_ITER (hh, c->all, one, tmp)
         claim_forget(c, one);
+    claims_released_done(c);
     boot_timer_close(&c->timer, on_closed);
 }

@@ -33,31 +33,39 @@ struct claim *claim_new(struct claims *c, const char *namespace_, const char *na
     return NULL;
 }
 
-void claim_forget(struct claims *c, struct claim *one)
+void claim_done(struct claim *one)
 {
-    HASH_DEL(c->all, one);
     free(one->volume);
-    free(one->path);
-    free(one->type);
     free(one->size);
     free(one->owner);
     free(one->own_path);
     json_decref(one->made);
+    api_generic_unref(one->pv);
+    api_generic_unref(one->last);
+}
+
+void claim_forget(struct claims *c, struct claim *one)
+{
+    HASH_DEL(c->all, one);
+    claim_done(one);
     free(one);
 }
 
 enum err_code claim_record_save(struct claims *c, const struct claim *one, struct err *e)
 {
-    json_auto_t *o = json_pack("{s:i, s:s, s:I, s:s*, s:s*, s:s*, s:s*, s:s*, s:b, s:b, s:O*}", "version", 1,
-                               "uid", one->uid, "created", (json_int_t)one->created_ns, "volume", one->volume,
-                               "path", one->path, "type", one->type, "size", one->size, "owner", one->owner,
-                               "ofPod", one->of_pod, "going", one->going, "made", one->made);
+    json_t *pv = one->pv != NULL ? json_loads(one->pv->json, 0, NULL) : NULL;
+    json_auto_t *o = json_pack("{s:i, s:s, s:I, s:s*, s:o*, s:s*, s:s*, s:b, s:b, s:O*}", "version", 1, "uid",
+                               one->uid, "created", (json_int_t)one->created_ns, "volume", one->volume,
+                               "object", pv, "size", one->size, "owner", one->owner, "ofPod", one->of_pod,
+                               "going", one->going, "made", one->made);
     str_auto text = o != NULL ? json_dumps(o, JSON_INDENT(1) | JSON_SORT_KEYS) : NULL;
     str_auto dir = str_printf("%s/%s", c->dir, one->key);
     str_auto path = str_printf("%s/%s/claim.json", c->dir, one->key);
 
-    if (text == NULL || dir == NULL || path == NULL)
+    if (text == NULL || dir == NULL || path == NULL || (one->pv != NULL && pv == NULL))
         return err_nomem(e);
+    if (strlen(text) > RECORD_MAX)
+        return err_set(e, ERR_EXHAUSTED, "claim %s: its record is too large", one->key);
     if (fs_mkdirs(dir, 0700, e) != ERR_OK ||
         fs_replace_at(AT_FDCWD, path, text, strlen(text), 0600, true, e) != ERR_OK)
         return err_wrap(e, "claim %s", one->key);
@@ -87,26 +95,58 @@ static void take_text(char **ret, const json_t *o, const char *key)
     *ret = text != NULL ? strdup(text) : NULL;
 }
 
-static void take(struct claim *one, json_t *o)
+/* Records of before 2026-11 have a path instead of the PersistentVolume. */
+static json_t *volume_of_path(const struct claim *one, const json_t *o)
 {
-    const char *uid = json_str(o, "uid");
+    const char *path = json_str(o, "path"), *type = json_str(o, "type");
 
-    if (uid != NULL && strlen(uid) < sizeof(one->uid) && strchr(uid, '/') == NULL && uid[0] != '.')
-        snprintf(one->uid, sizeof(one->uid), "%s", uid);
+    if (path == NULL || one->volume == NULL)
+        return NULL;
+    return json_pack("{s:s, s:s, s:{s:s}, s:{s:{s:s}, s:[s], s:{s:s, s:s}}}", "apiVersion", "v1", "kind",
+                     "PersistentVolume", "metadata", "name", one->volume, "spec", "capacity", "storage",
+                     one->size != NULL ? one->size : "1", "accessModes", "ReadWriteOnce", "hostPath", "path",
+                     path, "type", type != NULL ? type : "");
+}
+
+static enum err_code take_volume(struct claim *one, json_t *o, struct err *e)
+{
+    json_t *stored = json_object_get(o, "object");
+    json_auto_t *volume = stored != NULL ? json_incref(stored) : volume_of_path(one, o);
+
+    if (volume == NULL)
+        return ERR_OK;
+    if (api_make_generic(API_KIND_PERSISTENT_VOLUME, volume, &one->pv, e) != ERR_OK)
+        return err_wrap(e, "the volume of the claim");
+    if (one->volume == NULL || one->pv->pv == NULL || !str_eq(one->volume, one->pv->meta.name))
+        return err_set(e, ERR_INVALID, "the volume of the claim is another one");
+    return ERR_OK;
+}
+
+enum err_code claim_record_parse(const char *text, size_t n, struct claim *one, struct err *e)
+{
+    json_auto_t *o = NULL;
+    const json_t *marks;
+    const char *uid;
+
+    if (json_parse(text, n, RECORD_MAX, &o, "claim", e) != ERR_OK)
+        return e->code;
+    uid = json_str(o, "uid");
+    if (json_int(o, "version", 0) != 1 || uid == NULL)
+        return err_set(e, ERR_INVALID, "it has no version 1 or no uid");
+    if (strlen(uid) >= sizeof(one->uid) || strchr(uid, '/') != NULL || uid[0] == '.' || uid[0] == '\0')
+        return err_set(e, ERR_INVALID, "its uid is none");
+    snprintf(one->uid, sizeof(one->uid), "%s", uid);
     one->created_ns = json_int(o, "created", one->created_ns);
     take_text(&one->volume, o, "volume");
-    take_text(&one->path, o, "path");
-    take_text(&one->type, o, "type");
     take_text(&one->size, o, "size");
     take_text(&one->owner, o, "owner");
     one->of_pod = json_flag(o, "ofPod");
     one->going = json_flag(o, "going");
-    one->made = json_incref(json_object_get(o, "made"));
-}
-
-static bool is_ours(const json_t *o)
-{
-    return json_is_object(o) && json_int(o, "version", 0) == 1 && json_str(o, "uid") != NULL;
+    if (json_is_object(json_object_get(o, "made")))
+        one->made = json_incref(json_object_get(o, "made"));
+    marks = json_object_get(json_object_get(one->made, "metadata"), "annotations");
+    one->kept = json_object_get(marks, CLAIM_DELETED) != NULL;
+    return take_volume(one, o, e);
 }
 
 struct loading {
@@ -133,7 +173,6 @@ static bool load_one(const char *name, void *arg)
     str_auto path = str_printf("%s/%s/%s/claim.json", l->c->dir, l->namespace_, name);
     str_auto text = NULL;
     struct err e = { 0 };
-    json_auto_t *o = NULL;
     struct claim *one;
     size_t n = 0;
 
@@ -148,15 +187,13 @@ static bool load_one(const char *name, void *arg)
     case PRESENCE_PRESENT:
         break;
     }
-    if (json_parse(text, n, RECORD_MAX, &o, "claim", &e) != ERR_OK || !is_ours(o)) {
-        set_aside(dir, &e);
-        return true;
-    }
     one = claim_new(l->c, l->namespace_, name);
-    if (one == NULL)
+    if (one == NULL) {
         log_error("cannot take a claim over: out of memory", F_STR("file", path));
-    else
-        take(one, o);
+    } else if (claim_record_parse(text, n, one, &e) != ERR_OK) {
+        claim_forget(l->c, one);
+        set_aside(dir, &e);
+    }
     return true;
 }
 

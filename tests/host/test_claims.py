@@ -24,6 +24,10 @@ def phase(node, path):
     return json.loads(body)["status"]["phase"] if code == 200 else None
 
 
+def deleted(node, path):
+    return "deletionTimestamp" in node.get(path)["metadata"]
+
+
 def folder(node, name):
     return f"{node.state_dir}/claims/default/{name}/data"
 
@@ -49,13 +53,23 @@ def test_claim(t):
     volumes = [v for p in node.get("/stats/summary")["pods"] for v in p.get("volume", []) if "pvcRef" in v]
     equal([v["pvcRef"] for v in volumes], [{"name": "data", "namespace": "default"}], "references")
     node.remove("claim.yaml")
-    until(lambda: phase(node, path) is None, 20, "the end of the object")
+    until(lambda: deleted(node, path), 20, "the mark on the object")
+    contains(node.cli("get", "pvc").stdout, "Terminating")
     node.put("c.yaml", user("c", "data"))
-    until(lambda: any("persistentvolumeclaim \"data\" not found" in e["message"] for e in node.events("c")), 20, "an event")
+    until(lambda: any("PVC is being deleted" in e["message"] for e in node.events("c")), 20, "an event")
+    node.put("claim.yaml", claim("data"))
+    until(lambda: not deleted(node, path), 20, "the end of the mark")
+    node.wait_running("c")
+    node.remove("claim.yaml")
+    until(lambda: deleted(node, path), 20, "the mark on the object")
+    node.kill()
+    node.start()
+    until(lambda: deleted(node, path), 20, "the mark after a kill")
     check(os.path.exists(folder(node, "data") + "/file"), "a claim in use lost its folder")
     node.remove("b.yaml", "c.yaml")
     node.wait_gone("b", "c")
     until(lambda: not os.path.exists(folder(node, "data")), 20, "the end of the folder")
+    equal(phase(node, path), None, "the object")
 
 
 def test_persistent_volumes(t):
@@ -79,10 +93,25 @@ def test_persistent_volumes(t):
     until(lambda: any("ReadWriteOncePod access mode" in e["message"] for e in node.events("two")), 20, "an event")
     node.remove("one.yaml")
     node.wait_running("two")
+    node.remove("pv.yaml")
+    until(lambda: phase(node, "/api/v1/persistentvolumes/small") is None, 20, "the end of the free volume")
+    until(lambda: deleted(node, "/api/v1/persistentvolumes/disk"), 20, "the mark on the volume")
+    contains(node.cli("get", "pv").stdout, "Terminating")
+    node.put("pv.yaml", volume, small)
+    until(lambda: not deleted(node, "/api/v1/persistentvolumes/disk"), 20, "the end of the mark")
     node.remove("two.yaml", "a.yaml")
     node.wait_gone("two")
-    until(lambda: phase(node, "/api/v1/persistentvolumes/disk") == "Available", 20, "the release")
+    until(lambda: phase(node, "/api/v1/persistentvolumes/disk") == "Released", 20, "the release")
     check(os.path.exists(disk + "/file"), "the folder of a PersistentVolume was emptied")
+    node.put("b.yaml", claim("next", "ReadWriteOncePod", storageClassName="manual"))
+    node.kill()
+    node.start()
+    equal(phase(node, "/api/v1/persistentvolumes/disk"), "Released", "phase after a kill")
+    equal(phase(node, "/api/v1/namespaces/default/persistentvolumeclaims/next"), "Pending", "phase of the next claim")
+    node.remove("pv.yaml")
+    until(lambda: phase(node, "/api/v1/persistentvolumes/disk") is None, 20, "the end of the volume")
+    node.put("pv.yaml", volume)
+    until(lambda: phase(node, "/api/v1/persistentvolumes/disk") == "Bound", 20, "the next binding")
 
 
 def test_made_claims(t):

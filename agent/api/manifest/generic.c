@@ -204,14 +204,8 @@ static void check_cron_job(struct api_check *c, const struct api_generic *o)
 static void check_claim(struct api_check *c, const struct api_claim *claim)
 {
     const struct quantity *size = api_resource_get(&claim->requests, "storage");
-    bool alone = false;
 
-    for (size_t i = 0; i < claim->access_modes.n; i++)
-        alone = alone || strcmp(claim->access_modes.v[i], "ReadWriteOncePod") == 0;
-    if (alone && claim->access_modes.n > 1)
-        api_fault_at(c, "accessModes", "ReadWriteOncePod may not be combined with other access modes");
-    if (str_eq(claim->volume_mode, "Block"))
-        api_fault_at(c, "volumeMode", "Block is not supported: a claim is a folder of this node");
+    api_validate_access_modes(c, &claim->access_modes);
     if (size == NULL)
         api_fault_at(c, "resources.requests", "storage is required");
     else if (size->nano <= 0)
@@ -246,6 +240,8 @@ static void check_generic(struct api_check *c, enum api_kind kind, const struct 
     mark = api_enter(c, "spec");
     if (kind == API_KIND_CLAIM && g->claim != NULL)
         check_claim(c, g->claim);
+    else if (kind == API_KIND_PERSISTENT_VOLUME && g->pv != NULL)
+        api_validate_pv(c, g->pv);
     else if (g->workload == NULL)
         ;
     else if (kind == API_KIND_JOB)

@@ -18,6 +18,8 @@
 
 #include <jansson.h>
 
+struct api_pv;
+
 /* ---- defaults that depend on other fields (defaults.c) ---- */
 void api_defaults_before(struct api_check *c, json_t *pod);                        /* before the walk */
 void api_defaults_after(struct api_check *c, json_t *object, struct api_pod *pod); /* after it */
@@ -28,6 +30,9 @@ void api_validate_kvs(struct api_check *c, const char *field, const struct api_k
 void api_validate_pod(struct api_check *c, const struct api_pod *pod, const json_t *object);
 void api_validate_containers(struct api_check *c, const struct api_pod_spec *spec, const json_t *json);
 void api_validate_volumes(struct api_check *c, const struct api_pod_spec *spec);
+void api_validate_storage(struct api_check *c, const struct api_storage *s, bool of_pod);
+void api_validate_access_modes(struct api_check *c, const struct api_strs *modes);
+void api_validate_pv(struct api_check *c, const struct api_pv *pv);               /* inside its spec */
 void api_validate_trust(struct api_check *c, const struct api_payload_source *s); /* a clusterTrustBundle */
 void api_validate_probes(struct api_check *c, const struct api_container *container, const json_t *object,
                          bool init, int64_t grace_seconds);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules for spec.volumes: names, sizes, references of the downward API, paths of projected volumes. */
 #include "agent/api/manifest/internal.h"
+#include "agent/api/storage.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -201,6 +202,8 @@ void api_validate_volumes(struct api_check *c, const struct api_pod_spec *spec)
             api_fault_at(c, "csi", "not supported: CSIDrivers of a cluster are not followed yet");
         if (volume->has_size_limit && volume->size_limit.nano < 0)
             api_fault_at(c, "emptyDir.sizeLimit", "must not be negative");
+        if (volume->kind == API_VOL_STORAGE && volume->storage != NULL)
+            api_validate_storage(c, volume->storage, true);
         check_host_path(c, volume);
         check_payload(c, volume);
         api_leave(c, mark);

@@ -4,7 +4,8 @@
 #include <string.h>
 
 static const struct api_about *const tables[] = { api_about_object, api_about_pod,    api_about_container,
-                                                  api_about_rules,  api_about_volume, api_about_work };
+                                                  api_about_rules,  api_about_volume, api_about_work,
+                                                  api_about_storage };
 
 /* The name without what comes in brackets: "ObjectMeta (without namespace)". */
 static bool is_schema(const char *schema, const char *name)

@@ -15,7 +15,7 @@ struct api_about {
 };
 /* Terminated by a NULL schema. */
 extern const struct api_about api_about_object[], api_about_pod[], api_about_container[], api_about_rules[],
-    api_about_volume[], api_about_work[];
+    api_about_volume[], api_about_work[], api_about_storage[];
 
 /* "" if there is none. `schema` is the table that has the row, not one that is based on it. */
 const char *api_about_type(const char *schema);

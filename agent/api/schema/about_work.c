@@ -152,7 +152,6 @@ const struct api_about api_about_work[] = {
     { "Event", "", "Something that happened to an object." },
     { "Namespace", "", "A name for a group of objects." },
     { "Node", "", "The machine that runs pods." },
-    { "PersistentVolume", "", "A volume of a storage driver." },
     { "Object", "", "An object that is kept and shown, and not acted on." },
     { "ServiceAccount", "", "A name that pods run as." },
     { "ServiceAccount", "secrets", "Secrets that pods may use." },

@@ -30,7 +30,7 @@ const struct api_kind_row api_kinds[API_KINDS + 1] = {
     KIND(API_KIND_CLAIM, "PersistentVolumeClaim", "persistentvolumeclaims", "persistentvolumeclaim", CORE,
          SHORT("pvc"), NAMESPACED, HELD(CLAIM, claim)),
     KIND(API_KIND_PERSISTENT_VOLUME, "PersistentVolume", "persistentvolumes", "persistentvolume", CORE,
-         SHORT("pv"), HELD(CLAIM, shown_cluster)),
+         SHORT("pv"), HELD(CLAIM, persistent_volume)),
     KIND(API_KIND_POD, "Pod", "pods", "pod", CORE, SHORT("po"), NAMESPACED, IN_ALL, HELD(PLAIN, pod)),
     KIND(API_KIND_RESOURCE_QUOTA, "ResourceQuota", "resourcequotas", "resourcequota", CORE, SHORT("quota"),
          NAMESPACED, HELD(SHOWN, shown)),

@@ -155,11 +155,14 @@ extern const struct api_schema api_schema_pod_spec;                             
 extern const struct api_schema api_schema_container, api_schema_ephemeral_container,
     api_schema_resources; /* schema_container.c */
 extern const struct api_schema api_schema_field_ref, api_schema_resource_field_ref;
-extern const struct api_schema api_schema_probe, api_schema_lifecycle;       /* schema_probe.c */
-extern const struct api_schema api_schema_volume;                            /* schema_volume.c */
+extern const struct api_schema api_schema_probe, api_schema_lifecycle; /* schema_probe.c */
+extern const struct api_schema api_schema_volume;                      /* schema_volume.c */
+extern const struct api_schema api_schema_nfs, api_schema_iscsi, api_schema_fc, api_schema_flex,
+    api_schema_persistent_volume;                                            /* schema_storage.c */
 extern const struct api_schema api_schema_security, api_schema_pod_security; /* schema_security.c */
 extern const struct api_schema api_schema_affinity, api_schema_toleration, api_schema_topology_spread,
     api_schema_scheduling_gate, api_schema_scheduling_group, api_schema_label_selector,
-    api_schema_node_selector; /* schema_scheduling.c */
-extern const struct api_value api_values_pull_policy[], api_values_restart_policy[];
+    api_schema_node_selector, api_schema_node_term; /* schema_scheduling.c */
+extern const struct api_value api_values_pull_policy[], api_values_restart_policy[], api_values_host_path[],
+    api_values_access_modes[];
 #endif

@@ -8,11 +8,11 @@ static const char of_class[] =
     "\"\" asks for a PersistentVolume";
 static const char no_classes[] = "claims are folders of this node: there are no classes of attributes";
 
-static const struct api_value access_modes[] = { { "ReadWriteOnce", 0 },
-                                                 { "ReadOnlyMany", 0 },
-                                                 { "ReadWriteMany", 0 },
-                                                 { "ReadWriteOncePod", 0 },
-                                                 { NULL, 0 } };
+const struct api_value api_values_access_modes[] = { { "ReadWriteOnce", 0 },
+                                                     { "ReadOnlyMany", 0 },
+                                                     { "ReadWriteMany", 0 },
+                                                     { "ReadWriteOncePod", 0 },
+                                                     { NULL, 0 } };
 static const struct api_value volume_modes[] = { { "Filesystem", 0 }, { "Block", 0 }, { NULL, 0 } };
 
 static const struct api_row claim_resources[] = {
@@ -25,7 +25,7 @@ static const struct api_schema claim_resources_schema = SCHEMA("VolumeResourceRe
 
 static const struct api_row claim_spec[] = {
     ROW("accessModes", API_STRINGS, SLOT(api_claim, access_modes), .flags = API_REQUIRED,
-        .values = access_modes),
+        .values = api_values_access_modes),
     ROW("resources", API_OBJECT, .slot = HERE, .nested = &claim_resources_schema),
     ROW("storageClassName", API_STRING, SLOT(api_claim, storage_class), .flags = API_KEEP_EMPTY,
         ACTED(of_class)),
@@ -36,7 +36,7 @@ static const struct api_row claim_spec[] = {
         .nested = &api_schema_label_selector, ACTED("of labels of a PersistentVolume")),
     ROW("dataSource", API_ANY, REFUSED("nothing here fills a volume from a snapshot or another claim")),
     ROW("dataSourceRef", API_ANY, REFUSED("nothing here fills a volume from a snapshot or another claim")),
-    ROW("volumeAttributesClassName", API_STRING, ACCEPTED(no_classes)),
+    ROW("volumeAttributesClassName", API_STRING, SLOT(api_claim, attributes_class), ACCEPTED(no_classes)),
     { 0 },
 };
 const struct api_schema api_schema_claim_spec =

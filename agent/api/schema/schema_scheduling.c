@@ -55,12 +55,12 @@ static const struct api_row node_term[] = {
     ROW("matchFields", API_LIST, SLOTS(api_node_term, fields), .nested = &node_requirement_schema),
     { 0 },
 };
-static const struct api_schema node_term_schema =
+const struct api_schema api_schema_node_term =
     SCHEMA("NodeSelectorTerm", node_term, .atomic = true, .size = sizeof(struct api_node_term));
 
 static const struct api_row node_selector[] = {
     ROW("nodeSelectorTerms", API_LIST, SLOTS(api_pod_spec, node_terms), .flags = API_REQUIRED,
-        .nested = &node_term_schema),
+        .nested = &api_schema_node_term),
     { 0 },
 };
 const struct api_schema api_schema_node_selector = SCHEMA("NodeSelector", node_selector, .atomic = true);
@@ -68,7 +68,7 @@ const struct api_schema api_schema_node_selector = SCHEMA("NodeSelector", node_s
 /* ---- affinity ---- */
 static const struct api_row preferred_term[] = {
     ROW("weight", API_INT32, .flags = API_REQUIRED, RANGE(1, 100)),
-    ROW("preference", API_OBJECT, .nested = &node_term_schema),
+    ROW("preference", API_OBJECT, .nested = &api_schema_node_term),
     { 0 },
 };
 static const struct api_schema preferred_term_schema = SCHEMA("PreferredSchedulingTerm", preferred_term);

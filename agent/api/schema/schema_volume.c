@@ -8,13 +8,10 @@
 
 static const char needs_server[] = "needs an API server";
 static const char of_cluster[] = "needs a storage driver of the cluster";
-static const char foreign[] =
-    "network file systems and storage drivers are not supported; mount it on the node "
-    "and use hostPath";
 static const char removed[] = "Kubernetes itself has removed or retired this volume type";
 
 /* ---- hostPath, emptyDir, image ---- */
-static const struct api_value host_path_types[] = {
+const struct api_value api_values_host_path[] = {
     { "", 0 },       { "DirectoryOrCreate", 0 }, { "Directory", 0 },   { "FileOrCreate", 0 }, { "File", 0 },
     { "Socket", 0 }, { "CharDevice", 0 },        { "BlockDevice", 0 }, { NULL, 0 },
 };
@@ -22,7 +19,7 @@ static const struct api_row host_path[] = {
     ROW("path", API_STRING, SLOT(api_volume, host_path), .flags = API_REQUIRED,
         .format = API_FMT_NO_BACKSTEPS),
     ROW("type", API_STRING, SLOT(api_volume, host_path_type), .flags = API_KEEP_EMPTY | API_EMPTY_TEXT,
-        .values = host_path_types, .otherwise = ""),
+        .values = api_values_host_path, .otherwise = ""),
     { 0 },
 };
 static const struct api_schema host_path_schema = SCHEMA("HostPathVolumeSource", host_path);
@@ -215,6 +212,10 @@ static const struct api_schema ephemeral_schema =
     ROW(field, API_OBJECT, SLOTS(api_volume, sources), TAG(AT(api_volume, kind), API_VOL_PAYLOAD),           \
         .flags = API_ONE, .nested = &(schema))
 
+#define STORAGE(field, schema)                                                                               \
+    ROW(field, API_OBJECT, SLOT(api_volume, storage), TAG(AT(api_volume, kind), API_VOL_STORAGE),            \
+        .flags = API_POINTER, .nested = &(schema))
+
 static const struct api_row volume[] = {
     ROW("name", API_STRING, SLOT(api_volume, name), .flags = API_REQUIRED, .format = API_FMT_LABEL),
     ROW("emptyDir", API_OBJECT, .slot = HERE, TAG(AT(api_volume, kind), API_VOL_EMPTY_DIR),
@@ -232,10 +233,10 @@ static const struct api_row volume[] = {
         .nested = &claim_schema, .flags = API_ALONE, REFUSED(of_cluster)),
     ROW("ephemeral", API_OBJECT, .slot = HERE, TAG(AT(api_volume, kind), API_VOL_CLAIM),
         .nested = &ephemeral_schema, .flags = API_ALONE, REFUSED(of_cluster)),
-    FOREIGN("nfs", foreign),
-    FOREIGN("iscsi", foreign),
-    FOREIGN("fc", foreign),
-    FOREIGN("flexVolume", foreign),
+    STORAGE("nfs", api_schema_nfs),
+    STORAGE("iscsi", api_schema_iscsi),
+    STORAGE("fc", api_schema_fc),
+    STORAGE("flexVolume", api_schema_flex),
     FOREIGN("gitRepo", removed),
     FOREIGN("gcePersistentDisk", removed),
     FOREIGN("awsElasticBlockStore", removed),

@@ -163,6 +163,18 @@ static const struct view {
       HEADERS("NAME", "DESIRED", "CURRENT", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"), daemon_set_row },
     { "jobs", HEADERS("NAME", "STATUS", "COMPLETIONS", "AGE"),
       HEADERS("NAME", "STATUS", "COMPLETIONS", "AGE"), job_row },
+    { "persistentvolumeclaims",
+      HEADERS("NAME", "STATUS", "VOLUME", "CAPACITY", "ACCESS MODES", "STORAGECLASS", "VOLUMEATTRIBUTESCLASS",
+              "AGE"),
+      HEADERS("NAME", "STATUS", "VOLUME", "CAPACITY", "ACCESS MODES", "STORAGECLASS", "VOLUMEATTRIBUTESCLASS",
+              "AGE", "VOLUMEMODE"),
+      get_claim_row },
+    { "persistentvolumes",
+      HEADERS("NAME", "CAPACITY", "ACCESS MODES", "RECLAIM POLICY", "STATUS", "CLAIM", "STORAGECLASS",
+              "VOLUMEATTRIBUTESCLASS", "REASON", "AGE"),
+      HEADERS("NAME", "CAPACITY", "ACCESS MODES", "RECLAIM POLICY", "STATUS", "CLAIM", "STORAGECLASS",
+              "VOLUMEATTRIBUTESCLASS", "REASON", "AGE", "VOLUMEMODE"),
+      get_volume_row },
     { NULL, HEADERS("NAME"), HEADERS("NAME"), name_row }, /* kinds that are only kept and shown */
 };
 

@@ -53,6 +53,9 @@ int get_check_labels(const struct get *g); /* the exit code */
 /* With the columns of labels after these. */
 void get_table_init(const struct get *g, struct cli_table *t, const char *const *headers);
 void get_name_cell(const struct get *g, struct cli_table *t, const json_t *o);
+/* get_storage.c */
+void get_claim_row(const struct get *g, struct cli_table *t, const json_t *o);
+void get_volume_row(const struct get *g, struct cli_table *t, const json_t *o);
 void get_label_cells(const struct get *g, struct cli_table *t, const json_t *o);
 void get_table_print(struct get *g, struct cli_table *t);
 

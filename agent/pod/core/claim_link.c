@@ -28,6 +28,21 @@ enum err_code claim_place(const struct pod *p, const struct api_volume *v, struc
     return c != NULL ? c->place(p, v, ret, c->arg, e) : err_set(e, ERR_NOT_FOUND, "%s", no_claims);
 }
 
+void claim_place_of(const struct api_generic *volume, struct claim_place *ret)
+{
+    const struct api_storage *s = &volume->pv->storage;
+
+    ret->volume = volume;
+    ret->block = api_pv_is_block(volume->pv);
+    if (s->kind == API_STORAGE_HOST_PATH) {
+        ret->path = s->path;
+        ret->type = s->type;
+    } else if (s->kind == API_STORAGE_LOCAL) {
+        ret->path = s->path;
+        ret->type = ret->block ? "BlockDevice" : "Directory";
+    }
+}
+
 void node_set_claims(struct node *n, const struct node_claims *c)
 {
     n->claims = c;

@@ -2,6 +2,7 @@
 /* facts - predicates that only need a pod's structs; every room may call them. */
 #include "agent/pod/core/facts.h"
 
+#include "agent/pod/core/storage_place.h"
 #include "base/clock.h"
 #include "volumes/csi/place.h"
 
@@ -113,8 +114,12 @@ enum err_code volumes_host_path(const struct pod *p, const struct api_volume *v,
     case API_VOL_CLAIM:
         if (claim_place(p, v, &at, e) != ERR_OK)
             return e->code;
+        if (at.path == NULL)
+            return storage_place(p, &at.volume->pv->storage, at.volume->meta.name, ret, size, e);
         n = snprintf(ret, size, "%s", at.path);
         break;
+    case API_VOL_STORAGE:
+        return storage_place(p, v->storage, v->name, ret, size, e);
     case API_VOL_PAYLOAD:
         return vol_payload_path(p->node->o.volumes, p->uid, v->name, ret, size, e);
     case API_VOL_EMPTY_DIR:

@@ -58,7 +58,7 @@ static void wish_claims(const struct pod *p, struct request *r)
         const struct api_volume *v = &p->api->spec.volumes[i];
 
         if (v->kind != API_VOL_CLAIM || !volumes_is_mounted(p, v->name) ||
-            claim_place(p, v, &at, ERR_IGNORED) != ERR_OK || at.type != NULL)
+            claim_place(p, v, &at, ERR_IGNORED) != ERR_OK || !claim_place_is_own(&at))
             continue;
         n = r->n;
         wish_add(p, r, PROJECT_CLAIM, at.path, NULL);

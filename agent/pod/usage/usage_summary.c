@@ -296,10 +296,10 @@ static json_t *claim_json(struct summary *s, const struct pod *p, const struct a
 
     if (v->kind != API_VOL_CLAIM || claim_place(p, v, &at, ERR_IGNORED) != ERR_OK)
         return NULL;
-    o = at.type == NULL ? fs_json(s, at.path, at_ns) : timed(s, at_ns);
+    o = claim_place_is_own(&at) ? fs_json(s, at.path, at_ns) : timed(s, at_ns);
     if (o == NULL)
         return NULL;
-    if (at.type == NULL && project_usage(s->node, at.path, &used)) {
+    if (claim_place_is_own(&at) && project_usage(s->node, at.path, &used)) {
         usage_summary_put_number(s, o, "usedBytes", used.bytes);
         usage_summary_put_number(s, o, "inodesUsed", used.inodes);
         if (used.hard_bytes > 0) {

@@ -207,6 +207,7 @@ static enum err_code set_up_one(struct pod *p, const struct api_volume *v, const
     }
     case API_VOL_CLAIM:     /* taken before */
     case API_VOL_HOST_PATH: /* already checked by the child */
+    case API_VOL_STORAGE:   /* storage_volumes.c */
     case API_VOL_CSI:       /* csi_volumes.c */
     case API_VOL_IMAGE:     /* mounted for the first container, since its image may still be being pulled */
         return ERR_OK;
@@ -280,7 +281,7 @@ static bool path_of(const struct pod *p, const struct api_volume *v, struct clai
         return false;
     *ret = (struct claim_place){ .path = v->host_path, .type = v->host_path_type };
     return v->kind == API_VOL_HOST_PATH ||
-           (v->kind == API_VOL_CLAIM && claim_place(p, v, ret, ERR_IGNORED) == ERR_OK);
+           (v->kind == API_VOL_CLAIM && claim_place(p, v, ret, ERR_IGNORED) == ERR_OK && ret->path != NULL);
 }
 
 /* The agent's own folder gets the pod's group, with all that is in it (fsGroup). */
@@ -288,17 +289,17 @@ static bool group_differs(const struct pod *p, const struct claim_place *at)
 {
     const struct api_pod_security *s = &p->api->spec.security;
 
-    return s->has_fs_group && at->type == NULL && !vol_group_is(at->path, s->fs_group);
+    return s->has_fs_group && claim_place_is_own(at) && !vol_group_is(at->path, s->fs_group);
 }
 
 static bool path_is_known(const struct pod *p, const struct claim_place *at)
 {
-    return at->type != NULL ? vol_host_path_known(at->path, at->type) : !group_differs(p, at);
+    return !claim_place_is_own(at) ? vol_host_path_known(at->path, at->type) : !group_differs(p, at);
 }
 
 static enum err_code check_path(const struct pod *p, const struct claim_place *at, struct err *e)
 {
-    if (at->type != NULL)
+    if (!claim_place_is_own(at))
         return vol_host_path_check(at->path, at->type, e);
     return group_differs(p, at) ? vol_group_set(at->path, p->api->spec.security.fs_group, e) : ERR_OK;
 }
@@ -375,6 +376,21 @@ static void pod_volumes_on_checked(struct op *op, const struct err *result)
     pod_wake(p, "host paths were checked");
 }
 
+static enum err_code take_one(struct pod *p, const struct api_volume *v, struct err *e)
+{
+    const struct api_storage *s = v->kind == API_VOL_STORAGE ? v->storage : NULL;
+    struct claim_place at = { 0 };
+
+    if (v->kind == API_VOL_CLAIM) {
+        if (claim_take(p, v, e) != ERR_OK || claim_place(p, v, &at, e) != ERR_OK)
+            return e->code;
+        s = at.path == NULL ? &at.volume->pv->storage : NULL;
+    }
+    return s == NULL && !at.block
+               ? ERR_OK
+               : err_set(e, ERR_UNIMPLEMENTED, "%s", "no volume plugin of this node serves it yet");
+}
+
 /* False: it waits. */
 static bool take_claims(struct pod *p)
 {
@@ -383,7 +399,7 @@ static bool take_claims(struct pod *p)
     for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
         const struct api_volume *v = &p->api->spec.volumes[i];
 
-        if (v->kind != API_VOL_CLAIM || !volumes_is_mounted(p, v->name) || claim_take(p, v, &e) == ERR_OK)
+        if (!volumes_is_mounted(p, v->name) || take_one(p, v, &e) == ERR_OK)
             continue;
         pod_volumes_failed(p, v->name, &e);
         pod_wake_at(p, volumes_of(p)->vols_retry_at, "volumes are tried again");

@@ -95,7 +95,7 @@ static void the_table_shows_what_the_rows_say(void **state)
         strstr(table, "| `restartPolicyRules` | list of ContainerRestartRule |  |  | acted on |  |\n"));
     assert_non_null(
         strstr(table, "| `restartPolicy` | string | `Always` | Always, OnFailure, Never | acted on |  |\n"));
-    assert_non_null(strstr(table, "| `nfs` | anything |  |  | refused | "));
+    assert_non_null(strstr(table, "| `gitRepo` | anything |  |  | refused | "));
     assert_non_null(strstr(table, "| refused | this is a Linux node (except `{}`) |\n"));
     assert_non_null(strstr(table, "## Resource names\n"));
     /* Required node affinity is checked, everything else of an affinity is for the scheduler. */

@@ -8,14 +8,12 @@
 
 struct world {
     struct api_generic *objects[VOLUME_MAX], *claim;
-    json_t *json[VOLUME_MAX];
     struct claim_volume v[VOLUME_MAX];
     size_t n;
     struct claim_wish wish;
 };
 
-static struct api_generic *make(enum api_kind kind, const char *kind_name, const char *meta, const char *spec,
-                                json_t **ret_json)
+static struct api_generic *make(enum api_kind kind, const char *kind_name, const char *meta, const char *spec)
 {
     str_auto text =
         str_printf("{\"apiVersion\": \"v1\", \"kind\": \"%s\", \"metadata\": {%s}, \"spec\": {%s}}",
@@ -27,20 +25,14 @@ static struct api_generic *make(enum api_kind kind, const char *kind_name, const
     assert_non_null(o);
     if (api_make_generic(kind, o, &made, &e) != ERR_OK)
         fail_msg("%s", e.text);
-    if (ret_json != NULL)
-        *ret_json = o;
-    else
-        json_decref(o);
+    json_decref(o);
     return made;
 }
 
 static void add(struct world *w, const char *meta, const char *spec)
 {
-    struct err e = { 0 };
-
-    w->objects[w->n] = make(API_KIND_PERSISTENT_VOLUME, "PersistentVolume", meta, spec, &w->json[w->n]);
-    if (claim_volume_read(w->objects[w->n], w->json[w->n], &w->v[w->n], &e) != ERR_OK)
-        fail_msg("%s", e.text);
+    w->objects[w->n] = make(API_KIND_PERSISTENT_VOLUME, "PersistentVolume", meta, spec);
+    w->v[w->n] = (struct claim_volume){ .object = w->objects[w->n] };
     w->n++;
 }
 
@@ -49,26 +41,22 @@ static void want(struct world *w, const char *more)
     str_auto spec = str_printf("\"resources\": {\"requests\": {\"storage\": \"1Gi\"}}, %s", more);
 
     api_generic_unref(w->claim);
-    w->claim = make(API_KIND_CLAIM, "PersistentVolumeClaim", "\"name\": \"data\"", spec, NULL);
-    w->wish = (struct claim_wish){ .namespace_ = "default",
-                                   .name = "data",
-                                   .claim = w->claim->claim,
-                                   .selector = w->claim->claim->selector };
+    w->claim = make(API_KIND_CLAIM, "PersistentVolumeClaim", "\"name\": \"data\"", spec);
+    w->wish =
+        (struct claim_wish){ .namespace_ = "default", .name = "data", .uid = "u1", .claim = w->claim->claim };
 }
 
 static const char *best(const struct world *w)
 {
     const struct claim_volume *v = claim_best(&w->wish, w->v, w->n);
 
-    return v != NULL ? v->name : "none";
+    return v != NULL ? v->object->meta.name : "none";
 }
 
 static void done(struct world *w)
 {
-    for (size_t i = 0; i < w->n; i++) {
+    for (size_t i = 0; i < w->n; i++)
         api_generic_unref(w->objects[i]);
-        json_decref(w->json[i]);
-    }
     api_generic_unref(w->claim);
 }
 
@@ -121,19 +109,69 @@ static void a_volume_for_one_claim_goes_to_no_other(void **state)
     done(&w);
 }
 
-static void a_volume_of_no_path_is_named(void **state)
+static void few_access_modes_come_before_a_small_size(void **state)
 {
-    json_t *json;
-    struct api_generic *g = make(API_KIND_PERSISTENT_VOLUME, "PersistentVolume", "\"name\": \"nfs\"",
-                                 "\"capacity\": {\"storage\": \"1Gi\"}, \"nfs\": {\"path\": \"/x\"}", &json);
-    struct claim_volume v;
+    struct world w = { .n = 0 };
+
+    (void)state;
+    add(&w, "\"name\": \"shared\"",
+        "\"capacity\": {\"storage\": \"1Gi\"}, \"accessModes\": [\"ReadWriteOnce\", \"ReadWriteMany\"], "
+        "\"nfs\": {\"server\": \"s\", \"path\": \"/x\"}");
+    add(&w, "\"name\": \"own\"", SPEC("5Gi", ""));
+    want(&w, RWO);
+    assert_string_equal(best(&w), "own");
+    want(&w, "\"accessModes\": [\"ReadWriteMany\"]");
+    assert_string_equal(best(&w), "shared");
+    done(&w);
+}
+
+static void a_uid_in_the_reference_is_one_claims(void **state)
+{
+    struct world w = { .n = 0 };
+
+    (void)state;
+    add(&w, "\"name\": \"old\"", SPEC("1Gi", ", \"claimRef\": {\"name\": \"data\", \"uid\": \"u0\"}"));
+    want(&w, RWO);
+    assert_string_equal(best(&w), "none");
+    w.wish.uid = "u0";
+    assert_string_equal(best(&w), "old");
+    done(&w);
+}
+
+static void a_volume_and_a_claim_that_name_each_other_are_bound_as_they_are(void **state)
+{
+    struct world w = { .n = 0 };
+
+    (void)state;
+    add(&w, "\"name\": \"small\"",
+        SPEC("1Mi", ", \"storageClassName\": \"x\", \"claimRef\": {\"name\": \"data\"}"));
+    want(&w, RWO);
+    assert_string_equal(best(&w), "none");
+    want(&w, RWO ", \"volumeName\": \"small\"");
+    assert_string_equal(best(&w), "small");
+    done(&w);
+}
+
+static void modes_nodes_and_selectors_count(void **state)
+{
+    struct world w = { .n = 0 };
     struct err e = { 0 };
 
     (void)state;
-    assert_int_equal(claim_volume_read(g, json, &v, &e), ERR_PRECONDITION);
-    assert_string_equal(e.text, "PersistentVolume nfs has no hostPath or local with an absolute path");
-    api_generic_unref(g);
-    json_decref(json);
+    add(&w, "\"name\": \"block\"", SPEC("1Gi", ", \"volumeMode\": \"Block\""));
+    add(&w, "\"name\": \"far\"", SPEC("1Gi", ""));
+    w.v[1].foreign = true;
+    want(&w, RWO);
+    assert_string_equal(best(&w), "none");
+    want(&w, RWO ", \"volumeMode\": \"Block\"");
+    assert_string_equal(best(&w), "block");
+    assert_false(claim_may_be_made(&w.wish));
+    w.v[0].going = true;
+    assert_int_equal(claim_fits(&w.wish, &w.v[0], &e), ERR_PRECONDITION);
+    assert_string_equal(e.text, "block: it is being deleted");
+    want(&w, RWO ", \"volumeName\": \"far\", \"selector\": {\"matchLabels\": {\"a\": \"b\"}}");
+    assert_string_equal(best(&w), "far");
+    done(&w);
 }
 
 int main(void)
@@ -141,7 +179,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_smallest_volume_that_fits_is_bound),
         cmocka_unit_test(a_volume_for_one_claim_goes_to_no_other),
-        cmocka_unit_test(a_volume_of_no_path_is_named),
+        cmocka_unit_test(few_access_modes_come_before_a_small_size),
+        cmocka_unit_test(a_uid_in_the_reference_is_one_claims),
+        cmocka_unit_test(a_volume_and_a_claim_that_name_each_other_are_bound_as_they_are),
+        cmocka_unit_test(modes_nodes_and_selectors_count),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules of Kubernetes' validation for PersistentVolumes, and for sources of volumes that pods have, too. */
+#include "agent/api/manifest/internal.h"
+#include "agent/api/storage.h"
+
+#include <string.h>
+
+/* RFC 3720, as Kubernetes checks it. */
+static bool is_iscsi_name(const char *name)
+{
+    return str_starts(name, "iqn.") || str_starts(name, "eui.") || str_starts(name, "naa.");
+}
+
+static void check_iscsi(struct api_check *c, const struct api_storage *s)
+{
+    if (s->iqn != NULL && !is_iscsi_name(s->iqn))
+        api_fault_at(c, "iqn", "%s must start with iqn., eui. or naa.", QUOTE(s->iqn));
+    if (s->initiator != NULL && !is_iscsi_name(s->initiator))
+        api_fault_at(c, "initiatorName", "%s must start with iqn., eui. or naa.", QUOTE(s->initiator));
+    if ((s->chap_discovery || s->chap_session) && s->secret.name == NULL)
+        api_fault_at(c, "secretRef", "is required with chapAuthDiscovery or chapAuthSession");
+}
+
+static void check_fc(struct api_check *c, const struct api_storage *s)
+{
+    if (s->wwns.n > 0 && s->wwids.n > 0)
+        api_fault_at(c, "targetWWNs", "can not specify both targetWWNs and wwids");
+    else if (s->wwns.n == 0 && s->wwids.n == 0)
+        api_fault_at(c, "targetWWNs", "must specify either targetWWNs or wwids");
+    else if (s->wwns.n > 0 && s->lun < 0)
+        api_fault_at(c, "lun", "is required if targetWWNs is specified");
+}
+
+static void check_absolute(struct api_check *c, const char *path)
+{
+    if (path != NULL && path[0] != '/')
+        api_fault_at(c, "path", "%s must be an absolute path", QUOTE(path));
+}
+
+static void check_reference(struct api_check *c, const char *field, const struct api_storage_secret *s)
+{
+    if ((s->name == NULL) != (s->namespace_ == NULL))
+        api_fault_at(c, field, "needs a name and a namespace");
+}
+
+void api_validate_storage(struct api_check *c, const struct api_storage *s, bool of_pod)
+{
+    size_t mark = api_enter(c, api_storage_name(s->kind));
+
+    switch (s->kind) {
+    case API_STORAGE_NONE:
+        break;
+    case API_STORAGE_HOST_PATH:
+    case API_STORAGE_LOCAL:
+    case API_STORAGE_NFS:
+        check_absolute(c, s->path);
+        break;
+    case API_STORAGE_ISCSI:
+        check_iscsi(c, s);
+        break;
+    case API_STORAGE_FC:
+        check_fc(c, s);
+        break;
+    case API_STORAGE_FLEX:
+        break;
+    case API_STORAGE_CSI:
+        check_reference(c, "nodeStageSecretRef", &s->stage_secret);
+        check_reference(c, "nodePublishSecretRef", &s->publish_secret);
+        check_reference(c, "nodeExpandSecretRef", &s->expand_secret);
+        break;
+    }
+    if (!of_pod && s->secret.namespace_ != NULL && s->secret.name == NULL)
+        api_fault_at(c, "secretRef", "needs a name");
+    api_leave(c, mark);
+}
+
+void api_validate_access_modes(struct api_check *c, const struct api_strs *modes)
+{
+    for (size_t i = 0; i < modes->n && modes->n > 1; i++)
+        if (strcmp(modes->v[i], "ReadWriteOncePod") == 0) {
+            api_fault_at(c, "accessModes", "ReadWriteOncePod may not be combined with other access modes");
+            return;
+        }
+}
+
+void api_validate_pv(struct api_check *c, const struct api_pv *pv)
+{
+    const struct quantity *size = api_resource_get(&pv->capacity, "storage");
+
+    api_validate_access_modes(c, &pv->access_modes);
+    if (size == NULL)
+        api_fault_at(c, "capacity", "storage is required");
+    else if (size->nano <= 0)
+        api_fault_at(c, "capacity", "storage must be greater than 0");
+    if (str_eq(pv->reclaim_policy, "Recycle") && str_eq(pv->storage.path, "/"))
+        api_fault_at(c, "persistentVolumeReclaimPolicy", "may not be Recycle for a hostPath mount of /");
+    api_validate_storage(c, &pv->storage, false);
+}
