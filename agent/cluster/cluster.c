@@ -74,6 +74,8 @@ void cluster_connected(struct cluster *c)
     services_again(c);
     runtime_classes_again(c);
     trust_again(c);
+    storage_untold(c);
+    csi_drivers_again(c);
     tokens_again(c);
     reports_all(c);
 }
@@ -202,7 +204,7 @@ enum err_code cluster_open(struct cluster **ret, const struct cluster_options *o
         *ret = c;
         return ERR_OK;
     }
-    if (keep_open(c, e) != ERR_OK) {
+    if (keep_open(c, e) != ERR_OK || csi_drivers_open(c, e) != ERR_OK) {
         keep_free(c);
         json_decref(c->o.config);
         free(c);
@@ -218,10 +220,13 @@ enum err_code cluster_open(struct cluster **ret, const struct cluster_options *o
                                         .kept = keep_explain,
                                         .runtime_classes_known = runtime_classes_are_known,
                                         .trust = trust_anchors,
+                                        .drivers_changed = csi_drivers_registered,
                                         .served_may_come = cluster_served_may_come,
                                         .arg = c };
     tokens_open(c);
     reports_open(c);
+    storage_open(c);
+    bound_open(c);
     src_store_expect_server(o->store);
     node_set_cluster(o->node, &c->of_node);
     process_open(c);
@@ -236,12 +241,15 @@ void cluster_close(struct cluster *c)
     c->closing = true;
     if (!c->o.lone) {
         node_set_cluster(c->o.node, NULL);
+        node_set_driver_link(c->o.node, NULL);
         node_set_served(c->o.node, NULL, NULL, 0);
     }
     if (c->link != NULL)
         cluster_send(c, json_pack("{s:s}", "type", "stop"));
     if (!c->o.lone) {
         reports_close(c);
+        storage_close(c);
+        csi_drivers_close(c);
         keep_close(c);
     }
     process_close(c);
@@ -258,6 +266,9 @@ void cluster_free(struct cluster *c)
         return;
     reports_free(c);
     needs_free(c);
+    storage_free(c);
+    bound_free(c);
+    csi_drivers_free(c);
     own_node_free(c);
     services_free(c);
     runtime_classes_free(c);

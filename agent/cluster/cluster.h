@@ -32,6 +32,7 @@
 /* ... and when it answers, but has still not said what an object is. */
 #define KEEP_LATE_MS 10000
 #define CLUSTER_RUNTIME_CLASSES_MAX 1024
+#define CLUSTER_DRIVERS_MAX 1024 /* CSIDrivers */
 /* ClusterTrustBundles that pods choose, and their memory: they are kept in one file (KEPT_TEXT_MAX). */
 #define CLUSTER_TRUST_MAX 4096
 #define CLUSTER_TRUST_BYTES_MAX ((size_t)8 << 20)

@@ -15,6 +15,7 @@
 #define KEEP_NODE "Node"
 #define KEEP_TRUST "ClusterTrustBundles"
 #define KEEP_CLASSES "RuntimeClasses"
+#define KEEP_DRIVERS "CSIDrivers"
 
 #define CLUSTER_KEY_SIZE 400 /* "ConfigMap/" namespace (63) "/" name (253) */
 
@@ -46,6 +47,34 @@ struct cluster_service { /* one with a cluster IP; one block with its ports and 
 struct cluster_class { /* a RuntimeClass in the store */
     UT_hash_handle hh;
     unsigned link; /* the last one on which it was put */
+    char name[];
+};
+
+enum thing_kind { THING_CLAIM, THING_VOLUME, THING_ATTACHMENT };
+
+struct cluster_thing { /* of storage, that pods refer to; read, not watched */
+    UT_hash_handle hh;
+    enum thing_kind kind;
+    bool told;       /* `need` was sent on this link */
+    unsigned seen;   /* the last count that found a pod with it */
+    json_t *object;  /* NULL: not known, or absent */
+    bool absent;     /* proven */
+    char *denied;    /* what the apiserver says instead; NULL */
+    bool hot;        /* a pod waits for it to change */
+    bool limit_told; /* the driver was asked how many volumes it allows */
+    uint64_t wait_ms;
+    struct boot_time look_at, since;
+    char *namespace_, *name;
+    char key[];
+};
+
+struct cluster_driver { /* a CSIDriver */
+    UT_hash_handle hh;
+    unsigned link;       /* the last one on which it was put */
+    bool attach;         /* attachRequired */
+    json_int_t period_s; /* nodeAllocatableUpdatePeriodSeconds; 0: none */
+    struct boot_time ask_at;
+    json_t *object;
     char name[];
 };
 
@@ -114,6 +143,20 @@ struct cluster {
     bool classes_known;  /* a first set was complete */
     bool classes_kept;   /* until then: those of the disk were used */
 
+    /* storage.c, bound.c */
+    struct cluster_thing *things;
+    uv_timer_t storage_timer;
+    struct node_driver_link drivers_link;
+    json_t *in_use, *attached; /* volumesInUse and volumesAttached of the Node; NULL: none */
+
+    /* csi_drivers.c */
+    struct cluster_driver *drivers;
+    unsigned driver_link; /* counts links */
+    bool drivers_known;   /* a first set was complete */
+    bool drivers_kept;    /* until then: those of the disk were used */
+    json_t *drivers_seen; /* names that registered in this run */
+    uv_timer_t ask_timer;
+
     /* trust_bundles.c */
     struct cluster_trust_want *trust_wants;
     struct cluster_trust *trust;
@@ -159,6 +202,7 @@ void objects_put(struct cluster *c, const json_t *object);
 void objects_gone(struct cluster *c, const json_t *message);
 void objects_synced(struct cluster *c, const json_t *message);
 void objects_denied(struct cluster *c, const json_t *message);
+void objects_to_store(struct cluster *c, const json_t *object);
 
 /* ---- keep.c ---- */
 enum err_code keep_open(struct cluster *c, struct err *e) MUST_CHECK;
@@ -190,8 +234,57 @@ void reports_wake(struct cluster *c);
 /* ---- needs.c ---- */
 void needs_count(struct cluster *c);  /* over all pods: sends `need` and `drop` */
 void needs_untold(struct cluster *c); /* on a new link */
-void needs_changed(struct cluster *c, const struct api_config *config); /* kept on the disk */
+void needs_changed(struct cluster *c, const struct api_config *config);         /* kept on the disk */
+void needs_secret(struct cluster *c, const char *namespace_, const char *name); /* in a count */
 void needs_free(struct cluster *c);
+
+/* ---- storage.c ---- */
+void storage_open(struct cluster *c);
+void storage_close(struct cluster *c);
+void storage_free(struct cluster *c);
+/* In a count of needs.c: the claim of a pod's volume, and what follows from it. */
+void storage_need_claim(struct cluster *c, const struct api_pod *api, const struct api_volume *v);
+void storage_count(struct cluster *c);  /* after it */
+void storage_untold(struct cluster *c); /* on a new link */
+struct cluster_thing *storage_find(const struct cluster *c, enum thing_kind kind, const char *namespace_,
+                                   const char *name); /* NULL: nobody needs it */
+bool storage_kind(const char *kind, enum thing_kind *ret);
+bool storage_put(struct cluster *c, enum thing_kind kind, const json_t *object);
+void storage_gone(struct cluster *c, enum thing_kind kind, const char *namespace_, const char *name);
+void storage_denied(struct cluster *c, enum thing_kind kind, const char *namespace_, const char *name,
+                    const char *why);
+void storage_hot(struct cluster *c, struct cluster_thing *t, bool hot); /* a pod waits for it, or does not */
+void storage_look(struct cluster *c, struct cluster_thing *t);
+void storage_wake(struct cluster *c);                            /* pods that wait look again */
+json_t *storage_keep(const struct cluster *c, const char *name); /* NULL: it is not known */
+bool storage_is_needed(const struct cluster *c, const char *name);
+bool storage_use(struct cluster *c, const char *name, const json_t *object); /* false: not one of them */
+bool storage_wanting(const struct cluster *c);                               /* a pod waits for one */
+
+/* ---- bound.c ---- */
+void bound_open(struct cluster *c);
+void bound_free(struct cluster *c);
+/* volumesInUse of the node's status, new; NULL: it is not known yet. */
+json_t *bound_in_use(struct cluster *c);
+void bound_node(struct cluster *c, const json_t *status); /* of the Node as the apiserver has it */
+
+/* ---- csi_drivers.c ---- */
+enum err_code csi_drivers_open(struct cluster *c, struct err *e) MUST_CHECK;
+void csi_drivers_close(struct cluster *c);
+void csi_drivers_free(struct cluster *c);
+void csi_drivers_put(struct cluster *c, const json_t *object);
+void csi_drivers_gone(struct cluster *c, const char *name);
+void csi_drivers_synced(struct cluster *c);
+void csi_drivers_again(struct cluster *c); /* on a new link */
+bool csi_drivers_known(const struct cluster *c);
+bool csi_drivers_attach(const struct cluster *c, const char *driver); /* its volumes have to be attached */
+/* nodeAllocatableUpdatePeriodSeconds is set. */
+bool csi_drivers_limits_change(const struct cluster *c, const char *driver);
+json_t *csi_drivers_keep(const struct cluster *c); /* NULL: the first set is not complete */
+void csi_drivers_use(struct cluster *c, const json_t *kept);
+void csi_drivers_tell(struct cluster *c);                    /* which registered */
+void csi_drivers_registered(void *cluster);                  /* they changed */
+void csi_drivers_ask(struct cluster *c, const char *driver); /* how many volumes it allows */
 
 /* ---- services.c ---- */
 void services_put(struct cluster *c, const json_t *object);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * keep - copies on the disk (agent/kept) of the objects that pods of this node need, for a start without the
- * apiserver: ConfigMaps, Secrets, tokens and ClusterTrustBundles that they refer to, Services of their
- * namespaces, RuntimeClasses, labels and taints of the node.
+ * apiserver: ConfigMaps, Secrets, tokens, claims with their volumes and ClusterTrustBundles that they refer
+ * to, Services of their namespaces, RuntimeClasses, CSIDrivers, labels and taints of the node.
  *
  * A copy may be old, and a container keeps the environment of its start. So copies are used only when the
  * apiserver is known not to answer, has not answered KEEP_WAIT_MS after the start, or has said nothing of an
@@ -127,6 +127,10 @@ static bool keep_content(const char *name, struct buf *ret, void *cluster)
         o = trust_keep(c);
     else if (strcmp(name, KEEP_CLASSES) == 0)
         o = runtime_classes_keep(c);
+    else if (strcmp(name, KEEP_DRIVERS) == 0)
+        o = csi_drivers_keep(c);
+    else if (storage_is_needed(c, name))
+        o = storage_keep(c, name);
     else
         o = config_text(c, name);
     if (o == NULL)
@@ -162,7 +166,9 @@ static void keep_on_object(const char *name, bool sealed, const char *text, size
         trust_use(c, o);
     else if (strcmp(name, KEEP_CLASSES) == 0)
         runtime_classes_use(c, o);
-    else
+    else if (strcmp(name, KEEP_DRIVERS) == 0)
+        csi_drivers_use(c, o);
+    else if (!storage_use(c, name, o))
         config_use(c, name, sealed, o);
     api_json_wipe(o);
     json_decref(o);
@@ -188,7 +194,8 @@ static bool keep_is_wanting(const struct cluster *c)
         if (need_is_unknown(c, n))
             return true;
     return (!c->services_known && c->services_kept.n == 0) || (!c->classes_known && !c->classes_kept) ||
-           tokens_wanting(c) || trust_wanting(c) || own_node_may_come(c);
+           (!c->drivers_known && !c->drivers_kept) || storage_wanting(c) || tokens_wanting(c) ||
+           trust_wanting(c) || own_node_may_come(c);
 }
 
 static void keep_load(struct cluster *c, bool use)
@@ -237,7 +244,8 @@ static bool keep_is_wanted(const char *name, void *cluster)
     const char *uid = name + strlen("Token/");
     char text[POD_KEY_SIZE];
 
-    if (strcmp(name, KEEP_SERVICES) == 0 || strcmp(name, KEEP_NODE) == 0 || strcmp(name, KEEP_CLASSES) == 0)
+    if (strcmp(name, KEEP_SERVICES) == 0 || strcmp(name, KEEP_NODE) == 0 || strcmp(name, KEEP_CLASSES) == 0 ||
+        strcmp(name, KEEP_DRIVERS) == 0 || storage_is_needed(c, name))
         return true;
     if (strcmp(name, KEEP_TRUST) == 0)
         return c->trust_wants != NULL;

@@ -44,6 +44,11 @@ static void need(struct cluster *c, enum api_config_kind kind, const char *names
     n->seen = c->count;
 }
 
+void needs_secret(struct cluster *c, const char *namespace_, const char *name)
+{
+    need(c, API_SECRET, namespace_, name);
+}
+
 static void needs_of_container(struct cluster *c, const char *namespace_, const struct api_container *ctr)
 {
     for (size_t i = 0; i < ctr->n_env_from; i++) {
@@ -74,6 +79,8 @@ static void needs_of_pod(struct cluster *c, const struct api_pod *api)
     for (size_t i = 0; i < s->n_image_pull_secrets; i++)
         need(c, API_SECRET, namespace_, s->image_pull_secrets[i].name);
     for (size_t i = 0; i < s->n_volumes; i++) {
+        if (s->volumes[i].kind == API_VOL_CLAIM)
+            storage_need_claim(c, api, &s->volumes[i]);
         if (s->volumes[i].csi_secret != NULL)
             need(c, API_SECRET, namespace_, s->volumes[i].csi_secret);
         for (size_t k = 0; k < s->volumes[i].n_sources; k++) {
@@ -110,7 +117,7 @@ void needs_count(struct cluster *c)
     c->count++;
     pods_each (c->o.node, p) {
         namespaces += siphash_part(0, p->api->meta.namespace, strlen(p->api->meta.namespace));
-        if (p->api->origin == API_FROM_SERVER && p->state != POD_TERMINATED)
+        if (p->api->origin == API_FROM_SERVER && (p->state != POD_TERMINATED || !pod_ask_idle(p)))
             needs_of_pod(c, p->api);
         if (p->successor != NULL && p->successor->origin == API_FROM_SERVER)
             needs_of_pod(c, p->successor);
@@ -127,6 +134,7 @@ void needs_count(struct cluster *c)
         }
     }
     trust_count(c);
+    storage_count(c);
     if (namespaces != c->namespaces)
         services_changed(c); /* of which Services are kept */
     c->namespaces = namespaces;

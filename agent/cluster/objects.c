@@ -9,7 +9,7 @@
 /* kubelet's mirror pods are its own; a pod of the apiserver with this annotation is one of ours. */
 #define MIRROR "kubernetes.io/config.mirror"
 
-static void put_decoded(struct cluster *c, const json_t *object)
+void objects_to_store(struct cluster *c, const json_t *object)
 {
     struct api_object made;
     struct err e = { 0 };
@@ -31,7 +31,7 @@ static void put_decoded(struct cluster *c, const json_t *object)
                   F_ERR(&e));
     if (made.kind == API_KIND_POD)
         reports_wake(c); /* what it refers to is counted */
-    else
+    else if (made.kind == API_KIND_CONFIG_MAP || made.kind == API_KIND_SECRET)
         needs_changed(c, made.config);
     api_object_unref(&made);
 }
@@ -40,15 +40,20 @@ void objects_put(struct cluster *c, const json_t *object)
 {
     const char *kind = json_str(object, "kind");
     const json_t *meta = json_object_get(object, "metadata");
+    enum thing_kind thing;
 
     if (kind == NULL)
         return;
+    if (storage_kind(kind, &thing))
+        storage_put(c, thing, object);
+    else if (strcmp(kind, "CSIDriver") == 0)
+        csi_drivers_put(c, object);
     if (strcmp(kind, "Pod") == 0 && json_object_get(json_object_get(meta, "annotations"), MIRROR) != NULL)
         return;
     if (strcmp(kind, "Pod") == 0 || strcmp(kind, "ConfigMap") == 0 || strcmp(kind, "Secret") == 0)
-        put_decoded(c, object);
+        objects_to_store(c, object);
     else if (strcmp(kind, "RuntimeClass") == 0 && runtime_classes_put(c, object))
-        put_decoded(c, object);
+        objects_to_store(c, object);
     else if (strcmp(kind, "Node") == 0)
         own_node_put(c, object);
     else if (strcmp(kind, "Service") == 0)
@@ -68,8 +73,13 @@ void objects_gone(struct cluster *c, const json_t *message)
     const char *kind = json_str(message, "kind"), *name = json_str(message, "name"),
                *namespace_ = json_str(message, "namespace"), *uid = json_str(message, "uid");
     enum api_config_kind config;
+    enum thing_kind thing;
     const struct api_pod *pod;
 
+    if (storage_kind(kind, &thing))
+        storage_gone(c, thing, namespace_, name);
+    if (name != NULL && str_eq(kind, "CSIDriver"))
+        csi_drivers_gone(c, name);
     if (name != NULL && str_eq(kind, "RuntimeClass"))
         runtime_classes_gone(c, name);
     if (name != NULL && str_eq(kind, "ClusterTrustBundle"))
@@ -100,6 +110,8 @@ void objects_synced(struct cluster *c, const json_t *message)
         services_synced(c);
     if (str_eq(kind, "RuntimeClass"))
         runtime_classes_synced(c);
+    if (str_eq(kind, "CSIDriver"))
+        csi_drivers_synced(c);
     if (str_eq(kind, "ClusterTrustBundle"))
         trust_synced(c, message);
     if (!str_eq(kind, "Pod") || c->pods_synced)
@@ -115,11 +127,14 @@ void objects_denied(struct cluster *c, const json_t *message)
     const char *kind = json_str(message, "kind"), *name = json_str(message, "name"),
                *namespace_ = json_str(message, "namespace"), *why = json_str(message, "message");
     enum api_config_kind config;
+    enum thing_kind thing;
     str_auto text = str_printf("the apiserver refuses it (%d): %.300s", (int)json_int(message, "code", 0),
                                why != NULL ? why : "");
 
     if (text != NULL && str_eq(kind, "ClusterTrustBundle"))
         trust_denied(c, message, text);
+    if (why != NULL && storage_kind(kind, &thing))
+        storage_denied(c, thing, namespace_, name, why);
     if (name == NULL || namespace_ == NULL || text == NULL)
         return;
     log_warn("the apiserver refuses an object that a pod needs", F_STR("kind", kind != NULL ? kind : "?"),

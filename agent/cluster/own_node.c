@@ -99,6 +99,7 @@ void own_node_put(struct cluster *c, const json_t *object)
     if (name == NULL || strcmp(name, c->o.node->o.node_name) != 0)
         return;
     own_node_boot(c, object);
+    bound_node(c, json_object_get(object, "status"));
     node_set_served(c->o.node, NULL, NULL, 0); /* it borrows them */
     own_node_free(c);
     if (!own_node_labels(c, json_object_get(json_object_get(object, "metadata"), "labels")) ||

@@ -168,8 +168,11 @@ static void reports_on_node(uv_timer_t *timer)
 
 static void report_node(struct cluster *c)
 {
-    json_t *object = c->o.node_object(c->o.arg);
+    json_t *object = c->o.node_object(c->o.arg), *in_use = bound_in_use(c);
     bool ready = is_ready(object);
+
+    if (in_use != NULL)
+        json_object_set_new(json_object_get(object, "status"), "volumesInUse", in_use);
     str_auto text = object != NULL ? json_text(object) : NULL;
 
     c->node_due = false;

@@ -122,8 +122,11 @@ def test_the_node_and_its_pods(t):
     ours = [r for r in server.requests() if "watch=true" not in r["uri"]]
     check(len(ours) < len(theirs), f"{len(ours)} requests, a kubelet had {len(theirs)}")
     equal([r["uri"] for r in ours if r["code"] == 403], [])
-    for part in ("csi", "resourceslices"):
-        replay.none_asked("GET", part)
+    made = server.requests("POST", "/csinodes")[0]["request"]
+    uid = server.store.get("Node", "peer")["metadata"]["uid"]
+    equal({**made, "spec": None}, {**said[30]["request"], "spec": None, "metadata": {**said[30]["request"]["metadata"], "ownerReferences": [
+        {"apiVersion": "v1", "kind": "Node", "name": "peer", "uid": uid}]}})
+    replay.none_asked("GET", "resourceslices")
     kube.stop()
     server.stop()
 

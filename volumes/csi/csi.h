@@ -50,6 +50,9 @@ struct csi_driver_info { /* for CSINode, metrics and people */
     const char *name, *endpoint, *version;
     const struct csi_node_info *node;
 };
+/* NodeGetInfo once more, unless it is under way: `changed` follows if the driver allows another number of
+ * volumes now. Errors are logged. */
+void csi_ask_again(struct csi *c, const char *driver);
 void csi_each_driver(const struct csi *c, void (*fn)(const struct csi_driver_info *d, void *arg), void *arg);
 
 /* ---- one volume of a pod: set up ---- */

@@ -138,7 +138,7 @@ static void on_node_info(struct op *op, const struct err *result)
     driver_drop(d);
 }
 
-static enum err_code driver_ask(struct csi_driver *d, struct err *e)
+static enum err_code driver_ask(struct csi_driver *d, op_done_fn done, struct err *e)
 {
     const struct grpc_bytes nothing = { 0 };
     str_auto target = str_printf("unix:%s", d->endpoint);
@@ -148,7 +148,7 @@ static enum err_code driver_ask(struct csi_driver *d, struct err *e)
         return err_nomem(e);
     if (grpc_channel_open(&d->channel, &o, e) != ERR_OK)
         return e->code;
-    csi_call(&d->call, d->channel, "/csi.v1.Node/NodeGetInfo", &nothing, d->name, on_node_info, d);
+    csi_call(&d->call, d->channel, "/csi.v1.Node/NodeGetInfo", &nothing, d->name, done, d);
     return ERR_OK;
 }
 
@@ -175,7 +175,7 @@ static enum err_code driver_begin(struct csi *c, struct entry *offer, const stru
     if (d->name == NULL || d->endpoint == NULL)
         err_nomem(e);
     else
-        ERR_IGNORE(driver_ask(d, e));
+        ERR_IGNORE(driver_ask(d, on_node_info, e));
     if (e->code != ERR_OK) {
         driver_free(d);
         return e->code;
@@ -210,6 +210,44 @@ static void on_gone(struct entry *offer, void *arg)
         driver_drop(d);
         return;
     }
+}
+
+/* ---- once more ---- */
+
+/* Only the number of volumes may change while a driver is registered. */
+static void on_again(struct op *op, const struct err *result)
+{
+    struct csi_driver *d = op->owner;
+    struct csi_node_info info = { 0 };
+    struct err e = *result;
+
+    if (e.code == ERR_OK)
+        ERR_IGNORE(csi_node_info_unpack(&info, d->call.response.p, d->call.response.n, &e));
+    grpc_channel_close(take_ptr(&d->channel));
+    if (d->state == DRIVER_GONE) {
+        csi_node_info_done(&info);
+        driver_drop(d);
+        return;
+    }
+    if (e.code != ERR_OK && e.code != ERR_CANCELLED)
+        log_warn("a CSI driver does not say how many volumes it allows", F_STR("driver", d->name), F_ERR(&e));
+    if (e.code == ERR_OK && info.max_volumes != d->node.max_volumes) {
+        d->node.max_volumes = info.max_volumes;
+        if (d->state == DRIVER_HERE && d->csi->o.changed != NULL)
+            d->csi->o.changed(d->name, true, d->csi->o.arg);
+    }
+    csi_node_info_done(&info);
+}
+
+void csi_ask_again(struct csi *c, const char *driver)
+{
+    struct csi_driver *d = csi_driver_find(c, driver);
+    struct err e = { 0 };
+
+    if (d == NULL || op_live(&d->call.op))
+        return;
+    if (driver_ask(d, on_again, &e) != ERR_OK)
+        log_warn("cannot ask a CSI driver how many volumes it allows", F_STR("driver", driver), F_ERR(&e));
 }
 
 /* ---- calls ---- */

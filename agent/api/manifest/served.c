@@ -139,6 +139,12 @@ static enum err_code decode_reduced(const json_t *object, const struct api_probl
 
 /* ---- one object ---- */
 
+/* Kinds that pods of a cluster refer to, of those that are kept whole. */
+static bool is_storage(enum api_kind kind)
+{
+    return kind == API_KIND_CLAIM || kind == API_KIND_PERSISTENT_VOLUME || kind == API_KIND_CSI_DRIVER;
+}
+
 enum err_code api_decode_served(const json_t *object, struct api_object *ret, struct err *e)
 {
     struct api_problems problems = { 0 };
@@ -151,7 +157,7 @@ enum err_code api_decode_served(const json_t *object, struct api_object *ret, st
     if (copy == NULL)
         return err_nomem(e);
     json_object_del(json_object_get(copy, "metadata"), "managedFields"); /* large, and of no use here */
-    if (api_kind_find(kind, strlen(kind), &known) && api_kind_is_generic(known)) {
+    if (api_kind_find(kind, strlen(kind), &known) && api_kind_is_generic(known) && !is_storage(known)) {
         err_set(e, ERR_INVALID, "%s: kind: a node takes no such objects from its cluster", kind);
     } else if (api_decode_one(&c, copy, &made, e) == ERR_INVALID) {
         *e = (struct err){ 0 };

@@ -108,10 +108,8 @@ static void keep_extended(json_t *to, const json_t *theirs, const json_t *ours, 
 
 json_t *node_status_merge(const json_t *theirs, const json_t *ours, const char *now)
 {
-    static const char *const of_node[] = {
-        "addresses",    "daemonEndpoints", "nodeInfo", "images",
-        "volumesInUse", "runtimeHandlers", "features", "declaredFeatures"
-    };
+    static const char *const of_node[] = { "addresses",       "daemonEndpoints", "nodeInfo",        "images",
+                                           "runtimeHandlers", "features",        "declaredFeatures" };
     const json_t *before = json_object_get(theirs, "status"), *found = json_object_get(ours, "status");
     json_t *to = before != NULL ? json_deep_copy(before) : json_object();
 
@@ -125,6 +123,9 @@ json_t *node_status_merge(const json_t *theirs, const json_t *ours, const char *
         else
             json_object_set_new(to, of_node[i], json_deep_copy(v));
     }
+    /* Without it the daemon does not know yet: volumes that are in use must not seem to be free. */
+    if (json_object_get(found, "volumesInUse") != NULL)
+        json_object_set_new(to, "volumesInUse", json_deep_copy(json_object_get(found, "volumesInUse")));
     keep_extended(to, before, found, "capacity");
     keep_extended(to, before, found, "allocatable");
     json_object_set_new(to, "conditions",

@@ -49,6 +49,7 @@ struct node_cluster {
      * known, refused, or (if not optional) absent; node_trust_changed() follows. */
     enum err_code (*trust)(const struct api_payload_source *s, const char *pod_uid, struct buf *ret,
                            struct err *e, void *arg);
+    void (*drivers_changed)(void *arg); /* a CSI driver registered, is gone, or says something else */
     /* Whether the first set of RuntimeClasses is complete: one that the store does not have is absent then.
      */
     bool (*runtime_classes_known)(void *arg);

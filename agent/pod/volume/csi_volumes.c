@@ -532,6 +532,8 @@ static void on_driver(const char *driver, bool here, void *arg)
     struct node *n = arg;
 
     (void)driver;
+    if (n->cluster != NULL && n->cluster->drivers_changed != NULL)
+        n->cluster->drivers_changed(n->cluster->arg);
     if (!here)
         return;
     pods_each (n, p)
