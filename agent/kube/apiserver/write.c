@@ -2,10 +2,10 @@
 #include "agent/kube/apiserver/write.h"
 
 #include "agent/api/manifest/decode.h"
+#include "agent/api/serve/stored.h"
 #include "base/clock.h"
 #include "base/codec/json.h"
 #include "base/codec/percent.h"
-#include "base/files/fs.h"
 #include "base/log.h"
 #include "base/scope.h"
 
@@ -127,39 +127,12 @@ bool job_ask(struct api_job *j, const char *method, const char *target, json_t *
 void job_refused(struct api_job *j, int http, const json_t *body, const struct err *e)
 {
     const struct api_kind_row *k = j->r.target.kind;
-    const char *message = json_str(body, "message");
-    json_t *causes = json_object_get(json_object_get(body, "details"), "causes"), *list, *cause;
-    size_t i;
 
-    if (http == 0 || message == NULL) {
+    if (http == 0 || json_str(body, "message") == NULL)
         job_fail(j, api_status(503, "ServiceUnavailable", NULL, "%s",
                                e->code != ERR_OK ? e->text : "the daemon does not answer"));
-        return;
-    }
-    if (http == 403) {
-        job_fail(
-            j, api_status(403, "Forbidden",
-                          json_pack("{s:s, s:s, s:s}", "name", j->name, "group", k->group, "kind", k->plural),
-                          "%s%s%s \"%s\" is forbidden: %s", k->plural, k->group[0] != '\0' ? "." : "",
-                          k->group, j->name, message));
-        return;
-    }
-    if (http != 422) {
-        job_fail(j, api_status(http, json_str(body, "reason"), NULL, "%s", message));
-        return;
-    }
-    list = json_array();
-    json_array_foreach (causes, i, cause) {
-        const char *field = json_str(cause, "field"), *text = json_str(cause, "message");
-        const bool lacks = str_eq(text, "required");
-
-        json_array_append_new(list, api_status_cause(lacks ? "FieldValueRequired" : "FieldValueInvalid",
-                                                     field != NULL ? field : "", "%s",
-                                                     lacks          ? "Required value"
-                                                     : text != NULL ? text
-                                                                    : ""));
-    }
-    job_fail(j, api_status_invalid(k->group, k->kind, j->name, list));
+    else
+        job_fail(j, api_stored_refusal(k, j->name, http, body));
 }
 
 static void job_on_looked(int http, json_t *body, const struct err *e, void *owner)
@@ -275,51 +248,6 @@ void job_stored(struct api_job *j, int http, json_t *object)
 
 /* ---- what is computed ---- */
 
-/* What an apiserver sets of a new object. */
-static bool set_new(struct api_job *j, json_t *object)
-{
-    const struct api_kind_row *k = j->r.target.kind;
-    json_t *meta = json_object_get(object, "metadata");
-    char now[CLOCK_RFC3339_SIZE], uid[37];
-
-    clock_format_s(clock_wall_ns(), now);
-    id_random_uuid(uid);
-    if (k->id == API_KIND_NAMESPACE &&
-        json_object_set_new(object, "status", json_pack("{s:s}", "phase", "Active")) != 0)
-        return false;
-    return json_object_set_new(meta, "creationTimestamp", json_string(now)) == 0 &&
-           (api_kind_is_workload(k->id) || k->id == API_KIND_POD ||
-            json_object_set_new(meta, "uid", json_string(uid)) == 0);
-}
-
-/* Takes off what the node says, which is not its file's. */
-static void take_off(const struct api_job *j, json_t *object)
-{
-    static const char *const always[] = { "resourceVersion", "selfLink", "deletionTimestamp",
-                                          "deletionGracePeriodSeconds" };
-    const struct api_kind_row *k = j->r.target.kind;
-    json_t *meta = json_object_get(object, "metadata"), *spec = json_object_get(object, "spec");
-    const bool pod = k->id == API_KIND_POD;
-
-    for (size_t i = 0; i < ARRAY_LEN(always); i++)
-        json_object_del(meta, always[i]);
-    if (pod || api_kind_is_workload(k->id)) {
-        json_object_del(meta, "uid");
-        json_object_del(object, "status");
-    }
-    if (api_kind_is_workload(k->id))
-        json_object_del(meta, "generation");
-    if (pod) {
-        json_object_del(meta, "creationTimestamp");
-        json_object_del(spec, "nodeName");
-        json_object_del(spec, "priority");
-        if (j->live != NULL) /* with a new pod they are refused */
-            json_object_del(spec, "ephemeralContainers");
-    }
-    if (json_object_size(json_object_get(object, "status")) == 0)
-        json_object_del(object, "status");
-}
-
 /* The live object with its defaults: a file leaves some out. False: out of memory. */
 static bool default_live(struct api_job *j)
 {
@@ -382,13 +310,13 @@ void job_write_as(struct api_job *j, enum api_write_type type, const json_t *bod
     }
     wipe(take_ptr(&j->object));
     j->object = made;
-    if (j->live == NULL && !set_new(j, made)) {
+    if (j->live == NULL && !api_stored_new(k, made)) {
         job_fail(j, NULL);
         return;
     }
     if (job_adds_ephemeral(j))
         return;
-    take_off(j, made);
+    api_stored_strip(k, made, j->live == NULL);
     job_store(j, false);
 }
 

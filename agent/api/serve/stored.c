@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/api/serve/stored.h"
+
+#include "agent/api/status.h"
+#include "base/clock.h"
+#include "base/codec/json.h"
+#include "base/files/fs.h"
+#include "base/scope.h"
+
+#include <string.h>
+
+bool api_stored_new(const struct api_kind_row *kind, json_t *object)
+{
+    json_t *meta = json_object_get(object, "metadata");
+    char now[CLOCK_RFC3339_SIZE], uid[37];
+
+    clock_format_s(clock_wall_ns(), now);
+    id_random_uuid(uid);
+    if (kind->id == API_KIND_NAMESPACE &&
+        json_object_set_new(object, "status", json_pack("{s:s}", "phase", "Active")) != 0)
+        return false;
+    return json_object_set_new(meta, "creationTimestamp", json_string(now)) == 0 &&
+           (api_kind_is_workload(kind->id) || kind->id == API_KIND_POD ||
+            json_object_set_new(meta, "uid", json_string(uid)) == 0);
+}
+
+void api_stored_strip(const struct api_kind_row *kind, json_t *object, bool is_new)
+{
+    static const char *const always[] = { "resourceVersion", "selfLink", "deletionTimestamp",
+                                          "deletionGracePeriodSeconds" };
+    json_t *meta = json_object_get(object, "metadata"), *spec = json_object_get(object, "spec");
+    const bool pod = kind->id == API_KIND_POD;
+
+    for (size_t i = 0; i < ARRAY_LEN(always); i++)
+        json_object_del(meta, always[i]);
+    if (pod || api_kind_is_workload(kind->id)) {
+        json_object_del(meta, "uid");
+        json_object_del(object, "status");
+    }
+    if (api_kind_is_workload(kind->id))
+        json_object_del(meta, "generation");
+    if (pod) {
+        json_object_del(meta, "creationTimestamp");
+        json_object_del(spec, "nodeName");
+        json_object_del(spec, "priority");
+        if (!is_new) /* with a new pod they are refused */
+            json_object_del(spec, "ephemeralContainers");
+    }
+    if (json_object_size(json_object_get(object, "status")) == 0)
+        json_object_del(object, "status");
+}
+
+static json_t *refused_fields(const struct api_kind_row *kind, const char *name, const json_t *body)
+{
+    json_t *list = json_array();
+    const json_t *cause;
+    size_t i;
+
+    json_array_foreach (json_object_get(json_object_get(body, "details"), "causes"), i, cause) {
+        const char *field = json_str(cause, "field"), *text = json_str(cause, "message");
+        const bool lacks = str_eq(text, "required");
+
+        json_array_append_new(list, api_status_cause(lacks ? "FieldValueRequired" : "FieldValueInvalid",
+                                                     field != NULL ? field : "", "%s",
+                                                     lacks          ? "Required value"
+                                                     : text != NULL ? text
+                                                                    : ""));
+    }
+    return api_status_invalid(kind->group, kind->kind, name, list);
+}
+
+json_t *api_stored_refusal(const struct api_kind_row *kind, const char *name, int http, const json_t *body)
+{
+    const char *message = json_str(body, "message");
+
+    if (http == 404)
+        return api_status_not_found(kind->group, kind->plural, name);
+    if (http == 0 || message == NULL)
+        return api_status(503, "ServiceUnavailable", NULL, "the daemon does not answer");
+    if (http == 403)
+        return api_status(
+            403, "Forbidden",
+            json_pack("{s:s, s:s, s:s}", "name", name, "group", kind->group, "kind", kind->plural),
+            "%s%s%s \"%s\" is forbidden: %s", kind->plural, kind->group[0] != '\0' ? "." : "", kind->group,
+            name, message);
+    return http == 422 ? refused_fields(kind, name, body)
+                       : api_status(http, json_str(body, "reason"), NULL, "%s", message);
+}
