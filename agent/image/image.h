@@ -255,6 +255,15 @@ void img_export_start(struct img_task *t, struct img_store *s, const char *refer
  * the same ones, or a secret of the same namespace, name and uid. Answer: true or false. */
 void img_access_start(struct img_task *t, struct img_store *s, const char *name, const char *auth_json,
                       op_done_fn done, void *owner);
+/* Gives it another name, as an import under that name would; an image that had the name loses it. done when
+ * the record is on disk. ERR_NOT_FOUND; ERR_INVALID: no name, or one with a digest. */
+void img_tag_start(struct img_task *t, struct img_store *s, const char *reference, const char *name,
+                   op_done_fn done, void *owner);
+/* How it was made, the first step first, as its configuration says: the author's words, unchecked. Answer:
+ *     {"id","names":[],"items":[{"created","createdBy","author","comment","emptyLayer","sizeBytes"}]}
+ * ERR_NOT_FOUND. */
+void img_history_start(struct img_task *t, struct img_store *s, const char *reference, op_done_fn done,
+                       void *owner);
 /* A pinned image is never garbage-collected; `rm` by name still removes it. done when the record is on disk.
  * ERR_NOT_FOUND. */
 void img_pin_start(struct img_task *t, struct img_store *s, const char *reference, bool pin, op_done_fn done,

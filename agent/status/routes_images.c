@@ -81,11 +81,14 @@ void route_image_task(struct conn *c, const struct status_match *m)
         enum status_image_verb verb;
         bool wants_name;
     } verbs[] = {
-        { "verify", IMAGE_VERIFY, false }, { "pin", IMAGE_PIN, true },       { "unpin", IMAGE_UNPIN, true },
-        { "prune", IMAGE_PRUNE, false },   { "export", IMAGE_EXPORT, true },
+        { "verify", IMAGE_VERIFY, false },  { "pin", IMAGE_PIN, true },       { "unpin", IMAGE_UNPIN, true },
+        { "prune", IMAGE_PRUNE, false },    { "export", IMAGE_EXPORT, true }, { "tag", IMAGE_TAG, true },
+        { "history", IMAGE_HISTORY, true },
     };
     const struct http_request *r = &c->parser.request;
-    struct status_image_task task = { .name = http_param(r, "name"), .file = http_param(r, "file") };
+    struct status_image_task task = { .name = http_param(r, "name"),
+                                      .file = http_param(r, "file"),
+                                      .as = http_param(r, "as") };
     struct err e = { 0 };
     size_t i = 0;
 
@@ -102,6 +105,8 @@ void route_image_task(struct conn *c, const struct status_match *m)
         conn_status(c, 400, "BadRequest", NULL, NULL, "name: required");
     else if (task.verb == IMAGE_EXPORT && (task.file == NULL || task.file[0] != '/'))
         conn_status(c, 400, "BadRequest", NULL, NULL, "file: required, an absolute path");
+    else if (task.verb == IMAGE_TAG && (task.as == NULL || task.as[0] == '\0'))
+        conn_status(c, 400, "BadRequest", NULL, NULL, "as: required, the new name");
     else if (http_param_flag(r, "all", &task.all, &e) != ERR_OK)
         conn_err(c, &e);
     else if (reply_owe(c) != NULL)

@@ -46,6 +46,8 @@
  *             the last one is the answer, a Status object when it failed
  *     POST    /images/verify?name=     every digest again; without a name of all images
  *     POST    /images/pin?name=        /images/unpin?name=
+ *     POST    /images/tag?name=&as=    another name for it
+ *     POST    /images/history?name=    how it was made: image.h
  *     POST    /images/export?name=&file=    as OCI archive into that (existing) file
  *     POST    /images/prune?all=       what no container uses: without a name, or all of it
  *     GET     /configz                 the configuration in force, where each value comes from, warnings
@@ -100,11 +102,20 @@ struct status_exec_spec { /* borrowed during the call */
     void (*on_done)(const struct err *result, int exit_code, void *owner);
 };
 
-enum status_image_verb { IMAGE_VERIFY, IMAGE_PIN, IMAGE_UNPIN, IMAGE_PRUNE, IMAGE_EXPORT };
+enum status_image_verb {
+    IMAGE_VERIFY,
+    IMAGE_PIN,
+    IMAGE_UNPIN,
+    IMAGE_PRUNE,
+    IMAGE_EXPORT,
+    IMAGE_TAG,
+    IMAGE_HISTORY
+};
 struct status_image_task { /* borrowed during the call */
     enum status_image_verb verb;
     const char *name; /* NULL: none was given */
     const char *file; /* of an export; NULL: none was given */
+    const char *as;   /* of a tag: the new name; NULL: none was given */
     bool all;
 };
 

@@ -77,6 +77,7 @@ static int image_remove_one(struct cli *cli, const char *name)
 struct image {
     const char *name, *format;
     bool no_headers, all, quiet;
+    struct cli_image_login login;
 };
 
 static const struct cli_flag flags[] = {
@@ -86,8 +87,40 @@ static const struct cli_flag flags[] = {
     { "quiet", 'q', FLAG_SWITCH, offsetof(struct image, quiet), NULL, "import, pull: do not show progress" },
     { "no-headers", 0, FLAG_SWITCH, offsetof(struct image, no_headers), NULL, "ls: do not print headers" },
     { "all", 'a', FLAG_SWITCH, offsetof(struct image, all), NULL, "prune: also images with a name" },
+    { "username", 'u', FLAG_TEXT, offsetof(struct image, login.username), "USER",
+      "login: the user (otherwise it is asked for)" },
+    { "password-stdin", 0, FLAG_SWITCH, offsetof(struct image, login.password_stdin), NULL,
+      "login: the password is on standard input" },
+    { "authfile", 0, FLAG_TEXT, offsetof(struct image, login.authfile), "FILE",
+      "login, logout: this file, not that of registryAuthFile", "@file" },
+    { "insecure", 0, FLAG_SWITCH, offsetof(struct image, login.insecure), NULL,
+      "login: also without TLS, or with a certificate that is not trusted" },
     CLI_FLAGS_END,
 };
+
+/* Commands of this file. False: it is another one, or has the wrong number of words. */
+static bool image_own(struct cli *cli, const struct image *x, int argc, char **argv, int *ret)
+{
+    const char *verb = argc > 0 ? argv[0] : "";
+
+    if (strcmp(verb, "inspect") == 0 && argc >= 2)
+        *ret = cli_list_images(cli, "json", false, argv + 1, argc - 1);
+    else if (strcmp(verb, "import") == 0 && argc == 2)
+        *ret = import(cli, argv[1], x->name, x->quiet);
+    else if (strcmp(verb, "pull") == 0 && argc == 2)
+        *ret = pull(cli, argv[1], x->quiet);
+    else if (strcmp(verb, "tag") == 0 && argc >= 3)
+        *ret = cli_image_tag(cli, argv[1], argc - 2, argv + 2);
+    else if (strcmp(verb, "history") == 0 && argc == 2)
+        *ret = cli_image_history(cli, argv[1], x->format, x->no_headers);
+    else if (strcmp(verb, "login") == 0 && argc == 2)
+        *ret = cli_image_login(cli, &x->login, argv[1]);
+    else if (strcmp(verb, "logout") == 0 && argc == 2)
+        *ret = cli_image_logout(cli, &x->login, argv[1]);
+    else
+        return false;
+    return true;
+}
 
 static int image_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
@@ -102,24 +135,19 @@ static int image_run(struct cli *cli, const struct cli_command *command, int arg
             return cli_wrong(cli, "unknown output format \"%s\": wide, json, yaml or name", x.format);
         return cli_list_images(cli, x.format, x.no_headers, NULL, 0);
     }
-    if (argc >= 2 && strcmp(argv[0], "inspect") == 0)
-        return cli_list_images(cli, "json", false, argv + 1, argc - 1);
-    if (argc == 2 && strcmp(argv[0], "import") == 0)
-        return import(cli, argv[1], x.name, x.quiet);
-    if (argc == 2 && strcmp(argv[0], "pull") == 0)
-        return pull(cli, argv[1], x.quiet);
     if (argc >= 2 && strcmp(argv[0], "rm") == 0) {
         for (int i = 1; i < argc; i++)
             cli_keep_first(&code, image_remove_one(cli, argv[i]));
         return code;
     }
-    if (cli_image_care(cli, argc, argv, x.all, &code))
+    if (image_own(cli, &x, argc, argv, &code) || cli_image_care(cli, argc, argv, x.all, &code))
         return code;
-    return cli_usage_error(
-        cli, command,
-        argc > 0 ? "image %s: wrong number of words, or no such command"
-                 : "you must specify ls, inspect, import, pull, rm, verify, prune, pin, unpin or export",
-        argc > 0 ? argv[0] : "");
+    return cli_usage_error(cli, command,
+                           argc > 0 ? "image %s: wrong number of words, or no such command"
+                                    : "you must specify ls, inspect, history, import, pull, tag, rm, verify, "
+                                      "prune, pin, unpin, export, "
+                                      "login or logout",
+                           argc > 0 ? argv[0] : "");
 }
 
 static const struct cli_example examples[] = {
@@ -129,6 +157,10 @@ static const struct cli_example examples[] = {
     { "export for another node, or podman load", "coracle image export localhost/web:1 web.tar" },
     { "copy an image to another node",
       "coracle image export localhost/web:1 - | ssh node2 coracle image import -" },
+    { "another name, for example for the next version",
+      "coracle image tag localhost/web:1 localhost/web:stable" },
+    { "the credentials of this node for a registry",
+      "coracle image login -u robot --password-stdin registry.example < secret" },
     { "check that the stored images are intact", "coracle image verify" },
     { NULL, NULL },
 };
@@ -136,27 +168,34 @@ static const struct cli_example examples[] = {
 const struct cli_command command_image = {
     .name = "image",
     .run = image_run,
-    .summary = "list, import, pull, verify, export and remove images",
+    .summary = "list, import, pull, tag, verify, export and remove images",
     .usage = "image ls [flags]\n"
              "image inspect REFERENCE...\n"
              "image import FILE|- [--name REFERENCE] [-q]\n"
              "image pull REFERENCE [-q]\n"
+             "image tag REFERENCE NAME...\n"
+             "image history REFERENCE [flags]\n"
              "image rm REFERENCE...\n"
              "image verify [REFERENCE...]\n"
              "image prune [--all]\n"
              "image pin|unpin REFERENCE...\n"
-             "image export REFERENCE FILE|-",
-    .about = "Manages images.  verify compares configurations and unpacked layers "
-             "with what was "
-             "pulled; prune removes unused images without a name, --all also those with a "
-             "name; "
-             "pinned ones are never collected or pruned.  FILE is an OCI or Docker archive, or the folder of "
-             "an OCI "
-             "layout; - is an archive on standard input or output.  import and pull show their progress "
-             "on standard error.",
+             "image export REFERENCE FILE|-\n"
+             "image login REGISTRY [--username USER] [--password-stdin] [--insecure]\n"
+             "image logout REGISTRY",
+    .about =
+        "Manages images.  verify compares configurations and unpacked layers "
+        "with what was "
+        "pulled; prune removes unused images without a name, --all also those with a "
+        "name; "
+        "pinned ones are never collected or pruned.  FILE is an OCI or Docker archive, or the folder of "
+        "an OCI "
+        "layout; - is an archive on standard input or output.  import and pull show their progress "
+        "on standard error.  login asks the registry whether user and password are right, and keeps them in "
+        "the file of registryAuthFile (0600), which every pull of this node may use.",
     .flags = flags,
     .examples = examples,
     .exits = cli_exits,
     .see_also = "get",
-    .words = "ls|inspect|import|pull|rm|verify|prune|pin|unpin|export @image|@file ...",
+    .words =
+        "ls|inspect|history|import|pull|tag|rm|verify|prune|pin|unpin|export|login|logout @image|@file ...",
 };

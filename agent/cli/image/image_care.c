@@ -11,9 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* POST /images/<verb>?...: the answer, or NULL after printing the error; *ret_code: the exit code. */
-static json_t *image_care_ask(struct cli *cli, const char *verb, const char *name, const char *more,
-                              int *ret_code)
+json_t *cli_image_ask(struct cli *cli, const char *verb, const char *name, const char *more, int *ret_code)
 {
     struct cli_response r = CLI_RESPONSE_INIT;
     buf_auto url = BUF_INIT(64 * 1024);
@@ -77,7 +75,7 @@ static int image_care_verify(struct cli *cli, int argc, char **argv)
 
     for (int i = 0; i < argc || i == 0; i++) {
         int its;
-        json_auto_t *answer = image_care_ask(cli, "verify", argc > 0 ? argv[i] : NULL, "", &its);
+        json_auto_t *answer = cli_image_ask(cli, "verify", argc > 0 ? argv[i] : NULL, "", &its);
 
         cli_keep_first(&code, answer != NULL ? print_verified(cli, answer) : its);
     }
@@ -89,7 +87,7 @@ static int image_care_verify(struct cli *cli, int argc, char **argv)
 static int image_care_prune(struct cli *cli, bool all)
 {
     int code;
-    json_auto_t *answer = image_care_ask(cli, "prune", NULL, all ? "&all=true" : "", &code);
+    json_auto_t *answer = cli_image_ask(cli, "prune", NULL, all ? "&all=true" : "", &code);
     char size[CLI_AGE_SIZE];
     const json_t *image;
     size_t i;
@@ -109,7 +107,7 @@ static int image_care_pin(struct cli *cli, const char *verb, int argc, char **ar
 
     for (int i = 0; i < argc; i++) {
         int its;
-        json_auto_t *answer = image_care_ask(cli, verb, argv[i], "", &its);
+        json_auto_t *answer = cli_image_ask(cli, verb, argv[i], "", &its);
 
         cli_keep_first(&code, its);
         if (answer != NULL)
@@ -128,7 +126,7 @@ static int export_into(struct cli *cli, const char *name, const char *path)
 
     buf_adds(&more, "&file=");
     percent_add(&more, path);
-    json_decref(image_care_ask(cli, "export", name, more.p, &code));
+    json_decref(cli_image_ask(cli, "export", name, more.p, &code));
     return code;
 }
 

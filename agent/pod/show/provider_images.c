@@ -169,6 +169,10 @@ void provider_image_task(void *arg, const struct status_image_task *task, struct
         img_verify_start(&t->task, n->o.images, task->name, on_task_done, t);
     else if (task->verb == IMAGE_EXPORT)
         img_export_start(&t->task, n->o.images, task->name, task->file, on_task_done, t);
+    else if (task->verb == IMAGE_TAG)
+        img_tag_start(&t->task, n->o.images, task->name, task->as, on_task_done, t);
+    else if (task->verb == IMAGE_HISTORY)
+        img_history_start(&t->task, n->o.images, task->name, on_task_done, t);
     else
         img_pin_start(&t->task, n->o.images, task->name, task->verb == IMAGE_PIN, on_task_done, t);
 }
