@@ -2,6 +2,7 @@
 /* All commands, in the order in which they are listed; each is described in its own file. */
 #include "agent/cli/internal.h"
 
+#include "agent/cli/change/change.h"
 #include "agent/cli/image/image.h"
 #include "agent/cli/show/show.h"
 #include "agent/cli/stream/stream.h"
@@ -9,7 +10,7 @@
 #include <string.h>
 
 const struct cli_command *const cli_commands[] = {
-    &command_run, /* one a line */
+    &command_run,
     &command_get,
     &command_describe,
     &command_logs,
@@ -24,12 +25,18 @@ const struct cli_command *const cli_commands[] = {
     &command_top,
     &command_validate,
     &command_apply,
+    &command_delete,
+    &command_edit,
+    &command_label,
+    &command_annotate,
+    &command_scale,
+    &command_rollout,
+    &command_set,
     &command_config,
     &command_kubeconfig,
     &command_print_kubeconfig,
     &command_kubectl,
     &command_restart,
-    &command_delete,
     &command_image,
     &command_version,
     &command_help,

@@ -60,5 +60,5 @@ void home_kind(const struct api_object *o, char ret[HOME_KIND_SIZE]); /* "pod" *
 /* ---- a file each ---- */
 extern const struct cli_command command_apply, command_run, command_validate, command_config,
     command_kubeconfig, command_print_kubeconfig, command_kubectl, command_version, command_restart,
-    command_delete, command_wait, command_help, command_completion, command_complete;
+    command_wait, command_help, command_completion, command_complete;
 #endif

@@ -166,8 +166,18 @@ def commands(node, t, names):
                     ["probed", "-c", strange], ["-l", strange]],
         "debug": [[strange, "--image", "localhost/busybox:1"], ["probed", "--image", strange], ["probed", "--image", "localhost/busybox:1", "--target", strange],
                   ["probed", "--image", "localhost/busybox:1", "-c", strange], ["probed"]],
-        "delete": [["pod", "strange-file"], ["pod", strange], ["pod", "strange-file", "--file"]],
-        "image": [["ls"], ["ls", "-o", "wide"], ["inspect", strange], ["pull", strange], ["verify"], ["import", strange], ["rm", strange], ["pin", strange],
+        "delete": [["pod", "strange-file", "--dry-run=client"], ["pod", strange], [strange], ["-f", strange], ["pod", "nobody", "--file"],
+                   ["pods", "-l", strange], ["pod", "a", "--dry-run", strange], ["pod", "a", "-o", strange]],
+        "label": [["pod", strange, "a=b"], ["pod", "told", f"{strange}=1", "--dry-run=client"], ["pod", "told", f"a={strange}", "--dry-run=client"],
+                  ["pod", "told", "--list"], [strange], ["pod", "told", strange]],
+        "annotate": [["pod", "told", "--list"], ["pod", "told", "a=other", "--dry-run=client"], ["pod", strange, "a=b"], [strange]],
+        "edit": [["pod", strange], [strange], ["-f", strange]],
+        "scale": [["deployment", strange, "--replicas=1"], ["pod", "told", "--replicas", strange], [strange]],
+        "rollout": [["status", strange], [strange], ["restart", "deployment", strange], ["history", f"deployment/{strange}"]],
+        "set": [["image", "pod", "told", f"c={strange}", "--dry-run=client"], ["image", "pod", "told", f"{strange}=x"], [strange],
+                ["image", "pod", strange, "c=x"]],
+        "image": [["ls"], ["ls", "-o", "wide"], ["inspect", strange], ["pull", strange], ["verify"], ["import", strange], ["rm", strange], ["pin", strange], ["tag", "localhost/busybox:1", strange], ["history", strange], ["history", "hostile:1"],
+                  ["login", strange, "-u", "a", "--password-stdin"], ["logout", strange],
                   ["export", strange, here], ["prune"], [strange]],
         "version": [[], [strange]],
         "help": [[], [strange]],
@@ -203,6 +213,6 @@ def test_every_command(t):
                 faults.append(f"coracle {name} {' '.join(argv)!r}: {fault}")
     check(not faults, lambda: "\n".join(faults))
     for key in (("describe", "pod", "told"), ("describe", "configmaps"), ("events", "-A"), ("get", "manifests"), ("describe", "pod", "ended"),
-                ("explain", "pod", "mounts"), ("validate", os.fsdecode(names[0])), ("delete", "pod", "strange-file")):
+                ("explain", "pod", "mounts"), ("validate", os.fsdecode(names[0])), ("delete", "pod", "strange-file", "--dry-run=client")):
         check(b"^B" in seen[key] or b"^[" in seen[key], lambda: f"no attack made visible by {key}: {seen[key]!r}")  # pylint: disable=cell-var-from-loop
     node.stop()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `coracle delete`. A pod of a standalone node exists because of a file, and ends when the file is removed.
- * This shows which file, and with --file removes it, if it contains nothing else. */
-#include "agent/cli/internal.h"
+/* `coracle delete pod NAME --file`: the file that defines a pod is removed by this process, if it has nothing
+ * else. On a node of a cluster that is the only way: the daemon does not write the manifest folder there. */
+#include "agent/cli/change/internal.h"
 
 #include "agent/api/manifest/decode.h"
 #include "base/clock.h"
@@ -12,11 +12,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
-
-struct delete_options {
-    const char *namespace_;
-    bool file, wait;
-};
 
 static bool is_pod(const json_t *object, const char *namespace_, const char *name)
 {
@@ -149,14 +144,14 @@ static int remove_and_wait(struct removal *r)
     return code;
 }
 
-/* ---- the command ---- */
+/* ---- the whole ---- */
 
-static int delete_pod(struct cli *cli, const struct delete_options *o, const char *name)
+int delete_pod_file(struct cli *cli, const char *namespace_, const char *name, bool wait)
 {
     int code;
-    json_auto_t *pod = cli_get_pod(cli, o->namespace_, name, &code);
+    json_auto_t *pod = cli_get_pod(cli, namespace_, name, &code);
     json_auto_t *list = pod != NULL ? cli_get(cli, "/manifests", &code) : NULL;
-    const json_t *file = file_of(cli_at(list, "items"), o->namespace_, name);
+    const json_t *file = file_of(cli_at(list, "items"), namespace_, name);
     buf_auto others = BUF_INIT(1u << 20);
     const char *path = cli_text(file, "path");
     struct removal removal;
@@ -164,77 +159,25 @@ static int delete_pod(struct cli *cli, const struct delete_options *o, const cha
     if (list == NULL)
         return code;
     if (file == NULL)
-        return cli_error(cli, "no file defines pod %s any more: it is terminating, or its folder is missing",
-                         name);
-    add_others(file, o->namespace_, name, &others);
-    if (!o->file) {
-        cli_error(cli, "pod %s is defined in %s; removing that file ends it%s%s", name, path,
-                  others.n > 0 ? ", and also removes its other objects: " : "", others.p);
-        fputs(others.n > 0 ? "Take the pod out of that file\n"
-                           : "With --file this command removes the file\n",
-              cli->err);
-        return EXIT_ERROR;
-    }
+        return cli_error(cli,
+                         "no file defines pod %s: it is terminating, its folder is missing, or a workload "
+                         "made it (coracle describe pod %s says which)",
+                         name, name);
+    add_others(file, namespace_, name, &others);
     if (others.n > 0)
-        return cli_error(cli, "%s is not removed because it also defines %s: take the pod out of it", path,
-                         others.p);
+        return cli_error(cli,
+                         "%s is not removed because it also defines %s: take the pod out of it, or leave out "
+                         "--file",
+                         path, others.p);
     removal = (struct removal){ .cli = cli,
                                 .path = path,
                                 .uid = cli_text(pod, "metadata.uid"),
-                                .namespace_ = o->namespace_,
+                                .namespace_ = namespace_,
                                 .name = name,
-                                .wait = o->wait };
+                                .wait = wait };
     code = remove_and_wait(&removal);
     if (code != EXIT_OK)
         return code;
-    cli_say(cli, "pod \"%s\" %s\n", name, o->wait ? "deleted" : "will be deleted");
+    cli_say(cli, "pod \"%s\" %s\n", name, wait ? "deleted" : "will be deleted");
     return EXIT_OK;
 }
-
-static const struct cli_flag flags[] = {
-    CLI_NAMESPACE(struct delete_options, namespace_, "the pod's namespace (default)"),
-    { "file", 0, FLAG_SWITCH, offsetof(struct delete_options, file), NULL,
-      "remove the file, if it defines only this pod" },
-    { "wait", 0, FLAG_SWITCH, offsetof(struct delete_options, wait), NULL,
-      "wait until the pod is gone (--wait=false: do not)" },
-    CLI_FLAGS_END,
-};
-
-static int cli_delete_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
-{
-    struct delete_options o = { .namespace_ = "default", .wait = true };
-    const char *name;
-    int code;
-
-    return cli_parse_one_pod(cli, command, &o, argc, argv, &name, &code) ? delete_pod(cli, &o, name) : code;
-}
-
-static const struct cli_example examples[] = {
-    { "show which file defines a pod", "coracle delete pod web" },
-    { "remove that file and wait until the pod is gone", "coracle delete pod web --file" },
-    { NULL, NULL },
-};
-
-static const struct cli_exit exits[] = {
-    { 0, "the pod is gone, or will be (--wait=false)" },
-    { 1, "nothing was removed, or the pod did not end; see standard error" },
-    { 2, "wrong usage: a word, a flag or its value" },
-    CLI_EXITS_DAEMON,
-    { 0, NULL },
-};
-
-const struct cli_command command_delete = {
-    .name = "delete",
-    .run = cli_delete_run,
-    .summary = "end a pod by removing its manifest file",
-    .usage = "delete pod NAME [--file] [flags]",
-    .about = "Shows which file of the manifest folder defines the pod: the pod exists because of the file, "
-             "and ends "
-             "when the file goes.  With --file that file is removed, unless it holds something else, too, or "
-             "was changed meanwhile.",
-    .flags = flags,
-    .examples = examples,
-    .exits = exits,
-    .see_also = "get restart",
-    .words = "pod @pod",
-};

@@ -260,6 +260,18 @@ enum err_code cli_request(struct cli *cli, const char *method, const char *url, 
     return client_exchange(cli, method, url, NULL, patient, on_data, arg, ret, e);
 }
 
+enum err_code cli_send(struct cli *cli, const char *method, const char *url, const json_t *body,
+                       struct cli_response *ret, struct err *e)
+{
+    mem_auto char *text = json_dumps(body, JSON_COMPACT);
+
+    if (text == NULL)
+        return err_nomem(e);
+    ERR_IGNORE(client_exchange(cli, method, url, text, false, NULL, NULL, ret, e)); /* *e has it */
+    explicit_bzero(text, strlen(text));
+    return e->code;
+}
+
 int cli_upgrade(struct cli *cli, const char *url, const char *subprotocols, struct cli_response *ret,
                 struct buf *ret_rest, struct err *e)
 {
@@ -295,23 +307,31 @@ int cli_upgrade(struct cli *cli, const char *url, const char *subprotocols, stru
     return take_fd(&fd);
 }
 
-int cli_server_error(struct cli *cli, const struct cli_response *r)
+int cli_status_error(struct cli *cli, const json_t *status)
 {
-    json_auto_t *status = NULL;
+    const char *reason = json_str(status, "reason"), *message = json_str(status, "message");
     buf_auto what = BUF_INIT(64 * 1024);
-    const char *reason, *message;
 
-    if (json_parse(r->body.p, r->body.n, CLI_BODY_MAX, &status, "answer", ERR_IGNORED) != ERR_OK ||
-        (message = json_str(status, "message")) == NULL) {
-        cli_note(cli, "Error from server: HTTP status %d\n", r->code);
-        return cli_exit_of_http(r->code);
-    }
-    reason = json_str(status, "reason");
+    if (message == NULL)
+        return cli_error(cli, "out of memory");
     buf_adds(&what, "Error from server");
     if (reason != NULL)
         buf_addf(&what, " (%s)", reason);
     buf_adds(&what, ": ");
     cli_complain(cli, what.p, message);
+    return cli_exit_of_http((int)json_int(status, "code", 500));
+}
+
+int cli_server_error(struct cli *cli, const struct cli_response *r)
+{
+    json_auto_t *status = NULL;
+
+    if (json_parse(r->body.p, r->body.n, CLI_BODY_MAX, &status, "answer", ERR_IGNORED) != ERR_OK ||
+        json_str(status, "message") == NULL) {
+        cli_note(cli, "Error from server: HTTP status %d\n", r->code);
+        return cli_exit_of_http(r->code);
+    }
+    cli_status_error(cli, status);
     return cli_exit_of_http(r->code);
 }
 

@@ -34,6 +34,9 @@ typedef bool (*cli_data_fn)(const char *data, size_t n, void *arg);
  * NULL: it is kept. ERR_UNAVAILABLE: no daemon, or the connection was lost. */
 enum err_code cli_request(struct cli *cli, const char *method, const char *url, bool patient,
                           cli_data_fn on_data, void *arg, struct cli_response *ret, struct err *e) MUST_CHECK;
+/* The same with a JSON body, which may have secrets: the sent text is wiped. The answer is kept. */
+enum err_code cli_send(struct cli *cli, const char *method, const char *url, const json_t *body,
+                       struct cli_response *ret, struct err *e) MUST_CHECK;
 /* Requests a WebSocket with one of these subprotocols. Returns a descriptor, and bytes received after the
  * handshake in *ret_rest; -1 with *e unset: refused, see *ret; -1 with *e: failed. */
 int cli_upgrade(struct cli *cli, const char *url, const char *subprotocols, struct cli_response *ret,
@@ -46,6 +49,7 @@ json_t *cli_call(struct cli *cli, const char *method, const char *url, int *ret_
 json_t *cli_post(struct cli *cli, const char *url, const json_t *body, int *ret_code); /* of this JSON */
 /* Prints "Error from server (NotFound): pods "x" not found"; returns the exit code. */
 int cli_server_error(struct cli *cli, const struct cli_response *r);
+int cli_status_error(struct cli *cli, const json_t *status); /* the same of a Status; NULL: out of memory */
 void cli_add_pod_path(struct buf *b, const char *namespace_, const char *name);
 
 /* ---- watch.c ---- */
@@ -88,7 +92,8 @@ json_t *cli_get_all(struct cli *cli, const struct api_kind_row *kind, const char
 /* ---- targets.c: the objects that a command names or selects ---- */
 struct cli_target {
     const struct api_kind_row *kind;
-    char *name; /* owned */
+    char *name;       /* owned */
+    char *namespace_; /* owned; NULL: the kind has none */
 };
 struct cli_targets {
     struct cli_target *v;
@@ -97,14 +102,22 @@ struct cli_targets {
 struct cli_choice {
     const char *namespace_;
     const char *selector; /* NULL: none */
+    const char *fields;   /* field selector; NULL: none */
     bool all;             /* of a kind */
+    bool everywhere;      /* all namespaces; only with a selector, fields or `all` */
     bool only_pods;       /* "web" is a pod, other kinds are refused */
+    bool kinds;           /* a name without a kind is an error, not a pod */
 };
 /* "pods web db", "pod/web cm/settings", "web" for a pod; with a selector or `all` "pods", "pods,cm": those
  * that exist. EXIT_OK, or an error was printed. Nothing selected: n is 0. */
 int cli_targets(struct cli *cli, const struct cli_command *command, const struct cli_choice *choice, int argc,
                 char **argv, struct cli_targets *ret);
+int cli_targets_add(struct cli *cli, struct cli_targets *t, const struct api_kind_row *kind,
+                    const char *namespace_ /* NULL for a kind that has none */, const char *name);
 void cli_targets_done(struct cli_targets *t);
+/* "deployment.apps/web": as kubectl names an object; "" if it is too long. */
+#define CLI_FULL_NAME_SIZE 400
+void cli_full_name(const struct api_kind_row *kind, const char *name, char ret[CLI_FULL_NAME_SIZE]);
 
 /* ---- one_pod.c ---- */
 /* For commands for one pod: "pod web", "pod/web", "web". False: return *ret. */

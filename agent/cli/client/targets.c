@@ -8,17 +8,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int targets_add(struct cli *cli, struct cli_targets *t, const struct api_kind_row *kind,
-                       const char *name)
+int cli_targets_add(struct cli *cli, struct cli_targets *t, const struct api_kind_row *kind,
+                    const char *namespace_, const char *name)
 {
-    char *copy = strdup(name);
+    const bool placed = kind->namespaced && namespace_ != NULL;
+    char *copy = strdup(name), *space = placed ? strdup(namespace_) : NULL;
 
-    if (copy == NULL || !array_room(t->v, t->n)) {
+    if (copy == NULL || (placed && space == NULL) || !array_room(t->v, t->n)) {
         free(copy);
+        free(space);
         return cli_error(cli, "out of memory");
     }
-    t->v[t->n++] = (struct cli_target){ .kind = kind, .name = copy };
+    t->v[t->n++] = (struct cli_target){ .kind = kind, .name = copy, .namespace_ = space };
     return EXIT_OK;
+}
+
+void cli_full_name(const struct api_kind_row *kind, const char *name, char ret[CLI_FULL_NAME_SIZE])
+{
+    snprintf(ret, CLI_FULL_NAME_SIZE, "%s%s%s/%s", kind->singular, kind->group[0] != '\0' ? "." : "",
+             kind->group, name);
 }
 
 /* The kind of "pods" or "pod/web"; NULL after printing the error. */
@@ -42,7 +50,7 @@ static const struct api_kind_row *kind_of(struct cli *cli, const struct cli_choi
 static int select_kind(struct cli *cli, const struct cli_choice *choice, const char *word,
                        struct cli_targets *ret)
 {
-    const struct cli_selectors selectors = { .labels = choice->selector };
+    const struct cli_selectors selectors = { .labels = choice->selector, .fields = choice->fields };
     const struct api_kind_row *kind = kind_of(cli, choice, word);
     json_auto_t *items = NULL, *sorted = NULL;
     const json_t *item;
@@ -51,19 +59,20 @@ static int select_kind(struct cli *cli, const struct cli_choice *choice, const c
 
     if (kind == NULL)
         return EXIT_USAGE;
-    items = cli_get_all(cli, kind, choice->namespace_, &selectors, &code);
+    items = cli_get_all(cli, kind, choice->everywhere ? NULL : choice->namespace_, &selectors, &code);
     if (items == NULL)
         return code;
     sorted = cli_sorted(items, cli_by_namespace_and_name);
     json_array_foreach (sorted, i, item)
-        cli_keep_first(&code, targets_add(cli, ret, kind, cli_text(item, "metadata.name")));
+        cli_keep_first(&code, cli_targets_add(cli, ret, kind, cli_text(item, "metadata.namespace"),
+                                              cli_text(item, "metadata.name")));
     return code;
 }
 
 static int select_kinds(struct cli *cli, const struct cli_choice *choice, const char *words,
                         struct cli_targets *ret)
 {
-    str_auto copy = strdup(words);
+    str_auto copy = strdup(strcmp(words, "all") == 0 && !choice->only_pods ? CLI_KINDS_OF_ALL : words);
     char *rest = copy, *word;
     int code = EXIT_OK;
 
@@ -89,6 +98,8 @@ static int take_names(struct cli *cli, const struct cli_choice *choice, int argc
     const struct api_kind_row *first = NULL;
     int code = EXIT_OK, i = 0;
 
+    if (choice->kinds && strchr(argv[0], '/') == NULL && cli_kind_find(argv[0]) == NULL)
+        return cli_unknown_kind(cli, argv[0], "");
     if (kind_comes_first(choice, argc, argv) && (first = kind_of(cli, choice, argv[i++])) == NULL)
         return EXIT_USAGE;
     for (; i < argc && code == EXIT_OK; i++) {
@@ -102,7 +113,7 @@ static int take_names(struct cli *cli, const struct cli_choice *choice, int argc
             return EXIT_USAGE;
         if (slash != NULL && slash[1] == '\0')
             return cli_wrong(cli, "the name of a resource may not be empty");
-        code = targets_add(cli, ret, kind, slash != NULL ? slash + 1 : argv[i]);
+        code = cli_targets_add(cli, ret, kind, choice->namespace_, slash != NULL ? slash + 1 : argv[i]);
     }
     return code;
 }
@@ -110,7 +121,7 @@ static int take_names(struct cli *cli, const struct cli_choice *choice, int argc
 int cli_targets(struct cli *cli, const struct cli_command *command, const struct cli_choice *choice, int argc,
                 char **argv, struct cli_targets *ret)
 {
-    const bool selected = choice->all || choice->selector != NULL;
+    const bool selected = choice->all || choice->selector != NULL || choice->fields != NULL;
     int code;
 
     *ret = (struct cli_targets){ 0 };
@@ -130,8 +141,10 @@ int cli_targets(struct cli *cli, const struct cli_command *command, const struct
 
 void cli_targets_done(struct cli_targets *t)
 {
-    for (size_t i = 0; i < t->n; i++)
+    for (size_t i = 0; i < t->n; i++) {
         free(t->v[i].name);
+        free(t->v[i].namespace_);
+    }
     free(t->v);
     *t = (struct cli_targets){ 0 };
 }

@@ -192,7 +192,7 @@ static int stay(struct cli *cli, const struct debug *o, const struct awaited *a)
         return print_log(cli, o->namespace_, a->pod, a->container);
     code = attach_to(cli, &attach, a->pod);
     if (o->tty && o->node)
-        cli_note(cli, "The pod stays until its file goes: coracle delete pod %s -n %s --file\n", a->pod,
+        cli_note(cli, "The pod stays until it is deleted: coracle delete pod %s -n %s\n", a->pod,
                  o->namespace_);
     else if (o->tty)
         cli_note(cli, "If the container still runs: coracle attach -it -n %s -c %s %s\n", o->namespace_,
