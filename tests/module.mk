@@ -131,6 +131,9 @@ soak: ## all that `make check` leaves out (tests/README.md): clang's build, all 
 	@SOAK_SEED=$(SOAK_SEED) SOAK_AGENT_KILLS=$(SOAK_AGENT_KILLS) SOAK_CONMON_KILLS=$(SOAK_CONMON_KILLS) \
 	    tests/host/run --verbose --build $(check_gcc) test_soak
 	@IMAGE_KILLS=$(or $(IMAGE_KILLS),200) IMAGE_SEED=$(IMAGE_SEED) tests/host/run --verbose --build $(check_gcc) test_image_kills
+	@WRITE_KILLS=$(or $(WRITE_KILLS),300) WRITE_SEED=$(WRITE_SEED) tests/host/run --verbose --build $(check_gcc) test_lone_kills
+	@RACE_ROUNDS=$(or $(RACE_ROUNDS),300) tests/host/run --build $(check_gcc) test_lone_races
+	@PATCH_ROUNDS=$(or $(PATCH_ROUNDS),10000) PATCH_SEED=$(PATCH_SEED) tests/host/run --verbose --build $(check_gcc) test_patches
 	@DEVICE_KILLS=$(or $(DEVICE_KILLS),500) SOAK_SEED=$(SOAK_SEED) tests/host/run --verbose --build $(check_gcc) test_devices_soak
 	@CORACLE_EVICTIONS=$(or $(CORACLE_EVICTIONS),50) CORACLE_EVICTION_MS=100 tests/host/run --verbose --jobs 1 --build $(check_gcc) test_eviction_fast
 	@CORACLE_TEST_LONG=1 tests/host/run --build $(check_gcc) devices_golden.test_26 eviction_golden.

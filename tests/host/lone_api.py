@@ -10,6 +10,7 @@ import ssl
 from coracle import equal, read, run, until
 
 PORT = 16443
+FLAG = f"--local-api=127.0.0.1:{PORT}"
 MAPS = "/api/v1/namespaces/default/configmaps"
 TYPES = {"json": "application/json-patch+json", "merge": "application/merge-patch+json",
          "strategic": "application/strategic-merge-patch+json", "apply": "application/apply-patch+yaml"}
@@ -22,9 +23,10 @@ def config_map(name, data, **meta):
 class Api:
     """A node with the local API; a connection is kept until it ends."""
 
-    def __init__(self, t, *flags, **kwargs):
+    def __init__(self, t, *flags, node=None, **kwargs):
+        """node: one that runs already, with FLAG."""
         run("ip", "link", "set", "lo", "up")
-        self.node = t.node(f"--local-api=127.0.0.1:{PORT}", *flags, **kwargs)
+        self.node = node or t.node(FLAG, *flags, **kwargs)
         self.pem, self.connection = f"{t.scratch}/admin.pem", None
         until(lambda: self.node.cli("kubeconfig", ok=False).returncode == 0, 20, "the certificates")
         config = self.node.cli("kubeconfig").stdout
@@ -53,6 +55,12 @@ class Api:
             except (OSError, http.client.HTTPException):
                 return False
         until(answers, 20, "the local API is open")
+
+    def again(self):
+        """The same client with a connection of its own, for another thread."""
+        other = object.__new__(Api)
+        other.__dict__ = {**self.__dict__, "connection": None}
+        return other
 
     def ask(self, method, path, body=None, kind="application/json"):
         """(code, value).  OSError or HTTPException if there is no answer."""

@@ -85,6 +85,10 @@ def test_applies(t):
     check(peer.close() == 0, "patch_lines ended well")
 
 
+for _test in (test_json_patches, test_merge_patches, test_strategic_patches, test_applies):
+    _test.seconds = int(os.environ.get("PATCH_ROUNDS") or 500) / 20
+
+
 # ---- recorded ----
 
 def plain(o, managers):

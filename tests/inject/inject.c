@@ -335,6 +335,7 @@ HOOK(int, scandirat, -1,
 HOOK(int, rename, -1, (const char *a, const char *b), a, b)
 HOOK(int, renameat, -1, (int a, const char *b, int c, const char *d), a, b, c, d)
 HOOK(int, unlink, -1, (const char *a), a)
+HOOK(int, renameat2, -1, (int a, const char *b, int c, const char *d, unsigned e), a, b, c, d, e)
 HOOK(int, unlinkat, -1, (int a, const char *b, int c), a, b, c)
 HOOK(int, rmdir, -1, (const char *a), a)
 HOOK(int, mkdir, -1, (const char *a, mode_t b), a, b)

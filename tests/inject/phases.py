@@ -2,6 +2,7 @@
 """phases - the agent's work while one of its calls fails: before() prepares, do() runs with the fault, after() restores the node."""
 import contextlib
 import hashlib
+import http.client
 import io
 import json
 import os
@@ -385,7 +386,81 @@ class DevicesRestart(Devices):
         super().after()
 
 
-PHASES = {"restart": Restart, "start": Start, "stop": Stop, "end": End, "edit": Edit, "exec": Exec, "logs": Logs, "cp": Copy,
+class Write(Phase):
+    """Objects of the manifest folder are created, replaced and removed through the socket, alone in a file and one of three in it."""
+
+    START = {"one": "1", "two": "1", "three": "1"}  # in one file; "own" has a file of its own
+    FILE = "several.yaml"
+
+    def __init__(self, bench):
+        super().__init__(bench)
+        self.serial = 0
+
+    def reset(self):
+        with contextlib.suppress(FileNotFoundError):
+            self.node.remove("configmap-default-own.yaml")
+        self.node.put(self.FILE, *[self.map(name, value) for name, value in self.START.items()])
+        self.allowed = {name: {value} for name, value in {**self.START, "own": None}.items()}
+
+    def before(self):
+        self.reset()
+        self.bench.wait(lambda _: self.seen() == {**self.START, "own": None}, "the objects are as they were put")
+
+    @staticmethod
+    def map(name, value):
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}, "data": {"x": value}}
+
+    def request(self, method, path, body=None):
+        """(code, value); (0, None): there was no answer."""
+        with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
+            code, text = self.node.request(method, path, body and json.dumps(body), timeout=15)
+            return code, json.loads(text)
+        return 0, None
+
+    def look(self, name):
+        return self.request("GET", f"/store/object?apiVersion=v1&kind=ConfigMap&namespace=default&name={name}")
+
+    def seen(self):
+        found = {}
+        for name in self.allowed:
+            code, got = self.look(name)
+            if code not in (200, 404):
+                return None
+            found[name] = got["object"]["data"]["x"] if code == 200 else None
+        return found
+
+    def change(self, name, value):
+        """Sets or, with None, removes.  What the answer does not exclude is allowed afterwards."""
+        self.bench.revive()
+        code, got = self.look(name)
+        if code not in (200, 404):
+            return  # refused, or killed before it began
+        mark = {"mark": got["mark"]} if code == 200 else {}
+        self.allowed[name] |= {value}
+        code, _ = self.request("DELETE" if value is None else "PUT", "/store/object", {"object": self.map(name, value or ""), **mark})
+        if code in (200, 201):
+            self.allowed[name] = {value}
+
+    def do(self):
+        self.serial += 1
+        for name, value in (("own", "new"), ("own", f"again {self.serial}"), ("two", f"changed {self.serial}"), ("one", None), ("own", None)):
+            self.change(name, value)
+
+    def after(self):
+        def well(_pods):
+            found = self.seen()
+            return found is not None and all(found[n] in self.allowed[n] for n in found)
+        self.bench.wait(well, lambda: f"objects that were promised or untouched: {self.seen()}, allowed {self.allowed}")
+        self.bench.revive()
+        self.node.stop()  # what the folder has counts, not what is remembered; and what was not finished is removed
+        self.node.start()
+        self.bench.wait(well, lambda: f"the same after a restart: {self.seen()}, allowed {self.allowed}")
+        check(not [f for f in os.listdir(self.node.manifests) if f.startswith(".")], f"left in the folder: {os.listdir(self.node.manifests)}")
+        self.reset()
+        self.bench.wait(lambda _: self.seen() == {**self.START, "own": None}, "the objects are as they were put")
+
+
+PHASES = {"restart": Restart, "start": Start, "stop": Stop, "end": End, "edit": Edit, "write": Write, "exec": Exec, "logs": Logs, "cp": Copy,
           "import": Import, "pull": Pull, "resize": Resize, "devices": Devices, "devices-restart": DevicesRestart}
 
 

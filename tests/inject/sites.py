@@ -23,7 +23,7 @@ ERRNOS = {
     "scandirat": OPEN, "getdents64": LOOK, "stat": LOOK, "lstat": LOOK, "fstat": LOOK, "fstatat": LOOK, "statx": LOOK, "statfs": LOOK,
     "statvfs": LOOK, "fstatvfs": LOOK, "access": LOOK, "faccessat": LOOK, "readlink": LOOK, "readlinkat": LOOK,
     "read": ("EIO", "EINTR"), "pread": LOOK, "pread64": LOOK, "write": ("ENOSPC", "EIO", "EINTR"), "pwrite": WRITE, "writev": ("EIO",),
-    "rename": WRITE, "renameat": WRITE, "unlink": ("EIO",), "unlinkat": ("EIO",), "rmdir": ("EIO", "EBUSY"), "mkdir": WRITE,
+    "rename": WRITE, "renameat": WRITE, "renameat2": WRITE, "unlink": ("EIO",), "unlinkat": ("EIO",), "rmdir": ("EIO", "EBUSY"), "mkdir": WRITE,
     "mkdirat": WRITE, "linkat": WRITE, "symlink": WRITE, "symlinkat": WRITE, "ftruncate": WRITE, "fsync": ("EIO",), "fdatasync": ("EIO",),
     "mount": ("ENOMEM", "EBUSY"), "umount2": ("ENOMEM", "EBUSY"), "move_mount": ("ENOMEM",), "open_tree": ("ENOMEM", "EMFILE"),
     "mount_setattr": ("ENOMEM",), "pivot_root": ("EBUSY",), "setns": ("ENOMEM",), "unshare": ("ENOMEM", "ENOSPC"),
