@@ -344,6 +344,7 @@ static void api_closed(void *owner)
     if (--a->open_handles > 0)
         return;
     stock_done(&a->stock);
+    api_told_forget(a);
     free(a->node_name);
     free(a->address);
     free(a->version);
@@ -366,6 +367,7 @@ enum err_code kube_api_open(struct kube_api **ret, const struct kube_api_options
         return err_nomem(e);
     a->o = *o;
     stock_init(&a->stock);
+    api_told_forget(a);
     buf_init_secret(&a->line, API_LINE_MAX);
     LIST_INIT(&a->waiting);
     LIST_INIT(&a->watches);

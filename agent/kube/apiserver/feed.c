@@ -62,7 +62,7 @@ static void feed_sweep(struct kube_api *a, uint64_t version)
     api_namespaces_sweep(a);
 }
 
-static void feed_take(struct kube_api *a, const char *type, json_t *object, size_t bytes)
+static void feed_take(struct kube_api *a, const char *type, json_t *object)
 {
     const json_t *meta = json_object_get(object, "metadata");
     const char *kind = json_str(object, "kind"), *api_version = json_str(object, "apiVersion"),
@@ -96,7 +96,7 @@ static void feed_take(struct kube_api *a, const char *type, json_t *object, size
     }
     if (str_eq(kind, "Namespace"))
         api_namespace_complete(object);
-    if (!stock_put(&a->stock, object, bytes, a->set, &change))
+    if (!stock_put(&a->stock, object, a->set, &change))
         log_debug("an object that the local API does not know", F_STR("kind", kind));
     if (change != NULL)
         api_changed(a);
@@ -115,7 +115,7 @@ static void feed_line(struct kube_api *a, const char *line, size_t n)
         return;
     }
     object = json_object_get(event, "object");
-    feed_take(a, json_str(event, "type"), object, n);
+    feed_take(a, json_str(event, "type"), object);
     if (str_eq(json_str(object, "kind"), "Secret") && object->refcount == 1)
         api_json_wipe(object); /* it was not taken */
 }

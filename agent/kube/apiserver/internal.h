@@ -13,7 +13,7 @@
 /* ---- limits ---- */
 #define API_ADMINS "system:masters"   /* the group that may do everything */
 #define API_CHANGES_MAX 4096          /* changes that a watch may be behind, or begin before; */
-#define API_CHANGES_BYTES (16u << 20) /* and the text of them */
+#define API_CHANGES_BYTES (16u << 20) /* and the memory of them */
 #define API_LINE_MAX (8u << 20)       /* of one object from the daemon */
 #define API_FEED_AGAIN_MS 200         /* after the daemon's connection ended */
 #define API_BOOKMARK_MS 60000         /* between two bookmarks of a watch: the apiserver's */
@@ -29,6 +29,7 @@ struct stock_object {
     UT_hash_handle hh;
     const struct api_kind_row *kind;
     json_t *object;
+    size_t bytes; /* of its memory, about */
     uint64_t version;
     unsigned set; /* of the feed's last first set that had it */
     char *namespace_, *name;
@@ -60,9 +61,9 @@ struct stock {
 
 void stock_init(struct stock *s);
 void stock_done(struct stock *s);
-/* What the daemon has; `bytes`: of its text. *ret: the change, until the next call; NULL: nothing changed.
+/* What the daemon has. *ret: the change, until the next call; NULL: nothing changed.
  * False: out of memory, or no object of a known kind. */
-bool stock_put(struct stock *s, json_t *object, size_t bytes, unsigned set, const struct stock_change **ret);
+bool stock_put(struct stock *s, json_t *object, unsigned set, const struct stock_change **ret);
 /* `last`: as it was last; NULL: as it is. Both are borrowed. */
 void stock_remove(struct stock *s, struct stock_object *o, uint64_t version, json_t *last);
 /* Whether an object that is no Event is in this namespace. */
@@ -99,6 +100,14 @@ bool api_selection_has(const struct api_selection *s, const json_t *object);
 struct api_watch;
 struct api_feed;
 
+struct api_told {     /* the last event's text, which most watches of a kind have in common */
+    const char *type; /* NULL: none */
+    uint64_t change;
+    const struct api_kind_row *kind;
+    struct api_form_options form;
+    struct buf text;
+};
+
 struct kube_api {
     struct kube_api_options o;
     struct stock stock;
@@ -115,6 +124,7 @@ struct kube_api {
     LIST_HEAD(, api_wait) waiting;
     LIST_HEAD(, api_watch) watches;
     struct background turns; /* of watches with much to send */
+    struct api_told told;
 };
 
 struct api_wait { /* a request that waits for the first set */
@@ -171,6 +181,7 @@ void api_list(const struct api_request *r);
 /* ---- watch.c ---- */
 void api_watch_begin(const struct api_request *r);
 void api_watch_tell(struct kube_api *a); /* there are changes */
+void api_told_forget(struct kube_api *a);
 void api_watch_tick(struct kube_api *a); /* once a second while there are watches */
 
 /* ---- node.c: objects that the daemon makes when it is asked ---- */

@@ -40,7 +40,7 @@ void api_namespace_need(struct kube_api *a, const char *name)
     if (o == NULL)
         return;
     api_namespace_complete(o);
-    if (stock_put(&a->stock, o, 1024, 0, &change) && change != NULL)
+    if (stock_put(&a->stock, o, 0, &change) && change != NULL)
         api_changed(a);
 }
 

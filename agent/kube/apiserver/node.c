@@ -114,7 +114,7 @@ static void node_put(struct kube_api *a, json_t *node)
         return;
     version = a->stock.version;
     json_object_set_new(meta, "resourceVersion", json_sprintf("%llu", (unsigned long long)version));
-    if (stock_put(&a->stock, node, 16 * 1024, 0, &change) && change != NULL)
+    if (stock_put(&a->stock, node, 0, &change) && change != NULL)
         api_changed(a);
 }
 
@@ -170,7 +170,7 @@ void api_lease_renew(struct kube_api *a)
                       "holderIdentity", a->node_name, "leaseDurationSeconds", LEASE_S, "renewTime", micro);
     if (lease != NULL && known == NULL)
         json_object_set_new(json_object_get(lease, "metadata"), "creationTimestamp", json_string(time));
-    if (lease != NULL && stock_put(&a->stock, lease, 1024, 0, &change) && change != NULL)
+    if (lease != NULL && stock_put(&a->stock, lease, 0, &change) && change != NULL)
         api_changed(a);
 }
 

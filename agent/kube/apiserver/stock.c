@@ -153,6 +153,23 @@ static const struct stock_change *stock_note(struct stock *s, const struct api_k
     return change;
 }
 
+/* Of the memory of a value, about: jansson has a block for each value, and one for each member. */
+static size_t weight_of(const json_t *v)
+{
+    enum { VALUE = 48, MEMBER = 80 };
+    size_t n = VALUE, i;
+    const char *key;
+    json_t *child;
+
+    if (json_is_string(v))
+        n += json_string_length(v);
+    json_object_foreach ((json_t *)(uintptr_t)v, key, child)
+        n += MEMBER + strlen(key) + weight_of(child);
+    json_array_foreach (v, i, child)
+        n += sizeof(void *) + weight_of(child);
+    return n;
+}
+
 static uint64_t version_of(const json_t *object)
 {
     const char *text = json_str(json_object_get(object, "metadata"), "resourceVersion");
@@ -187,7 +204,7 @@ no_memory:
     return NULL;
 }
 
-bool stock_put(struct stock *s, json_t *object, size_t bytes, unsigned set, const struct stock_change **ret)
+bool stock_put(struct stock *s, json_t *object, unsigned set, const struct stock_change **ret)
 {
     const json_t *meta = json_object_get(object, "metadata");
     const char *api_version = json_str(object, "apiVersion"), *kind = json_str(object, "kind");
@@ -198,6 +215,7 @@ bool stock_put(struct stock *s, json_t *object, size_t bytes, unsigned set, cons
     struct stock_object *o;
     char key[KEY_SIZE];
     json_t *old = NULL;
+    size_t bytes;
 
     *ret = NULL;
     if (row == NULL || name == NULL || (row->namespaced && namespace_ == NULL))
@@ -218,7 +236,9 @@ bool stock_put(struct stock *s, json_t *object, size_t bytes, unsigned set, cons
     o->version = version;
     if (version > s->version)
         s->version = version;
-    *ret = stock_note(s, row, version, object, old, bytes);
+    bytes = weight_of(object);
+    *ret = stock_note(s, row, version, object, old, bytes + o->bytes);
+    o->bytes = bytes;
     return true;
 }
 
@@ -226,11 +246,12 @@ void stock_remove(struct stock *s, struct stock_object *o, uint64_t version, jso
 {
     const struct api_kind_row *kind = o->kind;
     json_t *old = json_incref(last != NULL ? last : o->object);
+    const size_t bytes = last != NULL ? weight_of(last) : o->bytes;
 
     if (version > s->version)
         s->version = version;
     object_free(s, o);
-    stock_note(s, kind, s->version, NULL, old, 1024);
+    stock_note(s, kind, s->version, NULL, old, bytes);
 }
 
 uint64_t stock_next(const struct stock *s)

@@ -29,6 +29,8 @@ struct api_watch {
     uint64_t until_ms, bookmark_ms;
 };
 
+static const char added[] = "ADDED", modified[] = "MODIFIED", deleted[] = "DELETED";
+
 static bool watch_failed(struct api_watch *w)
 {
     caller_close(w->caller);
@@ -49,24 +51,53 @@ static void watch_gone(struct caller *c)
 
 /* ---- events; each returns false if `w` is gone ---- */
 
-/* Steals `object`; NULL: out of memory. */
-static bool watch_send(struct api_watch *w, const char *type, json_t *object)
+static bool watch_send_text(struct api_watch *w, const struct buf *text)
 {
     struct caller *c = w->caller;
-    json_auto_t *event = object != NULL ? json_pack("{s:s, s:o}", "type", type, "object", object) : NULL;
-    struct buf text = BUF_SECRET(SIZE_MAX - 1);
 
-    json_add_text(&text, event, false, 0);
-    buf_addc(&text, '\n');
-    if (text.failed)
+    if (text->failed)
         caller_close(c);
     else
-        caller_piece(c, text.p, text.n);
-    buf_done(&text);
+        caller_piece(c, text->p, text->n);
     return c->source != NULL;
 }
 
-static bool watch_send_object(struct api_watch *w, const char *type, json_t *object)
+/* Steals `object`; NULL: out of memory. */
+static void watch_add_text(struct buf *text, const char *type, json_t *object)
+{
+    json_auto_t *event = object != NULL ? json_pack("{s:s, s:o}", "type", type, "object", object) : NULL;
+
+    json_add_text(text, event, false, 0);
+    buf_addc(text, '\n');
+}
+
+static bool watch_send(struct api_watch *w, const char *type, json_t *object)
+{
+    struct buf text = BUF_SECRET(SIZE_MAX - 1);
+    bool alive;
+
+    watch_add_text(&text, type, object);
+    alive = watch_send_text(w, &text);
+    buf_done(&text);
+    return alive;
+}
+
+void api_told_forget(struct kube_api *a)
+{
+    buf_done(&a->told.text);
+    a->told = (struct api_told){ .text = BUF_SECRET(SIZE_MAX - 1) };
+}
+
+static bool is_told(const struct api_told *t, const char *type, uint64_t change,
+                    const struct api_kind_row *kind, const struct api_form_options *form)
+{
+    return t->type == type && t->change == change && t->kind == kind && !t->text.failed &&
+           t->form.form == form->form && t->form.beta == form->beta && t->form.include == form->include &&
+           t->form.no_columns == form->no_columns;
+}
+
+/* `change`: the number of one that many watches have to send; 0: none. */
+static bool watch_send_object(struct api_watch *w, const char *type, json_t *object, uint64_t change)
 {
     const struct api_request *r = &w->request;
     const struct api_form_options form = { .form = r->accept.form,
@@ -75,11 +106,21 @@ static bool watch_send_object(struct api_watch *w, const char *type, json_t *obj
                                            .no_columns = w->columns_sent,
                                            .now_ns = clock_wall_ns() };
     json_auto_t *status = NULL;
-    json_auto_t *own = api_as_kind(r->target.kind, object);
-    json_t *shown = own != NULL ? api_form_of(r->target.kind, own, &form, &status) : NULL;
+    struct api_told *told = &w->api->told;
+    json_auto_t *own = NULL;
 
     w->columns_sent = true;
-    return watch_send(w, type, shown);
+    if (change == 0 || !is_told(told, type, change, r->target.kind, &form)) {
+        api_told_forget(w->api);
+        told->type = change != 0 ? type : NULL;
+        told->change = change;
+        told->kind = r->target.kind;
+        told->form = form;
+        own = api_as_kind(r->target.kind, object);
+        watch_add_text(&told->text, type,
+                       own != NULL ? api_form_of(r->target.kind, own, &form, &status) : NULL);
+    }
+    return watch_send_text(w, &told->text);
 }
 
 /* The last one comes shortly before the end, as the apiserver's. */
@@ -135,18 +176,18 @@ static bool watch_send_change(struct api_watch *w, uint64_t number, const struct
     was = change->old != NULL && api_selection_has(&w->selection, change->old);
     is = change->object != NULL && api_selection_has(&w->selection, change->object);
     if (is)
-        return watch_send_object(w, was ? "MODIFIED" : "ADDED", change->object);
+        return watch_send_object(w, was ? modified : added, change->object, number + 1);
     if (!was)
         return true;
     if (change->object == NULL)
-        return watch_send_object(w, "DELETED", change->old);
+        return watch_send_object(w, deleted, change->old, number + 1);
     /* As it was, with the version of the change: the apiserver does so. */
     last = json_deep_copy(change->old);
     if (last == NULL)
         return watch_failed(w);
     json_object_set_new(json_object_get(last, "metadata"), "resourceVersion",
                         json_sprintf("%llu", (unsigned long long)change->version));
-    return watch_send_object(w, "DELETED", last);
+    return watch_send_object(w, deleted, last, 0);
 }
 
 /* ---- sending ---- */
@@ -155,7 +196,7 @@ static bool watch_send_change(struct api_watch *w, uint64_t number, const struct
 static bool watch_send_first(struct api_watch *w)
 {
     if (w->n_first_sent < json_array_size(w->first))
-        return watch_send_object(w, "ADDED", json_array_get(w->first, w->n_first_sent++));
+        return watch_send_object(w, added, json_array_get(w->first, w->n_first_sent++), 0);
     json_decref(w->first);
     w->first = NULL;
     return !w->marks_first || watch_send_bookmark(w, true);
@@ -207,14 +248,22 @@ static bool watch_flush(struct api_watch *w)
     return watch_failed(w); /* it begins again where it can */
 }
 
+static void watch_go_on(struct api_watch *w)
+{
+    struct kube_api *a = w->api;
+
+    ERR_IGNORE(watch_flush(w));
+    api_told_forget(a);
+}
+
 static void watch_drained(struct caller *c)
 {
-    ERR_IGNORE(watch_flush(c->job));
+    watch_go_on(c->job);
 }
 
 static void watch_on_turn(struct background_client *t)
 {
-    ERR_IGNORE(watch_flush((struct api_watch *)((char *)t - offsetof(struct api_watch, turn))));
+    watch_go_on((struct api_watch *)((char *)t - offsetof(struct api_watch, turn)));
 }
 
 static const struct caller_source watch_source = { .gone = watch_gone, .drained = watch_drained };
@@ -306,7 +355,10 @@ void api_watch_begin(const struct api_request *r)
     caller_begin(c, 200, "application/json", -1);
     if (c->source == NULL)
         return; /* it closed, and `w` is gone */
-    ERR_IGNORE(watch_begin_with(w, &o) ? watch_flush(w) : watch_failed(w));
+    if (watch_begin_with(w, &o))
+        watch_go_on(w);
+    else
+        watch_failed(w);
 }
 
 /* ---- later ---- */
@@ -319,6 +371,7 @@ void api_watch_tell(struct kube_api *a)
         next = LIST_NEXT(w, all);
         ERR_IGNORE(watch_flush(w));
     }
+    api_told_forget(a);
 }
 
 void api_watch_tick(struct kube_api *a)
@@ -332,4 +385,5 @@ void api_watch_tick(struct kube_api *a)
         w->bookmark_due = w->bookmark_due || (w->bookmarks && now >= w->bookmark_ms);
         ERR_IGNORE(watch_flush(w));
     }
+    api_told_forget(a);
 }

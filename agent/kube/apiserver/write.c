@@ -223,7 +223,7 @@ static void stock_take(struct api_job *j, json_t *object)
 
     if (j->r.target.kind->id == API_KIND_NAMESPACE)
         api_namespace_complete(object);
-    if (stock_put(&a->stock, object, 4096, a->set, &change) && change != NULL)
+    if (stock_put(&a->stock, object, a->set, &change) && change != NULL)
         api_changed(a);
     api_namespace_need(a, j->r.target.namespace);
 }

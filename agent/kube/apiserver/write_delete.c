@@ -157,7 +157,7 @@ void job_deleted(struct api_job *j, json_t *object)
     const bool ends = json_object_get(meta, "deletionTimestamp") != NULL;
 
     if (!j->dry && ends) {
-        if (stock_put(&a->stock, object, 4096, a->set, &change) && change != NULL)
+        if (stock_put(&a->stock, object, a->set, &change) && change != NULL)
             api_changed(a);
     } else if (!j->dry && o != NULL && k->id != API_KIND_POD) {
         stock_remove(&a->stock, o, version != NULL ? strtoull(version, NULL, 10) : 0, object);

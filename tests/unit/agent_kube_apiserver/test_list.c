@@ -100,7 +100,7 @@ static void an_older_version_does_not_replace_a_newer_one(void **state)
 
     (void)state;
     seven();
-    assert_true(stock_put(&api->stock, old, 10, 1, &change));
+    assert_true(stock_put(&api->stock, old, 1, &change));
     assert_null(change);
 }
 

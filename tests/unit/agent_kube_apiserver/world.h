@@ -95,6 +95,7 @@ static int world_open(void **state)
     api = calloc(1, sizeof(*api));
     assert_non_null(api);
     stock_init(&api->stock);
+    api_told_forget(api);
     LIST_INIT(&api->watches);
     api->node_name = strdup("node1");
     return 0;
@@ -112,6 +113,7 @@ static int world_close(void **state)
     }
     n_answers = 0;
     stock_done(&api->stock);
+    api_told_forget(api);
     free(api->node_name);
     free(api);
     return 0;
@@ -125,7 +127,7 @@ static void put(json_t *object, uint64_t version)
     assert_non_null(object);
     json_object_set_new(json_object_get(object, "metadata"), "resourceVersion",
                         json_sprintf("%llu", (unsigned long long)version));
-    assert_true(stock_put(&api->stock, object, 1000, 1, &change));
+    assert_true(stock_put(&api->stock, object, 1, &change));
     api_changed(api);
     json_decref(object);
 }
