@@ -287,6 +287,11 @@ enum err_code cni_open(struct cni **ret, const struct cni_options *o, struct err
     return ERR_OK;
 }
 
+const struct cni_times *cni_times(const struct cni *c)
+{
+    return &c->times;
+}
+
 void cni_close(struct cni *c)
 {
     if (c == NULL)

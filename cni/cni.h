@@ -15,6 +15,7 @@
 #include "base/op.h"
 #include "base/scope.h"
 #include "base/strs.h"
+#include "cni/times.h"
 
 #include <jansson.h>
 #include <stdint.h>
@@ -34,6 +35,8 @@ struct cni_options {
 };
 
 enum err_code cni_open(struct cni **ret, const struct cni_options *o, struct err *e) MUST_CHECK;
+/* What the plugins took since cni_open(). */
+const struct cni_times *cni_times(const struct cni *c);
 void cni_close(struct cni *c); /* no operation may be live; the loop frees the rest on a later turn */
 SCOPE_DEFINE(struct cni, cni_close)
 
@@ -103,6 +106,7 @@ struct cni_op {
     struct op op;
     struct cni_result result; /* ADD; valid in done on success */
     bool checked;             /* ADD, likewise: a first CHECK is not needed */
+    struct cni_timed timed;   /* ADD and DEL, likewise: what each plugin took */
     bool inside;              /* failed CHECK: reported by the list's first plugin, see cni_check_start() */
     struct cni_run *run;      /* private */
     uv_timer_t slow;          /* private: runs while the operation occupies one of the slots */

@@ -39,6 +39,7 @@ struct cni {
     bool alone;                  /* gc.c: a GC runs, nothing else may begin */
     TAILQ_HEAD(, cni_gc) gcs;    /* waiting; the first may run */
 
+    struct cni_times times;
     struct cni_versions versions; /* versions supported by plugins */
     TAILQ_HEAD(, ask) asks;       /* ask.c */
     size_t n_held;                /* reasons to start no operation: the first STATUS of a list */

@@ -116,12 +116,25 @@ static void cni_run_step(struct cni_run *r)
     }
 }
 
+/* CHECK is not timed: nobody waits for it. */
+static void note_time(struct cni_run *r)
+{
+    uint64_t us = (uv_hrtime() - r->began_ns) / 1000;
+
+    if (r->verb == CNI_CHECK)
+        return;
+    cni_timed_add(&r->o->timed, r->plugin.call.type, us);
+    cni_times_add(&r->c->times, r->plugin.call.type, r->verb == CNI_DEL, us);
+}
+
 static void on_plugin_done(struct op *op, const struct err *result)
 {
     struct cni_run *r = op->owner;
     struct err e = *result;
     json_auto_t *answer = take_ptr(&r->plugin.result);
 
+    if (e.code == ERR_OK)
+        note_time(r);
     if (r->verb == CNI_ADD) {
         if (e.code == ERR_OK)
             cni_add_proceed(r, answer, &e);
@@ -188,6 +201,7 @@ static void start_plugin(struct cni_run *r)
         return;
     }
     r->o->op.state = RUN_PLUGIN;
+    r->began_ns = uv_hrtime();
     cni_plugin_start(&r->plugin, &call, r->c->loop, on_plugin_done, r);
 }
 

@@ -38,6 +38,7 @@ struct cni_run {
     size_t done;            /* plugins that succeeded */
     size_t deleted;         /* DEL: entries done */
     uint64_t deadline_at_ms;
+    uint64_t began_ns; /* uv_hrtime(): the plugin that runs */
     struct cni_plugin plugin;
     struct cni_masq masq;
 };

@@ -46,6 +46,7 @@ struct sandbox { /* of a pod */
     struct cni_attachment cni_att;
     struct net_attach *net_attach; /* what cni_att refers to */
     struct cni_result net_result;
+    char *net_timed; /* what each plugin of its ADD took; NULL: not known */
     char net_error[512];
     struct boot_time net_retry_at;
     uint64_t net_backoff_ms;

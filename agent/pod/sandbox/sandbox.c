@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "cni/host/netns.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define RETRY_FIRST_MS 500 /* after a failed ADD; doubled */
@@ -281,6 +282,16 @@ static void undo_add(struct pod *p)
     cni_del_start(&box->cni_op, p->node->o.cni, &box->cni_att, on_deleted_for_retry, p);
 }
 
+static void note_times(struct sandbox *box)
+{
+    struct buf text = BUF_INIT(1024);
+
+    cni_timed_text(&box->cni_op.timed, &text);
+    free(box->net_timed);
+    box->net_timed = text.n > 0 ? strdup(text.p) : NULL;
+    buf_done(&text);
+}
+
 static void on_added(struct op *op, const struct err *result)
 {
     struct pod *p = op->owner;
@@ -289,6 +300,7 @@ static void on_added(struct op *op, const struct err *result)
 
     if (e.code == ERR_OK) {
         box->net_result = box->cni_op.result;
+        note_times(box);
         if (box->net_result.n_ips == 0)
             err_set(&e, ERR_INTERNAL, "the network plugin gave the pod no IP address");
         else if (write_files(p, &e) == ERR_OK)

@@ -75,6 +75,7 @@ static void sandbox_free(struct pod *p)
 
     net_attach_free(p);
     free(take_ptr(&box->netns_spec));
+    free(take_ptr(&box->net_timed));
     free(take_ptr(&box->pidns_spec));
     pidns_forget(p);
 }

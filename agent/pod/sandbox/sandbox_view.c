@@ -3,6 +3,7 @@
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/sandbox/internal.h"
 #include "agent/pod/sandbox/userns.h"
+#include "base/scope.h"
 
 #include <stdio.h>
 
@@ -57,7 +58,14 @@ static void explain_network(const struct pod *p, json_t *steps)
                         : box->net == NET_NONE                             ? "waiting"
                                                                            : "running";
 
-    explain_step(steps, "network", state, box->net_since_ns, bad ? box->net_error : net_state_name(box->net),
+    str_auto told = box->net == NET_READY && box->net_timed != NULL
+                        ? str_printf("%s (%s)", net_state_name(box->net), box->net_timed)
+                        : NULL;
+
+    explain_step(steps, "network", state, box->net_since_ns,
+                 bad            ? box->net_error
+                 : told != NULL ? told
+                                : net_state_name(box->net),
                  clock_boot_to_wall_ns(box->net_retry_at));
 }
 

@@ -9,5 +9,7 @@
  * it was first seen.  Those of an earlier run of the agent do not. */
 
 void agent_metrics(struct node *n, struct buf *out);
+/* network_metrics.c */
+void network_metrics(const struct node *n, struct buf *out);
 void agent_metrics_start_time(struct buf *out); /* process_start_time_seconds */
 #endif

@@ -285,6 +285,7 @@ static void metrics_of_agent(struct node *n, struct buf *out)
     if (shutdown_is_on(n))
         shutdown_metrics(n, out);
     agent_metrics(n, out);
+    network_metrics(n, out);
     if (n->cluster != NULL)
         n->cluster->metrics(out, n->cluster->arg);
     podresources_metrics(n, out);
