@@ -54,7 +54,7 @@ def percentile(values, percent):
 class Bench:
     """The world of a run: a node with its image, the sample pod, the floor, and a FIFO that reports running containers."""
 
-    def __init__(self, scratch, build):
+    def __init__(self, scratch, build, flags=()):
         self.world = World(os.path.basename(scratch), scratch, build)
         self.world.remember()
         self.scratch, self.build = scratch, build
@@ -62,7 +62,7 @@ class Bench:
         os.makedirs(f"{scratch}/bench")
         os.mkfifo(f"{scratch}/bench/started", 0o666)
         threading.Thread(target=self.listen, daemon=True).start()
-        self.node = self.world.node("--log-level", "info")
+        self.node = self.world.node("--log-level", "info", *flags)
         self.node.import_image()
         self.cgroup = self.node.cgroup_root
         self.join_cgroup(self.node.process.pid)

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starting and removing pods, against their parts run without an agent."""
+import json
 import os
 import re
 import statistics
 
 from bench import Figure, Floor
-from coracle import config_map
+from coracle import config_map, until
 
 
 def medians(steps):
@@ -27,19 +28,38 @@ def step_means(before, after):
             for step in after if after[step][1] > before[step][1]}
 
 
+def over(told):
+    """The runtime's start may return after the process has begun."""
+    return told if "ran after" in told else None
+
+
+def timeline(b, name):
+    """{step: (begin, end)} of a pod's start, ms from when the agent saw it."""
+    told = until(lambda: over(json.dumps(b.node.get(f"/explain/default/{name}"))), 10, "the end of the pod's start")
+    return {step: (float(begin), float(end)) for step, begin, end in re.findall(r"([a-z]+) (\d+\.\d)-(\d+\.\d)", told)}
+
+
+def spans(lines):
+    """{step: "begin+length"}, medians."""
+    steps = [step for step in lines[0] if all(step in one for one in lines)]
+    begins = {step: statistics.median(one[step][0] for one in lines) for step in steps}
+    return {step: f"{begins[step]:.2f}+{statistics.median(one[step][1] - one[step][0] for one in lines):.2f}" for step in steps}
+
+
 def bench_one_pod(b, quick):
     """Manifest renamed -> its process runs; and the time that its removal takes."""
-    floor, mine, theirs, mine_gone, theirs_gone, steps = Floor(b), [], [], [], [], []
+    floor, mine, theirs, mine_gone, theirs_gone, steps, lines = Floor(b), [], [], [], [], [], []
     before = step_sums(b)
     for i in range(5 if quick else 30):
         each, _ = b.start([b.pod(f"one-{i}")])
         mine += each.values()
+        lines.append(timeline(b, f"one-{i}"))
         mine_gone.append(b.remove([f"one-{i}"]))
         ids, each, _, parts = floor.start(1, 1)
         theirs += each.values()
         theirs_gone.append(floor.remove(ids, 1))
         steps += parts
-    yield Figure("one pod: manifest to process", "ms", mine, theirs, {"floor": medians(steps), "agent": step_means(before, step_sums(b))})
+    yield Figure("one pod: manifest to process", "ms", mine, theirs, {"floor": medians(steps), "agent": step_means(before, step_sums(b)), "timeline": spans(lines)})
     yield Figure("one pod: removed", "ms", mine_gone, theirs_gone)
 
 

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plots of the bench as SVG, made of its figures alone: lines over pods, and the steps of one pod as bars."""
+import html
+import math
+
+WIDTH, HEIGHT = 720, 400
+LEFT, RIGHT, TOP, BOTTOM = 74, 20, 50, 56
+COLOURS = ("#0b6e99", "#c8553d", "#5c8001", "#7d5ba6", "#b8860b")
+STYLE = ("text{font:13px sans-serif;fill:#222}.title{font-size:16px;font-weight:bold}.small{font-size:11px;fill:#555}"
+         ".grid{stroke:#ddd}.axis{stroke:#444}")
+
+
+def text(x, y, words, anchor="start", css="", **more):
+    extra = "".join(f' {key}="{value}"' for key, value in more.items())
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" class="{css}"{extra}>{html.escape(words)}</text>'
+
+
+def line(x1, y1, x2, y2, css):
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{css}"/>'
+
+
+def document(parts, height=HEIGHT):
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img">'
+            f'<style>{STYLE}</style><rect width="{WIDTH}" height="{height}" fill="#fff"/>\n' + "\n".join(parts) + "\n</svg>\n")
+
+
+def number(value):
+    return f"{value:,.0f}" if value >= 10 or value == 0 else f"{value:.3g}"
+
+
+def ticks(top):
+    """Round values from 0 to a little above the top."""
+    step = 10 ** math.floor(math.log10(top / 4))
+    step = next(step * k for k in (1, 2, 5, 10) if step * k * 5 >= top)
+    return [step * i for i in range(math.ceil(top / step) + 1)]
+
+
+def lines(title, x_name, y_name, series):
+    """`series`: {name: {x: y}}.  Both axes begin at 0."""
+    xs = sorted({x for points in series.values() for x in points})
+    y_ticks = ticks(max(y for points in series.values() for y in points.values()))
+    wide, high = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
+
+    def at(x, y):
+        return LEFT + wide * x / xs[-1], TOP + high * (1 - y / y_ticks[-1])
+
+    parts = [text(LEFT, 24, title, css="title"), text(LEFT, HEIGHT - 10, x_name, css="small"),
+             text(WIDTH - RIGHT, 42, y_name, "end", "small")]
+    for y in y_ticks:
+        parts += [line(LEFT, at(0, y)[1], WIDTH - RIGHT, at(0, y)[1], "grid"), text(LEFT - 8, at(0, y)[1] + 4, number(y), "end")]
+    free = -1.0
+    for x in xs:  # labels that would touch the one before are left out
+        if at(x, 0)[0] - free > 34:
+            parts.append(text(at(x, 0)[0], HEIGHT - BOTTOM + 18, number(x), "middle"))
+            free = at(x, 0)[0]
+    parts.append(line(LEFT, HEIGHT - BOTTOM, WIDTH - RIGHT, HEIGHT - BOTTOM, "axis"))
+    for i, (name, points) in enumerate(series.items()):
+        colour, where = COLOURS[i % len(COLOURS)], [at(x, y) for x, y in sorted(points.items())]
+        parts.append(f'<polyline fill="none" stroke="{colour}" stroke-width="2" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in where)}"/>')
+        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"/>' for x, y in where]
+        parts += [f'<rect x="{LEFT + 12}" y="{TOP + 4 + 20 * i}" width="12" height="12" fill="{colour}"/>',
+                  text(LEFT + 30, TOP + 15 + 20 * i, name)]
+    return document(parts)
+
+
+def bars(title, unit, groups):
+    """`groups`: {name: [(step, begin, length)]}, a row for each step."""
+    rows = sum(len(steps) + 1 for steps in groups.values())
+    height, label = TOP + 24 * rows + BOTTOM, 150
+    x_ticks = ticks(max(begin + length for steps in groups.values() for _, begin, length in steps))
+    wide = WIDTH - label - RIGHT - 60
+
+    def at(x):
+        return label + wide * x / x_ticks[-1]
+
+    parts = [text(20, 24, title, css="title"), text(WIDTH - RIGHT, height - 12, unit, "end", "small")]
+    for x in x_ticks:
+        parts += [line(at(x), TOP, at(x), height - BOTTOM, "grid"), text(at(x), height - BOTTOM + 18, number(x), "middle")]
+    y = TOP
+    for i, (name, steps) in enumerate(groups.items()):
+        parts.append(text(20, y + 16, name, css="title"))
+        for step, begin, length in steps:
+            y += 24
+            parts += [text(label - 8, y + 16, step, "end"),
+                      f'<rect x="{at(begin):.1f}" y="{y + 4:.1f}" width="{max(at(length) - label, 1):.1f}" height="16" fill="{COLOURS[i]}"/>',
+                      text(at(begin + length) + 6, y + 16, f"{length:.1f}", css="small")]
+        y += 24
+    return document(parts, height)
