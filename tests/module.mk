@@ -170,10 +170,10 @@ node-shell: ## a shell in a node VM with the build installed and running; ONLY=s
 	@$(make_gcc) all
 	@tests/node/run --build $(check_gcc) --cache $(node_cache) --shell $(if $(ONLY),$(ONLY),v2)
 
-bench: ## figures of this build on this machine, against the same parts without an agent (root; a quiet machine); ONLY=text, QUICK=1
+bench: ## figures of this build on this machine, against the same parts without an agent (root; a quiet machine); ONLY=text, QUICK=1, PEERS=1: beside podman and kubelet
 	@tests/tools/deps build run test node
 	@$(make_gcc) all bench-programs node-programs
-	@tests/bench/run --build $(check_gcc) --json $(O)/bench.json $(if $(QUICK),--quick) $(ONLY)
+	@PEERS=$(PEERS) tests/bench/run --build $(check_gcc) --json $(O)/bench.json $(if $(QUICK),--quick) $(ONLY)
 
 check-layers: all ## fail on an include or a call that breaks the table of layers, on files that call one another in a circle of more than ten, or on a look whose "unknown" could pass for "absent"
 	$(Q)tests/tools/check-layers

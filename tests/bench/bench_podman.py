@@ -86,6 +86,8 @@ class Podman:
 
 def bench_podman(b, quick):
     """Pods at once, by one command and one file; the floor is the agent with the same pods."""
+    if not os.environ.get("PEERS"):
+        return
     if shutil.which("podman") is None:
         print("# podman: not installed", flush=True)
         return
