@@ -7,6 +7,7 @@
  *
  * The table is FS/state.json, the files are /etc/projects and /etc/projid.
  */
+#include "agent/pod/usage/local_storage.h"
 #include "base/clock.h"
 #include "base/files/disk_usage.h"
 #include "base/files/fs.h"
@@ -14,6 +15,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/filter.h>
 #include <linux/fs.h>
 #include <linux/seccomp.h>
@@ -155,18 +157,35 @@ static enum err_code cmd_fill(struct quota_fs *f, char **argv, struct err *e) /*
     return ERR_OK;
 }
 
-static enum err_code cmd_scan(struct quota_fs *f, char **argv, struct err *e) /* DIR */
+static uint64_t cpu_us(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static enum err_code cmd_scan(struct quota_fs *f, char **argv, struct err *e) /* DIR: in the agent's slices */
 {
     scoped(disk_usage_free) struct disk_usage *u = NULL;
-    uint64_t begin = clock_mono_ms();
+    const uint64_t began_ms = clock_mono_ms(), began_us = cpu_us();
+    uint64_t slices = 0, longest_us = 0;
+    bool over = false;
 
     (void)f;
     if (disk_usage_begin(&u, argv[0], e) != ERR_OK)
         return e->code;
-    while (!disk_usage_go_on(u, 1000000000))
-        ;
-    printf("{\"bytes\": %llu, \"inodes\": %llu, \"ms\": %llu}\n", (unsigned long long)disk_usage_sum(u).bytes,
-           (unsigned long long)disk_usage_sum(u).inodes, (unsigned long long)(clock_mono_ms() - begin));
+    for (; !over; slices++) {
+        const uint64_t before_us = cpu_us();
+
+        over = disk_usage_go_on(u, LOCAL_SLICE_NS);
+        if (cpu_us() - before_us > longest_us)
+            longest_us = cpu_us() - before_us;
+    }
+    printf("{\"bytes\": %" PRIu64 ", \"inodes\": %" PRIu64 ", \"ms\": %" PRIu64 ", \"cpu_ms\": %" PRIu64
+           ", \"slices\": %" PRIu64 ", \"longest_us\": %" PRIu64 ", \"slice_us\": %d}\n",
+           disk_usage_sum(u).bytes, disk_usage_sum(u).inodes, clock_mono_ms() - began_ms,
+           (cpu_us() - began_us) / 1000, slices, longest_us, LOCAL_SLICE_NS / 1000);
     return ERR_OK;
 }
 

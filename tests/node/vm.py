@@ -82,6 +82,10 @@ class Vm:
     def __exit__(self, *_):
         self.kill()
 
+    def disk(self, name):
+        """The file that is a data disk."""
+        return f"{self.work}/{self.name}-{name}.img"
+
     # -- QEMU
 
     def argv(self, *serials):
@@ -94,10 +98,9 @@ class Vm:
         # Devices, not if=virtio: the order here is the order inside.
         drives = [("root", f"file={self.root}/root.img,snapshot=on"), ("payload", f"file={self.payload},readonly=on")]
         for name in self.disks:
-            path = f"{self.work}/{self.name}-{name}.img"
-            with open(path, "wb") as f:
+            with open(self.disk(name), "wb") as f:
                 f.truncate(DISK_BYTES)
-            drives.append((name, f"file={path},cache=unsafe"))  # unsafe only when this machine fails
+            drives.append((name, f"file={self.disk(name)},cache=unsafe"))  # unsafe only when this machine fails
         for name, drive in drives:
             argv += ["-drive", f"{drive},if=none,id={name},format=raw", "-device", f"virtio-blk-pci,drive={name},serial={name}"]
         for serial in serials:
