@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The recorded orders of a real kubelet: tests/fixtures/eviction/ranking.json. */
+/* The recorded orders of a real kubelet, and orders derived from its rules: tests/fixtures/eviction. */
 #include "tests/unit/agent_eviction/helper.h"
 
 #include "base/codec/json.h"
 
-#define FILE_NAME "tests/fixtures/eviction/ranking.json"
+#define RECORDED "tests/fixtures/eviction/ranking.json"
+#define DERIVED "tests/fixtures/eviction/ranking_rules.json"
 #define CONTAINERS_MAX 8
 
 struct loaded {
@@ -60,6 +61,13 @@ static uint64_t pod_request(const json_t *pod, const char *name)
     return (uint64_t)(sum + quantity_value(&overhead));
 }
 
+/* NULL: an emptyDir on disk. */
+static bool is_local(const char *kind)
+{
+    return kind == NULL || str_eq(kind, "emptyDir") || str_eq(kind, "configMap") || str_eq(kind, "gitRepo") ||
+           str_eq(kind, "hostPath");
+}
+
 static void load_usage(const json_t *pod, struct ev_pod *p, struct ev_container *containers)
 {
     const char *name;
@@ -82,8 +90,8 @@ static void load_usage(const json_t *pod, struct ev_pod *p, struct ev_container 
     json_object_foreach (json_object_get(pod, "volumes"), name, item) {
         const char *kind = json_str(json_object_get(pod, "volumeKinds"), name);
 
-        if (kind != NULL && strcmp(kind, "pvc") == 0)
-            continue; /* not on the node */
+        if (!is_local(kind))
+            continue;
         p->volumes.bytes += (uint64_t)json_int(item, "used", 0);
         p->volumes.inodes += (uint64_t)json_int(item, "inodes", 0);
     }
@@ -139,7 +147,7 @@ static void rank_case(const json_t *one)
     static struct loaded all;
 
     assert_true(n <= PODS_MAX);
-    for (unsigned backwards = 0; backwards < 2; backwards++) {
+    for (unsigned backwards = 0; backwards < (json_flag(one, "ties") ? 1 : 2); backwards++) {
         for (size_t i = 0; i < n; i++) {
             load_pod(json_array_get(pods, i), &all.v[i], all.containers[i]);
             order[backwards ? n - 1 - i : i] = &all.v[i];
@@ -150,25 +158,37 @@ static void rank_case(const json_t *one)
     }
 }
 
-static void kubelets_orders_are_ours(void **state)
+static void rank_cases(const char *file, size_t n)
 {
     json_error_t error;
-    json_auto_t *all = json_load_file(FILE_NAME, 0, &error);
+    json_auto_t *all = json_load_file(file, 0, &error);
     json_t *one;
     size_t i;
 
-    (void)state;
     if (all == NULL)
-        fail_msg("%s: %s", FILE_NAME, error.text);
-    assert_int_equal(json_array_size(json_object_get(all, "cases")), 47);
+        fail_msg("%s: %s", file, error.text);
+    assert_int_equal(json_array_size(json_object_get(all, "cases")), n);
     json_array_foreach (json_object_get(all, "cases"), i, one)
         rank_case(one);
+}
+
+static void kubelets_orders_are_ours(void **state)
+{
+    (void)state;
+    rank_cases(RECORDED, 47);
+}
+
+static void the_rules_hold_for_what_was_not_recorded(void **state)
+{
+    (void)state;
+    rank_cases(DERIVED, 24);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kubelets_orders_are_ours),
+        cmocka_unit_test(the_rules_hold_for_what_was_not_recorded),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
