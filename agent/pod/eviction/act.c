@@ -37,7 +37,8 @@ static char *measured(const struct ev_crossing *c, enum ev_layout layout, const 
                       request / 1024);
 }
 
-static void evict_one(struct eviction *r, const struct ev_look *look, const struct ev_pod *v, int64_t grace_s)
+static void evict_one(struct eviction *r, const struct ev_look *look, struct figures *f,
+                      const struct ev_pod *v, int64_t grace_s)
 {
     const struct ev_crossing *c = &look->crossing;
     struct pod *p = pods_by_uid(r->node, v->uid);
@@ -56,6 +57,8 @@ static void evict_one(struct eviction *r, const struct ev_look *look, const stru
         pod_wake(p, "its end cannot wait");
         return;
     }
+    if (ev_signal_condition(c->threshold.signal) == EV_MEMORY_PRESSURE)
+        figures_containers(r->node, f, v);
     ev_message(c, v, &message);
     annotations = ev_annotations(c, v);
     struct pod_eviction e = { .message = buf_detach(&message),
@@ -82,7 +85,7 @@ static void note_helpless(struct eviction *r, const struct ev_crossing *c)
 }
 
 /* True: pods were evicted. */
-static bool act_on(struct eviction *r, const struct ev_look *look, const struct figures *f)
+static bool act_on(struct eviction *r, const struct ev_look *look, struct figures *f)
 {
     const struct ev_crossing *c = &look->crossing;
     struct ev_choice choice = { 0 };
@@ -100,7 +103,7 @@ static bool act_on(struct eviction *r, const struct ev_look *look, const struct 
         r->helpless[c->threshold.signal] = false;
         decision_ranked(r, number, c, look->layout, &choice);
         for (size_t i = 0; i < choice.n_victims; i++)
-            evict_one(r, look, choice.ranked[choice.victims[i]], choice.grace_s);
+            evict_one(r, look, f, choice.ranked[choice.victims[i]], choice.grace_s);
     } else if (!choice.enough) {
         note_helpless(r, c);
     }

@@ -2,7 +2,8 @@
 /*
  * figures - what each pod uses and requests, read when a decision needs it: kubelet ranks by statistics of up
  * to 15 s ago, and takes those that it does not have yet for 0. Only what the decision is about is read: with
- * a hundred pods everything takes several times as long as memory alone, while that runs out.
+ * a hundred pods everything takes several times as long as memory alone, while that runs out. Containers are
+ * read for victims only: the order is that of pods.
  */
 #include "agent/pod/core/facts.h"
 #include "agent/pod/eviction/internal.h"
@@ -14,27 +15,60 @@
 
 #define KILLED_AFTER_S 2 /* at the earliest, if it is asked to end: kubelet's minimum */
 
+/* A pod whose memory cannot be read in so many looks in a row has no figure, and goes first. */
+#define UNREAD_MAX 3
+
 struct reading {
     struct ev_pod *pod;
     struct ev_container *containers; /* by the index of the pod's containers */
 };
 
-static void take_row(const struct usage_row *row, void *arg)
+/* What cannot be read for a moment counts as it did before, or as what the pod requests: nobody goes for want
+ * of a number. */
+static void take_memory(const struct pod *p, struct ev_pod *pod, const struct cg_sample *s, bool absent)
 {
-    struct reading *r = arg;
-    bool memory = (row->s.parts & CG_PART_MEMORY) != 0;
+    struct memory_last *last = &((struct eviction_pod *)p->parts[ROOM_EVICTION])->memory;
 
-    if (row->kind == USAGE_POD) {
-        r->pod->memory_known = memory;
-        r->pod->memory = row->s.memory.working_set;
-        r->pod->processes_known = (row->s.parts & CG_PART_PIDS) != 0;
-        r->pod->processes = row->s.pids;
-    } else if (row->kind == USAGE_CONTAINER) {
-        struct ev_container *c = &r->containers[row->ctr - row->pod->ctrs];
+    if ((s->parts & CG_PART_MEMORY) != 0 || absent)
+        *last = (struct memory_last){ .bytes = s->memory.working_set, .seen = true };
+    else
+        last->unread++;
+    pod->memory_known = last->unread <= UNREAD_MAX;
+    pod->memory = last->seen ? last->bytes : pod->memory_request;
+}
 
-        c->memory_known = memory;
-        c->memory = row->s.memory.working_set;
-    }
+static void read_cgroup(struct node *n, const struct pod *p, unsigned parts, struct ev_pod *pod)
+{
+    struct cg_sample s = { 0 };
+    bool absent = !p->cgroup_made && p->state != POD_TERMINATING; /* nothing of it runs */
+
+    if (!absent && !usage_read_pod(n, parts, p, &s, &absent))
+        s.parts = 0;
+    if (parts & CG_PART_MEMORY)
+        take_memory(p, pod, &s, absent);
+    pod->processes_known = (s.parts & CG_PART_PIDS) != 0 || absent;
+    pod->processes = s.pids;
+}
+
+static void take_container(const struct usage_row *row, void *arg)
+{
+    struct ev_container *containers = arg, *c;
+
+    if (row->kind != USAGE_CONTAINER)
+        return;
+    c = &containers[row->ctr - row->pod->ctrs];
+    c->memory_known = (row->s.parts & CG_PART_MEMORY) != 0;
+    c->memory = row->s.memory.working_set;
+}
+
+void figures_containers(struct node *n, struct figures *f, const struct ev_pod *pod)
+{
+    struct usage_walk walk = { 0 };
+    struct pod *p = pods_by_uid(n, pod->uid);
+
+    if (p != NULL && p->n_ctrs == pod->n_containers)
+        usage_walk(n, &walk, CG_PART_MEMORY, p, take_container,
+                   &f->containers[pod->containers - f->containers]);
 }
 
 static struct quantity requested(const struct ctr *c, const char *resource)
@@ -120,8 +154,6 @@ static void describe(const struct pod *p, struct reading *r)
                                .grace_s = p->api->spec.termination_grace_seconds };
     if (of_pod != NULL)
         r->pod->pod_memory_request = *of_pod;
-    if (!p->cgroup_made) /* nothing of it runs */
-        r->pod->memory_known = r->pod->processes_known = true;
     for (size_t i = 0; i < p->n_ctrs; i++) {
         r->containers[i].name = p->ctrs[i].spec->name;
         r->containers[i].memory_request = requested(&p->ctrs[i], "memory");
@@ -169,7 +201,6 @@ static unsigned parts_of(unsigned signals)
 enum err_code figures_read(struct node *n, unsigned signals, struct figures *ret, struct err *e)
 {
     struct figures f = { 0 };
-    struct usage_walk walk = { 0 };
     size_t n_containers = 0;
 
     pods_each (n, p)
@@ -187,7 +218,7 @@ enum err_code figures_read(struct node *n, unsigned signals, struct figures *ret
             continue;
         describe(p, &r);
         if (parts_of(signals) != 0)
-            usage_walk(n, &walk, parts_of(signals), p, take_row, &r);
+            read_cgroup(n, p, parts_of(signals), r.pod);
         if (signals & SIGNALS_DISK)
             read_disks(p, &r);
         if (r.pod->ending)

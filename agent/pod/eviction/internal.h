@@ -182,15 +182,23 @@ struct figures {
     struct ev_container *containers;
     size_t n, n_containers;
 };
-/* Of these signals; others are not known. */
+/* Of these signals; others are not known. Memory of pods without that of their containers. */
 enum err_code figures_read(struct node *n, unsigned signals, struct figures *ret, struct err *e) MUST_CHECK;
+/* Memory of the containers of one of them. */
+void figures_containers(struct node *n, struct figures *f, const struct ev_pod *pod);
 void figures_done(struct figures *f);
 
 /* ---- releasing.c: what a victim will release ---- */
 struct eviction_ctr { /* of a container */
     char watched[65]; /* forks.c: its id; "": it is not watched */
 };
+struct memory_last { /* figures.c: what was read of a pod's memory last */
+    uint64_t bytes;
+    bool seen;
+    unsigned unread; /* looks in a row that could not read it */
+};
 struct eviction_pod {
+    struct memory_last memory;
     bool chosen;
     enum ev_signal signal; /* for which */
     uint64_t available;    /* of it, then */

@@ -32,9 +32,9 @@ static bool add_disk(struct ev_disk *to, struct storage_part more)
 void releasing_note(struct pod *p, const struct ev_crossing *c)
 {
     struct eviction_pod *r = releasing(p);
-    struct eviction_pod now = { .chosen = true,
-                                .signal = c->threshold.signal,
-                                .available = c->value.available };
+    struct eviction_pod now = {
+        .memory = r->memory, .chosen = true, .signal = c->threshold.signal, .available = c->value.available
+    };
 
     if (r->chosen && r->disk_known)
         return;

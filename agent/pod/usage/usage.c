@@ -203,14 +203,18 @@ static bool has_cgroup(const struct ctr *c)
     return c->cur.id[0] != '\0' && !c->cur.ended && c->state >= CTR_STARTING;
 }
 
+/* An ending pod may have been taken over from an earlier agent, which made its cgroup. */
+static bool has_pod_cgroup(const struct pod *p)
+{
+    return p->state != POD_TERMINATED && (p->cgroup_made || p->state == POD_TERMINATING);
+}
+
 static void pod_usage_read_pod(struct pass *pass, struct pod *p)
 {
     char path[512], below[600];
     struct err e = { 0 };
 
-    /* An ending pod may have been taken over from an earlier agent, which made its cgroup. */
-    if ((!p->cgroup_made && p->state != POD_TERMINATING) || p->state == POD_TERMINATED ||
-        resources_cgroup_path(p, path, sizeof(path), &e) != ERR_OK)
+    if (!has_pod_cgroup(p) || resources_cgroup_path(p, path, sizeof(path), &e) != ERR_OK)
         return;
     read_one(pass, &(struct usage_row){ .kind = USAGE_POD, .pod = p }, path);
     for (size_t i = 0; i < p->n_ctrs; i++) {
@@ -278,6 +282,26 @@ bool usage_walk(struct node *n, struct usage_walk *w, unsigned parts, struct pod
     w->cpu_ns += thread_ns() - cpu_began;
     pod_usage_tell(&pass, fn, arg);
     return pass.complete;
+}
+
+bool usage_read_pod(struct node *n, unsigned parts, const struct pod *p, struct cg_sample *ret,
+                    bool *ret_absent)
+{
+    struct usage *u = pod_usage_of(n);
+    struct source *s;
+    char path[512];
+    struct err e = { 0 };
+
+    *ret_absent = false;
+    if (u == NULL || !has_pod_cgroup(p) || resources_cgroup_path(p, path, sizeof(path), &e) != ERR_OK ||
+        (s = source_of(u, path)) == NULL)
+        return false;
+    if (cg_meter_read(s->meter, parts, ret, &e) != ERR_OK) {
+        *ret_absent = presence_is_absent(cg_look_processes(n->o.cgroups, path, &e));
+        return false;
+    }
+    s->round = u->round;
+    return true;
 }
 
 void usage_walked(struct node *n, const struct usage_walk *w, unsigned parts)

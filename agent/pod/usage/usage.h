@@ -52,6 +52,9 @@ struct usage_walk { /* initialize to { 0 } */
 /* p NULL: everything except the pods. */
 bool usage_walk(struct node *n, struct usage_walk *w, unsigned parts, struct pod *p,
                 void (*fn)(const struct usage_row *row, void *arg), void *arg);
+/* A pod's cgroup alone, without its containers. False: it cannot be read; *ret_absent: nothing runs in it. */
+bool usage_read_pod(struct node *n, unsigned parts, const struct pod *p, struct cg_sample *ret,
+                    bool *ret_absent);
 void usage_walked(struct node *n, const struct usage_walk *w, unsigned parts); /* that was everything */
 
 /* The page sizes of cg_sample.hugetlb, "2MB"; returns their number. */

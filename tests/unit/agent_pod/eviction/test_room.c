@@ -28,6 +28,7 @@ static struct {
     uint64_t exits_between; /* what a process releases after the node's memory was read, before the pods' */
     bool hold_count;        /* counting goes on until the test calls `counted` */
     void (*counted)(struct node *n, bool complete);
+    char unreadable;    /* the memory of the pod with that name */
     unsigned uncounted; /* so many rounds of counting do not come to the layer of "a" */
 } world;
 
@@ -136,17 +137,26 @@ static uint64_t used_by(const struct pod *p)
 bool usage_walk(struct node *n, struct usage_walk *w, unsigned parts, struct pod *p,
                 void (*fn)(const struct usage_row *row, void *arg), void *arg)
 {
-    struct usage_row row = { .kind = USAGE_POD, .pod = p };
+    struct usage_row row = { .kind = USAGE_CONTAINER, .pod = p, .ctr = &p->ctrs[0] };
 
     (void)n;
     (void)w;
     row.s.parts = parts;
-    world.memory.available += take_u64(&world.exits_between);
     row.s.memory.working_set = used_by(p);
     fn(&row, arg);
-    row.kind = USAGE_CONTAINER;
-    row.ctr = &p->ctrs[0];
-    fn(&row, arg);
+    return true;
+}
+
+bool usage_read_pod(struct node *n, unsigned parts, const struct pod *p, struct cg_sample *ret,
+                    bool *ret_absent)
+{
+    (void)n;
+    *ret_absent = false;
+    if (p->api->meta.name[0] == world.unreadable)
+        return false;
+    ret->parts = parts;
+    world.memory.available += take_u64(&world.exits_between);
+    ret->memory.working_set = used_by(p);
     return true;
 }
 
@@ -313,6 +323,52 @@ static void memory_that_is_released_during_the_look_costs_no_innocent(void **sta
     world.used[1] = 0;
     world.exits_between = 500 * MIB;
     memory_is(w, 89 * MIB);
+    assert_int_equal(a->state, POD_RUNNING);
+    memory_is(w, 90 * MIB);
+    assert_int_equal(a->state, POD_TERMINATING);
+}
+
+static void memory_that_cannot_be_read_for_a_moment_costs_nobody_its_life(void **state)
+{
+    struct world *w = *state;
+    struct pod *a = using(w, "a", 100 * MIB, ""), *b = using(w, "b", 500 * MIB, "");
+
+    world.unreadable = 'a';
+    memory_is(w, 90 * MIB);
+    assert_int_equal(b->state, POD_TERMINATING);
+    assert_int_equal(a->state, POD_RUNNING);
+}
+
+static void memory_that_is_not_read_again_counts_as_it_did(void **state)
+{
+    struct world *w = *state;
+    struct pod *a = using(w, "a", 100 * MIB, ""), *b = using(w, "b", 500 * MIB, ""),
+               *c = using(w, "c", 50 * MIB, "");
+
+    memory_is(w, 90 * MIB);
+    assert_int_equal(b->state, POD_TERMINATING);
+    dead(w, b);
+    assert_int_equal(a->state, POD_TERMINATING); /* nothing was released */
+    world.unreadable = 'a';
+    memory_is(w, 20 * MIB); /* it has 100 MiB to release */
+    assert_int_equal(c->state, POD_RUNNING);
+}
+
+static void a_pod_that_cannot_be_read_for_long_goes_first(void **state)
+{
+    struct world *w = *state;
+    struct pod *a = using(w, "a", 10 * MIB, ""),
+               *others[] = { using(w, "b", 700 * MIB, ""), using(w, "c", 600 * MIB, ""),
+                             using(w, "d", 500 * MIB, "") };
+
+    using(w, "e", 400 * MIB, "");
+    world.unreadable = 'a';
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        memory_is(w, 90 * MIB);
+        assert_int_equal(others[i]->state, POD_TERMINATING);
+        world.memory.available = 600 * MIB;
+        dead(w, others[i]);
+    }
     assert_int_equal(a->state, POD_RUNNING);
     memory_is(w, 90 * MIB);
     assert_int_equal(a->state, POD_TERMINATING);
@@ -706,6 +762,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ROOM_TEST(the_largest_goes_and_what_it_will_release_counts),
         ROOM_TEST(memory_that_is_released_during_the_look_costs_no_innocent),
+        ROOM_TEST(memory_that_cannot_be_read_for_a_moment_costs_nobody_its_life),
+        ROOM_TEST(memory_that_is_not_read_again_counts_as_it_did),
+        ROOM_TEST(a_pod_that_cannot_be_read_for_long_goes_first),
         ROOM_TEST(the_record_says_who_and_how_long),
         ROOM_TEST(records_survive_the_agent),
         ROOM_TEST(a_damaged_file_of_records_is_set_aside),
