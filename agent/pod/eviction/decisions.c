@@ -35,7 +35,7 @@ static enum err_code write_file(void *arg, struct err *e)
     return fs_replace_at(AT_FDCWD, path, r->save_text, strlen(r->save_text), 0600, true, e);
 }
 
-static void save(struct eviction *r);
+static void save_now(struct eviction *r);
 
 static void on_saved(struct op *op, const struct err *result)
 {
@@ -46,10 +46,10 @@ static void on_saved(struct op *op, const struct err *result)
     if (result->code != ERR_OK && result->code != ERR_CANCELLED)
         log_warn("cannot write what was decided about evictions", F_ERR(result));
     if (r->save_again)
-        save(r);
+        save_now(r);
 }
 
-static void save(struct eviction *r)
+static void save_now(struct eviction *r)
 {
     buf_auto text = BUF_INIT(FILE_MAX);
     struct err e = { 0 };
@@ -65,6 +65,28 @@ static void save(struct eviction *r)
     }
     r->saving = true;
     work_start(&r->save, "write " FILE_NAME, NULL, write_file, r, r->node->o.loop, on_saved, r);
+}
+
+static void save_on_prepare(uv_prepare_t *prepare)
+{
+    struct eviction *r = prepare->data;
+
+    uv_prepare_stop(prepare);
+    eviction_looks_go_on(r);
+    if (!decisions_wait(r)) /* otherwise with what that look decided */
+        save_now(r);
+}
+
+/* When pods have been reconciled, in this turn of the loop or the next: the victim is killed there, and to
+ * format a record takes longer than that. */
+static void save(struct eviction *r)
+{
+    uv_prepare_start(&r->save_soon, save_on_prepare);
+}
+
+bool decisions_wait(const struct eviction *r)
+{
+    return uv_is_active((const uv_handle_t *)&r->save_soon);
 }
 
 static void set_aside(const struct eviction *r, const struct err *why)
@@ -101,15 +123,38 @@ static struct decision *decision_new(struct eviction *r, uint64_t number, enum e
     return d;
 }
 
+static bool ends(const struct eviction *r, const char *uid)
+{
+    const struct pod *p = uid != NULL ? pods_by_uid(r->node, uid) : NULL;
+
+    return p != NULL && p->state == POD_TERMINATING;
+}
+
+/* The earlier agent did not come to it. */
+static bool runs_on(const struct eviction *r, const char *uid)
+{
+    const struct pod *p = uid != NULL ? pods_by_uid(r->node, uid) : NULL;
+
+    return p != NULL && p->state != POD_TERMINATING && p->state != POD_TERMINATED;
+}
+
 /* One that an earlier agent began. Victims that have ended since have no time of their end. */
 static void resume(const struct ev_unfinished *u, void *arg)
 {
     struct eviction *r = arg;
     const int64_t since_us = (clock_wall_ns() - u->wall_ns) / 1000;
+    size_t n_ending = 0, n_running = 0;
     struct decision *d;
 
-    if (u->n_victims == 0) {
-        ev_records_ended(r->records, u->number, "the agent ended meanwhile", NULL, 0);
+    for (size_t i = 0; i < u->n_victims; i++) {
+        n_ending += ends(r, u->uids[i]);
+        n_running += runs_on(r, u->uids[i]);
+    }
+    if (n_ending == 0 && (u->n_victims == 0 || n_running > 0)) {
+        ev_records_ended(r->records, u->number,
+                         n_running > 0 ? "the agent ended before its pods were asked to end"
+                                       : "the agent ended meanwhile",
+                         NULL, 0);
         return;
     }
     d = decision_new(r, u->number, u->signal, u->n_victims);
@@ -118,10 +163,8 @@ static void resume(const struct ev_unfinished *u, void *arg)
     if (since_us > 0 && (uint64_t)since_us < d->began_us)
         d->began_us -= (uint64_t)since_us;
     for (size_t i = 0; i < u->n_victims; i++) {
-        const struct pod *p = u->uids[i] != NULL ? pods_by_uid(r->node, u->uids[i]) : NULL;
-
-        if (p != NULL && p->state == POD_TERMINATING)
-            snprintf(d->victims[i].uid, sizeof(d->victims[i].uid), "%s", p->uid);
+        if (ends(r, u->uids[i]))
+            snprintf(d->victims[i].uid, sizeof(d->victims[i].uid), "%s", u->uids[i]);
         else
             d->n_left--;
     }
@@ -154,7 +197,7 @@ void decisions_open(struct eviction *r)
 
 bool decisions_busy(const struct eviction *r)
 {
-    return r->saving;
+    return r->saving || decisions_wait(r);
 }
 
 /* ---- decisions ---- */

@@ -88,6 +88,9 @@ void forks_close(struct forks *f); /* NULL is fine */
  * logged at debug level. */
 void eviction_look(struct node *n, unsigned signals, const char *why);
 
+/* What was decided is done: looks that were put off. */
+void eviction_looks_go_on(struct eviction *r);
+
 /* What it sees is noted, before what it leads to is done; afterwards the next looks are planned. */
 enum eviction_looks { LOOKS_QUICK, LOOKS_DISKS }; /* memory and process ids; disks */
 void eviction_noted(struct eviction *r, const struct ev_observation *seen, const struct ev_look *look,
@@ -168,7 +171,9 @@ struct eviction {
     TAILQ_HEAD(, decision) decisions;
     struct work save; /* evictions.json */
     bool saving, save_again;
-    char *save_text; /* the pool's while `saving` */
+    uv_prepare_t save_soon;
+    unsigned put_off; /* signals to be looked at after what was decided is done */
+    char *save_text;  /* the pool's while `saving` */
 };
 
 static inline struct eviction *eviction_of(const struct node *n)
@@ -234,7 +239,8 @@ void conditions_changed(struct eviction *r, unsigned which);
 /* ---- decisions.c: records of them ---- */
 /* Reads them. Those that an earlier agent did not finish go on if their victims still end. */
 void decisions_open(struct eviction *r);
-/* Something is done about it; returns the record's number, 0 if there is no memory. */
+/* Something is done about it; returns the record's number, 0 if there is no memory. This and what follows is
+ * saved when the turn of the loop is over, as what is done must not wait for it. */
 uint64_t decision_begin(struct eviction *r, const struct ev_crossing *c);
 void decision_reclaimed(struct eviction *r, uint64_t number, const char *what, uint64_t bytes,
                         uint64_t objects);
@@ -248,5 +254,7 @@ void decision_pod_ended(struct eviction *r, const char *uid);
 /* Values were observed: decisions without victims left end with what is available now. */
 void decisions_seen(struct eviction *r);
 bool decisions_busy(const struct eviction *r);
+/* What was decided in this turn of the loop is not done yet. */
+bool decisions_wait(const struct eviction *r);
 void decisions_close(struct eviction *r);
 #endif

@@ -100,11 +100,24 @@ void eviction_look(struct node *n, unsigned signals, const char *why)
 
     if (r == NULL || n->closing)
         return;
+    if (decisions_wait(r)) { /* another look would only delay the kill that it would find missing */
+        r->put_off |= signals;
+        return;
+    }
     log_debug("looking at the node's resources", F_STR("why", why), F_U64("signals", signals));
     if (signals & (SIGNALS_MEMORY | SIGNALS_PID))
         look_quick(r);
     if (signals & SIGNALS_DISK)
         disks_begin(r);
+}
+
+void eviction_looks_go_on(struct eviction *r)
+{
+    unsigned signals = r->put_off;
+
+    r->put_off = 0;
+    if (signals != 0)
+        eviction_look(r->node, signals, "what was decided is done");
 }
 
 void eviction_wake(struct node *n, enum ev_condition what, const char *why)
@@ -220,6 +233,8 @@ void eviction_begin(struct node *n)
     }
     uv_timer_init(n->o.loop, &r->timer);
     r->timer.data = r;
+    uv_prepare_init(n->o.loop, &r->save_soon);
+    r->save_soon.data = r;
     part->room = r;
     part->forks = forks_open(n);
     decisions_open(r);
@@ -261,6 +276,13 @@ static void room_on_closed(uv_handle_t *handle)
     free(handle->data);
 }
 
+static void room_on_prepare_closed(uv_handle_t *handle)
+{
+    const struct eviction *r = handle->data;
+
+    uv_close((uv_handle_t *)&r->timer, room_on_closed);
+}
+
 static void eviction_free(struct node *n)
 {
     struct eviction_node *part = eviction_node(n);
@@ -275,7 +297,7 @@ static void eviction_free(struct node *n)
     decisions_close(r);
     ev_manager_free(r->manager);
     ev_records_free(r->records);
-    uv_close((uv_handle_t *)&r->timer, room_on_closed);
+    uv_close((uv_handle_t *)&r->save_soon, room_on_prepare_closed);
 }
 
 const struct room eviction_room = {

@@ -741,6 +741,28 @@ static void what_it_had_on_disk_is_known_to_the_next_agent(void **state)
     assert_int_equal(pod_named(w, "a")->state, POD_RUNNING);
 }
 
+static void what_the_agent_did_not_come_to_is_no_end_of_a_pod(void **state)
+{
+    struct world *w = *state;
+    struct pod *b = using(w, "b", 500 * MIB, "");
+    str_auto path = str_printf("%s/evictions.json", w->dir);
+    str_auto text = NULL;
+    struct err e = { 0 };
+
+    memory_is(w, 90 * MIB);
+    while (decisions_busy(eviction_of(&w->node)))
+        uv_run(&w->loop, UV_RUN_ONCE);
+    assert_int_equal(fs_read_at(AT_FDCWD, path, MIB, &text, NULL, &e), ERR_OK);
+    b->state = POD_RUNNING; /* as its record has it, if the agent ended before */
+    world.memory.available = 600 * MIB;
+    ev_records_free(eviction_of(&w->node)->records);
+    eviction_of(&w->node)->records = ev_records_new();
+    decisions_open(eviction_of(&w->node));
+    json_auto_t *records = eviction_records(&w->node);
+    assert_string_equal(json_str(json_array_get(records, 0), "outcome"),
+                        "the agent ended before its pods were asked to end");
+}
+
 static void decisions_that_nobody_finished_are_closed(void **state)
 {
     struct world *w = *state;
@@ -781,6 +803,7 @@ int main(void)
         ROOM_TEST(the_condition_stays_for_the_transition_period_and_wakes_who_waits),
         ROOM_TEST(the_next_agent_waits_for_the_victim_of_the_one_before),
         ROOM_TEST(what_it_had_on_disk_is_known_to_the_next_agent),
+        ROOM_TEST(what_the_agent_did_not_come_to_is_no_end_of_a_pod),
         ROOM_TEST(decisions_that_nobody_finished_are_closed),
     };
 
