@@ -113,8 +113,8 @@ def test_memory(t):
     big = node.wait_phase("big", "Failed", deadline=30)
     equal(big.status["reason"], "Evicted", "reason")
     text = big.status["message"]
-    pattern = (r"The node was low on resource: memory\. Threshold quantity: 128Mi, available: \d+Ki\. "
-               r"Container main was using \d+Ki, request is 0, has larger consumption of memory\. ")
+    pattern = (r"The node was low on resource: memory\. Threshold quantity: 128Mi, available: \d+[KM]i\. "
+               r"Container main was using \d+[KM]i, request is 0, has larger consumption of memory\. ")
     equal(bool(re.fullmatch(pattern, text)), True, text)
     disrupted = big.condition("DisruptionTarget")
     equal((disrupted["status"], disrupted["reason"], disrupted["message"]), ("True", "TerminationByKubelet", text), "condition")
@@ -150,7 +150,7 @@ def test_disk(t):
                                  volumes=disk, restartPolicy="Never", terminationGracePeriodSeconds=1))
         big = node.wait_phase("big", "Failed", deadline=60)
         text = big.status["message"]
-        pattern = r"The node was low on resource: ephemeral-storage\. Threshold quantity: 100Mi, available: \d+Ki\. (Container main was using .*)?"
+        pattern = r"The node was low on resource: ephemeral-storage\. Threshold quantity: 100Mi, available: \d+[KM]i\. (Container main was using .*)?"
         equal((big.status["reason"], bool(re.fullmatch(pattern, text))), ("Evicted", True), text)
         until(lambda: pressure(node, "DiskPressure") == "False", 30, "pressure is over")
         reasons = [e["reason"] for e in node.events("test-node")]

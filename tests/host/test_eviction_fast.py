@@ -15,8 +15,8 @@ RATE = 954  # MiB/s
 MIB = 1 << 20
 PODS, THRESHOLD, INNOCENTS = 1200, 100, 20  # MiB, MiB, pods
 NOTES = "/notes"
-TEXT = re.compile(r"The node was low on resource: memory\. Threshold quantity: 100Mi, available: \d+(Ki)?\. "
-                  r"Container main was using \d+Ki, request is 16Mi, has larger consumption of memory\. ")
+TEXT = re.compile(r"The node was low on resource: memory\. Threshold quantity: 100Mi, available: \d+([KM]i)?\. "
+                  r"Container main was using \d+[KM]i, request is 16Mi, has larger consumption of memory\. ")
 
 
 def numbers(text):

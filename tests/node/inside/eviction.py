@@ -17,8 +17,8 @@ NOTES = "/var/lib/hog"  # what the hogs write down; a hostPath
 MIB = 1 << 20
 INNOCENTS = 20
 SLOW_S = 120
-TEXT = re.compile(r"^The node was low on resource: memory\. Threshold quantity: 100Mi, available: \d+(Ki)?\. "
-                  r"Container main was using \d+Ki, request is 16Mi, has larger consumption of memory\. $")
+TEXT = re.compile(r"^The node was low on resource: memory\. Threshold quantity: 100Mi, available: \d+([KM]i)?\. "
+                  r"Container main was using \d+[KM]i, request is 16Mi, has larger consumption of memory\. $")
 
 
 def begin(version):
