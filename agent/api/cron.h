@@ -7,6 +7,7 @@
 #ifndef AGENT_API_CRON_H
 #define AGENT_API_CRON_H
 #include "base/error.h"
+#include "base/zone.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,10 +23,10 @@ struct api_cron { /* one bit a value */
 enum err_code api_cron_parse(const char *text, struct api_cron *ret, struct err *e) MUST_CHECK;
 /* Whether it runs in this minute. */
 bool api_cron_matches(const struct api_cron *c, const struct tm *at);
-/* The first moment after `after` (seconds since 1970): in UTC, or in the time zone of the process. A time
- * that a change of the clock leaves out is not run; one that comes twice is run twice. -1: none within five
- * years (the 30th of February). */
-int64_t api_cron_next(const struct api_cron *c, int64_t after, bool utc);
-/* Of the zones that timeZone may name: NULL or "" is the node's. False: it is not known here. */
-bool api_cron_zone(const char *name, bool *ret_utc);
+/* The first moment after `after` (seconds since 1970) on the clock of this zone; NULL: UTC. A time that a
+ * change of the clock leaves out is not run; one that comes twice is run twice. -1: none within five years
+ * (the 30th of February). */
+int64_t api_cron_next(const struct api_cron *c, const struct zone *zone, int64_t after);
+/* The last moment after `after` and up to `until`; -1: none. */
+int64_t api_cron_last(const struct api_cron *c, const struct zone *zone, int64_t after, int64_t until);
 #endif

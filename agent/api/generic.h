@@ -21,6 +21,31 @@ struct api_template {
     char hash[API_HASH_SIZE]; /* of labels, annotations and spec as written, without defaults */
 };
 
+/* podFailurePolicy of a Job: the first rule that matches decides. */
+enum api_failure_action {
+    API_FAILURE_COUNT,
+    API_FAILURE_IGNORE,
+    API_FAILURE_FAIL_INDEX,
+    API_FAILURE_FAIL_JOB
+};
+struct api_failure_condition {
+    char *type, *status; /* status "True" by default */
+};
+struct api_failure_rule {
+    enum api_failure_action action;
+    bool by_exit, not_in; /* by_exit: onExitCodes, otherwise onPodConditions */
+    char *container;      /* NULL: any */
+    int64_t *exit_codes;
+    size_t n_exit_codes;
+    struct api_failure_condition *conditions;
+    size_t n_conditions;
+};
+struct api_success_rule {
+    char *indexes; /* "0,2-4"; NULL: all */
+    bool has_count;
+    int32_t count;
+};
+
 struct api_workload { /* the spec; what a kind does not have is 0, or the kind's default */
     struct api_label_selector selector;
     struct api_template pods; /* a CronJob has `job` instead */
@@ -37,9 +62,16 @@ struct api_workload { /* the spec; what a kind does not have is 0, or the kind's
     bool claims_go_with_set, claims_go_with_pods; /* persistentVolumeClaimRetentionPolicy: Delete */
 
     /* Job */
-    bool has_completions, has_parallelism, has_deadline, has_ttl, suspend, indexed;
-    int32_t completions, parallelism, backoff_limit, ttl_seconds;
+    bool has_completions, has_parallelism, has_deadline, has_ttl, suspend, indexed, manual_selector;
+    bool has_backoff_limit, has_index_backoff, has_max_failed_indexes;
+    bool has_replacement, replace_failed; /* podReplacementPolicy; Failed: not while one is ending */
+    bool has_failure_policy, has_success_policy;
+    int32_t completions, parallelism, backoff_limit, index_backoff_limit, max_failed_indexes, ttl_seconds;
     int64_t deadline_seconds;
+    struct api_failure_rule *failure_rules;
+    size_t n_failure_rules;
+    struct api_success_rule *success_rules;
+    size_t n_success_rules;
 
     /* CronJob; `suspend`, too */
     char *schedule, *time_zone; /* time_zone NULL: the node's */

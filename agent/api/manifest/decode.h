@@ -98,6 +98,9 @@ struct api_expansion { /* of a workload's template; borrowed */
     const char *namespace_, *name;
     const struct api_kv *labels; /* in addition to the template's */
     size_t n_labels;
+    const struct api_kv *annotations; /* likewise */
+    size_t n_annotations;
+    const char *index_env, *index_field; /* an environment variable of every container; NULL: none */
     const char *owner_api_version, *owner_kind, *owner_name, *owner_uid;
     const char *hostname, *subdomain; /* NULL: as in the template */
     /* Volumes of claims, by name: they replace those of the template. */

@@ -42,6 +42,28 @@ static void put_claim(json_t *spec, const struct api_kv *claim)
                                              "claimName", claim->value));
 }
 
+/* A container's own variable of this name stays. */
+static void put_env(json_t *containers, const struct api_expansion *x)
+{
+    json_t *container, *one;
+    size_t i, k;
+
+    json_array_foreach (containers, i, container) {
+        json_t *env = json_object_get(container, "env");
+        bool there = false;
+
+        if (env == NULL) {
+            env = json_array();
+            json_object_set_new(container, "env", env);
+        }
+        json_array_foreach (env, k, one)
+            there = there || str_eq(json_str(one, "name"), x->index_env);
+        if (!there)
+            json_array_append_new(env, json_pack("{s:s, s:{s:{s:s}}}", "name", x->index_env, "valueFrom",
+                                                 "fieldRef", "fieldPath", x->index_field));
+    }
+}
+
 /* The template as a Pod; NULL: out of memory. */
 static json_t *expanded(const struct api_pod *template_, const struct api_expansion *x)
 {
@@ -58,6 +80,12 @@ static json_t *expanded(const struct api_pod *template_, const struct api_expans
     json_put_str(meta, "namespace", x->namespace_);
     for (size_t i = 0; i < x->n_labels; i++)
         json_put_str(labels, x->labels[i].key, x->labels[i].value);
+    for (size_t i = 0; i < x->n_annotations; i++)
+        json_put_str(member(meta, "annotations"), x->annotations[i].key, x->annotations[i].value);
+    if (x->index_env != NULL) {
+        put_env(json_object_get(spec, "initContainers"), x);
+        put_env(json_object_get(spec, "containers"), x);
+    }
     for (size_t i = 0; i < x->n_claims; i++)
         put_claim(spec, &x->claims[i]);
     put_owner(meta, x);

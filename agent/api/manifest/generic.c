@@ -3,16 +3,12 @@
  * generic - decodes workloads, claims, and kinds that are only shown. The template of a workload is decoded
  * as the pod that it describes, at its place in the object, so that problems name their field and line.
  */
-#include "agent/api/cron.h"
 #include "agent/api/manifest/internal.h"
 #include "base/codec/json.h"
 #include "base/siphash.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define JOB_COMPLETIONS_MAX 256 /* a quarter of the pods that a node has in its table */
-#define CRON_JOB_NAME_MAX 52    /* Kubernetes' rule: eleven more characters name a Job */
 
 /* ---- templates ---- */
 
@@ -36,17 +32,6 @@ static bool hash_template(const json_t *template_, char ret[API_HASH_SIZE])
         ret[i] = alphabet[hash % (sizeof(alphabet) - 1)];
     ret[API_HASH_SIZE - 1] = '\0';
     return true;
-}
-
-/* A Job's deadline applies to each of its pods, unless they have a shorter one. */
-static void take_deadline(struct api_check *c, const json_t *spec, json_t *pod_spec)
-{
-    const json_int_t most = json_int(spec, "activeDeadlineSeconds", INT64_MAX);
-
-    if (most < INT64_MAX && json_is_object(pod_spec) &&
-        json_int(pod_spec, "activeDeadlineSeconds", INT64_MAX) > most &&
-        json_object_set_new(pod_spec, "activeDeadlineSeconds", json_integer(most > 0 ? most : 1)) != 0)
-        c->no_memory = true;
 }
 
 static bool names(const json_t *list, const char *name)
@@ -110,7 +95,6 @@ static struct api_pod *build_template(struct api_check *c, json_t *spec, char re
     if (json_is_object(template_)) {
         if (!hash_template(template_, ret_hash))
             c->no_memory = true;
-        take_deadline(c, spec, json_object_get(template_, "spec"));
         claims = add_claims(c, spec, json_object_get(template_, "spec"));
         pod = api_build_pod(c, &api_schema_pod_template, template_);
         drop_claims(json_object_get(template_, "spec"), claims);
@@ -164,43 +148,6 @@ static void check_replicated(struct api_check *c, enum api_kind kind, const stru
         api_fault_at(c, "progressDeadlineSeconds", "must be greater than minReadySeconds");
 }
 
-static void check_job(struct api_check *c, const struct api_generic *job)
-{
-    const struct api_workload *w = job->workload;
-
-    if (w->pods.pod != NULL && w->pods.pod->spec.restart_policy == API_RESTART_ALWAYS)
-        api_fault_at(c, "template.spec.restartPolicy",
-                     "Always (the default) is not allowed for a Job, allowed are OnFailure and Never");
-    if (w->indexed)
-        api_fault_at(c, "completionMode", "Indexed is not supported by this version");
-    if (w->has_completions && w->completions > JOB_COMPLETIONS_MAX)
-        api_fault_at(c, "completions", "%d are too many, at most %d are allowed: a node keeps their pods",
-                     (int)w->completions, JOB_COMPLETIONS_MAX);
-    if (w->backoff_limit > JOB_COMPLETIONS_MAX)
-        api_fault_at(c, "backoffLimit", "%d is too much, at most %d are allowed: a node keeps failed pods",
-                     (int)w->backoff_limit, JOB_COMPLETIONS_MAX);
-}
-
-static void check_cron_job(struct api_check *c, const struct api_generic *o)
-{
-    const struct api_workload *w = o->workload;
-    struct api_cron cron;
-    struct err e = { 0 };
-    bool utc;
-
-    if (w->schedule != NULL && api_cron_parse(w->schedule, &cron, &e) != ERR_OK)
-        api_fault_at(c, "schedule", "%s", e.text);
-    if (!api_cron_zone(w->time_zone, &utc))
-        api_fault_at(
-            c, "timeZone",
-            "%s is not supported, allowed are Etc/UTC, UTC and GMT; without it, the node's time zone "
-            "applies",
-            QUOTE(w->time_zone));
-    if (o->meta.name != NULL && strlen(o->meta.name) > CRON_JOB_NAME_MAX)
-        api_fault_at(c, "schedule", "metadata.name has %zu characters, a CronJob's may have at most %d",
-                     strlen(o->meta.name), CRON_JOB_NAME_MAX);
-}
-
 static void check_claim(struct api_check *c, const struct api_claim *claim)
 {
     const struct quantity *size = api_resource_get(&claim->requests, "storage");
@@ -245,9 +192,9 @@ static void check_generic(struct api_check *c, enum api_kind kind, const struct 
     else if (g->workload == NULL)
         ;
     else if (kind == API_KIND_JOB)
-        check_job(c, g);
+        api_validate_job(c, g);
     else if (kind == API_KIND_CRON_JOB)
-        check_cron_job(c, g);
+        api_validate_cron_job(c, g);
     else
         check_replicated(c, kind, g->workload, spec);
     api_leave(c, mark);
@@ -274,6 +221,8 @@ static struct api_generic *build(struct api_check *c, enum api_kind kind, const 
         job = build(c, API_KIND_JOB, &api_schema_job_template, below);
         api_leave(c, mark);
     } else if (api_kind_is_workload(kind)) {
+        if (kind == API_KIND_JOB)
+            api_job_defaults(c, spec);
         pod = build_template(c, spec, hash);
     }
     c->arena = &g->arena;
@@ -304,11 +253,6 @@ static struct api_generic *build(struct api_check *c, enum api_kind kind, const 
 
 struct api_generic *api_build_generic(struct api_check *c, enum api_kind kind, json_t *object)
 {
-    if (!c->served && kind == API_KIND_CRON_JOB) {
-        api_fault_at(c, "kind", "%s is known, but this version does not act on it",
-                     QUOTE(api_kind_name(kind)));
-        return NULL;
-    }
     if ((api_kind_is_workload(kind) || kind == API_KIND_CLAIM) && c->static_node != NULL) {
         api_fault_at(c, "kind", "%s: a node of a cluster gets its %s from the cluster",
                      QUOTE(api_kind_name(kind)), kind == API_KIND_CLAIM ? "claims" : "workloads");

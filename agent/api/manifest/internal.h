@@ -50,6 +50,10 @@ void api_validate_apparmor_name(struct api_check *c, const char *name); /* not e
                                                        */
 void api_validate_annotations(struct api_check *c, const struct api_pod *pod);
 void api_validate_scheduling(struct api_check *c, const json_t *spec);
+/* ---- validate_job.c ---- */
+void api_job_defaults(struct api_check *c, json_t *spec); /* before the walk */
+void api_validate_job(struct api_check *c, const struct api_generic *job);
+void api_validate_cron_job(struct api_check *c, const struct api_generic *o);
 void api_lint_pod(struct api_check *c, const struct api_pod *pod); /* c->lint is set */
 
 /* decode.c: `object` along `schema`, as a pod; NULL: it has problems (reported), or memory ran out (noted in

@@ -123,8 +123,12 @@ static bool walk_value(const struct walk *w, const struct api_row *row, json_t *
 {
     if (row->flags & API_ELSEWHERE)
         return api_is_object(w->c, v);
-    if (row->type == API_OBJECT)
-        return walk_nested(w, row, v, quiet);
+    if (row->type == API_OBJECT) {
+        if (!walk_nested(w, row, v, quiet))
+            return false;
+        api_set_given(w, row);
+        return true;
+    }
     if (row->type == API_LIST)
         return walk_list(w, row, v, quiet);
     return api_walk_plain(w, row, holder, v);

@@ -4,45 +4,64 @@
 #include "agent/api/schema/schema.h"
 
 static const char server_status[] = "the status is what the node reports; one in a manifest is dropped";
-static const char per_index[] = "failures are counted for the whole Job (backoffLimit)";
 
-/* ---- podFailurePolicy, successPolicy: known, not acted on ---- */
+/* ---- podFailurePolicy, successPolicy ---- */
+static const struct api_value exit_operators[] = { { "In", false }, { "NotIn", true }, { NULL, 0 } };
 static const struct api_row exit_codes[] = {
-    ROW("containerName", API_STRING),
-    ROW("operator", API_STRING, .flags = API_REQUIRED),
-    ROW("values", API_INT32S),
+    ROW("containerName", API_STRING, SLOT(api_failure_rule, container)),
+    ROW("operator", API_ENUM, SLOT(api_failure_rule, not_in), .flags = API_REQUIRED | API_BOOL_SLOT,
+        .values = exit_operators),
+    ROW("values", API_INT32S, SLOTS(api_failure_rule, exit_codes), .flags = API_REQUIRED),
     { 0 },
 };
 static const struct api_schema exit_codes_schema =
     SCHEMA("PodFailurePolicyOnExitCodesRequirement", exit_codes);
+static const struct api_value condition_states[] = {
+    { "True", 0 }, { "False", 0 }, { "Unknown", 0 }, { NULL, 0 }
+};
 static const struct api_row failure_condition[] = {
-    ROW("type", API_STRING, .flags = API_REQUIRED),
-    ROW("status", API_STRING),
+    ROW("type", API_STRING, SLOT(api_failure_condition, type), .flags = API_REQUIRED,
+        .format = API_FMT_LABEL_KEY),
+    ROW("status", API_STRING, SLOT(api_failure_condition, status), .values = condition_states,
+        .otherwise = "True"),
     { 0 },
 };
 static const struct api_schema failure_condition_schema =
-    SCHEMA("PodFailurePolicyOnPodConditionsPattern", failure_condition);
+    SCHEMA("PodFailurePolicyOnPodConditionsPattern", failure_condition,
+           .size = sizeof(struct api_failure_condition));
+static const struct api_value failure_actions[] = { { "FailJob", API_FAILURE_FAIL_JOB },
+                                                    { "FailIndex", API_FAILURE_FAIL_INDEX },
+                                                    { "Ignore", API_FAILURE_IGNORE },
+                                                    { "Count", API_FAILURE_COUNT },
+                                                    { NULL, 0 } };
 static const struct api_row failure_rule[] = {
-    ROW("action", API_STRING, .flags = API_REQUIRED),
-    ROW("onExitCodes", API_OBJECT, .nested = &exit_codes_schema),
-    ROW("onPodConditions", API_LIST, .nested = &failure_condition_schema),
+    ROW("action", API_ENUM, SLOT(api_failure_rule, action), .flags = API_REQUIRED, .values = failure_actions),
+    ROW("onExitCodes", API_OBJECT, .slot = HERE, .has = AT(api_failure_rule, by_exit),
+        .nested = &exit_codes_schema),
+    ROW("onPodConditions", API_LIST, SLOTS(api_failure_rule, conditions),
+        .nested = &failure_condition_schema),
     { 0 },
 };
-static const struct api_schema failure_rule_schema = SCHEMA("PodFailurePolicyRule", failure_rule);
+static const struct api_schema failure_rule_schema =
+    SCHEMA("PodFailurePolicyRule", failure_rule, .size = sizeof(struct api_failure_rule));
 static const struct api_row failure_policy[] = {
-    ROW("rules", API_LIST, .nested = &failure_rule_schema, .flags = API_REQUIRED),
+    ROW("rules", API_LIST, SLOTS(api_workload, failure_rules), .nested = &failure_rule_schema,
+        .flags = API_REQUIRED),
     { 0 },
 };
 static const struct api_schema failure_policy_schema = SCHEMA("PodFailurePolicy", failure_policy);
 
 static const struct api_row success_rule[] = {
-    ROW("succeededIndexes", API_STRING),
-    ROW("succeededCount", API_INT32),
+    ROW("succeededIndexes", API_STRING, SLOT(api_success_rule, indexes)),
+    ROW("succeededCount", API_INT32, SLOT(api_success_rule, count), .has = AT(api_success_rule, has_count),
+        RANGE(1, INT32_MAX)),
     { 0 },
 };
-static const struct api_schema success_rule_schema = SCHEMA("SuccessPolicyRule", success_rule);
+static const struct api_schema success_rule_schema =
+    SCHEMA("SuccessPolicyRule", success_rule, .size = sizeof(struct api_success_rule));
 static const struct api_row success_policy[] = {
-    ROW("rules", API_LIST, .nested = &success_rule_schema, .flags = API_REQUIRED),
+    ROW("rules", API_LIST, SLOTS(api_workload, success_rules), .nested = &success_rule_schema,
+        .flags = API_REQUIRED),
     { 0 },
 };
 static const struct api_schema success_policy_schema = SCHEMA("SuccessPolicy", success_policy);
@@ -56,12 +75,13 @@ static const struct api_row job_spec[] = {
         RANGE(0, INT32_MAX)),
     ROW("parallelism", API_INT32, SLOT(api_workload, parallelism), .has = AT(api_workload, has_parallelism),
         .otherwise = "1", RANGE(0, INT32_MAX)),
-    ROW("backoffLimit", API_INT32, SLOT(api_workload, backoff_limit), .otherwise = "6", RANGE(0, INT32_MAX)),
+    ROW("backoffLimit", API_INT32, SLOT(api_workload, backoff_limit),
+        .has = AT(api_workload, has_backoff_limit), RANGE(0, INT32_MAX)),
     ROW("activeDeadlineSeconds", API_INT64, SLOT(api_workload, deadline_seconds),
         .has = AT(api_workload, has_deadline), RANGE(0, INT32_MAX)),
     ROW("ttlSecondsAfterFinished", API_INT32, SLOT(api_workload, ttl_seconds),
         .has = AT(api_workload, has_ttl), RANGE(0, INT32_MAX),
-        IGNORED("a Job and its pods are there as long as its manifest")),
+        ACTED("the Job is deleted: its document is taken out of its file")),
     ROW("suspend", API_BOOL, SLOT(api_workload, suspend), .otherwise = "false"),
     ROW("completionMode", API_ENUM, SLOT(api_workload, indexed), .flags = API_BOOL_SLOT,
         .values = completion_modes, .otherwise = "NonIndexed"),
@@ -70,14 +90,16 @@ static const struct api_row job_spec[] = {
     ROW("manualSelector", API_BOOL, ACCEPTED("pods are found by their owner")),
     ROW("template", API_OBJECT, .nested = &api_schema_pod_template, .flags = API_REQUIRED | API_ELSEWHERE,
         .support = API_ACTED),
-    ROW("podFailurePolicy", API_OBJECT, .nested = &failure_policy_schema,
-        IGNORED("every failure counts for backoffLimit")),
-    ROW("successPolicy", API_OBJECT, .nested = &success_policy_schema,
-        IGNORED("a Job succeeds when all completions have")),
-    ROW("backoffLimitPerIndex", API_INT32, RANGE(0, INT32_MAX), IGNORED(per_index)),
-    ROW("maxFailedIndexes", API_INT32, RANGE(0, INT32_MAX), IGNORED(per_index)),
-    ROW("podReplacementPolicy", API_STRING, .values = replacements,
-        ACCEPTED("a failed pod is replaced when it has ended")),
+    ROW("podFailurePolicy", API_OBJECT, .slot = HERE, .has = AT(api_workload, has_failure_policy),
+        .nested = &failure_policy_schema),
+    ROW("successPolicy", API_OBJECT, .slot = HERE, .has = AT(api_workload, has_success_policy),
+        .nested = &success_policy_schema),
+    ROW("backoffLimitPerIndex", API_INT32, SLOT(api_workload, index_backoff_limit),
+        .has = AT(api_workload, has_index_backoff), RANGE(0, INT32_MAX)),
+    ROW("maxFailedIndexes", API_INT32, SLOT(api_workload, max_failed_indexes),
+        .has = AT(api_workload, has_max_failed_indexes), RANGE(0, INT32_MAX)),
+    ROW("podReplacementPolicy", API_ENUM, SLOT(api_workload, replace_failed),
+        .has = AT(api_workload, has_replacement), .flags = API_BOOL_SLOT, .values = replacements),
     ROW("managedBy", API_STRING, .format = API_FMT_LABEL_KEY, .harmless = "\"kubernetes.io/job-controller\"",
         IGNORED("this node runs the Job")),
     { 0 },
