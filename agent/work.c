@@ -2,6 +2,7 @@
 /* work - workloads of the manifest folder, as parts of the daemon. */
 #include "agent/internal.h"
 #include "agent/pod/core/workload_link.h"
+#include "agent/pod/show/provider.h"
 
 #include <unistd.h>
 
@@ -22,10 +23,19 @@ static bool folder_is_complete(void *arg)
     return complete;
 }
 
+static void remove_object(void *arg, enum api_kind kind, const char *namespace_, const char *name)
+{
+    struct agent *a = arg;
+
+    provider_remove(a->node, kind, namespace_, name);
+}
+
 enum err_code work_open(struct agent *a, struct err *e)
 {
     const struct claims_options claims = { .node = a->node, .complete = folder_is_complete, .arg = a };
-    struct workloads_options o = { .node = a->node, .complete = folder_is_complete, .arg = a };
+    struct workloads_options o = {
+        .node = a->node, .complete = folder_is_complete, .remove = remove_object, .arg = a
+    };
 
     if (claims_open(&a->claims, &claims, e) != ERR_OK)
         return err_wrap(e, "claims");

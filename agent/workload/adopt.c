@@ -36,9 +36,15 @@ void workloads_adopt(struct workloads *w)
     }
 }
 
-bool workloads_drop_orphans(struct workloads *w)
+/* Whether it is proven that the workload is gone. */
+static bool is_gone(const struct workloads *w, const char *uid, bool complete)
 {
-    bool complete = w->o.complete(w->o.arg), all = true;
+    return complete || strs_has(&w->gone, uid);
+}
+
+static bool drop_pods(struct workloads *w, bool complete)
+{
+    bool all = true;
 
     pods_each (w->o.node, p) {
         const struct api_pod *kept;
@@ -49,9 +55,53 @@ bool workloads_drop_orphans(struct workloads *w)
         kept = src_store_pod(w->store, API_FROM_FOLDER, p->api->meta.namespace, p->api->meta.name);
         if (kept == NULL || !str_eq(kept->owner_uid, p->api->owner_uid))
             continue;
-        all = all && complete;
-        if (complete)
+        if (is_gone(w, p->api->owner_uid, complete))
             src_store_remove(w->store, API_FROM_FOLDER, API_KIND_POD, kept->meta.namespace, kept->meta.name);
+        else
+            all = false;
     }
     return all;
+}
+
+/* Jobs whose CronJob is gone. */
+static bool mark_jobs(struct workloads *w, bool complete)
+{
+    struct workload *one, *tmp;
+    bool all = true;
+
+    HASH_ITER (hh, w->all, one, tmp) {
+        if (one->owner[0] == '\0' || workload_find(w, one->owner) != NULL)
+            continue;
+        if (is_gone(w, one->owner, complete))
+            one->goes = true;
+        else
+            all = false;
+    }
+    return all;
+}
+
+/* Records of Jobs and CronJobs that were removed while no agent ran: once is enough. */
+static void drop_records(struct workloads *w)
+{
+    struct strs uids = { 0 };
+
+    if (workload_records_list(w, &uids)) {
+        w->swept = true;
+        for (size_t i = 0; i < uids.n; i++)
+            if (workload_find(w, uids.v[i]) == NULL)
+                workload_record_remove(w, uids.v[i]);
+    }
+    strs_done(&uids);
+}
+
+bool workloads_drop_orphans(struct workloads *w)
+{
+    const bool complete = w->o.complete(w->o.arg), pods = drop_pods(w, complete),
+               jobs = mark_jobs(w, complete);
+
+    if (complete && !w->swept)
+        drop_records(w);
+    if (complete || pods)
+        strs_done(&w->gone);
+    return pods && jobs && w->swept;
 }

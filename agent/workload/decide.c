@@ -34,13 +34,7 @@ struct workload_want workload_want_of(enum api_kind kind, const struct api_workl
                                   .parallel = w->parallel,
                                   .paused = w->paused };
 
-    if (kind == API_KIND_JOB) {
-        want.counted = w->has_completions;
-        want.replicas = w->has_completions ? (unsigned)w->completions : 1;
-        want.at_a_time = (unsigned)w->parallelism;
-        want.failures = (unsigned)w->backoff_limit;
-        want.suspended = w->suspend;
-    } else if (kind == API_KIND_DAEMON_SET) {
+    if (kind == API_KIND_DAEMON_SET) {
         want.replicas = 1;
         want.surge = workload_share(w->max_surge, "0", 1, true);
         want.unavailable = want.surge > 0 ? 0 : 1;
@@ -242,73 +236,6 @@ static void decide_stateful(struct decision *d)
         remove_(d, highest);
 }
 
-/* ---- Job ---- */
-
-struct job_tally {
-    unsigned active, succeeded, failed, next;
-    bool late;
-};
-
-static struct job_tally count_job(const struct workload_seen *seen, size_t n)
-{
-    struct job_tally t = { 0 };
-
-    for (size_t i = 0; i < n; i++) {
-        if (seen[i].number >= t.next)
-            t.next = seen[i].number + 1;
-        if (!seen[i].current)
-            continue;
-        t.succeeded += seen[i].succeeded;
-        t.failed += seen[i].failed;
-        t.late = t.late || seen[i].late;
-        t.active += !seen[i].succeeded && !seen[i].failed;
-    }
-    return t;
-}
-
-enum workload_job_state workload_job_state(const struct workload_want *w, const struct workload_seen *seen,
-                                           size_t n)
-{
-    const struct job_tally t = count_job(seen, n);
-
-    if (w->counted ? t.succeeded >= w->replicas : t.succeeded > 0 && t.active == 0)
-        return JOB_COMPLETE;
-    if (t.late)
-        return JOB_LATE;
-    return t.failed > w->failures ? JOB_FAILED : JOB_RUNS;
-}
-
-/* Without completions no pod is made after the first success. */
-static unsigned job_active(const struct workload_want *w, const struct job_tally *t)
-{
-    unsigned rest = above(w->replicas, t->succeeded);
-
-    if (w->suspended)
-        return 0;
-    if (!w->counted)
-        return t->succeeded > 0 && t->active < w->at_a_time ? t->active : w->at_a_time;
-    return rest < w->at_a_time ? rest : w->at_a_time;
-}
-
-static void decide_job(struct decision *d)
-{
-    struct job_tally t = count_job(d->seen, d->n);
-    bool over = workload_job_state(d->w, d->seen, d->n) != JOB_RUNS;
-    unsigned wanted = over ? 0 : job_active(d->w, &t), active = t.active;
-
-    for (size_t i = d->n; i-- > 0;) {
-        const struct workload_seen *s = &d->seen[i];
-        bool runs = s->current && !s->succeeded && !s->failed;
-
-        if (!s->kept || (s->current && (!runs || active <= wanted)))
-            continue;
-        remove_(d, i);
-        active -= runs;
-    }
-    for (; !d->w->hold && active < wanted && d->n_steps < d->max; active++)
-        create(d, t.next++);
-}
-
 size_t workload_decide(const struct workload_want *w, const struct workload_seen *seen, size_t n,
                        struct workload_step *ret, size_t max)
 {
@@ -316,8 +243,6 @@ size_t workload_decide(const struct workload_want *w, const struct workload_seen
 
     if (w->kind == API_KIND_STATEFUL_SET)
         decide_stateful(&d);
-    else if (w->kind == API_KIND_JOB)
-        decide_job(&d);
     else if (w->kind == API_KIND_REPLICA_SET)
         decide_set(&d);
     else

@@ -12,9 +12,7 @@
  * - StatefulSet: one pod at a time, lowest number first on the way up, highest first on the way down and in
  *   updates; Parallel: all at a time, but in updates. An old pod that is not ready is replaced at once.
  * - ReplicaSet: an edited template applies to later pods only.
- * - Job: `parallelism` pods at a time until `completions` have succeeded, or more than `backoffLimit` have
- *   failed. Pods that ended are kept: they are what says that the Job is over. With an edited template it
- *   begins anew.
+ * Jobs have rules of their own: job.h.
  */
 #ifndef AGENT_WORKLOAD_DECIDE_H
 #define AGENT_WORKLOAD_DECIDE_H
@@ -28,23 +26,14 @@ struct workload_want {
     enum api_update update;
     unsigned partition; /* StatefulSet: lower numbers stay as they are */
     bool parallel, paused;
-    /* Job: `replicas` are the completions */
-    unsigned at_a_time, failures;
-    bool counted; /* completions are given; otherwise one success ends the Job */
-    bool suspended, hold /* a pod has failed just now: none is made */;
 };
 
 struct workload_seen {
     unsigned number;
-    bool current;                 /* of the template in force */
-    bool kept;                    /* wanted: in the store; otherwise it is ending */
-    bool available;               /* ready for minReadySeconds */
-    bool succeeded, failed, late; /* of a Job; late: it was ended at its deadline */
+    bool current;   /* of the template in force */
+    bool kept;      /* wanted: in the store; otherwise it is ending */
+    bool available; /* ready for minReadySeconds */
 };
-
-enum workload_job_state { JOB_RUNS, JOB_COMPLETE, JOB_FAILED, JOB_LATE };
-enum workload_job_state workload_job_state(const struct workload_want *w, const struct workload_seen *seen,
-                                           size_t n);
 
 struct workload_step {
     bool create;

@@ -4,31 +4,64 @@
 #define AGENT_WORKLOAD_INTERNAL_H
 #include "agent/source/store.h"
 #include "agent/workload/decide.h"
+#include "agent/workload/job.h"
 #include "agent/workload/workloads.h"
+#include "base/strs.h"
 
 #define WORKLOAD_UID_SIZE 37
+#define WORKLOAD_MS INT64_C(1000000)
+#define WORKLOAD_SECOND_NS INT64_C(1000000000)
 
 struct workload_counts { /* of its pods that are wanted */
     unsigned pods, ready, available, updated, updated_available;
-    unsigned active, succeeded, failed; /* of a Job */
+};
+
+/* What is known of a Job beside its pods, also after a restart. */
+struct job_facts {
+    char hash[API_HASH_SIZE];  /* of the template that runs */
+    int64_t started_ns;        /* wall clock; 0: suspended */
+    struct boot_time began;    /* the same, for the deadline */
+    bool was_suspended;        /* it was at some time */
+    int64_t turned_ns;         /* when it was suspended or resumed last */
+    enum job_end end;          /* JOB_RUNS: not over */
+    char *message;             /* of the end */
+    int64_t ended_ns;          /* when its end was decided */
+    int64_t finished_ns;       /* when its last pod had ended, too; 0: not yet */
+    struct boot_time finished; /* the same, for ttlSecondsAfterFinished */
+    json_t *status;            /* as it finished; NULL before */
+    struct job_plan plan;      /* the last one, without steps */
+    struct job_seen *seen;     /* of this turn */
+};
+
+/* What is known of a CronJob beside its Jobs. */
+struct cron_facts {
+    char *clock;        /* schedule and zone, as the times below are meant */
+    int64_t since_s;    /* seconds since 1970: no moment up to it counts */
+    int64_t last_s;     /* the moment of the last Job; 0: none */
+    int64_t success_ns; /* when the last one that succeeded had; 0 */
+    int64_t refused_s;  /* the moment that was passed over because a Job ran; 0 */
 };
 
 struct workload {
     UT_hash_handle hh; /* by uid */
     char uid[WORKLOAD_UID_SIZE];
+    char owner[WORKLOAD_UID_SIZE]; /* of the CronJob that made it; "" */
     enum api_kind kind;
     struct api_generic *object;
     int64_t generation; /* 1, and one more for each edit that this agent saw */
     struct workload_counts counts;
-    int64_t ended_ns;                /* wall clock: when the last pod of a Job ended; 0 */
     int64_t created_ns, progress_ns; /* wall clock: the oldest pod; when counts changed last */
     struct boot_time progress_at;
     bool late;                  /* no progress for progressDeadlineSeconds */
+    bool goes;                  /* a Job: it is taken out of the store at the end of this turn */
+    bool asked;                 /* that its document be taken out of its file */
     char problem[300];          /* why a pod cannot be made; "" */
     struct workload_seen *seen; /* of this step; `pods` has the pod of each */
     const struct pod **pods;
     size_t n_seen;
-    json_t *told; /* the status that the clients of the store were told last; NULL: none */
+    struct job_facts *job;   /* of a Job; otherwise NULL */
+    struct cron_facts *cron; /* of a CronJob; otherwise NULL */
+    json_t *told;            /* the status that the clients of the store were told last; NULL: none */
 };
 
 struct workloads {
@@ -37,20 +70,63 @@ struct workloads {
     struct workload *all;
     struct node_workloads link;
     struct boot_timer timer;
-    bool begun, stopped;
-    int64_t next_ms; /* of this step: when to look again; -1: not by itself */
+    bool begun, stopped, stepping;
+    int64_t next_ms;  /* of this step: when to look again; -1: not by itself */
+    char *dir;        /* <state>/jobs */
+    bool swept;       /* records of objects that are gone are removed */
+    struct strs gone; /* uids of workloads that were removed: their pods end whatever the folder holds */
 };
 
 void workload_uid(enum api_kind kind, const char *namespace_, const char *name, char ret[WORKLOAD_UID_SIZE]);
 struct workload *workload_find(struct workloads *w, const char *uid);
 void workloads_wake(struct workloads *w);
+void workloads_look_again(struct workloads *w, int64_t ms);
 
 /* ---- adopt.c ---- */
 /* Puts the pods of an earlier run into the store again. */
 void workloads_adopt(struct workloads *w);
-/* Takes pods of workloads that are gone out of the store. False: some may belong to a file that is not
- * understood, look again. */
+/* Takes pods and Jobs of workloads that are gone out of the store, and removes their records. False: some may
+ * belong to a file that is not understood, look again. */
 bool workloads_drop_orphans(struct workloads *w);
+
+/* ---- make.c ---- */
+/* A pod of this number, and of a Job's index. */
+void workload_make(struct workloads *w, struct workload *one, unsigned number, unsigned index);
+const char *workload_hash_label(enum api_kind kind);
+extern const char workload_index_label[];
+
+/* ---- record.c ---- */
+/* Reads all records, and puts the Jobs of CronJobs into the store. */
+enum err_code workload_records_load(struct workloads *w, struct err *e) MUST_CHECK;
+/* Of a Job or a CronJob. A failure is logged: the next change writes it again. */
+void workload_record_save(struct workloads *w, const struct workload *one);
+/* Of a Job that a CronJob makes, before it is in the store. */
+enum err_code workload_record_begin(struct workloads *w, const char *uid, const json_t *made,
+                                    struct err *e) MUST_CHECK;
+void workload_record_remove(struct workloads *w, const char *uid);
+/* What its record says, if there is one; otherwise facts of a new one. False: out of memory. */
+bool workload_record_take(struct workloads *w, struct workload *one);
+void workload_facts_free(struct workload *one);
+/* The uids of all records. */
+bool workload_records_list(struct workloads *w, struct strs *ret);
+
+/* ---- job_run.c ---- */
+void job_step(struct workloads *w, struct workload *one);
+
+/* ---- cron_run.c ---- */
+void cron_step(struct workloads *w, struct workload *one);
+/* "Europe/Berlin 0 3 * * *" */
+char *cron_clock(const struct api_workload *spec);
+
+/* ---- conditions and members of a status (show.c) ---- */
+void show_number(json_t *o, const char *key, int64_t n);
+void show_time(json_t *o, const char *key, int64_t ns);
+void show_condition(json_t *list, int64_t since_ns, const char *type, bool is_true, const char *reason,
+                    const char *message);
+/* ---- show_batch.c ---- */
+void show_job(json_t *s, json_t *conditions, const struct workload *one);
+void show_cron_job(json_t *s, struct workloads *w, const struct workload *one);
+const char *job_end_reason(enum job_end end);
 
 /* ---- show.c ---- */
 /* Tells the clients of the status socket that keep a copy, if its status has changed. */

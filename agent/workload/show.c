@@ -8,12 +8,12 @@
 
 #include <string.h>
 
-static void put_number(json_t *o, const char *key, int64_t n)
+void show_number(json_t *o, const char *key, int64_t n)
 {
     json_object_set_new(o, key, json_integer((json_int_t)n));
 }
 
-static void put_time(json_t *o, const char *key, int64_t ns)
+void show_time(json_t *o, const char *key, int64_t ns)
 {
     char text[CLOCK_RFC3339_SIZE];
 
@@ -21,8 +21,8 @@ static void put_time(json_t *o, const char *key, int64_t ns)
     json_put_str(o, key, text);
 }
 
-static void put_condition(json_t *list, const struct workload *one, const char *type, bool is_true,
-                          const char *reason, const char *message)
+void show_condition(json_t *list, int64_t since_ns, const char *type, bool is_true, const char *reason,
+                    const char *message)
 {
     json_t *o = json_object();
 
@@ -30,9 +30,19 @@ static void put_condition(json_t *list, const struct workload *one, const char *
     json_put_str(o, "status", is_true ? "True" : "False");
     json_put_str(o, "reason", reason);
     json_put_str(o, "message", message);
-    put_time(o, "lastUpdateTime", one->progress_ns);
-    put_time(o, "lastTransitionTime", one->progress_ns);
     json_array_append_new(list, o);
+    show_time(o, "lastTransitionTime", since_ns);
+}
+
+/* Of a kind whose conditions say when they were looked at. */
+static void put_condition(json_t *list, const struct workload *one, const char *type, bool is_true,
+                          const char *reason, const char *message)
+{
+    const bool batch = one->kind == API_KIND_JOB || one->kind == API_KIND_CRON_JOB;
+
+    show_condition(list, one->progress_ns, type, is_true, reason, message);
+    show_time(json_array_get(list, json_array_size(list) - 1), batch ? "lastProbeTime" : "lastUpdateTime",
+              one->progress_ns);
 }
 
 static void put_ignored(json_t *list, const struct workload *one)
@@ -54,12 +64,12 @@ static void put_deployment(json_t *s, json_t *conditions, const struct workload 
     bool complete =
         c->updated == want.replicas && c->pods == want.replicas && c->updated_available == want.replicas;
 
-    put_number(s, "replicas", c->pods);
-    put_number(s, "updatedReplicas", c->updated);
-    put_number(s, "readyReplicas", c->ready);
-    put_number(s, "availableReplicas", c->available);
+    show_number(s, "replicas", c->pods);
+    show_number(s, "updatedReplicas", c->updated);
+    show_number(s, "readyReplicas", c->ready);
+    show_number(s, "availableReplicas", c->available);
     if (want.replicas > c->available)
-        put_number(s, "unavailableReplicas", want.replicas - c->available);
+        show_number(s, "unavailableReplicas", want.replicas - c->available);
     put_condition(conditions, one, "Available", c->available >= floor_,
                   c->available >= floor_ ? "MinimumReplicasAvailable" : "MinimumReplicasUnavailable", NULL);
     if (want.paused)
@@ -80,11 +90,11 @@ static void put_stateful(json_t *s, const struct workload *one)
     const char *hash = one->object->workload->pods.hash;
     str_auto revision = str_printf("%s-%s", one->object->meta.name, hash);
 
-    put_number(s, "replicas", c->pods);
-    put_number(s, "readyReplicas", c->ready);
-    put_number(s, "availableReplicas", c->available);
-    put_number(s, "currentReplicas", c->updated);
-    put_number(s, "updatedReplicas", c->updated);
+    show_number(s, "replicas", c->pods);
+    show_number(s, "readyReplicas", c->ready);
+    show_number(s, "availableReplicas", c->available);
+    show_number(s, "currentReplicas", c->updated);
+    show_number(s, "updatedReplicas", c->updated);
     json_put_str(s, "updateRevision", revision);
     if (c->updated == c->pods)
         json_put_str(s, "currentRevision", revision);
@@ -94,61 +104,37 @@ static void put_daemon(json_t *s, const struct workload *one)
 {
     const struct workload_counts *c = &one->counts;
 
-    put_number(s, "desiredNumberScheduled", 1);
-    put_number(s, "currentNumberScheduled", c->pods > 0);
-    put_number(s, "numberMisscheduled", 0);
-    put_number(s, "numberReady", c->ready > 0);
-    put_number(s, "updatedNumberScheduled", c->updated > 0);
-    put_number(s, "numberAvailable", c->available > 0);
+    show_number(s, "desiredNumberScheduled", 1);
+    show_number(s, "currentNumberScheduled", c->pods > 0);
+    show_number(s, "numberMisscheduled", 0);
+    show_number(s, "numberReady", c->ready > 0);
+    show_number(s, "updatedNumberScheduled", c->updated > 0);
+    show_number(s, "numberAvailable", c->available > 0);
     if (c->available == 0)
-        put_number(s, "numberUnavailable", 1);
+        show_number(s, "numberUnavailable", 1);
 }
 
-static void put_job(json_t *s, json_t *conditions, const struct workload *one)
-{
-    const struct workload_want want = workload_want_of(one->kind, one->object->workload);
-    enum workload_job_state state = workload_job_state(&want, one->seen, one->n_seen);
-
-    if (one->counts.active > 0)
-        put_number(s, "active", one->counts.active);
-    put_number(s, "ready", one->counts.ready);
-    if (one->counts.succeeded > 0)
-        put_number(s, "succeeded", one->counts.succeeded);
-    if (one->counts.failed > 0)
-        put_number(s, "failed", one->counts.failed);
-    if (one->created_ns != 0)
-        put_time(s, "startTime", one->created_ns);
-    if (state == JOB_COMPLETE) {
-        put_time(s, "completionTime", one->ended_ns);
-        put_condition(conditions, one, "Complete", true, "CompletionsReached", NULL);
-    } else if (state != JOB_RUNS) {
-        put_condition(conditions, one, "Failed", true,
-                      state == JOB_LATE ? "DeadlineExceeded" : "BackoffLimitExceeded",
-                      state == JOB_LATE ? "Job was active longer than specified deadline"
-                                        : "Job has reached the specified backoff limit");
-    } else if (want.suspended) {
-        put_condition(conditions, one, "Suspended", true, "JobSuspended", NULL);
-    }
-}
-
-static json_t *status_of(const struct workload *one)
+static json_t *status_of(struct workloads *w, const struct workload *one)
 {
     json_t *s = json_object(), *conditions = json_array();
 
-    put_number(s, "observedGeneration", one->generation);
+    show_number(s, "observedGeneration", one->generation);
     if (one->kind == API_KIND_DEPLOYMENT) {
         put_deployment(s, conditions, one);
     } else if (one->kind == API_KIND_JOB) {
         json_object_del(s, "observedGeneration");
-        put_job(s, conditions, one);
+        show_job(s, conditions, one);
+    } else if (one->kind == API_KIND_CRON_JOB) {
+        json_object_del(s, "observedGeneration");
+        show_cron_job(s, w, one);
     } else if (one->kind == API_KIND_STATEFUL_SET) {
         put_stateful(s, one);
     } else if (one->kind == API_KIND_DAEMON_SET) {
         put_daemon(s, one);
     } else {
-        put_number(s, "replicas", one->counts.pods);
-        put_number(s, "readyReplicas", one->counts.ready);
-        put_number(s, "availableReplicas", one->counts.available);
+        show_number(s, "replicas", one->counts.pods);
+        show_number(s, "readyReplicas", one->counts.ready);
+        show_number(s, "availableReplicas", one->counts.available);
     }
     if (one->kind != API_KIND_DEPLOYMENT && one->problem[0] != '\0')
         put_condition(conditions, one, "ReplicaFailure", true, "FailedCreate", one->problem);
@@ -188,9 +174,9 @@ json_t *workloads_object(enum api_kind kind, const char *namespace_, const char 
     if (api_kind_is_workload(kind) || json_str(meta, "uid") == NULL)
         json_put_str(meta, "uid", uid);
     if (one != NULL) {
-        put_number(meta, "generation", one->generation);
-        put_time(meta, "creationTimestamp", one->created_ns != 0 ? one->created_ns : one->progress_ns);
-        json_object_set_new(o, "status", status_of(one));
+        show_number(meta, "generation", one->generation);
+        show_time(meta, "creationTimestamp", one->created_ns != 0 ? one->created_ns : one->progress_ns);
+        json_object_set_new(o, "status", status_of(w, one));
     }
     return o;
 }
@@ -203,7 +189,7 @@ void workload_tell(struct workloads *w, struct workload *one)
 
     if (server == NULL || !status_server_is_fed(server))
         return;
-    status = status_of(one);
+    status = status_of(w, one);
     if (status == NULL || json_equal(status, one->told))
         return;
     object = workloads_object(one->kind, meta->namespace, meta->name, w, ERR_IGNORED);

@@ -13,11 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define JOB_RETRY_S 10 /* after a failure, doubling to JOB_RETRY_MAX_S, as Kubernetes' controller */
-#define JOB_RETRY_MAX_S 360
 #define STEPS_MAX 64         /* of a workload in one turn; the rest follows in the next */
 #define ORPHANS_LOOK_MS 5000 /* while a file of the folder has problems */
-#define MS INT64_C(1000000)
 
 static void on_timer(struct boot_timer *t);
 
@@ -29,16 +26,18 @@ struct workload *workload_find(struct workloads *w, const char *uid)
     return found;
 }
 
-void workloads_wake(struct workloads *w)
-{
-    if (w->begun && !w->stopped)
-        boot_timer_start(&w->timer, clock_boot(), on_timer);
-}
-
-static void look_again(struct workloads *w, int64_t ms)
+void workloads_look_again(struct workloads *w, int64_t ms)
 {
     if (w->next_ms < 0 || ms < w->next_ms)
         w->next_ms = ms;
+}
+
+void workloads_wake(struct workloads *w)
+{
+    if (w->stepping)
+        workloads_look_again(w, 0);
+    else if (w->begun && !w->stopped)
+        boot_timer_start(&w->timer, clock_boot(), on_timer);
 }
 
 /* ---- the store ---- */
@@ -53,11 +52,20 @@ static void name_ignored(const struct api_strs *ignored, const char *kind, const
 static void forget(struct workloads *w, struct workload *one)
 {
     HASH_DEL(w->all, one);
+    workload_facts_free(one);
     api_generic_unref(one->object);
     free(one->seen);
     free(one->pods);
     json_decref(one->told);
     free(one);
+}
+
+static void begin_progress(struct workload *one)
+{
+    one->progress_ns = clock_wall_ns();
+    one->progress_at = clock_boot();
+    one->late = false;
+    one->asked = false;
 }
 
 static void take(struct workloads *w, enum api_kind kind, struct api_generic *g)
@@ -80,16 +88,24 @@ static void take(struct workloads *w, enum api_kind kind, struct api_generic *g)
             free(one);
             return;
         }
+        one->object = api_generic_ref(g);
+        one->generation = 1;
+        if (!workload_record_take(w, one)) {
+            log_error("cannot run a workload: out of memory", F_STR("name", g->meta.name));
+            forget(w, one);
+            return;
+        }
+        begin_progress(one);
+        name_ignored(&g->ignored, api_kind_name(kind), &g->meta);
+        return;
     }
-    same = one->object != NULL && str_eq(one->object->json, g->json);
+    same = str_eq(one->object->json, g->json);
     api_generic_unref(one->object);
     one->object = api_generic_ref(g);
     if (same) /* only what it keeps for others has changed */
         return;
     one->generation++;
-    one->progress_ns = clock_wall_ns();
-    one->progress_at = clock_boot();
-    one->late = false;
+    begin_progress(one);
     name_ignored(&g->ignored, api_kind_name(kind), &g->meta);
 }
 
@@ -112,8 +128,12 @@ static void on_store(enum src_change change, const struct api_object *o, void *a
         one = workload_find(w, uid);
         if (one != NULL && one->object->workload->claims_go_with_set)
             claims_drop(w->o.claims, uid, 0);
-        if (one != NULL)
+        if (one != NULL) {
             forget(w, one);
+            if (!strs_add(&w->gone, uid)) /* after a restart they are found as orphans */
+                log_error("cannot end the pods of a workload: out of memory", F_STR("name", m->name));
+            workload_record_remove(w, uid);
+        }
     } else {
         take(w, o->kind, o->generic);
     }
@@ -121,19 +141,6 @@ static void on_store(enum src_change change, const struct api_object *o, void *a
 }
 
 /* ---- what there is ---- */
-
-static bool names_by_hash(enum api_kind kind)
-{
-    return kind == API_KIND_DEPLOYMENT || kind == API_KIND_DAEMON_SET;
-}
-
-/* In addition to the hash. */
-static const char job_labels[][32] = { "batch.kubernetes.io/job-name", "job-name" };
-
-static const char *hash_label(enum api_kind kind)
-{
-    return kind == API_KIND_DEPLOYMENT ? "pod-template-hash" : "controller-revision-hash";
-}
 
 static bool is_available(struct workloads *w, const struct workload *one, bool ready, int64_t since_ns)
 {
@@ -143,7 +150,7 @@ static bool is_available(struct workloads *w, const struct workload *one, bool r
         return false;
     rest_ns = since_ns + one->object->workload->min_ready_seconds * INT64_C(1000000000) - clock_wall_ns();
     if (one->object->workload->min_ready_seconds > 0 && rest_ns > 0)
-        look_again(w, rest_ns / MS + 1);
+        workloads_look_again(w, rest_ns / WORKLOAD_MS + 1);
     return one->object->workload->min_ready_seconds == 0 || rest_ns <= 0;
 }
 
@@ -167,21 +174,11 @@ static void see(struct workloads *w, struct workload *one, const struct pod *p)
     *s = (struct workload_seen){
         .number = dash != NULL ? (unsigned)strtoul(dash + 1, NULL, 10) : 0,
         .current = one->kind == API_KIND_REPLICA_SET ||
-                   str_eq(api_kvs_get(&p->api->meta.labels, hash_label(one->kind)),
+                   str_eq(api_kvs_get(&p->api->meta.labels, workload_hash_label(one->kind)),
                           one->object->workload->pods.hash),
         .kept = kept != NULL && str_eq(kept->owner_uid, one->uid),
         .available = is_available(w, one, ready, since_ns),
     };
-    if (one->kind == API_KIND_JOB) {
-        s->succeeded = strcmp(pod_phase(p), "Succeeded") == 0;
-        s->failed = strcmp(pod_phase(p), "Failed") == 0;
-        s->late = s->failed && strcmp(p->reason, "DeadlineExceeded") == 0;
-        if (s->succeeded || s->failed)
-            one->ended_ns = p->state_since_ns > one->ended_ns ? p->state_since_ns : one->ended_ns;
-        one->counts.succeeded += s->current && s->succeeded;
-        one->counts.failed += s->current && s->failed;
-        one->counts.active += !s->succeeded && !s->failed;
-    }
     if (one->created_ns == 0 || p->created_ns < one->created_ns)
         one->created_ns = p->created_ns;
     if (!s->kept)
@@ -194,100 +191,6 @@ static void see(struct workloads *w, struct workload *one, const struct pod *p)
 }
 
 /* ---- steps ---- */
-
-#define CLAIMS_MAX 32 /* volumeClaimTemplates of a StatefulSet */
-
-struct own_claims {              /* of a pod */
-    struct api_kv v[CLAIMS_MAX]; /* volume, and name of its claim */
-    size_t n;
-};
-
-static void own_claims_done(struct own_claims *c)
-{
-    for (size_t i = 0; i < c->n; i++)
-        free(c->v[i].value);
-}
-
-static enum err_code make_claims(struct workloads *w, const struct workload *one, unsigned number,
-                                 struct own_claims *ret, struct err *e)
-{
-    const struct api_generic *g = one->object;
-    const struct api_strs *names = &g->workload->claim_names;
-    json_auto_t *object = names->n > 0 ? json_loads(g->json, 0, NULL) : NULL;
-    const json_t *templates = json_at(object, "spec.volumeClaimTemplates");
-
-    if (names->n > CLAIMS_MAX)
-        return err_set(e, ERR_INVALID, "%zu volumeClaimTemplates are too many, at most %d are allowed",
-                       names->n, CLAIMS_MAX);
-    for (size_t i = 0; i < names->n; i++) {
-        char *name = str_printf("%s-%s-%u", names->v[i], g->meta.name, number);
-
-        if (name == NULL)
-            return err_nomem(e);
-        ret->v[ret->n++] = (struct api_kv){ names->v[i], name };
-        if (claims_make(w->o.claims, g->meta.namespace, name, json_array_get(templates, i), one->uid, e) !=
-            ERR_OK)
-            return e->code;
-    }
-    return ERR_OK;
-}
-
-static void make(struct workloads *w, struct workload *one, unsigned number)
-{
-    const struct api_generic *g = one->object;
-    const struct api_kind_row *info = &api_kinds[one->kind];
-    const char *hash = g->workload->pods.hash;
-    char name[300], index[16];
-    struct api_kv of_job[] = { { (char *)(uintptr_t)hash_label(one->kind), (char *)(uintptr_t)hash },
-                               { (char *)(uintptr_t)job_labels[0], g->meta.name },
-                               { (char *)(uintptr_t)job_labels[1], g->meta.name } };
-    struct api_kv labels[] = { { (char *)(uintptr_t)hash_label(one->kind), (char *)(uintptr_t)hash },
-                               { (char *)(uintptr_t) "statefulset.kubernetes.io/pod-name", name },
-                               { (char *)(uintptr_t) "apps.kubernetes.io/pod-index", index } };
-    struct api_expansion x = { .namespace_ = g->meta.namespace,
-                               .name = name,
-                               .labels = labels,
-                               .n_labels = one->kind == API_KIND_STATEFUL_SET  ? 3
-                                           : one->kind == API_KIND_REPLICA_SET ? 0
-                                                                               : 1,
-                               .owner_api_version = info->api_version,
-                               .owner_kind = info->kind,
-                               .owner_name = g->meta.name,
-                               .owner_uid = one->uid };
-    struct api_object o = { .kind = API_KIND_POD, .document = 1 };
-    struct own_claims claims = { .n = 0 };
-    const struct api_pod *other;
-    struct err e = { 0 };
-
-    if (one->kind == API_KIND_JOB) {
-        x.labels = of_job;
-        x.n_labels = ARRAY_LEN(of_job);
-    }
-    snprintf(index, sizeof(index), "%u", number);
-    snprintf(name, sizeof(name), "%s%s%s-%u", g->meta.name, names_by_hash(one->kind) ? "-" : "",
-             names_by_hash(one->kind) ? hash : "", number);
-    if (one->kind == API_KIND_STATEFUL_SET) {
-        x.hostname = name;
-        x.subdomain = g->workload->service_name;
-    }
-    other = src_store_pod(w->store, API_FROM_FOLDER, g->meta.namespace, name);
-    x.claims = claims.v;
-    x.n_claims = g->workload->claim_names.n;
-    if (other != NULL && !str_eq(other->owner_uid, one->uid))
-        err_set(&e, ERR_EXISTS, "pod %.250s: another manifest has a pod of this name", name);
-    else if (make_claims(w, one, number, &claims, &e) == ERR_OK &&
-             api_expand_pod(g->workload->pods.pod, &x, &o.pod, &e) == ERR_OK) {
-        if (src_store_put(w->store, &o, &e) == ERR_OK)
-            log_info("pod of a workload added", F_STR("kind", info->kind), F_STR("name", g->meta.name),
-                     F_STR("pod", name));
-        api_pod_unref(o.pod);
-    }
-    if (e.code != ERR_OK && strcmp(one->problem, e.text) != 0)
-        log_error("cannot make a pod of a workload", F_STR("kind", info->kind), F_STR("name", g->meta.name),
-                  F_ERR(&e));
-    snprintf(one->problem, sizeof(one->problem), "%.299s", e.code != ERR_OK ? e.text : "");
-    own_claims_done(&claims);
-}
 
 static void note_progress(struct workloads *w, struct workload *one, const struct workload_counts *before)
 {
@@ -303,28 +206,11 @@ static void note_progress(struct workloads *w, struct workload *one, const struc
     }
     if (one->kind != API_KIND_DEPLOYMENT || done || one->late || spec->paused)
         return;
-    rest_ms = spec->progress_deadline_seconds * INT64_C(1000) - clock_boot_since_ns(one->progress_at) / MS;
+    rest_ms =
+        spec->progress_deadline_seconds * INT64_C(1000) - clock_boot_since_ns(one->progress_at) / WORKLOAD_MS;
     one->late = rest_ms <= 0;
     if (!one->late)
-        look_again(w, rest_ms + 1);
-}
-
-/* Whether a Job waits before it makes another pod. */
-static bool holds(struct workloads *w, const struct workload *one)
-{
-    int64_t wait_s = JOB_RETRY_S, rest_ns;
-
-    if (one->kind != API_KIND_JOB || one->counts.failed == 0)
-        return false;
-    for (unsigned i = 1; i < one->counts.failed && wait_s < JOB_RETRY_MAX_S; i++)
-        wait_s *= 2;
-    if (wait_s > JOB_RETRY_MAX_S)
-        wait_s = JOB_RETRY_MAX_S;
-    rest_ns = one->ended_ns + wait_s * INT64_C(1000000000) - clock_wall_ns();
-    if (rest_ns <= 0 || rest_ns > wait_s * INT64_C(1000000000)) /* the clock was set back */
-        return false;
-    look_again(w, rest_ns / MS + 1);
-    return true;
+        workloads_look_again(w, rest_ms + 1);
 }
 
 static void step_one(struct workloads *w, struct workload *one, const struct workload_counts *before)
@@ -333,22 +219,53 @@ static void step_one(struct workloads *w, struct workload *one, const struct wor
     struct workload_step steps[STEPS_MAX];
     size_t n;
 
-    want.hold = holds(w, one);
     n = workload_decide(&want, one->seen, one->n_seen, steps, STEPS_MAX);
     for (size_t i = 0; i < n; i++) {
         const struct pod *p = steps[i].create ? NULL : one->pods[steps[i].index];
 
         if (p == NULL)
-            make(w, one, steps[i].number);
+            workload_make(w, one, steps[i].number, 0);
         else
             src_store_remove(w->store, API_FROM_FOLDER, API_KIND_POD, p->api->meta.namespace,
                              p->api->meta.name);
     }
     if (n == STEPS_MAX)
-        look_again(w, 0);
+        workloads_look_again(w, 0);
     if (one->object->workload->claims_go_with_pods)
         claims_drop(w->o.claims, one->uid, want.first + want.replicas);
     note_progress(w, one, before);
+}
+
+static void turn(struct workloads *w, struct workload *one)
+{
+    const struct workload_counts before = one->counts;
+
+    one->counts = (struct workload_counts){ 0 };
+    if (one->kind == API_KIND_CRON_JOB) {
+        cron_step(w, one);
+    } else if (one->kind == API_KIND_JOB) {
+        job_step(w, one);
+    } else {
+        pods_each (w->o.node, p)
+            if (str_eq(p->api->owner_uid, one->uid))
+                see(w, one, p);
+        step_one(w, one, &before);
+    }
+    workload_tell(w, one);
+}
+
+/* Jobs of CronJobs that are not kept any longer. One at a time: the table changes. */
+static void drop_jobs(struct workloads *w)
+{
+    for (struct workload *one = w->all; one != NULL;) {
+        if (one->goes) {
+            src_store_remove(w->store, API_FROM_FOLDER, API_KIND_JOB, one->object->meta.namespace,
+                             one->object->meta.name);
+            one = w->all;
+        } else {
+            one = one->hh.next;
+        }
+    }
 }
 
 static void step(struct workloads *w)
@@ -356,22 +273,15 @@ static void step(struct workloads *w)
     struct workload *one, *tmp;
 
     w->next_ms = -1;
-    HASH_ITER (hh, w->all, one, tmp) {
+    w->stepping = true;
+    HASH_ITER (hh, w->all, one, tmp)
         one->n_seen = 0;
-        one->ended_ns = 0;
-    }
     if (!workloads_drop_orphans(w))
-        look_again(w, ORPHANS_LOOK_MS);
-    HASH_ITER (hh, w->all, one, tmp) {
-        const struct workload_counts before = one->counts;
-
-        one->counts = (struct workload_counts){ 0 };
-        pods_each (w->o.node, p)
-            if (str_eq(p->api->owner_uid, one->uid))
-                see(w, one, p);
-        step_one(w, one, &before);
-        workload_tell(w, one);
-    }
+        workloads_look_again(w, ORPHANS_LOOK_MS);
+    HASH_ITER (hh, w->all, one, tmp)
+        turn(w, one);
+    drop_jobs(w);
+    w->stepping = false;
     if (w->next_ms >= 0)
         boot_timer_start(&w->timer, clock_boot_in_ms((uint64_t)w->next_ms), on_timer);
 }
@@ -395,6 +305,12 @@ static void on_pod(const struct pod *p, void *arg)
         workloads_wake(w);
 }
 
+/* A CronJob's next moment, by the new clock. */
+static void on_clock(void *arg)
+{
+    workloads_wake(arg);
+}
+
 static void add_known(const struct api_object *o, void *arg)
 {
     on_store(SRC_ADDED, o, arg);
@@ -408,14 +324,21 @@ enum err_code workloads_open(struct workloads **ret, const struct workloads_opti
         return err_nomem(e);
     w->o = *o;
     w->store = o->node->o.store;
-    w->link = (struct node_workloads){ .pod_changed = on_pod, .object = workloads_object, .arg = w };
+    w->dir = str_printf("%s/jobs", o->node->o.state_dir);
+    if (w->dir == NULL) {
+        free(w);
+        return err_nomem(e);
+    }
+    w->link = (struct node_workloads){
+        .pod_changed = on_pod, .clock_set = on_clock, .object = workloads_object, .arg = w
+    };
     boot_timer_init(o->node->timers, &w->timer);
     for (enum api_kind k = 0; k < API_KINDS; k++)
         if (api_kind_is_generic(k))
             src_store_each(w->store, k, add_known, w);
     src_store_watch(w->store, on_store, w);
     *ret = w;
-    return ERR_OK;
+    return workload_records_load(w, e);
 }
 
 const struct node_workloads *workloads_link(struct workloads *w)
@@ -438,7 +361,11 @@ void workloads_stop(struct workloads *w)
 
 static void on_closed(struct boot_timer *t)
 {
-    free(container_of(t, struct workloads, timer));
+    struct workloads *w = container_of(t, struct workloads, timer);
+
+    free(w->dir);
+    strs_done(&w->gone);
+    free(w);
 }
 
 void workloads_free(struct workloads *w)

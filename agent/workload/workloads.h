@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workloads - the workloads of the manifest folder: keeps their pods in the store as decide.h says.
+ * workloads - the workloads of the manifest folder: keeps their pods in the store as decide.h and job.h say,
+ * and makes the Jobs of CronJobs.
  *
  * A workload's uid is made of its kind, namespace and name, and a pod carries it (ownerReferences), so pods
  * of an earlier run are found again. A pod whose workload is not in the store ends, unless the folder has a
@@ -17,6 +18,8 @@ struct workloads_options {
     struct claims *claims; /* likewise */
     /* Whether every object of the folder is known: no file has problems, and the folder is there. */
     bool (*complete)(void *arg);
+    /* Takes the object out of its file, as `kubectl delete` does. A failure is logged. */
+    void (*remove)(void *arg, enum api_kind kind, const char *namespace_, const char *name);
     void *arg;
 };
 

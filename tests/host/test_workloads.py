@@ -118,10 +118,10 @@ def test_job(t):
     path = "/apis/batch/v1/namespaces/default/jobs/sum"
     node.watch(lambda pods: sum(p["status"]["phase"] == "Succeeded" for p in pods.values()) == 3, deadline=60, what="three pods that succeeded")
     until(lambda: status(node, path).get("succeeded") == 3, 20, "the Job's status")
-    equal(status(node, path)["conditions"][0]["type"], "Complete", "condition")
+    equal([c["type"] for c in status(node, path)["conditions"]], ["SuccessCriteriaMet", "Complete"], "conditions")
     before = uids(node, "sum")
     node.stop()
     node.start()
-    equal(node.get(path)["status"]["conditions"][0]["type"], "Complete", "condition after a restart")
+    equal(node.get(path)["status"]["conditions"][-1]["type"], "Complete", "condition after a restart")
     equal(uids(node, "sum"), before, "pods after a restart")
     check("Complete" in node.cli("get", "jobs").stdout, "the table")

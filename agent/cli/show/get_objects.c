@@ -115,18 +115,49 @@ static void daemon_set_row(const struct get *g, struct cli_table *t, const json_
     age_cell(g, t, o);
 }
 
-/* "Complete", "Failed", "Suspended" or "Running", and "1/3". */
+/* "Complete", "Failed", "Suspended" or "Running": of the conditions, which come in the order of their times.
+ */
+static const char *job_status(const json_t *o)
+{
+    const char *found = "Running";
+    json_t *one;
+    size_t i;
+
+    json_array_foreach (cli_at(o, "status.conditions"), i, one) {
+        const char *type = cli_text(one, "type");
+
+        if (strcmp(cli_text(one, "status"), "True") == 0 && strchr(type, '/') == NULL)
+            found = type;
+    }
+    return found;
+}
+
+/* "1/3" */
 static void job_row(const struct get *g, struct cli_table *t, const json_t *o)
 {
-    const char *type = cli_text(json_array_get(cli_at(o, "status.conditions"), 0), "type");
     const json_int_t wanted = cli_at(o, "spec.completions") != NULL ? cli_number(o, "spec.completions") : 1;
     char text[48];
 
     snprintf(text, sizeof(text), "%lld/%lld", (long long)cli_number(o, "status.succeeded"),
              (long long)wanted);
-    cli_table_cell(t, cli_text(o, "metadata.name"));
-    cli_table_cell(t, type[0] != '\0' && strchr(type, '/') == NULL ? type : "Running");
+    get_name_cell(g, t, o);
+    cli_table_cell(t, job_status(o));
     cli_table_cell(t, text);
+    age_cell(g, t, o);
+}
+
+static void cron_job_row(const struct get *g, struct cli_table *t, const json_t *o)
+{
+    const char *zone = cli_text(o, "spec.timeZone");
+    char age[CLI_AGE_SIZE];
+
+    get_name_cell(g, t, o);
+    cli_table_cell(t, cli_text(o, "spec.schedule"));
+    cli_table_cell(t, zone[0] != '\0' ? zone : "<none>");
+    cli_table_cell(t, cli_true(o, "spec.suspend") ? "True" : "False");
+    number_cell(t, (json_int_t)json_array_size(cli_at(o, "status.active")));
+    cli_age(g->cli, cli_text(o, "status.lastScheduleTime"), age);
+    cli_table_cell(t, cli_text(o, "status.lastScheduleTime")[0] != '\0' ? age : "<none>");
     age_cell(g, t, o);
 }
 
@@ -175,6 +206,8 @@ static const struct view {
       HEADERS("NAME", "CAPACITY", "ACCESS MODES", "RECLAIM POLICY", "STATUS", "CLAIM", "STORAGECLASS",
               "VOLUMEATTRIBUTESCLASS", "REASON", "AGE", "VOLUMEMODE"),
       get_volume_row },
+    { "cronjobs", HEADERS("NAME", "SCHEDULE", "TIMEZONE", "SUSPEND", "ACTIVE", "LAST SCHEDULE", "AGE"),
+      HEADERS("NAME", "SCHEDULE", "TIMEZONE", "SUSPEND", "ACTIVE", "LAST SCHEDULE", "AGE"), cron_job_row },
     { NULL, HEADERS("NAME"), HEADERS("NAME"), name_row }, /* kinds that are only kept and shown */
 };
 

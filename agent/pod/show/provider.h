@@ -36,6 +36,10 @@ json_t *provider_listed(void *arg, enum status_kind kind, const char *namespace_
 json_t *provider_objects(void *arg, enum status_kind kind, const char *namespace_, const char *name,
                          struct err *e);
 
+/* ---- write.c ---- */
+/* The agent's own: the object is taken out of its file. A failure is logged. */
+void provider_remove(struct node *n, enum api_kind kind, const char *namespace_, const char *name);
+
 /* ---- provider_exec.c ---- */
 enum err_code provider_exec_check(void *arg, const char *namespace_, const char *name, const char *container,
                                   bool attach, struct err *e);

@@ -20,7 +20,7 @@
 struct provider_write {
     TAILQ_ENTRY(provider_write) link;
     struct node *node;
-    struct status_reply *reply;
+    struct status_reply *reply; /* NULL: the agent's own */
     struct work work;
     struct src_await await;
     struct write_file file;
@@ -123,7 +123,10 @@ static void write_fail(struct provider_write *w, const struct err *e)
 {
     json_t *status;
 
-    if (e->code != ERR_RANGE) {
+    if (w->reply == NULL) {
+        log_warn("cannot take an object out of its file", F_STR("kind", api_kind_name(w->file.key.kind)),
+                 F_STR("namespace", w->namespace_), F_STR("name", w->name), F_ERR(e));
+    } else if (e->code != ERR_RANGE) {
         status_reply_err(w->reply, e);
     } else {
         status = json_pack("{s:s, s:s, s:s, s:{s:O*}, s:s, s:s, s:i}", "kind", "Status", "apiVersion", "v1",
@@ -136,9 +139,12 @@ static void write_fail(struct provider_write *w, const struct err *e)
 
 static void write_answer(struct provider_write *w, json_t *object /* stolen */)
 {
-    status_reply_json(
-        w->reply, w->file.create ? 201 : 200,
-        json_pack("{s:o, s:s*}", "object", versioned(w->node, w->shown, object), "file", w->file.name));
+    if (w->reply != NULL)
+        status_reply_json(
+            w->reply, w->file.create ? 201 : 200,
+            json_pack("{s:o, s:s*}", "object", versioned(w->node, w->shown, object), "file", w->file.name));
+    else
+        json_decref(object);
     write_free(w);
 }
 
@@ -253,12 +259,12 @@ static enum err_code write_check(struct provider_write *w, struct err *e)
     return w->file.name != NULL && w->file.dir != NULL ? ERR_OK : err_nomem(e);
 }
 
-/* A Pod that no file has: a workload's. */
-static void write_end_pod(struct provider_write *w)
+/* A Pod or a Job that no file has: a workload's. */
+static void write_end_made(struct provider_write *w)
 {
     free(take_ptr(&w->file.name));
     if (!w->file.dry) {
-        src_store_remove(w->node->o.store, API_FROM_FOLDER, API_KIND_POD, w->namespace_, w->name);
+        src_store_remove(w->node->o.store, API_FROM_FOLDER, w->file.key.kind, w->namespace_, w->name);
         write_ended(w);
     } else {
         write_answer(w, json_incref(w->last));
@@ -281,7 +287,7 @@ static void write_start(struct provider_write *w)
     if (e.code != ERR_OK)
         write_fail(w, &e);
     else if (w->remove && w->file.create)
-        write_end_pod(w);
+        write_end_made(w);
     else
         work_start(&w->work, "write manifest", w->file.name, write_file_run, &w->file, n->o.loop,
                    write_on_run, w);
@@ -315,9 +321,8 @@ static enum err_code write_read(struct provider_write *w, struct err *e)
     return ERR_OK;
 }
 
-void provider_write(void *arg, json_t *request, bool remove, struct status_reply *r)
+static void write_begin(struct node *n, json_t *request /* stolen */, bool remove, struct status_reply *r)
 {
-    struct node *n = arg;
     struct provider_write *w = calloc(1, sizeof(*w)), *other;
     struct err e = { 0 };
     size_t waiting = 0;
@@ -332,7 +337,10 @@ void provider_write(void *arg, json_t *request, bool remove, struct status_reply
                 n->cluster != NULL ? "the objects of a node of a cluster are written in the cluster"
                 : w == NULL        ? "out of memory"
                                    : "too many writes are waiting");
-        status_reply_err(r, &e);
+        if (r != NULL)
+            status_reply_err(r, &e);
+        else
+            log_warn("cannot take an object out of its file", F_ERR(&e));
         return;
     }
     w->node = n;
@@ -346,6 +354,23 @@ void provider_write(void *arg, json_t *request, bool remove, struct status_reply
     } else {
         writes_next(n);
     }
+}
+
+void provider_write(void *arg, json_t *request, bool remove, struct status_reply *r)
+{
+    write_begin(arg, request, remove, r);
+}
+
+void provider_remove(struct node *n, enum api_kind kind, const char *namespace_, const char *name)
+{
+    json_t *request =
+        json_pack("{s:{s:s, s:s, s:{s:s*, s:s}}}", "object", "apiVersion", api_kinds[kind].api_version,
+                  "kind", api_kinds[kind].kind, "metadata", "namespace", namespace_, "name", name);
+
+    if (request == NULL)
+        log_warn("cannot take an object out of its file: out of memory", F_STR("name", name));
+    else
+        write_begin(n, request, true, NULL);
 }
 
 bool provider_writes_busy(const struct node *n)

@@ -109,4 +109,6 @@ void run_queue_clock_set(void *arg)
         record_outdated(p);
         pod_wake(p, "clock was set");
     }
+    if (n->workloads != NULL)
+        n->workloads->clock_set(n->workloads->arg);
 }

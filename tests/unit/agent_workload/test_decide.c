@@ -285,76 +285,6 @@ static void on_delete_replaces_only_what_is_gone(void **state)
     assert_int_equal(w.n, 2);
 }
 
-static size_t decide_job_of(const struct workload_want *w, struct workload_seen *seen, size_t n,
-                            struct workload_step *steps)
-{
-    for (size_t i = 0; i < n; i++) {
-        seen[i].number = (unsigned)i;
-        seen[i].kept = seen[i].current = true;
-    }
-    return workload_decide(w, seen, n, steps, PODS_MAX);
-}
-
-static void a_job_runs_until_its_completions_have_succeeded(void **state)
-{
-    struct workload_want w = {
-        .kind = API_KIND_JOB, .replicas = 3, .at_a_time = 2, .failures = 1, .counted = true
-    };
-    struct workload_seen seen[5] = { 0 };
-    struct workload_step steps[PODS_MAX];
-
-    (void)state;
-    assert_int_equal(decide_job_of(&w, seen, 0, steps), 2);
-    assert_int_equal(steps[1].number, 1);
-    assert_int_equal(decide_job_of(&w, seen, 2, steps), 0);
-    seen[0].succeeded = true;
-    assert_int_equal(decide_job_of(&w, seen, 2, steps), 1);
-    assert_int_equal(steps[0].number, 2);
-    seen[1].failed = true;
-    assert_int_equal(decide_job_of(&w, seen, 3, steps), 1);
-    w.hold = true;
-    assert_int_equal(decide_job_of(&w, seen, 3, steps), 0);
-    seen[2].succeeded = seen[3].succeeded = true;
-    assert_int_equal(decide_job_of(&w, seen, 4, steps), 0);
-    assert_int_equal(workload_job_state(&w, seen, 4), JOB_COMPLETE);
-}
-
-static void a_job_that_failed_or_is_suspended_ends_what_runs(void **state)
-{
-    struct workload_want w = {
-        .kind = API_KIND_JOB, .replicas = 3, .at_a_time = 2, .failures = 0, .counted = true
-    };
-    struct workload_seen seen[2] = { { .failed = true }, { 0 } };
-    struct workload_step steps[PODS_MAX];
-
-    (void)state;
-    assert_int_equal(decide_job_of(&w, seen, 2, steps), 1);
-    assert_int_equal(steps[0].index, 1);
-    assert_int_equal(workload_job_state(&w, seen, 2), JOB_FAILED);
-    w.failures = 3;
-    w.suspended = true;
-    assert_int_equal(decide_job_of(&w, seen, 2, steps), 1);
-    assert_false(steps[0].create);
-    seen[0].late = true;
-    assert_int_equal(workload_job_state(&w, seen, 2), JOB_LATE);
-}
-
-static void without_completions_the_first_success_ends_a_job(void **state)
-{
-    struct workload_want w = { .kind = API_KIND_JOB, .replicas = 1, .at_a_time = 2, .failures = 6 };
-    struct workload_seen seen[2] = { { 0 }, { 0 } };
-    struct workload_step steps[PODS_MAX];
-
-    (void)state;
-    assert_int_equal(decide_job_of(&w, seen, 0, steps), 2);
-    seen[0].succeeded = true;
-    assert_int_equal(decide_job_of(&w, seen, 2, steps), 0); /* the other one goes on */
-    assert_int_equal(workload_job_state(&w, seen, 2), JOB_RUNS);
-    seen[1].failed = true;
-    assert_int_equal(decide_job_of(&w, seen, 2, steps), 0);
-    assert_int_equal(workload_job_state(&w, seen, 2), JOB_COMPLETE);
-}
-
 static void shares_are_numbers_or_parts(void **state)
 {
     (void)state;
@@ -378,9 +308,6 @@ int main(void)
         cmocka_unit_test(a_stateful_set_goes_one_by_one),
         cmocka_unit_test(a_stateful_set_repairs_an_update_that_is_not_ready),
         cmocka_unit_test(on_delete_replaces_only_what_is_gone),
-        cmocka_unit_test(a_job_runs_until_its_completions_have_succeeded),
-        cmocka_unit_test(a_job_that_failed_or_is_suspended_ends_what_runs),
-        cmocka_unit_test(without_completions_the_first_success_ends_a_job),
         cmocka_unit_test(shares_are_numbers_or_parts),
     };
 
