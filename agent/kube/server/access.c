@@ -112,6 +112,7 @@ static void access_decide(struct access *a, bool allowed)
     struct caller *c = a->caller;
 
     if (allowed) {
+        c->proven = c->proven || (a->who != NULL && !str_eq(json_str(a->who, "user"), "system:anonymous"));
         access_free(a);
         serve_request(c);
     } else if (++a->at < a->n_rights) {

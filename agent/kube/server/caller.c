@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* caller - a connection of a client: TLS, requests one by one, answers, and the bytes after an upgrade. One
+/* caller - a connection of a client: TLS, requests one by one, and the bytes that are sent. One
  * timer covers the handshake and a request, idle time, and a client that accepts nothing. */
 #include "agent/kube/server/internal.h"
 
-#include "base/codec/json.h"
 #include "base/log.h"
 #include "base/scope.h"
 
-#include <netinet/in.h>
 #include <string.h>
 
-static void caller_on_timer(uv_timer_t *timer);
-static void caller_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece);
 static void caller_parse(struct caller *c);
 
 struct caller_write {
@@ -88,7 +84,7 @@ size_t caller_backlog(const struct caller *c)
     return uv_stream_get_write_queue_size((const uv_stream_t *)&c->tcp);
 }
 
-static void caller_arm(struct caller *c, uint64_t ms)
+void caller_arm(struct caller *c, uint64_t ms)
 {
     c->progress = caller_backlog(c);
     uv_timer_start(&c->timer, caller_on_timer, ms, 0);
@@ -106,7 +102,7 @@ static void caller_rest(struct caller *c)
 }
 
 /* The answer is complete. The next request waits until it is sent: nobody collects answers unread. */
-static void caller_next(struct caller *c)
+void caller_next(struct caller *c)
 {
     c->answered = c->writes > 0 && !c->last;
     if (c->answered)
@@ -230,112 +226,6 @@ void caller_leave(struct caller *c)
         caller_rest(c);
 }
 
-/* ---- answers ---- */
-
-static void caller_add_head(struct caller *c, struct buf *b, int http, const char *type, const char *extra)
-{
-    const char *phrase = llhttp_status_name((llhttp_status_t)http);
-
-    buf_addf(b, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nX-Content-Type-Options: nosniff\r\n%s%s", http, phrase,
-             type, extra != NULL ? extra : "", c->last ? "Connection: close\r\n" : "");
-}
-
-void caller_answer(struct caller *c, int http, const char *type, const char *extra_head, const void *body,
-                   size_t n)
-{
-    struct buf b = BUF_SECRET(SIZE_MAX - 1);
-
-    if (c->state == CALLER_CLOSING || c->state == CALLER_LEAVING)
-        return;
-    if (!c->parser.request.keep_alive)
-        c->last = true;
-    c->state = CALLER_SERVED;
-    c->source = NULL;
-    caller_add_head(c, &b, http, type, extra_head);
-    buf_addf(&b, "Content-Length: %zu\r\n\r\n", n);
-    if (c->parser.request.method != METHOD_HEAD)
-        buf_add(&b, body, n);
-    if (b.failed)
-        caller_close(c);
-    else
-        caller_send(c, b.p, b.n);
-    buf_done(&b);
-    if (c->state == CALLER_SERVED)
-        caller_next(c);
-}
-
-void caller_text(struct caller *c, int http, const char *text)
-{
-    caller_answer(c, http, "text/plain; charset=utf-8", NULL, text, strlen(text));
-}
-
-void caller_json(struct caller *c, int http, json_t *body)
-{
-    char *text = body != NULL ? json_text(body) : NULL;
-
-    json_decref(body);
-    if (text != NULL)
-        caller_answer(c, http, "application/json", NULL, text, strlen(text));
-    else
-        caller_text(c, 500, "out of memory\n");
-    str_wipe(text);
-}
-
-void caller_begin(struct caller *c, int http, const char *type, int64_t length)
-{
-    struct buf b = BUF_INIT(HTTP_HEAD_MAX);
-    char extra[64];
-
-    c->chunked = length < 0 && !c->parser.request.http10;
-    if (!c->parser.request.keep_alive || (length < 0 && !c->chunked))
-        c->last = true;
-    if (length >= 0)
-        snprintf(extra, sizeof(extra), "Content-Length: %lld\r\n", (long long)length);
-    caller_add_head(c, &b, http, type,
-                    length >= 0  ? extra
-                    : c->chunked ? "Transfer-Encoding: chunked\r\n"
-                                 : "");
-    buf_adds(&b, "\r\n");
-    caller_send(c, b.p, b.n);
-    buf_done(&b);
-}
-
-void caller_piece(struct caller *c, const void *p, size_t n)
-{
-    struct buf b = BUF_SECRET(SIZE_MAX - 1);
-
-    if (n == 0 || c->parser.request.method == METHOD_HEAD)
-        return;
-    if (c->chunked)
-        buf_addf(&b, "%zx\r\n", n);
-    buf_add(&b, p, n);
-    if (c->chunked)
-        buf_adds(&b, "\r\n");
-    if (b.failed)
-        caller_close(c);
-    else
-        caller_send(c, b.p, b.n);
-    buf_done(&b);
-}
-
-void caller_end(struct caller *c)
-{
-    if (c->chunked && c->parser.request.method != METHOD_HEAD)
-        caller_send(c, "0\r\n\r\n", 5);
-    c->source = NULL;
-    if (c->state == CALLER_SERVED)
-        caller_next(c);
-}
-
-void caller_upgrade(struct caller *c, const struct buf *head)
-{
-    if (c->state == CALLER_CLOSING || c->state == CALLER_LEAVING)
-        return;
-    c->last = true;
-    c->state = CALLER_RAW;
-    caller_send(c, head->p, head->n);
-}
-
 /* ---- requests ---- */
 
 static void caller_parse(struct caller *c)
@@ -376,7 +266,20 @@ static void caller_take(struct caller *c)
     }
 }
 
-static void caller_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
+/* The handshake is over. The body of a request to the local API is kept for the administrator alone: it may
+ * be large. */
+static void caller_meet(struct caller *c)
+{
+    json_auto_t *who = NULL;
+
+    c->met = true;
+    if (c->server->on_request == access_begin || tls_identity(&c->tls, &who, ERR_IGNORED) != ERR_OK)
+        return;
+    c->proven = true;
+    c->parser.body = &c->body;
+}
+
+void caller_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
 {
     struct caller *c = handle->data;
 
@@ -384,7 +287,7 @@ static void caller_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
     *ret = uv_buf_init(c->server->read_buffer, sizeof(c->server->read_buffer));
 }
 
-static void caller_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece)
+void caller_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece)
 {
     struct caller *c = stream->data;
     struct buf out = BUF_INIT(SIZE_MAX - 1);
@@ -406,6 +309,8 @@ static void caller_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece
     buf_done(&out);
     if (c->state == CALLER_CLOSING)
         return;
+    if (c->tls.ssl != NULL && !c->met && SSL_is_init_finished(c->tls.ssl))
+        caller_meet(c);
     if (e.code != ERR_OK || c->in.failed) {
         /* An alert that could not be sent is ignored. */
         caller_close(c);
@@ -434,63 +339,12 @@ void caller_resume(struct caller *c)
         caller_close(c);
 }
 
-static void caller_on_timer(uv_timer_t *timer)
+void caller_on_timer(uv_timer_t *timer)
 {
     struct caller *c = timer->data;
 
     if (c->writes > 0 && caller_backlog(c) < c->progress)
         caller_arm(c, CALLER_WRITE_MS);
     else
-        caller_close(c);
-}
-
-/* ---- the beginning ---- */
-
-void *caller_local(const struct caller *c)
-{
-    return c->server->o.local_arg;
-}
-
-void caller_accept(struct kube_server *s, uv_stream_t *listener, bool read_only)
-{
-    struct caller *c = calloc(1, sizeof(*c));
-    struct err e = { 0 };
-
-    s->waits = NULL;
-    if (c == NULL && (c = take_ptr(&s->spare)) == NULL) {
-        s->waits = listener;
-        return;
-    }
-    *c = (struct caller){ 0 };
-    c->server = s;
-    c->read_only = read_only;
-    buf_init_secret(&c->in, CALLER_INPUT_MAX);
-    http_parser_init(&c->parser);
-    uv_tcp_init(s->o.loop, &c->tcp);
-    uv_timer_init(s->o.loop, &c->timer);
-    c->tcp.data = c->timer.data = c;
-    c->open_handles = 2;
-    LIST_INSERT_HEAD(&s->callers, c, all);
-    s->n_callers++;
-    c->parser.keep = c->keep;
-    c->parser.n_keep = ARRAY_LEN(c->keep);
-    c->keep[0] = (struct http_keep){ "Authorization", c->token, sizeof(c->token) };
-    c->keep[1] = (struct http_keep){ "X-Stream-Protocol-Version", c->streams, sizeof(c->streams) };
-    c->keep[2] = (struct http_keep){ "Accept", c->accept, sizeof(c->accept) };
-    c->keep[3] = (struct http_keep){ "Content-Type", c->type, sizeof(c->type) };
-    c->keep[4] = (struct http_keep){ "If-None-Match", c->etag, sizeof(c->etag) };
-    c->keep[5] = (struct http_keep){ "User-Agent", c->agent, sizeof(c->agent) };
-    buf_init_secret(&c->body, CALLER_BODY_MAX);
-    if (s->on_request != access_begin)
-        c->parser.body = &c->body;
-    if (uv_accept(listener, (uv_stream_t *)&c->tcp) != 0 || s->n_callers > CALLERS_MAX ||
-        (!read_only && tls_init(&c->tls, s->context, &e) != ERR_OK)) {
-        caller_close(c);
-        return;
-    }
-    uv_tcp_nodelay(&c->tcp, 1);
-    uv_tcp_keepalive(&c->tcp, 1, 30);
-    caller_arm(c, CALLER_HEAD_MS);
-    if (uv_read_start((uv_stream_t *)&c->tcp, caller_alloc, caller_on_read) != 0)
         caller_close(c);
 }

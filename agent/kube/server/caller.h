@@ -16,11 +16,11 @@
 #include <uv.h>
 
 /* ---- limits ---- */
-#define CALLERS_MAX 256                              /* connections of clients; more are closed at once */
-#define UPSTREAMS_MAX 96                             /* connections of the status socket, which has 128 */
-#define CALLER_HEAD_MS 10000                         /* for the handshake of TLS, and for a whole request */
-#define CALLER_IDLE_MS 90000                         /* between requests: kubelet's server */
-#define CALLER_WRITE_MS 60000                        /* without the client accepting any part of an answer */
+#define CALLERS_MAX 256       /* connections of clients; beyond, one that is not proven makes room */
+#define UPSTREAMS_MAX 96      /* connections of the status socket, which has 128 */
+#define CALLER_HEAD_MS 10000  /* for the handshake of TLS, and for a whole request */
+#define CALLER_IDLE_MS 90000  /* between requests: kubelet's server */
+#define CALLER_WRITE_MS 60000 /* without the client accepting any part of an answer */
 #define CALLER_STREAM_MS (4 * 3600 * UINT64_C(1000)) /* without streamingConnectionIdleTimeout */
 #define CALLER_CREATE_MS 30000                       /* for all streams of an exec to exist: kubelet's */
 #define CALLER_LINGER_MS 5000                        /* for a client to close after the end of its stream */
@@ -73,7 +73,9 @@ struct caller {
     size_t writes, progress;
     uint64_t silent_ms; /* for which a stream may be; 0: CALLER_STREAM_MS */
     bool chunked, last, paused, high, answered;
-    bool as_is; /* errors of the daemon are passed on as they are, as Status objects */
+    bool met;    /* the handshake of TLS is over */
+    bool proven; /* it has shown that it may do something: it does not make room for others */
+    bool as_is;  /* errors of the daemon are passed on as they are, as Status objects */
 };
 
 void caller_accept(struct kube_server *s, uv_stream_t *listener, bool read_only);

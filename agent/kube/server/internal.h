@@ -41,6 +41,13 @@ void channels_resume(struct channels *x);
 
 enum { CHANNEL_STDIN, CHANNEL_STDOUT, CHANNEL_STDERR, CHANNEL_ERROR, CHANNEL_RESIZE, CHANNEL_CLOSE = 255 };
 
+/* ---- caller.c, for accept.c and caller_answer.c ---- */
+void caller_arm(struct caller *c, uint64_t ms); /* its timer */
+void caller_on_timer(uv_timer_t *timer);
+void caller_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret);
+void caller_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece);
+void caller_next(struct caller *c); /* its answer is complete */
+
 /* ---- spdy_wire.c: SPDY on a caller, or in a WebSocket on it ---- */
 struct spdy_wire {
     struct caller *caller;
