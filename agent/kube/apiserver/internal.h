@@ -21,7 +21,7 @@
 #define API_WATCH_S 3600              /* of a watch without timeoutSeconds */
 #define API_WATCH_MAX_S INT32_MAX
 #define API_FIELDS_MAX 16      /* of a field selector */
-#define API_SMALL (4u << 20)   /* an answer that is sent in one piece */
+#define API_SMALL (256u << 10) /* an answer that is sent in one piece */
 #define API_PIECE (256u << 10) /* of a longer one */
 
 /* ---- stock.c: the copy of the node's objects ---- */
@@ -177,6 +177,9 @@ json_t *api_version_too_large(uint64_t version, const struct stock *s);
 /* ---- list.c ---- */
 void api_get(const struct api_request *r);
 void api_list(const struct api_request *r);
+
+/* ---- list_text.c ---- */
+void api_answer_list(const struct api_request *r, json_t *list /* stolen; NULL: out of memory */);
 
 /* ---- watch.c ---- */
 void api_watch_begin(const struct api_request *r);

@@ -169,7 +169,7 @@ void api_list(const struct api_request *r)
     else if ((status = page_read(&p, r)) != NULL)
         api_answer_status(r->caller, status);
     else
-        api_answer_value(r, 200, list_make(r, &p, &s));
+        api_answer_list(r, list_make(r, &p, &s));
     api_selection_done(&s);
     free(p.after);
 }
