@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The local API of a lone node with many objects and many watches."""
 import json
+import multiprocessing
 import selectors
 import socket
 import ssl
-import threading
 import time
 
 from bench import Figure
@@ -14,6 +14,7 @@ from bench_node import kib
 
 OBJECTS, WATCHES, SLOW_WATCHES = 1000, 100, 10
 TEXT = "x" * 2000
+FORK = multiprocessing.get_context("fork")
 
 
 def watcher(api):
@@ -23,34 +24,31 @@ def watcher(api):
     return tls
 
 
-class Readers(threading.Thread):
-    """Reads from all watches, and counts."""
+def read_all(connections, count, open_):
+    """Reads from all watches, in a process of its own: this one measures."""
+    selector = selectors.DefaultSelector()
+    for c in connections:
+        c.setblocking(False)
+        selector.register(c, selectors.EVENT_READ)
+    while True:
+        for key, _ in selector.select():
+            try:
+                while True:
+                    data = key.fileobj.recv(1 << 16)
+                    count.value += len(data)
+                    if not data:
+                        raise ConnectionResetError
+            except (ssl.SSLWantReadError, BlockingIOError):
+                pass
+            except OSError:
+                selector.unregister(key.fileobj)
+        open_.value = len(selector.get_map())
 
-    def __init__(self, api, n):
-        super().__init__(daemon=True)
-        self.connections, self.selector, self.bytes = [watcher(api) for _ in range(n)], selectors.DefaultSelector(), 0
-        for c in self.connections:
-            c.setblocking(False)
-            self.selector.register(c, selectors.EVENT_READ)
-        self.stop = False
 
-    def run(self):
-        while not self.stop:
-            for key, _ in self.selector.select(0.1):
-                try:
-                    while True:
-                        data = key.fileobj.recv(1 << 16)
-                        self.bytes += len(data)
-                        if not data:
-                            self.selector.unregister(key.fileobj)
-                            break
-                except (ssl.SSLWantReadError, BlockingIOError):
-                    pass
-                except OSError:
-                    self.selector.unregister(key.fileobj)
-
-    def alive(self):
-        return len(self.selector.get_map())
+def process(function, *args):
+    child = FORK.Process(target=function, args=args, daemon=True)
+    child.start()
+    return child
 
 
 def timed(n, what):
@@ -68,19 +66,18 @@ def memory(b, api, when):
 
 
 def during(repeated, measured):
-    """Measures while something else is repeated: the result, and how often."""
-    over, times = threading.Event(), []
+    """Measures while another process repeats something: the result, and how often."""
+    times = FORK.Value("q", 0)
 
     def loop():
-        while not over.is_set():
-            repeated(len(times))
-            times.append(time.monotonic())
-    thread = threading.Thread(target=loop, daemon=True)
-    thread.start()
+        while True:
+            repeated(times.value)
+            times.value += 1
+    child = process(loop)
     result = measured()
-    over.set()
-    thread.join(30)
-    return result, len(times)
+    child.terminate()
+    child.join(30)
+    return result, times.value
 
 
 def bench_lone(b, quick):
@@ -99,26 +96,31 @@ def bench_lone(b, quick):
     yield from memory(b, api, f"{OBJECTS} objects of 2 KB")
     yield Figure("local API: GET of one object", "ms", timed(n, lambda i: api.must("GET", f"{MAPS}/{names[i % OBJECTS]}")))
     yield Figure(f"local API: LIST of {OBJECTS} objects", "ms", timed(n // 20, lambda i: api.must("GET", MAPS)))
-    readers = Readers(api, WATCHES)
-    slow = [watcher(api) for _ in range(SLOW_WATCHES)]
-    readers.start()
-    until(lambda: readers.bytes > WATCHES * OBJECTS * len(TEXT), 120, "all watches have their first set")
+    count, still_open = FORK.Value("q", 0), FORK.Value("q", WATCHES)
+    read, slow = [watcher(api) for _ in range(WATCHES)], [watcher(api) for _ in range(SLOW_WATCHES)]
+    readers = process(read_all, read, count, still_open)
+    until(lambda: count.value > WATCHES * OBJECTS * len(TEXT), 120, "all watches have their first set")
     yield from memory(b, api, f"and {WATCHES} watches, {SLOW_WATCHES} unread")
     other = api.again()
     yield Figure(f"local API: GET, {WATCHES} watches", "ms", timed(n, lambda i: api.must("GET", f"{MAPS}/{names[i % OBJECTS]}")))
 
     def write(i):
         other.must("POST", MAPS, config_map(f"w{i}", {"text": TEXT}))
+    other.connection = None
     took, writes = during(write, lambda: timed(n, lambda i: (time.sleep(0.005), api.must("GET", f"{MAPS}/{names[i % OBJECTS]}"))))
     yield Figure(f"local API: GET, {WATCHES} watches, objects are created", "ms", [t - 5 for t in took])
+    other.connection = None  # another process has used it
     took, _ = during(lambda i: other.must("GET", MAPS), lambda: timed(n // 4, lambda i: b.node.request("GET", "/healthz")))
     yield Figure(f"local API: /healthz of coracle while {OBJECTS} objects are listed", "ms", took)
     took, _ = during(lambda i: other.must("GET", MAPS), lambda: timed(n // 4, lambda i: api.must("GET", f"{MAPS}/{names[i % OBJECTS]}")))
     yield Figure(f"local API: GET while {OBJECTS} objects are listed", "ms", took)
+    other.connection = None
+    writes += 1  # one may have been cut off
     yield Figure("local API: POST, until it is in force", "ms", timed(n // 10, lambda i: write(writes + i)))
     total = writes + n // 10
+    other.connection = None
     start = time.monotonic()
-    took = timed(total, lambda i: other.must("DELETE", f"{MAPS}/w{i}"))
+    took = timed(total, lambda i: other.ask("DELETE", f"{MAPS}/w{i}"))
     yield Figure("local API: DELETE, until it is gone", "ms", took)
     yield Figure(f"local API: {total} DELETEs, last tenth to first tenth", "ratio",
                  [sum(took[-total // 10:]) / sum(took[:total // 10])] if total > 20 else [1])
@@ -128,10 +130,10 @@ def bench_lone(b, quick):
     until(lambda: not api.must("GET", MAPS + "?limit=1")["items"], 60, "no objects")
     yield Figure(f"local API: {OBJECTS} objects removed by hand: all gone", "ms", [(time.monotonic() - start) * 1000])
     yield from memory(b, api, "after it all")
-    yield Figure(f"local API: watches that are read and still open, of {WATCHES}", "", [readers.alive()])
-    readers.stop = True
+    yield Figure(f"local API: watches that are read and still open, of {WATCHES}", "", [still_open.value])
+    readers.terminate()
     readers.join(5)
-    for c in readers.connections + slow:
+    for c in read + slow:
         c.close()
 
 
