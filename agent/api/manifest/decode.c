@@ -16,101 +16,6 @@ struct decoder {
     struct api_objects objects;
 };
 
-const struct api_meta *api_object_meta(const struct api_object *o)
-{
-    if (api_kind_is_generic(o->kind))
-        return &o->generic->meta;
-    switch (o->kind) {
-    case API_KIND_POD:
-        return &o->pod->meta;
-    case API_KIND_CONFIG_MAP:
-    case API_KIND_SECRET:
-        return &o->config->meta;
-    case API_KIND_PRIORITY_CLASS:
-        return &o->priority_class->meta;
-    case API_KIND_RUNTIME_CLASS:
-        return &o->runtime_class->meta;
-    default:
-        break;
-    }
-    return NULL;
-}
-
-enum api_origin api_object_origin(const struct api_object *o)
-{
-    if (api_kind_is_generic(o->kind))
-        return o->generic->origin;
-    switch (o->kind) {
-    case API_KIND_POD:
-        return o->pod->origin;
-    case API_KIND_CONFIG_MAP:
-    case API_KIND_SECRET:
-        return o->config->origin;
-    case API_KIND_PRIORITY_CLASS:
-        return o->priority_class->origin;
-    case API_KIND_RUNTIME_CLASS:
-        return o->runtime_class->origin;
-    default:
-        break;
-    }
-    return API_FROM_FOLDER;
-}
-
-struct api_object api_object_ref(const struct api_object *o)
-{
-    struct api_object mine = *o;
-
-    switch (o->kind) {
-    case API_KIND_POD:
-        mine.pod = api_pod_ref(o->pod);
-        break;
-    case API_KIND_CONFIG_MAP:
-    case API_KIND_SECRET:
-        mine.config = api_config_ref(o->config);
-        break;
-    case API_KIND_PRIORITY_CLASS:
-        mine.priority_class = api_priority_class_ref(o->priority_class);
-        break;
-    case API_KIND_RUNTIME_CLASS:
-        mine.runtime_class = api_runtime_class_ref(o->runtime_class);
-        break;
-    default:
-        mine.generic = api_generic_ref(o->generic);
-        break;
-    }
-    return mine;
-}
-
-void api_object_unref(struct api_object *o)
-{
-    switch (o->kind) {
-    case API_KIND_POD:
-        api_pod_unref(o->pod);
-        break;
-    case API_KIND_CONFIG_MAP:
-    case API_KIND_SECRET:
-        api_config_unref(o->config);
-        break;
-    case API_KIND_PRIORITY_CLASS:
-        api_priority_class_unref(o->priority_class);
-        break;
-    case API_KIND_RUNTIME_CLASS:
-        api_runtime_class_unref(o->runtime_class);
-        break;
-    default:
-        api_generic_unref(o->generic);
-        break;
-    }
-}
-
-void api_objects_done(struct api_objects *o)
-{
-    for (size_t i = 0; i < o->n; i++)
-        api_object_unref(&o->v[i]);
-    free(o->v);
-    *o = (struct api_objects){ 0 };
-}
-
 /* ---- objects ---- */
 /* Takes over the reference in `object`. */
 static void api_decode_keep(struct decoder *d, struct api_object object)
@@ -121,181 +26,6 @@ static void api_decode_keep(struct decoder *d, struct api_object object)
     }
     api_object_unref(&object);
     d->check.no_memory = true;
-}
-
-char *api_keep_json(struct api_check *c, const json_t *object)
-{
-    char *text = json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS), *copy = NULL;
-
-    if (text == NULL)
-        c->no_memory = true;
-    else
-        copy = api_strdup(c, text);
-    free(text);
-    return copy;
-}
-
-void api_keep_ignored(struct api_check *c, struct api_strs *ret)
-{
-    ret->v = api_alloc(c, (c->n_ignored + 1) * sizeof(*ret->v));
-    if (ret->v == NULL)
-        return;
-    if (c->n_ignored > 0)
-        memcpy(ret->v, c->ignored, c->n_ignored * sizeof(*ret->v));
-    ret->n = c->n_ignored;
-}
-
-static void keep_owner(struct api_check *c, struct api_pod *pod, const json_t *object)
-{
-    const json_t *owners = json_object_get(json_object_get(object, "metadata"), "ownerReferences");
-    const char *uid = json_string_value(json_object_get(json_array_get(owners, 0), "uid"));
-
-    if (uid != NULL)
-        pod->owner_uid = api_strdup(c, uid);
-}
-
-struct api_pod *api_build_pod(struct api_check *c, const struct api_schema *schema, json_t *object)
-{
-    struct api_pod *pod = calloc(1, sizeof(*pod));
-    size_t faults = c->faults;
-
-    if (pod == NULL) {
-        c->no_memory = true;
-        return NULL;
-    }
-    pod->refs = 1;
-    pod->origin = c->served ? API_FROM_SERVER : API_FROM_FOLDER;
-    c->arena = &pod->arena;
-    api_defaults_before(c, object);
-    if (c->static_node != NULL)
-        api_make_static(c, object);
-    if (c->served)
-        api_take_served(c, object, pod);
-    if (!c->no_memory)
-        api_walk(c, schema, object, pod);
-    if (!c->no_memory)
-        api_defaults_after(c, object, pod);
-    if (!c->no_memory)
-        api_validate_pod(c, pod, object);
-    if (!c->no_memory && c->lint != NULL)
-        api_lint_pod(c, pod);
-    if (c->faults == faults && !c->no_memory) {
-        pod->qos = api_compute_qos(&pod->spec);
-        pod->json = api_keep_json(c, object);
-        if (c->expanded)
-            keep_owner(c, pod, object);
-        api_keep_ignored(c, &pod->ignored);
-    }
-    api_check_done(c);
-    c->arena = NULL;
-    if (c->faults == faults && !c->no_memory)
-        return pod;
-    api_pod_unref(pod);
-    return NULL;
-}
-
-static struct api_config *build_config(struct api_check *c, enum api_config_kind kind, json_t *object)
-{
-    struct api_config *config = calloc(1, sizeof(*config));
-    size_t faults = c->faults;
-
-    if (config == NULL) {
-        c->no_memory = true;
-        return NULL;
-    }
-    config->refs = 1;
-    config->kind = kind;
-    config->origin = c->served ? API_FROM_SERVER : API_FROM_FOLDER;
-    c->arena = &config->arena;
-    api_build_config(c, config, object);
-    api_check_done(c);
-    c->arena = NULL;
-    if (c->faults == faults && !c->no_memory)
-        return config;
-    api_config_unref(config);
-    return NULL;
-}
-
-/* Maximum value of a user's class; the two system classes. */
-#define PRIORITY_USER_MAX 1000000000
-
-static void check_priority_class(struct api_check *c, const struct api_priority_class *class)
-{
-    static const struct {
-        const char *name;
-        int32_t value;
-    } system_classes[] = { { "system-cluster-critical", 2000000000 },
-                           { "system-node-critical", 2000001000 } };
-    const char *name = class->meta.name;
-
-    api_validate_meta(c, &class->meta);
-    if (name == NULL || !str_starts(name, "system-")) {
-        if (class->value > PRIORITY_USER_MAX)
-            api_fault_at(c, "value", "%d is out of range, allowed is at most %d", (int)class->value,
-                         PRIORITY_USER_MAX);
-        return;
-    }
-    for (size_t i = 0; i < 2; i++) {
-        if (strcmp(name, system_classes[i].name) != 0)
-            continue;
-        if (class->value != system_classes[i].value)
-            api_fault_at(c, "value", "%s has the value %d", name, (int)system_classes[i].value);
-        if (class->global_default)
-            api_fault_at(c, "globalDefault", "%s cannot be the default", name);
-        return;
-    }
-    api_fault_at(c, "metadata.name", "%s: names that begin with \"system-\" are reserved", QUOTE(name));
-}
-
-static struct api_priority_class *build_priority_class(struct api_check *c, json_t *object)
-{
-    struct api_priority_class *class = calloc(1, sizeof(*class));
-    size_t faults = c->faults;
-
-    if (class == NULL) {
-        c->no_memory = true;
-        return NULL;
-    }
-    class->refs = 1;
-    class->origin = c->served ? API_FROM_SERVER : API_FROM_FOLDER;
-    c->arena = &class->arena;
-    api_walk(c, &api_schema_priority_class, object, class);
-    if (!c->no_memory)
-        check_priority_class(c, class);
-    api_check_done(c);
-    c->arena = NULL;
-    if (c->faults == faults && !c->no_memory)
-        return class;
-    api_priority_class_unref(class);
-    return NULL;
-}
-
-static struct api_runtime_class *build_runtime_class(struct api_check *c, json_t *object)
-{
-    struct api_runtime_class *class = calloc(1, sizeof(*class));
-    size_t faults = c->faults;
-
-    if (class == NULL) {
-        c->no_memory = true;
-        return NULL;
-    }
-    class->refs = 1;
-    class->origin = c->served ? API_FROM_SERVER : API_FROM_FOLDER;
-    c->arena = &class->arena;
-    api_walk(c, &api_schema_runtime_class, object, class);
-    if (!c->no_memory) {
-        size_t mark = api_enter(c, "overhead");
-
-        api_validate_overhead(c, "podFixed", &class->overhead);
-        api_leave(c, mark);
-        api_validate_meta(c, &class->meta);
-    }
-    api_check_done(c);
-    c->arena = NULL;
-    if (c->faults == faults && !c->no_memory)
-        return class;
-    api_runtime_class_unref(class);
-    return NULL;
 }
 
 static void check_generate_name(struct api_check *c, const json_t *object)
@@ -320,30 +50,13 @@ static struct api_place place_below(struct api_check *c, const char *child)
     return place;
 }
 
-static struct arena *arena_of(const struct api_object *o)
-{
-    if (api_kind_is_generic(o->kind))
-        return &o->generic->arena;
-    switch (o->kind) {
-    case API_KIND_CONFIG_MAP:
-    case API_KIND_SECRET:
-        return &o->config->arena;
-    case API_KIND_PRIORITY_CLASS:
-        return &o->priority_class->arena;
-    case API_KIND_RUNTIME_CLASS:
-        return &o->runtime_class->arena;
-    default:
-        return &o->pod->arena;
-    }
-}
-
 static void keep_meta(struct api_check *c, struct api_object *o, const char *kept)
 {
     struct api_meta *meta = (struct api_meta *)(uintptr_t)api_object_meta(o); /* still being made */
 
     if (kept == NULL)
         return;
-    meta->kept = arena_strdup(arena_of(o), kept);
+    meta->kept = arena_strdup(api_object_arena(o), kept);
     c->no_memory = c->no_memory || meta->kept == NULL;
 }
 
@@ -357,27 +70,7 @@ static void decode_object(struct decoder *d, enum api_kind kind, json_t *object)
     check_generate_name(c, object);
     if (!c->served && api_kept_meta_of(object, &kept, &e) != ERR_OK)
         c->no_memory = true;
-    switch (kind) {
-    case API_KIND_POD:
-        result.pod = api_build_pod(c, &api_schema_pod, object);
-        break;
-    case API_KIND_CONFIG_MAP:
-        result.config = build_config(c, API_CONFIG_MAP, object);
-        break;
-    case API_KIND_SECRET:
-        result.config = build_config(c, API_SECRET, object);
-        break;
-    case API_KIND_PRIORITY_CLASS:
-        result.priority_class = build_priority_class(c, object);
-        break;
-    case API_KIND_RUNTIME_CLASS:
-        result.runtime_class = build_runtime_class(c, object);
-        break;
-    default:
-        result.generic = api_build_generic(c, kind, object);
-        break;
-    }
-    if (result.pod == NULL)
+    if (!api_build_object(c, kind, object, &result))
         return;
     keep_meta(c, &result, kept);
     result.place = place_below(c, "metadata.name");

@@ -56,9 +56,13 @@ void api_validate_job(struct api_check *c, const struct api_generic *job);
 void api_validate_cron_job(struct api_check *c, const struct api_generic *o);
 void api_lint_pod(struct api_check *c, const struct api_pod *pod); /* c->lint is set */
 
-/* decode.c: `object` along `schema`, as a pod; NULL: it has problems (reported), or memory ran out (noted in
+/* build.c: fills the reference of the kind. False: it has problems (reported), or memory ran out (noted in
+ * c). */
+bool api_build_object(struct api_check *c, enum api_kind kind, json_t *object, struct api_object *ret);
+/* build.c: `object` along `schema`, as a pod; NULL: it has problems (reported), or memory ran out (noted in
  * c). */
 struct api_pod *api_build_pod(struct api_check *c, const struct api_schema *schema, json_t *object);
+struct arena *api_object_arena(const struct api_object *o);     /* object.c; borrowed */
 char *api_keep_json(struct api_check *c, const json_t *object); /* in the arena; NULL: no memory */
 void api_keep_ignored(struct api_check *c, struct api_strs *ret);
 /* generic.c: likewise */
