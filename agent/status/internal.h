@@ -130,6 +130,10 @@ void conn_frames(struct conn *c, struct buf *b);
 /* Pauses and resumes reading from the client; a disconnect in between goes unnoticed. */
 void conn_pause(struct conn *c);
 void conn_resume(struct conn *c);
+/* conn.c and conn_send.c */
+void conn_arm(struct conn *c, uint64_t ms); /* the timer */
+void conn_on_timer(uv_timer_t *timer);
+void conn_next_request(struct conn *c); /* its answer is sent */
 
 /* ---- codes.c ---- */
 int status_http_code(enum err_code code);
