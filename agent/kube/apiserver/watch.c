@@ -20,11 +20,12 @@ struct api_watch {
     struct api_selection selection;
     json_t *first; /* objects of the first set, ADDED one by one; NULL: all were sent */
     size_t n_first_sent;
-    json_t *error;        /* the Status that ends it */
-    uint64_t next;        /* the number of the change to look at next */
-    uint64_t since, n_at; /* of changes with smaller numbers than n_at, those up to version `since` are not
-                             for it */
-    uint64_t after;       /* and of later ones, those before this version */
+    uint64_t first_version; /* of the first set */
+    json_t *error;          /* the Status that ends it */
+    uint64_t next;          /* the number of the change to look at next */
+    uint64_t since, n_at;   /* of changes with smaller numbers than n_at, those up to version `since` are not
+                               for it */
+    uint64_t after;         /* and of later ones, those before this version */
     bool bookmarks, marks_first, bookmark_due, columns_sent, ending;
     uint64_t until_ms, bookmark_ms;
 };
@@ -138,8 +139,9 @@ static void watch_next_bookmark(struct api_watch *w)
 static json_t *watch_bookmark(const struct api_watch *w, bool initial)
 {
     const struct api_kind_row *kind = w->request.target.kind;
-    json_t *meta = json_pack("{s:o}", "resourceVersion",
-                             json_sprintf("%llu", (unsigned long long)w->api->stock.version));
+    json_t *meta = json_pack(
+        "{s:o}", "resourceVersion",
+        json_sprintf("%llu", (unsigned long long)(initial ? w->first_version : w->api->stock.version)));
 
     if (initial)
         json_object_set_new(meta, "annotations", json_pack("{s:s}", "k8s.io/initial-events-end", "true"));
@@ -311,6 +313,7 @@ static bool watch_begin_with(struct api_watch *w, const struct api_watch_options
         return true;
     }
     w->marks_first = o->initial && o->bookmarks;
+    w->first_version = s->version;
     w->first = watch_all(w);
     return w->first != NULL;
 }

@@ -64,6 +64,22 @@ static void initial_events_end_with_a_marked_bookmark(void **state)
     assert_string_equal(events_of(none), "");
 }
 
+/* Or a client that begins again there would miss what came while it did not read. */
+static void the_first_set_has_its_own_version(void **state)
+{
+    (void)state;
+    three();
+    unread = true;
+    struct answer *w = get(MAPS "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&"
+                                "allowWatchBookmarks=true",
+                           "");
+    unread = false;
+    config_map("b", "\"w\":\"3\"", 20);
+    w->caller.high = false;
+    w->caller.source->drained(&w->caller);
+    assert_string_equal(events_of(w), "ADDED a 11\nADDED b 12\nADDED c 13\nBOOKMARK  13\nMODIFIED b 20\n");
+}
+
 static void bookmarks_come_by_time_and_the_watch_ends(void **state)
 {
     (void)state;
@@ -211,6 +227,7 @@ int main(void)
         T(from_a_version_only_what_came_after),
         T(from_a_forgotten_version_410_and_the_end),
         T(initial_events_end_with_a_marked_bookmark),
+        T(the_first_set_has_its_own_version),
         T(bookmarks_come_by_time_and_the_watch_ends),
         T(a_client_that_does_not_read_is_ended_and_bounded),
         T(tables_are_watched_too),
