@@ -67,10 +67,11 @@ class Lines:
 
 
 class Vm:
-    def __init__(self, name, root, payload, work, memory=1024, cpus=2, append="", disks=None, on_line=print):
-        """work: a folder for its files; disks: {name: file system}; on_line gets what calls print."""
+    def __init__(self, name, root, payload, work, memory=1024, cpus=2, append="", disks=None, numa=1, on_line=print):
+        """work: a folder for its files; disks: {name: file system}; numa: nodes that share memory and processors evenly; on_line gets what calls
+        print."""
         self.name, self.root, self.payload, self.work = name, root, payload, work
-        self.memory, self.cpus, self.append, self.disks, self.on_line = memory, cpus, append, disks or {}, on_line
+        self.memory, self.cpus, self.append, self.disks, self.numa, self.on_line = memory, cpus, append, disks or {}, numa, on_line
         self.console = f"{work}/{name}.console"
         self.process = self.control = self.qmp = None
         self.boots, self.boot_id, self.serial = 0, "", 0
@@ -95,6 +96,9 @@ class Vm:
         argv = ["qemu-system-x86_64", "-name", self.name, "-machine", "pc", "-accel", "tcg,thread=multi,tb-size=256",
                 "-cpu", "Nehalem,+rdrand", "-smp", str(self.cpus), "-m", str(self.memory), "-nodefaults", "-display", "none", "-nic", "none",
                 "-kernel", f"{self.root}/vmlinuz", "-initrd", f"{self.root}/initrd.img", "-append", f"{CMDLINE} {self.append} {disks}"]
+        for i in range(self.numa if self.numa > 1 else 0):
+            cpus, each = self.cpus // self.numa, self.memory // self.numa
+            argv += ["-object", f"memory-backend-ram,id=memory{i},size={each}M", "-numa", f"node,nodeid={i},cpus={i * cpus}-{(i + 1) * cpus - 1},memdev=memory{i}"]
         # Devices, not if=virtio: the order here is the order inside.
         drives = [("root", f"file={self.root}/root.img,snapshot=on"), ("payload", f"file={self.payload},readonly=on")]
         for name in self.disks:
