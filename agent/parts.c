@@ -104,6 +104,7 @@ static void node_settings(struct agent *a, struct node_options *ret)
         .node_name = a->node_name,
         .node_ip = a->node_ip,
         .root_dir = c->root_dir,
+        .volume_plugin_dir = c->volume_plugin_dir,
         .state_dir = c->state_dir,
         .run_dir = c->run_dir,
         .pod_logs_dir = c->pod_logs_dir,

@@ -82,6 +82,7 @@ struct agent_config {
     bool ephemeral;
     char *manifests; /* --pod-manifest-path (staticPodPath) */
     char *root_dir, *state_dir, *run_dir;
+    char *volume_plugin_dir;
     char *pod_logs_dir, *container_logs_dir;
     int64_t log_max_bytes; /* per file of a container's log */
     unsigned log_max_files;

@@ -47,8 +47,9 @@ static const struct config_row rows[] = {
       "pods that exceed limits of local storage (sizeLimit, ephemeral-storage) are evicted" },
     { "enableControllerAttachDetach", "enable-controller-attach-detach", T_BOOL, "true", NULL, 0, LATER, 0,
       "leave attaching of volumes to the cluster", "volumes that have to be attached are not supported" },
-    { "volumePluginDir", "volume-plugin-dir", T_TEXT, "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/",
-      NULL, ZERO, NONE, 0, "FlexVolume plugins", "FlexVolumes are not supported" },
+    { "volumePluginDir", "volume-plugin-dir", T_PATH, "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/",
+      NULL, ZERO, WORKS, FIELD(volume_plugin_dir),
+      "folder of FlexVolume drivers, <folder>/VENDOR~DRIVER/DRIVER; followed once a pod uses one" },
     { "volumeStatsAggPeriod", "volume-stats-agg-period", T_DURATION, "1m", NULL, ZERO | NEGATIVE, NONE, 0,
       "how often the sizes of volumes are computed", "they are computed on request" },
 

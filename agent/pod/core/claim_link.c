@@ -37,9 +37,9 @@ void claim_place_of(const struct api_generic *volume, struct claim_place *ret)
     if (s->kind == API_STORAGE_HOST_PATH) {
         ret->path = s->path;
         ret->type = s->type;
-    } else if (s->kind == API_STORAGE_LOCAL) {
+    } else if (s->kind == API_STORAGE_LOCAL && ret->block) { /* a folder or disk is bound to the pod */
         ret->path = s->path;
-        ret->type = ret->block ? "BlockDevice" : "Directory";
+        ret->type = "BlockDevice";
     }
 }
 

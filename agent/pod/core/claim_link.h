@@ -7,7 +7,7 @@
  *     claim_place(p, v, &at, &e)   where the volume is, once it was taken
  *
  * at.volume is the PersistentVolume, with its source (at.volume->pv->storage, agent/api/storage.h); NULL: the
- * claim has a folder of the agent. A source that is a path of this node (hostPath, local) is in at.path, too;
+ * claim has a folder of the agent. A source that is a path of this node (hostPath) is in at.path, too;
  * any other has to be mounted by the pod's volumes, and at.path is NULL. Loop thread only.
  */
 #ifndef AGENT_POD_CORE_CLAIM_LINK_H

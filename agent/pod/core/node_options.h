@@ -32,6 +32,7 @@ struct node_options {  /* all strings borrowed while the node exists */
     uv_loop_t *loop;
     const char *node_name, *node_ip; /* node_ip: IPv4 or IPv6 text, may be "" */
     const char *root_dir, *state_dir, *run_dir;
+    const char *volume_plugin_dir; /* of FlexVolume drivers; NULL: there are none */
     const char *pod_logs_dir, *container_logs_dir;
     int64_t log_max_bytes; /* per file of a container's log */
     unsigned log_max_files;

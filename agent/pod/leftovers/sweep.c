@@ -13,6 +13,8 @@
 #include "base/strs.h"
 #include "cni/host/netns.h"
 #include "volumes/csi/csi.h"
+#include "volumes/flex/flex.h"
+#include "volumes/storage/storage.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +23,7 @@
 #include <unistd.h>
 
 /* Between tries, doubled: a cgroup needs a moment after its processes were killed. */
+#define PATIENCE_MS 10000 /* for a mount whose server may be gone */
 #define PAUSE_FIRST_MS 50
 #define PAUSE_MAX_MS 60000
 #define DRAIN_PAUSE_MAX_MS 1600 /* when everything is being removed: given up after 3 s */
@@ -281,9 +284,18 @@ void sweep_network(struct node *n)
 static enum err_code remove_volumes(const void *arg, struct buf *out, struct err *e)
 {
     const struct job *j = arg;
+    const struct node_options *o = &j->node->o;
+    const struct flex_pod flex = { .root = o->root_dir,
+                                   .uid = j->id,
+                                   .node = o->node_name,
+                                   .plugin_dir = o->volume_plugin_dir,
+                                   .patience_ms = PATIENCE_MS };
 
     (void)out;
-    return vol_pod_teardown(j->node->o.volumes, j->id, e);
+    if (o->root_dir != NULL && ((o->volume_plugin_dir != NULL && flex_unmount_all(&flex, e) != ERR_OK) ||
+                                storage_unmount_all(o->root_dir, j->id, PATIENCE_MS, e) != ERR_OK))
+        return e->code;
+    return vol_pod_teardown(o->volumes, j->id, e);
 }
 
 static void remove_pod_folders(struct job *j)

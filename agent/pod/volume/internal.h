@@ -22,8 +22,11 @@ struct live_ctr {   /* of a container */
     struct live_retry live_retry;
 };
 
+struct flex_drivers;
+
 struct volume_node {
-    unsigned writes; /* number of large payload sets on the pool */
+    unsigned writes;           /* number of large payload sets on the pool */
+    struct flex_drivers *flex; /* NULL: none are served */
 };
 
 static inline struct volume_node *volume_node(const struct node *n)
@@ -37,6 +40,17 @@ struct pod_csi { /* csi_volumes.h */
     struct csi_known *known; /* the same volumes, for the removal */
     size_t n;
     struct csi_remove *remove; /* NULL: it was never begun */
+    bool removed;
+    uint64_t backoff_ms; /* of the removal */
+    struct boot_time retry_at;
+    char error[512];
+};
+
+struct storage_vol;
+struct pod_storage { /* storage_volumes.h */
+    struct storage_vol *v;
+    size_t n;
+    struct proc_call removal;
     bool removed;
     uint64_t backoff_ms; /* of the removal */
     struct boot_time retry_at;
@@ -68,6 +82,7 @@ struct pod_volumes {
     bool write_waits;                 /* waits for a place on the pool */
     struct boot_time tokens_renew_at; /* when its service account tokens are renewed; none: it has none */
     struct pod_csi csi;
+    struct pod_storage storage;
     char *overlaps; /* volume files hidden by a later source, for the status; NULL: none */
     int64_t overlaps_since_ns;
 };

@@ -6,6 +6,7 @@
 #include "agent/pod/volume/internal.h"
 #include "agent/pod/volume/live_sub_path.h"
 #include "agent/pod/volume/payload_set.h"
+#include "agent/pod/volume/storage_volumes.h"
 #include "agent/pod/volume/volumes.h"
 #include "base/backoff.h"
 #include "base/clock.h"
@@ -24,7 +25,7 @@
 
 bool volumes_use_config(const struct api_pod *api, enum api_config_kind kind, const char *name)
 {
-    if (kind == API_SECRET && csi_volumes_use_secret(api, name))
+    if (kind == API_SECRET && (csi_volumes_use_secret(api, name) || storage_volumes_use_secret(api, name)))
         return true;
     for (size_t i = 0; i < api->spec.n_volumes; i++)
         for (size_t j = 0; j < api->spec.volumes[i].n_sources; j++) {

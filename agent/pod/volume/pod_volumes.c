@@ -14,6 +14,7 @@
 #include "agent/pod/volume/csi_volumes.h"
 #include "agent/pod/volume/internal.h"
 #include "agent/pod/volume/payload_set.h"
+#include "agent/pod/volume/storage_volumes.h"
 #include "agent/pod/volume/volume_cover.h"
 #include "agent/pod/volume/volumes.h"
 #include "base/backoff.h"
@@ -65,12 +66,13 @@ void volumes_set_state(struct pod *p, enum vols_state s)
 
 bool volumes_ready(const struct pod *p)
 {
-    return volumes_of(p)->vols == VOLS_READY && csi_volumes_ready(p);
+    return volumes_of(p)->vols == VOLS_READY && csi_volumes_ready(p) && storage_volumes_ready(p);
 }
 
 bool volumes_working(const struct pod *p)
 {
-    return op_live(&volumes_of(p)->vols_call.op) || payloads_working(p) || csi_volumes_busy(p);
+    return op_live(&volumes_of(p)->vols_call.op) || payloads_working(p) || csi_volumes_busy(p) ||
+           storage_volumes_busy(p);
 }
 
 const char *volumes_shm_path(const struct pod *p)
@@ -100,6 +102,7 @@ void volumes_config_changed(struct pod *p, enum api_config_kind kind, const char
     volumes_of(p)->payload_stale = true;
     volumes_of(p)->vols_retry_at = CLOCK_BOOT_NONE;
     csi_volumes_retry(p);
+    storage_volumes_retry(p);
 }
 
 void volumes_drivers_changed(struct node *n)
@@ -378,15 +381,13 @@ static void pod_volumes_on_checked(struct op *op, const struct err *result)
 
 static enum err_code take_one(struct pod *p, const struct api_volume *v, struct err *e)
 {
-    const struct api_storage *s = v->kind == API_VOL_STORAGE ? v->storage : NULL;
     struct claim_place at = { 0 };
 
-    if (v->kind == API_VOL_CLAIM) {
-        if (claim_take(p, v, e) != ERR_OK || claim_place(p, v, &at, e) != ERR_OK)
-            return e->code;
-        s = at.path == NULL ? &at.volume->pv->storage : NULL;
-    }
-    return s == NULL && !at.block
+    if (v->kind != API_VOL_CLAIM)
+        return ERR_OK;
+    if (claim_take(p, v, e) != ERR_OK || claim_place(p, v, &at, e) != ERR_OK)
+        return e->code;
+    return !at.block && (at.path != NULL || at.volume->pv->storage.kind != API_STORAGE_CSI)
                ? ERR_OK
                : err_set(e, ERR_UNIMPLEMENTED, "%s", "no volume plugin of this node serves it yet");
 }
@@ -425,6 +426,8 @@ void volumes_step(struct pod *p)
 
     payloads_step(p);
     csi_volumes_step(p);
+    if (vols->vols == VOLS_READY)
+        storage_volumes_step(p);
     if (vols->vols != VOLS_NONE)
         return;
     if (!clock_boot_is_due(vols->vols_retry_at)) {
@@ -459,6 +462,8 @@ void volumes_step(struct pod *p)
     }
     pod_volumes_set_up(p);
     payloads_step(p);
+    if (vols->vols == VOLS_READY)
+        storage_volumes_step(p);
     if (vols->vols == VOLS_NONE && !clock_boot_is_due(vols->vols_retry_at))
         pod_wake_at(p, vols->vols_retry_at, "volumes are tried again");
 }
@@ -549,7 +554,8 @@ bool volumes_teardown_step(struct pod *p)
         op_cancel(&vols->write.op);
         return false;
     }
-    if (vols->vols != VOLS_REMOVED && !csi_volumes_teardown_step(p, &kept)) {
+    if (vols->vols != VOLS_REMOVED &&
+        (!csi_volumes_teardown_step(p, &kept) || !storage_volumes_teardown_step(p, &kept))) {
         if (kept)
             volumes_set_state(p, VOLS_REMOVED);
         return kept;
@@ -596,6 +602,7 @@ void volumes_explain(const struct pod *p, json_t *steps)
         return;
     }
     csi_volumes_explain(p, steps);
+    storage_volumes_explain(p, steps);
 
     explain_step(steps, "volumes",
                  bad                       ? "failed"

@@ -2,6 +2,7 @@
 #include "agent/pod/volume/csi_volumes.h"
 #include "agent/pod/volume/internal.h"
 #include "agent/pod/volume/live_sub_path.h"
+#include "agent/pod/volume/storage_volumes.h"
 #include "agent/pod/volume/volumes.h"
 #include "base/clock.h"
 
@@ -24,7 +25,7 @@ static bool volume_busy(const struct pod *p)
     const struct pod_volumes *vols = volumes_of(p);
 
     return op_live(&vols->vols_call.op) || op_live(&vols->live_call.op) || op_live(&vols->write.op) ||
-           csi_volumes_busy(p);
+           csi_volumes_busy(p) || storage_volumes_busy(p);
 }
 
 static void volume_cancel(struct pod *p)
@@ -38,6 +39,7 @@ static void volume_cancel(struct pod *p)
     if (op_live(&vols->write.op))
         op_cancel(&vols->write.op);
     csi_volumes_cancel(p);
+    storage_volumes_cancel(p);
 }
 
 static void volume_end(struct pod *p)
@@ -45,12 +47,14 @@ static void volume_end(struct pod *p)
     volumes_of(p)->vols_retry_at = CLOCK_BOOT_NONE;
     volumes_of(p)->write_waits = false;
     csi_volumes_end(p);
+    storage_volumes_end(p);
 }
 
 static void volume_free(struct pod *p)
 {
     free(take_ptr(&volumes_of(p)->overlaps));
     csi_volumes_free(p);
+    storage_volumes_free(p);
 }
 
 static void volume_reset(struct pod *p)
@@ -65,20 +69,27 @@ static void volume_reset(struct pod *p)
 
 static bool volume_node_busy(const struct node *n)
 {
-    return n->csi != NULL && csi_busy(n->csi);
+    return (n->csi != NULL && csi_busy(n->csi)) || storage_volumes_node_busy(n);
 }
 
 static void volume_node_free(struct node *n)
 {
     csi_close(n->csi);
     n->csi = NULL;
+    storage_volumes_node_free(n);
+}
+
+static void volume_node_open(struct node *n)
+{
+    csi_volumes_open(n);
+    storage_volumes_open(n);
 }
 
 const struct room volume_room = {
     .id = ROOM_VOLUME,
     .name = "volume",
     .node = { .size = sizeof(struct volume_node),
-              .open = csi_volumes_open,
+              .open = volume_node_open,
               .busy = volume_node_busy,
               .free = volume_node_free,
               .mounts_changed = volumes_mounts_changed },

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* storage_spec - what is mounted for a volume, from its source in the pod or in a PersistentVolume. Loop
+ * thread only; what it fills in is borrowed from objects, for a child that is forked at once. */
+#ifndef AGENT_POD_VOLUME_STORAGE_SPEC_H
+#define AGENT_POD_VOLUME_STORAGE_SPEC_H
+#include "agent/pod/core/pod.h"
+#include "base/arena.h"
+#include "volumes/flex/flex.h"
+#include "volumes/storage/storage.h"
+
+struct storage_source {
+    const struct api_storage *storage;
+    const struct api_pv *pv; /* NULL: given in the pod */
+    const char *name;        /* of the PersistentVolume, or of the pod's volume */
+    bool read_only;          /* the claim's volume says so */
+};
+
+/* False: the volume is none of these kinds, or its claim is not bound. */
+bool storage_source_of(const struct pod *p, const struct api_volume *v, struct storage_source *ret);
+
+struct storage_job {
+    bool is_flex;
+    struct flex_volume flex;
+    struct storage_spec spec;
+    char target[1024];
+};
+
+/* `memory` holds what is not borrowed. ERR_PRECONDITION: a Secret is missing; ERR_UNAVAILABLE: the driver is
+ * being asked what it can; ERR_NOT_FOUND: there is no driver. */
+enum err_code storage_job_make(const struct pod *p, const struct storage_source *s,
+                               struct flex_drivers *drivers, struct arena *memory, struct storage_job *ret,
+                               struct err *e) MUST_CHECK;
+#endif

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FlexVolumes: the recorded calls of a kubelet, drivers that fail, hang, come and go, restarts of the agent."""
+import json
+import os
+import time
+
+import coracle
+from coracle import check, contains, equal, mounts_below, until
+from flex import Driver
+
+
+def start(t, *drivers, **how):
+    plugins = os.path.join(t.scratch, "plugins")
+    os.makedirs(plugins)
+    node = t.node("--volume-plugin-dir", plugins, **how)
+    node.import_image()
+    return node, Driver(t, plugins)
+
+
+def pod(name, driver, command="trap 'exit 0' TERM; sleep 1000 & wait", volumes=None, **spec):
+    spec.setdefault("terminationGracePeriodSeconds", 0)
+    volumes = volumes or [{"name": "vol", "flexVolume": {"driver": driver.name}}]
+    mounts = [coracle.mount(v["name"], "/" + v["name"]) for v in volumes]
+    return coracle.pod(name, coracle.container(command=coracle.shell(command), volumeMounts=mounts), volumes=volumes, **spec)
+
+
+def place(node, uid, volume="vol"):
+    return f"{node.root_dir}/pods/{uid}/volumes/example.test~vol/{volume}"
+
+
+def events(node, name, reason="FailedMount"):
+    return [e["message"] for e in node.events(name) if e["reason"] == reason]
+
+
+def test_flex(t):
+    """init, mount and unmount with kubelet's options: fsType, readOnly, fsGroup, the pod, a Secret of the driver's type"""
+    node, driver = start(t)
+    driver.install()
+    node.put("secret.yaml", {"apiVersion": "v1", "kind": "Secret", "type": driver.name, "metadata": {"name": "cred"}, "stringData": {"user": "u1"}})
+    volumes = [{"name": "vol", "flexVolume": {"driver": driver.name, "fsType": "ext4", "options": {"share": "s1"}, "secretRef": {"name": "cred"}}},
+               {"name": "ro", "flexVolume": {"driver": driver.name, "readOnly": True}}]
+    node.put("a.yaml", pod("a", driver, "touch /vol/mine; stat -c '%g %a' /vol; sleep 1000", volumes, securityContext={"fsGroup": 4000}))
+    node.wait_running("a")
+    uid = node.pod("a").uid
+    until(lambda: "4000 2775" in node.logs("a"), 10, lambda: f"the group: {node.logs('a')}")
+    equal(driver.commands()[0], "init", "the first call")
+    calls = {os.path.basename(c[1]): c for c in driver.calls("mount")}
+    equal(sorted(calls), ["ro", "vol"], "volumes")
+    equal(calls["vol"][1], place(node, uid), "the folder")
+    common = {"kubernetes.io/mounterArgs.FsGroup": "4000", "kubernetes.io/pod.name": "a", "kubernetes.io/pod.namespace": "default",
+              "kubernetes.io/pod.uid": uid, "kubernetes.io/serviceAccount.name": "default"}
+    equal(json.loads(calls["vol"][2]), {**common, "kubernetes.io/fsType": "ext4", "kubernetes.io/pvOrVolumeName": "vol",
+                                        "kubernetes.io/readwrite": "rw", "kubernetes.io/secret/user": "dTE=", "share": "s1"}, "options")
+    equal(json.loads(calls["ro"][2]), {**common, "kubernetes.io/fsType": "", "kubernetes.io/pvOrVolumeName": "ro",
+                                       "kubernetes.io/readwrite": "ro"}, "options of the other")
+    node.kill()
+    node.start()
+    node.wait_running("a")
+    node.remove("a.yaml")
+    node.wait_gone("a")
+    equal(sorted(driver.commands()[3:]), ["init", "unmount", "unmount"], "calls after a restart and at the end")
+    equal(mounts_below(node.root_dir), [], "mounts")
+    check(os.path.exists(driver.state + "/data/mine"), "the data is gone")
+
+
+def test_flex_failures(t):
+    """A driver that fails, answers no JSON or hangs is named, tried again, and holds no other pod; a failing init is called a few times only"""
+    node, driver = start(t)
+    driver.answer("init", {"status": "Failure", "message": "no licence"}, 1)
+    driver.install()
+    node.put("a.yaml", pod("a", driver))
+    until(lambda: any("no licence" in m for m in events(node, "a")), 20, lambda: f"an event: {events(node, 'a')}")
+    time.sleep(4)
+    check(len(driver.calls("init")) <= 4, f"init was called {len(driver.calls('init'))} times")
+    driver.answer("init")
+    driver.answer("mount", {"status": "Failure", "message": "no such share"}, 1)
+    driver.install()  # another file: it is asked at once
+    text = 'MountVolume.SetUp failed for volume "vol" : mount command failed, status: Failure, reason: no such share'
+    until(lambda: text in events(node, "a"), 20, lambda: f"an event: {events(node, 'a')}")
+    driver.answer("mount", "this is no JSON")
+    until(lambda: any("this is no JSON" in m for m in events(node, "a")), 20, lambda: f"an event: {events(node, 'a')}")
+    driver.hang("mount")
+    n = len(driver.calls("mount"))
+    until(lambda: len(driver.calls("mount")) > n, 30, "a call that hangs")
+    node.put("b.yaml", coracle.pod("b", coracle.container()))
+    node.wait_running("b")
+    node.remove("a.yaml")
+    node.wait_gone("a")
+    driver.hang("mount", False)
+    driver.answer("mount")
+    node.put("c.yaml", pod("c", driver))
+    node.wait_running("c")
+    driver.answer("unmount", {"status": "Failure", "message": "busy"}, 1)
+    node.remove("c.yaml")
+    until(lambda: any("busy" in m for m in events(node, "c", "FailedUnMount")), 20, "an event")
+    driver.answer("unmount")
+    node.wait_gone("c")
+    equal(mounts_below(node.root_dir), [], "mounts")
+
+
+def test_flex_comes_and_goes(t):
+    """A driver that is installed later is found at once; one that is removed is waited for at the end"""
+    node, driver = start(t)
+    node.put("a.yaml", pod("a", driver))
+    until(lambda: any("err=no volume plugin matched" in m for m in events(node, "a")), 20, lambda: f"an event: {events(node, 'a')}")
+    contains(events(node, "a")[0], "failed to process volumes=[vol]: failed to get Plugin from volumeSpec for volume \"vol\"")
+    driver.install()
+    node.wait_running("a")
+    driver.install()
+    until(lambda: driver.commands() == ["init", "mount", "init"], 10, lambda: f"calls: {driver.commands()}")
+    driver.remove()
+    node.remove("a.yaml")
+    until(lambda: any("is missing" in m for m in events(node, "a", "FailedUnMount")), 20, "an event")
+    driver.install()
+    node.wait_gone("a")
+    equal(driver.commands()[3:], ["init", "unmount"], "calls at the end")
+
+
+def test_flex_attach(t):
+    """A driver that attaches, of a PersistentVolume: attach, waitforattach, mountdevice, mount for two pods; the device goes with the last"""
+    node, driver = start(t)
+    driver.answer("init", {"status": "Success", "capabilities": {"attach": True}})
+    driver.answer("attach", {"status": "Success", "device": "/dev/vdx"})
+    driver.answer("waitforattach", {"status": "Success", "device": "/dev/vdy"})
+    for command in ("mountdevice", "unmountdevice", "detach"):
+        driver.answer(command, {"status": "Success"})
+    driver.install()
+    spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "flex",
+            "flexVolume": {"driver": driver.name, "fsType": "ext4", "options": {"volumeID": "v-77"}}}
+    node.put("pv.yaml", {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "disk"}, "spec": spec},
+             {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": {
+                 "accessModes": ["ReadWriteOnce"], "storageClassName": "flex", "resources": {"requests": {"storage": "1Gi"}}}})
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    node.put("a.yaml", pod("a", driver, volumes=volumes))
+    node.wait_running("a")
+    device = f"{node.root_dir}/plugins/kubernetes.io/flexvolume/example.test/vol/mounts/disk"
+    options = {"kubernetes.io/fsType": "ext4", "kubernetes.io/pvOrVolumeName": "disk", "kubernetes.io/readwrite": "rw", "volumeID": "v-77"}
+    equal(driver.commands(), ["init", "getvolumename", "attach", "waitforattach", "mountdevice", "mount"], "calls")
+    equal(driver.calls("attach")[0][2:], ["test-node"], "the node")
+    equal(driver.calls("waitforattach")[0][1], "/dev/vdx", "the device")
+    equal([driver.calls("mountdevice")[0][i] for i in (1, 2)], [device, "/dev/vdy"], "mountdevice")
+    equal(json.loads(driver.calls("mountdevice")[0][3]), options, "options")
+    equal(driver.calls("mount")[0][1], place(node, node.pod("a").uid, "disk"), "the folder")
+    check(os.path.isdir(device), "there is no folder of the device")
+    node.remove("a.yaml")
+    node.wait_gone("a")
+    equal([c for c in driver.calls()[6:] if c[0] != "init"], [["unmount", driver.calls("mount")[0][1]], ["unmountdevice", device],
+                                                             ["detach", "disk", "test-node"]], "calls at the end")

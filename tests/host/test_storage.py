@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Volumes that the node mounts itself: local folders and disks, what is missing, and inline volumes that cannot be mounted."""
+import os
+import shutil
+
+import coracle
+from coracle import check, contains, equal, mounts_below, read, run, until
+from test_claims import claim, phase, user
+
+
+def volume(name, source, **spec):
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": {
+        "storageClassName": "local", "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], **source, **spec}}
+
+
+def on_node(*names):
+    return {"required": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": list(names)}]}]}}
+
+
+def failures(node, name):
+    return [e["message"] for e in node.events(name) if e["reason"] == "FailedMount"]
+
+
+def test_local(t):
+    """A local volume is bound to its pods with its group; one of another node is told in kubelet's words; mount options act or are refused"""
+    node = t.node()
+    node.import_image()
+    disk = os.path.join(t.scratch, "disk")
+    os.makedirs(disk)
+    node.put("pv.yaml", volume("here", {"local": {"path": disk}}, nodeAffinity=on_node("test-node"), mountOptions=["noexec"]),
+             volume("far", {"local": {"path": disk}}, nodeAffinity=on_node("another")))
+    node.put("c.yaml", claim("data", storageClassName="local"), claim("bound", storageClassName="local", volumeName="far"))
+    until(lambda: phase(node, "/api/v1/persistentvolumes/here") == "Bound", 20, "the binding")
+    node.put("a.yaml", user("a", "data", "echo kept > /data/file; stat -c %g /data; sleep 1000",
+                            securityContext={"fsGroup": 4000}))
+    node.put("b.yaml", user("b", "bound"))
+    node.wait_running("a")
+    uid = node.pod("a").uid
+    equal([m for m in mounts_below(node.root_dir) if uid in m], [f"{node.root_dir}/pods/{uid}/volumes/kubernetes.io~local-volume/here"], "mounts")
+    check(any(f"/{uid}/" in line and "noexec" in line for line in read("/proc/self/mountinfo").splitlines()), "the mount option does not act")
+    until(lambda: node.logs("a").split() == ["4000"], 10, lambda: f"what the container sees: {node.logs('a')}")
+    text = "NodeAffinity check failed for volume \"far\" : no matching NodeSelectorTerms"
+    until(lambda: any(text in m for m in failures(node, "b")), 20, lambda: f"an event: {failures(node, 'b')}")
+    node.kill()
+    node.start()
+    node.wait_running("a")
+    node.remove("a.yaml", "b.yaml")
+    node.wait_gone("a", "b")
+    equal(mounts_below(node.root_dir), [], "mounts")
+    equal(read(disk + "/file"), "kept\n", "the data")
+    node.put("pv2.yaml", volume("odd", {"local": {"path": disk}}, mountOptions=["remount"], storageClassName="odd"))
+    node.put("c2.yaml", claim("odd", storageClassName="odd"))
+    node.put("d.yaml", user("d", "odd"))
+    until(lambda: any('mount option "remount" is not allowed' in m for m in failures(node, "d")), 20, lambda: f"an event: {failures(node, 'd')}")
+
+
+def test_local_disk(t):
+    """A local disk is formatted once, mounted once for two pods, and let go with the last; what is on it stays"""
+    node = t.node()
+    node.import_image()
+    file = os.path.join(t.scratch, "disk.img")
+    with open(file, "wb") as image:
+        image.truncate(64 << 20)
+    device = run("losetup", "-f", "--show", file).stdout.strip()
+    try:
+        node.put("pv.yaml", volume("disk", {"local": {"path": device, "fsType": "ext4"}}))
+        node.put("c.yaml", claim("data", storageClassName="local"))
+        node.put("a.yaml", user("a", "data", "echo kept > /data/file; sleep 1000"))
+        node.put("b.yaml", user("b", "data"))
+        node.wait_running("a", "b")
+        shared = f"{node.root_dir}/plugins/kubernetes.io/local-volume/mounts/disk"
+        equal(len([m for m in mounts_below(node.root_dir) if m == shared]), 1, "mounts of the disk")
+        node.remove("a.yaml")
+        node.wait_gone("a")
+        check(shared in mounts_below(node.root_dir), "the disk of the other pod was unmounted")
+        node.remove("b.yaml")
+        node.wait_gone("b")
+        equal(mounts_below(node.root_dir), [], "mounts")
+        equal(os.listdir(os.path.dirname(shared)), [], "folders of disks")
+        node.put("c.yaml", claim("data", storageClassName="local"))
+        node.put("a.yaml", user("a", "data", "cat /data/file; sleep 1000"))
+        node.wait_running("a")
+        until(lambda: "kept" in node.logs("a"), 10, "the data")
+        node.remove("a.yaml")
+        node.wait_gone("a")
+    finally:
+        run("losetup", "-d", device)
+
+
+def test_missing_programs(t):
+    """A program that is not there is named with its package; such a pod can be removed, and others start"""
+    node = t.node()
+    node.import_image()
+    sources = {"nfs": {"nfs": {"server": "127.0.0.1", "path": "/none"}},
+               "iscsi": {"iscsi": {"targetPortal": "127.0.0.1:1", "iqn": "iqn.2026-11.test:disk", "lun": 0}}}
+    for name, source in sources.items():
+        node.put(f"{name}.yaml", coracle.pod(name, coracle.container(volumeMounts=[coracle.mount("v", "/v")]), volumes=[{"name": "v", **source}],
+                                             terminationGracePeriodSeconds=0))
+    node.put("other.yaml", coracle.pod("other", coracle.container()))
+    for name, program, package in (("nfs", "mount.nfs", "nfs-common"), ("iscsi", "iscsiadm", "open-iscsi")):
+        until(lambda: failures(node, name), 30, "an event")
+        if shutil.which(program) is None:
+            contains(failures(node, name)[0], f'MountVolume.SetUp failed for volume "v" : program {program} is missing on this node: install {package}')
+    node.wait_running("other")
+    node.remove("nfs.yaml", "iscsi.yaml")
+    node.wait_gone("nfs", "iscsi")
