@@ -84,15 +84,6 @@ static json_t *show_config(void *arg)
     return config_json(&a->config);
 }
 
-static enum dp_policy topology_policy(const char *word)
-{
-    if (strcmp(word, "best-effort") == 0)
-        return DP_POLICY_BEST_EFFORT;
-    if (strcmp(word, "restricted") == 0)
-        return DP_POLICY_RESTRICTED;
-    return strcmp(word, "single-numa-node") == 0 ? DP_POLICY_SINGLE_NODE : DP_POLICY_NONE;
-}
-
 /* Those of the parts follow when these are opened. */
 static void node_settings(struct agent *a, struct node_options *ret)
 {
@@ -120,8 +111,6 @@ static void node_settings(struct agent *a, struct node_options *ret)
         .kube_cgroup = c->kube_reserved_cgroup,
         .device_dir = c->device_dir,
         .cdi_dirs = (const char *const *)c->cdi_dirs.v,
-        .topology_policy = topology_policy(c->topology_policy),
-        .topology_pod_scope = strcmp(c->topology_scope, "pod") == 0,
         .sample_network = a->pre.sample_network,
         .probe_helper = a->pre.probe,
         .config = show_config,

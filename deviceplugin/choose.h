@@ -23,7 +23,7 @@ struct dp_wish {
     int64_t count;
     const char *const *reusable; /* from dp_reusable(); devices that another pod holds are ignored */
     size_t n_reusable;
-    bool has_hint; /* from dp_hints_merge() */
+    bool has_hint; /* there is a set of nodes to align to */
     uint64_t numa; /* nodes to align to, as bits */
 };
 

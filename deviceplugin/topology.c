@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Here a set of NUMA nodes is a number below 256: bit i is the i-th node of the machine. So devices are
- * counted once, by the set of nodes that they are on, and not again for each set that is tried. And hints are
- * merged without trying all of their combinations (255 for each resource): kubelet's result depends only on
- * which sets can result.
+ * counted once, by the set of nodes that they are on, and not again for each set that is tried.
  */
 #include "deviceplugin/topology.h"
 
@@ -21,16 +19,6 @@ static unsigned all_nodes(const struct dp_machine *m)
 static unsigned size_of(unsigned set)
 {
     return (unsigned)__builtin_popcount(set);
-}
-
-static uint64_t numbers_of(const struct dp_machine *m, unsigned set)
-{
-    uint64_t left = m->nodes, ret = 0;
-
-    for (; left != 0; left &= left - 1, set >>= 1)
-        if ((set & 1) != 0)
-            ret |= left & -left;
-    return ret;
 }
 
 /* The nodes of this machine that the device is on; a provider may name nodes that do not exist. */
@@ -159,116 +147,4 @@ void dp_hints_make(const struct dp_machine *m, const struct dp_resource *r, cons
         count_reusable(m, r, w, &c);
     }
     make(&c, all_nodes(m), w->count, ret->v);
-}
-
-/* ---- merging ---- */
-
-static bool has_hint(const struct dp_hints *h, unsigned all)
-{
-    for (unsigned set = 1; set <= all; set++)
-        if (h->v[set] != DP_HINT_NO)
-            return true;
-    return false;
-}
-
-/* Whether a has fewer nodes than b, or as many but lower ones. */
-static bool narrower(unsigned a, unsigned b)
-{
-    return size_of(a) != size_of(b) ? size_of(a) < size_of(b) : a < b;
-}
-
-/* The narrowest set that all resources prefer; 0: none. */
-static unsigned preferred_by_all(const struct dp_hints *v, size_t n, unsigned all, unsigned most)
-{
-    unsigned best = 0, constrained = 0;
-
-    for (size_t i = 0; i < n; i++)
-        constrained += !v[i].any;
-    if (constrained == 0)
-        return all;
-    for (unsigned set = 1; set <= all; set++) {
-        bool ok = size_of(set) <= most;
-
-        for (size_t i = 0; ok && i < n; i++)
-            ok = v[i].any || v[i].v[set] == DP_HINT_PREFERRED;
-        if (ok && (best == 0 || narrower(set, best)))
-            best = set;
-    }
-    return best;
-}
-
-/* Whether a is better than b, if no set is preferred by all resources. `size` is the best size: the size of
- * the smallest set that can supply the most demanding resource. */
-static bool better(unsigned a, unsigned b, unsigned size)
-{
-    unsigned n_a = size_of(a), n_b = size_of(b);
-
-    if (n_a == n_b)
-        return a < b;
-    if (n_a <= size && n_b <= size)
-        return n_a > n_b;
-    return n_a < n_b;
-}
-
-/* The size of the smallest set that can supply a resource; 0: none can. */
-static unsigned least_of(const struct dp_hints *h, unsigned all)
-{
-    unsigned least = 0;
-
-    for (unsigned set = 1; set <= all && !h->any; set++)
-        if (h->v[set] != DP_HINT_NO && (least == 0 || size_of(set) < least))
-            least = size_of(set);
-    return least;
-}
-
-/* Intersects each set that was reached with each hint of a further resource. */
-static void intersect(bool reached[SETS], const struct dp_hints *h, unsigned all)
-{
-    bool next[SETS] = { 0 };
-
-    for (unsigned a = 1; a <= all; a++)
-        for (unsigned b = 1; reached[a] && b <= all; b++)
-            if (h->v[b] != DP_HINT_NO)
-                next[a & b] = true;
-    memcpy(reached, next, sizeof(next));
-}
-
-static unsigned best_of_all(const struct dp_hints *v, size_t n, unsigned all)
-{
-    bool reached[SETS] = { 0 };
-    unsigned size = 0, best = 0;
-
-    reached[all] = true;
-    for (size_t i = 0; i < n; i++) {
-        unsigned least = least_of(&v[i], all);
-
-        if (!v[i].any && has_hint(&v[i], all))
-            intersect(reached, &v[i], all);
-        size = least > size ? least : size;
-    }
-    for (unsigned set = 1; set <= all; set++)
-        if (reached[set] && (best == 0 || better(set, best, size)))
-            best = set;
-    return best != 0 ? best : all; /* they have no node in common */
-}
-
-enum err_code dp_hints_merge(const struct dp_machine *m, enum dp_policy policy, const struct dp_hints *v,
-                             size_t n, bool *ret_has, uint64_t *ret_numa, struct err *e)
-{
-    unsigned all = all_nodes(m), set;
-
-    if (policy == DP_POLICY_NONE) {
-        *ret_has = false;
-        return ERR_OK;
-    }
-    set = preferred_by_all(v, n, all, policy == DP_POLICY_SINGLE_NODE ? 1 : DP_NUMA_MAX);
-    if (set == 0 && policy != DP_POLICY_BEST_EFFORT)
-        return err_set(e, ERR_PRECONDITION, "Resources cannot be allocated with Topology locality");
-    if (set == 0)
-        set = best_of_all(v, n, all);
-    /* As in kubelet: the policy single-numa-node aligns nothing if the machine has one node, or if nothing is
-     * constrained. */
-    *ret_has = policy != DP_POLICY_SINGLE_NODE || set != all;
-    *ret_numa = numbers_of(m, set);
-    return ERR_OK;
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * topology - NUMA hints and how they are merged (pkg/kubelet/cm/topologymanager). Pure, except for
+ * topology - the NUMA hints of devices (pkg/kubelet/cm/devicemanager/topology_hints.go). Pure, except for
  * dp_machine_read().
  *
  * A hint is a set of NUMA nodes that can supply a resource. It is preferred if no smaller set could supply it
- * with all devices free. The hints of all resources are merged into one set, to which dp_choose_begin()
- * aligns. With the scope "container" that is done for each container, with "pod" once for the sums of the
- * pod. The policy "none" makes no hints.
+ * with all devices free. The caller merges the hints of all resources into one set, to which
+ * dp_choose_begin() aligns: for each container, or once for the sums of a pod.
  */
 #ifndef DEVICEPLUGIN_TOPOLOGY_H
 #define DEVICEPLUGIN_TOPOLOGY_H
@@ -14,8 +13,6 @@
 
 #define DP_NUMA_MAX 8     /* nodes of a machine: kubelet's default of max-allowable-numa-nodes */
 #define DP_NUMA_ID_MAX 63 /* the number of a node: kubelet's sets have 64 bits, too */
-
-enum dp_policy { DP_POLICY_NONE, DP_POLICY_BEST_EFFORT, DP_POLICY_RESTRICTED, DP_POLICY_SINGLE_NODE };
 
 struct dp_machine {
     uint64_t nodes; /* NUMA nodes of this machine, as bits; 1 to DP_NUMA_MAX of them */
@@ -43,8 +40,4 @@ struct dp_hints { /* of one resource */
  */
 void dp_hints_make(const struct dp_machine *m, const struct dp_resource *r, const struct dp_holdings *h,
                    const struct dp_wish *w, struct dp_hints *ret);
-/* ERR_PRECONDITION: the policy refuses ("Resources cannot be allocated with Topology locality"). *ret_has
- * false: no alignment. The result does not depend on the order of v. */
-enum err_code dp_hints_merge(const struct dp_machine *m, enum dp_policy policy, const struct dp_hints *v,
-                             size_t n, bool *ret_has, uint64_t *ret_numa, struct err *e) MUST_CHECK;
 #endif

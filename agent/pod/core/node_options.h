@@ -69,8 +69,6 @@ struct node_options {  /* all strings borrowed while the node exists */
     /* How long a pod waits for a provider of its devices before it is rejected as in kubelet; 0: not at all
      */
     uint64_t device_plugin_wait_ms;
-    enum dp_policy topology_policy; /* for devices */
-    bool topology_pod_scope;        /* else each container for itself */
     /* Processors and memory for single containers; used while the node opens only; NULL: none. */
     const struct pl_settings *placement;
     const struct api_counts *extended_resources; /* of the configuration; may be NULL */

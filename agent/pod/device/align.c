@@ -70,7 +70,7 @@ static bool seen_before(const struct device_want *v, size_t i)
 static enum err_code device_hints(const struct allocation *a, size_t ctr, struct dp_hints *list, size_t *n,
                                   struct err *e)
 {
-    bool whole = a->p->node->o.topology_pod_scope;
+    bool whole = placement_topology(a->p->node)->pod_scope;
 
     for (size_t i = 0; i < a->n; i++)
         if ((whole ? !seen_before(a->v, i) : a->v[i].ctr == ctr) &&
@@ -128,9 +128,6 @@ static enum err_code merge(const struct allocation *a, size_t ctr, const struct 
     struct device_pod *part = device_of(a->p);
     struct pl_hint best = { 0 };
 
-    if (!placement_is_on(a->p->node))
-        return dp_hints_merge(&allocation_node(a)->machine, a->p->node->o.topology_policy, list, n,
-                              &part->has_hint, &part->numa, e);
     if (merge_all(a, ctr, list, n, &best, e) != ERR_OK)
         return e->code;
     part->has_hint = best.nodes != 0;
@@ -144,7 +141,7 @@ static void count_alignment(const struct allocation *a, enum err_code result)
 {
     struct admissions *counts = &device_node(a->p->node)->admissions;
 
-    if (a->p->node->o.topology_policy != DP_POLICY_SINGLE_NODE)
+    if (placement_topology(a->p->node)->policy != PL_POLICY_SINGLE_NODE)
         return;
     counts->aligned += result == ERR_OK;
     counts->unaligned += result == ERR_PRECONDITION;
@@ -153,13 +150,13 @@ static void count_alignment(const struct allocation *a, enum err_code result)
 enum err_code allocation_align(const struct allocation *a, size_t ctr, struct err *e)
 {
     struct device_pod *part = device_of(a->p);
-    const struct node_options *o = &a->p->node->o;
+    const struct pl_topology *t = placement_topology(a->p->node);
     mem_auto struct dp_hints *list = NULL;
     size_t n = 0;
 
-    if (o->topology_policy == DP_POLICY_NONE)
+    if (t->policy == PL_POLICY_NONE)
         return ERR_OK;
-    if (part->hint_of != 0 && (o->topology_pod_scope || part->hint_of == ctr + 1))
+    if (part->hint_of != 0 && (t->pod_scope || part->hint_of == ctr + 1))
         return ERR_OK;
     list = calloc(a->n + 1, sizeof(*list));
     if (list == NULL)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/core/events.h"
 #include "agent/pod/device/internal.h"
+#include "agent/pod/placement/placement.h"
 #include "base/log.h"
 #include "volumes/csi/csi.h"
 
@@ -102,7 +103,7 @@ enum err_code devices_begin(struct node *n, struct err *e)
     struct device_node *node = device_node(n);
 
     if (dp_machine_read(&node->machine, NUMA_DIR, e) != ERR_OK) {
-        if (n->o.topology_policy != DP_POLICY_NONE)
+        if (placement_topology(n)->policy != PL_POLICY_NONE)
             return err_wrap(e, "topologyManagerPolicy");
         *e = (struct err){ 0 };
         node->machine.nodes = 1;

@@ -4,6 +4,7 @@
 #include "agent/pod/placement/internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define SYS_DIR "/sys"
 
@@ -76,7 +77,8 @@ enum err_code placement_begin(struct node *n, struct err *e)
     struct placement_node *part = placement_node(n);
     const struct pl_settings *s = n->o.placement;
 
-    if (s == NULL || (!s->cpu_static && !s->memory_static && n->o.topology_policy == DP_POLICY_NONE))
+    if (s == NULL || (!s->cpu_static && !s->memory_static &&
+                      strcmp(s->topology_policy, pl_policy_name(PL_POLICY_NONE)) == 0))
         return ERR_OK;
     part->machine = calloc(1, sizeof(*part->machine));
     if (part->machine == NULL)

@@ -253,248 +253,8 @@ static void a_pod_that_holds_a_part_gets_the_rest_beside_it(void **state)
     scene_close(&s);
 }
 
-/* ---- merging ---- */
-
-/* Of a machine with the nodes 0 to 7: the index of a set is its bits. */
-static void parse_hints(struct dp_hints *h, const char *text)
-{
-    char copy[256], *save = NULL;
-
-    *h = (struct dp_hints){ .any = strcmp(text, "any") == 0 };
-    if (h->any || strcmp(text, "none") == 0)
-        return;
-    strcpy(copy, text);
-    for (char *word = strtok_r(copy, " ", &save); word != NULL; word = strtok_r(NULL, " ", &save)) {
-        unsigned set = 0;
-        char *at = word;
-
-        for (; *at >= '0' && *at <= '7'; at += at[1] == ',' ? 2 : 1)
-            set |= 1u << (*at - '0');
-        h->v[set] = *at == '!' ? DP_HINT_PREFERRED : DP_HINT_POSSIBLE;
-    }
-}
-
-static void policies_merge_hints(void **state)
-{
-    enum { B = 1, R = 2, S = 4 }; /* best-effort, restricted, single-numa-node */
-    static const struct {
-        const char *hints[3];
-        int admitted;
-        uint64_t best;   /* of best-effort and restricted, as bits */
-        uint64_t single; /* 0: no alignment */
-    } rows[] = {
-        { { NULL }, B | R | S, 3, 0 },
-        { { "any" }, B | R | S, 3, 0 },
-        { { "none" }, B, 3, 0 },
-        { { "0! 1! 0,1" }, B | R | S, 1, 1 },
-        { { "1! 0,1" }, B | R | S, 2, 2 },
-        { { "0,1!" }, B | R, 3, 0 },                    /* case 32: three of two and two */
-        { { "0,1" }, B, 3, 0 },                         /* case 37 */
-        { { "0! 1! 0,1", "1! 0,1" }, B | R | S, 2, 2 }, /* case 33: a */
-        { { "0! 0,1", "1! 0,1" }, B, 1, 0 },            /* case 33: b */
-        { { "0! 0,1", "1!" }, B, 2, 0 },
-        { { "0!", "1!" }, B, 3, 0 }, /* nothing in common: all nodes */
-        { { "0! 0,1", "none" }, B, 1, 0 },
-        { { "0! 0,1", "any" }, B | R | S, 1, 1 },
-        /* All prefer something, but not the same. */
-        { { "0! 1! 0,1", "0,1!" }, B, 3, 0 },
-        /* The size to come near to is that of the greatest of the smallest sets. */
-        { { "0 1 0,1", "0,1" }, B, 3, 0 },
-        { { "0! 1! 0,1", "0,1!", "1! 0,1" }, B, 3, 0 },
-    };
-    const struct dp_machine m = { 3 };
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        for (int policy = DP_POLICY_NONE; policy <= DP_POLICY_SINGLE_NODE; policy++) {
-            struct dp_hints v[3];
-            struct err e = { 0 };
-            uint64_t numa = 0;
-            bool has = false, admitted;
-            size_t n = 0;
-
-            for (; n < 3 && rows[i].hints[n] != NULL; n++)
-                parse_hints(&v[n], rows[i].hints[n]);
-            admitted = dp_hints_merge(&m, (enum dp_policy)policy, v, n, &has, &numa, &e) == ERR_OK;
-            if (policy == DP_POLICY_NONE) {
-                assert_true(admitted && !has);
-                continue;
-            }
-            if (admitted != ((rows[i].admitted >> (policy - 1) & 1) != 0))
-                fail_msg("row %zu, policy %d: %d", i, policy, admitted);
-            if (!admitted) {
-                assert_int_equal(e.code, ERR_PRECONDITION);
-                assert_string_equal(e.text, "Resources cannot be allocated with Topology locality");
-            } else if (policy == DP_POLICY_SINGLE_NODE) {
-                assert_int_equal(has ? numa : 0, rows[i].single);
-            } else if (!has || numa != rows[i].best) {
-                fail_msg("row %zu, policy %d: %llx", i, policy, (unsigned long long)numa);
-            }
-        }
-}
-
-static void on_a_machine_with_one_node_a_single_node_aligns_nothing(void **state)
-{
-    const struct dp_machine m = { 1 };
-    struct dp_hints h;
-    struct err e = { 0 };
-    uint64_t numa = 0;
-    bool has = true;
-
-    (void)state;
-    parse_hints(&h, "0!");
-    assert_int_equal(dp_hints_merge(&m, DP_POLICY_SINGLE_NODE, &h, 1, &has, &numa, &e), ERR_OK);
-    assert_false(has);
-    assert_int_equal(dp_hints_merge(&m, DP_POLICY_RESTRICTED, &h, 1, &has, &numa, &e), ERR_OK);
-    assert_true(has && numa == 1);
-}
-
-static void a_merged_set_is_in_the_machines_numbers(void **state)
-{
-    const struct dp_machine m = { 1ull << 8 | 1ull << 63 };
-    struct dp_hints h;
-    struct err e = { 0 };
-    uint64_t numa = 0;
-    bool has = false;
-
-    (void)state;
-    parse_hints(&h, "1! 0,1");
-    assert_int_equal(dp_hints_merge(&m, DP_POLICY_SINGLE_NODE, &h, 1, &has, &numa, &e), ERR_OK);
-    assert_true(has && numa == 1ull << 63);
-}
-
-/* ---- against kubelet's way: every combination of hints, one after the other ---- */
-
-struct candidate {
-    unsigned set;
-    bool preferred;
-};
-
-struct oracle {
-    const struct dp_hints *v;
-    size_t n;
-    unsigned all, size; /* kubelet's bestNonPreferredAffinityCount */
-    bool single, found;
-    struct candidate best;
-};
-
-static unsigned bits(unsigned set)
-{
-    return (unsigned)__builtin_popcount(set);
-}
-
-static bool replaces(const struct oracle *o, const struct candidate *c)
-{
-    const struct candidate *b = &o->best;
-    bool narrower = bits(c->set) != bits(b->set) ? bits(c->set) < bits(b->set) : c->set < b->set;
-
-    if (c->set == 0)
-        return false;
-    if (!o->found)
-        return true;
-    if (b->preferred != c->preferred)
-        return c->preferred;
-    if (b->preferred || bits(b->set) > o->size)
-        return narrower;
-    if (bits(b->set) == o->size)
-        return bits(c->set) == o->size && narrower;
-    if (bits(c->set) > o->size || bits(c->set) < bits(b->set))
-        return false;
-    return bits(c->set) > bits(b->set) || narrower;
-}
-
-static void combine(struct oracle *o, size_t i, unsigned merged, bool preferred, unsigned first)
-{
-    const struct dp_hints *h = &o->v[i];
-    bool none = true;
-
-    if (i == o->n) {
-        struct candidate c = { merged, preferred };
-
-        if (replaces(o, &c)) {
-            o->best = c;
-            o->found = true;
-        }
-        return;
-    }
-    for (unsigned set = 1; set <= o->all; set++) {
-        bool prefers = h->v[set] == DP_HINT_PREFERRED;
-
-        if (h->any || h->v[set] == DP_HINT_NO)
-            continue;
-        none = false;
-        if (!o->single || (prefers && bits(set) == 1))
-            combine(o, i + 1, merged & set, preferred && prefers && (first == 0 || set == first),
-                    first == 0 ? set : first);
-    }
-    if (h->any)
-        combine(o, i + 1, merged, preferred, first);
-    else if (none && !o->single)
-        combine(o, i + 1, merged, false, first);
-}
-
-static bool oracle_merge(struct oracle *o, enum dp_policy policy, bool *has, uint64_t *numa)
-{
-    o->single = policy == DP_POLICY_SINGLE_NODE;
-    for (size_t i = 0; i < o->n; i++) {
-        unsigned least = 0;
-
-        for (unsigned set = 1; set <= o->all && !o->v[i].any; set++)
-            if (o->v[i].v[set] != DP_HINT_NO && (least == 0 || bits(set) < least))
-                least = bits(set);
-        o->size = least > o->size ? least : o->size;
-    }
-    combine(o, 0, o->all, true, 0);
-    if (!o->found)
-        o->best = (struct candidate){ o->all, false };
-    *numa = o->best.set;
-    *has = !o->single || o->best.set != o->all;
-    return policy == DP_POLICY_BEST_EFFORT || o->best.preferred;
-}
-
-static void random_hints(struct dp_hints *h, unsigned all)
-{
-    unsigned kind = chance(8), density = 1 + chance(4);
-
-    *h = (struct dp_hints){ .any = kind == 0 };
-    for (unsigned set = 1; set <= all && kind > 1; set++)
-        if (chance(4) < density)
-            h->v[set] = chance(2) != 0 ? DP_HINT_PREFERRED : DP_HINT_POSSIBLE;
-}
-
-static void merging_is_as_if_each_combination_were_tried_in_any_order(void **state)
-{
-    (void)state;
-    begin_chance();
-    for (int round = 0; round < 30000; round++) {
-        struct dp_machine m = { (1ull << (1 + chance(3))) - 1 };
-        enum dp_policy policy = (enum dp_policy)(DP_POLICY_BEST_EFFORT + (int)chance(3));
-        struct dp_hints v[4], shuffled[4];
-        struct oracle o = { .v = v, .n = chance(5), .all = (unsigned)m.nodes };
-        uint64_t numa = 0, numa_shuffled = 0, expected = 0;
-        bool has = false, has_shuffled = false, expected_has = false, admitted, admitted_shuffled;
-        struct err e = { 0 };
-
-        for (size_t i = 0; i < o.n; i++)
-            random_hints(&v[i], o.all);
-        for (size_t i = 0, first = chance(4); i < o.n; i++)
-            shuffled[i] = v[(o.n - 1 - i + first) % o.n];
-        admitted = dp_hints_merge(&m, policy, v, o.n, &has, &numa, &e) == ERR_OK;
-        admitted_shuffled =
-            dp_hints_merge(&m, policy, shuffled, o.n, &has_shuffled, &numa_shuffled, &e) == ERR_OK;
-        assert_int_equal(admitted, admitted_shuffled);
-        assert_int_equal(admitted, oracle_merge(&o, policy, &expected_has, &expected));
-        if (!admitted)
-            continue;
-        assert_true(has == has_shuffled && has == expected_has);
-        assert_true(!has || (numa == numa_shuffled && numa == expected));
-        if (policy == DP_POLICY_SINGLE_NODE && has)
-            assert_int_equal(__builtin_popcountll(numa), 1);
-    }
-}
-
 /* What a single node promises is what is chosen. */
-static void devices_come_from_the_node_that_was_merged(void **state)
+static void devices_come_from_the_node_that_was_preferred(void **state)
 {
     unsigned admitted = 0;
 
@@ -521,9 +281,13 @@ static void devices_come_from_the_node_that_was_merged(void **state)
                 help_holds(s.h, pod, "main", s.list[i].id);
             }
         dp_hints_make(&m, &s.r, s.h, &w, &hints);
-        if (dp_hints_merge(&m, DP_POLICY_SINGLE_NODE, &hints, 1, &w.has_hint, &w.numa, &e) == ERR_OK) {
+        for (unsigned node = 3; node-- > 0;)
+            if (hints.v[1u << node] == DP_HINT_PREFERRED) {
+                w.has_hint = true;
+                w.numa = 1ull << node;
+            }
+        if (w.has_hint) {
             admitted++;
-            assert_true(w.has_hint);
             assert_int_equal(dp_choose_begin(&s.r, DEV, s.h, &w, &c, &e), ERR_OK);
             for (size_t i = 0; i < c.n; i++)
                 assert_true(w.numa == 1ull << c.devices[i].numa[0]);
@@ -532,27 +296,6 @@ static void devices_come_from_the_node_that_was_merged(void **state)
         scene_close(&s);
     }
     assert_true(admitted > 100);
-}
-
-/* Eight nodes, many resources: kubelet would try 255 to the power of 64 combinations. */
-static void many_resources_on_many_nodes_are_merged_at_once(void **state)
-{
-    static struct dp_hints v[64];
-    const struct dp_machine m = { 255 };
-    struct err e = { 0 };
-    uint64_t numa = 0;
-    bool has = false;
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(v); i++)
-        for (unsigned set = 1; set < 256; set++)
-            v[i].v[set] = (set & 0x0f) != 0 ? DP_HINT_POSSIBLE : DP_HINT_NO;
-    for (unsigned set = 1; set < 256; set++) /* one needs three nodes */
-        v[7].v[set] = bits(set) >= 3 ? DP_HINT_POSSIBLE : DP_HINT_NO;
-    assert_int_equal(dp_hints_merge(&m, DP_POLICY_BEST_EFFORT, v, ARRAY_LEN(v), &has, &numa, &e), ERR_OK);
-    assert_int_equal(numa, 7);
-    assert_int_equal(dp_hints_merge(&m, DP_POLICY_RESTRICTED, v, ARRAY_LEN(v), &has, &numa, &e),
-                     ERR_PRECONDITION);
 }
 
 static void hints_of_many_devices_are_made_at_once(void **state)
@@ -598,12 +341,7 @@ int main(void)
         cmocka_unit_test(hints_are_the_sets_of_nodes_with_enough_devices),
         cmocka_unit_test(in_the_scope_of_a_pod_its_containers_hold_together),
         cmocka_unit_test(a_pod_that_holds_a_part_gets_the_rest_beside_it),
-        cmocka_unit_test(policies_merge_hints),
-        cmocka_unit_test(on_a_machine_with_one_node_a_single_node_aligns_nothing),
-        cmocka_unit_test(a_merged_set_is_in_the_machines_numbers),
-        cmocka_unit_test(merging_is_as_if_each_combination_were_tried_in_any_order),
-        cmocka_unit_test(devices_come_from_the_node_that_was_merged),
-        cmocka_unit_test(many_resources_on_many_nodes_are_merged_at_once),
+        cmocka_unit_test(devices_come_from_the_node_that_was_preferred),
         cmocka_unit_test(hints_of_many_devices_are_made_at_once),
     };
 

@@ -4,6 +4,8 @@
 
 #include "tests/unit/agent_pod/device/provider.h"
 
+#include "agent/pod/placement/internal.h"
+
 #include "base/codec/json.h"
 
 #define ONE "containers: [{name: main, image: x, resources: {limits: {" DEV ": 1}}}]"
@@ -449,13 +451,29 @@ static void a_failed_preference_rejects_in_kubelets_words(void **state)
 
 /* ---- NUMA nodes ---- */
 
+static void align_to_one_of_two_nodes(struct world *w, bool pod_scope)
+{
+    struct placement_node *part = placement_node(&w->node);
+
+    part->machine = calloc(1, sizeof(*part->machine));
+    assert_non_null(part->machine);
+    for (unsigned i = 0; i < 2; i++) {
+        cpus_add(&part->machine->cpus, i);
+        part->machine->cpu[i].in[PL_NODE] = (int32_t)i;
+        part->machine->node[i] = (struct pl_node){ .id = i };
+    }
+    part->machine->n_nodes = 2;
+    pl_machine_count(part->machine);
+    part->topology = (struct pl_topology){ .policy = PL_POLICY_SINGLE_NODE, .pod_scope = pod_scope };
+    device_node(&w->node)->machine.nodes = 3;
+}
+
 static void a_container_gets_devices_of_one_node_if_the_policy_wants_it(void **state)
 {
     struct world *w = *state;
     struct pod *a;
 
-    w->node.o.topology_policy = DP_POLICY_SINGLE_NODE;
-    device_node(&w->node)->machine.nodes = 3;
+    align_to_one_of_two_nodes(w, false);
     provider_comes(w, &provider_one, DEV, "dev-0@0 dev-1@1 dev-2@0 dev-3@1", PLAIN);
     a = script_pod(w, "a", TWO);
     script_turn(w);
@@ -475,9 +493,7 @@ static void with_the_scope_of_a_pod_its_sum_has_to_fit_into_one_node(void **stat
                                      ": 1}}}, {name: two, image: x, resources: {limits: {" DEV ": 1}}}]";
     struct world *w = *state;
 
-    w->node.o.topology_policy = DP_POLICY_SINGLE_NODE;
-    w->node.o.topology_pod_scope = true;
-    device_node(&w->node)->machine.nodes = 3;
+    align_to_one_of_two_nodes(w, true);
     provider_comes(w, &provider_one, DEV, "dev-0@0 dev-1@1 dev-2@1", PLAIN);
     script_pod(w, "a", containers);
     script_turn(w);

@@ -31,7 +31,6 @@ static void begin(struct world *w, enum pl_policy policy, struct pl_cpu_options 
     pl_machine_count(part->machine);
     part->topology = (struct pl_topology){ .policy = policy };
     part->cpu = part->memory = true;
-    w->node.o.topology_policy = (enum dp_policy)policy;
     w->node.o.cpu_milli = 8000;
     device_node(&w->node)->machine.nodes = 3;
     assert_int_equal(pl_cpu_manager_init(&part->cpus, part->machine, &o, 1, &first, &e), ERR_OK);
