@@ -73,6 +73,11 @@ def test_reading(t):
     until(lambda: k.kubectl("top", "pod", "web", ok=False).returncode == 0, 60, "top pod")
     contains(k.kubectl("top", "node").stdout, "test-node", "top node")
     contains(k.kubectl("get", "pod", "none", ok=False).stderr, 'pods "none" not found', "no such pod")
+    # A kind that is not there makes kubectl ask for discovery again, with the ETag of its copy: 304 must not spoil that.
+    contains(k.kubectl("get", "frobs", ok=False).stderr, 'resource type "frobs"', "no such kind")
+    contains(k.kubectl("api-resources").stdout, "deployments", "api-resources")
+    contains(k.kubectl("api-resources").stdout, "deployments", "api-resources again")
+    contains(k.kubectl("get", "pods").stdout, "web", "pods after it")
     k.node.stop()
 
 

@@ -134,7 +134,7 @@ static void api_document(struct kube_api *a, struct caller *c, const char *path)
                                               .server = a->address };
     struct api_document d = { 0 };
     buf_auto head = BUF_INIT(8192);
-    const char *type = "application/json";
+    const char *type = NULL; /* a 304 without one keeps that of the copy which the client has */
     struct err e = { 0 };
 
     if (query == NULL || api_serve_document(&ask, &d, &e) != ERR_OK) {

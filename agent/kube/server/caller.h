@@ -88,7 +88,7 @@ void caller_serve(struct caller *c, const struct caller_source *source, void *jo
  * meanwhile. */
 void caller_over(struct caller *c);
 
-/* One answer to the request. */
+/* One answer to the request. `type` NULL: without Content-Type. */
 void caller_answer(struct caller *c, int http, const char *type, const char *extra_head, const void *body,
                    size_t n);
 void caller_text(struct caller *c, int http, const char *text); /* plain text, as it is */

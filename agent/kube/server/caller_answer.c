@@ -10,8 +10,11 @@ static void caller_add_head(struct caller *c, struct buf *b, int http, const cha
 {
     const char *phrase = llhttp_status_name((llhttp_status_t)http);
 
-    buf_addf(b, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nX-Content-Type-Options: nosniff\r\n%s%s", http, phrase,
-             type, extra != NULL ? extra : "", c->last ? "Connection: close\r\n" : "");
+    buf_addf(b, "HTTP/1.1 %d %s\r\n", http, phrase);
+    if (type != NULL)
+        buf_addf(b, "Content-Type: %s\r\n", type);
+    buf_addf(b, "X-Content-Type-Options: nosniff\r\n%s%s", extra != NULL ? extra : "",
+             c->last ? "Connection: close\r\n" : "");
 }
 
 void caller_answer(struct caller *c, int http, const char *type, const char *extra_head, const void *body,
@@ -26,7 +29,9 @@ void caller_answer(struct caller *c, int http, const char *type, const char *ext
     c->state = CALLER_SERVED;
     c->source = NULL;
     caller_add_head(c, &b, http, type, extra_head);
-    buf_addf(&b, "Content-Length: %zu\r\n\r\n", n);
+    if (http != 304) /* its headers are those of the body that the client has (RFC 9110, 15.4.5) */
+        buf_addf(&b, "Content-Length: %zu\r\n", n);
+    buf_adds(&b, "\r\n");
     if (c->parser.request.method != METHOD_HEAD)
         buf_add(&b, body, n);
     if (b.failed)
