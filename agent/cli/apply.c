@@ -15,7 +15,7 @@
 struct apply {
     struct cli_list files;
     const char *namespace_, *dry_run;
-    bool deep, dry;
+    bool deep, dry, prune;
     struct cli *cli;
     json_t *manifests;  /* the daemon's */
     const char *folder; /* "/etc/coracle/manifests" */
@@ -263,7 +263,8 @@ static const struct cli_flag flags[] = {
       "@file" },
     { "recursive", 'R', FLAG_SWITCH, offsetof(struct apply, deep), NULL, "also the folders in a folder" },
     { "dry-run", 0, FLAG_TEXT, offsetof(struct apply, dry_run), "HOW",
-      "client: write nothing, say what would be written", "client|none" },
+      "client or server: write nothing, say what would be written", "client|server|none" },
+    { "prune", 0, FLAG_SWITCH, offsetof(struct apply, prune), NULL, "is refused: see below" },
     CLI_FLAGS_END,
 };
 
@@ -278,9 +279,14 @@ static int apply_run(struct cli *cli, const struct cli_command *command, int arg
         return code;
     if (argc > 0 || a.files.n == 0)
         return cli_usage_error(cli, command, "you must specify files with -f");
-    if (a.dry_run != NULL && strcmp(a.dry_run, "client") != 0 && strcmp(a.dry_run, "none") != 0)
-        return cli_wrong(cli, "--dry-run is client or none, not \"%s\"", a.dry_run);
-    a.dry = a.dry_run != NULL && strcmp(a.dry_run, "client") == 0;
+    if (a.prune)
+        return cli_wrong(
+            cli, "--prune: objects do not say which apply made them; remove what is not wanted any more "
+                 "with coracle delete -f FILE, or coracle delete KIND -l SELECTOR");
+    if (a.dry_run != NULL && strcmp(a.dry_run, "client") != 0 && strcmp(a.dry_run, "server") != 0 &&
+        strcmp(a.dry_run, "none") != 0)
+        return cli_wrong(cli, "--dry-run is client, server or none, not \"%s\"", a.dry_run);
+    a.dry = a.dry_run != NULL && strcmp(a.dry_run, "none") != 0;
     for (size_t i = 0; i < a.files.n && code == EXIT_OK; i++)
         code = cli_files_add(cli, a.files.v[i], CLI_FILES_MANIFESTS, a.deep, &paths);
     if (code == EXIT_OK)
@@ -322,7 +328,8 @@ const struct cli_command command_apply = {
         "Checks all files, then writes each object as a file of the manifest folder, by rename, and says "
         "which: the file that defines the object already, or KIND-NAMESPACE-NAME.yaml.  A file with one "
         "object is written as it is, with its comments.  An object that is the same stays unchanged.  "
-        "A file of the folder with several objects is replaced only by a file that has all of them.",
+        "A file of the folder with several objects is replaced only by a file that has all of them.  "
+        "--prune is refused: objects do not say which apply made them (coracle delete -f FILE).",
     .flags = flags,
     .examples = examples,
     .exits = exits,

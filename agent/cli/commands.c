@@ -59,7 +59,10 @@ static int run_elsewhere(struct cli *cli, const struct cli_command *command, int
 {
     (void)argc;
     (void)argv;
-    return cli_usage_error(cli, command, "run must be the first word");
+    return cli_usage_error(
+        cli, command,
+        "run must be the first word, and is the agent itself; a pod: coracle apply -f FILE, "
+        "or coracle kubectl run");
 }
 
 static const struct cli_example run_examples[] = {

@@ -179,9 +179,11 @@ static int wait_for_one(struct cli *cli, const struct wait *w, const struct cli_
 {
     const int code =
         t->kind->id == API_KIND_POD ? wait_for_named_pod(cli, w, t->name) : wait_for_object(cli, w, t);
+    char name[CLI_FULL_NAME_SIZE];
 
+    cli_full_name(t->kind, t->name, name);
     if (code == EXIT_OK)
-        cli_say(cli, "%s/%s condition met\n", t->kind->singular, t->name);
+        cli_say(cli, "%s condition met\n", name);
     return code;
 }
 

@@ -26,7 +26,7 @@ def test_objects(t):
     equal((settings["data"], settings["binaryData"]), ({"key": "value\nmore"}, {"raw": "/wAA"}), "the ConfigMap's data")
     equal(json.loads(node.cli("get", "cm", "-A", "-o", "json").stdout)["items"], [settings], "the same, as a list")
     contains(node.cli("describe", "cm/settings").stdout, "key:\n----\nvalue\nmore\n")
-    equal(node.cli("get", "secrets", "--no-headers").stdout.split(), ["login", "Opaque", "1"], "secrets")
+    equal(node.cli("get", "secrets", "--no-headers").stdout.split(), ["login", "Opaque", "1", "<unknown>"], "secrets")
     contains(node.cli("describe", "secret", "login").stdout, f"password:  {len(SECRET)} bytes\n")
     said = "".join(run("curl", "-s", "--unix-socket", node.socket, f"http://x{path}").stdout
                    for path in ("/api/v1/secrets", "/api/v1/namespaces/default/secrets", "/api/v1/namespaces/default/secrets/login", "/manifests"))

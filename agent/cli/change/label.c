@@ -81,7 +81,7 @@ static int make_patch(struct cli *cli, const struct change *c, const json_t *liv
         const char *old = json_string_value(json_object_get(now, key));
 
         if (json_is_null(value) && old == NULL)
-            cli_note(cli, "%s \"%s\" not found.\n", o->one, key);
+            cli_say(cli, "%s \"%s\" not found.\n", o->one, key);
         if (json_is_string(value) && old != NULL && strcmp(old, json_string_value(value)) != 0 &&
             !o->overwrite)
             return cli_error(cli, "'%s' already has a value (%s), and --overwrite is false", key, old);
@@ -92,7 +92,7 @@ static int make_patch(struct cli *cli, const struct change *c, const json_t *liv
     }
     if (!o->changes)
         return EXIT_OK;
-    *ret = json_pack("{s:{s:O}}", "metadata", o->map, o->values);
+    *ret = json_pack("{s:{s:o}}", "metadata", o->map, json_deep_copy(o->values)); /* the patch is wiped */
     return *ret != NULL ? EXIT_OK : cli_error(cli, "out of memory");
 }
 

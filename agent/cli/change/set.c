@@ -45,7 +45,7 @@ static bool set_images(const struct set *o, json_t *containers, json_t *seen)
         if (image == NULL)
             image = json_object_get(o->images, "*");
         if (json_object_set_new(seen, name, json_true()) != 0 ||
-            (image != NULL && json_object_set(c, "image", image) != 0))
+            (image != NULL && json_object_set_new(c, "image", json_copy(image)) != 0)) /* c is wiped */
             return false;
     }
     return true;

@@ -68,8 +68,9 @@ bool cli_pod_is_there(struct cli *cli, const char *namespace_, const char *name)
 /* What `get all` means: of kubectl's category what there is. */
 #define CLI_KINDS_OF_ALL "pods,services,daemonsets,deployments,replicasets,statefulsets"
 extern const char *const cli_pod_kinds[], *const cli_node_kinds[];
-const struct api_kind_row *cli_kind_find(
-    const char *word); /* "cm", "configmaps/web"; what the socket has; API_KINDS: images; may be NULL */
+/* "cm", "configmaps/web", "deployments.apps", "deployment.v1.apps"; what the socket has; API_KINDS: images;
+ * may be NULL */
+const struct api_kind_row *cli_kind_find(const char *word);
 bool cli_is_kind(const char *word,
                  const char *const *kinds); /* "pods" or "pods/web" among { "pods", NULL } */
 /* The name in "pod/web" or "web" for a kind with these names; NULL for another kind. */
@@ -117,6 +118,7 @@ int cli_targets_add(struct cli *cli, struct cli_targets *t, const struct api_kin
 void cli_targets_done(struct cli_targets *t);
 /* "deployment.apps/web": as kubectl names an object; "" if it is too long. */
 #define CLI_FULL_NAME_SIZE 400
+void cli_full_kind(const struct api_kind_row *kind, char ret[CLI_FULL_NAME_SIZE]); /* "deployment.apps" */
 void cli_full_name(const struct api_kind_row *kind, const char *name, char ret[CLI_FULL_NAME_SIZE]);
 
 /* ---- one_pod.c ---- */

@@ -10,9 +10,13 @@ const char *const cli_pod_kinds[] = { "pods", "pod", "po", NULL };
 const char *const cli_node_kinds[] = { "nodes", "node", "no", NULL };
 
 /* Of the socket, and of no API. */
-static const struct api_kind_row images = {
-    .id = API_KINDS, .kind = "Image", .plural = "images", .singular = "image"
-};
+static const struct api_kind_row images = { .id = API_KINDS,
+                                            .group = "",
+                                            .version = "",
+                                            .api_version = "",
+                                            .kind = "Image",
+                                            .plural = "images",
+                                            .singular = "image" };
 
 /* Those with answers of their own. */
 static const struct api_kind_row *const first[] = {
@@ -30,15 +34,32 @@ bool cli_is_kind(const char *word, const char *const *kinds)
     return false;
 }
 
+/* `word` has n bytes; what follows a point in it is the group, or version and group. */
+static bool is_kind(const struct api_kind_row *k, const char *word, size_t n)
+{
+    const char *point = memchr(word, '.', n);
+    const size_t of_name = point != NULL ? (size_t)(point - word) : n;
+    char whole[128];
+
+    if (!api_kind_is_word(k, word, of_name))
+        return false;
+    if (point == NULL)
+        return true;
+    snprintf(whole, sizeof(whole), "%.*s", (int)(n - of_name - 1), point + 1);
+    if (str_starts(whole, k->version) && whole[strlen(k->version)] == '.')
+        return strcmp(whole + strlen(k->version) + 1, k->group) == 0;
+    return strcmp(whole, k->group) == 0;
+}
+
 const struct api_kind_row *cli_kind_find(const char *word)
 {
     const size_t n = strcspn(word, "/");
 
     for (size_t i = 0; i < ARRAY_LEN(first); i++)
-        if (api_kind_is_word(first[i], word, n))
+        if (is_kind(first[i], word, n))
             return first[i];
     for (const struct api_kind_row *k = api_kinds; k->kind != NULL; k++)
-        if (api_kind_is_generic(k->id) && api_kind_is_word(k, word, n))
+        if (api_kind_is_generic(k->id) && is_kind(k, word, n))
             return k;
     return NULL;
 }

@@ -23,6 +23,12 @@ int cli_targets_add(struct cli *cli, struct cli_targets *t, const struct api_kin
     return EXIT_OK;
 }
 
+void cli_full_kind(const struct api_kind_row *kind, char ret[CLI_FULL_NAME_SIZE])
+{
+    snprintf(ret, CLI_FULL_NAME_SIZE, "%s%s%s", kind->singular, kind->group[0] != '\0' ? "." : "",
+             kind->group);
+}
+
 void cli_full_name(const struct api_kind_row *kind, const char *name, char ret[CLI_FULL_NAME_SIZE])
 {
     snprintf(ret, CLI_FULL_NAME_SIZE, "%s%s%s/%s", kind->singular, kind->group[0] != '\0' ? "." : "",

@@ -251,7 +251,8 @@ static int get_kind(struct get *g, char **words, int n)
     code = get_take_names(g, kind, words, n);
     if (code != EXIT_OK)
         return code;
-    g->kind = kind->singular;
+    cli_full_kind(kind, g->kind_text);
+    g->kind = g->kind_text;
     return kind->id == API_KIND_POD ? get_pods(g)
            : kind->id == API_KINDS  ? get_images(g)
                                     : get_objects(g, kind);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of objects other than pods. They have no AGE: a file of the manifest folder has no creation time. */
+/* Tables of objects other than pods. Of one that was put into the manifest folder as a file the AGE is
+ * unknown, unless the file says when it was made. */
 #include "agent/cli/show/internal.h"
 
 #include <stdlib.h>
@@ -41,10 +42,19 @@ static void node_row(const struct get *g, struct cli_table *t, const json_t *nod
     cli_table_cell(t, get_objects_or_none(cli_text(node, "status.nodeInfo.containerRuntimeVersion")));
 }
 
+static void age_cell(const struct get *g, struct cli_table *t, const json_t *o)
+{
+    char age[CLI_AGE_SIZE];
+
+    cli_age(g->cli, cli_text(o, "metadata.creationTimestamp"), age);
+    cli_table_cell(t, age);
+}
+
 static void config_map_row(const struct get *g, struct cli_table *t, const json_t *o)
 {
     get_name_cell(g, t, o);
     number_cell(t, (int64_t)json_object_size(cli_at(o, "sizes")));
+    age_cell(g, t, o);
 }
 
 static void secret_row(const struct get *g, struct cli_table *t, const json_t *o)
@@ -52,6 +62,7 @@ static void secret_row(const struct get *g, struct cli_table *t, const json_t *o
     get_name_cell(g, t, o);
     cli_table_cell(t, cli_text(o, "type"));
     number_cell(t, (int64_t)json_object_size(cli_at(o, "sizes")));
+    age_cell(g, t, o);
 }
 
 static void class_row(const struct get *g, struct cli_table *t, const json_t *o)
@@ -61,12 +72,28 @@ static void class_row(const struct get *g, struct cli_table *t, const json_t *o)
     cli_table_cell(t, cli_true(o, "globalDefault") ? "true" : "false");
 }
 
-static void age_cell(const struct get *g, struct cli_table *t, const json_t *o)
+/* Containers, images and selector of a workload, for -o wide; `selector`: also that. */
+static void template_cells(const struct get *g, struct cli_table *t, const json_t *o, bool selector)
 {
-    char age[CLI_AGE_SIZE];
+    buf_auto names = BUF_INIT(64 * 1024), images = BUF_INIT(64 * 1024), labels = BUF_INIT(64 * 1024);
+    const json_t *c;
+    const char *key;
+    json_t *value;
+    size_t i;
 
-    cli_age(g->cli, cli_text(o, "metadata.creationTimestamp"), age);
-    cli_table_cell(t, age);
+    if (!get_is_format(g, "wide"))
+        return;
+    json_array_foreach (cli_at(o, "spec.template.spec.containers"), i, c) {
+        buf_addf(&names, "%s%s", i > 0 ? "," : "", cli_text(c, "name"));
+        buf_addf(&images, "%s%s", i > 0 ? "," : "", cli_text(c, "image"));
+    }
+    json_object_foreach (cli_at(o, "spec.selector.matchLabels"), key, value)
+        buf_addf(&labels, "%s%s=%s", labels.n > 0 ? "," : "", key,
+                 json_is_string(value) ? json_string_value(value) : "");
+    cli_table_cell(t, names.n > 0 ? names.p : "");
+    cli_table_cell(t, images.n > 0 ? images.p : "");
+    if (selector)
+        cli_table_cell(t, labels.n > 0 ? labels.p : "<none>");
 }
 
 /* "2/3" */
@@ -86,6 +113,7 @@ static void deployment_row(const struct get *g, struct cli_table *t, const json_
     number_cell(t, cli_number(o, "status.updatedReplicas"));
     number_cell(t, cli_number(o, "status.availableReplicas"));
     age_cell(g, t, o);
+    template_cells(g, t, o, true);
 }
 
 static void replica_set_row(const struct get *g, struct cli_table *t, const json_t *o)
@@ -95,6 +123,7 @@ static void replica_set_row(const struct get *g, struct cli_table *t, const json
     number_cell(t, cli_number(o, "status.replicas"));
     number_cell(t, cli_number(o, "status.readyReplicas"));
     age_cell(g, t, o);
+    template_cells(g, t, o, true);
 }
 
 static void stateful_set_row(const struct get *g, struct cli_table *t, const json_t *o)
@@ -102,6 +131,7 @@ static void stateful_set_row(const struct get *g, struct cli_table *t, const jso
     get_name_cell(g, t, o);
     ready_cell(t, o);
     age_cell(g, t, o);
+    template_cells(g, t, o, false);
 }
 
 static void daemon_set_row(const struct get *g, struct cli_table *t, const json_t *o)
@@ -113,6 +143,7 @@ static void daemon_set_row(const struct get *g, struct cli_table *t, const json_
     number_cell(t, cli_number(o, "status.updatedNumberScheduled"));
     number_cell(t, cli_number(o, "status.numberAvailable"));
     age_cell(g, t, o);
+    template_cells(g, t, o, true);
 }
 
 /* "Complete", "Failed", "Suspended" or "Running": of the conditions, which come in the order of their times.
@@ -181,17 +212,22 @@ static const struct view {
       HEADERS("NAME", "STATUS", "ROLES", "AGE", "VERSION", "INTERNAL-IP", "KERNEL-VERSION",
               "CONTAINER-RUNTIME"),
       node_row },
-    { "configmaps", HEADERS("NAME", "DATA"), HEADERS("NAME", "DATA"), config_map_row },
-    { "secrets", HEADERS("NAME", "TYPE", "DATA"), HEADERS("NAME", "TYPE", "DATA"), secret_row },
+    { "configmaps", HEADERS("NAME", "DATA", "AGE"), HEADERS("NAME", "DATA", "AGE"), config_map_row },
+    { "secrets", HEADERS("NAME", "TYPE", "DATA", "AGE"), HEADERS("NAME", "TYPE", "DATA", "AGE"), secret_row },
     { "priorityclasses", HEADERS("NAME", "VALUE", "GLOBAL-DEFAULT"),
       HEADERS("NAME", "VALUE", "GLOBAL-DEFAULT"), class_row },
     { "deployments", HEADERS("NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"),
-      HEADERS("NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"), deployment_row },
+      HEADERS("NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE", "CONTAINERS", "IMAGES", "SELECTOR"),
+      deployment_row },
     { "replicasets", HEADERS("NAME", "DESIRED", "CURRENT", "READY", "AGE"),
-      HEADERS("NAME", "DESIRED", "CURRENT", "READY", "AGE"), replica_set_row },
-    { "statefulsets", HEADERS("NAME", "READY", "AGE"), HEADERS("NAME", "READY", "AGE"), stateful_set_row },
+      HEADERS("NAME", "DESIRED", "CURRENT", "READY", "AGE", "CONTAINERS", "IMAGES", "SELECTOR"),
+      replica_set_row },
+    { "statefulsets", HEADERS("NAME", "READY", "AGE"),
+      HEADERS("NAME", "READY", "AGE", "CONTAINERS", "IMAGES"), stateful_set_row },
     { "daemonsets", HEADERS("NAME", "DESIRED", "CURRENT", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"),
-      HEADERS("NAME", "DESIRED", "CURRENT", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"), daemon_set_row },
+      HEADERS("NAME", "DESIRED", "CURRENT", "READY", "UP-TO-DATE", "AVAILABLE", "AGE", "CONTAINERS", "IMAGES",
+              "SELECTOR"),
+      daemon_set_row },
     { "jobs", HEADERS("NAME", "STATUS", "COMPLETIONS", "AGE"),
       HEADERS("NAME", "STATUS", "COMPLETIONS", "AGE"), job_row },
     { "persistentvolumeclaims",
@@ -311,7 +347,7 @@ int get_objects(struct get *g, const struct api_kind_row *kind)
         return code;
     if (!get_is_table(g)) {
         drop_sizes(kind, items);
-        cli_keep_first(&code, get_print_objects(g, kind->singular, items, g->n_names == 1));
+        cli_keep_first(&code, get_print_objects(g, g->kind, items, g->n_names == 1));
     } else if (json_array_size(items) > 0) {
         get_objects_print_table(g, kind, items);
     } else if (kind->namespaced) {

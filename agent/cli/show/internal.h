@@ -24,8 +24,9 @@ struct get {
     const char *namespace_, *format, *selector, *field_selector, *sort_by;
     bool all, watch, no_headers, show_labels, ignore_not_found;
     struct cli_list label_columns, files;
-    bool deep;         /* -R: also the folders in a folder of `files` */
-    const char *kind;  /* "pod": of the table */
+    bool deep;        /* -R: also the folders in a folder of `files` */
+    const char *kind; /* "deployment.apps": of the table; kind_text */
+    char kind_text[CLI_FULL_NAME_SIZE];
     bool many;         /* of several kinds: names are "pod/web" */
     bool shown;        /* a table was printed */
     json_t *all_items; /* owned; not NULL: objects are collected here */

@@ -16,17 +16,17 @@ static void objects_have_tables_of_their_own(void **state)
     expect(f, "get node/n1 -o wide --no-headers", 0,
            "n1    NotReady   <none>   2m    v0.1.0   10.0.0.1   6.1.0   crun://1.8\n", "");
     expect(f, "get cm", 0,
-           "NAME       DATA\n"
-           "settings   2\n",
+           "NAME       DATA   AGE\n"
+           "settings   2      <unknown>\n",
            "");
     expect(f, "get configmaps -A", 0,
-           "NAMESPACE   NAME       DATA\n"
-           "a           other      0\n"
-           "default     settings   2\n",
+           "NAMESPACE   NAME       DATA   AGE\n"
+           "a           other      0      <unknown>\n"
+           "default     settings   2      <unknown>\n",
            "");
     expect(f, "get secrets", 0,
-           "NAME    TYPE     DATA\n"
-           "login   Opaque   2\n",
+           "NAME    TYPE     DATA   AGE\n"
+           "login   Opaque   2      <unknown>\n",
            "");
     expect(f, "get pc high", 0,
            "NAME   VALUE   GLOBAL-DEFAULT\n"
@@ -88,7 +88,7 @@ static void objects_that_are_not_there_have_the_same_words_and_code(void **state
 {
     struct fixture *f = *state;
 
-    expect(f, "get cm absent settings --no-headers", 5, "settings   2\n",
+    expect(f, "get cm absent settings --no-headers", 5, "settings   2     <unknown>\n",
            "Error from server (NotFound): configmaps \"absent\" not found\n");
     expect(f, "describe node n2", 5, "", "Error from server (NotFound): nodes \"n2\" not found\n");
     expect(f, "describe secret nope", 5, "", "Error from server (NotFound): secrets \"nope\" not found\n");
