@@ -18,7 +18,7 @@ struct completion {
     int n;        /* without the last one, which is being completed */
     const char *begun;
     const char *namespace_, *pod;    /* as typed so far */
-    const char *first;               /* the first of the command's own words */
+    const char *first, *second;      /* of the command's own words */
     int place;                       /* which of the command's own words is next; 0: the first */
     const struct cli_flag *value_of; /* the last word is the value of this flag */
     const char *before;              /* the text before a candidate: "--output=" */
@@ -181,12 +181,14 @@ static void device_resources(struct completion *c)
     }
 }
 
-/* Of the kind given by the first word. */
+/* Of the kind given by the first word, or by the second ("rollout status deployment"). */
 static void named(struct completion *c)
 {
     static const char *const device_kinds[] = { "devices", "device", NULL };
     const struct api_kind_row *kind = c->first != NULL ? cli_kind_find(c->first) : NULL;
 
+    if (kind == NULL && c->second != NULL)
+        kind = cli_kind_find(c->second);
     if (kind != NULL)
         names_of(c, kind);
     else if (c->first != NULL && cli_is_kind(c->first, device_kinds))
@@ -345,6 +347,8 @@ static void note_word(struct completion *c, const char *word)
 
     if (c->place == 0)
         c->first = word;
+    else if (c->place == 1)
+        c->second = word;
     for (int i = 0; i < c->place && *spec != '\0'; i++) {
         spec += strcspn(spec, " ");
         spec += strspn(spec, " ");

@@ -245,5 +245,5 @@ const struct cli_command command_rollout = {
     .examples = examples,
     .exits = exits,
     .see_also = "scale restart wait",
-    .words = "restart|status|pause|resume|history|undo deployment|daemonset|statefulset @nothing ...",
+    .words = "restart|status|pause|resume|history|undo deployment|daemonset|statefulset @named ...",
 };

@@ -185,5 +185,5 @@ const struct cli_command command_set = {
     .examples = examples,
     .exits = exits,
     .see_also = "edit rollout",
-    .words = "image deployment|statefulset|daemonset|pod @nothing ...",
+    .words = "image deployment|statefulset|daemonset|pod @named ...",
 };

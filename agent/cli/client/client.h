@@ -134,6 +134,12 @@ int cli_no_container(struct cli *cli, const char *name, const char *pod);
 /* The pod's default container, or its first; prints its name if there are several. Borrowed. */
 const char *cli_choose_container(struct cli *cli, const json_t *pod);
 
+/* ---- pod_of.c ---- */
+/* The pod of "web", "pod/web", or a pod of "deployment/web", "statefulset/db" ...: then *ret_made is set,
+ * which the caller frees, and a note says which if there are several. NULL: an error was printed. */
+const char *cli_pod_of(struct cli *cli, const char *word, const char *namespace_, char **ret_made,
+                       int *ret_code);
+
 /* ---- hints.c ---- */
 /* After a pod was not found: suggests a similar name, or the same name in another namespace. */
 void cli_hint_pod(struct cli *cli, const char *namespace_, const char *name);

@@ -62,6 +62,7 @@ static const struct cli_flag flags[] = {
 static int exec_command(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     struct exec x = { .namespace_ = "default" };
+    str_auto made = NULL;
     char **words;
     const char *name;
     int code;
@@ -70,9 +71,9 @@ static int exec_command(struct cli *cli, const struct cli_command *command, int 
         return code;
     if (argc < 2)
         return cli_usage_error(cli, command, "expected 'exec POD [--] COMMAND [ARG...]'");
-    name = cli_resource_name(argv[0], cli_pod_kinds);
+    name = cli_pod_of(cli, argv[0], x.namespace_, &made, &code);
     if (name == NULL)
-        return cli_no_pod(cli, argv[0]);
+        return code;
     if (!x.stdin_) /* as in kubectl: a terminal is only useful with input */
         x.tty = false;
     if (x.tty && !isatty(STDIN_FILENO)) {

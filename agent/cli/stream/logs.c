@@ -197,14 +197,15 @@ static int cli_logs_run(struct cli *cli, const struct cli_command *command, int 
 {
     struct logs l = { .namespace_ = "default", .max_streams = STREAMS_MAX };
     const char *name = NULL;
+    str_auto made = NULL;
     int code;
 
     if (!cli_parse(cli, command, &l, &argc, argv, &code))
         return code;
     if (l.selector != NULL && argc > 0)
         return cli_usage_error(cli, command, "only a selector (-l) or a POD name is allowed");
-    if (argc > 0 && (name = cli_resource_name(argv[0], cli_pod_kinds)) == NULL)
-        return cli_no_pod(cli, argv[0]);
+    if (argc > 0 && (name = cli_pod_of(cli, argv[0], l.namespace_, &made, &code)) == NULL)
+        return code;
     if (l.selector == NULL && (name == NULL || argc > 2))
         return cli_usage_error(cli, command, "expected 'logs [-f] [-p] (POD [CONTAINER] | -l LABELS)'");
     if (argc == 2 && l.container != NULL)

@@ -336,15 +336,16 @@ static int forward(struct forward *f, int argc, char **argv)
 static int port_forward_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     struct forward f = { .cli = cli, .namespace_ = "default", .addresses = "localhost" };
+    str_auto made = NULL;
     int code;
 
     if (!cli_parse(cli, command, &f, &argc, argv, &code))
         return code;
     if (argc < 2)
         return cli_usage_error(cli, command, "you must specify one pod and at least one port");
-    f.pod = cli_resource_name(argv[0], cli_pod_kinds);
+    f.pod = cli_pod_of(cli, argv[0], f.namespace_, &made, &code);
     if (f.pod == NULL)
-        return cli_no_pod(cli, argv[0]);
+        return code;
     code = forward(&f, argc - 1, argv + 1);
     for (size_t i = 0; i < f.n; i++)
         close(f.v[i].fd);
