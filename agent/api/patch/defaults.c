@@ -121,6 +121,12 @@ static bool default_pod_spec(json_t *spec, bool template)
 
 /* ---- of the kinds ---- */
 
+static bool default_grace(json_t *spec)
+{
+    return json_int(spec, "terminationGracePeriodSeconds", 0) >= 0 ||
+           json_object_set_new(spec, "terminationGracePeriodSeconds", json_integer(1)) == 0;
+}
+
 static bool default_rolling(json_t *strategy, const char *a, json_t *a_value, const char *b, json_t *b_value)
 {
     bool rolls = str_eq(json_str(strategy, "type"), "RollingUpdate");
@@ -170,7 +176,7 @@ static bool default_kind(const char *kind, json_t *spec)
     json_t *template = json_object_get(json_object_get(spec, "template"), "spec"), *jobs;
 
     if (str_eq(kind, "Pod"))
-        return default_pod_spec(spec, false);
+        return default_grace(spec) && default_pod_spec(spec, false);
     if (json_is_object(template) && !default_pod_spec(template, true))
         return false;
     if (str_eq(kind, "Deployment"))
@@ -192,11 +198,24 @@ static bool default_kind(const char *kind, json_t *spec)
     return !str_eq(kind, "Service") || default_service(spec);
 }
 
+/* By which policies of networks find a namespace. */
+static bool default_namespace(json_t *object)
+{
+    json_t *meta = json_object_get(object, "metadata");
+    const char *name = json_str(meta, "name");
+
+    return name == NULL ||
+           (set_default(meta, "labels", json_object()) &&
+            set_default(json_object_get(meta, "labels"), "kubernetes.io/metadata.name", json_string(name)));
+}
+
 enum err_code api_object_default(const struct api_patch_kind *kind, json_t *object, struct err *e)
 {
     json_t *spec;
 
     if (!default_object(kind->schema, object, false))
+        return err_nomem(e);
+    if (str_eq(kind->row->kind, "Namespace") && !default_namespace(object))
         return err_nomem(e);
     spec = json_object_get(object, "spec");
     return !json_is_object(spec) || default_kind(kind->row->kind, spec) ? ERR_OK : err_nomem(e);

@@ -79,7 +79,7 @@ static int by_text(const void *a, const void *b)
 /* Unknown fields are warnings, or a failure. */
 static bool tell_unknown(struct run *r, const json_t *unknown, const json_t *shown)
 {
-    size_t n = json_array_size(unknown);
+    size_t n = json_array_size(unknown), n_strict = json_array_size(r->w->strict);
     mem_auto json_t **order = calloc(n + 1, sizeof(json_t *));
     buf_auto strict = BUF_INIT(GO_TEXT_MAX);
 
@@ -88,16 +88,23 @@ static bool tell_unknown(struct run *r, const json_t *unknown, const json_t *sho
     for (size_t i = 0; i < n; i++)
         order[i] = json_array_get(unknown, i);
     qsort(order, n, sizeof(json_t *), by_text);
-    if (n == 0 || r->w->validation == API_FIELDS_IGNORE || r->w->type == API_WRITE_APPLY)
+    if ((n == 0 && n_strict == 0) || r->w->validation == API_FIELDS_IGNORE || r->w->type == API_WRITE_APPLY)
         return true;
     buf_adds(&strict, "strict decoding error: ");
+    for (size_t i = 0; i < n_strict; i++) {
+        json_t *text = json_array_get(r->w->strict, i);
+
+        if (r->w->validation == API_FIELDS_WARN && json_array_append(r->warnings, text) != 0)
+            return false;
+        buf_addf(&strict, "%s%s", i > 0 ? ", " : "", json_string_value(text));
+    }
     for (size_t i = 0; i < n; i++) {
         str_auto text = str_printf("unknown field \"%s\"", json_string_value(order[i]));
 
         if (text == NULL || (r->w->validation == API_FIELDS_WARN &&
                              json_array_append_new(r->warnings, json_string_of(text)) != 0))
             return false;
-        buf_addf(&strict, "%s%s", i > 0 ? ", " : "", text);
+        buf_addf(&strict, "%s%s", i + n_strict > 0 ? ", " : "", text);
     }
     return r->w->validation == API_FIELDS_WARN || undecodable(r, shown, strict.p);
 }
@@ -246,6 +253,94 @@ static bool check_deletion(struct run *r, const json_t *meta, const json_t *own)
     return fail(r, api_status_invalid(k->row->group, k->row->kind, r->w->name, causes));
 }
 
+/* The last step of a finalizer's name follows a domain, except for those of Kubernetes itself. */
+static bool is_finalizer(const char *name)
+{
+    static const char *const own[] = { "orphan", "foregroundDeletion", "kubernetes" };
+
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
+        if (strcmp(name, own[i]) == 0)
+            return true;
+    return strchr(name, '/') != NULL;
+}
+
+static bool check_finalizers(json_t *causes, const json_t *meta)
+{
+    json_t *one;
+    size_t i;
+
+    json_array_foreach (json_object_get(meta, "finalizers"), i, one) {
+        str_auto field = str_printf("metadata.finalizers[%zu]", i);
+        const char *name = json_string_value(one);
+
+        if (name == NULL || is_finalizer(name))
+            continue;
+        if (field == NULL || json_array_append_new(
+                                 causes, api_status_cause("FieldValueInvalid", field,
+                                                          "Invalid value: \"%s\": name is neither a standard "
+                                                          "finalizer name nor is it fully qualified",
+                                                          name)) != 0)
+            return false;
+    }
+    return true;
+}
+
+static bool check_owners(json_t *causes, const json_t *meta)
+{
+    static const char *const names[] = { "apiVersion", "kind", "name", "uid" };
+    json_t *owners = json_object_get(meta, "ownerReferences"), *one, *first = NULL;
+    mem_auto char *text = NULL;
+    size_t i;
+
+    json_array_foreach (owners, i, one) {
+        for (size_t k = 0; k < ARRAY_LEN(names); k++) {
+            const char *v = json_str(one, names[k]);
+            str_auto field = str_printf("metadata.ownerReferences.%s", names[k]);
+
+            if (v != NULL && v[0] != '\0')
+                continue;
+            if (field == NULL || json_array_append_new(
+                                     causes, api_status_cause("FieldValueInvalid", field,
+                                                              "Invalid value: \"\": must not be empty")) != 0)
+                return false;
+        }
+        if (!json_flag(one, "controller"))
+            continue;
+        if (first == NULL) {
+            first = one;
+            continue;
+        }
+        text = json_dumps(owners, JSON_COMPACT);
+        return text != NULL &&
+               json_array_append_new(
+                   causes,
+                   api_status_cause("FieldValueInvalid", "metadata.ownerReferences",
+                                    "Invalid value: %s: Only one reference can have Controller set to "
+                                    "true. Found \"true\" in references for %s/%s and %s/%s",
+                                    text, json_str(first, "kind"), json_str(first, "name"),
+                                    json_str(one, "kind"), json_str(one, "name"))) == 0;
+    }
+    return true;
+}
+
+static bool check_references(struct run *r)
+{
+    const struct api_patch_kind *k = r->w->kind;
+    const json_t *meta = json_object_get(r->object, "metadata");
+    json_t *causes = json_array();
+
+    if (causes == NULL || !check_finalizers(causes, meta) || !check_owners(causes, meta)) {
+        json_decref(causes);
+        return false;
+    }
+    if (json_array_size(causes) > 0)
+        return fail(r,
+                    api_status_invalid(k->row->group, k->row->kind,
+                                       json_str(meta, "name") != NULL ? json_str(meta, "name") : "", causes));
+    json_decref(causes);
+    return true;
+}
+
 static bool check_meta(struct run *r)
 {
     static const char *const kept[] = { "uid", "resourceVersion", "generation", "creationTimestamp",
@@ -267,7 +362,7 @@ static bool check_meta(struct run *r)
     for (size_t i = 0; i < ARRAY_LEN(kept); i++)
         if (!keep(meta, own, kept[i]))
             return false;
-    return true;
+    return check_references(r);
 }
 
 /* ---- what the path cannot change ---- */
@@ -305,6 +400,19 @@ static bool keep_but_resources(struct run *r)
     return ok;
 }
 
+/* What the node says of a pod: its manifest has none of it, and may replace the object. */
+static bool keep_of_node(struct run *r)
+{
+    static const char *const names[] = { "nodeName", "priority", "ephemeralContainers" };
+    json_t *from = json_object_get(r->live, "spec"), *to = json_object_get(r->object, "spec");
+    bool ok = true;
+
+    for (size_t i = 0; i < ARRAY_LEN(names) && json_is_object(to); i++)
+        if (json_object_get(to, names[i]) == NULL && json_object_get(from, names[i]) != NULL)
+            ok = ok && json_object_set(to, names[i], json_object_get(from, names[i])) == 0;
+    return ok;
+}
+
 static bool keep_but_ephemeral(struct run *r)
 {
     json_t *wanted = json_incref(json_object_get(json_object_get(r->object, "spec"), "ephemeralContainers"));
@@ -334,7 +442,8 @@ static bool restrict_path(struct run *r)
     if (r->live == NULL)
         return begin_status(r);
     if (r->w->by.subresource == NULL)
-        return !has_status || keep_member(r, "status");
+        return (!has_status || keep_member(r, "status")) &&
+               (!str_eq(r->w->kind->row->kind, "Pod") || keep_of_node(r));
     if (str_eq(r->w->by.subresource, "resize"))
         return keep_but_resources(r) && keep_member(r, "status");
     if (str_eq(r->w->by.subresource, "ephemeralcontainers"))
@@ -385,10 +494,15 @@ static bool check_rules(struct run *r)
     const struct api_patch_kind *k = r->w->kind;
     json_t *causes;
 
-    if (r->live == NULL || r->w->by.subresource != NULL)
+    const bool resize = str_eq(r->w->by.subresource, "resize"),
+               ephemeral = str_eq(r->w->by.subresource, "ephemeralcontainers");
+
+    if (r->live == NULL || (r->w->by.subresource != NULL && !resize && !ephemeral))
         return true;
     causes = json_array();
-    if (causes == NULL || !api_update_rules(k, r->live, r->object, causes)) {
+    if (causes == NULL || !(resize      ? api_resize_rules(r->live, r->object, causes)
+                            : ephemeral ? api_ephemeral_rules(r->live, r->object, causes)
+                                        : api_update_rules(k, r->live, r->object, causes))) {
         json_decref(causes);
         return false;
     }

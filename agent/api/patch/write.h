@@ -36,7 +36,8 @@ struct api_write {
     const char *namespace; /* of the path; NULL: the kind has none */
     struct api_manager by;
     enum api_field_validation validation;
-    bool force; /* of an apply */
+    const json_t *strict; /* what else strict decoding refuses, a list of texts; borrowed, may be NULL */
+    bool force;           /* of an apply */
 };
 
 /*
@@ -64,6 +65,9 @@ enum err_code api_object_default(const struct api_patch_kind *kind, json_t *obje
  * What an update of the object itself (not of a subresource) may change: appends a cause for each rule that
  * is broken. Of Pods, immutable ConfigMaps and Secrets, and the selectors of apps/v1.  False: out of memory.
  */
+/* The same of the subresources resize and ephemeralcontainers of a Pod. */
+bool api_resize_rules(const json_t *live, const json_t *object, json_t *causes);
+bool api_ephemeral_rules(const json_t *live, const json_t *object, json_t *causes);
 bool api_update_rules(const struct api_patch_kind *kind, const json_t *live, const json_t *object,
                       json_t *causes) MUST_CHECK;
 
