@@ -163,6 +163,7 @@ json_t *workloads_object(enum api_kind kind, const char *namespace_, const char 
         err_nomem(e);
         return NULL;
     }
+    ERR_IGNORE(api_kept_meta_add(json_object_get(o, "metadata"), g->meta.kept));
     if (!api_kind_is_workload(kind)) {
         claims_show(w->o.claims, kind, g->meta.namespace, g->meta.name, o);
         return o;
@@ -170,7 +171,6 @@ json_t *workloads_object(enum api_kind kind, const char *namespace_, const char 
     workload_uid(kind, g->meta.namespace, g->meta.name, uid);
     one = workload_find(w, uid);
     meta = json_object_get(o, "metadata");
-    ERR_IGNORE(api_kept_meta_add(meta, g->meta.kept));
     if (api_kind_is_workload(kind) || json_str(meta, "uid") == NULL)
         json_put_str(meta, "uid", uid);
     if (one != NULL) {

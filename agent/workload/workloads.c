@@ -68,11 +68,23 @@ static void begin_progress(struct workload *one)
     one->asked = false;
 }
 
+/* As an apiserver counts generations: the spec, and of a Deployment its annotations. */
+static bool counts_alike(enum api_kind kind, const struct api_generic *a, const struct api_generic *b)
+{
+    json_auto_t *x = json_loads(a->json, 0, NULL), *y = json_loads(b->json, 0, NULL);
+    const json_t *notes_x = json_object_get(json_object_get(x, "metadata"), "annotations"),
+                 *notes_y = json_object_get(json_object_get(y, "metadata"), "annotations");
+
+    return x != NULL && y != NULL && json_equal(json_object_get(x, "spec"), json_object_get(y, "spec")) &&
+           (kind != API_KIND_DEPLOYMENT || notes_x == notes_y ||
+            (notes_x != NULL && notes_y != NULL && json_equal(notes_x, notes_y)));
+}
+
 static void take(struct workloads *w, enum api_kind kind, struct api_generic *g)
 {
     char uid[WORKLOAD_UID_SIZE];
     struct workload *one;
-    bool same;
+    bool same, same_spec;
 
     workload_uid(kind, g->meta.namespace, g->meta.name, uid);
     one = workload_find(w, uid);
@@ -100,11 +112,13 @@ static void take(struct workloads *w, enum api_kind kind, struct api_generic *g)
         return;
     }
     same = str_eq(one->object->json, g->json);
+    same_spec = same || counts_alike(kind, one->object, g);
     api_generic_unref(one->object);
     one->object = api_generic_ref(g);
     if (same) /* only what it keeps for others has changed */
         return;
-    one->generation++;
+    if (!same_spec)
+        one->generation++;
     begin_progress(one);
     name_ignored(&g->ignored, api_kind_name(kind), &g->meta);
 }

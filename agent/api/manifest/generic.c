@@ -5,6 +5,7 @@
  */
 #include "agent/api/manifest/internal.h"
 #include "base/codec/json.h"
+#include "base/scope.h"
 #include "base/siphash.h"
 
 #include <stdlib.h>
@@ -85,10 +86,43 @@ static void drop_claims(json_t *pod_spec, size_t n)
         json_object_del(pod_spec, "volumes");
 }
 
+/* ---- defaults of pods that templates have not ---- */
+
+/* The limits that were taken as requests. */
+static void drop_requests(json_t *spec, const json_t *before)
+{
+    static const char *const lists[] = { "containers", "initContainers" };
+    json_t *now, *was, *container, *v;
+    const char *name;
+    void *next;
+    size_t i;
+
+    for (size_t k = 0; k < ARRAY_LEN(lists); k++)
+        json_array_foreach (json_object_get(spec, lists[k]), i, container) {
+            now = json_object_get(container, "resources");
+            was = json_object_get(
+                json_object_get(json_array_get(json_object_get(before, lists[k]), i), "resources"),
+                "requests");
+            json_object_foreach_safe (json_object_get(now, "requests"), next, name, v)
+                if (json_object_get(was, name) == NULL)
+                    json_object_del(json_object_get(now, "requests"), name);
+            if (was == NULL)
+                json_object_del(now, "requests");
+        }
+}
+
+static void drop_pod_defaults(json_t *spec, const json_t *before)
+{
+    if (json_object_get(before, "enableServiceLinks") == NULL)
+        json_object_del(spec, "enableServiceLinks");
+    drop_requests(spec, before);
+}
+
 static struct api_pod *build_template(struct api_check *c, json_t *spec, char ret_hash[API_HASH_SIZE])
 {
     json_t *template_ = json_object_get(spec, "template");
     size_t mark = api_enter(c, "spec"), claims;
+    json_auto_t *before = json_deep_copy(json_object_get(template_, "spec"));
     struct api_pod *pod = NULL;
 
     api_enter(c, "template");
@@ -98,6 +132,7 @@ static struct api_pod *build_template(struct api_check *c, json_t *spec, char re
         claims = add_claims(c, spec, json_object_get(template_, "spec"));
         pod = api_build_pod(c, &api_schema_pod_template, template_);
         drop_claims(json_object_get(template_, "spec"), claims);
+        drop_pod_defaults(json_object_get(template_, "spec"), before);
     }
     api_leave(c, mark);
     return pod;

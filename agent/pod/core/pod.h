@@ -71,14 +71,16 @@ struct pod {
     int32_t priority;
     int64_t deletion_ns;   /* when it was asked to go; 0 */
     int64_t grace_seconds; /* in force while terminating */
-    bool preempting;       /* pending: others were ended for it, what they had is its own */
-    int64_t preempted_ns;  /* when it was ended for a critical one; 0 */
-    int64_t evicted_ns;    /* when it was evicted (evict.h); 0 */
-    bool disrupted;        /* evicted because the node was short of something */
-    unsigned disruptions;  /* of it and the pods it followed, in a row: it comes back later each time */
-    bool kill_now;         /* its containers are not asked to end */
-    int64_t shutdown_ns;   /* when a shutdown of the machine ended it, or had it refused; 0 */
-    bool finishing;        /* terminating because all its containers are done; not because it was removed */
+    int64_t asked_grace_s; /* of a deletion that is being written, with grace_asked */
+    bool grace_asked;
+    bool preempting;      /* pending: others were ended for it, what they had is its own */
+    int64_t preempted_ns; /* when it was ended for a critical one; 0 */
+    int64_t evicted_ns;   /* when it was evicted (evict.h); 0 */
+    bool disrupted;       /* evicted because the node was short of something */
+    unsigned disruptions; /* of it and the pods it followed, in a row: it comes back later each time */
+    bool kill_now;        /* its containers are not asked to end */
+    int64_t shutdown_ns;  /* when a shutdown of the machine ended it, or had it refused; 0 */
+    bool finishing;       /* terminating because all its containers are done; not because it was removed */
 
     /* Init containers first, then regular ones, in spec order, then ephemeral ones as they were added. */
     struct ctr *ctrs;

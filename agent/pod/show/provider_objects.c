@@ -73,9 +73,11 @@ static void put_data(json_t *o, const struct api_config *c)
 
     for (size_t i = 0; i < c->n_data; i++)
         put_datum(data, binary, &c->data[i]);
-    json_object_set_new(o, "data", data);
+    if (json_object_size(data) > 0)
+        json_object_set(o, "data", data);
     if (json_object_size(binary) > 0)
         json_object_set(o, "binaryData", binary);
+    json_decref(data);
     json_decref(binary);
 }
 
@@ -101,9 +103,12 @@ static json_t *provider_objects_config_json(const struct api_config *c, bool who
 
 static json_t *class_json(const struct api_priority_class *c)
 {
-    json_t *o = json_pack("{s:s, s:s, s:o, s:i, s:b}", "kind", "PriorityClass", "apiVersion",
-                          "scheduling.k8s.io/v1", "metadata", provider_objects_metadata(&c->meta), "value",
-                          (int)c->value, "globalDefault", c->global_default);
+    json_t *o =
+        json_pack("{s:s, s:s, s:o, s:i}", "kind", "PriorityClass", "apiVersion", "scheduling.k8s.io/v1",
+                  "metadata", provider_objects_metadata(&c->meta), "value", (int)c->value);
+
+    if (c->global_default)
+        json_object_set_new(o, "globalDefault", json_true());
 
     json_put_str(o, "preemptionPolicy", c->preemption_policy);
     json_put_str(o, "description", c->description);
@@ -195,7 +200,9 @@ static void put_secret_data(json_t *o, const struct api_config *c)
             json_put_str(data, c->data[i].key, text.p);
         buf_wipe(&text);
     }
-    json_object_set_new(o, "data", data);
+    if (json_object_size(data) > 0)
+        json_object_set(o, "data", data);
+    json_decref(data);
 }
 
 static json_t *whole_config(const struct api_config *c)
@@ -241,6 +248,7 @@ static json_t *whole_object(const struct api_object *o)
         if (json_parse(o->generic->json, strlen(o->generic->json), SIZE_MAX, &found, "manifest",
                        ERR_IGNORED) != ERR_OK)
             return NULL;
+        ERR_IGNORE(api_kept_meta_add(json_object_get(found, "metadata"), o->generic->meta.kept));
         return found;
     }
 }

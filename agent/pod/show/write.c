@@ -119,10 +119,22 @@ static void write_free(struct provider_write *w)
     node_check_idle(n);
 }
 
+/* The folder may be read before the write's end: the pod knows then how long it has. */
+static void tell_grace(struct provider_write *w, bool asked)
+{
+    struct pod *p = w->shown == KIND_POD ? pods_find(w->node, w->namespace_, w->name) : NULL;
+
+    if (p == NULL || !w->remove || w->grace_s < 0 || w->file.dry)
+        return;
+    p->grace_asked = asked;
+    p->asked_grace_s = w->grace_s;
+}
+
 static void write_fail(struct provider_write *w, const struct err *e)
 {
     json_t *status;
 
+    tell_grace(w, false);
     if (w->reply == NULL) {
         log_warn("cannot take an object out of its file", F_STR("kind", api_kind_name(w->file.key.kind)),
                  F_STR("namespace", w->namespace_), F_STR("name", w->name), F_ERR(e));
@@ -288,9 +300,11 @@ static void write_start(struct provider_write *w)
         write_fail(w, &e);
     else if (w->remove && w->file.create)
         write_end_made(w);
-    else
+    else {
+        tell_grace(w, true);
         work_start(&w->work, "write manifest", w->file.name, write_file_run, &w->file, n->o.loop,
                    write_on_run, w);
+    }
 }
 
 /* Writes go one after the other: each sees what the ones before it did. */

@@ -151,6 +151,8 @@ json_t *pod_status_json(struct pod *p)
     put_kept(p, meta);
     status_put_time(meta, "creationTimestamp", p->created_ns);
     if (p->deletion_ns != 0) {
+        if (p->api->origin == API_FROM_FOLDER && p->api->meta.generation > 0) /* as an apiserver counts */
+            json_object_set_new(meta, "generation", json_integer(p->api->meta.generation + 1));
         status_put_time(meta, "deletionTimestamp", p->deletion_ns + p->grace_seconds * INT64_C(1000000000));
         /* kubelet finally deletes with grace 0 */
         json_object_set_new(meta, "deletionGracePeriodSeconds",

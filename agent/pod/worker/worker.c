@@ -167,8 +167,9 @@ static void active_step(struct pod *p)
     if (!n->sources_ready || n->closing)
         return;
     if (!p->wanted || p->successor != NULL) {
-        pod_begin_termination(p, p->api->spec.termination_grace_seconds, false,
-                              p->wanted ? "its manifest changed" : "its manifest is gone");
+        pod_begin_termination(
+            p, p->grace_asked && !p->wanted ? p->asked_grace_s : p->api->spec.termination_grace_seconds,
+            false, p->wanted ? "its manifest changed" : "its manifest is gone");
         return;
     }
     if (deadline_passed(p)) {
