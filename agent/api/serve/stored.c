@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/api/serve/stored.h"
 
+#include "agent/api/serve/words.h"
 #include "agent/api/status.h"
 #include "base/clock.h"
 #include "base/codec/json.h"
@@ -50,7 +51,8 @@ void api_stored_strip(const struct api_kind_row *kind, json_t *object, bool is_n
         json_object_del(object, "status");
 }
 
-static json_t *refused_fields(const struct api_kind_row *kind, const char *name, const json_t *body)
+static json_t *refused_fields(const struct api_kind_row *kind, const char *name, const json_t *object,
+                              const json_t *body)
 {
     json_t *list = json_array();
     const json_t *cause;
@@ -58,18 +60,14 @@ static json_t *refused_fields(const struct api_kind_row *kind, const char *name,
 
     json_array_foreach (json_object_get(json_object_get(body, "details"), "causes"), i, cause) {
         const char *field = json_str(cause, "field"), *text = json_str(cause, "message");
-        const bool lacks = str_eq(text, "required");
 
-        json_array_append_new(list, api_status_cause(lacks ? "FieldValueRequired" : "FieldValueInvalid",
-                                                     field != NULL ? field : "", "%s",
-                                                     lacks          ? "Required value"
-                                                     : text != NULL ? text
-                                                                    : ""));
+        words_add(list, object, field != NULL ? field : "", text != NULL ? text : "");
     }
     return api_status_invalid(kind->group, kind->kind, name, list);
 }
 
-json_t *api_stored_refusal(const struct api_kind_row *kind, const char *name, int http, const json_t *body)
+json_t *api_stored_refusal(const struct api_kind_row *kind, const char *name, const json_t *object, int http,
+                           const json_t *body)
 {
     const char *message = json_str(body, "message");
 
@@ -83,6 +81,6 @@ json_t *api_stored_refusal(const struct api_kind_row *kind, const char *name, in
             json_pack("{s:s, s:s, s:s}", "name", name, "group", kind->group, "kind", kind->plural),
             "%s%s%s \"%s\" is forbidden: %s", kind->plural, kind->group[0] != '\0' ? "." : "", kind->group,
             name, message);
-    return http == 422 ? refused_fields(kind, name, body)
+    return http == 422 ? refused_fields(kind, name, object, body)
                        : api_status(http, json_str(body, "reason"), NULL, "%s", message);
 }

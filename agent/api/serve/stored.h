@@ -19,6 +19,7 @@ bool api_stored_new(const struct api_kind_row *kind, json_t *object) MUST_CHECK;
 void api_stored_strip(const struct api_kind_row *kind, json_t *object, bool is_new);
 
 /* A Status for the answer `http` to a write of /store/object (agent/pod/show/write.h): a new reference, or
- * NULL when out of memory.  `body` may be NULL. */
-json_t *api_stored_refusal(const struct api_kind_row *kind, const char *name, int http, const json_t *body);
+ * NULL when out of memory.  `object`: what was to be written; it and `body` may be NULL. */
+json_t *api_stored_refusal(const struct api_kind_row *kind, const char *name, const json_t *object, int http,
+                           const json_t *body);
 #endif

@@ -51,8 +51,9 @@ static json_t *answer_of(struct cli *cli, const char *method, const char *url, c
     return answer;
 }
 
-/* A refusal by the daemon, with what may be done about it. */
-static int refused(struct cli *cli, const struct cli_target *t, int http, const json_t *body)
+/* A refusal by the daemon, with what may be done about it. `object`: what was to be written, or NULL. */
+static int refused(struct cli *cli, const struct cli_target *t, const json_t *object, int http,
+                   const json_t *body)
 {
     if (http == 403 && strstr(cli_text(body, "message"), "only root") != NULL) {
         cli_error(cli, "only root may change objects of the node");
@@ -65,7 +66,7 @@ static int refused(struct cli *cli, const struct cli_target *t, int http, const 
                          "%s: use kubectl with the cluster; the pods of this node's manifest folder are "
                          "changed in their files, and end with coracle delete pod NAME --file",
                          cli_text(body, "message"));
-    return print_and_free(cli, api_stored_refusal(t->kind, t->name, http, body));
+    return print_and_free(cli, api_stored_refusal(t->kind, t->name, object, http, body));
 }
 
 /* Kinds that no manifest has. False: the error was printed. */
@@ -103,7 +104,7 @@ json_t *change_look(struct cli *cli, const struct cli_target *t, char ret_mark[C
     if (http == 0)
         return NULL;
     if (http != 200) {
-        *ret_code = refused(cli, t, http, answer);
+        *ret_code = refused(cli, t, NULL, http, answer);
         return NULL;
     }
     snprintf(ret_mark, CHANGE_MARK_SIZE, "%s", cli_text(answer, "mark"));
@@ -154,7 +155,7 @@ static int store(struct cli *cli, const struct change *c, const char *mark, json
     if (http == 0 || *ret_again)
         return code;
     if (http != 200 && http != 201)
-        return refused(cli, c->target, http, answer);
+        return refused(cli, c->target, json_object_get(request, "object"), http, answer);
     if (ret_file != NULL)
         snprintf(ret_file, 256, "%s", cli_text(answer, "file"));
     return EXIT_OK;
@@ -209,6 +210,6 @@ json_t *change_remove(struct cli *cli, const struct cli_target *t, bool dry, int
         return json_incref(json_object_get(answer, "object"));
     }
     if (http != 0)
-        *ret_code = refused(cli, t, http, answer);
+        *ret_code = refused(cli, t, NULL, http, answer);
     return NULL;
 }

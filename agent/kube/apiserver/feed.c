@@ -38,6 +38,8 @@ static void feed_remove(struct kube_api *a, struct stock_object *o, uint64_t ver
     str_auto namespace_ = strdup(o->kind->id == API_KIND_NAMESPACE ? o->name : o->namespace_);
     json_auto_t *whole = NULL;
 
+    if (api_namespace_stays(a, o))
+        return;
     if (json_str(json_object_get(last, "metadata"), "uid") == NULL) {
         whole = json_deep_copy(o->object);
         last = whole;

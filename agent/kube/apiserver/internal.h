@@ -177,6 +177,8 @@ json_t *api_version_too_large(uint64_t version, const struct stock *s);
 /* ---- list.c ---- */
 void api_get(const struct api_request *r);
 void api_list(const struct api_request *r);
+/* The List that the request asks for, new; NULL: *ret_status is to be answered (NULL, too: out of memory). */
+json_t *api_list_of(const struct api_request *r, json_t **ret_status);
 
 /* ---- list_text.c ---- */
 void api_answer_list(const struct api_request *r, json_t *list /* stolen; NULL: out of memory */);
@@ -202,6 +204,8 @@ void api_namespaces_begin(struct kube_api *a);
 void api_namespaces_sweep(struct kube_api *a);
 /* A namespace may have lost its last object, or its manifest. */
 void api_namespace_check(struct kube_api *a, const char *name);
+/* The manifest of this one is gone. True: it is there as long as the objects in it are. */
+bool api_namespace_stays(struct kube_api *a, struct stock_object *o);
 /* A Namespace of a manifest is active. */
 void api_namespace_complete(json_t *object);
 

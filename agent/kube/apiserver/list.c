@@ -157,21 +157,31 @@ static json_t *list_make(const struct api_request *r, const struct page *p, cons
     return list_object(r, version, token, s->labels == NULL && s->n_fields == 0 ? left : 0, items);
 }
 
-void api_list(const struct api_request *r)
+json_t *api_list_of(const struct api_request *r, json_t **ret_status)
 {
     struct api_selection s = { 0 };
     struct page p = { 0 };
     struct err e = { 0 };
-    json_t *status;
+    json_t *list = NULL;
 
     if (api_selection_read(&s, &r->caller->parser.request, &r->target, &e) != ERR_OK)
-        api_answer_err(r->caller, &e);
-    else if ((status = page_read(&p, r)) != NULL)
-        api_answer_status(r->caller, status);
-    else
-        api_answer_list(r, list_make(r, &p, &s));
+        *ret_status = e.code == ERR_INVALID ? api_status(400, "BadRequest", NULL, "%s", e.text)
+                                            : api_status(500, "InternalError", NULL, "%s", e.text);
+    else if ((*ret_status = page_read(&p, r)) == NULL)
+        list = list_make(r, &p, &s);
     api_selection_done(&s);
     free(p.after);
+    return list;
+}
+
+void api_list(const struct api_request *r)
+{
+    json_t *status = NULL, *list = api_list_of(r, &status);
+
+    if (status != NULL)
+        api_answer_status(r->caller, status);
+    else
+        api_answer_list(r, list);
 }
 
 void api_get(const struct api_request *r)

@@ -74,6 +74,14 @@ void api_namespace_check(struct kube_api *a, const char *name)
         namespace_remove(a, o);
 }
 
+bool api_namespace_stays(struct kube_api *a, struct stock_object *o)
+{
+    if (o->kind->id != API_KIND_NAMESPACE || !is_used(a, o->name))
+        return false;
+    o->set = 0;
+    return true;
+}
+
 void api_namespaces_sweep(struct kube_api *a)
 {
     struct stock_object *o, *tmp;

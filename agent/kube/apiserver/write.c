@@ -30,7 +30,11 @@ static void job_gone(struct caller *c)
     wipe(j->live);
     wipe(j->object);
     json_decref(j->added);
+    json_decref(j->list);
+    wipe(j->shown);
+    free(j->kept);
     json_decref(j->warnings);
+    json_decref(j->strict);
     free(j->manager);
     free(j->user);
     free(j);
@@ -132,7 +136,19 @@ void job_refused(struct api_job *j, int http, const json_t *body, const struct e
         job_fail(j, api_status(503, "ServiceUnavailable", NULL, "%s",
                                e->code != ERR_OK ? e->text : "the daemon does not answer"));
     else
-        job_fail(j, api_stored_refusal(k, j->name, http, body));
+        job_fail(j, api_stored_refusal(k, j->name, j->object, http, body));
+}
+
+/* A namespace that no manifest has, because objects are in it, is an object for clients: a change of it makes
+ * a manifest. */
+static void take_implicit(struct api_job *j)
+{
+    const struct api_kind_row *k = j->r.target.kind;
+    const struct stock_object *o =
+        k->id == API_KIND_NAMESPACE ? stock_find(&j->r.api->stock, k, "", j->name) : NULL;
+
+    if (o != NULL && o->set == 0)
+        j->live = json_deep_copy(o->object);
 }
 
 static void job_on_looked(int http, json_t *body, const struct err *e, void *owner)
@@ -150,6 +166,8 @@ static void job_on_looked(int http, json_t *body, const struct err *e, void *own
         job_refused(j, http, body, e);
         return;
     }
+    if (http == 404)
+        take_implicit(j);
     if (http == 200 && j->live == NULL) {
         job_fail(j, NULL);
         return;
@@ -187,6 +205,10 @@ static void job_on_store(int http, json_t *body, const struct err *e, void *owne
     }
     if (http == 409) {
         job_fail(j, api_status_conflict(j->r.target.kind->group, j->r.target.kind->plural, j->name, NULL));
+        return;
+    }
+    if (http == 404 && j->list != NULL) {
+        job_collection_next(j);
         return;
     }
     if (http == 404) {
@@ -230,7 +252,7 @@ static void stock_take(struct api_job *j, json_t *object)
 
 void job_stored(struct api_job *j, int http, json_t *object)
 {
-    json_t *shown = json_deep_copy(object);
+    json_t *shown = json_deep_copy(j->dry && j->shown != NULL ? j->shown : object);
 
     if (shown == NULL) {
         job_fail(j, NULL);
@@ -274,6 +296,7 @@ void job_write_as(struct api_job *j, enum api_write_type type, const json_t *bod
                                              j->r.target.sub != NULL ? j->r.target.sub->name : NULL,
                                          .now = now },
                                  .validation = j->validation,
+                                 .strict = j->strict,
                                  .force = j->force };
     json_t *made = NULL, *status = NULL;
     struct err e = { 0 };
@@ -294,6 +317,8 @@ void job_write_as(struct api_job *j, enum api_write_type type, const json_t *bod
         job_lacks(j);
         return;
     }
+    if (j->live == NULL && (j->verb == JOB_CREATE || type == API_WRITE_APPLY) && !job_namespace_exists(j))
+        return;
     json_array_clear(j->warnings);
     if (!default_live(j)) {
         job_fail(j, NULL);
@@ -316,6 +341,11 @@ void job_write_as(struct api_job *j, enum api_write_type type, const json_t *bod
     }
     if (job_adds_ephemeral(j))
         return;
+    wipe(take_ptr(&j->shown));
+    if (j->dry && (j->shown = json_deep_copy(made)) == NULL) {
+        job_fail(j, NULL);
+        return;
+    }
     api_stored_strip(k, made, j->live == NULL);
     job_store(j, false);
 }
@@ -344,7 +374,8 @@ static bool set_verb(struct api_job *j)
     } verbs[] = { { METHOD_POST, false, JOB_CREATE, "create", API_VERB_CREATE },
                   { METHOD_PUT, true, JOB_UPDATE, "update", API_VERB_UPDATE },
                   { METHOD_PATCH, true, JOB_PATCH, "patch", API_VERB_PATCH },
-                  { METHOD_DELETE, true, JOB_DELETE, "delete", API_VERB_DELETE } };
+                  { METHOD_DELETE, true, JOB_DELETE, "delete", API_VERB_DELETE },
+                  { METHOD_DELETE, false, JOB_DELETE, "deletecollection", API_VERB_DELETECOLLECTION } };
     const struct api_target *t = &j->r.target;
 
     for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
@@ -393,7 +424,9 @@ void api_write_begin(const struct api_request *r)
     json_auto_t *who = NULL;
     struct err e = { 0 };
 
-    if (j == NULL || (j->warnings = json_array()) == NULL) {
+    if (j == NULL || (j->warnings = json_array()) == NULL || (j->strict = json_array()) == NULL) {
+        if (j != NULL)
+            json_decref(j->warnings);
         free(j);
         api_answer_status(c, NULL);
         return;
@@ -420,6 +453,12 @@ void api_write_begin(const struct api_request *r)
         return;
     }
     j->looked = j->verb == JOB_DELETE ? job_delete : job_write;
-    if (j->verb == JOB_DELETE ? job_read_delete(j) : job_read(j))
+    if (!(j->verb == JOB_DELETE ? job_read_delete(j) : job_read(j)))
+        return;
+    if (j->verb == JOB_DELETE && j->name[0] == '\0')
+        job_collection(j);
+    else if (j->verb == JOB_DELETE && j->r.target.kind->id == API_KIND_NAMESPACE)
+        job_delete_namespace(j);
+    else
         job_look(j);
 }

@@ -29,13 +29,21 @@ struct api_job {
     json_t *live;     /* owned, wiped; NULL: there is none */
     char mark[64];    /* of the live object; "": none */
     json_t *warnings; /* a list of texts */
+    json_t *strict;   /* what strict decoding refuses of the text, a list of texts; owned */
     json_t *object;   /* the object to store; owned, wiped */
+    json_t *shown;    /* of a dry run, with what the node says of it; owned, wiped */
     json_t *added;    /* ephemeral containers that are still to be added */
     char file[256];   /* "": not known */
     unsigned tries;
     uint64_t began_ns;
     struct ask *ask;
     void (*looked)(struct api_job *j); /* the live object is known */
+
+    /* of a DELETE of a collection, or of a namespace with what is in it (write_collection.c) */
+    json_t *list;          /* what is answered at the end; owned. NULL: it is of one object */
+    struct api_kept *kept; /* the objects that are still to be deleted; owned */
+    size_t n_kept, at;
+    struct api_target whole; /* the request's; r.target is that of the object in hand */
 
     /* of a DELETE, or an eviction */
     int64_t grace_s; /* -1: not given */
@@ -73,6 +81,18 @@ bool job_read_delete(struct api_job *j);  /* likewise */
 bool job_read_options(struct api_job *j); /* likewise, of j->body */
 void job_delete(struct api_job *j);       /* looked */
 void job_deleted(struct api_job *j, json_t *object);
+
+/* ---- write_collection.c ---- */
+struct api_kept {
+    const struct api_kind_row *kind;
+    char namespace[64], name[254];
+};
+void job_collection(struct api_job *j);      /* its options are read */
+void job_collection_next(struct api_job *j); /* one is deleted */
+/* The options of a DELETE of a namespace are read: what is in it goes first. */
+void job_delete_namespace(struct api_job *j);
+/* A new object's namespace exists and does not end; false: it was answered, and the job is gone. */
+bool job_namespace_exists(struct api_job *j);
 
 /* ---- write_sub.c ---- */
 /* A subresource: answered, or begun; false: it is none that is written. */

@@ -18,8 +18,18 @@ static json_t *bad_type(const char *field, const char *what)
 }
 
 /* Of the body or the query: "Background", ...; *ret NULL: not given. False: answered. */
-static bool check_policy(struct api_job *j, const char *policy)
+static bool check_policy(struct api_job *j, const char *policy, const json_t *options)
 {
+    if (policy != NULL && policy[0] != '\0' &&
+        json_is_boolean(json_object_get(options, "orphanDependents"))) {
+        job_fail(j, api_status_invalid(
+                        "meta.k8s.io", "DeleteOptions", "",
+                        json_pack("[o]", api_status_cause("FieldValueInvalid", "propagationPolicy",
+                                                          "Invalid value: \"%s\": orphanDependents and "
+                                                          "deletionPropagation cannot be both set",
+                                                          policy))));
+        return false;
+    }
     if (policy == NULL || policy[0] == '\0' || strcmp(policy, "Background") == 0 ||
         strcmp(policy, "Foreground") == 0)
         return true;
@@ -39,6 +49,20 @@ static bool check_policy(struct api_job *j, const char *policy)
                                                       "\"Foreground\", \"Background\", \"Orphan\", "
                                                       "\"nil\"",
                                                       policy))));
+    return false;
+}
+
+/* A body of another kind is no DeleteOptions; without a kind it is one. */
+static bool check_options_kind(struct api_job *j)
+{
+    const char *kind = json_str(j->body, "kind"), *version = json_str(j->body, "apiVersion");
+
+    if (kind == NULL || kind[0] == '\0' || strcmp(kind, "DeleteOptions") == 0)
+        return true;
+    job_fail(j, api_status(400, "BadRequest", NULL,
+                           "no kind \"%s\" is registered for version \"%s\" in scheme "
+                           "\"pkg/apis/meta/internalversion/scheme/register.go:27\"",
+                           kind, version != NULL ? version : ""));
     return false;
 }
 
@@ -71,7 +95,7 @@ bool job_read_delete(struct api_job *j)
     else
         j->body = c->body.n > 0 ? json_loadb(c->body.p, c->body.n, 0, &error) : json_object();
     if (json_is_object(j->body))
-        return job_read_options(j);
+        return check_options_kind(j) && job_read_options(j);
     job_fail(j, api_status(400, "BadRequest", NULL, "the DeleteOptions of the body cannot be read: %s",
                            e.code != ERR_OK ? e.text : error.text));
     return false;
@@ -88,7 +112,7 @@ bool job_read_options(struct api_job *j)
                *all = json_is_string(dry) ? json_string_value(dry) : query_dry;
 
     if (!read_grace(j, options, http_param(http, "gracePeriodSeconds")) ||
-        !check_policy(j, policy != NULL ? policy : http_param(http, "propagationPolicy")))
+        !check_policy(j, policy != NULL ? policy : http_param(http, "propagationPolicy"), options))
         return false;
     if (all != NULL && all[0] != '\0' && strcmp(all, "All") != 0) {
         job_fail(
@@ -126,6 +150,10 @@ void job_delete(struct api_job *j)
     const json_t *meta = json_object_get(j->live, "metadata");
     const struct api_kind_row *k = j->r.target.kind;
 
+    if (j->live == NULL && j->list != NULL) {
+        job_collection_next(j); /* it went by itself meanwhile */
+        return;
+    }
     if (j->live == NULL) {
         job_lacks(j);
         return;
@@ -159,10 +187,14 @@ void job_deleted(struct api_job *j, json_t *object)
     if (!j->dry && ends) {
         if (stock_put(&a->stock, object, a->set, &change) && change != NULL)
             api_changed(a);
-    } else if (!j->dry && o != NULL && k->id != API_KIND_POD) {
+    } else if (!j->dry && o != NULL && k->id != API_KIND_POD && !api_namespace_stays(a, o)) {
         stock_remove(&a->stock, o, version != NULL ? strtoull(version, NULL, 10) : 0, object);
         api_changed(a);
         api_namespace_check(a, k->id == API_KIND_NAMESPACE ? j->name : j->r.target.namespace);
+    }
+    if (j->list != NULL) {
+        job_collection_next(j);
+        return;
     }
     if (j->evict) {
         job_answer(j, 201,
@@ -170,7 +202,7 @@ void job_deleted(struct api_job *j, json_t *object)
                              "status", "Success", "code", 201));
         return;
     }
-    if (k->id == API_KIND_POD) {
+    if (k->id == API_KIND_POD || k->id == API_KIND_SERVICE) { /* the others: a Status */
         job_answer(j, 200, json_incref(object));
         return;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a request that writes says: its body, by its media type, and its query. */
+#include "agent/kube/apiserver/json_look.h"
 #include "agent/kube/apiserver/proto.h"
 #include "agent/kube/apiserver/write.h"
 
@@ -8,11 +9,13 @@
 #include "base/files/fs.h"
 #include "base/scope.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #define MANAGER_MAX 128
+#define NO_DOCUMENT "there is no document"
 
 static bool is_type(const char *header, const char *type)
 {
@@ -33,14 +36,56 @@ static json_t *unsupported(const struct api_job *j)
 /* ---- the body ---- */
 
 /* As an apiserver: the last of two members counts. NULL with *e. */
-static json_t *read_json(const struct buf *body, struct err *e)
+static json_t *read_json(const struct buf *body, json_t *twice, struct err *e)
 {
     json_error_t error;
     json_t *v = json_loadb(body->p != NULL ? body->p : "", body->n, JSON_DECODE_ANY, &error);
+    char why[160];
 
-    if (v == NULL)
-        err_set(e, ERR_INVALID, "%s (line %d column %d)", error.text, error.line, error.column);
+    if (v != NULL) {
+        json_look(body->p, body->n, why, sizeof(why), twice);
+        return v;
+    }
+    json_look(body->p, body->n, why, sizeof(why), NULL);
+    err_set(e, ERR_INVALID, "%s", why[0] != '\0' ? why : error.text); /* no UTF-8, or a number too large */
     return v;
+}
+
+/* What the text says twice, and what an operation of a JSON patch has besides its members, is told as unknown
+ * fields are. */
+static void note_strict(struct api_job *j, const json_t *twice)
+{
+    static const char *const members[] = { "op", "path", "from", "value" };
+    const bool operations = j->verb == JOB_PATCH && j->type == API_WRITE_JSON;
+    json_t *one, *v;
+    const char *name;
+    size_t i;
+
+    json_array_foreach ((json_t *)(uintptr_t)twice, i, one)
+        json_array_append_new(j->strict,
+                              json_sprintf("%sduplicate field \"%s\"", operations ? "json patch " : "",
+                                           json_string_value(one)));
+    if (!operations)
+        return;
+    json_array_foreach (j->body, i, one)
+        json_object_foreach (one, name, v) {
+            bool known = false;
+
+            for (size_t m = 0; m < ARRAY_LEN(members); m++)
+                known = known || strcmp(name, members[m]) == 0;
+            if (!known && json_array_size(j->strict) < JSON_LOOK_TWICE_MAX)
+                json_array_append_new(j->strict,
+                                      json_sprintf("json patch unknown field \"[%zu].%s\"", i, name));
+        }
+}
+
+static json_t *read_json_body(struct api_job *j, struct err *e)
+{
+    json_auto_t *twice = json_array();
+
+    j->body = read_json(&j->r.caller->body, twice, e);
+    note_strict(j, twice);
+    return j->body;
 }
 
 static json_t *read_yaml(const struct buf *body, struct err *e)
@@ -48,8 +93,42 @@ static json_t *read_yaml(const struct buf *body, struct err *e)
     json_t *v = NULL;
 
     if (yaml_first_to_json(body->p != NULL ? body->p : "", body->n, &v, e) == ERR_OK && v == NULL)
-        err_set(e, ERR_INVALID, "there is no document");
+        err_set(e, ERR_INVALID, NO_DOCUMENT);
     return v;
+}
+
+/* An apiserver shows the beginning of the text, or its first bytes in hexadecimal if it is no object. */
+static void unrecognized(struct api_job *j, const char *why)
+{
+    const struct buf *body = &j->r.caller->body;
+    const char *type = json_is_array(j->body)     ? "array"
+                       : json_is_string(j->body)  ? "string"
+                       : json_is_boolean(j->body) ? "bool"
+                                                  : "number";
+    buf_auto text = BUF_INIT(4096);
+
+    if (j->body != NULL)
+        buf_addf(&text,
+                 "json: cannot unmarshal %s into Go value of type struct { APIVersion string "
+                 "\"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }",
+                 type);
+    else
+        buf_adds(&text, why);
+    buf_adds(&text, " (");
+    if (body->n == 0)
+        buf_adds(&text, "<empty>");
+    else if (body->p[0] == '{')
+        buf_addf(&text, "%.*s", (int)(body->n < 1024 ? body->n : 1024), body->p);
+    else
+        for (size_t i = 0; i < body->n && i < 1024; i++)
+            buf_addf(&text, "%02x", (unsigned char)body->p[i]);
+    buf_adds(&text, ")");
+    job_fail(j, text.failed
+                    ? NULL
+                    : api_status(400, "BadRequest", NULL,
+                                 "the object provided is unrecognized (must be of type %s): couldn't get "
+                                 "version/kind; json parse error: %s",
+                                 j->r.target.kind->kind, text.p));
 }
 
 static bool read_object(struct api_job *j)
@@ -59,7 +138,7 @@ static bool read_object(struct api_job *j)
 
     j->type = j->verb == JOB_CREATE ? API_WRITE_CREATE : API_WRITE_UPDATE;
     if (c->type[0] == '\0' || is_type(c->type, "application/json"))
-        j->body = read_json(&c->body, &e);
+        read_json_body(j, &e);
     else if (is_type(c->type, "application/yaml"))
         j->body = read_yaml(&c->body, &e);
     else if (is_type(c->type, API_PROTOBUF))
@@ -70,10 +149,7 @@ static bool read_object(struct api_job *j)
     }
     if (json_is_object(j->body))
         return true;
-    job_fail(j, api_status(400, "BadRequest", NULL,
-                           "the object provided is unrecognized (must be of type %s): couldn't get "
-                           "version/kind; json parse error: %s",
-                           j->r.target.kind->kind, j->body != NULL ? "it is no object" : e.text));
+    unrecognized(j, e.text);
     return false;
 }
 
@@ -99,9 +175,17 @@ static bool read_patch(struct api_job *j)
     j->type = types[i].write;
     if (j->type == API_WRITE_APPLY)
         j->verb_name = "apply";
-    j->body = j->type == API_WRITE_APPLY ? read_yaml(&c->body, &e) : read_json(&c->body, &e);
+    j->body = j->type == API_WRITE_APPLY ? read_yaml(&c->body, &e) : read_json_body(j, &e);
     if (j->body != NULL)
         return true;
+    if (j->type == API_WRITE_APPLY && strcmp(e.text, NO_DOCUMENT) == 0) {
+        job_fail(j, api_status(400, "BadRequest", NULL, "invalid object type: /, Kind="));
+        return false;
+    }
+    if (j->type == API_WRITE_STRATEGIC) {
+        job_fail(j, api_status(400, "BadRequest", NULL, "%s", e.text));
+        return false;
+    }
     job_fail(j, api_status(400, "BadRequest", NULL, "error decoding %s: %s",
                            j->type == API_WRITE_APPLY ? "YAML" : "patch", e.text));
     return false;

@@ -68,6 +68,11 @@ static json_t *scale_made(struct api_job *j)
     clock_format_s(clock_wall_ns(), now);
     if (before == NULL || kind == NULL ||
         api_write(&w, before, j->body, j->warnings, &made, &same, &status, &e) != ERR_OK) {
+        if (json_int(status, "code", 0) == 409 &&
+            json_object_get(json_object_get(status, "details"), "causes") == NULL) {
+            json_decref(status); /* it is the object that has changed */
+            status = api_status_conflict(j->r.target.kind->group, j->r.target.kind->plural, j->name, NULL);
+        }
         job_fail(j, status);
         return NULL;
     }

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/api/serve/words.h"
+
+#include "agent/api/status.h"
+#include "base/buf.h"
+#include "base/codec/json.h"
+#include "base/files/fs.h"
+#include "base/scope.h"
+
+#include <ctype.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define WORDS_MAX (1u << 20) /* of one text: it may show a part of the object */
+#define PARTS_MAX 4
+
+#define LABEL_RULE                                                                                           \
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start "  \
+    "and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "   \
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+#define DOMAIN_RULE                                                                                          \
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and "    \
+    "must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "   \
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+#define CONFIG_RULE                                                                                          \
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or "     \
+    "'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+#define NAME_RULE                                                                                            \
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "    \
+    "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "     \
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+#define VALUE_RULE                                                                                           \
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and "     \
+    "must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex " \
+    "used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+
+/* ---- values by path ---- */
+
+/* The next step of "spec.containers[0].name" or "data[tls.crt]"; NULL: the end. */
+static const char *step(const char *at, char *name, size_t size, bool *index)
+{
+    size_t n;
+
+    if (*at == '.')
+        at++;
+    if (*at == '\0')
+        return NULL;
+    *index = *at == '[';
+    if (*index)
+        at++;
+    n = *index ? strcspn(at, "]") : strcspn(at, ".[");
+    snprintf(name, size, "%.*s", (int)(n < size ? n : size - 1), at);
+    at += n;
+    return *index && *at == ']' ? at + 1 : at;
+}
+
+static json_t *value_at(const json_t *object, const char *field)
+{
+    json_t *v = (json_t *)(uintptr_t)object;
+    char name[300];
+    bool index;
+
+    for (const char *at = field; v != NULL && (at = step(at, name, sizeof(name), &index)) != NULL;)
+        v = json_is_array(v) ? json_array_get(v, strtoul(name, NULL, 10)) : json_object_get(v, name);
+    return v;
+}
+
+/* The last key of a path: "tls.crt" of "data[tls.crt]". */
+static void last_key(const char *field, char *ret, size_t size)
+{
+    bool index;
+
+    ret[0] = '\0';
+    for (const char *at = field; (at = step(at, ret, size, &index)) != NULL;)
+        ;
+}
+
+/* The path without its last step. */
+static char *parent_of(const char *field)
+{
+    size_t n = strlen(field);
+
+    if (n > 0 && field[n - 1] == ']')
+        while (n > 0 && field[n] != '[')
+            n--;
+    else
+        while (n > 0 && field[n] != '.')
+            n--;
+    return strndup(field, n);
+}
+
+/* ---- patterns ---- */
+
+struct parts {
+    const char *at[PARTS_MAX];
+    size_t size[PARTS_MAX];
+};
+
+/* Whether the text is as the pattern, in which each '*' stands for any characters. */
+static bool fits(const char *pattern, const char *text, struct parts *parts, size_t part)
+{
+    for (; *pattern != '*'; pattern++, text++) {
+        if (*pattern != *text)
+            return false;
+        if (*pattern == '\0')
+            return true;
+    }
+    for (size_t n = 0;; n++) {
+        if (fits(pattern + 1, text + n, parts, part + 1)) {
+            if (part < PARTS_MAX) {
+                parts->at[part] = text;
+                parts->size[part] = n;
+            }
+            return true;
+        }
+        if (text[n] == '\0')
+            return false;
+    }
+}
+
+enum where { HERE_, PARENT };
+
+static const struct word {
+    const char *pattern, *reason;
+    const char
+        *text; /* $1: the first '*'; $v: the value as JSON; $k: the path's last key; $l: a list of $2 */
+    enum where where;
+} words[] = {
+    { "required", "FieldValueRequired", "Required value", HERE_ },
+    { "required for type *", "FieldValueRequired", "Required value", HERE_ },
+    { "* is out of range, allowed are 0 to 2147483647", "FieldValueInvalid",
+      "Invalid value: $1: must be greater than or equal to 0", HERE_ },
+    { "* is out of range, allowed are 0 to 9223372036854775807", "FieldValueInvalid",
+      "Invalid value: $1: must be greater than or equal to 0", HERE_ },
+    { "* is out of range, allowed are * to *", "FieldValueInvalid",
+      "Invalid value: $1: must be between $2 and $3, inclusive", HERE_ },
+    { "* is negative, allowed are 0 and more", "FieldValueInvalid",
+      "Invalid value: $1: must be greater than or equal to 0", HERE_ },
+    { "* is not supported, allowed are *", "FieldValueNotSupported",
+      "Unsupported value: $1: supported values: $l", HERE_ },
+    { "must be Always: a * keeps its pods running", "FieldValueNotSupported",
+      "Unsupported value: $v: supported values: \"Always\"", HERE_ },
+    { "Always (the default) is not allowed for a Job, *", "FieldValueRequired",
+      "Required value: valid values: \"OnFailure\", \"Never\"", HERE_ },
+    { "* is the name of another container of this pod, too", "FieldValueDuplicate", "Duplicate value: $1",
+      HERE_ },
+    { "* is given twice in this container", "FieldValueInvalid", "Invalid value: $1: must be unique", HERE_ },
+    { "* is used by another port of this pod, too", "FieldValueDuplicate", "Duplicate value: \"$1\"", HERE_ },
+    { "* is given twice", "FieldValueDuplicate", "Duplicate value: $1", HERE_ },
+    { "there is no volume * in this pod", "FieldValueNotFound", "Not found: $1", HERE_ },
+    { "there is no container * in this pod", "FieldValueNotFound", "Not found: $1", HERE_ },
+    { "the key is in binaryData, too", "FieldValueInvalid",
+      "Invalid value: \"$k\": duplicate of key present in binaryData", HERE_ },
+    { "the key * must be 1 to 253 letters*", "FieldValueInvalid", "Invalid value: $1: " CONFIG_RULE, HERE_ },
+    { "the key * must be a name of 1 to 63*", "FieldValueInvalid", "Invalid value: $1: " NAME_RULE, PARENT },
+    { "the value * must be empty or 1 to 63 *", "FieldValueInvalid", "Invalid value: $1: " VALUE_RULE,
+      PARENT },
+    { "* must be 1 to 63 characters of a-z*", "FieldValueInvalid", "Invalid value: $1: " LABEL_RULE, HERE_ },
+    { "* must be a DNS name: at most 253*", "FieldValueInvalid", "Invalid value: $1: " DOMAIN_RULE, HERE_ },
+    { "not allowed with type Recreate", "FieldValueForbidden",
+      "Forbidden: may not be specified when strategy `type` is 'Recreate'", HERE_ },
+    { "not allowed when value is not empty", "FieldValueInvalid",
+      "Invalid value: \"\": may not be specified when `value` is not empty", HERE_ },
+    { "the labels do not match the selector", "FieldValueInvalid",
+      "Invalid value: $v: `selector` does not match template `labels`", HERE_ },
+    { "*must not begin or end with white space", "FieldValueInvalid",
+      "Invalid value: $v: must not have leading or trailing whitespace", HERE_ },
+    { "* must be less than or equal to the * limit of *", "FieldValueInvalid",
+      "Invalid value: $1: must be less than or equal to $2 limit of $3", PARENT },
+    { "must be Exists when there is no key", "FieldValueInvalid",
+      "Invalid value: $v: operator must be Exists when `key` is empty, which means \"match all values and "
+      "all keys\"",
+      HERE_ },
+    { "must be empty with operator Exists", "FieldValueInvalid",
+      "Invalid value: $v: value must be empty when `operator` is 'Exists'", HERE_ },
+    { "must be NoExecute when tolerationSeconds is set", "FieldValueInvalid",
+      "Invalid value: $v: effect must be 'NoExecute' when `tolerationSeconds` is set", HERE_ },
+    { "*: names that begin with \"system-\" are reserved", "FieldValueForbidden",
+      "Forbidden: priority class names with 'system-' prefix are reserved for system use only. error: $k is "
+      "not a known system priority class",
+      HERE_ },
+    { "must be greater than minReadySeconds", "FieldValueInvalid",
+      "Invalid value: $v: must be greater than minReadySeconds", HERE_ },
+    { "may not be 0 when maxSurge is 0", "FieldValueInvalid",
+      "Invalid value: $v: may not be 0 when `maxSurge` is 0", HERE_ },
+    { "* bytes are too many, at most * are allowed", "FieldValueTooLong",
+      "Too long: may not be more than $2 bytes", HERE_ },
+    { "* bytes are too many, at most * (1 MiB) are allowed", "FieldValueTooLong",
+      "Too long: may not be more than $2 bytes", HERE_ },
+    { "* cannot be true when hostUsers is false", "FieldValueForbidden",
+      "Forbidden: when `hostUsers` is false", HERE_ },
+};
+
+/* `OnFailure and Never` as `"OnFailure", "Never"`. */
+static void add_list(struct buf *b, const char *text, size_t n)
+{
+    size_t at = 0, size;
+
+    while (at < n) {
+        size = 0;
+        while (at + size < n && strncmp(text + at + size, ", ", 2) != 0 &&
+               strncmp(text + at + size, " and ", 5) != 0)
+            size++;
+        if (text[at] == '"')
+            buf_addf(b, "%.*s", (int)size, text + at);
+        else
+            buf_addf(b, "\"%.*s\"", (int)size, text + at);
+        at += size;
+        if (at < n) {
+            at += text[at] == ',' ? 2 : 5;
+            buf_adds(b, ", ");
+        }
+    }
+}
+
+static void add_value(struct buf *b, const json_t *v)
+{
+    mem_auto char *text = v != NULL ? json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+
+    buf_adds(b, text != NULL ? text : "null");
+}
+
+static void add_text(struct buf *b, const char *text, const struct parts *parts, const json_t *value,
+                     const char *key)
+{
+    for (; *text != '\0'; text++) {
+        if (*text != '$') {
+            buf_addc(b, *text);
+            continue;
+        }
+        text++;
+        if (*text == 'v')
+            add_value(b, value);
+        else if (*text == 'k')
+            buf_adds(b, key);
+        else if (*text == 'l')
+            add_list(b, parts->at[1], parts->size[1]);
+        else
+            buf_add(b, parts->at[*text - '1'], parts->size[*text - '1']);
+    }
+}
+
+static void add_cause(json_t *causes, const char *reason, const char *field, const char *text)
+{
+    ERR_IGNORE(json_array_append_new(causes, api_status_cause(reason, field, "%s", text)));
+}
+
+/* ---- those that need more than a pattern ---- */
+
+/* Members of one object that exclude each other, in the order in which an apiserver looks at them: each one
+ * after the first is a cause. */
+static bool one_of(json_t *causes, const json_t *object, const char *field, const char *message)
+{
+    static const char *const volumes[] = { "emptyDir",    "hostPath", "secret",
+                                           "nfs",         "iscsi",    "persistentVolumeClaim",
+                                           "downwardAPI", "fc",       "configMap",
+                                           "projected",   "csi",      "ephemeral",
+                                           "image",       NULL };
+    static const char *const handlers[] = { "exec", "httpGet", "tcpSocket", "grpc", "sleep", NULL };
+    const bool volume = strcmp(message, "only one volume type is allowed") == 0,
+               handler = strncmp(message, "only one of exec, httpGet", 25) == 0;
+    const json_t *v = value_at(object, field);
+    bool first = true;
+
+    for (const char *const *name = volume ? volumes : handlers; (volume || handler) && *name != NULL;
+         name++) {
+        str_auto path = str_printf("%s.%s", field, *name);
+
+        if (json_object_get(v, *name) == NULL)
+            continue;
+        if (!first && path != NULL)
+            add_cause(causes, "FieldValueForbidden", path,
+                      volume ? "Forbidden: may not specify more than 1 volume type"
+                             : "Forbidden: may not specify more than 1 handler type");
+        first = false;
+    }
+    return !first;
+}
+
+/* The type of a strategy: an apiserver shows the whole struct. */
+static bool strategy(json_t *causes, const json_t *object, const char *field, const char *message)
+{
+    str_auto parent = parent_of(field);
+    const json_t *v = parent != NULL ? value_at(object, parent) : NULL;
+    buf_auto text = BUF_INIT(WORDS_MAX);
+    const size_t n = strlen(field);
+    struct parts parts = { 0 };
+
+    if (n < 13 || strcasecmp(field + n - 13, "strategy.type") != 0 ||
+        !fits("* is not supported, allowed are *", message, &parts, 0))
+        return false;
+    buf_addf(&text, "Unsupported value: {\"Type\":%.*s,\"RollingUpdate\":", (int)parts.size[0], parts.at[0]);
+    add_value(&text, json_object_get(v, "rollingUpdate"));
+    buf_adds(&text, "}: supported values: ");
+    add_list(&text, parts.at[1], parts.size[1]);
+    if (!text.failed)
+        add_cause(causes, "FieldValueNotSupported", parent, text.p);
+    return true;
+}
+
+/* A label that is too long has this rule; one with other characters has the other, too. */
+static bool too_long(json_t *causes, const char *field, const struct word *w, const struct parts *parts)
+{
+    const bool label = strstr(w->text, VALUE_RULE) != NULL || strstr(w->text, LABEL_RULE) != NULL;
+    str_auto text = NULL;
+    bool plain = true;
+
+    if (!label || parts->size[0] <= 63 + 2)
+        return false;
+    text =
+        str_printf("Invalid value: %.*s: must be no more than 63 bytes", (int)parts->size[0], parts->at[0]);
+    if (text != NULL)
+        add_cause(causes, "FieldValueInvalid", field, text);
+    for (size_t i = 1; i + 1 < parts->size[0]; i++)
+        plain = plain && (isalnum((unsigned char)parts->at[0][i]) || strchr("-_.", parts->at[0][i]) != NULL);
+    return plain;
+}
+
+void words_add(json_t *causes, const json_t *object, const char *field, const char *message)
+{
+    const json_t *value = value_at(object, field);
+    buf_auto text = BUF_INIT(WORDS_MAX);
+    str_auto parent = parent_of(field);
+    struct parts parts = { 0 };
+    const char *where = field;
+    char key[300];
+    size_t i = 0;
+
+    if (one_of(causes, object, field, message) || strategy(causes, object, field, message))
+        return;
+    last_key(field, key, sizeof(key));
+    if (strcmp(key, "name") == 0 && json_is_string(value))
+        snprintf(key, sizeof(key), "%s", json_string_value(value));
+    while (i < ARRAY_LEN(words) && !fits(words[i].pattern, message, &parts, 0))
+        i++;
+    if (i == ARRAY_LEN(words)) {
+        buf_adds(&text, "Invalid value: ");
+        add_value(&text, value);
+        buf_addf(&text, ": %s", message);
+    } else {
+        if (words[i].where == PARENT && parent != NULL)
+            where = parent;
+        if (too_long(causes, where, &words[i], &parts))
+            return;
+        add_text(&text, words[i].text, &parts, value, key);
+    }
+    if (strncmp(text.failed ? "" : text.p, "Too long", 8) == 0 && strcmp(field, "data") == 0)
+        where = "[]";
+    if (!text.failed)
+        add_cause(causes, i < ARRAY_LEN(words) ? words[i].reason : "FieldValueInvalid", where, text.p);
+}
