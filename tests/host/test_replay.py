@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recorded answers of a kube-apiserver, and those of the local API of a running node to the same requests (replay.py).
+
+CORACLE_GOLDEN names a folder with recordings; REPLAY_ONLY a part of the names of the cases."""
+import os
+
+import patch_peer
+import replay
+from coracle import Failed, Skip
+from test_lone_kubectl import PORT, Lone
+
+# What is not as recorded, and why it stays so. A case that is not here and differs fails the test.
+STATUS = "the status of what the node runs is its own to write"
+FINALIZERS = "finalizers are kept and shown, and nothing waits for them: a manifest is gone when its file is"
+EVENTS = "events are written by the node"
+WARNINGS = "warnings of an apiserver about valid objects"
+SCHEDULED = "a pod is on its node from its beginning, and its end takes what it takes"
+ARGUED = {
+    "json-patch": {
+        "change-kind": "the message tells the kinds apart, not their bytes",
+        "env-duplicate-warning": WARNINGS, "finalizer-add-while-deleting": FINALIZERS,
+        "finalizer-remove-last-while-deleting": FINALIZERS, "status-subresource": STATUS,
+        "value-duplicate-key": "a member that a value of a JSON patch has twice: the last counts"},
+    "merge-patch": {
+        "fieldmanager-bad-character": "a zero byte in a URL is refused before the parameter is looked at",
+        "kind-wrong": "the message tells the kinds apart, not their bytes",
+        "metadata-by-status-subresource": STATUS, "metadata-cronjob": "this version does not act on CronJobs",
+        "metadata-event": EVENTS, "metadata-job": "the pods of a Job are found by their owner, without labels in the template",
+        "metadata-persistentvolumeclaim": FINALIZERS, "pod-ephemeralcontainers-add": "the daemon adds them: no manager owns them",
+        "pod-ephemeralcontainers-removed": "the daemon adds them: no generation counts",
+        "pod-finalizer-gone-while-deleting": FINALIZERS, "pod-gated-nodeselector": "no scheduler: gates are refused",
+        "pod-resize-node-too-small": "admission says it, with PodResizePending", "pod-resize-node-unknown": SCHEDULED,
+        "pod-scheduling-gate-removed": "no scheduler: gates are refused", "pod-status-bad-condition": STATUS,
+        "pod-status-subresource": STATUS, "status-subresource-observed-generation": STATUS},
+    "strategic-merge-patch": {
+        "pod-ephemeral-second": "the daemon adds them, at the end", "pod-status-conditions-merge-by-type": STATUS,
+        "pod-status-containerstatuses-atomic": STATUS, "pod-status-kubelet-style": STATUS,
+        "pod-status-observedgeneration": STATUS, "pod-status-podips-merge-by-ip": STATUS,
+        "ports-merge-same-number-two-protocols": WARNINGS, "topologyspread-merge": WARNINGS,
+        "tolerations-set-element-order": "the apiserver panics, this answers 400",
+        "volumes-second-source-refused": "a volume with two sources is not looked at further"},
+    "server-side-apply": {
+        "deleting-object-apply": FINALIZERS, "deleting-object-drop-finalizer": FINALIZERS,
+        "duplicate-key-strict": "keys that YAML has twice: the last counts", "duplicate-key-warn": "the same",
+        "malformed-yaml": "another YAML parser", "managers-in-different-apiversions-events": EVENTS,
+        "pod-status-by-apply": STATUS, "scale-by-apply-conflict": "a scale is read with the managers of one that nobody applied",
+        "status-by-apply": STATUS, "status-conditions-by-type-second": STATUS},
+    "put": {
+        "deployment-status": STATUS,
+        "pod-tolerations-removed": "warnings about tolerations of an admission plugin that a lone node has not"},
+    "delete": {
+        "cm-finalizer": FINALIZERS, "cm-query-and-body": FINALIZERS, "deployment-foreground": FINALIZERS,
+        "pod-finalizer-grace-0": FINALIZERS, "pod-finalizer": FINALIZERS, "plain-persistentvolumeclaim": FINALIZERS,
+        "deletecollection-selector": "it began with two objects, the second of which is not shown",
+        "deployment-orphan": "refused: pods of a node without a control plane end with the object that made them",
+        "plain-event": EVENTS, "plain-job": "pods of a Job end with it, as kubectl's default asks for",
+        "plain-namespace": "an empty namespace is gone at once", "pod-dry-run": "it shows the pod as it is",
+        "plain-pod": SCHEDULED, "pod-on-node-grace-0": SCHEDULED, "pod-succeeded": SCHEDULED, "pod-uid-right": SCHEDULED},
+}
+
+
+def replay_folders(t, *folders):
+    if patch_peer.recordings() is None:
+        raise Skip("no recordings of an apiserver: CORACLE_GOLDEN names no folder with them")
+    k = Lone(t)
+    api = replay.Api(k.config, "127.0.0.1", PORT)
+    differing = []
+    for folder in folders:
+        counts = {}
+        for case in patch_peer.cases(folder):
+            if os.environ.get("REPLAY_ONLY", "") not in case["name"]:
+                continue
+            one = replay.Case(api, folder, case)
+            problems = one.run()
+            one.clean(k.node.manifests)
+            found = "passes" if not problems else "argued" if case["name"] in ARGUED.get(folder, ()) else "differs"
+            counts[found] = counts.get(found, 0) + 1
+            if problems:
+                print(f"{folder}/{case['name']}: {found}\n{replay.shown(problems)}")
+            if found == "differs":
+                differing.append(f"{folder}/{case['name']}")
+        print(f"COUNT {folder} " + ", ".join(f"{n} {what}" for what, n in sorted(counts.items())))
+    api.close()
+    k.node.stop()
+    if differing:
+        raise Failed(f"these differ: {' '.join(differing)}")
+
+
+def test_json_patches(t):
+    """recorded JSON patches give the recorded answers"""
+    replay_folders(t, "json-patch")
+
+
+def test_merge_patches(t):
+    """recorded merge patches give the recorded answers"""
+    replay_folders(t, "merge-patch")
+
+
+def test_strategic_patches(t):
+    """recorded strategic merge patches give the recorded answers"""
+    replay_folders(t, "strategic-merge-patch")
+
+
+def test_applies(t):
+    """recorded server-side applies give the recorded answers"""
+    replay_folders(t, "server-side-apply")
+
+
+def test_updates_and_deletions(t):
+    """recorded PUTs and DELETEs give the recorded answers"""
+    replay_folders(t, "put", "delete")
+
+
+for _f in (test_json_patches, test_merge_patches, test_strategic_patches, test_applies, test_updates_and_deletions):
+    _f.seconds = 400
