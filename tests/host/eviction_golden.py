@@ -208,13 +208,13 @@ class Case:
         if "evictionSoftGracePeriod" in config:
             config["evictionSoftGracePeriod"] = {k: scaled(v) for k, v in config["evictionSoftGracePeriod"].items()}
         self.config = config
-        self.write_config()
+        self.write_config(config)
         self.node.stop()
         self.node.flags += ["--config", f"{self.t.scratch}/config.yaml"]
 
-    def write_config(self):
+    def write_config(self, config):
         with open(f"{self.t.scratch}/config.yaml", "w", encoding="utf-8") as f:
-            json.dump(self.config, f)
+            json.dump(config, f)
 
     def recount_pids(self):
         """Process ids are counted for the whole machine, where others come and go: the threshold follows them before it is crossed."""
@@ -227,7 +227,10 @@ class Case:
             taken += int(command[command.index("procs") + 1])
         available = {"pid.available": self.available()["pid.available"] + taken}
         self.config["evictionHard"]["pid.available"] = self.threshold("pid.available", text, available)
-        self.write_config()
+        self.reload(self.config)
+
+    def reload(self, config):
+        self.write_config(config)
         since = len(self.node.log())
         self.node.process.send_signal(signal.SIGHUP)
         self.node.wait_log("configuration reloaded", since=since)
@@ -354,12 +357,15 @@ class Case:
 
     def bring_images(self):
         """Images that the recording imports beside the pods.  Here before them: the agent imports them itself, so that there are none
-        that it does not know, and needs twice their size meanwhile."""
-        for action in list(self.actions):
-            if "imported" in action["about"]:
+        that it does not know, and needs twice their size meanwhile, which it does not take from what a threshold keeps free."""
+        imported = [action for action in self.actions if "imported" in action["about"]]
+        if imported:
+            self.reload({**self.config, "evictionHard": {"memory.available": "1Mi"}})
+            for action in imported:
                 self.actions.remove(action)
                 self.import_unused(action["about"])
-                self.look()
+            self.reload(self.config)
+            self.look()
         until(lambda: self.look() or all(c[0] == "False" for c in self.conditions[-1][0].values()), 30, "no pressure before there are pods")
         self.node.import_image(f"{self.t.scratch}/hog.tar")  # no pod used it yet: it may have been removed, too
 
