@@ -339,6 +339,14 @@ static inline void on_usr1(uv_signal_t *handle, int signo)
         status_server_close(f->server);
 }
 
+/* No policy is in force. */
+static inline json_t *placements(void *arg, struct err *e)
+{
+    (void)arg;
+    (void)e;
+    return json_array();
+}
+
 static inline void serve(const char *socket, const char *log, int ready_fd)
 {
     struct fake f = { 0 };
@@ -351,6 +359,7 @@ static inline void serve(const char *socket, const char *log, int ready_fd)
         .explain = explain,
         .manifests = manifests,
         .objects = objects,
+        .placements = placements,
         .ready = ready,
         .log_path = log_path,
         .image_add = image_add,
