@@ -115,6 +115,8 @@ static int take_names(struct cli *cli, const struct cli_choice *choice, int argc
         if (first != NULL && slash != NULL)
             return cli_wrong(cli, "there is no need to specify a resource type as a separate argument when "
                                   "passing arguments in resource/name form (e.g. 'pod/NAME')");
+        if (first == NULL && slash == NULL && choice->kinds)
+            return cli_wrong(cli, "\"%s\" has no kind: with KIND/NAME every word is one", argv[i]);
         if (slash != NULL && (kind = kind_of(cli, choice, argv[i])) == NULL)
             return EXIT_USAGE;
         if (slash != NULL && slash[1] == '\0')

@@ -27,6 +27,7 @@ static void wrong_usage_shows_the_right_one_and_ends_with_2(void **state)
         { "get pods --request-timeout -1s", "error: --request-timeout: \"-1s\" is not a duration such as" },
         { "--socket= get pods", "error: --socket: a path is expected\n" },
         { "delete vms vm", "error: the server doesn't have a resource type \"vms\": there are pods" },
+        { "delete pod/web cm", "error: \"cm\" has no kind: with KIND/NAME every word is one\n" },
         { "delete web", "error: the server doesn't have a resource type \"web\": there are pods" },
         { "delete pod a --now --grace-period 3", "error: --now and --grace-period cannot be specified" },
         { "label pod a", "error: at least one label is expected: KEY=VALUE, or KEY- to remove it\n\n" },
