@@ -80,6 +80,8 @@ struct workloads {
 void workload_uid(enum api_kind kind, const char *namespace_, const char *name, char ret[WORKLOAD_UID_SIZE]);
 struct workload *workload_find(struct workloads *w, const char *uid);
 void workloads_wake(struct workloads *w);
+/* Whether a DaemonSet's pod belongs on this node: its selector, affinity and tolerations. True of others. */
+bool workload_fits(const struct workloads *w, const struct workload *one);
 void workloads_look_again(struct workloads *w, int64_t ms);
 
 /* ---- adopt.c ---- */

@@ -98,6 +98,7 @@ static void label_it(struct api_expansion *x, struct making *m, const struct wor
 
     if (one->kind != API_KIND_REPLICA_SET)
         label(x, m, workload_hash_label(one->kind), g->workload->pods.hash);
+    x->of_daemon = one->kind == API_KIND_DAEMON_SET;
     if (one->kind == API_KIND_STATEFUL_SET) {
         label(x, m, "statefulset.kubernetes.io/pod-name", m->name);
         label(x, m, "apps.kubernetes.io/pod-index", m->number);

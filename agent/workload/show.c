@@ -100,17 +100,19 @@ static void put_stateful(json_t *s, const struct workload *one)
         json_put_str(s, "currentRevision", revision);
 }
 
-static void put_daemon(json_t *s, const struct workload *one)
+static void put_daemon(json_t *s, const struct workloads *w, const struct workload *one)
 {
     const struct workload_counts *c = &one->counts;
 
-    show_number(s, "desiredNumberScheduled", 1);
+    const bool fits = workload_fits(w, one);
+
+    show_number(s, "desiredNumberScheduled", fits);
     show_number(s, "currentNumberScheduled", c->pods > 0);
-    show_number(s, "numberMisscheduled", 0);
+    show_number(s, "numberMisscheduled", !fits && c->pods > 0);
     show_number(s, "numberReady", c->ready > 0);
     show_number(s, "updatedNumberScheduled", c->updated > 0);
     show_number(s, "numberAvailable", c->available > 0);
-    if (c->available == 0)
+    if (c->available == 0 && fits)
         show_number(s, "numberUnavailable", 1);
 }
 
@@ -130,7 +132,7 @@ static json_t *status_of(struct workloads *w, const struct workload *one)
     } else if (one->kind == API_KIND_STATEFUL_SET) {
         put_stateful(s, one);
     } else if (one->kind == API_KIND_DAEMON_SET) {
-        put_daemon(s, one);
+        put_daemon(s, w, one);
     } else {
         show_number(s, "replicas", one->counts.pods);
         show_number(s, "readyReplicas", one->counts.ready);

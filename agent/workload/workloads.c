@@ -2,6 +2,7 @@
 #include "agent/workload/workloads.h"
 
 #include "agent/pod/container/container.h"
+#include "agent/pod/core/node_labels.h"
 #include "agent/pod/core/pod.h"
 #include "agent/pod/status/status.h"
 #include "agent/workload/internal.h"
@@ -135,8 +136,11 @@ static void on_store(enum src_change change, const struct api_object *o, void *a
     if (change == SRC_ADDED && api_kind_is_only_shown(o->kind))
         log_info("the object is kept and shown; nothing here acts on it",
                  F_STR("kind", api_kind_name(o->kind)), F_STR("name", m->name));
-    if (!api_kind_is_workload(o->kind))
+    if (!api_kind_is_workload(o->kind)) {
+        if (change != SRC_REMOVED && api_kind_is_generic(o->kind))
+            name_ignored(&o->generic->ignored, api_kind_name(o->kind), m);
         return;
+    }
     if (change == SRC_REMOVED) {
         workload_uid(o->kind, m->namespace, m->name, uid);
         one = workload_find(w, uid);
@@ -227,12 +231,26 @@ static void note_progress(struct workloads *w, struct workload *one, const struc
         workloads_look_again(w, rest_ms + 1);
 }
 
+bool workload_fits(const struct workloads *w, const struct workload *one)
+{
+    const struct node *n = w->o.node;
+    const struct api_pod_spec *spec = &one->object->workload->pods.pod->spec;
+    struct api_kvs labels = { 0 };
+    mem_auto struct api_kv *v = labels.v = node_labels(n, &labels.n);
+
+    return one->kind != API_KIND_DAEMON_SET || v == NULL ||
+           (api_pod_fits_node(spec, n->o.node_name, &labels) &&
+            api_pod_untolerated(spec, n->o.taints, n->o.n_taints) == NULL);
+}
+
 static void step_one(struct workloads *w, struct workload *one, const struct workload_counts *before)
 {
     struct workload_want want = workload_want_of(one->kind, one->object->workload);
     struct workload_step steps[STEPS_MAX];
     size_t n;
 
+    if (!workload_fits(w, one))
+        want.replicas = 0;
     n = workload_decide(&want, one->seen, one->n_seen, steps, STEPS_MAX);
     for (size_t i = 0; i < n; i++) {
         const struct pod *p = steps[i].create ? NULL : one->pods[steps[i].index];

@@ -108,6 +108,20 @@ def test_kinds_that_are_shown(t):
     check("agent" in out and "DESIRED" in out, lambda: out)
 
 
+def test_daemon_set_for_other_nodes(t):
+    """A DaemonSet whose selector does not name this node has no pod, and says that none is wanted"""
+    node = t.node()
+    node.import_image()
+    other = workload("DaemonSet", "other")
+    other["spec"]["template"]["spec"]["nodeSelector"] = {"disk": "tape"}
+    node.put("other.yaml", other)
+    node.put("here.yaml", workload("DaemonSet", "here"))
+    (name,) = settled(node, "here", 1)
+    equal(status(node, "/apis/apps/v1/namespaces/default/daemonsets/other")["desiredNumberScheduled"], 0, "wanted")
+    equal(ready(node.pods(), "other"), [], "pods")
+    contains(str(node.pod(name)["spec"]["tolerations"]), "memory-pressure")
+
+
 def test_job(t):
     """A Job runs its completions, and does not run again after a restart"""
     node = t.node()

@@ -101,6 +101,8 @@ struct api_expansion { /* of a workload's template; borrowed */
     const struct api_kv *annotations; /* likewise */
     size_t n_annotations;
     const char *index_env, *index_field; /* an environment variable of every container; NULL: none */
+    bool of_daemon; /* it tolerates what Kubernetes' DaemonSets tolerate: pressure, and a node that is not
+                       ready */
     const char *owner_api_version, *owner_kind, *owner_name, *owner_uid;
     const char *hostname, *subdomain; /* NULL: as in the template */
     /* Volumes of claims, by name: they replace those of the template. */

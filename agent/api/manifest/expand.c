@@ -64,6 +64,28 @@ static void put_env(json_t *containers, const struct api_expansion *x)
     }
 }
 
+/* pkg/controller/daemon/util: AddOrUpdateDaemonPodTolerations. */
+static void put_tolerations(json_t *spec)
+{
+    static const char *const of_daemons[][2] = {
+        { "node.kubernetes.io/not-ready", "NoExecute" },
+        { "node.kubernetes.io/unreachable", "NoExecute" },
+        { "node.kubernetes.io/disk-pressure", "NoSchedule" },
+        { "node.kubernetes.io/memory-pressure", "NoSchedule" },
+        { "node.kubernetes.io/pid-pressure", "NoSchedule" },
+        { "node.kubernetes.io/unschedulable", "NoSchedule" },
+    };
+    json_t *list = json_object_get(spec, "tolerations");
+
+    if (list == NULL) {
+        list = json_array();
+        json_object_set_new(spec, "tolerations", list);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(of_daemons); i++)
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "key", of_daemons[i][0], "operator",
+                                              "Exists", "effect", of_daemons[i][1]));
+}
+
 /* The template as a Pod; NULL: out of memory. */
 static json_t *expanded(const struct api_pod *template_, const struct api_expansion *x)
 {
@@ -82,6 +104,8 @@ static json_t *expanded(const struct api_pod *template_, const struct api_expans
         json_put_str(labels, x->labels[i].key, x->labels[i].value);
     for (size_t i = 0; i < x->n_annotations; i++)
         json_put_str(member(meta, "annotations"), x->annotations[i].key, x->annotations[i].value);
+    if (x->of_daemon)
+        put_tolerations(spec);
     if (x->index_env != NULL) {
         put_env(json_object_get(spec, "initContainers"), x);
         put_env(json_object_get(spec, "containers"), x);
