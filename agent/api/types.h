@@ -271,7 +271,14 @@ struct api_downward_item {
     struct api_resource_field_ref *resource_field_ref;
 };
 
-enum api_source_kind { API_SRC_CONFIG_MAP, API_SRC_SECRET, API_SRC_DOWNWARD, API_SRC_TOKEN, API_SRC_TRUST };
+enum api_source_kind {
+    API_SRC_CONFIG_MAP,
+    API_SRC_SECRET,
+    API_SRC_DOWNWARD,
+    API_SRC_TOKEN,
+    API_SRC_TRUST,
+    API_SRC_CERTIFICATE
+};
 
 enum api_node_operator {
     API_NODE_IN,
@@ -436,6 +443,7 @@ struct api_pod_spec {
     size_t n_node_terms;
     struct api_toleration *tolerations;
     size_t n_tolerations;
+    bool gated; /* it has schedulingGates */
     struct api_readiness_gate *readiness_gates;
     size_t n_readiness_gates;
 };

@@ -146,8 +146,9 @@ static void check_projected_paths(struct api_check *c, const struct api_volume *
 
 static void check_payload(struct api_check *c, const struct api_volume *volume)
 {
-    static const char *const kinds[] = { "configMap", "secret", "downwardAPI", "serviceAccountToken",
-                                         "clusterTrustBundle" };
+    static const char *const kinds[] = { "configMap",          "secret",
+                                         "downwardAPI",        "serviceAccountToken",
+                                         "clusterTrustBundle", "podCertificate" };
     size_t outer = c->path_n, mark;
 
     if (volume->projected)
@@ -162,6 +163,8 @@ static void check_payload(struct api_check *c, const struct api_volume *volume)
         check_downward(c, &volume->sources[i]);
         if (volume->sources[i].kind == API_SRC_TRUST)
             api_validate_trust(c, &volume->sources[i]);
+        if (volume->sources[i].kind == API_SRC_CERTIFICATE && (c->joined || c->served))
+            api_fault(c, "not supported: this node asks for no certificates of pods");
         api_leave(c, mark);
     }
     if (volume->projected)

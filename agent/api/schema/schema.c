@@ -129,8 +129,12 @@ static bool walk_value(const struct walk *w, const struct api_row *row, json_t *
         api_set_given(w, row);
         return true;
     }
-    if (row->type == API_LIST)
-        return walk_list(w, row, v, quiet);
+    if (row->type == API_LIST) {
+        if (!walk_list(w, row, v, quiet))
+            return false;
+        api_set_given(w, row);
+        return true;
+    }
     return api_walk_plain(w, row, holder, v);
 }
 

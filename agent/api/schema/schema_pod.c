@@ -137,7 +137,7 @@ static const struct api_row pod_spec[] = {
         ACTED("on a node of a cluster; others have no Services")),
     ROW("os", API_OBJECT, .slot = HERE, .nested = &os_schema),
     ROW("schedulingGates", API_LIST, .nested = &api_schema_scheduling_gate, .merge_key = "name",
-        REFUSED("nothing here would remove the gates, the pod would never run")),
+        .has = AT(api_pod_spec, gated), ACTED("the pod waits until its manifest has none")),
     ROW("schedulingGroup", API_OBJECT, .nested = &api_schema_scheduling_group, ACCEPTED(scheduler)),
     ROW("resourceClaims", API_LIST, .nested = &resource_claim_schema, .merge_key = "name",
         .flags = API_RETAIN_KEYS, REFUSED("dynamic resource allocation needs a control plane and drivers")),

@@ -153,7 +153,7 @@ static const struct api_row topology_spread[] = {
 const struct api_schema api_schema_topology_spread = SCHEMA("TopologySpreadConstraint", topology_spread);
 
 static const struct api_row scheduling_gate[] = {
-    ROW("name", API_STRING, .flags = API_REQUIRED, .format = API_FMT_LABEL_KEY),
+    ROW("name", API_STRING, .flags = API_REQUIRED, .format = API_FMT_LABEL_KEY, .support = API_ACTED),
     { 0 },
 };
 const struct api_schema api_schema_scheduling_gate = SCHEMA("PodSchedulingGate", scheduling_gate);

@@ -6,7 +6,7 @@
 #define DEFAULT_MODE .flags = API_OCTAL | API_IN_PARENT, RANGE(0, 0777), .otherwise = "420"
 #define FOREIGN(field, reason) ROW(field, API_ANY, REFUSED(reason))
 
-static const char needs_server[] = "needs an API server";
+static const char needs_server[] = "without an API server there is none: the file is absent";
 static const char of_cluster[] = "needs a storage driver of the cluster";
 static const char removed[] = "Kubernetes itself has removed or retired this volume type";
 
@@ -152,15 +152,32 @@ static const struct api_row trust[] = {
 static const struct api_schema trust_schema = SCHEMA(
     "ClusterTrustBundleProjection", trust, .init = AT(api_payload_source, kind), .init_value = API_SRC_TRUST);
 
+static const struct api_value key_types[] = { { "RSA3072", 0 },   { "RSA4096", 0 },   { "ECDSAP256", 0 },
+                                              { "ECDSAP384", 0 }, { "ECDSAP521", 0 }, { "ED25519", 0 },
+                                              { NULL, 0 } };
+static const struct api_row certificate[] = {
+    ROW("signerName", API_STRING, .flags = API_REQUIRED),
+    ROW("keyType", API_STRING, .flags = API_REQUIRED, .values = key_types),
+    ROW("maxExpirationSeconds", API_INT32, RANGE(3600, 91 * 86400)),
+    ROW("credentialBundlePath", API_STRING, .format = API_FMT_FILE_PATH),
+    ROW("keyPath", API_STRING, .format = API_FMT_FILE_PATH),
+    ROW("certificateChainPath", API_STRING, .format = API_FMT_FILE_PATH),
+    ROW("userAnnotations", API_STRING_MAP),
+    { 0 },
+};
+static const struct api_schema certificate_schema =
+    SCHEMA("PodCertificateProjection", certificate, .init = AT(api_payload_source, kind),
+           .init_value = API_SRC_CERTIFICATE);
+
 static const struct api_row projection[] = {
     ROW("configMap", API_OBJECT, .slot = HERE, .nested = &config_map_projection_schema),
     ROW("secret", API_OBJECT, .slot = HERE, .nested = &secret_projection_schema),
     ROW("downwardAPI", API_OBJECT, .slot = HERE, .nested = &downward_projection_schema),
     ROW("serviceAccountToken", API_OBJECT, .slot = HERE, .nested = &token_schema, .flags = API_IN_CLUSTER,
-        REFUSED(needs_server)),
+        IGNORED(needs_server)),
     ROW("clusterTrustBundle", API_OBJECT, .slot = HERE, .nested = &trust_schema, .flags = API_IN_CLUSTER,
-        REFUSED(needs_server)),
-    FOREIGN("podCertificate", needs_server),
+        IGNORED(needs_server)),
+    ROW("podCertificate", API_OBJECT, .slot = HERE, .nested = &certificate_schema, IGNORED(needs_server)),
     { 0 },
 };
 static const struct api_schema projection_schema =

@@ -239,7 +239,10 @@ json_t *pod_conditions_json(struct pod *p)
     else
         pod_conditions_put_condition(p, list, C_READY, "Ready", why == NULL, why, message);
     pod_conditions_put_condition(p, list, C_CONTAINERS_READY, "ContainersReady", why == NULL, why, message);
-    pod_conditions_put_condition(p, list, C_SCHEDULED, "PodScheduled", true, NULL, NULL);
+    const bool gated = p->api->spec.gated && p->state == POD_PENDING;
+    pod_conditions_put_condition(p, list, C_SCHEDULED, "PodScheduled", !gated,
+                                 gated ? "SchedulingGated" : NULL,
+                                 gated ? "Scheduling is blocked due to non-empty scheduling gates" : NULL);
     if (restart_all_possible(p)) {
         bool now = !over && restart_all_wanted(p);
         pod_conditions_put_condition(p, list, C_ALL_RESTARTING, "AllContainersRestarting", now,

@@ -32,13 +32,20 @@ static enum err_code pod_payload_add(struct files *f, const char *path, const vo
     return ERR_OK;
 }
 
+/* What only an API server has, in a pod of a node without one: its file is absent. */
+static bool has_no_maker(const struct pod *p, const struct api_payload_source *s)
+{
+    return s->kind == API_SRC_CERTIFICATE || ((s->kind == API_SRC_TOKEN || s->kind == API_SRC_TRUST) &&
+                                              p->api->origin == API_FROM_FOLDER && p->node->cluster == NULL);
+}
+
 static size_t pod_payload_count(const struct pod *p, const struct api_payload_source *s)
 {
     const struct api_config *c;
 
     if (s->kind == API_SRC_DOWNWARD)
         return s->n_downward;
-    if (s->kind == API_SRC_TOKEN || s->kind == API_SRC_TRUST)
+    if (s->kind >= API_SRC_TOKEN)
         return 1;
     c = src_store_config(p->node->o.store, p->api->origin,
                          s->kind == API_SRC_SECRET ? API_SECRET : API_CONFIG_MAP, p->api->meta.namespace,
@@ -169,6 +176,8 @@ static enum err_code add_trust(const struct pod *p, const struct api_payload_sou
 static enum err_code add_source(const struct pod *p, const struct api_payload_source *s, int32_t default_mode,
                                 struct arena *a, struct files *f, struct err *e)
 {
+    if (has_no_maker(p, s))
+        return ERR_OK;
     switch (s->kind) {
     case API_SRC_CONFIG_MAP:
     case API_SRC_SECRET:
@@ -179,6 +188,8 @@ static enum err_code add_source(const struct pod *p, const struct api_payload_so
         return add_token(p, s, default_mode, a, f, e);
     case API_SRC_TRUST:
         return add_trust(p, s, default_mode, a, f, e);
+    case API_SRC_CERTIFICATE:
+        break;
     }
     return ERR_OK;
 }

@@ -88,6 +88,11 @@ static void pending_step(struct pod *p)
     }
     if (!served_step(p) || !priority_step(p))
         return;
+    if (p->api->spec.gated) { /* an edit of the manifest opens the gates */
+        free(p->message);
+        p->message = strdup("Scheduling is blocked due to non-empty scheduling gates");
+        return;
+    }
     p->priority = pods_priority(n, p->api); /* its PriorityClass may have been read later than the pod */
     code = admit(p, reason, &e);
     switch (code) {

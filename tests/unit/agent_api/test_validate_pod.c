@@ -237,10 +237,9 @@ static void what_cannot_be_honoured_is_refused_with_the_reason(void **state)
         "schedulingGates: [{name: a/b}]\nresourceClaims: [{name: a, resourceClaimName: b}, {name: c}]",
         "spec.ephemeralContainers: not supported: ephemeral containers cannot be set when a pod is created; "
         "kubectl debug and coracle debug add them",
-        "spec.schedulingGates: not supported: nothing here would remove the gates, the pod would never run",
         "spec.resourceClaims[1]: resourceClaimName or resourceClaimTemplateName is required",
         "spec.resourceClaims: not supported: dynamic resource allocation needs a control plane and drivers");
-    pod_is_good("", "ephemeralContainers: []\nschedulingGates: []");
+    pod_is_good("", "ephemeralContainers: []\nschedulingGates: [{name: a/b}]");
 }
 
 static void a_runtime_class_is_a_name_or_none(void **state)

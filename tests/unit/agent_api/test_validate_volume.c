@@ -175,7 +175,6 @@ static void projected_sources_are_joined(void **state)
         "    - configMap: {name: c, items: [{key: k, path: ./a//b/}, {key: k, path: a}]}\n"
         "    - serviceAccountToken: {path: z}\n"
         "    - downwardAPI: {items: [{path: z/t, fieldRef: {fieldPath: metadata.name}}]}",
-        "spec.volumes[0].projected.sources[2].serviceAccountToken: not supported: needs an API server",
         "spec.volumes[0].projected.sources[1].configMap.items[1].path: \"a\" cannot be a file while "
         "sources[0].secret.items[0].path is \"a/b\"",
         "spec.volumes[0].projected.sources[1].configMap.items[0].path: conflicting duplicate paths: "
@@ -187,7 +186,7 @@ static void projected_sources_are_joined(void **state)
         "sources[2].serviceAccountToken.path is \"z\"");
 }
 
-static void what_needs_an_api_server_is_refused(void **state)
+static void what_needs_an_api_server_is_checked(void **state)
 {
     (void)state;
     pod_is_bad(
@@ -198,9 +197,11 @@ static void what_needs_an_api_server_is_refused(void **state)
         "spec.volumes[0].projected.sources[0].serviceAccountToken.expirationSeconds: 5 is out of range, "
         "allowed "
         "are 600 to 4294967296",
-        "spec.volumes[0].projected.sources[0].serviceAccountToken: not supported: needs an API server",
-        "spec.volumes[0].projected.sources[1].clusterTrustBundle: not supported: needs an API server",
-        "spec.volumes[0].projected.sources[2].podCertificate: not supported: needs an API server");
+        "spec.volumes[0].projected.sources[1].clusterTrustBundle: name or signerName is required",
+        "spec.volumes[0].projected.sources[2].podCertificate.keyPath: \"../k\" must not contain \"..\"");
+    pod_is_good("", "volumes:\n- name: p\n  projected:\n    sources:\n    - serviceAccountToken: {path: t}\n"
+                    "    - clusterTrustBundle: {path: c, name: a}\n"
+                    "    - podCertificate: {signerName: a.b/c, keyType: ED25519, keyPath: k}");
 }
 
 static void a_csi_volume_is_read(void **state)
@@ -293,7 +294,7 @@ int main(void)
         cmocka_unit_test(payload_volumes_reach_the_structs),
         cmocka_unit_test(downward_files_have_one_reference_each),
         cmocka_unit_test(projected_sources_are_joined),
-        cmocka_unit_test(what_needs_an_api_server_is_refused),
+        cmocka_unit_test(what_needs_an_api_server_is_checked),
         cmocka_unit_test(the_token_of_a_copied_pod_is_left_out),
         cmocka_unit_test(foreign_volumes_are_refused),
         cmocka_unit_test(a_csi_volume_is_read),
