@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size == 0)
         return 0;
-    if (data[0] % 3 == 2) {
+    if (data[0] % 4 == 2) {
         struct csi_usage u;
 
         if (csi_usage_unpack(&u, data + 1, size - 1, &e) == ERR_OK)
@@ -24,7 +24,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             assert(e.text[0] != '\0');
         return 0;
     }
-    if (data[0] % 3 == 0) {
+    if (data[0] % 4 == 3) {
+        uint64_t bytes = 0;
+
+        if (csi_expand_unpack(&bytes, data + 1, size - 1, &e) == ERR_OK)
+            assert(bytes <= INT64_MAX);
+        else
+            assert(e.text[0] != '\0');
+        return 0;
+    }
+    if (data[0] % 4 == 0) {
         if (csi_caps_unpack(&caps, data + 1, size - 1, &e) == ERR_OK)
             assert((caps & 1) == 0);
         else

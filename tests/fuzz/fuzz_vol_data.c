@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             if (csi_vol_data_read(&again, text, strlen(text), &e) != ERR_OK)
                 abort();
             assert(strcmp(d.driver, again.driver) == 0 && strcmp(d.handle, again.handle) == 0 &&
-                   d.ephemeral == again.ephemeral);
+                   d.ephemeral == again.ephemeral && d.shared == again.shared);
         }
     } else {
         assert(e.text[0] != '\0');

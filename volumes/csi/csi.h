@@ -5,12 +5,15 @@
  * a child that can be killed, so a bad driver holds its own volumes only.
  *
  *   drivers.c   drivers register through the plugin watcher (deviceplugin/plugins.h), with NodeGetInfo
- *   mount.c     sets up one volume of a pod
+ *   mount.c     sets up one volume of a pod; stage.c what its pods share, expand.c its size
  *   remove.c    undoes the volumes of a pod, as found on the disk
- *   volume.h, messages.h, vol_data.h, version.h, place.h   pure: requests, answers, files, versions, paths
+ *   release.c   unstages what no pod has any more (unstage.c)
+ *   turns.c     one operation at a time on what pods share
+ *   volume.h, messages.h, vol_data.h, version.h, paths.h   pure: requests, answers, files, versions, paths
  *
  * What is on the disk decides, not memory. The agent writes vol_data.json beside the target before it calls
  * NodePublishVolume, and removes it after NodeUnpublishVolume has succeeded and nothing is mounted any more.
+ * NodeStageVolume and NodeUnstageVolume have a vol_data.json of their own.
  * So a removal after a restart, or of a pod that nobody knows any more, finds what has to be undone. A set-up
  * repeats its calls after a restart, as kubelet does: the calls of CSI are idempotent.
  */
@@ -21,9 +24,9 @@
 #include "base/process/process.h"
 #include "deviceplugin/plugins.h"
 #include "volumes/csi/messages.h"
+#include "volumes/csi/paths.h"
 
 #define CSI_CALL_MS 120000 /* deadline of a call: kubelet's csiTimeout */
-#define CSI_PATH_SIZE 1024
 
 struct csi;
 
@@ -38,13 +41,23 @@ struct csi_options { /* texts are copied */
     /* In the child that looks for volumes to remove: gives up mounts of the agent's own on them (subPath), or
      * they would stay busy. */
     enum err_code (*let_go)(const char *pod_uid, void *arg, struct err *e);
+    /* Whether a pod still wants what is staged there, so that it is not unstaged; may be NULL. */
+    bool (*wanted)(const char *staging, void *arg);
+    /* Driver and handle of a staged volume whose vol_data.json is lost, by its folder; may be NULL. The texts
+     * are borrowed until the loop turns. */
+    bool (*find)(const char *device, struct csi_id *ret, void *arg);
+    /* An unstaging failed, once for each error; may be NULL. */
+    void (*not_released)(const struct csi_id *id, const struct err *why, void *arg);
+    /* One begins or ends, or a look for some; for the end of the node. May be NULL. */
+    void (*releasing)(bool begins, void *arg);
     void *arg;
 };
 enum err_code csi_open(struct csi **ret, const struct csi_options *o, struct err *e) MUST_CHECK;
 /* For dp_plugins_options; borrowed while it exists. */
 const struct dp_plugin_handler *csi_plugin_handler(const struct csi *c);
 bool csi_busy(const struct csi *c);
-void csi_close(struct csi *c); /* not busy, and the plugin watcher has ended; NULL is fine */
+void csi_cancel(struct csi *c); /* the agent ends: operations of its own are cancelled, none begins */
+void csi_close(struct csi *c);  /* not busy, and the plugin watcher has ended; NULL is fine */
 
 struct csi_driver_info { /* for CSINode, metrics and people */
     const char *name, *endpoint, *version;
@@ -55,26 +68,74 @@ struct csi_driver_info { /* for CSINode, metrics and people */
 void csi_ask_again(struct csi *c, const char *driver);
 void csi_each_driver(const struct csi *c, void (*fn)(const struct csi_driver_info *d, void *arg), void *arg);
 
+/* ---- operations on one device take their turns ---- */
+struct csi_turn {
+    TAILQ_ENTRY(csi_turn) link;
+    const char *key; /* NULL: none is taken or waited for */
+    void (*next)(void *arg);
+    void *arg;
+};
+
 /* ---- one volume of a pod: set up ---- */
-/*
- * NodeGetCapabilities, the target's folder with vol_data.json, NodePublishVolume, and then the fsGroup. The
- * volume is borrowed until done. An error has kubelet's text. After an error that is final (csi_is_uncertain)
- * vol_data.json is removed again, unless the target is mounted: by an earlier call.
+struct csi_mount;
+struct csi_stage {
+    struct op op;
+    /* private */
+    struct csi *csi;
+    const struct csi_volume *volume;
+    const struct csi_paths *paths;
+    csi_caps caps;
+    struct grpc_channel *channel; /* of the set-up */
+    struct grpc_call call;
+    struct proc_call child;
+    struct err failed; /* what the driver answered, while it is undone */
+};
+
+struct csi_expand {
+    struct op op;
+    uint64_t bytes; /* the size now, as the driver says; 0: it does not. Valid in done if the result is OK */
+    /* private */
+    struct csi *csi;
+    const struct csi_volume *volume;
+    csi_caps caps;
+    uint64_t wanted;
+    struct arena memory;
+    struct grpc_channel *channel;
+    struct grpc_call call;
+};
+/* NodeExpandVolume of a published volume, which is borrowed until done. ERR_UNIMPLEMENTED: the driver cannot.
  */
+void csi_expand_start(struct csi_expand *x, struct csi *c, const struct csi_volume *v, csi_caps caps,
+                      uint64_t bytes, op_done_fn done, void *owner);
+
+/*
+ * NodeGetCapabilities; NodeStageVolume, if the driver stages and this was not done; the target's folder with
+ * vol_data.json; NodePublishVolume; then the fsGroup, and NodeExpandVolume if expand_bytes is given. The
+ * volume is borrowed until done. An error has kubelet's text; csi_mount_step() says of what. After an error
+ * that is final (csi_is_uncertain) vol_data.json is removed again, unless something is mounted: by an earlier
+ * call. What stays staged is undone by csi_release().
+ */
+enum csi_step { CSI_STEP_STAGE, CSI_STEP_PUBLISH, CSI_STEP_EXPAND };
 struct csi_mount {
     struct op op;
     /* private */
     struct csi *csi;
     const struct csi_volume *volume;
+    struct csi_paths paths;
+    struct arena memory; /* of the paths */
     csi_caps caps;
+    enum csi_step step;
+    struct csi_turn turn;
+    struct csi_stage stage;
+    struct csi_expand expand;
     struct grpc_channel *channel;
     struct grpc_call call;
     struct proc_call child;
     struct err failed; /* what the publish answered, while it is undone */
-    char folder[CSI_PATH_SIZE], target[CSI_PATH_SIZE];
 };
 void csi_mount_start(struct csi_mount *m, struct csi *c, const struct csi_volume *v, op_done_fn done,
                      void *owner);
+enum csi_step csi_mount_step(const struct csi_mount *m); /* where it is, or failed */
 
 /* What the driver can, as it said last; valid in done if the result is OK. */
 csi_caps csi_mount_caps(const struct csi_mount *m);
@@ -92,12 +153,15 @@ void csi_stats_start(struct csi_stats *s, struct csi *c, const char *driver, con
                      const char *path, op_done_fn done, void *owner);
 
 /* ---- all volumes of a pod: undone ---- */
-struct csi_known { /* a volume as its manifest names it, for one whose vol_data.json is lost */
-    const char *name, *driver, *handle;
+struct csi_known {    /* a volume as the objects name it, for one whose vol_data.json is lost */
+    const char *name; /* spec_name */
+    const char *driver, *handle;
+    bool ephemeral;
 };
 struct csi_removed; /* one volume being removed */
 /*
- * Undoes every CSI volume that the pod has on the disk: NodeUnpublishVolume, then its folder. All are tried;
+ * Undoes every CSI volume that the pod has on the disk: NodeUnpublishVolume, then its folder; what was staged
+ * for it is released. All are tried;
  * the result is the first error, which names volume and driver. Absent is success. ERR_PRECONDITION: a driver
  * said that it is done, and the target is still mounted.
  */
@@ -111,6 +175,7 @@ struct csi_remove {
     size_t n_volumes, at;
     const struct csi_known *known;
     size_t n_known;
+    struct csi_turn turn;
     struct grpc_channel *channel;
     struct grpc_call call;
     struct proc_call child;
@@ -120,4 +185,13 @@ void csi_remove_start(struct csi_remove *r, struct csi *c, const char *pod_uid, 
                       size_t n_known, op_done_fn done, void *owner);
 /* Whether the pod has a folder of CSI volumes: if it is absent, there is nothing to remove. */
 struct presence csi_look(const struct csi *c, const char *pod_uid, struct err *e) MUST_CHECK;
+
+/* ---- what is staged ---- */
+/* A pod has let go of this volume: it is unstaged if it is the last one, and tried until that succeeds. */
+void csi_release(struct csi *c, const struct csi_id *id);
+/* Releases what an earlier run of the agent left staged; after all pods are known. */
+void csi_sweep(struct csi *c);
+/* Those that are not unstaged yet; `error`: of the last try, or "". */
+void csi_each_release(const struct csi *c, void (*fn)(const struct csi_id *id, const char *error, void *arg),
+                      void *arg);
 #endif

@@ -111,6 +111,7 @@ static void driver_is_here(struct csi_driver *d)
     d->state = DRIVER_HERE;
     log_info("a CSI driver registered", F_STR("driver", d->name), F_STR("socket", d->endpoint),
              F_STR("node_id", d->node.node_id), F_I64("max_volumes", d->node.max_volumes));
+    csi_hurry_releases(c, d->name);
     if (c->o.changed != NULL)
         c->o.changed(d->name, true, c->o.arg);
     dp_offer_answer(d->offer, &(struct err){ 0 }); /* the offer may end within it, and the driver with it */
@@ -305,6 +306,8 @@ enum err_code csi_open(struct csi **ret, const struct csi_options *o, struct err
     c->handler =
         (struct dp_plugin_handler){ .type = "CSIPlugin", .offered = on_offered, .gone = on_gone, .arg = c };
     LIST_INIT(&c->drivers);
+    LIST_INIT(&c->releases);
+    TAILQ_INIT(&c->turns);
     if (c->o.root_dir == NULL || c->o.node_name == NULL) {
         csi_close(c);
         return err_nomem(e);
@@ -325,7 +328,13 @@ bool csi_busy(const struct csi *c)
     LIST_FOREACH (d, &c->drivers, link)
         if (op_live(&d->call.op))
             return true;
-    return false;
+    return csi_releases(c);
+}
+
+void csi_cancel(struct csi *c)
+{
+    c->stopped = true;
+    csi_stop_releases(c);
 }
 
 void csi_close(struct csi *c)
@@ -338,6 +347,7 @@ void csi_close(struct csi *c)
         LIST_REMOVE(d, link);
         driver_free(d);
     }
+    csi_staged_done(c);
     free((char *)c->o.root_dir);
     free((char *)c->o.node_name);
     free(c);

@@ -120,6 +120,8 @@ enum err_code csi_usage_unpack(struct csi_usage *ret, const uint8_t *p, size_t n
             ERR_IGNORE(take_usage(m->usage[i], &usage, e));
         if (e->code == ERR_OK && !usage.has_bytes && !usage.has_inodes)
             err_set(e, ERR_INVALID, "csi.v1.NodeGetVolumeStatsResponse: no usage in bytes or inodes");
+        usage.has_condition = m->volume_condition != NULL;
+        usage.abnormal = usage.has_condition && m->volume_condition->abnormal;
         if (e->code == ERR_OK)
             *ret = usage;
     }
@@ -236,6 +238,55 @@ enum err_code csi_stage_pack(const struct csi_request *r, uint8_t **ret, size_t 
         ERR_IGNORE(dp_wire_pack(&m.base, ret, ret_n, e));
     else
         err_nomem(e);
+    arena_done(&memory);
+    return e->code;
+}
+
+static bool fill_expand(const struct csi_expand_request *r, struct arena *memory,
+                        Csi__V1__NodeExpandVolumeRequest *m)
+{
+    m->volume_id = (char *)r->volume_id;
+    m->volume_path = (char *)r->volume_path;
+    if (r->staging_path != NULL)
+        m->staging_target_path = (char *)r->staging_path;
+    FILL_MAP(memory, &r->secrets, Csi__V1__NodeExpandVolumeRequest__SecretsEntry,
+             CSI__V1__NODE_EXPAND_VOLUME_REQUEST__SECRETS_ENTRY__INIT, m->secrets, m->n_secrets);
+    return true;
+}
+
+enum err_code csi_expand_pack(const struct csi_expand_request *r, uint8_t **ret, size_t *ret_n, struct err *e)
+{
+    Csi__V1__NodeExpandVolumeRequest m = CSI__V1__NODE_EXPAND_VOLUME_REQUEST__INIT;
+    Csi__V1__CapacityRange range = CSI__V1__CAPACITY_RANGE__INIT;
+    struct arena memory = { 0 };
+    struct capability c;
+
+    range.required_bytes = (int64_t)r->bytes;
+    m.capacity_range = &range;
+    fill_capability(&r->capability, &c);
+    m.volume_capability = &c.m;
+    if (fill_expand(r, &memory, &m))
+        ERR_IGNORE(dp_wire_pack(&m.base, ret, ret_n, e));
+    else
+        err_nomem(e);
+    arena_done(&memory);
+    return e->code;
+}
+
+enum err_code csi_expand_unpack(uint64_t *ret, const uint8_t *p, size_t n, struct err *e)
+{
+    const Csi__V1__NodeExpandVolumeResponse *m;
+    struct arena memory = { 0 };
+    ProtobufCMessage *base;
+
+    if (dp_wire_unpack(&csi__v1__node_expand_volume_response__descriptor, limits, ARRAY_LEN(limits), p, n,
+                       &memory, &base, e) == ERR_OK) {
+        m = (const Csi__V1__NodeExpandVolumeResponse *)base;
+        if (m->capacity_bytes < 0)
+            err_set(e, ERR_INVALID, "csi.v1.NodeExpandVolumeResponse: capacity_bytes: a negative number");
+        else
+            *ret = (uint64_t)m->capacity_bytes;
+    }
     arena_done(&memory);
     return e->code;
 }

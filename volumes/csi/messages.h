@@ -33,6 +33,7 @@ struct csi_usage { /* NodeGetVolumeStatsResponse */
     bool has_bytes, has_inodes;
     uint64_t available_bytes, total_bytes, used_bytes;
     uint64_t available_inodes, total_inodes, used_inodes;
+    bool has_condition, abnormal; /* volume_condition */
 };
 #define CSI_USAGES_MAX 16
 /* ERR_INVALID: no usage at all, or a negative number. A unit that is unknown is ignored. */
@@ -44,6 +45,10 @@ enum err_code csi_publish_pack(const struct csi_request *r, uint8_t **ret, size_
                                struct err *e) MUST_CHECK;
 enum err_code csi_stage_pack(const struct csi_request *r, uint8_t **ret, size_t *ret_n,
                              struct err *e) MUST_CHECK;
+enum err_code csi_expand_pack(const struct csi_expand_request *r, uint8_t **ret, size_t *ret_n,
+                              struct err *e) MUST_CHECK;
+/* NodeExpandVolumeResponse: *ret is the size now; 0: the driver does not say. ERR_INVALID: a negative one. */
+enum err_code csi_expand_unpack(uint64_t *ret, const uint8_t *p, size_t n, struct err *e) MUST_CHECK;
 enum err_code csi_unpublish_pack(const char *volume_id, const char *target_path, uint8_t **ret, size_t *ret_n,
                                  struct err *e) MUST_CHECK;
 enum err_code csi_unstage_pack(const char *volume_id, const char *staging_path, uint8_t **ret, size_t *ret_n,

@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-volumes_csi_SRCS := drivers.c group.c messages.c mount.c place.c remove.c stats.c version.c vol_data.c volume.c
+volumes_csi_SRCS := block_place.c device_place.c drivers.c expand.c group.c messages.c mount.c paths.c place.c release.c remove.c stage.c stats.c turns.c \
+                    unstage.c version.c vol_data.c volume.c

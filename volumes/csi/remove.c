@@ -3,30 +3,43 @@
  * remove - undoes the volumes of a pod, one after the other.
  *
  *     LOOKS        gives up mounts of our own on them, and reads the files vol_data.json, in a child
- *     UNPUBLISHES  NodeUnpublishVolume of volumes[at]
- *     CLEANS       its folder, in a child, then the next
+ *     WAITS        for the turn of volumes[at] (turns.c)
+ *     UNMAPS       a block device, in a child
+ *     UNPUBLISHES  NodeUnpublishVolume
+ *     CLEANS       its folder, in a child; what was staged is released; then the next
  */
 #include "volumes/csi/internal.h"
 
 #include "base/codec/json.h"
 #include "base/files/fs.h"
-#include "volumes/csi/place.h"
+#include "base/scope.h"
+#include "volumes/csi/device_place.h"
 
 #include <fcntl.h>
 #include <string.h>
 
 #define VOLUMES_MAX 4096 /* of one pod: a manifest has at most some hundred */
 
-enum { REMOVE_LOOKS, REMOVE_UNPUBLISHES, REMOVE_CLEANS };
+enum { REMOVE_LOOKS, REMOVE_WAITS, REMOVE_UNMAPS, REMOVE_UNPUBLISHES, REMOVE_CLEANS };
 
 struct csi_removed {
     const char *name;
     const char *driver, *handle; /* NULL: unknown */
     const char *error;           /* of its vol_data.json; NULL: none */
-    char folder[CSI_PATH_SIZE], target[CSI_PATH_SIZE];
+    bool block, ephemeral;
+    struct csi_paths paths;
 };
 
 static void next(struct csi_remove *r);
+
+static void remove_end(struct csi_remove *r, const struct err *result)
+{
+    grpc_channel_close(r->channel);
+    r->channel = NULL;
+    csi_turn_give(r->csi, &r->turn);
+    arena_done(&r->memory);
+    op_finish(&r->op, result);
+}
 
 static void remove_abort(struct op *op)
 {
@@ -36,14 +49,8 @@ static void remove_abort(struct op *op)
         op_cancel(&r->call.op);
     if (op_live(&r->child.op))
         op_cancel(&r->child.op);
-}
-
-static void remove_end(struct csi_remove *r, const struct err *result)
-{
-    grpc_channel_close(r->channel);
-    r->channel = NULL;
-    arena_done(&r->memory);
-    op_finish(&r->op, result);
+    if (op->state == REMOVE_WAITS)
+        remove_end(r, r->first.code != ERR_OK ? &r->first : &op->why);
 }
 
 /* ---- one volume ---- */
@@ -53,8 +60,10 @@ static void volume_failed(struct csi_remove *r, const struct err *why)
     const struct csi_removed *v = &r->volumes[r->at];
     struct err e = *why;
 
+    csi_turn_give(r->csi, &r->turn);
     if (r->first.code == ERR_OK) {
-        err_wrap(&e, "UnmountVolume.TearDown failed for volume \"%.80s\" of CSI driver %.80s", v->name,
+        err_wrap(&e, "%s failed for volume \"%.80s\" of CSI driver %.80s",
+                 v->block ? "UnmapVolume.UnmapPodDevice" : "UnmountVolume.TearDown", v->name,
                  v->driver != NULL ? v->driver : "(unknown)");
         r->first = e;
     }
@@ -67,7 +76,18 @@ static enum err_code clean(const void *arg, struct buf *out, struct err *e)
     const struct csi_remove *r = arg;
 
     (void)out;
-    return csi_place_remove(r->volumes[r->at].folder, e);
+    return r->volumes[r->at].block ? csi_block_remove(&r->volumes[r->at].paths, e)
+                                   : csi_place_remove(r->volumes[r->at].paths.folder, e);
+}
+
+static void release(struct csi_remove *r, const struct csi_removed *v)
+{
+    if (v->handle != NULL)
+        csi_release(r->csi, &(struct csi_id){ .driver = v->driver,
+                                              .handle = v->handle,
+                                              .spec_name = v->name,
+                                              .block = v->block,
+                                              .ephemeral = v->ephemeral });
 }
 
 static void on_cleaned(struct op *op, const struct err *result)
@@ -77,6 +97,8 @@ static void on_cleaned(struct op *op, const struct err *result)
     struct err e = *result;
 
     if (e.code == ERR_OK) {
+        csi_turn_give(r->csi, &r->turn);
+        release(r, v);
         r->at++;
         next(r);
         return;
@@ -118,7 +140,7 @@ static void unpublish(struct csi_remove *r)
         volume_failed(r, &e);
         return;
     }
-    if (csi_unpublish_pack(v->handle, v->target, &bytes, &n, &e) != ERR_OK) {
+    if (csi_unpublish_pack(v->handle, v->paths.target, &bytes, &n, &e) != ERR_OK) {
         volume_failed(r, &e);
         return;
     }
@@ -128,14 +150,57 @@ static void unpublish(struct csi_remove *r)
     csi_wipe(bytes, n);
 }
 
-static void next(struct csi_remove *r)
+static enum err_code unmap(const void *arg, struct buf *out, struct err *e)
 {
-    if (r->at == r->n_volumes || r->op.why.code != ERR_OK)
-        remove_end(r, r->first.code != ERR_OK ? &r->first : &r->op.why);
-    else if (r->volumes[r->at].handle != NULL)
+    const struct csi_remove *r = arg;
+
+    (void)out;
+    return csi_block_unmap(&r->volumes[r->at].paths, e);
+}
+
+static void undo(struct csi_remove *r)
+{
+    if (r->volumes[r->at].handle != NULL)
         unpublish(r);
     else
         begin_clean(r); /* a folder without a mount, which an interrupted set-up or removal left */
+}
+
+static void on_unmapped(struct op *op, const struct err *result)
+{
+    struct csi_remove *r = op->owner;
+
+    if (result->code != ERR_OK)
+        volume_failed(r, result);
+    else if (r->op.why.code != ERR_OK)
+        volume_failed(r, &r->op.why);
+    else
+        undo(r);
+}
+
+static void on_turn(void *arg)
+{
+    struct csi_remove *r = arg;
+
+    if (!r->volumes[r->at].block) {
+        undo(r);
+        return;
+    }
+    r->op.state = REMOVE_UNMAPS;
+    csi_child(r->csi, &r->child, "unmap a CSI volume", r->uid, unmap, r, on_unmapped, r);
+}
+
+static void next(struct csi_remove *r)
+{
+    const struct csi_removed *v = &r->volumes[r->at];
+
+    if (r->at == r->n_volumes || r->op.why.code != ERR_OK) {
+        remove_end(r, r->first.code != ERR_OK ? &r->first : &r->op.why);
+        return;
+    }
+    r->op.state = REMOVE_WAITS;
+    if (v->paths.staging == NULL || csi_turn_take(r->csi, &r->turn, v->paths.staging, on_turn, r))
+        on_turn(r);
 }
 
 /* ---- the look ---- */
@@ -143,12 +208,10 @@ static void next(struct csi_remove *r)
 static enum err_code remove_look(const void *arg, struct buf *out, struct err *e)
 {
     const struct csi_remove *r = arg;
-    char all[CSI_PATH_SIZE];
 
-    if (csi_place_all(r->csi->o.root_dir, r->uid, all, sizeof(all), e) != ERR_OK ||
-        (r->csi->o.let_go != NULL && r->csi->o.let_go(r->uid, r->csi->o.arg, e) != ERR_OK))
+    if (r->csi->o.let_go != NULL && r->csi->o.let_go(r->uid, r->csi->o.arg, e) != ERR_OK)
         return e->code;
-    return csi_place_list(all, out, e);
+    return csi_place_list(r->csi->o.root_dir, r->uid, out, e);
 }
 
 static void use_known(struct csi_remove *r, struct csi_removed *v)
@@ -157,23 +220,30 @@ static void use_known(struct csi_remove *r, struct csi_removed *v)
         if (strcmp(r->known[i].name, v->name) == 0) {
             v->driver = r->known[i].driver;
             v->handle = r->known[i].handle;
+            v->ephemeral = r->known[i].ephemeral;
         }
 }
 
 static enum err_code take_one(struct csi_remove *r, const json_t *o, struct csi_removed *v, struct err *e)
 {
     const char *name = json_str(o, "name");
+    struct csi_id id;
 
     v->name = arena_strdup(&r->memory, name != NULL ? name : "");
     v->driver = arena_strdup(&r->memory, json_str(o, "driver"));
     v->handle = arena_strdup(&r->memory, json_str(o, "handle"));
     v->error = arena_strdup(&r->memory, json_str(o, "error"));
+    v->block = json_flag(o, "block");
+    v->ephemeral = json_flag(o, "ephemeral");
     if (v->name == NULL)
         return err_nomem(e);
     use_known(r, v);
-    if (csi_place_folder(r->csi->o.root_dir, r->uid, v->name, v->folder, sizeof(v->folder), e) != ERR_OK)
-        return e->code;
-    return csi_place_target(r->csi->o.root_dir, r->uid, v->name, v->target, sizeof(v->target), e);
+    id = (struct csi_id){ .driver = v->driver,
+                          .handle = v->handle,
+                          .spec_name = v->name,
+                          .block = v->block,
+                          .ephemeral = v->ephemeral };
+    return csi_paths_make(&v->paths, r->csi->o.root_dir, &id, r->uid, &r->memory, e);
 }
 
 static enum err_code take_list(struct csi_remove *r, struct err *e)
@@ -225,11 +295,27 @@ void csi_remove_start(struct csi_remove *r, struct csi *c, const char *pod_uid, 
     csi_child(c, &r->child, "look for CSI volumes", r->uid, remove_look, r, on_looked, r);
 }
 
+static struct presence no_memory(struct err *e)
+{
+    err_nomem(e);
+    return presence_unknown(e);
+}
+
 struct presence csi_look(const struct csi *c, const char *pod_uid, struct err *e)
 {
-    char all[CSI_PATH_SIZE];
+    static const char *const kinds[] = { CSI_VOLUMES, CSI_DEVICES };
+    struct presence found = presence_absent();
 
-    if (csi_place_all(c->o.root_dir, pod_uid, all, sizeof(all), e) != ERR_OK)
+    if (csi_path_check("pod uid", pod_uid, e) != ERR_OK)
         return presence_unknown(e);
-    return fs_look_at(AT_FDCWD, all, NULL, e);
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        str_auto path = str_printf("%s/pods/%s/%s", c->o.root_dir, pod_uid, kinds[i]);
+
+        if (path == NULL)
+            return no_memory(e);
+        found = fs_look_at(AT_FDCWD, path, NULL, e);
+        if (!presence_is_absent(found))
+            break;
+    }
+    return found;
 }

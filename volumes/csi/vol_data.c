@@ -16,7 +16,10 @@ char *csi_vol_data_text(const struct csi_vol_data *d)
     bool ok = o != NULL && json_put_str(o, "attachmentID", d->attachment) &&
               json_put_str(o, "driverName", d->driver) && json_put_str(o, "nodeName", d->node) &&
               json_put_str(o, "specVolID", d->spec_name) && json_put_str(o, "volumeHandle", d->handle) &&
-              json_put_str(o, LIFECYCLE, d->ephemeral ? "Ephemeral" : "Persistent");
+              json_put_str(o, LIFECYCLE,
+                           d->shared      ? NULL
+                           : d->ephemeral ? "Ephemeral"
+                                          : "Persistent");
 
     if (ok) {
         json_add_text(&text, o, false, 0);
@@ -58,6 +61,7 @@ static enum err_code read_object(struct csi_vol_data *ret, const json_t *o, stru
     if (ret->handle == NULL || ret->handle[0] == '\0')
         return err_set(e, ERR_INVALID, CSI_VOL_DATA ": volumeHandle: missing");
     ret->ephemeral = str_eq(mode, "Ephemeral");
+    ret->shared = mode == NULL;
     return ERR_OK;
 }
 

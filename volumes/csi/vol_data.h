@@ -5,6 +5,8 @@
  * thread.
  *
  *     <root>/pods/<uid>/volumes/kubernetes.io~csi/<volume>/vol_data.json   beside the target "mount"
+ *     .../<driver>/<sha256>/vol_data.json         of a staged volume: driver and handle
+ *     .../volumeDevices/<volume>/data/vol_data.json      of a block device
  *
  * It is written before the driver is called and removed after the driver has undone the call.
  */
@@ -22,6 +24,7 @@
 struct csi_vol_data { /* texts are borrowed, or in `memory`; NULL: not in the file */
     const char *attachment, *driver, *node, *spec_name, *handle;
     bool ephemeral;
+    bool shared; /* of a device: without volumeLifecycleMode */
     struct arena memory;
 };
 

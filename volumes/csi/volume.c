@@ -63,33 +63,38 @@ bool csi_driver_name_ok(const char *name)
     return true;
 }
 
-static void hash(const char *const *texts, size_t n, char ret[CSI_HASHED_SIZE])
+static void hash(const char *prefix, const char *const *texts, size_t n, char ret[CSI_HASHED_SIZE])
 {
     uint8_t sum[SHA256_DIGEST_LENGTH];
     SHA2_CTX ctx;
-    int at = 4;
+    int at = (int)strlen(prefix);
 
     SHA256Init(&ctx);
     for (size_t i = 0; i < n; i++)
         SHA256Update(&ctx, (const uint8_t *)texts[i], strlen(texts[i]));
     SHA256Final(sum, &ctx);
-    memcpy(ret, "csi-", 4);
+    strcpy(ret, prefix);
     for (size_t i = 0; i < sizeof(sum); i++)
         at += snprintf(ret + at, CSI_HASHED_SIZE - (size_t)at, "%02x", sum[i]);
+}
+
+void csi_handle_hash(const char *handle, char ret[CSI_HASHED_SIZE])
+{
+    hash("", &handle, 1, ret);
 }
 
 void csi_inline_handle(const char *pod_uid, const char *volume, char ret[CSI_HASHED_SIZE])
 {
     const char *const texts[] = { pod_uid, volume };
 
-    hash(texts, 2, ret);
+    hash("csi-", texts, 2, ret);
 }
 
 void csi_attachment_name(const char *handle, const char *driver, const char *node, char ret[CSI_HASHED_SIZE])
 {
     const char *const texts[] = { handle, driver, node };
 
-    hash(texts, 3, ret);
+    hash("csi-", texts, 3, ret);
 }
 
 /* ---- requests ---- */
@@ -126,34 +131,57 @@ static enum err_code set_mount_group(const struct csi_volume *v, csi_caps caps, 
     return r->mount_group != NULL ? ERR_OK : err_nomem(e);
 }
 
-/* The attributes and then the pod's: kubelet's words win over those of the volume. */
-static enum err_code add_pod(const struct csi_volume *v, struct arena *memory, struct csi_pairs *ret,
-                             struct err *e)
+#define TOKENS "csi.storage.k8s.io/serviceAccount.tokens"
+
+/* `from` and then `more`: kubelet's words win over those of the volume. Pairs without a value are left out.
+ */
+static enum err_code add_pairs(const struct csi_pairs *from, const struct csi_pair *more, size_t n_more,
+                               struct arena *memory, struct csi_pairs *ret, struct err *e)
 {
-    const struct csi_pair pod[] = {
-        { "csi.storage.k8s.io/pod.name", v->pod_name },
-        { "csi.storage.k8s.io/pod.namespace", v->pod_namespace },
-        { "csi.storage.k8s.io/pod.uid", v->pod_uid },
-        { "csi.storage.k8s.io/serviceAccount.name", v->service_account },
-        { "csi.storage.k8s.io/ephemeral", v->ephemeral ? "true" : "false" },
-    };
-    const size_t n_pod = sizeof(pod) / sizeof(pod[0]);
-    struct csi_pair *all = arena_alloc(memory, (v->attributes.n + n_pod) * sizeof(all[0]));
+    struct csi_pair *all = arena_alloc(memory, (from->n + n_more + 1) * sizeof(all[0]));
     size_t n = 0;
 
     if (all == NULL)
         return err_nomem(e);
-    for (size_t i = 0; i < v->attributes.n; i++) {
+    for (size_t i = 0; i < from->n; i++) {
         bool hidden = false;
 
-        for (size_t j = 0; j < n_pod; j++)
-            hidden = hidden || strcmp(pod[j].key, v->attributes.v[i].key) == 0;
+        for (size_t j = 0; j < n_more; j++)
+            hidden = hidden || (more[j].value != NULL && strcmp(more[j].key, from->v[i].key) == 0);
         if (!hidden)
-            all[n++] = v->attributes.v[i];
+            all[n++] = from->v[i];
     }
-    memcpy(all + n, pod, sizeof(pod));
-    *ret = (struct csi_pairs){ all, n + n_pod };
+    for (size_t j = 0; j < n_more; j++)
+        if (more[j].value != NULL)
+            all[n++] = more[j];
+    *ret = (struct csi_pairs){ all, n };
     return ERR_OK;
+}
+
+static enum err_code add_pod(const struct csi_volume *v, struct arena *memory, struct csi_pairs *ret,
+                             struct err *e)
+{
+    const bool info = v->pod_info;
+    const struct csi_pair pod[] = {
+        { "csi.storage.k8s.io/pod.name", info ? v->pod_name : NULL },
+        { "csi.storage.k8s.io/pod.namespace", info ? v->pod_namespace : NULL },
+        { "csi.storage.k8s.io/pod.uid", info ? v->pod_uid : NULL },
+        { "csi.storage.k8s.io/serviceAccount.name", info ? v->service_account : NULL },
+        { "csi.storage.k8s.io/ephemeral", !info          ? NULL
+                                          : v->ephemeral ? "true"
+                                                         : "false" },
+        { TOKENS, v->tokens_secret ? NULL : v->tokens },
+    };
+
+    return add_pairs(&v->attributes, pod, sizeof(pod) / sizeof(pod[0]), memory, ret, e);
+}
+
+static enum err_code add_secret(const struct csi_volume *v, struct arena *memory, struct csi_pairs *ret,
+                                struct err *e)
+{
+    const struct csi_pair token = { TOKENS, v->tokens_secret ? v->tokens : NULL };
+
+    return add_pairs(&v->publish_secrets, &token, 1, memory, ret, e);
 }
 
 enum err_code csi_publish_request(const struct csi_volume *v, csi_caps caps, const char *staging_path,
@@ -165,9 +193,8 @@ enum err_code csi_publish_request(const struct csi_volume *v, csi_caps caps, con
     fill_common(v, caps, staging_path, &r);
     r.target_path = target_path;
     r.read_only = v->read_only;
-    r.secrets = v->publish_secrets;
     if (set_mount_group(v, caps, memory, &r, e) != ERR_OK ||
-        (v->pod_info && add_pod(v, memory, &r.volume_context, e) != ERR_OK))
+        add_pod(v, memory, &r.volume_context, e) != ERR_OK || add_secret(v, memory, &r.secrets, e) != ERR_OK)
         return e->code;
     *ret = r;
     return ERR_OK;
@@ -184,4 +211,15 @@ enum err_code csi_stage_request(const struct csi_volume *v, csi_caps caps, const
         return e->code;
     *ret = r;
     return ERR_OK;
+}
+
+void csi_expand_request(const struct csi_volume *v, csi_caps caps, const char *staging_path,
+                        const char *volume_path, uint64_t bytes, struct csi_expand_request *ret)
+{
+    *ret = (struct csi_expand_request){ .volume_id = v->handle,
+                                        .volume_path = volume_path,
+                                        .staging_path = staging_path,
+                                        .bytes = bytes,
+                                        .secrets = v->expand_secrets };
+    fill_common(v, caps, staging_path, &ret->capability);
 }

@@ -72,9 +72,13 @@ struct csi_volume { /* texts are borrowed */
     /* the pod */
     const char *pod_uid, *pod_name, *pod_namespace, *service_account;
     bool pod_info;       /* podInfoOnMount: it is added to the attributes */
+    const char *tokens;  /* of the service account, as JSON; NULL: none are asked for */
+    bool tokens_secret;  /* serviceAccountTokenInSecrets: among the secrets, not the attributes */
     int64_t fs_group;    /* -1: none */
     bool group_if_wrong; /* fsGroupChangePolicy: OnRootMismatch */
     enum csi_group_policy group_policy;
+    uint64_t expand_bytes; /* the size that the node has to grow it to when it is published; 0: none */
+    struct csi_pairs expand_secrets;
 };
 
 /* What NodeStageVolume and NodePublishVolume are asked. */
@@ -96,6 +100,16 @@ enum err_code csi_publish_request(const struct csi_volume *v, csi_caps caps, con
 enum err_code csi_stage_request(const struct csi_volume *v, csi_caps caps, const char *staging_path,
                                 struct arena *memory, struct csi_request *ret, struct err *e) MUST_CHECK;
 
+/* What NodeExpandVolume is asked. */
+struct csi_expand_request {
+    const char *volume_id, *volume_path, *staging_path /* NULL: not staged */;
+    uint64_t bytes;
+    struct csi_request capability; /* its fields of the volume's capability only */
+    struct csi_pairs secrets;
+};
+void csi_expand_request(const struct csi_volume *v, csi_caps caps, const char *staging_path,
+                        const char *volume_path, uint64_t bytes, struct csi_expand_request *ret);
+
 /* Whether the agent gives the files of a published volume to the fsGroup. */
 bool csi_wants_group(const struct csi_volume *v, csi_caps caps);
 
@@ -109,6 +123,8 @@ bool csi_driver_name_ok(const char *name);
 
 /* "csi-<sha256 of pod uid and volume name>": the handle of an inline volume. */
 #define CSI_HASHED_SIZE (4 + 64 + 1)
+/* "<sha256 of the handle>", in the path of a staged volume. */
+void csi_handle_hash(const char *handle, char ret[CSI_HASHED_SIZE]);
 void csi_inline_handle(const char *pod_uid, const char *volume, char ret[CSI_HASHED_SIZE]);
 /* "csi-<sha256 of handle, driver and node>": the name of a VolumeAttachment. */
 void csi_attachment_name(const char *handle, const char *driver, const char *node, char ret[CSI_HASHED_SIZE]);

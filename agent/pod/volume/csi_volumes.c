@@ -100,7 +100,7 @@ static bool make_all(struct pod *p)
         *v = (struct csi_vol){ .pod = p, .name = strdup(api->name), .since_ns = clock_wall_ns() };
         driver = strdup(api->csi_driver);
         csi_inline_handle(p->uid, api->name, v->handle);
-        csi->known[csi->n++] = (struct csi_known){ v->name, driver, v->handle };
+        csi->known[csi->n++] = (struct csi_known){ v->name, driver, v->handle, true };
         if (v->name == NULL || driver == NULL)
             goto no_memory;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests to drivers, against those of a real kubelet: tests/fixtures/csi. */
 #include "volumes/csi/messages.h"
+#include "volumes/csi/paths.h"
 
 #include "base/codec/json.h"
 #include "base/scope.h"
@@ -59,6 +60,18 @@ static struct csi_pairs pairs_of(const json_t *map, struct arena *memory)
     return (struct csi_pairs){ v, n };
 }
 
+/* It is part of the staging path. */
+static const char *driver_of(const json_t *row, struct arena *memory)
+{
+    static const char prefix[] = "<rootDir>/" CSI_PLUGIN "/";
+    const char *staging = json_str(json_object_get(row, "request"), "staging_target_path");
+
+    if (staging == NULL || strncmp(staging, prefix, strlen(prefix)) != 0)
+        return "d.example.test";
+    staging += strlen(prefix);
+    return arena_strndup(memory, staging, strcspn(staging, "/"));
+}
+
 static struct csi_volume volume_of(const json_t *row, struct arena *memory)
 {
     const json_t *v = json_object_get(row, "volume"), *pod = json_object_get(row, "pod");
@@ -90,6 +103,10 @@ static struct csi_volume volume_of(const json_t *row, struct arena *memory)
         .pod_namespace = json_str(pod, "namespace"),
         .service_account = json_str(pod, "serviceAccount"),
         .pod_info = json_flag(row, "podInfo"),
+        .driver = driver_of(row, memory),
+        .tokens = json_str(row, "tokens"),
+        .tokens_secret = json_flag(row, "tokensInSecrets"),
+        .expand_secrets = pairs_of(json_object_get(v, "expandSecrets"), memory),
         .fs_group = json_int(row, "fsGroup", -1),
     };
 }
@@ -170,26 +187,67 @@ static json_t *stage_json(const uint8_t *p, size_t n)
     return o;
 }
 
+static json_t *expand_json(const uint8_t *p, size_t n)
+{
+    Csi__V1__NodeExpandVolumeRequest *m = csi__v1__node_expand_volume_request__unpack(NULL, n, p);
+    json_t *o = json_object();
+    char bytes[24];
+
+    assert_non_null(m);
+    json_put_str(o, "volume_id", m->volume_id);
+    json_put_str(o, "volume_path", m->volume_path);
+    json_put_str(o, "staging_target_path", m->staging_target_path);
+    snprintf(bytes, sizeof(bytes), "%lld", (long long)m->capacity_range->required_bytes);
+    json_object_set_new(o, "capacity_range", json_pack("{s:s}", "required_bytes", bytes));
+    json_object_set_new(o, "volume_capability", capability_json(m->volume_capability));
+    MAP_JSON(o, "secrets", secrets, m);
+    csi__v1__node_expand_volume_request__free_unpacked(m, NULL);
+    return o;
+}
+
+static json_t *asked_to_grow(const json_t *row, const struct csi_volume *v, const struct csi_paths *paths)
+{
+    uint64_t bytes = strtoull(json_str(row, "bytes"), NULL, 10);
+    struct csi_expand_request r;
+    struct err e = { 0 };
+    uint8_t *p = NULL;
+    size_t n = 0;
+    json_t *o;
+
+    csi_expand_request(v, caps_of(row), paths->staging, paths->target, bytes, &r);
+    assert_int_equal(csi_expand_pack(&r, &p, &n, &e), ERR_OK);
+    o = expand_json(p, n);
+    csi_wipe(p, n);
+    return o;
+}
+
 static json_t *asked(const json_t *row)
 {
-    const json_t *request = json_object_get(row, "request");
-    const char *staging = json_str(request, "staging_target_path");
     bool stage = str_eq(json_str(row, "call"), "NodeStageVolume");
     struct arena memory = { 0 };
     struct csi_volume v = volume_of(row, &memory);
+    const struct csi_id id = { v.driver, v.handle, v.spec_name, v.block, v.ephemeral };
+    const char *staging;
+    struct csi_paths paths;
     struct csi_request r;
     struct err e = { 0 };
     uint8_t *p = NULL;
     size_t n = 0;
     json_t *o;
 
+    assert_int_equal(csi_paths_make(&paths, "<rootDir>", &id, v.pod_uid, &memory, &e), ERR_OK);
+    staging = csi_can(caps_of(row), CSI_CAN_STAGE) && !v.ephemeral ? paths.staging : NULL;
+    if (str_eq(json_str(row, "call"), "NodeExpandVolume")) {
+        o = asked_to_grow(row, &v, &paths);
+        arena_done(&memory);
+        return o;
+    }
     if (stage) {
         assert_int_equal(csi_stage_request(&v, caps_of(row), staging, &memory, &r, &e), ERR_OK);
         assert_int_equal(csi_stage_pack(&r, &p, &n, &e), ERR_OK);
     } else {
-        assert_int_equal(
-            csi_publish_request(&v, caps_of(row), staging, json_str(request, "target_path"), &memory, &r, &e),
-            ERR_OK);
+        assert_int_equal(csi_publish_request(&v, caps_of(row), staging, paths.target, &memory, &r, &e),
+                         ERR_OK);
         assert_int_equal(csi_publish_pack(&r, &p, &n, &e), ERR_OK);
     }
     o = stage ? stage_json(p, n) : publish_json(p, n);
@@ -270,6 +328,28 @@ static void usage_is_read(void **state)
     assert_int_equal(u.total_bytes, 256);
     assert_int_equal(u.used_bytes, 5);
     assert_int_equal(u.total_inodes, 2);
+    assert_false(u.has_condition);
+}
+
+static void conditions_and_sizes_are_read(void **state)
+{
+    static const uint8_t ill[] = { 0x0a, 4, 8, 1, 0x20, 1, 0x12, 5, 8, 1, 0x12, 1, 'x' };
+    static const uint8_t size[] = { 8, 0x80, 1 };
+    static const uint8_t negative[] = { 8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1 };
+    struct csi_usage u = { 0 };
+    struct err e = { 0 };
+    uint64_t bytes = 7;
+
+    (void)state;
+    assert_int_equal(csi_usage_unpack(&u, ill, sizeof(ill), &e), ERR_OK);
+    assert_true(u.has_condition && u.abnormal);
+    assert_int_equal(csi_expand_unpack(&bytes, negative, sizeof(negative), &e), ERR_INVALID);
+    assert_int_equal(bytes, 7);
+    e = (struct err){ 0 };
+    assert_int_equal(csi_expand_unpack(&bytes, size, sizeof(size), &e), ERR_OK);
+    assert_int_equal(bytes, 128);
+    assert_int_equal(csi_expand_unpack(&bytes, NULL, 0, &e), ERR_OK);
+    assert_int_equal(bytes, 0);
 }
 
 static void hostile_answers_are_refused(void **state)
@@ -304,6 +384,7 @@ int main(void)
         cmocka_unit_test(requests_are_those_of_kubelet),
         cmocka_unit_test(answers_are_read),
         cmocka_unit_test(usage_is_read),
+        cmocka_unit_test(conditions_and_sizes_are_read),
         cmocka_unit_test(hostile_answers_are_refused),
     };
 
