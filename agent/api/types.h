@@ -208,6 +208,11 @@ struct api_volume_mount {
     char *recursive_read_only; /* NULL = Disabled, "IfPossible", "Enabled" */
 };
 
+struct api_volume_device { /* a block device in the container */
+    char *name;            /* of the volume */
+    char *path;
+};
+
 enum api_restart_policy { API_RESTART_UNSET, API_RESTART_ALWAYS, API_RESTART_ON_FAILURE, API_RESTART_NEVER };
 enum api_pull_policy { API_PULL_ALWAYS, API_PULL_IF_NOT_PRESENT, API_PULL_NEVER };
 
@@ -241,6 +246,8 @@ struct api_container {
     struct api_resources resources;
     struct api_volume_mount *mounts;
     size_t n_mounts;
+    struct api_volume_device *devices;
+    size_t n_devices;
     struct api_security security;
     /* UNSET: the pod's; ALWAYS on an init container makes it a sidecar */
     enum api_restart_policy restart_policy;

@@ -278,6 +278,11 @@ static enum err_code check_node(const struct claims *c, const struct claim *one,
                    one->volume);
 }
 
+static bool is_csi(const struct claim *one)
+{
+    return one->pv != NULL && one->pv->pv->storage.kind == API_STORAGE_CSI;
+}
+
 static enum err_code take(struct pod *p, const struct api_volume *v, void *arg, struct err *e)
 {
     struct claims *c = arg;
@@ -303,7 +308,8 @@ static enum err_code take(struct pod *p, const struct api_volume *v, void *arg, 
         return err_set(e, ERR_PRECONDITION, "persistentvolumeclaim \"%s\": PVC is being deleted", name);
     if (check_node(c, one, e) != ERR_OK)
         return e->code;
-    other = claim_is_for_one_pod(g->claim) ? user_of(c, one, p) : NULL;
+    /* That of a CSI volume is handed over by its set-up: it goes from one pod to the next while staged. */
+    other = claim_is_for_one_pod(g->claim) && !is_csi(one) ? user_of(c, one, p) : NULL;
     if (other != NULL)
         return err_set(
             e, ERR_PRECONDITION,
@@ -324,16 +330,35 @@ static enum err_code place(const struct pod *p, const struct api_volume *v, stru
     one = find(arg, p->api->meta.namespace, name);
     if (one == NULL || one->volume == NULL)
         return err_set(e, ERR_NOT_FOUND, "persistentvolumeclaim \"%s\" is not bound", name);
-    *ret = (struct claim_place){ .volume = one->pv, .read_only = v->claim_readonly };
-    if (one->pv == NULL) {
-        if (quantity_parse(one->size, &size, e) != ERR_OK)
-            return e->code;
+    if (quantity_parse(one->size, &size, e) != ERR_OK)
+        return e->code;
+    *ret = (struct claim_place){ .volume = one->pv,
+                                 .read_only = v->claim_readonly,
+                                 .bytes = (uint64_t)quantity_value(&size) };
+    if (one->pv == NULL)
         ret->path = one->own_path;
-        ret->bytes = (uint64_t)quantity_value(&size);
-        return ERR_OK;
-    }
-    claim_place_of(one->pv, ret);
+    else
+        claim_place_of(one->pv, ret);
     return ERR_OK;
+}
+
+static void grown(const struct pod *p, const struct api_volume *v, uint64_t bytes, void *arg)
+{
+    struct claims *c = arg;
+    struct claim *one;
+    char name[256], text[QUANTITY_TEXT_SIZE], *size;
+    struct err e = { 0 };
+
+    claim_name(p, v, name, sizeof(name));
+    one = find(c, p->api->meta.namespace, name);
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)bytes);
+    size = one != NULL ? strdup(text) : NULL;
+    if (size == NULL)
+        return;
+    free(one->size);
+    one->size = size;
+    if (claim_record_save(c, one, &e) != ERR_OK) /* after a restart it is expanded once more: no harm */
+        log_warn("cannot record the size of a claim", F_STR("claim", one->key), F_ERR(&e));
 }
 
 /* ---- claims that the agent makes ---- */
@@ -549,7 +574,7 @@ enum err_code claims_open(struct claims **ret, const struct claims_options *o, s
         return err_nomem(e);
     c->o = *o;
     c->store = o->node->o.store;
-    c->link = (struct node_claims){ .take = take, .place = place, .arg = c };
+    c->link = (struct node_claims){ .take = take, .place = place, .grown = grown, .arg = c };
     boot_timer_init(o->node->timers, &c->timer);
     *ret = c;
     c->dir = str_printf("%s/claims", o->node->o.state_dir);

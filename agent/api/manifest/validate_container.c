@@ -157,6 +157,34 @@ static bool device_has(const json_t *devices, const char *field, const char *tex
     return false;
 }
 
+/* pkg/apis/core/validation: ValidateVolumeDevices. */
+static void check_devices(struct api_check *c, const struct api_pod_spec *spec,
+                          const struct api_container *container)
+{
+    size_t outer = api_enter(c, "volumeDevices");
+
+    for (size_t i = 0; i < container->n_devices; i++) {
+        const struct api_volume_device *d = &container->devices[i];
+        const struct api_volume *volume = d->name != NULL ? api_volume_find(spec, d->name) : NULL;
+        size_t mark = api_enter_index(c, i);
+
+        if (d->name != NULL && volume == NULL)
+            api_fault_at(c, "name", "there is no volume %s in this pod", QUOTE(d->name));
+        else if (d->name != NULL && volume->kind != API_VOL_CLAIM)
+            api_fault_at(c, "name",
+                         "can only use volume source type of PersistentVolumeClaim or Ephemeral for block "
+                         "mode");
+        for (size_t k = 0; k < i; k++) {
+            if (str_eq(container->devices[k].path, d->path))
+                api_fault_at(c, "devicePath", "%s is given twice in this container", QUOTE(d->path));
+            if (str_eq(container->devices[k].name, d->name))
+                api_fault_at(c, "name", "%s is given twice in this container", QUOTE(d->name));
+        }
+        api_leave(c, mark);
+    }
+    api_leave(c, outer);
+}
+
 static void check_mounts(struct api_check *c, const struct api_pod_spec *spec,
                          const struct api_container *container, const json_t *devices)
 {
@@ -278,6 +306,7 @@ static void check_ephemeral(struct api_check *c, const struct api_pod_spec *spec
         api_fault_at(c, "targetContainerName", "there is no container %s in this pod", QUOTE(target));
     check_ephemeral_fields(c, container, object);
     check_mounts(c, spec, container, json_object_get(object, "volumeDevices"));
+    check_devices(c, spec, container);
     api_validate_env(c, spec, container);
     api_validate_security(c, container, json_object_get(object, "securityContext"), spec);
 }
@@ -292,6 +321,7 @@ static void check_container(struct api_check *c, const struct api_pod_spec *spec
     validate_container_check_name(c, spec, container, index, init);
     check_ports(c, spec, container, init);
     check_mounts(c, spec, container, json_object_get(object, "volumeDevices"));
+    check_devices(c, spec, container);
     api_validate_env(c, spec, container);
     mark = api_enter(c, "resources");
     api_validate_resources(c, &container->resources, false);

@@ -187,11 +187,13 @@ static const struct api_schema volume_mount_schema =
     SCHEMA("VolumeMount", volume_mount, .size = sizeof(struct api_volume_mount));
 
 static const struct api_row volume_device[] = {
-    ROW("name", API_STRING, .flags = API_REQUIRED),
-    ROW("devicePath", API_STRING, .flags = API_REQUIRED, .format = API_FMT_NO_BACKSTEPS),
+    ROW("name", API_STRING, SLOT(api_volume_device, name), .flags = API_REQUIRED),
+    ROW("devicePath", API_STRING, SLOT(api_volume_device, path), .flags = API_REQUIRED,
+        .format = API_FMT_NO_BACKSTEPS),
     { 0 },
 };
-static const struct api_schema volume_device_schema = SCHEMA("VolumeDevice", volume_device);
+static const struct api_schema volume_device_schema =
+    SCHEMA("VolumeDevice", volume_device, .size = sizeof(struct api_volume_device));
 
 /* ---- containers ---- */
 const struct api_value api_values_pull_policy[] = { { "Always", API_PULL_ALWAYS },
@@ -221,8 +223,8 @@ static const struct api_row container[] = {
     ROW("restartPolicyRules", API_LIST, SLOTS(api_container, restart_rules), .nested = &restart_rule_schema),
     ROW("volumeMounts", API_LIST, SLOTS(api_container, mounts), .nested = &volume_mount_schema,
         .merge_key = "mountPath"),
-    ROW("volumeDevices", API_LIST, .nested = &volume_device_schema, .merge_key = "devicePath",
-        REFUSED("a claim of this node is a folder, never a block device")),
+    ROW("volumeDevices", API_LIST, SLOTS(api_container, devices), .nested = &volume_device_schema,
+        .merge_key = "devicePath"),
     ROW("livenessProbe", API_OBJECT, SLOT(api_container, liveness), .flags = API_POINTER,
         .nested = &api_schema_probe),
     ROW("readinessProbe", API_OBJECT, SLOT(api_container, readiness), .flags = API_POINTER,

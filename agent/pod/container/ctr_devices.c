@@ -2,8 +2,11 @@
 /* ctr_devices - what a container's devices put into its configuration (agent/pod/device): environment,
  * mounts, nodes and annotations, each before the container's own. */
 #include "agent/pod/container/internal.h"
+#include "agent/pod/core/facts.h"
 #include "agent/pod/device/devices.h"
 #include "agent/pod/env/env.h"
+
+#include <limits.h>
 
 static const char *const *environment(const struct dp_answer *d, struct arena *a)
 {
@@ -15,10 +18,29 @@ static const char *const *environment(const struct dp_answer *d, struct arena *a
     return v;
 }
 
-static enum err_code add_nodes(const struct dp_answer *d, struct arena *a, struct rt_config *config,
-                               struct err *e)
+/* A block device of a volume; its mode is the host's, as with containerd. */
+static enum err_code volume_node(const struct ctr *c, const struct api_volume_device *d, struct arena *a,
+                                 struct rt_device *ret, struct err *e)
 {
-    struct rt_device *v = arena_alloc(a, (d->n_nodes + 1) * sizeof(*v));
+    const struct api_volume *v = api_volume_find(&c->pod->api->spec, d->name);
+    char path[PATH_MAX];
+    bool read_only = false;
+
+    if (v == NULL)
+        return err_set(e, ERR_INVALID, "volume \"%s\" of container \"%s\" does not exist", d->name,
+                       c->spec->name);
+    if (volumes_device_path(c->pod, v, path, sizeof(path), &read_only, e) != ERR_OK)
+        return e->code;
+    *ret = (struct rt_device){ .host_path = arena_strdup(a, path),
+                               .container_path = d->path,
+                               .permissions = read_only ? "r" : "mrw" };
+    return ret->host_path != NULL ? ERR_OK : err_nomem(e);
+}
+
+static enum err_code add_nodes(const struct ctr *c, const struct dp_answer *d, struct arena *a,
+                               struct rt_config *config, struct err *e)
+{
+    struct rt_device *v = arena_alloc(a, (d->n_nodes + c->spec->n_devices + 1) * sizeof(*v));
 
     if (v == NULL)
         return err_nomem(e);
@@ -26,8 +48,11 @@ static enum err_code add_nodes(const struct dp_answer *d, struct arena *a, struc
         v[i] = (struct rt_device){ .host_path = d->nodes[i].host_path,
                                    .container_path = d->nodes[i].container_path,
                                    .permissions = d->nodes[i].permissions };
+    for (size_t i = 0; i < c->spec->n_devices; i++)
+        if (volume_node(c, &c->spec->devices[i], a, &v[d->n_nodes + i], e) != ERR_OK)
+            return e->code;
     config->devices = v;
-    config->n_devices = d->n_nodes;
+    config->n_devices = d->n_nodes + c->spec->n_devices;
     return ERR_OK;
 }
 
@@ -48,7 +73,7 @@ static enum err_code add_annotations(const struct dp_answer *d, struct arena *a,
 enum err_code ctr_devices_add(struct ctr *c, struct arena *a, struct rt_config *config, struct dp_answer *ret,
                               struct err *e)
 {
-    if (devices_of_ctr(c, a, ret, e) != ERR_OK || add_nodes(ret, a, config, e) != ERR_OK ||
+    if (devices_of_ctr(c, a, ret, e) != ERR_OK || add_nodes(c, ret, a, config, e) != ERR_OK ||
         add_annotations(ret, a, config, e) != ERR_OK)
         return e->code;
     config->device_env = environment(ret, a);

@@ -22,7 +22,7 @@ struct claim_place {
     const struct api_generic *volume; /* borrowed until the loop turns; api_generic_ref() keeps it */
     const char *path;                 /* on the host; borrowed until the loop turns; NULL: to be mounted */
     const char *type;                 /* of the check, as a hostPath's; NULL: there is none */
-    uint64_t bytes;                   /* the size of the agent's own folder */
+    uint64_t bytes;                   /* what the claim has: status.capacity */
     bool block;                       /* volumeMode Block */
     bool read_only;                   /* the pod's volume says so */
 };
@@ -40,6 +40,8 @@ struct node_claims {
     /* ERR_NOT_FOUND: it is not bound. */
     enum err_code (*place)(const struct pod *p, const struct api_volume *v, struct claim_place *ret,
                            void *arg, struct err *e);
+    /* The volume of a claim has this size now. May be NULL. */
+    void (*grown)(const struct pod *p, const struct api_volume *v, uint64_t bytes, void *arg);
     void *arg;
 };
 
@@ -48,6 +50,7 @@ int claim_name(const struct pod *p, const struct api_volume *v, char *ret, size_
 enum err_code claim_take(struct pod *p, const struct api_volume *v, struct err *e) MUST_CHECK;
 enum err_code claim_place(const struct pod *p, const struct api_volume *v, struct claim_place *ret,
                           struct err *e) MUST_CHECK;
+void claim_grown(const struct pod *p, const struct api_volume *v, uint64_t bytes);
 /* volume, path, type and block of a PersistentVolume, for those that answer. */
 void claim_place_of(const struct api_generic *volume, struct claim_place *ret);
 /* Before pods start. The struct is borrowed while the node exists. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/core/driver_link.h"
 
+#include "agent/pod/core/claim_link.h"
 #include "agent/pod/core/pod.h"
 
 static const struct node_driver_link *link_of(const struct pod *p)
@@ -12,10 +13,21 @@ enum err_code driver_bound(const struct pod *p, const struct api_volume *v, stru
                            struct err *e)
 {
     const struct node_driver_link *l = link_of(p);
+    struct claim_place at = { 0 };
+    const struct api_generic *now;
 
     if (l != NULL)
         return l->bound(p, v, ret, l->arg, e);
-    return err_set(e, ERR_NOT_FOUND, "PVC is not bound");
+    if (claim_place(p, v, &at, e) != ERR_OK)
+        return e->code;
+    if (at.volume == NULL)
+        return err_set(e, ERR_NOT_FOUND, "the claim has a folder of the agent");
+    now = src_store_generic(p->node->o.store, p->api->origin, API_KIND_PERSISTENT_VOLUME, NULL,
+                            at.volume->meta.name);
+    if (now != NULL && now->pv != NULL) /* its size may have been edited since it was bound */
+        at.volume = now;
+    *ret = (struct driver_bound){ .volume = at.volume, .claim_bytes = (int64_t)at.bytes };
+    return ERR_OK;
 }
 
 enum err_code driver_attached(const struct pod *p, const struct driver_attachment *a, json_t **ret,
@@ -38,6 +50,8 @@ void driver_expanded(const struct pod *p, const struct api_volume *v, uint64_t b
 
     if (l != NULL && l->expanded != NULL)
         l->expanded(p, v, bytes, result, l->arg);
+    else if (l == NULL && result->code == ERR_OK)
+        claim_grown(p, v, bytes);
 }
 
 void node_set_driver_link(struct node *n, const struct node_driver_link *l)

@@ -95,13 +95,57 @@ bool ctr_alive(const struct ctr *c)
     return c->state != CTR_NONE && c->state != CTR_MOUNTING && c->state != CTR_CREATING;
 }
 
+static bool has_device(const struct api_container *c, const char *volume)
+{
+    for (size_t i = 0; i < c->n_devices; i++)
+        if (strcmp(c->devices[i].name, volume) == 0)
+            return true;
+    return false;
+}
+
 bool volumes_is_mounted(const struct pod *p, const char *volume)
 {
-    for (size_t i = 0; i < p->n_ctrs; i++)
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        if (has_device(p->ctrs[i].spec, volume))
+            return true;
         for (size_t j = 0; j < p->ctrs[i].spec->n_mounts; j++)
             if (strcmp(p->ctrs[i].spec->mounts[j].name, volume) == 0)
                 return true;
+    }
     return false;
+}
+
+enum err_code volumes_device_path(const struct pod *p, const struct api_volume *v, char *ret, size_t size,
+                                  bool *ret_read_only, struct err *e)
+{
+    struct arena memory = { 0 };
+    struct claim_place at;
+    struct csi_paths paths;
+    struct csi_id id;
+    int n = -1;
+
+    if (claim_place(p, v, &at, e) != ERR_OK)
+        return e->code;
+    if (!at.block)
+        return err_set(e, ERR_PRECONDITION,
+                       "volume %s has volumeMode Filesystem, but is specified in volumeDevices", v->name);
+    *ret_read_only = at.read_only;
+    if (at.path != NULL) {
+        n = snprintf(ret, size, "%s", at.path);
+    } else if (at.volume->pv->storage.kind == API_STORAGE_CSI) {
+        id = (struct csi_id){ .spec_name = at.volume->meta.name, .block = true };
+        if (csi_paths_make(&paths, p->node->o.root_dir, &id, p->uid, &memory, e) == ERR_OK)
+            n = snprintf(ret, size, "%s", paths.target);
+        arena_done(&memory);
+    } else {
+        return err_set(e, ERR_UNIMPLEMENTED, "volume %s: a block device of %s is not served", v->name,
+                       api_storage_name(at.volume->pv->storage.kind));
+    }
+    if (e->code != ERR_OK)
+        return e->code;
+    return n > 0 && (size_t)n < size
+               ? ERR_OK
+               : err_set(e, ERR_INVALID, "volume \"%s\": its path is too long", v->name);
 }
 
 enum err_code volumes_host_path(const struct pod *p, const struct api_volume *v, char *ret, size_t size,

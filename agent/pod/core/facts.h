@@ -29,7 +29,10 @@ bool restart_all_possible(const struct pod *p); /* it has a rule with the action
 enum err_code volumes_host_path(const struct pod *p, const struct api_volume *v, char *ret, size_t size,
                                 struct err *e) MUST_CHECK;
 /* Whether a container mounts it: kubelet sets up no others. */
-bool volumes_is_mounted(const struct pod *p, const char *volume);
+bool volumes_is_mounted(const struct pod *p, const char *volume); /* or its block device is given to one */
+/* The block device of a claim, on the host. ERR_PRECONDITION: the volume is a file system. */
+enum err_code volumes_device_path(const struct pod *p, const struct api_volume *v, char *ret, size_t size,
+                                  bool *ret_read_only, struct err *e) MUST_CHECK;
 bool ctr_alive(const struct ctr *c); /* an instance exists and has not ended */
 const struct api_restart_rule *restart_matching_rule(const struct ctr *c); /* may be NULL */
 bool userns_wanted(const struct pod *p);

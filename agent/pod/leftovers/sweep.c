@@ -604,6 +604,8 @@ void sweep_start(struct node *n)
     sweep_look(n, "containers", look_containers);
     sweep_network(n);
     sweep_look(n, "volumes", look_volumes);
+    if (n->csi != NULL)
+        csi_sweep(n->csi);
     sweep_look(n, "cgroups", look_cgroups);
     sweep_look(n, "logs", look_logs);
     sweep_look(n, "links to logs", look_log_links);

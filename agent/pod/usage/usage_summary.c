@@ -296,7 +296,9 @@ static json_t *claim_json(struct summary *s, const struct pod *p, const struct a
 
     if (v->kind != API_VOL_CLAIM || claim_place(p, v, &at, ERR_IGNORED) != ERR_OK)
         return NULL;
-    o = claim_place_is_own(&at) ? fs_json(s, at.path, at_ns) : timed(s, at_ns);
+    o = volumes_is_driver(p, v->name) ? driver_volume_json(s, p, v->name)
+        : claim_place_is_own(&at)     ? fs_json(s, at.path, at_ns)
+                                      : timed(s, at_ns);
     if (o == NULL)
         return NULL;
     if (claim_place_is_own(&at) && project_usage(s->node, at.path, &used)) {

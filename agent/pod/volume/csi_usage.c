@@ -3,7 +3,6 @@
 
 #include "agent/pod/core/pod.h"
 #include "base/log.h"
-#include "volumes/csi/place.h"
 
 #include <stdlib.h>
 #include <sys/random.h>
@@ -34,12 +33,9 @@ static void on_usage(struct op *op, const struct err *result)
     pod_wake(u->pod, "the usage of a CSI volume was asked for");
 }
 
-void csi_usage_step(struct csi_vol_usage *u, struct pod *p, const char *volume, const char *driver,
-                    const char *handle)
+void csi_usage_step(struct csi_vol_usage *u, struct pod *p, const char *driver, const char *handle,
+                    const char *path)
 {
-    char path[CSI_PATH_SIZE];
-    struct err e = { 0 };
-
     if (csi_usage_busy(u))
         return;
     if (!clock_boot_is_due(u->next_at)) {
@@ -49,8 +45,7 @@ void csi_usage_step(struct csi_vol_usage *u, struct pod *p, const char *volume, 
     u->pod = p;
     if (u->asked == NULL)
         u->asked = calloc(1, sizeof(*u->asked));
-    if (u->asked == NULL ||
-        csi_place_target(p->node->o.root_dir, p->uid, volume, path, sizeof(path), &e) != ERR_OK)
+    if (u->asked == NULL)
         plan(u);
     else
         csi_stats_start(u->asked, p->node->csi, driver, handle, path, on_usage, u);

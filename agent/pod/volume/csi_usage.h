@@ -17,9 +17,9 @@ struct csi_vol_usage { /* of one volume; begins as zeros */
     struct csi_usage last;
 };
 
-/* Asks if it is time. */
-void csi_usage_step(struct csi_vol_usage *u, struct pod *p, const char *volume, const char *driver,
-                    const char *handle);
+/* Asks if it is time. `path`: what is mounted for the pod, or its block device. */
+void csi_usage_step(struct csi_vol_usage *u, struct pod *p, const char *driver, const char *handle,
+                    const char *path);
 bool csi_usage_busy(const struct csi_vol_usage *u);
 void csi_usage_cancel(struct csi_vol_usage *u);
 void csi_usage_free(struct csi_vol_usage *u); /* not busy */

@@ -379,6 +379,32 @@ static void pod_volumes_on_checked(struct op *op, const struct err *result)
     pod_wake(p, "host paths were checked");
 }
 
+/* kubelet's words, of desired_state_of_world_populator.go. CSI volumes are csi_volumes.c's. */
+static enum err_code check_mode(const struct pod *p, const struct api_volume *v, const struct claim_place *at,
+                                struct err *e)
+{
+    const char *mode = at->block ? "Block" : "Filesystem";
+    bool csi = at->path == NULL && at->volume->pv->storage.kind == API_STORAGE_CSI;
+
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        const struct api_container *c = p->ctrs[i].spec;
+
+        for (size_t k = 0; at->block && k < c->n_mounts; k++)
+            if (strcmp(c->mounts[k].name, v->name) == 0)
+                return err_set(e, ERR_PRECONDITION,
+                               "volume %s has volumeMode %s, but is specified in volumeMounts", v->name,
+                               mode);
+        for (size_t k = 0; !at->block && k < c->n_devices; k++)
+            if (strcmp(c->devices[k].name, v->name) == 0)
+                return err_set(e, ERR_PRECONDITION,
+                               "volume %s has volumeMode %s, but is specified in volumeDevices", v->name,
+                               mode);
+    }
+    return !at->block || csi || at->path != NULL
+               ? ERR_OK
+               : err_set(e, ERR_UNIMPLEMENTED, "%s", "no volume plugin of this node serves it yet");
+}
+
 static enum err_code take_one(struct pod *p, const struct api_volume *v, struct err *e)
 {
     struct claim_place at = { 0 };
@@ -387,9 +413,7 @@ static enum err_code take_one(struct pod *p, const struct api_volume *v, struct 
         return ERR_OK;
     if (claim_take(p, v, e) != ERR_OK || claim_place(p, v, &at, e) != ERR_OK)
         return e->code;
-    return !at.block && (at.path != NULL || at.volume->pv->storage.kind != API_STORAGE_CSI)
-               ? ERR_OK
-               : err_set(e, ERR_UNIMPLEMENTED, "%s", "no volume plugin of this node serves it yet");
+    return check_mode(p, v, &at, e);
 }
 
 /* False: it waits. */
@@ -411,6 +435,7 @@ static bool take_claims(struct pod *p)
 
 void volumes_claims_changed(struct pod *p)
 {
+    csi_volumes_retry(p);
     for (size_t i = 0; i < p->api->spec.n_volumes; i++)
         if (p->api->spec.volumes[i].kind == API_VOL_CLAIM && volumes_of(p)->vols == VOLS_NONE) {
             volumes_of(p)->vols_retry_at = CLOCK_BOOT_NONE;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/volume/tokens.h"
 #include "agent/pod/core/pod.h"
+#include "agent/pod/volume/csi_volumes.h"
 #include "agent/pod/volume/internal.h"
 
 /* retry interval for an overdue renewal, as kubelet's pod sync */
@@ -14,6 +15,7 @@ void node_token_changed(struct node *n, const char *pod_uid)
         return;
     volumes_of(p)->payload_stale = true;
     volumes_of(p)->vols_retry_at = CLOCK_BOOT_NONE;
+    csi_volumes_retry(p);
     pod_wake(p, "token changed");
 }
 

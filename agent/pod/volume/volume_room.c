@@ -72,6 +72,12 @@ static bool volume_node_busy(const struct node *n)
     return (n->csi != NULL && csi_busy(n->csi)) || storage_volumes_node_busy(n);
 }
 
+static void volume_node_cancel(struct node *n)
+{
+    if (n->csi != NULL)
+        csi_cancel(n->csi);
+}
+
 static void volume_node_free(struct node *n)
 {
     csi_close(n->csi);
@@ -91,6 +97,7 @@ const struct room volume_room = {
     .node = { .size = sizeof(struct volume_node),
               .open = volume_node_open,
               .busy = volume_node_busy,
+              .cancel = volume_node_cancel,
               .free = volume_node_free,
               .mounts_changed = volumes_mounts_changed },
     .pod = { .size = sizeof(struct pod_volumes),

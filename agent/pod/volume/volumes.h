@@ -33,6 +33,11 @@ bool volumes_use_config(const struct api_pod *p, enum api_config_kind kind, cons
 /* What the driver of a volume said last of how full it is; false: it has none, or nothing is known. */
 struct csi_usage;
 bool volumes_driver_usage(const struct pod *p, const char *volume, struct csi_usage *ret, int64_t *ret_at_ns);
+/* A CSI driver serves the volume, as far as is known. */
+bool volumes_is_driver(const struct pod *p, const char *volume);
+/* The Node's volumesInUse: "kubernetes.io/csi/<driver>^<handle>" of each volume that a pod has or waits for
+ * and that has to be attached. The same one may come twice. */
+void volumes_each_attachable(const struct node *n, void (*fn)(const char *name, void *arg), void *arg);
 
 /* ---- subPath mounts that follow their volume: live_sub_path.h ---- */
 void live_sub_path_begun(struct ctr *c); /* a new run began: discard the state of the last one */

@@ -66,6 +66,9 @@ static bool pods_mounts_more(const struct pod *p, const struct api_container *s)
     for (size_t i = 0; i < s->n_mounts; i++)
         if (!volumes_is_mounted(p, s->mounts[i].name))
             return true;
+    for (size_t i = 0; i < s->n_devices; i++)
+        if (!volumes_is_mounted(p, s->devices[i].name))
+            return true;
     return false;
 }
 

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the drivers' side asks of the node: whether a pod wants a volume, which volume a folder is of. */
+#include "agent/pod/core/facts.h"
+#include "agent/pod/leftovers/sweep.h"
+#include "agent/pod/volume/csi_vol.h"
+#include "agent/pod/volume/csi_volumes.h"
+#include "agent/pod/volume/volumes.h"
+#include "base/log.h"
+#include "volumes/csi/place.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+static bool wants(const struct pod *p)
+{
+    return p->state != POD_TERMINATING && p->state != POD_TERMINATED && !volumes_of(p)->csi.removed;
+}
+
+static bool is_wanted(const char *staging, void *arg)
+{
+    const struct node *n = arg;
+
+    pods_each (n, p)
+        for (size_t i = 0; wants(p) && i < volumes_of(p)->csi.n; i++) {
+            const struct csi_vol *v = csi_vol_at(p, i);
+
+            if (str_eq(v->staging, staging) && volumes_is_mounted(p, v->name))
+                return true;
+        }
+    return false;
+}
+
+/* ---- a volume for one pod ---- */
+
+struct look {
+    const struct csi_vol *v;
+    bool found;
+};
+
+static bool look_at_pod(const char *uid, void *arg)
+{
+    const struct csi_vol *v = ((struct look *)arg)->v;
+    const struct csi_id id = { v->driver, v->handle, v->spec_name, v->block, v->ephemeral };
+    struct arena memory = { 0 };
+    struct csi_paths paths;
+    struct presence at;
+
+    if (strcmp(uid, v->pod->uid) == 0 ||
+        csi_paths_make(&paths, v->pod->node->o.root_dir, &id, uid, &memory, ERR_IGNORED) != ERR_OK) {
+        arena_done(&memory);
+        return true;
+    }
+    at = fs_look_at(AT_FDCWD, v->block ? paths.link : paths.folder, NULL, ERR_IGNORED);
+    if (!presence_is_absent(at)) /* what is unknown may be there */
+        ((struct look *)arg)->found = true;
+    arena_done(&memory);
+    return !((struct look *)arg)->found;
+}
+
+bool csi_vol_is_elsewhere(const struct csi_vol *v)
+{
+    struct look l = { .v = v };
+    str_auto pods = str_printf("%s/pods", v->pod->node->o.root_dir);
+
+    pods_each (v->pod->node, p)
+        for (size_t i = 0; p != v->pod && i < volumes_of(p)->csi.n; i++)
+            if (str_eq(csi_vol_at(p, i)->staging, v->staging) && csi_vol_at(p, i)->state != CSI_VOL_NONE &&
+                !volumes_of(p)->csi.removed)
+                return true;
+    if (pods == NULL || presence_is_unknown(fs_list(AT_FDCWD, pods, look_at_pod, &l, ERR_IGNORED)))
+        return true;
+    return l.found;
+}
+
+/* ---- a volume whose file is lost ---- */
+
+struct search {
+    const struct node *node;
+    const char *device;
+    struct csi_id *ret;
+    bool found;
+};
+
+static void look_at_volume(const struct api_object *o, void *arg)
+{
+    struct search *s = arg;
+    const struct api_pv *pv = o->generic->pv;
+    struct arena memory = { 0 };
+    struct csi_paths paths;
+    struct csi_id id;
+
+    if (s->found || pv == NULL || pv->storage.kind != API_STORAGE_CSI)
+        return;
+    id = (struct csi_id){ pv->storage.driver, pv->storage.handle, o->generic->meta.name, api_pv_is_block(pv),
+                          false };
+    if (csi_paths_make(&paths, s->node->o.root_dir, &id, NULL, &memory, ERR_IGNORED) == ERR_OK &&
+        strcmp(paths.device, s->device) == 0) {
+        *s->ret = id;
+        s->found = true;
+    }
+    arena_done(&memory);
+}
+
+static bool find_device(const char *device, struct csi_id *ret, void *arg)
+{
+    struct search s = { .node = arg, .device = device, .ret = ret };
+
+    src_store_each(s.node->o.store, API_KIND_PERSISTENT_VOLUME, look_at_volume, &s);
+    return s.found;
+}
+
+/* ---- the node's drivers ---- */
+
+static void on_driver(const char *driver, bool here, void *arg)
+{
+    struct node *n = arg;
+
+    (void)driver;
+    if (n->cluster != NULL && n->cluster->drivers_changed != NULL)
+        n->cluster->drivers_changed(n->cluster->arg);
+    if (!here)
+        return;
+    pods_each (n, p)
+        csi_volumes_retry(p);
+    sweep_hurry(n);
+}
+
+static enum err_code let_go(const char *pod_uid, void *arg, struct err *e)
+{
+    const struct node *n = arg;
+
+    return vol_sub_paths_unmount(n->o.volumes, pod_uid, e);
+}
+
+/* A drain waits for the volumes as for other left-overs. */
+static void on_releasing(bool begins, void *arg)
+{
+    struct node *n = arg;
+
+    if (begins)
+        n->sweeps++;
+    else
+        n->sweeps--;
+    if (!begins)
+        node_check_idle(n);
+}
+
+void csi_volumes_open(struct node *n)
+{
+    const struct csi_options o = {
+        .loop = n->o.loop,
+        .root_dir = n->o.root_dir,
+        .node_name = n->o.node_name,
+        .cgroup_fd = n->o.cgroups != NULL ? cg_leaf_fd(n->o.cgroups, CG_LEAF_OPS) : -1,
+        .cgroup_procs = n->o.cgroups != NULL ? cg_leaf_procs(n->o.cgroups, CG_LEAF_OPS) : NULL,
+        .changed = on_driver,
+        .let_go = let_go,
+        .wanted = is_wanted,
+        .find = find_device,
+        .releasing = on_releasing,
+        .arg = n,
+    };
+    struct err e = { 0 };
+
+    if (n->o.root_dir == NULL || n->o.node_name == NULL)
+        return;
+    if (csi_open(&n->csi, &o, &e) != ERR_OK)
+        log_error("CSI drivers cannot be served", F_ERR(&e));
+}
