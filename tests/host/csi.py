@@ -83,6 +83,47 @@ def pod(name, command="trap 'exit 0' TERM; sleep 1000 & wait", driver=NAME, sour
                        volumes=[volume], **spec)
 
 
+STAGE = "STAGE_UNSTAGE_VOLUME"
+
+
+def volume(name, driver=NAME, modes=("ReadWriteOnce",), csi=None, size="1Gi", mode="Filesystem", **spec):
+    """A PersistentVolume and the claim that is bound to it."""
+    return [
+        {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
+         "spec": {"capacity": {"storage": size}, "accessModes": list(modes), "volumeMode": mode, "storageClassName": "",
+                  "persistentVolumeReclaimPolicy": "Retain", "claimRef": {"namespace": "default", "name": name},
+                  "csi": {"driver": driver, "volumeHandle": f"vol-{name}", **(csi or {})}, **spec}},
+        {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name, "namespace": "default"},
+         "spec": {"accessModes": list(modes), "volumeMode": mode, "storageClassName": "", "volumeName": name,
+                  "resources": {"requests": {"storage": size}}}}]
+
+
+def claim_pod(name, *claims, command="trap 'exit 0' TERM; sleep 1000 & wait", device=None, source=None, ctr=None, **spec):
+    """A pod with claims, at /vol, /vol1 ...; `device`: a claim that is a block device, at /dev/xvda."""
+    spec.setdefault("terminationGracePeriodSeconds", 0)
+    names = ["vol" + (str(i) if i else "") for i in range(len(claims))]
+    volumes = [{"name": n, "persistentVolumeClaim": {"claimName": c, **(source or {})}} for n, c in zip(names, claims)]
+    how = {"command": coracle.shell(command), "volumeMounts": [{"name": n, "mountPath": "/" + n} for n in names], **(ctr or {})}
+    if device:
+        volumes.append({"name": "dev", "persistentVolumeClaim": {"claimName": device, **(source or {})}})
+        how["volumeDevices"] = [{"name": "dev", "devicePath": "/dev/xvda"}]
+    return coracle.pod(name, coracle.container(**how), volumes=volumes, **spec)
+
+
+def staging(node, name, driver=NAME):
+    """The folder of a staged volume."""
+    return f"{node.root_dir}/plugins/kubernetes.io/csi/{driver}/{hashlib.sha256(f'vol-{name}'.encode()).hexdigest()}"
+
+
+def below(node):
+    """What is mounted below kubelet's folder by drivers."""
+    return [p for p in coracle.mounts_below(node.root_dir) if "kubernetes.io/csi" in p or "kubernetes.io~csi" in p]
+
+
+def claim_of(node, name):
+    return node.get(f"/api/v1/namespaces/default/persistentvolumeclaims/{name}")
+
+
 def handle(uid, volume="vol"):
     return "csi-" + hashlib.sha256((uid + volume).encode()).hexdigest()
 

@@ -1,11 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""csi_driver - a CSI driver on python3-grpcio: identity is left out, the node service serves inline volumes.
+"""csi_driver - a CSI driver on python3-grpcio: identity is left out.
 
-A volume is a folder of its own below --data, named by its id, with `file` and `sub/`; publishing binds it to the target,
-which the driver makes (0750) and removes.  It writes a line of JSON for each call.  --faults names a file that is
-read at each call: {"METHOD": {"code": "INTERNAL", "text": "..."}}, or one of {"hang": true} (no answer until the file
-changes), {"die": "before"}, {"die": "after"}, {"lie": true} (OK without doing anything).
+A volume is a folder of its own below --data, named by its id, with `file` and `sub/`; staging binds it to the staging path,
+publishing binds that (or the folder) to the target, which the driver makes (0750) and removes.  A block volume is a file
+with a loop device, which is bound to a file.  Volumes that are not inline outlive all calls.  It writes a line of JSON for
+each call, with `twice` if what it was asked for was there already.  --faults names a file that is read at each call:
+{"METHOD": {"code": "INTERNAL", "text": "..."}}, or one of {"hang": true} (no answer until the file changes), {"die": "before"},
+{"die": "after"}, {"lie": true} (OK without doing anything), {"slow": SECONDS} (done even if the caller gives up).
 """
 import argparse
 import json
@@ -24,7 +26,7 @@ sys.dont_write_bytecode = True
 from grpc_messages import as_json, csi, reg  # noqa: E402  (beside this file)
 
 CAPABILITIES = {"STAGE_UNSTAGE_VOLUME": 1, "GET_VOLUME_STATS": 2, "EXPAND_VOLUME": 3, "SINGLE_NODE_MULTI_WRITER": 5,
-                "VOLUME_MOUNT_GROUP": 6}
+                "VOLUME_MOUNT_GROUP": 6, "VOLUME_CONDITION": 4}
 ACCESS = {1: "SINGLE_NODE_WRITER", 3: "MULTI_NODE_READER_ONLY", 5: "MULTI_NODE_MULTI_WRITER", 6: "SINGLE_NODE_SINGLE_WRITER",
           7: "SINGLE_NODE_MULTI_WRITER"}
 
@@ -37,7 +39,7 @@ def mounted(path):
 
 class Driver:
     def __init__(self, options):
-        self.o, self.start, self.lock = options, time.monotonic(), threading.Lock()
+        self.o, self.start, self.lock = options, time.monotonic(), threading.RLock()
 
     def say(self, method, **more):
         line = {"t": round(time.monotonic() - self.start, 3), "driver": self.o.name, "method": method, **more}
@@ -64,16 +66,18 @@ class Driver:
             while fault.get("hang") and context.is_active():
                 time.sleep(0.05)
                 fault = self.fault(method)
+            time.sleep(fault.get("slow", 0))
             if "code" in fault:
                 self.say(method, request=shown, error=fault)
                 context.abort(getattr(grpc.StatusCode, fault["code"]), fault.get("text", ""))
+            twice = None
             if not fault.get("lie"):
                 try:
-                    act(request)
+                    twice = act(request)
                 except (OSError, subprocess.SubprocessError) as error:
                     self.say(method, request=shown, error=str(error))
                     context.abort(grpc.StatusCode.INTERNAL, str(error))
-            self.say(method, request=shown, response=as_json(response))
+            self.say(method, request=shown, response=as_json(response), **({"twice": True} if twice else {}))
             if fault.get("die") == "after":
                 os._exit(9)
             return response
@@ -81,27 +85,86 @@ class Driver:
 
     # -- volumes
 
-    def publish(self, request):
-        folder, target = f"{self.o.data}/{request.volume_id}", request.target_path
+    def folder(self, volume):
+        folder = f"{self.o.data}/{volume}"
         if not os.path.isdir(folder):
             os.makedirs(folder + "/sub", mode=0o755)
             with open(folder + "/file", "w", encoding="ascii") as f:
                 f.write("data\n")
             os.chmod(folder + "/file", 0o644)
-        if not os.path.isdir(target):
-            os.mkdir(target, 0o750)
+        return folder
+
+    def loop(self, volume):
+        """The loop device of a block volume."""
+        file = f"{self.o.data}/{volume}.img"
+        if not os.path.exists(file):
+            with open(file, "wb") as f:
+                f.truncate(8 << 20)
+        found = subprocess.run(["losetup", "-n", "-O", "NAME", "-j", file], check=True, capture_output=True, text=True).stdout.split()
+        return found[0] if found else subprocess.run(["losetup", "-f", "--show", file], check=True, capture_output=True,
+                                                     text=True).stdout.strip()
+
+    def drop_loop(self, volume):
+        file = f"{self.o.data}/{volume}.img"
+        for name in subprocess.run(["losetup", "-n", "-O", "NAME", "-j", file], check=True, capture_output=True, text=True).stdout.split():
+            subprocess.run(["losetup", "-d", name], check=True)
+
+    def bind(self, source, target, read_only):
+        if mounted(target) > 0:
+            return True
+        subprocess.run(["mount", "--bind", source, target], check=True)
+        if read_only:
+            subprocess.run(["mount", "-o", "remount,bind,ro", target], check=True)
+        return False
+
+    def unbind(self, target):
+        was = mounted(target) > 0
+        while mounted(target) > 0:
+            subprocess.run(["umount", target], check=True)
+        return not was
+
+    def stage(self, request):
         with self.lock:
-            if mounted(target) == 0:
-                subprocess.run(["mount", "--bind", folder, target], check=True)
-                if request.readonly:
-                    subprocess.run(["mount", "-o", "remount,bind,ro", target], check=True)
+            if request.volume_capability.HasField("block"):
+                self.loop(request.volume_id)
+                return False
+            return self.bind(self.folder(request.volume_id), request.staging_target_path, False)
+
+    def unstage(self, request):
+        with self.lock:
+            self.drop_loop(request.volume_id)
+            return self.unbind(request.staging_target_path)
+
+    def publish(self, request):
+        target = request.target_path
+        read_only = request.readonly or "ro" in request.volume_capability.mount.mount_flags
+        with self.lock:
+            if request.volume_capability.HasField("block"):
+                if not os.path.exists(target):
+                    os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o600))
+                return self.bind(self.loop(request.volume_id), target, False)
+            if not os.path.isdir(target):
+                os.mkdir(target, 0o750)
+            if request.staging_target_path and mounted(request.staging_target_path) == 0:
+                raise OSError(f"{request.staging_target_path} is not staged")
+            return self.bind(request.staging_target_path or self.folder(request.volume_id), target, read_only)
 
     def unpublish(self, request):
-        while mounted(request.target_path) > 0:
-            subprocess.run(["umount", request.target_path], check=True)
-        if os.path.isdir(request.target_path):
-            os.rmdir(request.target_path)
-        shutil.rmtree(f"{self.o.data}/{request.volume_id}", ignore_errors=True)
+        with self.lock:
+            was = self.unbind(request.target_path)
+            if os.path.isdir(request.target_path):
+                os.rmdir(request.target_path)
+            elif os.path.exists(request.target_path):
+                os.unlink(request.target_path)
+            if request.volume_id.startswith("csi-"):
+                shutil.rmtree(f"{self.o.data}/{request.volume_id}", ignore_errors=True)
+            if "STAGE_UNSTAGE_VOLUME" not in self.o.caps:
+                self.drop_loop(request.volume_id)
+        return was
+
+    def expand(self, request):
+        if not os.path.exists(request.volume_path):
+            raise OSError(f"{request.volume_path} is not there")
 
     # -- serving
 
@@ -119,7 +182,11 @@ class Driver:
                 "NodeGetCapabilities": (csi.NodeGetCapabilitiesRequest, nothing, caps),
                 "NodeGetVolumeStats": (csi.NodeGetVolumeStatsRequest, nothing, csi.NodeGetVolumeStatsResponse(usage=[
                     csi.VolumeUsage(available=1070596096, total=1073741824, used=3145728, unit=1),
-                    csi.VolumeUsage(available=65525, total=65536, used=11, unit=2)])),
+                    csi.VolumeUsage(available=65525, total=65536, used=11, unit=2)],
+                    volume_condition=csi.VolumeCondition(abnormal=self.o.ill, message="ill") if self.o.ill else None)),
+                "NodeStageVolume": (csi.NodeStageVolumeRequest, self.stage, csi.NodeStageVolumeResponse()),
+                "NodeUnstageVolume": (csi.NodeUnstageVolumeRequest, self.unstage, csi.NodeUnstageVolumeResponse()),
+                "NodeExpandVolume": (csi.NodeExpandVolumeRequest, self.expand, csi.NodeExpandVolumeResponse()),
                 "NodePublishVolume": (csi.NodePublishVolumeRequest, self.publish, csi.NodePublishVolumeResponse()),
                 "NodeUnpublishVolume": (csi.NodeUnpublishVolumeRequest, self.unpublish, csi.NodeUnpublishVolumeResponse()),
             },
@@ -162,6 +229,7 @@ def main():
     parser.add_argument("--caps", default="", help="A,B")
     parser.add_argument("--versions", default="1.0.0")
     parser.add_argument("--node-id", default="id-of-node1")
+    parser.add_argument("--ill", action="store_true", help="volumes have an abnormal condition")
     parser.add_argument("--max-volumes", type=int, default=0)
     Driver(parser.parse_args()).serve()
 
