@@ -32,6 +32,7 @@ struct api_node_resources {
     bool limited_swap;        /* memorySwap.swapBehavior: LimitedSwap */
     bool single_process_oom;  /* an OOM kill ends one process; kubelet's default on v2: the whole container */
     bool memory_qos;          /* feature gate MemoryQoS */
+    bool volume_health;       /* feature gate CSIVolumeHealth */
     bool memory_tiers;        /* memoryReservationPolicy: TieredReservation */
     double memory_throttling; /* memoryThrottlingFactor */
 };

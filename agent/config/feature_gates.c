@@ -103,7 +103,7 @@ static const struct {
 };
 
 /* Both settings are supported. */
-static const char *const switches[] = { "MemoryQoS", "CPUManagerPolicyAlphaOptions" };
+static const char *const switches[] = { "MemoryQoS", "CPUManagerPolicyAlphaOptions", "CSIVolumeHealth" };
 
 const char *config_gate_problem(const char *name, bool on)
 {

@@ -117,6 +117,8 @@ void config_apply_resources(struct agent_config *c)
             str_eq(json_string_value(config_resources_of(c, "memorySwap.swapBehavior")), "LimitedSwap"),
         .single_process_oom = json_is_true(config_resources_of(c, "singleProcessOOMKill")),
         .memory_qos = json_is_true(json_object_get(config_resources_of(c, "featureGates"), "MemoryQoS")),
+        .volume_health =
+            json_is_true(json_object_get(config_resources_of(c, "featureGates"), "CSIVolumeHealth")),
         .memory_tiers =
             str_eq(json_string_value(config_resources_of(c, "memoryReservationPolicy")), "TieredReservation"),
         .memory_throttling = json_is_number(factor) ? json_number_value(factor) : THROTTLING,

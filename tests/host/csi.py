@@ -121,7 +121,9 @@ def below(node):
 
 
 def claim_of(node, name):
-    return node.get(f"/api/v1/namespaces/default/persistentvolumeclaims/{name}")
+    """The claim as the agent shows it; {"status": {}} before it is known."""
+    code, body = node.request("GET", f"/api/v1/namespaces/default/persistentvolumeclaims/{name}")
+    return json.loads(body) if code == 200 else {"status": {}}
 
 
 def handle(uid, volume="vol"):

@@ -67,20 +67,18 @@ static const struct api_value group_policies[] = {
 };
 
 static const struct api_row csi_driver_spec[] = {
-    ROW("attachRequired", API_BOOL, .otherwise = "true",
-        ACCEPTED("it is for PersistentVolumes: volumes of a pod are never attached")),
+    ROW("attachRequired", API_BOOL, .otherwise = "true", .support = API_ACTED),
     ROW("podInfoOnMount", API_BOOL, .otherwise = "false", .support = API_ACTED),
     ROW("volumeLifecycleModes", API_STRINGS, .support = API_ACTED),
     ROW("fsGroupPolicy", API_STRING, .otherwise = "ReadWriteOnceWithFSType", .values = group_policies,
         .support = API_ACTED),
     ROW("storageCapacity", API_BOOL, .otherwise = "false", ACCEPTED(not_here)),
-    ROW("tokenRequests", API_ANY, IGNORED("drivers are given no service account tokens yet")),
+    ROW("tokenRequests", API_ANY, .support = API_ACTED),
     ROW("requiresRepublish", API_BOOL, .otherwise = "false", .support = API_ACTED),
     ROW("seLinuxMount", API_BOOL, .otherwise = "false", .harmless = "false",
         IGNORED("this node does not use SELinux")),
     ROW("nodeAllocatableUpdatePeriodSeconds", API_INT64, ACCEPTED(not_here)),
-    ROW("serviceAccountTokenInSecrets", API_BOOL, .harmless = "false",
-        IGNORED("drivers are given no service account tokens yet")),
+    ROW("serviceAccountTokenInSecrets", API_BOOL, .support = API_ACTED),
     ROW("preventPodSchedulingIfMissing", API_BOOL, ACCEPTED(not_here)),
     { 0 },
 };

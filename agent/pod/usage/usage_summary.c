@@ -282,6 +282,8 @@ static json_t *driver_volume_json(struct summary *s, const struct pod *p, const 
     usage_summary_put_number(s, o, "inodesFree", u.available_inodes);
     usage_summary_put_number(s, o, "inodes", u.total_inodes);
     usage_summary_put_number(s, o, "inodesUsed", u.used_inodes);
+    if (u.has_condition && s->node->o.resources.volume_health)
+        usage_summary_put(s, o, "volumeHealthStats", json_pack("{s:b}", "abnormal", u.abnormal));
     return o;
 }
 

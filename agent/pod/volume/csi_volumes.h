@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * csi_volumes - the inline volumes of a pod that CSI drivers serve. Each is set up by itself, with a back-off
+ * csi_volumes - the volumes of a pod that CSI drivers serve. Each is set up by itself, with a back-off
  * of its own, beside the pod's other volumes; the removal is one operation for all of them. Loop thread only.
  */
 #ifndef AGENT_POD_VOLUME_CSI_VOLUMES_H
