@@ -244,14 +244,31 @@ static bool add_pod(json_t *list, const struct cluster *c, const struct pod *p)
     return known;
 }
 
+struct listing {
+    const struct cluster *cluster;
+    json_t *list;
+};
+
+/* Its pods are gone, but it is not unstaged yet. */
+static void add_released(const struct csi_id *id, const char *error, void *arg)
+{
+    struct listing *l = arg;
+
+    (void)error;
+    add_in_use(l->list, l->cluster, id->driver, id->handle);
+}
+
 json_t *bound_in_use(struct cluster *c)
 {
     json_t *list = json_array();
+    struct listing released = { c, list };
     bool known = c->pods_synced && csi_drivers_known(c);
 
     pods_each (c->o.node, p)
         if (p->api->origin == API_FROM_SERVER && (p->state != POD_TERMINATED || !pod_ask_idle(p)))
             known = add_pod(list, c, p) && known;
+    if (c->o.node->csi != NULL)
+        csi_each_release(c->o.node->csi, add_released, &released);
     if (known)
         return list;
     json_decref(list);

@@ -201,8 +201,6 @@ void api_validate_volumes(struct api_check *c, const struct api_pod_spec *spec)
         size_t mark = api_enter_index(c, i);
         if (named_before(spec, i))
             api_fault_at(c, "name", "%s is given twice", QUOTE(volume->name));
-        if (c->served && volume->kind == API_VOL_CSI)
-            api_fault_at(c, "csi", "not supported: CSIDrivers of a cluster are not followed yet");
         if (volume->has_size_limit && volume->size_limit.nano < 0)
             api_fault_at(c, "emptyDir.sizeLimit", "must not be negative");
         if (volume->kind == API_VOL_STORAGE && volume->storage != NULL)

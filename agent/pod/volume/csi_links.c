@@ -141,8 +141,11 @@ static void on_releasing(bool begins, void *arg)
         n->sweeps++;
     else
         n->sweeps--;
-    if (!begins)
-        node_check_idle(n);
+    if (begins)
+        return;
+    if (n->cluster != NULL && n->cluster->drivers_changed != NULL) /* it may be detached now */
+        n->cluster->drivers_changed(n->cluster->arg);
+    node_check_idle(n);
 }
 
 void csi_volumes_open(struct node *n)

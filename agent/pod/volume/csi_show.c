@@ -26,21 +26,6 @@ bool volumes_is_driver(const struct pod *p, const char *volume)
     return v != NULL && v->spec_name != NULL;
 }
 
-void volumes_each_attachable(const struct node *n, void (*fn)(const char *name, void *arg), void *arg)
-{
-    char name[CSI_PATH_SIZE];
-
-    pods_each (n, p)
-        for (size_t i = 0; i < volumes_of(p)->csi.n; i++) {
-            const struct csi_vol *v = csi_vol_at(p, i);
-
-            if (!v->attaches || v->handle == NULL || volumes_of(p)->csi.removed)
-                continue;
-            snprintf(name, sizeof(name), "kubernetes.io/csi/%s^%s", v->driver, v->handle);
-            fn(name, arg);
-        }
-}
-
 static const char *state_text(const struct csi_vol *v)
 {
     if (v->error[0] != '\0')

@@ -35,9 +35,6 @@ struct csi_usage;
 bool volumes_driver_usage(const struct pod *p, const char *volume, struct csi_usage *ret, int64_t *ret_at_ns);
 /* A CSI driver serves the volume, as far as is known. */
 bool volumes_is_driver(const struct pod *p, const char *volume);
-/* The Node's volumesInUse: "kubernetes.io/csi/<driver>^<handle>" of each volume that a pod has or waits for
- * and that has to be attached. The same one may come twice. */
-void volumes_each_attachable(const struct node *n, void (*fn)(const char *name, void *arg), void *arg);
 
 /* ---- subPath mounts that follow their volume: live_sub_path.h ---- */
 void live_sub_path_begun(struct ctr *c); /* a new run began: discard the state of the last one */

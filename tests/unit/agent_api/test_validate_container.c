@@ -229,15 +229,21 @@ static void mount_modes_need_their_conditions(void **state)
                 "volumes: [{name: v}]\nhostUsers: false");
 }
 
-static void block_devices_are_refused(void **state)
+static void block_devices_are_of_claims(void **state)
 {
     (void)state;
     pod_is_bad("volumeDevices: [{name: v, devicePath: /a}]\nvolumeMounts: [{name: v, mountPath: /a}]",
                "volumes: [{name: v}]",
-               "spec.containers[0].volumeDevices: not supported: a claim of this node is a folder, "
-               "never a block device",
+               "spec.containers[0].volumeDevices[0].name: can only use volume source type of "
+               "PersistentVolumeClaim or Ephemeral for block mode",
                "spec.containers[0].volumeMounts[0].name: \"v\" is used in volumeDevices, too",
                "spec.containers[0].volumeMounts[0].mountPath: \"/a\" is used in volumeDevices, too");
+    pod_is_bad(
+        "volumeDevices: [{name: v, devicePath: /a}, {name: v, devicePath: /a}, {name: w, devicePath: /c}]",
+        "volumes: [{name: v, persistentVolumeClaim: {claimName: c}}]",
+        "spec.containers[0].volumeDevices[1].devicePath: \"/a\" is given twice in this container",
+        "spec.containers[0].volumeDevices[1].name: \"v\" is given twice in this container",
+        "spec.containers[0].volumeDevices[2].name: there is no volume \"w\" in this pod");
 }
 
 static void probes_are_checked_although_not_acted_on(void **state)
@@ -429,7 +435,7 @@ int main(void)
         cmocka_unit_test(downward_references_name_known_fields),
         cmocka_unit_test(mounts_name_volumes_and_do_not_overlap),
         cmocka_unit_test(mount_modes_need_their_conditions),
-        cmocka_unit_test(block_devices_are_refused),
+        cmocka_unit_test(block_devices_are_of_claims),
         cmocka_unit_test(probes_are_checked_although_not_acted_on),
         cmocka_unit_test(probes_get_defaults),
         cmocka_unit_test(hooks_are_checked),
