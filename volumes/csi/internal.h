@@ -47,8 +47,8 @@ static inline struct csi_id csi_id_of(const struct csi_volume *v)
 /* True: it is this one's turn. Otherwise `next` is called when it is. `key` is borrowed until the turn is
  * given, which is due in any case. */
 bool csi_turn_take(struct csi *c, struct csi_turn *t, const char *key, void (*next)(void *arg), void *arg);
-void csi_turn_give(struct csi *c, struct csi_turn *t);                /* no effect if none was taken */
-bool csi_turn_awaited(const struct csi_turn *t); /* another one waits for it */
+void csi_turn_give(struct csi *c, struct csi_turn *t); /* no effect if none was taken */
+bool csi_turn_awaited(const struct csi_turn *t);       /* another one waits for it */
 bool csi_is_staged(const struct csi *c, const char *staging);
 void csi_set_staged(struct csi *c, const char *staging, bool is);
 void csi_staged_done(struct csi *c);
