@@ -6,9 +6,9 @@
 #include <string.h>
 
 /* They would make something else than a new mount, or run a program. */
-static const char *const refused[] = { "bind",    "rbind",   "move",    "remount",   "loop",
-                                       "helper",  "uhelper", "X-mount", "x-mount",   "shared",
-                                       "rshared", "private", "slave",   "unbindable" };
+static const char *const refused[] = { "bind",   "rbind",   "move",    "remount", "loop",
+                                       "bg",     "helper",  "uhelper", "X-mount", "x-mount",
+                                       "shared", "rshared", "private", "slave",   "unbindable" };
 
 static bool is_refused(const char *option)
 {

@@ -31,6 +31,22 @@ static void check_fc(struct api_check *c, const struct api_storage *s)
         api_fault_at(c, "lun", "is required if targetWWNs is specified");
 }
 
+/* The agent adds options of its own to what a driver is given. */
+static void check_options(struct api_check *c, const struct api_kvs *options)
+{
+    static const char *const reserved[] = { "kubernetes.io", "k8s.io" };
+
+    for (size_t i = 0; i < options->n; i++)
+        for (size_t k = 0; k < ARRAY_LEN(reserved); k++) {
+            const char *key = options->v[i].key;
+            size_t n = strcspn(key, "/"), m = strlen(reserved[k]);
+
+            if (n >= m && strncasecmp(key + n - m, reserved[k], m) == 0 && (n == m || key[n - m - 1] == '.'))
+                api_fault_at(c, "options", "%s: kubernetes.io and k8s.io namespaces are reserved",
+                             QUOTE(key));
+        }
+}
+
 static void check_absolute(struct api_check *c, const char *path)
 {
     if (path != NULL && path[0] != '/')
@@ -62,6 +78,7 @@ void api_validate_storage(struct api_check *c, const struct api_storage *s, bool
         check_fc(c, s);
         break;
     case API_STORAGE_FLEX:
+        check_options(c, &s->opts);
         break;
     case API_STORAGE_CSI:
         check_reference(c, "nodeStageSecretRef", &s->stage_secret);

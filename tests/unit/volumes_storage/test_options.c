@@ -13,9 +13,10 @@ static enum err_code check(const char *option)
 
 static void options_that_are_no_mount_are_refused(void **state)
 {
-    static const char *const bad[] = { "",     "a,",      ",a",      "a b",      "a\nb", "-o",
-                                       "bind", "remount", "ro,bind", "helper=x", "loop", "X-mount.mkdir",
-                                       "a,,b", "move",    "a\\b",    "rshared" };
+    static const char *const bad[] = {
+        "",         "a,", ",a",   "a b",           "a\nb", "-o",   "bind", "remount", "ro,bind",
+        "helper=x", "bg", "loop", "X-mount.mkdir", "a,,b", "move", "a\\b", "rshared"
+    };
     static const char *const good[] = {
         "ro", "nfsvers=4.1", "soft,timeo=30", "noatime", "_netdev", "loopback"
     };
