@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """volumes - NFS by the kernel's server, frozen for a while, and iSCSI by tgt: what is mounted, who waits, and what ends."""
+PACKAGES = "nfs-kernel-server nfs-common open-iscsi tgt"
 OPTIONS = {"memory": 1152, "cpus": 2}
 
 

@@ -117,7 +117,7 @@ def frozen(seconds):
     removed = False
     while time.monotonic() - start < seconds:
         before = time.monotonic()
-        node.get("/pods")
+        node.get("/api/v1/pods")
         answers.append(time.monotonic() - before)
         if not removed and time.monotonic() - start > 5:
             node.remove("goes.yaml", "waits.yaml")
