@@ -95,7 +95,7 @@ bool workloads_drop_orphans(struct workloads *w);
 /* A pod of this number, and of a Job's index. */
 void workload_make(struct workloads *w, struct workload *one, unsigned number, unsigned index);
 const char *workload_hash_label(enum api_kind kind);
-extern const char workload_index_label[];
+extern const char workload_index_label[], workload_job_label[];
 
 /* ---- record.c ---- */
 /* Reads all records, and puts the Jobs of CronJobs into the store. */

@@ -11,6 +11,7 @@
 #define LABELS_MAX 8
 #define HOSTNAME_MAX 63
 
+const char workload_job_label[] = "batch.kubernetes.io/controller-uid";
 const char workload_index_label[] = "batch.kubernetes.io/job-completion-index";
 static const char index_field[] = "metadata.labels['batch.kubernetes.io/job-completion-index']";
 
@@ -109,7 +110,7 @@ static void label_it(struct api_expansion *x, struct making *m, const struct wor
         return;
     label(x, m, "batch.kubernetes.io/job-name", g->meta.name);
     label(x, m, "job-name", g->meta.name);
-    label(x, m, "batch.kubernetes.io/controller-uid", one->uid);
+    label(x, m, workload_job_label, one->uid);
     label(x, m, "controller-uid", one->uid);
     if (!g->workload->indexed)
         return;

@@ -147,6 +147,13 @@ static json_t *status_of(struct workloads *w, const struct workload *one)
     return s;
 }
 
+/* As the apiserver adds it: `kubectl logs job/x` finds the pods by it. It is in no file. */
+static void put_selector(json_t *spec, const char *uid)
+{
+    if (json_object_get(spec, "selector") == NULL)
+        json_object_set_new(spec, "selector", json_pack("{s:{s:s}}", "matchLabels", workload_job_label, uid));
+}
+
 json_t *workloads_object(enum api_kind kind, const char *namespace_, const char *name, void *arg,
                          struct err *e)
 {
@@ -175,6 +182,8 @@ json_t *workloads_object(enum api_kind kind, const char *namespace_, const char 
     meta = json_object_get(o, "metadata");
     if (api_kind_is_workload(kind) || json_str(meta, "uid") == NULL)
         json_put_str(meta, "uid", uid);
+    if (kind == API_KIND_JOB)
+        put_selector(json_object_get(o, "spec"), uid);
     if (one != NULL) {
         show_number(meta, "generation", one->generation);
         show_time(meta, "creationTimestamp", one->created_ns != 0 ? one->created_ns : one->progress_ns);

@@ -7,6 +7,7 @@ import time
 
 from coracle import check, container, contains, equal, shell, until
 from test_clock import node_with_clock, set_clock
+from test_lone_kubectl import Lone
 
 NEVER = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1}
 
@@ -68,6 +69,8 @@ def test_indexed(t):
         index = one["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"]
         equal(one["spec"]["hostname"], f"fan-{index}", "hostname")
         contains(node.logs(name), f"index {index} of fan-{index}")
+    selector = node.get(path("fan"))["spec"]["selector"]["matchLabels"]
+    check(all(selector.items() <= p["metadata"]["labels"].items() for p in mine.values()), lambda: selector)
     done = conditions(node, "fan")
     equal((done["Complete"]["reason"], done["SuccessCriteriaMet"]["message"]),
           ("CompletionsReached", "Reached expected number of succeeded pods"), "conditions")
@@ -238,3 +241,30 @@ def test_concurrency(t):
     check(second[1] != first[1], lambda: second)
     contains(node.log(), "concurrencyPolicy is Forbid")
     equal(len(node.get("/apis/batch/v1/namespaces/default/cronjobs/forbid")["status"]["active"]), 1, "active")
+
+
+# ---- kubectl ----
+
+def test_kubectl(t):
+    """kubectl waits for a Job, reads its logs, describes it, suspends a CronJob and deletes the Job"""
+    k = Lone(t)
+    node = k.node
+    node.put("sum.yaml", job("sum", container("main", shell("echo the sum"))))
+    node.put("daily.yaml", cron_job("daily", "0 3 * * *", timeZone="Etc/UTC"))
+    until(lambda: "sum" in jobs(node) and k.json("get", "cronjobs.v1.batch")["items"], 30, "both")
+    k.kubectl("wait", "--for=condition=complete", "--timeout=60s", "job/sum", timeout=70)
+    contains(k.kubectl("logs", "job/sum").stdout, "the sum")
+    contains(k.kubectl("get", "jobs").stdout, "1/1")
+    described = k.kubectl("describe", "job", "sum").stdout
+    contains(described, "1 Succeeded")
+    contains(k.kubectl("get", "cronjobs").stdout, "0 3 * * *")
+
+    k.kubectl("patch", "cronjobs.v1.batch", "daily", "--type=merge", "-p", '{"spec":{"suspend":true}}')
+    until(lambda: "True" in k.kubectl("get", "cronjobs").stdout, 20, "the suspension")
+    k.kubectl("label", "job", "sum", "kept=yes")
+    with open(f"{node.manifests}/sum.yaml", encoding="utf-8") as f:
+        text = f.read()
+    check("kept" in text and "controller-uid" not in text, lambda: text)
+    equal(len(pods(node, "sum")), 1, "pods after a label")
+    k.kubectl("delete", "job", "sum")
+    until(lambda: not os.path.exists(f"{node.manifests}/sum.yaml") and not pods(node, "sum"), 30, "the end of the Job")

@@ -25,6 +25,16 @@ bool api_stored_new(const struct api_kind_row *kind, json_t *object)
             json_object_set_new(meta, "uid", json_string(uid)) == 0);
 }
 
+/* The selector that the node shows of a Job without one. */
+static void strip_selector(json_t *spec)
+{
+    const json_t *labels = json_object_get(json_object_get(spec, "selector"), "matchLabels");
+
+    if (json_object_size(labels) == 1 &&
+        json_object_get(labels, "batch.kubernetes.io/controller-uid") != NULL)
+        json_object_del(spec, "selector");
+}
+
 void api_stored_strip(const struct api_kind_row *kind, json_t *object, bool is_new)
 {
     static const char *const always[] = { "resourceVersion", "selfLink", "deletionTimestamp",
@@ -40,6 +50,8 @@ void api_stored_strip(const struct api_kind_row *kind, json_t *object, bool is_n
     }
     if (api_kind_is_workload(kind->id))
         json_object_del(meta, "generation");
+    if (kind->id == API_KIND_JOB)
+        strip_selector(spec);
     if (pod) {
         json_object_del(meta, "creationTimestamp");
         json_object_del(spec, "nodeName");
