@@ -61,10 +61,16 @@ enum err_code api_object_decode(const struct api_patch_kind *kind, json_t *objec
 /* Sets the defaults of the kind. */
 enum err_code api_object_default(const struct api_patch_kind *kind, json_t *object, struct err *e) MUST_CHECK;
 
+/* Takes off defaults that `said`, what a client sent of the object, does not have, if they come back the
+ * same. False: out of memory. */
+bool api_object_bare(const struct api_patch_kind *kind, json_t *object, const json_t *said);
+
 /*
  * What an update of the object itself (not of a subresource) may change: appends a cause for each rule that
  * is broken. Of Pods, immutable ConfigMaps and Secrets, and the selectors of apps/v1.  False: out of memory.
  */
+/* Adds the causes for which metadata names no valid finalizers or owners. False: out of memory. */
+bool api_reference_rules(const json_t *meta, json_t *causes);
 /* The same of the subresources resize and ephemeralcontainers of a Pod. */
 bool api_resize_rules(const json_t *live, const json_t *object, json_t *causes);
 bool api_ephemeral_rules(const json_t *live, const json_t *object, json_t *causes);

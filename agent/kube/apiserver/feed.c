@@ -96,8 +96,7 @@ static void feed_take(struct kube_api *a, const char *type, json_t *object)
             feed_remove(a, o, number, object);
         return;
     }
-    if (str_eq(kind, "Namespace"))
-        api_namespace_complete(object);
+    api_object_complete(object);
     if (!stock_put(&a->stock, object, a->set, &change))
         log_debug("an object that the local API does not know", F_STR("kind", kind));
     if (change != NULL)

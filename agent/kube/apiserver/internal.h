@@ -208,6 +208,8 @@ void api_namespace_check(struct kube_api *a, const char *name);
 bool api_namespace_stays(struct kube_api *a, struct stock_object *o);
 /* A Namespace of a manifest is active. */
 void api_namespace_complete(json_t *object);
+/* What the daemon tells of a manifest, with the defaults that an apiserver shows. */
+void api_object_complete(json_t *object);
 
 /* ---- health.c ---- */
 bool api_is_health(const struct http_request *r);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* namespaces - a lone node has no namespaces of its own: a name in a manifest is enough.  For clients there
  * is a Namespace for each name that is used, besides those of manifests. */
+#include "agent/api/patch/write.h"
 #include "agent/kube/apiserver/internal.h"
 
 #include "base/clock.h"
@@ -22,6 +23,20 @@ void api_namespace_complete(json_t *object)
         json_object_set_new(object, "spec", json_pack("{s:[s]}", "finalizers", "kubernetes"));
     if (json_object_get(object, "status") == NULL)
         json_object_set_new(object, "status", json_pack("{s:s}", "phase", "Active"));
+}
+
+void api_object_complete(json_t *object)
+{
+    const char *version = json_str(object, "apiVersion"), *kind = json_str(object, "kind");
+    const struct api_patch_kind *known =
+        version != NULL && kind != NULL ? api_patch_kind_find(version, kind) : NULL;
+
+    if (known == NULL)
+        return;
+    if (known->row->id == API_KIND_NAMESPACE)
+        api_namespace_complete(object);
+    else if (known->row->held != API_HELD_NOT && known->row->id != API_KIND_POD)
+        ERR_IGNORE(api_object_default(known, object, ERR_IGNORED)); /* without memory it is shown as it is */
 }
 
 void api_namespace_need(struct kube_api *a, const char *name)

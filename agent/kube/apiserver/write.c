@@ -243,8 +243,6 @@ static void stock_take(struct api_job *j, json_t *object)
     struct kube_api *a = j->r.api;
     const struct stock_change *change = NULL;
 
-    if (j->r.target.kind->id == API_KIND_NAMESPACE)
-        api_namespace_complete(object);
     if (stock_put(&a->stock, object, a->set, &change) && change != NULL)
         api_changed(a);
     api_namespace_need(a, j->r.target.namespace);
@@ -254,6 +252,8 @@ void job_stored(struct api_job *j, int http, json_t *object)
 {
     json_t *shown = json_deep_copy(j->dry && j->shown != NULL ? j->shown : object);
 
+    if (shown != NULL)
+        api_object_complete(shown);
     if (shown == NULL) {
         job_fail(j, NULL);
     } else if (j->verb == JOB_DELETE) {
@@ -343,6 +343,10 @@ void job_write_as(struct api_job *j, enum api_write_type type, const json_t *bod
         return;
     wipe(take_ptr(&j->shown));
     if (j->dry && (j->shown = json_deep_copy(made)) == NULL) {
+        job_fail(j, NULL);
+        return;
+    }
+    if (!api_object_bare(&j->kind, made, body)) {
         job_fail(j, NULL);
         return;
     }
