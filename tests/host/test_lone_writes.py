@@ -107,6 +107,30 @@ def test_apply(t):
     k.node.stop()
 
 
+def test_collections(t):
+    """kubectl deletes by selectors, and a namespace with what is in it; a manifest of a Pod replaces the running one"""
+    k = Lone(t)
+    for n, label in enumerate(("one", "one", "two")):
+        k.kubectl("apply", "-f", "-", stdin=CONFIG.replace("c}", f"c{n}, labels: {{l: {label}}}}}") % "a: '1'")
+    ask(k, "DELETE", "/api/v1/namespaces/default/configmaps?labelSelector=l%3Done", None)
+    equal(files(k), ["configmap-default-c2.yaml"], "the collection")
+    contains(k.kubectl("create", "cm", "x", "-n", "shop", ok=False).stderr, 'namespaces "shop" not found', "no namespace")
+    k.kubectl("create", "namespace", "shop")
+    k.kubectl("create", "cm", "x", "-n", "shop")
+    k.kubectl("create", "-n", "shop", "-f", "-", stdin=POD)
+    until(lambda: k.json("get", "pod", "web", "-n", "shop")["status"]["phase"] == "Running", 60, "the pod runs")
+    k.kubectl("replace", "-n", "shop", "-f", "-", stdin=POD)
+    check("\n  dnsPolicy:" not in text(k, "pod-shop-web.yaml"), "a file has defaults that nobody wrote")
+    k.kubectl("delete", "namespace", "shop", "--wait=false")
+    equal(files(k), ["configmap-default-c2.yaml"], "the namespace")
+    contains(k.kubectl("get", "namespace", "shop").stdout, "Terminating", "as long as its pod")
+    contains(k.kubectl("create", "cm", "y", "-n", "shop", ok=False).stderr, "is being terminated", "nothing new")
+    contains(k.kubectl("delete", "namespace", "default", ok=False).stderr, "may not be deleted", "default")
+    k.kubectl("delete", "pod", "web", "-n", "shop", "--now", ok=False)
+    until(lambda: "shop" not in k.kubectl("get", "namespaces").stdout, 60, "it goes with its pod")
+    k.node.stop()
+
+
 DEPLOYMENT = """
 apiVersion: apps/v1
 kind: Deployment
@@ -154,6 +178,10 @@ def test_workloads(t):
 
 def patch(k, path, body):
     """A strategic merge patch, for what older versions of kubectl do by requests that no server has any more."""
+    ask(k, "PATCH", path, body)
+
+
+def ask(k, method, path, body):
     def data(key):
         return re.search(rf"{key}-data: \"?([A-Za-z0-9+/=]+)", read(k.config))[1]
     pem = f"{k.config}.pem"
@@ -163,7 +191,7 @@ def patch(k, path, body):
     tls = ssl.create_default_context(cadata=base64.b64decode(data("certificate-authority")).decode())
     tls.load_cert_chain(pem)
     connection = http.client.HTTPSConnection("127.0.0.1", PORT, context=tls, timeout=60)
-    connection.request("PATCH", path, body, {"Content-Type": "application/strategic-merge-patch+json"})
+    connection.request(method, path, body, {"Content-Type": "application/strategic-merge-patch+json"})
     answer = connection.getresponse()
     got = answer.read()
     equal(answer.status, 200, f"{path}: {got[:300]}")
