@@ -21,37 +21,12 @@ enum {
     SLEEP_MAX_MS = 600 * 1000, /* the wall clock may be set, and the machine may sleep */
 };
 
-struct kube_credentials {
-    struct kube_credentials_options o;
-    struct cred_names names;
-    char *kubeconfig, *bootstrap, *cert_dir;
-    struct strs environment;
-    uv_timer_t timer;
-    bool timer_open;
-    struct work work;
-    struct cred_load *load; /* under way */
-    bool again;             /* load once more */
-    bool want_bootstrap, is_bootstrap;
-    struct cred_follow follow;
-    struct kube_message message; /* of the latest load */
-    struct cred_plugin plugin;
-    struct kube_exec ran; /* `answer` is its answer */
-    struct kube_exec_answer answer;
-    int64_t answered_ns;
-    bool has_answer, run_anew;
-    uint64_t loaded_ms, ran_ms, retry_ms;
-    json_t *sent;
-    struct err trouble;
-    size_t writes; /* under way */
-    bool closed;
-};
-
 static void cred_load(struct kube_credentials *c);
 static void cred_use(struct kube_credentials *c);
 
 /* ---- the end ---- */
 
-static void cred_free_if_over(struct kube_credentials *c)
+void cred_free_if_over(struct kube_credentials *c)
 {
     if (!c->closed || c->timer_open || c->load != NULL || c->plugin.running || c->writes > 0)
         return;
@@ -96,7 +71,7 @@ static void on_timer(uv_timer_t *t)
 }
 
 /* The earliest wins; a load sets the timer anew when it is over. */
-static void cred_due_in(struct kube_credentials *c, uint64_t ms)
+void cred_due_in(struct kube_credentials *c, uint64_t ms)
 {
     if (!uv_is_active((uv_handle_t *)&c->timer) || uv_timer_get_due_in(&c->timer) > ms)
         uv_timer_start(&c->timer, on_timer, ms, 0);
@@ -352,77 +327,4 @@ void kube_credentials_anew(struct kube_credentials *c, const char *why)
         c->again = true;
     else
         cred_due_in(c, since >= ANEW_MS ? 0 : ANEW_MS - since);
-}
-
-/* ---- certificates that were issued ---- */
-
-struct cred_issued {
-    struct work work;
-    struct kube_credentials *c;
-    char *usage, *certificate, *key;
-    bool write_kubeconfig;
-    void (*done)(const struct err *result, void *arg);
-    void *arg;
-};
-
-static enum err_code issued_run(void *arg, struct err *e)
-{
-    struct cred_issued *i = arg;
-
-    if (pki_write(i->c->cert_dir, i->usage, i->certificate, i->key, e) == ERR_OK && i->write_kubeconfig)
-        ERR_IGNORE(cred_write_kubeconfig(&i->c->names, e));
-    return e->code;
-}
-
-static void on_issued(struct op *op, const struct err *result)
-{
-    struct cred_issued *i = op->owner;
-    struct kube_credentials *c = i->c;
-
-    c->writes--;
-    if (!c->closed) {
-        if (result->code == ERR_OK && str_eq(i->usage, "client")) {
-            /* A key that waits goes with the message, too: for a coracle-kube that begins again. */
-            c->want_bootstrap = c->want_bootstrap && i->certificate == NULL;
-            cred_due_in(c, 0);
-        }
-        if (i->done != NULL)
-            i->done(result, i->arg);
-    }
-    free(i->usage);
-    free(i->certificate);
-    if (i->key != NULL)
-        explicit_bzero(i->key, strlen(i->key));
-    free(i->key);
-    free(i);
-    cred_free_if_over(c);
-}
-
-static char *copy_of(const json_t *message, const char *member)
-{
-    const char *text = json_str(message, member);
-
-    return text != NULL && text[0] != '\0' ? strdup(text) : NULL;
-}
-
-void kube_credentials_issued(struct kube_credentials *c, const json_t *certificate,
-                             void (*done)(const struct err *result, void *arg), void *arg)
-{
-    struct cred_issued *i = calloc(1, sizeof(*i));
-    struct err e = { 0 };
-
-    if (i == NULL) {
-        err_nomem(&e);
-        if (done != NULL)
-            done(&e, arg);
-        return;
-    }
-    *i = (struct cred_issued){ .c = c, .done = done, .arg = arg };
-    i->usage = copy_of(certificate, "usage");
-    i->certificate = copy_of(certificate, "certificate");
-    i->key = copy_of(certificate, "key");
-    i->write_kubeconfig =
-        c->bootstrap != NULL && c->is_bootstrap && i->certificate != NULL && str_eq(i->usage, "client");
-    c->writes++;
-    work_start(&i->work, "write certificate", i->usage, issued_run, i, c->o.loop, on_issued, i);
 }

@@ -53,4 +53,32 @@ struct cred_plugin {
 };
 void cred_plugin_start(struct cred_plugin *p, const struct kube_exec *exec,
                        const struct kube_credentials_options *o);
+
+/* ---- credentials.c, for issued.c ---- */
+struct kube_credentials {
+    struct kube_credentials_options o;
+    struct cred_names names;
+    char *kubeconfig, *bootstrap, *cert_dir;
+    struct strs environment;
+    uv_timer_t timer;
+    bool timer_open;
+    struct work work;
+    struct cred_load *load; /* under way */
+    bool again;             /* load once more */
+    bool want_bootstrap, is_bootstrap;
+    struct cred_follow follow;
+    struct kube_message message; /* of the latest load */
+    struct cred_plugin plugin;
+    struct kube_exec ran; /* `answer` is its answer */
+    struct kube_exec_answer answer;
+    int64_t answered_ns;
+    bool has_answer, run_anew;
+    uint64_t loaded_ms, ran_ms, retry_ms;
+    json_t *sent;
+    struct err trouble;
+    size_t writes; /* under way */
+    bool closed;
+};
+void cred_free_if_over(struct kube_credentials *c);
+void cred_due_in(struct kube_credentials *c, uint64_t ms); /* the next load */
 #endif
