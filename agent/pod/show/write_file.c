@@ -97,6 +97,30 @@ static enum err_code check_new(struct write_file *f, const char *text, size_t n,
 
 /* ---- the disk ---- */
 
+/*
+ * The name of a new object's file is taken. By the object itself, which could not be read until now, it must
+ * not be taken twice: the second file would come into force when the first is removed.
+ */
+static enum err_code check_taken(const struct write_file *f, int folder, struct err *e)
+{
+    struct api_objects objects = { 0 };
+    struct api_problems problems = { 0 };
+    str_auto text = NULL;
+    size_t n = 0;
+
+    if (fs_read_at(folder, f->name, API_FILE_MAX, &text, &n, e) != ERR_OK)
+        return src_put_failed(e);
+    if (api_decode_file(f->name, text, n, &objects, &problems, e) == ERR_OK && problems.n > 0)
+        err_set(e, ERR_PERMISSION, "the file %s of the manifest folder has problems: mend it first", f->name);
+    for (size_t i = 0; i < objects.n && e->code == ERR_OK; i++)
+        if (src_key_is(&f->key, &objects.v[i]))
+            err_set(e, ERR_ABORTED, "the file %s has the object already", f->name);
+    explicit_bzero(text, n);
+    api_objects_done(&objects);
+    api_problems_done(&problems);
+    return e->code;
+}
+
 /* A file that is there already stays: the next name is tried, then given up. */
 static enum err_code write_new(struct write_file *f, int folder, struct err *e)
 {
@@ -110,6 +134,9 @@ static enum err_code write_new(struct write_file *f, int folder, struct err *e)
         *e = (struct err){ 0 };
         if (src_put_new(folder, f->dir, f->name, f->text, strlen(f->text), f->secret ? 0600 : 0644, e) !=
             ERR_EXISTS)
+            return e->code;
+        *e = (struct err){ 0 };
+        if (check_taken(f, folder, e) != ERR_OK)
             return e->code;
     }
     return err_set(e, ERR_PERMISSION,

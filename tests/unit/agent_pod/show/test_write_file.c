@@ -345,10 +345,13 @@ static void links_and_other_things_are_not_written_through(void **state)
         assert_string_equal(text, steps[1].before);
         e = (struct err){ 0 };
     }
-    /* A new object does not go through it either: it takes its other name. */
-    assert_int_equal(run(dir, &steps[0], &e), ERR_OK);
+    /* A new object does not go through it either. */
+    assert_int_equal(run(dir, &steps[0], &e), ERR_ABORTED);
     assert_true(has_text(dir, steps[1].before));
     assert_int_equal(unlink(target), 0);
+    e = (struct err){ 0 };
+    assert_int_equal(run(dir, &steps[0], &e), ERR_INTERNAL);
+    e = (struct err){ 0 };
     assert_int_equal(unlink(path), 0);
 
     /* And the name under which it is made may be anything. */
@@ -358,6 +361,34 @@ static void links_and_other_things_are_not_written_through(void **state)
     if (run(dir, &steps[1], &e) != ERR_OK)
         fail_msg("%s", e.text);
     assert_true(has_text(dir, steps[1].after));
+}
+
+/* Or the second one would come into force when the first is removed. */
+static void an_object_has_one_file(void **state)
+{
+    const char *dir = *state;
+    struct err e = { 0 };
+    size_t n = 0;
+
+    put_text(dir, steps[3].before); /* "a" is one of three in it, and was not read yet */
+    assert_int_equal(run(dir, &steps[0], &e), ERR_ABORTED);
+    assert_non_null(strstr(e.text, "has the object already"));
+    e = (struct err){ 0 };
+    put_text(dir, "kind: [");
+    assert_int_equal(run(dir, &steps[0], &e), ERR_PERMISSION);
+    assert_non_null(strstr(e.text, "has problems"));
+    e = (struct err){ 0 };
+    assert_nothing_else(dir);
+    put_text(dir, CONFIG("other", "1"));
+    if (run(dir, &steps[0], &e) != ERR_OK)
+        fail_msg("%s", e.text);
+    assert_true(has_text(dir, CONFIG("other", "1")));
+    DIR *list = opendir(dir);
+    assert_non_null(list);
+    while (readdir(list) != NULL)
+        n++;
+    closedir(list);
+    assert_int_equal(n, 4); /* ".", "..", and two files */
 }
 
 static void owner_and_mode_remain(void **state)
@@ -399,6 +430,7 @@ int main(void)
         TEST(a_file_that_was_edited_meanwhile_stays),
         TEST(a_file_that_is_edited_before_the_rename_stays),
         TEST(links_and_other_things_are_not_written_through),
+        TEST(an_object_has_one_file),
         TEST(owner_and_mode_remain),
     };
 
