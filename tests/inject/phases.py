@@ -446,15 +446,24 @@ class Write(Phase):
         for name, value in (("own", "new"), ("own", f"again {self.serial}"), ("two", f"changed {self.serial}"), ("one", None), ("own", None)):
             self.change(name, value)
 
-    def after(self):
+    def keeps(self, when):
+        """Waits until each object is as it was promised, or tried since."""
+        seen = {}
+
         def well(_pods):
-            found = self.seen()
+            seen["now"] = found = self.seen()
             return found is not None and all(found[n] in self.allowed[n] for n in found)
-        self.bench.wait(well, lambda: f"objects that were promised or untouched: {self.seen()}, allowed {self.allowed}")
+        try:
+            self.bench.wait(well, when)
+        except Failed:
+            raise Failed(f"{when}: {seen.get('now')}, allowed are {self.allowed}") from None
+
+    def after(self):
+        self.keeps("after the writes")
         self.bench.revive()
         self.node.stop()  # what the folder has counts, not what is remembered; and what was not finished is removed
         self.node.start()
-        self.bench.wait(well, lambda: f"the same after a restart: {self.seen()}, allowed {self.allowed}")
+        self.keeps("after a restart")
         check(not [f for f in os.listdir(self.node.manifests) if f.startswith(".")], f"left in the folder: {os.listdir(self.node.manifests)}")
         self.reset()
         self.bench.wait(lambda _: self.seen() == {**self.START, "own": None}, "the objects are as they were put")
