@@ -6,7 +6,7 @@ import socket
 import ssl
 import time
 
-from coracle import check, contains, equal, read, run, until
+from coracle import SLOW, check, contains, equal, read, run, until
 from lone_api import MAPS, PORT, Api, config_map
 
 CONNECTIONS = int(os.environ.get("ATTACK_CONNECTIONS") or 2000)
@@ -109,7 +109,8 @@ def test_crowd(t):
             s.close()
     now = kib(pid, "Pss")
     print(f"coracle-kube: {before} KiB, {now} KiB with {len(held)} large bodies")
-    check(now < before + 32 * 1024, f"{now} KiB for bodies without a certificate")
+    check(SLOW > 1 or now < before + 32 * 1024,  # a sanitizer keeps freed memory
+           f"{now} KiB for bodies without a certificate")
     for s in held:
         s.close()
     works(api, "the end")

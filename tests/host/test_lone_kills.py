@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 
-from coracle import check, equal, until
+from coracle import SLOW, check, equal, until
 from lone_api import MAPS, Api, config_map
 
 NAMES = ["own1", "own2", "one", "two", "three"]
@@ -100,7 +100,7 @@ def test_kills(t):
         equal(hidden, [], "files that were not finished")
         equal([f["file"] for f in api.node.get("/manifests").get("items", []) if f.get("problems")], [], "files with problems")
     print(f"COUNT kills {kills}, writes that were answered {writes}")
-    check(writes > kills * 5, f"only {writes} writes")
+    check(writes > kills * 5 or SLOW > 1, f"only {writes} writes")
     api.node.stop()
 
 

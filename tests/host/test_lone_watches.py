@@ -3,7 +3,7 @@
 import json
 import socket
 
-from coracle import check, equal, read
+from coracle import SLOW, check, equal, read
 from lone_api import MAPS, PORT, Api, config_map
 
 UNREAD, CHANGES, SIZE = 20, 400, 50000
@@ -51,8 +51,8 @@ def test_unread(t):
         if n % 50 == 0:
             most = max(most, kib(pid, "Pss"))
     print(f"coracle-kube: {before} KiB, at most {most} KiB with {UNREAD} watches that nobody reads and {CHANGES * SIZE >> 20} MiB of changes")
-    # The changes that are kept are 16 MiB; each connection has 256 KiB and one event unsent.
-    check(most < before + 48 * 1024, f"{most} KiB")
+    # The changes that are kept are 16 MiB; each connection has 256 KiB and one event unsent; a sanitizer keeps freed memory.
+    check(SLOW > 1 or most < before + 48 * 1024, f"{most} KiB")
     ended = 0
     for tls in unread:
         try:
