@@ -63,10 +63,18 @@ static bool undecodable(struct run *r, const json_t *shown, const char *why)
     const struct api_patch_kind *k = r->w->kind;
     mem_auto char *text = NULL;
 
-    if (r->w->type == API_WRITE_CREATE || r->w->type == API_WRITE_UPDATE)
+    if (r->w->type == API_WRITE_CREATE || r->w->type == API_WRITE_UPDATE) {
+        const char *kind = json_str(shown, "kind"), *version = json_str(shown, "apiVersion"),
+                   *slash = version != NULL ? strchr(version, '/') : NULL;
+
         return fail(r,
                     api_status(400, "BadRequest", NULL, "%s in version \"%s\" cannot be handled as a %s: %s",
-                               k->row->kind, k->row->version, k->row->kind, why));
+                               kind != NULL ? kind : k->row->kind,
+                               slash != NULL     ? slash + 1
+                               : version != NULL ? version
+                                                 : k->row->version,
+                               k->row->kind, why));
+    }
     text = r->w->type == API_WRITE_STRATEGIC ? go_text(r->body) : json_dumps(shown, JSON_COMPACT);
     return text != NULL && fail(r, api_status_undecodable(text, why));
 }
@@ -115,8 +123,17 @@ static bool check_type(struct run *r)
     const struct api_patch_kind *k = r->w->kind;
     const char *version = json_str(r->object, "apiVersion"), *kind = json_str(r->object, "kind");
     const char *own = k->row->api_version;
+    const bool whole = r->w->type == API_WRITE_CREATE || r->w->type == API_WRITE_UPDATE;
     str_auto why = NULL;
 
+    if (whole && version != NULL && kind != NULL && !(str_eq(version, own) && str_eq(kind, k->row->kind)) &&
+        api_kind_of_object(version, kind) != NULL) {
+        const struct api_kind_row *other = api_kind_of_object(version, kind);
+
+        why = str_printf("converting (%s.%s) to (%s.%s): unknown conversion", other->version, other->kind,
+                         k->row->group[0] != '\0' ? k->row->group : "core", k->row->kind);
+        return why != NULL && undecodable(r, r->object, why);
+    }
     if (version != NULL && !str_eq(version, own)) {
         why = str_printf("no kind \"%s\" is registered for version \"%s\" in scheme "
                          "\"pkg/api/legacyscheme/scheme.go:30\"",

@@ -248,8 +248,8 @@ static void api_no_path(struct caller *c)
         known =
             r->n_segments > 1 && strcmp(r->segments[0], "apis") == 0 && strcmp(r->segments[1], k->group) == 0;
     if (known)
-        api_answer_status(
-            c, api_status(404, "NotFound", NULL, "the server could not find the requested resource"));
+        api_answer_status(c, api_status(404, "NotFound", json_object(),
+                                        "the server could not find the requested resource"));
     else
         caller_text(c, 404, "404 page not found\n");
 }
