@@ -540,11 +540,9 @@ static void on_store(enum src_change change, const struct api_object *o, void *a
     if (api_object_origin(o) != API_FROM_FOLDER ||
         (o->kind != API_KIND_CLAIM && o->kind != API_KIND_PERSISTENT_VOLUME))
         return;
-    if (c->putting)
-        return;
-    if (change == SRC_REMOVED && o->kind == API_KIND_PERSISTENT_VOLUME)
+    if (!c->putting && change == SRC_REMOVED && o->kind == API_KIND_PERSISTENT_VOLUME)
         claims_unrelease(c, o->generic->meta.name);
-    if (change == SRC_ADDED && o->kind == API_KIND_CLAIM &&
+    if (!c->putting && change == SRC_ADDED && o->kind == API_KIND_CLAIM &&
         find(c, o->generic->meta.namespace, o->generic->meta.name) == NULL &&
         claim_new(c, o->generic->meta.namespace, o->generic->meta.name) == NULL)
         log_error("cannot take a claim: out of memory", F_STR("claim", o->generic->meta.name));

@@ -140,6 +140,8 @@ def test_made_claims(t):
     equal(sorted(names), ["data-set-0", "data-set-1"], "claims")
     delete = {"whenDeleted": "Delete"}
     node.put("set.yaml", workload("StatefulSet", "set", main, replicas=1, volumeClaimTemplates=[own], persistentVolumeClaimRetentionPolicy=delete))
+    until(lambda: node.get("/apis/apps/v1/namespaces/default/statefulsets/set")["spec"].get("persistentVolumeClaimRetentionPolicy", {})
+          .get("whenDeleted") == "Delete", 10, "the new policy")
     settled(node, "set", 1)
     node.remove("set.yaml")
     node.wait_gone("set-0")

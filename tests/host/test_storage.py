@@ -17,6 +17,12 @@ def on_node(*names):
     return {"required": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": list(names)}]}]}}
 
 
+def read_bytes(path, at, n):
+    with open(path, "rb") as file:
+        file.seek(at)
+        return file.read(n)
+
+
 def failures(node, name):
     return [e["message"] for e in node.events(name) if e["reason"] == "FailedMount"]
 
@@ -83,6 +89,32 @@ def test_local_disk(t):
         until(lambda: "kept" in node.logs("a"), 10, "the data")
         node.remove("a.yaml")
         node.wait_gone("a")
+    finally:
+        run("losetup", "-d", device)
+
+
+def test_block_device(t):
+    """A local disk as a block device: the container has the device, and only that; a volume of the other mode is told"""
+    node = t.node()
+    node.import_image()
+    file = os.path.join(t.scratch, "disk.img")
+    with open(file, "wb") as image:
+        image.write(b"what is on the disk".ljust(1 << 20, b"\0"))
+    device = run("losetup", "-f", "--show", file).stdout.strip()
+    try:
+        node.put("pv.yaml", volume("disk", {"local": {"path": device}}, volumeMode="Block"))
+        node.put("c.yaml", claim("data", storageClassName="local", volumeMode="Block"))
+        script = "head -c 19 /dev/disk; echo; printf written | dd of=/dev/disk bs=512 seek=1 conv=notrunc 2> /dev/null; sync; sleep 1000"
+        main = coracle.container(command=coracle.shell(script), volumeDevices=[{"name": "data", "devicePath": "/dev/disk"}])
+        volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+        node.put("a.yaml", coracle.pod("a", main, volumes=volumes, terminationGracePeriodSeconds=1))
+        node.wait_running("a")
+        until(lambda: "what is on the disk" in node.logs("a"), 10, lambda: f"what the container reads: {node.logs('a')}")
+        until(lambda: read_bytes(file, 512, 7) == b"written", 10, "what the container writes")
+        node.put("b.yaml", user("b", "data"))
+        until(lambda: any("volumeMode Block" in m for m in failures(node, "b")), 20, lambda: f"an event: {failures(node, 'b')}")
+        node.remove("a.yaml", "b.yaml")
+        node.wait_gone("a", "b")
     finally:
         run("losetup", "-d", device)
 
