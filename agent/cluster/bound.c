@@ -169,6 +169,16 @@ static const char *expand_state(const struct err *result)
     }
 }
 
+/* NULL: no error, or no memory. */
+static json_t *expand_error(const struct err *result)
+{
+    struct err e = *result;
+
+    if (str_starts(e.text, "rpc error")) /* kubelet's words for what a driver answers */
+        err_wrap(&e, "Expander.NodeExpand failed to expand the volume ");
+    return result->code != ERR_OK ? json_string_of(e.text) : NULL;
+}
+
 static void expanded(const struct pod *p, const struct api_volume *v, uint64_t bytes,
                      const struct err *result, void *arg)
 {
@@ -188,8 +198,7 @@ static void expanded(const struct pod *p, const struct api_volume *v, uint64_t b
     cluster_send(c, json_pack("{s:s, s:s, s:s, s:s*, s:{s:s, s:s, s:o*}}", "type", "claim", "namespace",
                               namespace_, "name", name, "uid",
                               json_str(json_object_get(claim->object, "metadata"), "uid"), "resize", "state",
-                              expand_state(result), "size", size, "error",
-                              result->code != ERR_OK ? json_string_of(result->text) : NULL));
+                              expand_state(result), "size", size, "error", expand_error(result)));
     if (result->code == ERR_OK) { /* until the apiserver shows it, so that the driver is not asked again */
         json_t *capacity = json_at(claim->object, "status.capacity");
 

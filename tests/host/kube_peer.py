@@ -74,6 +74,7 @@ class Link:
         self.send("synced", kind="Pod")
         self.send("synced", kind="Service")
         self.send("synced", kind="RuntimeClass")
+        self.send("synced", kind="CSIDriver")
 
     def gone(self, o):
         self.send("gone", kind=o["kind"], namespace=o["metadata"]["namespace"], name=o["metadata"]["name"],

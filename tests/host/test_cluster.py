@@ -206,15 +206,15 @@ def test_pod_that_cannot_run(t):
     _, node, link = joined(t)
     link.synced()
     web = served(pod("web", container(volumeMounts=[mount("data", "/data")]),
-                     volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]), UIDS[0])
+                     volumes=[{"name": "data", "gitRepo": {"repository": "https://example.com/x"}}]), UIDS[0])
     link.put(web)
     event = link.wait(lambda m: m["type"] == "event" and m["object"]["reason"] == "FailedMount")["object"]
-    contains(event["message"], "spec.volumes[0].persistentVolumeClaim", "the event")
-    m = link.wait_pod("web", lambda m: "persistentVolumeClaim" in m["object"]["status"].get("message", ""))
+    contains(event["message"], "spec.volumes[0].gitRepo", "the event")
+    m = link.wait_pod("web", lambda m: "gitRepo" in m["object"]["status"].get("message", ""))
     equal((m["object"]["status"]["phase"], m["ended"]), ("Pending", False), "phase and end")
     condition = [c for c in m["object"]["status"]["conditions"] if c["type"] == "PodReadyToStartContainers"][0]
     equal((condition["status"], condition["reason"]), ("False", "NotSupportedByNode"), "the condition")
-    contains(condition["message"], "spec.volumes[0].persistentVolumeClaim", "the condition")
+    contains(condition["message"], "spec.volumes[0].gitRepo", "the condition")
     node.kill()
     node.start()
     peer_pod = node.wait_pod("web", lambda p: True)

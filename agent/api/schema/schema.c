@@ -68,7 +68,7 @@ static bool not_acted_on(const struct api_check *c, const struct api_row *row)
 {
     if (row->support < API_IGNORED || (row->flags & API_IN_CLUSTER && c->joined))
         return false;
-    return !(row->flags & API_ALONE) || c->served || c->static_node != NULL;
+    return !(row->flags & API_NOT_STATIC) || c->static_node != NULL;
 }
 
 /* ---- nested objects ---- */

@@ -40,7 +40,7 @@ enum api_row_flags {
     API_BOOL_SLOT = 1 << 8,   /* enum: the slot is a bool */
     API_DROP = 1 << 9,        /* omitted from the object's JSON */
     API_IN_CLUSTER = 1 << 11, /* acted on where there is an apiserver: `support` does not apply there */
-    API_ALONE = 1 << 18,      /* acted on where there is none: `support` applies in a cluster */
+    API_NOT_STATIC = 1 << 18, /* `support` applies to static pods of a node that has joined a cluster */
     API_ZERO_ABSENT = 1 << 10, /* 0 or false means absent (not a pointer in the API's Go type) */
     /* How patches treat the value (agent/api/patch): */
     API_SET = 1 << 12,       /* list of scalars: each is owned and merged by itself in an apply */

@@ -17,7 +17,7 @@ const char *api_support_where(const struct api_row *row)
 {
     if (row->flags & API_IN_CLUSTER)
         return " without a cluster";
-    return row->flags & API_ALONE ? " in a cluster" : "";
+    return row->flags & API_NOT_STATIC ? " in static pods of a cluster" : "";
 }
 
 const char *api_support_name(enum api_support support)

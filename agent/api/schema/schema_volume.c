@@ -7,7 +7,7 @@
 #define FOREIGN(field, reason) ROW(field, API_ANY, REFUSED(reason))
 
 static const char needs_server[] = "without an API server there is none: the file is absent";
-static const char of_cluster[] = "needs a storage driver of the cluster";
+static const char of_cluster[] = "a static pod may not refer to objects of the apiserver";
 static const char removed[] = "Kubernetes itself has removed or retired this volume type";
 
 /* ---- hostPath, emptyDir, image ---- */
@@ -247,9 +247,9 @@ static const struct api_row volume[] = {
     ROW("image", API_OBJECT, .slot = HERE, TAG(AT(api_volume, kind), API_VOL_IMAGE), .nested = &image_schema),
     ROW("csi", API_OBJECT, .slot = HERE, TAG(AT(api_volume, kind), API_VOL_CSI), .nested = &csi_schema),
     ROW("persistentVolumeClaim", API_OBJECT, .slot = HERE, TAG(AT(api_volume, kind), API_VOL_CLAIM),
-        .nested = &claim_schema, .flags = API_ALONE, REFUSED(of_cluster)),
+        .nested = &claim_schema, .flags = API_NOT_STATIC, REFUSED(of_cluster)),
     ROW("ephemeral", API_OBJECT, .slot = HERE, TAG(AT(api_volume, kind), API_VOL_CLAIM),
-        .nested = &ephemeral_schema, .flags = API_ALONE, REFUSED(of_cluster)),
+        .nested = &ephemeral_schema, .flags = API_NOT_STATIC, REFUSED(of_cluster)),
     STORAGE("nfs", api_schema_nfs),
     STORAGE("iscsi", api_schema_iscsi),
     STORAGE("fc", api_schema_fc),

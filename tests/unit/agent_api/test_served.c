@@ -69,23 +69,39 @@ static void test_problem(void **state)
 {
     struct api_object o = served(
         POD(", \"deletionTimestamp\": \"2026-01-01T00:00:00Z\"",
-            ", \"volumes\": [{\"name\": \"v\", \"persistentVolumeClaim\": {\"claimName\": \"x\"}}]", ""));
+            ", \"volumes\": [{\"name\": \"v\", \"gitRepo\": {\"repository\": \"x\"}}]", ""));
 
     (void)state;
-    assert_non_null(strstr(o.pod->served.problem, "spec.volumes[0].persistentVolumeClaim: not supported: "));
+    assert_non_null(strstr(o.pod->served.problem, "spec.volumes[0].gitRepo: not supported: "));
     assert_true(o.pod->served.deleting);
     assert_int_equal(o.pod->spec.n_containers, 1);
     assert_string_equal(o.pod->spec.containers[0].image, "i");
     api_object_unref(&o);
 }
 
-static void test_csi(void **state)
+static void test_storage(void **state)
 {
     struct api_object o =
-        served(POD("", ", \"volumes\": [{\"name\": \"v\", \"csi\": {\"driver\": \"d\"}}]", ""));
+        served(POD("",
+                   ", \"volumes\": [{\"name\": \"v\", \"csi\": {\"driver\": \"d\"}}, {\"name\": \"w\", "
+                   "\"persistentVolumeClaim\": {\"claimName\": \"x\"}}]",
+                   ""));
 
     (void)state;
-    assert_non_null(strstr(o.pod->served.problem, "spec.volumes[0].csi: not supported: "));
+    assert_null(o.pod->served.problem);
+    assert_int_equal(o.pod->spec.volumes[1].kind, API_VOL_CLAIM);
+    api_object_unref(&o);
+    o = served("{\"apiVersion\": \"v1\", \"kind\": \"PersistentVolume\", \"metadata\": {\"name\": \"p\", "
+               "\"uid\": \"u\"}, \"spec\": {\"capacity\": {\"storage\": \"1Gi\"}, \"accessModes\": "
+               "[\"ReadWriteOnce\"], \"later\": 1, \"csi\": {\"driver\": \"d\", \"volumeHandle\": \"h\"}}, "
+               "\"status\": {\"phase\": \"Bound\"}}");
+    assert_int_equal(o.kind, API_KIND_PERSISTENT_VOLUME);
+    assert_int_equal(o.generic->origin, API_FROM_SERVER);
+    assert_string_equal(o.generic->pv->storage.driver, "d");
+    api_object_unref(&o);
+    o = served("{\"apiVersion\": \"storage.k8s.io/v1\", \"kind\": \"CSIDriver\", \"metadata\": {\"name\": "
+               "\"d\"}, \"spec\": {\"attachRequired\": false, \"later\": 1}}");
+    assert_int_equal(o.kind, API_KIND_CSI_DRIVER);
     api_object_unref(&o);
 }
 
@@ -261,7 +277,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_drops),           cmocka_unit_test(test_deletion_and_conditions),
-        cmocka_unit_test(test_problem),         cmocka_unit_test(test_csi),
+        cmocka_unit_test(test_problem),         cmocka_unit_test(test_storage),
         cmocka_unit_test(test_trust_bundles),   cmocka_unit_test(test_ephemeral),
         cmocka_unit_test(test_ephemeral_rules), cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_configs),         cmocka_unit_test(test_static),
