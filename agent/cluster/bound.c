@@ -19,6 +19,8 @@
 
 /* kubelet waits this long for a pod's volumes before it looks why one is not attached. */
 #define ATTACH_WAIT_MS 120000
+#define SWEEP_MIN_MS 500
+#define SWEEP_MAX_MS 30000
 
 /* ---- claims ---- */
 
@@ -148,6 +150,8 @@ static enum err_code attached(const struct pod *p, const struct driver_attachmen
         return not_attached(a, e);
     }
     storage_hot(c, t, e->code != ERR_OK);
+    if (e->code == ERR_UNAVAILABLE) /* the Node has it attached: from here on kubelet tells, too */
+        e->code = ERR_ABORTED;
     if (e->code == ERR_OK)
         *ret = found != NULL ? json_deep_copy(found) : NULL;
     return e->code;
@@ -267,11 +271,23 @@ static void add_released(const struct csi_id *id, const char *error, void *arg)
     add_in_use(l->list, l->cluster, id->driver, id->handle);
 }
 
+/* What an earlier run left staged is looked for once the pods are known; a driver that is away may hold that
+ * up, but not for ever what new pods wait for. */
+static bool is_swept(struct cluster *c)
+{
+    if (c->swept || !c->pods_synced)
+        return c->swept;
+    c->swept =
+        clock_boot_since_ns(c->synced_at) > SWEEP_MAX_MS * INT64_C(1000000) ||
+        (clock_boot_since_ns(c->synced_at) > SWEEP_MIN_MS * INT64_C(1000000) && c->o.node->sweeps == 0);
+    return c->swept;
+}
+
 json_t *bound_in_use(struct cluster *c)
 {
     json_t *list = json_array();
     struct listing released = { c, list };
-    bool known = c->pods_synced && csi_drivers_known(c);
+    bool known = is_swept(c) && csi_drivers_known(c);
 
     pods_each (c->o.node, p)
         if (p->api->origin == API_FROM_SERVER && (p->state != POD_TERMINATED || !pod_ask_idle(p)))

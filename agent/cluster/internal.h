@@ -147,7 +147,9 @@ struct cluster {
     struct cluster_thing *things;
     uv_timer_t storage_timer;
     struct node_driver_link drivers_link;
-    json_t *in_use, *attached; /* volumesInUse and volumesAttached of the Node; NULL: none */
+    struct boot_time synced_at; /* the pods are known since then */
+    bool swept;                 /* so is what an earlier run left staged */
+    json_t *in_use, *attached;  /* volumesInUse and volumesAttached of the Node; NULL: none */
 
     /* csi_drivers.c */
     struct cluster_driver *drivers;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* objects - what the apiserver has, on its way into the store. */
 #include "agent/cluster/internal.h"
+#include "base/clock.h"
 #include "base/codec/json.h"
 #include "base/log.h"
 
@@ -117,6 +118,8 @@ void objects_synced(struct cluster *c, const json_t *message)
     if (!str_eq(kind, "Pod") || c->pods_synced)
         return;
     c->pods_synced = true;
+    c->synced_at = clock_boot();
+    reports_node(c);
     src_store_set_ready(c->o.store, API_FROM_SERVER);
     node_server_ready(c->o.node);
     keep_sweep(c);

@@ -18,6 +18,7 @@
 
 #define NODE_MS 10000     /* kubelet's nodeStatusUpdateFrequency, where `config` does not say another */
 #define NODE_FIRST_MS 200 /* until it is Ready, for the first time */
+#define SWEPT_MS 600      /* until it is known what is staged: volumes in use are told then */
 #define SLOW_MS 50        /* while there is no room in the link */
 
 static uint64_t text_hash(const char *text)
@@ -177,7 +178,10 @@ static void report_node(struct cluster *c)
 
     c->node_due = false;
     uv_timer_start(&c->node_timer, reports_on_node,
-                   ready ? (uint64_t)json_int(c->o.config, "updateMs", NODE_MS) : NODE_FIRST_MS, 0);
+                   !ready                        ? NODE_FIRST_MS
+                   : c->pods_synced && !c->swept ? SWEPT_MS
+                                                 : (uint64_t)json_int(c->o.config, "updateMs", NODE_MS),
+                   0);
     if (text == NULL || text_hash(text) == c->node_hash) {
         json_decref(object);
         return;

@@ -7,7 +7,8 @@ publishing binds that (or the folder) to the target, which the driver makes (075
 with a loop device, which is bound to a file.  Volumes that are not inline outlive all calls.  It writes a line of JSON for
 each call, with `twice` if what it was asked for was there already.  --faults names a file that is read at each call:
 {"METHOD": {"code": "INTERNAL", "text": "..."}}, or one of {"hang": true} (no answer until the file changes), {"die": "before"},
-{"die": "after"}, {"lie": true} (OK without doing anything), {"slow": SECONDS} (done even if the caller gives up).
+{"die": "after"}, {"lie": true} (OK without doing anything), {"slow": SECONDS} (done even if the caller gives up);
+of NodeGetInfo also {"max": N} (it allows so many volumes now).
 """
 import argparse
 import json
@@ -172,13 +173,19 @@ class Driver:
         def nothing(_request):
             pass
         info = csi.NodeGetInfoResponse(node_id=self.o.node_id, max_volumes_per_node=self.o.max_volumes)
+        for pair in filter(None, self.o.topology.split(",")):
+            key, _, value = pair.partition("=")
+            info.accessible_topology.segments[key] = value
+
+        def count_anew(_request):
+            info.max_volumes_per_node = self.fault("NodeGetInfo").get("max", self.o.max_volumes)
         caps = csi.NodeGetCapabilitiesResponse(capabilities=[
             csi.NodeServiceCapability(rpc=csi.RPC(type=CAPABILITIES[name])) for name in filter(None, self.o.caps.split(","))])
         registered = reg.PluginInfo(type="CSIPlugin", name=self.o.name, endpoint=endpoint,
                                     supported_versions=list(filter(None, self.o.versions.split(","))))
         return {
             "csi.v1.Node": {
-                "NodeGetInfo": (csi.NodeGetInfoRequest, nothing, info),
+                "NodeGetInfo": (csi.NodeGetInfoRequest, count_anew, info),
                 "NodeGetCapabilities": (csi.NodeGetCapabilitiesRequest, nothing, caps),
                 "NodeGetVolumeStats": (csi.NodeGetVolumeStatsRequest, nothing, csi.NodeGetVolumeStatsResponse(usage=[
                     csi.VolumeUsage(available=1070596096, total=1073741824, used=3145728, unit=1),
@@ -231,6 +238,7 @@ def main():
     parser.add_argument("--node-id", default="id-of-node1")
     parser.add_argument("--ill", action="store_true", help="volumes have an abnormal condition")
     parser.add_argument("--max-volumes", type=int, default=0)
+    parser.add_argument("--topology", default="", help="KEY=VALUE,...")
     Driver(parser.parse_args()).serve()
 
 

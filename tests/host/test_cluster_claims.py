@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Claims of a cluster: the objects come from the apiserver, told by a coracle-kube that the test plays; the driver is real."""
+import base64
 import hashlib
 import json
+import os
 
 import csi
-from coracle import check, contains, equal, secret, until
+from coracle import check, contains, equal, until
 from csi import NAME, STAGE, Driver, claim_pod, driver_object, events, volume
 from kube_peer import deleted, served
 from test_cluster import UIDS, joined
@@ -72,6 +74,7 @@ def test_claim(t):
     waiting = json.loads(json.dumps(claim))
     waiting["status"] = {"phase": "Pending"}
     link.put(waiting)
+    check(not any("was asked for" in m for m in events(node, "web")), "what is not answered yet is no event")
     until(lambda: any(text + "PVC is not bound" in m for m in events(node, "web")), 10, lambda: f"the event: {node.events('web')}")
     link.wait(need("PersistentVolumeClaim", "data", "look"), what="it is read again")
     link.put(newer(claim))
@@ -83,7 +86,8 @@ def test_claim(t):
           lambda: f"the event: {node.events('web')}")
     link.put(newer(pv))
     link.wait(need("Secret", "stage"))
-    link.put(served({**secret("stage", {"word": "s3cret"}), "metadata": {"name": "stage", "namespace": "storage"}}, "secret-stage"))
+    link.put(served({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "stage", "namespace": "storage"},
+                     "data": {"word": base64.b64encode(b"s3cret").decode()}}, "secret-stage"))
     link.wait_phase("web", "Running")
     call = driver.calls("NodeStageVolume")[0]["request"]
     equal((call["volume_id"], call["secrets"]), ("vol-data", {"word": "s3cret"}), "NodeStageVolume")
@@ -126,23 +130,41 @@ def test_attachment(t):
     attachment = {"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": ATTACHMENT, "resourceVersion": "1"},
                   "spec": {"attacher": NAME, "nodeName": "test-node"}, "status": {"attached": False}}
     link.put(attachment)
-    text = f'MountVolume.WaitForAttach failed for volume "data" : volume vol-data is not attached for volume attachment {ATTACHMENT}'
-    until(lambda: text in events(node, "web"), 10, lambda: f"the event: {node.events('web')}")
+    text = f"volume vol-data is not attached for volume attachment {ATTACHMENT}"
+    until(lambda: any(text in m for m in events(node, "web")), 15, lambda: f"an event says that it waits: {node.events('web')}")
+    attached_node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "test-node"},
+                     "status": {"volumesInUse": [IN_USE], "volumesAttached": [{"name": IN_USE, "devicePath": ""}]}}
+    link.put(attached_node)
+    until(lambda: f'MountVolume.WaitForAttach failed for volume "data" : {text}' in events(node, "web"), 10, lambda: f"the event: {node.events('web')}")
+    link.put({**attached_node, "status": {"volumesInUse": [IN_USE]}})
     attached = {**newer(attachment), "status": {"attached": True, "attachmentMetadata": {"devicePath": "/dev/vdx", "lun": "3"}}}
     link.put(attached)
     equal(driver.calls("NodeStageVolume"), [], "calls before the Node has it attached")
-    link.put({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "test-node"},
-              "status": {"volumesInUse": [IN_USE], "volumesAttached": [{"name": IN_USE, "devicePath": ""}]}})
+    link.put(attached_node)
     link.wait_phase("web", "Running")
     for method in ("NodeStageVolume", "NodePublishVolume"):
         equal(driver.calls(method)[0]["request"]["publish_context"], {"devicePath": "/dev/vdx", "lun": "3"}, method)
     since = len(link.messages)
-    driver.faults(NodeUnstageVolume={"code": "INTERNAL", "message": "busy", "times": 2})
+    driver.faults(NodeUnstageVolume={"code": "INTERNAL", "text": "busy"})
     link.put(deleted(web, 0))
     driver.wait_call("NodeUnstageVolume", 2)
     check(not any(m["type"] == "node" and m["object"]["status"].get("volumesInUse") == [] for m in link.messages[since:]), "it is in use while it is staged")
+    driver.faults()
     link.wait(lambda m: m["type"] == "node" and m["object"]["status"].get("volumesInUse") == [], since=since, what="it is free")
     end(node, driver, link, web)
+
+
+def test_limits(t):
+    """a driver is asked again how many volumes it allows, in the period of its CSIDriver"""
+    _, node, link = joined(t)
+    link.synced()
+    link.put(driver_object(volumeLifecycleModes=["Persistent"], nodeAllocatableUpdatePeriodSeconds=10))
+    driver = Driver(node, "--caps", STAGE, "--max-volumes", "5")
+    equal(link.wait(lambda m: m["type"] == "drivers" and m["drivers"])["drivers"][0]["count"], 5, "at first")
+    driver.faults(NodeGetInfo={"max": 8})
+    link.wait(lambda m: m["type"] == "drivers" and m["drivers"] and m["drivers"][0]["count"] == 8, 20, "the new number")
+    driver.leave()
+    node.stop()
 
 
 def test_growth(t):
@@ -159,13 +181,14 @@ def test_growth(t):
     link.put(pv)
     link.wait_phase("web", "Running")
     equal(driver.calls("NodeExpandVolume"), [], "nothing is expanded")
-    driver.faults(NodeExpandVolume={"code": "INTERNAL", "message": "cannot grow", "times": 1})
+    driver.faults(NodeExpandVolume={"code": "INTERNAL", "text": "cannot grow"})
     larger = newer(pv)
     larger["spec"]["capacity"]["storage"] = "2Gi"
     link.put(larger)
     failed = link.wait(lambda m: m["type"] == "claim")
     equal((failed["name"], failed["uid"], failed["resize"]["state"]), ("data", "claim-data", "failed"), "the failure")
     equal(failed["resize"]["error"], "Expander.NodeExpand failed to expand the volume : rpc error: code = Internal desc = cannot grow", "the error")
+    driver.faults()
     done = link.wait(lambda m: m["type"] == "claim" and m["resize"]["state"] == "done")
     equal(done["resize"]["size"], "2Gi", "the size")
     equal(driver.calls("NodeExpandVolume")[-1]["request"]["capacity_range"], {"required_bytes": str(2 << 30)}, "NodeExpandVolume")
@@ -212,8 +235,11 @@ def test_restart_without_the_apiserver(t):
     link.wait(need("PersistentVolume", "data"))
     link.put(pv)
     link.wait_phase("web", "Running")
-    kept = f"{node.state}/kept"
-    until(lambda: "PersistentVolume" in str(csi.os.listdir(kept)) and "CSIDrivers" in str(csi.os.listdir(kept)), 30, lambda: f"kept: {csi.os.listdir(kept)}")
+    kept = f"{node.state_dir}/kept"
+
+    def names():
+        return {f.split("-")[0] for f in (os.listdir(kept) if os.path.isdir(kept) else [])}
+    until(lambda: {"persistentvolume", "persistentvolumeclaim", "csidrivers"} <= names(), 30, lambda: f"kept: {names()}")
     calls = len(driver.calls("NodePublishVolume"))
     node.kill()
     node.start()

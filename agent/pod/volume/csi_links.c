@@ -143,8 +143,8 @@ static void on_releasing(bool begins, void *arg)
         n->sweeps--;
     if (begins)
         return;
-    if (n->cluster != NULL && n->cluster->drivers_changed != NULL) /* it may be detached now */
-        n->cluster->drivers_changed(n->cluster->arg);
+    if (n->cluster != NULL && n->cluster->node_changed != NULL) /* volumesInUse of its status */
+        n->cluster->node_changed(n->cluster->arg);
     node_check_idle(n);
 }
 

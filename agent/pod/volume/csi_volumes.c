@@ -19,6 +19,7 @@
 #define REPUBLISH_FIRST_MS 500
 #define REPUBLISH_MS 60000
 #define REPUBLISH_JITTER_MS 30000
+#define LIMIT_EXCEEDED "VolumeAttachmentLimitExceeded"
 #define WAIT_LOOK_MS 2000 /* for an attachment or a token: changes wake the pod at once */
 #define SAID_MS 10000     /* waiting for so long is an event */
 
@@ -138,6 +139,15 @@ static void vol_is_ready(struct csi_vol *v)
     v->growing = 0;
 }
 
+/* For the claim's status. */
+static void expand_failed(const struct csi_vol *v, const struct err *why)
+{
+    const struct api_volume *api = api_volume_find(&v->pod->api->spec, v->name);
+
+    if (csi_mount_step(&v->mount) == CSI_STEP_EXPAND && v->growing > 0 && api != NULL)
+        driver_expanded(v->pod, api, v->growing, why);
+}
+
 static void on_mounted(struct op *op, const struct err *result)
 {
     struct csi_vol *v = op->owner;
@@ -149,9 +159,34 @@ static void on_mounted(struct op *op, const struct err *result)
         if (v->state != CSI_VOL_READY)
             set_state(v, CSI_VOL_NONE);
     } else {
+        expand_failed(v, result);
         vol_failed(v, what_failed(v), result);
     }
     pod_wake(v->pod, "a CSI volume was tried");
+}
+
+/* The cluster has to find another node: kubelet's rejection of a pod that it had admitted. */
+static bool rejected(struct csi_vol *v, const struct err *e)
+{
+    struct pod *p = v->pod;
+    char text[400];
+
+    /* The code alone may be a lack of memory. */
+    if (e->code != ERR_EXHAUSTED || p->state != POD_STARTING ||
+        !str_starts(e->text, "Node has reached its volume attachment limit"))
+        return false;
+    snprintf(text, sizeof(text),
+             "Node has reached its volume attachment limit, rejecting pod. unmounted volumes=[%.63s], "
+             "unattached volumes=[%.63s], failed to process volumes=[]: context deadline exceeded",
+             v->name, v->name);
+    pod_event(p, NULL, true, LIMIT_EXCEEDED, "%s", text);
+    snprintf(p->phase, sizeof(p->phase), "Failed");
+    snprintf(p->reason, sizeof(p->reason), LIMIT_EXCEEDED);
+    free(p->message);
+    p->message = str_printf("Pod was rejected: %s", text);
+    pod_ask_end(p, 0, "a volume cannot be attached to this node");
+    pod_wake(p, "rejected");
+    return true;
 }
 
 static bool waits(const struct csi_vol *v, const struct err *e)
@@ -179,7 +214,7 @@ static void set_up(struct csi_vol *v, const struct api_volume *api)
     csi_described_done(&v->described);
     if (waits(v, &e))
         vol_waits(v, e.text);
-    else
+    else if (!rejected(v, &e))
         vol_failed(v, what, &e);
 }
 

@@ -26,6 +26,8 @@
 
 #define RETRY_FIRST_MS 500 /* kubelet's back-off of volume operations: 500 ms doubling to 2 m 2 s */
 #define RETRY_MAX_MS 122000
+#define CLAIM_WAITS_MS 12000 /* events of a claim that is waited for: kubelet's are 10 to 18 s apart */
+#define CLAIM_ASKED_MS 1000  /* until the apiserver has answered, which wakes the pod */
 #define HOST_PATH_DEADLINE_MS 30000
 #define TEARDOWN_DEADLINE_MS 120000
 #define SHM_BYTES (64 * 1024 * 1024) /* the size every engine gives /dev/shm */
@@ -416,6 +418,25 @@ static enum err_code take_one(struct pod *p, const struct api_volume *v, struct 
     return check_mode(p, v, &at, e);
 }
 
+/* A claim of the apiserver, in kubelet's words. What it has not answered yet is no event. */
+static void served_claim_waits(struct pod *p, const char *volume, const struct err *e)
+{
+    struct pod_volumes *vols = volumes_of(p);
+
+    snprintf(vols->vols_error, sizeof(vols->vols_error),
+             "Unable to attach or mount volumes: unmounted volumes=[%.63s], unattached volumes=[], failed to "
+             "process volumes=[%.63s]: %.270s",
+             volume, volume, e->text);
+    vols->vols_retry_at = clock_boot_in_ms(e->code == ERR_UNAVAILABLE ? CLAIM_ASKED_MS : CLAIM_WAITS_MS);
+    volumes_set_state(p, VOLS_NONE);
+    if (e->code == ERR_UNAVAILABLE)
+        return;
+    if (strcmp(vols->vols_event, vols->vols_error) != 0)
+        log_warn("a pod waits for a claim", F_STR("pod", p->key), F_STR("volume", volume), F_ERR(e));
+    snprintf(vols->vols_event, sizeof(vols->vols_event), "%s", vols->vols_error);
+    pod_event(p, NULL, true, "FailedMount", "%s", vols->vols_error);
+}
+
 /* False: it waits. */
 static bool take_claims(struct pod *p)
 {
@@ -426,7 +447,10 @@ static bool take_claims(struct pod *p)
 
         if (!volumes_is_mounted(p, v->name) || take_one(p, v, &e) == ERR_OK)
             continue;
-        pod_volumes_failed(p, v->name, &e);
+        if (v->kind == API_VOL_CLAIM && p->api->origin == API_FROM_SERVER && e.code != ERR_UNIMPLEMENTED)
+            served_claim_waits(p, v->name, &e);
+        else
+            pod_volumes_failed(p, v->name, &e);
         pod_wake_at(p, volumes_of(p)->vols_retry_at, "volumes are tried again");
         return false;
     }
