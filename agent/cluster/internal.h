@@ -55,13 +55,14 @@ enum thing_kind { THING_CLAIM, THING_VOLUME, THING_ATTACHMENT };
 struct cluster_thing { /* of storage, that pods refer to; read, not watched */
     UT_hash_handle hh;
     enum thing_kind kind;
-    bool told;       /* `need` was sent on this link */
-    unsigned seen;   /* the last count that found a pod with it */
-    json_t *object;  /* NULL: not known, or absent */
-    bool absent;     /* proven */
-    char *denied;    /* what the apiserver says instead; NULL */
-    bool hot;        /* a pod waits for it to change */
-    bool limit_told; /* the driver was asked how many volumes it allows */
+    bool told;              /* `need` was sent on this link */
+    unsigned seen;          /* the last count that found a pod with it */
+    unsigned users, before; /* volumes of pods with it, in this count and in the one before */
+    json_t *object;         /* NULL: not known, or absent */
+    bool absent;            /* proven */
+    char *denied;           /* what the apiserver says instead; NULL */
+    bool hot;               /* a pod waits for it to change */
+    bool limit_told;        /* the driver was asked how many volumes it allows */
     uint64_t wait_ms;
     struct boot_time look_at, since;
     char *namespace_, *name;

@@ -81,6 +81,7 @@ static struct cluster_thing *storage_need(struct cluster *c, enum thing_kind kin
             return NULL;
         }
     }
+    t->users = t->seen == c->count ? t->users + 1 : 1;
     t->seen = c->count;
     return t;
 }
@@ -162,8 +163,12 @@ void storage_count(struct cluster *c)
             thing_free(t);
         } else if (!t->told) {
             t->told = thing_tell(c, t, "need");
+        } else if (t->users > t->before && t->object != NULL) { /* a new pod sees what there is now */
+            thing_tell(c, t, "look");
         }
     }
+    for (t = c->things; t != NULL; t = t->hh.next)
+        t->before = t->users;
     storage_plan(c);
 }
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The daemon joined to a real etcd and kube-apiserver, where they are installed: what a scripted one could get wrong."""
+import hashlib
 import json
 import os
 import ssl
@@ -8,6 +9,7 @@ import time
 import urllib.error
 import urllib.request
 
+import csi
 from coracle import TOP, Skip, check, contains, container, equal, mount, pod, read, run, shell, until
 
 sys.path.insert(0, f"{TOP}/examples")
@@ -26,7 +28,8 @@ class Api:
 
     def __call__(self, method, path, body=None):
         data = json.dumps(body).encode() if body is not None else None
-        request = urllib.request.Request(self.plane.url + path, data, {"Content-Type": "application/json"}, method=method)
+        request = urllib.request.Request(self.plane.url + path, data, {"Content-Type": "application/merge-patch+json" if method == "PATCH" else "application/json"},
+                                         method=method)
         try:
             with urllib.request.urlopen(request, context=self.context, timeout=10) as answer:
                 return answer.status, answer.read().decode()
@@ -40,6 +43,11 @@ class Api:
     def create(self, path, body):
         code, text = self("POST", path, body)
         equal(code, 201, f"POST {path}: {text}")
+        return json.loads(text)
+
+    def merge(self, path, body):
+        code, text = self("PATCH", path, body)
+        equal(code, 200, f"PATCH {path}: {text}")
 
 
 def joined(t, flags=()):
@@ -143,5 +151,101 @@ def test_trust_bundles_of_a_real_apiserver(t):
     bad = bound(pod("bad", container(volumeMounts=[mount("t", "/t")]), volumes=[
         {"name": "t", "projected": {"sources": [{"clusterTrustBundle": {"signerName": "nodomain", "path": "p"}}]}}]))
     equal(api("POST", PODS, bad)[0], 422, "a signer's name that is none")
+    equal(node.stop(), 0, "the exit code")
+    plane.stop()
+
+
+CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
+VOLUMES = "/api/v1/persistentvolumes"
+STORAGE = "/apis/storage.k8s.io/v1"
+NODE = "/api/v1/nodes/test-node"
+
+
+def bind(api, name, **how):
+    """A PersistentVolume and its claim, bound as a controller does it: also where there is none."""
+    volume, claim = csi.volume(name, **how)
+    claim["metadata"]["annotations"] = {"pv.kubernetes.io/bind-completed": "yes"}
+    uid = api.create(CLAIMS, claim)["metadata"]["uid"]
+    volume["spec"]["claimRef"].update(uid=uid, apiVersion="v1", kind="PersistentVolumeClaim")
+    api.create(VOLUMES, volume)
+    api.merge(f"{VOLUMES}/{name}/status", {"status": {"phase": "Bound"}})
+    api.merge(f"{CLAIMS}/{name}/status", {"status": {"phase": "Bound", "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}}})
+
+
+def entries(api):
+    return {d["name"]: d for d in (api.get(f"{STORAGE}/csinodes/test-node") or {"spec": {}})["spec"].get("drivers") or []}
+
+
+def runs(api, name):
+    until(lambda: (api.get(f"{PODS}/{name}") or {}).get("status", {}).get("phase") == "Running", 30,
+          lambda: f"{name} runs: {api.get(f'{PODS}/{name}')['status']} {[e['message'] for e in api.get('/api/v1/namespaces/default/events')['items']]}")
+
+
+def leave(api, name):
+    api("DELETE", f"{PODS}/{name}?gracePeriodSeconds=0")
+    until(lambda: api.get(f"{PODS}/{name}") is None, 30, f"{name} leaves the apiserver")
+
+
+def test_claims_of_a_real_apiserver(t):
+    """a driver is in the CSINode, the claim of a pod is mounted with a token and grows; what the apiserver admits of a node"""
+    plane, api, node = joined(t)
+    api.create(f"{STORAGE}/csidrivers", csi.driver_object(volumeLifecycleModes=["Persistent"], tokenRequests=[{"audience": "vault"}]))
+    driver = csi.Driver(node, "--caps", "STAGE_UNSTAGE_VOLUME,EXPAND_VOLUME", "--max-volumes", "7", "--topology", "topology.example.test/zone=z1")
+    entry = {"name": csi.NAME, "nodeID": "id-of-node1", "topologyKeys": ["topology.example.test/zone"], "allocatable": {"count": 7}}
+    until(lambda: entries(api).get(csi.NAME) == entry, 15, lambda: f"the CSINode: {entries(api)}")
+    about = api.get(NODE)["metadata"]
+    equal((about["labels"]["topology.example.test/zone"], json.loads(about["annotations"]["csi.volume.kubernetes.io/nodeid"])),
+          ("z1", {csi.NAME: "id-of-node1"}), "the Node")
+    api.create("/api/v1/namespaces/default/secrets", {"metadata": {"name": "stage"}, "stringData": {"word": "s3cret"}})
+    api.create(PODS, bound(csi.claim_pod("app", "data")))
+    until(lambda: any("error processing PVC default/data: failed to fetch PVC from API server" in e["message"]
+                      for e in api.get("/api/v1/namespaces/default/events")["items"]), 20, "an event says that the claim is missing")
+    bind(api, "data", csi={"nodeStageSecretRef": {"namespace": "default", "name": "stage"}})
+    runs(api, "app")
+    equal(driver.calls("NodeStageVolume")[0]["request"]["secrets"], {"word": "s3cret"}, "the Secret of the PersistentVolume")
+    tokens = json.loads(driver.calls("NodePublishVolume")[0]["request"]["volume_context"]["csi.storage.k8s.io/serviceAccount.tokens"])
+    check(tokens["vault"]["token"].count(".") == 2, "a token")
+    api.merge(f"{CLAIMS}/data/status", {"status": {"allocatedResources": {"storage": "2Gi"}, "allocatedResourceStatuses": {"storage": "NodeResizePending"},
+                                                   "conditions": [{"type": "FileSystemResizePending", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}})
+    api.merge(f"{VOLUMES}/data", {"spec": {"capacity": {"storage": "2Gi"}}})
+    api.create(PODS, bound(csi.claim_pod("other", "data")))  # for which the claim is read again
+    driver.wait_call("NodeExpandVolume", deadline=40)
+    status = until(lambda: next((s for s in [api.get(f"{CLAIMS}/data")["status"]] if s["capacity"]["storage"] == "2Gi"), None), 20,
+                   lambda: f"the claim has grown: {api.get(f'{CLAIMS}/data')['status']}")
+    check("allocatedResourceStatuses" not in status and not status.get("conditions"), f"the claim's status: {status}")
+    for name in ("app", "other"):
+        leave(api, name)
+    driver.wait_call("NodeUnstageVolume")
+    driver.leave()
+    until(lambda: csi.NAME not in entries(api), 15, "the driver leaves the CSINode")
+    about = api.get(NODE)["metadata"]
+    equal((about["labels"].get("topology.example.test/zone"), about["annotations"].get("csi.volume.kubernetes.io/nodeid")), ("z1", None), "the Node after that")
+    equal(node.stop(), 0, "the exit code")
+    plane.stop()
+
+
+def test_attachments_of_a_real_apiserver(t):
+    """a volume is in volumesInUse before it is attached; the attachment's metadata reach the driver; it is free after NodeUnstageVolume"""
+    plane, api, node = joined(t)
+    api.create(f"{STORAGE}/csidrivers", {**csi.driver_object(volumeLifecycleModes=["Persistent"]), "spec": {"attachRequired": True}})
+    driver = csi.Driver(node, "--caps", "STAGE_UNSTAGE_VOLUME")
+    bind(api, "data")
+    api.create(PODS, bound(csi.claim_pod("app", "data")))
+    name = f"kubernetes.io/csi/{csi.NAME}^vol-data"
+    attachment = "csi-" + hashlib.sha256(f"vol-data{csi.NAME}test-node".encode()).hexdigest()
+    until(lambda: api.get(NODE)["status"].get("volumesInUse") == [name], 20, lambda: f"in use: {api.get(NODE)['status'].get('volumesInUse')}")
+    equal(driver.calls("NodeStageVolume"), [], "calls before the attachment")
+    code, text = api("POST", f"{STORAGE}/volumeattachments", {"metadata": {"name": attachment}, "spec": {
+        "attacher": csi.NAME, "nodeName": "test-node", "source": {"persistentVolumeName": "data"}}})
+    check(code in (201, 409), text)  # a controller may have made it
+    api.merge(f"{STORAGE}/volumeattachments/{attachment}/status", {"status": {"attached": True, "attachmentMetadata": {"lun": "3"}}})
+    api.merge(f"{NODE}/status", {"status": {"volumesAttached": [{"name": name, "devicePath": ""}]}})
+    runs(api, "app")
+    for method in ("NodeStageVolume", "NodePublishVolume"):
+        equal(driver.calls(method)[0]["request"]["publish_context"], {"lun": "3"}, method)
+    leave(api, "app")
+    driver.wait_call("NodeUnstageVolume")
+    until(lambda: not api.get(NODE)["status"].get("volumesInUse"), 30, "it is free")
+    driver.leave()
     equal(node.stop(), 0, "the exit code")
     plane.stop()
