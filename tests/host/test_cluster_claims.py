@@ -114,6 +114,20 @@ def test_drivers_are_announced(t):
     node.stop()
 
 
+def test_label_of_another_value(t):
+    """a driver with another value of a label of the Node is refused, and taken when the label is gone"""
+    _, node, link = joined(t)
+    link.synced()
+    link.put({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "test-node", "labels": {"zone": "z2"}}})
+    driver = Driver(node, "--topology", "zone=z1", wait=False)
+    told = driver.wait_call("NotifyRegistrationStatus")["request"]
+    contains(told["error"], 'detected topology value collision: driver reported "zone":"z1" but existing label is "zone":"z2"', "the refusal")
+    link.put({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "test-node", "labels": {}}})
+    link.wait(lambda m: m["type"] == "drivers" and m["drivers"], what="it is taken")
+    driver.leave()
+    node.stop()
+
+
 def test_attachment(t):
     """a volume is in use before it is waited for; the attachment's metadata reach the driver; it is in use until it is unstaged"""
     node, link, driver = begin(t, attachRequired=True)

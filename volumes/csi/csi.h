@@ -36,6 +36,8 @@ struct csi_options { /* texts are copied */
     const char *node_name; /* for names of attachments */
     int cgroup_fd;         /* of children, as in struct proc_call_spec */
     const char *cgroup_procs;
+    /* Whether a driver may register, of which this is known; the error is told to it. May be NULL. */
+    enum err_code (*admit)(const char *driver, const struct csi_node_info *info, void *arg, struct err *e);
     /* A driver registered, or is gone; may be NULL. */
     void (*changed)(const char *driver, bool here, void *arg);
     /* In the child that looks for volumes to remove: gives up mounts of the agent's own on them (subPath), or

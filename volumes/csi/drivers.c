@@ -126,6 +126,8 @@ static void on_node_info(struct op *op, const struct err *result)
         csi_node_info_unpack(&d->node, d->call.response.p, d->call.response.n, &e) == ERR_OK &&
         d->node.node_id[0] == '\0')
         err_set(&e, ERR_INVALID, "error adding CSI driver node info: driverNodeID must not be empty");
+    if (e.code == ERR_OK && d->state != DRIVER_GONE && d->csi->o.admit != NULL)
+        ERR_IGNORE(d->csi->o.admit(d->name, &d->node, d->csi->o.arg, &e));
     grpc_channel_close(take_ptr(&d->channel));
     if (d->state == DRIVER_GONE) {
         driver_drop(d);

@@ -125,6 +125,27 @@ static void on_driver(const char *driver, bool here, void *arg)
     sweep_hurry(n);
 }
 
+/* A label of the Node that has another value: in kubelet's words. Without the Node's labels a driver may
+ * register; then the cluster is told of it when it can be. */
+static enum err_code admit(const char *driver, const struct csi_node_info *info, void *arg, struct err *e)
+{
+    const struct node *n = arg;
+
+    (void)driver;
+    for (size_t i = 0; n->served_labels != NULL && i < info->topology.n; i++) {
+        const struct csi_pair *pair = &info->topology.v[i];
+        const char *has = api_kvs_get(n->served_labels, pair->key);
+
+        if (has != NULL && strcmp(has, pair->value) != 0)
+            return err_set(e, ERR_PRECONDITION,
+                           "error updating Node object with CSI driver node info: error updating node: timed "
+                           "out waiting for the condition; caused by: detected topology value collision: "
+                           "driver reported \"%.80s\":\"%.63s\" but existing label is \"%.80s\":\"%.63s\"",
+                           pair->key, pair->value, pair->key, has);
+    }
+    return ERR_OK;
+}
+
 static enum err_code let_go(const char *pod_uid, void *arg, struct err *e)
 {
     const struct node *n = arg;
@@ -156,6 +177,7 @@ void csi_volumes_open(struct node *n)
         .node_name = n->o.node_name,
         .cgroup_fd = n->o.cgroups != NULL ? cg_leaf_fd(n->o.cgroups, CG_LEAF_OPS) : -1,
         .cgroup_procs = n->o.cgroups != NULL ? cg_leaf_procs(n->o.cgroups, CG_LEAF_OPS) : NULL,
+        .admit = admit,
         .changed = on_driver,
         .let_go = let_go,
         .wanted = is_wanted,
