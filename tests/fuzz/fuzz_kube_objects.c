@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Objects of an apiserver: what the room `sync` makes of two of them, "[theirs, ours]", with members of any
- * type. */
+ * type; and what the daemon makes of claims, volumes and attachments. */
+#include "agent/cluster/claim_state.h"
 #include "agent/kube/sync/certs.h"
+#include "agent/kube/sync/claim_resize.h"
+#include "agent/kube/sync/csi_node.h"
 #include "agent/kube/sync/event_correlate.h"
 #include "agent/kube/sync/lease.h"
 #include "agent/kube/sync/mirror.h"
@@ -61,6 +64,50 @@ static void use_events(const json_t *ours)
     json_decref(event);
 }
 
+/* `ours`: a driver. */
+static void use_csi_node(const json_t *theirs, const json_t *ours)
+{
+    json_t *with = csi_node_with(theirs, ours), *patch = NULL;
+    const json_t *name = json_object_get(ours, "name");
+    struct err e = { 0 };
+
+    if (with != NULL && !csi_node_has(with, ours))
+        abort();
+    json_decref(with);
+    csi_node_clashes(theirs, ours);
+    if (json_is_string(name)) {
+        json_t *without = csi_node_without(theirs, json_string_value(name));
+
+        if (without != NULL && csi_node_names(without, json_string_value(name)))
+            abort();
+        json_decref(without);
+        json_decref(csi_node_metadata_without(theirs, json_string_value(name)));
+    }
+    if (csi_node_metadata(theirs, ours, &patch, &e) == ERR_OK)
+        json_decref(patch);
+    else if (e.text[0] == '\0')
+        abort();
+}
+
+/* `ours`: a volume, an attachment, or how a resize goes. */
+static void use_claims(const json_t *theirs, const json_t *ours)
+{
+    const struct claim_user user = { "default", "app", "u", true, true };
+    const struct attachment_want want = { "csi-1", "vol-1" };
+    const char *volume = NULL;
+    const json_t *found = NULL;
+    struct err e = { 0 };
+
+    if (claim_state_volume(theirs, &user, &volume, &e) == ERR_OK && volume[0] == '\0')
+        abort();
+    if (claim_state_is_bound(theirs, ours, &e) != ERR_OK && e.text[0] == '\0')
+        abort();
+    if (attachment_state(ours, &want, &found, &e) != ERR_OK && e.text[0] == '\0')
+        abort();
+    attachable_is_in(json_object_get(ours, "spec"), "kubernetes.io/csi/d^h");
+    json_decref(claim_resize_patch(theirs, ours, "2027-01-15T08:00:00Z"));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     json_t *both = json_loadb((const char *)data, size, 0, NULL);
@@ -71,6 +118,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         use_pods(theirs, ours);
         use_nodes(theirs, ours);
         use_events(ours);
+        use_csi_node(theirs, ours);
+        use_claims(theirs, ours);
         seen_is_older(theirs, ours);
         seen_hash(theirs, "status");
         if (certs_judge(theirs, &pem, why, sizeof(why)) == CERTS_ISSUED && pem == NULL)
