@@ -67,9 +67,9 @@ static void test_deletion_and_conditions(void **state)
 
 static void test_problem(void **state)
 {
-    struct api_object o = served(
-        POD(", \"deletionTimestamp\": \"2026-01-01T00:00:00Z\"",
-            ", \"volumes\": [{\"name\": \"v\", \"gitRepo\": {\"repository\": \"x\"}}]", ""));
+    struct api_object o =
+        served(POD(", \"deletionTimestamp\": \"2026-01-01T00:00:00Z\"",
+                   ", \"volumes\": [{\"name\": \"v\", \"gitRepo\": {\"repository\": \"x\"}}]", ""));
 
     (void)state;
     assert_non_null(strstr(o.pod->served.problem, "spec.volumes[0].gitRepo: not supported: "));
