@@ -57,20 +57,23 @@ void api_write_begin(const struct api_request *r);
 /* ---- write.c ---- */
 void job_answer(struct api_job *j, int http, json_t *value /* stolen; NULL: out of memory */);
 void job_fail(struct api_job *j, json_t *status /* stolen; NULL: out of memory */);
+void job_lacks(struct api_job *j); /* 404 */
+void job_write(struct api_job *j); /* looked: computes what becomes of the object, and stores it */
+void job_write_as(struct api_job *j, enum api_write_type type, const json_t *body);
+
+/* ---- write_daemon.c ---- */
 /* Asks the daemon for the object, then j->looked. */
 void job_look(struct api_job *j);
 /* Gives j->object to the daemon (remove: takes it away), then answers with job_stored(). */
 void job_store(struct api_job *j, bool remove);
 /* The daemon has it: `object` as it is now, borrowed. */
 void job_stored(struct api_job *j, int http, json_t *object);
-void job_lacks(struct api_job *j); /* 404 */
-
 /* The daemon said something else. */
 void job_refused(struct api_job *j, int http, const json_t *body, const struct err *e);
 /* Asks the daemon; false: that failed, was answered, and the job is gone. */
 bool job_ask(struct api_job *j, const char *method, const char *target, json_t *body, ask_done_fn done);
-void job_write(struct api_job *j); /* looked: computes what becomes of the object, and stores it */
-void job_write_as(struct api_job *j, enum api_write_type type, const json_t *body);
+/* Drops the reference, and overwrites what nobody else has; NULL is fine. */
+void job_wipe(json_t *v);
 
 /* ---- write_options.c ---- */
 /* The body, the query and the manager; false: it was answered, and the job is gone. */
