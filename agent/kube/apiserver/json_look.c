@@ -29,11 +29,12 @@ static bool end_of_input(struct look *l)
 /* As Go's quoteChar. */
 static bool bad(struct look *l, const char *where)
 {
-    const unsigned char c = (unsigned char)*l->at;
+    unsigned char c;
     char shown[16];
 
     if (l->at == l->end)
         return end_of_input(l);
+    c = (unsigned char)*l->at;
     if (c == '\'')
         snprintf(shown, sizeof(shown), "'\\''");
     else if (c == '"')

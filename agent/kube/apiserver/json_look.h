@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
-#define JSON_LOOK_DEPTH 512
+#define JSON_LOOK_DEPTH 2048   /* what jansson reads */
 #define JSON_LOOK_TWICE_MAX 32 /* members given twice that are told */
 
 /* `why` becomes "" or "unexpected end of JSON input" and the like. `twice`, a list or NULL, gets the paths
