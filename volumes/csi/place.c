@@ -109,12 +109,45 @@ enum err_code csi_place_remove_target(const char *path, struct err *e)
     return csi_place_remove_folder(path, e);
 }
 
+struct leavings {
+    const char *folder;
+    struct err e;
+};
+
+static bool remove_leaving(const char *name, void *arg)
+{
+    struct leavings *l = arg;
+    str_auto path = str_printf("%s/%s", l->folder, name);
+
+    if (!str_starts(name, "." CSI_VOL_DATA "."))
+        return true;
+    if (path == NULL)
+        err_nomem(&l->e);
+    else if (unlink(path) != 0 && errno != ENOENT)
+        err_sys(&l->e, errno, "remove %s", path);
+    return l->e.code == ERR_OK;
+}
+
+/* What fs_replace_at() left when it was killed. */
+static enum err_code remove_leavings(const char *folder, struct err *e)
+{
+    struct leavings l = { .folder = folder };
+
+    if (presence_is_unknown(fs_list(AT_FDCWD, folder, remove_leaving, &l, e)))
+        return e->code;
+    if (l.e.code != ERR_OK)
+        *e = l.e;
+    return e->code;
+}
+
 enum err_code csi_place_remove_file(const char *folder, struct err *e)
 {
     str_auto file = str_printf("%s/" CSI_VOL_DATA, folder);
 
     if (file == NULL)
         return err_nomem(e);
+    if (remove_leavings(folder, e) != ERR_OK)
+        return e->code;
     return unlink(file) == 0 || errno == ENOENT ? ERR_OK : err_sys(e, errno, "remove %s", file);
 }
 

@@ -39,6 +39,7 @@ static void a_volume_is_made_listed_and_removed(void **state)
     str_auto all = str_printf("%s/pods/u/" CSI_VOLUMES, (char *)*state);
     str_auto folder = str_printf("%s/vol", all);
     str_auto bad = str_printf("%s/bad", all);
+    str_auto leaving = str_printf("%s/." CSI_VOL_DATA ".0123abcd", folder);
     buf_auto out = BUF_INIT(4096);
     struct err e = { 0 };
 
@@ -52,6 +53,11 @@ static void a_volume_is_made_listed_and_removed(void **state)
                                "\"driver\":\"d.example.test\",\"handle\":\"h\"}]");
     assert_int_equal(csi_place_remove(folder, &e), ERR_OK);
     assert_int_equal(csi_place_remove(folder, &e), ERR_OK);
+    /* A kill leaves the file that was to replace it. */
+    assert_int_equal(csi_place_make(folder, &data, &e), ERR_OK);
+    assert_int_equal(mknod(leaving, S_IFREG | 0600, 0), 0);
+    assert_int_equal(csi_place_remove(folder, &e), ERR_OK);
+    assert_int_not_equal(access(folder, F_OK), 0);
     /* One without its file. */
     buf_reset(&out);
     assert_int_equal(mkdir(bad, 0750), 0);
