@@ -15,8 +15,8 @@ NAME = "inline.example.test"
 class Driver:
     """A process of csi_driver.py.  Its lines, of all its lives, are in one file."""
 
-    def __init__(self, node, *flags, name=NAME, wait=True):
-        self.node, self.name, self.flags = node, name, flags
+    def __init__(self, node, *flags, name=NAME, wait=True, socket=None):
+        self.node, self.name, self.flags, self.socket = node, name, flags, socket or name
         scratch = node.world.scratch
         self.path, self.data, self.fault_path = (f"{scratch}/{name}.{what}" for what in ("ndjson", "data", "faults"))
         os.makedirs(self.data, exist_ok=True)
@@ -26,8 +26,8 @@ class Driver:
         told = len(self.calls("NotifyRegistrationStatus"))
         with open(self.path, "ab") as out, open(self.path + ".err", "ab") as err:
             self.process = subprocess.Popen(
-                [PYTHON, f"{coracle.HERE}/csi_driver.py", "--root", self.node.root_dir, "--name", self.name, "--data", self.data,
-                 "--faults", self.fault_path, *self.flags], stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+                [PYTHON, f"{coracle.HERE}/csi_driver.py", "--root", self.node.root_dir, "--name", self.name, "--socket", self.socket,
+                 "--data", self.data, "--faults", self.fault_path, *self.flags], stdin=subprocess.DEVNULL, stdout=out, stderr=err)
         if wait:
             self.wait_call("NotifyRegistrationStatus", told + 1)
         return self
@@ -63,7 +63,7 @@ class Driver:
     def leave(self):
         """Ends it, and removes its sockets."""
         self.kill()
-        for path in (f"{self.node.root_dir}/plugins/{self.name}/csi.sock", f"{self.node.root_dir}/plugins_registry/{self.name}-reg.sock"):
+        for path in (f"{self.node.root_dir}/plugins/{self.socket}/csi.sock", f"{self.node.root_dir}/plugins_registry/{self.socket}-reg.sock"):
             if os.path.exists(path):
                 os.unlink(path)
 
@@ -118,6 +118,10 @@ def staging(node, name, driver=NAME):
 def below(node):
     """What is mounted below kubelet's folder by drivers."""
     return [p for p in coracle.mounts_below(node.root_dir) if "kubernetes.io/csi" in p or "kubernetes.io~csi" in p]
+
+
+def all_pods_gone(node):
+    until(lambda: not node.pods(), 40, lambda: f"pods are gone: {list(node.pods())}")
 
 
 def claim_of(node, name):

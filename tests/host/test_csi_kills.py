@@ -93,9 +93,13 @@ class Kills:
         return places
 
     def settle(self):
+        if self.driver.process.poll() is not None:  # it died of a call that began before
+            self.driver.start(wait=False)
         if self.here:
             self.node.wait_running(*sorted(self.here), deadline=60)
-        until(lambda: {name for _, name in self.node.pods()} == self.here, 60, lambda: f"only {self.here} are there: {list(self.node.pods())}")
+        until(lambda: {name for _, name in self.node.pods()} == self.here, 60,
+              lambda: f"only {self.here} are there:\n" + "\n".join(self.node.cli("explain", "pod", n).stdout for _, n in self.node.pods()
+                                                                   if n not in self.here))
         wanted = self.wanted()
         until(lambda: sorted(below(self.node)) == sorted(wanted), 60,
               lambda: f"mounted is what has to be, once:\n{sorted(below(self.node))}\nwanted:\n{sorted(wanted)}\n{self.driver.methods()[-20:]}")
