@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 #define RW_FILE_BITS 0660
-#define RW_DIR_BITS (S_ISGID | 0770)
+#define RW_DIR_BITS ((mode_t)(S_ISGID | 0770))
 
 bool vol_group_is(const char *path, int64_t group)
 {
     struct stat st;
 
-    return lstat(path, &st) == 0 && (int64_t)st.st_gid == group && (st.st_mode & S_ISGID) != 0;
+    return lstat(path, &st) == 0 && (int64_t)st.st_gid == group && (st.st_mode & RW_DIR_BITS) == RW_DIR_BITS;
 }
 
 /* `fd` may be O_PATH: nothing is opened, since a device may act on that. */

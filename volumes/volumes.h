@@ -112,10 +112,11 @@ enum err_code vol_host_path_check(const char *path, const char *type, struct err
  * False: unknown without asking a file system. Never waits. */
 bool vol_host_path_known(const char *path, const char *type);
 
-/* Whether a folder has this group; and gives it to a whole tree, as kubelet does for a pod's fsGroup: files
- * get group read and write, folders group access and the set-group-ID bit. Follows no symlink, leaves no file
- * system. The folder itself comes last, so that a repetition after a kill does it all. The second walks the
- * tree: call it inside a proc_call. ERR_EXHAUSTED: more than VOL_GROUP_DEPTH_MAX folders within each other.
+/* Whether a folder has this group and the bits for it; and gives it to a whole tree, as kubelet does for a
+ * pod's fsGroup: files get group read and write, folders group access and the set-group-ID bit. Follows no
+ * symlink, leaves no file system. The folder itself comes last, so that a repetition after a kill does it
+ * all. The second walks the tree: call it inside a proc_call. ERR_EXHAUSTED: more than VOL_GROUP_DEPTH_MAX
+ * folders within each other.
  */
 #define VOL_GROUP_DEPTH_MAX 128
 bool vol_group_is(const char *path, int64_t group);

@@ -13,11 +13,11 @@
  *     UNDOES     folder and vol_data.json after a final error, in a child
  */
 #include "volumes/csi/internal.h"
+#include "volumes/volumes.h"
 
 #include "base/log.h"
 #include "base/scope.h"
 #include "volumes/csi/device_place.h"
-#include "volumes/csi/group.h"
 
 #include <string.h>
 
@@ -89,7 +89,9 @@ static enum err_code apply_group(const void *arg, struct buf *out, struct err *e
     const struct csi_mount *m = arg;
 
     (void)out;
-    return csi_group_apply(m->paths.target, (gid_t)m->volume->fs_group, m->volume->group_if_wrong, e);
+    if (m->volume->group_if_wrong && vol_group_is(m->paths.target, m->volume->fs_group))
+        return ERR_OK;
+    return vol_group_set(m->paths.target, m->volume->fs_group, e);
 }
 
 static void on_grouped(struct op *op, const struct err *result)

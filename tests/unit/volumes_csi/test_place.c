@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Folders of volumes, and the group of their files. */
 #include "volumes/csi/device_place.h"
-#include "volumes/csi/group.h"
 
 #include "base/files/fs.h"
 #include "base/scope.h"
@@ -194,47 +193,6 @@ static void files_of_a_target_are_never_removed(void **state)
     assert_int_not_equal(access(folder, F_OK), 0);
 }
 
-static mode_t mode_of(const char *path)
-{
-    struct stat st;
-
-    assert_int_equal(lstat(path, &st), 0);
-    return st.st_mode & 07777;
-}
-
-static void files_get_the_group(void **state)
-{
-    str_auto top = str_printf("%s/top", (char *)*state);
-    str_auto sub = str_printf("%s/sub", top);
-    str_auto file = str_printf("%s/sub/file", top);
-    str_auto link = str_printf("%s/link", top);
-    struct err e = { 0 };
-    struct stat st;
-    FILE *f;
-
-    assert_int_equal(mkdir(top, 0755), 0);
-    assert_int_equal(mkdir(sub, 0755), 0);
-    f = fopen(file, "w");
-    assert_non_null(f);
-    fclose(f);
-    assert_int_equal(chmod(file, 0644), 0);
-    assert_int_equal(symlink("/etc/passwd", link), 0);
-    assert_int_equal(csi_group_apply(top, getegid(), false, &e), ERR_OK);
-    assert_int_equal(mode_of(top), 02775);
-    assert_int_equal(mode_of(sub), 02775);
-    assert_int_equal(mode_of(file), 0664);
-    assert_int_equal(stat("/etc/passwd", &st), 0);
-    assert_int_equal(st.st_mode & 07777, 0644);
-    /* OnRootMismatch looks at the top alone. */
-    assert_int_equal(chmod(file, 0600), 0);
-    assert_int_equal(csi_group_apply(top, getegid(), true, &e), ERR_OK);
-    assert_int_equal(mode_of(file), 0600);
-    assert_int_equal(chmod(top, 0755), 0);
-    assert_int_equal(csi_group_apply(top, getegid(), true, &e), ERR_OK);
-    assert_int_equal(mode_of(file), 0660);
-    assert_int_not_equal(csi_group_apply("/nowhere/at/all", getegid(), false, &e), ERR_INTERNAL);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,7 +202,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_lost_file_is_found_by_its_mount, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(a_block_device_has_places_of_its_own, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(files_of_a_target_are_never_removed, scratch_make, scratch_remove),
-        cmocka_unit_test_setup_teardown(files_get_the_group, scratch_make, scratch_remove),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pod's fsGroup on the files of a driver's volume. */
+/* A pod's fsGroup on the files of a volume. */
 #include "tests/unit/base/helper.h"
 
-#include "volumes/csi/group.h"
+#include "volumes/volumes.h"
 
+#include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define GROUP 4711
 
@@ -28,7 +30,9 @@ static void apply(bool only_if_wrong)
 {
     struct err e = { 0 };
 
-    if (csi_group_apply("volume", GROUP, only_if_wrong, &e) != ERR_OK)
+    if (only_if_wrong && vol_group_is("volume", GROUP))
+        return;
+    if (vol_group_set("volume", GROUP, &e) != ERR_OK)
         fail_msg("%s", e.text);
 }
 
@@ -86,12 +90,46 @@ static void where_the_top_is_right_nothing_is_looked_at(void **state)
     is("volume/a", GROUP, 0660);
 }
 
-static void what_vanishes_meanwhile_is_no_error(void **state)
+/* A container that shares the volume exchanges a folder for a link while the tree is walked. */
+static void *exchange(void *arg)
+{
+    const bool *over = arg;
+
+    while (!__atomic_load_n(over, __ATOMIC_RELAXED)) {
+        if (rename("volume/sub", "aside") == 0) {
+            if (symlink("../elsewhere", "volume/sub") == 0)
+                unlink("volume/sub");
+            rename("aside", "volume/sub");
+        }
+    }
+    return NULL;
+}
+
+static void files_outside_are_safe_from_links_that_come_meanwhile(void **state)
+{
+    pthread_t other;
+    bool over = false;
+
+    tree(state);
+    assert_int_equal(mkdir("elsewhere", 0700), 0);
+    file("elsewhere/program", 0600);
+    assert_int_equal(pthread_create(&other, NULL, exchange, &over), 0);
+    for (int i = 0; i < 2000; i++)
+        ERR_IGNORE(vol_group_set("volume", GROUP, &(struct err){ 0 }));
+    __atomic_store_n(&over, true, __ATOMIC_RELAXED);
+    assert_int_equal(pthread_join(other, NULL), 0);
+    is("elsewhere", getegid(), 0700);
+    is("elsewhere/program", getegid(), 0600);
+    is("outside", getegid(), 0600);
+}
+
+static void a_folder_that_is_not_there_is_named(void **state)
 {
     struct err e = { 0 };
 
     assert_int_equal(chdir(*state), 0);
-    assert_int_equal(csi_group_apply("none", GROUP, true, &e), ERR_OK);
+    assert_int_not_equal(vol_group_set("none", GROUP, &e), ERR_OK);
+    assert_non_null(strstr(e.text, "none"));
 }
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, scratch_make, scratch_remove)
@@ -102,7 +140,8 @@ int main(void)
         TEST(every_file_gets_the_group_and_its_bits),
         TEST(no_link_is_followed),
         TEST(where_the_top_is_right_nothing_is_looked_at),
-        TEST(what_vanishes_meanwhile_is_no_error),
+        TEST(files_outside_are_safe_from_links_that_come_meanwhile),
+        TEST(a_folder_that_is_not_there_is_named),
     };
 
     umask(022);
