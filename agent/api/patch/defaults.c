@@ -145,6 +145,12 @@ static bool default_rolling(json_t *strategy, const char *a, json_t *a_value, co
     return ok;
 }
 
+/* Where each index has a limit of its own, the whole Job has practically none: batch/v1, defaults.go. */
+static json_int_t backoff_limit(const json_t *spec)
+{
+    return json_object_get(spec, "backoffLimitPerIndex") != NULL ? INT32_MAX : 6;
+}
+
 static bool default_job(json_t *spec)
 {
     bool counted = json_object_get(spec, "completions") != NULL;
@@ -154,7 +160,7 @@ static bool default_job(json_t *spec)
           set_default(spec, "parallelism", json_integer(1))))
         return false;
     return set_default(spec, "parallelism", json_integer(1)) &&
-           set_default(spec, "backoffLimit", json_integer(6)) &&
+           set_default(spec, "backoffLimit", json_integer(backoff_limit(spec))) &&
            set_default(spec, "completionMode", json_string("NonIndexed")) &&
            set_default(spec, "suspend", json_false());
 }
