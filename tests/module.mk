@@ -132,6 +132,7 @@ soak: ## all that `make check` leaves out (tests/README.md): clang's build, all 
 	    tests/host/run --verbose --build $(check_gcc) test_soak
 	@IMAGE_KILLS=$(or $(IMAGE_KILLS),200) IMAGE_SEED=$(IMAGE_SEED) tests/host/run --verbose --build $(check_gcc) test_image_kills
 	@WRITE_KILLS=$(or $(WRITE_KILLS),300) WRITE_SEED=$(WRITE_SEED) tests/host/run --verbose --build $(check_gcc) test_lone_kills
+	@EXPLAIN_EACH=1 tests/host/run --build $(check_gcc) test_lone_explain
 	@RACE_ROUNDS=$(or $(RACE_ROUNDS),300) tests/host/run --build $(check_gcc) test_lone_races
 	@PATCH_ROUNDS=$(or $(PATCH_ROUNDS),10000) PATCH_SEED=$(PATCH_SEED) tests/host/run --verbose --build $(check_gcc) test_patches
 	@DEVICE_KILLS=$(or $(DEVICE_KILLS),500) SOAK_SEED=$(SOAK_SEED) tests/host/run --verbose --build $(check_gcc) test_devices_soak
