@@ -107,7 +107,7 @@ def test_stopped_in_stage(t):
     node.start()
     node.wait_running("b")
     until(lambda: unstaged(driver) == ["vol-one"], 20, lambda: f"one is unstaged: {driver.methods()}")
-    equal(driver.calls("NodeStageVolume")[2]["request"]["volume_id"], "vol-two", "the volume that is staged once more")
+    check("vol-two" in [c["request"]["volume_id"] for c in driver.calls("NodeStageVolume")[2:]], "two is staged once more")
     finish(node, driver)
 
 
