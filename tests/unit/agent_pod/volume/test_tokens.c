@@ -31,7 +31,7 @@ static enum err_code get(void *arg, const struct pod_token_request *r, struct po
     return ERR_OK;
 }
 
-/* A pod with one projected volume whose only source is a token: no manifest may have one, so it is put in. */
+/* A pod of an API server with one projected volume whose only source is a token. */
 static struct pod *with_token(struct world *w, const char *spec)
 {
     str_auto text =
@@ -40,6 +40,7 @@ static struct pod *with_token(struct world *w, const char *spec)
     struct api_payload_source *s = &p->api->spec.volumes[0].sources[0];
     static char path[] = "token", audience[] = "vault";
 
+    p->api->origin = API_FROM_SERVER;
     s->kind = API_SRC_TOKEN;
     s->name = NULL;
     s->path = path;
@@ -61,6 +62,20 @@ static void without_a_server_the_volume_says_so(void **state)
     assert_int_equal(payload_build(p, &p->api->spec.volumes[0], &a, &made, &e), ERR_PRECONDITION);
     assert_string_equal(
         e.text, "failed to fetch token: service account tokens need an API server, and there is none");
+    arena_done(&a);
+}
+
+static void a_pod_of_the_folder_of_a_lone_node_has_no_token(void **state)
+{
+    struct world *w = *state;
+    struct pod *p = with_token(w, PLAIN);
+    struct arena a = { 0 };
+    struct payload made;
+    struct err e = { 0 };
+
+    p->api->origin = API_FROM_FOLDER;
+    assert_int_equal(payload_build(p, &p->api->spec.volumes[0], &a, &made, &e), ERR_OK);
+    assert_int_equal(made.n_files, 0);
     arena_done(&a);
 }
 
@@ -195,6 +210,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WORLD_TEST(without_a_server_the_volume_says_so),
+        WORLD_TEST(a_pod_of_the_folder_of_a_lone_node_has_no_token),
         WORLD_TEST(a_token_is_asked_for_with_all_that_it_is_bound_to),
         WORLD_TEST(an_old_token_is_asked_for_again_but_not_all_the_time),
         WORLD_TEST(the_one_user_of_all_containers_owns_it_alone),
