@@ -6,6 +6,7 @@ import os
 
 import patch_peer
 import replay
+import replay_kubectl
 from coracle import Failed, Skip
 from test_lone_kubectl import PORT, Lone
 
@@ -15,7 +16,22 @@ FINALIZERS = "finalizers are kept and shown, and nothing waits for them: a manif
 EVENTS = "events are written by the node"
 WARNINGS = "warnings of an apiserver about valid objects"
 SCHEDULED = "a pod is on its node from its beginning, and its end takes what it takes"
+KEPT = "the object is kept and shown, and nothing here acts on it"
+FIRST = "a rule that an earlier error hides is told when that is mended"
+WORDS = "the same causes, in other words"
 ARGUED = {
+    "errors": {
+        "405-unknown-method": "a method that HTTP does not have is refused before the path is looked at",
+        "413-too-large": "a body that is too long is refused before the path is looked at, in plain text",
+        "422-post-bad-daemonset": FIRST, "422-post-bad-deployment": FIRST, "422-post-bad-pod": WORDS,
+        "422-post-bad-service": KEPT, "post-empty-service": KEPT,
+        "binding": "no scheduler: pods are on their node", "binding-already-bound": "no scheduler: pods are on their node",
+        "post-empty-daemonset": "without a spec, the spec is what is required", "post-empty-deployment": "the same",
+        "post-empty-job": "the same", "post-empty-replicaset": "the same",
+        "post-empty-node": "the node is the one that there is"},
+    "kubectl-apply": {
+        "list-of-objects-book-example-120": "an apiserver sorts by a list that it has shortened in place: an added element goes behind",
+        "list-of-objects-book-example-136": "the same", "unknown-kind-136": "there are no custom resources: 404, which kubectl takes"},
     "json-patch": {
         "change-kind": "the message tells the kinds apart, not their bytes",
         "env-duplicate-warning": WARNINGS, "finalizer-add-while-deleting": FINALIZERS,
@@ -70,14 +86,15 @@ def replay_folders(t, *folders):
         for case in patch_peer.cases(folder):
             if os.environ.get("REPLAY_ONLY", "") not in case["name"]:
                 continue
-            one = replay.Case(api, folder, case)
+            one = (replay_kubectl.Session(api, folder, case, k.kubectl) if "requests" in case else replay.Case(api, folder, case))
             problems = one.run()
             one.clean(k.node.manifests)
-            found = "passes" if not problems else "argued" if case["name"] in ARGUED.get(folder, ()) else "differs"
+            is_argued = case["name"] in ARGUED.get(folder, ())
+            found = ("argued" if is_argued else "differs") if problems else "passes, though argued" if is_argued else "passes"
             counts[found] = counts.get(found, 0) + 1
-            if problems:
+            if found != "passes":
                 print(f"{folder}/{case['name']}: {found}\n{replay.shown(problems)}")
-            if found == "differs":
+            if found not in ("passes", "argued"):
                 differing.append(f"{folder}/{case['name']}")
         print(f"COUNT {folder} " + ", ".join(f"{n} {what}" for what, n in sorted(counts.items())))
     api.close()
@@ -106,10 +123,20 @@ def test_applies(t):
     replay_folders(t, "server-side-apply")
 
 
+def test_errors(t):
+    """recorded requests that are refused, and POSTs of little, give the recorded answers"""
+    replay_folders(t, "errors")
+
+
+def test_kubectl_apply(t):
+    """recorded requests of kubectl apply give the recorded answers"""
+    replay_folders(t, "kubectl-apply")
+
+
 def test_updates_and_deletions(t):
     """recorded PUTs and DELETEs give the recorded answers"""
     replay_folders(t, "put", "delete")
 
 
-for _f in (test_json_patches, test_merge_patches, test_strategic_patches, test_applies, test_updates_and_deletions):
+for _f in (test_json_patches, test_merge_patches, test_strategic_patches, test_applies, test_errors, test_kubectl_apply, test_updates_and_deletions):
     _f.seconds = 400
