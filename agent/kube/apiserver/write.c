@@ -137,11 +137,11 @@ void job_write_as(struct api_job *j, enum api_write_type type, const json_t *bod
     if (j->verb == JOB_CREATE && j->live != NULL) {
         const bool ends = json_object_get(json_object_get(j->live, "metadata"), "deletionTimestamp") != NULL;
 
-        job_fail(
-            j, api_status(409, "AlreadyExists",
-                          json_pack("{s:s, s:s, s:s}", "name", j->name, "group", k->group, "kind", k->plural),
-                          "%s%s%s%s \"%s\" already exists", ends ? "object is being deleted: " : "",
-                          k->plural, k->group[0] != '\0' ? "." : "", k->group, j->name));
+        job_fail(j, api_status(409, "AlreadyExists",
+                               json_pack("{s:s, s:s*, s:s}", "name", j->name, "group",
+                                         k->group[0] != '\0' ? k->group : NULL, "kind", k->plural),
+                               "%s%s%s%s \"%s\" already exists", ends ? "object is being deleted: " : "",
+                               k->plural, k->group[0] != '\0' ? "." : "", k->group, j->name));
         return;
     }
     if (j->verb == JOB_UPDATE && j->live == NULL) {
