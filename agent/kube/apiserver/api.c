@@ -201,7 +201,7 @@ static void api_read(const struct api_request *r)
 
 static void api_not_allowed(struct caller *c)
 {
-    api_answer_status(c, api_status(405, "MethodNotAllowed", NULL,
+    api_answer_status(c, api_status(405, "MethodNotAllowed", json_object(),
                                     "the server does not allow this method on the requested resource"));
 }
 
@@ -267,6 +267,8 @@ static void api_dispatch(struct kube_api *a, struct caller *c)
         api_answer_status(c, api_status(414, "RequestURITooLong", NULL, "the URL is too long"));
     else if (api_is_health(http))
         api_health(a, c);
+    else if (api_is_document(path.p) && http->method != METHOD_GET)
+        api_not_allowed(c);
     else if (api_is_document(path.p))
         api_document(a, c, path.p);
     else if (!api_target_parse(path.p, &r.target))
