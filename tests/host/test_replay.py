@@ -28,7 +28,7 @@ ARGUED = {
         "binding": "no scheduler: pods are on their node", "binding-already-bound": "no scheduler: pods are on their node",
         "post-empty-daemonset": "without a spec, the spec is what is required", "post-empty-deployment": "the same",
         "post-empty-job": "the same", "post-empty-replicaset": "the same",
-        "post-empty-node": "the node is the one that there is"},
+        "post-empty-namespace": WORDS, "post-empty-node": "the node is the one that there is"},
     "kubectl-apply": {
         "list-of-objects-book-example-120": "an apiserver sorts by a list that it has shortened in place: an added element goes behind",
         "list-of-objects-book-example-136": "the same", "unknown-kind-136": "there are no custom resources: 404, which kubectl takes"},

@@ -194,6 +194,19 @@ static void check_claim(struct api_check *c, const struct api_claim *claim)
         api_fault_at(c, "resources.requests", "storage must be greater than 0");
 }
 
+/* The namespace of an object is a part of host names. */
+static void check_namespace(struct api_check *c, const char *name)
+{
+    const char *rule = name == NULL ? NULL : api_format_rule(API_FMT_LABEL, name);
+    size_t mark = api_enter(c, "metadata");
+
+    if (name != NULL && strchr(name, '.') != NULL)
+        api_fault_at(c, "name", "must not contain dots");
+    else if (rule != NULL)
+        api_fault_at(c, "name", "%s %s", QUOTE(name), rule);
+    api_leave(c, mark);
+}
+
 /* ---- building ---- */
 
 static void take_claim_names(struct api_check *c, struct api_workload *w, const json_t *templates)
@@ -219,6 +232,8 @@ static void check_generic(struct api_check *c, enum api_kind kind, const struct 
     size_t mark;
 
     api_validate_meta(c, &g->meta);
+    if (kind == API_KIND_NAMESPACE)
+        check_namespace(c, g->meta.name);
     mark = api_enter(c, "spec");
     if (kind == API_KIND_CLAIM && g->claim != NULL)
         check_claim(c, g->claim);

@@ -159,6 +159,7 @@ static const struct word {
       PARENT },
     { "* must be 1 to 63 characters of a-z*", "FieldValueInvalid", "Invalid value: $1: " LABEL_RULE, HERE_ },
     { "* must be a DNS name: at most 253*", "FieldValueInvalid", "Invalid value: $1: " DOMAIN_RULE, HERE_ },
+    { "must not contain dots", "FieldValueInvalid", "Invalid value: $v: must not contain dots", HERE_ },
     { "not allowed with type Recreate", "FieldValueForbidden",
       "Forbidden: may not be specified when strategy `type` is 'Recreate'", HERE_ },
     { "not allowed when value is not empty", "FieldValueInvalid",
