@@ -103,9 +103,20 @@ static bool page_is_behind(const struct page *p, const struct stock_object *o)
 
 /* ---- the list ---- */
 
+/* As in an apiserver, the list says of what kind its objects are. */
 static bool list_add(json_t *items, const struct api_request *r, json_t *object)
 {
-    return json_array_append_new(items, api_as_kind(r->target.kind, object)) == 0;
+    json_t *own = api_as_kind(r->target.kind, object), *bare;
+
+    if (own == NULL || r->accept.form != API_FORM_OBJECT)
+        return json_array_append_new(items, own) == 0;
+    bare = json_copy(own);
+    json_decref(own);
+    if (bare != NULL) {
+        ERR_IGNORE(json_object_del(bare, "kind"));
+        ERR_IGNORE(json_object_del(bare, "apiVersion"));
+    }
+    return json_array_append_new(items, bare) == 0;
 }
 
 /* Steals `items`. */
