@@ -86,8 +86,17 @@ void api_answer_text(struct caller *c, int http, const char *type, struct buf *b
 
 void api_answer_status(struct caller *c, json_t *status)
 {
-    int code = (int)json_int(status, "code", 500);
+    const json_int_t retry_s = json_int(json_object_get(status, "details"), "retryAfterSeconds", 0);
+    const int code = (int)json_int(status, "code", 500);
+    str_auto text = NULL;
+    str_auto head = NULL;
 
+    if (retry_s > 0 && (text = json_text(status)) != NULL &&
+        (head = str_printf("Retry-After: %lld\r\n", (long long)retry_s)) != NULL) {
+        json_decref(status);
+        caller_answer(c, code, "application/json", head, text, strlen(text));
+        return;
+    }
     caller_json(c, code, status);
 }
 
