@@ -185,9 +185,13 @@ def settle(o, managers):
     """An object without what is the node's own, or an admission plugin's of a cluster."""
     if not isinstance(o, dict):
         return o
-    if str(o.get("kind", "")).endswith("List") and isinstance(o.get("items"), list):
+    if str(o.get("kind", "")).endswith("List") and isinstance(o.get("items"), (list, type(None))):
         kind = o["kind"][:-4]
-        return {**o, "items": [settle({"kind": kind, **i}, managers) for i in o["items"]]}
+        return {**o, "items": [settle({"kind": kind, **i}, managers) for i in o.get("items") or []]}
+    if o.get("kind") == "Table":  # the columns are described in words of our own
+        columns = [{**c, "description": ""} for c in o["columnDefinitions"] or []]
+        rows = [{**r, "object": settle(r.get("object"), managers)} for r in o.get("rows") or []]
+        return {**o, "columnDefinitions": columns, "rows": rows}
     o = json.loads(json.dumps(o))
     if o.get("kind") == "Status":
         o["message"] = decoding_in_order(settled_text(o.get("message", "")))
@@ -277,7 +281,7 @@ class Case:
                     self.note(f"header {name}", wanted, got)
         expected = case.get("result", case.get("status"))
         if expected is None:
-            if "text" in case and case["text"] != value:
+            if "text" in case and not self.bound.text_matches(case["text"], value):
                 self.note("text", case["text"], value)
             return
         managers = "managedFields" in json.dumps(expected)

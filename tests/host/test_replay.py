@@ -7,6 +7,7 @@ import os
 import patch_peer
 import replay
 import replay_kubectl
+import replay_lists
 from coracle import Failed, Skip
 from test_lone_kubectl import PORT, Lone
 
@@ -16,6 +17,10 @@ FINALIZERS = "finalizers are kept and shown, and nothing waits for them: a manif
 EVENTS = "events are written by the node"
 WARNINGS = "warnings of an apiserver about valid objects"
 SCHEDULED = "a pod is on its node from its beginning, and its end takes what it takes"
+NODE = "the node is the one that there is"
+SELECTOR = "what is wrong with a selector is told in the words of the command line"
+TOKEN = "why a token is none is not told"
+JOB = "the pods of a Job are found by their owner, without labels in the template"
 KEPT = "the object is kept and shown, and nothing here acts on it"
 FIRST = "a rule that an earlier error hides is told when that is mended"
 WORDS = "the same causes, in other words"
@@ -28,7 +33,27 @@ ARGUED = {
         "binding": "no scheduler: pods are on their node", "binding-already-bound": "no scheduler: pods are on their node",
         "post-empty-daemonset": "without a spec, the spec is what is required", "post-empty-deployment": "the same",
         "post-empty-job": "the same", "post-empty-replicaset": "the same",
-        "post-empty-namespace": WORDS, "post-empty-node": "the node is the one that there is"},
+        "post-empty-namespace": WORDS, "post-empty-node": NODE},
+    "list-watch": {
+        "fieldselector-use-event-involved": EVENTS, "fieldselector-use-node-unschedulable": NODE,
+        "fieldselector-use-namespace-phase": "kube-public and kube-system are not on a lone node",
+        "fieldselector-use-pod-nodename-empty": SCHEDULED, "fieldselector-use-pod-phase": "the pods of workloads are there, too",
+        "fieldselector-use-pod-phase-not": "the same", "fieldselector-use-service-clusterip": "there is no service kubernetes",
+        "labelselector-bad-operator": SELECTOR, "labelselector-bad-value": SELECTOR, "labelselector-only-comma": SELECTOR,
+        "labelselector-unclosed": SELECTOR, "list-continue-garbage": TOKEN, "list-continue-other-version": TOKEN,
+        "list-continue-rv-0": TOKEN, "list-continue-with-resourceversion-0": "a page keeps its limit, which version 0 takes away there", "list-rv-limit-with-rv": "a page of one has a token there though nothing follows",
+        "watch-accept-yaml": "a Status that refuses YAML is JSON",
+        "watch-bookmark-before-timeout": "the bookmark of the end comes, which the recording has missed",
+        "watch-deleting-with-finalizer": FINALIZERS, "watch-from-old-rv-replays": "changes of other recordings, which are not shown",
+        "watch-pod-graceful-deletion": SCHEDULED},
+    "table": {
+        **{f"{form}-{how}-{kind}": why for form in ("table", "partialmetadata") for how in ("get", "list")
+           for kind, why in (("event", EVENTS), ("node", NODE))},
+        "partialmetadata-get-job": JOB, "partialmetadata-list-job": JOB, "table-list-job": JOB,
+        "table-get-service": "a service has no address here", "table-list-service": "a service has no address here",
+        "table-list-pod": "the pods of workloads are there, too", "table-list-namespace": "kube-public and kube-system are not on a lone node"},
+    "accept": {name: "protobuf is not spoken" for name in (
+        "accept-cbor", "accept-garbage", "accept-html", "accept-protobuf", "accept-table-wrong-version", "accept-unknown-as")},
     "kubectl-apply": {
         "list-of-objects-book-example-120": "an apiserver sorts by a list that it has shortened in place: an added element goes behind",
         "list-of-objects-book-example-136": "the same", "unknown-kind-136": "there are no custom resources: 404, which kubectl takes"},
@@ -41,7 +66,7 @@ ARGUED = {
         "fieldmanager-bad-character": "a zero byte in a URL is refused before the parameter is looked at",
         "kind-wrong": "the message tells the kinds apart, not their bytes",
         "metadata-by-status-subresource": STATUS, "metadata-cronjob": "this version does not act on CronJobs",
-        "metadata-event": EVENTS, "metadata-job": "the pods of a Job are found by their owner, without labels in the template",
+        "metadata-event": EVENTS, "metadata-job": JOB,
         "metadata-persistentvolumeclaim": FINALIZERS, "pod-ephemeralcontainers-add": "the daemon adds them: no manager owns them",
         "pod-ephemeralcontainers-removed": "the daemon adds them: no generation counts",
         "pod-finalizer-gone-while-deleting": FINALIZERS, "pod-gated-nodeselector": "no scheduler: gates are refused",
@@ -75,18 +100,29 @@ ARGUED = {
 }
 
 
+READ = ("list-watch", "table", "accept")
+
+
+def case_of(api, folder, case, k):
+    if "requests" in case:
+        return replay_kubectl.Session(api, folder, case, k.kubectl)
+    return (replay_lists.Listing if folder in READ else replay.Case)(api, folder, case)
+
+
 def replay_folders(t, *folders):
     if patch_peer.recordings() is None:
         raise Skip("no recordings of an apiserver: CORACLE_GOLDEN names no folder with them")
     k = Lone(t)
     api = replay.Api(k.config, "127.0.0.1", PORT)
     differing = []
+    if set(folders) & set(READ):
+        differing += replay_lists.Stock(api).problems
     for folder in folders:
         counts = {}
         for case in patch_peer.cases(folder):
             if os.environ.get("REPLAY_ONLY", "") not in case["name"]:
                 continue
-            one = (replay_kubectl.Session(api, folder, case, k.kubectl) if "requests" in case else replay.Case(api, folder, case))
+            one = case_of(api, folder, case, k)
             problems = one.run()
             one.clean(k.node.manifests)
             is_argued = case["name"] in ARGUED.get(folder, ())
@@ -133,10 +169,20 @@ def test_kubectl_apply(t):
     replay_folders(t, "kubectl-apply")
 
 
+def test_lists(t):
+    """recorded lists and watches give the recorded answers"""
+    replay_folders(t, "list-watch")
+
+
+def test_tables(t):
+    """recorded tables and negotiated forms give the recorded answers"""
+    replay_folders(t, "table", "accept")
+
+
 def test_updates_and_deletions(t):
     """recorded PUTs and DELETEs give the recorded answers"""
     replay_folders(t, "put", "delete")
 
 
-for _f in (test_json_patches, test_merge_patches, test_strategic_patches, test_applies, test_errors, test_kubectl_apply, test_updates_and_deletions):
+for _f in (test_json_patches, test_merge_patches, test_strategic_patches, test_applies, test_errors, test_kubectl_apply, test_lists, test_tables, test_updates_and_deletions):
     _f.seconds = 400
