@@ -27,7 +27,8 @@ json_t *api_review_of(const struct api_kind_row *kind, const json_t *body,
                       const struct api_reviewed_user *user, const char *now)
 {
     char version[80];
-    json_t *o, *spec = json_object_get(body, "spec");
+    const json_t *spec = json_object_get(body, "spec");
+    json_t *o;
 
     snprintf(version, sizeof(version), "%s/%s", kind->group, kind->version);
     o = json_pack("{s:s, s:s}", "kind", kind->kind, "apiVersion", version);
@@ -37,7 +38,8 @@ json_t *api_review_of(const struct api_kind_row *kind, const json_t *body,
         return o;
     }
     api_put(&o, "metadata", json_object());
-    api_put(&o, "spec", spec != NULL ? json_incref(spec) : json_object());
+    /* A copy: the body is wiped before the answer is sent. */
+    api_put(&o, "spec", spec != NULL ? json_deep_copy(spec) : json_object());
     api_put(&o, "status",
             strcmp(kind->kind, "SelfSubjectRulesReview") == 0 ? rules() : json_pack("{s:b}", "allowed", 1));
     return o;
