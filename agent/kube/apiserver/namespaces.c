@@ -19,7 +19,7 @@ static struct stock_object *namespace_find(struct kube_api *a, const char *name)
 
 void api_namespace_complete(json_t *object)
 {
-    if (json_object_get(object, "spec") == NULL)
+    if (json_object_size(json_object_get(object, "spec")) == 0) /* kubectl 1.20 sends an empty one */
         json_object_set_new(object, "spec", json_pack("{s:[s]}", "finalizers", "kubernetes"));
     if (json_object_get(object, "status") == NULL)
         json_object_set_new(object, "status", json_pack("{s:s}", "phase", "Active"));
