@@ -238,7 +238,7 @@ class Case:
         headers = dict(headers or {})
         if type_:
             headers["Content-Type"] = type_
-        if body is not None:
+        if body is not None and not isinstance(body, bytes):
             body = self.bound.fill(body)
         return self.api.ask(method, self.bound.fill(path), self.bound.fill(query or ""), body, headers)
 

@@ -2,9 +2,14 @@
 """replay_kubectl - recorded sessions of kubectl with a kube-apiserver: its requests, asked of the local API in the same order.
 
 Not asked: discovery and OpenAPI documents (their answers are not recorded), watches and upgraded connections."""
+import base64
 import json
+import re
+import time
+import urllib.parse
 
 import replay
+from coracle import SLOW
 from patch_peer import KINDS
 
 PLURALS = {kind: (version, plural) for plural, (version, kind) in KINDS.items()}
@@ -28,6 +33,18 @@ def without_cells(o):
     return o
 
 
+def is_gone(request):
+    """A read that finds nothing."""
+    response = request.get("response")
+    if request.get("method", "GET") != "GET" or not isinstance(response, dict):
+        return False
+    return request["code"] == 404 or response.get("items") == []
+
+
+def is_protobuf(response):
+    return "base64" in response if isinstance(response, dict) else isinstance(response, str) and response.startswith("k8s\0")
+
+
 class Session(replay.Case):
     """One recorded session."""
 
@@ -35,6 +52,7 @@ class Session(replay.Case):
         super().__init__(api, folder, case)
         self.kubectl = kubectl
         self.bound.moving = True
+        self.token = ""
 
     def prepare(self):
         case = self.case
@@ -71,7 +89,8 @@ class Session(replay.Case):
         expected = request.get("response")
         if "upgraded" in request or isinstance(expected, dict) and ("omitted" in expected or "stream" in expected):
             return 0
-        if request["path"].startswith("/openapi") or request["path"] in ("/api", "/apis"):
+        query = re.sub("(?<=continue=)[^&]+", lambda _: urllib.parse.quote(self.token, safe=""), request["query"] or "")
+        if "watch=" in query or "follow=true" in query or request["path"].startswith("/openapi") or request["path"] in ("/api", "/apis"):
             return 0
         where = f"{number} {request['method']} {request['path']}"
         headers = {k: v for k, v in request["headers"].items() if k in SHOWN_HEADERS}
@@ -80,18 +99,26 @@ class Session(replay.Case):
             body = [{**op, "value": "<rv:0>"} if op.get("path") == "/metadata/resourceVersion" else op for op in body]
             self.bound.values.setdefault("<rv:0>", "1")
             self.read_again(request["path"])
-        if body is not None and not isinstance(body, str):
+        if isinstance(body, dict) and "base64" in body:
+            body = base64.b64decode(body["base64"])
+        elif body is not None and not isinstance(body, str):
             body = json.dumps(body)
+        ends = time.monotonic() + 5 * SLOW
         for _ in range(5):
-            code, _, value = self.send(request["method"], request["path"], request["query"], None, body, headers)
-            if code != 409 or request["code"] == 409 or "<rv:" not in (body or ""):
+            code, _, value = self.send(request["method"], request["path"], query, None, body, headers)
+            if code != 409 or request["code"] == 409 or isinstance(body, bytes) or "<rv:" not in (body or ""):
                 break
             self.read_again(request["path"])
+        while is_gone(request) and not is_gone({"code": code, "response": value}) and time.monotonic() < ends:
+            time.sleep(0.05)  # the end of a pod takes what it takes
+            code, _, value = self.send(request["method"], request["path"], query, None, body, headers)
+        if isinstance(value, dict):
+            self.token = value.get("metadata", {}).get("continue", "")
         self.remember(request["method"], request["path"], body, value)
         if code != request["code"]:
             self.note(f"{where}: code", request["code"], [code, value])
             return 1
-        if expected is None:
+        if expected is None or is_protobuf(expected):  # which is not spoken here
             return 1
         expected, value = without_cells(replay.settle(expected, False)), without_cells(replay.settle(value, False))
         for at, wanted, got in self.bound.differences(expected, value):
@@ -102,6 +129,12 @@ class Session(replay.Case):
         """The node wrote the status of the object in between: kubectl goes on from the version that there is."""
         version = self.api.ask("GET", replay.object_path(path))[2].get("metadata", {}).get("resourceVersion", "1")
         self.bound.values.update({name: version for name in self.bound.values if name.startswith("<rv:")})
+
+    def clean(self, folder):
+        super().clean(folder)
+        ends = time.monotonic() + 20 * SLOW
+        while self.api.ask("GET", "/api/v1/pods", "limit=1")[2].get("items") and time.monotonic() < ends:
+            time.sleep(0.05)  # those of a workload end after it
 
     def run(self):
         self.prepare()

@@ -21,6 +21,11 @@ NODE = "the node is the one that there is"
 SELECTOR = "what is wrong with a selector is told in the words of the command line"
 TOKEN = "why a token is none is not told"
 JOB = "the pods of a Job are found by their owner, without labels in the template"
+ORPHAN = "refused: pods of a node without a control plane end with the object that made them"
+UPGRADED = "a request without the upgrade that kubectl asks for is 400"
+RUNNING = "no image and no kubelet: the recorded pod runs without one, ours waits for it"
+ALL = "no ReplicationControllers and no service kubernetes; an autoscaler is kept and shown"
+VERSION = "it says what it is"
 KEPT = "the object is kept and shown, and nothing here acts on it"
 FIRST = "a rule that an earlier error hides is told when that is mended"
 WORDS = "the same causes, in other words"
@@ -54,6 +59,19 @@ ARGUED = {
         "table-list-pod": "the pods of workloads are there, too", "table-list-namespace": "kube-public and kube-system are not on a lone node"},
     "accept": {name: "protobuf is not spoken" for name in (
         "accept-cbor", "accept-garbage", "accept-html", "accept-protobuf", "accept-table-wrong-version", "accept-unknown-as")},
+    "kubectl": {
+        "auth-can-i-list-120": "the rules of the one user are one rule", "cordon-120": NODE, "cordon-136": NODE,
+        "delete-cascade-foreground-136": FINALIZERS, "delete-cascade-orphan-120": ORPHAN, "delete-cascade-orphan-136": ORPHAN,
+        "describe-daemonset-136": "an annotation of a version that is gone", "describe-event-136": EVENTS,
+        "describe-job-136": JOB, "describe-node-136": NODE, "describe-pod-120": EVENTS,
+        "describe-service-136": "a service has no address here", "events-136": EVENTS, "events-for-136": EVENTS,
+        **{name: UPGRADED for name in ("cp-120", "exec-120", "exec-stdin-tty-120", "exec-unscheduled-120", "exec-unscheduled-136",
+                                       "port-forward-120", "port-forward-136")},
+        "get-all-120": ALL, "get-all-136": ALL, "get-node-136": NODE, "get-selector-120": RUNNING, "get-selector-136": RUNNING,
+        "get-service-136": "there is no service kubernetes", "logs-120": RUNNING, "logs-136": RUNNING,
+        "logs-no-container-named-136": RUNNING, "logs-unscheduled-120": SCHEDULED, "logs-unscheduled-136": SCHEDULED,
+        "patch-status-136": STATUS, "version-120": VERSION, "version-136": VERSION,
+        "wait-create-136": "the object is made while kubectl waits for it"},
     "kubectl-apply": {
         "list-of-objects-book-example-120": "an apiserver sorts by a list that it has shortened in place: an added element goes behind",
         "list-of-objects-book-example-136": "the same", "unknown-kind-136": "there are no custom resources: 404, which kubectl takes"},
@@ -93,7 +111,7 @@ ARGUED = {
         "cm-finalizer": FINALIZERS, "cm-query-and-body": FINALIZERS, "deployment-foreground": FINALIZERS,
         "pod-finalizer-grace-0": FINALIZERS, "pod-finalizer": FINALIZERS, "plain-persistentvolumeclaim": FINALIZERS,
         "deletecollection-selector": "it began with two objects, the second of which is not shown",
-        "deployment-orphan": "refused: pods of a node without a control plane end with the object that made them",
+        "deployment-orphan": ORPHAN,
         "plain-event": EVENTS, "plain-job": "pods of a Job end with it, as kubectl's default asks for",
         "plain-namespace": "an empty namespace is gone at once", "pod-dry-run": "it shows the pod as it is",
         "plain-pod": SCHEDULED, "pod-on-node-grace-0": SCHEDULED, "pod-succeeded": SCHEDULED, "pod-uid-right": SCHEDULED},
@@ -169,6 +187,11 @@ def test_kubectl_apply(t):
     replay_folders(t, "kubectl-apply")
 
 
+def test_kubectl(t):
+    """recorded requests of other commands of kubectl give the recorded answers"""
+    replay_folders(t, "kubectl")
+
+
 def test_lists(t):
     """recorded lists and watches give the recorded answers"""
     replay_folders(t, "list-watch")
@@ -184,5 +207,5 @@ def test_updates_and_deletions(t):
     replay_folders(t, "put", "delete")
 
 
-for _f in (test_json_patches, test_merge_patches, test_strategic_patches, test_applies, test_errors, test_kubectl_apply, test_lists, test_tables, test_updates_and_deletions):
+for _f in (test_json_patches, test_merge_patches, test_strategic_patches, test_applies, test_errors, test_kubectl_apply, test_kubectl, test_lists, test_tables, test_updates_and_deletions):
     _f.seconds = 400
