@@ -250,11 +250,23 @@ static void check_generic(struct api_check *c, enum api_kind kind, const struct 
     api_leave(c, mark);
 }
 
+/* An apiserver gives a Job its defaults when a CronJob makes it, and shows the CronJob without. */
+static void drop_job_defaults(json_t *spec, const json_t *before)
+{
+    static const char *const names[] = { "backoffLimit", "completionMode",       "completions",
+                                         "parallelism",  "podReplacementPolicy", "suspend" };
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (json_object_get(before, names[i]) == NULL)
+            json_object_del(spec, names[i]);
+}
+
 static struct api_generic *build(struct api_check *c, enum api_kind kind, const struct api_schema *schema,
                                  json_t *object)
 {
     struct api_generic *g = calloc(1, sizeof(*g)), *job = NULL;
     json_t *spec = json_object_get(object, "spec"), *below = json_object_get(spec, "jobTemplate");
+    json_auto_t *before = json_copy(json_object_get(below, "spec"));
     char hash[API_HASH_SIZE] = "";
     struct api_pod *pod = NULL;
     size_t faults = c->faults, mark;
@@ -287,6 +299,8 @@ static struct api_generic *build(struct api_check *c, enum api_kind kind, const 
         g->workload->job = job;
         take_claim_names(c, g->workload, json_object_get(spec, "volumeClaimTemplates"));
     }
+    if (kind == API_KIND_CRON_JOB)
+        drop_job_defaults(json_object_get(below, "spec"), before);
     if (!c->no_memory)
         check_generic(c, kind, g, object);
     if (c->faults == faults && !c->no_memory) {
