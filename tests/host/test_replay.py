@@ -59,6 +59,10 @@ ARGUED = {
         "table-list-pod": "the pods of workloads are there, too", "table-list-namespace": "kube-public and kube-system are not on a lone node"},
     "accept": {name: "protobuf is not spoken" for name in (
         "accept-cbor", "accept-garbage", "accept-html", "accept-protobuf", "accept-table-wrong-version", "accept-unknown-as")},
+    "discovery": {
+        "openapi-v3-api/v1-proto": "protobuf is not spoken: every client takes JSON as well", "openapi-v3-apis/apps/v1-proto": "the same",
+        "probe-readyz-verbose": "it has other parts", "root": "no list of paths", "version": VERSION,
+        "selfsubjectreview": "the user has another name"},
     "kubectl": {
         "auth-can-i-list-120": "the rules of the one user are one rule", "cordon-120": NODE, "cordon-136": NODE,
         "delete-cascade-foreground-136": FINALIZERS, "delete-cascade-orphan-120": ORPHAN, "delete-cascade-orphan-136": ORPHAN,
@@ -83,8 +87,7 @@ ARGUED = {
     "merge-patch": {
         "fieldmanager-bad-character": "a zero byte in a URL is refused before the parameter is looked at",
         "kind-wrong": "the message tells the kinds apart, not their bytes",
-        "metadata-by-status-subresource": STATUS, "metadata-cronjob": "this version does not act on CronJobs",
-        "metadata-event": EVENTS, "metadata-job": JOB,
+        "metadata-by-status-subresource": STATUS, "metadata-event": EVENTS, "metadata-job": JOB,
         "metadata-persistentvolumeclaim": FINALIZERS, "pod-ephemeralcontainers-add": "the daemon adds them: no manager owns them",
         "pod-ephemeralcontainers-removed": "the daemon adds them: no generation counts",
         "pod-finalizer-gone-while-deleting": FINALIZERS, "pod-gated-nodeselector": "no scheduler: gates are refused",
@@ -124,6 +127,8 @@ READ = ("list-watch", "table", "accept")
 def case_of(api, folder, case, k):
     if "requests" in case:
         return replay_kubectl.Session(api, folder, case, k.kubectl)
+    if folder == "discovery":
+        return replay.Document(api, folder, case)
     return (replay_lists.Listing if folder in READ else replay.Case)(api, folder, case)
 
 
@@ -198,8 +203,8 @@ def test_lists(t):
 
 
 def test_tables(t):
-    """recorded tables and negotiated forms give the recorded answers"""
-    replay_folders(t, "table", "accept")
+    """recorded tables, negotiated forms and discovery give the recorded answers"""
+    replay_folders(t, "table", "accept", "discovery")
 
 
 def test_updates_and_deletions(t):
