@@ -7,37 +7,7 @@
 
 #include <string.h>
 
-/* What only shows something (events) is left out beyond this; what must be told waits in the link. */
-#define ROOM_MAX ((size_t)8 << 20)
-
 /* ---- to coracle-kube ---- */
-
-bool cluster_send(struct cluster *c, json_t *message)
-{
-    struct err e = { 0 };
-    bool sent = false;
-
-    if (message == NULL) {
-        log_error("cannot tell coracle-kube something: out of memory");
-        return false;
-    }
-    if (c->link == NULL) {
-        json_decref(message);
-        return false;
-    }
-    sent = kube_link_send(c->link, message, -1, &e) == ERR_OK;
-    if (!sent && e.code != ERR_UNAVAILABLE) {
-        /* The process does not read: it is stuck. A new process gets every object again. */
-        log_error("coracle-kube does not take messages; starting it again", F_ERR(&e));
-        proc_cancel(&c->proc);
-    }
-    return sent;
-}
-
-bool cluster_has_room(const struct cluster *c)
-{
-    return c->link != NULL && kube_link_backlog(c->link) < ROOM_MAX;
-}
 
 static json_t *typed(const json_t *members, const char *type)
 {

@@ -187,11 +187,13 @@ struct cluster {
     bool closing;
 };
 
-/* ---- cluster.c ---- */
+/* ---- send.c ---- */
 /* Takes the message. False: it was not sent; the link is lost, or full. */
 bool cluster_send(struct cluster *c, json_t *message);
 /* Whether there is room for more than what must be told. */
 bool cluster_has_room(const struct cluster *c);
+
+/* ---- cluster.c ---- */
 void cluster_message(struct cluster *c, json_t *message, int fd); /* from coracle-kube */
 void cluster_connected(struct cluster *c);                        /* a new link: everything is told */
 
