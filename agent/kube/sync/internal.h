@@ -73,6 +73,7 @@ struct kube_sync {
     TAILQ_HEAD(sync_calls, sync_call) calls;
     bool closing;
     void (*on_over)(struct kube_sync *s); /* a request or the timer's handle came to its end */
+    void (*on_node)(struct kube_sync *s); /* the apiserver has the Node, or has it anew */
     struct node_part *node;
     struct lease_part *lease;
     struct csi_part *csi;

@@ -77,10 +77,7 @@ static void node_keep(struct node_part *n, json_t *object)
     json_incref(object);
     json_decref(n->known);
     n->known = object;
-    lease_part_start(n->sync->lease);
-    lease_part_anew(n->sync->lease);
-    pods_part_start(n->sync->pods);
-    csi_part_start(n->sync->csi);
+    n->sync->on_node(n->sync);
 }
 
 static void node_now(char ret[CLOCK_RFC3339_SIZE])

@@ -31,6 +31,15 @@ static void sync_free_if_over(struct kube_sync *s)
         sync_free(s);
 }
 
+/* What depends on the Node begins, or looks again. */
+static void start_on_node(struct kube_sync *s)
+{
+    lease_part_start(s->lease);
+    lease_part_anew(s->lease);
+    pods_part_start(s->pods);
+    csi_part_start(s->csi);
+}
+
 enum err_code kube_sync_open(struct kube_sync **ret, const struct kube_sync_options *o, struct err *e)
 {
     struct kube_sync *s = calloc(1, sizeof(*s));
@@ -39,6 +48,7 @@ enum err_code kube_sync_open(struct kube_sync **ret, const struct kube_sync_opti
         return err_nomem(e);
     s->o = *o;
     s->on_over = sync_free_if_over;
+    s->on_node = start_on_node;
     TAILQ_INIT(&s->waiting);
     TAILQ_INIT(&s->calls);
     s->state = state_part_new(s);
