@@ -307,7 +307,9 @@ def strategic_list(live, patch, order, how):
             elements[e[key]] = strategic(elements[e[key]], e, below) if e[key] in elements else e
     names = list(elements)
     if order is not None:
-        names = in_order(names, [o[key] for o in order], [e[key] for e in live] if not live_names else live_names)
+        added = [e[key] for e in changes if e[key] not in live_names] if live_names or gone else []
+        room = len(live) - len(live_names)  # an apiserver deletes and adds in place: so many of the added are in order, too
+        names = in_order(names, [o[key] for o in order], live_names + added[:room] if live_names else [e[key] for e in live])
         return [elements[n] for n in names]
     return [elements[n] for n in in_order(names, [e[key] for e in changes], live_names)]
 

@@ -77,8 +77,7 @@ ARGUED = {
         "patch-status-136": STATUS, "version-120": VERSION, "version-136": VERSION,
         "wait-create-136": "the object is made while kubectl waits for it"},
     "kubectl-apply": {
-        "list-of-objects-book-example-120": "an apiserver sorts by a list that it has shortened in place: an added element goes behind",
-        "list-of-objects-book-example-136": "the same", "unknown-kind-136": "there are no custom resources: 404, which kubectl takes"},
+        "unknown-kind-136": "there are no custom resources: 404, which kubectl takes"},
     "json-patch": {
         "change-kind": "the message tells the kinds apart, not their bytes",
         "env-duplicate-warning": WARNINGS, "finalizer-add-while-deleting": FINALIZERS,

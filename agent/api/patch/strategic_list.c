@@ -388,10 +388,33 @@ static bool can_order(struct strategic_run *run, const struct strategic_list *ho
     return how->merge_key == NULL || have_keys(run, how->merge_key, order);
 }
 
+/* The order to go by.  An apiserver deletes and adds in the live list in place, so that for it the first of
+ * the elements that are added stand where deleted ones leave room, behind the others. */
+static json_t *worked_on(const struct strategic_list *how, const json_t *list, const json_t *patch)
+{
+    const size_t n = json_array_size(list);
+    json_t *to = json_copy((json_t *)list), *v;
+    bool ok = to != NULL;
+    size_t i;
+
+    if (how->merge_key == NULL || has_replace(patch))
+        return to;
+    json_array_foreach ((json_t *)patch, i, v)
+        if (ok && str_eq(json_str(v, DIRECTIVE), "delete"))
+            ok = remove_like(how, to, v);
+    json_array_foreach ((json_t *)patch, i, v)
+        if (ok && json_object_get(v, DIRECTIVE) == NULL && json_array_size(to) < n && find(how, to, v) < 0)
+            ok = json_array_append(to, v) == 0;
+    if (ok)
+        return to;
+    json_decref(to);
+    return NULL;
+}
+
 json_t *strategic_ordered_list(struct strategic_run *run, const struct strategic_list *how,
                                const json_t *list, const json_t *patch, const json_t *order)
 {
-    json_t *merged = NULL, *to = NULL, *none = NULL;
+    json_t *merged = NULL, *to = NULL, *none = NULL, *live = NULL;
 
     if (!can_order(run, how, list, patch, order) || !order_names(run, how, patch, order))
         return NULL;
@@ -408,9 +431,11 @@ json_t *strategic_ordered_list(struct strategic_run *run, const struct strategic
     if (merged != NULL && json_array_size(merged) == 0)
         to = json_incref(merged);
     else if (merged != NULL && list != NULL && one_type(run, list, merged) &&
-             (how->merge_key == NULL || have_keys(run, how->merge_key, merged)))
-        to = in_order(how, merged, order, list);
+             (how->merge_key == NULL || have_keys(run, how->merge_key, merged)) &&
+             (live = worked_on(how, list, patch)) != NULL)
+        to = in_order(how, merged, order, live);
     json_decref(none);
+    json_decref(live);
     json_decref(merged);
     return to;
 }
