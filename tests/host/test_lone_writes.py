@@ -176,12 +176,12 @@ def test_workloads(t):
     k.node.stop()
 
 
-def patch(k, path, body):
+def patch(k, path, body, status=200):
     """A strategic merge patch, for what older versions of kubectl do by requests that no server has any more."""
-    ask(k, "PATCH", path, body)
+    ask(k, "PATCH", path, body, status)
 
 
-def ask(k, method, path, body):
+def ask(k, method, path, body, status=200):
     def data(key):
         return re.search(rf"{key}-data: \"?([A-Za-z0-9+/=]+)", read(k.config))[1]
     pem = f"{k.config}.pem"
@@ -194,7 +194,7 @@ def ask(k, method, path, body):
     connection.request(method, path, body, {"Content-Type": "application/strategic-merge-patch+json"})
     answer = connection.getresponse()
     got = answer.read()
-    equal(answer.status, 200, f"{path}: {got[:300]}")
+    equal(answer.status, status, f"{path}: {got[:300]}")
     connection.close()
 
 
@@ -211,5 +211,23 @@ def test_debug(t):
     pod = k.json("get", "pod", "web")
     equal((pod["metadata"]["labels"], [c["name"] for c in pod["spec"]["ephemeralContainers"]]), ({"tier": "front"}, ["look"]), "the pod")
     check("ephemeralContainers" not in text(k, "pod-default-web.yaml").replace("f:ephemeralContainers", ""), "the file has it")
+    k.kubectl("delete", "pod", "web", "--now")
+    k.node.stop()
+
+
+def test_resize(t):
+    """the subresource resize changes a running container in place, and its file; other fields are left as they are"""
+    k = Lone(t)
+    k.kubectl("create", "-f", "-", stdin=POD + "    resources: {requests: {cpu: 20m}}\n")
+    before = k.node.wait_running("web")
+    url = "/api/v1/namespaces/default/pods/web/resize"
+    patch(k, url, json.dumps({"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "50m"}}}]}}))
+    k.node.wait_pod("web", lambda p: p.container("c").get("resources", {}).get("requests", {}).get("cpu") == "50m", deadline=60)
+    pod = k.json("get", "pod", "web")
+    equal((pod["metadata"]["uid"], pod["status"]["containerStatuses"][0]["restartCount"]), (before.uid, 0), "the pod, resized in place")
+    contains(text(k, "pod-default-web.yaml"), "50m", "the file")
+    patch(k, url, json.dumps({"spec": {"containers": [{"name": "c", "image": "localhost/busybox:2"}]}}))
+    equal(k.json("get", "pod", "web")["spec"]["containers"][0]["image"], "localhost/busybox:1", "the image, which is not resized")
+    patch(k, url, json.dumps({"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "0"}}}]}}), status=422)
     k.kubectl("delete", "pod", "web", "--now")
     k.node.stop()

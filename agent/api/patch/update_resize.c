@@ -2,6 +2,7 @@
 /* What an update of a Pod's subresources resize and ephemeralcontainers may change (validation.go of core).
  */
 #include "agent/api/patch/write.h"
+#include "agent/api/quantity.h"
 #include "base/buf.h"
 #include "base/codec/json.h"
 #include "base/scope.h"
@@ -32,7 +33,31 @@ static bool same_amount(const json_t *a, const json_t *b)
     return a != NULL && b != NULL && json_equal(a, b);
 }
 
-/* "Guaranteed", "Burstable" or "BestEffort". */
+/* What a pod asks for of one resource. An amount of 0 is none. */
+struct asked {
+    struct quantity limits, requests;
+    bool all_limited; /* each container has a limit */
+};
+
+static struct quantity amount(const json_t *container, const char *what, const char *name)
+{
+    const struct quantity none = quantity_from_int(0, QUANTITY_DECIMAL_SI);
+    const char *text = json_str(amounts(container, what), name);
+    struct quantity q;
+
+    return text != NULL && quantity_parse(text, &q, ERR_IGNORED) == ERR_OK ? q : none;
+}
+
+static void ask(struct asked *sum, const json_t *container, const char *name)
+{
+    struct quantity limit = amount(container, "limits", name), request = amount(container, "requests", name);
+
+    sum->all_limited = sum->all_limited && !quantity_is_zero(&limit);
+    sum->limits = quantity_add(&sum->limits, &limit);
+    sum->requests = quantity_add(&sum->requests, &request);
+}
+
+/* "Guaranteed", "Burstable" or "BestEffort": pkg/apis/core/v1/helper/qos. */
 static const char *class_of(const json_t *spec)
 {
     static const char *const names[] = { "cpu", "memory" };
@@ -40,15 +65,19 @@ static const char *class_of(const json_t *spec)
     json_t *container;
     size_t i;
 
-    for (size_t k = 0; k < ARRAY_LEN(lists); k++)
-        json_array_foreach (json_object_get(spec, lists[k]), i, container)
-            for (size_t n = 0; n < ARRAY_LEN(names); n++) {
-                const json_t *limit = json_object_get(amounts(container, "limits"), names[n]),
-                             *request = json_object_get(amounts(container, "requests"), names[n]);
+    for (size_t n = 0; n < ARRAY_LEN(names); n++) {
+        struct asked sum = { .all_limited = true };
 
-                none = none && limit == NULL && request == NULL;
-                guaranteed = guaranteed && same_amount(limit, request);
-            }
+        sum.limits = sum.requests = quantity_from_int(0, QUANTITY_DECIMAL_SI);
+        if (json_object_get(spec, "resources") != NULL)
+            ask(&sum, spec, names[n]);
+        else
+            for (size_t k = 0; k < ARRAY_LEN(lists); k++)
+                json_array_foreach (json_object_get(spec, lists[k]), i, container)
+                    ask(&sum, container, names[n]);
+        none = none && quantity_is_zero(&sum.limits) && quantity_is_zero(&sum.requests);
+        guaranteed = guaranteed && sum.all_limited && quantity_cmp(&sum.limits, &sum.requests) == 0;
+    }
     return none ? "BestEffort" : guaranteed ? "Guaranteed" : "Burstable";
 }
 
