@@ -136,10 +136,12 @@ static bool look_word(struct look *l, const char *word)
 
 static void note_member(struct look *l, json_t *seen, const char *name, size_t n)
 {
-    str_auto key = strndup(name, n);
+    str_auto key = malloc(n + 1); /* the text that name points into has no NUL */
 
     if (key == NULL || l->twice == NULL)
         return;
+    memcpy(key, name, n);
+    key[n] = '\0';
     if (json_object_get(seen, key) == NULL) {
         json_object_set_new(seen, key, json_true());
         return;
