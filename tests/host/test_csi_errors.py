@@ -174,7 +174,7 @@ def test_apart(t):
     node.put("keep-else.yaml", *volume("else", driver="other.example.test"))
     driver.faults(NodeStageVolume={"hang": True})
     node.put("a.yaml", claim_pod("a", "data"))
-    until(lambda: "the driver is asked" in node.cli("explain", "pod", "a").stdout, 20, "a waits for its driver")
+    until(lambda: "the driver is asked" in node.cli("explain", "pod", "a", ok=False).stdout, 20, "a waits for its driver")
     node.put("b.yaml", claim_pod("b", "else"))
     node.wait_running("b")
     node.remove("b.yaml")
