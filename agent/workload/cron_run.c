@@ -219,8 +219,9 @@ void cron_step(struct workloads *w, struct workload *one)
     struct cron_due due;
     struct api_cron cron;
     struct err e = { 0 };
+    bool changed = take_clock(one, now);
 
-    if (take_clock(one, now) | note_success(w, one))
+    if (note_success(w, one) || changed)
         workload_record_save(w, one);
     keep_newest(w, one, false, spec->keep_successful);
     keep_newest(w, one, true, spec->keep_failed);
