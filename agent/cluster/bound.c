@@ -197,7 +197,7 @@ static void expanded(const struct pod *p, const struct api_volume *v, uint64_t b
     volume = claim != NULL ? json_str(json_object_get(claim->object, "spec"), "volumeName") : NULL;
     pv = storage_find(c, THING_VOLUME, NULL, volume);
     size = pv != NULL ? json_str(json_at(pv->object, "spec.capacity"), "storage") : NULL;
-    if (size == NULL)
+    if (claim == NULL || size == NULL)
         return;
     cluster_send(c, json_pack("{s:s, s:s, s:s, s:s*, s:{s:s, s:s, s:o*}}", "type", "claim", "namespace",
                               namespace_, "name", name, "uid",

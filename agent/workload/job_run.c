@@ -53,7 +53,7 @@ static struct job_failure failure_of(const struct pod *p, const struct api_workl
 
 static enum api_failure_action judge(const struct pod *p, const struct api_workload *spec)
 {
-    struct failure_memory m;
+    struct failure_memory m = { 0 };
     struct job_failure f;
     enum api_failure_action action;
 
@@ -68,7 +68,7 @@ static enum api_failure_action judge(const struct pod *p, const struct api_workl
 /* Kubernetes' words. NULL: out of memory. */
 static char *failure_message(const struct pod *p, const struct api_workload *spec)
 {
-    struct failure_memory m;
+    struct failure_memory m = { 0 };
     struct job_failure f = failure_of(p, spec, &m);
     struct job_verdict v = job_policy_judge(spec, &f);
     char *text;
