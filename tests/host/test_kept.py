@@ -157,7 +157,7 @@ def test_boot_without_the_apiserver(t):
     # a deletion ends the pod, and nothing of it stays
     server.store.remove("Pod", "web", gracePeriodSeconds=1)
     node.wait_gone("web")
-    until(lambda: not [n for n in kept(node) if n not in ("Services", "Node", "RuntimeClasses")], 15, lambda: f"what no pod refers to goes: {kept(node)}")
+    until(lambda: not [n for n in kept(node) if n not in ("Services", "Node", "RuntimeClasses", "CSIDrivers")], 15, lambda: f"what no pod refers to goes: {kept(node)}")
     equal(node.stop(), 0, "the exit code")
     server.stop()
 
