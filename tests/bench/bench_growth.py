@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a node costs as its pods grow from 10 to 1,000: every figure at each size, and the exponent that fits them.
+"""What a node costs as its pods grow from 10 to 300: every figure at each size, and the exponent that fits them.
 
 An exponent of 1 is a cost in proportion to the pods, 0 one that does not depend on them.  A bridge has 1,023 ports, so a
 node with one bridge has no more pods than that.
@@ -13,7 +13,7 @@ from bench import Figure
 from bench_node import kib, quiet
 from coracle import read, until
 
-SIZES = (10, 30, 100, 300, 1000)
+SIZES = (10, 30, 100, 300)
 
 
 def exponent(points):
