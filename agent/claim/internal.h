@@ -64,7 +64,7 @@ void claim_forget(struct claims *c, struct claim *one);
 #define CLAIM_DELETED "coracle.dev/deleted"
 /* NULL: its manifest is there. */
 const char *claim_deleted_at(const struct api_generic *g);
-/* What is in use and lost its manifest is put back, marked; what is no longer in use is removed. */
+/* A claim or volume in use whose manifest is gone is put back, marked; one no longer in use is removed. */
 void claims_protect(struct claims *c);
 enum err_code claim_put(struct claims *c, enum api_kind kind, const json_t *object, struct err *e) MUST_CHECK;
 const struct api_generic *claim_object(const struct claims *c, const struct claim *one);

@@ -71,7 +71,7 @@ const struct api_about api_about_volume[] = {
     { "PodCertificateProjection", "credentialBundlePath", "The file with the key and the certificates." },
     { "PodCertificateProjection", "keyPath", "The file with the key alone." },
     { "PodCertificateProjection", "certificateChainPath", "The file with the certificates alone." },
-    { "PodCertificateProjection", "userAnnotations", "What the signer is told in addition." },
+    { "PodCertificateProjection", "userAnnotations", "Further information for the signer." },
     { "ProjectedVolumeSource", "", "Several sources in one folder." },
     { "ProjectedVolumeSource", "sources", "The sources." },
     { "ProjectedVolumeSource", "defaultMode", "The permissions of the files." },

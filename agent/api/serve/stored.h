@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * stored - from the result of a write (agent/api/patch/write.h) to the object that its manifest file has, and
- * from the daemon's refusal of it to an apiserver's words.  Pure, but for the clock and random numbers; any
- * thread.
+ * from the daemon's refusal of it to an apiserver's words.  Pure, except for the clock and random numbers;
+ * any thread.
  */
 #ifndef AGENT_API_SERVE_STORED_H
 #define AGENT_API_SERVE_STORED_H
@@ -19,7 +19,7 @@ bool api_stored_new(const struct api_kind_row *kind, json_t *object) MUST_CHECK;
 void api_stored_strip(const struct api_kind_row *kind, json_t *object, bool is_new);
 
 /* A Status for the answer `http` to a write of /store/object (agent/pod/show/write.h): a new reference, or
- * NULL when out of memory.  `object`: what was to be written; it and `body` may be NULL. */
+ * NULL when out of memory.  `object`: the one in the request; it and `body` may be NULL. */
 json_t *api_stored_refusal(const struct api_kind_row *kind, const char *name, const json_t *object, int http,
                            const json_t *body);
 #endif

@@ -51,7 +51,7 @@ static json_t *answer_of(struct cli *cli, const char *method, const char *url, c
     return answer;
 }
 
-/* A refusal by the daemon, with what may be done about it. `object`: what was to be written, or NULL. */
+/* A refusal by the daemon, with a hint. `object`: the one in the request, or NULL. */
 static int refused(struct cli *cli, const struct cli_target *t, const json_t *object, int http,
                    const json_t *body)
 {

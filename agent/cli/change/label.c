@@ -44,7 +44,7 @@ static int take_value(struct cli *cli, struct label *o, const char *word)
     return cli_wrong(cli, "\"%s\" is not text in UTF-8", word);
 }
 
-/* Takes the values off the end of the words; *argc: what is left. */
+/* Takes the values off the end of the words; *argc: the number of words left. */
 static int take_values(struct cli *cli, const struct cli_command *command, struct label *o, int *argc,
                        char **argv)
 {
