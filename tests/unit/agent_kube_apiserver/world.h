@@ -21,6 +21,7 @@ struct answer {
     bool ended, closed;
 };
 
+static uv_loop_t loop; /* of what gives others a turn */
 static struct kube_api *api;
 static struct answer *answers[CALLERS];
 static size_t n_answers;
@@ -83,6 +84,13 @@ void caller_close(struct caller *c)
         source->gone(c);
 }
 
+/* Lets every watch and list that gave others a turn go on to its end. */
+static void world_turn(void)
+{
+    while (!TAILQ_EMPTY(&api->turns.first) || !TAILQ_EMPTY(&api->turns.others))
+        uv_run(&loop, UV_RUN_NOWAIT);
+}
+
 void api_changed(struct kube_api *a)
 {
     api_watch_tell(a);
@@ -98,6 +106,8 @@ static int world_open(void **state)
     stock_init(&api->stock);
     api_told_forget(api);
     LIST_INIT(&api->watches);
+    uv_loop_init(&loop);
+    background_init(&api->turns, &loop);
     api->node_name = strdup("node1");
     return 0;
 }
@@ -115,6 +125,9 @@ static int world_close(void **state)
     n_answers = 0;
     stock_done(&api->stock);
     api_told_forget(api);
+    background_close(&api->turns, NULL, NULL);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    uv_loop_close(&loop);
     free(api->node_name);
     free(api);
     return 0;
@@ -130,6 +143,7 @@ static void put(json_t *object, uint64_t version)
                         json_sprintf("%llu", (unsigned long long)version));
     assert_true(stock_put(&api->stock, object, 1, &change));
     api_changed(api);
+    world_turn();
     json_decref(object);
 }
 
@@ -157,6 +171,7 @@ static void removed(const char *name, uint64_t version)
     assert_non_null(o);
     stock_remove(&api->stock, o, version, NULL);
     api_changed(api);
+    world_turn();
 }
 
 /* GET of a path with its query, as api.c does it for paths of objects. The answer lives until the end. */
@@ -191,6 +206,7 @@ static inline struct answer *get(const char *url, const char *accept)
         else
             api_list(&r);
     }
+    world_turn();
     return a;
 }
 
