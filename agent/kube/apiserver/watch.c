@@ -226,10 +226,6 @@ static bool watch_flush(struct api_watch *w)
     while (alive && !w->caller->high) {
         const struct stock_change *change = stock_change_at(s, w->next);
 
-        if (uv_hrtime() - began > BACKGROUND_PIECE_NS) {
-            background_ask(&w->api->turns, &w->turn);
-            return true;
-        }
         if (w->first != NULL)
             alive = watch_send_first(w);
         else if (change != NULL)
@@ -242,6 +238,10 @@ static bool watch_flush(struct api_watch *w)
             alive = watch_end(w);
         else
             return true;
+        if (alive && uv_hrtime() - began > BACKGROUND_PIECE_NS) {
+            background_ask(&w->api->turns, &w->turn);
+            return true;
+        }
     }
     if (!alive || w->next >= s->n_forgotten)
         return alive;

@@ -77,6 +77,7 @@ static void the_first_set_has_its_own_version(void **state)
     config_map("b", "\"w\":\"3\"", 20);
     w->caller.high = false;
     w->caller.source->drained(&w->caller);
+    world_turn();
     assert_string_equal(events_of(w), "ADDED a 11\nADDED b 12\nADDED c 13\nBOOKMARK  13\nMODIFIED b 20\n");
 }
 
