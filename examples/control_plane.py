@@ -159,6 +159,9 @@ class ControlPlane:
                     "--initial-cluster", f"default=http://127.0.0.1:{peer}", "--unsafe-no-fsync", "--log-level", "warn")
         self.start_apiserver()
         self.wait("the apiserver's readiness", self.ready, seconds)
+        self.start_clients()
+
+    def start_clients(self):
         for program, user in zip(LATER, ("/CN=system:kube-controller-manager", "/CN=system:kube-scheduler")):
             if find(program):
                 self.start_later(program, user)
@@ -182,6 +185,16 @@ class ControlPlane:
                     "--root-ca-file", self.keys.ca, "--use-service-account-credentials", "--allocate-node-cidrs=false",
                     "--service-cluster-ip-range", SERVICES, "--cluster-signing-cert-file", self.keys.ca, "--cluster-signing-key-file", self.keys.path("ca.key")]
         self.launch(program, *own)
+
+    def stop_apiserver(self):
+        """Its clients go first: kube-scheduler ends by itself when it loses the apiserver's answers for long enough."""
+        for program in (*LATER, "kube-apiserver"):
+            self.stop_program(program)
+
+    def return_apiserver(self, seconds=60):
+        self.start_apiserver()
+        self.wait("the apiserver's readiness", self.ready, seconds)
+        self.start_clients()
 
     def stop_program(self, program):
         for child in [c for c in self.children if c.program == program]:
