@@ -36,18 +36,40 @@ static void keep_owner(struct api_check *c, struct api_pod *pod, const json_t *o
         pod->owner_uid = api_strdup(c, uid);
 }
 
-struct api_pod *api_build_pod(struct api_check *c, const struct api_schema *schema, json_t *object)
+void *api_begin(struct api_check *c, struct api_building *b, const struct api_layout *l)
 {
-    struct api_pod *pod = calloc(1, sizeof(*pod));
-    size_t faults = c->faults;
+    char *made = calloc(1, l->size);
 
-    if (pod == NULL) {
+    if (made == NULL) {
         c->no_memory = true;
         return NULL;
     }
-    pod->refs = 1;
-    pod->origin = c->served ? API_FROM_SERVER : API_FROM_FOLDER;
-    c->arena = &pod->arena;
+    *(int *)(void *)(made + l->refs) = 1;
+    *(enum api_origin *)(void *)(made + l->origin) = c->served ? API_FROM_SERVER : API_FROM_FOLDER;
+    *b = (struct api_building){ .outer = c->arena, .faults = c->faults };
+    c->arena = (struct arena *)(void *)(made + l->arena);
+    return made;
+}
+
+bool api_is_good(const struct api_check *c, const struct api_building *b)
+{
+    return c->faults == b->faults && !c->no_memory;
+}
+
+bool api_end(struct api_check *c, const struct api_building *b)
+{
+    api_check_done(c);
+    c->arena = b->outer;
+    return api_is_good(c, b);
+}
+
+struct api_pod *api_build_pod(struct api_check *c, const struct api_schema *schema, json_t *object)
+{
+    struct api_building b;
+    struct api_pod *pod = api_begin(c, &b, &API_LAYOUT(struct api_pod));
+
+    if (pod == NULL)
+        return NULL;
     api_defaults_before(c, object);
     if (c->static_node != NULL)
         api_make_static(c, object);
@@ -61,16 +83,14 @@ struct api_pod *api_build_pod(struct api_check *c, const struct api_schema *sche
         api_validate_pod(c, pod, object);
     if (!c->no_memory && c->lint != NULL)
         api_lint_pod(c, pod);
-    if (c->faults == faults && !c->no_memory) {
+    if (api_is_good(c, &b)) {
         pod->qos = api_compute_qos(&pod->spec);
         pod->json = api_keep_json(c, object);
         if (c->expanded)
             keep_owner(c, pod, object);
         api_keep_ignored(c, &pod->ignored);
     }
-    api_check_done(c);
-    c->arena = NULL;
-    if (c->faults == faults && !c->no_memory)
+    if (api_end(c, &b))
         return pod;
     api_pod_unref(pod);
     return NULL;
@@ -78,21 +98,14 @@ struct api_pod *api_build_pod(struct api_check *c, const struct api_schema *sche
 
 static struct api_config *build_config(struct api_check *c, enum api_config_kind kind, json_t *object)
 {
-    struct api_config *config = calloc(1, sizeof(*config));
-    size_t faults = c->faults;
+    struct api_building b;
+    struct api_config *config = api_begin(c, &b, &API_LAYOUT(struct api_config));
 
-    if (config == NULL) {
-        c->no_memory = true;
+    if (config == NULL)
         return NULL;
-    }
-    config->refs = 1;
     config->kind = kind;
-    config->origin = c->served ? API_FROM_SERVER : API_FROM_FOLDER;
-    c->arena = &config->arena;
     api_build_config(c, config, object);
-    api_check_done(c);
-    c->arena = NULL;
-    if (c->faults == faults && !c->no_memory)
+    if (api_end(c, &b))
         return config;
     api_config_unref(config);
     return NULL;
@@ -131,22 +144,15 @@ static void check_priority_class(struct api_check *c, const struct api_priority_
 
 static struct api_priority_class *build_priority_class(struct api_check *c, json_t *object)
 {
-    struct api_priority_class *class = calloc(1, sizeof(*class));
-    size_t faults = c->faults;
+    struct api_building b;
+    struct api_priority_class *class = api_begin(c, &b, &API_LAYOUT(struct api_priority_class));
 
-    if (class == NULL) {
-        c->no_memory = true;
+    if (class == NULL)
         return NULL;
-    }
-    class->refs = 1;
-    class->origin = c->served ? API_FROM_SERVER : API_FROM_FOLDER;
-    c->arena = &class->arena;
     api_walk(c, &api_schema_priority_class, object, class);
     if (!c->no_memory)
         check_priority_class(c, class);
-    api_check_done(c);
-    c->arena = NULL;
-    if (c->faults == faults && !c->no_memory)
+    if (api_end(c, &b))
         return class;
     api_priority_class_unref(class);
     return NULL;
@@ -154,16 +160,11 @@ static struct api_priority_class *build_priority_class(struct api_check *c, json
 
 static struct api_runtime_class *build_runtime_class(struct api_check *c, json_t *object)
 {
-    struct api_runtime_class *class = calloc(1, sizeof(*class));
-    size_t faults = c->faults;
+    struct api_building b;
+    struct api_runtime_class *class = api_begin(c, &b, &API_LAYOUT(struct api_runtime_class));
 
-    if (class == NULL) {
-        c->no_memory = true;
+    if (class == NULL)
         return NULL;
-    }
-    class->refs = 1;
-    class->origin = c->served ? API_FROM_SERVER : API_FROM_FOLDER;
-    c->arena = &class->arena;
     api_walk(c, &api_schema_runtime_class, object, class);
     if (!c->no_memory) {
         size_t mark = api_enter(c, "overhead");
@@ -172,9 +173,7 @@ static struct api_runtime_class *build_runtime_class(struct api_check *c, json_t
         api_leave(c, mark);
         api_validate_meta(c, &class->meta);
     }
-    api_check_done(c);
-    c->arena = NULL;
-    if (c->faults == faults && !c->no_memory)
+    if (api_end(c, &b))
         return class;
     api_runtime_class_unref(class);
     return NULL;

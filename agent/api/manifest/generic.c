@@ -264,19 +264,16 @@ static void drop_job_defaults(json_t *spec, const json_t *before)
 static struct api_generic *build(struct api_check *c, enum api_kind kind, const struct api_schema *schema,
                                  json_t *object)
 {
-    struct api_generic *g = calloc(1, sizeof(*g)), *job = NULL;
+    struct api_building b;
+    struct api_generic *g = api_begin(c, &b, &API_LAYOUT(struct api_generic)), *job = NULL;
     json_t *spec = json_object_get(object, "spec"), *below = json_object_get(spec, "jobTemplate");
     json_auto_t *before = json_copy(json_object_get(below, "spec"));
     char hash[API_HASH_SIZE] = "";
     struct api_pod *pod = NULL;
-    size_t faults = c->faults, mark;
+    size_t mark;
 
-    if (g == NULL) {
-        c->no_memory = true;
+    if (g == NULL)
         return NULL;
-    }
-    g->refs = 1;
-    g->origin = c->served ? API_FROM_SERVER : API_FROM_FOLDER;
     if (kind == API_KIND_CRON_JOB && json_is_object(below)) {
         mark = api_enter(c, "spec");
         api_enter(c, "jobTemplate");
@@ -287,7 +284,6 @@ static struct api_generic *build(struct api_check *c, enum api_kind kind, const 
             api_job_defaults(c, spec);
         pod = build_template(c, spec, hash);
     }
-    c->arena = &g->arena;
     if (!c->no_memory)
         api_walk(c, schema, object, g);
     if (g->workload == NULL) {
@@ -303,13 +299,11 @@ static struct api_generic *build(struct api_check *c, enum api_kind kind, const 
         drop_job_defaults(json_object_get(below, "spec"), before);
     if (!c->no_memory)
         check_generic(c, kind, g, object);
-    if (c->faults == faults && !c->no_memory) {
+    if (api_is_good(c, &b)) {
         g->json = api_keep_json(c, object);
         api_keep_ignored(c, &g->ignored);
     }
-    api_check_done(c);
-    c->arena = NULL;
-    if (c->faults == faults && !c->no_memory)
+    if (api_end(c, &b))
         return g;
     api_generic_unref(g);
     return NULL;

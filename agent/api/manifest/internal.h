@@ -59,6 +59,26 @@ void api_lint_pod(struct api_check *c, const struct api_pod *pod); /* c->lint is
 /* build.c: fills the reference of the kind. False: it has problems (reported), or memory ran out (noted in
  * c). */
 bool api_build_object(struct api_check *c, enum api_kind kind, json_t *object, struct api_object *ret);
+/* ---- build.c: the beginning and the end of each object ---- */
+struct api_layout { /* of a kind's struct: its size, and offsets of the members that every kind has */
+    size_t size, arena, refs, origin;
+};
+#define API_LAYOUT(type)                                                                                     \
+    (const struct api_layout)                                                                                \
+    {                                                                                                        \
+        .size = sizeof(type), .arena = offsetof(type, arena), .refs = offsetof(type, refs),                  \
+        .origin = offsetof(type, origin)                                                                     \
+    }
+struct api_building {
+    struct arena *outer; /* of the object around it; NULL: none */
+    size_t faults;       /* before it */
+};
+/* An empty struct with one reference, whose arena is the one of c until api_end(). NULL: no memory (noted in
+ * c), and api_end() is not called. */
+void *api_begin(struct api_check *c, struct api_building *b, const struct api_layout *l);
+bool api_is_good(const struct api_check *c, const struct api_building *b); /* no problems so far */
+bool api_end(struct api_check *c, const struct api_building *b);           /* api_is_good() at the end */
+
 /* build.c: `object` along `schema`, as a pod; NULL: it has problems (reported), or memory ran out (noted in
  * c). */
 struct api_pod *api_build_pod(struct api_check *c, const struct api_schema *schema, json_t *object);
