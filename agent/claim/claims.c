@@ -224,12 +224,9 @@ static enum err_code make_ephemeral(struct claims *c, const struct pod *p, const
                                     const char *name, struct err *e)
 {
     json_auto_t *pod = json_loads(p->api->json, 0, NULL);
-    const json_t *volumes = json_at(pod, "spec.volumes"), *volume, *template_ = NULL;
-    size_t i;
+    const json_t *template_ =
+        json_at(json_named(json_at(pod, "spec.volumes"), v->name), "ephemeral.volumeClaimTemplate");
 
-    json_array_foreach ((json_t *)(uintptr_t)volumes, i, volume)
-        if (str_eq(json_str(volume, "name"), v->name))
-            template_ = json_at(volume, "ephemeral.volumeClaimTemplate");
     if (template_ == NULL)
         return err_set(e, ERR_INTERNAL, "volume \"%s\" has no volumeClaimTemplate", v->name);
     if (claims_make(c, p->api->meta.namespace, name, template_, p->uid, e) != ERR_OK)

@@ -195,17 +195,6 @@ static void add_driver(const struct csi_driver_info *d, void *arg)
     json_array_append_new(list, one);
 }
 
-static bool is_listed(const json_t *drivers, const char *name)
-{
-    const json_t *v;
-    size_t i;
-
-    json_array_foreach (drivers, i, v)
-        if (str_eq(json_str(v, "name"), name))
-            return true;
-    return false;
-}
-
 /* Names of drivers that were here in this run, and are not. */
 static json_t *gone_drivers(struct cluster *c, const json_t *here)
 {
@@ -216,7 +205,7 @@ static json_t *gone_drivers(struct cluster *c, const json_t *here)
     json_array_foreach (here, i, v)
         json_object_set_new(c->drivers_seen, json_str(v, "name"), json_true());
     json_object_foreach (c->drivers_seen, name, v)
-        if (!is_listed(here, name))
+        if (json_named(here, name) == NULL)
             json_array_append_new(gone, json_string(name));
     return gone;
 }

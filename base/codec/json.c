@@ -37,6 +37,17 @@ bool json_has(const json_t *list, const char *text)
     return false;
 }
 
+json_t *json_named(const json_t *list, const char *name)
+{
+    json_t *v;
+    size_t i;
+
+    json_array_foreach (list, i, v)
+        if (name != NULL && str_eq(json_str(v, "name"), name))
+            return v;
+    return NULL;
+}
+
 json_t *json_string_of(const char *value)
 {
     size_t n = strlen(value), i = 0;

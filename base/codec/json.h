@@ -13,6 +13,8 @@ json_t *json_at(const json_t *object, const char *path);  /* "status.phase"; NUL
 json_int_t json_int(const json_t *obj, const char *key, json_int_t otherwise);
 bool json_flag(const json_t *obj, const char *key);  /* false if absent */
 bool json_has(const json_t *list, const char *text); /* whether the list has this string; false for NULL */
+/* The first element of a list whose member "name" is this string; NULL if absent, or if name is NULL. */
+json_t *json_named(const json_t *list, const char *name);
 /* Accepts any bytes: invalid UTF-8 becomes U+FFFD because jansson rejects it. NULL when out of memory. */
 json_t *json_string_of(const char *value);
 /* Sets obj[key]; a NULL or empty value is left out. False only when out of memory. */

@@ -45,20 +45,17 @@ static void put_claim(json_t *spec, const struct api_kv *claim)
 /* A container's own variable of this name stays. */
 static void put_env(json_t *containers, const struct api_expansion *x)
 {
-    json_t *container, *one;
-    size_t i, k;
+    json_t *container;
+    size_t i;
 
     json_array_foreach (containers, i, container) {
         json_t *env = json_object_get(container, "env");
-        bool there = false;
 
         if (env == NULL) {
             env = json_array();
             json_object_set_new(container, "env", env);
         }
-        json_array_foreach (env, k, one)
-            there = there || str_eq(json_str(one, "name"), x->index_env);
-        if (!there)
+        if (json_named(env, x->index_env) == NULL)
             json_array_append_new(env, json_pack("{s:s, s:{s:{s:s}}}", "name", x->index_env, "valueFrom",
                                                  "fieldRef", "fieldPath", x->index_field));
     }

@@ -35,17 +35,6 @@ static bool hash_template(const json_t *template_, char ret[API_HASH_SIZE])
     return true;
 }
 
-static bool names(const json_t *list, const char *name)
-{
-    json_t *one;
-    size_t i;
-
-    json_array_foreach ((json_t *)(uintptr_t)list, i, one)
-        if (str_eq(json_str(one, "name"), name))
-            return true;
-    return false;
-}
-
 /* The template's containers may mount volumes of volumeClaimTemplates; each pod gets a claim of its own
  * there. Returns how many are added at the end of the pod's volumes. */
 static size_t add_claims(struct api_check *c, const json_t *spec, json_t *pod_spec)
@@ -64,7 +53,7 @@ static size_t add_claims(struct api_check *c, const json_t *spec, json_t *pod_sp
     json_array_foreach ((json_t *)(uintptr_t)templates, i, one) {
         const char *name = json_str(json_object_get(one, "metadata"), "name");
 
-        if (name == NULL || names(volumes, name))
+        if (name == NULL || json_named(volumes, name) != NULL)
             continue;
         c->no_memory =
             json_array_append_new(volumes, json_pack("{s:s, s:{s:s}}", "name", name, "persistentVolumeClaim",

@@ -154,17 +154,6 @@ bool api_resize_rules(const json_t *live, const json_t *object, json_t *causes)
 
 /* ---- ephemeral containers ---- */
 
-static const json_t *named(const json_t *list, const char *name)
-{
-    json_t *v;
-    size_t i;
-
-    json_array_foreach ((json_t *)(uintptr_t)list, i, v)
-        if (str_eq(json_str(v, "name"), name))
-            return v;
-    return NULL;
-}
-
 /* A name of a new one that another container has. */
 static bool check_names(const json_t *spec, const json_t *after, json_t *causes)
 {
@@ -174,10 +163,10 @@ static bool check_names(const json_t *spec, const json_t *after, json_t *causes)
     json_array_foreach ((json_t *)(uintptr_t)after, i, one) {
         const char *name = json_str(one, "name");
         str_auto field = str_printf("spec.ephemeralContainers[%zu].name", i);
-        bool taken = named(after, name) != one;
+        bool taken = json_named(after, name) != one;
 
         for (size_t k = 0; k < ARRAY_LEN(lists); k++)
-            taken = taken || named(json_object_get(spec, lists[k]), name) != NULL;
+            taken = taken || json_named(json_object_get(spec, lists[k]), name) != NULL;
         if (name != NULL && taken &&
             (field == NULL ||
              !add(causes, api_status_cause("FieldValueDuplicate", field, "Duplicate value: \"%s\"", name))))
@@ -197,7 +186,7 @@ bool api_ephemeral_rules(const json_t *live, const json_t *object, json_t *cause
     json_array_foreach ((json_t *)(uintptr_t)before, i, one) {
         const char *name = json_str(one, "name");
 
-        now = named(after, name);
+        now = json_named(after, name);
         if (now == NULL && !add(causes, api_status_cause("FieldValueForbidden", "spec.ephemeralContainers",
                                                          "Forbidden: existing ephemeral containers \"%s\" "
                                                          "may not be removed\n",

@@ -54,17 +54,6 @@ static bool check_deadline(const json_t *from, const json_t *to, json_t *causes)
                                         (long long)json_integer_value(after)));
 }
 
-static bool has_name(const json_t *list, const char *name)
-{
-    json_t *v;
-    size_t i;
-
-    json_array_foreach ((json_t *)list, i, v)
-        if (str_eq(json_str(v, "name"), name))
-            return true;
-    return false;
-}
-
 static bool check_gates(const json_t *from, const json_t *to, json_t *causes)
 {
     json_t *gate;
@@ -74,7 +63,7 @@ static bool check_gates(const json_t *from, const json_t *to, json_t *causes)
         const char *name = json_str(gate, "name");
         str_auto field = str_printf("spec.schedulingGates[%zu].name", i);
 
-        if (has_name(json_object_get(from, "schedulingGates"), name))
+        if (json_named(json_object_get(from, "schedulingGates"), name) != NULL)
             continue;
         if (field == NULL ||
             !add(causes,

@@ -133,17 +133,6 @@ static bool eviction_read(struct api_job *j)
 
 /* ---- ephemeral containers ---- */
 
-static bool has_name(const json_t *list, const char *name)
-{
-    json_t *v;
-    size_t i;
-
-    json_array_foreach (list, i, v)
-        if (str_eq(json_str(v, "name"), name))
-            return true;
-    return false;
-}
-
 static void ephemeral_add(struct api_job *j);
 
 static void ephemeral_on_added(int http, json_t *body, const struct err *e, void *owner)
@@ -183,7 +172,7 @@ bool job_adds_ephemeral(struct api_job *j)
         return false;
     j->added = json_array();
     json_array_foreach (after, i, v)
-        if (!has_name(before, json_str(v, "name")))
+        if (json_named(before, json_str(v, "name")) == NULL)
             json_array_append(j->added, v);
     if (j->dry || json_array_size(j->added) == 0)
         job_stored(j, 200, j->object);

@@ -63,13 +63,11 @@ static bool look_end(struct caller *c, int http, const json_t *body, const struc
 static bool serve_has_container(const json_t *pod, const char *name)
 {
     static const char *const lists[] = { "containers", "initContainers", "ephemeralContainers" };
-    const json_t *spec = json_object_get(pod, "spec"), *v;
-    size_t k;
+    const json_t *spec = json_object_get(pod, "spec");
 
     for (size_t i = 0; i < ARRAY_LEN(lists); i++)
-        json_array_foreach (json_object_get(spec, lists[i]), k, v)
-            if (str_eq(json_str(v, "name"), name))
-                return true;
+        if (json_named(json_object_get(spec, lists[i]), name) != NULL)
+            return true;
     return false;
 }
 

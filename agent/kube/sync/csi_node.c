@@ -56,13 +56,7 @@ static json_t *entry_of(const json_t *driver)
 
 static const json_t *find_entry(const json_t *object, const char *driver)
 {
-    const json_t *list = json_object_get(json_object_get(object, "spec"), "drivers"), *entry;
-    size_t i;
-
-    json_array_foreach (list, i, entry)
-        if (driver != NULL && str_eq(json_str(entry, "name"), driver))
-            return entry;
-    return NULL;
+    return json_named(json_at(object, "spec.drivers"), driver);
 }
 
 /* Of two lists of texts or nulls. */

@@ -30,6 +30,18 @@ static void members_are_read_with_defaults(void **state)
     assert_false(json_flag(v, "absent"));
 }
 
+static void list_elements_are_found_by_their_name(void **state)
+{
+    json_auto_t *v = parsed("[{\"name\":\"a\",\"i\":1},{},5,{\"name\":\"b\"},{\"name\":\"a\",\"i\":2}]");
+
+    (void)state;
+    assert_int_equal(json_int(json_named(v, "a"), "i", 0), 1);
+    assert_ptr_equal(json_named(v, "b"), json_array_get(v, 3));
+    assert_null(json_named(v, "c"));
+    assert_null(json_named(v, NULL));
+    assert_null(json_named(NULL, "a"));
+}
+
 static void empty_strings_are_left_out(void **state)
 {
     json_auto_t *v = json_object();
@@ -106,6 +118,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_are_read_with_defaults),
+        cmocka_unit_test(list_elements_are_found_by_their_name),
         cmocka_unit_test(empty_strings_are_left_out),
         cmocka_unit_test(bytes_that_are_not_utf8_are_replaced),
         cmocka_unit_test(any_single_value_is_taken),
