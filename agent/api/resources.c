@@ -262,45 +262,53 @@ void api_validate_pod_resources(struct api_check *c, const struct api_pod_spec *
 }
 
 /* ---- QoS ---- */
-struct qos_sum {
-    struct quantity requests[2], limits[2]; /* cpu, memory; zero: not set */
-    bool all_limited;
-};
-
-static void qos_add(struct qos_sum *sum, const struct api_resources *r)
+void api_qos_add(struct api_qos_sum *sum, const struct quantity *const requests[2],
+                 const struct quantity *const limits[2])
 {
-    static const char *const names[] = { "cpu", "memory" };
+    for (size_t i = 0; i < 2; i++) {
+        if (requests[i] != NULL && requests[i]->nano > 0)
+            sum->requests[i] = quantity_add(&sum->requests[i], requests[i]);
+        if (limits[i] != NULL && limits[i]->nano > 0)
+            sum->limits[i] = quantity_add(&sum->limits[i], limits[i]);
+        else
+            sum->some_unlimited = true;
+    }
+}
+
+enum api_qos api_qos_of(const struct api_qos_sum *sum)
+{
+    bool any = false, equal = true;
 
     for (size_t i = 0; i < 2; i++) {
-        const struct quantity *request = api_resource_get(&r->requests, names[i]);
-        const struct quantity *limit = api_resource_get(&r->limits, names[i]);
-        if (request != NULL && request->nano > 0)
-            sum->requests[i] = quantity_add(&sum->requests[i], request);
-        if (limit != NULL && limit->nano > 0)
-            sum->limits[i] = quantity_add(&sum->limits[i], limit);
-        else
-            sum->all_limited = false;
+        any = any || sum->requests[i].nano > 0 || sum->limits[i].nano > 0;
+        equal = equal && quantity_cmp(&sum->requests[i], &sum->limits[i]) == 0;
     }
+    if (!any)
+        return API_QOS_BEST_EFFORT;
+    return equal && !sum->some_unlimited ? API_QOS_GUARANTEED : API_QOS_BURSTABLE;
+}
+
+static void qos_add(struct api_qos_sum *sum, const struct api_resources *r)
+{
+    const struct quantity *const requests[] = { api_resource_get(&r->requests, "cpu"),
+                                                api_resource_get(&r->requests, "memory") };
+    const struct quantity *const limits[] = { api_resource_get(&r->limits, "cpu"),
+                                              api_resource_get(&r->limits, "memory") };
+
+    api_qos_add(sum, requests, limits);
 }
 
 enum api_qos api_compute_qos(const struct api_pod_spec *spec)
 {
-    struct qos_sum sum = { .all_limited = true };
-    bool any = false, equal = true;
+    struct api_qos_sum sum = { 0 };
 
     if (spec->has_resources) {
         qos_add(&sum, &spec->resources);
-    } else {
-        for (size_t i = 0; i < spec->n_containers; i++)
-            qos_add(&sum, &spec->containers[i].resources);
-        for (size_t i = 0; i < spec->n_init_containers; i++)
-            qos_add(&sum, &spec->init_containers[i].resources);
+        return api_qos_of(&sum);
     }
-    for (size_t i = 0; i < 2; i++) {
-        any = any || sum.requests[i].nano > 0 || sum.limits[i].nano > 0;
-        equal = equal && quantity_cmp(&sum.requests[i], &sum.limits[i]) == 0;
-    }
-    if (!any)
-        return API_QOS_BEST_EFFORT;
-    return equal && sum.all_limited ? API_QOS_GUARANTEED : API_QOS_BURSTABLE;
+    for (size_t i = 0; i < spec->n_containers; i++)
+        qos_add(&sum, &spec->containers[i].resources);
+    for (size_t i = 0; i < spec->n_init_containers; i++)
+        qos_add(&sum, &spec->init_containers[i].resources);
+    return api_qos_of(&sum);
 }

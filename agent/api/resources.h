@@ -17,4 +17,15 @@ void api_validate_overhead(struct api_check *c, const char *field, const struct 
 /* Effective requests of all containers for a resource, without pod level and overhead. */
 bool api_sum_requests(const struct api_pod_spec *spec, const char *name, struct quantity *ret);
 enum api_qos api_compute_qos(const struct api_pod_spec *spec);
+
+/* The QoS class from amounts that are not in a struct api_pod_spec: api_qos_add() for each container (or once
+ * for the pod, if it has resources of its own), then api_qos_of(). Rule: pkg/apis/core/v1/helper/qos. */
+struct api_qos_sum {
+    struct quantity requests[2], limits[2]; /* cpu, memory; zero: not set */
+    bool some_unlimited;
+};
+/* The amounts are those of cpu and memory; NULL or zero: not set. */
+void api_qos_add(struct api_qos_sum *sum, const struct quantity *const requests[2],
+                 const struct quantity *const limits[2]);
+enum api_qos api_qos_of(const struct api_qos_sum *sum); /* of one that was { 0 } before the first addition */
 #endif

@@ -2,7 +2,7 @@
 /* What an update of a Pod's subresources resize and ephemeralcontainers may change (validation.go of core).
  */
 #include "agent/api/patch/write.h"
-#include "agent/api/quantity.h"
+#include "agent/api/resources.h"
 #include "base/buf.h"
 #include "base/codec/json.h"
 #include "base/scope.h"
@@ -33,52 +33,40 @@ static bool same_amount(const json_t *a, const json_t *b)
     return a != NULL && b != NULL && json_equal(a, b);
 }
 
-/* What a pod asks for of one resource. An amount of 0 is none. */
-struct asked {
-    struct quantity limits, requests;
-    bool all_limited; /* each container has a limit */
-};
-
-static struct quantity amount(const json_t *container, const char *what, const char *name)
+/* NULL: no amount that can be read. */
+static const struct quantity *amount(const json_t *container, const char *what, const char *name,
+                                     struct quantity *room)
 {
-    const struct quantity none = quantity_from_int(0, QUANTITY_DECIMAL_SI);
     const char *text = json_str(amounts(container, what), name);
-    struct quantity q;
 
-    return text != NULL && quantity_parse(text, &q, ERR_IGNORED) == ERR_OK ? q : none;
+    return text != NULL && quantity_parse(text, room, ERR_IGNORED) == ERR_OK ? room : NULL;
 }
 
-static void ask(struct asked *sum, const json_t *container, const char *name)
+static void qos_add(struct api_qos_sum *sum, const json_t *container)
 {
-    struct quantity limit = amount(container, "limits", name), request = amount(container, "requests", name);
+    struct quantity room[4];
+    const struct quantity *const requests[] = { amount(container, "requests", "cpu", &room[0]),
+                                                amount(container, "requests", "memory", &room[1]) };
+    const struct quantity *const limits[] = { amount(container, "limits", "cpu", &room[2]),
+                                              amount(container, "limits", "memory", &room[3]) };
 
-    sum->all_limited = sum->all_limited && !quantity_is_zero(&limit);
-    sum->limits = quantity_add(&sum->limits, &limit);
-    sum->requests = quantity_add(&sum->requests, &request);
+    api_qos_add(sum, requests, limits);
 }
 
-/* "Guaranteed", "Burstable" or "BestEffort": pkg/apis/core/v1/helper/qos. */
-static const char *class_of(const json_t *spec)
+static enum api_qos class_of(const json_t *spec)
 {
-    static const char *const names[] = { "cpu", "memory" };
-    bool guaranteed = true, none = true;
+    struct api_qos_sum sum = { 0 };
     json_t *container;
     size_t i;
 
-    for (size_t n = 0; n < ARRAY_LEN(names); n++) {
-        struct asked sum = { .all_limited = true };
-
-        sum.limits = sum.requests = quantity_from_int(0, QUANTITY_DECIMAL_SI);
-        if (json_object_get(spec, "resources") != NULL)
-            ask(&sum, spec, names[n]);
-        else
-            for (size_t k = 0; k < ARRAY_LEN(lists); k++)
-                json_array_foreach (json_object_get(spec, lists[k]), i, container)
-                    ask(&sum, container, names[n]);
-        none = none && quantity_is_zero(&sum.limits) && quantity_is_zero(&sum.requests);
-        guaranteed = guaranteed && sum.all_limited && quantity_cmp(&sum.limits, &sum.requests) == 0;
+    if (json_object_get(spec, "resources") != NULL) {
+        qos_add(&sum, spec);
+        return api_qos_of(&sum);
     }
-    return none ? "BestEffort" : guaranteed ? "Guaranteed" : "Burstable";
+    for (size_t k = 0; k < ARRAY_LEN(lists); k++)
+        json_array_foreach (json_object_get(spec, lists[k]), i, container)
+            qos_add(&sum, container);
+    return api_qos_of(&sum);
 }
 
 /* ---- amounts ---- */
@@ -128,7 +116,7 @@ static bool check_container(json_t *causes, const char *list, size_t i, const js
 bool api_resize_rules(const json_t *live, const json_t *object, json_t *causes)
 {
     const json_t *from = json_object_get(live, "spec"), *to = json_object_get(object, "spec");
-    const char *class = class_of(from);
+    const enum api_qos class = class_of(from);
     bool others = false;
     json_t *container;
     size_t i;
@@ -142,11 +130,11 @@ bool api_resize_rules(const json_t *live, const json_t *object, json_t *causes)
             if (!check_container(causes, lists[k], i, was, container))
                 return false;
         }
-    if (strcmp(class, class_of(to)) != 0 &&
+    if (class != class_of(to) &&
         !add(causes, api_status_cause("FieldValueInvalid", "spec",
                                       "Invalid value: \"%s\": Pod QOS Class may not change as a result of "
                                       "resizing",
-                                      class)))
+                                      api_qos_name(class))))
         return false;
     return !others || add(causes, api_status_cause("FieldValueForbidden", "spec",
                                                    "Forbidden: only cpu and memory resources are mutable"));
