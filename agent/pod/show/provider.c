@@ -294,6 +294,7 @@ static void metrics_of_agent(struct node *n, struct buf *out)
     image_gc_metrics(n, out);
     eviction_metrics(n, out);
     project_metrics(n, out);
+    volume_metrics(n, out);
 }
 
 static void metrics(void *arg, enum status_metrics which, struct buf *own, struct status_reply *r)

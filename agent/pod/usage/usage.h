@@ -69,6 +69,7 @@ void usage_cancel(struct node *n); /* pending answers are refused */
 void usage_close(struct node *n);  /* from node_free() */
 
 void usage_metrics_agent(struct node *n, struct buf *out); /* of the reading itself */
+void volume_metrics(struct node *n, struct buf *out);      /* kubelet_volume_stats_* */
 
 /* ---- usage_metrics.c: a page for Prometheus, piece by piece ---- */
 struct usage_page;

@@ -5,6 +5,7 @@
 #include "agent/pod/limits/allocatable.h"
 #include "agent/pod/project/project.h"
 #include "agent/pod/sandbox/sandbox.h"
+#include "agent/pod/usage/claim_usage.h"
 #include "agent/pod/usage/local_storage.h"
 #include "agent/pod/usage/storage_usage.h"
 #include "agent/pod/usage/usage.h"
@@ -12,13 +13,11 @@
 #include "base/clock.h"
 #include "base/codec/json.h"
 #include "cni/links.h"
-#include "volumes/csi/messages.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 
 #define NAMES_MAX (16u << 20) /* for all pods: enough for the maximum number */
 #define TEXT_MAX (64u << 20)  /* likewise */
@@ -212,22 +211,28 @@ static void put_network(struct summary *s, json_t *o, const struct pod *p, int64
 
 /* ---- file systems ---- */
 
-/* Only our own existing folders: no path that could hang. */
+static json_t *usage_json(struct summary *s, const struct fs_usage *u)
+{
+    json_t *o = timed(s, u->at_ns);
+
+    if (u->sized) {
+        usage_summary_put_number(s, o, "availableBytes", u->available_bytes);
+        usage_summary_put_number(s, o, "capacityBytes", u->capacity_bytes);
+        usage_summary_put_number(s, o, "usedBytes", u->used_bytes);
+        usage_summary_put_number(s, o, "inodesFree", u->inodes_free);
+        usage_summary_put_number(s, o, "inodes", u->inodes);
+        usage_summary_put_number(s, o, "inodesUsed", u->inodes_used);
+    }
+    if (u->has_health)
+        usage_summary_put(s, o, "volumeHealthStats", json_pack("{s:b}", "abnormal", u->abnormal));
+    return o;
+}
+
 static json_t *fs_json(struct summary *s, const char *path, int64_t at_ns)
 {
-    struct statvfs v;
-    json_t *o;
+    struct fs_usage u;
 
-    if (statvfs(path, &v) != 0)
-        return NULL;
-    o = timed(s, at_ns);
-    usage_summary_put_number(s, o, "availableBytes", (uint64_t)v.f_bavail * v.f_frsize);
-    usage_summary_put_number(s, o, "capacityBytes", (uint64_t)v.f_blocks * v.f_frsize);
-    usage_summary_put_number(s, o, "usedBytes", (uint64_t)(v.f_blocks - v.f_bfree) * v.f_frsize);
-    usage_summary_put_number(s, o, "inodesFree", v.f_ffree);
-    usage_summary_put_number(s, o, "inodes", v.f_files);
-    usage_summary_put_number(s, o, "inodesUsed", usage_summary_less(v.f_files, v.f_ffree));
-    return o;
+    return fs_usage_read(path, at_ns, &u) ? usage_json(s, &u) : NULL;
 }
 
 static void put_fs(struct summary *s, json_t *node, int64_t at_ns)
@@ -266,51 +271,22 @@ static void usage_summary_put_layer(struct summary *s, json_t *o, const struct c
         usage_summary_put(s, o, "rootfs", rootfs);
 }
 
-/* As the driver says; what it does not say is 0, as in kubelet. */
-static json_t *driver_volume_json(struct summary *s, const struct pod *p, const char *volume)
+static json_t *driver_json(struct summary *s, const struct pod *p, const char *volume)
 {
-    struct csi_usage u;
-    int64_t at_ns;
-    json_t *o;
+    struct fs_usage u;
 
-    if (!volumes_driver_usage(p, volume, &u, &at_ns))
-        return NULL;
-    o = timed(s, at_ns);
-    usage_summary_put_number(s, o, "availableBytes", u.available_bytes);
-    usage_summary_put_number(s, o, "capacityBytes", u.total_bytes);
-    usage_summary_put_number(s, o, "usedBytes", u.used_bytes);
-    usage_summary_put_number(s, o, "inodesFree", u.available_inodes);
-    usage_summary_put_number(s, o, "inodes", u.total_inodes);
-    usage_summary_put_number(s, o, "inodesUsed", u.used_inodes);
-    if (u.has_condition && s->node->o.resources.volume_health)
-        usage_summary_put(s, o, "volumeHealthStats", json_pack("{s:b}", "abnormal", u.abnormal));
-    return o;
+    return driver_usage(p, volume, &u) ? usage_json(s, &u) : NULL;
 }
 
-/* Of a claim: the agent's own folder, counted by its quota; without one, and of a PersistentVolume that is
- * not looked at since it may hang, no usage is known. */
-static json_t *claim_json(struct summary *s, const struct pod *p, const struct api_volume *v, int64_t at_ns)
+static json_t *claim_json(struct summary *s, const struct pod *p, const struct api_volume *v)
 {
-    struct quota_usage used;
-    struct claim_place at;
-    json_t *o;
+    struct fs_usage u;
     char name[256];
+    json_t *o;
 
-    if (v->kind != API_VOL_CLAIM || claim_place(p, v, &at, ERR_IGNORED) != ERR_OK)
+    if (!claim_usage(p, v, &u))
         return NULL;
-    o = volumes_is_driver(p, v->name) ? driver_volume_json(s, p, v->name)
-        : claim_place_is_own(&at)     ? fs_json(s, at.path, at_ns)
-                                      : timed(s, at_ns);
-    if (o == NULL)
-        return NULL;
-    if (claim_place_is_own(&at) && project_usage(s->node, at.path, &used)) {
-        usage_summary_put_number(s, o, "usedBytes", used.bytes);
-        usage_summary_put_number(s, o, "inodesUsed", used.inodes);
-        if (used.hard_bytes > 0) {
-            usage_summary_put_number(s, o, "capacityBytes", used.hard_bytes);
-            usage_summary_put_number(s, o, "availableBytes", usage_summary_less(used.hard_bytes, used.bytes));
-        }
-    }
+    o = usage_json(s, &u);
     claim_name(p, v, name, sizeof(name));
     usage_summary_put(s, o, "pvcRef",
                       json_pack("{s:s, s:s}", "name", name, "namespace", p->api->meta.namespace));
@@ -325,11 +301,11 @@ static void put_volumes(struct summary *s, json_t *o, const struct pod *p)
     for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
         const struct storage_part part = storage_usage_volume(p, i);
         json_t *v = p->api->spec.volumes[i].kind == API_VOL_CSI
-                        ? driver_volume_json(s, p, p->api->spec.volumes[i].name)
+                        ? driver_json(s, p, p->api->spec.volumes[i].name)
                         : part_json(s, s->node->o.root_dir, &part);
 
         if (v == NULL)
-            v = claim_json(s, p, &p->api->spec.volumes[i], clock_wall_ns());
+            v = claim_json(s, p, &p->api->spec.volumes[i]);
         if (v == NULL)
             continue;
         usage_summary_put(s, v, "name", json_string(p->api->spec.volumes[i].name));

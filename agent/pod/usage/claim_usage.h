@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * claim_usage - how full a file system is, and the volume of a pod: as its driver said last, or as the
+ * agent's own folder of a claim shows. Loop thread only; no path is looked at that could hang.
+ */
+#ifndef AGENT_POD_USAGE_CLAIM_USAGE_H
+#define AGENT_POD_USAGE_CLAIM_USAGE_H
+#include "agent/pod/core/pod.h"
+
+struct fs_usage {
+    int64_t at_ns; /* wall clock */
+    bool sized;    /* the numbers are known */
+    uint64_t capacity_bytes, available_bytes, used_bytes;
+    uint64_t inodes, inodes_free, inodes_used;
+    bool has_health, abnormal; /* what the driver says of the volume's condition, with CSIVolumeHealth */
+};
+
+/* Of a folder of our own. False: it cannot be read. */
+bool fs_usage_read(const char *path, int64_t at_ns, struct fs_usage *ret);
+/* Of a volume that a driver serves, also an inline one. False: it serves none, or has said nothing. */
+bool driver_usage(const struct pod *p, const char *volume, struct fs_usage *ret);
+/* Of a volume that is a claim. False: it is none, or there is nothing to say. Not sized: a PersistentVolume
+ * that is not looked at, since it may hang. */
+bool claim_usage(const struct pod *p, const struct api_volume *v, struct fs_usage *ret);
+#endif
