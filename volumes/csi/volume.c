@@ -30,7 +30,7 @@ bool csi_wants_group(const struct csi_volume *v, csi_caps caps)
     case CSI_GROUP_FILE:
         return true;
     case CSI_GROUP_RWO_WITH_FS_TYPE:
-        return has_type && (v->ephemeral || (v->access_modes & CSI_RWO) != 0);
+        return has_type && (v->ephemeral || (v->access_modes & (CSI_RWO | CSI_RWOP)) != 0);
     }
     return false;
 }

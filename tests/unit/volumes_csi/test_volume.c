@@ -57,6 +57,8 @@ static void the_group_follows_the_policy(void **state)
     assert_false(csi_wants_group(&v, none));
     v.access_modes = CSI_RWO | CSI_ROX;
     assert_true(csi_wants_group(&v, none));
+    v.access_modes = CSI_RWOP; /* since Kubernetes 1.32 */
+    assert_true(csi_wants_group(&v, none));
     v.block = true;
     assert_false(csi_wants_group(&v, none));
     v = (struct csi_volume){ .fs_group = 4000, .group_policy = CSI_GROUP_NONE };
