@@ -7,8 +7,8 @@ publishing binds that (or the folder) to the target, which the driver makes (075
 with a loop device, which is bound to a file.  Volumes that are not inline outlive all calls.  It writes a line of JSON for
 each call, with `twice` if what it was asked for was there already.  --faults names a file that is read at each call:
 {"METHOD": {"code": "INTERNAL", "text": "..."}}, or one of {"hang": true} (no answer until the file changes), {"die": "before"},
-{"die": "after"}, {"lie": true} (OK without doing anything), {"slow": SECONDS} (done even if the caller gives up);
-of NodeGetInfo also {"max": N} (it allows so many volumes now).
+{"die": "after"}, {"lie": true} (OK without doing anything), {"slow": SECONDS} (done even if the caller gives up; as with "hang", a
+line "begins METHOD" comes first), or {"of": {VOLUME_ID: one of these}}; of NodeGetInfo also {"max": N} (it allows so many volumes now).
 """
 import argparse
 import json
@@ -47,12 +47,13 @@ class Driver:
         with self.lock:
             os.write(1, (json.dumps(line) + "\n").encode())
 
-    def fault(self, method):
+    def fault(self, method, volume=""):
         try:
             with open(self.o.faults, encoding="utf-8") as f:
-                return json.load(f).get(method, {})
+                fault = json.load(f).get(method, {})
         except (OSError, ValueError):
             return {}
+        return fault["of"].get(volume, {}) if "of" in fault else fault
 
     def call(self, method, act, response):
         """A handler: what the faults ask for, or act(request) and then the response."""
@@ -61,12 +62,15 @@ class Driver:
             capability = shown.get("volume_capability", {}).get("access_mode", {})
             if "mode" in capability:
                 capability["mode"] = ACCESS.get(capability["mode"], capability["mode"])
-            fault = self.fault(method)
+            volume = getattr(request, "volume_id", "")
+            fault = self.fault(method, volume)
             if fault.get("die") == "before":
                 os._exit(9)
+            if "hang" in fault or "slow" in fault:
+                self.say("begins " + method, request=shown)
             while fault.get("hang") and context.is_active():
                 time.sleep(0.05)
-                fault = self.fault(method)
+                fault = self.fault(method, volume)
             time.sleep(fault.get("slow", 0))
             if "code" in fault:
                 self.say(method, request=shown, error=fault)
@@ -79,7 +83,7 @@ class Driver:
                     self.say(method, request=shown, error=str(error))
                     context.abort(grpc.StatusCode.INTERNAL, str(error))
             self.say(method, request=shown, response=as_json(response), **({"twice": True} if twice else {}))
-            if fault.get("die") == "after" and self.fault(method).get("die"):  # not if it was forgiven meanwhile
+            if fault.get("die") == "after" and self.fault(method, volume).get("die"):  # not if it was forgiven meanwhile
                 os._exit(9)
             return response
         return handle

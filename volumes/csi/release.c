@@ -7,6 +7,7 @@
 #include "volumes/csi/internal.h"
 
 #include "base/backoff.h"
+#include "base/clock.h"
 #include "base/codec/json.h"
 #include "base/log.h"
 #include "volumes/csi/device_place.h"
@@ -17,6 +18,7 @@
 #define RETRY_FIRST_MS 500 /* kubelet's back-off of volume operations */
 #define RETRY_MAX_MS 122000
 #define DEVICES_MAX 16384 /* on one node */
+#define AWAY_MS 10000     /* a driver that has not registered so soon after a start is nothing to tell */
 
 struct csi_release {
     LIST_ENTRY(csi_release) link;
@@ -27,6 +29,8 @@ struct csi_release {
     struct op pause; /* until the next try */
     uint64_t pause_ms;
     bool again; /* a pod let go of it meanwhile */
+    bool told;  /* of the last error */
+    struct boot_time since;
     char error[400];
 };
 
@@ -61,15 +65,28 @@ static void on_paused(struct op *op, const struct err *result)
         release_try(r);
 }
 
+static void tell(struct csi_release *r, const struct err *why)
+{
+    const struct csi *c = r->csi;
+
+    if (r->told || c->o.not_released == NULL)
+        return;
+    if (csi_driver_find(c, r->id.driver) == NULL &&
+        clock_boot_since_ns(r->since) < AWAY_MS * INT64_C(1000000))
+        return;
+    r->told = true;
+    c->o.not_released(&r->id, why, c->o.arg);
+}
+
 static void release_failed(struct csi_release *r, const struct err *why)
 {
     struct csi *c = r->csi;
 
-    if (strcmp(r->error, why->text) != 0) {
+    if (strncmp(r->error, why->text, sizeof(r->error) - 1) != 0) {
         log_warn("cannot unstage a CSI volume; will retry", F_ERR(why));
-        if (c->o.not_released != NULL)
-            c->o.not_released(&r->id, why, c->o.arg);
+        r->told = false;
     }
+    tell(r, why);
     snprintf(r->error, sizeof(r->error), "%.399s", why->text);
     r->pause_ms = backoff_next_ms(r->pause_ms, RETRY_FIRST_MS, RETRY_MAX_MS);
     op_init(&r->pause, c->o.loop, "wait to unstage a CSI volume", r->pause_ms, pause_abort, on_paused, r);
@@ -131,6 +148,7 @@ void csi_release(struct csi *c, const struct csi_id *id)
         return;
     }
     r->csi = c;
+    r->since = clock_boot();
     r->id = *id;
     r->id.driver = arena_strdup(&r->memory, id->driver);
     r->id.handle = arena_strdup(&r->memory, id->handle);

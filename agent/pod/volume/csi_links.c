@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the drivers' side asks of the node: whether a pod wants a volume, which volume a folder is of. */
+#include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/leftovers/sweep.h"
 #include "agent/pod/volume/csi_vol.h"
 #include "agent/pod/volume/csi_volumes.h"
 #include "agent/pod/volume/volumes.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "volumes/csi/place.h"
 
 #include <fcntl.h>
@@ -169,6 +171,17 @@ static void on_releasing(bool begins, void *arg)
     node_check_idle(n);
 }
 
+/* Of the node: the pods that had the volume are gone, or have let go of it. */
+static void not_released(const struct csi_id *id, const struct err *why, void *arg)
+{
+    char text[sizeof(why->text)];
+
+    (void)id; /* the text names it */
+    snprintf(text, sizeof(text), "%s", why->text);
+    text_printable(text);
+    node_event(arg, true, "FailedUnMount", text);
+}
+
 void csi_volumes_open(struct node *n)
 {
     const struct csi_options o = {
@@ -182,6 +195,7 @@ void csi_volumes_open(struct node *n)
         .let_go = let_go,
         .wanted = is_wanted,
         .find = find_device,
+        .not_released = not_released,
         .releasing = on_releasing,
         .arg = n,
     };

@@ -9,6 +9,7 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,12 +24,15 @@ static bool is_removing(const struct pod *p)
 static void removal_failed(struct pod *p, const struct err *why)
 {
     struct pod_csi *csi = &volumes_of(p)->csi;
+    char text[sizeof(csi->error)];
 
-    if (strcmp(csi->error, why->text) != 0) {
+    snprintf(text, sizeof(text), "%s", why->text);
+    text_printable(text); /* a driver's words */
+    if (strcmp(csi->error, text) != 0) {
         log_warn("cannot remove a pod's CSI volumes; will retry", F_STR("pod", p->key), F_ERR(why));
-        pod_event(p, NULL, true, "FailedUnMount", "%s", why->text);
+        pod_event(p, NULL, true, "FailedUnMount", "%s", text);
     }
-    snprintf(csi->error, sizeof(csi->error), "%s", why->text);
+    strcpy(csi->error, text);
     csi->backoff_ms = backoff_next_ms(csi->backoff_ms, CSI_RETRY_FIRST_MS, CSI_RETRY_MAX_MS);
     csi->retry_at = clock_boot_in_ms(csi->backoff_ms);
 }
