@@ -14,6 +14,7 @@
 #include "base/codec/json.h"
 #include "base/log.h"
 #include "volumes/csi/csi.h"
+#include "volumes/flex/flex.h"
 
 #include <string.h>
 
@@ -157,6 +158,34 @@ static enum err_code attached(const struct pod *p, const struct driver_attachmen
     return e->code;
 }
 
+/* ---- FlexVolumes ---- */
+
+static enum err_code device(const char *name, char *ret, size_t size, void *arg, struct err *e)
+{
+    struct cluster *c = arg;
+    const char *path;
+
+    /* kubelet's words, of its log */
+    if (!attachable_is_in(c->in_use, name))
+        return err_set(e, ERR_UNAVAILABLE,
+                       "Volume %.300s has not been added to the list of VolumesInUse in the node's volume "
+                       "status",
+                       name);
+    if (!attachable_is_in(c->attached, name))
+        return err_set(e, ERR_UNAVAILABLE, "volume %.300s is not attached", name);
+    path = attachable_device(c->attached, name);
+    snprintf(ret, size, "%s", path != NULL ? path : "");
+    return ERR_OK;
+}
+
+static void add_attach_name(const char *name, void *arg)
+{
+    json_t *list = arg;
+
+    if (!json_has(list, name))
+        json_array_append_new(list, json_string_of(name));
+}
+
 /* ---- expansions ---- */
 
 static const char *expand_state(const struct err *result)
@@ -290,8 +319,12 @@ json_t *bound_in_use(struct cluster *c)
     bool known = is_swept(c) && csi_drivers_known(c);
 
     pods_each (c->o.node, p)
-        if (p->api->origin == API_FROM_SERVER && (p->state != POD_TERMINATED || !pod_ask_idle(p)))
+        if (p->api->origin == API_FROM_SERVER && (p->state != POD_TERMINATED || !pod_ask_idle(p))) {
             known = add_pod(list, c, p) && known;
+            volumes_each_attached(p, add_attach_name, list);
+        }
+    if (c->o.node->o.root_dir != NULL)
+        flex_each_device(c->o.node->o.root_dir, add_attach_name, list);
     if (c->o.node->csi != NULL)
         csi_each_release(c->o.node->csi, add_released, &released);
     if (known)
@@ -323,8 +356,9 @@ void bound_node(struct cluster *c, const json_t *status)
 
 void bound_open(struct cluster *c)
 {
-    c->drivers_link =
-        (struct node_driver_link){ .bound = bound, .attached = attached, .expanded = expanded, .arg = c };
+    c->drivers_link = (struct node_driver_link){
+        .bound = bound, .attached = attached, .device = device, .expanded = expanded, .arg = c
+    };
     node_set_driver_link(c->o.node, &c->drivers_link);
 }
 

@@ -98,3 +98,14 @@ bool attachable_is_in(const json_t *list, const char *name)
             return true;
     return false;
 }
+
+const char *attachable_device(const json_t *list, const char *name)
+{
+    const json_t *v;
+    size_t i;
+
+    json_array_foreach (list, i, v)
+        if (str_eq(json_str(v, "name"), name))
+            return json_str(v, "devicePath");
+    return NULL;
+}

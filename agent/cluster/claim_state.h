@@ -38,4 +38,6 @@ enum err_code attachment_state(const json_t *object, const struct attachment_wan
 int attachable_name(const char *driver, const char *handle, char *ret, size_t size);
 /* Of an element of volumesAttached, or of volumesInUse. */
 bool attachable_is_in(const json_t *list, const char *name);
+/* devicePath of an element of volumesAttached, borrowed; NULL: none. */
+const char *attachable_device(const json_t *list, const char *name);
 #endif

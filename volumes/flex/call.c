@@ -24,3 +24,12 @@ enum err_code flex_call(const char *program, const char *const *args, struct fle
         return err_set(e, ERR_UNKNOWN, "%s command: exit status %d", args[0], code);
     return ERR_OK;
 }
+
+enum err_code flex_ask(const char *program, const char *const *args, bool *ret_supported,
+                       struct flex_answer *answer, struct err *e)
+{
+    if (flex_call(program, args, answer, e) != ERR_OK)
+        return e->code;
+    *ret_supported = answer->status != FLEX_NOT_SUPPORTED;
+    return answer->status == FLEX_FAILED ? err_set(e, ERR_UNKNOWN, "%s", answer->message) : ERR_OK;
+}

@@ -4,9 +4,9 @@
  * with JSON. Rules: pkg/volume/flexvolume, and recorded calls of a kubelet.
  *
  * drivers.c knows which drivers there are and what they can; it runs on the loop. The calls for a volume
- * block and are made inside a proc_call that has a cgroup from the start: mount.c. A node that joins no
- * cluster has nobody who attaches, so the agent calls attach and detach itself, as a kubelet without
- * enableControllerAttachDetach.
+ * block and are made inside a proc_call that has a cgroup from the start: mount.c, expand.c, unmount.c. A
+ * cluster's controller calls attach and detach on a node of its own. A node that joins no cluster has nobody
+ * who attaches, so the agent calls them itself, as a kubelet without enableControllerAttachDetach.
  */
 #ifndef VOLUMES_FLEX_FLEX_H
 #define VOLUMES_FLEX_FLEX_H
@@ -24,10 +24,11 @@ struct flex_caps {
 
 enum flex_status { FLEX_SUCCESS, FLEX_NOT_SUPPORTED, FLEX_FAILED };
 
+#define FLEX_DEVICE_SIZE 256
 struct flex_answer {
     enum flex_status status;
     char message[400]; /* of a failure: "mount command failed, status: Failure, reason: no such share" */
-    char device[256];  /* attach, waitforattach; "": none */
+    char device[FLEX_DEVICE_SIZE]; /* attach, waitforattach; "": none */
     struct flex_caps caps;
 };
 
@@ -61,24 +62,39 @@ struct flex_volume {                /* all borrowed */
     const char *pod_name, *pod_namespace, *pod_uid, *service_account;
     int64_t fs_group; /* -1: none */
     bool group_if_wrong;
+    const char *device; /* where the cluster attached it, as the Node says; NULL: the agent attaches it */
 };
 
 /* The JSON that a driver is given: keys sorted, as Go writes them. `of_pod`: with what mount alone gets.
  * NULL: no memory. The caller wipes and frees it, since it has the secrets. */
 char *flex_options(const struct flex_volume *v, bool of_pod);
 enum err_code flex_mount(const struct flex_volume *v, struct err *e) MUST_CHECK;
+/* The PersistentVolume has become larger: expandfs. What the driver does not support, the tools of the file
+ * system do. */
+struct flex_sizes {
+    uint64_t now, before; /* bytes */
+};
+enum err_code flex_expand(const struct flex_volume *v, struct flex_sizes sizes, struct err *e) MUST_CHECK;
 /* Of `v`: program, dir_name, root, node, name, target, pod_uid. */
-enum err_code flex_unmount(const struct flex_volume *v, unsigned patience_ms, struct err *e) MUST_CHECK;
+struct flex_end {
+    unsigned patience_ms;
+    bool detaches; /* the agent attached it */
+};
+enum err_code flex_unmount(const struct flex_volume *v, struct flex_end how, struct err *e) MUST_CHECK;
 
 struct flex_pod {
     const char *root, *uid, *node, *plugin_dir;
-    unsigned patience_ms;
+    struct flex_end how;
 };
 /* All of a pod; goes on after a failure. ERR_UNAVAILABLE: a driver is missing. */
 enum err_code flex_unmount_all(const struct flex_pod *p, struct err *e) MUST_CHECK;
 /* Whether the pod has folders of FlexVolumes, and of which drivers ("VENDOR/DRIVER"; fn may be NULL). Any
  * thread. */
 bool flex_has_any(const char *root, const char *uid, void (*fn)(const char *driver, void *arg), void *arg);
+/* "VENDOR/DRIVER/NAME": a volume as controllers call it that attach it. False: it does not fit. */
+bool flex_attach_name(const char *driver, const char *name, char *ret, size_t size);
+/* Those whose device is mounted on this node, or was. Any thread. */
+void flex_each_device(const char *root, void (*fn)(const char *attach_name, void *arg), void *arg);
 
 /* ---- drivers ---- */
 struct flex_drivers;

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-volumes_flex_SRCS := answer.c call.c drivers.c mount.c options.c unmount.c
+volumes_flex_SRCS := answer.c call.c device.c drivers.c expand.c mount.c options.c unmount.c

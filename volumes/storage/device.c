@@ -63,8 +63,7 @@ enum err_code storage_bind(const struct storage_spec *s, const char *from, struc
     return ERR_OK;
 }
 
-/* "ext4"; "" if there is nothing on the disk. A partition table counts as something. */
-static enum err_code find_type(const char *device, char *ret, size_t size, struct err *e)
+enum err_code storage_find_type(const char *device, char *ret, size_t size, struct err *e)
 {
     const char *const args[] = { "-p", "-s", "TYPE", "-s", "PTTYPE", "-o", "export", device, NULL };
     buf_auto out = BUF_INIT(2 * STORAGE_OUT_MAX);
@@ -123,8 +122,8 @@ static enum err_code check(const char *device, struct err *e)
     return ERR_OK;
 }
 
-static enum err_code mount_disk(const struct storage_spec *s, const char *device, const char *global,
-                                struct err *e)
+enum err_code storage_mount_disk(const struct storage_spec *s, const char *device, const char *global,
+                                 struct err *e)
 {
     const char *wanted = s->fs_type != NULL && s->fs_type[0] != '\0' ? s->fs_type : "ext4";
     str_auto options = storage_join_options(s, s->read_only ? "ro,defaults" : "defaults");
@@ -133,7 +132,7 @@ static enum err_code mount_disk(const struct storage_spec *s, const char *device
 
     if (options == NULL)
         return err_nomem(e);
-    if (find_type(device, type, sizeof(type), e) != ERR_OK)
+    if (storage_find_type(device, type, sizeof(type), e) != ERR_OK)
         return e->code;
     if (type[0] == '\0' && s->read_only)
         return err_set(e, ERR_PRECONDITION, "cannot mount unformatted disk %s as it is in read-only mode",
@@ -159,7 +158,7 @@ enum err_code storage_mount_device(const struct storage_spec *s, const char *dev
         return e->code;
     if (storage_is_mounted(global, &mounted, e) != ERR_OK)
         return e->code;
-    if (!mounted && mount_disk(s, device, global, e) != ERR_OK) {
+    if (!mounted && storage_mount_disk(s, device, global, e) != ERR_OK) {
         rmdir(global);
         return e->code;
     }

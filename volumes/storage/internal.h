@@ -8,12 +8,9 @@
 
 #define STORAGE_PATH_MAX 1024
 
-/* ---- lock.c ---- */
-enum err_code storage_lock(const char *global, int *ret_fd,
-                           struct err *e) MUST_CHECK; /* until it is closed */
-void storage_lock_remove(const char *global);         /* while it is held */
-
 /* ---- device.c ---- */
+/* "ext4"; "" if there is nothing on the disk. A partition table counts as something. */
+enum err_code storage_find_type(const char *device, char *ret, size_t size, struct err *e) MUST_CHECK;
 enum err_code storage_set_group(const struct storage_spec *s, struct err *e) MUST_CHECK;
 /* "a,b,ro"; the caller frees it. NULL: no memory. */
 char *storage_join_options(const struct storage_spec *s, const char *more);

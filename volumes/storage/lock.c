@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lock - one at a time at the mount of a disk: pods come and go at once, each in a child of its own. The file
  * is beside the folder, since the folder is mounted over. */
+#include "base/scope.h"
 #include "volumes/storage/internal.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@ static bool name_of(const char *global, char *ret, size_t size)
     return n > 0 && (size_t)n < size && strlen(base + 1) < 240;
 }
 
-enum err_code storage_lock(const char *global, int *ret_fd, struct err *e)
+static enum err_code lock(const char *global, int how, int *ret_fd, struct err *e)
 {
     char path[STORAGE_PATH_MAX + 8];
     struct stat held, named;
@@ -27,21 +28,30 @@ enum err_code storage_lock(const char *global, int *ret_fd, struct err *e)
     if (!name_of(global, path, sizeof(path)))
         return err_set(e, ERR_INVALID, "the path of the disk's mount is too long");
     for (;;) {
-        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        fd_auto fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
-        if (fd < 0 || flock(fd, LOCK_EX) != 0) {
-            err_sys(e, errno, "lock %s", path);
-            if (fd >= 0)
-                close(fd);
-            return e->code;
-        }
-        /* Somebody may have removed it while we waited. */
-        if (fstat(fd, &held) == 0 && stat(path, &named) == 0 && held.st_ino == named.st_ino) {
-            *ret_fd = fd;
+        if (fd >= 0 && flock(fd, how) != 0 && errno == EWOULDBLOCK) {
+            *ret_fd = -1;
             return ERR_OK;
         }
-        close(fd);
+        if (fd < 0 || fstat(fd, &held) != 0)
+            return err_sys(e, errno, "lock %s", path);
+        /* Somebody may have removed it while we waited. */
+        if (stat(path, &named) == 0 && held.st_ino == named.st_ino) {
+            *ret_fd = take_fd(&fd);
+            return ERR_OK;
+        }
     }
+}
+
+enum err_code storage_lock(const char *global, int *ret_fd, struct err *e)
+{
+    return lock(global, LOCK_EX, ret_fd, e);
+}
+
+enum err_code storage_try_lock(const char *global, int *ret_fd, struct err *e)
+{
+    return lock(global, LOCK_EX | LOCK_NB, ret_fd, e);
 }
 
 void storage_lock_remove(const char *global)

@@ -25,11 +25,25 @@ enum err_code storage_run(const struct storage_run *r, struct err *e) MUST_CHECK
 /* The mount of a disk at `global`, formatted if it is empty, and from there at the target. */
 enum err_code storage_mount_device(const struct storage_spec *s, const char *device, const char *global,
                                    struct err *e) MUST_CHECK;
+/* The first part alone: a disk at a folder. */
+enum err_code storage_mount_disk(const struct storage_spec *s, const char *device, const char *global,
+                                 struct err *e) MUST_CHECK;
 enum err_code storage_bind(const struct storage_spec *s, const char *from, struct err *e) MUST_CHECK;
 enum err_code storage_is_mounted(const char *path, bool *ret, struct err *e) MUST_CHECK;
 enum err_code storage_make_folder(const char *path, struct err *e) MUST_CHECK; /* 0750 */
 /* One that does not answer within `patience_ms` is given up; one that is not mounted is fine. */
 enum err_code storage_unmount(const char *path, unsigned patience_ms, struct err *e) MUST_CHECK;
+/* ---- lock.c: one at a time at the mount of a disk ---- */
+/* The file is beside `global`, whose folder exists. Held until it is closed. */
+enum err_code storage_lock(const char *global, int *ret_fd, struct err *e) MUST_CHECK;
+/* Does not wait: *ret_fd is -1 if somebody else has it. */
+enum err_code storage_try_lock(const char *global, int *ret_fd, struct err *e) MUST_CHECK;
+void storage_lock_remove(const char *global); /* while it is held */
+
+/* ---- resize.c ---- */
+/* The file system at `path` grows to the size of its device. */
+enum err_code storage_resize(const char *device, const char *path, struct err *e) MUST_CHECK;
+
 /* At a sub path of the pod's volumes: mounts of the same source as what is mounted at `target`. */
 enum err_code storage_unmount_sub_paths(const char *root, const char *uid, const char *target,
                                         unsigned patience_ms, struct err *e) MUST_CHECK;

@@ -53,6 +53,8 @@ struct storage_spec { /* all borrowed */
 /* Mounts it at the target, unless it is mounted there. ERR_NOT_FOUND: a program is missing, *e names its
  * package; ERR_INVALID: an option or a path; otherwise what a program said. */
 enum err_code storage_mount(const struct storage_spec *s, struct err *e) MUST_CHECK;
+/* Of one that is mounted, of a local disk: its file system grows to the size of the disk. */
+enum err_code storage_expand(const struct storage_spec *s, struct err *e) MUST_CHECK;
 /* ERR_INVALID: an option that is none, or that makes something else than a mount. */
 enum err_code storage_check_options(const char *const *options, size_t n, struct err *e) MUST_CHECK;
 

@@ -43,6 +43,22 @@ enum err_code driver_attached(const struct pod *p, const struct driver_attachmen
                    a->driver);
 }
 
+bool driver_is_attached_for(const struct pod *p)
+{
+    const struct node_driver_link *l = link_of(p);
+
+    return l != NULL && l->device != NULL;
+}
+
+enum err_code driver_device(const struct pod *p, const char *name, char *ret, size_t size, struct err *e)
+{
+    const struct node_driver_link *l = link_of(p);
+
+    if (l != NULL && l->device != NULL)
+        return l->device(name, ret, size, l->arg, e);
+    return err_set(e, ERR_UNIMPLEMENTED, "nobody attaches %.300s", name);
+}
+
 void driver_expanded(const struct pod *p, const struct api_volume *v, uint64_t bytes,
                      const struct err *result)
 {

@@ -41,6 +41,11 @@ struct node_driver_link {
      */
     enum err_code (*attached)(const struct pod *p, const struct driver_attachment *a, json_t **ret, void *arg,
                               struct err *e);
+    /*
+     * Of a FlexVolume, by the name that controllers attach it by ("VENDOR/DRIVER/NAME"). ERR_OK: it is
+     * attached, at the device that the Node names, or "". ERR_UNAVAILABLE: it is waited for. May be NULL.
+     */
+    enum err_code (*device)(const char *name, char *ret, size_t size, void *arg, struct err *e);
     /* NodeExpandVolume ended; for the claim's status. `bytes`: the size now. May be NULL. */
     void (*expanded)(const struct pod *p, const struct api_volume *v, uint64_t bytes,
                      const struct err *result, void *arg);
@@ -53,6 +58,10 @@ enum err_code driver_bound(const struct pod *p, const struct api_volume *v, stru
 /* Without a cluster nobody attaches: ERR_UNIMPLEMENTED. */
 enum err_code driver_attached(const struct pod *p, const struct driver_attachment *a, json_t **ret,
                               struct err *e) MUST_CHECK;
+/* Whether a controller attaches what drivers of this pod want attached; otherwise the agent does. */
+bool driver_is_attached_for(const struct pod *p);
+enum err_code driver_device(const struct pod *p, const char *name, char *ret, size_t size,
+                            struct err *e) MUST_CHECK;
 void driver_expanded(const struct pod *p, const struct api_volume *v, uint64_t bytes,
                      const struct err *result);
 

@@ -289,7 +289,8 @@ static enum err_code remove_volumes(const void *arg, struct buf *out, struct err
                                    .uid = j->id,
                                    .node = o->node_name,
                                    .plugin_dir = o->volume_plugin_dir,
-                                   .patience_ms = PATIENCE_MS };
+                                   .how = { .patience_ms = PATIENCE_MS,
+                                            .detaches = j->node->driver_link == NULL } };
 
     (void)out;
     if (o->root_dir != NULL && ((o->volume_plugin_dir != NULL && flex_unmount_all(&flex, e) != ERR_OK) ||

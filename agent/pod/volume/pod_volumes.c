@@ -460,6 +460,7 @@ static bool take_claims(struct pod *p)
 void volumes_claims_changed(struct pod *p)
 {
     csi_volumes_retry(p);
+    storage_volumes_retry(p);
     for (size_t i = 0; i < p->api->spec.n_volumes; i++)
         if (p->api->spec.volumes[i].kind == API_VOL_CLAIM && volumes_of(p)->vols == VOLS_NONE) {
             volumes_of(p)->vols_retry_at = CLOCK_BOOT_NONE;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/volume/storage_spec.h"
 
+#include "agent/pod/core/driver_link.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/storage_place.h"
 #include "base/utf8.h"
+#include "volumes/storage/run.h"
 
 #include <string.h>
 
@@ -156,6 +158,21 @@ static bool copy_secrets(const struct api_config *secret, struct arena *m, struc
     return v != NULL;
 }
 
+/* One that is mounted already needs no answer of the apiserver: the agent was started again. */
+static enum err_code find_attached(const struct pod *p, const char *driver, const char *volume,
+                                   struct storage_job *ret, struct err *e)
+{
+    bool mounted = false;
+
+    if (!flex_attach_name(driver, volume, ret->attach_name, sizeof(ret->attach_name)))
+        return err_set(e, ERR_INVALID, "the name of the FlexVolume driver is too long");
+    if (driver_device(p, ret->attach_name, ret->device, sizeof(ret->device), e) != ERR_UNAVAILABLE ||
+        storage_is_mounted(ret->target, &mounted, ERR_IGNORED) != ERR_OK || !mounted)
+        return e->code;
+    *e = (struct err){ 0 };
+    return ERR_OK;
+}
+
 static enum err_code make_flex(const struct pod *p, const struct storage_source *s,
                                struct flex_drivers *drivers, struct arena *m, struct storage_job *ret,
                                struct err *e)
@@ -173,10 +190,9 @@ static enum err_code make_flex(const struct pod *p, const struct storage_source 
     if (flex_drivers_find(drivers, a->driver, &driver, e) != ERR_OK ||
         find_secret(p, s, a->driver, &secret, e) != ERR_OK)
         return e->code;
-    if (driver.caps.attach && p->api->origin != API_FROM_FOLDER)
-        return err_set(e, ERR_UNIMPLEMENTED,
-                       "driver %.100s wants its volumes attached, which is not supported in a cluster",
-                       a->driver);
+    if (driver.caps.attach && driver_is_attached_for(p) &&
+        find_attached(p, a->driver, s->name, ret, e) != ERR_OK)
+        return e->code;
     ret->is_flex = true;
     ret->flex = (struct flex_volume){
         .program = driver.program,
@@ -194,6 +210,7 @@ static enum err_code make_flex(const struct pod *p, const struct storage_source 
         .service_account = account != NULL && account[0] != '\0' ? account : "default",
         .fs_group = security->has_fs_group ? security->fs_group : -1,
         .group_if_wrong = str_eq(security->fs_group_change_policy, "OnRootMismatch"),
+        .device = ret->attach_name[0] != '\0' ? ret->device : NULL,
     };
     return copy_options(&a->opts, m, &ret->flex) && copy_secrets(secret, m, &ret->flex) ? ERR_OK
                                                                                         : err_nomem(e);

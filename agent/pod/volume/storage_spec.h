@@ -21,12 +21,16 @@ bool storage_source_of(const struct pod *p, const struct api_volume *v, struct s
 struct storage_job {
     bool is_flex;
     struct flex_volume flex;
+    struct flex_sizes sizes; /* of an expansion */
     struct storage_spec spec;
     char target[1024];
+    char attach_name[600];         /* by which a controller attaches it; "": none does */
+    char device[FLEX_DEVICE_SIZE]; /* where it was attached */
 };
 
 /* `memory` holds what is not borrowed. ERR_PRECONDITION: a Secret is missing; ERR_UNAVAILABLE: the driver is
- * being asked what it can; ERR_NOT_FOUND: there is no driver. */
+ * being asked what it can, or with attach_name, a controller has not attached the volume yet; ERR_NOT_FOUND:
+ * there is no driver. */
 enum err_code storage_job_make(const struct pod *p, const struct storage_source *s,
                                struct flex_drivers *drivers, struct arena *memory, struct storage_job *ret,
                                struct err *e) MUST_CHECK;

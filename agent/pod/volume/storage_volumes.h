@@ -16,6 +16,7 @@ bool storage_volumes_ready(const struct pod *p);
 /* True: none is left. *ret_kept: some are, and the end of all pods does not wait for them. */
 bool storage_volumes_teardown_step(struct pod *p, bool *ret_kept);
 bool storage_volumes_busy(const struct pod *p);
+bool storage_cancel_mounts(struct pod *p); /* true: some were under way, and still are */
 void storage_volumes_cancel(struct pod *p);
 void storage_volumes_end(struct pod *p); /* its end begins: a removal is tried at once */
 void storage_volumes_free(struct pod *p);

@@ -33,6 +33,8 @@ bool volumes_use_config(const struct api_pod *p, enum api_config_kind kind, cons
 /* What the driver of a volume said last of how full it is; false: it has none, or nothing is known. */
 struct csi_usage;
 bool volumes_driver_usage(const struct pod *p, const char *volume, struct csi_usage *ret, int64_t *ret_at_ns);
+/* Of FlexVolumes that a controller attaches: "VENDOR/DRIVER/NAME" of each that the pod needs. */
+void volumes_each_attached(const struct pod *p, void (*fn)(const char *name, void *arg), void *arg);
 /* A CSI driver serves the volume, as far as is known. */
 bool volumes_is_driver(const struct pod *p, const char *volume);
 
