@@ -14,6 +14,7 @@ line=
 for a in "$@"; do line="$line${line:+, }\\"$(q "$a")\\""; done
 echo "[$line]" >> $d/log
 [ ! -e $d/hang.$1 ] || sleep 1000
+[ ! -e $d/script.$1 ] || . $d/script.$1
 if [ -e $d/answers/$1.json ]; then
     code=0; [ ! -e $d/answers/$1.exit ] || code=$(cat $d/answers/$1.exit)
     cat $d/answers/$1.json
@@ -64,6 +65,16 @@ class Driver:
         path = f"{self.state}/hang.{command}"
         if on:
             open(path, "w", encoding="utf-8").close()
+        elif os.path.exists(path):
+            os.remove(path)
+
+    def script(self, command, text):
+        """Lines of shell that run instead of the answer; None: as before."""
+        path = f"{self.state}/script.{command}"
+        if text is not None:
+            with open(path + ".new", "w", encoding="utf-8") as file:
+                file.write(text + "\nexit 0\n")
+            os.rename(path + ".new", path)
         elif os.path.exists(path):
             os.remove(path)
 

@@ -6,6 +6,7 @@ import time
 
 import coracle
 from coracle import check, contains, equal, mounts_below, until
+from csi import claim_of
 from flex import Driver
 
 
@@ -152,3 +153,113 @@ def test_flex_attach(t):
     node.wait_gone("a")
     equal([c for c in driver.calls()[6:] if c[0] != "init"], [["unmount", driver.calls("mount")[0][1]], ["unmountdevice", device],
                                                              ["detach", "disk", "test-node"]], "calls at the end")
+
+
+def pv(name, driver, size="1Gi"):
+    """A PersistentVolume of the driver and the claim that is bound to it."""
+    modes = {"accessModes": ["ReadWriteOnce"], "storageClassName": "flex"}
+    return [{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
+             "spec": {**modes, "capacity": {"storage": size}, "flexVolume": {"driver": driver.name}, "claimRef": {"namespace": "default", "name": name}}},
+            {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name},
+             "spec": {**modes, "volumeName": name, "resources": {"requests": {"storage": "1Gi"}}}}]
+
+
+def test_flex_expand(t):
+    """A larger PersistentVolume: expandfs with kubelet's arguments while the pod runs, with back-off; before the containers of a new pod"""
+    node, driver = start(t)
+    driver.answer("init", {"status": "Success", "capabilities": {"attach": False, "requiresFSResize": True}})
+    driver.answer("expandfs", {"status": "Failure", "message": "cannot"}, 1)
+    driver.install()
+    claim = {"volumes": [{"name": "vol", "persistentVolumeClaim": {"claimName": "data"}}]}
+    node.put("pv.yaml", *pv("data", driver))
+    node.put("a.yaml", pod("a", driver, **claim))
+    node.wait_running("a")
+    equal(driver.calls("expandfs"), [], "calls before it grows")
+    node.put("pv.yaml", *pv("data", driver, "2Gi"))
+    text = 'NodeExpandVolume.NodeExpandVolume failed for volume "data" : expandfs command failed, status: Failure, reason: cannot'
+    until(lambda: text in events(node, "a", "VolumeResizeFailed"), 20, lambda: f"the event: {node.events('a')}")
+    equal(driver.calls("expandfs")[0], ["expandfs", '{"kubernetes.io/fsType":"","kubernetes.io/pvOrVolumeName":"data","kubernetes.io/readwrite":"rw"}', "",
+                                        place(node, node.pod("a").uid, "data"), "2147483648", "1073741824"], "the call")
+    node.put("b.yaml", pod("b", driver, **claim))
+    text = 'MountVolume.Setup failed while expanding volume for volume "data" : expandfs command failed, status: Failure, reason: cannot'
+    until(lambda: text in events(node, "b"), 20, lambda: f"the event: {node.events('b')}")
+    check(node.pod("b").phase == "Pending", "a container got a volume that is too small")
+    n = len(driver.calls("expandfs"))
+    driver.answer("expandfs", {"status": "Success"})
+    node.wait_running("b")
+    equal([e for name in "ab" for e in events(node, name, "FileSystemResizeSuccessful")][:1],
+          ['MountVolume.NodeExpandVolume succeeded for volume "data" test-node'], "events")
+    check(n <= 12, f"expandfs was called {n} times")
+    until(lambda: claim_of(node, "data")["status"]["capacity"]["storage"] in ("2Gi", "2147483648"), 20, "the claim's capacity")
+    time.sleep(1)  # a try of the other pod may be under way
+    n = len(driver.calls("expandfs"))
+    time.sleep(3)
+    equal(len(driver.calls("expandfs")), n, "calls afterwards")
+    node.remove("a.yaml", "b.yaml")
+    node.wait_gone("a", "b")
+    equal(mounts_below(node.root_dir), [], "mounts")
+
+
+def test_flex_device_after_a_kill(t):
+    """An agent killed during mountdevice, unmount and unmountdevice, its pod removed meanwhile: the device is let go, detached once, and no folder stays"""
+    node, driver = start(t)
+    driver.answer("init", {"status": "Success", "capabilities": {"attach": True}})
+    for command in ("attach", "waitforattach"):
+        driver.answer(command, {"status": "Success", "device": "/dev/vdx"})
+    for command in ("mountdevice", "unmountdevice", "detach"):
+        driver.answer(command, {"status": "Success"})
+    driver.install()
+    devices = f"{node.root_dir}/plugins/kubernetes.io/flexvolume/example.test/vol/mounts"
+    for command in ("attach", "mountdevice", "mount", "unmount", "unmountdevice", "detach"):
+        before, n = len(driver.calls("detach")), len(driver.calls(command))
+        begins = command in ("attach", "mountdevice", "mount")
+        if begins:
+            driver.hang(command)
+        node.put("a.yaml", pod("a", driver))
+        if not begins:
+            node.wait_running("a")
+            driver.hang(command)
+            node.remove("a.yaml")
+        until(lambda c=command, n=n: len(driver.calls(c)) > n, 20, f"{command} hangs")
+        node.kill()
+        driver.hang(command, False)
+        if begins:
+            node.remove("a.yaml")
+        node.start()
+        until(lambda: not node.pods(), 30, f"{command}: the pod is gone")
+        until(lambda: not os.path.isdir(devices) or os.listdir(devices) == [], 20, f"{command}: the device is let go")
+        check(len(driver.calls("detach")) > before, f"{command}: it stays attached: {driver.commands()}")
+        equal(mounts_below(node.root_dir), [], f"{command}: mounts")
+    equal(os.listdir(os.path.dirname(devices)), ["mounts"], "folders and locks")
+
+
+def test_flex_hostile(t):
+    """Endless output, daemons that hold the pipe, a driver that ignores SIGTERM, garbage: bounded, named, and others go on"""
+    node, driver = start(t)
+    driver.install()
+    node.put("warm.yaml", pod("warm", driver))
+    node.wait_running("warm")
+    driver.script("mount", "(sleep 1000 &) ; mkdir -p $d/data; mount --bind $d/data $2 && echo '{\"status\": \"Success\"}'")
+    node.put("a.yaml", pod("a", driver))
+    node.wait_running("a")
+    driver.script("mount", "yes '{\"status\": \"Success\"' ")
+    node.put("b.yaml", pod("b", driver))
+    driver.script("mount", "head -c 200000 /dev/zero")
+    node.put("c.yaml", pod("c", driver))
+    until(lambda: any("answered no JSON object" in m for m in events(node, "c")), 30, lambda: f"an event: {node.events('c')}")
+    driver.script("mount", "printf '\\377\\000\\033[31m{'; exit 200")
+    node.put("d.yaml", pod("d", driver))
+    until(lambda: any("answered no JSON object" in m for m in events(node, "d")), 30, lambda: f"an event: {node.events('d')}")
+    check(not any(c < " " or c == "\x7f" for m in events(node, "d") for c in m), "control characters in an event")
+    driver.script("mount", "trap '' TERM INT HUP; while :; do sleep 1; done")
+    node.put("e.yaml", pod("e", driver))
+    until(lambda: node.pod("e") is not None and node.pod("e").uid in driver.calls("mount")[-1][1], 20, "the call that hangs")
+    node.put("other.yaml", coracle.pod("other", coracle.container()))
+    node.wait_running("other")
+    for name in "abcde":
+        node.remove(f"{name}.yaml")
+    node.wait_gone(*"abcde")
+    driver.script("mount", None)
+    node.put("f.yaml", pod("f", driver))
+    node.wait_running("f")
+    equal(node.stop(), 0, "the exit code")
