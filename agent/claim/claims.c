@@ -29,10 +29,10 @@ static void claims_wake(struct claims *c)
 
 void claims_pod_changed(struct claims *c, const struct pod *p)
 {
-    for (size_t i = 0; i < p->api->spec.n_volumes; i++)
-        if (p->api->spec.volumes[i].kind == API_VOL_CLAIM &&
-            (p->state == POD_TERMINATED || p->state == POD_TERMINATING)) {
-            c->tell = true;
+    /* Only an end sets a claim free. Whether it did is seen by the claims: telling pods of each change of an
+     * ending pod would wake it again, for as long as it ends. */
+    for (size_t i = 0; p->state == POD_TERMINATED && i < p->api->spec.n_volumes; i++)
+        if (p->api->spec.volumes[i].kind == API_VOL_CLAIM) {
             claims_wake(c);
             return;
         }
@@ -61,9 +61,11 @@ const struct api_generic *claim_object(const struct claims *c, const struct clai
 
 static bool uses(const struct pod *p, const struct claim *one)
 {
-    char key[CLAIM_KEY_SIZE], name[256];
+    size_t n = strlen(p->api->meta.namespace);
+    char name[256];
 
-    if (p->state == POD_TERMINATED || p->api->origin != API_FROM_FOLDER)
+    if (p->state == POD_TERMINATED || p->api->origin != API_FROM_FOLDER ||
+        strncmp(one->key, p->api->meta.namespace, n) != 0 || one->key[n] != '/')
         return false;
     for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
         const struct api_volume *v = &p->api->spec.volumes[i];
@@ -71,8 +73,7 @@ static bool uses(const struct pod *p, const struct claim *one)
         if (v->kind != API_VOL_CLAIM)
             continue;
         claim_name(p, v, name, sizeof(name));
-        snprintf(key, sizeof(key), "%.63s/%.253s", p->api->meta.namespace, name);
-        if (strcmp(key, one->key) == 0)
+        if (strcmp(one->key + n + 1, name) == 0)
             return true;
     }
     return false;
@@ -93,6 +94,18 @@ bool claim_is_used(const struct claims *c, const struct claim *one)
         if (uses(p, one))
             return true;
     return false;
+}
+
+/* A pod that had one has ended: others that wait for it may go on. */
+static void count_users(struct claims *c, struct claim *one)
+{
+    size_t n = 0;
+
+    pods_each (c->o.node, p)
+        n += uses(p, one);
+    if (n < one->users)
+        c->tell = true;
+    one->users = n;
 }
 
 /* ---- binding ---- */
@@ -503,6 +516,7 @@ static void step(struct claims *c)
     HASH_ITER (hh, c->all, one, tmp) {
         const struct api_generic *g = claim_object(c, one);
 
+        count_users(c, one);
         if (g != NULL && one->volume == NULL)
             ERR_IGNORE(claim_bind(c, one, g, false, ERR_IGNORED));
         if (g == NULL && !complete && one->made == NULL)

@@ -24,6 +24,7 @@ struct claim {
     struct api_generic *last; /* its manifest; NULL: not seen since the start */
     char *own_path;           /* <state>/claims/<key>/data */
     char problem[300];        /* why it is not bound; "" */
+    size_t users;             /* pods that have or want it, at the last look */
 };
 
 /* A PersistentVolume whose claim is gone. It is bound to no other: what the first claim wrote is in it. */

@@ -6,7 +6,7 @@ A volume is a folder of its own below --data, named by its id, with `file` and `
 publishing binds that (or the folder) to the target, which the driver makes (0750) and removes.  A block volume is a file
 with a loop device, which is bound to a file.  Volumes that are not inline outlive all calls.  It writes a line of JSON for
 each call, with `twice` if what it was asked for was there already.  --faults names a file that is read at each call:
-{"METHOD": {"code": "INTERNAL", "text": "..."}}, or one of {"hang": true} (no answer until the file changes), {"die": "before"},
+{"METHOD": {"code": "INTERNAL", "text": "..."}} (with "done": true it did it all the same), or one of {"hang": true} (no answer until the file changes), {"die": "before"},
 {"die": "after"}, {"lie": true} (OK without doing anything), {"slow": SECONDS} (done even if the caller gives up; as with "hang", a
 line "begins METHOD" comes first), or {"of": {VOLUME_ID: one of these}}; of NodeGetInfo also {"max": N} (it allows so many volumes now).
 """
@@ -72,6 +72,8 @@ class Driver:
                 time.sleep(0.05)
                 fault = self.fault(method, volume)
             time.sleep(fault.get("slow", 0))
+            if fault.get("done"):
+                act(request)
             if "code" in fault:
                 self.say(method, request=shown, error=fault)
                 context.abort(getattr(grpc.StatusCode, fault["code"]), fault.get("text", ""))

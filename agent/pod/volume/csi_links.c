@@ -122,8 +122,10 @@ static void on_driver(const char *driver, bool here, void *arg)
         n->cluster->drivers_changed(n->cluster->arg);
     if (!here)
         return;
-    pods_each (n, p)
+    pods_each (n, p) {
         csi_volumes_retry(p);
+        csi_removal_retry(p);
+    }
     sweep_hurry(n);
 }
 

@@ -175,6 +175,15 @@ void csi_volumes_end(struct pod *p)
     volumes_of(p)->csi.retry_at = CLOCK_BOOT_NONE;
 }
 
+void csi_removal_retry(struct pod *p)
+{
+    struct pod_csi *csi = &volumes_of(p)->csi;
+
+    csi->retry_at = CLOCK_BOOT_NONE;
+    if (csi->error[0] != '\0')
+        pod_wake(p, "a CSI driver registered");
+}
+
 void csi_volumes_free(struct pod *p)
 {
     csi_vols_free(p);

@@ -299,9 +299,10 @@ bool csi_volumes_ready(const struct pod *p)
 void csi_volumes_retry(struct pod *p)
 {
     struct pod_csi *csi = &volumes_of(p)->csi;
-    bool some = csi->error[0] != '\0';
+    bool some = false;
 
-    csi->retry_at = CLOCK_BOOT_NONE;
+    if (p->state == POD_TERMINATING || p->state == POD_TERMINATED)
+        return;
     for (size_t i = 0; i < csi->n; i++) {
         struct csi_vol *v = csi_vol_at(p, i);
 

@@ -18,5 +18,7 @@ void csi_volumes_end(struct pod *p); /* its end begins: a removal is tried at on
 void csi_volumes_free(struct pod *p);
 void csi_volumes_explain(const struct pod *p, json_t *steps);
 bool csi_volumes_use_secret(const struct api_pod *api, const char *name);
-void csi_volumes_retry(struct pod *p); /* what they wait for may be there now */
+/* What their set-up waits for may be there now. A removal waits for nothing but the driver. */
+void csi_volumes_retry(struct pod *p);
+void csi_removal_retry(struct pod *p); /* a driver is back */
 #endif
