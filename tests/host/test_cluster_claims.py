@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import os
+import time
 
 import csi
 from coracle import check, contains, equal, until
@@ -179,6 +180,37 @@ def test_limits(t):
     link.wait(lambda m: m["type"] == "drivers" and m["drivers"] and m["drivers"][0]["count"] == 8, 20, "the new number")
     driver.leave()
     node.stop()
+
+
+def test_limit_reached(t):
+    """no room for an attachment: the controller has two minutes; then the driver is asked for its limit, and the pod is rejected (13c)"""
+    node, link, driver = begin(t, "--max-volumes", "5", attachRequired=True, nodeAllocatableUpdatePeriodSeconds=600)
+    pv, claim = objects()
+    web = served(claim_pod("web", "data"), UIDS[0])
+    began = time.monotonic()
+    link.put(web)
+    link.wait(need("PersistentVolumeClaim", "data"))
+    link.put(claim)
+    link.wait(need("PersistentVolume", "data"))
+    link.put(pv)
+    link.wait(need("VolumeAttachment", ATTACHMENT))
+    driver.faults(NodeGetInfo={"max": 6})
+    link.put({"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": ATTACHMENT, "resourceVersion": "1"},
+              "spec": {"attacher": NAME, "nodeName": "test-node"},
+              "status": {"attached": False, "attachError": {"time": "2026-01-01T00:00:00Z", "message": "no room", "errorCode": 8}}})
+    text = ("Node has reached its volume attachment limit, rejecting pod. unmounted volumes=[vol], unattached volumes=[vol], "
+            "failed to process volumes=[]: context deadline exceeded")
+    failed = link.wait_phase("web", "Failed", deadline=150)["object"]["status"]
+    check(time.monotonic() - began >= 110, "the controller had no time to find room")
+    equal((failed["reason"], failed["message"]), ("VolumeAttachmentLimitExceeded", f"Pod was rejected: {text}"), "the status")
+    equal([c["reason"] for c in failed["conditions"] if c["type"] == "Ready"], ["PodFailed"], "the condition")
+    equal(events(node, "web", "VolumeAttachmentLimitExceeded"), [text], "events")
+    link.wait(lambda m: m["type"] == "drivers" and m["drivers"] and m["drivers"][0]["count"] == 6, 20, "the driver's new limit")
+    equal((len(driver.calls("NodeGetInfo")), driver.calls("NodeStageVolume")), (2, []), "calls")
+    end(node, driver, link, web)
+
+
+test_limit_reached.seconds = 240
 
 
 def test_growth(t):

@@ -15,15 +15,15 @@ REPLAYED = ("01-stage-publish", "02-no-stage", "03a-inline", "03b-inline-both-mo
             "16a-readonly", "16b-mount-options", "16c-subpath", "19-finished-pod")
 # What this test does not replay, and why.  Each request of these is compared in tests/unit/volumes_csi/test_requests.c all the same.
 ELSEWHERE = {
-    "06f": "one volume and a new fsGroupChangePolicy for each pod: tests/unit/volumes_csi/test_place.c has the rule",
+    "06f": "one volume and a new fsGroupChangePolicy for each pod: test_csi_groups",
     "07": "tokens: only the apiserver of a cluster issues them; test_csi_stage.test_refused has the words of a node without one",
     "08": "errors and back-off: test_csi_errors",
     "09": "restarts: test_csi_errors, test_csi.test_restart, test_csi_kills. Differences: containers end before their volumes are unpublished, and "
           "what a kubelet leaks (09e, 09f) is unstaged",
     "10": "drivers that are away: test_csi.test_faults. Difference: a volume is tried as soon as its driver registers, without the back-off",
     "11": "expansion: test_csi_stage. Difference: a running pod's volume is expanded at once, not at the pod's next sync",
-    "12": "usage: test_csi_stage",
-    "13": "limits of a CSINode, of which a node of its own has none",
+    "12": "usage: test_csi_stage, test_csi_usage",
+    "13": "limits of a CSINode, of which a node of its own has none: test_cluster_claims.test_limits and test_limit_reached",
     "17": "attachments, which only controllers of a cluster make: tests/unit/agent_cluster",
     "18": "likewise: without a CSIDriver object a volume has to be attached",
 }

@@ -117,8 +117,11 @@ class Kills:
         self.lines = len(numbers)
 
     def run(self, rounds):
-        for _ in range(rounds):
+        began = time.monotonic()
+        for number in range(rounds):
             self.round()
+            if number % 25 == 24:
+                print(f"{number + 1} rounds in {time.monotonic() - began:.0f} s, {len(self.driver.calls())} lines of the driver", flush=True)
         for name in sorted(self.here):
             self.toggle(name)
         self.settle()
