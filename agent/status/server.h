@@ -62,8 +62,9 @@
  * Lists are Kubernetes lists (PodList, EventList); manifests, images, placements and evictions come as
  * {"items": [...]};
  * ?pretty=1 indents any JSON.  A list is sorted by namespace and name.  A watch begins with everything that
- * matches as ADDED.  resourceVersions are the server's own and only grow, also from one run to the next.  The
- * log of a container follows rotation and ends with the container.
+ * matches as ADDED; what ends before its turn comes is told as DELETED all the same, so that a client which
+ * lists after the watch has begun misses no end.  resourceVersions are the server's own and only grow, also
+ * from one run to the next.  The log of a container follows rotation and ends with the container.
  *
  * Peer credentials: what changes something, and what reaches into pods, is for uid 0 only; root and members
  * of the socket's group (or the uid of the daemon) may read.  Errors are Kubernetes Status objects.  Bounded:

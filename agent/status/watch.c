@@ -342,13 +342,17 @@ static bool to_come(const struct watcher *w, const json_t *pod)
 static void status_watch_tell(struct watcher *w, bool deleted, const char *key, const json_t *pod,
                               const char *text, size_t n)
 {
-    bool matches = !deleted && selection_matches(&w->selection, pod);
+    const bool selected = selection_matches(&w->selection, pod), matches = selected && !deleted;
     struct known *known;
 
-    if (to_come(w, pod))
-        return;
     if (w->selection.failed) {
         conn_close(w->conn); /* better to make it start again than to miss a change */
+        return;
+    }
+    if (to_come(w, pod)) {
+        /* A client that listed the objects once the watch had begun knows it. */
+        if (selected && deleted)
+            send_event(w, "DELETED", text, n);
         return;
     }
     HASH_FIND_STR(w->known, key, known);

@@ -5,6 +5,15 @@
 
 #include <sys/resource.h>
 
+static int times_in(const char *text, const char *part)
+{
+    int n = 0;
+
+    for (text = strstr(text, part); text != NULL; text = strstr(text + 1, part))
+        n++;
+    return n;
+}
+
 static struct client watch(struct fixture *f, const char *url)
 {
     struct client c = dial(f);
@@ -181,6 +190,33 @@ static void a_first_set_of_any_size_is_no_reason_to_drop_a_client(void **state)
     free(filler);
 }
 
+static void the_end_of_a_pod_is_told_before_its_turn_in_the_first_set(void **state)
+{
+    struct fixture *f = *state;
+    char *filler = malloc(100001), name[20];
+    struct client c;
+
+    memset(filler, 'x', 100000);
+    filler[100000] = '\0';
+    for (int i = 10; i < 90; i++) {
+        snprintf(name, sizeof(name), "p%d", i);
+        json_array_append_new(f->pods, fake_pod("default", name, filler));
+    }
+    c = watch(f, "/api/v1/namespaces/default/pods?watch=1&labelSelector=app!%3Dhidden");
+    for (int i = 0; i < 5; i++)
+        uv_run(&f->loop, UV_RUN_NOWAIT); /* the client takes nothing yet */
+    assert_true(status_server_has_watchers(f->server));
+    json_array_remove(f->pods, json_array_size(f->pods) - 1);
+    event(f, "DELETED", fake_pod("default", "p89", "x"));
+    event(f, "DELETED", fake_pod("default", "p88", "hidden"));
+    to_see(f, &c, "\"name\":\"web\"");
+    assert_non_null(strstr(c.got.p, "{\"type\":\"DELETED\""));
+    assert_int_equal(times_in(c.got.p, "\"p89\""), 1);
+    assert_int_equal(times_in(c.got.p, "DELETED"), 1);
+    hang_up(&c);
+    free(filler);
+}
+
 static void the_end_of_the_server_ends_a_watch(void **state)
 {
     struct fixture *f = *state;
@@ -295,6 +331,7 @@ int main(void)
         T(a_pod_that_begins_or_ends_to_match_comes_and_goes),
         T(a_client_that_does_not_read_is_dropped_and_the_others_go_on),
         T(a_first_set_of_any_size_is_no_reason_to_drop_a_client),
+        T(the_end_of_a_pod_is_told_before_its_turn_in_the_first_set),
         T(the_end_of_the_server_ends_a_watch),
     };
 
