@@ -151,7 +151,7 @@ class Driver:
                     os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o600))
                 return self.bind(self.loop(request.volume_id), target, False)
             if not os.path.isdir(target):
-                os.mkdir(target, 0o750)
+                os.makedirs(target, 0o750)
             if request.staging_target_path and mounted(request.staging_target_path) == 0:
                 raise OSError(f"{request.staging_target_path} is not staged")
             return self.bind(request.staging_target_path or self.folder(request.volume_id), target, read_only)

@@ -127,6 +127,7 @@ struct csi_mount {
     struct arena memory; /* of the paths */
     csi_caps caps;
     enum csi_step step;
+    bool stops; /* csi_mount_stop() */
     struct csi_turn turn;
     struct csi_stage stage;
     struct csi_expand expand;
@@ -138,6 +139,11 @@ struct csi_mount {
 void csi_mount_start(struct csi_mount *m, struct csi *c, const struct csi_volume *v, op_done_fn done,
                      void *owner);
 enum csi_step csi_mount_step(const struct csi_mount *m); /* where it is, or failed */
+/* Its pod is ending: the set-up ends when the driver has answered what it is asked now, so that what is
+ * undone next is not done behind its back; at once, if it is asked nothing. op_cancel() waits for no answer.
+ */
+void csi_mount_stop(struct csi_mount *m);
+bool csi_mount_stopped(const struct csi_mount *m); /* or cancelled */
 
 /* What the driver can, as it said last; valid in done if the result is OK. */
 csi_caps csi_mount_caps(const struct csi_mount *m);

@@ -58,6 +58,33 @@ static void mount_abort(struct op *op)
         mount_end(m, &op->why);
 }
 
+/* The driver is at work on what it was asked. */
+static bool is_asked(const struct csi_mount *m)
+{
+    return m->op.state == MOUNT_PUBLISHES || (m->op.state == MOUNT_STAGES && op_live(&m->stage.call.op)) ||
+           (m->op.state == MOUNT_EXPANDS && op_live(&m->expand.op));
+}
+
+void csi_mount_stop(struct csi_mount *m)
+{
+    m->stops = true;
+    if (!is_asked(m))
+        op_cancel(&m->op);
+}
+
+bool csi_mount_stopped(const struct csi_mount *m)
+{
+    return m->stops || m->op.why.code == ERR_CANCELLED;
+}
+
+static void mount_end_stopped(struct csi_mount *m)
+{
+    struct err e = { 0 };
+
+    err_set(&e, ERR_CANCELLED, "the pod of the volume is ending");
+    mount_end(m, &e);
+}
+
 static void mount_fail(struct csi_mount *m, const struct err *why, const char *what)
 {
     struct err e = *why;
@@ -160,7 +187,9 @@ static void on_published(struct op *op, const struct err *result)
 {
     struct csi_mount *m = op->owner;
 
-    if (result->code == ERR_OK) {
+    if (result->code == ERR_OK && m->stops) {
+        mount_end_stopped(m);
+    } else if (result->code == ERR_OK) {
         follow_publish(m);
     } else if (csi_is_uncertain(result->code)) {
         mount_end(m, result);
@@ -243,6 +272,8 @@ static void on_stage_done(struct op *op, const struct err *result)
 
     if (m->op.why.code != ERR_OK)
         mount_end(m, &m->op.why);
+    else if (result->code == ERR_OK && m->stops)
+        mount_end_stopped(m);
     else if (result->code == ERR_OK)
         begin_prepare(m);
     else

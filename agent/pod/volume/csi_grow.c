@@ -76,5 +76,6 @@ void csi_grow_step(struct csi_vol *v, const struct api_volume *api)
         return;
     }
     v->growing = bytes;
+    v->give_up_at = CLOCK_BOOT_NONE;
     csi_expand_start(&v->expand, v->pod->node->csi, &v->grown.volume, v->caps, bytes, on_expanded, v);
 }

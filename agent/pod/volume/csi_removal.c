@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define GIVE_UP_MS 10000
+
 static bool is_removing(const struct pod *p)
 {
     const struct csi_remove *r = volumes_of(p)->csi.remove;
@@ -80,6 +82,42 @@ static void on_csi_removed(struct op *op, const struct err *result)
     pod_wake(p, "CSI volumes were removed");
 }
 
+/* A driver that works on a call may do it behind the back of what undoes it, so its answer is waited for, but
+ * not for as long as a call may take: a driver that hangs would hold the pod. */
+static void stop_volume(struct csi_vol *v)
+{
+    struct pod *p = v->pod;
+
+    if (!clock_boot_is_set(v->give_up_at)) {
+        v->give_up_at = clock_boot_in_ms(GIVE_UP_MS);
+        if (op_live(&v->mount.op))
+            csi_mount_stop(&v->mount);
+    } else if (clock_boot_is_due(v->give_up_at)) {
+        if (op_live(&v->mount.op))
+            op_cancel(&v->mount.op);
+        if (op_live(&v->expand.op))
+            op_cancel(&v->expand.op);
+        return;
+    }
+    pod_wake_at(p, v->give_up_at, "a CSI driver's answer is no longer waited for");
+}
+
+/* True: some are still at work. */
+static bool stop_volumes(struct pod *p)
+{
+    bool some = false;
+
+    for (size_t i = 0; i < volumes_of(p)->csi.n; i++) {
+        struct csi_vol *v = csi_vol_at(p, i);
+
+        csi_usage_cancel(&v->usage);
+        if (op_live(&v->mount.op) || op_live(&v->expand.op))
+            stop_volume(v);
+        some = some || op_live(&v->mount.op) || op_live(&v->expand.op) || csi_usage_busy(&v->usage);
+    }
+    return some;
+}
+
 static bool cancel_mounts(struct pod *p)
 {
     bool some = false;
@@ -124,7 +162,7 @@ bool csi_volumes_teardown_step(struct pod *p, bool *ret_kept)
     *ret_kept = false;
     if (csi->removed || p->node->csi == NULL)
         return true;
-    if (cancel_mounts(p) || is_removing(p))
+    if ((p->node->draining ? cancel_mounts(p) : stop_volumes(p)) || is_removing(p))
         return false;
     if (csi->error[0] == '\0' && presence_is_absent(csi_look(p->node->csi, p->uid, &e))) {
         let_go(p);

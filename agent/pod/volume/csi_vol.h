@@ -52,7 +52,8 @@ struct csi_vol {
     bool republished;          /* this was done at least once */
     bool attaches;             /* the driver wants it attached */
     bool in_use;               /* another pod has it, and it is for one pod */
-    struct boot_time said_at;  /* when waiting for the attachment is an event; none: it does not wait */
+    struct boot_time give_up_at; /* of the pod's end: when the driver's answer is no longer waited for */
+    struct boot_time said_at;    /* when waiting for the attachment is an event; none: it does not wait */
     char error[512];
     /* expansion */
     struct csi_described grown; /* while one runs */

@@ -155,7 +155,7 @@ static void on_mounted(struct op *op, const struct err *result)
     csi_described_done(&v->described);
     if (result->code == ERR_OK) {
         vol_is_ready(v);
-    } else if (v->mount.op.why.code == ERR_CANCELLED) {
+    } else if (csi_mount_stopped(&v->mount)) {
         if (v->state != CSI_VOL_READY)
             set_state(v, CSI_VOL_NONE);
     } else {
@@ -208,6 +208,7 @@ static void set_up(struct csi_vol *v, const struct api_volume *api)
         if (v->state != CSI_VOL_READY)
             set_state(v, CSI_VOL_MOUNTING);
         v->growing = v->described.volume.expand_bytes;
+        v->give_up_at = CLOCK_BOOT_NONE;
         csi_mount_start(&v->mount, p->node->csi, &v->described.volume, on_mounted, v);
         return;
     }
