@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The daemon joined to a real etcd and kube-apiserver, where they are installed: what a scripted one could get wrong."""
+import base64
 import hashlib
 import json
 import os
@@ -185,6 +186,12 @@ def leave(api, name):
     until(lambda: api.get(f"{PODS}/{name}") is None, 30, f"{name} leaves the apiserver")
 
 
+def claims_of(token):
+    """What a JSON web token says."""
+    part = token.split(".")[1]
+    return json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+
+
 def test_claims_of_a_real_apiserver(t):
     """a driver is in the CSINode, the claim of a pod is mounted with a token and grows; what the apiserver admits of a node"""
     plane, api, node = joined(t)
@@ -245,6 +252,91 @@ def test_attachments_of_a_real_apiserver(t):
     leave(api, "app")
     driver.wait_call("NodeUnstageVolume")
     until(lambda: not api.get(NODE)["status"].get("volumesInUse"), 30, "it is free")
+    driver.leave()
+    equal(node.stop(), 0, "the exit code")
+    plane.stop()
+
+
+def test_tokens_of_a_real_apiserver(t):
+    """tokens among the secrets: with each publish, of the pod's account, in no volume_context and no log; a driver that refuses them leaves the mount"""
+    plane, api, node = joined(t)
+    api.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "robot"}})
+    api.create(f"{STORAGE}/csidrivers", csi.driver_object(volumeLifecycleModes=["Persistent", "Ephemeral"], requiresRepublish=True, serviceAccountTokenInSecrets=True,
+                                                          tokenRequests=[{"audience": "vault", "expirationSeconds": 600}, {"audience": ""}]))
+    driver = csi.Driver(node, "--caps", "STAGE_UNSTAGE_VOLUME")
+    api.create("/api/v1/namespaces/default/secrets", {"metadata": {"name": "own"}, "stringData": {"word": "s3cret"}})
+    bind(api, "data", csi={"nodePublishSecretRef": {"namespace": "default", "name": "own"}})
+    api.create(PODS, bound(csi.claim_pod("app", "data", serviceAccountName="robot")))
+    api.create(PODS, bound(csi.pod("inline", serviceAccountName="robot")))
+    for name in ("app", "inline"):
+        runs(api, name)
+    driver.wait_call("NodePublishVolume", 4)  # each of them twice
+    key = "csi.storage.k8s.io/serviceAccount.tokens"
+    for call in driver.calls("NodePublishVolume"):
+        request = call["request"]
+        check(key not in request.get("volume_context", {}), "tokens are in the volume_context")
+        tokens = json.loads(request["secrets"][key])
+        equal(sorted(tokens), ["", "vault"], "audiences")
+        equal(request["secrets"].get("word"), None if request["volume_id"].startswith("csi-") else "s3cret", "the volume's own secret")
+        claims = claims_of(tokens["vault"]["token"])
+        about = claims["kubernetes.io"]
+        name = "inline" if request["volume_id"].startswith("csi-") else "app"
+        equal((claims["aud"], claims["sub"], about["pod"]), (["vault"], "system:serviceaccount:default:robot",
+                                                           {"name": name, "uid": api.get(f"{PODS}/{name}")["metadata"]["uid"]}), "the token")
+        equal(claims["exp"] - claims["iat"], 600, "its life")
+        check(tokens["vault"]["expirationTimestamp"].endswith("Z"), "its end")
+    equal([c["request"].get("secrets") for c in driver.calls("NodeStageVolume")], [None], "secrets of the stage")
+    check(tokens["vault"]["token"] not in node.log(), "a token is in the log")
+    # A driver that fails to take them: the mount stays, and an event has its words.
+    driver.faults(NodePublishVolume={"code": "INTERNAL", "text": "no vault"})
+    node.kill()
+    node.start()
+    until(lambda: any("no vault" in e["message"] for e in api.get("/api/v1/namespaces/default/events")["items"]), 30, "the driver's words are an event")
+    equal(api.get(f"{PODS}/app")["status"]["phase"], "Running", "the pod")
+    driver.faults()
+    before = len(driver.calls("NodePublishVolume"))
+    driver.wait_call("NodePublishVolume", before + 1)
+    for name in ("app", "inline"):
+        leave(api, name)
+    driver.wait_call("NodeUnstageVolume")
+    driver.leave()
+    equal(node.stop(), 0, "the exit code")
+    plane.stop()
+
+
+def test_volumes_at_the_edges_of_a_real_apiserver(t):
+    """a pod deleted by force while its driver is away; a PersistentVolume and a claim that are removed while they are mounted; a driver with a new id"""
+    plane, api, node = joined(t)
+    api.create(f"{STORAGE}/csidrivers", csi.driver_object(volumeLifecycleModes=["Persistent"]))
+    driver = csi.Driver(node, "--caps", "STAGE_UNSTAGE_VOLUME")
+    for name in ("one", "two"):
+        bind(api, name)
+        api.create(PODS, bound(csi.claim_pod(name, name)))
+    for name in ("one", "two"):
+        runs(api, name)
+    uids = {name: api.get(f"{PODS}/{name}")["metadata"]["uid"] for name in ("one", "two")}
+    driver.leave()
+    until(lambda: csi.NAME not in entries(api), 20, "the driver leaves the CSINode")
+    leave(api, "one")
+    equal(csi.mounts(csi.folder(node, uids["one"], "one") + "/mount"), 1, "mounts of the pod that is gone")
+    # The objects of the other one vanish, with their finalizers, as an impatient administrator does it.
+    for path in (f"{CLAIMS}/two", f"{VOLUMES}/two"):
+        api("DELETE", path)
+        api.merge(path, {"metadata": {"finalizers": None}})
+        until(lambda p=path: api.get(p) is None, 10, f"{path} is gone")
+    node.kill()
+    node.start()
+    until(lambda: condition(api.get(f"{PODS}/two"), "Ready") == "True", 30, "the pod goes on")
+    driver.flags = (*driver.flags, "--node-id", "another-id")
+    driver.start()
+    until(lambda: entries(api).get(csi.NAME, {}).get("nodeID") == "another-id", 20, lambda: f"the new id: {entries(api)}")
+    equal(json.loads(api.get(NODE)["metadata"]["annotations"]["csi.volume.kubernetes.io/nodeid"]), {csi.NAME: "another-id"}, "the annotation")
+    until(lambda: not os.path.exists(f"{node.root_dir}/pods/{uids['one']}"), 30, lambda: f"what the first pod left is undone: {driver.methods()}")
+    equal(csi.mounts(csi.folder(node, uids["two"], "two") + "/mount"), 1, "mounts of the pod that stays")
+    leave(api, "two")
+    until(lambda: sorted(c["request"]["volume_id"] for c in driver.calls("NodeUnstageVolume")) == ["vol-one", "vol-two"], 30,
+          lambda: f"both are unstaged: {driver.methods()}")
+    until(lambda: not csi.below(node), 20, lambda: f"nothing of a driver is mounted: {csi.below(node)}")
     driver.leave()
     equal(node.stop(), 0, "the exit code")
     plane.stop()
