@@ -15,20 +15,22 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 
 def root_disk(cache, say, suite="", packages=""):
     """The folder with root.img, vmlinuz and initrd.img, named after what decides their content: mkroot (the list of packages is in
-    it) and the release.  Made when missing; older ones are removed.  A suite with more packages has a disk of its own."""
+    it) and the release.  Made when missing; older ones are removed.  A suite with more packages has a disk of its own, and so has
+    another kernel: NODE_KERNEL names the file of its Debian package."""
+    kernel = os.environ.get("NODE_KERNEL", "")
     with open(f"{HERE}/mkroot", "rb") as f:
         recipe = f.read()
     with open("/etc/os-release", "rb") as f:
         release = [line for line in f.read().split(b"\n") if line.startswith(b"VERSION_CODENAME=")]
-    kind = f"root-{suite}-" if packages else "root-"
-    name = kind + hashlib.sha256(recipe + b"".join(release) + packages.encode()).hexdigest()[:16]
+    kind = (f"root-{suite}-" if packages else "root-") + ("kernel-" if kernel else "")
+    name = kind + hashlib.sha256(recipe + b"".join(release) + packages.encode() + os.path.basename(kernel).encode()).hexdigest()[:16]
     folder = f"{cache}/{name}"
     os.makedirs(cache, exist_ok=True)
     with open(f"{cache}/lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two runs at once make it once
         if not os.path.exists(f"{folder}/initrd.img"):
             start = time.monotonic()
-            subprocess.run([f"{HERE}/mkroot", folder], check=True, stdin=subprocess.DEVNULL, stdout=sys.stderr, env={**os.environ, "MKROOT_PACKAGES": packages})
+            subprocess.run([f"{HERE}/mkroot", folder], check=True, stdin=subprocess.DEVNULL, stdout=sys.stderr, env={**os.environ, "MKROOT_PACKAGES": packages, "MKROOT_KERNEL": os.path.abspath(kernel) if kernel else ""})
             say(f"root disk made in {time.monotonic() - start:.0f} s")
             for other in os.listdir(cache):
                 if re.fullmatch(kind + "[0-9a-f]{16}", other) and other != name:

@@ -93,8 +93,10 @@ class Vm:
         disks = "node.disks=" + ",".join(f"{name}:{fs}" for name, fs in self.disks.items()) if self.disks else ""
         # Nehalem: what has wider vectors makes emulation slower; with rdrand, or a boot waits for random numbers.
         # tb-size in MiB: what QEMU takes by itself is a GiB, and each reset that fills it is slower than the one before.
+        # QEMU 7.2 emulates cmpxchg16b wrongly at times, which crashes kernels of another package.
+        cpu = "Nehalem,+rdrand" + (",-cx16" if os.environ.get("NODE_KERNEL") else "")
         argv = ["qemu-system-x86_64", "-name", self.name, "-machine", "pc", "-accel", "tcg,thread=multi,tb-size=256",
-                "-cpu", "Nehalem,+rdrand", "-smp", str(self.cpus), "-m", str(self.memory), "-nodefaults", "-display", "none", "-nic", "none",
+                "-cpu", cpu, "-smp", str(self.cpus), "-m", str(self.memory), "-nodefaults", "-display", "none", "-nic", "none",
                 "-kernel", f"{self.root}/vmlinuz", "-initrd", f"{self.root}/initrd.img", "-append", f"{CMDLINE} {self.append} {disks}"]
         for i in range(self.numa if self.numa > 1 else 0):
             cpus, each = self.cpus // self.numa, self.memory // self.numa
