@@ -35,3 +35,8 @@ const char *api_storage_name(enum api_storage_kind kind)
     }
     return "none";
 }
+
+bool api_storage_has_devices(enum api_storage_kind kind)
+{
+    return kind == API_STORAGE_ISCSI || kind == API_STORAGE_FC;
+}

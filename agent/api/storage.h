@@ -61,4 +61,6 @@ bool api_pv_is_block(const struct api_pv *pv);
 bool api_pv_fits_node(const struct api_pv *pv, const char *node_name, const struct api_kvs *labels);
 /* "nfs"; of a PersistentVolume without a source, "none". */
 const char *api_storage_name(enum api_storage_kind kind);
+/* The node itself attaches disks of this kind, as file systems or as block devices. */
+bool api_storage_has_devices(enum api_storage_kind kind);
 #endif

@@ -136,3 +136,76 @@ def test_missing_programs(t):
     node.wait_running("other")
     node.remove("nfs.yaml", "iscsi.yaml")
     node.wait_gone("nfs", "iscsi")
+
+
+WWN = "500a0982991b8dc5"
+
+
+def fc_link(t, name, device):
+    """A disk of a Fibre Channel network as udev names it; the disk itself is a loop device."""
+    os.makedirs("/dev/disk/by-path", exist_ok=True)
+    path = f"/dev/disk/by-path/{os.path.basename(t.scratch)}-fc-0x{name}-lun-3"
+    os.symlink(device, path)
+    return path
+
+
+def fc_volume(name, mode="Filesystem", wwn=WWN):
+    return volume(name, {"fc": {"targetWWNs": [wwn], "lun": 3, "fsType": "ext4"}}, volumeMode=mode, storageClassName="fc")
+
+
+def test_fc(t):
+    """A disk of fc: found by its WWN, formatted, mounted once for two pods; then as a block device, which containers get; nothing is left"""
+    node = t.node()
+    node.import_image()
+    file = os.path.join(t.scratch, "disk.img")
+    with open(file, "wb") as image:
+        image.truncate(64 << 20)
+    device = run("losetup", "-f", "--show", file).stdout.strip()
+    wwn = WWN[:8] + f"{os.getpid() % 0xffffffff:08x}"
+    link = fc_link(t, wwn, device)
+    place = f"{node.root_dir}/plugins/kubernetes.io/fc"
+    try:
+        node.put("pv.yaml", fc_volume("disk", wwn=wwn))
+        node.put("c.yaml", claim("data", storageClassName="fc", volumeName="disk"))
+        for name in "ab":
+            node.put(f"{name}.yaml", user(name, "data", "echo kept > /data/file; sync; sleep 1000"))
+        node.wait_running("a", "b")
+        equal([m for m in mounts_below(node.root_dir) if m.startswith(place)], [f"{place}/{wwn}-lun-3"], "the disk")
+        node.remove("a.yaml", "b.yaml")
+        node.wait_gone("a", "b")
+        equal(mounts_below(node.root_dir), [], "mounts")
+        equal(os.listdir(place), [], "folders of disks")
+        node.remove("c.yaml", "pv.yaml")
+        node.put("pv2.yaml", fc_volume("raw", "Block", wwn))
+        node.put("c2.yaml", claim("raw", storageClassName="fc", volumeName="raw", volumeMode="Block"))
+        script = "printf %d $((0x$(dd if=/dev/disk bs=1 skip=1080 count=2 2> /dev/null | od -An -tx2 | tr -d ' '))); sleep 1000"
+        main = coracle.container(command=coracle.shell(script), volumeDevices=[{"name": "data", "devicePath": "/dev/disk"}])
+        for name in "cd":
+            node.put(f"{name}.yaml", coracle.pod(name, main, terminationGracePeriodSeconds=0,
+                                                 volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "raw"}}]))
+        node.wait_running("c", "d")
+        until(lambda: node.logs("c") == str(0xef53), 10, lambda: f"the mark of ext4 that the container reads: {node.logs('c')}")
+        uid, folder = node.pod("c").uid, f"{place}/volumeDevices/{wwn}-lun-3"
+        check(f"{folder}/{uid}" in mounts_below(node.root_dir), f"the device is bound: {mounts_below(node.root_dir)}")
+        equal(os.readlink(f"{node.root_dir}/pods/{uid}/volumeDevices/kubernetes.io~fc/raw"), f"{folder}/{uid}", "the link")
+        words = 'MapVolume.MapPodDevice succeeded for volume "raw" '
+        equal(sorted(e["message"] for e in node.events("c") if e["reason"] == "SuccessfulMountVolume"),
+              [f'{words}globalMapPath "{folder}"', f'{words}volumeMapPath "{node.root_dir}/pods/{uid}/volumeDevices/kubernetes.io~fc"'], "events")
+        node.kill()
+        node.start()
+        node.wait_running("c", "d")
+        node.remove("c.yaml")
+        node.wait_gone("c")
+        equal(len(os.listdir(folder)), 1, "the other pod's device")
+        node.remove("d.yaml")
+        node.wait_gone("d")
+        equal(mounts_below(node.root_dir), [], "mounts")
+        equal(os.listdir(f"{place}/volumeDevices"), [], "folders of devices")
+        node.put("e.yaml", user("e", "raw"))
+        until(lambda: any("volumeMode Block, but is specified in volumeMounts" in m for m in failures(node, "e")), 20, lambda: f"{failures(node, 'e')}")
+    finally:
+        os.unlink(link)
+        for folder in ("/dev/disk/by-path", "/dev/disk"):
+            if not os.listdir(folder):  # it was made for this test
+                os.rmdir(folder)
+        run("losetup", "-d", device)

@@ -147,24 +147,29 @@ enum err_code storage_mount_disk(const struct storage_spec *s, const char *devic
     return storage_run(&(struct storage_run){ .program = "mount", .package = "mount", .args = args }, e);
 }
 
-enum err_code storage_mount_device(const struct storage_spec *s, const char *device, const char *global,
+enum err_code storage_mount_locked(const struct storage_spec *s, const char *device, const char *global,
                                    struct err *e)
 {
     bool mounted = false;
+
+    if (storage_is_mounted(global, &mounted, e) != ERR_OK ||
+        (!mounted && storage_mount_disk(s, device, global, e) != ERR_OK) ||
+        storage_bind(s, global, e) != ERR_OK)
+        return e->code;
+    return storage_set_group(s, e);
+}
+
+enum err_code storage_mount_device(const struct storage_spec *s, const char *device, const char *global,
+                                   struct err *e)
+{
     fd_auto lock = -1;
 
     if (storage_make_folder(global, e) != ERR_OK || storage_lock(global, &lock, e) != ERR_OK ||
         storage_make_folder(global, e) != ERR_OK) /* the last pod may just have left */
         return e->code;
-    if (storage_is_mounted(global, &mounted, e) != ERR_OK)
-        return e->code;
-    if (!mounted && storage_mount_disk(s, device, global, e) != ERR_OK) {
-        rmdir(global);
-        return e->code;
-    }
-    if (storage_bind(s, global, e) != ERR_OK)
-        return e->code;
-    return storage_set_group(s, e);
+    if (storage_mount_locked(s, device, global, e) != ERR_OK)
+        rmdir(global); /* unless it is mounted */
+    return e->code;
 }
 
 /* ---- finding disks ---- */
@@ -188,31 +193,4 @@ enum err_code storage_wait_for(const char *const *paths, size_t n, unsigned ms, 
     }
     return err_set(e, ERR_UNAVAILABLE, "disk %.200s did not come within %u s", n > 0 ? paths[0] : "",
                    ms / 1000);
-}
-
-struct holders {
-    char name[64]; /* "dm-0" */
-};
-
-static bool note_holder(const char *name, void *arg)
-{
-    struct holders *h = arg;
-
-    if (strncmp(name, "dm-", 3) != 0)
-        return true;
-    snprintf(h->name, sizeof(h->name), "%.60s", name);
-    return false;
-}
-
-void storage_multipath(const char *device, char *ret, size_t size)
-{
-    const char *name = strrchr(device, '/');
-    struct holders h = { "" };
-    char path[300];
-
-    snprintf(path, sizeof(path), "/sys/block/%.200s/holders", name != NULL ? name + 1 : device);
-    if (presence_is_unknown(fs_list(AT_FDCWD, path, note_holder, &h, ERR_IGNORED)) || h.name[0] == '\0')
-        snprintf(ret, size, "%s", device);
-    else
-        snprintf(ret, size, "/dev/%s", h.name);
 }

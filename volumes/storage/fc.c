@@ -13,6 +13,7 @@
 
 #define FOUND_MAX 64
 #define WAIT_MS 10000
+#define MULTIPATH_MS 5000
 
 struct search {
     const char *ends; /* "-fc-0x500a0982991b8dc5-lun-2" */
@@ -92,29 +93,34 @@ static enum err_code find(const struct storage_spec *s, char *ret, size_t size, 
     return err_set(e, ERR_UNAVAILABLE, "no fc disk found");
 }
 
-enum err_code storage_fc_mount(const struct storage_spec *s, struct err *e)
+static enum err_code attach(const struct storage_spec *s, const void *arg, char *ret_device, size_t size,
+                            struct err *e)
 {
-    char disk[300], device[300], global[STORAGE_PATH_MAX];
+    char disk[300];
 
-    if (find(s, disk, sizeof(disk), e) != ERR_OK)
-        return e->code;
-    storage_multipath(disk, device, sizeof(device));
-    if (s->n_portals > 0)
-        snprintf(global, sizeof(global), "%.500s/plugins/kubernetes.io/fc/%s-lun-%d", s->root, s->portals[0],
-                 s->lun);
-    else
-        snprintf(global, sizeof(global), "%.500s/plugins/kubernetes.io/fc/%s", s->root, s->wwids[0]);
-    return storage_mount_device(s, device, global, e);
+    (void)arg;
+    if (find(s, disk, sizeof(disk), e) == ERR_OK)
+        storage_multipath(disk, s->n_portals > 1 ? MULTIPATH_MS : 0, ret_device, size);
+    return e->code;
 }
 
-void storage_fc_detach(const char *device)
+enum err_code storage_fc_disk(const struct storage_spec *s, struct storage_disk *ret, struct err *e)
 {
-    const char *name = strrchr(device, '/');
-    char path[300];
-    fd_auto fd = -1;
+    const char *id = s->n_portals > 0 ? s->portals[0] : s->n_wwids > 0 ? s->wwids[0] : NULL;
+    char name[300];
 
-    snprintf(path, sizeof(path), "/sys/block/%.200s/device/delete", name != NULL ? name + 1 : device);
-    fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd >= 0 && write(fd, "1", 1) < 0)
-        errno = 0; /* a disk that stays is found again by the next mount */
+    if (id == NULL || !is_plain(id))
+        return err_set(e, ERR_INVALID, "\"%.100s\" is no WWN", id != NULL ? id : "");
+    if (s->n_portals > 0)
+        snprintf(name, sizeof(name), "%s-lun-%d", id, s->lun);
+    else
+        snprintf(name, sizeof(name), "%s", id);
+    return storage_disk_make(ret, s->root, STORAGE_FC, s->block, "", name, e);
+}
+
+enum err_code storage_fc_mount(const struct storage_spec *s, struct err *e)
+{
+    struct storage_disk disk;
+
+    return storage_fc_disk(s, &disk, e) == ERR_OK ? storage_disk_mount(s, &disk, attach, NULL, e) : e->code;
 }

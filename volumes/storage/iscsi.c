@@ -5,9 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define WAIT_MS 10000
-#define LOGGED_IN 15 /* iscsiadm: the session exists */
+#define MULTIPATH_MS 5000
+/* Of all portals: the first that works is enough, and the mount has to end in time. A kubelet tries each. */
+#define PORTALS_MAX 16
+#define PORTALS_MS 45000
+#define CALL_MS 25000 /* of one call of iscsiadm: a login gives up after 15 s */
+#define LOGGED_IN 15  /* iscsiadm: the session exists */
 #define NO_OBJECTS 21
 
 static bool is_plain(const char *text, size_t max)
@@ -16,8 +22,7 @@ static bool is_plain(const char *text, size_t max)
            strpbrk(text, " \t\n/\\,;'\"") == NULL;
 }
 
-/* "1.2.3.4:3260" */
-static enum err_code with_port(const char *portal, char *ret, size_t size, struct err *e)
+enum err_code storage_iscsi_portal(const char *portal, char *ret, size_t size, struct err *e)
 {
     const char *bracket = portal != NULL ? strrchr(portal, ']') : NULL;
     const char *colon = portal != NULL ? strrchr(portal, ':') : NULL;
@@ -34,7 +39,7 @@ static enum err_code iscsiadm(const char *const *args, int ok, struct err *e)
 {
     int code = 0;
     buf_auto out = BUF_INIT(2 * STORAGE_OUT_MAX);
-    struct storage_run run = { .program = "iscsiadm", .package = "open-iscsi", .args = args };
+    struct storage_run run = { .program = "iscsiadm", .package = "open-iscsi", .args = args, .ms = CALL_MS };
 
     if (ok == 0)
         return storage_run(&run, e);
@@ -93,7 +98,7 @@ static enum err_code set_chap_discovery(const struct storage_spec *s, const char
 }
 
 /* An initiator name of its own needs an interface of its own. */
-static enum err_code make_iface(const struct storage_spec *s, const char *portal, char *ret, size_t size,
+static enum err_code name_iface(const struct storage_spec *s, const char *portal, char *ret, size_t size,
                                 struct err *e)
 {
     const char *plain = s->interface != NULL && s->interface[0] != '\0' ? s->interface : "default";
@@ -106,87 +111,181 @@ static enum err_code make_iface(const struct storage_spec *s, const char *portal
     if (!is_plain(s->initiator, 223))
         return err_set(e, ERR_INVALID, "\"%.100s\" is no initiator name", s->initiator);
     snprintf(ret, size, "%.200s:%.253s", portal, s->name);
-    if (ISCSIADM(e, LOGGED_IN, "-m", "iface", "-I", ret, "-o", "new") != ERR_OK)
+    return ERR_OK;
+}
+
+static enum err_code make_iface(const struct storage_spec *s, const char *iface, struct err *e)
+{
+    if (s->initiator == NULL || s->initiator[0] == '\0')
+        return ERR_OK;
+    if (ISCSIADM(e, LOGGED_IN, "-m", "iface", "-I", iface, "-o", "new") != ERR_OK)
         return e->code;
-    return ISCSIADM(e, 0, "-m", "iface", "-I", ret, "-o", "update", "-n", "iface.initiatorname", "-v",
+    return ISCSIADM(e, 0, "-m", "iface", "-I", iface, "-o", "update", "-n", "iface.initiatorname", "-v",
                     s->initiator);
 }
 
-static enum err_code log_in(const struct storage_spec *s, const char *portal, const char *iface,
-                            struct err *e)
+static enum err_code discover(const struct storage_spec *s, const char *portal, const char *iface,
+                              struct err *e)
 {
     if (ISCSIADM(e, 0, "-m", "discoverydb", "-t", "sendtargets", "-p", portal, "-I", iface, "-o", "new") !=
             ERR_OK ||
         (s->chap_discovery && set_chap_discovery(s, portal, iface, e) != ERR_OK))
         return e->code;
-    if (ISCSIADM(e, 0, "-m", "discoverydb", "-t", "sendtargets", "-p", portal, "-I", iface, "--discover") !=
-        ERR_OK) {
-        ERR_IGNORE(ISCSIADM(ERR_IGNORED, 0, "-m", "discoverydb", "-t", "sendtargets", "-p", portal, "-I",
-                            iface, "-o", "delete"));
-        return err_wrap(e, "failed to sendtargets to portal %s", portal);
-    }
-    if (s->chap_session && set_chap_session(s, portal, iface, e) != ERR_OK)
+    if (ISCSIADM(e, 0, "-m", "discoverydb", "-t", "sendtargets", "-p", portal, "-I", iface, "--discover") ==
+        ERR_OK)
+        return ERR_OK;
+    ERR_IGNORE(ISCSIADM(ERR_IGNORED, 0, "-m", "discoverydb", "-t", "sendtargets", "-p", portal, "-I", iface,
+                        "-o", "delete"));
+    return err_wrap(e, "failed to sendtargets to portal %s", portal);
+}
+
+static enum err_code log_in(const struct storage_spec *s, const char *portal, const char *iface,
+                            struct err *e)
+{
+    if (discover(s, portal, iface, e) != ERR_OK ||
+        (s->chap_session && set_chap_session(s, portal, iface, e) != ERR_OK))
         return e->code;
     if (ISCSIADM(e, LOGGED_IN, "-m", "node", "-p", portal, "-T", s->iqn, "-I", iface, "--login") != ERR_OK)
         return err_wrap(e, "failed to attach disk");
+    /* A session of before has not seen disks that were added since. */
+    ERR_IGNORE(ISCSIADM(ERR_IGNORED, 0, "-m", "node", "-p", portal, "-T", s->iqn, "-I", iface, "--rescan"));
     /* After a reboot the agent logs in, not the system. */
-    ERR_IGNORE(ISCSIADM(ERR_IGNORED, 0, "-m", "node", "-p", portal, "-T", s->iqn, "-o", "update", "-n",
-                        "node.startup", "-v", "manual"));
+    ERR_IGNORE(ISCSIADM(ERR_IGNORED, 0, "-m", "node", "-p", portal, "-T", s->iqn, "-I", iface, "-o", "update",
+                        "-n", "node.startup", "-v", "manual"));
     return ERR_OK;
 }
 
-static void device_path(const char *portal, const struct storage_spec *s, char *ret, size_t size)
+/* ---- portals ---- */
+
+struct ways {
+    const char *iface;
+    struct way {
+        char portal[208], path[500]; /* where udev has the disk */
+    } v[PORTALS_MAX];
+    size_t n;
+};
+
+/* The first portal has to be one; of the others, those that are none are left out. */
+static enum err_code find_ways(const struct storage_spec *s, struct ways *w, struct err *e)
 {
-    snprintf(ret, size, "/dev/disk/by-path/ip-%s-iscsi-%s-lun-%d", portal, s->iqn, s->lun);
+    for (size_t i = 0; i <= s->n_portals && w->n < PORTALS_MAX; i++) {
+        const char *given = i == 0 ? s->portal : s->portals[i - 1];
+        struct way one;
+
+        if (storage_iscsi_portal(given, one.portal, sizeof(one.portal), i == 0 ? e : ERR_IGNORED) == ERR_OK) {
+            snprintf(one.path, sizeof(one.path), "/dev/disk/by-path/ip-%.207s-iscsi-%.223s-lun-%d",
+                     one.portal, s->iqn, s->lun);
+            w->v[w->n++] = one;
+        } else if (i == 0) {
+            return e->code;
+        }
+    }
+    return ERR_OK;
+}
+
+static bool is_here(const char *path, char *ret, size_t size)
+{
+    return storage_wait_for((const char *const[]){ path }, 1, 0, ret, size, ERR_IGNORED) == ERR_OK;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Logs in wherever it can; *ret_n: portals with a session. The first failure counts if none works. */
+static enum err_code log_in_all(const struct storage_spec *s, const struct ways *w, size_t *ret_n,
+                                struct err *e)
+{
+    int64_t until = now_ms() + PORTALS_MS;
+    char disk[300];
+    size_t n = 0;
+
+    for (size_t i = 0; i < w->n && (i == 0 || now_ms() < until); i++) {
+        struct err one = { 0 };
+
+        if (is_here(w->v[i].path, disk, sizeof(disk)) || log_in(s, w->v[i].portal, w->iface, &one) == ERR_OK)
+            n++;
+        else if (e->code == ERR_OK)
+            *e = one;
+    }
+    if (n > 0)
+        *e = (struct err){ 0 };
+    *ret_n = n;
+    return e->code;
+}
+
+static enum err_code attach(const struct storage_spec *s, const void *arg, char *ret_device, size_t size,
+                            struct err *e)
+{
+    const struct ways *w = arg;
+    const char *paths[PORTALS_MAX];
+    char disk[300];
+    size_t n = 0;
+
+    for (size_t i = 0; i < w->n; i++)
+        paths[i] = w->v[i].path;
+    if (make_iface(s, w->iface, e) != ERR_OK || log_in_all(s, w, &n, e) != ERR_OK ||
+        storage_wait_for(paths, w->n, WAIT_MS, disk, sizeof(disk), e) != ERR_OK)
+        return e->code;
+    storage_multipath(disk, n > 1 ? MULTIPATH_MS : 0, ret_device, size);
+    return ERR_OK;
+}
+
+/* ---- the disk ---- */
+
+enum err_code storage_iscsi_disk(const struct storage_spec *s, struct storage_disk *ret, struct err *e)
+{
+    char portal[208], iface[500], name[600], target[256];
+
+    if (!is_plain(s->iqn, 223))
+        return err_set(e, ERR_INVALID, "\"%.100s\" is no iSCSI target", s->iqn != NULL ? s->iqn : "");
+    if (storage_iscsi_portal(s->portal, portal, sizeof(portal), e) != ERR_OK ||
+        name_iface(s, portal, iface, sizeof(iface), e) != ERR_OK)
+        return e->code;
+    snprintf(name, sizeof(name), "%s-%s-lun-%d", portal, s->iqn, s->lun);
+    /* The end of the disk knows no more than this name. */
+    if (!storage_iscsi_target(name, target, sizeof(target)) || strcmp(target, s->iqn) != 0)
+        return err_set(e, ERR_INVALID, "\"%.100s\" is no iSCSI target of \"%.100s\"", s->iqn, portal);
+    return storage_disk_make(ret, s->root, STORAGE_ISCSI, s->block, iface, name, e);
 }
 
 enum err_code storage_iscsi_mount(const struct storage_spec *s, struct err *e)
 {
-    char portal[300], iface[600], path[800], disk[300], device[300], global[STORAGE_PATH_MAX];
-    bool here;
+    struct storage_disk disk;
+    struct ways w = { .iface = disk.iface };
 
-    if (!is_plain(s->iqn, 223))
-        return err_set(e, ERR_INVALID, "\"%.100s\" is no iSCSI target", s->iqn != NULL ? s->iqn : "");
-    if (with_port(s->portal, portal, sizeof(portal), e) != ERR_OK ||
-        make_iface(s, portal, iface, sizeof(iface), e) != ERR_OK)
+    if (storage_iscsi_disk(s, &disk, e) != ERR_OK || find_ways(s, &w, e) != ERR_OK)
         return e->code;
-    device_path(portal, s, path, sizeof(path));
-    here = storage_wait_for((const char *const[]){ path }, 1, 0, disk, sizeof(disk), ERR_IGNORED) == ERR_OK;
-    if (!here && log_in(s, portal, iface, e) != ERR_OK)
-        return e->code;
-    for (size_t i = 0; !here && i < s->n_portals; i++) { /* more ways: they may fail */
-        char other[300];
-
-        if (with_port(s->portals[i], other, sizeof(other), ERR_IGNORED) == ERR_OK)
-            ERR_IGNORE(log_in(s, other, iface, ERR_IGNORED));
-    }
-    if (storage_wait_for((const char *const[]){ path }, 1, WAIT_MS, disk, sizeof(disk), e) != ERR_OK)
-        return e->code;
-    storage_multipath(disk, device, sizeof(device));
-    snprintf(global, sizeof(global), "%.300s/plugins/kubernetes.io/iscsi/iface-%.100s/%.200s-%.223s-lun-%d",
-             s->root, iface, portal, s->iqn, s->lun);
-    return storage_mount_device(s, device, global, e);
+    return storage_disk_mount(s, &disk, attach, &w, e);
 }
 
-/* ".../iscsi/iface-default/1.2.3.4:3260-iqn.2026-11.dev:disk-lun-0" */
-enum err_code storage_iscsi_detach(const char *root, const char *global, struct err *e)
+/* "1.2.3.4:3260-iqn.2026-11.dev:disk-lun-0" */
+bool storage_iscsi_target(const char *name, char *ret, size_t size)
 {
-    const char *base = strrchr(global, '/'), *lun = NULL, *iqn = NULL;
-    char portal[300], name[300];
+    const char *lun = NULL, *iqn = NULL;
 
-    (void)root;
-    if (base == NULL)
-        return ERR_OK;
-    base++;
-    for (const char *at = base; (at = strstr(at, "-lun-")) != NULL; at++)
+    for (const char *at = name; (at = strstr(at, "-lun-")) != NULL; at++)
         lun = at;
     for (size_t i = 0; i < 3 && iqn == NULL; i++)
-        iqn = strstr(base, ((const char *const[]){ "-iqn.", "-eui.", "-naa." })[i]);
-    if (lun == NULL || iqn == NULL || iqn > lun)
-        return err_set(e, ERR_INVALID, "%s is no folder of an iSCSI disk", base);
-    snprintf(portal, sizeof(portal), "%.*s", (int)(iqn - base), base);
-    snprintf(name, sizeof(name), "%.*s", (int)(lun - iqn - 1), iqn + 1);
-    if (ISCSIADM(e, NO_OBJECTS, "-m", "node", "-p", portal, "-T", name, "--logout") != ERR_OK)
-        return e->code;
-    return ISCSIADM(e, NO_OBJECTS, "-m", "node", "-p", portal, "-T", name, "-o", "delete");
+        iqn = strstr(name, ((const char *const[]){ "-iqn.", "-eui.", "-naa." })[i]);
+    if (lun == NULL || iqn == NULL || iqn >= lun || (size_t)(lun - iqn - 1) >= size)
+        return false;
+    snprintf(ret, size, "%.*s", (int)(lun - iqn - 1), iqn + 1);
+    return true;
+}
+
+/* Without iscsiadm there is no session of ours. */
+enum err_code storage_iscsi_detach(const char *iface, const char *iqn, struct err *e)
+{
+    if (ISCSIADM(e, NO_OBJECTS, "-m", "node", "-T", iqn, "-I", iface, "--logout") == ERR_OK &&
+        ISCSIADM(e, NO_OBJECTS, "-m", "node", "-T", iqn, "-I", iface, "-o", "delete") == ERR_OK &&
+        strchr(iface, ':') != NULL) /* one of ours, with an initiator name */
+        ERR_IGNORE(ISCSIADM(ERR_IGNORED, NO_OBJECTS, "-m", "iface", "-I", iface, "-o", "delete"));
+    if (e->code == ERR_NOT_FOUND)
+        *e = (struct err){ 0 };
+    return e->code;
 }

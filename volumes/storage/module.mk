@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-volumes_storage_SRCS := device.c fc.c iscsi.c local.c lock.c mount.c nfs.c options.c resize.c run.c unmount.c
+volumes_storage_SRCS := block.c device.c disk.c fc.c iscsi.c local.c lock.c mount.c nfs.c options.c paths.c release.c resize.c run.c unmount.c

@@ -117,7 +117,8 @@ static enum err_code result(const struct storage_run *r, int status, struct buf 
 enum err_code storage_run(const struct storage_run *r, struct err *e)
 {
     buf_auto said = BUF_INIT(2 * STORAGE_OUT_MAX);
-    int64_t until = now_ms() + STORAGE_RUN_MS;
+    const unsigned ms = r->ms > 0 ? r->ms : STORAGE_RUN_MS;
+    int64_t until = now_ms() + ms;
     int pipe_fd[2], status = 0, null;
     char path[200];
     pid_t pid;
@@ -140,7 +141,7 @@ enum err_code storage_run(const struct storage_run *r, struct err *e)
         read_all(pipe_fd[0], r->out != NULL ? r->out : &said, r->out_max > 0 ? r->out_max : STORAGE_OUT_MAX,
                  pid, until);
         if (!ends(pid, until, &status))
-            err_set(e, ERR_DEADLINE, "%s did not end within %d s", r->program, STORAGE_RUN_MS / 1000);
+            err_set(e, ERR_DEADLINE, "%s did not end within %u s", r->program, ms / 1000);
         else
             ERR_IGNORE(result(r, status, r->out != NULL ? r->out : &said, e));
     }

@@ -17,6 +17,7 @@ struct storage_run {
     const char *path;              /* NULL: it is looked for */
     const char *const *args;       /* NULL-terminated, without the program */
     struct buf *out;               /* standard output; NULL: it belongs to the message */
+    unsigned ms;                   /* 0: STORAGE_RUN_MS */
     size_t out_max;                /* of `out`: the rest is dropped; 0: STORAGE_OUT_MAX */
     int *ret_exit;
 };

@@ -5,8 +5,13 @@
  *
  *     <root>/pods/<uid>/volumes/kubernetes.io~nfs/<volume>          the mount that containers get
  *     <root>/plugins/kubernetes.io/iscsi/iface-<iface>/<portal>-<iqn>-lun-<n>    of a disk: mounted once
- * here, <root>/plugins/kubernetes.io/fc/<wwn>-lun-<n>                              and bound to each pod
+ *     <root>/plugins/kubernetes.io/fc/<wwn>-lun-<n>                              here and bound to each pod
  *     <root>/plugins/kubernetes.io/local-volume/mounts/<volume>
+ *
+ * and of a block device (iscsi, fc):
+ *
+ *     <root>/plugins/kubernetes.io/iscsi/volumeDevices/iface-.../...-lun-<n>/<uid>   the device, bound here
+ *     <root>/pods/<uid>/volumeDevices/kubernetes.io~iscsi/<volume>                   a link to it
  *
  * Everything here may hang and runs programs: call it inside a proc_call that has a cgroup from the start.
  * Nothing is remembered: what is mounted is read from mountinfo, so a call may be repeated at any time.
@@ -30,7 +35,9 @@ struct storage_spec { /* all borrowed */
     enum storage_kind kind;
     const char *root;   /* rootDir */
     const char *name;   /* of the PersistentVolume, or the pod's name for the volume */
-    const char *target; /* where the pod has it */
+    const char *target; /* where the pod has it; of a block device, the link */
+    const char *pod_uid;
+    bool block; /* iscsi, fc: containers get the device */
     bool read_only;
     const char *const *options; /* mountOptions */
     size_t n_options;
@@ -53,6 +60,9 @@ struct storage_spec { /* all borrowed */
 /* Mounts it at the target, unless it is mounted there. ERR_NOT_FOUND: a program is missing, *e names its
  * package; ERR_INVALID: an option or a path; otherwise what a program said. */
 enum err_code storage_mount(const struct storage_spec *s, struct err *e) MUST_CHECK;
+/* Of iscsi and fc: where the disk is mounted for all pods, or its device bound for each. */
+enum err_code storage_disk_folder(const struct storage_spec *s, char *ret, size_t size,
+                                  struct err *e) MUST_CHECK;
 /* Of one that is mounted, of a local disk: its file system grows to the size of the disk. */
 enum err_code storage_expand(const struct storage_spec *s, struct err *e) MUST_CHECK;
 /* ERR_INVALID: an option that is none, or that makes something else than a mount. */

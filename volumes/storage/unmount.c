@@ -21,8 +21,9 @@
 #define FORCE_MS 2000
 #define DETACH_MS 5000
 
-static const char *const plugins[] = { "nfs", "iscsi", "fc", "local-volume" };
-static const char *const globals[] = { NULL, "iscsi", "fc", "local-volume/mounts" };
+static const char *const plugins[] = {
+    [STORAGE_NFS] = "nfs", [STORAGE_ISCSI] = "iscsi", [STORAGE_FC] = "fc", [STORAGE_LOCAL] = "local-volume"
+};
 
 struct points {
     struct point {
@@ -119,80 +120,6 @@ static enum err_code unmount_all(const struct points *p, unsigned patience_ms, s
     return e->code;
 }
 
-/* ---- disks ---- */
-
-static bool is_used(const char *root, const char *source)
-{
-    struct points users = { .of_source = source };
-    char prefix[STORAGE_PATH_MAX];
-    bool some;
-
-    snprintf(prefix, sizeof(prefix), "%.700s/pods", root);
-    some = find(&users, prefix, ERR_IGNORED) != ERR_OK || users.n > 0;
-    points_done(&users);
-    return some;
-}
-
-/* Another disk of the same target keeps the session. */
-static bool target_is_used(const char *global)
-{
-    struct points others = { 0 };
-    const char *base = strrchr(global, '/'), *lun = NULL;
-    char parent[STORAGE_PATH_MAX];
-    bool some;
-
-    for (const char *at = base; at != NULL && (at = strstr(at, "-lun-")) != NULL; at++)
-        lun = at;
-    if (lun == NULL)
-        return true;
-    snprintf(parent, sizeof(parent), "%.*s", (int)(base - global), global);
-    some = find(&others, parent, ERR_IGNORED) != ERR_OK;
-    for (size_t i = 0; i < others.n; i++)
-        some = some || strncmp(others.v[i].path, global, (size_t)(lun - global) + 5) == 0;
-    points_done(&others);
-    return some;
-}
-
-static enum err_code let_disk_go(const char *root, size_t plugin, const struct point *p, unsigned patience_ms,
-                                 struct err *e)
-{
-    fd_auto lock = -1;
-
-    if (storage_lock(p->path, &lock, e) != ERR_OK)
-        return e->code;
-    if (is_used(root, p->source))
-        return ERR_OK;
-    if (storage_unmount(p->path, patience_ms, e) != ERR_OK)
-        return e->code;
-    rmdir(p->path);
-    if (strcmp(plugins[plugin], "fc") == 0)
-        storage_fc_detach(p->source);
-    else if (strcmp(plugins[plugin], "iscsi") == 0 && !target_is_used(p->path))
-        ERR_IGNORE(storage_iscsi_detach(root, p->path, e));
-    storage_lock_remove(p->path);
-    return e->code;
-}
-
-static enum err_code let_disks_go(const char *root, size_t plugin, const struct points *gone,
-                                  unsigned patience_ms, struct err *e)
-{
-    struct points disks = { 0 };
-    char prefix[STORAGE_PATH_MAX];
-
-    if (globals[plugin] == NULL)
-        return ERR_OK;
-    snprintf(prefix, sizeof(prefix), "%.700s/plugins/kubernetes.io/%s", root, globals[plugin]);
-    ERR_IGNORE(find(&disks, prefix, e));
-    for (size_t i = 0; e->code == ERR_OK && i < disks.n; i++)
-        for (size_t k = 0; e->code == ERR_OK && k < gone->n; k++)
-            if (strcmp(disks.v[i].source, gone->v[k].source) == 0) {
-                ERR_IGNORE(let_disk_go(root, plugin, &disks.v[i], patience_ms, e));
-                break;
-            }
-    points_done(&disks);
-    return e->code;
-}
-
 /* ---- the pod ---- */
 
 static void place(char ret[STORAGE_PATH_MAX], const char *root, const char *uid, size_t plugin)
@@ -226,19 +153,46 @@ static bool remove_folder(const char *name, void *arg)
     return true;
 }
 
-static enum err_code unmount_plugin(const char *root, const char *uid, size_t plugin, unsigned patience_ms,
-                                    struct err *e)
+static enum err_code let_disks_go(const char *root, enum storage_kind kind, const struct points *gone,
+                                  unsigned patience_ms, struct err *e)
+{
+    const char **sources;
+
+    if (kind == STORAGE_NFS)
+        return ERR_OK;
+    sources = calloc(gone->n + 1, sizeof(sources[0]));
+    if (sources == NULL)
+        return err_nomem(e);
+    for (size_t i = 0; i < gone->n; i++)
+        sources[i] = gone->v[i].source;
+    ERR_IGNORE(storage_disks_let_go(root, kind, sources, gone->n, patience_ms, e));
+    free(sources);
+    return e->code;
+}
+
+static bool has_devices(const char *root, const char *uid, enum storage_kind kind)
+{
+    return (kind == STORAGE_ISCSI || kind == STORAGE_FC) && storage_block_has_any(root, uid);
+}
+
+/* The pod's folders go last: while they are there, all of this is done again. */
+static enum err_code unmount_plugin(const char *root, const char *uid, enum storage_kind kind,
+                                    unsigned patience_ms, struct err *e)
 {
     struct points targets = { 0 };
     char prefix[STORAGE_PATH_MAX];
+    const bool devices = has_devices(root, uid, kind);
 
-    place(prefix, root, uid, plugin);
-    if (access(prefix, F_OK) != 0)
+    place(prefix, root, uid, kind);
+    if (access(prefix, F_OK) != 0 && !devices)
         return ERR_OK;
     if (find(&targets, prefix, e) == ERR_OK &&
         unmount_sub_paths(root, uid, &targets, patience_ms, e) == ERR_OK &&
         unmount_all(&targets, patience_ms, e) == ERR_OK &&
-        let_disks_go(root, plugin, &targets, patience_ms, e) == ERR_OK) {
+        (!devices || storage_block_unmap(root, uid, kind, patience_ms, e) == ERR_OK) &&
+        let_disks_go(root, kind, &targets, patience_ms, e) == ERR_OK) {
+        if (devices)
+            storage_block_forget(root, uid, kind);
         if (presence_is_unknown(fs_list(AT_FDCWD, prefix, remove_folder, prefix, e)))
             err_wrap(e, "list %s", prefix);
         else
@@ -250,10 +204,10 @@ static enum err_code unmount_plugin(const char *root, const char *uid, size_t pl
 
 enum err_code storage_unmount_all(const char *root, const char *uid, unsigned patience_ms, struct err *e)
 {
-    for (size_t i = 0; i < ARRAY_LEN(plugins); i++) {
+    for (enum storage_kind kind = STORAGE_NFS; kind <= STORAGE_LOCAL; kind++) {
         struct err one = { 0 };
 
-        if (unmount_plugin(root, uid, i, patience_ms, &one) != ERR_OK && e->code == ERR_OK)
+        if (unmount_plugin(root, uid, kind, patience_ms, &one) != ERR_OK && e->code == ERR_OK)
             *e = one;
     }
     return e->code;
@@ -290,5 +244,5 @@ bool storage_has_any(const char *root, const char *uid)
         if (access(path, F_OK) == 0)
             return true;
     }
-    return false;
+    return storage_block_has_any(root, uid);
 }

@@ -137,6 +137,8 @@ enum err_code volumes_device_path(const struct pod *p, const struct api_volume *
         if (csi_paths_make(&paths, p->node->o.root_dir, &id, p->uid, &memory, e) == ERR_OK)
             n = snprintf(ret, size, "%s", paths.target);
         arena_done(&memory);
+    } else if (api_storage_has_devices(at.volume->pv->storage.kind)) {
+        return storage_device_place(p, &at.volume->pv->storage, at.volume->meta.name, ret, size, e);
     } else {
         return err_set(e, ERR_UNIMPLEMENTED, "volume %s: a block device of %s is not served", v->name,
                        api_storage_name(at.volume->pv->storage.kind));

@@ -47,19 +47,31 @@ enum err_code storage_plugin_name(const struct api_storage *s, char *ret, size_t
     return ERR_OK;
 }
 
-enum err_code storage_place(const struct pod *p, const struct api_storage *s, const char *volume, char *ret,
-                            size_t size, struct err *e)
+static enum err_code below_pod(const struct pod *p, const struct api_storage *s, const char *folder,
+                               const char *volume, char *ret, size_t size, struct err *e)
 {
     char plugin[256];
     int n;
 
-    if (s->kind == API_STORAGE_CSI)
-        return csi_place_target(p->node->o.root_dir, p->uid, volume, ret, size, e);
     if (storage_plugin_name(s, plugin, sizeof(plugin), e) != ERR_OK)
         return e->code;
     if (!is_element(volume))
         return err_set(e, ERR_INVALID, "\"%.100s\" is no name of a volume", volume);
-    n = snprintf(ret, size, "%s/pods/%s/volumes/%s/%s", p->node->o.root_dir, p->uid, plugin, volume);
+    n = snprintf(ret, size, "%s/pods/%s/%s/%s/%s", p->node->o.root_dir, p->uid, folder, plugin, volume);
     return n > 0 && (size_t)n < size ? ERR_OK
                                      : err_set(e, ERR_INVALID, "volume \"%s\": its path is too long", volume);
+}
+
+enum err_code storage_place(const struct pod *p, const struct api_storage *s, const char *volume, char *ret,
+                            size_t size, struct err *e)
+{
+    if (s->kind == API_STORAGE_CSI)
+        return csi_place_target(p->node->o.root_dir, p->uid, volume, ret, size, e);
+    return below_pod(p, s, "volumes", volume, ret, size, e);
+}
+
+enum err_code storage_device_place(const struct pod *p, const struct api_storage *s, const char *volume,
+                                   char *ret, size_t size, struct err *e)
+{
+    return below_pod(p, s, "volumeDevices", volume, ret, size, e);
 }

@@ -14,4 +14,7 @@ enum err_code storage_plugin_name(const struct api_storage *s, char *ret, size_t
  * of the PersistentVolume, or of the pod's volume. */
 enum err_code storage_place(const struct pod *p, const struct api_storage *s, const char *volume, char *ret,
                             size_t size, struct err *e) MUST_CHECK;
+/* "<root>/pods/<uid>/volumeDevices/<plugin>/<volume>": the link to a block device of iscsi or fc. */
+enum err_code storage_device_place(const struct pod *p, const struct api_storage *s, const char *volume,
+                                   char *ret, size_t size, struct err *e) MUST_CHECK;
 #endif

@@ -386,7 +386,8 @@ static enum err_code check_mode(const struct pod *p, const struct api_volume *v,
                                 struct err *e)
 {
     const char *mode = at->block ? "Block" : "Filesystem";
-    bool csi = at->path == NULL && at->volume->pv->storage.kind == API_STORAGE_CSI;
+    const bool served = at->path != NULL || at->volume->pv->storage.kind == API_STORAGE_CSI ||
+                        api_storage_has_devices(at->volume->pv->storage.kind);
 
     for (size_t i = 0; i < p->n_ctrs; i++) {
         const struct api_container *c = p->ctrs[i].spec;
@@ -402,9 +403,9 @@ static enum err_code check_mode(const struct pod *p, const struct api_volume *v,
                                "volume %s has volumeMode %s, but is specified in volumeDevices", v->name,
                                mode);
     }
-    return !at->block || csi || at->path != NULL
+    return !at->block || served
                ? ERR_OK
-               : err_set(e, ERR_UNIMPLEMENTED, "%s", "no volume plugin of this node serves it yet");
+               : err_set(e, ERR_UNIMPLEMENTED, "%s", "no volume plugin of this node maps its block device");
 }
 
 static enum err_code take_one(struct pod *p, const struct api_volume *v, struct err *e)

@@ -18,12 +18,14 @@ bool storage_source_of(const struct pod *p, const struct api_volume *v, struct s
         return true;
     }
     if (v->kind != API_VOL_CLAIM || claim_place(p, v, &at, ERR_IGNORED) != ERR_OK || at.path != NULL ||
-        at.block || at.volume->pv->storage.kind == API_STORAGE_CSI)
+        at.volume->pv->storage.kind == API_STORAGE_CSI ||
+        (at.block && !api_storage_has_devices(at.volume->pv->storage.kind)))
         return false;
     *ret = (struct storage_source){ .storage = &at.volume->pv->storage,
                                     .pv = at.volume->pv,
                                     .name = at.volume->meta.name,
-                                    .read_only = at.read_only };
+                                    .read_only = at.read_only,
+                                    .block = at.block };
     return true;
 }
 
@@ -106,6 +108,8 @@ static enum err_code make_spec(const struct pod *p, const struct storage_source 
         .root = p->node->o.root_dir,
         .name = s->name,
         .target = ret->target,
+        .pod_uid = p->uid,
+        .block = s->block,
         .read_only = a->read_only || s->read_only,
         .options = s->pv != NULL ? (const char *const *)s->pv->mount_options.v : NULL,
         .n_options = s->pv != NULL ? s->pv->mount_options.n : 0,
@@ -221,7 +225,8 @@ enum err_code storage_job_make(const struct pod *p, const struct storage_source 
                                struct err *e)
 {
     *ret = (struct storage_job){ .is_flex = false };
-    if (storage_place(p, s->storage, s->name, ret->target, sizeof(ret->target), e) != ERR_OK)
+    if ((s->block ? storage_device_place : storage_place)(p, s->storage, s->name, ret->target,
+                                                          sizeof(ret->target), e) != ERR_OK)
         return e->code;
     return s->storage->kind == API_STORAGE_FLEX ? make_flex(p, s, drivers, memory, ret, e)
                                                 : make_spec(p, s, memory, ret, e);

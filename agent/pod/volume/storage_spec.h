@@ -13,6 +13,7 @@ struct storage_source {
     const struct api_pv *pv; /* NULL: given in the pod */
     const char *name;        /* of the PersistentVolume, or of the pod's volume */
     bool read_only;          /* the claim's volume says so */
+    bool block;              /* containers get the device */
 };
 
 /* False: the volume is none of these kinds, or its claim is not bound. */

@@ -26,6 +26,7 @@ struct storage_vol {
         STORAGE_MOUNTED, /* it has to grow before containers get it */
         STORAGE_READY,
     } state;
+    bool block; /* once it was tried */
     int64_t since_ns;
     struct proc_call call;
     uint64_t backoff_ms;

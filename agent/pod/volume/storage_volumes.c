@@ -4,6 +4,7 @@
 #include "agent/pod/core/driver_link.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"
+#include "agent/pod/core/storage_place.h"
 #include "agent/pod/volume/storage_vol.h"
 #include "agent/pod/volume/volumes.h"
 #include "base/backoff.h"
@@ -90,7 +91,8 @@ static void describe_failure(const struct storage_vol *v, const struct err *e, c
             "volume plugin matched: %.150s",
             v->name, v->name, v->shown, e->text);
     else
-        snprintf(ret, 800, "MountVolume.SetUp failed for volume \"%.200s\" : %.250s", v->shown, e->text);
+        snprintf(ret, 800, "%s failed for volume \"%.200s\" : %.250s",
+                 v->block ? "MapVolume.MapPodDevice" : "MountVolume.SetUp", v->shown, e->text);
     text_printable(ret);
 }
 
@@ -147,9 +149,13 @@ static void waits_for_attachment(struct storage_vol *v, const struct err *why)
 static enum err_code mount_it(const void *arg, struct buf *out, struct err *e)
 {
     const struct storage_job *job = arg;
+    char folder[1024];
 
     if ((job->is_flex ? flex_mount(&job->flex, e) : storage_mount(&job->spec, e)) != ERR_OK)
         buf_adds(out, e->text); /* the bare text, for an event */
+    else if (!job->is_flex && job->spec.block &&
+             storage_disk_folder(&job->spec, folder, sizeof(folder), ERR_IGNORED) == ERR_OK)
+        buf_adds(out, folder);
     return e->code;
 }
 
@@ -162,6 +168,25 @@ struct err storage_call_error(const struct proc_call *call, const struct err *re
     return e;
 }
 
+/* kubelet's two events of a block device. */
+static void say_mapped(const struct storage_vol *v)
+{
+    const struct api_volume *api = api_volume_find(&v->pod->api->spec, v->name);
+    struct storage_source source;
+    char plugin[256];
+
+    if (!v->block || v->call.out.n == 0 || api == NULL || !storage_source_of(v->pod, api, &source) ||
+        storage_plugin_name(source.storage, plugin, sizeof(plugin), ERR_IGNORED) != ERR_OK)
+        return;
+    pod_event(v->pod, NULL, false, "SuccessfulMountVolume",
+              "MapVolume.MapPodDevice succeeded for volume \"%.100s\" globalMapPath \"%.600s\"", v->shown,
+              v->call.out.p);
+    pod_event(v->pod, NULL, false, "SuccessfulMountVolume",
+              "MapVolume.MapPodDevice succeeded for volume \"%.100s\" volumeMapPath "
+              "\"%.120s/pods/%s/volumeDevices/%s\"",
+              v->shown, v->pod->node->o.root_dir, v->pod->uid, plugin);
+}
+
 static void on_mounted(struct op *op, const struct err *result)
 {
     struct storage_vol *v = op->owner;
@@ -169,6 +194,7 @@ static void on_mounted(struct op *op, const struct err *result)
     if (result->code == ERR_OK) {
         v->error[0] = '\0';
         v->backoff_ms = 0;
+        say_mapped(v);
         storage_grow_first(v, api_volume_find(&v->pod->api->spec, v->name));
     } else if (result->code == ERR_CANCELLED) {
         storage_vol_state(v, STORAGE_NONE);
@@ -188,6 +214,7 @@ static void set_up(struct storage_vol *v, const struct storage_source *source)
     struct err e = { 0 };
 
     snprintf(v->shown, sizeof(v->shown), "%.253s", source->name);
+    v->block = source->block;
     ERR_IGNORE(storage_job_make(p, source, volume_node(p->node)->flex, &memory, &job, &e));
     strcpy(v->attach_name, job.attach_name);
     if (e.code == ERR_OK) {
