@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* work - workloads of the manifest folder, as parts of the daemon. */
 #include "agent/internal.h"
+#include "agent/pod/core/node_written.h"
 #include "agent/pod/core/workload_link.h"
 #include "agent/pod/show/provider.h"
 
@@ -37,6 +38,8 @@ enum err_code work_open(struct agent *a, struct err *e)
         .node = a->node, .complete = folder_is_complete, .remove = remove_object, .arg = a
     };
 
+    if (!join_wanted(a) && node_written_open(a->node, e) != ERR_OK)
+        return e->code;
     if (claims_open(&a->claims, &claims, e) != ERR_OK)
         return err_wrap(e, "claims");
     node_set_claims(a->node, claims_link(a->claims));

@@ -123,3 +123,29 @@ const struct api_taint *api_pod_untolerated(const struct api_pod_spec *spec, con
             return &taints[i];
     return NULL;
 }
+
+const struct api_taint *api_pod_unschedulable(const struct api_pod_spec *spec, const struct api_taint *taints,
+                                              size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(taints[i].effect, "PreferNoSchedule") != 0 && !api_pod_tolerates(spec, &taints[i]))
+            return &taints[i];
+    return NULL;
+}
+
+int64_t api_pod_stays_seconds(const struct api_pod_spec *spec, const struct api_taint *taint)
+{
+    int64_t least = INT64_MAX;
+    bool any = false;
+
+    for (size_t k = 0; k < spec->n_tolerations; k++) {
+        const struct api_toleration *t = &spec->tolerations[k];
+
+        if (!tolerates(t, taint))
+            continue;
+        any = true;
+        if (t->has_seconds && t->seconds < least)
+            least = t->seconds > 0 ? t->seconds : 0;
+    }
+    return any ? least : 0;
+}

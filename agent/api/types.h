@@ -395,6 +395,8 @@ struct api_toleration {
     enum api_toleration_operator op;
     char *value;  /* NULL: "" */
     char *effect; /* NULL: any */
+    bool has_seconds;
+    int64_t seconds; /* how long it tolerates NoExecute; below 0: not at all */
 };
 
 struct api_readiness_gate {
@@ -482,6 +484,12 @@ bool api_pod_fits_node(const struct api_pod_spec *spec, const char *node_name, c
 const struct api_taint *api_pod_untolerated(const struct api_pod_spec *spec, const struct api_taint *taints,
                                             size_t n);
 bool api_pod_tolerates(const struct api_pod_spec *spec, const struct api_taint *taint); /* of any effect */
+/* A scheduler's: the first taint of NoSchedule or NoExecute that the pod does not tolerate, or NULL. */
+const struct api_taint *api_pod_unschedulable(const struct api_pod_spec *spec, const struct api_taint *taints,
+                                              size_t n);
+/* How long the pod stays with this NoExecute taint: 0 without a toleration, INT64_MAX: for ever
+ * (pkg/controller/tainteviction). */
+int64_t api_pod_stays_seconds(const struct api_pod_spec *spec, const struct api_taint *taint);
 
 enum api_qos { API_QOS_GUARANTEED, API_QOS_BURSTABLE, API_QOS_BEST_EFFORT };
 const char *api_qos_name(enum api_qos qos); /* "Guaranteed", ... */

@@ -14,10 +14,10 @@ static const char *unknown_elsewhere(const char *name)
         { "auth", "coracle kubectl auth" },
         { "autoscale", "coracle scale" },
         { "build", "podman build, and coracle image import" },
-        { "cordon", "a taint in registerWithTaints (coracle config)" },
+        { "cordon", "coracle kubectl cordon" },
         { "create", "coracle apply -f FILE" },
         { "diff", "coracle kubectl diff -f FILE, or coracle apply -f FILE --dry-run=client" },
-        { "drain", "coracle delete pods --all" },
+        { "drain", "coracle kubectl drain, or coracle delete pods --all" },
         { "expose", "hostPort of the containers: coracle explain pod.spec.containers.ports" },
         { "history", "coracle image history" },
         { "images", "coracle image ls" },
@@ -41,7 +41,8 @@ static const char *unknown_elsewhere(const char *name)
         { "status", "coracle explain node" },
         { "stop", "coracle delete pod NAME" },
         { "tag", "coracle image tag" },
-        { "taint", "registerWithTaints (coracle config)" },
+        { "taint", "coracle kubectl taint, or registerWithTaints (coracle config)" },
+        { "uncordon", "coracle kubectl uncordon" },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(known); i++)

@@ -130,6 +130,10 @@ void show_job(json_t *s, json_t *conditions, const struct workload *one);
 void show_cron_job(json_t *s, struct workloads *w, const struct workload *one);
 const char *job_end_reason(enum job_end end);
 
+/* ---- taints.c ---- */
+/* Ends the pods that a taint of NoExecute does not let stay. */
+void taints_step(struct workloads *w);
+
 /* ---- show.c ---- */
 /* Tells the clients of the status socket that keep a copy, if its status has changed. */
 void workload_tell(struct workloads *w, struct workload *one);

@@ -2,7 +2,6 @@
 #include "agent/workload/workloads.h"
 
 #include "agent/pod/container/container.h"
-#include "agent/pod/core/node_labels.h"
 #include "agent/pod/core/pod.h"
 #include "agent/pod/status/status.h"
 #include "agent/workload/internal.h"
@@ -231,18 +230,6 @@ static void note_progress(struct workloads *w, struct workload *one, const struc
         workloads_look_again(w, rest_ms + 1);
 }
 
-bool workload_fits(const struct workloads *w, const struct workload *one)
-{
-    const struct node *n = w->o.node;
-    const struct api_pod_spec *spec = &one->object->workload->pods.pod->spec;
-    struct api_kvs labels = { 0 };
-    mem_auto struct api_kv *v = labels.v = node_labels(n, &labels.n);
-
-    return one->kind != API_KIND_DAEMON_SET || v == NULL ||
-           (api_pod_fits_node(spec, n->o.node_name, &labels) &&
-            api_pod_untolerated(spec, n->o.taints, n->o.n_taints) == NULL);
-}
-
 static void step_one(struct workloads *w, struct workload *one, const struct workload_counts *before)
 {
     struct workload_want want = workload_want_of(one->kind, one->object->workload);
@@ -310,6 +297,7 @@ static void step(struct workloads *w)
         one->n_seen = 0;
     if (!workloads_drop_orphans(w))
         workloads_look_again(w, ORPHANS_LOOK_MS);
+    taints_step(w);
     HASH_ITER (hh, w->all, one, tmp)
         turn(w, one);
     drop_jobs(w);
@@ -337,8 +325,8 @@ static void on_pod(const struct pod *p, void *arg)
         workloads_wake(w);
 }
 
-/* A CronJob's next moment, by the new clock. */
-static void on_clock(void *arg)
+/* A CronJob's next moment, by the new clock; or pods that a new taint ends. */
+static void on_change(void *arg)
 {
     workloads_wake(arg);
 }
@@ -361,9 +349,11 @@ enum err_code workloads_open(struct workloads **ret, const struct workloads_opti
         free(w);
         return err_nomem(e);
     }
-    w->link = (struct node_workloads){
-        .pod_changed = on_pod, .clock_set = on_clock, .object = workloads_object, .arg = w
-    };
+    w->link = (struct node_workloads){ .pod_changed = on_pod,
+                                       .node_changed = on_change,
+                                       .clock_set = on_change,
+                                       .object = workloads_object,
+                                       .arg = w };
     boot_timer_init(o->node->timers, &w->timer);
     for (enum api_kind k = 0; k < API_KINDS; k++)
         if (api_kind_is_generic(k))

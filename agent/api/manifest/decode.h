@@ -114,6 +114,9 @@ struct api_expansion { /* of a workload's template; borrowed */
 enum err_code api_expand_pod(const struct api_pod *template_, const struct api_expansion *x,
                              struct api_pod **ret, struct err *e) MUST_CHECK;
 
+/* Whether Kubernetes' DaemonSets tolerate the taint without being told so. */
+bool api_daemon_tolerates(const struct api_taint *taint);
+
 /* An object of api_kind_is_generic() that the agent made, or another one of it: its owner is kept. Changes
  * `object`. A new reference. ERR_INVALID: it is not valid. */
 enum err_code api_make_generic(enum api_kind kind, json_t *object, struct api_generic **ret,
@@ -126,6 +129,10 @@ enum err_code api_make_generic(enum api_kind kind, json_t *object, struct api_ge
  * and not run. ERR_INVALID: it is of no kind that a node uses, or has not even a name.
  */
 enum err_code api_decode_served(const json_t *object, struct api_object *ret, struct err *e) MUST_CHECK;
+
+/* Labels, annotations and taints of a Node that is to be written; what is wrong goes into *problems. The only
+ * failure is ERR_EXHAUSTED, out of memory. */
+enum err_code api_check_node(const json_t *object, struct api_problems *problems, struct err *e) MUST_CHECK;
 
 /* Makes a pod of a record one of the apiserver's again: copies *s. */
 enum err_code api_pod_serve(struct api_pod *pod, const struct api_served *s, struct err *e) MUST_CHECK;

@@ -62,16 +62,25 @@ static void put_env(json_t *containers, const struct api_expansion *x)
 }
 
 /* pkg/controller/daemon/util: AddOrUpdateDaemonPodTolerations. */
+static const char *const of_daemons[][2] = {
+    { "node.kubernetes.io/not-ready", "NoExecute" },
+    { "node.kubernetes.io/unreachable", "NoExecute" },
+    { "node.kubernetes.io/disk-pressure", "NoSchedule" },
+    { "node.kubernetes.io/memory-pressure", "NoSchedule" },
+    { "node.kubernetes.io/pid-pressure", "NoSchedule" },
+    { "node.kubernetes.io/unschedulable", "NoSchedule" },
+};
+
+bool api_daemon_tolerates(const struct api_taint *taint)
+{
+    for (size_t i = 0; i < ARRAY_LEN(of_daemons); i++)
+        if (strcmp(taint->key, of_daemons[i][0]) == 0 && strcmp(taint->effect, of_daemons[i][1]) == 0)
+            return true;
+    return false;
+}
+
 static void put_tolerations(json_t *spec)
 {
-    static const char *const of_daemons[][2] = {
-        { "node.kubernetes.io/not-ready", "NoExecute" },
-        { "node.kubernetes.io/unreachable", "NoExecute" },
-        { "node.kubernetes.io/disk-pressure", "NoSchedule" },
-        { "node.kubernetes.io/memory-pressure", "NoSchedule" },
-        { "node.kubernetes.io/pid-pressure", "NoSchedule" },
-        { "node.kubernetes.io/unschedulable", "NoSchedule" },
-    };
     json_t *list = json_object_get(spec, "tolerations");
 
     if (list == NULL) {

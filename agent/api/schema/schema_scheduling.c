@@ -128,8 +128,8 @@ static const struct api_row toleration[] = {
     ROW("operator", API_ENUM, SLOT(api_toleration, op), .values = toleration_operators),
     ROW("value", API_STRING, SLOT(api_toleration, value)),
     ROW("effect", API_STRING, SLOT(api_toleration, effect), .values = taint_effects),
-    ROW("tolerationSeconds", API_INT64,
-        ACCEPTED("taints are checked when a pod is admitted; running pods are left alone")),
+    ROW("tolerationSeconds", API_INT64, SLOT(api_toleration, seconds),
+        .has = AT(api_toleration, has_seconds)),
     { 0 },
 };
 const struct api_schema api_schema_toleration =

@@ -72,13 +72,9 @@ static int refused(struct cli *cli, const struct cli_target *t, const json_t *ob
 /* Kinds that no manifest has. False: the error was printed. */
 static bool is_written(struct cli *cli, const struct cli_target *t, int *ret_code)
 {
-    if (t->kind->id != API_KINDS && t->kind->held != API_HELD_NOT)
+    if (t->kind->id == API_KIND_NODE || (t->kind->id != API_KINDS && t->kind->held != API_HELD_NOT))
         return true;
-    *ret_code =
-        t->kind->id == API_KIND_NODE
-            ? cli_error(cli, "the node is no object of the manifest folder: its labels and taints are "
-                             "settings (nodeLabels, registerWithTaints; see coracle config)")
-            : cli_error(cli, "%s are not written here: no manifest has them", t->kind->plural);
+    *ret_code = cli_error(cli, "%s are not written here: no manifest has them", t->kind->plural);
     return false;
 }
 

@@ -87,6 +87,10 @@ static void feed_take(struct kube_api *a, const char *type, json_t *object)
         api_ready(a);
         return;
     }
+    if (str_eq(kind, "Node") && str_eq(api_version, "v1")) { /* somebody has written it */
+        api_node_take(a, object);
+        return;
+    }
     if (type != NULL && strcmp(type, "DELETED") == 0) {
         row = api_version != NULL && kind != NULL ? api_kind_of_object(api_version, kind) : NULL;
         o = row != NULL && name != NULL

@@ -119,6 +119,7 @@ struct kube_api {
     int open_handles;
     struct upstream *upstream; /* feed.c; NULL: none is open */
     struct buf line;
+    uint64_t node_written; /* the Node's version when more than a heart-beat changed */
     unsigned set;
     bool set_complete;
     LIST_HEAD(, api_wait) waiting;
@@ -192,6 +193,11 @@ void api_watch_tick(struct kube_api *a); /* once a second while there are watche
 /* ---- node.c: objects that the daemon makes when it is asked ---- */
 /* Asks for the node, puts it into the stock, and goes on with `next`; answers if that fails. */
 void api_node_first(const struct api_request *r, void (*next)(const struct api_request *r));
+/* What the daemon says of the node, with its heart-beat, into the stock: as it is there, borrowed; NULL: no
+ * memory. Changes `node`. */
+const json_t *api_node_take(struct kube_api *a, json_t *node);
+/* The resourceVersion of a write's body becomes that of the live Node if only heart-beats are between. */
+void api_node_version(const struct kube_api *a, const json_t *live, json_t *body);
 #define API_LEASE_NAMESPACE "kube-node-lease"
 void api_lease_renew(struct kube_api *a);
 void api_metrics(const struct api_request *r);

@@ -97,25 +97,68 @@ static void node_beat(json_t *node, const json_t *known)
     }
 }
 
-/* Its version is the one of the stock: a heart-beat is a change. */
-static void node_put(struct kube_api *a, json_t *node)
+static const struct api_kind_row *node_row(void)
 {
-    const struct api_kind_row *row = api_kind_of_object("v1", "Node");
-    const struct stock_object *known =
-        row != NULL ? stock_find(&a->stock, row, "", json_str(json_object_get(node, "metadata"), "name"))
-                    : NULL;
-    const struct stock_change *change = NULL;
+    return &api_kinds[API_KIND_NODE];
+}
+
+static bool same_member(const json_t *a, const json_t *b, const char *name)
+{
+    const json_t *x = json_object_get(a, name), *y = json_object_get(b, name);
+
+    return x == y || (x != NULL && y != NULL && json_equal(x, y));
+}
+
+/* Whether the two differ in more than their status. */
+static bool is_written(const json_t *before, const json_t *node)
+{
+    json_auto_t *a = json_copy(json_object_get(before, "metadata")),
+                *b = json_copy(json_object_get(node, "metadata"));
+
+    json_object_del(a, "resourceVersion");
+    json_object_del(b, "resourceVersion");
+    return a == NULL || b == NULL || !json_equal(a, b) || !same_member(before, node, "spec");
+}
+
+/* Its version is the one of the stock, or the daemon's after a write: a heart-beat is a change. */
+const json_t *api_node_take(struct kube_api *a, json_t *node)
+{
     json_t *meta = json_object_get(node, "metadata");
+    const char *name = json_str(meta, "name"), *given = json_str(meta, "resourceVersion");
+    const struct stock_object *known = name != NULL ? stock_find(&a->stock, node_row(), "", name) : NULL;
+    const struct stock_change *change = NULL;
+    const uint64_t written = given != NULL ? strtoull(given, NULL, 10) : 0;
     uint64_t version = known != NULL ? known->version : a->stock.version;
+    bool differs;
 
     node_beat(node, known != NULL ? known->object : NULL);
     json_object_set_new(meta, "resourceVersion", json_sprintf("%llu", (unsigned long long)version));
     if (known != NULL && json_equal(known->object, node))
-        return;
-    version = a->stock.version;
+        return known->object;
+    version = written > a->stock.version ? written : a->stock.version;
     json_object_set_new(meta, "resourceVersion", json_sprintf("%llu", (unsigned long long)version));
-    if (stock_put(&a->stock, node, 0, &change) && change != NULL)
+    differs = known == NULL || is_written(known->object, node);
+    if (!stock_put(&a->stock, node, 0, &change))
+        return NULL;
+    if (change != NULL && differs)
+        a->node_written = version;
+    if (change != NULL)
         api_changed(a);
+    known = stock_find(&a->stock, node_row(), "", name);
+    return known != NULL ? known->object : NULL;
+}
+
+/* A heart-beat spoils no write: what a client saw since the last write is what there is. */
+void api_node_version(const struct kube_api *a, const json_t *live, json_t *body)
+{
+    json_t *meta = json_object_get(body, "metadata"), *now = json_object_get(live, "metadata");
+    const char *version = json_str(meta, "resourceVersion");
+
+    now = json_object_get(now, "resourceVersion");
+    if (version != NULL && version[0] != '\0' && version[strspn(version, "0123456789")] == '\0' &&
+        now != NULL && strtoull(version, NULL, 10) >= a->node_written &&
+        strtoull(version, NULL, 10) <= strtoull(json_string_value(now), NULL, 10))
+        json_object_set(meta, "resourceVersion", now);
 }
 
 static void node_on_answer(int http, json_t *body, const struct err *e, void *owner)
@@ -126,7 +169,7 @@ static void node_on_answer(int http, json_t *body, const struct err *e, void *ow
 
     r.caller->source = NULL;
     if (http == 200 && json_is_object(body))
-        node_put(r.api, body);
+        api_node_take(r.api, body);
     if (e->code != ERR_OK)
         api_answer_err(r.caller, e);
     else if (http != 200)

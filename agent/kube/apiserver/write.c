@@ -151,6 +151,8 @@ void job_write_as(struct api_job *j, enum api_write_type type, const json_t *bod
     if (j->live == NULL && (j->verb == JOB_CREATE || type == API_WRITE_APPLY) && !job_namespace_exists(j))
         return;
     json_array_clear(j->warnings);
+    if (k->id == API_KIND_NODE)
+        api_node_version(j->r.api, j->live, j->body);
     if (!default_live(j)) {
         job_fail(j, NULL);
         return;
@@ -283,7 +285,7 @@ void api_write_begin(const struct api_request *r)
         job_review(j);
         return;
     }
-    if (!set_verb(j) || r->target.kind->held == API_HELD_NOT) {
+    if (!set_verb(j) || (r->target.kind->held == API_HELD_NOT && r->target.kind->id != API_KIND_NODE)) {
         job_fail(j, not_allowed());
         return;
     }

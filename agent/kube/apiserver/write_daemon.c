@@ -61,6 +61,12 @@ static void take_implicit(struct api_job *j)
         j->live = json_deep_copy(o->object);
 }
 
+/* The Node is in the stock, with a version that counts heart-beats. */
+static const json_t *as_stocked(struct api_job *j, json_t *object)
+{
+    return j->r.target.kind->id == API_KIND_NODE ? api_node_take(j->r.api, object) : object;
+}
+
 static void job_on_looked(int http, json_t *body, const struct err *e, void *owner)
 {
     struct api_job *j = owner;
@@ -69,7 +75,7 @@ static void job_on_looked(int http, json_t *body, const struct err *e, void *own
     job_wipe(take_ptr(&j->live));
     j->mark[0] = '\0';
     if (http == 200 && mark != NULL) {
-        j->live = json_deep_copy(json_object_get(body, "object"));
+        j->live = json_deep_copy(as_stocked(j, json_object_get(body, "object")));
         snprintf(j->mark, sizeof(j->mark), "%s", mark);
     }
     if (http != 200 && http != 404) {
@@ -153,7 +159,9 @@ static void stock_take(struct api_job *j, json_t *object)
     struct kube_api *a = j->r.api;
     const struct stock_change *change = NULL;
 
-    if (stock_put(&a->stock, object, a->set, &change) && change != NULL)
+    if (j->r.target.kind->id == API_KIND_NODE)
+        api_node_take(a, object);
+    else if (stock_put(&a->stock, object, a->set, &change) && change != NULL)
         api_changed(a);
     api_namespace_need(a, j->r.target.namespace);
 }

@@ -5,6 +5,7 @@
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/node_labels.h"
+#include "agent/pod/core/node_written.h"
 #include "agent/pod/eviction/eviction.h"
 #include "agent/pod/limits/admission_fit.h"
 #include "base/files/fs.h"
@@ -169,17 +170,53 @@ static enum err_code check_labels(const struct node *n, const struct api_pod_spe
         "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector");
 }
 
-static enum err_code check_taints(const struct node *n, const struct api_pod_spec *s, char reason[64],
+/* Those of the settings count for every pod, what is written of a lone Node for pods of workloads: the others
+ * are like kubelet's static pods. */
+static bool is_tolerable(const struct node *n, const struct api_pod *api)
+{
+    size_t n_taints = 0;
+    const struct api_taint *taints = node_taints(n, &n_taints);
+
+    if (n->served_labels != NULL)
+        return api_pod_untolerated(&api->spec, n->served_taints, n->n_served_taints) == NULL;
+    for (size_t i = 0; i < n_taints; i++)
+        if ((api->owner_uid != NULL || node_taint_since_ns(n, i) == 0) &&
+            api_pod_untolerated(&api->spec, &taints[i], 1) != NULL)
+            return false;
+    return true;
+}
+
+static enum err_code check_taints(const struct node *n, const struct api_pod *api, char reason[64],
                                   struct err *e)
 {
-    if (api_pod_untolerated(s, n->served_labels != NULL ? n->served_taints : n->o.taints,
-                            n->served_labels != NULL ? n->n_served_taints : n->o.n_taints) == NULL)
+    if (is_tolerable(n, api))
         return ERR_OK;
     if (served_may_come(n))
         return err_set(e, ERR_UNAVAILABLE, "waits for the node's taints, which the apiserver has");
     return admission_refuse(
         reason, "TaintToleration", e,
         "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate");
+}
+
+/* The part of a scheduler where there is none: a pod of a workload waits for the node, one of the folder runs
+ * on any, like kubelet's static pods. One that was admitted is bound. The words are kube-scheduler's. */
+enum err_code admit_schedule(const struct pod *p, struct err *e)
+{
+    const struct node *n = p->node;
+    const struct api_taint *taint;
+    size_t n_taints = 0;
+
+    if (n->written == NULL || p->api->owner_uid == NULL || p->admitted)
+        return ERR_OK;
+    taint = node_taints(n, &n_taints);
+    taint = api_pod_unschedulable(&p->api->spec, taint, n_taints);
+    if (taint == NULL)
+        return ERR_OK;
+    if (strcmp(taint->key, NODE_UNSCHEDULABLE) == 0)
+        return err_set(e, ERR_UNAVAILABLE, "0/1 nodes are available: 1 node(s) were unschedulable.");
+    return err_set(e, ERR_UNAVAILABLE,
+                   "0/1 nodes are available: 1 node(s) had untolerated taint {%.200s: %.63s}.", taint->key,
+                   taint->value);
 }
 
 /* Checks that do not depend on amounts. */
@@ -207,7 +244,7 @@ static enum err_code check_node(const struct pod *p, char reason[64], struct err
             "is pod %s's",
             port->host_port, port->protocol, o->key);
     }
-    if (check_taints(n, s, reason, e) != ERR_OK)
+    if (check_taints(n, p->api, reason, e) != ERR_OK)
         return e->code;
     if (wants_apparmor(p) && !apparmor_is_on())
         return admission_refuse(reason, "AppArmor", e,

@@ -13,6 +13,8 @@ void pods_wake_pending(struct node *n, const char *why);
 enum err_code admit_pod(struct pod *p, char reason[64], struct err *e) MUST_CHECK;
 /* The same for extended resources, which admit_pod() leaves out: their devices are allocated first. */
 enum err_code admit_extended(struct pod *p, char reason[64], struct err *e) MUST_CHECK;
+/* ERR_UNAVAILABLE: a pod of a workload waits until the node takes new pods; *e has a scheduler's words. */
+enum err_code admit_schedule(const struct pod *p, struct err *e) MUST_CHECK;
 bool readmit_waits(const struct pod *p); /* it waits for admission, perhaps for the first time */
 /* The order of admission: higher priority, then age, then name. */
 bool readmit_before(const struct pod *a, const struct pod *b);

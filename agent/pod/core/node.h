@@ -25,6 +25,7 @@ struct pod_upward {
 };
 
 struct csi;
+struct node_written;
 
 struct node {
     struct node_options o;
@@ -44,7 +45,8 @@ struct node {
     const struct api_kvs *served_labels;        /* of the node, as the apiserver has them; NULL: unknown */
     const struct api_taint *served_taints;
     size_t n_served_taints;
-    bool server_ready; /* the apiserver has delivered its first set of pods */
+    struct node_written *written; /* node_written.h; NULL: a node of a cluster */
+    bool server_ready;            /* the apiserver has delivered its first set of pods */
     struct pod *pods;
     size_t n_pods;
     int64_t opened_ns; /* wall clock */

@@ -2,6 +2,8 @@
 /* node_labels - the labels of every node, and those of the configuration. */
 #include "agent/pod/core/node_labels.h"
 
+#include "agent/pod/core/node_written.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -35,24 +37,60 @@ const char *node_architecture(const struct utsname *u)
     return "";
 }
 
-struct api_kv *node_labels(const struct node *n, size_t *ret_n)
+const char *const node_own_labels[NODE_OWN_LABELS] = { "beta.kubernetes.io/arch", "beta.kubernetes.io/os",
+                                                       "kubernetes.io/arch", "kubernetes.io/hostname",
+                                                       "kubernetes.io/os" };
+
+/* With room for `more`. */
+static struct api_kv *configured(const struct node *n, size_t more, size_t *ret_n)
 {
     const struct api_kvs *own = n->o.labels;
-    struct api_kv *labels = calloc(5 + (own != NULL ? own->n : 0), sizeof(*labels));
+    struct api_kv *labels = calloc(NODE_OWN_LABELS + (own != NULL ? own->n : 0) + more, sizeof(*labels));
     struct utsname u = { 0 };
-    char *arch;
+    const char *arch, *name = n->o.node_name;
 
     if (labels == NULL)
         return NULL;
     uname(&u);
-    arch = (char *)(uintptr_t)node_architecture(&u);
-    labels[0] = (struct api_kv){ (char *)"beta.kubernetes.io/arch", arch };
-    labels[1] = (struct api_kv){ (char *)"beta.kubernetes.io/os", (char *)"linux" };
-    labels[2] = (struct api_kv){ (char *)"kubernetes.io/arch", arch };
-    labels[3] = (struct api_kv){ (char *)"kubernetes.io/hostname", (char *)(uintptr_t)n->o.node_name };
-    labels[4] = (struct api_kv){ (char *)"kubernetes.io/os", (char *)"linux" };
-    *ret_n = 5;
+    arch = node_architecture(&u);
+    const char *const values[NODE_OWN_LABELS] = { arch, "linux", arch, name, "linux" };
+    for (size_t i = 0; i < NODE_OWN_LABELS; i++)
+        labels[i] = (struct api_kv){ (char *)(uintptr_t)node_own_labels[i], (char *)(uintptr_t)values[i] };
+    *ret_n = NODE_OWN_LABELS;
     for (size_t i = 0; own != NULL && i < own->n; i++)
         node_labels_add(labels, ret_n, &own->v[i]);
+    return labels;
+}
+
+struct api_kv *node_labels_configured(const struct node *n, size_t *ret_n)
+{
+    return configured(n, 0, ret_n);
+}
+
+static void take_away(struct api_kv *labels, size_t *n, const char *key)
+{
+    for (size_t i = 0; i < *n; i++)
+        if (strcmp(labels[i].key, key) == 0) {
+            memmove(labels + i, labels + i + 1, (--*n - i) * sizeof(*labels));
+            return;
+        }
+}
+
+struct api_kv *node_labels(const struct node *n, size_t *ret_n)
+{
+    const json_t *written = node_written_labels(n);
+    struct api_kv *labels = configured(n, json_object_size(written), ret_n);
+    const char *key;
+    json_t *v;
+
+    if (labels != NULL)
+        json_object_foreach ((json_t *)(uintptr_t)written, key, v) {
+            const struct api_kv label = { (char *)(uintptr_t)key, (char *)(uintptr_t)json_string_value(v) };
+
+            if (label.value != NULL)
+                node_labels_add(labels, ret_n, &label);
+            else
+                take_away(labels, ret_n, key);
+        }
     return labels;
 }

@@ -6,6 +6,13 @@
 
 #include <sys/utsname.h>
 
+enum { NODE_OWN_LABELS = 5 };
+extern const char *const node_own_labels[NODE_OWN_LABELS]; /* keys of those that every node has */
+
+/* In force, sorted by key: free() the array, its content is borrowed until the next change. NULL when out of
+ * memory. */
 struct api_kv *node_labels(const struct node *n, size_t *ret_n);
+/* The same without what was written of the Node (node_written.h). */
+struct api_kv *node_labels_configured(const struct node *n, size_t *ret_n);
 const char *node_architecture(const struct utsname *u); /* Go's name, as used by Kubernetes, or "" */
 #endif

@@ -64,7 +64,8 @@ struct pod {
     struct boot_time state_began, active_began;
     struct boot_time seen_at; /* when it was new; none: it was an earlier agent's */
     bool admitted, rejected;
-    char phase[16]; /* final phase once terminal: "Succeeded", "Failed"; else "" */
+    bool unscheduled; /* pending: a pod of a workload that the node does not take now (admit_schedule()) */
+    char phase[16];   /* final phase once terminal: "Succeeded", "Failed"; else "" */
     char reason[64];
     char *message;
     char *measured; /* evicted: what it used, for people; NULL */

@@ -12,8 +12,9 @@ struct pod;
 
 struct node_workloads {
     void (*pod_changed)(const struct pod *p,
-                        void *arg); /* what its status shows may have changed, or it is gone */
-    void (*clock_set)(void *arg);   /* the wall clock was set, or the machine slept */
+                        void *arg);  /* what its status shows may have changed, or it is gone */
+    void (*node_changed)(void *arg); /* the node's labels or taints, or whether it takes new pods */
+    void (*clock_set)(void *arg);    /* the wall clock was set, or the machine slept */
     /* An object of the folder with its status, new; NULL with *e: absent, or out of memory. */
     json_t *(*object)(enum api_kind kind, const char *namespace_, const char *name, void *arg, struct err *e);
     void *arg;

@@ -5,6 +5,7 @@
 #include "agent/pod/container/container.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/node_options.h"
+#include "agent/pod/core/node_written.h"
 #include "agent/pod/core/pod.h"
 #include "agent/pod/core/pod_look.h"
 #include "agent/pod/device/devices.h"
@@ -106,6 +107,7 @@ void node_set_options(struct node *n, const struct node_options *o)
     n->o.labels = o->labels;
     n->o.taints = o->taints;
     n->o.n_taints = o->n_taints;
+    node_written_refresh(n);
     n->o.cluster_domain = o->cluster_domain;
     n->o.pod_cidr = o->pod_cidr;
     n->o.cluster_dns = o->cluster_dns;
@@ -418,6 +420,7 @@ void node_free(struct node *n)
 
     pods_each (n, p)
         pods_free(p);
+    node_written_free(n);
     rooms_close_handle(n, (uv_handle_t *)&n->idle_timer);
     rooms_free_node(n, node_on_closed); /* may free n; rooms close timers */
     boot_timers_free(timers);

@@ -2,6 +2,7 @@
 #include "agent/pod/show/node_object.h"
 
 #include "agent/pod/core/node_labels.h"
+#include "agent/pod/core/node_written.h"
 #include "agent/pod/device/devices.h"
 #include "agent/pod/eviction/eviction.h"
 #include "agent/pod/limits/allocatable.h"
@@ -77,11 +78,8 @@ static json_t *node_object_metadata(const struct node *n)
 
 static json_t *spec(const struct node *n)
 {
-    json_t *o = json_object(), *taints = json_array();
+    json_t *o = json_object(), *taints = node_taints_json(n);
 
-    for (size_t i = 0; i < n->o.n_taints; i++)
-        json_array_append_new(taints, json_pack("{s:s, s:s, s:s}", "key", n->o.taints[i].key, "value",
-                                                n->o.taints[i].value, "effect", n->o.taints[i].effect));
     eviction_taints(n, taints);
     if (json_array_size(taints) > 0)
         json_object_set(o, "taints", taints);
@@ -176,8 +174,12 @@ void node_object_complete(const struct node *n, json_t *object, int64_t max_imag
 {
     json_t *status = json_object_get(object, "status");
 
-    json_object_set_new(json_object_get(object, "metadata"), "annotations",
-                        json_pack("{s:s}", "volumes.kubernetes.io/controller-managed-attach-detach", "true"));
+    json_t *meta = json_object_get(object, "metadata");
+
+    if (json_object_get(meta, "annotations") == NULL) /* what was written has them all */
+        json_object_set_new(
+            meta, "annotations",
+            json_pack("{s:s}", "volumes.kubernetes.io/controller-managed-attach-detach", "true"));
     if (port > 0)
         json_object_set_new(status, "daemonEndpoints",
                             json_pack("{s:{s:I}}", "kubeletEndpoint", "Port", (json_int_t)port));
@@ -196,13 +198,16 @@ json_t *node_object(const struct node *n, const char *not_ready)
                   "reason", not_ready == NULL ? "KubeletReady" : "KubeletNotReady", "message",
                   not_ready == NULL ? "coracle is posting ready status" : not_ready);
 
-    json_t *conditions = json_array();
+    json_t *conditions = json_array(), *object;
 
     eviction_conditions(n, conditions);
     json_array_append_new(conditions, condition); /* last, as in kubelet */
-    return json_pack("{s:s, s:s, s:o, s:o, s:{s:o, s:o, s:o, s:o, s:o, s:o}}", "kind", "Node", "apiVersion",
-                     "v1", "metadata", node_object_metadata(n), "spec", spec(n), "status", "capacity",
-                     amounts(n, node_capacity), "allocatable", amounts(n, node_allocatable), "conditions",
-                     conditions, "addresses", addresses(n), "nodeInfo", info(n), "runtimeHandlers",
-                     handlers(n));
+    object =
+        json_pack("{s:s, s:s, s:o, s:o, s:{s:o, s:o, s:o, s:o, s:o, s:o}}", "kind", "Node", "apiVersion",
+                  "v1", "metadata", node_object_metadata(n), "spec", spec(n), "status", "capacity",
+                  amounts(n, node_capacity), "allocatable", amounts(n, node_allocatable), "conditions",
+                  conditions, "addresses", addresses(n), "nodeInfo", info(n), "runtimeHandlers", handlers(n));
+    if (object != NULL)
+        node_written_show(n, object);
+    return object;
 }

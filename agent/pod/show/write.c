@@ -4,6 +4,7 @@
 #include "agent/pod/show/internal.h"
 #include "agent/pod/show/provider.h"
 #include "agent/pod/show/write_file.h"
+#include "agent/pod/show/write_node.h"
 #include "agent/source/folder.h"
 #include "base/codec/json.h"
 #include "base/log.h"
@@ -15,7 +16,6 @@
 
 #define WRITES_MAX 64
 #define AWAIT_MS 10000 /* for the folder to read a file that is written */
-#define MARK_SIZE 20
 
 struct provider_write {
     TAILQ_ENTRY(provider_write) link;
@@ -49,8 +49,7 @@ static enum err_code find_kind(const char *api_version, const char *kind, enum a
     return ERR_OK;
 }
 
-/* Differs where the manifest differs: without the status and what only the node knows. "": no memory. */
-static void mark_of(const json_t *object, char ret[MARK_SIZE])
+void write_mark_of(const json_t *object, char ret[WRITE_MARK_SIZE])
 {
     static const char *const not_in_it[] = { "resourceVersion", "deletionTimestamp",
                                              "deletionGracePeriodSeconds" };
@@ -67,11 +66,11 @@ static void mark_of(const json_t *object, char ret[MARK_SIZE])
     text = json_dumps(copy, JSON_COMPACT | JSON_SORT_KEYS);
     if (text == NULL)
         return;
-    snprintf(ret, MARK_SIZE, "%016llx", (unsigned long long)siphash_part(0, text, strlen(text)));
+    snprintf(ret, WRITE_MARK_SIZE, "%016llx", (unsigned long long)siphash_part(0, text, strlen(text)));
     explicit_bzero(text, strlen(text));
 }
 
-static json_t *versioned(struct node *n, enum status_kind kind, json_t *object /* stolen */)
+json_t *write_versioned(struct node *n, enum status_kind kind, json_t *object /* stolen */)
 {
     json_t *ret = object;
 
@@ -88,16 +87,18 @@ json_t *provider_stored(void *arg, const char *api_version, const char *kind, co
     struct node *n = arg;
     enum api_kind found;
     json_t *object;
-    char mark[MARK_SIZE];
+    char mark[WRITE_MARK_SIZE];
 
+    if (str_eq(kind, "Node") && str_eq(api_version, "v1"))
+        return write_node_stored(n, name, e);
     if (find_kind(api_version, kind, &found, e) != ERR_OK)
         return NULL;
     object = provider_whole(n, provider_status_kind(found), namespace_ != NULL ? namespace_ : "", name, e);
     if (object == NULL)
         return NULL;
-    mark_of(object, mark);
-    object =
-        json_pack("{s:o, s:s}", "object", versioned(n, provider_status_kind(found), object), "mark", mark);
+    write_mark_of(object, mark);
+    object = json_pack("{s:o, s:s}", "object", write_versioned(n, provider_status_kind(found), object),
+                       "mark", mark);
     if (object == NULL)
         err_nomem(e);
     return object;
@@ -152,9 +153,9 @@ static void write_fail(struct provider_write *w, const struct err *e)
 static void write_answer(struct provider_write *w, json_t *object /* stolen */)
 {
     if (w->reply != NULL)
-        status_reply_json(
-            w->reply, w->file.create ? 201 : 200,
-            json_pack("{s:o, s:s*}", "object", versioned(w->node, w->shown, object), "file", w->file.name));
+        status_reply_json(w->reply, w->file.create ? 201 : 200,
+                          json_pack("{s:o, s:s*}", "object", write_versioned(w->node, w->shown, object),
+                                    "file", w->file.name));
     else
         json_decref(object);
     write_free(w);
@@ -241,7 +242,7 @@ static enum err_code write_check(struct provider_write *w, struct err *e)
     const char *mark = json_str(w->request, "mark"), *home;
     const struct api_object *was = NULL;
     json_auto_t *now = object_now(w);
-    char current[MARK_SIZE];
+    char current[WRITE_MARK_SIZE];
     size_t n_objects = 0;
 
     if (now == NULL && (mark != NULL || w->remove))
@@ -249,7 +250,7 @@ static enum err_code write_check(struct provider_write *w, struct err *e)
     if (now != NULL && mark == NULL && !w->remove)
         return err_set(e, ERR_EXISTS, "\"%.253s\" already exists", w->name);
     if (now != NULL) {
-        mark_of(now, current);
+        write_mark_of(now, current);
         if (mark != NULL && strcmp(mark, current) != 0)
             return err_set(e, ERR_ABORTED, "the object has been modified");
         w->last = json_incref(now);
@@ -372,7 +373,12 @@ static void write_begin(struct node *n, json_t *request /* stolen */, bool remov
 
 void provider_write(void *arg, json_t *request, bool remove, struct status_reply *r)
 {
-    write_begin(arg, request, remove, r);
+    const json_t *object = json_object_get(request, "object");
+
+    if (!remove && str_eq(json_str(object, "kind"), "Node") && str_eq(json_str(object, "apiVersion"), "v1"))
+        write_node(arg, request, r);
+    else
+        write_begin(arg, request, remove, r);
 }
 
 void provider_remove(struct node *n, enum api_kind kind, const char *namespace_, const char *name)

@@ -131,7 +131,7 @@ void pod_note_conditions(struct pod *p)
     pod_conditions_note(p, C_READY_TO_START, ready_to_start(p));
     pod_conditions_note(p, C_INITIALIZED, initialized);
     pod_conditions_note(p, C_CONTAINERS_READY, ready);
-    pod_conditions_note(p, C_SCHEDULED, true);
+    pod_conditions_note(p, C_SCHEDULED, !p->unscheduled);
     pod_conditions_note(p, C_ALL_RESTARTING, !over && restart_all_wanted(p));
     str_auto gates = closed_gates(p);
     pod_conditions_note(p, C_READY, ready && gates == NULL);
@@ -218,6 +218,11 @@ json_t *pod_conditions_json(struct pod *p)
     const char *message = over ? NULL : unready;
 
     pod_note_conditions(p);
+    if (p->unscheduled) { /* no kubelet has seen it yet */
+        pod_conditions_put_condition(p, list, C_SCHEDULED, "PodScheduled", false, "Unschedulable",
+                                     p->message);
+        return list;
+    }
     resize_conditions(p, list);
     /* Only in its turn: before, failures concern the sandbox, which is not part of kubelet's condition. */
     bool no_network =

@@ -158,7 +158,8 @@ json_t *pod_status_json(struct pod *p)
         json_object_set_new(meta, "deletionGracePeriodSeconds",
                             json_integer(p->state == POD_TERMINATED ? 0 : p->grace_seconds));
     }
-    json_put_str(spec, "nodeName", p->node->o.node_name);
+    if (!p->unscheduled)
+        json_put_str(spec, "nodeName", p->node->o.node_name);
     if (p->priority != 0 || p->api->spec.priority_class_name != NULL)
         json_object_set_new(spec, "priority", json_integer(p->priority));
     json_object_set_new(o, "status", status_json(p));

@@ -73,6 +73,22 @@ static enum err_code admit(struct pod *p, char reason[64], struct err *e)
     return code == ERR_OK ? admit_or_preempt(p, admit_extended, reason, e) : code;
 }
 
+/* False: the node does not take it now; woken when the node's taints change. */
+static bool schedule_step(struct pod *p)
+{
+    struct err e = { 0 };
+    const bool waited = p->unscheduled;
+
+    p->unscheduled = admit_schedule(p, &e) != ERR_OK;
+    if (!p->unscheduled)
+        return true;
+    if (!waited || !str_eq(p->message, e.text))
+        pod_event(p, NULL, true, "FailedScheduling", "%s", e.text);
+    free(p->message);
+    p->message = strdup(e.text);
+    return false;
+}
+
 static void pending_step(struct pod *p)
 {
     struct node *n = p->node;
@@ -93,6 +109,8 @@ static void pending_step(struct pod *p)
         p->message = strdup("Scheduling is blocked due to non-empty scheduling gates");
         return;
     }
+    if (!schedule_step(p))
+        return;
     p->priority = pods_priority(n, p->api); /* its PriorityClass may have been read later than the pod */
     code = admit(p, reason, &e);
     switch (code) {
