@@ -249,7 +249,7 @@ static enum err_code cni_fill(struct cni *c, const struct cni_options *o, struct
 
     c->loop = o->loop;
     c->cgroup_fd = o->ops_cgroup_fd;
-    c->max_running = processors > 2 ? 2 * (size_t)processors : 4;
+    cni_width_init(&c->width, processors > 2 ? 2 * (size_t)processors : 4);
     if (o->conf_dir == NULL || o->conf_dir[0] != '/')
         return err_set(e, ERR_INVALID, "CNI configuration folder is not an absolute path");
     if (!cni_copy(&c->conf_dir, o->conf_dir) || !cni_copy(&c->cache_dir, o->cache_dir) ||

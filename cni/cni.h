@@ -113,11 +113,21 @@ struct cni_op {
 };
 
 /* For the whole list, from the start of its first plugin: at most 2 x CPUs (at least 4) operations run at
- * once, the others wait in order of arrival; op_cancel() works while they wait. An operation that takes
- * longer than CNI_PLACE_MS most likely hangs and releases its slot to the next. */
+ * once, the others wait in order of arrival; op_cancel() works while they wait. Operations that take longer
+ * than CNI_PLACE_MS narrow that (width.h). One that takes longer than CNI_HANG_MS most likely hangs and
+ * releases its slot to the next. */
 #define CNI_ADD_DEADLINE_MS 120000
 #define CNI_DEL_DEADLINE_MS 60000
 #define CNI_PLACE_MS 2000 /* an ADD takes 50 to 300 ms */
+#define CNI_HANG_MS 10000
+
+struct cni_turn {
+    size_t before;    /* operations that wait before it */
+    size_t now, most; /* operations that may run at once, and when plugins are quick */
+};
+
+/* Whether the operation waits for a slot. */
+bool cni_waits(const struct cni_op *o, struct cni_turn *ret);
 
 /* ADD on the default network. After a failure the caller must run DEL before the next ADD (ERR_PRECONDITION
  * otherwise). ERR_UNAVAILABLE: no default network; ERR_INVALID: the attachment cannot be passed on, nothing

@@ -8,6 +8,7 @@
 #include "cni/networks.h"
 #include "cni/versions.h"
 #include "cni/watch.h"
+#include "cni/width.h"
 
 TAILQ_HEAD(cni_run_list, cni_run);
 
@@ -33,7 +34,8 @@ struct cni {
     struct strs checked; /* run_check.c: kinds of attachments that passed CHECK since the last load */
 
     struct cni_run_list waiting; /* operations waiting for a slot */
-    size_t n_running, max_running;
+    size_t n_running;
+    struct cni_width width;      /* so many may run at once */
     size_t n_live;               /* operations in progress, including those that released their slot */
     void (*idle)(struct cni *c); /* gc.c: called when n_live reaches 0; may be NULL */
     bool alone;                  /* gc.c: a GC runs, nothing else may begin */

@@ -47,6 +47,12 @@ static void on_slow(uv_timer_t *timer)
     struct cni_run *r = timer->data;
     struct cni *c = r->c;
 
+    if (!r->slow) {
+        r->slow = true;
+        cni_width_slow(&c->width);
+        uv_timer_start(timer, on_slow, CNI_HANG_MS - CNI_PLACE_MS, 0);
+        return;
+    }
     give_place_back(r);
     cni_run_next(c);
 }
@@ -57,6 +63,8 @@ void cni_run_finish(struct cni_run *r, const struct err *e)
     struct cni_op *o = r->o;
 
     give_place_back(r);
+    if (r->verb != CNI_CHECK && r->done > 0 && e->code == ERR_OK)
+        cni_width_took(&c->width, clock_mono_ms() - r->began_ms);
     if (r->live)
         c->n_live--;
     op_close_handle(&o->op, (uv_handle_t *)&o->slow);
@@ -218,7 +226,8 @@ static void cni_run_begin(struct cni_run *r)
     struct err e = { 0 };
     bool more = true;
 
-    r->deadline_at_ms = clock_mono_ms() + (r->verb == CNI_ADD ? CNI_ADD_DEADLINE_MS : CNI_DEL_DEADLINE_MS);
+    r->began_ms = clock_mono_ms();
+    r->deadline_at_ms = r->began_ms + (r->verb == CNI_ADD ? CNI_ADD_DEADLINE_MS : CNI_DEL_DEADLINE_MS);
     r->c->n_live++;
     r->live = true;
     switch (r->verb) {
@@ -262,7 +271,7 @@ void cni_run_next(struct cni *c)
     if (c->alone || c->n_held > 0 || cni_ask_holds(c))
         return;
     c->starting = true;
-    while (c->n_running < c->max_running && may_run_together(c) && (r = TAILQ_FIRST(&c->waiting)) != NULL) {
+    while (c->n_running < c->width.now && may_run_together(c) && (r = TAILQ_FIRST(&c->waiting)) != NULL) {
         TAILQ_REMOVE(&c->waiting, r, link);
         c->n_running++;
         r->counted = true;
@@ -274,6 +283,22 @@ void cni_run_next(struct cni *c)
     c->starting = false;
     if (c->n_live == 0 && c->idle != NULL)
         c->idle(c);
+}
+
+bool cni_waits(const struct cni_op *o, struct cni_turn *ret)
+{
+    struct cni_run *one;
+    size_t before = 0;
+
+    if (!op_live(&o->op) || o->run == NULL || o->op.state != RUN_WAITING)
+        return false;
+    TAILQ_FOREACH (one, &o->run->c->waiting, link) {
+        if (one == o->run)
+            break;
+        before++;
+    }
+    *ret = (struct cni_turn){ .before = before, .now = o->run->c->width.now, .most = o->run->c->width.most };
+    return true;
 }
 
 static void cni_run_start(struct cni_op *o, struct cni *c, const struct cni_attachment *a, enum cni_verb verb,

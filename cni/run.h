@@ -37,7 +37,8 @@ struct cni_run {
     bool live;              /* in c->n_live */
     size_t done;            /* plugins that succeeded */
     size_t deleted;         /* DEL: entries done */
-    uint64_t deadline_at_ms;
+    bool slow;              /* it has narrowed the width */
+    uint64_t began_ms, deadline_at_ms;
     uint64_t began_ns; /* uv_hrtime(): the plugin that runs */
     struct cni_plugin plugin;
     struct cni_masq masq;

@@ -49,6 +49,21 @@ bool sandbox_is_lost(const struct pod *p)
     return sandbox_of(p)->net_lost;
 }
 
+/* "attaching: waits for its turn after 12 others": malloc'ed; NULL if it does not wait. */
+static char *net_turn_text(const struct sandbox *box)
+{
+    const char *name = net_state_name(box->net);
+    struct cni_turn turn;
+
+    if (!cni_waits(&box->cni_op, &turn))
+        return NULL;
+    if (turn.now == turn.most)
+        return str_printf("%s: waits for its turn after %zu others", name, turn.before);
+    return str_printf("%s: waits for its turn after %zu others; the network plugins are slow, so %zu at a "
+                      "time instead of %zu",
+                      name, turn.before, turn.now, turn.most);
+}
+
 static void explain_network(const struct pod *p, json_t *steps)
 {
     const struct sandbox *box = sandbox_of(p);
@@ -60,7 +75,7 @@ static void explain_network(const struct pod *p, json_t *steps)
 
     str_auto told = box->net == NET_READY && box->net_timed != NULL
                         ? str_printf("%s (%s)", net_state_name(box->net), box->net_timed)
-                        : NULL;
+                        : net_turn_text(box);
 
     explain_step(steps, "network", state, box->net_since_ns,
                  bad            ? box->net_error

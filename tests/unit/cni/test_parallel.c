@@ -150,7 +150,7 @@ static uint64_t by_shell(struct fleet *f)
         buf_addf(&arguments, "ADD %s %s %d\n", f->ids[i], f->netns[i], f->ports[i].host_port);
     put(f->p, "pods", arguments.p);
     command =
-        str_printf("xargs -P %zu -L 1 sh %s/pod.sh <%s/pods 2>&1", f->c->max_running, f->p->dir, f->p->dir);
+        str_printf("xargs -P %zu -L 1 sh %s/pod.sh <%s/pods 2>&1", f->c->width.most, f->p->dir, f->p->dir);
     start = clock_mono_ms();
     out = sh(command);
     start = clock_mono_ms() - start;
@@ -198,7 +198,7 @@ static void compare_with_a_shell_loop(struct place *p)
         best_us = us < best_us ? us : best_us;
         best_sh = shell < best_sh ? shell : best_sh;
         print_message("# measured 50 pods ADDed: %llu ms, by a shell loop %llu ms, %zu side by side\n",
-                      (unsigned long long)us, (unsigned long long)shell, f->c->max_running);
+                      (unsigned long long)us, (unsigned long long)shell, f->c->width.most);
     }
     if (best_us * 100 > best_sh * percent)
         fail_msg("%llu ms are more than %llu %% of %llu ms", (unsigned long long)best_us,

@@ -391,19 +391,50 @@ static void only_so_many_run_at_once_and_the_others_wait_their_turn(void **state
     put(p, "net.d/10.conflist", conf);
     put_plugin(p, "main", "echo '{}'");
     m.c = open_cni(p);
-    assert_true(m.c->max_running >= 4 && m.c->max_running < MANY);
+    assert_true(m.c->width.most >= 4 && m.c->width.most < MANY);
     start_many(&m);
-    assert_int_equal(m.c->n_running, m.c->max_running);
+    assert_int_equal(m.c->n_running, m.c->width.most);
     while (m.ended < MANY && uv_run(&p->loop, UV_RUN_ONCE) != 0) {
         if (m.c->n_running > m.most)
             m.most = m.c->n_running;
     }
     assert_int_equal(m.ended, MANY);
-    assert_true(m.most <= m.c->max_running);
+    assert_true(m.most <= m.c->width.most);
     /* First come, first served: nobody ends before the ones that could not have been running beside it. */
     for (int i = 0; i < MANY; i++)
-        assert_true(m.order[i] < i + 2 * (int)m.c->max_running);
+        assert_true(m.order[i] < i + 2 * (int)m.c->width.most);
     assert_int_equal(m.c->n_running, 0);
+    cni_close(m.c);
+}
+
+static void fewer_run_at_once_while_plugins_are_slow(void **state)
+{
+    struct place *p = *state;
+    struct many m = { .p = p };
+    struct cni_turn turn;
+    str_auto slow = str_printf("%s/slow", p->dir);
+    str_auto plugin = str_printf("[ ! -e %s/slow ] || sleep 3\necho '{}'", p->dir);
+
+    put(p, "net.d/10.conflist", "{\"name\": \"net\", \"plugins\": [{\"type\": \"main\"}]}");
+    put(p, "slow", "");
+    put_plugin(p, "main", plugin);
+    m.c = open_cni(p);
+    start_many(&m);
+    assert_false(cni_waits(&m.ops[0], &turn));
+    assert_true(cni_waits(&m.ops[MANY - 1], &turn));
+    assert_int_equal(turn.before, MANY - 1 - m.c->width.most);
+    assert_int_equal(turn.now, turn.most);
+    while (m.ended == 0 && uv_run(&p->loop, UV_RUN_ONCE) != 0)
+        ;
+    assert_int_equal(unlink(slow), 0);
+    assert_int_equal(m.c->width.now, 1); /* each that is slow narrows it */
+    assert_true(cni_waits(&m.ops[MANY - 1], &turn));
+    assert_int_equal(turn.now, 1);
+    while (m.ended < MANY && uv_run(&p->loop, UV_RUN_ONCE) != 0)
+        assert_true(m.c->n_running <= m.c->width.most);
+    assert_int_equal(m.ended, MANY);
+    assert_int_equal(m.c->width.now, m.c->width.most); /* and those that are quick widen it */
+    assert_false(cni_waits(&m.ops[MANY - 1], &turn));
     cni_close(m.c);
 }
 
@@ -422,7 +453,7 @@ static void waiting_operations_can_be_cancelled(void **state)
         ;
     assert_int_equal(m.cancelled, MANY);
     /* Those that never ran left no trace; the others have to be deleted. */
-    assert_int_equal(count(p, "cache"), m.c->max_running);
+    assert_int_equal(count(p, "cache"), m.c->width.most);
     cni_close(m.c);
 }
 
@@ -472,6 +503,7 @@ int main(void)
         TEST(an_agent_killed_in_the_middle_of_add_knows_what_to_delete),
         TEST(without_a_network_add_says_why),
         TEST(only_so_many_run_at_once_and_the_others_wait_their_turn),
+        TEST(fewer_run_at_once_while_plugins_are_slow),
         TEST(waiting_operations_can_be_cancelled),
         TEST(a_list_that_appears_later_is_loaded_by_itself),
     };
