@@ -32,6 +32,7 @@ CGROUP_FS = "/sys/fs/cgroup"
 CLONE_NEWNS = 0x00020000
 CLONE_NEWNET = 0x40000000
 MS_REC, MS_PRIVATE, MS_SHARED = 0x4000, 1 << 18, 1 << 20
+MNT_DETACH = 2
 
 
 class Failed(AssertionError):
@@ -198,6 +199,13 @@ def links():
     return sorted(line.split(":")[1].strip().split("@")[0] for line in run("ip", "-o", "link").stdout.splitlines())
 
 
+def unmount_below(path):
+    """Detaches all mounts below a folder.  Must not fail.  A program for each would read the list of all mounts each time."""
+    for point in reversed(mounts_below(path)):
+        with contextlib.suppress(OSError):
+            _libc_call("umount2", point.encode(), MNT_DETACH)
+
+
 def tree(path):
     """Every path below a folder, without what is mounted there."""
     found = set()
@@ -232,8 +240,7 @@ def sweep(name, scratch):
         if not folders:
             break
         time.sleep(0.05)
-    for point in reversed(mounts_below(scratch)):
-        subprocess.run(["umount", "-l", point], check=False, stderr=subprocess.DEVNULL)
+    unmount_below(scratch)
     if not mounts_below(scratch):
         shutil.rmtree(scratch, ignore_errors=True)
 
