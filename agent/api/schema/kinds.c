@@ -39,6 +39,8 @@ const struct api_kind_row api_kinds[API_KINDS + 1] = {
          NAMESPACED, HELD(SHOWN, service_account)),
     KIND(API_KIND_SERVICE, "Service", "services", "service", CORE, SHORT("svc"), NAMESPACED, IN_ALL,
          HELD(SHOWN, shown)),
+    KIND(API_KIND_CONTROLLER_REVISION, "ControllerRevision", "controllerrevisions", "controllerrevision",
+         OF("apps", "v1"), NAMESPACED, HELD(WHOLE, controller_revision)),
     KIND(API_KIND_DAEMON_SET, "DaemonSet", "daemonsets", "daemonset", OF("apps", "v1"), SHORT("ds"),
          NAMESPACED, IN_ALL, HELD(WORKLOAD, daemon_set)),
     KIND(API_KIND_DEPLOYMENT, "Deployment", "deployments", "deployment", OF("apps", "v1"), SHORT("deploy"),

@@ -150,8 +150,9 @@ extern const struct api_schema api_schema_claim, api_schema_claim_spec,
     api_schema_claim_template; /* schema_claim.c */
 extern const struct api_schema api_schema_shown, api_schema_shown_cluster, api_schema_service_account,
     api_schema_endpoints, api_schema_role, api_schema_role_binding, api_schema_cluster_role,
-    api_schema_cluster_role_binding, api_schema_storage_class, api_schema_csi_driver; /* schema_shown.c */
-extern const struct api_schema api_schema_pod_spec;                                   /* schema_pod.c */
+    api_schema_cluster_role_binding, api_schema_storage_class, api_schema_csi_driver,
+    api_schema_controller_revision;                 /* schema_shown.c */
+extern const struct api_schema api_schema_pod_spec; /* schema_pod.c */
 extern const struct api_schema api_schema_container, api_schema_ephemeral_container,
     api_schema_resources; /* schema_container.c */
 extern const struct api_schema api_schema_field_ref, api_schema_resource_field_ref;

@@ -61,6 +61,15 @@ static const struct api_row shown_class[] = {
 const struct api_schema api_schema_storage_class =
     SCHEMA("StorageClass", shown_class, .base = &api_schema_shown_cluster);
 
+/* ---- old templates of StatefulSets and DaemonSets ---- */
+static const struct api_row controller_revision[] = {
+    ROW("data", API_ANY, .support = API_ACTED),
+    ROW("revision", API_INT64, .flags = API_REQUIRED, .support = API_ACTED),
+    { 0 },
+};
+const struct api_schema api_schema_controller_revision =
+    SCHEMA("ControllerRevision", controller_revision, .base = &api_schema_shown);
+
 /* ---- what a storage driver wants of this node ---- */
 static const struct api_value group_policies[] = {
     { "ReadWriteOnceWithFSType", 0 }, { "File", 0 }, { "None", 0 }, { NULL, 0 }

@@ -4,7 +4,6 @@
 #include "agent/api/schema/schema.h"
 
 static const char one_node[] = "there is one node: it says nothing here";
-static const char no_history[] = "old versions are not kept: the manifest is the version in force";
 
 /* ---- the template ---- */
 static const struct api_row template_meta[] = {
@@ -36,7 +35,7 @@ const struct api_schema api_schema_pod_template = SCHEMA("PodTemplateSpec", pod_
         RANGE(0, INT32_MAX))
 #define HISTORY(default_)                                                                                    \
     ROW("revisionHistoryLimit", API_INT32, SLOT(api_workload, revision_history_limit),                       \
-        .otherwise = default_, RANGE(0, INT32_MAX), ACCEPTED(no_history))
+        .otherwise = default_, RANGE(0, INT32_MAX))
 
 /* The object around a spec. */
 #define OBJECT(name_, spec_)                                                                                 \

@@ -4,6 +4,7 @@
 
 #include "base/codec/json.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -226,7 +227,38 @@ static void storage_class_cells(json_t **cells, const json_t *o, int64_t now_ns)
     api_cell_age(cells, o, now_ns);
 }
 
+/* ---- ControllerRevision ---- */
+
+static const struct api_column revision_columns[] = {
+    API_COLUMN_NAME,
+    { "Controller", "string", 0, "The workload whose template it remembers." },
+    { "Revision", "string", 0, "Its number." },
+    API_COLUMN_AGE,
+    { 0 },
+};
+
+static void revision_cells(json_t **cells, const json_t *o, int64_t now_ns)
+{
+    const json_t *owner = json_array_get(json_at(o, "metadata.ownerReferences"), 0);
+    const char *api_version = api_text_at(owner, "apiVersion"), *kind = api_text_at(owner, "kind"),
+               *slash = strchr(api_version, '/');
+    char text[400] = "<none>", lower[64];
+    size_t n = 0;
+
+    for (; kind[n] != '\0' && n + 1 < sizeof(lower); n++)
+        lower[n] = (char)tolower((unsigned char)kind[n]);
+    lower[n] = '\0';
+    if (n > 0)
+        snprintf(text, sizeof(text), "%s%s%.*s/%s", lower, slash != NULL ? "." : "",
+                 slash != NULL ? (int)(slash - api_version) : 0, api_version, api_text_at(owner, "name"));
+    name_cell(cells, o);
+    api_cell(cells, text);
+    api_cell_number(cells, api_number_at(o, "revision"));
+    api_cell_age(cells, o, now_ns);
+}
+
 const struct api_columns api_columns_shown[] = {
+    { "apps", "ControllerRevision", revision_columns, revision_cells },
     { "networking.k8s.io", "Ingress", ingress_columns, ingress_cells },
     { "networking.k8s.io", "IngressClass", ingress_class_columns, ingress_class_cells },
     { "networking.k8s.io", "NetworkPolicy", network_policy_columns, network_policy_cells },

@@ -31,6 +31,7 @@ static const struct {
     { "Overhead", "io.k8s.api.node.v1." },
     { "Scheduling", "io.k8s.api.node.v1." },
     { "Deployment", "io.k8s.api.apps.v1." },
+    { "ControllerRevision", "io.k8s.api.apps.v1." },
     { "ReplicaSet", "io.k8s.api.apps.v1." },
     { "StatefulSet", "io.k8s.api.apps.v1." },
     { "DaemonSet", "io.k8s.api.apps.v1." },

@@ -35,6 +35,16 @@ static void strip_selector(json_t *spec)
         json_object_del(spec, "selector");
 }
 
+/* The number of the revision in force, which the node shows. */
+static void strip_revision(json_t *meta)
+{
+    json_t *annotations = json_object_get(meta, "annotations");
+
+    json_object_del(annotations, "deployment.kubernetes.io/revision");
+    if (annotations != NULL && json_object_size(annotations) == 0)
+        json_object_del(meta, "annotations");
+}
+
 void api_stored_strip(const struct api_kind_row *kind, json_t *object, bool is_new)
 {
     static const char *const always[] = { "resourceVersion", "selfLink", "deletionTimestamp",
@@ -50,6 +60,8 @@ void api_stored_strip(const struct api_kind_row *kind, json_t *object, bool is_n
     }
     if (api_kind_is_workload(kind->id))
         json_object_del(meta, "generation");
+    if (kind->id == API_KIND_DEPLOYMENT)
+        strip_revision(meta);
     if (kind->id == API_KIND_JOB)
         strip_selector(spec);
     if (pod) {

@@ -100,12 +100,11 @@ static void objects_that_are_not_there_have_the_same_words_and_code(void **state
     assert_int_equal(run(f, "describe secret/login secret"), 2);
     assert_string_equal(f->err, "error: secret: either all or none must be KIND/NAME\n");
     assert_int_equal(run(f, "describe pod/web gizmo/x"), 2);
-    assert_string_equal(
-        f->err,
-        "error: the server doesn't have a resource type \"gizmo\": there are pods, "
-        "nodes, configmaps, secrets, "
-        "priorityclasses, images, persistentvolumeclaims, persistentvolumes, daemonsets, deployments, "
-        "replicasets, statefulsets, cronjobs, jobs, csidrivers\n");
+    assert_string_equal(f->err, "error: the server doesn't have a resource type \"gizmo\": there are pods, "
+                                "nodes, configmaps, secrets, "
+                                "priorityclasses, images, persistentvolumeclaims, persistentvolumes, "
+                                "controllerrevisions, daemonsets, deployments, "
+                                "replicasets, statefulsets, cronjobs, jobs, csidrivers\n");
 }
 
 /* ---- describe ---------------------------------------------------------------------------------- */

@@ -4,7 +4,8 @@
 
 #define KINDS                                                                                                \
     ": there are pods, nodes, configmaps, secrets, priorityclasses, images, persistentvolumeclaims, "        \
-    "persistentvolumes, daemonsets, deployments, replicasets, statefulsets, cronjobs, jobs, csidrivers"
+    "persistentvolumes, controllerrevisions, daemonsets, deployments, replicasets, statefulsets, cronjobs, " \
+    "jobs, csidrivers"
 
 static void pods_are_shown_as_a_table_with_warnings_after_it(void **state)
 {
