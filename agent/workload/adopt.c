@@ -29,7 +29,7 @@ void workloads_adopt(struct workloads *w)
         struct err e = { 0 };
 
         if (p->api->owner_uid == NULL || p->api->origin != API_FROM_FOLDER || !p->recovered ||
-            p->deletion_ns != 0 || (complete && workload_find(w, p->api->owner_uid) == NULL))
+            p->deletion_ns != 0 || (complete && workload_of_pod(w, p->api) == NULL))
             continue;
         if (src_store_put(w->store, &o, &e) != ERR_OK)
             log_error("cannot take over a pod of a workload", F_STR("pod", p->key), F_ERR(&e));
@@ -50,7 +50,7 @@ static bool drop_pods(struct workloads *w, bool complete)
         const struct api_pod *kept;
 
         if (p->api->owner_uid == NULL || p->api->origin != API_FROM_FOLDER ||
-            workload_find(w, p->api->owner_uid) != NULL)
+            workload_of_pod(w, p->api) != NULL)
             continue;
         kept = src_store_pod(w->store, API_FROM_FOLDER, p->api->meta.namespace, p->api->meta.name);
         if (kept == NULL || !str_eq(kept->owner_uid, p->api->owner_uid))
@@ -63,8 +63,8 @@ static bool drop_pods(struct workloads *w, bool complete)
     return all;
 }
 
-/* Jobs whose CronJob is gone. */
-static bool mark_jobs(struct workloads *w, bool complete)
+/* Jobs whose CronJob is gone, and revisions of a workload that is gone. */
+static bool mark_made(struct workloads *w, bool complete)
 {
     struct workload *one, *tmp;
     bool all = true;
@@ -97,11 +97,11 @@ static void drop_records(struct workloads *w)
 bool workloads_drop_orphans(struct workloads *w)
 {
     const bool complete = w->o.complete(w->o.arg), pods = drop_pods(w, complete),
-               jobs = mark_jobs(w, complete);
+               made = mark_made(w, complete);
 
     if (complete && !w->swept)
         drop_records(w);
     if (complete || pods)
         strs_done(&w->gone);
-    return pods && jobs && w->swept;
+    return pods && made && w->swept;
 }

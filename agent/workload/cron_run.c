@@ -74,7 +74,8 @@ static void make_job(struct workloads *w, struct workload *one, const struct zon
     else if (src_store_generic(w->store, API_FROM_FOLDER, API_KIND_JOB, one->object->meta.namespace, name) !=
              NULL)
         err_set(&e, ERR_EXISTS, "another manifest has a Job of this name");
-    else if (workload_record_begin(w, uid, o, &e) == ERR_OK && /* before it runs: after a kill it is known */
+    else if (workload_record_made(w, uid, clock_wall_ns(), o, &e) ==
+                 ERR_OK && /* before it runs: after a kill it is known */
              api_make_generic(API_KIND_JOB, o, &job.generic, &e) == ERR_OK &&
              src_store_put(w->store, &job, &e) == ERR_OK)
         log_info("a CronJob made a Job", F_STR("namespace", one->object->meta.namespace),

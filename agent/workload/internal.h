@@ -5,6 +5,7 @@
 #include "agent/source/store.h"
 #include "agent/workload/decide.h"
 #include "agent/workload/job.h"
+#include "agent/workload/revision.h"
 #include "agent/workload/workloads.h"
 #include "base/strs.h"
 
@@ -42,10 +43,18 @@ struct cron_facts {
     int64_t refused_s;  /* the moment that was passed over because a Job ran; 0 */
 };
 
+/* What a revision's object says, and how it is used. */
+struct revision_facts {
+    int64_t number;
+    char hash[API_HASH_SIZE];
+    uint64_t looks; /* of its template */
+    unsigned uses;  /* by pods, also those that are ending */
+};
+
 struct workload {
     UT_hash_handle hh; /* by uid */
     char uid[WORKLOAD_UID_SIZE];
-    char owner[WORKLOAD_UID_SIZE]; /* of the CronJob that made it; "" */
+    char owner[WORKLOAD_UID_SIZE]; /* of the CronJob that made it, or whose revision it is; "" */
     enum api_kind kind;
     struct api_generic *object;
     int64_t generation; /* 1, and one more for each edit that this agent saw */
@@ -59,9 +68,19 @@ struct workload {
     struct workload_seen *seen; /* of this step; `pods` has the pod of each */
     const struct pod **pods;
     size_t n_seen;
-    struct job_facts *job;   /* of a Job; otherwise NULL */
-    struct cron_facts *cron; /* of a CronJob; otherwise NULL */
-    json_t *told;            /* the status that the clients of the store were told last; NULL: none */
+    struct job_facts *job;           /* of a Job; otherwise NULL */
+    struct cron_facts *cron;         /* of a CronJob; otherwise NULL */
+    struct revision_facts *revision; /* of a revision of another workload; otherwise NULL */
+    /* Of a workload that has revisions: */
+    uint64_t looks;              /* of its template */
+    bool changed;                /* its object, since the last turn */
+    char hash[API_HASH_SIZE];    /* of the revision in force; "" before the first turn */
+    int64_t number, told_number; /* of that revision; 0: none is kept */
+    bool on_hold;                /* a Deployment is paused: another template is in force than the object's */
+    char before[API_HASH_SIZE];  /* of the revision that a rollout comes from; without one, that in force */
+    unsigned n_before;           /* its pods */
+    struct workload *revisions, *next; /* its revisions, and of a revision the next one; of this step */
+    json_t *told; /* the status that the clients of the store were told last; NULL: none */
 };
 
 struct workloads {
@@ -102,15 +121,35 @@ extern const char workload_index_label[], workload_job_label[];
 enum err_code workload_records_load(struct workloads *w, struct err *e) MUST_CHECK;
 /* Of a Job or a CronJob. A failure is logged: the next change writes it again. */
 void workload_record_save(struct workloads *w, const struct workload *one);
-/* Of a Job that a CronJob makes, before it is in the store. */
-enum err_code workload_record_begin(struct workloads *w, const char *uid, const json_t *made,
-                                    struct err *e) MUST_CHECK;
+/* Of an object that a workload makes (a CronJob's Job, a revision), before it is in the store. */
+enum err_code workload_record_made(struct workloads *w, const char *uid, int64_t created_ns,
+                                   const json_t *made, struct err *e) MUST_CHECK;
 void workload_record_remove(struct workloads *w, const char *uid);
 /* What its record says, if there is one; otherwise facts of a new one. False: out of memory. */
 bool workload_record_take(struct workloads *w, struct workload *one);
 void workload_facts_free(struct workload *one);
 /* The uids of all records. */
 bool workload_records_list(struct workloads *w, struct strs *ret);
+
+/* ---- revisions.c ---- */
+/* The one of this hash; NULL: there is none. */
+struct workload *revision_of(struct workloads *w, const struct workload *one, const char *hash);
+/* What its object says, which is another one now. */
+void revision_take(struct workload *one);
+/* At the beginning of a step: the revisions of each workload. */
+void revisions_link(struct workloads *w);
+/* Before its pods are seen: which revision is in force. Makes it, or gives it a new number. */
+void revisions_resolve(struct workloads *w, struct workload *one);
+/* With its pods seen: tells how many each has, and forgets old ones. */
+void revisions_settle(struct workloads *w, struct workload *one);
+/* A pod of a Deployment is owned by a ReplicaSet of it. NULL: its workload is gone. */
+struct workload *workload_of_pod(struct workloads *w, const struct api_pod *pod);
+/* What new pods are made of. */
+const struct api_pod *workload_template(struct workloads *w, const struct workload *one);
+static inline const char *workload_hash(const struct workload *one)
+{
+    return one->hash[0] != '\0' ? one->hash : one->object->workload->pods.hash;
+}
 
 /* ---- job_run.c ---- */
 void job_step(struct workloads *w, struct workload *one);

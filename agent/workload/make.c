@@ -66,6 +66,7 @@ static enum err_code make_claims(struct workloads *w, const struct workload *one
 
 struct making {
     char name[300], number[16], index[16], hostname[300];
+    char owner[300], owner_uid[WORKLOAD_UID_SIZE];
     struct api_kv labels[LABELS_MAX], annotations[1];
     struct own_claims claims;
 };
@@ -81,7 +82,7 @@ static void name_it(struct making *m, const struct workload *one, unsigned numbe
         snprintf(m->name, sizeof(m->name), "%s-%u-%u", g->meta.name, index, number);
     else
         snprintf(m->name, sizeof(m->name), "%s%s%s-%u", g->meta.name, hashed ? "-" : "",
-                 hashed ? g->workload->pods.hash : "", number);
+                 hashed ? workload_hash(one) : "", number);
     if (one->kind == API_KIND_STATEFUL_SET)
         snprintf(m->hostname, sizeof(m->hostname), "%s", m->name);
     else
@@ -98,7 +99,7 @@ static void label_it(struct api_expansion *x, struct making *m, const struct wor
     const struct api_generic *g = one->object;
 
     if (one->kind != API_KIND_REPLICA_SET)
-        label(x, m, workload_hash_label(one->kind), g->workload->pods.hash);
+        label(x, m, workload_hash_label(one->kind), workload_hash(one));
     x->of_daemon = one->kind == API_KIND_DAEMON_SET;
     if (one->kind == API_KIND_STATEFUL_SET) {
         label(x, m, "statefulset.kubernetes.io/pod-name", m->name);
@@ -122,11 +123,27 @@ static void label_it(struct api_expansion *x, struct making *m, const struct wor
     x->index_field = index_field;
 }
 
+/* A Deployment's pods belong to its ReplicaSet, whether or not that could be kept. */
+static void own_it(struct api_expansion *x, struct making *m, const struct workload *one)
+{
+    const struct api_meta *meta = &one->object->meta;
+    const bool by_set = one->kind == API_KIND_DEPLOYMENT;
+    const struct api_kind_row *row = &api_kinds[by_set ? API_KIND_REPLICA_SET : one->kind];
+
+    snprintf(m->owner, sizeof(m->owner), "%s%s%s", meta->name, by_set ? "-" : "",
+             by_set ? workload_hash(one) : "");
+    workload_uid(row->id, meta->namespace, m->owner, m->owner_uid);
+    x->owner_api_version = row->api_version;
+    x->owner_kind = row->kind;
+    x->owner_name = m->owner;
+    x->owner_uid = m->owner_uid;
+}
+
 static void put(struct workloads *w, const struct workload *one, const struct api_expansion *x, struct err *e)
 {
     struct api_object o = { .kind = API_KIND_POD, .document = 1 };
 
-    if (api_expand_pod(one->object->workload->pods.pod, x, &o.pod, e) != ERR_OK)
+    if (api_expand_pod(workload_template(w, one), x, &o.pod, e) != ERR_OK)
         return;
     if (src_store_put(w->store, &o, e) == ERR_OK)
         log_info("pod of a workload added", F_STR("kind", api_kind_name(one->kind)),
@@ -137,16 +154,11 @@ static void put(struct workloads *w, const struct workload *one, const struct ap
 void workload_make(struct workloads *w, struct workload *one, unsigned number, unsigned index)
 {
     const struct api_generic *g = one->object;
-    const struct api_kind_row *info = &api_kinds[one->kind];
     struct making m = { .claims = { .n = 0 } };
     struct api_expansion x = { .namespace_ = g->meta.namespace,
                                .name = m.name,
                                .labels = m.labels,
                                .annotations = m.annotations,
-                               .owner_api_version = info->api_version,
-                               .owner_kind = info->kind,
-                               .owner_name = g->meta.name,
-                               .owner_uid = one->uid,
                                .claims = m.claims.v,
                                .n_claims = g->workload->claim_names.n };
     const struct api_pod *other;
@@ -155,13 +167,14 @@ void workload_make(struct workloads *w, struct workload *one, unsigned number, u
     name_it(&m, one, number, index);
     label_it(&x, &m, one);
     other = src_store_pod(w->store, API_FROM_FOLDER, g->meta.namespace, m.name);
-    if (other != NULL && !str_eq(other->owner_uid, one->uid))
+    own_it(&x, &m, one);
+    if (other != NULL && workload_of_pod(w, other) != one)
         err_set(&e, ERR_EXISTS, "pod %.250s: another manifest has a pod of this name", m.name);
     else if (make_claims(w, one, number, &m.claims, &e) == ERR_OK)
         put(w, one, &x, &e);
     if (e.code != ERR_OK && strcmp(one->problem, e.text) != 0)
-        log_error("cannot make a pod of a workload", F_STR("kind", info->kind), F_STR("name", g->meta.name),
-                  F_ERR(&e));
+        log_error("cannot make a pod of a workload", F_STR("kind", api_kind_name(one->kind)),
+                  F_STR("name", g->meta.name), F_ERR(&e));
     snprintf(one->problem, sizeof(one->problem), "%.299s", e.code != ERR_OK ? e.text : "");
     own_claims_done(&m.claims);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * record - what is known of Jobs and CronJobs beside their pods, on the disk: <state>/jobs/<uid>.json, one
- * file each, replaced by rename. A Job of a CronJob has its manifest there, too.
+ * file each, replaced by rename. A Job of a CronJob has its manifest there, too; of a revision of another
+ * workload, that is all.
  */
 #include "agent/workload/internal.h"
 #include "base/clock.h"
@@ -20,6 +21,11 @@
 static bool is_kept(enum api_kind kind)
 {
     return kind == API_KIND_JOB || kind == API_KIND_CRON_JOB;
+}
+
+static bool may_be_revision(enum api_kind kind)
+{
+    return kind == API_KIND_REPLICA_SET || kind == API_KIND_CONTROLLER_REVISION;
 }
 
 /* ---- writing ---- */
@@ -72,10 +78,11 @@ void workload_record_save(struct workloads *w, const struct workload *one)
                   F_STR("namespace", meta->namespace), F_STR("name", meta->name), F_ERR(&e));
 }
 
-enum err_code workload_record_begin(struct workloads *w, const char *uid, const json_t *made, struct err *e)
+enum err_code workload_record_made(struct workloads *w, const char *uid, int64_t created_ns,
+                                   const json_t *made, struct err *e)
 {
-    json_auto_t *o = json_pack("{s:i, s:s, s:I, s:O}", "version", 1, "kind", "Job", "created",
-                               (json_int_t)clock_wall_ns(), "made", made);
+    json_auto_t *o = json_pack("{s:i, s:s*, s:I, s:O}", "version", 1, "kind", json_str(made, "kind"),
+                               "created", (json_int_t)created_ns, "made", made);
 
     return write_it(w, uid, o, e);
 }
@@ -183,13 +190,29 @@ static void take_owner(struct workload *one)
     snprintf(one->owner, sizeof(one->owner), "%s", uid != NULL ? uid : "");
 }
 
+/* Without a record it is no revision. */
+static bool take_revision(struct workloads *w, struct workload *one, const char *file)
+{
+    json_auto_t *o = read_it(w, file);
+
+    if (json_object_get(o, "made") == NULL)
+        return true;
+    one->revision = calloc(1, sizeof(*one->revision));
+    if (one->revision == NULL)
+        return false;
+    one->created_ns = json_int(o, "created", clock_wall_ns());
+    take_owner(one);
+    revision_take(one);
+    return true;
+}
+
 bool workload_record_take(struct workloads *w, struct workload *one)
 {
     str_auto file = str_printf("%s" SUFFIX, one->uid);
     json_auto_t *o = NULL;
 
     if (!is_kept(one->kind))
-        return true;
+        return !may_be_revision(one->kind) || file == NULL || take_revision(w, one, file);
     if (one->kind == API_KIND_JOB)
         one->job = calloc(1, sizeof(*one->job));
     else
@@ -218,6 +241,7 @@ void workload_facts_free(struct workload *one)
         free(one->cron->clock);
     free(one->job);
     free(one->cron);
+    free(one->revision);
 }
 
 /* ---- at the start ---- */
@@ -247,22 +271,27 @@ static void put_made(struct workloads *w, const char *uid)
     str_auto file = str_printf("%s" SUFFIX, uid);
     json_auto_t *o = file != NULL ? read_it(w, file) : NULL;
     json_t *made = json_object_get(o, "made");
-    struct api_object job = { .kind = API_KIND_JOB, .document = 1 };
+    const char *api_version = json_str(made, "apiVersion"), *kind = json_str(made, "kind");
+    const struct api_kind_row *row =
+        api_version != NULL && kind != NULL ? api_kind_of_object(api_version, kind) : NULL;
+    struct api_object object = { .kind = row != NULL ? row->id : API_KIND_JOB, .document = 1 };
     char own[WORKLOAD_UID_SIZE];
     struct err e = { 0 };
 
     if (made == NULL)
         return;
-    if (api_make_generic(API_KIND_JOB, made, &job.generic, &e) == ERR_OK) {
-        workload_uid(API_KIND_JOB, job.generic->meta.namespace, job.generic->meta.name, own);
+    if (row == NULL || (row->id != API_KIND_JOB && !may_be_revision(row->id)))
+        err_set(&e, ERR_INVALID, "it is the record of no Job and no revision");
+    else if (api_make_generic(row->id, made, &object.generic, &e) == ERR_OK) {
+        workload_uid(row->id, object.generic->meta.namespace, object.generic->meta.name, own);
         if (strcmp(own, uid) != 0)
-            err_set(&e, ERR_INVALID, "it is the record of another Job");
-        else if (src_store_put(w->store, &job, &e) == ERR_OK)
+            err_set(&e, ERR_INVALID, "it is the record of another object");
+        else if (src_store_put(w->store, &object, &e) == ERR_OK)
             e.code = ERR_OK;
     }
     if (e.code != ERR_OK)
-        log_error("cannot take over a Job of a CronJob", F_STR("file", file), F_ERR(&e));
-    api_generic_unref(job.generic);
+        log_error("cannot take over an object that a workload made", F_STR("file", file), F_ERR(&e));
+    api_generic_unref(object.generic);
 }
 
 enum err_code workload_records_load(struct workloads *w, struct err *e)

@@ -87,17 +87,18 @@ static void put_deployment(json_t *s, json_t *conditions, const struct workload 
 static void put_stateful(json_t *s, const struct workload *one)
 {
     const struct workload_counts *c = &one->counts;
-    const char *hash = one->object->workload->pods.hash;
-    str_auto revision = str_printf("%s-%s", one->object->meta.name, hash);
+    const char *name = one->object->meta.name, *hash = workload_hash(one);
+    str_auto revision = str_printf("%s-%s", name, hash);
+    str_auto before = str_printf("%s-%s", name, one->before[0] != '\0' ? one->before : hash);
 
     show_number(s, "replicas", c->pods);
     show_number(s, "readyReplicas", c->ready);
     show_number(s, "availableReplicas", c->available);
-    show_number(s, "currentReplicas", c->updated);
+    show_number(s, "currentReplicas", one->n_before);
     show_number(s, "updatedReplicas", c->updated);
     json_put_str(s, "updateRevision", revision);
-    if (c->updated == c->pods)
-        json_put_str(s, "currentRevision", revision);
+    if (c->updated == c->pods || (before != NULL && revision != NULL && strcmp(before, revision) != 0))
+        json_put_str(s, "currentRevision", before);
 }
 
 static void put_daemon(json_t *s, const struct workloads *w, const struct workload *one)
@@ -135,6 +136,7 @@ static json_t *status_of(struct workloads *w, const struct workload *one)
         put_daemon(s, w, one);
     } else {
         show_number(s, "replicas", one->counts.pods);
+        show_number(s, "fullyLabeledReplicas", one->counts.pods);
         show_number(s, "readyReplicas", one->counts.ready);
         show_number(s, "availableReplicas", one->counts.available);
     }
@@ -152,6 +154,37 @@ static void put_selector(json_t *spec, const char *uid)
 {
     if (json_object_get(spec, "selector") == NULL)
         json_object_set_new(spec, "selector", json_pack("{s:{s:s}}", "matchLabels", workload_job_label, uid));
+}
+
+static void put_annotation(json_t *meta, const char *key, int64_t n)
+{
+    json_t *annotations = json_object_get(meta, "annotations");
+    char text[24];
+
+    if (annotations == NULL)
+        json_object_set_new(meta, "annotations", annotations = json_object());
+    snprintf(text, sizeof(text), "%lld", (long long)n);
+    json_put_str(annotations, key, text);
+}
+
+/* What no file and no record has: how many pods a ReplicaSet has, and which revision is in force. */
+static void put_revision(struct workloads *w, const struct workload *one, json_t *o)
+{
+    json_t *meta = json_object_get(o, "metadata");
+    const struct workload *owner = one->revision != NULL ? workload_find(w, one->owner) : NULL;
+    struct workload_want want;
+
+    if (one->kind == API_KIND_DEPLOYMENT && one->number > 0)
+        put_annotation(meta, REVISION_ANNOTATION, one->number);
+    if (one->revision == NULL || one->kind != API_KIND_REPLICA_SET)
+        return;
+    show_number(json_object_get(o, "spec"), "replicas", one->counts.pods);
+    if (owner == NULL || one->counts.pods == 0)
+        return;
+    want = workload_want_of(owner->kind, owner->object->workload);
+    put_annotation(meta, REVISION_DESIRED, want.replicas);
+    put_annotation(meta, REVISION_MAX,
+                   (int64_t)want.replicas + (want.update == API_UPDATE_RECREATE ? 0 : want.surge));
 }
 
 json_t *workloads_object(enum api_kind kind, const char *namespace_, const char *name, void *arg,
@@ -173,22 +206,24 @@ json_t *workloads_object(enum api_kind kind, const char *namespace_, const char 
         return NULL;
     }
     ERR_IGNORE(api_kept_meta_add(json_object_get(o, "metadata"), g->meta.kept));
-    if (!api_kind_is_workload(kind)) {
+    if (!api_kind_is_workload(kind) && kind != API_KIND_CONTROLLER_REVISION) {
         claims_show(w->o.claims, kind, g->meta.namespace, g->meta.name, o);
         return o;
     }
     workload_uid(kind, g->meta.namespace, g->meta.name, uid);
     one = workload_find(w, uid);
     meta = json_object_get(o, "metadata");
-    if (api_kind_is_workload(kind) || json_str(meta, "uid") == NULL)
-        json_put_str(meta, "uid", uid);
+    json_put_str(meta, "uid", uid);
     if (kind == API_KIND_JOB)
         put_selector(json_object_get(o, "spec"), uid);
-    if (one != NULL) {
-        show_number(meta, "generation", one->generation);
-        show_time(meta, "creationTimestamp", one->created_ns != 0 ? one->created_ns : one->progress_ns);
-        json_object_set_new(o, "status", status_of(w, one));
-    }
+    if (one == NULL)
+        return o;
+    show_time(meta, "creationTimestamp", one->created_ns != 0 ? one->created_ns : one->progress_ns);
+    put_revision(w, one, o);
+    if (kind == API_KIND_CONTROLLER_REVISION)
+        return o;
+    show_number(meta, "generation", one->generation);
+    json_object_set_new(o, "status", status_of(w, one));
     return o;
 }
 
@@ -198,11 +233,12 @@ void workload_tell(struct workloads *w, struct workload *one)
     struct status_server *server = w->o.node->server;
     json_auto_t *object = NULL, *status = NULL;
 
-    if (server == NULL || !status_server_is_fed(server))
+    if (server == NULL || !status_server_is_fed(server) || one->kind == API_KIND_CONTROLLER_REVISION)
         return;
     status = status_of(w, one);
-    if (status == NULL || json_equal(status, one->told))
+    if (status == NULL || (json_equal(status, one->told) && one->number == one->told_number))
         return;
+    one->told_number = one->number;
     object = workloads_object(one->kind, meta->namespace, meta->name, w, ERR_IGNORED);
     if (object == NULL)
         return;

@@ -60,6 +60,20 @@ static void forget(struct workloads *w, struct workload *one)
     free(one);
 }
 
+/* What is remembered of its object. */
+static void look_at(struct workload *one)
+{
+    json_auto_t *o = NULL;
+
+    one->changed = true;
+    if (one->revision != NULL) {
+        revision_take(one);
+    } else if (revision_has(one->kind)) {
+        o = json_loads(one->object->json, 0, NULL);
+        one->looks = revision_looks(revision_template(o));
+    }
+}
+
 static void begin_progress(struct workload *one)
 {
     one->progress_ns = clock_wall_ns();
@@ -107,8 +121,10 @@ static void take(struct workloads *w, enum api_kind kind, struct api_generic *g)
             forget(w, one);
             return;
         }
+        look_at(one);
         begin_progress(one);
-        name_ignored(&g->ignored, api_kind_name(kind), &g->meta);
+        if (one->revision == NULL)
+            name_ignored(&g->ignored, api_kind_name(kind), &g->meta);
         return;
     }
     same = str_eq(one->object->json, g->json);
@@ -117,10 +133,12 @@ static void take(struct workloads *w, enum api_kind kind, struct api_generic *g)
     one->object = api_generic_ref(g);
     if (same) /* only what it keeps for others has changed */
         return;
+    look_at(one);
     if (!same_spec)
         one->generation++;
     begin_progress(one);
-    name_ignored(&g->ignored, api_kind_name(kind), &g->meta);
+    if (one->revision == NULL)
+        name_ignored(&g->ignored, api_kind_name(kind), &g->meta);
 }
 
 static void on_store(enum src_change change, const struct api_object *o, void *arg)
@@ -135,7 +153,7 @@ static void on_store(enum src_change change, const struct api_object *o, void *a
     if (change == SRC_ADDED && api_kind_is_only_shown(o->kind))
         log_info("the object is kept and shown; nothing here acts on it",
                  F_STR("kind", api_kind_name(o->kind)), F_STR("name", m->name));
-    if (!api_kind_is_workload(o->kind)) {
+    if (!api_kind_is_workload(o->kind) && o->kind != API_KIND_CONTROLLER_REVISION) {
         if (change != SRC_REMOVED && api_kind_is_generic(o->kind))
             name_ignored(&o->generic->ignored, api_kind_name(o->kind), m);
         return;
@@ -143,7 +161,7 @@ static void on_store(enum src_change change, const struct api_object *o, void *a
     if (change == SRC_REMOVED) {
         workload_uid(o->kind, m->namespace, m->name, uid);
         one = workload_find(w, uid);
-        if (one != NULL && one->object->workload->claims_go_with_set)
+        if (one != NULL && one->object->workload != NULL && one->object->workload->claims_go_with_set)
             claims_drop(w->o.claims, uid, 0);
         if (one != NULL) {
             forget(w, one);
@@ -171,13 +189,26 @@ static bool is_available(struct workloads *w, const struct workload *one, bool r
     return one->object->workload->min_ready_seconds == 0 || rest_ns <= 0;
 }
 
+static void count(struct workload *one, const struct workload_seen *s, bool ready)
+{
+    if (!s->kept)
+        return;
+    one->counts.pods++;
+    one->counts.ready += ready;
+    one->counts.available += s->available;
+    one->counts.updated += s->current;
+    one->counts.updated_available += s->current && s->available;
+}
+
 static void see(struct workloads *w, struct workload *one, const struct pod *p)
 {
     const struct api_pod *kept =
         src_store_pod(w->store, API_FROM_FOLDER, p->api->meta.namespace, p->api->meta.name);
-    const char *dash = strrchr(p->api->meta.name, '-');
+    const char *dash = strrchr(p->api->meta.name, '-'),
+               *hash = api_kvs_get(&p->api->meta.labels, workload_hash_label(one->kind));
     size_t n = one->n_seen;
     struct workload_seen *s;
+    struct workload *rev;
     int64_t since_ns;
     bool ready = pod_is_ready(p, &since_ns) && p->state == POD_RUNNING;
 
@@ -190,21 +221,18 @@ static void see(struct workloads *w, struct workload *one, const struct pod *p)
     one->pods[one->n_seen++] = p;
     *s = (struct workload_seen){
         .number = dash != NULL ? (unsigned)strtoul(dash + 1, NULL, 10) : 0,
-        .current = one->kind == API_KIND_REPLICA_SET ||
-                   str_eq(api_kvs_get(&p->api->meta.labels, workload_hash_label(one->kind)),
-                          one->object->workload->pods.hash),
-        .kept = kept != NULL && str_eq(kept->owner_uid, one->uid),
+        .current = one->kind == API_KIND_REPLICA_SET || str_eq(hash, workload_hash(one)),
+        .kept = kept != NULL && workload_of_pod(w, kept) == one,
         .available = is_available(w, one, ready, since_ns),
     };
     if (one->created_ns == 0 || p->created_ns < one->created_ns)
         one->created_ns = p->created_ns;
-    if (!s->kept)
-        return;
-    one->counts.pods++;
-    one->counts.ready += ready;
-    one->counts.available += s->available;
-    one->counts.updated += s->current;
-    one->counts.updated_available += s->current && s->available;
+    count(one, s, ready);
+    rev = revision_of(w, one, hash);
+    if (rev != NULL) {
+        count(rev, s, ready);
+        rev->revision->uses++;
+    }
 }
 
 /* ---- steps ---- */
@@ -259,26 +287,33 @@ static void turn(struct workloads *w, struct workload *one)
 {
     const struct workload_counts before = one->counts;
 
+    if (one->revision != NULL || one->kind == API_KIND_CONTROLLER_REVISION)
+        return; /* the workload that it belongs to sees to it */
     one->counts = (struct workload_counts){ 0 };
     if (one->kind == API_KIND_CRON_JOB) {
         cron_step(w, one);
     } else if (one->kind == API_KIND_JOB) {
         job_step(w, one);
     } else {
+        if (revision_has(one->kind))
+            revisions_resolve(w, one);
         pods_each (w->o.node, p)
-            if (str_eq(p->api->owner_uid, one->uid))
+            if (p->api->owner_uid != NULL && workload_of_pod(w, p->api) == one)
                 see(w, one, p);
-        step_one(w, one, &before);
+        if (!one->on_hold || one->number != 0 || one->n_seen > 0) /* made paused: it waits for its first */
+            step_one(w, one, &before);
+        if (revision_has(one->kind))
+            revisions_settle(w, one);
     }
     workload_tell(w, one);
 }
 
-/* Jobs of CronJobs that are not kept any longer. One at a time: the table changes. */
-static void drop_jobs(struct workloads *w)
+/* Jobs of CronJobs and revisions that are not kept any longer. One at a time: the table changes. */
+static void drop_made(struct workloads *w)
 {
     for (struct workload *one = w->all; one != NULL;) {
         if (one->goes) {
-            src_store_remove(w->store, API_FROM_FOLDER, API_KIND_JOB, one->object->meta.namespace,
+            src_store_remove(w->store, API_FROM_FOLDER, one->kind, one->object->meta.namespace,
                              one->object->meta.name);
             one = w->all;
         } else {
@@ -298,9 +333,10 @@ static void step(struct workloads *w)
     if (!workloads_drop_orphans(w))
         workloads_look_again(w, ORPHANS_LOOK_MS);
     taints_step(w);
+    revisions_link(w);
     HASH_ITER (hh, w->all, one, tmp)
         turn(w, one);
-    drop_jobs(w);
+    drop_made(w);
     w->stepping = false;
     if (w->next_ms >= 0)
         boot_timer_start(&w->timer, clock_boot_in_ms((uint64_t)w->next_ms), on_timer);

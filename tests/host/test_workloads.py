@@ -43,13 +43,15 @@ def test_deployment(t):
     first = settled(node, "web", 2)
     one = node.pod(first[0])
     owner = one["metadata"]["ownerReferences"][0]
-    equal((owner["kind"], owner["name"], owner["controller"]), ("Deployment", "web", True), "its owner")
-    contains(first[0], one["metadata"]["labels"]["pod-template-hash"])
+    replica_set = "web-" + one["metadata"]["labels"]["pod-template-hash"]
+    equal((owner["kind"], owner["name"], owner["controller"]), ("ReplicaSet", replica_set, True), "its owner")
+    contains(first[0], replica_set)
 
     path = "/apis/apps/v1/namespaces/default/deployments/web"
     until(lambda: status(node, path)["availableReplicas"] == 2, 20, "available replicas")
     shown = node.get(path)
-    equal(shown["metadata"]["uid"], owner["uid"], "the owner's uid")
+    above = node.get(f"/apis/apps/v1/namespaces/default/replicasets/{replica_set}")["metadata"]
+    equal((above["uid"], above["ownerReferences"][0]["uid"]), (owner["uid"], shown["metadata"]["uid"]), "uids of the owners")
     equal(shown["status"]["observedGeneration"], shown["metadata"]["generation"], "observed generation")
 
     before = uids(node, "web")

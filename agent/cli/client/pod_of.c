@@ -10,9 +10,23 @@ static bool has_pods(const struct api_kind_row *kind)
                             kind->id == API_KIND_STATEFUL_SET || kind->id == API_KIND_DAEMON_SET);
 }
 
-static bool is_owned(const json_t *pod, const char *uid)
+static bool is_owned(const json_t *object, const char *uid)
 {
-    return cli_find(cli_at(pod, "metadata.ownerReferences"), "uid", uid) != NULL;
+    return cli_find(cli_at(object, "metadata.ownerReferences"), "uid", uid) != NULL;
+}
+
+/* By the workload, or by one of its ReplicaSets. */
+static bool is_pod_of(const json_t *pod, const char *uid, const json_t *sets)
+{
+    const json_t *set;
+    size_t i;
+
+    if (is_owned(pod, uid))
+        return true;
+    json_array_foreach (sets, i, set)
+        if (is_owned(set, uid) && is_owned(pod, cli_text(set, "metadata.uid")))
+            return true;
+    return false;
 }
 
 static bool runs(const json_t *pod)
@@ -23,13 +37,13 @@ static bool runs(const json_t *pod)
 }
 
 /* A ready one before others. NULL: it has none. Malloc'ed. */
-static char *choose(struct cli *cli, const json_t *pods, const char *uid)
+static char *choose(struct cli *cli, const json_t *pods, const json_t *sets, const char *uid)
 {
     const json_t *pod, *best = NULL;
     size_t i, n = 0;
 
     json_array_foreach (pods, i, pod) {
-        if (!is_owned(pod, uid))
+        if (!is_pod_of(pod, uid, sets))
             continue;
         n++;
         if (best == NULL || (!runs(best) && runs(pod)))
@@ -45,7 +59,7 @@ const char *cli_pod_of(struct cli *cli, const char *word, const char *namespace_
 {
     const char *name = cli_resource_name(word, cli_pod_kinds), *slash = strchr(word, '/');
     const struct api_kind_row *kind = slash != NULL ? cli_kind_find(word) : NULL;
-    json_auto_t *object = NULL, *pods = NULL;
+    json_auto_t *object = NULL, *pods = NULL, *sets = NULL;
 
     *ret_code = EXIT_OK;
     if (name != NULL)
@@ -57,9 +71,11 @@ const char *cli_pod_of(struct cli *cli, const char *word, const char *namespace_
     object = cli_get_one(cli, kind, namespace_, slash + 1, ret_code);
     if (object != NULL)
         pods = cli_get_all(cli, cli_kind_find("pods"), namespace_, NULL, ret_code);
-    if (pods == NULL)
+    if (pods != NULL && kind->id == API_KIND_DEPLOYMENT)
+        sets = cli_get_all(cli, &api_kinds[API_KIND_REPLICA_SET], namespace_, NULL, ret_code);
+    if (*ret_code != EXIT_OK || pods == NULL)
         return NULL;
-    *ret_made = choose(cli, pods, cli_text(object, "metadata.uid"));
+    *ret_made = choose(cli, pods, sets, cli_text(object, "metadata.uid"));
     if (*ret_made == NULL)
         *ret_code = cli_error(cli, "%s has no pods; see coracle describe %s", word, word);
     return *ret_made;

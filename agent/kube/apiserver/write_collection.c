@@ -80,14 +80,20 @@ static bool is_kept_always(const char *name)
     return false;
 }
 
-/* Has a home of its own: it is no pod of a workload, which ends with that, and nothing that the node tells.
- */
+/* Pods of a workload and its revisions end with it. */
+static bool goes_with_owner(const struct stock_object *o)
+{
+    const enum api_kind kind = o->kind->id;
+
+    return (kind == API_KIND_POD || kind == API_KIND_REPLICA_SET || kind == API_KIND_CONTROLLER_REVISION) &&
+           json_array_size(json_object_get(json_object_get(o->object, "metadata"), "ownerReferences")) > 0;
+}
+
+/* Has a home of its own, and is nothing that the node tells. */
 static bool is_deletable(const struct stock_object *o)
 {
-    const json_t *owners = json_object_get(json_object_get(o->object, "metadata"), "ownerReferences");
-
     return o->kind->held != API_HELD_NOT && (api_service_of(o->kind)->verbs & API_VERB_DELETE) &&
-           !(o->kind->id == API_KIND_POD && json_array_size(owners) > 0);
+           !goes_with_owner(o);
 }
 
 /* Workloads before the claims and settings that their pods use, the namespace at the end. */

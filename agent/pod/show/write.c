@@ -54,12 +54,18 @@ void write_mark_of(const json_t *object, char ret[WRITE_MARK_SIZE])
     static const char *const not_in_it[] = { "resourceVersion", "deletionTimestamp",
                                              "deletionGracePeriodSeconds" };
     json_auto_t *copy = json_copy((json_t *)(uintptr_t)object);
-    json_auto_t *meta = json_copy(json_object_get(object, "metadata"));
+    json_auto_t *meta = json_copy(json_object_get(object, "metadata")), *annotations = NULL;
     mem_auto char *text = NULL;
 
     ret[0] = '\0';
     for (size_t i = 0; i < ARRAY_LEN(not_in_it); i++)
         json_object_del(meta, not_in_it[i]);
+    annotations = json_copy(json_object_get(meta, "annotations"));
+    json_object_del(annotations, "deployment.kubernetes.io/revision"); /* the node counts them */
+    if (json_object_size(annotations) > 0)
+        json_object_set(meta, "annotations", annotations);
+    else
+        json_object_del(meta, "annotations");
     json_object_del(copy, "status");
     if (meta == NULL || json_object_set(copy, "metadata", meta) != 0)
         return;
