@@ -84,6 +84,13 @@ enum rollout_state { ROLLOUT_GOES_ON, ROLLOUT_DONE, ROLLOUT_FAILED };
 /* What `kubectl rollout status` says of the object, as one line without its end. */
 enum rollout_state rollout_state_of(enum api_kind kind, const json_t *object, struct buf *text);
 
+/* ---- rollout_history.c ---- */
+/* Lists the revisions of a workload, or shows the one of this number. */
+int rollout_history(struct cli *cli, const struct cli_target *t, int64_t number /* 0: all */);
+/* Makes the template of a revision that of the workload again. */
+int rollout_undo(struct cli *cli, const struct cli_target *t, int64_t to /* 0: the one before */, bool dry,
+                 const char *note);
+
 /* ---- edit_file.c: the text that the user edits ---- */
 #define EDIT_COMMENT "# coracle:" /* begins the lines that are ours */
 struct edit_file {

@@ -4,12 +4,14 @@
 
 #include "base/clock.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 struct rollout {
     struct what what;
-    const char *timeout;
+    const char *timeout, *revision, *to_revision;
+    int64_t number, to_number; /* of these two; 0: not given */
     bool watch;
     bool dry;
     const char *note;
@@ -101,40 +103,14 @@ static int rollout_status(struct cli *cli, struct rollout *o, const struct cli_t
 
 /* ---- history, undo ---- */
 
-static int rollout_history(struct cli *cli, struct rollout *o, const struct cli_target *t)
+static int run_history(struct cli *cli, struct rollout *o, const struct cli_target *t)
 {
-    int code;
-    json_auto_t *now = cli_get_one(cli, t->kind, t->namespace_, t->name, &code);
-    const json_t *annotations = cli_at(now, "metadata.annotations");
-    const char *cause = json_string_value(json_object_get(annotations, "kubernetes.io/change-cause"));
-    char name[CLI_FULL_NAME_SIZE];
-
-    (void)o;
-    if (now == NULL)
-        return code;
-    cli_full_name(t->kind, t->name, name);
-    cli_say(cli, "%s\n", name);
-    cli_say(cli, "REVISION  CHANGE-CAUSE\n");
-    cli_say(cli, "%-8lld  %s\n", (long long)cli_number(now, "metadata.generation"),
-            cause != NULL ? cause : "<none>");
-    cli_note(cli, "The manifest is the only revision: earlier ones are not kept\n");
-    return EXIT_OK;
+    return rollout_history(cli, t, o->number);
 }
 
-static int rollout_undo(struct cli *cli, struct rollout *o, const struct cli_target *t)
+static int run_undo(struct cli *cli, struct rollout *o, const struct cli_target *t)
 {
-    int code;
-    json_auto_t *now = cli_get_one(cli, t->kind, t->namespace_, t->name, &code);
-    char plural[CLI_FULL_NAME_SIZE];
-
-    (void)o;
-    if (now == NULL)
-        return code;
-    return cli_error(
-        cli,
-        "%s \"%s\": no earlier revision is kept, the manifest is the version in force: apply the "
-        "earlier manifest again (coracle apply -f FILE)",
-        plural_of(t, plural), t->name);
+    return rollout_undo(cli, t, o->to_number, o->dry, o->note);
 }
 
 /* ---- the command ---- */
@@ -142,7 +118,7 @@ static int rollout_undo(struct cli *cli, struct rollout *o, const struct cli_tar
 static const struct rollout_verb verbs[] = {
     { "restart", "restarted", false, rollout_change }, { "status", NULL, false, rollout_status },
     { "pause", "paused", true, rollout_change },       { "resume", "resumed", true, rollout_change },
-    { "history", NULL, false, rollout_history },       { "undo", NULL, false, rollout_undo },
+    { "history", NULL, false, run_history },           { "undo", NULL, false, run_undo },
 };
 
 static const struct cli_flag flags[] = {
@@ -150,6 +126,10 @@ static const struct cli_flag flags[] = {
       "status: wait until the rollout ends (--watch=false: do not)" },
     { "timeout", 0, FLAG_TEXT, offsetof(struct rollout, timeout), "DURATION",
       "status: time limit of that (0: none)" },
+    { "revision", 0, FLAG_TEXT, offsetof(struct rollout, revision), "NUMBER",
+      "history: the template of this revision" },
+    { "to-revision", 0, FLAG_TEXT, offsetof(struct rollout, to_revision), "NUMBER",
+      "undo: the revision to go back to (the one before)" },
     WHAT_FLAGS(struct rollout),
     WHAT_DRY_RUN(struct rollout),
     CLI_FLAGS_END,
@@ -177,6 +157,16 @@ static int run_all(struct cli *cli, struct rollout *o, const struct cli_targets 
     return code;
 }
 
+static bool take_number(const char *text, int64_t *ret)
+{
+    char *end = NULL;
+
+    if (text == NULL)
+        return true;
+    *ret = strtoll(text, &end, 10);
+    return end != text && *end == '\0' && *ret >= 0;
+}
+
 static int take_flags(struct cli *cli, struct rollout *o)
 {
     struct err e = { 0 };
@@ -186,6 +176,10 @@ static int take_flags(struct cli *cli, struct rollout *o)
         (cli_parse_duration(o->timeout, &ns, &e) != ERR_OK || ns < 0))
         return cli_wrong(cli, "--timeout: \"%s\" is not a duration such as 10s, 5m or 1h30m; 0: no limit",
                          o->timeout);
+    if (!take_number(o->revision, &o->number))
+        return cli_wrong(cli, "--revision: \"%s\" is not a number of a revision", o->revision);
+    if (!take_number(o->to_revision, &o->to_number))
+        return cli_wrong(cli, "--to-revision: \"%s\" is not a number of a revision", o->to_revision);
     o->until_ms = ns > 0 ? clock_mono_ms() + (uint64_t)(ns / 1000000) + 1 : 0;
     return what_dry(cli, &o->what, &o->dry, &o->note);
 }
@@ -218,6 +212,8 @@ static const struct cli_example examples[] = {
     { "replace all pods of a Deployment, step by step", "coracle rollout restart deployment/web" },
     { "wait until that is done", "coracle rollout status deployment/web --timeout 5m" },
     { "make several changes as one", "coracle rollout pause deployment/web" },
+    { "list the revisions that are kept", "coracle rollout history deployment/web" },
+    { "go back to the one before", "coracle rollout undo deployment/web" },
     { NULL, NULL },
 };
 
@@ -232,15 +228,15 @@ static const struct cli_exit exits[] = {
 const struct cli_command command_rollout = {
     .name = "rollout",
     .run = cli_rollout_run,
-    .summary = "restart, watch and pause the rollout of a workload",
+    .summary = "restart, watch, pause and undo the rollout of a workload",
     .usage = "rollout restart|status|pause|resume|history|undo KIND/NAME... [flags]\n"
              "rollout restart|status|pause|resume|history|undo KIND NAME...|--all|-l SELECTOR [flags]\n"
              "rollout restart|status|pause|resume|history|undo -f FILE|FOLDER|- [flags]",
     .about =
         "restart gives the template of a Deployment, DaemonSet or StatefulSet a new annotation, so that "
         "its pods are replaced as after any change of it.  status waits until they are.  pause and resume "
-        "are for Deployments.  The manifest is the only revision: history shows that one, and undo is "
-        "refused.",
+        "are for Deployments.  history lists the revisions that the node keeps: templates that were in "
+        "force, as many as revisionHistoryLimit says.  undo puts the template of one into the manifest.",
     .flags = flags,
     .examples = examples,
     .exits = exits,
