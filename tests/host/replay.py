@@ -181,16 +181,24 @@ def decoding_in_order(message):
     return start + middle + ", ".join(sorted(rest.split(", ")))
 
 
+REVISION = "deployment.kubernetes.io/revision"
+
+
+def is_revision(o):
+    """The ReplicaSet of a Deployment: where the answers were recorded no controller made any."""
+    return any(owner.get("kind") == "Deployment" for owner in ((o or {}).get("metadata") or {}).get("ownerReferences") or [])
+
+
 def settle(o, managers):
     """An object without what is the node's own, or an admission plugin's of a cluster."""
     if not isinstance(o, dict):
         return o
     if str(o.get("kind", "")).endswith("List") and isinstance(o.get("items"), (list, type(None))):
         kind = o["kind"][:-4]
-        return {**o, "items": [settle({"kind": kind, **i}, managers) for i in o.get("items") or []]}
+        return {**o, "items": [settle({"kind": kind, **i}, managers) for i in o.get("items") or [] if not is_revision(i)]}
     if o.get("kind") == "Table":  # the columns are described in words of our own
         columns = [{**c, "description": ""} for c in o["columnDefinitions"] or []]
-        rows = [{**r, "object": settle(r.get("object"), managers)} for r in o.get("rows") or []]
+        rows = [{**r, "object": settle(r.get("object"), managers)} for r in o.get("rows") or [] if not is_revision(r.get("object"))]
         return {**o, "columnDefinitions": columns, "rows": rows}
     o = json.loads(json.dumps(o))
     if o.get("kind") == "Status":
@@ -209,6 +217,10 @@ def settle(o, managers):
     meta.get("managedFields", []).sort(key=lambda e: json.dumps({k: v for k, v in e.items() if k != "time"}, sort_keys=True))
     for e in meta.get("managedFields", []):
         e.pop("time", None)
+    if REVISION in (meta.get("annotations") or {}):
+        meta["annotations"].pop(REVISION)
+        if not meta["annotations"]:
+            del meta["annotations"]
     if kind in RUN or kind in ("Node", "PersistentVolumeClaim", "PersistentVolume", "Scale"):
         o.pop("status", None)
     if kind == "Pod" and isinstance(spec, dict):
