@@ -252,6 +252,16 @@ static void add_in_use(json_t *list, const struct cluster *c, const char *driver
         json_array_append_new(list, json_string(name));
 }
 
+/* What the pod has mounted is in use, also if its claim or PersistentVolume was removed by force. */
+static void add_mounted(json_t *list, const struct cluster *c, const struct pod *p,
+                        const struct api_volume *v)
+{
+    const char *driver, *handle;
+
+    if (volumes_driver_id(p, v->name, &driver, &handle))
+        add_in_use(list, c, driver, handle);
+}
+
 /* False: a claim of the pod is not known. */
 static bool add_pod(json_t *list, const struct cluster *c, const struct pod *p)
 {
@@ -265,6 +275,7 @@ static bool add_pod(json_t *list, const struct cluster *c, const struct pod *p)
 
         if (v->kind != API_VOL_CLAIM)
             continue;
+        add_mounted(list, c, p, v);
         claim_name(p, v, name, sizeof(name));
         claim = storage_find(c, THING_CLAIM, p->api->meta.namespace, name);
         if (claim == NULL || claim->object == NULL) {

@@ -169,6 +169,36 @@ def test_attachment(t):
     end(node, driver, link, web)
 
 
+def test_in_use_without_objects(t):
+    """a volume that is mounted is in use also when its claim and PersistentVolume are gone, until it is unstaged; the pod goes on"""
+    node, link, driver = begin(t, attachRequired=True)
+    pv, claim = objects()
+    web = served(claim_pod("web", "data"), UIDS[0])
+    link.put(web)
+    link.wait(need("PersistentVolumeClaim", "data"))
+    link.put(claim)
+    link.wait(need("PersistentVolume", "data"))
+    link.put(pv)
+    link.wait(need("VolumeAttachment", ATTACHMENT))
+    link.put({"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": ATTACHMENT, "resourceVersion": "1"},
+              "spec": {"attacher": NAME, "nodeName": "test-node"}, "status": {"attached": True}},
+             {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "test-node"},
+              "status": {"volumesInUse": [IN_USE], "volumesAttached": [{"name": IN_USE, "devicePath": ""}]}})
+    link.wait_phase("web", "Running")
+    since = len(link.messages)
+    link.send("gone", kind="PersistentVolumeClaim", namespace="default", name="data")
+    link.send("gone", kind="PersistentVolume", name="data")
+    driver.faults(NodeUnpublishVolume={"code": "INTERNAL", "text": "busy"})
+    link.put(deleted(web, 0))
+    driver.wait_call("NodeUnpublishVolume", 2)
+    until(lambda: link.pump(0.1) or driver.calls("NodeUnpublishVolume")[2:], 20, "it is tried again")
+    check(not any(m["type"] == "node" and m["object"]["status"].get("volumesInUse") == [] for m in link.messages[since:]), "it is in use while it is mounted")
+    driver.faults()
+    link.wait(lambda m: m["type"] == "node" and m["object"]["status"].get("volumesInUse") == [], since=since, what="it is free")
+    equal(len(driver.calls("NodeUnstageVolume")), 1, "it is unstaged by then")
+    end(node, driver, link, web)
+
+
 def test_limits(t):
     """a driver is asked again how many volumes it allows, in the period of its CSIDriver"""
     _, node, link = joined(t)

@@ -19,6 +19,18 @@ bool volumes_driver_usage(const struct pod *p, const char *volume, struct csi_us
     return true;
 }
 
+bool volumes_driver_id(const struct pod *p, const char *volume, const char **ret_driver,
+                       const char **ret_handle)
+{
+    const struct csi_vol *v = csi_vol_find(p, volume);
+
+    if (v == NULL || v->spec_name == NULL || volumes_of(p)->csi.removed)
+        return false;
+    *ret_driver = v->driver;
+    *ret_handle = v->handle;
+    return true;
+}
+
 bool volumes_is_driver(const struct pod *p, const char *volume)
 {
     const struct csi_vol *v = csi_vol_find(p, volume);

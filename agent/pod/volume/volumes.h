@@ -35,6 +35,10 @@ struct csi_usage;
 bool volumes_driver_usage(const struct pod *p, const char *volume, struct csi_usage *ret, int64_t *ret_at_ns);
 /* Of FlexVolumes that a controller attaches: "VENDOR/DRIVER/NAME" of each that the pod needs. */
 void volumes_each_attached(const struct pod *p, void (*fn)(const char *name, void *arg), void *arg);
+/* Driver and handle of a volume that the pod has, or is getting, from a CSI driver, whatever the objects say
+ * by now; borrowed until the loop turns. False: it has none. */
+bool volumes_driver_id(const struct pod *p, const char *volume, const char **ret_driver,
+                       const char **ret_handle);
 /* A CSI driver serves the volume, as far as is known. */
 bool volumes_is_driver(const struct pod *p, const char *volume);
 
