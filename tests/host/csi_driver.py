@@ -151,7 +151,7 @@ class Driver:
                     os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o600))
                 return self.bind(self.loop(request.volume_id), target, False)
             if not os.path.isdir(target):
-                os.makedirs(target, 0o750)
+                (os.makedirs if self.o.parents else os.mkdir)(target, 0o750)
             if request.staging_target_path and mounted(request.staging_target_path) == 0:
                 raise OSError(f"{request.staging_target_path} is not staged")
             return self.bind(request.staging_target_path or self.folder(request.volume_id), target, read_only)
@@ -242,6 +242,7 @@ def main():
     parser.add_argument("--caps", default="", help="A,B")
     parser.add_argument("--versions", default="1.0.0")
     parser.add_argument("--node-id", default="id-of-node1")
+    parser.add_argument("--parents", action="store_true", help="makes missing parents of a target, too")
     parser.add_argument("--ill", action="store_true", help="volumes have an abnormal condition")
     parser.add_argument("--max-volumes", type=int, default=0)
     parser.add_argument("--topology", default="", help="KEY=VALUE,...")

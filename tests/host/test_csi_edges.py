@@ -9,8 +9,8 @@ from csi import STAGE, Driver, below, claim_pod, driver_object, events, folder, 
 from test_csi_stage import all_gone, finish, start
 
 
-def begin(t, *names, caps=STAGE, **kinds):
-    node, driver = start(t, "--caps", caps)
+def begin(t, *names, flags=(), **kinds):
+    node, driver = start(t, "--caps", STAGE, *flags)
     node.put("driver.yaml", driver_object(volumeLifecycleModes=["Persistent"]))
     for name in names:
         node.put(f"keep-{name}.yaml", *volume(name, **kinds))
@@ -23,25 +23,34 @@ def clean(node, driver, uid):
     until(lambda: not os.path.exists(f"{node.root_dir}/pods/{uid}"), 20, lambda: f"the folder of {uid} is gone: {driver.methods()}")
 
 
-def test_late_publish(t):
-    """NodePublishVolume that returns after its pod was deleted is undone, also if the agent was killed meanwhile"""
-    node, driver = begin(t, "data")
-    for again in (False, True):
-        calls = len(driver.calls("NodePublishVolume"))
-        driver.faults(NodePublishVolume={"slow": 4})
-        node.put("a.yaml", claim_pod("a", "data"))
-        driver.wait_call("begins NodePublishVolume", calls + 1)
-        uid = node.pod("a").uid
-        node.remove("a.yaml")
-        if again:
-            node.kill()
-            node.start()
-        driver.wait_call("NodePublishVolume", calls + 1)
-        driver.faults()
-        node.wait_gone("a", deadline=40)
-        clean(node, driver, uid)
-        until(lambda: not os.path.exists(staging(node, "data")), 20, "it is unstaged")
+def late_publish(node, driver, again):
+    driver.faults(NodePublishVolume={"slow": 4})
+    node.put("a.yaml", claim_pod("a", "data"))
+    driver.wait_call("begins NodePublishVolume")
+    uid = node.pod("a").uid
+    node.remove("a.yaml")
+    if again:
+        node.kill()
+        node.start()
+    driver.wait_call("NodePublishVolume")
+    driver.faults()
+    node.wait_gone("a", deadline=40)
+    clean(node, driver, uid)
+    until(lambda: not os.path.exists(staging(node, "data")), 20, "it is unstaged")
     finish(node, driver)
+
+
+def test_late_publish(t):
+    """NodePublishVolume that returns after its pod was deleted is undone, not overtaken, also with a driver that makes all folders of its target"""
+    node, driver = begin(t, "data", flags=["--parents"])
+    late_publish(node, driver, False)
+    check(driver.methods().index("NodePublishVolume") < driver.methods().index("NodeUnpublishVolume"), f"order: {driver.methods()}")
+
+
+def test_late_publish_and_kill(t):
+    """NodePublishVolume that returns after its pod was deleted and the agent killed is undone"""
+    node, driver = begin(t, "data")
+    late_publish(node, driver, True)
 
 
 def test_late_stage(t):
