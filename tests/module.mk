@@ -137,6 +137,7 @@ soak: ## all that `make check` leaves out (tests/README.md): clang's build, all 
 	@PATCH_ROUNDS=$(or $(PATCH_ROUNDS),10000) PATCH_SEED=$(PATCH_SEED) tests/host/run --verbose --build $(check_gcc) test_patches
 	@DEVICE_KILLS=$(or $(DEVICE_KILLS),500) SOAK_SEED=$(SOAK_SEED) tests/host/run --verbose --build $(check_gcc) test_devices_soak
 	@CSI_KILLS=$(or $(CSI_KILLS),500) SOAK_SEED=$(SOAK_SEED) tests/host/run --verbose --build $(check_gcc) test_csi_kills
+	@CSI_ANSWERS=$(or $(CSI_ANSWERS),200) SOAK_SEED=$(SOAK_SEED) tests/host/run --verbose --build $(check_gcc) test_csi_answers
 	@CORACLE_EVICTIONS=$(or $(CORACLE_EVICTIONS),50) CORACLE_EVICTION_MS=100 tests/host/run --verbose --jobs 1 --build $(check_gcc) test_eviction_fast
 	@CORACLE_TEST_LONG=1 tests/host/run --build $(check_gcc) devices_golden.test_26 eviction_golden.
 	@NET_SOAK_SEED=$(NET_SOAK_SEED) NET_SOAK_ROUNDS=$(NET_SOAK_ROUNDS) tests/host/run --verbose --build $(check_gcc) test_network_soak
