@@ -74,10 +74,11 @@ void eviction_metrics(const struct node *n, struct buf *out)
     for (enum ev_condition c = 0; c < EV_CONDITIONS; c++)
         buf_addf(out, "coracle_pressure{condition=\"%s\"} %d\n", ev_condition_name(c),
                  eviction_pressure(n, c));
-    buf_addf(out,
-             "# HELP coracle_reclaims Times that unused images and old logs were removed under pressure.\n"
-             "# TYPE coracle_reclaims counter\ncoracle_reclaims %" PRIu64 "\n"
-             "# HELP coracle_reclaimed_bytes Bytes that this freed.\n"
-             "# TYPE coracle_reclaimed_bytes counter\ncoracle_reclaimed_bytes %" PRIu64 "\n",
-             r->n_reclaims, r->bytes_reclaimed);
+    buf_addf(
+        out,
+        "# HELP coracle_reclaims_total Times that unused images and old logs were removed under pressure.\n"
+        "# TYPE coracle_reclaims_total counter\ncoracle_reclaims_total %" PRIu64 "\n"
+        "# HELP coracle_reclaimed_bytes_total Bytes that this freed.\n"
+        "# TYPE coracle_reclaimed_bytes_total counter\ncoracle_reclaimed_bytes_total %" PRIu64 "\n",
+        r->n_reclaims, r->bytes_reclaimed);
 }
