@@ -103,7 +103,8 @@ def bench_podman(b, quick):
                     mine.append(b.start(pods)[1])
                     b.remove([p["metadata"]["name"] for p in pods])
                     theirs.append(podman.play(pods))
-                yield Figure(f"{n} pod{'s' if n > 1 else ''} by podman kube play, floor: coracle", "ms", theirs, mine)
+                yield Figure(f"{n} pod{'s' if n > 1 else ''} by podman kube play, floor: coracle", "ms", theirs, mine,
+                             {"versions": {"podman": podman.run("--version").strip()}} if n == 1 else None)
         except Refused as e:
             print(f"# {e}", flush=True)
         finally:
