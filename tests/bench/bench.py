@@ -86,7 +86,12 @@ class Bench:
                 time.sleep(gap)
             renamed[p["metadata"]["name"]] = time.monotonic_ns()
             os.rename(self.hidden(p), f"{self.node.manifests}/{p['metadata']['name']}.json")
-        ran = self.wait_started(renamed, deadline)
+        try:
+            ran = self.wait_started(renamed, deadline)
+        except TimeoutError:
+            left = next(n for n in renamed if n not in self.started)
+            print(f"# {left} does not start: {json.dumps(self.node.get(f'/explain/default/{left}'))}", flush=True)
+            raise
         return {n: (ran[n] - renamed[n]) / 1e6 for n in renamed}, (max(ran.values()) - min(renamed.values())) / 1e6
 
     def hidden(self, p):

@@ -2,10 +2,10 @@
 """What each list of network plugins costs a pod: the same pod under several lists, in turns."""
 import json
 import os
-import re
 import statistics
 
 from bench import Figure
+from bench_start import shares
 from coracle import until
 
 DEFAULT = "bridge, masquerade, portmap, bandwidth"
@@ -49,12 +49,6 @@ def choose(b, name):
             json.dump({"cniVersion": "1.0.0", "name": wanted, "plugins": LISTS[name]}, f)
         os.rename(f"{path}.new", path)
     until(lambda: json.dumps(b.node.get("/explain")).count(f'"{wanted}"'), 10, f"the list {wanted}")
-
-
-def shares(b, pod):
-    """{plugin: ms} of the pod's ADD."""
-    told = re.search(r"ready \(([^)]*) ms\)", json.dumps(b.node.get(f"/explain/default/{pod}")))
-    return {name: float(ms) for name, ms in re.findall(r"([\w-]+) ([\d.]+)", told.group(1))} if told else {}
 
 
 def bench_lists(b, quick):

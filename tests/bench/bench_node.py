@@ -54,7 +54,7 @@ def idle(b, pods, seconds):
     yield Figure(f"{pods} pods, {seconds} s idle: wake-ups a second", "1/s", [(after[1] - wakes) / seconds])
 
 
-def quiet(b):
+def quiet(b, deadline=30):
     """Waits until the agent has finished all earlier work."""
     pid = b.node.process.pid
 
@@ -63,7 +63,7 @@ def quiet(b):
         time.sleep(1)
         return switches(pid) - before <= 1
 
-    until(still, 30, "an agent that rests")
+    until(still, deadline, "an agent that rests")
 
 
 def propagation(b, names, rounds):

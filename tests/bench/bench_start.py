@@ -39,6 +39,12 @@ def timeline(b, name):
     return {step: (float(begin), float(end)) for step, begin, end in re.findall(r"([a-z]+) (\d+\.\d)-(\d+\.\d)", told)}
 
 
+def shares(b, name):
+    """{plugin: ms} of the attachment of a pod to its network."""
+    told = re.search(r"ready \(([^)]*) ms\)", json.dumps(b.node.get(f"/explain/default/{name}")))
+    return {plugin: float(ms) for plugin, ms in re.findall(r"([\w-]+) ([\d.]+)", told.group(1))} if told else {}
+
+
 def spans(lines):
     """{step: "begin+length"}, medians."""
     steps = [step for step in lines[0] if all(step in one for one in lines)]
@@ -48,18 +54,20 @@ def spans(lines):
 
 def bench_one_pod(b, quick):
     """Manifest renamed -> its process runs; and the time that its removal takes."""
-    floor, mine, theirs, mine_gone, theirs_gone, steps, lines = Floor(b), [], [], [], [], [], []
+    floor, mine, theirs, mine_gone, theirs_gone, steps, lines, plugins = Floor(b), [], [], [], [], [], [], []
     before = step_sums(b)
     for i in range(5 if quick else 30):
         each, _ = b.start([b.pod(f"one-{i}")])
         mine += each.values()
         lines.append(timeline(b, f"one-{i}"))
+        plugins.append(shares(b, f"one-{i}"))
         mine_gone.append(b.remove([f"one-{i}"]))
         ids, each, _, parts = floor.start(1, 1)
         theirs += each.values()
         theirs_gone.append(floor.remove(ids, 1))
         steps += parts
-    yield Figure("one pod: manifest to process", "ms", mine, theirs, {"floor": medians(steps), "agent": step_means(before, step_sums(b)), "timeline": spans(lines)})
+    yield Figure("one pod: manifest to process", "ms", mine, theirs,
+                 {"floor": medians(steps), "agent": step_means(before, step_sums(b)), "timeline": spans(lines), "plugins": medians(plugins)})
     yield Figure("one pod: removed", "ms", mine_gone, theirs_gone)
 
 
