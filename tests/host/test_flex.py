@@ -167,7 +167,7 @@ def pv(name, driver, size="1Gi"):
 def test_flex_expand(t):
     """A larger PersistentVolume: expandfs with kubelet's arguments while the pod runs, with back-off; before the containers of a new pod"""
     node, driver = start(t)
-    driver.answer("init", {"status": "Success", "capabilities": {"attach": False, "requiresFSResize": True}})
+    driver.answer("init", {"status": "Success", "capabilities": {"attach": False, "requiresFSResize": True, "supportsMetrics": True}})
     driver.answer("expandfs", {"status": "Failure", "message": "cannot"}, 1)
     driver.install()
     claim = {"volumes": [{"name": "vol", "persistentVolumeClaim": {"claimName": "data"}}]}
@@ -175,6 +175,8 @@ def test_flex_expand(t):
     node.put("a.yaml", pod("a", driver, **claim))
     node.wait_running("a")
     equal(driver.calls("expandfs"), [], "calls before it grows")
+    until(lambda: [v for p in node.get("/stats/summary")["pods"] for v in p.get("volume", []) if v["name"] == "vol" and "capacityBytes" in v], 15,
+          "supportsMetrics: the volume is in /stats/summary")
     node.put("pv.yaml", *pv("data", driver, "2Gi"))
     text = 'NodeExpandVolume.NodeExpandVolume failed for volume "data" : expandfs command failed, status: Failure, reason: cannot'
     until(lambda: text in events(node, "a", "VolumeResizeFailed"), 20, lambda: f"the event: {node.events('a')}")

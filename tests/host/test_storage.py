@@ -27,6 +27,10 @@ def failures(node, name):
     return [e["message"] for e in node.events(name) if e["reason"] == "FailedMount"]
 
 
+def usage_of(node, name):
+    return [v for p in node.get("/stats/summary")["pods"] if p["podRef"]["name"] == name for v in p.get("volume", [])]
+
+
 def test_local(t):
     """A local volume is bound to its pods with its group; one of another node is told in kubelet's words; mount options act or are refused"""
     node = t.node()
@@ -42,6 +46,11 @@ def test_local(t):
     node.put("b.yaml", user("b", "bound"))
     node.wait_running("a")
     uid = node.pod("a").uid
+    usage = until(lambda: [v for v in usage_of(node, "a") if "capacityBytes" in v], 15, "the volume is in /stats/summary")[0]
+    disk_now = os.statvfs(disk)
+    equal((usage["name"], usage["pvcRef"], usage["capacityBytes"], usage["inodes"]),
+          ("data", {"name": "data", "namespace": "default"}, disk_now.f_blocks * disk_now.f_frsize, disk_now.f_files), "usage")
+    check(0 < usage["usedBytes"] <= usage["capacityBytes"] and usage["availableBytes"] <= usage["capacityBytes"], f"usage: {usage}")
     equal([m for m in mounts_below(node.root_dir) if uid in m], [f"{node.root_dir}/pods/{uid}/volumes/kubernetes.io~local-volume/here"], "mounts")
     check(any(f"/{uid}/" in line and "noexec" in line for line in read("/proc/self/mountinfo").splitlines()), "the mount option does not act")
     until(lambda: node.logs("a").split() == ["4000"], 10, lambda: f"what the container sees: {node.logs('a')}")

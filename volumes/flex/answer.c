@@ -21,7 +21,8 @@ static struct flex_caps read_caps(const json_t *o)
 {
     return (struct flex_caps){ .attach = flag(o, "attach", true),
                                .fs_group = flag(o, "fsGroup", true),
-                               .requires_resize = flag(o, "requiresFSResize", true) };
+                               .requires_resize = flag(o, "requiresFSResize", true),
+                               .metrics = flag(o, "supportsMetrics", false) };
 }
 
 static enum err_code no_answer(const char *command, const char *text, size_t n, struct err *e)

@@ -20,6 +20,7 @@
 /* ---- answers ---- */
 struct flex_caps {
     bool attach, fs_group, requires_resize;
+    bool metrics; /* supportsMetrics: the mounted file system may be asked how full it is */
 };
 
 enum flex_status { FLEX_SUCCESS, FLEX_NOT_SUPPORTED, FLEX_FAILED };

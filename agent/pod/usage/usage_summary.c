@@ -278,6 +278,13 @@ static json_t *driver_json(struct summary *s, const struct pod *p, const char *v
     return driver_usage(p, volume, &u) ? usage_json(s, &u) : NULL;
 }
 
+static json_t *mounted_json(struct summary *s, const struct pod *p, const char *volume)
+{
+    struct fs_usage u;
+
+    return mounted_usage(p, volume, &u) ? usage_json(s, &u) : NULL;
+}
+
 static json_t *claim_json(struct summary *s, const struct pod *p, const struct api_volume *v)
 {
     struct fs_usage u;
@@ -300,12 +307,13 @@ static void put_volumes(struct summary *s, json_t *o, const struct pod *p)
 
     for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
         const struct storage_part part = storage_usage_volume(p, i);
-        json_t *v = p->api->spec.volumes[i].kind == API_VOL_CSI
-                        ? driver_json(s, p, p->api->spec.volumes[i].name)
-                        : part_json(s, s->node->o.root_dir, &part);
+        const struct api_volume *api = &p->api->spec.volumes[i];
+        json_t *v = api->kind == API_VOL_CSI       ? driver_json(s, p, api->name)
+                    : api->kind == API_VOL_STORAGE ? mounted_json(s, p, api->name)
+                                                   : part_json(s, s->node->o.root_dir, &part);
 
         if (v == NULL)
-            v = claim_json(s, p, &p->api->spec.volumes[i]);
+            v = claim_json(s, p, api);
         if (v == NULL)
             continue;
         usage_summary_put(s, v, "name", json_string(p->api->spec.volumes[i].name));

@@ -74,7 +74,7 @@ bool volumes_ready(const struct pod *p)
 bool volumes_working(const struct pod *p)
 {
     return op_live(&volumes_of(p)->vols_call.op) || payloads_working(p) || csi_volumes_busy(p) ||
-           storage_volumes_busy(p);
+           storage_volumes_working(p);
 }
 
 const char *volumes_shm_path(const struct pod *p)

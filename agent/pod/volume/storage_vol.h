@@ -7,12 +7,14 @@
  *   storage_volumes.c    set-up, with a back-off for each volume
  *   storage_grow.c       expansion, before the containers or while they run
  *   storage_removal.c    the pod's end: one child for all of them
+ *   storage_usage.c      how full it is
  *   storage_show.c       for people, and what controllers have to attach
  */
 #ifndef AGENT_POD_VOLUME_STORAGE_VOL_H
 #define AGENT_POD_VOLUME_STORAGE_VOL_H
 #include "agent/pod/volume/internal.h"
 #include "agent/pod/volume/storage_spec.h"
+#include "agent/pod/volume/volumes.h"
 
 #define STORAGE_RETRY_FIRST_MS 500 /* kubelet's back-off of volume operations */
 #define STORAGE_RETRY_MAX_MS 122000
@@ -42,6 +44,14 @@ struct storage_vol {
         struct boot_time retry_at;
         char error[512];
     } growth;
+    bool measured; /* it has a file system, and of a FlexVolume, the driver says that it may be asked */
+    struct storage_space {
+        struct proc_call call;
+        bool known;
+        struct volume_space last;
+        uint64_t backoff_ms;
+        struct boot_time next_at;
+    } space;
 };
 
 static inline struct pod_storage *storage_of(const struct pod *p)
@@ -55,6 +65,9 @@ void storage_vol_state(struct storage_vol *v, enum storage_state state);
 void storage_vol_failed(struct storage_vol *v, const struct err *e, const char *text);
 /* What a child said instead of *result, without the name of the call. */
 struct err storage_call_error(const struct proc_call *call, const struct err *result);
+
+/* ---- storage_usage.c ---- */
+void storage_usage_step(struct storage_vol *v, const struct storage_source *source);
 
 /* ---- storage_grow.c ---- */
 /* Of a mounted volume. It becomes ready, or is expanded first. */

@@ -229,6 +229,7 @@ static void set_up(struct storage_vol *v, const struct storage_source *source)
         };
 
         v->said_at = CLOCK_BOOT_NONE;
+        v->measured = job.is_flex ? job.flex.caps.metrics : !source->block;
         storage_vol_state(v, STORAGE_MOUNTING);
         proc_call_start(&v->call, &call, p->node->o.loop, on_mounted, v);
     } else if (e.code == ERR_UNAVAILABLE && job.attach_name[0] != '\0') {
@@ -260,6 +261,8 @@ void storage_volumes_step(struct pod *p)
             continue;
         if (v->state == STORAGE_MOUNTED || v->state == STORAGE_READY)
             storage_grow_step(v, api);
+        if (v->state == STORAGE_READY)
+            storage_usage_step(v, &source);
         if (v->state != STORAGE_NONE)
             continue;
         if (clock_boot_is_due(v->retry_at))
@@ -288,9 +291,14 @@ bool storage_volumes_ready(const struct pod *p)
 
 /* ---- of the room ---- */
 
-static bool is_busy(const struct storage_vol *v)
+static bool is_working(const struct storage_vol *v)
 {
     return op_live(&v->call.op) || op_live(&v->growth.call.op);
+}
+
+static bool is_busy(const struct storage_vol *v)
+{
+    return is_working(v) || op_live(&v->space.call.op);
 }
 
 bool storage_cancel_mounts(struct pod *p)
@@ -305,8 +313,18 @@ bool storage_cancel_mounts(struct pod *p)
             op_cancel(&v->call.op);
         if (op_live(&v->growth.call.op))
             op_cancel(&v->growth.call.op);
+        if (op_live(&v->space.call.op))
+            op_cancel(&v->space.call.op);
     }
     return some;
+}
+
+bool storage_volumes_working(const struct pod *p)
+{
+    for (size_t i = 0; i < storage_of(p)->n; i++)
+        if (is_working(&storage_of(p)->v[i]))
+            return true;
+    return op_live(&storage_of(p)->removal.op);
 }
 
 bool storage_volumes_busy(const struct pod *p)
@@ -337,7 +355,7 @@ void storage_volumes_retry(struct pod *p)
     s->retry_at = CLOCK_BOOT_NONE;
     for (size_t i = 0; i < s->n; i++) {
         s->v[i].growth.retry_at = CLOCK_BOOT_NONE;
-        waits = waits || !is_busy(&s->v[i]); /* one that is mounted may have to grow */
+        waits = waits || s->v[i].state != STORAGE_MOUNTING; /* one that is mounted may have to grow */
         if (s->v[i].state == STORAGE_NONE)
             s->v[i].retry_at = CLOCK_BOOT_NONE;
     }

@@ -15,8 +15,9 @@ void storage_volumes_step(struct pod *p); /* once its claims were taken */
 bool storage_volumes_ready(const struct pod *p);
 /* True: none is left. *ret_kept: some are, and the end of all pods does not wait for them. */
 bool storage_volumes_teardown_step(struct pod *p, bool *ret_kept);
-bool storage_volumes_busy(const struct pod *p);
-bool storage_cancel_mounts(struct pod *p); /* true: some were under way, and still are */
+bool storage_volumes_working(const struct pod *p); /* mounts, expands or unmounts some */
+bool storage_volumes_busy(const struct pod *p);    /* or asks how full one is */
+bool storage_cancel_mounts(struct pod *p);         /* true: some were under way, and still are */
 void storage_volumes_cancel(struct pod *p);
 void storage_volumes_end(struct pod *p); /* its end begins: a removal is tried at once */
 void storage_volumes_free(struct pod *p);

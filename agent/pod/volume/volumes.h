@@ -33,6 +33,13 @@ bool volumes_use_config(const struct api_pod *p, enum api_config_kind kind, cons
 /* What the driver of a volume said last of how full it is; false: it has none, or nothing is known. */
 struct csi_usage;
 bool volumes_driver_usage(const struct pod *p, const char *volume, struct csi_usage *ret, int64_t *ret_at_ns);
+/* How full a volume is that the node mounted, as far as its server answers. False: nothing is known. */
+struct volume_space {
+    int64_t at_ns; /* wall clock */
+    uint64_t capacity_bytes, available_bytes, used_bytes;
+    uint64_t inodes, inodes_free;
+};
+bool volumes_space(const struct pod *p, const char *volume, struct volume_space *ret);
 /* Of FlexVolumes that a controller attaches: "VENDOR/DRIVER/NAME" of each that the pod needs. */
 void volumes_each_attached(const struct pod *p, void (*fn)(const char *name, void *arg), void *arg);
 /* Driver and handle of a volume that the pod has, or is getting, from a CSI driver, whatever the objects say
