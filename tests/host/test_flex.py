@@ -246,6 +246,7 @@ def test_flex_hostile(t):
     node.wait_running("a")
     driver.script("mount", "yes '{\"status\": \"Success\"' ")
     node.put("b.yaml", pod("b", driver))
+    until(lambda: any("mount printed more than 1048576 bytes" in m for m in events(node, "b")), 30, lambda: f"an event: {node.events('b')}")
     driver.script("mount", "head -c 200000 /dev/zero")
     node.put("c.yaml", pod("c", driver))
     until(lambda: any("answered no JSON object" in m for m in events(node, "c")), 30, lambda: f"an event: {node.events('c')}")

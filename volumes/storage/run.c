@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #define ARGS_MAX 32
+#define ANSWER_MAX (1u << 20) /* of a program whose output is read; fsck and its like may say more */
 
 static const char path_of_programs[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -56,11 +57,12 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Keeps what fits; the rest is read and forgotten. A program that ended while a child of its has the pipe is
- * not waited for. */
-static void read_all(int fd, struct buf *out, size_t max, pid_t pid, int64_t until)
+/* Keeps what fits; the rest is read and forgotten, up to `most`. A program that ended while a child of its
+ * has the pipe is not waited for. False: it prints without end. */
+static bool read_all(int fd, struct buf *out, size_t max, size_t most, pid_t pid, int64_t until)
 {
     char part[4096];
+    size_t total = 0;
 
     while (now_ms() < until) {
         struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -71,14 +73,18 @@ static void read_all(int fd, struct buf *out, size_t max, pid_t pid, int64_t unt
             ssize_t n = read(fd, part, sizeof(part));
 
             if (n == 0 || (n < 0 && errno != EINTR))
-                return;
+                break;
             if (n > 0 && out->n < max)
                 buf_add(out, part, (size_t)n);
+            total += n > 0 ? (size_t)n : 0;
+            if (total > most)
+                return false;
         } else if (ready == 0 && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
                    info.si_pid != 0) {
-            return;
+            break;
         }
     }
+    return true;
 }
 
 static bool ends(pid_t pid, int64_t until, int *ret_status)
@@ -138,11 +144,15 @@ enum err_code storage_run(const struct storage_run *r, struct err *e)
     if (null >= 0)
         close(null);
     if (pid > 0) {
-        read_all(pipe_fd[0], r->out != NULL ? r->out : &said, r->out_max > 0 ? r->out_max : STORAGE_OUT_MAX,
-                 pid, until);
-        if (!ends(pid, until, &status))
+        if (!read_all(pipe_fd[0], r->out != NULL ? r->out : &said,
+                      r->out_max > 0 ? r->out_max : STORAGE_OUT_MAX, r->out != NULL ? ANSWER_MAX : SIZE_MAX,
+                      pid, until)) {
+            until = now_ms();
+            err_set(e, ERR_EXHAUSTED, "%s printed more than %u bytes", r->program, ANSWER_MAX);
+        }
+        if (!ends(pid, until, &status) && e->code == ERR_OK)
             err_set(e, ERR_DEADLINE, "%s did not end within %u s", r->program, ms / 1000);
-        else
+        if (e->code == ERR_OK)
             ERR_IGNORE(result(r, status, r->out != NULL ? r->out : &said, e));
     }
     close(pipe_fd[0]);
