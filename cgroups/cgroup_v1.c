@@ -48,6 +48,14 @@ static enum err_code cgroup_v1_write_number(int dir, const char *file, int64_t v
     return fs_write_control(dir, file, text, e);
 }
 
+static enum err_code cgroup_v1_quota(int dir, const char *file, int64_t us, struct err *e)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "%" PRId64, us);
+    return cg_quota(dir, file, text, e);
+}
+
 static enum err_code v1_limit(const struct cg_hier *h, int dir, const struct cg_limits *l, bool fresh,
                               struct err *e)
 {
@@ -56,13 +64,11 @@ static enum err_code v1_limit(const struct cg_hier *h, int dir, const struct cg_
     if (h->controllers & CG_CTL_CPU) {
         if (l->cpu_shares >= 0 && cgroup_v1_write_number(dir, "cpu.shares", l->cpu_shares, e) != ERR_OK)
             return e->code;
-        if (l->cpu_quota_us >= 0 &&
-            (cgroup_v1_write_number(dir, "cpu.cfs_period_us", period, e) != ERR_OK ||
-             cgroup_v1_write_number(dir, "cpu.cfs_quota_us", l->cpu_quota_us, e) != ERR_OK))
+        if (l->cpu_quota_us >= 0 && (cgroup_v1_quota(dir, "cpu.cfs_period_us", period, e) != ERR_OK ||
+                                     cgroup_v1_quota(dir, "cpu.cfs_quota_us", l->cpu_quota_us, e) != ERR_OK))
             return e->code;
         /* Kernels without CFS bandwidth lack the file; then there is no limit to remove. */
-        if (l->cpu_quota_us < 0 && !fresh &&
-            cgroup_v1_write_number(dir, "cpu.cfs_quota_us", -1, e) != ERR_OK) {
+        if (l->cpu_quota_us < 0 && !fresh && cgroup_v1_quota(dir, "cpu.cfs_quota_us", -1, e) != ERR_OK) {
             if (e->code != ERR_NOT_FOUND)
                 return e->code;
             *e = (struct err){ 0 };

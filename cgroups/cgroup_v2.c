@@ -151,7 +151,7 @@ static enum err_code v2_limit(const struct cg_hier *h, int dir, const struct cg_
             snprintf(text, sizeof(text), "%" PRId64 " %" PRId64, l->cpu_quota_us, period);
         else
             snprintf(text, sizeof(text), "max %" PRId64, period);
-        if ((l->cpu_quota_us >= 0 || !fresh) && fs_write_control(dir, "cpu.max", text, e) != ERR_OK)
+        if ((l->cpu_quota_us >= 0 || !fresh) && cg_quota(dir, "cpu.max", text, e) != ERR_OK)
             return e->code;
     }
     if ((h->controllers & CG_CTL_MEMORY) && limit_memory(dir, l, fresh, e) != ERR_OK)

@@ -174,6 +174,9 @@ uint64_t cg_count_lines(const char *text, size_t n);
 
 /* ---- limit.c: files that are equal on v1 and v2, except for the end of hugetlb's names ---- */
 enum err_code cg_cpuset_limit(int dir, const struct cg_limits *l, struct err *e) MUST_CHECK;
+/* Writes a quota of processor time unless the file says so already: the kernel looks at every cgroup of the
+ * machine for each write, so that an agent that starts again beside 1,000 pods would pay for a million. */
+enum err_code cg_quota(int dir, const char *file, const char *text, struct err *e) MUST_CHECK;
 enum err_code cg_hugetlb_limit(int dir, const struct cg_limits *l, const char *last,
                                struct err *e) MUST_CHECK;
 #endif

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 static enum err_code write_one(int dir, const char *file, int64_t bytes, struct err *e)
@@ -26,6 +27,17 @@ enum err_code cg_cpuset_limit(int dir, const struct cg_limits *l, struct err *e)
     if (l->mems != NULL && fs_write_control(dir, "cpuset.mems", l->mems, e) != ERR_OK)
         return e->code;
     return l->cpus != NULL ? fs_write_control(dir, "cpuset.cpus", l->cpus, e) : ERR_OK;
+}
+
+enum err_code cg_quota(int dir, const char *file, const char *text, struct err *e)
+{
+    str_auto now = NULL;
+    size_t n = strlen(text);
+
+    if (fs_read_at(dir, file, FS_SMALL_MAX, &now, NULL, ERR_IGNORED) == ERR_OK &&
+        strncmp(now, text, n) == 0 && strcmp(now + n, "\n") == 0)
+        return ERR_OK;
+    return fs_write_control(dir, file, text, e);
 }
 
 enum err_code cg_hugetlb_limit(int dir, const struct cg_limits *l, const char *last, struct err *e)
