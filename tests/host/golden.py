@@ -114,8 +114,10 @@ class Follower(threading.Thread):
 
 
 class Case:
-    def __init__(self, t, node, name):
+    def __init__(self, t, node, name, runtimes=()):
+        """`runtimes`: handlers of the node that its pods get by turns; without them, the default one."""
         self.node, self.name = node, name
+        self.runtimes, self.turn = runtimes, 0
         self.folder = f"{FIXTURES}/cases/{name}"
         with open(f"{self.folder}/case.json", encoding="utf-8") as f:
             self.how = json.load(f)
@@ -132,6 +134,9 @@ class Case:
         grace = [a.get("grace") for a in self.how.get("actions", []) if name in a.get("pods", [])]
         if kind == "Pod" and 0 in grace:  # a manifest folder has no `delete --grace-period`, so set the pod's own
             document = re.sub(r"terminationGracePeriodSeconds: \d+", "terminationGracePeriodSeconds: 0", document)
+        if kind == "Pod" and self.runtimes:
+            document = re.sub(r"(?m)^spec:\s*$", f"spec:\n  runtimeClassName: {self.runtimes[self.turn % len(self.runtimes)]}", document, count=1)
+            self.turn += 1
         self.node.put(f"{kind.lower()}-{name}.yaml", document)
 
     def read_all(self):
@@ -308,9 +313,9 @@ class Case:
             file.close()
 
 
-def run_case(t, name):
+def run_case(t, name, runtimes=()):
     node = prepare_node(t)
-    case = Case(t, node, name)
+    case = Case(t, node, name, runtimes)
     try:
         case.drive()
         actual = case.results()
