@@ -26,8 +26,8 @@ def _add_mixed(case):
     globals()["test_mixed_" + case.replace("-", "_")] = test
 
 
-# Two runtimes in one list of pods; GOLDEN_MIXED=1 does it with every case.
-_MIXED = golden.cases() if os.environ.get("GOLDEN_MIXED") else ["22-sc-capabilities", "35-qos-besteffort", "38-init-success", "42-exit-kinds"]
+# Two runtimes in one list of pods; MIXED_RUNTIMES=1 does it with every case.
+_MIXED = golden.cases() if os.environ.get("MIXED_RUNTIMES") else ["22-sc-capabilities", "35-qos-besteffort", "38-init-success", "42-exit-kinds"]
 for _case in _MIXED:
     if _case != "57-static-pods":
         _add_mixed(_case)
