@@ -35,7 +35,7 @@ extern char buf_empty[1];
     {                                                                                                        \
         .p = buf_empty, .max = (max_bytes)                                                                   \
     }
-/* Of what may be a secret. */
+/* A buffer whose content may be a secret. */
 #define BUF_SECRET(max_bytes)                                                                                \
     {                                                                                                        \
         .p = buf_empty, .max = (max_bytes), .secret = true                                                   \

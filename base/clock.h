@@ -3,11 +3,10 @@
  * clock - three clocks, and the RFC 3339 texts used by Kubernetes.
  *
  *   boot   for waiting: back-off, grace periods, the next check. It cannot be set, and includes the time the
- *         machine sleeps. Its moments have their own type, so that the compiler distinguishes them from
- *         wall times; base/boot_timer.h has the timers.
- *   mono   for durations and deadlines of operations: excludes the time the machine sleeps, because
- *         operations do not run then either. Used by libuv's timers.
- *   wall   for people and files, in nanoseconds since 1970. It may be set at any time.
+ *         machine sleeps. Its moments have their own type, so that the compiler distinguishes them from wall
+ *         times; base/boot_timer.h has the timers. mono   for durations and deadlines of operations: excludes
+ *         the time the machine sleeps, because operations do not run then either. Used by libuv's timers.
+ *         wall   for display and files, in nanoseconds since 1970. It may be set at any time.
  *
  * A test that scripts time includes tests/unit/script_clock.h, which defines the functions of clock_now.c;
  * the linker then omits that object.
@@ -31,7 +30,7 @@ struct boot_time {
 struct boot_time clock_boot(void);
 uint64_t clock_mono_ms(void);
 int64_t clock_wall_ns(void);
-bool clock_wall_is_synchronised(void); /* with a time server, as far as the kernel was told */
+bool clock_wall_is_synchronised(void); /* with a time server, according to the kernel */
 
 /* ---- moments of the boot clock ---- */
 #define CLOCK_BOOT_NONE ((struct boot_time){ 0 })
@@ -73,7 +72,7 @@ static inline bool clock_boot_is_due(struct boot_time t)
 {
     return clock_boot_left_ns(t) <= 0;
 }
-/* For people: by the current wall clock; 0 for none. */
+/* For display: by the current wall clock; 0 for none. */
 int64_t clock_boot_to_wall_ns(struct boot_time t);
 /* A wall time of this boot, by the current wall clock: at least the boot, at most now. */
 struct boot_time clock_boot_of_wall(int64_t wall_ns);

@@ -17,7 +17,7 @@
 
 #define MUST_CHECK __attribute__((warn_unused_result))
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
-/* For a result that changes nothing here: the caller finds it in its *e, or there is nothing to do about it.
+/* For a result that this function does not act on: its caller checks *e, or the failure has no consequence.
  */
 #define ERR_IGNORE(call) ((void)!(call))
 
@@ -47,7 +47,7 @@ struct err {
     char text[504];     /* always NUL-terminated; truncated when too long */
 };
 
-/* Where why it failed is of no interest. */
+/* For callers that do not need the reason of a failure. */
 #define ERR_IGNORED (&(struct err){ 0 })
 
 /* Sets *e; returns `code` (which must not be ERR_OK). */

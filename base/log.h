@@ -42,8 +42,8 @@ enum log_format log_format_default(void); /* journal under systemd, else text */
 bool log_enabled(enum log_level level);
 void log_write(enum log_level level, const char *message, const struct log_field *fields, size_t n);
 
-/* For a process whose lines another one writes: fn gets each line instead of standard error. NULL: standard
- * error again. Set on the thread that logs. */
+/* For a process whose log lines are written by another process: fn gets each line instead of standard error.
+ * NULL: standard error again. Set on the thread that logs. */
 void log_set_sink(void (*fn)(enum log_level level, const char *message, const struct log_field *fields,
                              size_t n, void *arg),
                   void *arg);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* near - suggests the name that a mistyped one was probably meant to be. */
+/* near - suggests the known name that is closest to a mistyped one. */
 #ifndef BASE_NEAR_H
 #define BASE_NEAR_H
 #include <stddef.h>

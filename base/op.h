@@ -34,7 +34,7 @@ struct op {
     op_abort_fn abort;
     void *owner;         /* the caller's, never touched */
     const char *name;    /* constant: "cni add", "crun start", ... */
-    char subject[96];    /* the object it works on, for people: "default/web" */
+    char subject[96];    /* the object the operation works on, for messages: "default/web" */
     uint64_t started_ms; /* clock_mono_ms() */
     int state;           /* the embedding operation's enum */
     bool finished;
@@ -52,9 +52,9 @@ void op_set_subject(struct op *op, const char *subject);
 
 /* Ends the operation with *result (NULL: success). done follows on a later turn of the loop. */
 void op_finish(struct op *op, const struct err *result);
-/* What bounds it was waited for; from now on it may take as long as it likes. */
+/* Removes the deadline: the operation waits for work that is bounded elsewhere. */
 void op_no_deadline(struct op *op);
-/* What it waited for is there: it may take this long from now on (more than 0). */
+/* Sets a new deadline, `ms` from now (more than 0), for example when a wait has ended and the work begins. */
 void op_deadline(struct op *op, uint64_t ms);
 void op_cancel(struct op *op);     /* no effect after op_finish() */
 bool op_live(const struct op *op); /* initialized and done not yet called; false for { 0 } */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * presence - the result of looking for something: present, absent, or unknown.
+ * presence - the result of a lookup: present, absent, or unknown.
  *
  * Absence is proven: the kernel returned ENOENT or ENOTDIR, or a complete listing did not have the name. Any
  * other failure (EIO, ENOMEM, EMFILE, EACCES, a file that cannot be parsed) leaves the answer unknown, and an
  * unknown answer has no lasting effect: nothing is removed, set aside, restarted, ended or reported as final.
- * The caller keeps its previous knowledge and looks again later.
+ * The caller keeps its previous knowledge and retries later.
  *
  * The compiler enforces this. A struct presence is neither a truth value nor comparable, its result may not
  * be dropped, and there is deliberately no "is present", because its negation would treat unknown as absent.

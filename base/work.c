@@ -7,7 +7,7 @@
 
 /* Sanitizers only: glibc's fork() keeps malloc usable in the child of a multi-threaded process, but a
  * sanitizer's allocator does not: the child would wait forever for a lock that a pool thread held at that
- * moment. So children are forked between jobs, or after WORK_PAUSE_MS anyway. */
+ * moment. So children are forked between jobs, or after WORK_PAUSE_MS in any case. */
 #if SANITIZED
 #include <pthread.h>
 #include <time.h>

@@ -20,8 +20,8 @@ struct work {
 void work_start(struct work *w, const char *name, const char *subject, work_fn fn, void *arg, uv_loop_t *loop,
                 op_done_fn done, void *owner);
 
-/* Call these around a thread's use of memory, as around a job: no child is forked in between where a
- * sanitizer's allocator could not bear that (work.c). */
+/* Call these around a thread's use of memory, as around a job: with a sanitizer whose allocator does not
+ * survive a fork, no child is forked in between (work.c). */
 void work_job_begins(void);
 void work_job_ends(void);
 

@@ -51,7 +51,7 @@ static bool read_header(const uint8_t *p, size_t n, struct header *ret)
            ret->n_std <= TYPES_MAX;
 }
 
-/* Of the block behind a header, with times of `width` bytes. */
+/* The size of the block behind a header, with times of `width` bytes. */
 static size_t block_size(const struct header *h, size_t width)
 {
     return h->n_time * (width + 1) + h->n_type * 6 + h->n_char + h->n_leap * (width + 4) + h->n_std + h->n_ut;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * zone - a time zone: its offset from UTC at a moment. From the bytes of a TZif file (RFC 9636) or from a
- * rule of POSIX' TZ variable ("CET-1CEST,M3.5.0,M10.5.0/3"). libc knows the zone of the process alone, and
- * reads it again only when told to.
+ * rule of POSIX' TZ variable ("CET-1CEST,M3.5.0,M10.5.0/3"). libc only knows the zone of the process, and
+ * rereads it only after tzset().
  *
  * Pure; immutable after the parsing: any thread.
  */
@@ -19,15 +19,16 @@
 
 struct zone;
 
-/* ERR_INVALID: it is no TZif file, or a damaged one. The caller owns *ret: zone_free(). */
+/* ERR_INVALID: not a TZif file, or a damaged one. The caller owns *ret: zone_free(). */
 enum err_code zone_parse(struct zone **ret, const void *data, size_t n, struct err *e) MUST_CHECK;
-/* ERR_INVALID: it is no rule. */
+/* ERR_INVALID: not a rule. */
 enum err_code zone_parse_rule(struct zone **ret, const char *text, struct err *e) MUST_CHECK;
 /* Seconds east of UTC at this moment (seconds since 1970). NULL: UTC. */
 int32_t zone_offset(const struct zone *z, int64_t at);
 void zone_free(struct zone *z); /* NULL is fine */
 SCOPE_DEFINE(struct zone, zone_free)
 
-/* Whether it may be a name of the tz database, "Europe/Berlin": no path that leads out of its folder. */
+/* Whether the text has the form of a name of the tz database, "Europe/Berlin", and cannot lead out of its
+ * folder. */
 bool zone_name_is_valid(const char *name);
 #endif

@@ -122,8 +122,8 @@ static enum err_code require_controllers(const struct cg_tree *t, unsigned requi
 }
 
 /*
- * Processes below <root>/kubepods that belong to none of our pods are killed, so make sure that an agent made
- * the tree: it makes <root>/coracle next to it, and removes that only when it ends.
+ * Processes below <root>/kubepods that belong to none of our pods are killed, so the tree must be an agent's:
+ * an agent creates <root>/coracle next to it, and removes that only at its own end.
  */
 static enum err_code refuse_foreign_pods(struct cg_tree *t, struct err *e)
 {
@@ -260,7 +260,7 @@ static void cgroup_take_down(struct cg_tree *t, const char *sub)
     }
 }
 
-/* Removes the elements of <root> that we made, the last one first. */
+/* Removes the elements of <root> that we created, the last one first. */
 static void remove_made_root(const struct cg_tree *t, const struct cg_hier *h)
 {
     char path[CG_PATH_MAX];
@@ -268,7 +268,7 @@ static void remove_made_root(const struct cg_tree *t, const struct cg_hier *h)
     snprintf(path, sizeof(path), "%s", t->root);
     while (strlen(path) > h->root_existing) {
         if (unlinkat(h->fd, path + 1, AT_REMOVEDIR) != 0)
-            return; /* someone else uses it now */
+            return; /* another program uses it now */
         *strrchr(path, '/') = '\0';
     }
 }
@@ -317,7 +317,7 @@ enum err_code cg_pod_path(const struct cg_tree *t, enum cg_class class_, const c
     return ERR_OK;
 }
 
-/* Makes <root><sub> in all hierarchies and writes each limit where its controller is. */
+/* Creates <root><sub> in all hierarchies and writes each limit in its controller's hierarchy. */
 static enum err_code cgroup_apply(struct cg_tree *t, const char *sub, const struct cg_limits *l,
                                   struct err *e)
 {

@@ -4,10 +4,9 @@
  *
  * Tree below the root chosen by the caller (e.g. "/" or "/system.slice/coracle-pods.service"):
  *
- *     <root>/kubepods                            all pods: limit of the node
- *     <root>/kubepods/burstable, /besteffort     QoS classes
- *     <root>/kubepods[/<class>]/pod<uid>         one pod
- *     <root>/kubepods[/<class>]/pod<uid>/<id>    one container: made by the OCI runtime
+ *     <root>/kubepods                            all pods: limit of the node <root>/kubepods/burstable,
+ *     /besteffort     QoS classes <root>/kubepods[/<class>]/pod<uid>         one pod
+ *     <root>/kubepods[/<class>]/pod<uid>/<id>    one container: created by the OCI runtime
  *     <root>/coracle/conmon, <root>/coracle/ops  the supervisors; short-lived children of the agent
  *
  * On v1 and hybrid hosts each path exists in every controller's hierarchy. The agent writes the node, QoS and
@@ -41,11 +40,11 @@ struct cg_options {
  * software, or something is missing; nothing was changed. */
 enum err_code cg_open(struct cg_tree **ret, const struct cg_options *o, struct err *e) MUST_CHECK;
 /* Closes the tree and keeps the cgroups. `remove` (--ephemeral): kills and removes the cgroups that cg_open()
- * and others made below root; removes <root> itself if we created it. */
+ * and other callers created below root; removes <root> itself if we created it. */
 void cg_close(struct cg_tree *t, bool remove);
 enum cg_layout cg_layout(const struct cg_tree *t);
 
-/* Calls fn for each missing controller, with the features that do not work without it. */
+/* Calls fn for each missing controller, with the features that depend on it. */
 void cg_missing(const struct cg_tree *t, void (*fn)(const char *controller, const char *disables, void *arg),
                 void *arg);
 /*
@@ -166,11 +165,11 @@ const char *cg_leaf_procs(struct cg_tree *t, enum cg_leaf leaf);
 /* For a leaf in all hierarchies (conmon, except on v2): the cgroup.procs files that a child joins;
  * NULL-terminated, borrowed. Otherwise NULL. */
 const char *const *cg_leaf_joins(struct cg_tree *t, enum cg_leaf leaf);
-/* Makes a cgroup below a pod's (path as for cg_kill()) and moves a process there in all hierarchies. */
+/* Creates a cgroup below a pod's (path as for cg_kill()) and moves a process there in all hierarchies. */
 enum err_code cg_place(struct cg_tree *t, const char *path, pid_t pid, struct err *e) MUST_CHECK;
 /* Kills the processes that an earlier run of the agent left in the ops leaf and waits up to 2 s until it is
- * empty. ERR_UNAVAILABLE: some are stuck in the kernel; being killed, they will not execute anything any
- * more. */
+ * empty. ERR_UNAVAILABLE: some are stuck in the kernel; their SIGKILL is pending, so they execute no further
+ * instruction. */
 enum err_code cg_ops_sweep(struct cg_tree *t, struct err *e) MUST_CHECK;
 
 /* ---- reading ---- */

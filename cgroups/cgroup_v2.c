@@ -70,8 +70,8 @@ static void enable_quietly(int dir, unsigned wanted)
 }
 
 /* <root> of a unit with Delegate=yes has its controllers already. Missing ones are enabled in the ancestors,
- * as kubelet does: that takes nothing away from anyone (systemd does not manage hugetlb and keeps the rest as
- * its units say). */
+ * as kubelet does: other cgroups lose nothing by that (systemd does not manage hugetlb, and keeps the other
+ * controllers as its units configure them). */
 static enum err_code v2_prepare_root(struct cg_hier *h, const char *root, struct err *e)
 {
     unsigned all = 0, here = 0;
@@ -116,7 +116,7 @@ static enum err_code write_limit(int dir, const char *file, int64_t value, struc
     return fs_write_control(dir, file, text, e);
 }
 
-/* Settings that are written only on request, removed again later, and not missed on kernels without them. */
+/* Settings that are written only on request and removed again later; a kernel without them is no error. */
 static enum err_code write_extra(int dir, const char *file, int64_t value, bool fresh, struct err *e)
 {
     if ((value <= 0 && fresh) || write_limit(dir, file, value > 0 ? value : 0, e) == ERR_OK)

@@ -4,9 +4,9 @@
  *
  * crun refuses to start containers if v1 hierarchies are mounted and the v2 tree still has a controller
  * ("cgroups in hybrid mode not supported, drop all controllers from cgroupv2"). In practice that is hugetlb,
- * which nobody mounted. A controller leaves the v2 tree while it is mounted as v1 anywhere. So it is mounted,
- * and the mount is detached at once: it lives as long as our descriptor, and no other program (a kubelet
- * would make cgroups in it) finds it. No cgroup is made in it.
+ * which is mounted nowhere. A controller leaves the v2 tree while it is mounted as v1 anywhere. So this file
+ * mounts it and detaches the mount at once: the mount lives as long as our descriptor, and no other program
+ * finds it (a kubelet would create cgroups in it). We create no cgroup in it.
  */
 #include "base/files/fs.h"
 #include "base/log.h"
@@ -19,7 +19,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
-/* Takes the mount out of sight. */
+/* Detaches the mount, so that no path leads to it. */
 static enum err_code hold(struct cg_tree *t, const char *name, const char *point, struct err *e)
 {
     fd_auto fd = open(point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

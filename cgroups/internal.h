@@ -76,7 +76,7 @@ struct cg_backend {
     enum err_code (*prepare_root)(struct cg_hier *h, const char *root, struct err *e);
     /* Prepares `dir` (a cgroup below `parent`) for children: v1 cpuset inheritance, v2 subtree_control. */
     enum err_code (*prepare)(const struct cg_hier *h, int dir, int parent, struct err *e);
-    /* Writes the limits of this hierarchy's controllers. `fresh`: newly made, so "no limit" needs no
+    /* Writes the limits of this hierarchy's controllers. `fresh`: newly created, so "no limit" needs no
      * write. */
     enum err_code (*limit)(const struct cg_hier *h, int dir, const struct cg_limits *l, bool fresh,
                            struct err *e);
@@ -96,7 +96,7 @@ struct cg_tree {
     char root[CG_PATH_MAX / 2]; /* "" for "/", otherwise without a trailing "/": a prefix for paths */
     char *scratch_dir;
     char pinned[CG_HIERS_MAX][CG_NAME_MAX]; /* held as v1 */
-    int pinned_fd[CG_HIERS_MAX];            /* of a mount that is attached nowhere */
+    int pinned_fd[CG_HIERS_MAX];            /* descriptors of the detached mounts */
     size_t n_pinned;
     int lock_fd; /* -1: none */
     int leaf_fd[2];
@@ -124,7 +124,7 @@ bool cg_is_at_or_below(const char *path, const char *root, const char *sub);
 bool cg_path_is_ours(const struct cg_tree *t,
                      const char *path); /* at or below <root>/kubepods or <root>/coracle */
 int cg_open_dir(const struct cg_hier *h, const char *path); /* -1 with errno; O_DIRECTORY, readable */
-/* Makes <root><sub> in one hierarchy, and prepares new levels and, if `inner`, the last one. The descriptor
+/* Creates <root><sub> in one hierarchy, and prepares new levels and, if `inner`, the last one. The descriptor
  * may be NULL. */
 enum err_code cg_make(const struct cg_tree *t, struct cg_hier *h, const char *sub, bool inner,
                       bool *ret_fresh, int *ret_dir, struct err *e) MUST_CHECK;

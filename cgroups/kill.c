@@ -78,8 +78,8 @@ static bool each_line(int fd, pid_fn fn, void *arg, struct err *e)
                 continue;
             }
             /*
-             * 0 stands for a process outside our pid namespace.  Such a process, init and this process never
-             * belong to a pod.
+             * 0 is a process outside our pid namespace.  Such a process, init and this process never belong
+             * to a pod.
              */
             if (pid > 1 && pid < INT32_MAX && (pid_t)pid != getpid() && !fn((pid_t)pid, arg))
                 return false;
@@ -315,7 +315,7 @@ struct presence cg_procs_left(struct cg_tree *t, const char *path, struct err *e
         }
         if (presence_is_unknown(found)) {
             unread = unread.code != ERR_OK ? unread : why;
-            continue; /* another hierarchy may know */
+            continue; /* another hierarchy may have the answer */
         }
         if (!presence_is_absent(found))
             return found;

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SWEEP_TIMEOUT_MS 2000 /* a process that can die does so within milliseconds */
+#define SWEEP_TIMEOUT_MS 2000 /* a killed process that is not stuck ends within milliseconds */
 
 static const char *const leaf_names[] = {
     [CG_LEAF_OPS] = "/coracle/ops", [CG_LEAF_CONMON] = "/coracle/conmon"

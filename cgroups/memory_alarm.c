@@ -15,7 +15,7 @@
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 
-/* What may be charged between our look at the usage and our write of a level just above it. */
+/* Bytes that may be charged between our read of the usage and our write of a level just above it. */
 #define WRITE_MARGIN (UINT64_C(4) << 20)
 
 struct notice { /* v1: an eventfd of the kernel's; the kernel forgets it when it is closed */
@@ -32,7 +32,7 @@ struct cg_memory_alarm {
     int dir; /* the cgroup */
     uint64_t level;
     uv_timer_t resting;
-    bool rests, rang; /* rang: something happened while it rested */
+    bool rests, rang; /* rang: an event came during the pause */
     unsigned open_handles;
     bool closing;
     void (*closed)(void *arg);
@@ -41,11 +41,11 @@ struct cg_memory_alarm {
     struct watch_set *files;
     int wd;
     const char *events; /* memory.events.local; memory.events before Linux 5.2 */
-    uint64_t counted;   /* of its "high" */
+    uint64_t counted;   /* the last value of its "high" */
     /* v1 */
     struct notice *threshold, *reclaim;
     uint64_t seen; /* the caller's usage when it set the level */
-    int made;      /* the job's: a new threshold's eventfd */
+    int made;      /* result of the job: a new threshold's eventfd */
     /* both */
     struct work work; /* v2: writes a level below the usage; v1: registers a threshold */
     bool working;
@@ -64,8 +64,8 @@ static void alarm_ring(struct cg_memory_alarm *a)
 
 /* ---- v2 ---- */
 
-/* Whether the level was reached since the last call. A count that cannot be read may have grown: a
- * superfluous report is better than none. */
+/* Whether the level was reached since the last call. A counter that cannot be read counts as grown: a
+ * superfluous report is better than a missing one. */
 static bool high_grew(struct cg_memory_alarm *a)
 {
     uint64_t count = 0, before = a->counted;
@@ -89,7 +89,7 @@ static void memory_alarm_on_event(int wd, uint32_t mask, const char *name, void 
 
     (void)wd;
     (void)name;
-    if (mask & IN_IGNORED) /* of a watch that was removed for a rest, or with the cgroup */
+    if (mask & IN_IGNORED) /* of a watch that was removed for a pause, or with the cgroup */
         return;
     if (high_grew(a))
         alarm_ring(a);
@@ -142,7 +142,8 @@ static void memory_alarm_on_written(struct op *op, const struct err *result)
     memory_alarm_end(a);
 }
 
-/* A later level overtakes one whose write still reclaims; memory_alarm_on_written() writes it once more. */
+/* A new level is written at once even if the write of the previous one still reclaims;
+ * memory_alarm_on_written() then writes the new level again. */
 static enum err_code set_high(struct cg_memory_alarm *a, struct err *e)
 {
     uint64_t level = a->closing ? UINT64_MAX : a->level, usage = 0;
@@ -176,7 +177,7 @@ static enum err_code open_high(struct cg_memory_alarm *a, struct err *e)
     a->events =
         faccessat(a->dir, "memory.events.local", F_OK, 0) == 0 ? "memory.events.local" : "memory.events";
     a->written = UINT64_MAX;
-    if (write_high(a->dir, UINT64_MAX, e) != ERR_OK) /* an earlier agent's */
+    if (write_high(a->dir, UINT64_MAX, e) != ERR_OK) /* removes an earlier agent's level */
         return e->code;
     if (watch_set_open(&a->files, a->loop, memory_alarm_on_event, a, e) != ERR_OK)
         return e->code;
@@ -241,7 +242,7 @@ static int notice_register(int dir, const char *what, const char *how, struct er
     return take_fd(&event);
 }
 
-/* Takes `fd`. */
+/* Takes ownership of `fd`. */
 static enum err_code notice_open(struct cg_memory_alarm *a, int fd, struct notice **ret, struct err *e)
 {
     fd_auto event = fd;
@@ -276,7 +277,7 @@ static enum err_code open_reclaim(struct cg_memory_alarm *a, struct err *e)
     return e->code;
 }
 
-/* The kernel reports a crossing only: one between the caller's look and now is reported here. */
+/* The kernel reports only crossings: one between the caller's read and now is reported here. */
 static void report_crossed(const struct cg_memory_alarm *a)
 {
     const uint64_t one = 1;
@@ -322,8 +323,8 @@ static void on_registered(struct op *op, const struct err *result)
     memory_alarm_end(a);
 }
 
-/* The kernel waits for all readers of the list of thresholds (synchronize_rcu()) within that write: some 20
- * ms on a machine at rest, hundreds on a busy one. The threshold before stays until then. */
+/* Within that write the kernel waits for all readers of the list of thresholds (synchronize_rcu()): some 20
+ * ms on an idle machine, hundreds on a busy one. The previous threshold stays until then. */
 static void set_threshold(struct cg_memory_alarm *a)
 {
     if (a->level == UINT64_MAX) {
@@ -420,7 +421,8 @@ static void on_rested(uv_timer_t *timer)
         alarm_ring(a);
 }
 
-/* v2 would go on to send events, one in 10 ms, so they are not watched; v1 counts in an eventfd. */
+/* During a pause v2 would send an event every 10 ms, so its file is not watched; v1 counts events in an
+ * eventfd. */
 void cg_memory_alarm_rest(struct cg_memory_alarm *a, uint64_t ms)
 {
     a->rests = true;

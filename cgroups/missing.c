@@ -56,7 +56,7 @@ int64_t cg_protected_above(const struct cg_tree *t, char *ret_where, size_t size
         struct err e = { 0 };
         if (dir < 0 || presence_is_unknown(cg_look_u64(dir, "memory.min", &own, &e)) ||
             own >= (uint64_t)least)
-            continue; /* this is only a note to the user, so ignore an unknown value */
+            continue; /* this is only a hint for the user, so an unknown value is skipped */
         least = (int64_t)own;
         snprintf(ret_where, size, "%s", path);
     }

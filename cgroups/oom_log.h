@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oom_log - reads from the kernel log (/dev/kmsg) which process was killed out of memory, as kubelet does.
+ * oom_log - reads from the kernel log (/dev/kmsg) which process the OOM killer killed, as kubelet does.
  * cgroupfs only has counters; the log has the name and pid. Since Linux 5.0, two records belong together:
  *
  *     oom-kill:constraint=...,oom_memcg=/kubepods/pod1/c1,task_memcg=/kubepods/pod1/c1,task=tail,pid=412,uid=0
@@ -11,8 +11,8 @@
  *
  * The input is hostile: a container chooses the names of its processes and nested cgroups. Records written to
  * /dev/kmsg by user space (facility other than kern) are ignored, fields are bounded, and parsing relies on
- * the text before a name. So a name can only lie about itself; the cgroup's counter tells whether there was a
- * kill. Loop thread.
+ * the text before a name. So a forged name can only misrepresent itself; the cgroup's counter shows whether
+ * there was a kill. Loop thread.
  */
 #ifndef CGROUPS_OOM_LOG_H
 #define CGROUPS_OOM_LOG_H

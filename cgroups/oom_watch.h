@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oom_watch - reports when the kernel kills processes of a cgroup out of memory, without polling: by watches
- * of memory.events (v2), or one eventfd for memory.oom_control of all (v1). One descriptor for any number of
- * cgroups.
+ * oom_watch - reports, without polling, that the OOM killer killed processes of a cgroup: with watches of
+ * memory.events (v2), or one eventfd for the memory.oom_control of all cgroups (v1). One descriptor for any
+ * number of cgroups.
  *
  * The descriptor may become readable without a kill: v2 reports all memory events, and a cgroup at its limit
  * has many; v1 reports before the process is chosen. So call cg_oom_watch_read() when it is readable, and if
- * it found nothing, once more after CG_OOM_LOOK_AGAIN_MS, without polling the descriptor in between. Loop
+ * no kill was found, again after CG_OOM_LOOK_AGAIN_MS, without polling the descriptor in between. Loop
  * thread.
  */
 #ifndef CGROUPS_OOM_WATCH_H

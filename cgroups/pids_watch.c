@@ -19,9 +19,9 @@
 struct pids_cgroup {
     UT_hash_handle hh; /* by path */
     int dir;
-    int wd;           /* -1: it rests */
+    int wd;           /* -1: paused */
     uint64_t counted; /* refused forks */
-    uint64_t rest_ms; /* until then, by uv_now(); 0: it does not rest */
+    uint64_t rest_ms; /* end of the pause, by uv_now(); 0: not paused */
     char path[];
 };
 
@@ -32,7 +32,7 @@ struct cg_pids_watch {
     void *arg;
     struct watch_set *files;
     struct pids_cgroup *cgroups;
-    uv_timer_t timer; /* the first rest is over */
+    uv_timer_t timer; /* the end of the first pause */
     void (*closed)(void *arg);
     void *closed_arg;
 };
@@ -55,8 +55,8 @@ static void pids_listen(struct cg_pids_watch *w, struct pids_cgroup *c)
         log_debug("cannot watch for refused forks", F_STR("cgroup", c->path), F_I64("errno", errno));
 }
 
-/* Whether forks were refused since the last call. What cannot be read may have grown: a superfluous report is
- * better than none. */
+/* Whether forks were refused since the last call. A counter that cannot be read counts as grown: a
+ * superfluous report is better than a missing one. */
 static bool refused(struct pids_cgroup *c)
 {
     uint64_t count = 0, before = c->counted;
@@ -74,7 +74,7 @@ static bool refused(struct pids_cgroup *c)
     return count > before;
 }
 
-/* ---- rests ---- */
+/* ---- pauses ---- */
 
 static void pids_on_timer(uv_timer_t *timer);
 
@@ -109,7 +109,8 @@ static struct pids_cgroup *rested(const struct cg_pids_watch *w)
     return NULL;
 }
 
-/* Watched first and counted then: a refusal in between is seen twice at most. fn may remove any. */
+/* The file is watched before it is read, so a refusal in between is reported twice at most. fn may remove any
+ * cgroup. */
 static void pids_on_timer(uv_timer_t *timer)
 {
     struct cg_pids_watch *w = timer->data;
@@ -131,7 +132,7 @@ static void pids_on_event(int wd, uint32_t mask, const char *name, void *arg)
     struct cg_pids_watch *w = arg;
 
     (void)name;
-    if (mask & IN_IGNORED) /* of a watch that was removed for a rest, or with the cgroup */
+    if (mask & IN_IGNORED) /* of a watch that was removed for a pause, or with the cgroup */
         return;
     for (struct pids_cgroup *c = w->cgroups, *next; c != NULL; c = next) {
         next = c->hh.next;
@@ -139,7 +140,7 @@ static void pids_on_event(int wd, uint32_t mask, const char *name, void *arg)
             continue;
         let_rest(w, c);
         w->fn(c->path, w->arg);
-        return; /* fn may have removed any */
+        return; /* fn may have removed any cgroup */
     }
 }
 
@@ -195,7 +196,7 @@ enum err_code cg_pids_watch_add(struct cg_pids_watch *w, const char *path, struc
     }
     take_fd(&dir);
     pids_listen(w, c);
-    (void)refused(c); /* what was refused before is not news */
+    (void)refused(c); /* earlier refusals are not reported */
     return ERR_OK;
 }
 

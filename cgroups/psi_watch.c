@@ -12,7 +12,7 @@
 
 #define WINDOW_MIN_US 500000 /* kernel/sched/psi.c */
 #define WINDOW_MAX_US 10000000
-#define WINDOW_USER_US 2000000 /* without CAP_SYS_RESOURCE: multiples of that */
+#define WINDOW_USER_US 2000000 /* without CAP_SYS_RESOURCE: multiples of this */
 
 struct cg_psi_watch {
     uv_poll_t poll;
@@ -27,7 +27,7 @@ static void psi_watch_on_poll(uv_poll_t *poll, int status, int events)
 {
     struct cg_psi_watch *w = poll->data;
 
-    if (status != 0) { /* POLLERR: the trigger is gone, and would be reported for ever */
+    if (status != 0) { /* POLLERR: the trigger was removed, and would be reported forever */
         uv_poll_stop(poll);
         return;
     }

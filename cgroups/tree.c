@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree - makes and removes cgroups, one hierarchy at a time. */
+/* tree - creates and removes cgroups, one hierarchy at a time. */
 #include "base/files/fs.h"
 #include "cgroups/internal.h"
 
@@ -32,7 +32,7 @@ int cg_open_dir(const struct cg_hier *h, const char *path)
     return openat(h->fd, *path == '\0' ? "." : path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-/* One level: makes `name` in `parent`, and prepares it if asked to or if it is new. */
+/* One level: creates `name` in `parent`, and prepares it if `prepare` is set or if it is new. */
 static enum err_code make_level(const struct cg_hier *h, int parent, const char *name, bool prepare,
                                 bool *ret_fresh, int *ret_dir, struct err *e)
 {
@@ -50,9 +50,9 @@ static enum err_code make_level(const struct cg_hier *h, int parent, const char 
     return ERR_OK;
 }
 
-/* Opens the parent of <root><sub> if it exists, otherwise <root>; *ret_sub: the part to make in it. Existing
- * levels are prepared already: cg_open() makes the skeleton level by level, and a pod's own cgroup before
- * everything in it. */
+/* Opens the parent of <root><sub> if it exists, otherwise <root>; *ret_sub: the part to create in it.
+ * Existing levels are prepared already: cg_open() creates the skeleton level by level, and a pod's own cgroup
+ * is created before everything in it. */
 static int open_above(const struct cg_tree *t, const struct cg_hier *h, const char *sub, const char **ret_sub)
 {
     const char *last = strrchr(sub, '/');
@@ -99,7 +99,7 @@ enum err_code cg_make(const struct cg_tree *t, struct cg_hier *h, const char *su
     return ERR_OK;
 }
 
-/* Makes <root> and its missing ancestors. h->root_existing is the part that existed before. */
+/* Creates <root> and its missing ancestors. h->root_existing is the part that existed before. */
 enum err_code cg_make_root(const struct cg_tree *t, struct cg_hier *h, struct err *e)
 {
     char path[CG_PATH_MAX];
@@ -125,8 +125,8 @@ enum err_code cg_make_root(const struct cg_tree *t, struct cg_hier *h, struct er
         if (!fresh)
             h->root_existing = (size_t)(name - path) + strlen(name);
     }
-    /* Left-overs in <root> mean that an earlier run was killed before it could remove them, so the last
-     * element was made by it. */
+    /* Left-overs in <root> mean that an earlier run was killed before it could remove them, so that run
+     * created the last element. */
     if (t->root[0] != '\0' && h->root_existing == strlen(t->root) && faccessat(dir, "coracle", F_OK, 0) == 0)
         h->root_existing = (size_t)(strrchr(t->root, '/') - t->root);
     if (h->backend->prepare_root(h, t->root, e) != ERR_OK)
@@ -161,8 +161,8 @@ static int first_child(int dir, char ret_name[256], bool *ret_end)
     return child;
 }
 
-/* Removes leaves until nothing is left. Holds only two descriptors, so deeply nested cgroups cost time, not
- * stack; the number of steps is bounded. */
+/* Removes leaf cgroups until none is left. Holds only two descriptors, so deeply nested cgroups cost time,
+ * not stack; the number of steps is bounded. */
 enum err_code cg_remove_below(const struct cg_hier *h, const char *path, struct err *e)
 {
     const char *slash = strrchr(path, '/');

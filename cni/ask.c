@@ -3,8 +3,8 @@
  * ask - VERSION: asks the plugins of the loaded lists, in parallel, which versions they support; then the
  * lists are evaluated again.
  *
- * Operations wait only for the plugins of the list they use, and only for the first question to a program:
- * one that hangs costs ASK_MS once (plus 2 s to kill it if it ignores SIGTERM); later questions, after
+ * Operations wait only for the plugins of the list they use, and only for the first question to a program: a
+ * program that hangs costs ASK_MS once (plus 2 s to kill it if it ignores SIGTERM); later questions, after
  * changes in the folders, delay nothing.
  */
 #include "cni/internal.h"
@@ -59,7 +59,7 @@ static void ask_note(struct cni_speaker *s, const json_t *answer, const struct e
         s->state = SPEAKER_KNOWN;
         s->versions[s->n++] = CNI_V(0, 1, 0);
     } else {
-        /* An answer of its own, rather than a failure to ask. */
+        /* The plugin itself answered with an error, as opposed to a failure to run it. */
         bool said = e.sys == 0 && (e.code == ERR_UNKNOWN || e.code == ERR_INVALID ||
                                    e.code == ERR_PRECONDITION || e.code == ERR_EXHAUSTED);
         /* This changes only with the file; other obstacles (a missing interpreter) are reported by each
@@ -104,7 +104,7 @@ static void cni_ask(struct cni *c, const char *type)
         return;
     a = calloc(1, sizeof(*a));
     if (a == NULL)
-        return; /* it may support anything */
+        return; /* the plugin may support any version */
     a->c = c;
     a->speaker = s;
     a->type = strdup(type);

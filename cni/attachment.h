@@ -8,9 +8,9 @@
 #define CNI_PORTS_MAX 4096 /* per pod; each is an iptables rule */
 
 /*
- * A rate's burst, in bits: what may pass at once before the limit applies. kubelet's value (2147483647) lets
- * 268 MB pass, which for minutes is no limit at all on a slow link. We use 50 ms of traffic, so that the
- * limit holds to 5% in the first second (the kernel needs one clock tick's worth, at most 10 ms), but at
+ * A rate's burst, in bits: the amount that may pass at once before the limit applies. kubelet's value
+ * (2147483647) lets 268 MB pass, so a slow link has no limit for minutes. We use 50 ms of traffic, so that
+ * the limit holds to 5% in the first second (the kernel needs one clock tick's worth, at most 10 ms), but at
  * least a frame of 9000 bytes: a smaller bucket passes no packet at all.
  */
 #define CNI_BURST_PER_SECOND 20  /* rate / 20 = 50 ms */

@@ -96,7 +96,8 @@ static enum err_code cache_decode(struct cni_entry *ret, json_t *doc, struct err
     return ERR_OK;
 }
 
-/* A temporary failure (no memory, no descriptor, disk error) says nothing about the file's content. */
+/* Whether the failure is temporary (no memory, no descriptor, disk error): it proves nothing about the file's
+ * content. */
 static bool is_for_now(const struct err *e)
 {
     switch (e->sys) {
@@ -111,8 +112,8 @@ static bool is_for_now(const struct err *e)
     }
 }
 
-/* Reads one file. An invalid one is set aside, an empty one removed. If it cannot be read now (is_for_now()),
- * it is left alone. */
+/* Reads one file. An invalid file is set aside, an empty one removed. After a temporary failure
+ * (is_for_now()) the file is kept. */
 static enum err_code cache_read_entry(int dirfd, const char *name, struct cni_entry *ret, struct err *e)
 {
     json_auto_t *doc = NULL;

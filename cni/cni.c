@@ -76,7 +76,7 @@ static void cni_load_once(struct cni *c)
 
 static void cni_on_again(void *arg);
 
-/* What failed is tried again without an event, which may never come. */
+/* A failed load is retried on a timer, because an event may never come. */
 static void cni_load(struct cni *c)
 {
     cni_load_once(c);
@@ -151,7 +151,8 @@ static bool programs_changed(struct cni *c)
     return before == NULL || c->programs == NULL || strcmp(before, c->programs) != 0;
 }
 
-/* Not if nothing changed: a plugin that writes to the folders when called would trigger endless calls. */
+/* Nothing is reported if nothing changed: a plugin that writes to the folders when called would trigger
+ * endless calls. */
 static void tell_if_changed(struct cni *c, const char *before)
 {
     str_auto after = picture(c);
@@ -315,7 +316,7 @@ void cni_close(struct cni *c)
     free(c);
 }
 
-/* ---- removing what plugins leave ---- */
+/* ---- removing leftovers of plugins ---- */
 
 struct remove {
     struct strs bridges, networks;

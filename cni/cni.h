@@ -35,7 +35,7 @@ struct cni_options {
 };
 
 enum err_code cni_open(struct cni **ret, const struct cni_options *o, struct err *e) MUST_CHECK;
-/* What the plugins took since cni_open(). */
+/* The time that plugins took since cni_open(). */
 const struct cni_times *cni_times(const struct cni *c);
 void cni_close(struct cni *c); /* no operation may be live; the loop frees the rest on a later turn */
 SCOPE_DEFINE(struct cni, cni_close)
@@ -45,15 +45,15 @@ void cni_reload(struct cni *c);
 /*
  * Name of the default network; NULL if there is none, with the reason in *ret_why ("no CNI configuration file
  * in ..."). As in CRI-O, a list is not used if a plugin is not installed or does not support its cniVersion.
- * The plugins are asked for that (VERSION) after a load; until they have answered, the list is used and
- * operations wait. A default network of cniVersion 1.1.0 or later is available only while its plugins' STATUS
- * is good; otherwise STATUS is repeated, finally every few seconds.
+ * After a load, the plugins are asked for their versions (VERSION); until they have answered, the list is
+ * used and operations wait. A default network of cniVersion 1.1.0 or later is available only while its
+ * plugins report a good STATUS; otherwise STATUS is repeated, finally every few seconds.
  */
 const char *cni_default_network(const struct cni *c, const char **ret_why);
 /* Whether there is a usable list of this name. */
 bool cni_has_network(const struct cni *c, const char *name);
 bool cni_has_no_list(
-    const struct cni *c); /* the folder was read, and no file has one, not even a wrong one */
+    const struct cni *c); /* the folder was read, and no file has a list, not even an invalid one */
 /* Plugins (types) used in lists but not found in any bin_dir; NULL-terminated, borrowed; may be empty. */
 const char *const *cni_missing_plugins(const struct cni *c);
 /* Problems with single files or with watching the folders since the last load; NULL after the last. */
@@ -105,8 +105,8 @@ struct cni_result {
 struct cni_op {
     struct op op;
     struct cni_result result; /* ADD; valid in done on success */
-    bool checked;             /* ADD, likewise: a first CHECK is not needed */
-    struct cni_timed timed;   /* ADD and DEL, likewise: what each plugin took */
+    bool checked;             /* ADD; valid in done: a first CHECK is not needed */
+    struct cni_timed timed;   /* ADD and DEL; valid in done: the time that each plugin took */
     bool inside;              /* failed CHECK: reported by the list's first plugin, see cni_check_start() */
     struct cni_run *run;      /* private */
     uv_timer_t slow;          /* private: runs while the operation occupies one of the slots */
@@ -114,8 +114,8 @@ struct cni_op {
 
 /* For the whole list, from the start of its first plugin: at most 2 x CPUs (at least 4) operations run at
  * once, the others wait in order of arrival; op_cancel() works while they wait. Operations that take longer
- * than CNI_PLACE_MS narrow that (width.h). One that takes longer than CNI_HANG_MS most likely hangs and
- * releases its slot to the next. */
+ * than CNI_PLACE_MS reduce that number (width.h). An operation that takes longer than CNI_HANG_MS most likely
+ * hangs; its slot is released for the next. */
 #define CNI_ADD_DEADLINE_MS 120000
 #define CNI_DEL_DEADLINE_MS 60000
 #define CNI_PLACE_MS 2000 /* an ADD takes 50 to 300 ms */
@@ -141,16 +141,16 @@ void cni_del_start(struct cni_op *o, struct cni *c, const struct cni_attachment 
 
 /*
  * CHECK in the list's order with the cached list and result. Not all plugins implement CHECK correctly:
- * bandwidth 1.1 crashes without a limit, portmap 1.1 misses rules of an address family in which it made none.
- * So a crash (a failure without an error object) is ignored, and the first CHECK after an ADD is the
- * reference: its findings are kept with the attachment, and a later CHECK fails if it finds something else.
- * If it found nothing, attachments of the same kind (network, capabilities, no host ports) need no first
- * CHECK until the lists are reloaded. ERR_OK also if the list is not to be checked (disableCheck, cniVersion
- * below 0.4.0).
+ * bandwidth 1.1 crashes without a limit, portmap 1.1 reports missing rules for an address family in which it
+ * created none. So a crash (a failure without an error object) is ignored, and the first CHECK after an ADD
+ * is the reference: its findings are kept with the attachment, and a later CHECK fails if it finds something
+ * else. If it found nothing, attachments of the same kind (network, capabilities, no host ports) need no
+ * first CHECK until the lists are reloaded. ERR_OK also if the list is not to be checked (disableCheck,
+ * cniVersion below 0.4.0).
  *
- * The first plugin of a list makes the interface, and its CHECK looks into the namespace (addresses, routes),
- * which the pod itself may have changed on purpose. So the other plugins are asked anyway, and if they find
- * nothing wrong, `inside` is set.
+ * The first plugin of a list creates the interface, and its CHECK examines the namespace (addresses, routes),
+ * which the pod itself may have changed on purpose. So the other plugins are run in any case, and if they
+ * find no fault, `inside` is set.
  *
  * `found`: a problem found by the caller, or NULL; it is treated like the first plugin's finding. `fresh`:
  * the ADD has just finished, so this is the intended state; otherwise the caller's finding is an error even
@@ -184,8 +184,8 @@ struct cni_gc {
 void cni_gc_start(struct cni_gc *g, struct cni *c, const char *const *living, const char *ifname,
                   op_done_fn done, void *owner);
 
-/* Whether the interface made by ADD as `ifname` still exists, although the namespace (its links: `inside`)
- * has none of that name. A pod may rename its interface or move it elsewhere. */
+/* Whether the interface that ADD created as `ifname` still exists, although the namespace (its links:
+ * `inside`) has none of that name. A pod may rename its interface or move it elsewhere. */
 struct cni_links;
 struct presence cni_look_interface(struct cni *c, const char *container_id, const char *ifname,
                                    const struct cni_links *inside, struct err *e) MUST_CHECK;

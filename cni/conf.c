@@ -65,7 +65,7 @@ static void conf_note_version(struct cni_list *l, const char *text)
     l->n_versions++;
 }
 
-/* The supported ones of cniVersion and cniVersions (CNI 1.1), highest first. */
+/* The supported versions of cniVersion and cniVersions (CNI 1.1), highest first. */
 static enum err_code read_versions(const json_t *obj, struct cni_list *l, struct err *e)
 {
     const json_t *many = json_object_get(obj, "cniVersions"), *v;

@@ -41,10 +41,10 @@ enum err_code cni_list_append(struct cni_list *l, const char *text, size_t n, st
  * unchanged). */
 enum err_code cni_list_check(struct cni_list *l, const char *data_dir, struct err *e) MUST_CHECK;
 
-/* Selects one of `versions`; before anything else refers to `conf`. */
+/* Selects one of `versions`; must be called before another reference to `conf` exists. */
 enum err_code cni_list_choose(struct cni_list *l, int version, struct err *e) MUST_CHECK;
 
-/* From the normal form (the result cache), checked again; takes its own reference. */
+/* Reads the normal form (from the result cache) and checks it again; takes its own reference. */
 enum err_code cni_list_from_json(struct cni_list *ret, json_t *conf, struct err *e) MUST_CHECK;
 void cni_list_done(struct cni_list *l); /* empty again; { 0 } is fine */
 
@@ -52,7 +52,7 @@ size_t cni_list_size(const struct cni_list *l);
 json_t *cni_list_plugin(const struct cni_list *l, size_t i); /* borrowed */
 const char *cni_plugin_type(const json_t *plugin);
 const char *cni_plugin_ipam_type(const json_t *plugin); /* NULL if it has none */
-/* Name of the link made by a plugin of type bridge; NULL for other plugins or an invalid name. */
+/* Name of the link created by a plugin of type bridge; NULL for other plugins or an invalid name. */
 const char *cni_plugin_bridge(const json_t *plugin);
 
 /* The members of `supplied` declared by a plugin of the list; new reference, NULL when out of memory. */

@@ -76,7 +76,7 @@ static bool add_valid(const struct cni_entry *entry, void *arg)
     return strcmp(entry->list.name, v->network) != 0 || gc_add(v, entry->container_id, entry->ifname);
 }
 
-/* Both keys: the second is from the specification's draft, used by plugins of that time. */
+/* Both keys: the second is from the specification's draft, and plugins written for the draft read it. */
 static json_t *what_is_valid(const struct cni_gc *g, const char *network, struct err *e)
 {
     struct valid v = { .network = network, .list = json_array(), .ok = true };
@@ -91,7 +91,8 @@ static json_t *what_is_valid(const struct cni_gc *g, const char *network, struct
         return NULL;
     }
     for (size_t i = 0; v.ok && i < g->living.n; i++)
-        gc_add(&v, g->living.v[i], g->ifname); /* its network was in the entry: it may be any */
+        gc_add(&v, g->living.v[i],
+               g->ifname); /* the network was in the lost entry, so any network may have the attachment */
     if (v.ok)
         ret = json_pack("{s:O, s:O}", "cni.dev/valid-attachments", v.list, "cni.dev/attachments", v.list);
     json_decref(v.list);
@@ -142,7 +143,7 @@ static void abort_gc(struct op *op)
     if (g->each != NULL)
         op_cancel(&g->each->op);
     else
-        gc_over(g, &e); /* it had waited */
+        gc_over(g, &e); /* this GC was still waiting */
 }
 
 void cni_gc_start(struct cni_gc *g, struct cni *c, const char *const *living, const char *ifname,

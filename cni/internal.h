@@ -24,12 +24,13 @@ struct cni {
     struct cni_networks networks;
     struct cni_watch *watch;
     struct err load_problem, watch_problem; /* ERR_OK: no problem */
-    uint64_t again_ms;                      /* until it is loaded again for them; 0: there are none */
+    uint64_t again_ms; /* delay before the next load that these problems cause; 0: no problem */
     void (*changed)(void *arg);
     void *changed_arg;
     char *programs; /* the lists' programs, as of the last check for changes */
 
-    /* What operations used, for cni_remove_bridges() after lists and entries are gone. */
+    /* The bridges and networks that operations used, for cni_remove_bridges() after lists and entries are
+     * removed. */
     struct strs used_bridges, used_networks;
     struct strs checked; /* run_check.c: kinds of attachments that passed CHECK since the last load */
 
@@ -67,8 +68,8 @@ bool cni_ask_holds(const struct cni *c);
 /* cni.c: reloads the folder with the versions known by now, and reports changes. */
 void cni_load_again(struct cni *c);
 
-/* status.c: STATUS of the default network after a load; why it is not ready, NULL if it is, or has no
- * STATUS. */
+/* status.c: STATUS of the default network after a load: the reason why it is not ready; NULL if it is ready
+ * or has no STATUS. */
 enum err_code cni_status_open(struct cni *c, struct err *e) MUST_CHECK;
 void cni_status_close(struct cni *c);
 void cni_status_ask(struct cni *c);

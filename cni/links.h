@@ -2,7 +2,7 @@
 /*
  * links - the interfaces of a network namespace with their addresses and counters, read by rtnetlink.
  *
- * Nothing enters the namespace: the kernel is asked from outside (IFLA_TARGET_NETNSID, Linux 4.20), which
+ * No thread enters the namespace: the kernel is queried from outside (IFLA_TARGET_NETNSID, Linux 4.20), which
  * assigns it an id in ours. Synchronous, local, about 10 microseconds per interface. Any thread.
  */
 #ifndef CNI_LINKS_H
@@ -31,7 +31,7 @@ struct cni_links {
 };
 
 /* ERR_NOT_FOUND: no such namespace. If something changes during the read, it is repeated a few times. A pod
- * may make any number of interfaces: at most CNI_LINKS_ANSWERS_MAX parts of the answer are read. */
+ * may create any number of interfaces: at most CNI_LINKS_ANSWERS_MAX parts of the answer are read. */
 #define CNI_LINKS_TRIES 10
 #define CNI_LINKS_ANSWERS_MAX 64 /* of up to 32 KiB: about 1500 interfaces */
 enum err_code cni_links_read(const char *netns_path, struct cni_links *ret, struct err *e) MUST_CHECK;
@@ -44,8 +44,9 @@ enum err_code cni_links_nsid(const char *netns_path, int32_t *ret, struct err *e
 /* NULL: no such interface. */
 const struct cni_link *cni_links_find(const struct cni_links *l, const char *name);
 
-/* Checks that the namespace still has what ADD gave it. ERR_NOT_FOUND: the interface or one of its addresses
- * is gone; ERR_PRECONDITION: it is down. With `cut`, missing entries are not reported. Pure. */
+/* Checks that the namespace still has the interface and addresses of the ADD. ERR_NOT_FOUND: the interface or
+ * one of its addresses is missing; ERR_PRECONDITION: it is down. With `cut`, missing entries are not
+ * reported. Pure. */
 enum err_code cni_links_check(const struct cni_links *l, const char *ifname,
                               const struct cni_result *expected, struct err *e) MUST_CHECK;
 

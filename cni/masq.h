@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * masq - removes what a bridge or ptp plugin with ipMasq leaves behind when it is killed in ADD or DEL: a
- * chain CNI-<hash> in nat and the jump to it from POSTROUTING. Its DEL finds them by the addresses of a link
- * that may be gone, and treats a missing link as success, so they would never be removed. The chain's name is
- * the first 24 hex digits of SHA-512(network name + container id), as in containernetworking/plugins
- * pkg/utils.
+ * masq - removes the rules that a bridge or ptp plugin with ipMasq leaves behind when it is killed in ADD or
+ * DEL: a chain CNI-<hash> in nat and the jump to it from POSTROUTING. The plugin's DEL finds them by the
+ * addresses of a link that may no longer exist, and treats a missing link as success, so it would never
+ * remove them. The chain's name is the first 24 hex digits of SHA-512(network name + container id), as in
+ * containernetworking/plugins pkg/utils.
  */
 #ifndef CNI_MASQ_H
 #define CNI_MASQ_H

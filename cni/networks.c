@@ -51,7 +51,7 @@ static enum err_code list_files(int dirfd, const char *path, bool (*wanted)(cons
     for (;;) {
         errno = 0;
         d = readdir(dir);
-        if (d == NULL && errno != 0) /* an incomplete list might have another first file */
+        if (d == NULL && errno != 0) /* an incomplete listing might have another first file */
             err_sys(e, errno, "read the folder");
         if (d == NULL)
             break;
@@ -160,7 +160,7 @@ static enum err_code check_installed(const struct load *l, const struct cni_list
             str_auto other = NULL;
 
             if (presence_is_unknown(cni_plugin_find_other(l->bin_dirs, here.v[i], &other, ERR_IGNORED)))
-                other = NULL; /* it would only be named */
+                other = NULL; /* it is only needed for the message */
             buf_addf(&text, "%s\"%.60s\"", i > 0 ? ", " : "", here.v[i]);
             if (other != NULL)
                 buf_addf(&text, " (%s is not a file)", other);
@@ -240,7 +240,7 @@ static enum err_code check_name_is_new(const struct load *l, const struct cni_li
     return ERR_OK;
 }
 
-/* Takes *list. */
+/* Takes ownership of *list. */
 static enum err_code networks_keep(struct cni_networks *out, struct cni_list *list, struct err *e)
 {
     if (!array_room(out->lists, out->n)) {
@@ -251,7 +251,7 @@ static enum err_code networks_keep(struct cni_networks *out, struct cni_list *li
     return ERR_OK;
 }
 
-/* Not the file's own fault, nor that of who wrote or removed it: what it holds is not known. */
+/* A failure to read a file that exists: its content is unknown. */
 static bool networks_is_not_seen(const struct err *e)
 {
     return e->sys != 0 && e->sys != ENOENT && e->sys != ENOTDIR && e->sys != EISDIR && e->sys != ELOOP;
@@ -288,7 +288,7 @@ static enum err_code say_why(struct cni_networks *out, const char *conf_dir, str
     if (out->problems.n > 0)
         out->why = str_printf("no usable CNI configuration in %s: %s%s", conf_dir, out->problems.v[0],
                               out->problems.n > 1 ? " (and more)" : "");
-    else /* CRI-O's words, for which people search */
+    else /* CRI-O's text, which users search for */
         out->why =
             str_printf("no CNI configuration file in %s. Has your network provider started?", conf_dir);
     return out->why != NULL ? ERR_OK : err_nomem(e);

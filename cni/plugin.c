@@ -152,7 +152,7 @@ enum err_code cni_plugin_error(const char *out, size_t out_n, const char *err_ou
                    number);
 }
 
-/* Some report an error but exit with 0; only an error object has a code. */
+/* Some plugins report an error but exit with 0; only an error object has a code. */
 static bool is_error_object(const struct buf *out)
 {
     json_auto_t *v = NULL;
@@ -293,7 +293,7 @@ static bool build_env(struct cni_plugin *p)
     p->env[n++] = join_dirs(c->bin_dirs);
     p->env[n++] = str_printf("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
     for (size_t i = 0; i < n; i++)
-        if (p->env[i] == NULL) /* what stands behind it is freed by plugin_end() */
+        if (p->env[i] == NULL) /* the entries after it are freed by plugin_end() */
             return false;
     return true;
 }
@@ -305,7 +305,7 @@ static enum err_code prepare(struct cni_plugin *p, struct err *e)
     p->never_ran = true;
     if (presence_is_unknown(cni_plugin_find(c->bin_dirs, c->type, &p->program, e)))
         return e->code;
-    if (p->program == NULL) { /* not ERR_NOT_FOUND: for a DEL that would mean done */
+    if (p->program == NULL) { /* not ERR_NOT_FOUND: a DEL would treat that as success */
         str_auto path = join_dirs(c->bin_dirs);
 
         if (path == NULL)

@@ -99,7 +99,7 @@ static enum err_code check_optional_text(const json_t *obj, const char *list, si
     return ERR_OK;
 }
 
-/* The kernel accepts no other names; other runtimes, for which some plugins are made, have longer ones. A
+/* The kernel accepts no other names; other runtimes, for which some plugins are written, have longer ones. A
  * control character would break lines wherever the name is shown. */
 static bool is_link_name(const char *name)
 {
@@ -111,7 +111,7 @@ static bool is_link_name(const char *name)
     return n > 0 && n <= CNI_RESULT_NAME_MAX;
 }
 
-/* Neither "any" nor a group: valid as a packet's source. */
+/* Whether the address is valid as a packet's source: neither "any" nor a multicast group. */
 static bool is_hosts(const char *address)
 {
     unsigned char raw[16];

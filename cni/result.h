@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * result - plugins' answers to ADD, in all formats CNI ever had.
+ * result - plugins' answers to ADD, in all formats of CNI's history.
  *
  *     0.1.0 0.2.0           {"ip4": {"ip", "gateway", "routes"}, "ip6": {...}, "dns"}
  *     0.3.0 0.3.1 0.4.0     {"interfaces", "routes", "dns",

@@ -84,7 +84,7 @@ static void abort_run(struct op *op)
 
     switch ((enum run_state)op->state) {
     case RUN_WAITING:
-        if (r == NULL) /* it failed before it could wait */
+        if (r == NULL) /* the operation failed before it was queued */
             return;
         TAILQ_REMOVE(&r->c->waiting, r, link);
         op->state = RUN_OVER;
@@ -124,7 +124,7 @@ static void cni_run_step(struct cni_run *r)
     }
 }
 
-/* CHECK is not timed: nobody waits for it. */
+/* CHECK is not timed: no caller waits for it. */
 static void note_time(struct cni_run *r)
 {
     uint64_t us = (uv_hrtime() - r->began_ns) / 1000;
@@ -247,7 +247,7 @@ static void cni_run_begin(struct cni_run *r)
         cni_run_plugin(r);
 }
 
-/* The bridge plugin (1.1) fails when two of them make the same bridge at once ("could not set bridge's mac:
+/* The bridge plugin (1.1) fails when two of them create the same bridge at once ("could not set bridge's mac:
  * invalid argument"). So while a bridge of the current list is missing, operations run one at a time. */
 static bool may_run_together(struct cni *c)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * run - an ADD, DEL or CHECK in progress, shared by run_add.c, run_del.c and run_check.c. run.c has the
- * common part: the queue, running the plugins one after another, the end.
+ * common part: it queues operations, runs the plugins one after another, and ends the operation.
  *
  *     ADD   entry (incomplete) -> plugin 0 -> entry with its result -> plugin 1 -> ... -> entry (complete)
  *     DEL   entry found -> plugin n-1 -> ... -> plugin 0 -> entry removed -> is there another entry? -> ...
@@ -30,16 +30,16 @@ struct cni_run {
 
     struct cni_entry entry; /* entry.list holds a reference */
     bool cached;            /* DEL: entry was read from disk */
-    bool no_interface;      /* DEL: the namespace has no such interface, or is gone */
+    bool no_interface;      /* DEL: the namespace has no such interface, or no longer exists */
     struct err inside;      /* CHECK: found by the first plugin */
-    bool cut_off;           /* DEL: an earlier ADD or DEL was interrupted, or the namespace is gone */
-    bool counted;           /* in c->n_running */
-    bool live;              /* in c->n_live */
-    size_t done;            /* plugins that succeeded */
-    size_t deleted;         /* DEL: entries done */
-    bool slow;              /* it has narrowed the width */
+    bool cut_off;   /* DEL: an earlier ADD or DEL was interrupted, or the namespace no longer exists */
+    bool counted;   /* in c->n_running */
+    bool live;      /* in c->n_live */
+    size_t done;    /* plugins that succeeded */
+    size_t deleted; /* DEL: entries done */
+    bool slow;      /* it has reduced the width */
     uint64_t began_ms, deadline_at_ms;
-    uint64_t began_ns; /* uv_hrtime(): the plugin that runs */
+    uint64_t began_ns; /* uv_hrtime(): start of the running plugin */
     struct cni_plugin plugin;
     struct cni_masq masq;
 };
@@ -48,7 +48,8 @@ struct cni_run {
 
 /* Ends an operation that had a slot, and releases it; *r is freed. */
 void cni_run_finish(struct cni_run *r, const struct err *e);
-/* Runs the next plugin of r->entry after the first `done`. A DEL of which none has run ends at once. */
+/* Runs the next plugin of r->entry after the first `done`. A DEL of an entry whose plugins never ran ends at
+ * once. */
 void cni_run_plugin(struct cni_run *r);
 void cni_run_drop_entry(struct cni_run *r);
 
@@ -61,8 +62,8 @@ void cni_add_not_run(struct cni_run *r);
 enum err_code cni_add_proceed(struct cni_run *r, json_t *result, struct err *e);
 
 enum err_code cni_del_begin(struct cni_run *r, bool *ret_more, struct err *e);
-/* All plugins of the entry succeeded: continue with what they cannot find any more, the next entry, or the
- * end. */
+/* All plugins of the entry succeeded: continues with the rules that they no longer find, with the next entry,
+ * or with the end. */
 void cni_del_over(struct cni_run *r);
 /* After a plugin failed: true if the current list should be tried instead of the entry's. */
 bool cni_del_by_todays_list(struct cni_run *r);

@@ -36,7 +36,7 @@ enum err_code cni_add_begin(struct cni_run *r, struct err *e)
         return e->code;
     *e = (struct err){ 0 };
 
-    /* no other plugin may get them */
+    /* only plugins that declare the capability may get its arguments */
     declared = cni_list_declared(&r->c->networks.lists[0], r->capability_args);
     if (declared == NULL)
         return err_nomem(e);
@@ -62,7 +62,8 @@ void cni_add_not_run(struct cni_run *r)
     struct err e = { 0 };
 
     r->entry.n_unrun = cni_list_size(&r->entry.list) - r->done;
-    if (cni_cache_write(r->c->cache_fd, &r->entry, &e) != ERR_OK) /* then DEL calls it as well */
+    if (cni_cache_write(r->c->cache_fd, &r->entry, &e) !=
+        ERR_OK) /* without this entry DEL still calls the plugin */
         log_debug("cannot record that a plugin could not be executed", F_STR("containerID", r->container_id),
                   F_ERR(&e));
 }

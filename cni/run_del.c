@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_del - DEL. An entry is marked incomplete before it begins: if ADD or DEL was interrupted, the DEL that
- * finally succeeds also removes what the plugins cannot find any more (masq.h). */
+/* run_del - DEL. The entry is marked incomplete before the DEL begins: if an ADD or DEL was interrupted, the
+ * DEL that finally succeeds also removes the rules that the plugins no longer find (masq.h). */
 #include "cni/run.h"
 
 #include "base/log.h"
@@ -12,9 +12,9 @@
 #include <string.h>
 #include <sys/vfs.h>
 
-/* Whether the namespace is as ADD left it. It may be a new one after a reboot, or the pod or someone else may
- * have removed, renamed or moved the interface or its addresses. Plugins find less then: bridge leaves its
- * masquerading behind. */
+/* Checks whether the namespace is as ADD left it. It may be a new one after a reboot, or the pod or another
+ * program may have removed, renamed or moved the interface or its addresses. Plugins then find less to
+ * remove: bridge leaves its masquerading rules behind. */
 static void look_inside(struct cni_run *r)
 {
     struct cni_links *links = r->netns[0] != '\0' ? calloc(1, sizeof(*links)) : NULL;
@@ -31,7 +31,8 @@ static void look_inside(struct cni_run *r)
     free(links);
 }
 
-/* A plain file instead of a namespace: it was unmounted. Plugins fail on that; "" means that it is gone. */
+/* A plain file instead of a namespace: it was unmounted. Plugins fail on it; "" means that there is no
+ * namespace any more. */
 static void forget_removed_pin(struct cni_run *r)
 {
     struct statfs fs;
@@ -71,7 +72,7 @@ enum err_code cni_del_begin(struct cni_run *r, bool *ret_more, struct err *e)
         *ret_more = false;
         return ERR_OK;
     }
-    /* Nothing is known: let the current plugins clean up; their not knowing it is a success. */
+    /* There is no entry: the current plugins clean up; it is a success if they do not know the attachment. */
     r->entry = (struct cni_entry){
         .list = c->networks.lists[0],
         .container_id = r->container_id,
@@ -90,7 +91,7 @@ static void del_next(struct cni_run *r)
     struct err e = { 0 };
     bool more = true;
 
-    /* Otherwise it would be found endlessly, on a read-only disk. */
+    /* Otherwise the entry would be found again endlessly, on a read-only disk. */
     if (r->cached && cni_cache_remove(r->c->cache_fd, &r->entry, &e) != ERR_OK) {
         if (e.code == ERR_NOT_FOUND)
             e.code = ERR_UNAVAILABLE;
@@ -130,7 +131,8 @@ void cni_del_over(struct cni_run *r)
 }
 
 /* If a list was broken from the start, its first plugin never returned a result and cannot DEL either. After
- * it was fixed, the old text must not keep the pod forever: the current list gets a chance to clean up. */
+ * the list was fixed, the cached text must not block the pod's removal forever: the DEL is tried with the
+ * current list. */
 bool cni_del_by_todays_list(struct cni_run *r)
 {
     struct cni *c = r->c;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* status - STATUS of the default network: whether its plugins can take attachments. Requested after each load
- * that changed the list, and repeated with growing intervals while it is not good, because no event reports
- * the change. A good status lasts until the next load: a plugin that cannot do an ADD will fail then. */
+/* status - STATUS of the default network: whether its plugins can accept attachments. STATUS is run after
+ * each load that changed the list, and repeated at growing intervals while it is not good, because no event
+ * reports a change. A good status lasts until the next load: a plugin that cannot do an ADD will fail then.
+ */
 #include "cni/internal.h"
 
 #include "base/backoff.h"

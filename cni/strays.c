@@ -167,7 +167,7 @@ static bool who(const char *table, const char *line, void *arg)
         return true;
     s = stray_of(p->list, network, id);
     if (s == NULL) {
-        p->ok = p->list->n == CNI_STRAYS_MAX; /* the others wait for the next time */
+        p->ok = p->list->n == CNI_STRAYS_MAX; /* further strays wait for the next scan */
         return p->ok;
     }
     if (strcmp(r.chain, "CNI-HOSTPORT-DNAT") == 0) {
@@ -199,7 +199,7 @@ enum err_code cni_strays_parse(struct cni_stray_list *list, const char *save, st
 
     cni_rules_each(save, who, &p);
     if (p.ok)
-        cni_rules_each(save, where, &p); /* a chain may precede the rule that tells its owner */
+        cni_rules_each(save, where, &p); /* a chain may precede the rule that names its owner */
     return p.ok ? ERR_OK : err_nomem(e);
 }
 
@@ -245,7 +245,7 @@ static bool uses(const struct cni_entry *entry, void *arg)
     return !u->taken;
 }
 
-/* Whether host-local keeps its state below our folder. */
+/* Whether host-local stores its state below our folder. */
 static bool by_host_local(const struct cni *c, const struct cni_list *list)
 {
     for (size_t i = 0; c->data_dir != NULL && i < cni_list_size(list); i++) {
@@ -274,7 +274,7 @@ static bool keep_address(struct cni *c, const struct cni_list *list, const struc
     if (path == NULL || folder == NULL || text == NULL ||
         cni_cache_each(c->cache_fd, uses, &u, &e) != ERR_OK || u.taken)
         return false;
-    /* The address may belong to a living pod whose entry was damaged: only a lease can tell. */
+    /* The address may belong to a living pod whose entry was damaged: only a lease proves the owner. */
     lacks_some = cni_cache_lacks_some(c->cache_fd);
     if (!by_host_local(c, list))
         return !lacks_some;

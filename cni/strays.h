@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * strays - finds attachments without a cache entry by what they left behind.
+ * strays - finds attachments without a cache entry by their remaining rules and links.
  *
  * An entry can be lost (damage, power failure, emptied state folder) while rules and links of its attachment
  * remain. portmap and ipMasq (plugins 0.9 to 1.5, iptables backend) write network and container id in the
@@ -8,11 +8,10 @@
  * current list and the ports and addresses found in the rules. A DEL then undoes it like any other: portmap
  * needs the ports, firewall the addresses, bandwidth finds its ifb by the names, ipMasq is handled by masq.h.
  *
- * The container's id must tell that it is ours, because other programs may use a network of the same name.
- * Not found: native nftables rules (portmap from 1.6, bridge from 1.7; their GC removes them); rules of the
- * other iptables after its alternative was switched (legacy, nft), which no plugin's DEL finds either: drain
- * the node before switching, or reboot it; and an ifb of which only the name is left: it is logged and left
- * alone.
+ * The container's id must identify it as ours, because other programs may use a network of the same name. Not
+ * found: native nftables rules (portmap from 1.6, bridge from 1.7; their GC removes them); rules of the other
+ * iptables after its alternative was switched (legacy, nft), which no plugin's DEL finds either: drain the
+ * node before switching, or reboot it; and an ifb device without any rule: it is logged and not removed.
  */
 #ifndef CNI_STRAYS_H
 #define CNI_STRAYS_H
@@ -39,14 +38,14 @@ struct cni_stray_list {
 
 /* Adds strays found in the output of iptables-save; ignores foreign rules. Pure. */
 enum err_code cni_strays_parse(struct cni_stray_list *list, const char *save, struct err *e) MUST_CHECK;
-/* Adds one that the caller knows by its address (without prefix length); false: invalid names, too many, or
- * out of memory. */
+/* Adds a stray that the caller identified by its address (without prefix length); false: invalid names, too
+ * many, or out of memory. */
 bool cni_strays_add(struct cni_stray_list *list, const char *network, const char *id, const char *address);
 void cni_strays_done(struct cni_stray_list *list);
 
 struct cni_strays {
     struct op op;
-    size_t n_adopted; /* entries made; valid in done */
+    size_t n_adopted; /* number of entries created; valid in done */
     /* ifb devices that belong to no known attachment, "": none; valid in done */
     char links[200];
     /* private */
@@ -56,9 +55,10 @@ struct cni_strays {
     char prefix[65], ifname[16];
 };
 
-/* Makes entries for containers whose id begins with `prefix`, and for `lost` (taken), unless they have one;
- * the caller then DELs those without an owner. Operations started meanwhile wait until it is over. If some
- * are already running, the rules are not examined, because they would not match the entries. */
+/* Creates entries for containers whose id begins with `prefix`, and for `lost` (owned by the operation),
+ * unless they have one; the caller then calls DEL for entries without an owner. Operations started meanwhile
+ * wait for the end of this one. If operations are already running, the rules are not examined, because they
+ * would not match the entries. */
 void cni_strays_start(struct cni_strays *s, struct cni *c, const char *prefix, const char *ifname,
                       struct cni_stray_list *lost, op_done_fn done, void *owner);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * times - how long each plugin of a list took: of one operation, and summed up since the start of the agent.
+ * times - how long each plugin of a list took: in one operation, and in total since the start of the agent.
  * Only plugins that succeeded are counted. Pure.
  */
 #ifndef CNI_TIMES_H
@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CNI_TIMED_MAX 8    /* plugins of one operation; those after them are not timed */
-#define CNI_TIMES_MAX 32   /* plugins in the sums; others are not counted */
-#define CNI_TIMED_NAME 48  /* bytes of a plugin's name, with the NUL; longer ones are cut */
+#define CNI_TIMED_MAX 8    /* plugins of one operation; further plugins are not timed */
+#define CNI_TIMES_MAX 32   /* plugins in the sums; further plugins are not counted */
+#define CNI_TIMED_NAME 48  /* bytes of a plugin's name, with the NUL; longer names are truncated */
 #define CNI_TIME_BUCKETS 9 /* of the histogram */
 
 struct cni_timed { /* the plugins of one operation, in the order of their runs */
@@ -33,7 +33,7 @@ struct cni_times { /* all operations */
 };
 
 struct cni_time_bound {
-    const char *text; /* seconds, as a metric has them */
+    const char *text; /* seconds, in the format of metrics */
     uint32_t us;
 };
 extern const struct cni_time_bound cni_time_bounds[CNI_TIME_BUCKETS];

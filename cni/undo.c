@@ -69,7 +69,7 @@ bool cni_undo_link_existed(const struct cni *c, const char *name)
 
     if (undo_load(c, &record, &e) != ERR_OK) {
         log_debug("CNI undo record not readable", F_ERR(&e));
-        return true; /* better leave a link than remove a foreign one */
+        return true; /* keeping a link is better than removing a foreign one */
     }
     return json_has(json_object_get(record, "links"), name);
 }

@@ -9,7 +9,7 @@
  * runs. cni_undo_start(), after the last DEL and cni_remove_bridges(), restores only what differs:
  * - removes chains CNI-HOSTPORT-*, CNI-FORWARD, CNI-ADMIN, CNI-ISOLATION-STAGE-* that did not exist and are
  *   unused (see scaffold.h), of iptables and ip6tables, whichever variant is in PATH
- * - removes empty tables nat and filter with built-in chains made by iptables-nft (see nft.h)
+ * - removes empty tables nat and filter with built-in chains created by iptables-nft (see nft.h)
  * - restores ip_forward, forwarding, route_localnet, accept_redirects
  * and removes the record; without a record it does nothing. After a failure the record is kept for another
  * try. No ADD or DEL may be running. Loop thread only.
@@ -27,12 +27,12 @@ struct cni_undo {
     /* private */
     struct cni *c;
     struct cni_iptables rules;
-    json_t *record; /* being made or undone */
+    json_t *record; /* being recorded or undone */
     struct err first;
     bool undoing;
 };
 
-#define CNI_UNDO_DEADLINE_MS 60000 /* iptables may wait for others holding the xtables lock */
+#define CNI_UNDO_DEADLINE_MS 60000 /* iptables may wait while other processes hold the xtables lock */
 
 void cni_undo_record_start(struct cni_undo *u, struct cni *c, op_done_fn done, void *owner);
 void cni_undo_start(struct cni_undo *u, struct cni *c, op_done_fn done, void *owner);

@@ -16,9 +16,10 @@
 #define CNI_SPEAKERS_MAX 256 /* remembered programs; real nodes have about twenty */
 
 enum cni_speaker_state {
-    SPEAKER_UNASKED, /* not asked, or it could not be run now: may support anything */
+    SPEAKER_UNASKED, /* not asked, or it could not be run for the moment: may support any version */
     SPEAKER_KNOWN,
-    SPEAKER_SILENT, /* no answer in time, or it could not be run: may support anything, its ADD will tell */
+    SPEAKER_SILENT, /* no answer in time, or it could not be run: may support any version; its ADD will show
+                     */
     SPEAKER_BROKEN, /* invalid answer: `why` */
 };
 
@@ -28,7 +29,7 @@ struct cni_speaker {
     int64_t changed_ns, modified_ns;
     enum cni_speaker_state state;
     bool asking;                    /* ask.c: in progress */
-    bool again;                     /* asked before, and worth another try after a change in the folders */
+    bool again;                     /* was asked; retried after a change in the folders */
     int versions[CNI_VERSIONS_MAX]; /* those we support, too, in the order of the answer */
     size_t n;
     struct err why;
@@ -42,10 +43,10 @@ struct cni_versions {
 
 void cni_versions_init(struct cni_versions *v);
 void cni_versions_done(struct cni_versions *v);
-/* What is known of a program; makes a new entry. NULL: unreadable or out of memory, so it may support
- * anything. */
+/* The entry of a program, created if needed. NULL: unreadable or out of memory, so the program may support
+ * any version. */
 struct cni_speaker *cni_versions_of(struct cni_versions *v, const char *path);
-/* After a change in the folders: retry those without a valid answer. */
+/* After a change in the folders: retries programs without a valid answer. */
 void cni_versions_try_again(struct cni_versions *v);
 
 bool cni_speaker_may_speak(const struct cni_speaker *s, int version); /* NULL: true */

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The host end described by interfaces[i] of a result; NULL if it is none, or gone. */
+/* The host end described by interfaces[i] of a result; NULL if it is not a host end, or no longer exists. */
 static const char *host_end(const json_t *interface)
 {
     const char *name = json_str(interface, "name"), *sandbox = json_str(interface, "sandbox");

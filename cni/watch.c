@@ -16,7 +16,8 @@
 /* Two (the folder and its parent) for each of a few folders. */
 #define PLACES_MAX 64
 
-/* Folders may come and go meanwhile; after this many rounds the parent's event triggers the next try. */
+/* Folders may be created and removed meanwhile; after this many rounds the parent's event triggers the next
+ * try. */
 #define ROUNDS_MAX 8
 
 struct place {
@@ -30,7 +31,7 @@ struct cni_watch {
     struct place places[PLACES_MAX];
     size_t n_places;
     void (*fn)(void *arg);
-    void (*again)(void *arg); /* what the timer waits for; NULL: for fn */
+    void (*again)(void *arg); /* called by the timer; NULL: fn */
     void *arg;
 };
 
@@ -69,7 +70,7 @@ static void cni_watch_on_change(int wd, uint32_t mask, const char *name, void *a
 void cni_watch_again(struct cni_watch *w, uint64_t ms, void (*fn)(void *arg))
 {
     if (w->again == NULL && uv_is_active((uv_handle_t *)&w->settle))
-        return; /* a change is about to be told */
+        return; /* a change is about to be reported */
     w->again = fn;
     uv_timer_start(&w->settle, on_settled, ms, 0);
 }
@@ -91,7 +92,7 @@ enum err_code cni_watch_open(struct cni_watch **ret, uv_loop_t *loop, void (*fn)
     return ERR_OK;
 }
 
-/* Adds a place to the new set; takes `only`. */
+/* Adds a place to the new set; takes ownership of `only`. */
 static enum err_code cni_watch_add(struct cni_watch *w, struct place *set, size_t *n, const char *path,
                                    char *only, struct err *e)
 {
@@ -165,7 +166,7 @@ static enum err_code cni_watch_add_folder(struct cni_watch *w, struct place *set
         }
         if (exists || access(full, F_OK) != 0)
             return ERR_OK;
-        /* It appeared between the two lookups: repeat, to watch it itself. */
+        /* The folder appeared between the two lookups: repeat, to watch the folder itself. */
     }
     return ERR_OK;
 }

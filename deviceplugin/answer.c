@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* answer - what a container gets with its devices: ContainerAllocateResponse, checked, as one block of
- * memory. */
+/* answer - the settings that a container gets with its devices: ContainerAllocateResponse, checked, as one
+ * block of memory. */
 #include "deviceplugin/messages.h"
 #include "deviceplugin/proto/deviceplugin.pb-c.h"
 #include "deviceplugin/wire.h"
@@ -80,7 +80,7 @@ static enum err_code check(const Response *m, struct err *e)
 
 /* ---- the block ---- */
 
-/* With p NULL only measures. */
+/* With p NULL, only the size is computed. */
 struct block {
     char *p;
     size_t n;
@@ -252,7 +252,7 @@ enum err_code dp_answer_unpack(struct dp_answer **ret, const uint8_t *p, size_t 
     return e->code;
 }
 
-/* The bytes are kept as they arrived. Packed again, they could differ from kubelet's. */
+/* The bytes are kept as received. Packed again, they could differ from kubelet's. */
 static enum err_code first_of(struct dp_answer **ret, uint8_t **ret_raw, size_t *ret_n, const uint8_t *p,
                               size_t n, const V1beta1__AllocateResponse *m, struct arena *memory,
                               struct err *e)

@@ -39,7 +39,7 @@ static enum err_code read_answer(struct plugin_call *c, struct err *e)
     if (wrong.code == ERR_OK)
         return ERR_OK;
     *e = wrong;
-    if (wrong.code == ERR_INVALID) /* grpc-go's words for it */
+    if (wrong.code == ERR_INVALID) /* grpc-go's text */
         err_wrap(e, "rpc error: code = Internal desc = grpc: failed to unmarshal the received message");
     return e->code;
 }

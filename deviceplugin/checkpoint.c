@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define IGNORED_MAX 100 /* entries that are named: they are logged, and a hostile file may have 65,536 */
+#define IGNORED_MAX                                                                                          \
+    100 /* ignored entries that are named, because they are logged and a hostile file may have 65,536 */
 
 /* ---- from holdings ---- */
 
@@ -222,7 +223,7 @@ static enum err_code put_entry(struct dp_holdings *h, const struct dp_ck_data *d
     return spots != NULL ? put_spots(h, x, spots, n, e) : err_nomem(e);
 }
 
-/* ERR_OK also if it was ignored. */
+/* ERR_OK also if the entry was ignored. */
 static enum err_code ignored(struct strs *ret, const char *what, const struct err *why, struct err *e)
 {
     char *text;

@@ -3,8 +3,8 @@
  * checkpoint_data - the contents of a checkpoint, in the form of kubelet's structs: between its text
  * (checkpoint_text.c, checkpoint_parse.c), its checksum (checkpoint_sum.c) and the holdings (checkpoint.c).
  *
- * In Go a slice or a map is empty or nil. The text ([], null) and the checksum differ, so these structs keep
- * the difference.
+ * In Go a slice or a map is empty or nil. The two differ in the text ([], null) and in the checksum, so these
+ * structs keep the difference.
  */
 #ifndef DEVICEPLUGIN_CHECKPOINT_DATA_H
 #define DEVICEPLUGIN_CHECKPOINT_DATA_H
@@ -49,8 +49,8 @@ bool dp_ck_add_node(struct dp_ck_data *d, const struct dp_ck_node *x);
 bool dp_ck_add_entry(struct dp_ck_data *d, const struct dp_ck_entry *x);
 bool dp_ck_add_resource(struct dp_ck_data *d, const struct dp_ck_resource *x);
 
-/* *ret_sum is the text's checksum, not verified. ERR_DATA_LOSS: the text says where. dp_ck_done() in any
- * case. */
+/* *ret_sum is the text's checksum, not verified. ERR_DATA_LOSS: the error's text has the place. dp_ck_done()
+ * in any case. */
 enum err_code dp_ck_parse(const char *text, size_t n, struct dp_ck_data *ret, uint64_t *ret_sum,
                           struct err *e) MUST_CHECK;
 uint32_t dp_ck_sum(const struct dp_ck_data *d);

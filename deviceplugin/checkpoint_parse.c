@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define IDS_MAX (4 * DP_HELD_MAX) /* in the whole file: held and registered ones */
+#define IDS_MAX (4 * DP_HELD_MAX) /* in the whole file, held and registered */
 
 struct scan {
     char *begin, *at, *end;
@@ -153,7 +153,7 @@ static enum err_code escape(struct scan *s, char **to)
     return ERR_OK;
 }
 
-/* In place: no character becomes longer, and the NUL goes where the quote was. */
+/* Decodes in place: no character becomes longer, and the NUL replaces the quote. */
 static enum err_code string(struct scan *s, char **ret)
 {
     char *to;

@@ -9,8 +9,8 @@
  * DeviceIDs:(checkpoint.DevicesPerNUMA)map[-1: [dev-1 dev-0]] AllocResp:([]uint8)[10 22]}]
  * RegisteredDevices:(map[string][]string)map[example.com/dev:[dev-0]]}
  *
- * in one line with single blanks. A type stands before each member of a struct, not before the elements of
- * slices and maps; strings have no quotes; nil is <nil>.
+ * in one line with single blanks. A type precedes each member of a struct, but not the elements of slices and
+ * maps; strings have no quotes; nil is <nil>.
  */
 #include "deviceplugin/checkpoint_data.h"
 

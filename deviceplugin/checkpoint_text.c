@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arrays of the data, and their text, which is the same as from Go's encoding/json byte by byte. */
+/* The arrays of the data, and their text, which equals the output of Go's encoding/json byte for byte. */
 #include "deviceplugin/checkpoint_data.h"
 
 #include "base/array.h"

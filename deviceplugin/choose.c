@@ -28,7 +28,7 @@ void dp_choice_done(struct dp_choice *c)
     *c = (struct dp_choice){ 0 };
 }
 
-/* ---- what there is ---- */
+/* ---- the devices ---- */
 
 static bool is_free(const struct picking *p, size_t i)
 {
@@ -110,8 +110,7 @@ static int compare_ids(const void *a, const void *b)
     return dp_id_compare(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Includes unhealthy devices and devices that are gone, as in kubelet: an earlier container of the pod had
- * them. */
+/* Includes unhealthy and removed devices, as in kubelet: an earlier container of the pod had them. */
 static enum err_code take_reusable(struct picking *p, struct err *e)
 {
     const struct dp_wish *w = p->w;
@@ -265,7 +264,7 @@ static bool wants_question(const struct picking *p, const struct answer *a)
     return !a->asked && p->r->options.preferred;
 }
 
-/* After reuse, when more devices are needed. */
+/* Chooses the devices that are needed beyond the reused ones. */
 static enum err_code take_new(struct picking *p, const struct answer *a, struct dp_choice *c, struct err *e)
 {
     size_t n_free = count_free(p->r, p->h, p->mark);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * choose - which devices a container gets, in kubelet's order (pkg/kubelet/cm/devicemanager/manager.go,
- * devicesToAllocate): those of earlier init containers, then free healthy ones. With a NUMA hint, aligned
+ * choose - chooses a container's devices, in kubelet's order (pkg/kubelet/cm/devicemanager/manager.go,
+ * devicesToAllocate): devices of earlier init containers, then free healthy ones. With a NUMA hint, aligned
  * devices come first. Pure; ties are broken by dp_id_compare(), where kubelet's choice is random.
  *
  * There are two steps, because a plugin may be asked between them: dp_choose_begin() makes the choice, or
- * says what to ask with GetPreferredAllocation; dp_choose_end() makes the choice with the answer. It looks at
- * everything again, because holdings and devices may have changed since. Nothing is reserved: the caller
- * calls dp_holdings_put() on the same turn.
+ * returns the question for GetPreferredAllocation; dp_choose_end() makes the choice with the answer. It
+ * checks everything again, because holdings and devices may have changed since. Nothing is reserved: the
+ * caller calls dp_holdings_put() on the same turn.
  */
 #ifndef DEVICEPLUGIN_CHOOSE_H
 #define DEVICEPLUGIN_CHOOSE_H
@@ -23,7 +23,7 @@ struct dp_wish {
     int64_t count;
     const char *const *reusable; /* from dp_reusable(); devices that another pod holds are ignored */
     size_t n_reusable;
-    bool has_hint; /* there is a set of nodes to align to */
+    bool has_hint; /* whether `numa` is used */
     uint64_t numa; /* nodes to align to, as bits */
 };
 
@@ -40,20 +40,20 @@ struct dp_choice {
      * and wish for this turn only, because there may be 65,536.
      */
     bool ask;
-    const char *const *available; /* free and healthy ones, and `must` */
+    const char *const *available; /* free and healthy devices, and `must` */
     const char *const *must; /* chosen in any case: reused ones, and all aligned ones if they are too few */
     size_t n_available, n_must;
     struct arena memory; /* private: of all this */
 };
 
 /*
- * `r` NULL: nobody has offered it, or it was forgotten. A resource that is only a number has no devices to
- * choose from. kubelet's errors and texts: ERR_PRECONDITION: pod "u" container "c" changed request for
- * resource "R" from a to b ERR_NOT_FOUND: cannot allocate unregistered device R ERR_UNAVAILABLE: no healthy
- * devices present; cannot allocate unhealthy devices R (also for a count of 0); previously allocated devices
- * are no longer healthy; cannot allocate unhealthy devices R ERR_EXHAUSTED: requested number of devices
- * unavailable for R. Requested: n, Available: m; n is without the reused ones. Also: out of memory
- * (err_is_shortage()).
+ * `r` NULL: no provider has offered the resource, or it was forgotten. A resource that is only a number has
+ * no devices to choose from. kubelet's errors and texts: ERR_PRECONDITION: pod "u" container "c" changed
+ * request for resource "R" from a to b ERR_NOT_FOUND: cannot allocate unregistered device R ERR_UNAVAILABLE:
+ * no healthy devices present; cannot allocate unhealthy devices R (also for a count of 0); previously
+ * allocated devices are no longer healthy; cannot allocate unhealthy devices R ERR_EXHAUSTED: requested
+ * number of devices unavailable for R. Requested: n, Available: m; n is without the reused ones. Also: out of
+ * memory (err_is_shortage()).
  */
 enum err_code dp_choose_begin(const struct dp_resource *r, const char *name, const struct dp_holdings *h,
                               const struct dp_wish *w, struct dp_choice *ret, struct err *e) MUST_CHECK;
@@ -65,7 +65,8 @@ enum err_code dp_choose_end(const struct dp_resource *r, const char *name, const
                             struct dp_choice *c, struct err *e) MUST_CHECK;
 void dp_choice_done(struct dp_choice *c); /* empties it */
 
-/* Number of healthy devices of r that nobody holds: what dp_choose_begin() calls available, without reuse. */
+/* Number of healthy devices of r without a holder: those that dp_choose_begin() counts as available, without
+ * reuse. */
 size_t dp_free_count(const struct dp_resource *r, const struct dp_holdings *h);
 
 struct dp_predecessor {

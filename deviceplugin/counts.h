@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DP_COUNTS_MAX 512 /* twice DP_RESOURCES_MAX: also refused names */
+#define DP_COUNTS_MAX 512 /* twice DP_RESOURCES_MAX: includes refused names */
 
 /* Prometheus' default buckets, which kubelet uses here. */
 #define DP_ALLOC_BUCKETS 11

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_id - the order of device ids, and which ids are accepted. Pure. */
+/* device_id - the order of device ids, and the check of an id. Pure. */
 #ifndef DEVICEPLUGIN_DEVICE_ID_H
 #define DEVICEPLUGIN_DEVICE_ID_H
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 /* Natural order: runs of digits are compared as numbers, so dev-2 is before dev-10. Total: 0 only for equal
  * bytes. */
 int dp_id_compare(const char *a, const char *b);
-/* Not empty, at most DP_ID_MAX bytes, and UTF-8, without which neither protobuf nor kubelet's checkpoint can
- * carry it. Any character is allowed: texts for people pass through text_printable(). */
+/* Not empty, at most DP_ID_MAX bytes, and UTF-8, as protobuf and kubelet's checkpoint require. Any character
+ * is allowed: messages pass through text_printable(). */
 bool dp_id_ok(const char *id);
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * entry - one socket of plugins_registry: asks what it is (GetInfo), registers it with the handler of its
- * type, and sends it the result (NotifyRegistrationStatus).
+ * entry - one socket of plugins_registry: asks for its type and name (GetInfo), registers it with the handler
+ * of its type, and sends it the result (NotifyRegistrationStatus).
  *
- * Texts are kubelet's (pkg/kubelet/pluginmanager/operationexecutor). Failures are tried again with kubelet's
- * pauses. So is a device plugin whose stream ended while its socket is still there; kubelet forgets such a
- * plugin.
+ * Texts are kubelet's (pkg/kubelet/pluginmanager/operationexecutor). Failures are retried with kubelet's
+ * pauses. A device plugin whose stream ended while its socket still exists is retried as well; kubelet
+ * forgets such a plugin.
  */
 #include "deviceplugin/watcher.h"
 
@@ -184,7 +184,7 @@ static void on_ready(struct plugin *p, const struct err *result, void *arg)
     refuse(x, &e);
 }
 
-/* The plugin's socket is still there, so it is tried again. */
+/* The plugin's socket still exists, so the registration is retried. */
 static void on_ended(struct plugin *p, bool replaced, void *arg)
 {
     struct entry *x = arg;
@@ -192,7 +192,7 @@ static void on_ended(struct plugin *p, bool replaced, void *arg)
 
     (void)p;
     x->plugin = NULL;
-    x->replaced = replaced; /* otherwise both plugins would replace each other for ever */
+    x->replaced = replaced; /* otherwise both plugins would replace each other forever */
     if (replaced || x->state != ENTRY_REGISTERED)
         return; /* on_notified() handles it */
     err_set(&e, ERR_UNAVAILABLE, "the device plugin of %s is gone", x->info.info.name);

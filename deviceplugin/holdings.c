@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two trees: the entries; and their devices, by resource and id, with the number of entries that hold each.
- * Trees, because a checkpoint from outside chooses the names: a hash table could be attacked with them. */
+ * Trees instead of hash tables, because a hostile checkpoint could choose colliding names. */
 #include "deviceplugin/holdings.h"
 
 #include "base/buf.h"
@@ -78,7 +78,7 @@ uint64_t dp_holdings_generation(const struct dp_holdings *h)
 
 /* ---- devices ---- */
 
-/* The trees' functions do not know const; finding changes nothing. */
+/* The trees' functions lack const; a lookup changes nothing. */
 static struct owned *find_owned(const struct dp_holdings *h, const char *resource, const char *id)
 {
     struct owned key = { .x = { .resource = resource, .id = id } };
@@ -203,7 +203,7 @@ static int compare_numa(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Ascending, each once, and without -1, which stands for no topology in kubelet. */
+/* Ascending, without duplicates and without -1, which means "no topology" in kubelet. */
 static size_t put_numa(int64_t *to, const struct dp_held *from)
 {
     size_t n = 0;

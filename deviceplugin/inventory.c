@@ -241,9 +241,9 @@ static struct entry *find_or_add(struct dp_inventory *v, const char *name, struc
     return x;
 }
 
-/* The claim that is used: the highest one with a provider, or with devices of a provider that went. A lower
- * claim does not take over at once: pods still hold devices of the higher one, and the lower one may offer
- * the same devices under other ids. */
+/* The claim in use: the highest one with a provider, or with devices of a provider that ended. A lower claim
+ * is not used at once, because pods still hold devices of the higher one, and the lower one may offer the
+ * same devices under other ids. */
 static const struct claim *used(const struct entry *x)
 {
     for (int rank = DP_RANKS - 1; rank >= 0; rank--) {
@@ -483,7 +483,7 @@ const struct dp_device *dp_resource_device(const struct dp_resource *r, const ch
     return NULL;
 }
 
-/* Only a number is left: there is no provider, and no devices are left of one that went. */
+/* Whether the resource is only a number: it has no provider, and no devices of an earlier one. */
 static bool is_number(const struct dp_resource *r)
 {
     return r->provider == NULL && r->devices == NULL && r->count >= 0;

@@ -3,14 +3,14 @@
  * inventory - the extended resources of this node and the devices of each.
  *
  * A resource has one provider at a time: a plugin (plugins.h), declarations (agent/declared), or a number
- * from the configuration, which has no devices at all. A plugin wins over a declaration, and a declaration
- * over a number. dp_inventory_problems() names the loser, which takes over when the winner is forgotten. A
- * provider hands over whole lists; the inventory compares them and reports what changed. Which container
- * holds a device is in holdings.h.
+ * from the configuration, which has no devices at all. A plugin takes precedence over a declaration, and a
+ * declaration over a number. dp_inventory_problems() names the unused provider, which is used once the other
+ * one is forgotten. A provider passes whole lists; the inventory compares them and reports what changed.
+ * holdings.h records which container holds a device.
  *
- * When its provider goes, a resource keeps its devices, all of them unhealthy, as in kubelet: capacity stays,
+ * When its provider ends, a resource keeps its devices, all of them unhealthy, as in kubelet: capacity stays,
  * allocatable is 0. After DP_FORGET_MS the provider is forgotten: the resource has no devices and its
- * capacity is 0. Its name is kept until another resource needs the place. One timer runs while a resource
+ * capacity is 0. Its name is kept until another resource needs the slot. One timer runs while a resource
  * waits to be forgotten. Loop thread only.
  */
 #ifndef DEVICEPLUGIN_INVENTORY_H
@@ -35,8 +35,9 @@ const char *dp_health_name(enum dp_health h); /* "Healthy" */
 struct dp_device {
     const char *id;
     bool healthy;
-    const int64_t *numa; /* NUMA nodes as the provider says, also those that this machine has not */
-    size_t n_numa;       /* 0: no topology */
+    const int64_t
+        *numa; /* NUMA nodes as the provider lists them, including nodes that this machine does not have */
+    size_t n_numa; /* 0: no topology */
 };
 
 struct dp_kv {
@@ -50,8 +51,8 @@ struct dp_node {
     const char *container_path, *host_path, *permissions;
 };
 
-/* What a container gets with its devices: ContainerAllocateResponse, checked and bounded. One block of
- * memory: free() it. */
+/* The settings that a container gets with its devices: ContainerAllocateResponse, checked and bounded. One
+ * block of memory: free() it. */
 struct dp_answer {
     struct dp_kv *envs, *annotations;
     struct dp_mount *mounts;
@@ -62,7 +63,7 @@ struct dp_answer {
 
 struct dp_options {
     bool pre_start, preferred;
-}; /* the optional questions that the provider wants */
+}; /* the optional calls that the provider requested */
 
 /* One question to a provider, an operation: done is called on a later turn. ids are copied. */
 struct dp_ask {
@@ -70,15 +71,15 @@ struct dp_ask {
     /* allocate: valid in done if the result is OK; the callee takes or frees it. pre_start: NULL, or an
      * answer that replaces the earlier one from this start on. */
     struct dp_answer *answer;
-    uint8_t *raw; /* the packed form of `answer`, for the checkpoint; likewise */
+    uint8_t *raw; /* the packed form of `answer`, for the checkpoint; owned like `answer` */
     size_t n_raw;
-    char **preferred; /* preferred: the ids, NULL-terminated, one block of memory; likewise */
+    char **preferred; /* preferred: the ids, NULL-terminated, one block of memory; owned like `answer` */
     void *run;        /* private to the provider */
 };
 enum dp_rank { DP_RANK_DECLARATION, DP_RANK_PLUGIN, DP_RANKS }; /* the highest one is used */
 struct dp_provider {
     enum dp_rank rank;
-    const char *kind; /* for people: "plugin", "declaration" */
+    const char *kind; /* for messages: "plugin", "declaration" */
     void (*allocate)(struct dp_provider *p, struct dp_ask *a, const char *const *ids, size_t n,
                      op_done_fn done, void *owner);
     void (*preferred)(struct dp_provider *p, struct dp_ask *a, const char *const *available,
@@ -96,7 +97,7 @@ struct dp_resource {
     struct dp_options options;
     bool listed;              /* the provider has sent a list since it registered */
     bool forgotten;           /* without a provider for DP_FORGET_MS; capacity is 0 */
-    struct boot_time gone_at; /* when its last provider went, or its name was remembered; CLOCK_BOOT_NONE: it
+    struct boot_time gone_at; /* when its last provider ended, or its name was remembered; CLOCK_BOOT_NONE: it
                                  has a provider, is forgotten, or was always a number */
     const struct dp_device *devices; /* in the order of dp_id_compare() */
     size_t n_devices, n_healthy;
@@ -106,7 +107,7 @@ struct dp_resource {
 enum dp_change {
     DP_CHANGE_LIST,      /* ids or NUMA nodes, and possibly health; or a provider's first list */
     DP_CHANGE_HEALTH,    /* only the health of devices */
-    DP_CHANGE_PROVIDER,  /* it came, went, or is another one */
+    DP_CHANGE_PROVIDER,  /* a provider was added, removed or replaced */
     DP_CHANGE_COUNT,     /* the number from the configuration */
     DP_CHANGE_FORGOTTEN, /* DP_FORGET_MS have passed */
 };
@@ -122,7 +123,7 @@ void dp_inventory_free(struct dp_inventory *v);
 /* ---- for providers ---- */
 /*
  * A provider of the same rank replaces the earlier one, and the devices stay until its first list. A provider
- * of lower rank takes over when the other one is forgotten. The caller checks the name (resource_name.h).
+ * of lower rank is used once the other one is forgotten. The caller checks the name (resource_name.h).
  * ERR_EXHAUSTED: DP_RESOURCES_MAX.
  */
 enum err_code dp_inventory_provide(struct dp_inventory *v, const char *name, struct dp_provider *p,
@@ -133,23 +134,22 @@ enum err_code dp_inventory_list(struct dp_inventory *v, struct dp_provider *p, c
                                 const struct dp_device *devices, size_t n, struct err *e) MUST_CHECK;
 /* No effect if another provider has replaced p. */
 void dp_inventory_withdraw(struct dp_inventory *v, struct dp_provider *p, const char *name);
-/* From the configuration; -1 removes it. */
+/* Sets the number from the configuration; -1 removes it. */
 enum err_code dp_inventory_count(struct dp_inventory *v, const char *name, int64_t count,
                                  struct err *e) MUST_CHECK;
-/* Adds a resource that is known from a checkpoint or a record and has no provider yet. No effect if it is
- * known already. */
+/* Adds a resource from a checkpoint or a record that has no provider yet. No effect if the inventory has it
+ * already. */
 enum err_code dp_inventory_remember(struct dp_inventory *v, const char *name, struct err *e) MUST_CHECK;
 
 /* ---- for the agent ---- */
 /* Pointers to resources and devices are valid until the inventory changes. */
-const struct dp_resource *dp_inventory_find(const struct dp_inventory *v,
-                                            const char *name); /* NULL: not known */
+const struct dp_resource *dp_inventory_find(const struct dp_inventory *v, const char *name); /* NULL: none */
 const struct dp_resource *dp_inventory_next(const struct dp_inventory *v,
                                             const struct dp_resource *after); /* by name; NULL: first, end */
 const struct dp_device *dp_resource_device(const struct dp_resource *r, const char *id); /* NULL */
 /* As in kubelet: all devices, healthy or not; without any provider the number of the configuration, or 0. */
 int64_t dp_resource_capacity(const struct dp_resource *r);
-int64_t dp_resource_allocatable(const struct dp_resource *r); /* of these the healthy ones */
+int64_t dp_resource_allocatable(const struct dp_resource *r); /* the healthy devices among these */
 /* Resources that have several providers. */
 void dp_inventory_problems(const struct dp_inventory *v,
                            void (*fn)(const char *resource, const char *text, void *arg), void *arg);

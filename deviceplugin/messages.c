@@ -22,7 +22,7 @@ static enum err_code unpack(const ProtobufCMessageDescriptor *d, const uint8_t *
     return dp_wire_unpack(d, limits, ARRAY_LEN(limits), p, n, memory, ret, e);
 }
 
-/* ---- what plugins send ---- */
+/* ---- messages from plugins ---- */
 
 enum err_code dp_registration_unpack(struct dp_registration *ret, const uint8_t *p, size_t n, struct err *e)
 {
@@ -170,7 +170,7 @@ enum err_code dp_preferred_unpack(char ***ret, const uint8_t *p, size_t n, struc
     return e->code;
 }
 
-/* ---- what they are sent ---- */
+/* ---- messages to plugins ---- */
 
 enum err_code dp_allocate_pack(const char *const *ids, size_t n, uint8_t **ret, size_t *ret_n, struct err *e)
 {

@@ -6,10 +6,10 @@
  * (wire.h), then ids, names, paths and numbers of elements. Unknown fields are ignored, so that newer plugins
  * work. Of repeated keys of a map the last one is used. Errors are ERR_INVALID (bytes that Go would refuse,
  * too), ERR_EXHAUSTED (a limit) or ERR_INTERNAL (an answer that cannot be applied to a container); they name
- * message and field. Messages without fields (Empty, InfoRequest) are no bytes.
+ * message and field. Messages without fields (Empty, InfoRequest) have no bytes.
  *
- * What is returned as bytes, or as "one block", is malloc'ed: free() it. Outputs that have a _done function
- * must be { 0 } before the call. Pure; any thread.
+ * Results returned as bytes, or as "one block", are malloc'ed: free() them. Outputs that have a _done
+ * function must be { 0 } before the call. Pure; any thread.
  */
 #ifndef DEVICEPLUGIN_MESSAGES_H
 #define DEVICEPLUGIN_MESSAGES_H
@@ -26,11 +26,11 @@
 /* ---- ContainerAllocateResponse ---- */
 /* Also from stored bytes. One block. */
 enum err_code dp_answer_unpack(struct dp_answer **ret, const uint8_t *p, size_t n, struct err *e) MUST_CHECK;
-/* For providers that are no plugins: what the checkpoint stores of their answers. */
+/* For providers other than plugins: the form in which the checkpoint stores their answers. */
 enum err_code dp_answer_pack(const struct dp_answer *a, uint8_t **ret, size_t *ret_n,
                              struct err *e) MUST_CHECK;
 
-/* ---- what plugins send ---- */
+/* ---- messages from plugins ---- */
 struct dp_registration { /* RegisterRequest */
     const char *version, *endpoint, *resource;
     struct arena memory;
@@ -70,7 +70,7 @@ struct dp_info {
 enum err_code dp_info_unpack(struct dp_info *ret, const uint8_t *p, size_t n, struct err *e) MUST_CHECK;
 void dp_info_done(struct dp_info *i);
 
-/* ---- what they are sent ---- */
+/* ---- messages to plugins ---- */
 /* AllocateRequest for one container. */
 enum err_code dp_allocate_pack(const char *const *ids, size_t n, uint8_t **ret, size_t *ret_n,
                                struct err *e) MUST_CHECK;

@@ -21,10 +21,10 @@
 #include <string.h>
 
 enum {
-    /* After each list, a pause of so many times the time that it took: a plugin that floods gets a quarter of
+    /* After each list, a pause of this many times its processing time: a plugin that floods gets a quarter of
      * the loop's time. */
     LIST_REST = 3,
-    LIST_PAUSE_MS = 100, /* the shortest pause: changes are work for pods, too */
+    LIST_PAUSE_MS = 100, /* the shortest pause: a change also causes work for pods */
 };
 
 /* ---- the end ---- */
@@ -209,7 +209,7 @@ static enum err_code provide(struct plugin *p, struct err *e)
         log_info("a device plugin registered", F_STR("resource", p->resource), F_STR("socket", p->path),
                  F_I64("pid", p->pid));
     if (other != NULL)
-        end_and_report(other, NULL); /* it is not the provider any more: the newer plugin is */
+        end_and_report(other, NULL); /* it is no longer the provider: the newer plugin is */
     return ERR_OK;
 }
 

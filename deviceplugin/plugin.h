@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plugin - shared by the files that plugins.h lists, and included by no others. Loop thread only. */
+/* plugin - private declarations of the files that plugins.h lists. Loop thread only. */
 #ifndef DEVICEPLUGIN_PLUGIN_H
 #define DEVICEPLUGIN_PLUGIN_H
 #include "base/grpc/client.h"
@@ -9,7 +9,7 @@
 
 #define DP_API_VERSION "v1beta1"
 #define DP_DIAL_MS 10000   /* kubelet's limit for the dial; here it includes GetDevicePluginOptions */
-#define DP_PLUGINS_MAX 256 /* connected and connecting; as many as there may be resources */
+#define DP_PLUGINS_MAX 256 /* connected and connecting; equal to the limit of resources */
 
 struct registration;
 struct watcher;
@@ -28,7 +28,7 @@ struct dp_problems {
     uint64_t reported_ms; /* the last report, for its rate */
     unsigned reported;
 };
-/* Reported (options.problem) if it is new, with a limit on the rate of reports. */
+/* Records a problem, and reports it (options.problem) if it is new, at a limited rate. */
 void dp_problem_set(struct dp_plugins *all, const char *what, const char *resource, const struct err *e);
 bool dp_may_report(struct dp_plugins *all); /* the same limit, for other log lines that plugins cause */
 void dp_problem_clear(struct dp_plugins *all, const char *what);
@@ -80,10 +80,10 @@ struct plugin {
     const struct plugin_owner *owner;
     void *owner_arg;
 };
-struct plugin_owner { /* both are called from the loop, at most once each; then not again */
-    /* The plugin serves, or could not be reached; then it is freed after this call. */
+struct plugin_owner { /* both are called from the loop, at most once each */
+    /* The plugin serves, or could not be reached; in the second case it is freed after this call. */
     void (*ready)(struct plugin *p, const struct err *result, void *arg);
-    /* After ready: the plugin is gone, or was replaced by a later registration of its resource. */
+    /* After ready: the plugin's stream ended, or it was replaced by a later registration of its resource. */
     void (*ended)(struct plugin *p, bool replaced, void *arg);
 };
 enum err_code plugin_start(struct plugin **ret, struct dp_plugins *all, const char *resource,
@@ -94,7 +94,7 @@ void plugin_end(struct plugin *p, const struct err *why);
 void plugin_cancel(struct plugin *p); /* ends the plugin and its calls */
 void plugin_settle(struct plugin *p); /* after the end of a call: frees what has ended */
 
-/* ---- calls.c: what a provider is asked ---- */
+/* ---- calls.c: the questions to a provider ---- */
 extern const struct dp_provider plugin_provider;
 
 /* ---- registration.c ---- */

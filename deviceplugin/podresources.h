@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * podresources - the messages of podresources v1: which devices, processors and memory the containers of this
- * node have, and which of the node can be given. Pure.
+ * node have, and which of them the node can still allocate. Pure.
  *
  * An answer is written in one pass, in the order of the calls, so that a node with many devices needs no tree
  * of messages beside its text:

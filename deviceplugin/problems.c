@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* problems - what is wrong with plugins, by resource or socket. A problem is kept until it is over, or
+/* problems - current problems of plugins, by resource or socket. A problem is kept until it is resolved, or
  * dropped for a newer one. */
 #include "deviceplugin/plugin.h"
 

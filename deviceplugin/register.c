@@ -30,13 +30,13 @@ static void on_ready(struct plugin *p, const struct err *result, void *arg)
     if (c->request != NULL && e.code == ERR_OK) {
         grpc_reply(c->request, (struct grpc_bytes){ 0 });
     } else if (c->request != NULL) {
-        e.code = ERR_UNKNOWN; /* as Go's plain errors come */
+        e.code = ERR_UNKNOWN; /* the code of Go's plain errors */
         grpc_fail(c->request, &e);
     }
     answered(c);
 }
 
-static void on_ended(struct plugin *p, bool replaced, void *arg) /* it registers again by itself */
+static void on_ended(struct plugin *p, bool replaced, void *arg) /* the plugin registers again by itself */
 {
     (void)p;
     (void)replaced;
@@ -53,7 +53,7 @@ static void give_up(struct registering *c)
 
 /*
  * As in kubelet, a plugin that does not wait for the answer is still registered, because it may be about to
- * serve. If it has died, calls to it will fail.
+ * serve. If the plugin has died, calls to it will fail.
  */
 static void on_given_up(struct grpc_request *r, void *arg)
 {
@@ -97,7 +97,7 @@ static struct peer *peer_of(struct registration *r, pid_t pid, uint64_t now)
     return oldest;
 }
 
-/* A process that registers in a loop must not keep others from registering. */
+/* A process that registers in a loop must not keep other processes from registering. */
 static enum err_code check_peer(struct registration *r, const struct grpc_request *request, pid_t *ret_pid,
                                 struct err *e)
 {
@@ -129,7 +129,8 @@ static enum err_code check_peer(struct registration *r, const struct grpc_reques
     return ERR_OK;
 }
 
-/* A plain name: of a socket, or of nothing yet, as the plugin may be about to make it. */
+/* The endpoint must be a plain file name. Its socket may not exist yet, as the plugin may be about to create
+ * it. */
 static enum err_code check_endpoint(const struct registration *r, const char *endpoint, char **ret_path,
                                     struct err *e)
 {
@@ -209,7 +210,7 @@ void register_begin(struct grpc_request *request, struct grpc_bytes message, voi
         e.code = ERR_INTERNAL;
     } else if (take_registration(r, request, &m, &e) != ERR_OK) {
         what = m.resource[0] != '\0' ? m.resource : REGISTRATION_SOCKET;
-        e.code = e.code == ERR_INVALID ? ERR_UNKNOWN : e.code; /* as Go's plain errors come */
+        e.code = e.code == ERR_INVALID ? ERR_UNKNOWN : e.code; /* the code of Go's plain errors */
     }
     if (e.code != ERR_OK) {
         dp_problem_set(r->all, what, NULL, &e);

@@ -3,8 +3,8 @@
  * registration - the server <dir>/kubelet.sock, where plugins register.
  *
  * Sockets in the folder from an earlier run are removed: plugins that watch their own socket register again.
- * Then kubelet.sock is made: plugins that watch for it register again, too. If the socket or its folder is
- * removed while the agent runs, both are made again, since no plugin could register without them.
+ * Then kubelet.sock is created: plugins that watch for it register again, too. If the socket or its folder is
+ * removed while the agent runs, both are created again, since no plugin could register without them.
  */
 #include "deviceplugin/registration.h"
 
@@ -27,7 +27,7 @@ enum {
     /* When the agent starts, all plugins of the node register at once, and one process may have several. */
     CALLS_PER_S = 1000,
     CALLS_BURST = 4 * DP_PLUGINS_MAX,
-    REMAKE_FIRST_MS = 1000, /* if the socket is removed again and again */
+    REMAKE_FIRST_MS = 1000, /* if the socket is removed repeatedly */
     REMAKE_MAX_MS = 60 * 1000,
 };
 
@@ -63,7 +63,7 @@ static enum err_code remove_sockets(const struct registration *r, struct err *e)
 
 static const struct grpc_method methods[] = { { "/v1beta1.Registration/Register", register_begin } };
 
-/* Watches the folder that the path leads to now. */
+/* Watches the folder that the path resolves to at present. */
 static enum err_code watch_folder(struct registration *r, struct err *e)
 {
     int old = r->wd;
@@ -136,7 +136,7 @@ static void remake(struct registration *r)
     try_later(r);
 }
 
-/* Whether the socket at the path is the one that was made. */
+/* Whether the socket at the path is ours. */
 static struct presence look_at_socket(const struct registration *r, struct err *e)
 {
     struct presence found;
@@ -148,7 +148,7 @@ static struct presence look_at_socket(const struct registration *r, struct err *
     return st.st_dev == r->dev && st.st_ino == r->ino ? presence_present() : presence_absent();
 }
 
-/* Makes the socket again: at once, unless another program removes it again and again. */
+/* Recreates the socket: at once, unless another program keeps removing it. */
 static void check_socket(struct registration *r, bool rested)
 {
     struct err e = { 0 };

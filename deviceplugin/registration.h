@@ -9,11 +9,12 @@
 
 #define REGISTRATION_SOCKET "kubelet.sock"
 #define REGISTRATION_PEERS                                                                                   \
-    64 /* processes whose rate is known; the one that was silent for longest is dropped for a new one */
+    64 /* processes with a recorded rate; the one without a call for the longest time is dropped for a new   \
+          one */
 
 struct registering { /* a call of Register, until its plugin is reached or cannot be reached */
     LIST_ENTRY(registering) link;
-    struct grpc_request *request; /* NULL: nobody waits for the answer any more */
+    struct grpc_request *request; /* NULL: the client no longer waits for the answer */
     struct plugin *plugin;
     pid_t pid;
 };
@@ -28,7 +29,7 @@ struct registration {
     struct dp_plugins *all;
     char *path;
     struct grpc_server *server;
-    dev_t dev; /* of the socket that was made */
+    dev_t dev; /* of our socket */
     ino_t ino;
     struct watch_set *watches;
     int wd;
@@ -41,6 +42,6 @@ struct registration {
 
 /* The method Register; arg is the registration. */
 void register_begin(struct grpc_request *request, struct grpc_bytes message, void *arg);
-/* After the server's end: ends calls whose answer nobody waits for, and their plugins. */
+/* After the server's end: ends calls whose client no longer waits, and their plugins. */
 void register_cancel(struct registration *r);
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resource_name - which names an extended resource may have (pkg/apis/core/v1/helper,
- * IsExtendedResourceName). */
+/* resource_name - the valid names of extended resources (pkg/apis/core/v1/helper, IsExtendedResourceName). */
 #ifndef DEVICEPLUGIN_RESOURCE_NAME_H
 #define DEVICEPLUGIN_RESOURCE_NAME_H
 #include <stdbool.h>

@@ -4,8 +4,8 @@
 #include <string.h>
 
 /*
- * The union of `old` and the devices of x, or `old` without the devices of x. Both are sorted, and so is the
- * result. False: out of memory.
+ * The union of `old` and the devices of x, or `old` without the devices of x. Inputs and result are sorted.
+ * False: out of memory.
  */
 static bool merge(const struct strs *old, const struct dp_holding *x, bool add, struct strs *ret)
 {

@@ -58,7 +58,7 @@ static bool has_topology(const struct dp_resource *r)
     return false;
 }
 
-/* Counts healthy devices that nobody holds. */
+/* Counts healthy devices without a holder. */
 static void count_free(const struct dp_machine *m, const struct dp_resource *r, const struct dp_holdings *h,
                        struct counts *c)
 {

@@ -24,10 +24,11 @@ enum {
     ENTRIES_MAX = 256,
     FOLDERS_MAX = 256,
     DEPTH_MAX = 8,
-    LOOK_REST = 3, /* after each look, a pause of so many times its duration: a quarter of the loop's time */
-    LOOK_AGAIN_MS = 5000, /* after a look that failed */
+    LOOK_REST =
+        3, /* after each scan, a pause of this many times its duration: a quarter of the loop's time */
+    LOOK_AGAIN_MS = 5000, /* after a failed scan */
     LOOK_FULL_MS =
-        1000, /* after a look with too many sockets, because dead ones among them may be found out */
+        1000, /* after a scan with too many sockets, because dead sockets may have been detected by then */
 };
 
 struct watcher {
@@ -37,18 +38,18 @@ struct watcher {
     size_t n_wds;
     struct entries entries;
     size_t n_entries;
-    uv_timer_t turn; /* the next look */
+    uv_timer_t turn; /* the next scan */
     uint64_t rests_until_ms;
 };
 
-/* ---- one look ---- */
+/* ---- one scan ---- */
 
 struct look {
     struct watcher *w;
     int wds[FOLDERS_MAX];
     size_t n_wds;
     bool full;    /* a socket was ignored */
-    struct err e; /* the first failure: then nothing is known to be absent */
+    struct err e; /* the first failure: then no absence is proven */
 };
 
 static void look_failed(struct look *l, const struct err *e)
@@ -76,9 +77,8 @@ static bool is_older(const struct entry *x, const struct timespec *than)
 }
 
 /*
- * Whether there is room for a socket that was made at that time. Sockets of dead plugins stay in the folder:
- * the oldest socket without an answer is dropped for a newer one, and an older one never replaces a newer
- * one.
+ * Whether there is room for a socket of this age. Sockets of dead plugins stay in the folder: the oldest
+ * socket without an answer is dropped for a newer one, and an older one never replaces a newer one.
  */
 static bool make_room(struct watcher *w, const struct timespec *made)
 {
@@ -157,7 +157,7 @@ static void see(struct look *l, const char *folder, const char *name, int depth)
         see_socket(l, path, &st);
 }
 
-/* Watched first, then listed: later changes are events. */
+/* The folder is watched before it is listed, so that later changes cause events. */
 static bool watch_folder(struct look *l, const char *path)
 {
     struct err e = { 0 };
@@ -240,7 +240,7 @@ static void look(struct watcher *w)
         x->seen = false;
     if (fs_mkdirs(w->all->o.registry_dir, 0750, &l.e) == ERR_OK)
         see_folder(&l, w->all->o.registry_dir, 0);
-    if (l.e.code != ERR_OK) { /* nothing can be called absent; what was found stays */
+    if (l.e.code != ERR_OK) { /* no absence is proven; the entries that were found stay */
         dp_problem_set(w->all, w->all->o.registry_dir, NULL, &l.e);
         uv_timer_start(&w->turn, on_turn, LOOK_AGAIN_MS, 0);
         return;

@@ -11,7 +11,7 @@ struct entry_id { /* identifies a socket; a new one may have the inode of the ol
                      compared, too */
     dev_t dev;
     ino_t ino;
-    struct timespec made; /* its mtime, which does not change after it was made */
+    struct timespec made; /* its mtime, which never changes after its creation */
 };
 
 LIST_HEAD(entries, entry);
@@ -21,14 +21,14 @@ struct entry {
     size_t *n_entries; /* of the list */
     char *path;
     struct entry_id id;
-    bool seen; /* by the look in progress */
+    bool seen; /* by the scan in progress */
     enum entry_state {
         ENTRY_ASKS,     /* GetInfo */
-        ENTRY_CONNECTS, /* to the device plugin that it named, or its handler has not answered yet */
+        ENTRY_CONNECTS, /* to the device plugin of its endpoint, or its handler has not answered yet */
         ENTRY_NOTIFIES, /* NotifyRegistrationStatus */
-        ENTRY_FAILED,   /* it is tried again later */
+        ENTRY_FAILED,   /* retried later */
         ENTRY_REGISTERED,
-        ENTRY_STOPS, /* calls in progress end; then it begins again, or is freed */
+        ENTRY_STOPS, /* calls in progress end; then registration restarts, or the entry is freed */
     } state;
     bool gone;
     struct grpc_channel *channel;
@@ -36,7 +36,7 @@ struct entry {
     struct dp_info info;
     struct err outcome; /* of the registration, sent to the plugin */
     struct plugin *plugin;
-    bool replaced; /* by a later registration of its resource: no further try until a new socket is made */
+    bool replaced; /* by a later registration of its resource: not retried until there is a new socket */
     const struct dp_plugin_handler *handler; /* for its type; NULL: none */
     uint64_t pause_ms;
     uv_timer_t again;
@@ -47,6 +47,6 @@ struct entry *entry_new(struct dp_plugins *all, struct entries *list, size_t *n_
                         const struct entry_id *id);
 void entry_is_now(struct entry *x,
                   const struct entry_id *id); /* the path has a new socket: registers again */
-void entry_gone(struct entry *x);             /* the socket is gone: deregisters; freed on a later turn */
+void entry_gone(struct entry *x);             /* the socket was removed: deregisters; freed on a later turn */
 bool entry_is_gone(const struct entry *x);
 #endif

@@ -13,7 +13,7 @@
 /* developers.google.com/protocol-buffers/docs/encoding; 3 and 4 were groups. */
 enum wire_type { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 
-enum { FIELDS_MAX = 16 }; /* of one of our definitions */
+enum { FIELDS_MAX = 16 }; /* of a message in our definitions */
 
 /* ---- reading ---- */
 

@@ -2,11 +2,11 @@
 /*
  * wire - protobuf messages from outside: checked against their definition, then unpacked into an arena.
  *
- * protobuf-c does not check UTF-8, cuts strings at a NUL, and allocates whatever the bytes ask for: two bytes
- * for an empty element become a hundred. So the check comes first and needs no memory. It accepts well-formed
- * fields of the right type, UTF-8 without NUL in strings, at most DP_WIRE_FIELDS_MAX fields, as many elements
- * of a repeated field as `limits` allow, and each message field once (protobuf would merge two, but no
- * encoder writes them). Unknown fields are skipped. Pure; any thread.
+ * protobuf-c does not check UTF-8, truncates strings at a NUL, and allocates as much as the bytes demand: two
+ * bytes for an empty element become a hundred. So the check comes first and needs no memory. It accepts
+ * well-formed fields of the right type, UTF-8 without NUL in strings, at most DP_WIRE_FIELDS_MAX fields, as
+ * many elements of a repeated field as `limits` allow, and each message field once (protobuf would merge two,
+ * but no encoder writes them). Unknown fields are skipped. Pure; any thread.
  */
 #ifndef DEVICEPLUGIN_WIRE_H
 #define DEVICEPLUGIN_WIRE_H
@@ -27,15 +27,15 @@ struct dp_wire_limit {
 };
 
 /*
- * *ret is the message, of the type that its descriptor says, in `memory`. The caller calls arena_done(), also
- * after an error. ERR_INVALID, ERR_EXHAUSTED: "v1beta1.ListAndWatchResponse: devices[3].ID: string field
- * contains invalid UTF-8".
+ * *ret is the message, of its descriptor's type, in `memory`. The caller calls arena_done(), also after an
+ * error. ERR_INVALID, ERR_EXHAUSTED: "v1beta1.ListAndWatchResponse: devices[3].ID: string field contains
+ * invalid UTF-8".
  */
 enum err_code dp_wire_unpack(const ProtobufCMessageDescriptor *d, const struct dp_wire_limit *limits,
                              size_t n_limits, const uint8_t *p, size_t n, struct arena *memory,
                              ProtobufCMessage **ret, struct err *e) MUST_CHECK;
 
-/* The bytes of the first element of a field that has messages, in a message that was unpacked; NULL: there is
+/* The bytes of the first element of a message field, in a packed message that was checked; NULL: there is
  * none. */
 const uint8_t *dp_wire_first(const uint8_t *p, size_t n, uint32_t field, size_t *ret_n);
 

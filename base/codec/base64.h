@@ -11,7 +11,7 @@ extern const char base64_digits[65];
 void base64_add(struct buf *out, const void *data, size_t n);
 
 #define BASE64_DECODED_MAX(n) ((n) / 4 * 3 + 3)
-/* False: a byte that is no digit, or padding in the wrong place. `out` has BASE64_DECODED_MAX(n) bytes. */
+/* False: a byte outside the alphabet, or misplaced padding. `out` has BASE64_DECODED_MAX(n) bytes. */
 bool base64_decode(const char *text, size_t n, unsigned char *out, size_t *ret_n);
 
 #endif

@@ -143,7 +143,7 @@ static int http_request_on_message_complete(llhttp_t *l)
     struct http_parser *p = l->data;
 
     p->state = PARSE_DONE;
-    return HPE_PAUSED; /* one at a time */
+    return HPE_PAUSED; /* one request at a time */
 }
 
 static const llhttp_settings_t settings = {

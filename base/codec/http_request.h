@@ -8,7 +8,7 @@
  *     PARSE_FAILED: answer p.http_code with p.error and close; the rest cannot be parsed
  *
  * Hostile input: everything is bounded. Percent-encoding is decoded; zero bytes and invalid UTF-8 are
- * rejected. A body is skipped unless it is wanted: then it is put into `body`, within that one's bound.
+ * rejected. A body is skipped, or stored in `body` if it is wanted, within that buffer's limit.
  */
 #ifndef BASE_CODEC_HTTP_REQUEST_H
 #define BASE_CODEC_HTTP_REQUEST_H
@@ -21,7 +21,7 @@
 
 #define HTTP_URL_MAX (32 * 1024)  /* 414 if longer; a script given to exec is the longest content */
 #define HTTP_HEAD_MAX (40 * 1024) /* URL, names and values of headers: 431 if longer */
-#define HTTP_BODY_MAX (64 * 1024) /* of one that is skipped: 413 if longer */
+#define HTTP_BODY_MAX (64 * 1024) /* of a skipped body: 413 if longer */
 #define HTTP_PARAMS_MAX 256       /* exec: one for each argument */
 #define HTTP_SEGMENTS_MAX 8
 
@@ -57,8 +57,8 @@ struct http_request { /* strings live in the parser until http_parser_next() */
     struct http_upgrade upgrade;
 };
 
-/* Another header whose value is wanted: several of them become one list with commas; "" if it is absent or
- * too long. Emptied by http_parser_next(). */
+/* Another header whose value is wanted; repeated headers are joined with commas; "" if it is absent or too
+ * long. Emptied by http_parser_next(). */
 struct http_keep {
     const char *name; /* at most 31 characters */
     char *to;
@@ -73,8 +73,8 @@ struct http_parser {
     bool begun;                   /* the first byte of a request has arrived */
     const struct http_keep *keep; /* borrowed; set after http_parser_init() */
     size_t n_keep;
-    struct buf *body; /* borrowed, likewise; NULL: it is skipped. Emptied by http_parser_next(). */
-    bool (*wants_body)(const char *url); /* NULL: each request */
+    struct buf *body; /* borrowed, set like `keep`; NULL: a body is skipped. Emptied by http_parser_next(). */
+    bool (*wants_body)(const char *url); /* NULL: every body is wanted */
     /* private */
     llhttp_t llhttp;
     struct buf url;
@@ -86,7 +86,7 @@ struct http_parser {
 
 void http_parser_init(struct http_parser *p);
 void http_parser_done(struct http_parser *p);
-/* returns the number of bytes used */
+/* Returns the number of bytes used. */
 size_t http_parser_feed(struct http_parser *p, const char *bytes, size_t n);
 void http_parser_next(struct http_parser *p);
 

@@ -28,8 +28,8 @@ struct buf;
 /* Appends the text of `v`; pretty: indented by two, its lines but the first by `columns` more. NULL, or no
  * memory: b->failed. */
 void json_add_text(struct buf *b, const json_t *v, bool pretty, int columns);
-/* From now on values are overwritten before their memory is freed, since any of them may be a Secret's.
- * Before the first value is made. */
+/* From now on values are overwritten before their memory is freed, since any of them may be a Secret's. Call
+ * it before the first value is created. */
 void json_wipe_freed(void);
 char *json_text(const json_t *v); /* compact, malloc'ed; NULL when out of memory */
 #endif

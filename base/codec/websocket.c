@@ -96,7 +96,7 @@ static void websocket_fail(struct ws *w, const char *why)
     ws_close(w, WSLAY_CODE_PROTOCOL_ERROR, why);
 }
 
-/* What libwslay's frames leave to its user. */
+/* The checks that libwslay's frame functions leave to the caller. */
 static const char *websocket_violation(const struct ws *w, const struct wslay_frame_iocb *f)
 {
     if (f->rsv != 0)
@@ -198,6 +198,6 @@ bool ws_key_valid(const char *key)
 {
     size_t n = strspn(key, base64_digits);
 
-    /* The last digit stands for 2 bits. */
+    /* The last digit encodes 2 bits. */
     return n == 22 && strcmp(key + n, "==") == 0 && strchr("AQgw", key[n - 1]) != NULL;
 }

@@ -5,8 +5,8 @@
  *
  * Nothing is assembled: the payload of a message comes in pieces of 4 KiB at most as it arrives, so a message
  * may be of any length and costs no memory; `first` and `last` mark where it begins and ends.  Text is not
- * checked to be UTF-8.  Pings, close frames and violations are answered here: send `out` after each call and
- * empty it.
+ * checked to be UTF-8.  Replies to pings, close frames and violations are written to `out`: send it after
+ * each call and empty it.
  */
 #ifndef BASE_CODEC_WEBSOCKET_H
 #define BASE_CODEC_WEBSOCKET_H
@@ -23,9 +23,9 @@ struct ws_piece {
 };
 
 struct ws {
-    struct buf out; /* to be sent */
-    unsigned
-        close_code; /* of the close frame that came; WSLAY_CODE_NO_STATUS_RCVD: it had none; 0: none came */
+    struct buf out;      /* to be sent */
+    unsigned close_code; /* of the received close frame; WSLAY_CODE_NO_STATUS_RCVD: without a code; 0: no
+                            close frame yet */
     /* private */
     enum ws_role role;
     wslay_frame_context_ptr context;
@@ -33,7 +33,7 @@ struct ws {
     void *owner;
     const char *in;
     size_t in_n, control_n;
-    uint64_t left; /* of the frame that comes */
+    uint64_t left; /* of the current frame */
     bool in_frame, in_message, first, over, closed;
     char control[125];
 };
@@ -43,12 +43,13 @@ bool ws_init(struct ws *w, enum ws_role role, size_t out_max,
              void (*on_piece)(const struct ws_piece *piece, void *owner), void *owner) MUST_CHECK;
 void ws_done(struct ws *w);
 
-/* Takes all of the bytes.  False: nothing more is read, the peer closed or broke the protocol. */
+/* Consumes all bytes. False: the peer closed the connection or violated the protocol; nothing more is read.
+ */
 bool ws_receive(struct ws *w, const char *bytes, size_t n);
 
 /* A binary message. */
 void ws_send(struct ws *w, const void *p, size_t n);
-/* A close frame; nothing is sent after it.  The reason is cut to what fits. */
+/* A close frame; nothing is sent after it.  A reason that is too long is truncated. */
 void ws_close(struct ws *w, uint16_t code, const char *reason);
 
 /* Sec-WebSocket-Accept for a Sec-WebSocket-Key. */

@@ -90,7 +90,7 @@ enum err_code damaged_file_set_aside(int dirfd, const char *name, char ret[DAMAG
 
     clock_utc(clock_wall_ns() / INT64_C(1000000000), &tm);
     if (strftime(at, sizeof(at), "%Y%m%dT%H%M%SZ", &tm) != STAMP_LEN)
-        memcpy(at, "19700101T000000Z", sizeof(at)); /* a clock beyond the year 9999 */
+        memcpy(at, "19700101T000000Z", sizeof(at)); /* the clock is beyond the year 9999 */
     if ((size_t)snprintf(away, sizeof(away), "%s" MARK "%s", name, at) >= sizeof(away))
         return err_sys(e, ENAMETOOLONG, "set %s aside", name);
     for (;;) {

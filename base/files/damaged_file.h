@@ -23,7 +23,7 @@ enum err_code damaged_file_set_aside(int dirfd, const char *name, char ret[DAMAG
                                      struct err *e) MUST_CHECK;
 /* Whether this is the name of a file that was set aside. */
 bool damaged_file_is(const char *name);
-/* When it was set aside, in ns since 1970; 0 if the name does not say. */
+/* When it was set aside, in ns since 1970; 0 if the name has no time. */
 int64_t damaged_file_since_ns(const char *name);
 /* Calls fn for each such file in the folder, in no particular order; not at all if the folder cannot be
  * read. */

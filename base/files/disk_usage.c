@@ -111,7 +111,7 @@ static int disk_usage_open_folder(int at, const char *name)
     return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
-/* Makes `fd`, which it takes over, the current folder. */
+/* Makes `fd` the current folder and takes ownership of it. */
 static bool disk_usage_stand_in(struct disk_usage *u, int fd, bool listed)
 {
     DIR *dir = fdopendir(fd);

@@ -246,7 +246,7 @@ enum err_code fs_mkdirs(const char *path, mode_t mode, struct err *e)
             return ERR_OK;
         if (mkdirat(at, name, mode | 0700) == 0)
             next = open_made(at, name, mode);
-        else if (errno == EEXIST) /* created by someone else meanwhile, or a dangling symlink */
+        else if (errno == EEXIST) /* created by another process meanwhile, or a dangling symlink */
             next = openat(at, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
         else
             next = -1;

@@ -2,9 +2,9 @@
 /*
  * fs - files and paths, relative to directory descriptors; always O_CLOEXEC.
  *
- * Where someone else can influence a path, use the *_beneath functions: they resolve it with openat2
- * (RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS). Blocking: on the loop thread only for our own tmpfs and state
- * folder, otherwise on the pool or in a proc_call.
+ * Where a pod or another program can influence a path, use the *_beneath functions: they resolve it with
+ * openat2 (RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS). Blocking: on the loop thread only for our own tmpfs and
+ * state folder, otherwise on the pool or in a proc_call.
  */
 #ifndef BASE_FILES_FS_H
 #define BASE_FILES_FS_H

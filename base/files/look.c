@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* look - the lookups of fs.h: each proves presence or absence, or reports that it could not. */
+/* look - the lookups of fs.h: each proves presence or absence, or returns "unknown". */
 #include "base/files/fs.h"
 
 #include <dirent.h>

@@ -57,7 +57,7 @@ static enum err_code base_tree_fail(struct remover *r, int sys, const char *name
     return err_sys(e, sys, "remove %s", where.p);
 }
 
-/* Takes over `fd`, opened with O_NOFOLLOW, as the next deeper level; 0 or an errno. */
+/* Takes ownership of `fd`, opened with O_NOFOLLOW, as the next deeper level; 0 or an errno. */
 static int base_tree_push(struct remover *r, int fd, const char *name)
 {
     fd_auto owned = fd;

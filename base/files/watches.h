@@ -7,9 +7,9 @@
  * through its own set; watches of two sets do not affect each other, even for the same inode.
  *
  * Without an instance, or beyond fs.inotify.max_user_watches, paths are polled every WATCHES_POLL_MS: a
- * folder whose entries changed yields IN_Q_OVERFLOW (something happened, look at everything), a file
- * IN_MODIFY, a path that disappeared IN_IGNORED. This is logged once as a warning. The instance is retried;
- * once there is one, everything is watched again, after one more IN_Q_OVERFLOW.
+ * folder whose entries changed yields IN_Q_OVERFLOW (something changed: scan everything), a file IN_MODIFY, a
+ * path that disappeared IN_IGNORED. This is logged once as a warning. The instance is retried; when it
+ * succeeds, everything is watched again, after one more IN_Q_OVERFLOW.
  *
  * Loop thread only.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the two halves of the client: connections (client.c) and calls (call.c). */
+/* Declarations shared by the two halves of the client: connections (client.c) and calls (call.c). */
 #ifndef BASE_GRPC_CHANNEL_H
 #define BASE_GRPC_CHANNEL_H
 #include "base/grpc/address.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connections of a channel: when they are made, and what follows their end. */
+/* The connections of a channel: when they are opened, and what happens when they end. */
 #include "base/grpc/channel.h"
 
 #include "base/codec/go_quote.h"
@@ -238,7 +238,7 @@ static void channel_connect(struct grpc_channel *c)
         dial_failed(c, errno);
         return;
     }
-    if (c->address.to.any.sa_family != AF_UNIX) /* messages are small, and the peer waits for them */
+    if (c->address.to.any.sa_family != AF_UNIX) /* messages are small, and the peer waits for each */
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
     if (connect(fd, &c->address.to.any, c->address.n) != 0) {
         int sys = errno;

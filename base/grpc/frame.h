@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * frame - gRPC's message frames: a byte that says whether the message is compressed, its length in four bytes
- * (big endian), the message. Frames are split over DATA frames in any way. No I/O.
+ * frame - gRPC's message frames: a byte with the compression flag, its length in four bytes (big endian), the
+ * message. Frames are split over DATA frames in any way. No I/O.
  *
  * Memory grows with the bytes that arrived, not with the announced length. Readers and queues share a budget,
- * so there is a bound for many small peers together, too.
+ * so many small peers together are bounded, too.
  */
 #ifndef BASE_GRPC_FRAME_H
 #define BASE_GRPC_FRAME_H

@@ -10,7 +10,7 @@
  * Messages are bytes here; the caller packs and unpacks them (protobuf-c). Compressed messages are refused: a
  * peer must not send them unless it was offered an encoding, and none is offered. Peers are hostile: headers,
  * messages, the calls of a connection and the bytes queued for it are bounded. Codes and texts are grpc-go's,
- * so that people find an explanation of an error on the web.
+ * so that an error can be looked up on the web.
  *
  * A status has the numbers of enum err_code (base/error.h).
  */
@@ -37,7 +37,7 @@ struct grpc_metadata {
 
 struct grpc_status {
     int code;   /* a number of enum err_code; any other number from outside is ERR_UNKNOWN */
-    int number; /* that other one; 0: none */
+    int number; /* the received number if `code` replaced it; 0: none */
     char text[GRPC_TEXT_MAX];
     struct grpc_bytes details; /* google.rpc.Status, packed; n 0: none */
 };

@@ -193,7 +193,7 @@ static void conn_check(struct grpc_conn *c, uint64_t now)
         conn_close(c);
         return;
     }
-    do { /* a request's end may end others */
+    do { /* ending a request may end other requests */
         LIST_FOREACH (r, &c->requests, all)
             if (r->deadline_ms != 0 && now >= r->deadline_ms)
                 break;

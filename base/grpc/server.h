@@ -2,13 +2,13 @@
 /*
  * server - a gRPC server on a unix socket. Loop thread only.
  *
- * The socket's folder exists; a socket at the path is replaced (bound beside it and renamed, so that no
- * moment has none). Limits:
- * - connections: when there are too many, the one that has had no call for the longest time is closed, else
- *   the new one; a client that does not greet within 10 s is closed;
+ * The socket's folder must exist. A socket at the path is replaced atomically: the new one is bound beside it
+ * and renamed. Limits:
+ * - connections: beyond the limit, the connection without a call for the longest time is closed, or the new
+ *   one if all have calls; a client that does not send its SETTINGS within 10 s is disconnected;
  * - calls of a connection (100) and a rate of calls;
- * - 4 MiB wait for a slow reader, besides one message; then its stream ends with RESOURCE_EXHAUSTED. One that
- *   takes nothing for a minute is closed;
+ * - 4 MiB wait for a slow reader, besides one message; then its stream ends with RESOURCE_EXHAUSTED. A client
+ *   that reads nothing for a minute is disconnected;
  * - 32 MiB and two messages are received and queued for all connections together.
  */
 #ifndef BASE_GRPC_SERVER_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the two halves of the server: connections (server.c) and calls (request.c). */
+/* Declarations shared by the two halves of the server: connections (server.c) and calls (request.c). */
 #ifndef BASE_GRPC_SERVING_H
 #define BASE_GRPC_SERVING_H
 #include "base/grpc/address.h"
@@ -17,7 +17,7 @@ struct grpc_conn {
     struct grpc_wire *wire;
     LIST_HEAD(, grpc_request) requests;
     uint64_t since_ms;          /* accepted, or its latest call ended */
-    uint64_t taken, stalled_ms; /* bytes sent, and since when none */
+    uint64_t taken, stalled_ms; /* bytes sent, and when the current stall began */
     bool greeted, closing, peer_known;
     pid_t pid;
     uid_t uid;
@@ -55,7 +55,7 @@ struct grpc_server {
 
 /* ---- server.c ---- */
 void grpc_server_due(struct grpc_server *s); /* a deadline may have changed */
-/* Sends what was queued; a deadline runs for what the client does not read. */
+/* Sends the queued bytes; a deadline runs while the client does not read them. */
 void grpc_conn_flush(struct grpc_conn *c);
 
 /* ---- request.c ---- */

@@ -362,7 +362,7 @@ void grpc_session_lost(struct grpc_session *s, const char *text)
 {
     struct grpc_stream *st;
 
-    while ((st = known_stream(s)) != NULL) /* an event may end others */
+    while ((st = known_stream(s)) != NULL) /* an event may end other streams */
         grpc_stream_end(st, ERR_UNAVAILABLE, !s->o.server && !st->sent, "%s", text);
 }
 

@@ -37,8 +37,8 @@ struct grpc_session_events {
     void (*message)(struct grpc_stream *st, struct grpc_bytes message, void *arg);
     /* Server: the client sends no more messages. */
     void (*asked)(struct grpc_stream *st, void *arg);
-    /* The stream is over, and gone afterwards. Client: *status is the server's, or says why there is none.
-     * `unseen`: the server has not processed the call. Server: the client cancelled it. */
+    /* The stream has ended and is freed afterwards. Client: *status is the server's, or the reason why there
+     * is none. `unseen`: the server has not processed the call. Server: the client cancelled it. */
     void (*ended)(struct grpc_stream *st, const struct grpc_status *status, bool unseen, void *arg);
     void (*leaving)(uint32_t http2_error, void *arg); /* GOAWAY: no new calls; NULL */
     void (*pong)(void *arg);                          /* NULL */
@@ -61,8 +61,8 @@ enum err_code grpc_session_new(struct grpc_session **ret, const struct grpc_sess
 void grpc_session_free(struct grpc_session *s);
 void grpc_session_silence(struct grpc_session *s); /* no more events */
 
-/* After an error the output must still be sent (it tells the peer why), then the connection must end. now_ms:
- * any clock that only goes forward. */
+/* After an error the output must still be sent (it has the reason for the peer), then the connection must
+ * end. now_ms: any clock that only goes forward. */
 enum err_code grpc_session_feed(struct grpc_session *s, const uint8_t *data, size_t n, uint64_t now_ms,
                                 struct err *e) MUST_CHECK;
 /* The next bytes to send, valid until the next call; 0: none now; < 0: the connection must end. */
@@ -106,8 +106,8 @@ void grpc_metadata_free(struct grpc_metadata *m, size_t n);
 void grpc_stream_pause(struct grpc_stream *st, bool on);
 /* Server: copies a message into the queue. ERR_EXHAUSTED: the queue is full. */
 enum err_code grpc_stream_send(struct grpc_stream *st, struct grpc_bytes message, struct err *e) MUST_CHECK;
-/* Server: the status is sent after what is queued. The stream is gone afterwards, without an event. */
+/* Server: sends the status after the queued messages. The stream is freed afterwards, without an event. */
 void grpc_stream_finish(struct grpc_stream *st, const struct grpc_status *status);
-/* Resets the stream: nothing queued is sent. The stream is gone afterwards, without an event. */
+/* Resets the stream; queued messages are dropped. The stream is freed afterwards, without an event. */
 void grpc_stream_cancel(struct grpc_stream *st);
 #endif

@@ -15,8 +15,8 @@ void grpc_status_set(struct grpc_status *s, int code, const char *fmt, ...) PRIN
 int grpc_status_number(const char *value, size_t n);
 /* Bytes outside of printable ASCII, and '%', become %XX. */
 void grpc_message_encode(struct buf *out, const char *text);
-/* At most GRPC_TEXT_MAX - 1 bytes, cut at a whole character; what is not encoded properly stays as it is;
- * control characters and invalid UTF-8 are made printable. */
+/* At most GRPC_TEXT_MAX - 1 bytes, cut at a whole character; invalid escapes are kept unchanged; control
+ * characters and invalid UTF-8 are made printable. */
 void grpc_message_decode(const char *value, size_t n, char ret[GRPC_TEXT_MAX]);
 
 /* "10S": at most eight digits and a unit (H M S m u n). False: malformed. ret_ms is rounded up. */

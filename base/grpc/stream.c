@@ -119,7 +119,7 @@ void grpc_stream_reject(struct grpc_stream *st)
     grpc_stream_end(st, ERR_INTERNAL, false, "malformed headers");
 }
 
-/* This end cannot accept what it received. */
+/* This end refuses the received data. */
 static void fail(struct grpc_stream *st, int code, const char *text)
 {
     if (st->session->o.server) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes out on a stream: a client's request, a server's answers and status. */
+/* Sending on a stream: a client's request, a server's answers and status. */
 #include "base/grpc/internal.h"
 
 #include "base/buf.h"
@@ -245,7 +245,7 @@ enum err_code grpc_stream_send(struct grpc_stream *st, struct grpc_bytes message
     return ERR_OK;
 }
 
-/* Out of memory: what cannot be encoded is left out, because clients act on the code. */
+/* Out of memory: a part that cannot be encoded is left out, because clients act on the code. */
 static void set_trailer(struct grpc_stream *st, const struct grpc_status *status)
 {
     st->trailer.code = status->code;

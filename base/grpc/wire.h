@@ -2,8 +2,7 @@
 /*
  * wire - a session on a socket of the loop. While the peer is silent, it has no timer and no buffer.
  *
- * on_end is called from the loop, never within grpc_wire_flush(): a failed write is reported by the next
- * read.
+ * on_end is called from the loop, never within grpc_wire_flush(): the next read reports a failed write.
  */
 #ifndef BASE_GRPC_WIRE_H
 #define BASE_GRPC_WIRE_H
@@ -15,9 +14,9 @@ struct grpc_wire;
 
 struct grpc_wire_options {
     uv_loop_t *loop;
-    int fd;                        /* a non-blocking socket; taken over, also on failure */
+    int fd;                        /* a non-blocking socket; owned by the wire, also on failure */
     bool connecting;               /* connect() is in progress */
-    struct grpc_session *session;  /* taken over on success */
+    struct grpc_session *session;  /* owned by the wire on success */
     void (*on_connect)(void *arg); /* NULL */
     void (*on_flushed)(
         void *arg); /* after the events of received bytes and the answers to them; may be NULL */
@@ -30,8 +29,8 @@ enum err_code grpc_wire_open(struct grpc_wire **ret, const struct grpc_wire_opti
 /* Sends the session's output. False: called within an event of the session, after which the output is sent
  * anyway. */
 bool grpc_wire_flush(struct grpc_wire *w);
-/* Writes what can be written at once. Session and socket are freed on a later turn, then closed(arg) is
- * called. NULL is fine. */
+/* Writes as much as the socket accepts at once. Session and socket are freed on a later turn, then
+ * closed(arg) is called. NULL is fine. */
 void grpc_wire_close(struct grpc_wire *w, void (*closed)(void *arg));
 struct grpc_session *grpc_wire_session(const struct grpc_wire *w);
 uint64_t grpc_wire_heard_ms(const struct grpc_wire *w); /* uv_now() of the last byte received */

@@ -165,8 +165,8 @@ struct proc_call_spec {
 void proc_call_start(struct proc_call *c, const struct proc_call_spec *spec, uv_loop_t *loop, op_done_fn done,
                      void *owner);
 
-/* A program of ours: in `dir`; where that is "", beside this one, as in the build folder, or below the PREFIX
- * it was installed to.  False: *ret is where it was looked for last. */
+/* Finds one of our own programs: in `dir`; if `dir` is "", beside the running program, as in the build
+ * folder, or below its installation PREFIX. False: *ret is the last path that was tried. */
 bool proc_find_own(const char *dir, const char *name, char *ret, size_t size);
 
 /* pid and start time identify a process across a restart of the agent; *ret is set when present. */

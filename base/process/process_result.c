@@ -71,7 +71,7 @@ static void report_text(const struct proc *p, struct err *e)
         err_sys(e, sys, "%s: make its process group", p->name);
         break;
     }
-    if (e->code == ERR_NOT_FOUND) /* which means that the program does not exist */
+    if (e->code == ERR_NOT_FOUND) /* reserved for a program that does not exist */
         e->code = ERR_PRECONDITION;
 }
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * seccomp - a system call filter of our own programs, put together instruction by instruction
- * (Documentation/userspace-api/seccomp_filter.rst).  A filter that gets too long is refused by
- * seccomp_enter(), not before.
+ * seccomp - a system call filter for our own programs, built instruction by instruction
+ * (Documentation/userspace-api/seccomp_filter.rst).  Only seccomp_enter() reports that a filter is too long.
  *
  *     seccomp_begin(&f);
  *     seccomp_deny(&f, denied, ARRAY_LEN(denied));
  *     seccomp_end(&f, SECCOMP_RET_ALLOW);
  *     return seccomp_enter(&f, e);
  *
- * SECCOMP_KNOWN is 0 on architectures whose system calls this file does not know: there a program goes
- * without.
+ * SECCOMP_KNOWN is 0 on architectures whose system calls this file does not know; programs then run without a
+ * filter.
  */
 #ifndef BASE_PROCESS_SECCOMP_H
 #define BASE_PROCESS_SECCOMP_H
@@ -42,8 +41,8 @@ struct seccomp_filter {
     unsigned short n;
 };
 
-/* Calls of another architecture (32 bit) end the process, since their numbers differ; calls of x32 fail. The
- * number of the call is loaded. */
+/* Calls of another architecture (32 bit) end the process, since their numbers differ; x32 calls fail.
+ * Afterwards the number of the call is loaded. */
 void seccomp_begin(struct seccomp_filter *f);
 
 /* The calls fail with EPERM. The number of the call must be loaded. */
@@ -55,7 +54,7 @@ void seccomp_when(struct seccomp_filter *f, uint32_t k, uint32_t verdict); /* if
 void seccomp_jump(struct seccomp_filter *f, uint16_t condition, uint32_t k, uint8_t yes, uint8_t no);
 void seccomp_end(struct seccomp_filter *f, uint32_t verdict);
 
-/* For the rest of the process. Needs no_new_privs. A kernel without seccomp filters is no error: the other
- * measures of a confinement still apply. */
+/* Applies the filter for the rest of the process's life. Needs no_new_privs. A kernel without seccomp filters
+ * is no error: the other measures of a confinement still apply. */
 enum err_code seccomp_enter(const struct seccomp_filter *f, struct err *e) MUST_CHECK;
 #endif

@@ -111,8 +111,8 @@ static void restore_limits(void)
             setrlimit((__rlimit_resource_t)i, &defaults.limits[i]);
 }
 
-/* Moves each source to its number. A source may occupy a number that another one needs, so first all move out
- * of the way. Everything else closes at exec. */
+/* Moves each source to its number. A source may occupy a number that another one needs, so all are first
+ * moved to higher numbers. Everything else closes at exec. */
 static int arrange_fds(const struct spawn_plan *plan, int *report_fd)
 {
     int moved[3 + SPAWN_FDS_MAX], above = 3;
@@ -165,7 +165,7 @@ static int spawn_drop_rights(uid_t uid, gid_t gid)
 {
     struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
     struct __user_cap_data_struct none[2] = { 0 };
-    /* With 0 the kernel would still feed the program of core_pattern; 0 is used only where 1 exceeds the hard
+    /* With 0 the kernel would still run the program of core_pattern; 0 is used only where 1 exceeds the hard
      * limit. */
     const struct rlimit no_core = { 1, 1 }, no_file = { 0, 0 };
     int sys;
@@ -309,7 +309,7 @@ static enum err_code clone_failed(int sys, bool cgroup, struct err *e)
         break;
     }
     err_sys(e, sys, "start in its cgroup%s", hint);
-    if (e->code == ERR_NOT_FOUND) /* which means that the program does not exist */
+    if (e->code == ERR_NOT_FOUND) /* reserved for a program that does not exist */
         e->code = ERR_PRECONDITION;
     return e->code;
 }

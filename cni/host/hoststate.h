@@ -18,9 +18,9 @@ json_t *cni_hoststate_links(struct err *e) MUST_CHECK;
 bool cni_hoststate_link_exists(const char *name);
 /* Path of a program, malloc'ed, in the PATH used for plugins; NULL if not installed (or out of memory). */
 char *cni_hoststate_program(const char *name) MUST_CHECK;
-/* {"net/ipv4/ip_forward": "0", ...}: those that exist in this kernel. */
+/* {"net/ipv4/ip_forward": "0", ...}: the sysctls that exist in this kernel. */
 json_t *cni_hoststate_sysctls(struct err *e) MUST_CHECK;
-/* Restores the ones that differ; ignores those that vanished with their interface. Tries all, returns the
- * first failure. */
+/* Restores the sysctls that differ; ignores sysctls that vanished with their interface. Tries all and returns
+ * the first failure. */
 enum err_code cni_hoststate_restore(const json_t *sysctls, struct err *e) MUST_CHECK;
 #endif

@@ -72,7 +72,7 @@ static void iptables_next_family(struct cni_iptables *t)
 /* True: its script is being applied. */
 static bool iptables_edit(struct cni_iptables *t)
 {
-    /* Legacy iptables has a lock that others may hold. */
+    /* Legacy iptables has a lock that other processes may hold. */
     static const char *const noflush[] = { "--noflush", "--wait", "20", NULL };
     struct buf script = BUF_INIT(SCRIPT_MAX);
     struct err e = { 0 };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * iptables - reads the rules of IPv4, then of IPv6, and applies what an edit makes of their text.
+ * iptables - reads the rules of IPv4, then of IPv6, and applies the script that an edit function derives from
+ * them.
  *
- * For each family it runs iptables-save (ip6tables-save) and passes the output to `edit`; what that adds to
- * the script goes to iptables-restore --noflush. A program that is not installed has no rules, and neither
- * has a kernel without the family (the program exits with an error). Other failures do not end the operation:
- * the first one is its result. Loop thread only.
+ * For each family it runs iptables-save (ip6tables-save) and passes the output to `edit`; the script that
+ * `edit` fills is the input of iptables-restore --noflush. A program that is not installed has no rules, and
+ * neither has a kernel without the family (the program exits with an error). Other failures do not end the
+ * operation: the first one is its result. Loop thread only.
  */
 #ifndef CNI_HOST_IPTABLES_H
 #define CNI_HOST_IPTABLES_H
@@ -18,7 +19,7 @@ struct cni_iptables_spec {
     void *arg;
     int cgroup_fd;
     const char *cgroup_procs; /* borrowed until done */
-    unsigned deadline_ms;     /* of each program; iptables may wait for others holding the xtables lock */
+    unsigned deadline_ms; /* of each program; iptables may wait while other processes hold the xtables lock */
 };
 
 struct cni_iptables {

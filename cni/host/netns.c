@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Takes half a millisecond; only a troubled kernel needs longer. */
+/* Usually half a millisecond. */
 #define CREATE_DEADLINE_MS 10000
 
 static const struct {
@@ -58,8 +58,8 @@ struct presence netns_look_pinned(const char *dir, const char *which, struct err
 /* ---- sysctls ---- */
 
 /* Converts a name like sysctl(8) and Kubernetes: the first separator decides. If it is ".", dots separate and
- * a "/" stands for a dot inside an element ("net.ipv4.conf.eth0/100.forwarding"); if it is "/", it is a path
- * already. */
+ * a "/" represents a dot inside an element ("net.ipv4.conf.eth0/100.forwarding"); if it is "/", the name is a
+ * path already. */
 static enum err_code sysctl_path(const char *name, char **ret, struct err *e)
 {
     const char *first = strpbrk(name, "./");
@@ -212,7 +212,7 @@ static enum err_code unpin_all(const char *dir, struct err *e)
     return e->code;
 }
 
-/* Inside the new namespaces. */
+/* Runs inside the new namespaces. */
 static enum err_code netns_set_up(const struct netns_spec *spec, struct err *e)
 {
     if (spec->net && nl_link_up("lo", e) != ERR_OK)
@@ -223,7 +223,7 @@ static enum err_code netns_set_up(const struct netns_spec *spec, struct err *e)
     return write_sysctls(spec, false, e);
 }
 
-/* Last: what is pinned is set up. */
+/* The last step: pinned namespaces are always set up. */
 static enum err_code pin_all(const struct netns_spec *spec, pid_t whose, struct err *e)
 {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)

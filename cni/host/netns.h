@@ -15,7 +15,7 @@ struct netns_sysctl {
 };
 
 struct netns_spec {     /* a thread reads it: valid, with everything it points to, until done */
-    const char *dir;    /* ours, on a mount with shared propagation; made (0700) if missing */
+    const char *dir;    /* ours, on a mount with shared propagation; created (0700) if missing */
     bool net, ipc, uts; /* which ones to create */
     uint32_t first_id;  /* 0: no user namespace; otherwise its ids 0..n_ids-1 are first_id and up here */
     uint32_t n_ids;
@@ -26,10 +26,10 @@ struct netns_spec {     /* a thread reads it: valid, with everything it points t
 
 /*
  * Creates and pins namespaces; brings lo up. Idempotent: if all are pinned already, nothing is done (they
- * were set up before they were pinned); if only some are, they are removed and all are made again. On failure
- * nothing stays pinned, except after ERR_DEADLINE and ERR_CANCELLED: then call netns_remove(). Sysctls must
- * be namespaced and belong to a namespace being created: the host's are never written. Those of an interface
- * (net.ipv4.conf.eth0.*) cannot exist yet: they are checked here and written by
+ * were set up before they were pinned); if only some are, they are removed and all are created again. On
+ * failure nothing stays pinned, except after ERR_DEADLINE and ERR_CANCELLED: then call netns_remove().
+ * Sysctls must be namespaced and belong to a namespace being created: the host's are never written. Sysctls
+ * of an interface (net.ipv4.conf.eth0.*) do not exist yet: they are checked here and written by
  * netns_interface_sysctls_start().
  */
 void netns_create_start(struct proc_call *c, const struct netns_spec *spec, int ops_cgroup_fd,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scaffold - finds and removes the iptables chains that CNI plugins make once and never remove, in the output
- * of iptables-save.
+ * scaffold - finds and removes the iptables chains that CNI plugins create once and never remove, in the
+ * output of iptables-save.
  *
  *     portmap    nat     CNI-HOSTPORT-DNAT  CNI-HOSTPORT-SETMARK  CNI-HOSTPORT-MASQ
  *     firewall   filter  CNI-FORWARD  CNI-ADMIN
