@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which pods may use a present image without proving access to its registry, like kubelet's image manager
- * (feature KubeletEnsureSecretPulledImages): by what its record says of that (image_pulled_for.c). */
+ * (feature KubeletEnsureSecretPulledImages): according to its record (image_pulled_for.c). */
 #include "agent/image/image_internal.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ static bool is_listed(const struct img_store *s, const char *repository)
     return false;
 }
 
-/* An administrator gave it this name. */
+/* Whether an administrator gave the image this name. */
 static bool was_imported(const struct img_store *s, const struct img_image *image, const char *name)
 {
     const struct img_name *n;

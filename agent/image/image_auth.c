@@ -47,7 +47,8 @@ static void wipe(char *text)
     free(text);
 }
 
-/* What providers answered may be too much, with the rest: the pull goes on without. */
+/* The providers' answers may exceed the limit together with the other sources; the pull then continues
+ * without them. */
 static enum err_code plan_provided(struct img_job *j, const char *node, const char *repository, struct err *e)
 {
     const unsigned char *key = j->store->proof_key;
@@ -173,7 +174,7 @@ enum err_code img_auth_write(struct img_job *j, struct err *e)
 
 bool img_auth_next(struct img_job *j, const struct err *refused)
 {
-    /* Registries hide what one may not access: not found may mean access denied. */
+    /* Registries hide images without access, so "not found" may mean "access denied". */
     if (refused->code != ERR_UNAUTHENTICATED && refused->code != ERR_NOT_FOUND)
         return false;
     if (j->attempt + 1 >= j->tries.n)
@@ -198,7 +199,7 @@ static void add_tried(const struct reg_tries *t, struct buf *b)
         buf_addf(b, "%simage credential providers", b->n > 0 ? ", " : "");
 }
 
-/* A provider that failed may be why. */
+/* Adds the error of a provider that failed, which may be the cause. */
 static void say_problem(const struct img_job *j, struct err *refused)
 {
     const struct err was = *refused;

@@ -63,22 +63,22 @@ static enum err_code add_below(int dir, const char *name, int depth, uint64_t *s
     return e->code;
 }
 
-/* Bytes of the files below; four levels of folders (a pull's, skopeo's, its layout, blobs/sha256). Missing
- * ones have none. */
+/* Adds up the bytes of files below, in four levels of folders (the pull's, skopeo's, its layout,
+ * blobs/sha256). Missing folders count as empty. */
 static enum err_code bytes_below(int dir, const char *name, int depth, uint64_t *ret, struct err *e)
 {
     *ret = 0;
     return add_below(dir, name, depth, ret, e);
 }
 
-/* Never less than before, although bad blobs are removed. */
+/* The number never decreases, although bad blobs are removed. */
 static void note_fetched(struct img_job *j, uint64_t all)
 {
     if (all > j->shared_before && all - j->shared_before > j->fetched)
         j->fetched = all - j->shared_before;
 }
 
-/* A completed blob leaves the pull's folder, which is also progress. */
+/* Completed blobs are moved out of the pull's folder, so a smaller size is also progress. */
 static void check_stall(struct img_job *j, uint64_t bytes, uint64_t now_ms)
 {
     const double seconds = (double)j->store->stall_ms / 1000;
@@ -97,8 +97,8 @@ static void check_stall(struct img_job *j, uint64_t bytes, uint64_t now_ms)
     }
 }
 
-/* Whole blobs are shared: if more arrived since this pull began than all pulls may have fetched, they cannot
- * be told apart. */
+/* Complete blobs are shared and cannot be attributed to a pull: the limit is reached if more bytes arrived
+ * since this pull began than all pulls together may fetch. */
 static bool image_blobs_too_large(const struct img_job *j, uint64_t own, uint64_t shared)
 {
     const struct img_store *s = j->store;
@@ -116,7 +116,7 @@ static void check_all(struct img_store *s)
     struct statvfs fs;
 
     if (bytes_below(s->tmp_fd, "blobs", 2, &shared, &unknown) != ERR_OK)
-        return; /* the next tick sees more */
+        return; /* the next tick reads the size again */
     if (fstatvfs(s->tmp_fd, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < img_space_reserve(s))
         err_set(&full, ERR_EXHAUSTED,
                 "no space left for images: less than %llu MiB are free on the store's file system",
@@ -162,7 +162,7 @@ static void image_blobs_drop(struct img_store *s)
     id_random_hex(away, sizeof(away) - 1);
     if (renameat(s->tmp_fd, "blobs", s->tmp_fd, away) == 0) {
         img_trash(s, away);
-    } else if (errno != ENOENT) { /* not usable for another try */
+    } else if (errno != ENOENT) { /* not usable for a retry */
         uv_timer_start(&s->usage, on_tick, DROP_AGAIN_MS, 0);
         return;
     }
@@ -207,7 +207,7 @@ enum err_code img_blobs_take(struct img_job *j, char *answer, struct err *e)
         return err_nomem(e);
     while ((line = strsep(&rest, " \r\n")) != NULL) {
         if (!img_digest_is_valid(line))
-            continue; /* such an image fails later, with a better message */
+            continue; /* such an image fails later, with a clearer message */
         if (j->n_blobs == IMG_MAX_LAYERS)
             return err_set(e, ERR_INVALID, "pull %.200s: it has more than %d layers", j->key, IMG_MAX_LAYERS);
         j->blobs[j->n_blobs] = strdup(line + strlen("sha256:"));
@@ -218,7 +218,8 @@ enum err_code img_blobs_take(struct img_job *j, char *answer, struct err *e)
     return ERR_OK;
 }
 
-/* skopeo looks for existing layers as it reaches them: a copying pull may rely on any of its own. */
+/* skopeo checks for existing layers as it reaches them, so a pull that copies may rely on any of its layers.
+ */
 static bool image_blobs_is_wanted(const struct img_job *by_others_than, const char *hex)
 {
     const struct img_job *j;
@@ -227,7 +228,7 @@ static bool image_blobs_is_wanted(const struct img_job *by_others_than, const ch
         if (j == by_others_than || !j->is_registry || (j->state != JOB_COPY && j->state != JOB_UNPACK))
             continue;
         if (j->n_blobs == 0)
-            return true; /* which ones is unknown */
+            return true; /* its layers are unknown */
         for (size_t i = 0; i < j->n_blobs; i++)
             if (strcmp(j->blobs[i], hex) == 0)
                 return true;
@@ -270,7 +271,7 @@ static void drop_own(const struct img_job *j)
         return;
     to = openat(s->tmp_fd, away, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     bytes = to >= 0 ? move_own(j, from, to) : 0;
-    TAILQ_FOREACH (other, &s->jobs, more) /* they count from what existed before */
+    TAILQ_FOREACH (other, &s->jobs, more) /* their counts include blobs that existed before */
         other->shared_before -= bytes < other->shared_before ? bytes : other->shared_before;
     img_trash(s, away);
 }
@@ -286,12 +287,12 @@ void img_blobs_ended(struct img_job *j, const struct err *e)
     if (j->state >= JOB_COPY && !again && others_stay)
         drop_own(j);
     if (e->code == ERR_OK) {
-        if (s->blobs_for == NULL || strcmp(s->blobs_for, j->key) == 0) /* it was fetched after all */
+        if (s->blobs_for == NULL || strcmp(s->blobs_for, j->key) == 0) /* the retry has succeeded */
             s->blobs_until_ms = 0;
     } else if (e->code == ERR_UNAVAILABLE || e->code == ERR_DEADLINE) {
-        if (j->state < JOB_COPY) /* it has fetched nothing */
+        if (j->state < JOB_COPY) /* the job has fetched nothing */
             return;
-        /* From the first failure on: blobs that are never completed must not stay. */
+        /* The time runs from the first failure, so that blobs of a pull that never completes do not stay. */
         if (s->blobs_until_ms == 0)
             s->blobs_until_ms = clock_mono_ms() + KEEP_MS;
         free(s->blobs_for);
@@ -303,7 +304,7 @@ void img_blobs_ended(struct img_job *j, const struct err *e)
 
 void img_blobs_adopt(struct img_store *s)
 {
-    struct stat st = { .st_mode = S_IFDIR }; /* unless it was seen */
+    struct stat st = { .st_mode = S_IFDIR }; /* replaced by the result of a successful lookup */
 
     if (presence_is_absent(fs_look_at(s->tmp_fd, "blobs", &st, ERR_IGNORED)))
         return;
@@ -323,7 +324,7 @@ enum err_code img_blobs_begin(struct img_job *j, struct err *e)
     if (img_user_blobs(s, e) != ERR_OK)
         return e->code;
     if (bytes_below(s->tmp_fd, "blobs", 2, &j->shared_before, e) != ERR_OK) {
-        e->code = ERR_UNAVAILABLE; /* they are not bad: the next try checks again */
+        e->code = ERR_UNAVAILABLE; /* the blobs are not bad: the retry checks them again */
         return err_wrap(e, "look at the blobs that are here");
     }
     j->copies_before = s->copies_begun++ - s->copying;

@@ -30,7 +30,7 @@ static void img_image_bring_on_done(struct op *op, const struct err *result)
     json_decref(names);
 }
 
-/* Cancelled, or past the deadline: the job continues for the others. */
+/* Cancelled, or past the deadline: the job continues for its other callers. */
 static void img_image_bring_on_abort(struct op *op)
 {
     struct img_bring *b = container_of(op, struct img_bring, op);
@@ -59,14 +59,14 @@ bool img_candidate(struct img_store *s, const char *reference, size_t k, char re
     return reg_names_candidate(&s->short_names, reference, k, ret);
 }
 
-/* Tries the next name the reference may mean; false if there is none. */
+/* Tries the next name that the reference may mean; false if there is none. */
 static bool join_next(struct img_bring_run *run, struct err *e)
 {
     char name[IMG_NAME_MAX], source[IMG_NAME_MAX + sizeof("docker://")];
 
     if (run->store->names_unknown.code != ERR_OK && run->candidate == 0 &&
         reg_names_is_short(run->reference)) {
-        *e = run->store->names_unknown; /* otherwise another registry might be asked */
+        *e = run->store->names_unknown; /* otherwise a wrong registry might be asked */
         e->code = ERR_UNAVAILABLE;
         return true;
     }

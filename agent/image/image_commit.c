@@ -9,10 +9,10 @@
 #include <string.h>
 
 struct img_write { /* a record being written */
-    int dir;       /* the store's, open while the job exists */
+    int dir;       /* the store's descriptor, open while the job exists */
     char file[80];
     char *text;
-    bool *written; /* a name's; NULL: an image's */
+    bool *written; /* set for a name's record; NULL for an image's */
 };
 
 void img_writes_free(struct img_job *j)
@@ -42,7 +42,7 @@ void img_found_free(struct img_job *j)
 
 /* ---- coracle-unpack's output ---- */
 
-/* Checked like any other peer's: it has read hostile input. */
+/* The output is checked like that of any peer, because coracle-unpack has read hostile input. */
 static enum err_code image_commit_take_names(struct img_found *f, const json_t *names, struct err *e)
 {
     size_t n = json_array_size(names), i;
@@ -90,7 +90,7 @@ enum err_code img_take_result(struct img_job *j, const char *text, size_t n, str
         if (img_record_decode(item, j->store->dir, &j->found[i].image, e) != ERR_OK ||
             image_commit_take_names(&j->found[i], json_object_get(item, "names"), e) != ERR_OK)
             return e->code;
-        j->found[i].image->pinned = false; /* not its decision */
+        j->found[i].image->pinned = false; /* coracle-unpack does not decide that */
         json_decref(take_ptr(&j->found[i].image->pulled_for));
     }
     skipped = json_int(record, "skippedDevices", 0);
@@ -131,7 +131,7 @@ bool img_take_failure(const char *text, size_t n, struct err *e)
 
 /* ---- records ---- */
 
-/* Takes over the JSON value. */
+/* Takes ownership of the JSON value. */
 static enum err_code image_commit_plan(struct img_job *j, int dir, const char *hex, json_t *value,
                                        struct err *e)
 {
@@ -166,7 +166,7 @@ static enum err_code settle_digest(const struct img_job *j, struct img_image *im
 {
     char *digest;
 
-    if (j->digest == NULL || image->refs > 1) /* a present image is not changed */
+    if (j->digest == NULL || image->refs > 1) /* a present image is unchanged */
         return ERR_OK;
     digest = strdup(j->digest);
     if (digest == NULL)
@@ -191,7 +191,7 @@ static enum err_code image_commit_write_all(void *arg, struct err *e)
     return ERR_OK;
 }
 
-/* Who may use the image from now on; NULL: out of memory. */
+/* The pods that may use the image from now on; NULL: out of memory. */
 static json_t *image_commit_whose(const struct img_job *j, const json_t *is)
 {
     /* A mirror, or another prefix, may have been asked with any entry of the pod's secrets: which one was
@@ -273,7 +273,7 @@ enum err_code img_commit_finish(struct img_job *j, struct err *e)
 
         if (entry == NULL)
             return e->code;
-        if (entry->image != f->image) { /* it was already present and shared */
+        if (entry->image != f->image) { /* the image was already present and shared */
             img_unref(f->image);
             f->image = img_ref(entry->image);
         }

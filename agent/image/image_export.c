@@ -17,7 +17,7 @@ static void on_exported(struct op *op, const struct err *result)
     img_task_end(run, &e);
 }
 
-/* Its layers, and the requested name; for an id all names. */
+/* Adds the image's layers and the requested name; for an id, all names. */
 static enum err_code add_parts(const struct img_task_run *run, const char *reference, struct buf *parts,
                                struct err *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How an image was made, as its configuration says: its author's words, bounded and without checks. */
+/* The steps that built an image, from its configuration: its author's text, bounded and unchecked. */
 #include "agent/image/image_internal.h"
 
 #include "base/codec/json.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { HISTORY_MAX = 1000 };          /* steps that are told */
+enum { HISTORY_MAX = 1000 };          /* maximum number of reported steps */
 #define HISTORY_CONFIG_MAX (8u << 20) /* bytes of a configuration */
 
 static enum err_code image_history_read(void *arg, struct err *e)

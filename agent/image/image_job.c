@@ -88,11 +88,11 @@ enum err_code img_job_join(struct img_store *s, struct img_bring_run *run, const
 
 static void stop_step(struct img_job *j)
 {
-    provider_ask_cancel(&j->ask); /* a later ask of it would find that, too */
+    provider_ask_cancel(&j->ask); /* an ask that begins later checks for the end itself */
     if (j->aside == IMG_ASKED)
-        img_auth_go_on(j); /* to its end */
+        img_auth_go_on(j); /* it ends at once */
     if (op_live(&j->proc.op))
-        proc_cancel(&j->proc); /* writing of records is not interrupted: they are complete */
+        proc_cancel(&j->proc); /* the writing of records is not interrupted, so that they are complete */
 }
 
 void img_job_stop(struct img_job *j, const struct err *why)
@@ -201,7 +201,7 @@ static void job_end(struct img_job *j, const struct err *e)
     }
     image_job_answer(j, e);
     job_free(j);
-    img_collect(s); /* layers completed before it failed, or hidden by an opaque root */
+    img_collect(s); /* layers that were completed before the failure, or hidden by an opaque root */
     img_twins_wake(s);
     img_jobs_start(s);
     img_store_settle(s);
@@ -301,7 +301,7 @@ void img_job_unpack(struct img_job *j)
         return;
     case IMG_SPACE_LATER:
         j->state = JOB_SPACE;
-        j->store->running--; /* what it waits for is removed while nothing else runs */
+        j->store->running--; /* the layers it waits for are only removed while no other job runs */
         return;
     case IMG_SPACE_NONE:
         job_end(j, &e);
@@ -440,7 +440,7 @@ static void unpacked(struct img_job *j, struct err *e)
 
 static void job_step(struct img_job *j, struct err *e)
 {
-    /* All callers are gone. COMMIT has written complete records, and the tables must match. */
+    /* All callers have left. COMMIT has written complete records, and the tables must match them. */
     if (j->cancelled && j->state != JOB_COMMIT) {
         if (j->state == JOB_COPY)
             img_blobs_end(j);
@@ -476,7 +476,7 @@ static void job_step(struct img_job *j, struct err *e)
         asked(j, e);
         return;
     case JOB_SPACE:
-    case JOB_TWIN: /* nothing of its own is in progress */
+    case JOB_TWIN: /* the job has no process of its own */
         return;
     case JOB_NAME:
         if (e->code == ERR_OK && img_take_names(j, j->proc.out.p, j->proc.out.n, e) == ERR_OK)

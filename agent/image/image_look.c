@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Failed lookups of the store: the objects are kept and looked up again, with back-off. */
+/* Failed lookups of the store: the objects are kept, and lookups are retried with back-off. */
 #include "agent/image/image_internal.h"
 
 #include "base/backoff.h"
@@ -73,7 +73,7 @@ bool img_unread_any(const struct img_store *s)
     return !TAILQ_EMPTY(&s->looks.unread) || s->looks.lost;
 }
 
-/* Images before names, which refer to them. */
+/* Images are read before the names that refer to them. */
 static void read_again(struct img_store *s, struct img_unreads *list, int dir)
 {
     struct img_unread *u, *next;
@@ -122,7 +122,7 @@ static void on_look_timer(uv_timer_t *timer)
 {
     struct img_store *s = timer->data;
 
-    /* A pull writes records that the tables do not know yet. */
+    /* A pull writes records that are not in the tables yet. */
     if (s->running > 0 || !TAILQ_EMPTY(&s->writers)) {
         uv_timer_start(timer, on_look_timer, s->looks.wait_ms, 0);
         return;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds mounted images unknown to the store: by the records their layers are unused, but they are in use. */
+/* Finds mounted images that the store does not know: no record refers to their layers, but they are in use.
+ */
 #include "agent/image/image_internal.h"
 
 #include "base/codec/json.h"

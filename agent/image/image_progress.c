@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job's progress, for a client that asks: only information that is available anyway. */
+/* A job's progress, computed when a client asks, from information that exists in any case. */
 #include "agent/image/image_internal.h"
 #include "agent/image/unpack_progress.h"
 
@@ -12,7 +12,7 @@
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
 
-/* Otherwise its writer could truncate the page, and reading it would end us. */
+/* Otherwise the writer could truncate the page, and a read would end the agent with SIGBUS. */
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 static int make_page(void)
@@ -91,7 +91,7 @@ void img_bring_progress(const struct img_bring *b, struct img_progress *ret)
     const struct img_job *j = b->run != NULL ? b->run->job : NULL;
 
     *ret = (struct img_progress){ .step = "storing" };
-    if (j == NULL) /* it is over, and the answer follows */
+    if (j == NULL) /* the job is over, and the answer follows */
         return;
     j = worker_of(j);
     ret->step = step_of(j);

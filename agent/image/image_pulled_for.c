@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose pulls of an image succeeded. The image's record keeps it, so it is written and removed with the
- * image:
+ * The pods whose pulls of an image succeeded. They are part of the image's record, so they are written and
+ * removed with the image:
  *
  *     "pulledFor": {"<repository>": true | [{"namespace","name","uid","hash"}, ...]}
  *
@@ -16,7 +16,10 @@
 
 #include <string.h>
 
-enum { SECRETS_MAX = 100, REPOSITORIES_MAX = 20 }; /* dropped entries are asked for again */
+enum {
+    SECRETS_MAX = 100,
+    REPOSITORIES_MAX = 20
+}; /* a dropped entry causes another check with the registry */
 
 static bool is_secret(const json_t *v)
 {

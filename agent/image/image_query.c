@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* As shown by docker and crictl; shorter ones are too likely to be ambiguous. */
+/* As shown by docker and crictl; a shorter prefix is too likely to be ambiguous. */
 enum { ID_DIGITS_MIN = 12 };
 
 static struct img_name *find_name(struct img_store *s, const char *name)
@@ -63,7 +63,7 @@ static struct img_entry *image_query_find(struct img_store *s, const char *refer
     for (size_t k = 0; img_candidate(s, reference, k, full); k++)
         if ((*ret_name = find_name(s, full)) != NULL)
             return (*ret_name)->entry;
-    /* also for a short name: the name imports give it */
+    /* also for a short name: imports use this full name */
     if (img_normalise(reference, full, ERR_IGNORED) == ERR_OK) {
         *ret_name = find_name(s, full);
         if (*ret_name != NULL)
@@ -236,7 +236,7 @@ static bool put_strs(json_t *o, const char *key, const struct img_strs *strs)
     return strs->n == 0 || json_object_set_new(o, key, list) == 0;
 }
 
-/* What a container gets, with the member names of an image's configuration. */
+/* The container settings of the image, with the member names of an image's configuration. */
 static json_t *config_of(const struct img_image *i)
 {
     json_t *config = json_object();
@@ -326,8 +326,8 @@ static enum err_code remove_name(struct img_store *s, struct img_name *name, str
     return ERR_OK;
 }
 
-/* Names first, then the record, then layers: whatever a crash leaves is complete, or an orphan that is
- * collected. */
+/* Removes names first, then the record, then layers: after a crash an image is either complete or an orphan
+ * that is collected. */
 static enum err_code image_query_remove_image(struct img_store *s, struct img_entry *entry, struct err *e)
 {
     struct img_name *name, *next;
@@ -342,7 +342,7 @@ static enum err_code image_query_remove_image(struct img_store *s, struct img_en
     return ERR_OK;
 }
 
-/* Why it cannot be removed now. */
+/* Fails with the reason if the image cannot be removed now. */
 static enum err_code check_held(const struct img_store *s, const struct img_entry *entry,
                                 const char *reference, struct err *e)
 {

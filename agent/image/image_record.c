@@ -147,7 +147,7 @@ static enum err_code take_layers(const json_t *record, const char *dir, struct i
     return ERR_OK;
 }
 
-/* One per layer, or none: old records do not have them. */
+/* One size per layer, or none, in old records. */
 static enum err_code take_layer_bytes(const json_t *record, struct img_image *i, struct err *e)
 {
     const json_t *list = json_object_get(record, "layerBytes");

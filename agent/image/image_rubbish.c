@@ -14,7 +14,7 @@
 struct trash {
     struct work work;
     TAILQ_ENTRY(trash) more;
-    struct img_store *store; /* NULL: gone before it is */
+    struct img_store *store; /* NULL: the store was closed first */
     bool begun;
     int dir;
     int records[4]; /* folders whose entries are removed first */
@@ -79,7 +79,7 @@ static void on_trash_removed(struct op *op, const struct err *result)
     }
     if (s != NULL)
         TAILQ_REMOVE(&s->trash, t, more);
-    free(t); /* the next start finds what is left */
+    free(t); /* the next start removes the rest */
     if (s == NULL || img_is_clearing(s))
         return;
     if (s->cleared != NULL)
@@ -87,7 +87,7 @@ static void on_trash_removed(struct op *op, const struct err *result)
     img_space_wake(s);
 }
 
-/* What is only tried again later is not waited for. */
+/* Removals that will only be retried later are not counted. */
 bool img_is_clearing(const struct img_store *s)
 {
     const struct trash *t;
@@ -125,7 +125,7 @@ void img_trash(struct img_store *s, const char *name)
     struct err e = { 0 };
 
     if (t == NULL || strlen(name) >= sizeof(t->name)) {
-        free(t); /* the next start finds it */
+        free(t); /* the next start removes it */
         return;
     }
     t->store = s;
@@ -151,7 +151,7 @@ void img_trash_leftover(struct img_store *s, const char *name)
 {
     char away[33];
 
-    if (strcmp(name, "blobs") == 0) /* whole ones: img_blobs_adopt() */
+    if (strcmp(name, "blobs") == 0) /* complete blobs: img_blobs_adopt() */
         return;
     id_random_hex(away, sizeof(away) - 1);
     if (renameat(s->tmp_fd, name, s->tmp_fd, away) == 0)
@@ -177,7 +177,7 @@ enum err_code img_each_entry(struct img_store *s, int dir, void (*fn)(struct img
     struct each each = { s, fn };
     struct presence found = fs_list(dir, ".", on_entry, &each, e);
 
-    if (presence_is_absent(found)) /* it was opened, and others may not remove it */
+    if (presence_is_absent(found)) /* it was opened, and no other process may remove it */
         return err_set(e, ERR_DATA_LOSS, "the folder was removed");
     return presence_is_unknown(found) ? e->code : ERR_OK;
 }
@@ -242,7 +242,7 @@ static void note_unused_part(struct img_store *s, const char *name)
     s->have_rubbish = s->have_rubbish || !part_is_used(s, name);
 }
 
-/* Nothing is removed before everything was seen: the folders, and the mounts. */
+/* Nothing is removed until all folders and mounts were read. */
 static enum err_code image_rubbish_collect(struct img_store *s, struct err *e)
 {
     s->have_rubbish = false;
@@ -260,7 +260,7 @@ void img_collect(struct img_store *s)
 {
     struct err e = { 0 };
 
-    if (img_unread_any(s)) /* they may name any layer */
+    if (img_unread_any(s)) /* these records may refer to any layer */
         return;
     if (s->damaged > 0 && !s->said_damaged)
         log_warn("images: layers that no image names are kept: a damaged record may have named them, and "

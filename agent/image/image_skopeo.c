@@ -45,7 +45,7 @@ struct command {
     char *owned[ARGS_MAX + ENV_MAX + PATHS_MAX];
     size_t n_owned;
     bool failed;
-    struct err unknown; /* why it may not be run */
+    struct err unknown; /* why skopeo may not be run */
 };
 
 static const char *own(struct command *c, char *text)
@@ -213,7 +213,7 @@ static enum err_code run_command(struct command *c, struct img_job *j, const cha
 
     if (c->unknown.code != ERR_OK) {
         *e = c->unknown;
-        e->code = ERR_UNAVAILABLE; /* for the next try */
+        e->code = ERR_UNAVAILABLE; /* so that the pull is retried */
         command_done(c);
         return err_wrap(e, "pull %.200s", j->key);
     }
@@ -268,7 +268,7 @@ enum err_code img_skopeo_copy(struct img_job *j, op_done_fn done, struct err *e)
     begin_command(&c, j, "copy");
     arg(&c, "--quiet");
     arg(&c, "--preserve-digests");  /* without it Docker manifests become OCI ones with other digests */
-    arg(&c, "--remove-signatures"); /* checked by the policy; a layout cannot contain them */
+    arg(&c, "--remove-signatures"); /* the policy checks signatures; a layout cannot contain them */
     arg(&c, "--dest-oci-accept-uncompressed-layers");
     arg(&c, "--dest-shared-blob-dir");
     arg(&c, own(&c, str_printf("%s/tmp/blobs", j->store->dir)));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image_space - images and the space that the node keeps free. An archive that is certain to take some of it
- * is refused before it is unpacked, after unused images made room; whatever else would is stopped when the
- * node runs short (img_stop_writers()), before a pod has to go for it.
+ * image_space - images and the space that the node keeps free. An archive that would certainly use some of it
+ * is refused before it is unpacked, unless the removal of unused images frees enough; other writers are
+ * stopped when the node runs short of disk (img_stop_writers()), before a pod is evicted.
  */
 #include "agent/image/image_internal.h"
 
@@ -39,8 +39,8 @@ uint64_t img_space_reserve(const struct img_store *s)
     return s->keep_free > IMG_RESERVE_BYTES ? s->keep_free : IMG_RESERVE_BYTES;
 }
 
-/* What an archive takes at least, until it is here: a copy of its layers, whose digest is checked before they
- * are unpacked, and the unpacked ones. 0: not known. */
+/* The minimum space for an import: a copy of the layers, whose digests are checked before they are unpacked,
+ * and the unpacked layers. 0: unknown. */
 static uint64_t size_of(const struct img_job *j)
 {
     struct stat st;
@@ -62,7 +62,8 @@ enum img_space img_space_for(struct img_job *j, struct err *e)
         return IMG_SPACE_ENOUGH;
     if (!j->space_asked && s->make_room != NULL) {
         j->space_asked = true;
-        s->running--; /* layers are removed while nothing relies on them: it has not begun to */
+        s->running--; /* layers are only removed while no running job relies on them, and this job does not
+                         yet */
         s->make_room(s->keep_free + needs - available, s->make_room_arg);
         s->running++;
     }
@@ -76,7 +77,7 @@ enum img_space img_space_for(struct img_job *j, struct err *e)
     return IMG_SPACE_NONE;
 }
 
-/* A job that goes on may end, and others begin: the list is read again after each. */
+/* A job that continues may end and start other jobs, so the list is read again after each. */
 void img_space_wake(struct img_store *s)
 {
     struct img_job *j;

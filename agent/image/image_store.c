@@ -22,7 +22,7 @@ struct img_entry *img_find(struct img_store *s, const char *id)
     return entry;
 }
 
-/* The image is present (again): layers named by its damaged record are known. */
+/* The image is present again: the layers of its damaged record are known. */
 struct replaced {
     struct img_store *store;
     const char *hex;
@@ -52,7 +52,7 @@ static void replaced(struct img_store *s, const struct img_image *image)
     if (s->damaged == 0 || s->loading)
         return;
     switch (presence_of(fs_list(s->images_fd, ".", remove_if_of_it, &r, &e))) {
-    case PRESENCE_UNKNOWN: /* there may be others: keep layers */
+    case PRESENCE_UNKNOWN: /* there may be other damaged records: layers are kept */
         log_warn("images: cannot list damaged records that were set aside", F_ERR(&e));
         return;
     case PRESENCE_ABSENT:
@@ -68,7 +68,8 @@ struct img_entry *img_keep(struct img_store *s, struct img_image *image, struct 
     replaced(s, image);
 
     if (entry != NULL) {
-        /* It was imported as a docker archive, which has no manifest, and now comes from elsewhere. */
+        /* The image was imported from a docker archive, which has no manifest, and is now added from another
+         * source. */
         if (strcmp(entry->image->digest, entry->image->id) == 0 && strcmp(image->digest, image->id) != 0) {
             struct img_image *old = entry->image;
 
@@ -167,7 +168,8 @@ static void set_aside(struct img_store *s, int dir, const char *file, const stru
                   F_STR("damage", why->text), F_ERR(&e));
 }
 
-/* A disk error or shortage rather than a damaged record. A folder or link instead is damage. */
+/* Whether the failure is a disk error or shortage rather than a damaged record. A folder or link in its place
+ * is damage. */
 static bool is_not_seen(const struct err *e)
 {
     return e->sys != 0 && e->sys != EISDIR && e->sys != ELOOP;
@@ -237,7 +239,7 @@ static void load_image(struct img_store *s, const char *file)
     reject(s, s->images_fd, file, &e);
 }
 
-/* Takes the record's content after checking it. */
+/* Checks the record and stores its content. */
 static enum err_code take_name(struct img_store *s, const json_t *record, const char *hex, struct err *e)
 {
     const char *name = json_str(record, "name"), *id = json_str(record, "id");
@@ -256,7 +258,7 @@ static enum err_code take_name(struct img_store *s, const json_t *record, const 
     if (entry == NULL)
         return err_set(e, ERR_DATA_LOSS, "name record: there is no image %s", id);
     if (img_keep_name(s, name, hex, digest, entry, e) == ERR_OK && s->on_added != NULL)
-        s->on_added(name, s->on_added_arg); /* later than at the start: pods may be waiting for it */
+        s->on_added(name, s->on_added_arg); /* added after the start: pods may be waiting for it */
     return e->code;
 }
 
@@ -519,7 +521,7 @@ void img_store_close(struct img_store *s)
         struct img_bring_run *run, *next_run;
 
         TAILQ_FOREACH_SAFE (run, &job->waiters, more, next_run)
-            op_cancel(&run->bring->op); /* the last one ends the job */
+            op_cancel(&run->bring->op); /* the job ends with its last caller */
     }
     TAILQ_FOREACH_SAFE (task, &s->tasks, more, next_task)
         op_cancel(&task->task->op);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Another name for a present image. coracle-unpack makes the name of its record, as for a pull. */
+/* Another name for a present image. coracle-unpack computes the name of its record, as for a pull. */
 #include "agent/image/image_internal.h"
 
 #include "base/codec/json.h"
@@ -74,7 +74,7 @@ static void image_tag_on_hashed(struct op *op, const struct err *result)
     struct err e = *result;
 
     if (e.code == ERR_OK)
-        ERR_IGNORE(image_tag_plan(run, &e)); /* *e has it */
+        ERR_IGNORE(image_tag_plan(run, &e)); /* the error is in *e */
     if (e.code == ERR_OK)
         img_writer_start(run->store, &run->writer, image_tag_on_turn);
     else

@@ -25,7 +25,7 @@ static void image_task_on_done(struct op *op, const struct err *result)
     json_decref(answer);
 }
 
-/* Writing of a record is not interrupted: only the result changes. */
+/* The writing of a record is not interrupted: only the result changes. */
 static void image_task_on_abort(struct op *op)
 {
     struct img_task_run *run = container_of(op, struct img_task, op)->run;

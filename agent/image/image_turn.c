@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slots: how many jobs work at once, in total and per registry, and which wait for others. */
+/* Slots: the number of jobs that work at once, in total and per registry, and which jobs wait. */
 #include "agent/image/image_internal.h"
 
 #include "base/clock.h"
@@ -19,7 +19,7 @@ static bool key_is_busy(const struct img_job *wanted)
     return false;
 }
 
-/* A hanging one leaves slots for the others. */
+/* A registry that hangs does not occupy all slots. */
 static bool registry_is_busy(const struct img_job *wanted)
 {
     const struct img_store *s = wanted->store;
@@ -33,7 +33,7 @@ static bool registry_is_busy(const struct img_job *wanted)
     return n >= s->max_per_registry;
 }
 
-/* Those whose credential providers have answered meanwhile. */
+/* Continues jobs whose credential providers have answered meanwhile. */
 static void asked_go_on(struct img_store *s)
 {
     struct img_job *j;
@@ -49,7 +49,8 @@ void img_jobs_start(struct img_store *s)
 
     asked_go_on(s);
 
-    /* A job that fails immediately ends in here and starts others: read the list again after each. */
+    /* A job that fails immediately ends in this call and starts other jobs, so the list is read again after
+     * each. */
     do {
         next = NULL;
         TAILQ_FOREACH (j, &s->jobs, more)

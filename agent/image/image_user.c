@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The user skopeo runs as: it parses a registry's data, and needs none of root's files. */
+/* skopeo's user: skopeo parses a registry's data and needs no file of root. */
 #include "agent/image/image_internal.h"
 
 #include "base/files/fs.h"
@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#define PULL_USER "coracle-pull" /* made by the package */
-#define NOBODY 65534             /* otherwise: every system has this id, and no files of it */
+#define PULL_USER "coracle-pull" /* created by the package */
+#define NOBODY 65534             /* otherwise: every system has this id, and it owns no files */
 
 /* ---- once at start ---- */
 
@@ -36,7 +36,7 @@ static void find_user(uid_t *uid, gid_t *gid)
         fclose(f);
 }
 
-/* The capabilities to change to that user, give it files and take them back. */
+/* Whether we have the capabilities to change to that user and to change the owner of files. */
 static bool have_rights(void)
 {
     static const int needed[] = { CAP_SETUID, CAP_SETGID, CAP_CHOWN, CAP_FOWNER, CAP_DAC_OVERRIDE, CAP_KILL };
@@ -80,13 +80,13 @@ void img_user_find(struct img_store *s)
                  F_STR("why", why));
 }
 
-/* ---- for one pull: can it read what it needs? ---- */
+/* ---- for one pull: whether the user can read the files it needs ---- */
 
 struct look {
     const struct img_store *store;
     const char *folder; /* being listed */
     unsigned depth;
-    char *blocked; /* the first file or folder it cannot use */
+    char *blocked; /* the first file or folder that the user cannot access */
     struct err e;
 };
 
@@ -95,7 +95,7 @@ static bool image_user_is_over(const struct look *l)
     return l->blocked != NULL || l->e.code != ERR_OK;
 }
 
-/* By the mode only: an ACL that gives the user more is not seen, and the pull runs as root. */
+/* Only the mode is checked: if an ACL grants more access, the pull still runs as root. */
 static bool mode_allows(const struct img_store *s, const struct stat *st, mode_t bits)
 {
     const unsigned shift = st->st_uid == s->pull_uid ? 6 : st->st_gid == s->pull_gid ? 3 : 0;
@@ -130,7 +130,7 @@ static void look_at_each(struct look *l, char *path, mode_t bits)
     }
 }
 
-/* First the path as written, then the targets of its links. */
+/* Checks the path as written, then the targets of its links. */
 static void image_user_look_at(struct look *l, const char *path, mode_t bits)
 {
     str_auto written = NULL;
@@ -237,7 +237,8 @@ static void look_at_settings(struct look *l, const struct img_job *j)
 
 /* ---- access to its folders ---- */
 
-/* Allows it to enter one of our folders, and no more; by its group, unless another group has access there. */
+/* Allows the user to enter one of our folders, without further rights: through the folder's group or, if
+ * another group has access to the folder, through the rights of all users. */
 static enum err_code image_user_open_folder(const struct img_store *s, int fd, struct err *e)
 {
     struct stat st;
@@ -267,7 +268,8 @@ static enum err_code open_path(const struct img_store *s, const char *path, stru
     return e->code == ERR_OK ? ERR_OK : err_wrap(e, "%s", path);
 }
 
-/* Each time, because tmpfiles.d or an administrator may have closed it again. Other entries stay closed. */
+/* Before each pull, because tmpfiles.d or an administrator may have reset the mode. Other entries stay
+ * closed. */
 static enum err_code open_way(const struct img_store *s, struct err *e)
 {
     const int closed[] = { s->refs_fd, s->images_fd, s->layers_fd, s->parts_fd };
@@ -303,7 +305,7 @@ enum err_code img_user_plan(struct img_job *j, struct err *e)
     if (l.e.code != ERR_OK) {
         free(l.blocked);
         *e = l.e;
-        e->code = ERR_UNAVAILABLE; /* for the next try */
+        e->code = ERR_UNAVAILABLE; /* so that the pull is retried */
         return err_wrap(e, "look for what skopeo's user can read");
     }
     if (l.blocked != NULL) {
@@ -350,10 +352,10 @@ static bool give_blob(const char *name, void *arg)
     const struct gift *g = arg;
     struct stat st;
 
-    /* Not files with several links. */
+    /* Files with several links are left alone. */
     if (fstatat(g->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1)
-        ERR_IGNORE(
-            fchownat(g->folder, name, g->uid, 0, AT_SYMLINK_NOFOLLOW)); /* otherwise it is fetched again */
+        ERR_IGNORE(fchownat(g->folder, name, g->uid, 0,
+                            AT_SYMLINK_NOFOLLOW)); /* after a failure the blob is fetched again */
     return true;
 }
 

@@ -10,7 +10,7 @@
 #define VERIFY_ANSWER_MAX (64u << 20)
 #define VERIFY_ORDER_MAX (16u << 20) /* 10000 images with 20 layers each */
 
-/* The helper's input: each layer once, however many images use it. */
+/* The helper's input: each layer once, even if several images use it. */
 static void add_order(const struct img_task_run *run, json_t *layers, struct buf *order)
 {
     for (size_t i = 0; i < run->n_held; i++) {
@@ -110,7 +110,7 @@ void img_verify_start(struct img_task *t, struct img_store *s, const char *refer
     str_auto parts = str_printf("%s/parts", s->dir);
     buf_auto order = BUF_INIT(VERIFY_ORDER_MAX);
     json_auto_t *known = json_object();
-    /* During a pull, some layers have no image yet; those of an unread record belong to it. */
+    /* During a pull, some layers have no image yet; and layers of an unread record are no orphans. */
     const bool orphans = reference == NULL && s->running == 0 && !img_unread_any(s);
     const char *const argv[] = { s->unpack_path, "--verify", orphans ? "all" : "some",
                                  "--layers",     layers,     "--parts",

@@ -115,8 +115,8 @@ static bool is_usable(const json_t *value)
     return (auth != NULL && auth[0] != '\0') || (user != NULL && user[0] != '\0');
 }
 
-/* Docker writes "auth" and identity tokens, people username and password: skopeo only supports the former
- * two. NULL: unusable, or out of memory. */
+/* Docker writes "auth" or an identity token, users also write username and password; skopeo only supports the
+ * first two. NULL: unusable, or out of memory. */
 static json_t *credential(const json_t *value)
 {
     const char *auth = json_str(value, "auth"), *token = json_str(value, "identitytoken");
@@ -140,7 +140,7 @@ static json_t *credential(const json_t *value)
     return ret;
 }
 
-/* Every entry under its own key, the first of each: for mirrors. NULL when out of memory. */
+/* Every entry under its own key, the first entry of each key: for mirrors. NULL when out of memory. */
 static json_t *all_entries(const struct keyring *secrets, const struct keyring *node,
                            const struct keyring *provided)
 {
@@ -160,7 +160,7 @@ static json_t *all_entries(const struct keyring *secrets, const struct keyring *
     return auths;
 }
 
-/* Adds a file; identical ones are one try. */
+/* Adds a file; identical files are one try. */
 static enum err_code add_try(struct reg_tries *t, const json_t *file, struct err *e)
 {
     char *text;
@@ -206,7 +206,8 @@ static json_t *proof(const json_t *whose, const json_t *credential, const unsign
     return NULL;
 }
 
-/* The repository's own key is the longest that skopeo looks for: no other entry of the file precedes it. */
+/* The repository's own key is the longest that skopeo searches, so no other entry of the file takes
+ * precedence. */
 static enum err_code try_entry(struct reg_tries *t, json_t *auths, const char *repository,
                                const struct entry *entry, const unsigned char *key, struct err *e)
 {
@@ -221,7 +222,7 @@ static enum err_code try_entry(struct reg_tries *t, json_t *auths, const char *r
     else if (is_usable(entry->value))
         err_nomem(e);
     if (t->n > before && entry->whose != NULL && (t->whose[before] = proof(entry->whose, mine, key)) == NULL)
-        err_nomem(e); /* without it, everyone would have access */
+        err_nomem(e); /* without the hash, all pods would have access */
     json_decref(file);
     if (had == NULL || json_object_set(auths, repository, had) != 0)
         json_object_del(auths, repository);
@@ -276,7 +277,7 @@ static enum err_code try_helper(struct reg_tries *t, const json_t *node, json_t 
     if (!is_helper(name))
         return ERR_OK;
     others = json_object();
-    json_object_foreach (auths, key, value) /* an entry of this host would precede the helper */
+    json_object_foreach (auths, key, value) /* an entry for this host would take precedence over the helper */
         if (strncmp(key, host, strlen(host)) != 0 && json_object_set(others, key, value) != 0)
             return err_nomem(e);
     file = json_pack("{s:O, s:{s:s}}", "auths", others, "credHelpers", host, name);

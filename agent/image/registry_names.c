@@ -38,7 +38,7 @@ static enum err_code registry_names_bad(const struct toml *t, struct err *e)
     return err_set(e, ERR_INVALID, "line %u cannot be read", t->line);
 }
 
-/* A key or a string, quoted or bare; escapes other than \" and \\, which have no place in a name, are kept as
+/* A key or a string, quoted or bare; escapes other than \" and \\, which no name contains, are kept as
  * written. */
 static enum err_code registry_names_take_word(struct toml *t, char ret[WORD_MAX], struct err *e)
 {
@@ -73,7 +73,7 @@ static enum err_code take_table(struct toml *t, char ret[WORD_MAX], struct err *
     return ERR_OK;
 }
 
-/* Calls fn for each string of a list, including nested lists and tables: ours have none. */
+/* Calls fn for each string of a list, including nested lists and tables, which these settings never have. */
 static enum err_code take_list(struct toml *t, void (*fn)(struct reg_names *r, const char *word),
                                struct reg_names *r, struct err *e)
 {
@@ -208,7 +208,7 @@ void reg_names_done(struct reg_names *r)
 
 /* ---- files ---- */
 
-/* A file with a syntax error is used up to there. ERR_OK unless something could not be read. */
+/* A file with a syntax error is used up to the error. ERR_OK unless something could not be read. */
 static enum err_code registry_names_load_file(struct reg_names *r, int dir, const char *name, struct err *e)
 {
     struct err bad = { 0 };
@@ -218,7 +218,7 @@ static enum err_code registry_names_load_file(struct reg_names *r, int dir, cons
         ERR_IGNORE(reg_names_parse(r, text, &bad));
     if (bad.code == ERR_OK || bad.sys == ENOENT || bad.sys == ENOTDIR)
         return ERR_OK;
-    r->redirects = true; /* perhaps, in the part that cannot be parsed */
+    r->redirects = true; /* the part that cannot be parsed may have a redirect */
     log_warn("short names of images: ignoring a part of a file", F_STR("file", name), F_ERR(&bad));
     if (bad.sys != 0 && bad.sys != EISDIR)
         *e = bad;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unpack_progress - coracle-unpack's progress: a page with its counters (--progress) that the agent reads on
  * request, without notifications. The agent maps it read-only and with a fixed size, and treats its content
- * as plain numbers, because its writer reads hostile input. */
+ * as untrusted numbers, because its writer reads hostile input. */
 #ifndef AGENT_IMAGE_UNPACK_PROGRESS_H
 #define AGENT_IMAGE_UNPACK_PROGRESS_H
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gRPC health (pkg/probe/grpc): connects until the server speaks HTTP/2, again and again until the deadline
- * (base/grpc/client.h); then makes one call. */
+/* gRPC health (pkg/probe/grpc): retries the connection until the server answers in HTTP/2 or the deadline
+ * passes (base/grpc/client.h), then makes one call. */
 #include "agent/probe/grpc_health.h"
 #include "agent/probe/internal.h"
 
@@ -97,7 +97,8 @@ static void grpc_on_done(struct op *op, const struct err *result)
     grpc_channel_close(take_ptr(&g->channel));
     if (check->why.code != ERR_OK) /* cancelled */
         op_finish(check, NULL);
-    else if (result->code == ERR_EXHAUSTED && !g->call.sent) /* of memory: it says nothing about the server */
+    else if (result->code == ERR_EXHAUSTED &&
+             !g->call.sent) /* out of memory: no information about the server */
         op_finish(check, result);
     else
         judge(g, result);
@@ -137,7 +138,7 @@ static enum err_code grpc_begin(struct grpc_run *g, const struct probe_grpc *spe
     return ERR_OK;
 }
 
-/* The deadline is the call's, because the server hears of it. */
+/* The deadline is set on the call, because the call passes it to the server. */
 void probe_grpc_start(struct probe_check *c, const struct probe_world *w, const struct probe_grpc *spec,
                       const char *subject, uint64_t timeout_ms, op_done_fn done, void *owner)
 {

@@ -3,7 +3,7 @@
  * coracle-probe KIND HOST PORT - makes one connection for a check in a separate process: with TLS (`https`),
  * or to a host given by name (`http`, `tcp`). Reads the request from standard input and writes the response
  * to standard output, as far as a check needs it. Exit 0: there is a response (for tcp: a connection); exit
- * 1: the error is on standard error, in Go's words. The parent enforces the deadline. Certificates are not
+ * 1: the error is on standard error, with Go's text. The parent enforces the deadline. Certificates are not
  * verified, as in kubelet.
  */
 #include "agent/probe/reply.h"
@@ -50,7 +50,7 @@ static int helper_fail(const char *fmt, ...)
 /* The input is hostile and no capabilities are needed, so drop them all. */
 static bool confine(void)
 {
-    /* With a core limit of 0 the kernel would still feed the program of core_pattern. */
+    /* With a core limit of 0 the kernel would still run the program of core_pattern. */
     const struct rlimit none = { 1, 1 }, no_file = { 0, 0 }, few = { 64, 64 };
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);

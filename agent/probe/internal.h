@@ -42,7 +42,7 @@ struct probe_link {
 /* Connects; on_connect follows, even for an immediate failure. */
 void probe_link_open(struct probe_link *l, struct probe_check *c, const char *host, unsigned port);
 void probe_link_read(struct probe_link *l);
-/* Takes over the text; one write at a time. */
+/* Takes ownership of the text; one write at a time. */
 void probe_link_write(struct probe_link *l, char *text, size_t n);
 /* Its memory must stay valid until the check is over. */
 void probe_link_close(struct probe_link *l);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * probe - one check of a server: HTTP GET, TCP connect, gRPC health. Equivalent to kubelet's pkg/probe, with
- * the same verdicts and texts; the caller decides when to check and what follows.
+ * the same verdicts and texts; the caller decides when to check and how to react.
  *
  * Plain connections to addresses run on the loop. TLS and names that need a resolver are left to a
  * short-lived child, coracle-probe: the daemon loads no TLS library and waits for no resolver. Everything a
@@ -50,7 +50,7 @@ struct probe_grpc { /* borrowed only during probe_grpc_start() */
 struct probe_check {
     struct op op;
     enum probe_outcome outcome;
-    bool errored;          /* the check could not be carried out and says nothing about the server */
+    bool errored;          /* the check could not be carried out, so the result is unrelated to the server */
     int status;            /* HTTP: of the last response; 0: there was none */
     bool plain_http;       /* HTTPS: the server answered in plain HTTP */
     struct buf text;       /* a message for the user; belongs to the caller after done (buf_done) */

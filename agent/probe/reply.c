@@ -160,7 +160,7 @@ static void probe_reply_give(struct probe_reply *r, const char *data, size_t n)
     }
 }
 
-/* Go's checks of a status line, in the same order and words. */
+/* Go's checks of a status line, in the same order and with the same texts. */
 static void probe_reply_check_line(struct probe_reply *r)
 {
     const char *line = r->line.p, *space = strchr(line, ' '), *code;
@@ -182,7 +182,7 @@ static void probe_reply_check_line(struct probe_reply *r)
         probe_reply_broken(r, "malformed HTTP version ", line, (size_t)(space - line));
         return;
     }
-    if (code[0] == '0') { /* llhttp and all others: 100 and up */
+    if (code[0] == '0') { /* llhttp, like all clients, accepts only codes from 100 */
         probe_reply_broken(r, "malformed HTTP status code ", code, n);
         return;
     }

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #define PROBE_BODY_MAX (10 * 1024) /* kubelet's maxRespBodyLength */
-/* counted, not kept; Go reads 10 MiB, which is too much work for our loop */
+/* counted but not stored; Go reads 10 MiB, which would occupy our loop for too long */
 #define PROBE_HEAD_MAX (256 * 1024)
 #define PROBE_RAW_MAX (1024 * 1024)   /* whole response including chunk framing */
 #define PROBE_LINE_MAX 4096           /* of the status line: Go's buffer */

@@ -21,7 +21,7 @@ const char *probe_request_host(const struct probe_request *q)
     return host != NULL && host[0] != '\0' ? host : NULL;
 }
 
-/* Headers that Go writes itself or never writes. */
+/* Headers of the manifest that Go sets itself or drops. */
 static bool is_excluded(const char *name)
 {
     static const char *const names[] = { "Host",    "User-Agent", "Content-Length", "Transfer-Encoding",
@@ -82,7 +82,7 @@ static int probe_request_by_name(const void *a, const void *b)
                               *y = *(const struct probe_header *const *)b;
     int order = strcasecmp(x->name, y->name);
 
-    return order != 0 ? order : (x > y) - (x < y); /* equal names in the manifest's order */
+    return order != 0 ? order : (x > y) - (x < y); /* equal names keep the manifest's order */
 }
 
 /* The other headers sorted by name, including ours. */

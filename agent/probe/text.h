@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text - the texts of a check's result. People search for them, so they are kubelet's, which are Go's (net,
- * net/url). Pure. */
+/* text - the texts of a check's result. They are kubelet's, which come from Go (net, net/url), because users
+ * search for them. Pure. */
 #ifndef AGENT_PROBE_TEXT_H
 #define AGENT_PROBE_TEXT_H
 #include "base/buf.h"

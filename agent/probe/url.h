@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* url - the URL of an HTTP check, by the rules of Go's net/url as used by kubelet: what is sent, what
- * messages show, where a redirect leads. Pure. */
+/* url - the URL of an HTTP check, by the rules of Go's net/url as used by kubelet: the sent form, the form in
+ * messages, and the targets of redirects. Pure. */
 #ifndef AGENT_PROBE_URL_H
 #define AGENT_PROBE_URL_H
 #include "base/buf.h"

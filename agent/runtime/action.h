@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* action - shared by rt_start and rt_delete: the run behind a struct rt_action. */
+/* action - declarations shared by rt_start and rt_delete: the run behind a struct rt_action. */
 #ifndef AGENT_RUNTIME_ACTION_H
 #define AGENT_RUNTIME_ACTION_H
 #include "agent/runtime/container_internal.h"
@@ -8,7 +8,7 @@ struct rt_action_run {
     struct rt *rt;
     op_done_fn done;
     char id[RT_ID_SIZE];
-    const struct rt_handler *handler; /* that created it */
+    const struct rt_handler *handler; /* the one that created the container */
     struct proc proc;
     /* delete only */
     char cgroup_path[RT_CGROUP_PATH_MAX]; /* "": unknown */

@@ -41,5 +41,5 @@ void rt_attach_resize(int control, unsigned short rows, unsigned short columns)
     int n = snprintf(text, sizeof(text), "%d %hu %hu\n", CONTROL_RESIZE, rows, columns);
 
     if (control >= 0 && write(control, text, (size_t)n) != n)
-        return; /* conmon is gone, or does not read: the terminal's size is unchanged */
+        return; /* conmon has ended or does not read: the terminal's size is unchanged */
 }

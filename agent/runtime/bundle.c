@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bundle: folders, root file system, configuration. It is made in a thread, because it only uses our own
- * files, or, if volumes are mapped to a pod's users, in a child; it is removed in a child, because large
+/* The bundle: folders, root file system, configuration. It is created in a thread, because that only uses our
+ * own files, or in a child if volumes are mapped to a pod's users; it is removed in a child, because large
  * trees take time. */
 #include "agent/api/manifest/decode.h"
 #include "agent/runtime/container_internal.h"
@@ -113,7 +113,7 @@ static enum err_code make_mapped(const struct rt *rt, const struct rt_handler *h
     return ERR_OK;
 }
 
-/* containerd's way with a mount whose source is missing; its CRI plugin's words. */
+/* Handles a mount whose source is missing as containerd does, with its CRI plugin's text. */
 static enum err_code make_sources(const struct rt_config *c, struct err *e)
 {
     for (size_t i = 0; i < c->n_mounts; i++) {
@@ -156,7 +156,7 @@ static enum err_code bundle_make(const struct rt *rt, const struct rt_handler *h
     struct rt_path rootfs = rt_container_file(rt, c->id, "rootfs");
     struct rt_path supervised = rt_container_file(rt, c->id, RT_SUPERVISED);
 
-    /* Cheapest checks first: a pod with an invalid configuration is retried again and again. */
+    /* Cheapest checks first: a pod with an invalid configuration is retried forever. */
     if (rt_user_check_non_root(c, e) != ERR_OK)
         return e->code;
     if (c->image->layer_dirs.n == 0 || c->image->layer_dirs.n > OVERLAY_LAYERS_MAX)
@@ -195,7 +195,7 @@ static enum err_code remove_with_mounts(const char *path, struct err *e)
     return e->code;
 }
 
-/* The bundle last, because it is the record of what the container was. */
+/* The bundle is removed last, because it identifies the container. */
 enum err_code rt_bundle_remove(const void *arg, struct buf *out, struct err *e)
 {
     const struct rt_bundle_removal *r = arg;

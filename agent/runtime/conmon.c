@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conmon: its command line, its messages, and how to recognize it later.
+ * conmon: its command line, its messages, and how its process is identified later.
  *
- * It is started without --sync, so it forks twice and becomes init's child: it outlives the agent. Options as
- * used by CRI-O and podman (conmon 2.1: src/cli.c); its attach socket and control fifos are in the bundle
- * (--full-attach).
+ * conmon is started without --sync, so it forks twice and becomes a child of init: it outlives the agent.
+ * Options as used by CRI-O and podman (conmon 2.1: src/cli.c); its attach socket and control fifos are in the
+ * bundle (--full-attach).
  */
 #include "agent/runtime/container_internal.h"
 #include "agent/runtime/exec_report.h"
@@ -155,7 +155,7 @@ enum err_code rt_conmon_parse_sync(const char *line, size_t n, pid_t *ret, struc
     return err_set(e, ERR_UNKNOWN, "%s", words);
 }
 
-/* ---- recognizing it ---- */
+/* ---- identification ---- */
 
 /* Whether the command line begins with `program` (NULL: any) and has the id among its arguments, after
  * `option` if given. A zombie's command line is empty. Absent: another process, or it has ended. */
@@ -174,7 +174,8 @@ static struct presence look_command_line(pid_t pid, const char *program, const c
         *e = (struct err){ 0 }; /* it has ended, or its command line is longer than ours */
         return presence_absent();
     }
-    /* A script follows its interpreter, a runtime coracle-exec and its two arguments. */
+    /* A script's path follows its interpreter; a runtime's path follows coracle-exec and its two arguments.
+     */
     for (p = line; program != NULL && words < 4 && p < line + n && strcmp(p, program) != 0; words++)
         p += strlen(p) + 1;
     if (program != NULL && (words == 4 || p >= line + n))
@@ -198,8 +199,8 @@ static struct presence open_process(pid_t pid, int *ret_pidfd, struct err *e)
     return presence_from_err(e);
 }
 
-/* First the descriptor, then the check, then whether it is still alive: so the answer is about this
- * process. */
+/* Opens the descriptor, then checks the command line, then whether the process is still alive: so the result
+ * is about this process. */
 static struct presence open_if_conmon(pid_t pid, const char *id, int *ret_pidfd, struct err *e)
 {
     fd_auto pidfd = -1;
@@ -236,7 +237,7 @@ struct creators {
     const struct rt *rt;
     const char *id, *runtime;
     size_t n;
-    struct err e; /* the first one that could not be examined */
+    struct err e; /* about the first process that could not be examined */
 };
 
 static struct presence look_creator(const struct creators *c, pid_t pid, struct err *e)

@@ -27,7 +27,7 @@ PRINTF_LIKE(1, 2) static struct rt_path make_path(const char *fmt, ...)
     struct rt_path p;
     va_list ap;
 
-    /* It fits: rt_open() limits the roots, ids have 64 digits, the rest is ours. */
+    /* The path fits: rt_open() limits the roots, ids have 64 digits, the other parts are ours. */
     va_start(ap, fmt);
     vsnprintf(p.s, sizeof(p.s), fmt, ap);
     va_end(ap);
@@ -169,8 +169,8 @@ static enum err_code make_folders(const struct rt *rt, struct err *e)
      * others. */
     if (chmod(folders[0].s, 0711) != 0)
         return err_sys(e, errno, "chmod %s", folders[0].s);
-    /* Left-overs of a runtime killed during its start; only the agent's children use the folder, and those of
-     * an earlier run are gone. */
+    /* Leftovers of a runtime that was killed during its start; only the agent's children use the folder, and
+     * children of an earlier run have ended. */
     if (fs_unmount_below(runtime.s, &why) != ERR_OK || fs_remove_tree(AT_FDCWD, runtime.s, &why) != ERR_OK)
         log_warn("cannot remove left-overs of the OCI runtime", F_STR("path", runtime.s), F_ERR(&why));
     return fs_mkdirs(runtime.s, 0700, e);

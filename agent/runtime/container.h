@@ -27,10 +27,10 @@ struct rt;
 typedef void (*rt_event_fn)(const char *id, void *arg);
 
 /* An OCI runtime that pods can choose. */
-#define RT_HANDLERS_MAX 32                                  /* of a node, without the default */
-#define RT_HANDLER_OPTIONS_MAX 16                           /* of one */
+#define RT_HANDLERS_MAX 32                                  /* per node, without the default */
+#define RT_HANDLER_OPTIONS_MAX 16                           /* per handler */
 #define RT_HANDLER_OPTION_MAX 500                           /* bytes of an option */
-#define RT_NO_HANDLER "no runtime for \"%s\" is configured" /* containerd's words */
+#define RT_NO_HANDLER "no runtime for \"%s\" is configured" /* containerd's text */
 struct rt_handler_option {
     const char *name;           /* a DNS label; unique */
     const char *program;        /* absolute */
@@ -40,7 +40,7 @@ struct rt_handler_option {
 struct rt_options {
     uv_loop_t *loop;
     const char *run_dir, *state_dir;          /* /run/coracle, /var/lib/coracle */
-    const char *conmon_path, *runtime_path;   /* absolute; the runtime of pods that choose none */
+    const char *conmon_path, *runtime_path;   /* absolute; the runtime of pods without a runtime class */
     const struct rt_handler_option *handlers; /* in the order in which they are shown */
     size_t n_handlers;
     const char *exec_path;             /* coracle-exec; NULL: rt_exec_start() is not available */
@@ -57,10 +57,10 @@ enum err_code rt_open(struct rt **ret, const struct rt_options *o, struct err *e
  * continue to run. */
 void rt_close(struct rt *rt);
 
-/* Of the default runtime. Probed once by rt_open(). */
+/* The features of the default runtime, probed once by rt_open(). */
 const struct rt_features *rt_features(const struct rt *rt);
-/* Of a handler; NULL or "": the default. NULL: there is no handler of that name, or its program does not
- * answer as a runtime does. */
+/* The features of a handler; NULL or "": the default. Returns NULL if there is no handler of that name, or
+ * its program does not behave like a runtime. */
 const struct rt_features *rt_handler_features(const struct rt *rt, const char *name);
 /* Names of the handlers, the default's "" first; borrowed. */
 size_t rt_handler_names(const struct rt *rt, const char *ret[], size_t max);
@@ -70,7 +70,7 @@ struct rt_create {
     struct rt_create_run *run; /* private */
 };
 /*
- * Makes bundle, root file system and supervisor; on success the container is created (its init waits for
+ * Creates bundle, root file system and supervisor; on success the container is created (its init waits for
  * rt_start). Errors before conmon (config): ERR_INVALID or ERR_PRECONDITION with kubelet's text for
  * CreateContainerConfigError ("container has runAsNonRoot and image will run as root ..."); from the runtime:
  * ERR_UNKNOWN with its message (StartError); anything else is a CreateContainerError: ERR_NOT_FOUND (user not
@@ -96,12 +96,12 @@ void rt_delete_start(struct rt_action *a, struct rt *rt, const char *id, const c
 
 enum rt_phase {
     RT_ABSENT,  /* no bundle */
-    RT_PARTIAL, /* bundle but not created: delete and make it again */
+    RT_PARTIAL, /* bundle but not created: delete and create it again */
     RT_CREATED, /* waiting for start */
     RT_RUNNING,
     RT_EXITED, /* the exit file exists */
-    /* conmon gone without an exit file (container dead or alive): to be deleted, ContainerStatusUnknown
-     * 137. */
+    /* conmon ended without an exit file (container dead or alive): to be deleted, ContainerStatusUnknown 137.
+     */
     RT_LOST,
 };
 
@@ -115,10 +115,10 @@ struct rt_state {
 /* Reads the current state. On error a part could not be read, the state is unknown (base/presence.h) and *ret
  * unchanged. */
 enum err_code rt_state(struct rt *rt, const char *id, struct rt_state *ret, struct err *e) MUST_CHECK;
-/* Adopts a container of an earlier run of the agent: records its start, ends left-over execs, watches its
+/* Adopts a container of an earlier run of the agent: records its start, ends leftover execs, watches its
  * conmon. After an error, call it again. */
 enum err_code rt_adopt(struct rt *rt, const char *id, struct err *e) MUST_CHECK;
-/* Ensures that the end of its conmon is an event; no effect if it has ended or is already watched. */
+/* Ensures that the end of its conmon causes an event; no effect if it has ended or is already watched. */
 enum err_code rt_watch_conmon(struct rt *rt, const char *id, struct err *e) MUST_CHECK;
 /* The upper folder of its root file system; false if the path is too long. */
 bool rt_writable_dir(const struct rt *rt, const char *id, char *ret, size_t size);
@@ -132,12 +132,12 @@ struct rt_identity {
 struct presence rt_identity(const struct rt *rt, const char *id, struct rt_identity *ret,
                             struct err *e) MUST_CHECK;
 
-/* Sends a signal to the container's init by pidfd. ERR_NOT_FOUND if it is proven to be gone. */
+/* Sends a signal to the container's init by pidfd. ERR_NOT_FOUND if init has provably ended. */
 enum err_code rt_signal(struct rt *rt, const char *id, int signo, struct err *e) MUST_CHECK;
 /* Opens the PID namespace of a running container's init; ERR_NOT_FOUND if it does not run. */
 enum err_code rt_pidns_open(struct rt *rt, const char *id, int *ret, struct err *e) MUST_CHECK;
 /* Kills a container's conmon that is alive but does not write the exit file although the container is dead
- * (it was stopped, or hangs writing the log): RT_LOST follows. No effect if it is gone. */
+ * (it was stopped, or hangs writing the log): RT_LOST follows. No effect if conmon has ended. */
 void rt_kill_supervisor(struct rt *rt, const char *id);
 /* "SIGTERM", "TERM", "15", "SIGRTMIN+3" -> number; 0: unknown. */
 int rt_signal_number(const char *name);

@@ -3,7 +3,7 @@
  * container_internal - declarations shared by the files about containers.
  *
  * Everything is addressed by paths rather than descriptors: a bundle is removed, and with hostUsers: false
- * made, in a forked child, which starts with all descriptors closed.
+ * created, in a forked child, which starts with all descriptors closed.
  */
 #ifndef AGENT_RUNTIME_CONTAINER_INTERNAL_H
 #define AGENT_RUNTIME_CONTAINER_INTERNAL_H
@@ -46,13 +46,13 @@ struct rt {
     rt_event_fn on_event;
     void *arg;
     struct rt_host host; /* owns its strings; its features are the default runtime's */
-    /* Those that can be chosen, the default first; fixed once rt_open() is over. And those of containers that
-     * exist, which are not configured any more. */
+    /* Handlers that can be chosen, the default first; fixed after rt_open(). And handlers of existing
+     * containers that are no longer configured. */
     struct rt_handler *handlers, *old_handlers;
     struct rt_watch *watches; /* by id */
     struct watch_set *exits;
     size_t open_handles; /* pending uv_close() calls; the memory is freed after the last */
-    unsigned execs;      /* number begun; part of their folders' names */
+    unsigned execs;      /* number of execs begun; part of their folders' names */
     bool closing;
 };
 
@@ -67,11 +67,11 @@ struct rt_path rt_container_file(const struct rt *rt, const char *id, const char
 struct rt_path rt_exit_file(const struct rt *rt, const char *id);
 struct rt_path rt_oci_dir(const struct rt *rt, const char *id);
 struct rt_path rt_layer_dir(const struct rt *rt, const char *id); /* <state>/containers/<id> */
-/* An absolute path whose last element is the id: everything in it may be killed. */
+/* An absolute path whose last element is the id: all processes in it may be killed. */
 bool rt_cgroup_path_valid(const char *path, const char *id);
 
-/* The OCI runtime's environment, and its arguments before the command. With an id it logs to that bundle,
- * which also turns its messages on standard error into plain text; NULL if there may be no bundle. */
+/* The OCI runtime's environment, and its arguments before the command. With an id the runtime logs to that
+ * bundle, which also makes its messages on standard error plain text; NULL if there may be no bundle. */
 enum { RT_GLOBAL_ARGS = 4 + RT_HANDLER_OPTIONS_MAX };
 struct rt_runtime_args {
     struct rt_path root, log;
@@ -80,8 +80,8 @@ struct rt_runtime_args {
     /*
      * "_LIBCONTAINER_STATEDIR=<folder>": at its start, crun bind-mounts its own binary over a temporary file
      * (against CVE-2019-5736), and leaves both when killed at that moment. By default they are in /tmp; with
-     * this they are in the bundle and removed with it, or (no bundle) in <run>/runtime, which rt_open()
-     * empties.
+     * this variable they are in the bundle and removed with it, or (no bundle) in <run>/runtime, which
+     * rt_open() empties.
      */
     struct rt_path clone_env;
     const char *env[3]; /* PATH and the above */
@@ -92,20 +92,20 @@ void rt_runtime_args(const struct rt *rt, const struct rt_handler *h, const char
 char *rt_runtime_words(const struct rt *rt, const char *id);
 
 /* ---- features.c ---- */
-/* All runtimes at the same time. A handler that does not answer is dropped, with a warning; the default must
+/* Probes all runtimes in parallel. A handler that does not answer is dropped with a warning; the default must
  * answer. */
 enum err_code rt_features_probe(struct rt *rt, struct err *e) MUST_CHECK;
 /* "crun version 1.8.1\n..." -> name and version; false if the text is different. */
 bool rt_features_parse_version(const char *text, struct rt_features *ret);
 /* The answer to `features` (OCI's features.md). ERR_INVALID: not an answer; nothing was changed. */
 enum err_code rt_features_parse(const char *text, struct rt_features *ret, struct err *e) MUST_CHECK;
-/* Known features of versions without that command. */
+/* Known features of versions without the `features` command. */
 void rt_features_by_version(struct rt_features *f);
 
 /* ---- exits.c ---- */
 enum err_code rt_exits_open(struct rt *rt, struct err *e) MUST_CHECK;
 void rt_exits_close(struct rt *rt);
-/* Takes over the pidfd, even on failure. */
+/* Takes ownership of the pidfd, also on failure. */
 enum err_code rt_watch_add(struct rt *rt, const char *id, int pidfd, struct err *e) MUST_CHECK;
 void rt_watch_remove(struct rt *rt, const char *id);
 struct rt_watch *rt_watch_find(struct rt *rt, const char *id);
@@ -121,7 +121,7 @@ struct presence rt_conmon_open(const struct rt *rt, const char *id, int *ret_pid
                                struct err *e) MUST_CHECK;
 /* Kills the processes creating this container: its conmon, even if it has not written conmon.pid yet, and the
  * OCI runtime below it, which otherwise dies a moment after conmon. Examines every process; *ret_n is the
- * number found, so repeat until 0. An error: some could not be examined. */
+ * number found, so repeat until 0. An error: some processes could not be examined. */
 enum err_code rt_kill_creators(const struct rt *rt, const struct rt_handler *h, const char *id, size_t *ret_n,
                                struct err *e) MUST_CHECK;
 struct rt_conmon_args {
@@ -145,7 +145,7 @@ void rt_words_tidy(char *text);
 #define RT_STARTED "started"       /* file in a bundle: the start time in nanoseconds */
 struct rt_bundle_job {
     const struct rt *rt;
-    const struct rt_handler *handler; /* the config's */
+    const struct rt_handler *handler; /* the handler that the config names */
     const struct rt_config *config;
 };
 /* proc_call function, perhaps in a thread: arg is a rt_bundle_job. Always succeeds; the outcome is the struct
@@ -181,8 +181,8 @@ bool rt_exec_failure(const char *log, int *ret_exit_code, struct err *e);
 
 /* ---- exec_leftover.c ---- */
 #define RT_EXEC_FOLDER "exec" /* in a bundle: a folder for each running process */
-/* After a `coracle-exec` is gone: kills its process's session if it still runs, and removes the folder. */
+/* After the end of a `coracle-exec`: kills its process's session if it still runs, and removes the folder. */
 enum err_code rt_exec_clear(struct rt *rt, const char *id, const char *folder, struct err *e) MUST_CHECK;
-/* All of a container, except those of this run of the agent. */
+/* All folders of a container, except those of this run of the agent. */
 enum err_code rt_exec_clear_all(struct rt *rt, const char *id, struct err *e) MUST_CHECK;
 #endif

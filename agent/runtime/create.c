@@ -2,7 +2,7 @@
 /*
  * Creates a container: the bundle, then conmon, then its answer on the sync pipe.
  *
- *     CREATE_BUNDLE -> CREATE_CONMON (its first process ends, and it answers; in any order) -> CREATE_OVER
+ *     CREATE_BUNDLE -> CREATE_CONMON (its first process ends, and it answers, in any order) -> CREATE_OVER
  */
 #include "agent/runtime/container_internal.h"
 
@@ -36,7 +36,7 @@ struct rt_create_run {
     struct buf sync;
     bool conmon_over;
     bool answered; /* or closed the pipe without answer */
-    bool told;     /* it reported the result of the runtime's create */
+    bool told;     /* conmon reported the result of the runtime's create */
     struct err e;  /* the first failure */
 };
 
@@ -56,7 +56,7 @@ static void close_sync(struct rt_create *c)
     close(take_fd(&c->run->sync_fd));
 }
 
-/* Only speeds up rt_delete, if conmon is still working. */
+/* Only speeds up rt_delete, if conmon still runs. */
 static void kill_conmon(const struct rt_create_run *run)
 {
     struct err e = { 0 };
@@ -72,8 +72,8 @@ static void rt_create_watch(struct rt_create_run *run)
 {
     struct err e = { 0 };
 
-    /* If it is already gone, the exit file or its absence tells what happened, and the caller reads that
-     * next. If it cannot be watched now, reading its state will watch it. */
+    /* If conmon has ended already, the exit file or its absence shows the result, and the caller reads that
+     * next. If it cannot be watched now, the next read of its state retries the watch. */
     if (rt_watch_conmon(run->rt, run->config->id, &e) != ERR_OK)
         log_debug("cannot watch conmon yet", F_STR("containerID", run->config->id), F_ERR(&e));
 }
@@ -140,7 +140,8 @@ static void on_conmon(struct op *op, const struct err *result)
     c->run->conmon_over = true;
     if (e.code == ERR_UNKNOWN) /* not the runtime's message */
         e.code = ERR_INTERNAL;
-    if (e.code == ERR_INVALID || e.code == ERR_PRECONDITION) /* e.g. about its cgroup: not the pod's fault */
+    if (e.code == ERR_INVALID ||
+        e.code == ERR_PRECONDITION) /* for example about its cgroup: not caused by the pod */
         e.code = ERR_UNAVAILABLE;
     if (e.code != ERR_OK)
         rt_create_fail(c->run, &e);
@@ -300,8 +301,8 @@ static bool is_elsewhere(const char *path)
     return !str_starts(path, "/dev/") || strstr(path, "/../") != NULL;
 }
 
-/* Whether making the bundle reaches file systems that are not ours: volumes are mapped, sources of mounts and
- * device nodes looked at. Those in /dev cannot hang. */
+/* Whether creating the bundle accesses file systems that are not ours: to map volumes, or to check sources of
+ * mounts and device nodes. Paths in /dev cannot hang. */
 static bool may_hang(const struct rt_config *c)
 {
     bool may = c->userns != NULL;

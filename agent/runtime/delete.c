@@ -2,10 +2,11 @@
 /*
  * Removes a container in any state.
  *
- *     DELETE_STOP     kill conmon and everything in the cgroup, until both are gone
+ *     DELETE_STOP     kill conmon and all processes in the cgroup, until both have ended
  *     DELETE_RUNTIME  `<runtime> delete --force`, if the runtime knows the container; a failure does not
- * matter because everything it would remove is removed next DELETE_CGROUP   remove the cgroup in all
- * hierarchies DELETE_FILES    mount, writable layer, exit file, bundle: in a child
+ *                     matter, because the next states remove the same parts
+ *     DELETE_CGROUP   remove the cgroup in all hierarchies
+ *     DELETE_FILES    remove mount, writable layer, exit file and bundle, in a child
  *
  * For a container that ended by itself, the common case, the first state does not wait.
  */
@@ -29,9 +30,9 @@ enum {
     DEADLINE_MS = 10 * 60 * 1000, /* enough for millions of files in a writable layer */
     RUNTIME_DEADLINE_MS = 30000,
     PAUSE_MAX_MS = 50,
-    PAUSE_STUCK_MS = 2000, /* for those that take long: stuck in the kernel */
+    PAUSE_STUCK_MS = 2000, /* for long waits: processes stuck in the kernel */
     STUCK_AFTER_MS = 3000,
-    CONMON_GRACE_MS = 500, /* to reap it and write the exit code; usually 1 ms */
+    CONMON_GRACE_MS = 500, /* for conmon to reap init and write the exit code; usually 1 ms */
 };
 
 static void rt_delete_step(struct rt_action *a);
@@ -256,14 +257,14 @@ void rt_delete_start(struct rt_action *a, struct rt *rt, const char *id, const c
         return;
     }
     run = a->run;
-    /* Without it, processes in the cgroup would be left behind without their files. */
+    /* Without the cgroup's path, its processes would be left behind without their files. */
     if (cgroup_path == NULL && presence_is_unknown(rt_identity(rt, id, &identity, &e))) {
         rt_delete_finish(a, &e);
         return;
     }
     if (cgroup_path == NULL && identity.cgroup_path[0] != '\0')
         cgroup_path = identity.cgroup_path;
-    /* Everything in it is killed, so it must be this container's own cgroup. */
+    /* All processes in the cgroup are killed, so it must be this container's own. */
     if (rt_cgroup_path_valid(cgroup_path, id))
         snprintf(run->cgroup_path, sizeof(run->cgroup_path), "%s", cgroup_path);
     else if (cgroup_path != NULL)

@@ -2,11 +2,11 @@
 /*
  * An additional process in a container, through `coracle-exec`.
  *
- *     EXEC_RUN     coracle-exec is running; its reports arrive on a socket
- *     EXEC_DRAIN   it has ended; captured output may still be in the pipe, held open by a grandchild
- *     EXEC_OVER
+ *     EXEC_RUN     coracle-exec is running; its reports arrive on a socket EXEC_DRAIN   coracle-exec has
+ *     ended; captured output may still be in the pipe, held open by a grandchild EXEC_OVER
  *
- * Closing our side of the socket makes it kill the process; for a killed agent, the kernel closes it.
+ * When our side of the socket is closed, coracle-exec kills the process; the kernel closes the socket of a
+ * killed agent.
  */
 #include "agent/runtime/exec.h"
 #include "agent/runtime/container_internal.h"
@@ -34,10 +34,10 @@ enum {
 
 struct rt_exec_run {
     struct rt *rt;
-    const struct rt_handler *handler; /* that created the container */
+    const struct rt_handler *handler; /* the one that created the container */
     op_done_fn done;
     char id[RT_ID_SIZE];
-    struct rt_path folder; /* "": not made yet */
+    struct rt_path folder; /* "": not created yet */
     struct proc proc;
     int control, output; /* our ends; -1: closed */
     uv_poll_t control_poll, output_poll;
@@ -129,7 +129,7 @@ static void rt_exec_on_timer(uv_timer_t *timer)
 {
     struct rt_exec *x = timer->data;
 
-    /* Read once more, because the loop may have been busy; at most a pipe's worth, because the grandchild may
+    /* Drain the pipe, because the loop may have been busy; at most a pipe's worth, because the grandchild may
      * continue writing. */
     for (int i = 0; i < 64 && x->run->output >= 0 && read_output(x); i++)
         ;
@@ -208,7 +208,7 @@ static void take_report(struct rt_exec *x, const struct exec_report *r, int fd)
         break;
     case EXEC_BROKEN:
         err_sys(&e, r->value > 0 ? r->value : EIO, "coracle-exec: %s", r->text);
-        e.code = ERR_INTERNAL; /* not about the program to run */
+        e.code = ERR_INTERNAL; /* the error does not concern the program */
         rt_exec_fail(run, &e);
         break;
     }
@@ -242,7 +242,7 @@ static bool read_report(struct rt_exec *x)
     }
     ((char *)&r)[n] = '\0';
     take_report(x, &r, fd);
-    return run->control >= 0; /* a callback may have cancelled it */
+    return run->control >= 0; /* a callback may have cancelled the operation */
 }
 
 static void on_control(uv_poll_t *poll, int status, int events)
@@ -283,7 +283,7 @@ static void rt_exec_on_abort(struct op *op)
     case EXEC_RUN:
         rt_exec_close_poll(x, &run->control_poll, &run->control);
         if (op_live(&run->proc.op))
-            proc_cancel(&run->proc); /* asks it again, and kills it if that does not help */
+            proc_cancel(&run->proc); /* sends SIGTERM, then SIGKILL */
         return;
     case EXEC_DRAIN:
         rt_exec_finish(x);
@@ -388,7 +388,7 @@ static enum err_code start_helper(struct rt_exec *x, const struct rt_exec_spec *
     struct rt_exec_run *run = x->run;
     fd_auto control = -1;
     fd_auto output = -1;
-    fd_auto nothing = -1; /* reads as end of file */
+    fd_auto nothing = -1; /* a read returns end of file */
     struct rt_runtime_args global, bundle;
     const char *argv[ARGS_MAX];
     char size[32], oom_score[RT_OOM_SCORE_SIZE], *process = NULL;
@@ -414,7 +414,7 @@ static enum err_code start_helper(struct rt_exec *x, const struct rt_exec_spec *
         return e->code;
     add_args(run, spec, size, oom_score, &global, argv);
     rt_runtime_args(run->rt, run->handler, run->id,
-                    /* its environment: left-overs of a killed runtime are removed with the bundle */
+                    /* for its environment: leftovers of a killed runtime are removed with the bundle */
                     &bundle);
 
     bool captured = spec->output_max > 0;

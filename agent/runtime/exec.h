@@ -4,14 +4,13 @@
  * hooks, and `coracle exec`.
  *
  * The process gets the container's user, capabilities, environment, working directory, seccomp filter and
- * cgroup (from the bundle's config.json), and no shell. There are two kinds:
- *   captured   output_max > 0: standard output and standard error are merged into one buffer. Output beyond
- *             output_max bytes is read and discarded. Standard input is empty.
- *   streamed   the caller's descriptors, or a terminal.
- * The operation ends when the process has ended and, if captured, its output was read; it does not wait for a
- * grandchild that holds the pipes (200 ms). Deadline and op_cancel() kill the process and all children in its
- * session, and so does any end of the agent: the process is the child of a `coracle-exec` (exec_report.h),
- * which notices it. Loop thread only.
+ * cgroup (from the bundle's config.json), and no shell. There are two kinds: captured   output_max > 0:
+ * standard output and standard error are merged into one buffer. Output beyond output_max bytes is read and
+ * discarded. Standard input is empty. streamed   the caller's descriptors, or a terminal. The operation ends
+ * when the process has ended and, if captured, its output was read; it does not wait for a grandchild that
+ * holds the pipes (200 ms). Deadline and op_cancel() kill the process and all children in its session, and so
+ * does any end of the agent: the process is the child of a `coracle-exec` (exec_report.h), which detects that
+ * end. Loop thread only.
  */
 #ifndef AGENT_RUNTIME_EXEC_H
 #define AGENT_RUNTIME_EXEC_H
@@ -45,8 +44,8 @@ struct rt_exec {
  * Result: ERR_OK if the process ran and ended, whatever its exit code; ERR_NOT_FOUND / ERR_PERMISSION with
  * the runtime's message if it could not be started (exit_code 127 / 126); ERR_DEADLINE, ERR_CANCELLED;
  * ERR_PRECONDITION if the container is not running; otherwise a failure of the runtime. (An executable file
- * that is not a program, such as a script without "#!", is only noticed by runc's last step in the container:
- * that yields an exit code, with runc's message on standard error.)
+ * that is not a program, such as a script without "#!", is only detected by runc's last step in the
+ * container: the result is then an exit code, with runc's message on standard error.)
  */
 void rt_exec_start(struct rt_exec *x, struct rt *rt, const struct rt_exec_spec *spec, op_done_fn done,
                    void *owner);

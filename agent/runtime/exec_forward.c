@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* coracle-exec --forward NETNS PORT: one connection to a port of a pod's loopback interface, between two
- * pipes. Everything privileged is done before the first byte; then it continues as nobody. */
+ * pipes. Everything privileged is done before the first byte; then the program continues as user nobody. */
 #include "agent/runtime/exec_report.h"
 
 #include <arpa/inet.h>
@@ -68,7 +68,7 @@ static int exec_forward_dial(uint16_t port)
         if (fd >= 0 &&
             (connect(fd, to[i].address, to[i].size) == 0 || (errno == EINPROGRESS && connected(fd))))
             return fd;
-        if (i == 0) /* the second error is usually that there is no IPv6 */
+        if (i == 0) /* the second error usually means that there is no IPv6 */
             why = errno;
         if (fd >= 0)
             close(fd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ends the process in a container whose `coracle-exec` is gone: killed together with the agent, or before it
- * could end the process. */
+/* Ends the process in a container whose `coracle-exec` has ended: it was killed together with the agent, or
+ * before it could end the process. */
 #include "agent/runtime/container_internal.h"
 #include "agent/runtime/exec_report.h"
 
@@ -114,7 +114,7 @@ struct leftovers {
     struct rt *rt;
     const char *id;
     struct rt_path all;
-    struct err e; /* for the first that may be left */
+    struct err e; /* about the first process that may be left */
 };
 
 static bool clear_one(const char *name, void *arg)
@@ -123,8 +123,8 @@ static bool clear_one(const char *name, void *arg)
     struct err e = { 0 };
     char folder[600];
 
-    /* The name tells whether it belongs to this run of the agent; before its first exec, all belong to an
-     * earlier run. */
+    /* The folder's name shows whether it belongs to this run of the agent; before the first exec of this run,
+     * all folders belong to earlier runs. */
     if (name[0] == '.' || strlen(name) > 64 || (l->rt->execs > 0 && atoi(name) == (int)getpid()))
         return true;
     snprintf(folder, sizeof(folder), "%s/%s", l->all.s, name);

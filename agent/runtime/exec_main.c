@@ -6,9 +6,9 @@
  * The runtime is used with --detach: in the foreground, runc stays between the process and its descriptors
  * (about 15 MiB, and it waits for processes that hold the pipes), and does not accept a console socket. The
  * process is then orphaned and adopted by the nearest subreaper: this program, which gets its exit status.
- * There is one per process, statically linked, with 64 KiB of private memory.
+ * Each process has its own coracle-exec, statically linked, with 64 KiB of private memory.
  *
- * As `coracle-exec --streams ...` it only prepares the standard streams of another program.
+ * `coracle-exec --streams ...` only prepares the standard streams of another program.
  */
 #include "agent/runtime/exec_report.h"
 
@@ -38,7 +38,7 @@
 
 enum {
     /* The agent kills this program 2 s after asking it to end (base/process/process.c). */
-    RUNTIME_GRACE_MS = 500, /* after that, for a runtime still starting the process: it needs 20 ms */
+    RUNTIME_GRACE_MS = 500, /* then, for a runtime that still starts the process, which takes 20 ms */
     KILL_GRACE_MS = 1200,   /* for killed processes to end */
     PAUSE_US = 2000,
     SPARE_FD = 100,
@@ -128,7 +128,7 @@ static void kill_session(struct exec *x)
     uint64_t until = now_ms() + KILL_GRACE_MS, start_time;
 
     for (;;) {
-        if (x->session == 0 && /* it was unknown before */
+        if (x->session == 0 && /* the session was unknown before */
             presence_is_unknown(exec_look_process(x->leader, &x->session, &start_time)))
             x->session = 0;
         if (presence_is_absent(exec_session_kill(x->leader, x->session)) || now_ms() >= until)
@@ -160,7 +160,7 @@ static pid_t read_pid(void)
     return (pid_t)atoi(text);
 }
 
-/* For an agent that finds the process without this program. */
+/* For an agent that finds the process after this program has ended. */
 static void record_leader(const struct exec *x, uint64_t start_time)
 {
     int fd;
@@ -179,7 +179,7 @@ static void runtime_ended(struct exec *x, int status)
     x->runtime_pid = 0;
     x->leader = read_pid();
     if (x->leader > 1 && presence_is_unknown(exec_look_process(x->leader, &x->session, &start_time)))
-        start_time = 0; /* unknown: determined again when needed */
+        start_time = 0; /* unknown: it is read again when needed */
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && x->leader > 1) {
         record_leader(x, start_time);
         exec_main_report(EXEC_STARTED, (int)x->leader, "", -1);
@@ -211,7 +211,7 @@ static void exec_main_reap(struct exec *x)
         report_log(x, EXEC_ENDED, status);
         exec_main_finish(x, 0);
     }
-    /* It never became our child, so its end would go unnoticed. */
+    /* The process is not our child, so its end would never be detected. */
     if (pid < 0 && errno == ECHILD) {
         kill_session(x);
         errno = ECHILD;
@@ -263,7 +263,7 @@ static void take_console(struct exec *x)
 /* ---- the runtime ---- */
 
 /* Set before the runtime starts, so that it applies to the process from its first instruction. EACCES: too
- * low without CAP_SYS_RESOURCE; better another value than no process. */
+ * low without CAP_SYS_RESOURCE; the process is then started with its present value. */
 static void set_oom_score(const char *score)
 {
     int fd = score == NULL ? -1 : open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -280,7 +280,7 @@ static void run_runtime(struct exec *x)
 {
     int null, i;
 
-    /* Away from the numbers used by the runtime. */
+    /* Above the numbers used by the runtime. */
     i = open("/dev/null", O_RDWR | O_CLOEXEC);
     null = fcntl(i, F_DUPFD_CLOEXEC, SPARE_FD);
     close(i);
@@ -346,7 +346,7 @@ static void exec_main_turn(struct exec *x)
     if (poll(p, 3, wait_ms(x)) == 0 && x->ending && x->runtime_pid > 0)
         kill(x->runtime_pid, SIGKILL);
     if (x->console >= 0)
-        take_console(x); /* before the runtime's end is handled: it is connected by then */
+        take_console(x); /* before the runtime's end is handled: the runtime has connected by then */
     if (p[1].revents != 0)
         end_now(x);
     if (p[0].revents != 0)

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exec_report - between the agent and `coracle-exec`, the small program that starts a process in a container
- * and waits for it: its command line, descriptors and reports.
+ * exec_report - the interface between the agent and `coracle-exec`, the small program that starts a process
+ * in a container and waits for it: command line, descriptors and reports.
  *
  *     coracle-exec FOLDER ROWSxCOLUMNS|- OOM_SCORE_ADJ|- RUNTIME ARG...
  *
  *     FOLDER         its working directory: `pid` (of the process, from the runtime), `leader` (pid and start
  *                    time, from coracle-exec), `console` (socket for the terminal); removed at the end
  *     OOM_SCORE_ADJ  of the process, like its container's; crun does not set it for exec, so the runtime
- * starts with it. If the kernel refuses it (lower than at the agent's start, without CAP_SYS_RESOURCE), it is
- * unchanged RUNTIME        the OCI runtime's `exec --detach` with all its options, run with --process and
- * --log on descriptors EXEC_FD_SPEC and EXEC_FD_LOG
+ *                    starts with it. If the kernel refuses it (lower than at the agent's start, without
+ *                    CAP_SYS_RESOURCE), it is unchanged
+ *     RUNTIME        the OCI runtime's `exec --detach` with all its options, run with --process and --log
+ *                    on descriptors EXEC_FD_SPEC and EXEC_FD_LOG
  *
- * Standard input is the process specification. When the agent's side of EXEC_FD_CONTROL is closed, it kills
- * the process and everything in its session; so nothing outlives a killed agent.
+ * Standard input is the process specification. When the agent's side of EXEC_FD_CONTROL is closed,
+ * coracle-exec kills the process and its whole session, so that no process outlives a killed agent.
  */
 #ifndef AGENT_RUNTIME_EXEC_REPORT_H
 #define AGENT_RUNTIME_EXEC_REPORT_H
@@ -33,8 +34,8 @@ enum {
 };
 
 /* coracle-exec --streams FIRST[io] RUNTIME ARG... only runs the command, with standard streams for a pod
- * whose root is FIRST on the host: gives it the pipes; i: standard input becomes an empty pipe, o: output is
- * discarded. */
+ * whose root is FIRST on the host: the pipes are chowned to that user; i: standard input becomes an empty
+ * pipe, o: output is discarded. */
 /* coracle-exec --forward NETNS PORT forwards one connection to a port of the loopback interface there ("":
  * of the host), between the descriptors EXEC_FORWARD_IN and EXEC_FORWARD_OUT, until both directions have
  * ended. */
@@ -64,14 +65,14 @@ struct exec_report { /* sent up to the end of the text */
 
 /*
  * Kills the process and everything in its session (0: unknown), in one pass over /proc. Present: some were
- * alive; repeat until absent, because one may have forked meanwhile. Unknown: errno has the reason why some
- * could not be examined; the others are killed. The process must not be reaped yet, so that its ids are not
- * reused. (With crun a process does not lead a session, but is in one started by its parent.)
+ * alive; repeat until absent, because a process may have forked meanwhile. Unknown: errno has the reason why
+ * some processes could not be examined; the others are killed. The process must not be reaped yet, so that
+ * its ids are not reused. (With crun a process does not lead a session, but is in one started by its parent.)
  */
 struct presence exec_session_kill(pid_t leader, pid_t session) MUST_CHECK;
-/* Kills and reaps the children of this process until there are none, for at most grace_ms. That there are
- * none is waitpid()'s answer: a listing of /proc that fails, or misses one, is made again. False: some are
- * left. */
+/* Kills and reaps the children of this process until there are none, for at most grace_ms. waitpid() proves
+ * that none is left; a listing of /proc that fails, or misses a process, is repeated. False: some are left.
+ */
 bool exec_children_end(unsigned grace_ms);
 /* Fields of /proc/<pid>/stat, set if present. Absent: no such process, or a zombie; unknown: see errno. */
 struct presence exec_look_process(pid_t pid, pid_t *ret_session, uint64_t *ret_start_time) MUST_CHECK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processes of a session, for `coracle-exec` and for the agent that cleans up after one. */
+/* The processes of a session, for `coracle-exec` and for the agent's cleanup after it. */
 #include "agent/runtime/exec_report.h"
 
 #include <ctype.h>
@@ -110,7 +110,7 @@ struct presence exec_session_kill(pid_t leader, pid_t session)
 
     if (proc == NULL)
         return stat_unknown(errno);
-    if (session == getsid(0)) /* not a session of its own: its other members are not meant */
+    if (session == getsid(0)) /* it is our own session, whose other members must survive */
         session = 0;
     while (errno = 0, (entry = readdir(proc)) != NULL) {
         pid_t pid = (pid_t)atoi(entry->d_name);

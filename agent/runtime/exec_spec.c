@@ -138,7 +138,7 @@ static char *last_error(const char *log)
  * Messages of crun 1.8 to 1.21 ("executable file `x` not found in $PATH: ...", "open executable: Permission
  * denied", "the path `x` is not a regular file: Operation not permitted", "exec: Exec format error") and runc
  * 1.1 ("exec: \"x\": executable file not found in $PATH", "exec: \"/x\": stat /x: no such file or directory",
- * "exec: \"/x\": permission denied"); the same about something else, such as the working directory, does not
+ * "exec: \"/x\": permission denied"); such messages about another file, such as the working directory, do not
  * count.
  */
 bool rt_exec_failure(const char *log, int *ret_exit_code, struct err *e)

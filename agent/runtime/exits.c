@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of ends: inotify on the folder where conmon writes exit codes, and a pidfd on each conmon in case it
- * ends without writing one. */
+/* Events of exits: inotify on the folder where conmon writes exit codes, and a pidfd on each conmon in case
+ * it ends without writing one. */
 #include "agent/runtime/container_internal.h"
 
 #include "base/files/fs.h"
@@ -120,7 +120,7 @@ static void rt_exits_tell(struct rt *rt, const char *id)
     rt->on_event(id, rt->arg);
 }
 
-/* Events are missing: the pod of each container that has an exit file, or may have one, looks at it. */
+/* Events were lost: reports each container that has, or may have, an exit file. */
 static void rt_exits_tell_all(struct rt *rt)
 {
     struct rt_watch *w, *next;

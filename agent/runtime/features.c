@@ -41,7 +41,7 @@ static void on_answer(struct op *op, const struct err *result)
     if (result->code == ERR_OK && (q->out = buf_detach(&q->proc.out)) == NULL)
         err_nomem(&q->result);
     if (--*q->n_open == 0)
-        proc_forget(loop); /* nothing else is running on it */
+        proc_forget(loop); /* nothing else runs on this loop */
 }
 
 static void features_ask(const struct rt *rt, const struct rt_handler *h, const char *word, uv_loop_t *loop,
@@ -130,7 +130,7 @@ void rt_features_by_version(struct rt_features *f)
     f->user_namespaces = is_since(f, "crun", 8) || is_since(f, "runc", 1);
 }
 
-/* Uses its own answer, or for runtimes too old to answer, their version. */
+/* Uses the runtime's own answer, or the version of a runtime that is too old to answer. */
 static enum err_code take_answers(struct probe *p, struct err *e)
 {
     struct rt_features *f = &p->handler->features;
@@ -148,7 +148,7 @@ static enum err_code take_answers(struct probe *p, struct err *e)
     return ERR_OK;
 }
 
-/* The handler of a program that was asked already. */
+/* The handler whose program was already probed. */
 static struct rt_handler *asked_before(const struct probe *probes, size_t n, const struct rt_handler *h)
 {
     for (size_t i = 0; i < n; i++)
@@ -157,8 +157,8 @@ static struct rt_handler *asked_before(const struct probe *probes, size_t n, con
     return NULL;
 }
 
-/* Each program once. The answer of the default decides; others are dropped, and with them those that share
- * their program. */
+/* Each program is probed once. If the default fails, so does the call; other failed handlers are dropped,
+ * together with the handlers that share their program. */
 static enum err_code probe_runtimes(struct rt *rt, struct probe *probes, struct err *e)
 {
     size_t n = 0;

@@ -132,7 +132,7 @@ void rt_handler_drop(struct rt *rt, struct rt_handler *h)
     handler_free(h);
 }
 
-/* ---- for the other rooms ---- */
+/* ---- for other folders ---- */
 
 size_t rt_handler_names(const struct rt *rt, const char *ret[], size_t max)
 {
@@ -175,7 +175,7 @@ struct recorded { /* borrowed from the JSON */
     const char *options[RT_HANDLER_OPTIONS_MAX + 1];
 };
 
-/* False: it is not a record of ours. */
+/* False: not a valid record. */
 static bool record_read(const json_t *meta, struct recorded *ret)
 {
     const json_t *o = json_object_get(meta, "runtime"), *options = json_object_get(o, "options");
@@ -210,7 +210,7 @@ static const struct rt_handler *list_find(const struct rt_handler *h, const stru
     return h;
 }
 
-/* One that is not configured any more is kept while `rt` is open: containers of it exist. */
+/* A handler that is no longer configured is kept while `rt` is open, because it has containers. */
 static enum err_code handler_intern(struct rt *rt, const struct recorded *r, const struct rt_handler **ret,
                                     struct err *e)
 {

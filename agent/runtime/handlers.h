@@ -14,7 +14,7 @@
 #include <jansson.h>
 
 struct rt_handler {
-    char *name;     /* "": the default; NULL: only of containers that exist already */
+    char *name;     /* "": the default; NULL: used by existing containers only */
     char *program;  /* absolute */
     char **options; /* before the command; NULL-terminated */
     size_t n_options;
@@ -27,13 +27,13 @@ enum err_code rt_handlers_copy(struct rt *rt, const struct rt_options *o, struct
 void rt_handlers_free(struct rt *rt);
 /* NULL or "": the default. NULL: no handler has that name. May be called in any thread. */
 const struct rt_handler *rt_handler_find(const struct rt *rt, const char *name);
-/* One that could not be used is forgotten: the name is unknown then. */
+/* Removes a handler that cannot be used; its name is then unknown. */
 void rt_handler_drop(struct rt *rt, struct rt_handler *h);
 
-/* What meta.json records under "runtime"; NULL: out of memory. */
+/* The value of "runtime" in meta.json; NULL: out of memory. */
 json_t *rt_handler_record(const struct rt_handler *h);
-/* The runtime that created the container. The default, if that is not recorded: there is no bundle, or it is
- * not complete. On error it could not be read. *ret is valid while `rt` is open. */
+/* The runtime that created the container. The default, if there is no record because the bundle is missing or
+ * incomplete. An error: the record could not be read. *ret is valid while `rt` is open. */
 enum err_code rt_handler_of(struct rt *rt, const char *id, const struct rt_handler **ret,
                             struct err *e) MUST_CHECK;
 #endif

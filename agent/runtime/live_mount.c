@@ -114,7 +114,7 @@ static int open_root(struct err *e)
     return root;
 }
 
-/* The topmost object at the path now. */
+/* The object that is currently topmost at the path. */
 static int open_top(const char *path, bool symlinks, struct err *e)
 {
     fd_auto root = open_root(e);
@@ -193,7 +193,8 @@ static enum err_code each_mount(const struct inside *in, bool (*fn)(const struct
     return e->code;
 }
 
-/* The mount at the destination, if it is one of the source. A descriptor, or -1: with *e, or it is not. */
+/* The mount at the destination, if it shows the source. A descriptor; or -1, with *e, or without an error if
+ * it does not. */
 static int find_by_path(const struct inside *in, const char *destination, const struct source *s,
                         struct place *ret, struct err *e)
 {
@@ -214,8 +215,8 @@ static int find_by_path(const struct inside *in, const char *destination, const 
 
 /* State of the source's mounts if the destination leads to none. */
 struct search {
-    bool current; /* one is up to date */
-    bool moved;   /* one could not be reached: already renamed, or covered */
+    bool current; /* a mount is up to date */
+    bool moved;   /* a mount could not be reached: already renamed, or covered */
 };
 
 /* The container renamed the destination's folders: finds any outdated mount of the source. */
@@ -242,7 +243,7 @@ static int find_by_content(const struct inside *in, const struct source *s, stru
     return -1;
 }
 
-/* Unmounts exactly the mount whose root is the descriptor, wherever it is now. */
+/* Unmounts exactly the mount whose root is the descriptor, at its present path. */
 static enum err_code take_off(const struct inside *in, int fd, struct err *e)
 {
     char name[16];
@@ -310,9 +311,9 @@ static bool note_below(const struct fs_mount *m, void *arg)
     return false;
 }
 
-/* A copy of the mount below, as its master: mounts in the copy propagate to it, but not vice versa. It is
- * shared only during two calls; once it is a slave, the kernel restores its propagation when the copy ends,
- * at the latest with this process. */
+/* A copy of the mount below, which becomes the copy's slave: mounts in the copy propagate to it, but not vice
+ * versa. It is shared only during two calls; once it is a slave, the kernel restores its propagation when the
+ * copy ends, at the latest with this process. */
 static int copy_below(int folder, int root, const struct below *b, struct err *e)
 {
     bool was_shared = b->shared && !b->marked;
@@ -327,7 +328,8 @@ static int copy_below(int folder, int root, const struct below *b, struct err *e
     return e->code == ERR_OK ? take_fd(&copy) : -1;
 }
 
-/* Mounts the tree at `name` of the copy, in a namespace of this process, and returns from there. */
+/* Mounts the tree at `name` of the copy, in a new mount namespace, and returns to the container's namespace.
+ */
 static enum err_code mount_in_copy(const struct inside *in, int copy, const char *name, int tree,
                                    struct err *e)
 {
@@ -456,7 +458,8 @@ static enum err_code open_inside(const struct live_mounts *l, struct inside *in,
     in->namespace = open(path, O_RDONLY | O_CLOEXEC);
     if (in->namespace < 0 && errno != ENOENT && errno != ESRCH)
         return err_sys(e, errno, "open the container's mount namespace");
-    /* The order matters: what is in the cgroup now had this pid before, too. */
+    /* The order matters: a process that is in the cgroup now had this pid already when its namespace was
+     * opened. */
     if (in->namespace >= 0)
         its_own = rt_look_in_cgroup(l->pid, l->id, e);
     if (presence_is_unknown(its_own))

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * live_mount - a bind mount, in a running container, of a file or folder of a volume is atomically replaced
- * by the current target of the same path in the volume.
+ * live_mount - atomically replaces, in a running container, the bind mount of a file or folder of a volume
+ * with the current target of the same path in the volume.
  *
- * A mount refers to an inode, so it must be replaced, but unmounting it first would briefly show what is
+ * A mount refers to an inode, so it must be replaced, but unmounting it first would briefly expose the files
  * below. Instead the new mount is placed beneath the old one, which is then unmounted: opening the path
  * yields the old file or the new one, and open files stay valid. The kernel offers this as MOVE_MOUNT_BENEATH
- * (Linux 6.5). Before, a mount that propagates to an already covered place is put beneath (Linux 4.11): so
- * the mount containing the place temporarily becomes the slave of a copy of itself in a mount namespace of
- * the child, where the place is not covered.
+ * (Linux 6.5). On older kernels, a mount that propagates to an already covered place is put beneath (Linux
+ * 4.11): so the mount containing the place temporarily becomes the slave of a copy of itself in a mount
+ * namespace of the child, where the place is not covered.
  *
  * The container may rename folders and exchange them with symlinks at any time. So paths are not trusted: a
  * mount is identified by its id and its content, and mounted and unmounted by descriptor. A mount whose
- * folder was renamed is found there.
+ * folder was renamed is found at its new path.
  *
  * If killed halfway, at most the new mount stays hidden beneath the old one; the next call removes everything
  * above. The copy, and its effect on the mount below, ends with the child.
@@ -41,7 +41,8 @@ struct live_mounts {
 #define LIVE_MOUNTS_MAX 1000 /* per container */
 
 /* For a forked child (proc_call), which is left in the container's mount namespace. If a path no longer
- * exists in the volume, its mount is kept; one that is up to date is left alone. ERR_NOT_FOUND: the container
- * is gone. ERR_PRECONDITION: something else is mounted there. Failed ones may be retried. */
+ * exists in the volume, its mount is kept; a mount that is up to date is not touched. ERR_NOT_FOUND: the
+ * container no longer exists. ERR_PRECONDITION: another mount is at the destination. Failed mounts may be
+ * retried. */
 enum err_code live_mounts_follow(const struct live_mounts *l, struct err *e) MUST_CHECK;
 #endif

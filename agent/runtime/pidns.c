@@ -101,7 +101,7 @@ static enum err_code become_pause(const struct pins *pins, struct err *e)
         rt_pidns_join(pins->uts, CLONE_NEWUTS, "UTS", e) != ERR_OK || rt_pidns_drop_rights(e) != ERR_OK)
         return e->code;
     for (int fd = 0; fd < 3; fd++)
-        close(fd); /* it must not have the agent's log */
+        close(fd); /* the process must not hold the agent's log */
     execve("/pause", argv, env);
     return err_sys(e, errno, "run coracle-pause");
 }
@@ -113,8 +113,8 @@ struct started {
     struct err e;
 };
 
-/* Between the two: enters the user namespace, if any, and makes the PID namespace in it. Lives until that is
- * pinned. */
+/* The intermediate process: enters the user namespace, if any, and creates the PID namespace in it. It lives
+ * until that is pinned. */
 static void go_between(const struct rt_pidns_spec *spec, int to, int from)
 {
     struct started said = { 0 };
@@ -144,10 +144,10 @@ static void go_between(const struct rt_pidns_spec *spec, int to, int from)
     }
     if (said.e.code == ERR_OK) {
         close(wire[1]);
-        ERR_IGNORE(read(wire[0], &said.e, sizeof(said.e))); /* end of file: it runs */
+        ERR_IGNORE(read(wire[0], &said.e, sizeof(said.e))); /* end of file: the program runs */
     }
     if ((write(to, &said, sizeof(said)) != (ssize_t)sizeof(said) || read(from, &go, 1) != 1) && said.pid > 0)
-        kill(said.pid, SIGKILL); /* nobody has written down whose it is */
+        kill(said.pid, SIGKILL); /* the process was not recorded */
 }
 
 static enum err_code rt_pidns_pin(const char *dir, pid_t whose, struct err *e)
@@ -177,8 +177,8 @@ static enum err_code write_down(const char *dir, pid_t pid, uint64_t start_time,
     return fs_replace_at(AT_FDCWD, path, out->p, out->n, 0400, false, e);
 }
 
-/* The process outlives this one only when it is written down: then rt_pidns_remove() finds it. Before that
- * the one between ends it when this one is killed, and the other way round. */
+/* The pause process may outlive this child only once it is recorded, so that rt_pidns_remove() finds it.
+ * Until then, if this child or the intermediate process is killed, the other one ends the pause process. */
 static enum err_code start_in_child(const void *arg, struct buf *out, struct err *e)
 {
     const struct rt_pidns_spec *spec = arg;
@@ -214,14 +214,14 @@ static enum err_code start_in_child(const void *arg, struct buf *out, struct err
         found = proc_start_time(said.pid, &start_time, e);
         if (presence_is_absent(found))
             err_set(e, ERR_UNAVAILABLE, "coracle-pause ended at once");
-        else if (!presence_is_unknown(found)) /* its number alone would not do */
+        else if (!presence_is_unknown(found)) /* the pid alone would not identify it */
             ERR_IGNORE(write_down(spec->dir, said.pid, start_time, out, e));
     }
     if (e->code == ERR_OK && write(tells, "", 1) != 1)
         err_sys(e, errno, "let coracle-pause go on");
     close(take_fd(&tells));
     waitpid(between, NULL, 0);
-    if (e->code != ERR_OK) /* a child of one between that was killed itself */
+    if (e->code != ERR_OK) /* the intermediate process may have been killed before it could end its child */
         exec_children_end(CHILDREN_MS);
     return e->code;
 }
@@ -243,7 +243,7 @@ void rt_pidns_start(struct proc_call *c, const struct rt_pidns_spec *spec, int o
     proc_call_start(c, &call, loop, done, owner);
 }
 
-/* ---- what is there ---- */
+/* ---- the current state ---- */
 
 static enum err_code cgroup_of(const char *pod_cgroup, char **ret, struct err *e)
 {
@@ -275,8 +275,8 @@ enum err_code rt_pidns_place(const struct proc_call *c, struct cg_tree *cgroups,
     return cg_place(cgroups, cgroup, (pid_t)pid, e);
 }
 
-/* Absent: a killed one first ends the processes of its namespace, and exists until then without accepting new
- * processes. Its memory, and so its program, is already released. */
+/* Absent: the process ended or was killed. A killed process exists until all processes of its namespace have
+ * ended, but accepts no new ones, and its memory, and so its program, is already released. */
 static struct presence look_program(pid_t pid, struct err *e)
 {
     char link[64], program[16];
@@ -348,7 +348,7 @@ enum err_code rt_pidns_remove(const char *dir, struct cg_tree *cgroups, const ch
         return e->code;
     if (pidfd >= 0)
         syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
-    /* One placed but not recorded yet is found by its cgroup. */
+    /* A process that was placed but not recorded yet is found by its cgroup. */
     if (cgroup_of(pod_cgroup, &cgroup, e) != ERR_OK || cg_kill(cgroups, cgroup, e) != ERR_OK)
         return e->code;
     while (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)

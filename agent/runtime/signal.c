@@ -68,7 +68,7 @@ struct presence rt_look_in_cgroup(pid_t pid, const char *id, struct err *e)
 
     snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
     if (fs_read_at(AT_FDCWD, path, FS_SMALL_MAX, &text, NULL, e) != ERR_OK) {
-        if (e->sys == ESRCH) { /* it has ended in the meantime */
+        if (e->sys == ESRCH) { /* the process has ended in the meantime */
             *e = (struct err){ 0 };
             return presence_absent();
         }
@@ -90,7 +90,7 @@ enum err_code rt_init_open(struct rt *rt, const char *id, pid_t *ret_pid, int *r
         if (pidfd < 0 && errno != ESRCH && errno != EINVAL)
             return err_sys(e, errno, "open process %d of container %.12s", (int)s.pid, id);
     }
-    /* The order matters: what was checked for the pid then applies to the descriptor. */
+    /* The order matters: the check of the pid then applies to the descriptor. */
     if (pidfd >= 0)
         its_own = rt_look_in_cgroup(s.pid, id, e);
     if (presence_is_unknown(its_own))

@@ -49,7 +49,8 @@ struct presence rt_look_number(const char *path, int64_t min, int64_t max, int64
 
 /* ---- start time ---- */
 
-/* When the runtime started the container's init: its exec.fifo vanished from the folder. 0: not yet. */
+/* When the runtime started the container's init: the time at which exec.fifo vanished from the folder. 0: not
+ * yet. */
 static enum err_code started_by_runtime(const struct rt *rt, const char *id, int64_t *ret_ns, struct err *e)
 {
     struct rt_path dir = rt_oci_dir(rt, id), fifo = dir;
@@ -203,7 +204,7 @@ static struct presence look_conmon(struct rt *rt, const char *id, pid_t *ret, st
     return presence_present();
 }
 
-/* Without an exit file. */
+/* The state of a container without an exit file. */
 static enum err_code read_life(struct rt *rt, const char *id, struct rt_state *s, struct err *e)
 {
     struct rt_path pid_file = rt_container_file(rt, id, "pid");
@@ -217,7 +218,7 @@ static enum err_code read_life(struct rt *rt, const char *id, struct rt_state *s
         return e->code;
     if (presence_is_absent(created)) {
         s->phase = RT_PARTIAL;
-        /* With a pid the runtime had finished: only conmon.pid is missing. */
+        /* With a pid, the runtime had finished its create: only conmon.pid is missing. */
         return pid > 0 ? started_ns(rt, id, &s->started_ns, e) : ERR_OK;
     }
     conmon = look_conmon(rt, id, &s->conmon_pid, e);
@@ -230,7 +231,7 @@ static enum err_code read_life(struct rt *rt, const char *id, struct rt_state *s
         s->phase = s->started_ns != 0 ? RT_RUNNING : RT_CREATED;
         return ERR_OK;
     }
-    /* It may have written the file in between. */
+    /* conmon may have written the file in between. */
     if (read_exit(rt, id, s, &ended, e) != ERR_OK || ended)
         return e->code;
     s->phase = RT_LOST;

@@ -30,8 +30,8 @@ void rt_forward_start(struct proc *p, struct rt *rt, const struct rt_forward_spe
                       void *owner);
 
 /* Archive: a file or folder of a container as a tar stream, or one unpacked there
- * (base/process/copy_helper.h), by a child that sees paths below its root folder only: no link that the
- * container has made leads out of it. */
+ * (base/process/copy_helper.h), by a child whose root folder is the container's, so that no link of the
+ * container leads out of it. */
 struct rt_archive_spec {
     const char *id, *path;
     int in, out;  /* borrowed pipes; in -1: from the container, otherwise to it */

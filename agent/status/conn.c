@@ -116,7 +116,8 @@ static void conn_on_turn(struct background_client *t)
         c->server->on_request(c);
     if (c->state == CONN_STREAMING && !c->finite && (c->source == NULL || c->source->input == NULL) &&
         c->stopped)
-        conn_close(c); /* it sent so much behind its request that its disconnect would go unnoticed */
+        conn_close(
+            c); /* the client sent so much behind its request that its disconnect could not be detected */
 }
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
@@ -132,8 +133,8 @@ static void conn_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece)
     struct conn *c = stream->data;
 
     if (n == UV_EOF) {
-        /* A client may stop sending and still want its answer; but for an endless one this is the only sign
-         * of a disconnect. */
+        /* A client may stop sending and still wait for its answer; but for an endless stream this is the only
+         * sign of a disconnect. */
         c->eof = c->last = true;
         if (c->state == CONN_READING || (c->state == CONN_STREAMING && !c->finite))
             conn_close(c);
@@ -209,7 +210,7 @@ static enum peer_role who_is_it(struct conn *c)
 {
     struct ucred cred;
     socklen_t size = sizeof(cred);
-    gid_t groups[256]; /* more than a login has; a larger number is retried below */
+    gid_t groups[256]; /* more than usual; a larger number is retried below */
     mem_auto gid_t *more = NULL;
     gid_t *all = groups;
     socklen_t groups_size = sizeof(groups);
@@ -234,7 +235,8 @@ static void turn_away(struct conn *c, int http_code, const char *message)
     conn_status(c, http_code, status_reason(http_code), NULL, NULL, message);
 }
 
-/* When out of memory, the spare one is used; while that is in use, clients wait until a connection ends. */
+/* When out of memory, the spare connection is used; while that is in use, clients wait until a connection
+ * ends. */
 struct conn *conn_new(struct status_server *s)
 {
     struct conn *c = s->unused != NULL ? take_ptr(&s->unused) : malloc(sizeof(*c));

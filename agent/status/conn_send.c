@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conn_send - what a connection of the status socket sends: answers, streams, another protocol. */
+/* conn_send - sends on a connection of the status socket: answers, streams, and data of another protocol. */
 #include "agent/status/internal.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ static void conn_on_written(uv_write_t *req, int status)
     struct conn *c = w->conn;
 
     held_remove(c, w->n);
-    explicit_bzero(w->data, w->n); /* it may be a Secret */
+    explicit_bzero(w->data, w->n); /* it may contain a Secret */
     free(w->data);
     free(w);
     if (c->state == CONN_CLOSING)
@@ -49,7 +49,7 @@ static void conn_on_written(uv_write_t *req, int status)
     }
 }
 
-/* Takes over `data` (malloc'ed). */
+/* Takes ownership of `data` (malloc'ed). */
 static void send_data(struct conn *c, char *data, size_t n)
 {
     struct write *w = calloc(1, sizeof(*w));

@@ -201,7 +201,7 @@ enum err_code cri_log_tail(const char *path, unsigned lines, size_t max, char **
     if (cri_log_tail_offset(fd, lines, &from, e) != ERR_OK)
         return err_wrap(e, "log %s", path);
 
-    /* Lines may have any length: read only what can be within the last `max` bytes. */
+    /* Lines may have any length, so only bytes that can belong to the last `max` bytes of text are read. */
     window = (uint64_t)max * FALLBACK_FACTOR + (uint64_t)lines * FALLBACK_FACTOR + CRI_LOG_LINE_MAX;
     if ((uint64_t)st.st_size > from && (uint64_t)st.st_size - from > window)
         from = (uint64_t)st.st_size - window;
@@ -223,7 +223,7 @@ enum err_code cri_log_tail(const char *path, unsigned lines, size_t max, char **
     if (text.n > max)
         skip = text.n - max;
     for (size_t i = skip; i < text.n; i++)
-        if (text.p[i] == '\0') /* would end the string */
+        if (text.p[i] == '\0') /* a NUL would end the string */
             text.p[i] = ' ';
     *ret = strndup(text.p + skip, text.n - skip);
     return *ret == NULL ? err_nomem(e) : ERR_OK;

@@ -18,7 +18,7 @@ struct cri_log_line {
 /* Parses one line (without "\n"); false if invalid. Borrowed from `line`. */
 bool cri_log_parse(struct str line, struct cri_log_line *ret);
 
-/* Longest line for a reader; conmon writes at most 8 KiB of text in one. Longer ones are skipped. */
+/* Longest line for a reader; longer lines are skipped. conmon writes at most 8 KiB of text in one line. */
 /* File offset of the last `lines` complete lines of the log; 0 if it has fewer. Blocking, reads backwards. A
  * complete line is its parts (P) and its end (F); an unfinished one counts as well. If parts of both streams
  * are mixed, the first parts of the oldest line may be missing. */
@@ -27,7 +27,7 @@ enum err_code cri_log_tail_offset(int fd, uint64_t lines, uint64_t *ret, struct 
 /* The same across files, newest first: start with the number of lines and continue until `enough`. */
 struct cri_log_tail {
     uint64_t lines;
-    bool enough; /* they begin in the last file read */
+    bool enough; /* the lines begin in the last file read */
     /* private */
     uint64_t found;
     bool seen[2];
@@ -40,7 +40,7 @@ enum err_code cri_log_tail(const char *path, unsigned lines, size_t max, char **
 
 enum cri_log_streams { CRI_LOG_BOTH, CRI_LOG_STDOUT, CRI_LOG_STDERR };
 
-/* reader - the text of a log as shown to people: takes the file's bytes in pieces of any size and returns the
+/* reader - the text of a log as shown to users: takes the file's bytes in pieces of any size and returns the
  * text with parts joined. Set the options after cri_log_reader_init(). */
 struct cri_log_reader {
     bool timestamps;      /* prefix each line with its time, nine digits of fraction, UTC */
@@ -55,8 +55,8 @@ struct cri_log_reader {
 };
 void cri_log_reader_init(struct cri_log_reader *r);
 void cri_log_reader_done(struct cri_log_reader *r);
-/* Appends to `out`; false when the limit is reached and nothing more will come. Check `out` for its own
- * limit. */
+/* Appends to `out`; false when the limit is reached and no text will follow. Check `out` for its own limit.
+ */
 bool cri_log_reader_feed(struct cri_log_reader *r, const void *data, size_t n, struct buf *out);
 /* End of file: returns a last line without newline (after a crash of the node) if it is valid. */
 void cri_log_reader_finish(struct cri_log_reader *r, struct buf *out);

@@ -22,8 +22,9 @@
 enum {
     PIECE = 32 * 1024,         /* of output per message, as in kubelet */
     BACKLOG_HIGH = 256 * 1024, /* unsent bytes beyond which output is not read */
-    DRAIN_MS = 200,  /* after the end, for a grandchild that holds the pipes, as in base/process/process.c */
-    CLOSE_MS = 5000, /* for the client to answer our close frame */
+    DRAIN_MS =
+        200, /* after the end, wait for a grandchild that holds the pipes, as in base/process/process.c */
+    CLOSE_MS = 5000, /* wait for the client's answer to our close frame */
 };
 
 static void maybe_finish(struct exec_stream *x);
@@ -143,7 +144,7 @@ void exec_close(struct exec_stream *x, uint16_t code, const char *reason, bool l
     exec_close_end(&x->in);
     exec_close_end(&x->out[0]);
     exec_close_end(&x->out[1]);
-    buf_reset(&x->pending); /* discards what the client still sends */
+    buf_reset(&x->pending); /* discards further input of the client */
     ws_close(&x->ws, code, reason);
     uv_timer_start(&x->timer, on_close_timer, x->server->write_ms, 0);
     exec_flush(x);
@@ -160,7 +161,7 @@ static void status_exec_finish(struct exec_stream *x)
     if (x->result.code == ERR_OK && x->unread != 0)
         err_sys(&x->result, x->unread, "a part of its output is lost: read");
     status = x->plain ? forward_status(&x->result) : exec_status(&x->result, x->exit_code);
-    /* Apart from the exit code, this is the only place for the runtime's message, or for a loss beside one.
+    /* Standard error is the only way to send the runtime's message, or a loss of output beside an exit code.
      */
     if (x->result.code != ERR_OK && x->exit_code != 0 && (x->wants_stderr || x->tty)) {
         snprintf(words, sizeof(words), "coracle: %s%s%s\n", never_ran ? "cannot start the process: " : "",
@@ -207,7 +208,7 @@ static void end_of_output(struct exec_end *end)
         status_exec_say(x, EXEC_CHANNEL_CLOSE, ended, sizeof(ended));
 }
 
-/* Of an attached container: the first byte is the stream. */
+/* A packet of an attached container: the first byte is the stream. */
 static void say_packet(struct exec_stream *x, const char *packet, size_t n)
 {
     bool error = packet[0] == 3;
@@ -225,11 +226,12 @@ static bool status_exec_read_piece(struct exec_end *end)
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return errno == EINTR;
-    /* conmon closed its socket with input of the client unread. That is reported once, before the output. */
+    /* conmon closed its socket with unread input of the client. The socket reports that once, before the
+     * output. */
     if (n < 0 && errno == ECONNRESET && x->attached)
         return true;
     if (n <= 0) {
-        const bool at_end = n == 0 || x->forwards || (x->tty && errno == EIO /* closed by all */);
+        const bool at_end = n == 0 || x->forwards || (x->tty && errno == EIO /* closed by all processes */);
 
         if (!at_end && x->unread == 0)
             x->unread = errno;
@@ -264,7 +266,7 @@ static void on_drain_timer(uv_timer_t *timer)
 {
     struct exec_stream *x = timer->data;
 
-    /* Only what is in the pipes: a grandchild may continue writing. */
+    /* Only the present content of the pipes: a grandchild may continue to write. */
     for (size_t i = 0; i < ARRAY_LEN(x->out); i++)
         for (int k = 0; k < 64 && x->conn != NULL && x->out[i].fd >= 0 && status_exec_read_piece(&x->out[i]);
              k++)
@@ -286,7 +288,7 @@ static void maybe_finish(struct exec_stream *x)
     if (!open)
         status_exec_finish(x);
     else if (backlogged(x))
-        uv_timer_stop(&x->timer); /* the time needed by the client does not count */
+        uv_timer_stop(&x->timer); /* the client's time is not limited by it */
     else if (!uv_is_active((uv_handle_t *)&x->timer))
         uv_timer_start(&x->timer, on_drain_timer, DRAIN_MS, 0);
 }
@@ -335,7 +337,7 @@ void exec_on_started(void *owner)
     x->started = true;
     set_polling(&x->out[0], true);
     set_polling(&x->out[1], true);
-    /* As in kubelet, an empty message on the lowest output channel reports that it runs. */
+    /* As in kubelet, an empty message on the lowest output channel reports that the process runs. */
     status_exec_say(x,
                     x->wants_stdout || x->tty ? EXEC_CHANNEL_STDOUT
                     : x->wants_stderr         ? EXEC_CHANNEL_STDERR

@@ -125,8 +125,8 @@ static void exec_begin_refuse(struct conn *c, const char *name, const struct err
     conn_status(c, http_code, status_reason(http_code), "pods", name, e->text);
 }
 
-/* The pod is checked before the protocol: when refused, kubectl retries with another protocol and shows the
- * answer to that. */
+/* The pod is checked before the protocol: after a refusal, kubectl retries with another protocol and shows
+ * the answer to that request. */
 void exec_begin(struct conn *c, const struct status_match *m)
 {
     const struct status_provider *p = &c->server->provider;
@@ -146,7 +146,7 @@ void exec_begin(struct conn *c, const struct status_match *m)
     }
     if (!exec_handshake(c, &protocol))
         return;
-    if (c->eof) { /* it is already gone */
+    if (c->eof) { /* the client has already disconnected */
         conn_close(c);
         return;
     }
@@ -165,7 +165,7 @@ void exec_begin(struct conn *c, const struct status_match *m)
         return;
     }
     exec_accept(c, protocol);
-    if (c->exec != NULL && (x->attached || x->plain)) /* it starts at once */
+    if (c->exec != NULL && (x->attached || x->plain)) /* these have no process to wait for */
         exec_on_started(x);
     if (c->exec != NULL && c->in.n > 0)
         exec_input(c);

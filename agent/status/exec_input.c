@@ -26,14 +26,14 @@ static void on_hangup(uv_poll_t *poll, int status, int events)
     conn_close(end->stream->conn);
 }
 
-/* While the connection is not read, its end is only noticed here. */
+/* While the connection is not read, only this poll detects its end. */
 static void watch_hangup(struct exec_stream *x)
 {
     uv_os_fd_t fd;
 
     if (x->hangup.fd < 0 && (uv_fileno((uv_handle_t *)&x->conn->pipe, &fd) != 0 ||
                              !exec_open_end(x, &x->hangup, fcntl(fd, F_DUPFD_CLOEXEC, 3), -1)))
-        return; /* out of memory or descriptors: noticed when the process continues to read */
+        return; /* out of memory or descriptors: the end is detected when the process continues to read */
     uv_poll_start(&x->hangup.poll, UV_DISCONNECT, on_hangup);
 }
 
@@ -82,7 +82,7 @@ void exec_pump_input(struct exec_stream *x)
             continue;
         if (n < 0 && errno == EAGAIN)
             break;
-        if (n < 0) /* it no longer reads: discard the rest */
+        if (n < 0) /* the process no longer reads: the rest is discarded */
             exec_close_end(&x->in);
         else
             done += (size_t)n;
@@ -156,7 +156,7 @@ void exec_take_piece(const struct ws_piece *piece, void *owner)
         buf_add(&x->small, p, n);
         if (piece->last && !x->small.failed)
             small_message(x);
-    } /* as Kubernetes: other channels are ignored */
+    } /* other channels are ignored, as in Kubernetes */
 }
 
 static void exec_input_take_bytes(struct exec_stream *x, struct conn *c)
@@ -166,8 +166,8 @@ static void exec_input_take_bytes(struct exec_stream *x, struct conn *c)
     buf_reset(&c->in);
     if (x->pending.failed || (!open && x->closing) ||
         (x->ws.out.n > 0 && conn_backlog(c) > STATUS_BACKLOG_MAX))
-        conn_close(c); /* the last: it sends pings and does not read the answers */
-    else if (!open)    /* it does not wait for the end of the process */
+        conn_close(c); /* the client sends pings and does not read the answers */
+    else if (!open)    /* the client does not wait for the end of the process */
         exec_close(x, 0, "", false);
     else if (x->small.failed)
         exec_close(x, WSLAY_CODE_MESSAGE_TOO_BIG, "the message is too long", false);

@@ -19,7 +19,7 @@ enum {
 
 enum {
     EXEC_SMALL_MAX = 1024,     /* bytes of a message on channel 4 or 255 */
-    EXEC_OUT_MAX = 256 * 1024, /* what is framed at a time: a piece of output, or answers to pings */
+    EXEC_OUT_MAX = 256 * 1024, /* framed data at a time: a piece of output, or answers to pings */
 };
 
 struct exec_end { /* our end of one of the process's streams */
@@ -32,7 +32,7 @@ struct exec_end { /* our end of one of the process's streams */
 
 struct exec_stream {
     struct status_server *server;
-    struct conn *conn;           /* NULL: gone */
+    struct conn *conn;           /* NULL: disconnected */
     struct status_exec *process; /* NULL: ended */
     int protocol;
     bool wants_stdin, wants_stdout, wants_stderr, tty;
@@ -61,20 +61,20 @@ struct exec_stream {
 };
 
 bool exec_open_end(struct exec_stream *x, struct exec_end *end, int fd,
-                   int channel); /* takes over the descriptor */
+                   int channel); /* takes ownership of the descriptor */
 void exec_close_end(struct exec_end *end);
 
-/* Of the connection: struct conn_source. */
+/* Callbacks of the connection: struct conn_source. */
 void exec_gone(struct conn *c);
 void exec_written(struct conn *c);
 void exec_input(struct conn *c); /* exec_input.c */
 
-/* Sends what is framed. */
+/* Sends the framed data. */
 void exec_flush(struct exec_stream *x);
 /* Sends our close frame; with `linger` waits for the client's, as needed if we close first. */
 void exec_close(struct exec_stream *x, uint16_t code, const char *reason, bool linger);
 
-/* Of the process, from the provider. */
+/* Callbacks of the process, from the provider. */
 void exec_on_terminal(int master, void *owner);
 void exec_on_started(void *owner);
 void exec_on_done(const struct err *result, int exit_code, void *owner);
@@ -83,6 +83,6 @@ void exec_on_done(const struct err *result, int exit_code, void *owner);
 
 void exec_take_piece(const struct ws_piece *piece, void *owner);
 void exec_pump_input(struct exec_stream *x); /* writes as much of `pending` as the process accepts */
-/* the process does not read, so we do not read from the client */
+/* Whether the process does not read, so that we do not read from the client. */
 bool exec_blocked(const struct exec_stream *x);
 #endif

@@ -3,8 +3,8 @@
  * feed - every object of the node for a client that keeps a copy: coracle-kube, for the local API.
  *
  * First all of them, kind by kind, as ADDED; then a BOOKMARK; meanwhile and afterwards the changes. A change
- * of an object that is still to come is sent twice: the later one applies. A client that falls behind is
- * disconnected, and begins again.
+ * of an object that was not sent yet is sent twice: the later state applies. A client that falls behind is
+ * disconnected and starts again.
  */
 #include "agent/status/internal.h"
 
@@ -35,7 +35,7 @@ static bool feed_kind(size_t i, enum status_kind *ret)
 struct feed {
     LIST_ENTRY(feed) all;
     struct conn *conn;
-    size_t kind; /* of the first set; all: it is complete */
+    size_t kind; /* index in the first set; the number of kinds: the set is complete */
     bool reading;
     struct object_keys rest;
 };
@@ -51,7 +51,7 @@ static void feed_gone(struct conn *c)
     c->source = NULL;
 }
 
-/* Takes the text. May close the connection. */
+/* Takes ownership of the text. May close the connection. */
 static void feed_send(struct feed *f, const char *type, char *text)
 {
     struct buf b = BUF_SECRET(SIZE_MAX - 1);

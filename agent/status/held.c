@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* held - limits the bytes pending in this process for all clients together. A single client is limited by
- * what it requests; the total is limited here, so that clients that never read cost no pod its memory. */
+/* held - limits the bytes pending in this process for all clients together. The size of one answer is limited
+ * by the request; the total is limited here, so that clients that never read do not take memory from pods. */
 #include "agent/status/internal.h"
 
 #include "base/log.h"
 
-/* The connection that has accepted nothing for longest, root's last; NULL if there is none. */
+/* The connection whose client has not accepted data for the longest time, root's last; NULL if there is none.
+ */
 static struct conn *slowest(const struct status_server *s, bool also_root)
 {
     struct conn *c, *found = NULL;
@@ -49,7 +50,7 @@ static void held_on_turn(struct background_client *t)
 {
     struct status_server *s = (struct status_server *)((char *)t - offsetof(struct status_server, cutting));
 
-    if (s->n_writes != 1) /* a single one may exceed the limit */
+    if (s->n_writes != 1) /* a single answer may exceed the limit */
         make_room(s, 0, true);
 }
 
@@ -67,7 +68,7 @@ void held_add(struct conn *c, size_t n)
     s->n_writes++;
     c->held += n;
     s->held += n;
-    if (s->held > STATUS_HELD_MAX) /* not now: a loop over the clients may be running */
+    if (s->held > STATUS_HELD_MAX) /* deferred, because a loop over the clients may be running */
         background_ask(&s->turns, &s->cutting);
 }
 

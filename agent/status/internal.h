@@ -18,19 +18,21 @@
 #define STATUS_CONNS_MAX 128     /* concurrent connections; */
 #define STATUS_CONNS_OTHERS 96   /* of these for users other than root, so that root can always connect */
 #define STATUS_WATCHES_MAX 64    /* connections that watch; */
-#define STATUS_WATCHES_OTHERS 48 /* likewise */
-#define STATUS_RELIEF_MS 1000    /* between two looks whether watches have to give way */
+#define STATUS_WATCHES_OTHERS 48 /* of these for users other than root */
+#define STATUS_RELIEF_MS 1000    /* between two checks whether watches have to be ended */
 #define STATUS_HEAD_MS 10000     /* to receive a complete request */
 #define STATUS_IDLE_MS 60000     /* for which an idle connection is kept open */
 #define STATUS_WRITE_MS 60000    /* without the client accepting any part of an answer */
 #define STATUS_PROGRESS_MS 200   /* between two progress lines */
 #define STATUS_BACKLOG_MAX (4u << 20) /* bytes by which a watch or log client may be behind */
-#define STATUS_PIECE (64u << 10)      /* of a list, or of a watch's first set: more when it was sent */
+#define STATUS_PIECE (64u << 10) /* of a list, or of a watch's first set: the rest follows when it was sent  \
+                                  */
 /* Bytes of pending answers for all clients together. Beyond it the client that has accepted nothing for
  * longest is disconnected, and an answer without room is a Status (503). Enough for four followers at their
  * own limit, or a page of metrics of 400 pods; a larger answer is possible if no other is pending. */
 #define STATUS_HELD_MAX (16u << 20)
-#define STATUS_HELD_SMALL (16u << 10) /* clients with less are not disconnected: it would not help */
+#define STATUS_HELD_SMALL                                                                                    \
+    (16u << 10) /* clients with less are not disconnected, because that would free too little */
 
 /* ---- conn.c: one connection ---- */
 enum conn_state {
@@ -40,7 +42,8 @@ enum conn_state {
     CONN_CLOSING,
 };
 
-/* A lent connection (status_server_lend()) has root's rights, but no share in what is reserved for root. */
+/* A lent connection (status_server_lend()) has root's rights, but no share of the connections reserved for
+ * root. */
 enum peer_role { PEER_NOBODY, PEER_READER, PEER_LENT, PEER_ROOT };
 
 struct watcher;
@@ -50,9 +53,9 @@ struct listing;
 struct feed;
 struct conn;
 
-/* Where an answer of several turns of the loop comes from: a list, a watch, a log, a process, progress. It
- * sets c->source when it begins, and clears it in `gone` or when it ends its stream. All but `gone` may be
- * NULL. */
+/* The producer of an answer that takes several turns of the loop: a list, a watch, a log, a process,
+ * progress. It sets c->source when it begins, and clears it in `gone` or when it ends its stream. All members
+ * except `gone` may be NULL. */
 struct conn_source {
     void (*gone)(struct conn *c);    /* the connection closes */
     void (*turn)(struct conn *c);    /* after conn_next_turn() or conn_await() */
@@ -73,7 +76,7 @@ struct conn {
     struct buf in;   /* received, not parsed */
     struct buf body; /* of a request with root's rights */
     size_t writes;   /* in progress */
-    size_t held;     /* bytes of them, and of `in` */
+    size_t held;     /* bytes of these writes, and of `in` */
     size_t held_in;
     uint64_t took_ns; /* when the client last accepted data, or had none to accept; uv_hrtime() */
     struct background_client turn; /* for its next request or the next piece of its answer */
@@ -82,8 +85,8 @@ struct conn {
     size_t progress;               /* bytes pending when the timer was last set */
     bool eof, stopped;             /* the peer sends no more; reading is paused */
     bool last;                     /* the connection ends after this answer */
-    bool served;                   /* included in the limits, i.e. not turned away */
-    bool giving;                   /* its watch was ended for others */
+    bool served;                   /* counted by the limits, as opposed to refused */
+    bool giving;                   /* its watch was ended to free its descriptor */
     bool idle;                     /* between requests */
     bool pretty;
     bool chunked;
@@ -97,12 +100,12 @@ struct conn {
     struct status_reply *reply;
 };
 
-void server_resume(struct status_server *s); /* accepts again, if it rests; something was freed */
-/* NULL: there is no memory for one. */
+void server_resume(struct status_server *s); /* resumes accepting, called when a resource was freed */
+/* NULL: out of memory. */
 struct conn *conn_new(struct status_server *s);
 void conn_unused(struct status_server *s, struct conn *c); /* no client came for it */
 void conn_accept(struct status_server *s, struct conn *c, int fd);
-/* immediately; idempotent; the memory is freed when its handles are closed */
+/* Closes at once; idempotent; the memory is freed when its handles are closed. */
 void conn_close(struct conn *c);
 
 /* One answer per request. Each takes the connection to the next request, or closes it. */
@@ -113,7 +116,7 @@ void conn_status(struct conn *c, int http_code, const char *reason, const char *
                  const char *message);
 void conn_err(struct conn *c, const struct err *e);
 
-/* Streams: begin, any number of pieces (what does not fit in the socket is queued), end. */
+/* Streams: begin, any number of pieces (queued if the socket is full), end. */
 void conn_stream_begin(struct conn *c, const char *type);
 void conn_stream(struct conn *c, const void *data, size_t n);
 void conn_stream_end(struct conn *c);
@@ -124,7 +127,7 @@ void conn_next_turn(struct conn *c);
 void conn_await(struct conn *c);
 /* For a stream: the source's tick() is called then. */
 void conn_tick_after(struct conn *c, uint64_t ms);
-/* After a protocol change: sends the head, then frames follow. Takes over the buffer's content. */
+/* After a protocol change: sends the head, then frames follow. Takes ownership of the buffer's content. */
 void conn_upgrade(struct conn *c, struct buf *head);
 void conn_frames(struct conn *c, struct buf *b);
 /* Pauses and resumes reading from the client; a disconnect in between goes unnoticed. */
@@ -137,15 +140,15 @@ void conn_next_request(struct conn *c); /* its answer is sent */
 
 /* ---- codes.c ---- */
 int status_http_code(enum err_code code);
-const char *status_reason(int http_code); /* Kubernetes' word: "NotFound" */
-const char *status_phrase(int http_code); /* HTTP's: "Not Found" */
+const char *status_reason(int http_code); /* Kubernetes' reason: "NotFound" */
+const char *status_phrase(int http_code); /* HTTP's phrase: "Not Found" */
 json_t *status_object(int http_code, const char *reason, const char *kind, const char *name,
                       const char *message);
 
-/* ---- reply.c: answers with what the provider says ---- */
+/* ---- reply.c: answers from the provider ---- */
 /* Answers with the provider's value, or its error. */
 void conn_value(struct conn *c, json_t *value /* stolen */, const struct err *e);
-/* A list of things that are not Kubernetes objects: {"items": [...]}. */
+/* A list of items that are not Kubernetes objects: {"items": [...]}. */
 void conn_items(struct conn *c, json_t *(*get)(void *arg, struct err *e));
 /* For an answer that comes later: c->reply. NULL when out of memory, which was answered. */
 struct status_reply *reply_owe(struct conn *c);
@@ -189,7 +192,7 @@ struct selection {
         bool differs;
     } fields[SELECT_FIELDS_MAX];
     size_t n_fields;
-    bool failed; /* out of memory: an object that did not match might have */
+    bool failed; /* out of memory: an object that did not match may be a match */
 };
 enum select_kind { SELECT_PODS, SELECT_EVENTS, SELECT_OBJECTS };
 /* From labelSelector and fieldSelector; ERR_INVALID: a syntax error, or an unsupported field. */
@@ -213,7 +216,7 @@ enum err_code keys_read(struct object_keys *ret, struct status_server *s, enum s
                         const char *namespace_, struct err *e) MUST_CHECK;
 void keys_done(struct object_keys *k);
 bool keys_to_come(const struct object_keys *k, const char *namespace_, const char *name);
-/* The next object; NULL with ERR_NOT_FOUND if it is gone. */
+/* The next object; NULL with ERR_NOT_FOUND if it was removed. */
 json_t *keys_next(struct object_keys *k, struct status_server *s, struct err *e);
 
 /* ---- listing.c ---- */
@@ -227,24 +230,25 @@ void listing_begin(struct conn *c, const struct listing_of *of /* constant */,
 
 /* ---- held.c ---- */
 void held_init(struct status_server *s);
-/* Whether an answer of n bytes may be queued; may disconnect others. */
+/* Whether an answer of n bytes may be queued; may disconnect other clients. */
 bool held_room(struct conn *c, size_t n);
 void held_add(struct conn *c, size_t n); /* a write of this size begins, */
 void held_remove(struct conn *c, size_t n);
-void held_input(struct conn *c);  /* there are other bytes in c->in than before */
+void held_input(struct conn *c);  /* the size of c->in has changed */
 void held_forget(struct conn *c); /* the connection closes and its writes are cancelled */
 
 /* ---- watch.c ---- */
 /* `keys`: the first set, of pods or events. */
 void watch_begin(struct conn *c, struct selection *selection /* moved */,
                  struct object_keys *keys /* moved */);
-/* Ends so many watches with a Status that their descriptors suffice again: those that take nothing first,
- * then the longest silent; root's only for root. False: there are not enough. */
+/* Ends watches with a Status until there are enough free descriptors: first watches whose client does not
+ * read, then those that were silent for the longest time; root's only for root. False: there are not enough.
+ */
 bool watch_give_way(struct status_server *s, bool root);
 /* A new object with metadata.resourceVersion set to the server's; NULL when out of memory. */
 json_t *with_version(struct status_server *s, json_t *pod);
 
-/* Of an object that changed: the server's next version; also for those of other kinds than pods. */
+/* The key of a changed object, which gets the server's next version; for all kinds. */
 enum { STATUS_KEY_SIZE = 352 };
 void status_key_of(enum status_kind kind, const json_t *object, char ret[STATUS_KEY_SIZE]);
 void note_version(struct status_server *s, const char *key, bool deleted);
@@ -268,7 +272,7 @@ bool exec_handshake(struct conn *c, int *ret_protocol);
 void exec_accept(struct conn *c, int protocol); /* 101 */
 /* The content of the error channel: JSON, malloc'ed; NULL when out of memory. */
 char *exec_status(const struct err *result, int exit_code);
-char *forward_status(const struct err *result); /* the same for a connection */
+char *forward_status(const struct err *result); /* the same for a forwarded connection */
 
 /* ---- server.c ---- */
 struct pod_version {
@@ -297,16 +301,16 @@ struct status_server {
     LIST_HEAD(, conn) conns;
     size_t n_conns;                     /* all, including those being turned away */
     size_t n_served, n_others;          /* those under the limits; of these not root */
-    size_t n_watches, n_watches_others; /* likewise */
-    size_t n_giving;     /* watches that were ended for others, until their descriptor is free */
-    uint64_t relief_ms;  /* uv_now() of the last look at that */
+    size_t n_watches, n_watches_others; /* watches; of these not root */
+    size_t n_giving;     /* watches that were ended to free descriptors, until the descriptor is free */
+    uint64_t relief_ms;  /* uv_now() of the last check of that */
     struct conn *spare;  /* used when out of memory, so that the socket keeps working */
-    struct conn *unused; /* for the next client: each round of accept() ends with one that nobody came for */
+    struct conn *unused; /* for the next client: each round of accept() ends with an unused connection */
     LIST_HEAD(, watcher) watchers, event_watchers;
     LIST_HEAD(, feed) feeds;
     LIST_HEAD(, log_stream) logs;
     size_t n_logs;  /* their work may outlive connections */
-    size_t n_execs; /* as well */
+    size_t n_execs; /* they may outlive connections, too */
     struct pod_version *versions;
     uint64_t version;
     uint64_t first_version; /* starts with the milliseconds since 1970, so that it never decreases */

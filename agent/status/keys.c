@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* keys - the sorted names of objects, for answers in pieces while pods come and go. */
+/* keys - the sorted names of objects, for answers in pieces while pods are added and removed. */
 #include "agent/status/internal.h"
 
 #include <string.h>
@@ -45,7 +45,7 @@ enum err_code keys_read(struct object_keys *ret, struct status_server *s, enum s
         }
     }
     if (kind != KIND_EVENT && kind != KIND_DEVICE &&
-        kind != KIND_DEVICE_HELD) /* those have an order of their own */
+        kind != KIND_DEVICE_HELD) /* these kinds have their own order */
         qsort(k.keys, k.n, sizeof(*k.keys), by_namespace_and_name);
     *ret = k;
     return ERR_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * listing - a list of objects, made in pieces: each turn of the loop writes the text of a few of them, and
+ * listing - a list of objects, sent in pieces: each turn of the loop writes the text of a few of them, and
  * continues when the client has accepted the last piece. A list that fits in one piece has a Content-Length,
  * a longer one is chunked.
  *
@@ -63,14 +63,14 @@ static void listing_fail(struct conn *c)
     const bool begun = c->listing->begun;
 
     if (begun) {
-        conn_close(c); /* the client notices that the end is missing */
+        conn_close(c); /* the client detects that the end is missing */
         return;
     }
     listing_gone(c);
     conn_json(c, 500, NULL);
 }
 
-/* Nothing else in this turn, since sending takes time, too. */
+/* Ends the turn, since sending takes time, too. */
 static void listing_flush(struct conn *c, bool complete)
 {
     struct listing *l = c->listing;

@@ -17,7 +17,7 @@
 enum {
     STAMP = 15, /* 20260102-030405 */
     COUNT_DIGITS = 6,
-    LOOKS = 20, /* do not wait for a log that is rotated faster than its folder can be read twice */
+    LOOKS = 20, /* gives up on a log that is rotated faster than its folder can be read twice */
 };
 
 /* ---- names ---- */
@@ -140,7 +140,7 @@ static enum err_code add_rotated(int dirfd, const char *base, struct log_files *
     return e->code;
 }
 
-/* After the rotated ones: files with only their second name left, then the current one. */
+/* Adds, after the rotated files, the files that only have their second name left, then the current file. */
 static enum err_code add_named(int dirfd, const char *base, struct log_files *f, struct err *e)
 {
     static const enum log_role order[] = { LOG_KEPT, LOG_NEXT, LOG_CURRENT };
@@ -162,7 +162,7 @@ static enum err_code add_named(int dirfd, const char *base, struct log_files *f,
     return ERR_OK;
 }
 
-/* Of several names of a file, keep the last. */
+/* Keeps only the last of several names of a file. */
 static void drop_doubles(struct log_files *f)
 {
     size_t n = 0;

@@ -82,7 +82,7 @@ static enum err_code seek_tail(struct log_walk *w, int dir, const struct log_fil
 
         if (fd < 0 || cri_log_tail_find(fd, &tail, &offset, &missing) != ERR_OK) {
             if (missing.code == ERR_NOT_FOUND || missing.code == ERR_ABORTED)
-                continue; /* just removed or emptied */
+                continue; /* the file was just removed or emptied */
             *e = missing;
             return e->code;
         }
@@ -136,7 +136,7 @@ enum err_code log_walk_seek(struct log_walk *w, uint64_t tail_lines, int64_t sin
 
 /* ---- from file to file ---- */
 
-/* The file after ours; if ours is gone, the oldest newer one; n: none. */
+/* The file after ours; if ours was removed, the oldest newer file; n: none. */
 static size_t successor(const struct log_files *f, const struct stat *ours)
 {
     int64_t mtime_ns = ours->st_mtim.tv_sec * 1000000000 + ours->st_mtim.tv_nsec;
@@ -196,7 +196,7 @@ enum err_code log_walk_read(struct log_walk *w, void *bytes, size_t n, size_t *r
     fd_auto next = -1;
     ssize_t got;
 
-    /* The second read returns what was written to the old file until the new one was started. */
+    /* The second read returns data that was written to the old file before the new one was started. */
     while ((got = log_walk_read_some(w, bytes, n)) == 0) {
         if (next >= 0) {
             log_walk_done(w);

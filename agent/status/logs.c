@@ -25,18 +25,18 @@ enum { PIECE = 128 * 1024 };
 struct log_stream {
     LIST_ENTRY(log_stream) all;
     struct status_server *server;
-    struct conn *conn; /* NULL: the client is gone */
+    struct conn *conn; /* NULL: the client has disconnected */
     char namespace_[64], name[256], container[64];
     bool has_container;
     struct status_log_options options;
     char path[PATH_MAX];
     struct watch_set *folder; /* NULL: not watched */
-    bool running;             /* the container is: more may come */
+    bool running;             /* the container runs, so more output may follow */
     bool changed;             /* an event since the last read began */
-    bool caught_up;           /* the client was up to date once */
+    bool caught_up;           /* the client has been up to date before */
     enum { LOG_OPENING, LOG_READING, LOG_SENDING, LOG_WAITING, LOG_OVER } state;
 
-    /* the worker's, while `work` runs */
+    /* owned by the worker while `work` runs */
     struct work work;
     bool working;
     struct log_walk walk;
@@ -44,9 +44,9 @@ struct log_stream {
     struct buf out;
     bool at_end, limit_reached;
 
-    /* measures how far the client is behind, independently */
+    /* measures independently how far the client is behind */
     struct work look;
-    bool looking, look_again; /* again: the log changed meanwhile */
+    bool looking, look_again; /* look_again: the log changed meanwhile */
     uint64_t had;             /* bytes read for the client when the measurement began */
     off_t size;               /* the log's; owned by the worker while `looking` */
 };
@@ -140,7 +140,7 @@ static void on_work_done(struct op *op, const struct err *result)
             conn_err(c, result);
             return;
         }
-        if (c->eof) { /* only what exists now */
+        if (c->eof) { /* only the lines that exist now */
             l->options.follow = false;
             c->finite = true;
         }
@@ -150,7 +150,7 @@ static void on_work_done(struct op *op, const struct err *result)
         l->state = LOG_SENDING;
         if (c->parser.request.method == METHOD_HEAD)
             status_logs_over(l);
-        return; /* continued by logs_written() */
+        return; /* logs_written() continues */
     }
     if (result->code != ERR_OK) {
         log_warn("cannot continue reading a log", F_STR("pod", l->name), F_ERR(result));
@@ -184,7 +184,7 @@ static void status_logs_step(struct log_stream *l)
         if (more && !l->limit_reached) {
             if (l->state == LOG_SENDING && l->look_again)
                 check_backlog(l);
-            return; /* continued by logs_written() */
+            return; /* logs_written() continues */
         }
     }
     if (!more || l->limit_reached) {
@@ -229,7 +229,8 @@ static void on_size(struct op *op, const struct err *result)
     } else if (l->state == LOG_WAITING) {
         return; /* it is up to date */
     } else if (l->state != LOG_SENDING) {
-        l->look_again |= behind; /* it took something since: with the next piece, in status_logs_step() */
+        l->look_again |=
+            behind; /* the client accepted data since; repeated with the next piece, in status_logs_step() */
     } else if (behind && l->walk.offset == l->had) {
         log_info("disconnecting a client that follows a log: it fell too far behind", F_STR("pod", l->name));
         l->server->count.dropped++;
@@ -239,7 +240,8 @@ static void on_size(struct op *op, const struct err *result)
     }
 }
 
-/* A client that was up to date and now accepts nothing, while the log grows and nothing is being read. */
+/* Checks a client that was up to date and now accepts no data, while the log grows and no read is in
+ * progress. */
 static void check_backlog(struct log_stream *l)
 {
     l->look_again = l->looking;
@@ -279,7 +281,7 @@ static void status_logs_watch_folder(struct log_stream *l)
 
     strcpy(folder, l->path);
     *strrchr(folder, '/') = '\0';
-    /* Without it, the log still advances on the provider's events. */
+    /* Without a watch, the log still advances on the provider's events. */
     if (watch_set_open(&l->folder, l->server->loop, status_logs_on_folder_event, l, &e) != ERR_OK ||
         watch_set_add(l->folder, folder, mask) < 0)
         log_debug("cannot watch a log's folder", F_STR("path", folder));
@@ -345,7 +347,8 @@ void logs_begin(struct conn *c, const char *namespace_, const char *name, const 
     l->options = *o;
     l->options.container = NULL; /* borrowed from the request */
     log_walk_init(&l->walk, l->path);
-    buf_init(&l->out, 16 * PIECE); /* timestamps may make it longer than the input, but not by that much */
+    buf_init(&l->out,
+             16 * PIECE); /* longer than the input because of timestamps, but by less than this factor */
     cri_log_reader_init(&l->reader);
     l->reader.streams = o->only_stdout ? CRI_LOG_STDOUT : o->only_stderr ? CRI_LOG_STDERR : CRI_LOG_BOTH;
     l->reader.timestamps = o->timestamps;

@@ -88,7 +88,8 @@ bool status_reply_is_pretty(const struct status_reply *r)
     return r->conn != NULL && r->conn->pretty;
 }
 
-/* A client may stop sending and still want its answer: only one that closed both ways has hung up. */
+/* A client may stop sending and still wait for its answer, so only a connection that is closed in both
+ * directions counts. */
 static bool hung_up(const struct conn *c)
 {
     struct pollfd p = { .fd = -1 };

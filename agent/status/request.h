@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* request - what a request to the status socket asks for: its route and its parameters; no I/O. */
+/* request - the route and the parameters of a request to the status socket; no I/O. */
 #ifndef AGENT_STATUS_REQUEST_H
 #define AGENT_STATUS_REQUEST_H
 #include "agent/api/schema/kinds.h"
@@ -51,7 +51,7 @@ struct status_match {
     enum api_kind kind;            /* of ROUTE_GENERIC */
 };
 struct status_match status_route(const struct http_request *r);
-/* Whether the body of a request to this URL is read; of others it is skipped. */
+/* Whether the body of a request to this URL is read; other bodies are skipped. */
 bool status_takes_body(const char *url);
 
 struct status_log_options {

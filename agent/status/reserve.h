@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reserve - file descriptors reserved for pods; the socket's clients get the rest.
+ * reserve - file descriptors reserved for pods; the socket's clients may use all others.
  *
  * A quarter of the daemon's hard limit of open files is reserved, at most RESERVE_MAX: a step of a pod opens
  * about 10 (pipes, pidfd, cgroup, record), and about 20 steps run at a time. Root's clients may use half of

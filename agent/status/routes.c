@@ -190,7 +190,7 @@ static void not_allowed(struct conn *c, unsigned methods)
     free(text);
 }
 
-/* Reading a pod's contents, and what is secret, needs more than read permission. */
+/* Routes that need more than read permission: those that read a pod's contents, or secrets. */
 static bool is_secret(enum status_route route)
 {
     return route == ROUTE_STORE || route == ROUTE_STORE_OBJECT || route == ROUTE_KUBECONFIG;

@@ -24,7 +24,7 @@ static void routes_images_add_image(struct conn *c)
     if (reply_owe(c) == NULL)
         return;
     s->provider.image_add(s->provider.arg, source, name != NULL && name[0] != '\0' ? name : NULL, c->reply);
-    if (progress && c->reply != NULL) /* otherwise it was answered immediately */
+    if (progress && c->reply != NULL) /* otherwise the request was answered immediately */
         progress_begin(c);
 }
 
@@ -44,7 +44,7 @@ static void routes_images_remove_image(struct conn *c)
         conn_err(c, &e);
 }
 
-/* All images, or the one of ?name=. */
+/* Lists all images, or the image of ?name=. */
 static void list_images(struct conn *c)
 {
     const struct status_provider *p = &c->server->provider;

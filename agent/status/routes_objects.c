@@ -31,7 +31,7 @@ static void list_objects(struct conn *c, const struct listing_of *of, const char
     selection_done(&selection);
 }
 
-/* Removes from an array what was not asked for. */
+/* Removes the objects from an array that the request does not select. */
 static enum err_code select_nodes(struct conn *c, json_t *nodes, struct err *e)
 {
     struct selection selection;
@@ -92,7 +92,7 @@ void route_objects(struct conn *c, const struct status_match *m)
     }
 }
 
-/* "DeploymentList"; constant once made. Loop thread only. */
+/* "DeploymentList"; constant once created. Loop thread only. */
 static const struct listing_of *list_of(enum api_kind kind)
 {
     static struct listing_of lists[API_KINDS];

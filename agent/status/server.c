@@ -75,7 +75,7 @@ static bool listener_lives(int fd)
            kill(peer.pid, 0) == 0 || errno != ESRCH;
 }
 
-/* ERR_OK: nothing there, or a dead daemon's socket. ERR_EXISTS: a daemon answers. */
+/* ERR_OK: no socket, or a dead daemon's. ERR_EXISTS: a daemon answers. */
 static enum err_code check_place(const char *path, struct err *e)
 {
     struct sockaddr_un address;
@@ -98,8 +98,8 @@ static enum err_code check_place(const char *path, struct err *e)
     return errno == ECONNREFUSED || errno == ENOENT ? ERR_OK : err_sys(e, errno, "connect");
 }
 
-/* Binds under a temporary name, sets owner and mode before anyone can connect, then renames it over a dead
- * one: there is never a gap, or a socket with the wrong permissions. */
+/* Binds under a temporary name, sets owner and mode, then renames the socket over a dead one, so that no
+ * client ever finds a gap or a socket with wrong permissions. */
 static enum err_code bind_socket(struct status_server *s, int *ret, struct err *e)
 {
     char beside[sizeof(((struct sockaddr_un *)0)->sun_path)];

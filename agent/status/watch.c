@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* watch - clients that follow the pods, or events. Each gets all matching ones as ADDED, then the changes. If
- * a pod begins or ceases to match (its labels may change), it is ADDED or DELETED for that client, as with an
- * apiserver. */
+/* watch - clients that follow pods or events. Each client gets all matching objects as ADDED, then the
+ * changes. If a pod begins or ceases to match (its labels may change), it is ADDED or DELETED for that
+ * client, as with an apiserver. */
 #include "agent/status/internal.h"
 #include "agent/status/reserve.h"
 
@@ -18,7 +18,7 @@ struct known { /* a pod known to the client */
 
 struct watcher {
     LIST_ENTRY(watcher) all;
-    uint64_t told_ns; /* uv_hrtime() of the last event */
+    uint64_t told_ns; /* uv_hrtime() of the last event sent */
     struct conn *conn;
     struct selection selection;
     struct known *known;
@@ -174,7 +174,7 @@ static void send_event(struct watcher *w, const char *type, const char *object, 
     }
 }
 
-/* ---- giving way ---- */
+/* ---- ending watches to free descriptors ---- */
 
 static bool watch_goes_before(const struct watcher *a, const struct watcher *b)
 {
@@ -196,7 +196,8 @@ static struct watcher *watch_first_to_go(struct watcher *first, struct watcher *
     return found;
 }
 
-/* As an apiserver ends one; who reads nothing gets nothing. */
+/* Ends the watch with a Status, as an apiserver does; a client that does not read is disconnected without it.
+ */
 static void watch_end_for_others(struct watcher *w)
 {
     json_t *object = status_object(503, status_reason(503), NULL, NULL, STATUS_FEW_FILES);
@@ -233,7 +234,7 @@ bool watch_give_way(struct status_server *s, bool root)
     return true;
 }
 
-/* Pods change: those that start need descriptors. */
+/* Called when pods change: pods that start need descriptors. */
 static void watch_relieve(struct status_server *s)
 {
     if (s->n_watches == 0 || uv_now(s->loop) - s->relief_ms < STATUS_RELIEF_MS)
@@ -242,7 +243,7 @@ static void watch_relieve(struct status_server *s)
     ERR_IGNORE(watch_give_way(s, true));
 }
 
-/* ---- telling ---- */
+/* ---- events ---- */
 
 /* An object of the first set. */
 static void send_first(struct watcher *w, json_t *one, json_t *versioned /* stolen; NULL: no memory */)
@@ -278,7 +279,7 @@ static void watch_turn(struct conn *c)
                                                 : set_version(one, c->server->first_version));
         json_decref(one);
         if (c->state == CONN_CLOSING)
-            return; /* which frees the watcher */
+            return; /* closing has freed the watcher */
     }
     if (w->rest.next == w->rest.n)
         keys_done(&w->rest);
@@ -302,7 +303,7 @@ void watch_begin(struct conn *c, struct selection *selection, struct object_keys
         if (full && !c->eof)
             conn_status(c, 503, status_reason(503), NULL, NULL, "too many watches");
         else if (c->eof)
-            conn_close(c); /* nothing else would notice a missing client */
+            conn_close(c); /* a disconnected client would not be detected otherwise */
         else
             conn_json(c, 500, NULL);
         return;
@@ -330,7 +331,7 @@ void watch_begin(struct conn *c, struct selection *selection, struct object_keys
         watch_turn(c);
 }
 
-/* Whether the client will receive it with the first set. */
+/* Whether the client will receive the object with the first set. */
 static bool to_come(const struct watcher *w, const json_t *pod)
 {
     const json_t *meta = json_object_get(pod, "metadata");
@@ -346,11 +347,11 @@ static void status_watch_tell(struct watcher *w, bool deleted, const char *key, 
     struct known *known;
 
     if (w->selection.failed) {
-        conn_close(w->conn); /* better to make it start again than to miss a change */
+        conn_close(w->conn); /* the client must start again, rather than miss a change */
         return;
     }
     if (to_come(w, pod)) {
-        /* A client that listed the objects once the watch had begun knows it. */
+        /* The client may have listed the object after the watch began. */
         if (selected && deleted)
             send_event(w, "DELETED", text, n);
         return;
@@ -379,7 +380,7 @@ static void status_watch_tell_all(struct watcher *first, bool deleted, const cha
     for (w = first; w != NULL; w = next) {
         next = LIST_NEXT(w, all); /* the notified watcher may be freed, but no other */
         if (text == NULL)
-            conn_close(w->conn); /* it would miss a change: make it start again */
+            conn_close(w->conn); /* the client would miss a change, so it has to start again */
         else
             status_watch_tell(w, deleted, key, object, text, strlen(text));
     }

@@ -3,7 +3,7 @@
  * copy - packs a file or a folder into a tar stream, and unpacks a tar stream into a folder, for `coracle
  * cp`.  The stream holds regular files, folders and symbolic links with their permissions and times, and
  * nothing else.  Both sides may be hostile: files may change while they are packed, and the archive to unpack
- * comes from somebody else.  A file whose size is reported as 0, as in procfs, is read first: at most 1 MiB
+ * comes from another party.  A file whose size is reported as 0, as in procfs, is read first: at most 1 MiB
  * of it is packed.
  *
  * Unpacking never leaves the folder: names that hold ".." or begin with "/" are refused, and symbolic links

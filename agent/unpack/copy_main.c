@@ -72,7 +72,7 @@ static enum err_code copy_main_pack(const struct place *p, const char *path, con
 
 /*
  * Unpacks into the path if it is a folder, else into its parent under the path's last element.  Signals are
- * ignored: after one the stream ends, and a partial file is removed before the process exits.
+ * ignored: when the caller ends, the stream ends, and a partial file is removed before the process exits.
  */
 static enum err_code copy_main_unpack(const struct place *p, const char *path, const struct copy_options *o,
                                       struct err *e)

@@ -185,7 +185,7 @@ static enum err_code pack_node(struct pack *p, int node, struct err *e)
         return pack_folder(p, node, &st, e);
     if (S_ISLNK(st.st_mode))
         return pack_link(p, node, &st, e);
-    if (p->depth == 0) /* nothing else was to be packed */
+    if (p->depth == 0) /* it was the only entry to pack */
         return err_set(e, ERR_INVALID, "%s is neither a file, a folder nor a link", p->path.p);
     copy_pack_warn(p, "left out: neither a file, a folder nor a link");
     return ERR_OK;

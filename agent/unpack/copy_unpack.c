@@ -57,7 +57,7 @@ static enum err_code read_failed(const struct unpack *u, struct err *e)
                : err_set(e, ERR_INVALID, "this is no tar archive, or it is damaged");
 }
 
-/* ---- where it goes --------------------------------------------------------------------------- */
+/* ---- the destination --------------------------------------------------------------------------- */
 
 static void copy_unpack_warn(const struct unpack *u, const char *what)
 {
@@ -203,7 +203,7 @@ static enum err_code copy_unpack_make_folder(struct unpack *u, int dir, const ch
     if (mkdirat(dir, last, 0700) != 0)
         return errno == EEXIST ? ERR_OK : err_sys(e, errno, "make %s", u->name);
     fd = openat(dir, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    /* Its owner may write, so that its entries can be made. */
+    /* Its owner may write, so that its entries can be created. */
     if (fd < 0 || fchmod(fd, mode | 0700) != 0)
         return err_sys(e, errno, "set permissions of %s", u->name);
     return ERR_OK;
@@ -250,7 +250,7 @@ static enum err_code make_entry(struct unpack *u, struct archive_entry *entry, s
                             : copy_unpack_make_link(u, dir, last, archive_entry_symlink(entry), e);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the archive ------------------------------------------------------------------------------- */
 
 /* A file name is a single element other than "." and "..". */
 static bool is_name(const char *name)

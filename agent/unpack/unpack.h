@@ -190,7 +190,7 @@ enum unpack_kind {
 struct unpack_result {
     uint64_t bytes;            /* of regular files */
     uint64_t skipped_devices;  /* device nodes that were skipped, see unpack_apply_entry() */
-    uint64_t borrowed_folders; /* folders missing in the tar, made like those in lower layers */
+    uint64_t borrowed_folders; /* folders missing in the tar, created with the metadata of lower layers */
 };
 
 /* The layers below a layer, topmost first (unpack_lower.c). */
@@ -206,11 +206,11 @@ bool unpack_lower_find(const struct unpack_lower *lower, const char *path, struc
 void unpack_lower_close(struct unpack_lower *lower);
 
 /*
- * Reads a tar from fd to its end and applies it to the empty folder `root`.  The first bytes tell whether it
- * is plain, gzip or zstd.  `digest` and `size` are those that the bytes of fd must have ("" and -1: not
- * checked); `diff_id` is the digest that the uncompressed stream must have (NULL: not checked); `lower` holds
- * the layers below, for folders that the tar lacks (NULL: none).  ERR_DATA_LOSS: a digest or size is wrong;
- * ERR_INVALID: the tar is damaged or breaks a rule; ERR_EXHAUSTED: beyond a limit.
+ * Reads a tar from fd to its end and applies it to the empty folder `root`.  The first bytes determine
+ * whether it is plain, gzip or zstd.  `digest` and `size` are those that the bytes of fd must have ("" and
+ * -1: not checked); `diff_id` is the digest that the uncompressed stream must have (NULL: not checked);
+ * `lower` holds the layers below, for folders that the tar lacks (NULL: none).  ERR_DATA_LOSS: a digest or
+ * size is wrong; ERR_INVALID: the tar is damaged or breaks a rule; ERR_EXHAUSTED: beyond a limit.
  */
 enum err_code unpack_stream(int fd, const char *digest, int64_t size, const char *diff_id, int root,
                             enum unpack_kind kind, const struct unpack_lower *lower,
@@ -228,7 +228,7 @@ struct unpack_path {
     int root;
     int dir;           /* the folder of the last path; may equal root */
     char parent[4097]; /* its path, "" for the root; the next entry is often in the same folder */
-    /* Called after a missing folder `name` was made in `dir`; `path` is its whole path.  May be NULL. */
+    /* Called after a missing folder `name` was created in `dir`; `path` is its whole path.  May be NULL. */
     enum err_code (*on_made)(void *arg, int dir, const char *name, const char *path, struct err *e);
     void *arg;
 };
@@ -242,7 +242,7 @@ void unpack_path_forget(struct unpack_path *p); /* closes the last folder; also 
 enum err_code unpack_path_clean(const char *name, char *ret, struct err *e) MUST_CHECK;
 /*
  * Returns the folder that holds the last element of a cleaned, non-empty path.  The descriptor is borrowed
- * and valid until the next call; *ret_leaf points into `path`.  With `make`, missing folders are made and
+ * and valid until the next call; *ret_leaf points into `path`.  With `make`, missing folders are created and
  * spent from that budget: root's and 0755, unless on_made() changes that; a folder in place of a whiteout is
  * opaque.  Without `make`, a missing folder is ERR_NOT_FOUND.  ERR_INVALID: an element of the path is not a
  * folder, or there are too many links.
@@ -270,10 +270,10 @@ enum err_code unpack_apply_new(struct unpack_apply **ret, int root, enum unpack_
  *   - a hard link must point to an earlier entry of this layer that is not a folder or a whiteout;
  *   - symbolic links are stored unchanged;
  *   - device nodes: only those that the OCI runtime specification gives to every container (null, zero, full,
- *     random, urandom, tty) are made, for chroots inside images.  Others are skipped, so that no layer can
- *     leave a node of a disk on the host; no container may open them anyway.  (containerd makes them all and
- *     trusts the device cgroup.)  They are counted unless they are below /dev, where the container's tmpfs
- *     covers them.  A tar cannot hold sockets.
+ *     random, urandom, tty) are created, for chroots inside images.  Others are skipped, so that no layer can
+ *     leave a node of a disk on the host; no container may open them anyway.  (containerd creates them all
+ *     and relies on the device cgroup.)  They are counted unless they are below /dev, where the container's
+ *     tmpfs covers them.  A tar cannot hold sockets.
  */
 enum err_code unpack_apply_entry(struct unpack_apply *u, struct archive *a, struct archive_entry *entry,
                                  struct err *e) MUST_CHECK;
@@ -319,10 +319,10 @@ struct unpack_export_image {
 enum err_code unpack_export(int out, const struct unpack_export_image *image, int layers, int parts,
                             struct err *e) MUST_CHECK;
 
-/* ---- is the store still what was unpacked? (unpack_sum.c, unpack_store.c, unpack_verify.c) ---- */
+/* ---- verification of the store (unpack_sum.c, unpack_store.c, unpack_verify.c) ---- */
 /*
  * SHA-256 over a tree: paths, modes, owners, times, attributes, hard links, content.  Changes the working
- * folder of the process while it runs.
+ * folder of the process during the call.
  */
 enum err_code unpack_sum(int root, char ret[UNPACK_DIGEST_SIZE], uint64_t *ret_bytes,
                          struct err *e) MUST_CHECK;

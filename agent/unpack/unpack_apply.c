@@ -13,7 +13,7 @@
 
 #define WHITEOUT_META ".wh..wh."
 
-struct folder_time { /* set at the end, because every file made in a folder changes its time */
+struct folder_time { /* set at the end, because every new file changes the time of its folder */
     char *path;
     struct timespec mtime;
 };
@@ -28,7 +28,7 @@ struct unpack_apply {
     size_t n_times;
 };
 
-struct place {            /* where an entry goes */
+struct place {            /* the destination of an entry */
     char path[4097];      /* after unpack_path_clean() */
     int dir;              /* O_PATH, borrowed */
     const char *leaf;     /* points into path */
@@ -69,7 +69,7 @@ static enum err_code borrow_folder(void *arg, int dir, const char *name, const c
     u->result.borrowed_folders++;
     if (u->lower == NULL || !unpack_lower_find(u->lower, path, &st))
         return ERR_OK;
-    /* The folder was just made and nobody else writes here, so this cannot follow a link. */
+    /* The folder was just created and no other process writes here, so this cannot follow a link. */
     if (fchownat(dir, name, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) != 0 ||
         fchmodat(dir, name, st.st_mode & 07777, 0) != 0)
         return err_sys(e, errno, "set owner and mode of \"%.200s\"", path);
@@ -95,11 +95,11 @@ enum err_code unpack_apply_new(struct unpack_apply **ret, int root, enum unpack_
     return ERR_OK;
 }
 
-/* ---- what stands there already --------------------------------------------------------------- */
+/* ---- existing entries --------------------------------------------------------------- */
 
 /*
- * Removes whatever has the entry's name.  When both are folders, the existing one stays and *ret_exists is
- * set; ret_exists is NULL for an entry that is not a folder.
+ * Removes the existing entry of the same name.  When both are folders, the existing one stays and *ret_exists
+ * is set; ret_exists is NULL for an entry that is not a folder.
  */
 static enum err_code clear_place(struct unpack_apply *u, struct place *at, bool *ret_exists, struct err *e)
 {
@@ -247,7 +247,7 @@ static enum err_code apply_hardlink(struct unpack_apply *u, struct place *at, co
     return e->code;
 }
 
-/* Makes named pipes and the few devices that every container has. */
+/* Creates named pipes and the few devices that every container has. */
 static enum err_code apply_node(struct unpack_apply *u, struct place *at, struct archive_entry *entry,
                                 struct err *e)
 {
@@ -270,7 +270,7 @@ static enum err_code apply_node(struct unpack_apply *u, struct place *at, struct
         return e->code;
     if (mknodat(at->dir, at->leaf, (type == AE_IFIFO ? S_IFIFO : S_IFCHR) | 0600, device) != 0)
         return err_sys(e, errno, "make node \"%.200s\"", at->path);
-    /* The node was just made and nobody else writes here, so these cannot follow a link. */
+    /* The node was just created and no other process writes here, so these cannot follow a link. */
     if (fchownat(at->dir, at->leaf, meta.uid, meta.gid, AT_SYMLINK_NOFOLLOW) != 0 ||
         fchmodat(at->dir, at->leaf, meta.mode, 0) != 0)
         return err_sys(e, errno, "set owner and mode of \"%.200s\"", at->path);

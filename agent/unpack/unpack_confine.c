@@ -96,7 +96,7 @@ static enum err_code restrict_paths(const struct unpack_confine *c, struct err *
     /* A sanitizer's leak checker forks and traces. */
     fd_auto proc = SANITIZED ? open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 
-    /* Version 1 (5.13) forbids every rename to another folder, and a layer gets its name by one. */
+    /* Version 1 (5.13) forbids every rename to another folder, and a layer gets its name by such a rename. */
     if (syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) < 2)
         return ERR_OK;
     ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);

@@ -17,7 +17,7 @@ struct layout {
     const struct unpack_source *source;
     const struct unpack_platform *platform;
     struct unpack_images *images;
-    struct buf others; /* platforms that do not suit, for the error text */
+    struct buf others; /* unsuitable platforms, for the error text */
 };
 
 /* ---- descriptors ----------------------------------------------------------------------------- */
@@ -48,7 +48,7 @@ static int suits(const json_t *descriptor, const struct unpack_platform *p)
     if (json_str(json_object_get(descriptor, "annotations"), "vnd.docker.reference.type") != NULL)
         return 0;
     if (os == NULL || arch == NULL || os[0] == '\0' || arch[0] == '\0')
-        return 1; /* unknown here; the image's configuration names it */
+        return 1; /* unknown at this point; the image's configuration has the platform */
     if (strcmp(os, p->os) != 0 || strcmp(arch, p->arch) != 0)
         return 0;
     if (str_eq(variant != NULL ? variant : "", p->variant))

@@ -81,7 +81,7 @@ static enum err_code unpack_main_open_folders(const struct unpack_options *o, st
     return o->blobs == NULL ? ERR_OK : unpack_main_open_folder(o->blobs, "--blobs", &f->blobs, e);
 }
 
-/* Decides the names before the first layer is unpacked. */
+/* Determines the names before the first layer is unpacked. */
 static enum err_code settle_names(const struct unpack_options *o, struct unpack_images *images, struct err *e)
 {
     if (o->name != NULL) {
@@ -154,7 +154,7 @@ static enum err_code bring(const struct unpack_options *o, const struct folders 
     return ERR_OK;
 }
 
-/* Reads the content of hostile layers again, so the process gives up every right to write first. */
+/* Reads the content of hostile layers again, so the process first drops every right to write. */
 static enum err_code unpack_main_verify(const struct unpack_options *o, json_t *record, struct err *e)
 {
     struct unpack_confine confine = { .work = -1, .layers = -1, .parts = -1, .max_bytes = 0 };

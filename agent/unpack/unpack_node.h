@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unpack_node - writes data, owner, mode, attributes and time of a tar entry to the file or folder made for
- * it. All functions work on descriptors; `path` is used in messages only.
+ * unpack_node - writes data, owner, mode, attributes and time of a tar entry to the file or folder created
+ * for it. All functions work on descriptors; `path` is used in messages only.
  */
 #ifndef AGENT_UNPACK_UNPACK_NODE_H
 #define AGENT_UNPACK_UNPACK_NODE_H

@@ -9,7 +9,7 @@
 
 struct unpack_options {                                        /* NULL: not given */
     const char *source, *work, *layers, *parts, *blobs, *name; /* unpack an image */
-    const char *hash_name;                                     /* print how its record is called */
+    const char *hash_name;                                     /* print the name of its record */
     const char *verify;                                        /* "all" or "some" */
     const char *export_id, *out;                               /* export an image */
     struct unpack_platform platform;

@@ -59,7 +59,7 @@ enum err_code unpack_path_clean(const char *name, char *ret, struct err *e)
 struct walk {
     struct unpack_path *p;
     const char *path;            /* for messages */
-    struct unpack_budget *spend; /* NULL: nothing is made */
+    struct unpack_budget *spend; /* NULL: nothing is created */
     int at;                      /* the current folder; p->root is borrowed, any other is ours */
     char done[WHOLE_MAX + 1];    /* the path of `at`, without links */
     char rest[WHOLE_MAX + 1];    /* the elements still to resolve */
@@ -115,7 +115,8 @@ static enum err_code unpack_path_follow(struct walk *w, const char *target, stru
 }
 
 /*
- * Makes a folder that the tar does not contain, or not yet.  `covers`: it replaces a whiteout of this layer.
+ * Creates a folder that the tar does not contain, or not yet.  `covers`: it replaces a whiteout of this
+ * layer.
  */
 static enum err_code unpack_path_make_folder(struct walk *w, const char *element, bool covers, int *ret,
                                              struct err *e)

@@ -90,7 +90,8 @@ static enum err_code unpack_store_note(int root, const char *attribute, const ch
     return ERR_OK;
 }
 
-/* The sum is taken from the tree on disk rather than from the written data, so that errors of ours show. */
+/* The sum is computed from the tree on disk rather than from the written data, so that it reveals our own
+ * errors. */
 static enum err_code note_sum(int root, struct err *e)
 {
     char sum[UNPACK_DIGEST_SIZE];
@@ -193,7 +194,7 @@ static enum err_code bring_layers(struct layers *l, struct err *e)
     return name_layers(l->st, l->fresh, l->n_fresh, e);
 }
 
-/* Reads the attribute; 0 when a layer has none, because it was put there by somebody else. */
+/* Reads the attribute; 0 when a layer has none, because another program created it. */
 static uint64_t layer_size(int fd)
 {
     char text[24] = "";
@@ -246,7 +247,7 @@ enum err_code unpack_store_image(struct unpack_store *st, const struct unpack_so
         if (json_array_insert_new(layers, 0, json_string(name)) != 0 ||
             json_array_insert_new(sizes, 0, json_integer((json_int_t)layer_size(fd))) != 0)
             return err_nomem(e);
-        if (unpack_is_opaque(fd)) /* overlayfs knows no opaque root, so omit the layers below */
+        if (unpack_is_opaque(fd)) /* overlayfs has no opaque root, so the layers below are omitted */
             break;
     }
     if (json_object_set_new(image->record, "sizeBytes", json_integer((json_int_t)size)) != 0)
@@ -254,7 +255,7 @@ enum err_code unpack_store_image(struct unpack_store *st, const struct unpack_so
     return ERR_OK;
 }
 
-/* ---- looking again --------------------------------------------------------------------------- */
+/* ---- verification --------------------------------------------------------------------------- */
 
 enum err_code unpack_check_layer(int layers, const char *hex, uint64_t *ret_bytes, struct err *e)
 {

@@ -14,7 +14,7 @@ enum { CHUNK = 256 * 1024 };
 
 /*
  * gzip reaches at most 1032 to 1, zstd easily a million to 1.  Real layers have ratios of 2 to 10; a stream
- * that stays above this limit for a whole gigabyte is made to fill disks.
+ * that stays above this limit for a whole gigabyte is an attempt to fill the disk.
  */
 #define RATIO_MAX 250
 #define RATIO_FROM (1ull << 30)
@@ -241,7 +241,7 @@ static enum err_code apply_all(struct stream *s, struct unpack_apply *u, struct 
     return e->code;
 }
 
-/* ---- together -------------------------------------------------------------------------------- */
+/* ---- the whole stream -------------------------------------------------------------------------------- */
 
 static enum err_code check_hashes(struct stream *s, const char *diff_id, struct err *e)
 {

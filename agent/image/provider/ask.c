@@ -13,7 +13,7 @@
 
 static void ask_next(struct provider_ask *a);
 
-/* Docker's key for its hub is not a glob of docker.io; registry_auth.h knows it. */
+/* Docker's key for its hub is not a glob of docker.io; registry_auth.h handles it. */
 static bool ask_wants(const char *glob, const char *repository)
 {
     for (const char *const *scheme = (const char *const[]){ "https://", "http://", NULL }; *scheme != NULL;
@@ -33,7 +33,7 @@ static void ask_failed(struct provider_ask *a, const struct provider *p, const s
                  F_STR("provider", p->name), F_STR("image", a->options->repository), F_ERR(why));
 }
 
-/* Copies those of an answer's entries that are for the image: the cache may drop its own meanwhile. */
+/* Copies the entries of an answer that match the image, because the cache may drop its entries meanwhile. */
 static void ask_take(struct provider_ask *a, const struct provider *p, json_t *auths)
 {
     json_t *wanted = json_object(), *value, *config = NULL;

@@ -12,7 +12,7 @@ static bool glob_part_matches(struct str glob, struct str part)
     char pattern[256], text[256];
 
     if (glob.n == part.n &&
-        memcmp(glob.p, part.p, part.n) == 0) /* also "[::1]", which as a glob would be a set */
+        memcmp(glob.p, part.p, part.n) == 0) /* also for "[::1]", which would be a set in a glob */
         return true;
     if (glob.n >= sizeof(pattern) || part.n >= sizeof(text))
         return false;
@@ -47,7 +47,7 @@ static struct str glob_split_host(const char *repository, struct str *ret_port, 
     const size_t n = strcspn(repository, "/");
     const char *colon = memrchr(repository, ':', n), *bracket = memrchr(repository, ']', n);
 
-    if (colon != NULL && bracket != NULL && colon < bracket) /* of an IPv6 address */
+    if (colon != NULL && bracket != NULL && colon < bracket) /* the colon is inside an IPv6 address */
         colon = NULL;
     *ret_path = repository + n;
     *ret_port =

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* internal - what the files of image credential providers share; provider.h is the overview. */
+/* internal - private declarations of image credential providers; provider.h has the overview. */
 #ifndef AGENT_IMAGE_PROVIDER_INTERNAL_H
 #define AGENT_IMAGE_PROVIDER_INTERNAL_H
 #include "agent/image/provider/provider.h"
@@ -20,7 +20,7 @@ struct provider_kept { /* a cached answer */
     json_t *auths;
     size_t bytes;
     struct boot_time until;
-    UT_hash_handle hh; /* by key; in the order of their arrival */
+    UT_hash_handle hh; /* by key; in the order of arrival */
 };
 
 struct provider_cache { /* { 0 } is empty */
@@ -35,7 +35,7 @@ struct provider_set {
 };
 
 /* ---- config.c ---- */
-/* The text of a CredentialProviderConfig in YAML or JSON; programs are not looked for. */
+/* The text of a CredentialProviderConfig in YAML or JSON; programs are not searched. */
 enum err_code provider_config_read(struct provider_set *ret, const char *text, size_t n, const char *bin_dir,
                                    const char *const *environment, struct err *e) MUST_CHECK;
 void provider_config_done(struct provider_set *s);
@@ -57,9 +57,9 @@ void provider_answer_done(struct provider_answer *a); /* overwrites it */
 /* ---- cache.c ---- */
 /* A new reference to the entries kept for the image, or NULL. */
 json_t *provider_cache_find(struct provider_cache *c, const char *provider, const char *repository);
-/* Keeps what has `bytes` for `for_ns`; without memory it is not kept. */
+/* Caches entries of `bytes` for `for_ns`; without memory they are not cached. */
 void provider_cache_put(struct provider_cache *c, const char *provider, const char *repository,
                         enum provider_scope scope, json_t *auths, size_t bytes, int64_t for_ns);
 void provider_cache_done(struct provider_cache *c);
-void provider_wipe(json_t *auths); /* gives a reference back; the last one overwrites; NULL is fine */
+void provider_wipe(json_t *auths); /* drops a reference; the last one overwrites the values; NULL is fine */
 #endif

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * provider - image credential providers: programs that hand out credentials for registries, by kubelet's exec
+ * provider - image credential providers: programs that provide credentials for registries, by kubelet's exec
  * plugin API (kubelet.config.k8s.io CredentialProviderConfig, credentialprovider.kubelet.k8s.io
  * CredentialProviderRequest and Response; pkg/credentialprovider/plugin).
  *
- * A provider is asked when one of its matchImages is for the image (image_glob.h) and no answer is cached. It
- * runs as we do, with our environment and its own `env`, gets the request on standard input and must answer
- * within a minute. Providers are asked one after another in the order of their names, as kubelet does. One
- * that fails is logged and left out: the pull goes on with what the others gave.
+ * A provider is asked if one of its matchImages matches the image (image_glob.h) and no answer is cached. It
+ * runs with our user and environment and its own `env`, gets the request on standard input and must answer
+ * within a minute. Providers are asked one after another in the order of their names, as kubelet does. A
+ * failure is logged, and the pull continues with the answers of the other providers.
  *
- * Answers are kept in memory only, as long and for as many images as they say: at most PROVIDER_CACHE_MAX of
- * them, and PROVIDER_CACHE_BYTES together; the oldest go first. Freed answers are overwritten. Loop thread
- * only.
+ * Answers are cached in memory only, for the duration and the images that they specify: at most
+ * PROVIDER_CACHE_MAX answers and PROVIDER_CACHE_BYTES in total; the oldest are dropped first. Freed answers
+ * are overwritten. Loop thread only.
  */
 #ifndef AGENT_IMAGE_PROVIDER_PROVIDER_H
 #define AGENT_IMAGE_PROVIDER_PROVIDER_H
@@ -31,17 +31,17 @@
 
 struct provider_set;
 
-/* Reads the configuration and looks for its programs in `bin_dir`. Blocks: at the start only. `environment`:
- * NULL-terminated, copied. ERR_INVALID names the file, the field and what it may be. */
+/* Reads the configuration and searches its programs in `bin_dir`. Blocks: at the start only. `environment`:
+ * NULL-terminated, copied. ERR_INVALID names the file, the field and the allowed values. */
 enum err_code provider_set_open(struct provider_set **ret, const char *file, const char *bin_dir,
                                 const char *const *environment, struct err *e) MUST_CHECK;
-void provider_set_free(struct provider_set *s); /* NULL is fine; nothing may be asked any more */
+void provider_set_free(struct provider_set *s); /* NULL is fine; no ask may be in progress */
 SCOPE_DEFINE(struct provider_set, provider_set_free)
 
 struct provider_ask { /* initialize to { 0 } */
     struct proc proc;
     json_t *configs; /* in done: [{"auths":{...}}], Docker configurations for registry_auth.h; may be NULL */
-    struct err problem; /* in done: of the last provider that failed; ERR_OK: none did */
+    struct err problem; /* in done: the error of the last provider that failed; ERR_OK: none failed */
     /* private */
     struct provider_set *set;
     const struct provider_ask_options *options;
@@ -57,9 +57,10 @@ struct provider_ask_options { /* borrowed until done */
     void (*done)(struct provider_ask *a);
 };
 
-/* done() is called once; at once where no program must run. The programs' errors are logged here. */
+/* done() is called once; immediately if no program has to run. The programs' errors are logged here. */
 void provider_ask_start(struct provider_ask *a, struct provider_set *set,
                         const struct provider_ask_options *o);
-void provider_ask_cancel(struct provider_ask *a); /* done() follows, soon; false alarms are fine */
-void provider_ask_done(struct provider_ask *a);   /* overwrites the answers */
+void provider_ask_cancel(
+    struct provider_ask *a);                    /* done() follows soon; no effect if nothing is in progress */
+void provider_ask_done(struct provider_ask *a); /* overwrites the answers */
 #endif

@@ -10,7 +10,7 @@
 
 #define DEFAULT_MODE 0666 /* of the OCI runtimes */
 
-/* An id that the pod does not have stays the host's root: nobody in the pod. */
+/* An id outside the pod's range becomes the host's root, which is "nobody" in the pod. */
 static uid_t owner_of(const struct rt_config *c, bool given, uint32_t id)
 {
     uint32_t own = given ? id : 0;

@@ -39,7 +39,7 @@ static bool note_place(const struct fs_mount *m, void *arg)
 
     if (strncmp(m->point, p->path, n) != 0 || (p->path[n] != '/' && p->path[n] != '\0') || n < p->length)
         return true;
-    p->length = n; /* of two at the same point, the later one is on top */
+    p->length = n; /* of two mounts at the same point, the later one is on top */
     snprintf(p->point, sizeof(p->point), "%s", m->point);
     snprintf(p->fstype, sizeof(p->fstype), "%s", m->fstype);
     return true;
@@ -106,9 +106,9 @@ int idmap_tree(const char *path, int userns_fd, uint64_t propagation, struct err
     str_auto real = fd < 0 && e->code == ERR_UNIMPLEMENTED ? realpath(path, NULL) : NULL;
     struct below below = { userns_fd, e };
 
-    /* With several mounts the error does not tell which one failed: try them one by one. */
+    /* With several mounts the error does not identify the failed one, so each is tried by itself. */
     if (real != NULL && fs_each_mount(real, try_one, &below, ERR_IGNORED) != ERR_OK)
-        return fd; /* then name the top one */
+        return fd; /* the error then names the top one */
     return fd;
 }
 
@@ -126,7 +126,7 @@ static enum err_code make_point(int tree, const char *path, struct err *e)
     return mknod(path, S_IFREG | 0600, 0) == 0 ? ERR_OK : err_sys(e, errno, "create %s", path);
 }
 
-/* overlayfs cannot be mapped; the layers below an image are. */
+/* overlayfs cannot be mapped; the layers of an image can. */
 static int copy_image(const char *path, struct err *e)
 {
     struct mount_attr attr = { .propagation = MS_PRIVATE };
@@ -160,8 +160,8 @@ struct parts {
     struct err *e;
 };
 
-/* The copy of a mount at `rest` below a volume gets its own place. Its path is not passed on, because running
- * containers of the pod may have exchanged its folders with links. */
+/* The copy of a mount at `rest` below a volume gets its own mount point. Its path is not used later, because
+ * running containers of the pod may have replaced its folders with links. */
 static enum err_code copy_part(const struct fs_mount *m, const char *rest, const char *target,
                                bool *ret_hidden, struct err *e)
 {
@@ -198,7 +198,7 @@ static enum err_code copy_part(const struct fs_mount *m, const char *rest, const
                : err_sys(e, errno, "mount on %s", target);
 }
 
-/* <folder>/<i>/<rest>: a mount below the i-th. */
+/* Records <folder>/<i>/<rest>, a mount below the i-th. */
 static bool note_part(const struct fs_mount *m, void *arg)
 {
     struct parts *p = arg;
@@ -222,7 +222,7 @@ static bool note_part(const struct fs_mount *m, void *arg)
     }
     if (copy_part(m, rest, to->source, &hidden, p->e) != ERR_OK)
         return false;
-    if (hidden) /* by another mount, which is also listed */
+    if (hidden) /* hidden by another mount, which is also listed */
         return true;
     p->n++;
     p->left--;

@@ -13,8 +13,8 @@ int idmap_open(const char *userns, struct err *e);
 /*
  * A mapped mount of the tree at `path` with all mounts below it; detached, the caller closes it. propagation:
  * MS_PRIVATE, or MS_SLAVE, so that later mounts below `path` also appear (unmapped). Never 0: unmounting
- * would also unmount what is shared with the source. -1: ERR_UNIMPLEMENTED if the kernel or a file system
- * cannot do it; the text names the file system and its mount point.
+ * would also unmount mounts that are shared with the source. -1: ERR_UNIMPLEMENTED if the kernel or a file
+ * system cannot do it; the text names the file system and its mount point.
  */
 int idmap_tree(const char *path, int userns_fd, uint64_t propagation, struct err *e);
 

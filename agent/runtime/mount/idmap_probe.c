@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-/* A runtime running as the pod's root accesses its bundle by path. */
+/* A runtime that runs as the pod's root accesses its bundle by path. */
 static enum err_code check_folder(const char *path, struct err *e)
 {
     struct stat st;
@@ -60,7 +60,7 @@ static enum err_code try_all(const struct idmap_probe *p, int userns, struct err
 {
     size_t i;
 
-    /* Over the run folder, visible only to this process: relative names are below it. */
+    /* Mounted over the run folder, visible only to this process, so that relative names are below it. */
     if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
         return err_sys(e, errno, "make a mount namespace");
     if (mount("tmpfs", p->run_dir, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0700,size=1m") != 0 ||
@@ -112,7 +112,7 @@ static int new_users(struct err *e)
             ERR_IGNORE(read(down[0], &c, 1));
         _exit(0);
     }
-    close(up[1]); /* one that is killed is an end, too */
+    close(up[1]); /* the pipe also closes when the child is killed */
     if (read(up[0], &sys, sizeof(sys)) != sizeof(sys) || sys != 0) {
         err_sys(e, sys, "create a user namespace (see user.max_user_namespaces)");
     } else {

@@ -44,8 +44,8 @@ static enum err_code make_upper(const char *layer_dir, int top_layer, int *ret_u
 }
 
 /*
- * The options refer to descriptors in /proc/self/fd: mount(2) accepts at most a page of options, too little
- * for 127 layers with long names, and no path needs escaping.
+ * The options refer to descriptors in /proc/self/fd: mount(2) accepts at most a page of options, too few for
+ * 127 layers with long names, and no path needs escaping.
  *
  * "volatile" (Linux 5.10): an upper folder is never mounted again, so the sync of the whole file system at
  * each unmount is unnecessary.
@@ -84,8 +84,8 @@ static enum err_code mount_layers(const struct overlay *o, const int *layers, si
 /*
  * The layers mapped to the pod's users. overlayfs only accepts attached mounts as layers: so all are attached
  * on top of each other in a mount namespace of this process, where the merged tree is mounted, too, and then
- * moved out (nothing is visible outside before: they are private). Its parts need no mounts of their own
- * afterwards.
+ * moved out (nothing is visible outside before: they are private). Afterwards the layers no longer need to be
+ * mounted.
  */
 static enum err_code mount_mapped(const struct overlay *o, const int *layers, size_t n, const char *target,
                                   struct err *e)

@@ -9,12 +9,12 @@
 
 struct overlay {
     const struct img_strs *dirs; /* lowest first; at most OVERLAY_LAYERS_MAX */
-    const char *writable_dir;    /* its folders upper and work are made; NULL: read-only */
-    const char *source;          /* what mountinfo shows as the mount's source */
-    int userns_fd;               /* the tree is mapped to that namespace's users; -1: not */
+    const char *writable_dir;    /* its folders upper and work are created; NULL: read-only */
+    const char *source;          /* the mount's source in mountinfo */
+    int userns_fd;               /* the tree is mapped to that namespace's users; -1: not mapped */
 };
 
-/* Mounts the tree on the folder `target`. A read-only one: without devices and setuid, its folder must be
- * empty. ERR_UNIMPLEMENTED: it cannot be mapped; ERR_NOT_FOUND: no layers, or too many. */
+/* Mounts the tree on the folder `target`. A read-only mount has no devices and no setuid, and its folder must
+ * be empty. ERR_UNIMPLEMENTED: it cannot be mapped; ERR_NOT_FOUND: no layers, or too many. */
 enum err_code overlay_mount(const struct overlay *o, const char *target, struct err *e) MUST_CHECK;
 #endif

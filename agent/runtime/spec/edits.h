@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * edits - changes of a container's OCI specification, as the Container Device Interface words them
- * (containerEdits, CDI 1.1.0). They are made after everything else: a variable, a device node or a mount
- * takes the place of an earlier one of the same name or path. All texts are borrowed.
+ * edits - changes of a container's OCI specification, in the terms of the Container Device Interface
+ * (containerEdits, CDI 1.1.0). They are applied last: a variable, a device node or a mount replaces an
+ * earlier one of the same name or path. All texts are borrowed.
  */
 #ifndef AGENT_RUNTIME_SPEC_EDITS_H
 #define AGENT_RUNTIME_SPEC_EDITS_H

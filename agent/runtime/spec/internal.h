@@ -38,8 +38,8 @@ enum err_code rt_seccomp_architectures(const char *machine, json_t **ret, struct
 
 /*
  * Changes a profile in OCI's form so that it refuses the calls by which the owner of a file changes its
- * project (volumes/quota/README.md). All else remains as the profile has it. *profile NULL: unconfined, it
- * becomes a profile that allows the rest.
+ * project (volumes/quota/README.md). All other rules are unchanged. *profile NULL (unconfined) becomes a
+ * profile that allows all other calls.
  */
 enum err_code rt_seccomp_keep_projects(json_t **profile, const struct rt_seccomp_host *host,
                                        struct err *e) MUST_CHECK;
@@ -50,9 +50,10 @@ struct rt_values { /* of an argument: those x with (x & mask) == value */
 };
 enum {
     RT_WITHOUT_MAX = 4,
-    RT_SPLIT_MAX = 32 * RT_WITHOUT_MAX, /* each value to be left out is told apart by at most 32 bits */
+    RT_SPLIT_MAX = 32 * RT_WITHOUT_MAX, /* each excluded value is separated by at most 32 bits */
 };
-/* Those of `in` whose lower 32 bits are none of `without`, as disjoint sets. Returns their number. */
+/* The values of `in` whose lower 32 bits equal none of `without`, as disjoint sets. Returns the number of
+ * sets. */
 size_t rt_values_without(struct rt_values in, const uint32_t *without, size_t n,
                          struct rt_values ret[RT_SPLIT_MAX]);
 

@@ -46,14 +46,13 @@ static json_t *string_array(const char *const *v, size_t n)
 
 static int oom_score_adj(const struct rt_host *host, const struct rt_config *c)
 {
-    /* Without CAP_SYS_RESOURCE the kernel does not allow less than our own value: better that than no
-     * container. */
+    /* Without CAP_SYS_RESOURCE the kernel allows no value below our own, so our own is used. */
     if (!host->features.lower_oom_score && c->oom_score_adj < host->features.own_oom_score_adj)
         return host->features.own_oom_score_adj;
     return c->oom_score_adj;
 }
 
-/* A user namespace does not have all users. */
+/* A user namespace contains a limited range of users. */
 static enum err_code check_mapped(const struct rt_config *c, const struct rt_user *u, struct err *e)
 {
     int64_t most = u->uid > u->gid ? u->uid : u->gid;
@@ -183,8 +182,8 @@ static bool add_namespace(json_t *list, const char *type, const char *path)
     return json_array_append_new(list, n) == 0;
 }
 
-/* The pod's namespaces by path; others are the host's, except mount and (by default) PID, which are its
- * own. */
+/* The pod's namespaces by path; the others are the host's, except mount and (by default) PID, which are the
+ * container's own. */
 static bool put_namespaces(const struct rt_host *host, const struct rt_config *c, json_t *linux_section)
 {
     json_t *list = json_array();
@@ -199,7 +198,7 @@ static bool put_namespaces(const struct rt_host *host, const struct rt_config *c
             add_namespace(list, "cgroup", NULL));
 }
 
-/* Those of the joined namespace: runc requires them, crun takes its users from them. */
+/* The mappings of the joined namespace: runc requires them, crun reads its users from them. */
 static bool put_mappings(const struct rt_config *c, json_t *linux_section)
 {
     static const char *const keys[] = { "uidMappings", "gidMappings" };
@@ -329,7 +328,7 @@ static enum err_code build_linux(const struct rt_host *host, const struct rt_con
     bool ok = spec_put(spec, "linux", linux_section);
     json_t *seccomp = NULL;
 
-    /* Separately: each call takes its value, even if another failed. */
+    /* Separate calls: each takes ownership of its value, even if another failed. */
     ok = spec_put(linux_section, "resources", resources) && ok;
     ok = spec_put(linux_section, "devices", devices) && ok;
     ok = spec_put(resources, "devices", rules) && ok;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * spec - one container, fully resolved, and the OCI runtime specification for it (config.json), as containerd
- * and CRI-O give it under kubelet. Pure, except for reading files below the container's root.
+ * and CRI-O create it under kubelet. Pure, except for reading files below the container's root.
  */
 #ifndef AGENT_RUNTIME_SPEC_SPEC_H
 #define AGENT_RUNTIME_SPEC_SPEC_H
@@ -29,7 +29,7 @@ struct rt_features {
 
 #define RT_CAP_BIT(n) (UINT64_C(1) << (n))
 
-/* What a specification needs to know of the node. */
+/* The properties of the node that a specification depends on. */
 struct rt_host {
     struct rt_features features; /* of the container's runtime */
     char *seccomp_profile;
@@ -49,18 +49,18 @@ struct rt_mount {       /* bind mounts of volumes and files, in order */
     bool image;              /* an image as a volume: already mapped to the pod's users; its flags are kept */
     const char *propagation; /* "rprivate", "rslave", "rshared" */
     /*
-     * A device's, not the pod's. With a user namespace it stays as on the host where its file system (sysfs,
-     * devtmpfs) cannot be mapped to the pod's users.
+     * The mount belongs to a device, not to the pod. With a user namespace it keeps the host's ids if its
+     * file system (sysfs, devtmpfs) cannot be mapped to the pod's users.
      */
     bool device;
     bool make_source; /* a source that is missing becomes a folder, as in containerd's CRI plugin */
-    const struct rt_edit_mount *edit; /* its type and options take the place of those above; may be NULL */
+    const struct rt_edit_mount *edit; /* its type and options replace those above; may be NULL */
 };
 
 /*
  * Nodes of the host for the container, as in kubelet's DeviceSpec. The host's path may be a link; if it is a
- * folder, all nodes below it are added. With a user namespace, nodes of their own are made, whose owners are
- * the pod's users. Of two with the same path in the container, the later one is added.
+ * folder, all nodes below it are added. With a user namespace, separate nodes are created, owned by the pod's
+ * users. Of two devices with the same path in the container, the later one is used.
  */
 struct rt_device {
     const char *host_path;
@@ -86,15 +86,15 @@ struct rt_config {  /* fully resolved; borrowed until done */
     struct img_image *image;
     const struct api_strs *command, *args; /* expanded; n 0: not given */
     const char *const *env;                /* "K=V"; overrides the image's; NULL-terminated */
-    /* Like `env`, which overrides these: of devices. kubelet also expands $(NAME) in command and args by
-     * them; this is the caller's part. May be NULL. */
+    /* Variables of devices, in the form of `env`, which overrides them. kubelet also expands $(NAME) in
+     * command and args with them; the caller does that. May be NULL. */
     const char *const *device_env;
     const char *working_dir; /* NULL: the image's */
     const struct api_security *security;
     const struct api_pod_security *pod_security;
     bool seccomp_default; /* RuntimeDefault if no profile is set */
-    /* Projects count what containers write: no call may change the project of a file. Without effect for a
-     * privileged container, and with userns, where the kernel refuses that. */
+    /* Projects count the containers' disk usage, so the container must not change the project of a file. No
+     * effect for a privileged container, or with userns, where the kernel refuses the change. */
     bool keep_projects;
     const char *hostname;              /* HOSTNAME in the environment */
     const char *netns, *ipcns, *utsns; /* paths; NULL: the host's */
@@ -107,9 +107,9 @@ struct rt_config {  /* fully resolved; borrowed until done */
     size_t n_devices;
     const struct rt_annotation *annotations; /* of two with the same name the first one is used */
     size_t n_annotations;
-    const struct rt_edits *edits; /* by CDI, made after all else; may be NULL */
-    bool
-        nodes_mounted; /* the nodes of devices and edits are among the mounts: only their rules are missing */
+    const struct rt_edits *edits; /* by CDI, applied last; may be NULL */
+    bool nodes_mounted; /* the nodes of devices and edits are among the mounts; only their cgroup rules are
+                           added */
     const struct rt_hugepages *hugepages;
     size_t n_hugepages;
     const char *shm_path;          /* bind-mounted at /dev/shm; NULL: the host's own /dev/shm (hostIPC) */
@@ -134,8 +134,8 @@ enum err_code rt_spec_build(const struct rt_host *host, const struct rt_config *
 
 /* Refuses runAsNonRoot with a root user, with kubelet's text. */
 enum err_code rt_user_check_non_root(const struct rt_config *c, struct err *e) MUST_CHECK;
-/* Makes the folders of the image's volumes in the mounted root rootfs_fd; mounts of the pod or runtime at or
- * above one take precedence. *ret is the config; if the root is to be read-only, it has an additional
+/* Creates the folders of the image's volumes in the mounted root rootfs_fd; mounts of the pod or runtime at
+ * or above one take precedence. *ret is the config; if the root is to be read-only, it has an additional
  * writable mount for each, with its list in the arena. */
 enum err_code rt_volumes_add(const struct rt_config *c, int rootfs_fd, struct arena *arena,
                              struct rt_config *ret, struct err *e) MUST_CHECK;
@@ -151,7 +151,7 @@ bool rt_mount_is_bind(const struct rt_mount *m); /* otherwise its source is not 
 struct rt_node {
     const char *path; /* in the container */
     char type;        /* 'b', 'c', 'p' */
-    bool of_host;     /* there because the container is privileged */
+    bool of_host;     /* added because the container is privileged */
     bool has_mode, has_uid, has_gid;
     uint32_t mode, uid, gid;
     int64_t major, minor;
@@ -162,7 +162,7 @@ struct rt_nodes {
     size_t n;
     struct arena arena; /* of paths; the rest is borrowed from the config */
 };
-/* Looks at the host's paths, which may hang unless they are below /dev. */
+/* Accesses the host's paths, which may hang unless they are below /dev. */
 enum err_code rt_nodes_collect(const struct rt_config *c, int rootfs_fd, struct rt_nodes *ret,
                                struct err *e) MUST_CHECK;
 void rt_nodes_done(struct rt_nodes *nodes);

@@ -80,7 +80,7 @@ static bool is_all(const char *name)
     return strcasecmp(name, "ALL") == 0 || strcasecmp(name, "CAP_ALL") == 0;
 }
 
-/* The single capabilities of a list as a mask; ALL is only noted. */
+/* The single capabilities of a list as a mask; ALL only sets *ret_all. */
 static enum err_code read_list(const struct api_strs *list, uint64_t *ret, bool *ret_all, struct err *e)
 {
     size_t i;
@@ -99,7 +99,7 @@ static enum err_code read_list(const struct api_strs *list, uint64_t *ret, bool 
 }
 
 /* containerd's order: ALL in add, ALL in drop, single ones added, single ones dropped. ALL (and privileged)
- * means the agent's own set, because no more can be given. */
+ * means the agent's own set, because the agent cannot grant more. */
 enum err_code rt_caps_resolve(const struct rt_host *host, const struct api_security *s, uint64_t *ret,
                               struct err *e)
 {

@@ -21,7 +21,7 @@ enum {
 struct walk {
     struct rt_nodes *nodes;
     const char *access; /* NULL: no rule per device */
-    bool alone;         /* nothing was added before: no path is there twice */
+    bool alone;         /* nothing was added before, so no path can repeat */
 };
 
 void rt_nodes_done(struct rt_nodes *nodes)
@@ -31,7 +31,7 @@ void rt_nodes_done(struct rt_nodes *nodes)
     *nodes = (struct rt_nodes){ 0 };
 }
 
-/* In the place of an earlier node with the same path: a runtime may refuse to make a node twice. */
+/* Replaces an earlier node with the same path, because a runtime may refuse to create a node twice. */
 static enum err_code add_node(struct rt_nodes *nodes, const struct rt_node *node, bool alone, struct err *e)
 {
     if (!utf8_is_valid(node->path, strlen(node->path)))
@@ -117,7 +117,7 @@ static enum err_code add_tree(const struct walk *w, const char *dir, const char 
     return code;
 }
 
-/* ---- of plugins ---- */
+/* ---- devices of plugins ---- */
 
 static bool are_permissions(const char *text)
 {
@@ -145,7 +145,7 @@ static enum err_code add_device(const struct rt_device *device, struct rt_nodes 
     if (stat(device->host_path, &st) != 0) {
         if (errno != ENOENT)
             return err_sys(e, errno, "device %s", device->host_path);
-        /* containerd's words */
+        /* containerd's text */
         return err_set(e, ERR_NOT_FOUND, "device %s: lstat %s: no such file or directory", target,
                        device->host_path);
     }
@@ -156,14 +156,15 @@ static enum err_code add_device(const struct rt_device *device, struct rt_nodes 
     return spec_devices_add_node(&w, &st, target, e);
 }
 
-/* ---- of CDI ---- */
+/* ---- devices of CDI ---- */
 
 static char type_of(mode_t mode)
 {
     return S_ISCHR(mode) ? 'c' : S_ISBLK(mode) ? 'b' : S_ISFIFO(mode) ? 'p' : '\0';
 }
 
-/* Everything that the edit leaves open is as on the host. A node that says what it is needs none there. */
+/* Values that the edit does not set are copied from the host. A node with a complete description needs no
+ * node on the host. */
 static enum err_code fill_from_host(const struct rt_edit_node *edit, struct rt_node *node, struct err *e)
 {
     const char *host = edit->host_path != NULL ? edit->host_path : edit->path;
@@ -174,7 +175,7 @@ static enum err_code fill_from_host(const struct rt_edit_node *edit, struct rt_n
 
     if (complete && (failed != 0 || type_of(st.st_mode) == '\0'))
         return ERR_OK;
-    if (failed == ENOENT) /* the words of the CDI library */
+    if (failed == ENOENT) /* the CDI library's text */
         return err_set(e, ERR_NOT_FOUND, "failed to stat CDI host device \"%s\": no such file or directory",
                        host);
     if (failed != 0)
@@ -218,7 +219,7 @@ static enum err_code add_edit_node(const struct rt_edit_node *edit, const struct
                        edit->path, node.access);
     if (check_target(edit->path, e) != ERR_OK || fill_from_host(edit, &node, e) != ERR_OK)
         return e->code;
-    if (node.type == 'p') /* the cgroup knows no FIFOs */
+    if (node.type == 'p') /* the device cgroup has no FIFOs */
         node.access = NULL;
     return add_node(nodes, &node, false, e);
 }
@@ -298,7 +299,7 @@ enum err_code rt_devices_build(const struct rt_config *c, int rootfs_fd, json_t 
     struct rt_nodes nodes;
     enum err_code code;
 
-    /* Nothing except what the runtime adds (null, zero, full, random, urandom, tty, ptmx, pts), or
+    /* Nothing except the nodes that the runtime adds (null, zero, full, random, urandom, tty, ptmx, pts), or
      * everything. */
     if (json_array_append_new(ret_rules, json_pack("{s:b,s:s}", "allow", (int)privileged, "access", "rwm")) !=
         0)

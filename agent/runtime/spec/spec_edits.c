@@ -83,7 +83,7 @@ static enum err_code put_hooks(const struct rt_edits *edits, json_t *spec, struc
     return ERR_OK;
 }
 
-/* ---- what not every runtime has; one that does not know a field ignores it ---- */
+/* ---- fields that not every runtime supports; a runtime ignores unknown ones ---- */
 
 static enum err_code put_net_devices(const struct rt_host *host, const struct rt_edits *edits,
                                      json_t *linux_section, struct err *e)
@@ -204,7 +204,7 @@ json_t *rt_edit_mount_options(const struct rt_mount *m, bool mapped)
     for (size_t i = 0; ok && i < edit->n_options; i++) {
         bool map = strcmp(edit->options[i], "idmap") == 0 || strcmp(edit->options[i], "ridmap") == 0;
 
-        if (!map || !mapped) /* it is mapped already */
+        if (!map || !mapped) /* the mount is mapped already */
             ok = json_array_append_new(options, json_string(edit->options[i])) == 0;
     }
     if (!ok) {

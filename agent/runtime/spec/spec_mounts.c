@@ -69,7 +69,8 @@ static bool is_mounted_by_volume(const struct rt_config *c, const char *destinat
     return false;
 }
 
-/* As in containerd: a volume replaces the default at its place, and one at /dev all defaults below it. */
+/* As in containerd: a volume replaces the default mount at the same path, and a volume at /dev replaces all
+ * defaults below it. */
 static bool is_default_wanted(const struct rt_config *c, const char *destination)
 {
     return !is_mounted_by_volume(c, destination) &&
@@ -80,7 +81,7 @@ static enum err_code spec_mounts_append(json_t *mounts, const char *destination,
                                         const char *source, json_t *options, struct err *e)
 {
     json_t *m = json_pack("{s:s,s:s,s:s,s:o}", "destination", destination, "type", type, "source", source,
-                          "options", options); /* takes the options, even on failure */
+                          "options", options); /* takes ownership of the options, even on failure */
 
     if (m == NULL)
         return err_set(e, ERR_DATA_LOSS, "mount at \"%s\": a path is not UTF-8", destination);
@@ -120,13 +121,13 @@ static bool note_mount(const struct fs_mount *m, void *arg)
 
     if (strncmp(m->point, s->path, n) != 0 || (s->path[n] != '/' && s->path[n] != '\0') || n < s->length)
         return true;
-    s->length = n; /* of two at the same point, the later one is on top */
+    s->length = n; /* of two mounts at the same point, the later one is on top */
     s->shared = m->shared;
     snprintf(s->point, sizeof(s->point), "%s", m->point);
     return true;
 }
 
-/* Bidirectional on a mount that is not shared would silently not propagate: rejected, with containerd's
+/* On a mount that is not shared, Bidirectional would have no effect, so it is rejected, with containerd's
  * message. */
 static enum err_code require_shared(const char *source, struct err *e)
 {

@@ -79,7 +79,7 @@ static enum err_code set_variables(json_t *env, const char *const *list, struct 
 }
 
 /* In increasing precedence: image, HOSTNAME, devices, manifest, CDI. Defaults: PATH, TERM on a terminal, and
- * HOME, which runtimes set differently if the image does not know the user. */
+ * HOME, which runtimes set differently if the image does not list the user. */
 static enum err_code spec_process_collect(const struct rt_config *c, const char *home, json_t *env,
                                           struct err *e)
 {

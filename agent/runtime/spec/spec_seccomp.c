@@ -26,7 +26,7 @@ enum {
 };
 
 /* uname -m, the name in conditions (Go's, as Docker's profiles use it), libseccomp's name, and its names of
- * what else this machine's kernel runs (archMap of the distribution's profile). */
+ * the other architectures that this machine's kernel runs (archMap of the distribution's profile). */
 static const struct {
     const char *machine, *name, *seccomp, *also[2];
 } architectures[] = {
@@ -46,7 +46,7 @@ static const struct {
 struct resolving {
     const struct rt_seccomp_host *host;
     const char *arch;         /* NULL: a machine unknown to conditions */
-    const char *seccomp_arch; /* NULL likewise */
+    const char *seccomp_arch; /* NULL: a machine unknown to libseccomp */
 };
 
 /* ---- conditions ---- */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Seccomp: no call of the container changes the project of a file, which counts its usage.
+ * Seccomp: the container cannot change the project of a file, because projects count its disk usage.
  *
  * ioctl(2) has two requests for that (one of them with a second number for 32-bit programs); the kernel
- * ignores the upper 32 bits of a request, so rules compare the lower ones. Within one filter libseccomp
- * prefers a rule without conditions to all others of that call, and compares each argument once in a rule. So
- * an allowance of ioctl is replaced by one for each set of requests that has none of the refused ones.
- * file_setattr(2) reads its values from memory, which no filter sees: it is refused as if the kernel did not
- * have it, and programs use ioctl then.
+ * ignores the upper 32 bits of a request, so rules compare the lower ones. Within one filter, libseccomp
+ * prefers a rule without conditions to all other rules of that call, and a rule can compare each argument
+ * only once. So a rule that allows ioctl is replaced by one rule for each set of requests without the refused
+ * ones. file_setattr(2) reads its values from memory, which a filter cannot read: it fails as on a kernel
+ * without it, and programs fall back to ioctl.
  */
 #include "agent/runtime/spec/internal.h"
 
@@ -31,7 +31,7 @@ static const uint32_t refused[] = { (uint32_t)FS_IOC_FSSETXATTR, (uint32_t)FS_IO
                                     (uint32_t)FS_IOC32_SETFLAGS };
 _Static_assert(ARRAY_LEN(refused) < RT_WITHOUT_MAX, "one more may be left out: of SCMP_CMP_NE");
 
-/* Whether a call with this action may be carried out: by a tracer, and a listener, too. */
+/* Whether a call with this action may be executed, including by a tracer or a listener. */
 static bool action_allows(const char *action)
 {
     static const char *const refusals[] = { "SCMP_ACT_ERRNO", "SCMP_ACT_KILL", "SCMP_ACT_KILL_PROCESS",
@@ -52,11 +52,12 @@ static json_t *condition(struct rt_values v)
                      (json_int_t)v.value, "op", "SCMP_CMP_MASKED_EQ");
 }
 
-/* ---- what a condition of a profile means ---- */
+/* ---- conditions of a profile ---- */
 
 enum { PREFIXES = 33 };
 
-struct sets { /* of requests; those of a range are disjoint, so all its splits together are one's */
+struct sets { /* of requests; the sets of a range are disjoint, so RT_SPLIT_MAX bounds all their splits
+                 together */
     struct rt_values v[PREFIXES + 2 * RT_SPLIT_MAX];
     size_t n;
 };
@@ -72,7 +73,7 @@ static void sets_add(struct sets *s, struct rt_values in, const uint32_t *also)
     s->n += rt_values_without(in, without, n, &s->v[s->n]);
 }
 
-/* From `v` on, upwards or downwards, as prefixes of its bits. */
+/* All values from `v` upwards or downwards, as prefixes of its bits. */
 static void sets_add_range(struct sets *s, uint32_t v, bool up)
 {
     for (uint32_t bit = UINT32_C(1) << 31; bit != 0; bit >>= 1) {
@@ -85,9 +86,9 @@ static void sets_add_range(struct sets *s, uint32_t v, bool up)
 }
 
 /*
- * The requests of a condition but those refused. Comparisons are about the lower 32 bits then: libseccomp
- * compares all 64, and with the upper ones, which the kernel ignores, a program would choose the result.
- * False: the runtime will reject this operator.
+ * The requests of a condition without the refused ones. Only the lower 32 bits are compared: libseccomp
+ * compares all 64, and since the kernel ignores the upper ones, a program could set them to choose the
+ * result. False: the runtime will reject this operator.
  */
 static bool sets_of_condition(const json_t *arg, struct sets *s)
 {
@@ -126,8 +127,8 @@ struct changing {
     const struct rt_seccomp_host *host;
     json_t *rules; /* the new ones */
     bool too_many;
-    bool ioctl_allowed;                  /* some of it */
-    bool ioctl_refused, setattr_refused; /* all of it, by the profile */
+    bool ioctl_allowed;                  /* for some requests */
+    bool ioctl_refused, setattr_refused; /* for all requests, by the profile */
 };
 
 /* The rule with other names and arguments; args NULL: without. */
@@ -156,7 +157,7 @@ static bool put_sets(struct changing *c, const json_t *rule, const json_t *names
     return true;
 }
 
-/* Each argument is there once at most. */
+/* Each argument occurs once at most. */
 static bool put_ioctl(struct changing *c, const json_t *rule, const json_t *args)
 {
     json_auto_t *others = json_array(), *names = json_pack("[s]", IOCTL);
@@ -198,7 +199,7 @@ static bool has_argument_twice(const json_t *args)
     return false;
 }
 
-/* A rule with an argument twice is one rule for each condition, in crun and runc. */
+/* crun and runc convert a rule that repeats an argument to one rule for each condition. */
 static bool split_ioctl(struct changing *c, const json_t *rule)
 {
     const json_t *args = json_object_get(rule, "args"), *arg;
@@ -285,8 +286,8 @@ static bool host_has_setattr(const struct rt_seccomp_host *host)
     return host->kernel_major > 6 || (host->kernel_major == 6 && host->kernel_minor >= 17);
 }
 
-/* Runtimes leave out rules that are the default, and warn about calls that libseccomp does not know: it is
- * named only where the kernel has it. */
+/* Runtimes omit rules that equal the default action, and warn about calls unknown to libseccomp; so
+ * file_setattr is only named where the kernel has it. */
 static bool change_rules(struct changing *c, const json_t *profile)
 {
     const char *action = json_str(profile, "defaultAction");

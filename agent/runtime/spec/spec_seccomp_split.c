@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All values of an argument but a few, as libseccomp can express it: rules that compare bits, once an
- * argument. */
+/* All values of an argument except a few, in the form that libseccomp supports: rules that compare bits, each
+ * argument once per rule. */
 #include "agent/runtime/spec/internal.h"
 
 #include <assert.h>
@@ -23,8 +23,8 @@ static void split_emit(struct split *s, struct rt_values v)
     s->out[s->n_out++] = v;
 }
 
-/* Bits that are free in `in`: *differ those that tell the values to be left out in it apart, *common the
- * rest, which they have as in *any. False: `in` has none of them. */
+/* Sorts the free bits of `in`: *differ has the bits in which the excluded values of `in` differ, *common the
+ * other bits, in which they all equal *any. False: `in` has no excluded value. */
 static bool split_compare(const struct split *s, const struct rt_values *in, uint32_t *ret_any,
                           uint32_t *ret_common, uint32_t *ret_differ)
 {
@@ -43,8 +43,9 @@ static bool split_compare(const struct split *s, const struct rt_values *in, uin
     return found;
 }
 
-/* Whatever differs in a common bit is allowed; the others are split by a bit that tells them apart. At most
- * as deep as there are values to be left out: each half has fewer of them. */
+/* A value that differs from the excluded ones in a common bit is allowed; the rest is split by a bit in which
+ * the excluded values differ. The recursion is no deeper than the number of excluded values, since each half
+ * has fewer of them. */
 static void split(struct split *s, struct rt_values in)
 {
     uint32_t any = 0, common = 0, differ = 0, bit;

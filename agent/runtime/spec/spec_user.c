@@ -29,8 +29,8 @@ struct wanted_user {
     char name[NAME_MAX_SHOWN];
 };
 
-/* The user part of the image's USER. A group after ':' is ignored as under kubelet, which only passes on the
- * user (kubernetes issue 61967); an image without USER runs as root. */
+/* The user part of the image's USER. A group after ':' is ignored, as kubelet only passes the user
+ * (kubernetes issue 61967); an image without USER runs as root. */
 static enum err_code image_user(const struct rt_config *c, struct wanted_user *ret, struct err *e)
 {
     const char *user = c->image->user != NULL ? c->image->user : "";

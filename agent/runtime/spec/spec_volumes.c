@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Volumes declared by an image (VOLUME). Each is a folder of the container's root, made if no layer has it,
- * and stays writable if the root is read-only: the data is in the overlay like all else, only the root's
- * mount is read-only. */
+/* Volumes declared by an image (VOLUME). Each is a folder of the container's root, created if no layer has
+ * it. It stays writable if the root is read-only: its data is in the overlay like other files, and only the
+ * root's mount is read-only. */
 #include "agent/runtime/spec/internal.h"
 
 #include "base/arena.h"
