@@ -3,10 +3,11 @@
  * clock - three clocks, and the RFC 3339 texts used by Kubernetes.
  *
  *   boot   for waiting: back-off, grace periods, the next check. It cannot be set, and includes the time the
- *         machine sleeps. Its moments have their own type, so that the compiler distinguishes them from wall
- *         times; base/boot_timer.h has the timers. mono   for durations and deadlines of operations: excludes
- *         the time the machine sleeps, because operations do not run then either. Used by libuv's timers.
- *         wall   for display and files, in nanoseconds since 1970. It may be set at any time.
+ *         machine sleeps. Its moments have their own type, so that the compiler distinguishes them from
+ *         wall times; base/boot_timer.h has the timers.
+ *   mono   for durations and deadlines of operations: excludes the time the machine sleeps, because
+ *         operations do not run then either. Used by libuv's timers.
+ *   wall   for display and files, in nanoseconds since 1970. It may be set at any time.
  *
  * A test that scripts time includes tests/unit/script_clock.h, which defines the functions of clock_now.c;
  * the linker then omits that object.

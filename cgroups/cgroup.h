@@ -4,8 +4,9 @@
  *
  * Tree below the root chosen by the caller (e.g. "/" or "/system.slice/coracle-pods.service"):
  *
- *     <root>/kubepods                            all pods: limit of the node <root>/kubepods/burstable,
- *     /besteffort     QoS classes <root>/kubepods[/<class>]/pod<uid>         one pod
+ *     <root>/kubepods                            all pods: limit of the node
+ *     <root>/kubepods/burstable, /besteffort     QoS classes
+ *     <root>/kubepods[/<class>]/pod<uid>         one pod
  *     <root>/kubepods[/<class>]/pod<uid>/<id>    one container: created by the OCI runtime
  *     <root>/coracle/conmon, <root>/coracle/ops  the supervisors; short-lived children of the agent
  *

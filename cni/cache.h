@@ -4,9 +4,9 @@
  * <folder>/<network>-<container id>-<ifname>.json
  *
  *     {"kind": "cniAttachment", "version": 1, "complete": true, "containerId": "...", "ifName": "...",
- *      "networkName": "...", "netns": "...", "cniArgs": "K=V;K=V", "capabilityArgs": {...}, "config": {the
- *      whole list in its normal form}, "result": {of the last plugin so far}, "bootId": "...", "check": "the
- *      finding of the first CHECK", "unrun": 1}
+ *      "networkName": "...", "netns": "...", "cniArgs": "K=V;K=V", "capabilityArgs": {...},
+ *      "config": {the whole list in its normal form}, "result": {of the last plugin so far},
+ *      "bootId": "...", "check": "the finding of the first CHECK", "unrun": 1}
  *
  * An entry is written before the first plugin of an ADD runs (complete: false), after each plugin that
  * changes the result (it is the prevResult of a DEL that has to clean up half an ADD) and at the end

@@ -2,16 +2,22 @@
 /*
  * plugin - one run of a CNI plugin: environment, standard input, answer, errors.
  *
- * The child gets these variables, in this order, and nothing else: ADD DEL CHECK  CNI_COMMAND CNI_CONTAINERID
- *    CNI_NETNS CNI_IFNAME CNI_ARGS CNI_PATH PATH GC STATUS      CNI_COMMAND CNI_PATH PATH VERSION CNI_COMMAND
- *    CNI_CONTAINERID CNI_NETNS CNI_IFNAME (all "dummy", as in libcni, because old plugins require them)
- *    CNI_PATH PATH PATH is set because plugins call iptables. Errors have libcni's form, followed by the
- *    code: plugin type="bridge" failed (add): <msg>: <details> (CNI code 7) Codes: ERR_PRECONDITION its
- *    configuration must change first (CNI codes 1, 2, 7) ERR_UNAVAILABLE   it asks for a retry (11), or no
- *    bin_dir has it (yet) ERR_EXHAUSTED     more than CNI_RESULT_MAX bytes of output ERR_INVALID it succeeded
- *    but its result cannot be used ERR_UNKNOWN       any other error it reported other codes       it cannot
- *    be executed; ERR_DEADLINE, ERR_CANCELLED An error object is an error whatever the exit status is. A
- *    program that is being written (ETXTBSY: its installer is running) is tried up to 6 times, 1 s apart.
+ * The child gets these variables, in this order, and nothing else:
+ *    ADD DEL CHECK  CNI_COMMAND CNI_CONTAINERID CNI_NETNS CNI_IFNAME CNI_ARGS CNI_PATH PATH
+ *    GC STATUS      CNI_COMMAND CNI_PATH PATH
+ *    VERSION        CNI_COMMAND CNI_CONTAINERID CNI_NETNS CNI_IFNAME (all "dummy", as in libcni, because old
+ *                   plugins require them) CNI_PATH PATH
+ * PATH is set because plugins call iptables. Errors have libcni's form, followed by the code:
+ *    plugin type="bridge" failed (add): <msg>: <details> (CNI code 7)
+ * Codes:
+ *    ERR_PRECONDITION  its configuration must change first (CNI codes 1, 2, 7)
+ *    ERR_UNAVAILABLE   the plugin asks for a retry (11), or no bin_dir has it (yet)
+ *    ERR_EXHAUSTED     more than CNI_RESULT_MAX bytes of output
+ *    ERR_INVALID       the plugin succeeded but its result cannot be used
+ *    ERR_UNKNOWN       any other error that the plugin reported
+ *    other codes       the plugin cannot be executed; ERR_DEADLINE, ERR_CANCELLED
+ * An error object is an error whatever the exit status is. A program that is being written (ETXTBSY: its
+ * installer is running) is tried up to 6 times, 1 s apart.
  */
 #ifndef CNI_PLUGIN_H
 #define CNI_PLUGIN_H

@@ -2,10 +2,11 @@
 /*
  * plugins - device plugins: their registration, their lists of devices, and calls to them. Loop thread only.
  *
- *   registration.c  the socket <dir>/kubelet.sock; register.c: the calls of v1beta1.Registration watcher.c
- *   <registry dir>: sockets of pluginregistration v1, of any type; entry.c: one of them plugin.c        one
- *   registered plugin: its connection, its options, ListAndWatch calls.c         calls to it as the provider
- *   of its resource problems.c      current problems, for users
+ *   registration.c  the socket <dir>/kubelet.sock; register.c: the calls of v1beta1.Registration
+ *   watcher.c       <registry dir>: sockets of pluginregistration v1, of any type; entry.c: one of them
+ *   plugin.c        one registered plugin: its connection, its options, ListAndWatch
+ *   calls.c         calls to it as the provider of its resource
+ *   problems.c      current problems, for users
  *
  * A plugin that registers a resource again replaces the earlier plugin. When the earlier plugin ends later,
  * nothing changes (in kubelet its end closes the newer one, too). A plugin whose stream ends is withdrawn

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads defaults, files, drop-ins and flags into the settings, in this order; and collects warnings. */
+/* Reads defaults, files, drop-ins and flags into the settings, in this order; collects warnings. */
 #include "agent/config/config.h"
 #include "agent/config/internal.h"
 

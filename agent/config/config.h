@@ -8,9 +8,9 @@
  * CoracleConfiguration (coracle.dev/v1) for settings that kubelet does not have. A drop-in is merged as in
  * kubelet (RFC 7386): mappings key by key, null removes a value, everything else replaces.
  *
- * Every key and flag is a row of the tables in keys_*.c: it works, or it is accepted with a warning that says
- * why it has no effect. A value equal to the actual behaviour gives no warning. Unknown keys and invalid
- * values are errors with file, line and the key's path.
+ * Every key and flag is a row of the tables in keys_*.c: it works, or it is accepted with a warning that has
+ * the reason why it has no effect. A value equal to the actual behaviour causes no warning. Unknown keys and
+ * invalid values are errors with file, line and the key's path.
  *
  * Blocking (reads files). Any thread, no globals.
  */
@@ -50,17 +50,17 @@ struct config_server {
     char *cert_file, *key_file;   /* tlsCertFile, tlsPrivateKeyFile; "": those of cert_dir */
     struct config_list ciphers;   /* Go's names; none: the default */
     char *min_version;            /* "VersionTLS12"; "": the default */
-    uint64_t stream_idle_ms;      /* of an exec, attach or port-forward that passes nothing */
-    char *client_ca_file;         /* "": client certificates authenticate nobody */
+    uint64_t stream_idle_ms;      /* of an exec, attach or port-forward without traffic */
+    char *client_ca_file;         /* "": client certificates are not accepted */
     bool token_webhook, anonymous, debugging;
     uint64_t token_ttl_ms;                  /* of an answer of TokenReview */
     char *authorization;                    /* "Webhook", "AlwaysAllow" */
     uint64_t allowed_ttl_ms, denied_ttl_ms; /* of an answer of SubjectAccessReview */
 };
 
-/* What a node needs that joins a cluster. */
+/* Settings of a node that joins a cluster. */
 struct config_kube {
-    char *kubeconfig; /* "": this node joins no cluster, and nothing else here matters */
+    char *kubeconfig; /* "": this node joins no cluster, and the other members have no effect */
     char *bootstrap_kubeconfig;
     char *cert_dir; /* never "" */
     bool rotate_client, rotate_server;
@@ -108,7 +108,7 @@ struct agent_config {
     bool seccomp_default;
     unsigned max_pods_n;    /* includes podsPerCore */
     int64_t pod_pids_limit; /* -1: none */
-    bool local_limits;      /* limits of local storage act */
+    bool local_limits;      /* limits of local storage are enforced */
     char *storage_limits;   /* "evict", "enforce" */
     bool cpu_cfs_quota;
     uint64_t cpu_cfs_period_us;
@@ -118,7 +118,7 @@ struct agent_config {
     char *image_verify; /* imagePullCredentialsVerificationPolicy */
     struct config_list image_verify_not;
     unsigned pulls_max;              /* concurrent pulls; 0: the store's default */
-    unsigned pulls_per_registry_max; /* likewise */
+    unsigned pulls_per_registry_max; /* 0: the store's default */
     uint64_t pull_stall_ms, image_max_bytes;
     struct api_node_resources resources;
     struct ev_settings eviction;          /* without implied thresholds */
@@ -146,7 +146,8 @@ struct agent_config {
  * a flag or key. *ret_help: --help was given. Always call config_done() afterwards. */
 enum err_code config_parse(struct agent_config *c, int argc, char **argv, bool *ret_help,
                            struct err *e) MUST_CHECK;
-/* Then: all problems of the file that stopped it, the first being its error; returns their number. */
+/* After ERR_INVALID: calls fn with all problems of the rejected file, the first being the error; returns
+ * their number. */
 size_t config_problems(const struct agent_config *c, void (*fn)(const char *text, void *arg), void *arg);
 /* Checks only the command line. ERR_INVALID: an unknown word, or an invalid value of a flag. */
 enum err_code config_check_words(int argc, char **argv, struct err *e) MUST_CHECK;
@@ -174,7 +175,7 @@ void config_done(struct agent_config *c);
 /* A setting's current value or default; borrowed; NULL if not set. For settings without a field above. */
 const json_t *config_value(const struct agent_config *c, const char *key);
 
-/* Settings that are accepted but have no effect, each once. Borrowed during fn. */
+/* Settings that are accepted but have no effect, each listed once. Borrowed during fn. */
 struct config_warning {
     const char *setting; /* "evictionHard", "--kubeconfig" */
     const char *value;   /* as JSON */
@@ -185,11 +186,11 @@ void config_warnings(const struct agent_config *c, void (*fn)(const struct confi
                      void *arg);
 
 /* All settings, for the status socket; a new reference, NULL when out of memory: {"kubeletconfig": {...},
- * "coracleconfig": {...}, "sources": {"maxPods": "--max-pods", ...}, "withoutEffect": {"port": why,
- * ...}, "warnings": [{"setting", "value", "from", "why"}]}. A warning is about a value that was given and
- * differs from what is done; without effect are all keys that are not acted on. */
+ * "coracleconfig": {...}, "sources": {"maxPods": "--max-pods", ...}, "withoutEffect": {"port": why, ...},
+ * "warnings": [{"setting", "value", "from", "why"}]}. A warning concerns a given value that differs from the
+ * actual behaviour; withoutEffect lists all keys that have no effect. */
 json_t *config_json(const struct agent_config *c);
-/* The same as two YAML documents with the origin of each value next to it, from config_json()'s value. */
+/* Converts config_json()'s value to two YAML documents with the origin of each value beside it. */
 void config_yaml(const json_t *configz, struct buf *out);
 /* The commented sample file: every key, its meaning and its default. */
 void config_sample(struct buf *out);

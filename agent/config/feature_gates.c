@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Feature gates of the node agent (those of Kubernetes 1.36, and some removed ones), with their actual state
- * here. The set of gates changes with every version, and a node's file may be older or newer than this table,
- * so an unknown gate is only a warning, whereas kubelet refuses to start. */
+/* Feature gates of the node agent (the gates of Kubernetes 1.36, and some removed ones), with their actual
+ * state in this agent. The set of gates changes with every version, and a node's file may be older or newer
+ * than this table, so an unknown gate is only a warning, whereas kubelet refuses to start. */
 #include "agent/config/internal.h"
 
 #include <string.h>

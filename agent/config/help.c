@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists the settings for people: `coracle run --help`, manual pages, completion. */
+/* Lists the settings for documentation: `coracle run --help`, manual pages, completion. */
 #include "agent/config/internal.h"
 
 static const char *placeholder(enum config_type type)

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-enum config_doc { DOC_KUBELET, DOC_OWN, DOC_FLAG /* has no key */, N_DOCS };
+enum config_doc { DOC_KUBELET, DOC_OWN, DOC_FLAG /* a flag without a key */, N_DOCS };
 
 enum config_type {
     T_BOOL,
@@ -30,7 +30,7 @@ enum config_type {
 
 enum config_effect {
     WORKS,
-    NONE,  /* does not exist here */
+    NONE,  /* the feature does not exist in this agent */
     LATER, /* not supported yet */
 };
 
@@ -44,7 +44,7 @@ enum {
     BELOW = 8,     /* flag: key<value,... */
     COLON = 16,    /* flag: key:value,... */
     SECRET = 32,   /* never shown */
-    NEGATIVE = 64, /* a duration that may be negative */
+    NEGATIVE = 64, /* the duration may be negative */
     JOINED = 128,  /* acts only on a node that joins a cluster (`kubeconfig`) */
 };
 
@@ -99,7 +99,7 @@ enum err_code config_set(struct config_state *s, size_t i, const json_t *value, 
 void config_unset(struct config_state *s, size_t i);
 /* given, or the default; may be NULL */
 const json_t *config_effective(const struct config_state *s, size_t i);
-/* Why row i has no effect with these settings; NULL: it has. */
+/* The reason why row i has no effect with these settings; NULL: it has an effect. */
 const char *config_why_idle(const struct config_state *s, size_t i);
 #define CONFIG_ONLY_JOINED "it acts only on a node that joins a cluster: --kubeconfig"
 
@@ -111,10 +111,11 @@ enum err_code config_check_value(const struct config_row *r, const json_t *value
 enum err_code config_flag_value(const struct config_row *r, const char *text, json_t **ret,
                                 struct err *e) MUST_CHECK;
 bool config_is_zero(const json_t *value); /* false, 0, "", "0s", {}, []; NULL */
-/* Such a value of a row with ZERO. A text like "0" (the list of one processor) is a value. */
+/* Whether the value is a zero value of a row with ZERO. A text like "0" (the list of one processor) is a real
+ * value. */
 bool config_means_default(const struct config_row *r, const json_t *value);
 bool config_is_ip(const char *text);
-int64_t config_duration_ns(const json_t *value); /* of a canonical one; otherwise 0 */
+int64_t config_duration_ns(const json_t *value); /* of a canonical duration; otherwise 0 */
 
 /* ---- value_special.c: checks of single rows ---- */
 enum err_code config_check_ips(const json_t *value, struct err *e) MUST_CHECK;
@@ -152,7 +153,7 @@ enum err_code config_flag_taints(const char *text, json_t **ret, struct err *e) 
 enum err_code config_flag_reserved_memory(const char *text, json_t **ret, struct err *e) MUST_CHECK;
 
 /* ---- feature_gates.c ---- */
-/* Why this setting of a gate gives a warning, or NULL. */
+/* The reason of the warning about this setting of a gate, or NULL. */
 const char *config_gate_problem(const char *name, bool on);
 
 /* ---- where.c ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The settings of processors, memory and topology, as agent/placement takes them; each was checked when it
- * was read. */
+/* Converts the settings of processors, memory and topology for agent/placement; each was checked when it was
+ * read. */
 #include "agent/config/internal.h"
 #include "base/codec/json.h"
 

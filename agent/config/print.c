@@ -12,7 +12,7 @@
 
 /* ---- JSON ---- */
 
-/* obj.a.b.c = value (stolen); makes the missing objects. */
+/* obj.a.b.c = value (stolen); creates missing objects. */
 static bool put_path(json_t *obj, const char *path, json_t *value)
 {
     const char *dot;
@@ -219,7 +219,7 @@ static const char *nothing(const struct config_row *r)
     }
 }
 
-/* Set in the sample, so that an installed node has them; everything else is commented out. */
+/* Settings that the sample sets, so that an installed node has them; all others are commented out. */
 static const struct {
     const char *key, *value;
 } chosen[] = { { "shutdownGracePeriod", "30s" }, { "shutdownGracePeriodCriticalPods", "10s" } };

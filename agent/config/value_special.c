@@ -38,7 +38,7 @@ static bool is_cidr(const char *text)
                                               "prefix length", ERR_IGNORED) == ERR_OK;
 }
 
-/* --pod-cidr accepts one of each family. */
+/* --pod-cidr accepts one network of each family. */
 enum err_code config_check_cidrs(const json_t *v, struct err *e)
 {
     str_auto copy = strdup(json_string_value(v));
@@ -57,7 +57,7 @@ enum err_code config_check_cidrs(const json_t *v, struct err *e)
     return ERR_OK;
 }
 
-/* --node-ip accepts one of each family. */
+/* --node-ip accepts one address of each family. */
 enum err_code config_check_ip_list(const json_t *v, struct err *e)
 {
     str_auto copy = strdup(json_string_value(v));
@@ -415,7 +415,7 @@ enum err_code config_check_socket(const json_t *v, struct err *e)
                : err_set(e, ERR_INVALID, "\"%.120s\" is longer than 100 bytes", json_string_value(v));
 }
 
-/* An address of another interface would be reachable from elsewhere. */
+/* An address of another interface would be reachable from other hosts. */
 enum err_code config_check_loopback(const json_t *v, struct err *e)
 {
     const char *text = json_string_value(v), *port = strrchr(text, ':');
@@ -439,7 +439,7 @@ enum err_code config_check_loopback(const json_t *v, struct err *e)
     return ERR_OK;
 }
 
-/* The agent itself says where a runtime keeps its state and its log. */
+/* Options that the agent sets itself: the folder of a runtime's state, and its log. */
 static bool is_ours(const char *option)
 {
     static const char *const ours[] = { "--root", "--log", "--log-format", "--cgroup-manager",
@@ -458,7 +458,7 @@ static enum err_code check_handler(const json_t *words, struct err *e)
     json_t *word;
     size_t i;
 
-    if (json_array_size(words) == 0) /* there is no such handler */
+    if (json_array_size(words) == 0) /* an empty list defines no handler */
         return ERR_OK;
     if (program[0] != '/')
         return err_set(e, ERR_INVALID, "\"%.100s\" is not the absolute path of a program", program);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Amounts of settings: a quantity, or a share of a capacity. */
+/* Amounts in settings: a quantity, or a share of a capacity. */
 #include "agent/eviction/settings.h"
 #include "base/buf.h"
 

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whom to evict. kubelet takes one pod and looks again a second later, whatever is missing. Here the next
- * look comes at once, and what pods that end already will release counts, so that it finds nothing to do;
- * where one pod cannot be enough, it would only repeat the choice: several are taken then.
+ * The choice of victims. kubelet evicts one pod and checks again a second later, however much is missing.
+ * Here the next check follows at once, and the expected release of ending pods is counted, so that it usually
+ * finds nothing to do. If one pod cannot be enough, the next check would only choose another; so several pods
+ * are evicted at once.
  */
 #include "agent/eviction/manager.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* kubelet kills no earlier than two seconds after an eviction with a grace of one: as quick as that. */
+/* kubelet kills at the earliest two seconds after an eviction with a grace period of one; this is as quick.
+ */
 #define AS_QUICK_MS 1500
 
 static int64_t grace_of(const struct ev_settings *s, const struct ev_crossing *c)
@@ -23,21 +25,21 @@ static int64_t grace_of(const struct ev_settings *s, const struct ev_crossing *c
     return s->max_pod_grace_s > 1 ? s->max_pod_grace_s : 1;
 }
 
-/* Whether an eviction now would kill a pod that is ending earlier than it is killed anyway. */
+/* Whether an eviction would kill an ending pod earlier than its present deadline. */
 static bool is_quicker(const struct ev_pod *p, int64_t grace_s, uint64_t now_ms)
 {
     int64_t s = grace_s < 0 || p->grace_s < grace_s ? p->grace_s : grace_s;
     uint64_t at_ms;
 
     if (s <= 0)
-        s = grace_s != 0 ? EV_HARD_GRACE_S : 0; /* one that has no time itself gets as much */
+        s = grace_s != 0 ? EV_HARD_GRACE_S : 0; /* a pod with a grace period of 0 gets as much */
     if (s > INT32_MAX)
         return false;
     at_ms = now_ms + (uint64_t)s * 1000;
     return p->kill_ms > at_ms && p->kill_ms - at_ms > (grace_s != 0 ? AS_QUICK_MS : 0);
 }
 
-/* Ends, and is expected to release what it uses soon. */
+/* Whether the pod is ending and is expected to release its resources soon. */
 static bool is_releasing(const struct ev_pod *p, uint64_t now_ms)
 {
     return p->kill_ms >= now_ms || now_ms - p->kill_ms < EV_RELEASE_MS;
@@ -51,8 +53,8 @@ static void add_up(uint64_t *sum, uint64_t n)
 
 struct choosing {
     const struct ev_look *look;
-    uint64_t need;     /* what must become available */
-    uint64_t released; /* of that, by pods that are ending or chosen */
+    uint64_t need;     /* the amount that must become available */
+    uint64_t released; /* the part of it that ending or chosen pods will release */
 };
 
 static uint64_t usage_of(const struct choosing *k, const struct ev_pod *p)
@@ -62,7 +64,7 @@ static uint64_t usage_of(const struct choosing *k, const struct ev_pod *p)
     return ev_usage(k->look->crossing.threshold.signal, k->look->layout, p, &usage, &request) ? usage : 0;
 }
 
-/* Candidates to ret->ranked; usage of those that are ending is added up. */
+/* Adds candidates to ret->ranked and sums up the usage of ending pods. */
 static void sort_out(struct choosing *k, const struct ev_pod *pods, size_t n, struct ev_choice *ret)
 {
     for (size_t i = 0; i < n; i++) {
@@ -76,7 +78,8 @@ static void sort_out(struct choosing *k, const struct ev_pod *pods, size_t n, st
     ev_rank(k->look->crossing.threshold.signal, k->look->layout, ret->ranked, ret->n_ranked);
 }
 
-/* Beside others: a pod that uses more than it asked for, by a known amount. Nothing asks for process ids. */
+/* Whether the pod may be evicted in addition to others: it exceeds its request by a known amount. Process ids
+ * cannot be requested. */
 static bool goes_along(const struct choosing *k, const struct ev_pod *p)
 {
     const enum ev_signal s = k->look->crossing.threshold.signal;

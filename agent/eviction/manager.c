@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Follows thresholds and conditions from look to look. */
+/* Tracks thresholds and conditions from check to check. */
 #include "agent/eviction/manager.h"
 
 #include <stdlib.h>
@@ -13,12 +13,12 @@ struct seen { /* of a threshold */
 struct pace_seen { /* how fast a signal is used up */
     bool known;
     uint64_t at_ms, available;
-    uint64_t left_ms; /* until nothing is left; UINT64_MAX: it is not used up, or that is not known */
+    uint64_t left_ms; /* until nothing is left; UINT64_MAX: not being used up, or unknown */
 };
 
 struct condition {
     bool on, ending;
-    uint64_t changed_ms; /* 0: it never was */
+    uint64_t changed_ms; /* 0: it never changed */
     uint64_t ended_ms;   /* ending: no threshold is met since */
 };
 
@@ -85,7 +85,7 @@ static uint64_t goal_of(const struct ev_threshold *t, const struct ev_value *v)
                                                                                                : sum;
 }
 
-/* Once met, a threshold stays so until its minimum reclaim is available beyond it. */
+/* A threshold that is met stays met until its minimum reclaim is available beyond it. */
 static void threshold_see(struct seen *seen, const struct ev_threshold *t, const struct ev_value *v,
                           uint64_t now_ms)
 {
@@ -101,7 +101,7 @@ static void pace_see(struct pace_seen *p, const struct ev_value *v, uint64_t now
     const uint64_t passed = now_ms - p->at_ms;
 
     if (p->known && passed < EV_RATE_MIN_MS)
-        return; /* too short to tell: the older value stays */
+        return; /* too short to measure: the older value stays */
     p->left_ms = UINT64_MAX;
     if (p->known && passed <= EV_RATE_MAX_MS && v->available < p->available)
         p->left_ms =
@@ -140,7 +140,7 @@ static bool condition_see(struct condition *c, bool met, uint64_t transition_ms,
     return c->on != was;
 }
 
-/* ---- a look ---- */
+/* ---- a check (struct ev_look) ---- */
 
 static void soonest(struct ev_look *ret, uint64_t at_ms)
 {
@@ -166,8 +166,8 @@ static void see(struct ev_manager *m, const struct ev_observation *o, uint64_t n
             pace_see(&m->pace[s], &o->v[s], now_ms);
 }
 
-/* Nothing is left before the grace period ends, at the rate seen; or of memory, which a process takes faster
- * than looks can follow, less than half of the threshold. */
+/* Whether, at the observed rate, nothing will be left at the end of the grace period; or, for memory, which a
+ * process can take faster than checks can follow, whether less than half of the threshold is left. */
 static bool is_urgent(const struct ev_manager *m, const struct ev_threshold *t, const struct ev_value *v)
 {
     if (t->soft)
@@ -204,7 +204,7 @@ static void add_crossing(struct ev_look *ret, const struct ev_crossing *c)
     ret->all[at] = *c;
 }
 
-/* A quarter of the time that is left, while something is used up. */
+/* A quarter of the remaining time, while the signal is being used up. */
 static uint64_t crossed_again_ms(const struct ev_manager *m, enum ev_signal s)
 {
     const uint64_t quarter = m->pace[s].left_ms / 4;
@@ -246,8 +246,8 @@ static void update_conditions(struct ev_manager *m, struct ev_look *ret)
     }
 }
 
-/* What is done about the crossing whose turn it is. What the others want to be reclaimed is reclaimed with
- * it. */
+/* Decides the action for the current crossing. The node's own reserves that other crossings demand are
+ * reclaimed with it. */
 static void look_decide(struct ev_look *look)
 {
     const struct ev_crossing *c;
@@ -309,7 +309,7 @@ void ev_manager_look(struct ev_manager *m, const struct ev_observation *o, uint6
     ev_manager_reclaimed(m, 0, o, now_ms, ret);
 }
 
-/* ---- asked ---- */
+/* ---- queries ---- */
 
 bool ev_manager_pressure(const struct ev_manager *m, enum ev_condition c, uint64_t *ret_since_ms)
 {

@@ -23,8 +23,8 @@ static struct quantity bytes(uint64_t n)
     return quantity_from_int(n < INT64_MAX ? (int64_t)n : INT64_MAX, QUANTITY_BINARY_SI);
 }
 
-/* What a container uses of the resource, volumes never included. False: not known, or nothing is said about
- * containers (inodes, process ids), or it is within its request. */
+/* A container's usage of the resource, without volumes. False: unknown, or the texts do not name containers
+ * (inodes, process ids), or the container is within its request. */
 static bool offends(const struct ev_crossing *c, const struct ev_container *container,
                     struct quantity *ret_usage, const struct quantity **ret_request)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/eviction/pace.h"
 
-/* Memory: what four processors of today clear. Disks: one NVMe device, or its fallocate(2) in pieces. Files:
- * empty ones on all processors. Processes: fork(2) and exit on all processors. */
+/* Memory: the amount that four of today's processors clear. Disks: one NVMe device, or its fallocate(2) in
+ * pieces. Files: empty ones on all processors. Processes: fork(2) and exit on all processors. */
 uint64_t ev_pace_fastest(enum ev_signal s)
 {
     switch (s) {
@@ -44,10 +44,10 @@ static uint64_t quarter_of(uint64_t headroom, uint64_t per_s)
 
 static uint64_t passed_since(const struct ev_pace *p, uint64_t now_ms)
 {
-    return now_ms > p->at_ms ? now_ms - p->at_ms : 1; /* within a millisecond counts as a whole one */
+    return now_ms > p->at_ms ? now_ms - p->at_ms : 1; /* less than a millisecond counts as one */
 }
 
-/* What went since the last look. */
+/* The rate since the last check. */
 static uint64_t rate(const struct ev_pace *p, const struct ev_value *v, uint64_t now_ms)
 {
     double per_s;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Which parts of a pod are on the file system of a signal, by layout. */
+/* The parts of a pod that are on the file system of a signal, by layout. */
 struct parts {
     bool layers, rest; /* rest: logs and volumes */
 };
@@ -73,7 +73,7 @@ bool ev_usage(enum ev_signal s, enum ev_layout layout, const struct ev_pod *p, u
     return known;
 }
 
-/* What decides about a pod's place, in this order. */
+/* The sort key of a pod, in order of significance. */
 struct place {
     bool unknown, over;
     int32_t priority;
@@ -88,15 +88,15 @@ static struct place place_of(enum ev_signal s, enum ev_layout layout, const stru
 
     at.excess = (__int128)usage - request;
     if (ev_signal_unit(s) == EV_PROCESSES)
-        return at; /* requests play no part, and no figures are 0 processes */
+        return at; /* requests are not used, and a pod without figures has 0 processes */
     at.unknown = !known;
     at.over = known && usage > request;
     if (!known) {
-        at.excess = 0; /* among pods without figures only priority decides */
+        at.excess = 0; /* pods without figures are sorted by priority only */
         return at;
     }
-    /* kubelet 1.36 subtracts bytes from inodes here. Only pods of one priority that all are over trade
-     * places, and a recorded order has it. */
+    /* kubelet 1.36 subtracts bytes from inodes here. That only reorders pods of one priority that all exceed
+     * their requests, and recorded orders of kubelet show it. */
     if (ev_signal_unit(s) == EV_INODES)
         at.excess -= p->storage_request;
     return at;
@@ -113,7 +113,7 @@ static bool goes_before(const struct place *a, const struct place *b)
     return a->excess > b->excess;
 }
 
-/* Where in v[0..n), which is sorted, a pod belongs: behind all that it does not precede. */
+/* The position of a pod in the sorted v[0..n): behind all pods that it does not precede. */
 static size_t find_place(enum ev_signal s, enum ev_layout layout, const struct ev_pod *const *v, size_t n,
                          const struct ev_pod *p)
 {
@@ -132,7 +132,7 @@ static size_t find_place(enum ev_signal s, enum ev_layout layout, const struct e
     return low;
 }
 
-/* Insertion by halves: stable, needs no memory, and moves of a thousand pointers cost nothing. */
+/* Binary insertion: stable, without memory, and moving a thousand pointers is cheap. */
 void ev_rank(enum ev_signal s, enum ev_layout layout, const struct ev_pod **pods, size_t n)
 {
     for (size_t i = 1; i < n; i++) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Cut between characters. */
+/* Truncates between characters. */
 char *ev_record_text(const char *text)
 {
     size_t n = text != NULL ? strnlen(text, EV_RECORD_TEXT_MAX + 1) : 0;
@@ -85,7 +85,7 @@ static struct ev_record *begin(struct ev_records *r, int64_t wall_ns)
     return one;
 }
 
-/* For a change: its saved form is no longer true. */
+/* Returns a record for modification, and drops its saved form. */
 static struct ev_record *to_change(struct ev_records *r, uint64_t number)
 {
     for (size_t i = r->n; i-- > 0;)

@@ -33,10 +33,10 @@ struct ev_record {
     size_t n_ranked;
     struct ev_victim victims[EV_RECORD_VICTIMS_MAX];
     size_t n_victims;
-    char *outcome; /* NULL: it goes on */
+    char *outcome; /* NULL: not ended yet */
     struct ev_value after;
     uint64_t took_us;
-    char *saved; /* its text in the file; NULL: the record has changed since then */
+    char *saved; /* its text in the file; NULL: the record has changed since the last save */
 };
 
 struct ev_records {
@@ -45,12 +45,13 @@ struct ev_records {
     size_t n;
 };
 
-char *ev_record_text(const char *text); /* a copy, cut to EV_RECORD_TEXT_MAX; NULL: no memory, or of NULL */
+char *ev_record_text(
+    const char *text); /* a copy, truncated to EV_RECORD_TEXT_MAX; NULL: no memory, or `text` is NULL */
 void ev_record_free(struct ev_record *r);
-/* Takes it, also when it fails. The oldest goes if there is no room. */
+/* Takes ownership, also on failure. The oldest record is dropped if there is no room. */
 void ev_records_append(struct ev_records *r, struct ev_record *one);
 
 json_t *ev_record_json(const struct ev_record *r,
-                       bool file);                 /* record_json.c; file: with what is read back */
+                       bool file); /* record_json.c; file: with the members that are read back */
 struct ev_record *ev_record_read(const json_t *v); /* record_read.c; NULL: damaged, or no memory */
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A decision as JSON: for people, and for the file. */
+/* A decision as JSON: for clients, and for the file. */
 #include "agent/eviction/record_internal.h"
 #include "base/clock.h"
 #include "base/codec/json.h"
@@ -26,7 +26,7 @@ static bool put_identity(json_t *to, const char *pod, const char *uid)
     return json_put_str(to, "pod", pod) && json_put_str(to, "uid", uid);
 }
 
-/* Appends an item to the list at `key`, which is made if it is not there; NULL: no memory. */
+/* Appends an item to the list at `key`, which is created if missing; NULL: no memory. */
 static json_t *item_of(json_t *to, const char *key)
 {
     json_t *list = json_object_get(to, key), *item;

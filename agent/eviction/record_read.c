@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decisions from a file, which may hold anything. */
+/* Reads decisions from a file whose content may be damaged. */
 #include "agent/eviction/record_internal.h"
 #include "base/clock.h"
 #include "base/codec/json.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Absent is allowed; false: something else than a text. A long one is cut: odd bytes grow when they are
+/* Absent is allowed; false: not a text. A long text is truncated, because escaped bytes grow when they are
  * saved. */
 static bool read_text(const json_t *from, const char *key, char **ret)
 {
@@ -40,7 +40,7 @@ static bool read_flag(const json_t *from, const char *key, bool *ret)
     return json_is_boolean(v);
 }
 
-/* Absent is an empty list; false: something else, or more than `most`. */
+/* Absent is an empty list; false: not a list, or more than `most` items. */
 static bool read_list(const json_t *from, const char *key, size_t most, size_t *ret_n)
 {
     const json_t *list = json_object_get(from, key);
@@ -168,7 +168,8 @@ struct ev_record *ev_record_read(const json_t *v)
     return NULL;
 }
 
-/* Numbers grow from record to record, and the next one is above them: find() and clients rely on it. */
+/* Numbers must grow from record to record, and the next number must be above them, because find() and clients
+ * rely on that. */
 void ev_records_load(struct ev_records *r, const json_t *saved, size_t *ret_bad)
 {
     const json_t *list = json_object_get(saved, "records");

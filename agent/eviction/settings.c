@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Thresholds from the configuration's maps, and those that follow from others. */
+/* Thresholds from the configuration's maps, and thresholds that are implied by others. */
 #include "agent/eviction/settings.h"
 
 #include "base/duration.h"
@@ -109,7 +109,7 @@ static void remove_containerfs(struct ev_settings *s)
     s->n = n;
 }
 
-/* What a threshold says of another signal; EV_SIGNALS: nothing. */
+/* The signal for which this threshold implies another one; EV_SIGNALS: none. */
 static enum ev_signal implied(const struct ev_threshold *t, enum ev_layout layout, bool pods_enforced)
 {
     const bool with_images = layout == EV_LAYOUT_IMAGEFS;

@@ -12,17 +12,17 @@
 #include <jansson.h>
 #include <stddef.h>
 
-struct ev_amount {               /* quantity and share 0: nothing */
+struct ev_amount {               /* quantity and share 0: none */
     uint64_t quantity;           /* at most INT64_MAX */
-    enum quantity_format format; /* of the quantity, as it was configured: for texts */
-    float share;                 /* of the capacity, 0 to 1: kubelet has the precision of a float32, too */
+    enum quantity_format format; /* the configured format of the quantity, for texts */
+    float share;                 /* of the capacity, 0 to 1: kubelet also has the precision of a float32 */
 };
 uint64_t ev_amount_of(const struct ev_amount *a, uint64_t capacity);
-/* Canonical; what a share makes of a capacity is written in binary units, as by kubelet. */
+/* Canonical form; a share of the capacity is written in binary units, as by kubelet. */
 void ev_amount_text(const struct ev_amount *a, uint64_t capacity, char ret[QUANTITY_TEXT_SIZE]);
-/* What is available or used, as in kubelet's messages: bytes in binary units, numbers in decimal ones. */
+/* An available or used amount, as in kubelet's messages: bytes in binary units, numbers in decimal ones. */
 void ev_value_text(enum ev_signal s, uint64_t value, char ret[QUANTITY_TEXT_SIZE]);
-/* "100Mi", "5%". `0%` and `100%` are nothing, as in kubelet; zero: whether a quantity may be 0. */
+/* "100Mi", "5%". `0%` and `100%` mean none, as in kubelet; zero: whether a quantity may be 0. */
 enum err_code ev_amount_parse(const char *text, bool zero, struct ev_amount *ret, struct err *e) MUST_CHECK;
 
 struct ev_threshold {
@@ -31,7 +31,8 @@ struct ev_threshold {
     struct ev_amount value, reclaim; /* reclaim: evictionMinimumReclaim */
     uint64_t grace_ms;               /* soft: how long it must be exceeded */
 };
-/* A hard and a soft one of each signal, and the implied one of all pods' memory beside a configured one. */
+/* A hard and a soft threshold of each signal, and the implied threshold of all pods' memory beside a
+ * configured one. */
 #define EV_THRESHOLDS_MAX (2 * EV_SIGNALS + 1)
 
 struct ev_settings {
@@ -47,7 +48,7 @@ struct ev_settings {
 enum err_code ev_settings_parse(struct ev_settings *ret, const json_t *hard, const json_t *soft,
                                 const json_t *soft_grace, const json_t *reclaim, struct err *e) MUST_CHECK;
 /* Adds implied thresholds: allocatableMemory.available from hard memory.available if `pods_enforced` (the
- * limit of all pods together is in force); containerfs.* from nodefs.* or imagefs.* by layout, whatever is
- * configured for them. The settings must be as parsed. */
+ * limit of all pods together is enforced); containerfs.* from nodefs.* or imagefs.* by layout, replacing
+ * configured ones. The settings must be as parsed. */
 void ev_settings_complete(struct ev_settings *s, enum ev_layout layout, bool pods_enforced);
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * signal - what is watched on a node so that pods are evicted before the node fails: kubelet's eviction
- * signals (pkg/kubelet/eviction/api/types.go). Plain values; pure.
+ * signal - the values that are watched on a node, so that pods are evicted before the node fails: kubelet's
+ * eviction signals (pkg/kubelet/eviction/api/types.go). Plain values; pure.
  */
 #ifndef AGENT_EVICTION_SIGNAL_H
 #define AGENT_EVICTION_SIGNAL_H
@@ -23,7 +23,7 @@ enum ev_signal {
 const char *ev_signal_name(enum ev_signal s); /* "memory.available" */
 /* EV_SIGNALS: unknown. */
 enum ev_signal ev_signal_parse(const char *name);
-#define EV_SIGNALS_TEXT /* for messages about an unknown one */                                              \
+#define EV_SIGNALS_TEXT /* for messages about an unknown signal */                                           \
     "memory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree, "         \
     "containerfs.available, containerfs.inodesFree, pid.available"
 /* The resource in kubelet's texts: "memory", "ephemeral-storage", "inodes", "pids". */
@@ -41,17 +41,17 @@ const char *ev_condition_message(enum ev_condition c, bool on);
 const char *ev_condition_event(enum ev_condition c, bool on);
 const char *ev_condition_taint(enum ev_condition c); /* "node.kubernetes.io/disk-pressure" */
 
-/* Where images, writable layers and the rest (<root>, logs, volumes) are. */
+/* The file systems of images, writable layers and the rest (<root>, logs, volumes). */
 enum ev_layout {
     EV_LAYOUT_ONE,     /* one file system */
-    EV_LAYOUT_IMAGEFS, /* images and writable layers have one of their own */
-    EV_LAYOUT_SPLIT,   /* images have one of their own, writable layers are with the rest */
+    EV_LAYOUT_IMAGEFS, /* images and writable layers have their own file system */
+    EV_LAYOUT_SPLIT,   /* images have their own file system, writable layers share that of the rest */
 };
 
-/* What the node can remove itself before pods are evicted; bits. */
+/* The node's own reserves, which are removed before pods are evicted; bits. */
 enum ev_reclaim {
     EV_RECLAIM_CONTAINERS = 1 << 0, /* ended containers: layers, logs */
-    EV_RECLAIM_IMAGES = 1 << 1,     /* images that nobody uses */
+    EV_RECLAIM_IMAGES = 1 << 1,     /* unused images */
 };
 unsigned ev_signal_reclaim(enum ev_signal s, enum ev_layout layout); /* 0 for memory and process ids */
 

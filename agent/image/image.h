@@ -2,12 +2,14 @@
 /*
  * image - the content-addressed image store, and pulling or importing images.
  *
- *     refs/<sha256 of name>.json   one file per name: {"version":1,"name","id",...}; written atomically,
- * synced images/<hex>.json            one record per image id (config digest): config, layers, size; likewise
- * layers/<hex>/                an unpacked layer (diff or chain id), complete and on disk (syncfs) once it
- * has this name; with a checksum of its tree as an attribute parts/<hex>.config           the original
- * configuration of the image with this id tmp/                         work in progress; emptied by
- * img_store_open()
+ *     refs/<sha256 of name>.json   one file per name: {"version":1,"name","id",...}; replaced
+ *                                  atomically, synced
+ *     images/<hex>.json            one record per image id (config digest): config, layers, size; replaced
+ *                                  atomically, synced
+ *     layers/<hex>/                an unpacked layer (diff or chain id), complete and on disk (syncfs) once
+ *                                  it has this name; with a checksum of its tree as an attribute
+ *     parts/<hex>.config           the original configuration of the image with this id
+ *     tmp/                         work in progress; emptied by img_store_open()
  *
  * Images are fetched by `skopeo` to a temporary OCI layout and unpacked by `coracle-unpack` (a separate
  * process, because the input is hostile): one source at a time per name, several names in parallel. Loop
@@ -264,8 +266,9 @@ void img_access_start(struct img_task *t, struct img_store *s, const char *name,
 void img_tag_start(struct img_task *t, struct img_store *s, const char *reference, const char *name,
                    op_done_fn done, void *owner);
 /* The steps that built the image, the first step first, from its configuration: the author's text, unchecked.
- *     Answer: {"id","names":[],"items":[{"created","createdBy","author","comment","emptyLayer","sizeBytes"}]}
- *     ERR_NOT_FOUND. */
+ * Answer:
+ *     {"id","names":[],"items":[{"created","createdBy","author","comment","emptyLayer","sizeBytes"}]}
+ * ERR_NOT_FOUND. */
 void img_history_start(struct img_task *t, struct img_store *s, const char *reference, op_done_fn done,
                        void *owner);
 /* A pinned image is never garbage-collected; `rm` by name still removes it. done when the record is on disk.

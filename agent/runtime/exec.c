@@ -2,8 +2,9 @@
 /*
  * An additional process in a container, through `coracle-exec`.
  *
- *     EXEC_RUN     coracle-exec is running; its reports arrive on a socket EXEC_DRAIN   coracle-exec has
- *     ended; captured output may still be in the pipe, held open by a grandchild EXEC_OVER
+ *     EXEC_RUN     coracle-exec is running; its reports arrive on a socket
+ *     EXEC_DRAIN   coracle-exec has ended; captured output may still be in the pipe, which a grandchild holds
+ *     EXEC_OVER
  *
  * When our side of the socket is closed, coracle-exec kills the process; the kernel closes the socket of a
  * killed agent.

@@ -4,13 +4,14 @@
  * hooks, and `coracle exec`.
  *
  * The process gets the container's user, capabilities, environment, working directory, seccomp filter and
- * cgroup (from the bundle's config.json), and no shell. There are two kinds: captured   output_max > 0:
- * standard output and standard error are merged into one buffer. Output beyond output_max bytes is read and
- * discarded. Standard input is empty. streamed   the caller's descriptors, or a terminal. The operation ends
- * when the process has ended and, if captured, its output was read; it does not wait for a grandchild that
- * holds the pipes (200 ms). Deadline and op_cancel() kill the process and all children in its session, and so
- * does any end of the agent: the process is the child of a `coracle-exec` (exec_report.h), which detects that
- * end. Loop thread only.
+ * cgroup (from the bundle's config.json), and no shell. There are two kinds:
+ *   captured   output_max > 0: standard output and standard error are merged into one buffer. Output beyond
+ *             output_max bytes is read and discarded. Standard input is empty.
+ *   streamed   the caller's descriptors, or a terminal.
+ * The operation ends when the process has ended and, if captured, its output was read; it does not wait for a
+ * grandchild that holds the pipes (200 ms). Deadline and op_cancel() kill the process and all children in its
+ * session, and so does any end of the agent: the process is the child of a `coracle-exec` (exec_report.h),
+ * which detects that end. Loop thread only.
  */
 #ifndef AGENT_RUNTIME_EXEC_H
 #define AGENT_RUNTIME_EXEC_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* await - writers of the folder that wait until a file is in force as it is now, or its objects are gone. */
+/* await - writers of the folder that wait until the present content of a file applies, or its objects are
+ * removed. */
 #include "agent/source/internal.h"
 
 #include "base/clock.h"
@@ -17,7 +18,7 @@ void src_folder_await(struct src_folder *f, struct src_await *a, const char *nam
     if (gone) {
         folder_missing(f, name, SRC_FOLDER_UNLINK_MS);
     } else if (file != NULL) {
-        a->read = file->reads_begun + 1; /* one that begins from now on */
+        a->read = file->reads_begun + 1; /* the next read that begins */
         reads_queue(file);
         reads_start(f);
     }
@@ -40,14 +41,14 @@ static void await_end(struct src_folder *f, struct src_await *a, enum src_awaite
     a->fn(how, file != NULL ? &seen : NULL, a->arg);
 }
 
-/* Whether it is over; how. */
+/* Whether the wait is over; *ret is the outcome. */
 static bool await_is_over(const struct src_folder *f, struct src_await *a, const struct file *file,
                           uint64_t done, enum src_awaited *ret)
 {
     if (file == NULL && a->gone) {
         if (a->seq == 0)
             a->seq = f->last_seq + 1;
-        *ret = SRC_AWAITED_GONE; /* and what was read at the same time has been applied */
+        *ret = SRC_AWAITED_GONE; /* and files that were read at the same time have been applied */
         return done >= a->seq;
     }
     *ret = SRC_AWAITED_READ;
@@ -55,7 +56,7 @@ static bool await_is_over(const struct src_folder *f, struct src_await *a, const
         *ret = SRC_AWAITED_GONE;
         return a->read != 0 && f->state == WATCH_FOLDER;
     }
-    if (a->gone) /* there again */
+    if (a->gone) /* the file exists again */
         return file->gone_ms == 0 && !file->reading && !file->queued && file->retry_ms == 0 &&
                a->due_ms <= clock_mono_ms();
     return file->reads_applied >= a->read && file->retry_ms == 0;

@@ -81,7 +81,7 @@ void file_remove(struct file *file)
 
 bool problems_any(const struct api_problems *p)
 {
-    return p->n > 0 || p->dropped > 0; /* only dropped: no memory for the text */
+    return p->n > 0 || p->dropped > 0; /* only `dropped`: there was no memory for the text */
 }
 
 struct src_file src_file_describe(const struct file *file)

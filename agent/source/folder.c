@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* folder - timing and consequences: when a change in the folder takes effect, and how it affects files that
- * wait for one another. */
+ * wait for objects of other files. */
 #include "agent/source/internal.h"
 
 #include "agent/source/put.h"
@@ -57,7 +57,7 @@ void folder_unseen(struct src_folder *f, const struct err *e)
 
 void folder_settle_soon(struct src_folder *f)
 {
-    uv_timer_start(&f->timer, folder_on_timer, 0, 0); /* which sets the timer for what is due later */
+    uv_timer_start(&f->timer, folder_on_timer, 0, 0); /* the callback then sets the timer for later events */
 }
 
 /* Retries files that wait for an object, in order of arrival, until nothing changes any more. */
@@ -83,7 +83,7 @@ static void retry_blocked(struct src_folder *f)
         first->holder.waiting = (struct api_objects){ 0 };
         if (object_claims_adopt(&f->claims, &first->holder, &waiting, false, f->last_seq)) {
             file_report(first);
-            after = 0; /* it may have released an object */
+            after = 0; /* this file may have released an object */
         }
     }
     f->retried = f->claims.releases;
@@ -98,7 +98,7 @@ static struct presence folder_look_at(const struct file *file, struct err *e)
     return fs_look_at(AT_FDCWD, path, NULL, e);
 }
 
-/* True if it is gone for good. If unknown, it is checked again. */
+/* True if the file is provably removed. If unknown, it is checked again. */
 static bool is_gone(struct file *file)
 {
     struct err e = { 0 };
@@ -130,7 +130,7 @@ void folder_settle(struct src_folder *f)
         torn = torn || file->torn > 0;
         if (due != 0 && due <= now && file->gone_ms != 0) {
             if (!folder_checked)
-                folder_seen = watch_check(f); /* if the folder is gone, its objects stay */
+                folder_seen = watch_check(f); /* if the folder is missing, its objects stay */
             folder_checked = true;
             if (!folder_seen && file->gone_ms != 0)
                 file->gone_ms = now + f->unseen_wait_ms;
@@ -176,7 +176,7 @@ void folder_settle(struct src_folder *f)
         if (f->first_set != NULL)
             f->first_set(f->arg);
     }
-    if (f->closing) /* first_set closed it */
+    if (f->closing) /* first_set has closed the folder */
         return;
     due_next = awaits_settle(f, done);
     if (f->closing)
@@ -236,7 +236,8 @@ static bool folder_add_name(const char *name, void *arg)
     return !names->lacking;
 }
 
-/* Sorted, so that the first of two files is the same at each start. Present: the list is complete. */
+/* The names are sorted, so that the first of two files is the same at each start. Present: the list is
+ * complete. */
 static struct presence list_names(struct src_folder *f, struct names *ret, struct err *e)
 {
     struct presence listed = fs_list(AT_FDCWD, f->dir, folder_add_name, ret, e);
@@ -249,7 +250,7 @@ static struct presence list_names(struct src_folder *f, struct names *ret, struc
     return listed;
 }
 
-/* A name not in a complete listing is missing; each of those is checked once more. */
+/* A name that is not in a complete listing is missing; each missing name is checked again. */
 void folder_rescan(struct src_folder *f)
 {
     struct names names = { 0 };

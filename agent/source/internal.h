@@ -20,7 +20,8 @@ struct manifest {          /* the result of one read of a file */
     struct api_objects objects;
     struct api_problems problems;
     bool missing; /* no such name in the folder */
-    bool lacking; /* no memory, no descriptor, or a disk error: not the file's fault, read again later */
+    bool lacking; /* no memory, no descriptor, or a disk error: not a problem of the file; it is read again
+                     later */
     bool torn;    /* written to while being read: read again */
     /* For a symlink: folder and name of its target; otherwise NULL. */
     char *target_dir;
@@ -32,7 +33,7 @@ struct manifest {          /* the result of one read of a file */
 enum err_code manifest_read(void *arg, struct err *e);
 void manifest_done(struct manifest *m);
 
-/* ---- object_claims.c: which file defines which object ---- */
+/* ---- object_claims.c: the file that defines an object ---- */
 struct object_claim; /* an object and its file */
 
 struct object_claims {
@@ -46,24 +47,24 @@ struct object_claims {
 struct holder { /* the part of a file used by object_claims.c */
     const char *name;
     struct api_objects in_force; /* put in the store from this file */
-    struct api_objects waiting;  /* valid, but another file defines one of them */
+    struct api_objects waiting;  /* valid, but another file defines one of these objects */
     bool blocked;                /* `waiting` is not empty */
-    bool leaving;                /* the file is gone; another may take over its objects */
+    bool leaving;                /* the file was removed; another file may adopt its objects */
     struct api_problems problems;
 };
 
 /*
  * Tries to make `h` the owner of *objects (moved out). False: another file defines one of them, an immutable
- * one would change (h->problems has the reason), or out of memory; the previous ones stay in force.
- * `take_over`: from files that are leaving. Objects that h no longer defines are released as by
- * object_claims_release().
+ * object would change (h->problems has the reason), or out of memory; the previous objects still apply.
+ * `take_over`: also adopts objects of files that are leaving. Objects that h no longer defines are released
+ * as by object_claims_release().
  */
 bool object_claims_adopt(struct object_claims *c, struct holder *h, struct api_objects *objects,
                          bool take_over, uint64_t seq);
 /* Releases all objects of h. object_claims_flush() removes them from the store unless they have a new owner
  * by then. */
 void object_claims_release(struct object_claims *c, struct holder *h, uint64_t seq);
-/* Removes from the store what was released with a seq below `before`. */
+/* Removes from the store the objects that were released with a seq below `before`. */
 void object_claims_flush(struct object_claims *c, uint64_t before);
 /* Name of the defining file, or NULL. */
 const char *object_claims_owner(const struct object_claims *c, enum api_kind kind, const char *namespace_,
@@ -89,7 +90,7 @@ struct file {
     /* Report when the reads up to this one are done, because another file may release the object by then; 0:
      * nothing to report. */
     uint64_t report_seq;
-    uint64_t report_ms; /* and not before this time; a file that is away by then is not reported */
+    uint64_t report_ms; /* and not before this time; a file that was removed by then is not reported */
     uint64_t scan;      /* the last folder_rescan() that saw it */
     TAILQ_ENTRY(file) pending;
     struct work work;
@@ -104,7 +105,8 @@ struct file {
 enum watch_state {
     WATCH_FOLDER,  /* the folder exists and is watched */
     WATCH_PARENTS, /* it does not; its nearest existing parent is watched */
-    /* It was unmounted: the folder underneath is not the manifest folder, unless someone writes to it. */
+    /* The folder's disk was unmounted: the folder underneath is not the manifest folder, unless a program
+     * writes to it. */
     WATCH_BARE,
 };
 
@@ -123,7 +125,7 @@ struct src_folder {
     TAILQ_HEAD(, file) pending; /* queued or being read, by seq */
     uint64_t last_seq, first_seq;
     uint64_t arrivals, scans, retried;
-    /* When to read the whole folder again, because some name could not be added; 0: never. */
+    /* When to read the whole folder again, because a name could not be added; 0: never. */
     uint64_t rescan_ms;
     uint64_t unseen_wait_ms; /* back-off while the folder cannot be read; 0: it can */
     TAILQ_HEAD(, src_await) awaits;
@@ -149,17 +151,18 @@ struct src_folder {
 void folder_touched(struct src_folder *f, const char *name); /* complete (again): read it */
 void folder_retouched(struct src_folder *f,
                       const char *name); /* permissions, times, links: may fix a file with problems */
-/* Moved away or deleted: takes effect after this time, unless it is there again by then. */
+/* The file was moved away or deleted: this takes effect after `wait_ms`, unless the file exists again by
+ * then. */
 void folder_missing(struct src_folder *f, const char *name, uint64_t wait_ms);
 void folder_rescan(struct src_folder *f);
-/* Something in the folder could not be added, for lack of memory or descriptors. */
+/* An entry of the folder could not be added, for lack of memory or descriptors. */
 void folder_rescan_later(struct src_folder *f);
-/* The folder or a file in it could not be examined: nothing is considered gone, and everything is checked
- * again. */
+/* The folder or a file in it could not be examined: no file is considered removed, and all are checked again.
+ */
 void folder_unseen(struct src_folder *f, const struct err *e);
-/* the folder itself disappeared: do not treat missing files as deletions */
+/* The folder itself disappeared: missing files are not treated as deletions. */
 void folder_lost(struct src_folder *f);
-/* Handles everything due by now: files that stay away, second reads, and the consequences. */
+/* Handles all events that are due: files that stay missing, second reads, and the consequences. */
 void folder_settle(struct src_folder *f);
 void folder_settle_soon(struct src_folder *f); /* in the next turn of the loop */
 void folder_handle_closed(uv_handle_t *handle);
@@ -167,7 +170,8 @@ void folder_end(struct src_folder *f); /* when closing: frees it once nothing is
 
 /* file.c */
 struct file *file_find(struct src_folder *f, const char *name); /* NULL: not in the table */
-/* NULL: too many files or out of memory; this was logged, and without memory the folder is read again. */
+/* NULL: too many files, or out of memory; this was logged, and when out of memory the folder will be read
+ * again. */
 struct file *file_find_or_add(struct src_folder *f, const char *name);
 void file_remove(struct file *file); /* and its objects */
 void file_free(struct file *file);   /* when closing: its objects stay in the store */
@@ -177,13 +181,13 @@ void file_report(struct file *file); /* calls on_file, unless already reported *
 struct src_file src_file_describe(const struct file *file);
 
 /* await.c */
-/* Ends those that are over; `done`: reads before this one are applied. When to look again (monotonic clock);
- * UINT64_MAX: not by itself. */
+/* Ends the waits that are over; `done`: reads before this one are applied. Returns the time of the next check
+ * (monotonic clock); UINT64_MAX: only after an event. */
 uint64_t awaits_settle(struct src_folder *f, uint64_t done);
 void awaits_close(struct src_folder *f);
 
 /* reads.c */
-void reads_queue(struct file *file);    /* again, if a read is in progress */
+void reads_queue(struct file *file);    /* reads the file again if a read is in progress */
 void reads_start(struct src_folder *f); /* starts queued reads up to the limit */
 
 /* watch.c */
@@ -192,7 +196,7 @@ void watch_close(
     struct src_folder *f); /* its handles are counted in open_handles; folder_handle_closed() follows */
 /* whether the path still leads to the watched folder; false if unknown */
 bool watch_check(struct src_folder *f);
-/* Watches the folder of a symlink's target; NULL: none. True if it changed, so earlier events in it were
- * missed. */
+/* Watches the folder of a symlink's target; NULL: none. True if the watched folder changed, so that earlier
+ * events in it were missed. */
 bool watch_target(struct src_folder *f, struct file *file, const char *dir);
 #endif

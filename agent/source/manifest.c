@@ -37,7 +37,7 @@ static enum err_code note_target(struct manifest *m, const char *path, struct er
     const char *slash;
     ssize_t n;
 
-    /* Where it finally leads; for a dangling one, its target. */
+    /* The final target; of a dangling link, its direct target. */
     if (realpath(path, real) == NULL) {
         n = readlink(path, link, sizeof(link) - 1);
         if (n < 0)

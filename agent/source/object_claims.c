@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * object_claims - which file of the folder defines which object. The first file keeps the object; another one
- * that names it is ignored as a whole until the first releases the object. A released object stays in the
- * store until the files that changed at the same time are read: if one of them now defines it (a rename, a
- * document moved to another file), users of the object see no change.
+ * object_claims - the file that defines each object. The first file keeps the object; another file that
+ * defines it is ignored as a whole until the first releases the object. A released object stays in the store
+ * until the files that changed at the same time are read: if one of them now defines it (a rename, a document
+ * moved to another file), users of the object see no change.
  */
 #include "agent/source/internal.h"
 #include "base/buf.h"
@@ -56,7 +56,7 @@ static struct object_claim *find_or_add(struct object_claims *c, const struct ap
         return NULL;
     }
     claim->object = api_object_ref(o);
-    c->n_released++; /* without an owner so far; object_claims_flush() removes claims that stay so */
+    c->n_released++; /* it has no owner yet; object_claims_flush() removes claims without an owner */
     return claim;
 }
 
@@ -66,7 +66,7 @@ static struct api_problem problem_of(const struct holder *h, const struct api_ob
         struct api_problem){ .file = h->name, .document = o->document, .place = o->place, .field = field };
 }
 
-/* `by`: the other file; NULL: it is the same one, which has the object in `line`, too. */
+/* `by`: the other file; NULL: the same file, which also defines the object in `line`. */
 static void say_taken(struct holder *h, const struct api_object *o, const char *by, unsigned line)
 {
     const struct api_problem at = problem_of(h, o, "metadata.name");
@@ -83,7 +83,7 @@ static void say_taken(struct holder *h, const struct api_object *o, const char *
 }
 
 /* As with an apiserver, an immutable ConfigMap or Secret does not change while its file defines it, except
- * its labels and annotations. False, with a problem, if the new one differs. */
+ * its labels and annotations. False, with a problem, if the new object differs. */
 static bool keeps_immutable(const struct object_claims *c, struct holder *h, const struct api_object *o)
 {
     const struct api_config *old;
@@ -158,7 +158,7 @@ static void src_claims_release(struct object_claims *c, struct object_claim *cla
     c->releases++;
 }
 
-/* Config first, so that a pod does not wait for its ConfigMap. */
+/* ConfigMaps and Secrets come first, so that a pod does not wait for them. */
 static enum err_code put_all(struct object_claims *c, struct holder *h, const struct api_objects *objects,
                              struct err *e)
 {
@@ -179,7 +179,7 @@ static enum err_code put_all(struct object_claims *c, struct holder *h, const st
     return ERR_OK;
 }
 
-/* Releases what `h` holds of `from`, except what `but` also names. */
+/* Releases the objects of `from` that `h` owns, except objects that are also in `but`. */
 static void release_all(struct object_claims *c, struct holder *h, const struct api_objects *from,
                         const struct api_objects *but, uint64_t seq)
 {

@@ -10,13 +10,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Fills SRC_PUT_NAME; returns an errno. Its owner is the agent, or that of `was`. */
+/* Fills SRC_PUT_NAME; returns an errno. Its owner is the agent, or the owner of `was`. */
 static int fill(int folder, const struct stat *was, const char *text, size_t n, mode_t mode)
 {
     fd_auto fd = -1;
     int sys = 0;
 
-    /* The name is no link and no file of another program then, whoever may write into the folder. */
+    /* This ensures that the name is neither a link nor another program's file, even if others may write into
+     * the folder. */
     if (unlinkat(folder, SRC_PUT_NAME, 0) != 0 && errno != ENOENT)
         return errno;
     fd = openat(folder, SRC_PUT_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -38,8 +39,7 @@ static int fill(int folder, const struct stat *was, const char *text, size_t n, 
 
 enum err_code src_put_failed(struct err *e)
 {
-    /* The client has the right, and its object exists or not: that the disk is in the way is no answer to
-     * either. */
+    /* A failure of the disk must not be reported as a missing permission or a missing object. */
     if (e->code != ERR_OK && e->code != ERR_EXHAUSTED)
         e->code = ERR_INTERNAL;
     return e->code;
@@ -60,8 +60,8 @@ static enum err_code fail(int folder, int sys, const char *dir, const char *name
     return src_put_failed(e);
 }
 
-/* To a name that is not taken. Not every file system has RENAME_NOREPLACE; all of Linux's with links refuse
- * the name of another file. */
+/* Renames to an unused name. Not every file system supports RENAME_NOREPLACE; link(2) refuses an existing
+ * name on all that support links. */
 static int rename_new(int folder, const char *name)
 {
     if (renameat2(folder, SRC_PUT_NAME, folder, name, RENAME_NOREPLACE) == 0)
@@ -87,7 +87,8 @@ enum err_code src_put_new(int folder, const char *dir, const char *name, const c
     return sys != 0 ? e->code : done(folder, dir, e);
 }
 
-/* Still the file that was read: whoever edits it by rename or in place has changed one of these. */
+/* Checks that the file is still the one that was read: an edit by rename or in place changes at least one of
+ * these values. */
 static enum err_code check_same(int folder, const char *name, const struct stat *was, struct err *e)
 {
     struct stat now;

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { TORN_MAX = 8 /* reads disturbed by a writer before it is reported: 2 s */ };
+enum { TORN_MAX = 8 /* reads that a writer disturbed before the problem is reported: 2 s */ };
 
 /* ---- in order ---- */
 
@@ -31,8 +31,8 @@ void reads_queue(struct file *file)
 
 /* ---- results ---- */
 
-/* A file without objects is most likely being rewritten: an empty file is a valid YAML stream. To end a pod,
- * remove its file. */
+/* Refuses a file that has become empty: it is most likely being rewritten, since an empty file is a valid
+ * YAML stream. Pods are ended by removing their file. */
 static void refuse_emptied(struct file *file)
 {
     struct manifest *m = &file->manifest;
@@ -42,8 +42,8 @@ static void refuse_emptied(struct file *file)
                          "has no objects any more; to remove its objects, remove the file");
 }
 
-/* Another file has an object of this one. It may be about to release it; or this one is a program's temporary
- * file, which will replace the other. */
+/* Another file defines an object of this one. That file may be about to release it; or this file is a
+ * program's temporary file, which will replace the other. */
 static void report_later(struct file *file)
 {
     file->report_seq = file->folder->last_seq;
@@ -59,7 +59,7 @@ static void reads_apply(struct file *file, const struct err *result)
     free(file->target_name);
     file->target_name = take_ptr(&m->target_name);
     if (watch_target(f, file, m->target_dir))
-        file->again = true; /* it may have changed between the read and the watch */
+        file->again = true; /* the target may have changed between the read and the watch */
 
     file->torn = m->torn ? file->torn + 1 : 0;
     if (m->torn && file->torn < TORN_MAX) {
@@ -112,8 +112,8 @@ static void finish_read(struct file *file)
         reads_queue(file);
 }
 
-/* The first set is applied in the order of names, so that the same of two files wins at each start; later
- * files are applied as they are read. */
+/* The first set is applied in the order of names, so that the same one of two files is used at each start;
+ * later files are applied as they are read. */
 static void finish_reads(struct src_folder *f)
 {
     struct file *file, *tmp;

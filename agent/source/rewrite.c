@@ -65,7 +65,7 @@ char *src_object_text(const json_t *object)
 
 /* ---- documents ---- */
 
-/* "---" or "..." at the beginning of a line, and nothing else that it could be. */
+/* Whether the line begins with "---" or "..." as a mark, not as part of other text. */
 static bool is_mark(const char *line, size_t n, const char *mark)
 {
     return n >= 3 && memcmp(line, mark, 3) == 0 &&
@@ -108,7 +108,7 @@ enum err_code src_rewrite(const char *text, size_t n, const struct src_key *key,
     size_t mark = 0, from = 0, end;
 
     for (;; mark = end, from = end + line_size(text + end, n - end)) {
-        /* A document may begin on the line of its mark ("--- {kind: ...}"): then it is not found. */
+        /* A document that begins on the line of its mark ("--- {kind: ...}") is not found. */
         end = document_end(text, n, from);
         if (has_only(text + from, end - from, key, e))
             break;
@@ -121,7 +121,7 @@ enum err_code src_rewrite(const char *text, size_t n, const struct src_key *key,
         buf_add(ret, text, from);
         buf_adds(ret, replacement);
     } else {
-        buf_add(ret, text, mark); /* its mark goes with it */
+        buf_add(ret, text, mark); /* its mark is removed with it */
     }
     buf_add(ret, text + end, n - end);
     return ret->failed ? err_nomem(e) : ERR_OK;

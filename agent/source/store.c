@@ -11,7 +11,7 @@
 struct entry {
     UT_hash_handle hh;
     bool lacking;             /* the apiserver has no such object, or refused to say */
-    char *refused;            /* what it said then; NULL: it has none */
+    char *refused;            /* the text of the refusal; NULL: it has no such object */
     struct api_object object; /* one reference; none if `lacking` */
     char key[];
 };
@@ -264,7 +264,7 @@ void src_store_lacks(struct src_store *s, enum api_config_kind kind, const char 
     if (entry == NULL)
         entry = store_add(s, API_FROM_SERVER, kind_of_config(kind), namespace_, name);
     if (entry == NULL)
-        return; /* it stays unknown */
+        return; /* the object stays unknown */
     entry->lacking = true;
     free(take_ptr(&entry->refused));
     if (refused != NULL && (entry->refused = strdup(refused)) == NULL)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store - the single store of desired state. Sources put and remove objects; users do not see whether they
- * come from a file or an apiserver. Keyed by origin, kind, namespace, name: what a pod refers to is looked
- * for in the pod's own source, so a file never replaces a Secret of the cluster, or the other way round.
+ * come from a file or an apiserver. Keyed by origin, kind, namespace, name: objects that a pod refers to are
+ * looked up in the pod's own source, so a file never replaces a Secret of the cluster, nor the cluster an
+ * object of a file.
  *
- * The apiserver is asked only for what pods refer to. Until it has answered, an object of that origin is
- * unknown, not absent. Loop thread only.
+ * The apiserver is asked only for objects that pods refer to. Until it has answered, an object of that origin
+ * is unknown, not absent. Loop thread only.
  */
 #ifndef AGENT_SOURCE_STORE_H
 #define AGENT_SOURCE_STORE_H
@@ -30,12 +31,12 @@ enum err_code src_store_put(struct src_store *s, const struct api_object *object
 void src_store_remove(struct src_store *s, enum api_origin origin, enum api_kind kind, const char *namespace_,
                       const char *name);
 
-/* The apiserver was asked for a ConfigMap or Secret. `refused` NULL: it is proven not to have it, and what
- * the store had is removed. Otherwise what it says instead of an answer: what the store has stays. Watchers
- * are told of a removal only. */
+/* Records the apiserver's answer about a ConfigMap or Secret. `refused` NULL: the apiserver provably has no
+ * such object, and the store's is removed. Otherwise the text of its refusal: the store's object stays.
+ * Watchers are notified of a removal only. */
 void src_store_lacks(struct src_store *s, enum api_config_kind kind, const char *namespace_, const char *name,
                      const char *refused);
-/* Nobody asks for it any more: it becomes unknown. Watchers are not told. */
+/* Called when no pod refers to the object any more: it becomes unknown. Watchers are not notified. */
 void src_store_forget(struct src_store *s, enum api_config_kind kind, const char *namespace_,
                       const char *name);
 
@@ -45,7 +46,7 @@ struct api_pod *src_store_pod(const struct src_store *s, enum api_origin origin,
 /* NULL if absent, or unknown. */
 struct api_config *src_store_config(const struct src_store *s, enum api_origin origin,
                                     enum api_config_kind kind, const char *namespace_, const char *name);
-/* Whether there is one; if unknown, *e says what is waited for. */
+/* Whether the object exists; if unknown, *e has the cause of the wait. */
 struct presence src_store_look_config(const struct src_store *s, enum api_origin origin,
                                       enum api_config_kind kind, const char *namespace_, const char *name,
                                       struct err *e) MUST_CHECK;
@@ -55,10 +56,10 @@ struct api_priority_class *src_store_default_priority(const struct src_store *s)
 /* NULL if absent, or unknown. */
 struct api_runtime_class *src_store_runtime_class(const struct src_store *s, enum api_origin origin,
                                                   const char *name);
-/* One of api_kind_is_generic(); NULL if absent. */
+/* An object of a kind for which api_kind_is_generic() is true; NULL if absent. */
 struct api_generic *src_store_generic(const struct src_store *s, enum api_origin origin, enum api_kind kind,
                                       const char *namespace_, const char *name);
-/* Whether a reader of the two could see a difference. */
+/* Whether the two look equal to every reader. */
 bool src_object_equal(const struct api_object *a, const struct api_object *b);
 void src_store_each(const struct src_store *s, enum api_kind kind,
                     void (*fn)(const struct api_object *o, void *arg), void *arg);

@@ -133,7 +133,7 @@ static bool take_folder(struct src_folder *f)
     return true;
 }
 
-/* Notes the folder underneath an unmounted disk: it is not the manifest folder, unless someone writes to
+/* Notes the folder underneath an unmounted disk: it is not the manifest folder, unless a program writes to
  * it. */
 static void note_bare(struct src_folder *f)
 {
@@ -163,7 +163,7 @@ static void await_folder(struct src_folder *f)
         note_bare(f);
     if (f->uncovered)
         return;                   /* the current folder may be the one underneath */
-    for (int i = 0; i < 2; i++) { /* it may have appeared before its parent was watched */
+    for (int i = 0; i < 2; i++) { /* the folder may have appeared before its parent was watched */
         if (take_folder(f)) {
             log_info("the manifest folder has appeared", F_STR("path", f->dir));
             folder_rescan(f);
@@ -184,7 +184,7 @@ static void lose_folder(struct src_folder *f, bool unmounted)
     await_folder(f);
 }
 
-/* After a mount, unmount, move or new link: does the path still lead to the watched folder? */
+/* After a mount, unmount, move or new link: checks whether the path still leads to the watched folder. */
 bool watch_check(struct src_folder *f)
 {
     struct presence found, mounted;
@@ -212,7 +212,7 @@ bool watch_check(struct src_folder *f)
         return false;
     }
     if (presence_is_absent(mounted)) {
-        lose_folder(f, true); /* noticed before the event */
+        lose_folder(f, true); /* detected before the event */
     } else {
         log_info("the manifest folder was replaced by another one", F_STR("path", f->dir));
         if (take_folder(f))
@@ -260,8 +260,8 @@ static bool complete_when_created(const struct src_folder *f, const char *name)
     return !S_ISREG(st.st_mode) || st.st_nlink > 1;
 }
 
-/* While git changes its work tree, it holds the lock of its index, in the folder or above it. A look that
- * fails means the longer delay. */
+/* While git changes its work tree, it holds the lock of its index, in the folder or above it. If the check
+ * fails, the longer delay is used. */
 static bool git_is_at_work(const struct src_folder *f)
 {
     static const char lock[] = "/.git/index.lock";
@@ -301,7 +301,7 @@ static void folder_event(struct src_folder *f, uint32_t mask, const char *name)
         }
         return;
     }
-    if (name[0] == '\0') { /* an event of the folder itself: removed while in use? */
+    if (name[0] == '\0') { /* an event of the folder itself, which may have been removed */
         watch_check(f);
         return;
     }
@@ -355,7 +355,7 @@ enum err_code watch_open(struct src_folder *f, struct err *e)
     if (watch_set_open(&f->watches, f->loop, src_watch_on_change, f, e) != ERR_OK)
         return e->code;
 
-    /* Without /proc only a mount over the folder goes unnoticed. */
+    /* Without /proc, only a mount over the folder is not detected. */
     f->mounts_fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
     if (f->mounts_fd >= 0 && uv_poll_init(f->loop, &f->mounts_poll, f->mounts_fd) == 0) {
         f->mounts_poll.data = f;
@@ -368,7 +368,7 @@ enum err_code watch_open(struct src_folder *f, struct err *e)
 
     if (!take_folder(f)) {
         watch_parent(f);
-        if (take_folder(f)) /* it has just appeared */
+        if (take_folder(f)) /* the folder has just appeared */
             return ERR_OK;
         log_warn("the manifest folder is missing; waiting for it to appear", F_STR("path", f->dir));
     }

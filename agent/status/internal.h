@@ -25,8 +25,9 @@
 #define STATUS_WRITE_MS 60000    /* without the client accepting any part of an answer */
 #define STATUS_PROGRESS_MS 200   /* between two progress lines */
 #define STATUS_BACKLOG_MAX (4u << 20) /* bytes by which a watch or log client may be behind */
-#define STATUS_PIECE (64u << 10) /* of a list, or of a watch's first set: the rest follows when it was sent  \
-                                  */
+#define STATUS_PIECE                                                                                         \
+    (64u << 10) /* of a list, or of a watch's first set: the rest follows when it was sent                   \
+                 */
 /* Bytes of pending answers for all clients together. Beyond it the client that has accepted nothing for
  * longest is disconnected, and an answer without room is a Status (503). Enough for four followers at their
  * own limit, or a page of metrics of 400 pods; a larger answer is possible if no other is pending. */

@@ -3,10 +3,11 @@
  * log_files - the log files of one run of a container, in its log folder:
  *
  *     3.log.20260102-030405          rotated, named like kubelet's by the time (UTC) at which it was full;
- *     3.log.20260102-030405.000001   another one in the same second 3.log                          the
- *     current one 3.log.tmp                      the next one, empty: conmon renames it to 3.log .3.log.kept,
- *     .3.log.next       second names of the previous two, because conmon removes the first names when it
- *     rotates while no agent runs
+ *     3.log.20260102-030405.000001   another one in the same second
+ *     3.log                          the current one
+ *     3.log.tmp                      the next one, empty: conmon renames it to 3.log
+ *     .3.log.kept, .3.log.next       second names of the previous two, because conmon removes the
+ *                                    first names when it rotates while no agent runs
  *
  * agent/pod/container/log_keep.h creates them. Blocking; any thread.
  */
