@@ -27,7 +27,7 @@ static bool is_same(const char *a, const char *b) /* NULL is "" */
     return strcmp(a != NULL ? a : "", b != NULL ? b : "") == 0;
 }
 
-/* A uid in claimRef is that of one claim only; a later one of the same name is another. */
+/* A uid in claimRef identifies one claim; a later claim of the same name is a different one. */
 static bool is_for(const struct claim_wish *w, const struct api_pv *pv)
 {
     return pv->has_claim && str_eq(pv->claim_name, w->name) && str_eq(pv->claim_namespace, w->namespace_) &&

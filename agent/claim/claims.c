@@ -29,8 +29,8 @@ static void claims_wake(struct claims *c)
 
 void claims_pod_changed(struct claims *c, const struct pod *p)
 {
-    /* Only an end sets a claim free. Whether it did is seen by the claims: telling pods of each change of an
-     * ending pod would wake it again, for as long as it ends. */
+    /* Only the end of a pod can release a claim. Pods are notified only of released claims: a notification of
+     * each change of an ending pod would wake that pod again and again. */
     for (size_t i = 0; p->state == POD_TERMINATED && i < p->api->spec.n_volumes; i++)
         if (p->api->spec.volumes[i].kind == API_VOL_CLAIM) {
             claims_wake(c);
@@ -57,7 +57,7 @@ const struct api_generic *claim_object(const struct claims *c, const struct clai
     return src_store_generic(c->store, API_FROM_FOLDER, API_KIND_CLAIM, namespace_, slash + 1);
 }
 
-/* ---- which pods use it ---- */
+/* ---- users of a claim ---- */
 
 static bool uses(const struct pod *p, const struct claim *one)
 {
@@ -79,7 +79,7 @@ static bool uses(const struct pod *p, const struct claim *one)
     return false;
 }
 
-/* One that has begun to start, besides `but`; NULL: none. */
+/* A pod other than `but` that uses the claim and has begun to start; NULL: none. */
 static const struct pod *user_of(const struct claims *c, const struct claim *one, const struct pod *but)
 {
     pods_each (c->o.node, p)
@@ -96,7 +96,7 @@ bool claim_is_used(const struct claims *c, const struct claim *one)
     return false;
 }
 
-/* A pod that had one has ended: others that wait for it may go on. */
+/* Called when a pod has ended: pods that wait for its claims may continue. */
 static void count_users(struct claims *c, struct claim *one)
 {
     size_t n = 0;
@@ -112,7 +112,7 @@ static void count_users(struct claims *c, struct claim *one)
 
 struct volumes {
     const struct claims *c;
-    const struct claim *of; /* the claim that looks for one */
+    const struct claim *of; /* the claim to be bound */
     struct claim_volume *v;
     size_t n;
 };
@@ -169,7 +169,7 @@ static enum err_code bind_to(struct claims *c, struct claim *one, const struct c
     return ERR_OK;
 }
 
-/* A folder of the agent's own. */
+/* Binds the claim to a folder of the agent. */
 static enum err_code bind_to_folder(struct claims *c, struct claim *one, const struct claim_wish *w,
                                     struct err *e)
 {
@@ -208,7 +208,7 @@ static enum err_code no_volume(const struct claim_wish *w, const struct volumes 
                                                             : "storageClassName");
 }
 
-/* `make`: a folder, if no volume fits. ERR_PRECONDITION: it stays unbound. */
+/* `make`: creates a folder if no volume fits. ERR_PRECONDITION: the claim stays unbound. */
 static enum err_code claim_bind(struct claims *c, struct claim *one, const struct api_generic *g, bool make,
                                 struct err *e)
 {
@@ -272,13 +272,13 @@ static enum err_code claim_of(struct claims *c, struct pod *p, const struct api_
 
 static enum err_code make_folder(const struct claim *one, struct err *e)
 {
-    /* Everybody may write, as in an emptyDir: containers have users of their own. */
+    /* All users may write, as in an emptyDir, because containers run as various users. */
     if (one->pv == NULL && fs_mkdirs(one->own_path, 0777, e) != ERR_OK)
         return err_wrap(e, "claim %s", one->key);
     return ERR_OK;
 }
 
-/* kubelet's words, of operation_generator.go. */
+/* kubelet's text, from operation_generator.go. */
 static enum err_code check_node(const struct claims *c, const struct claim *one, struct err *e)
 {
     if (one->pv == NULL || is_of_node(c->o.node, one->pv->pv))
@@ -307,7 +307,7 @@ static enum err_code take(struct pod *p, const struct api_volume *v, void *arg, 
     if (claim_of(c, p, v, name, &one, e) != ERR_OK)
         return e->code;
     g = claim_object(c, one);
-    if (g == NULL) /* a pod of before goes on with it */
+    if (g == NULL) /* an earlier pod keeps using the claim */
         return one->volume != NULL && !clock_boot_is_set(p->seen_at)
                    ? make_folder(one, e)
                    : err_set(e, ERR_PRECONDITION, "persistentvolumeclaim \"%s\" not found", name);
@@ -318,7 +318,8 @@ static enum err_code take(struct pod *p, const struct api_volume *v, void *arg, 
         return err_set(e, ERR_PRECONDITION, "persistentvolumeclaim \"%s\": PVC is being deleted", name);
     if (check_node(c, one, e) != ERR_OK)
         return e->code;
-    /* That of a CSI volume is handed over by its set-up: it goes from one pod to the next while staged. */
+    /* The set-up of a CSI volume handles the change of users: the volume stays staged from one pod to the
+     * next. */
     other = claim_is_for_one_pod(g->claim) && !is_csi(one) ? user_of(c, one, p) : NULL;
     if (other != NULL)
         return err_set(
@@ -367,11 +368,12 @@ static void grown(const struct pod *p, const struct api_volume *v, uint64_t byte
         return;
     free(one->size);
     one->size = size;
-    if (claim_record_save(c, one, &e) != ERR_OK) /* after a restart it is expanded once more: no harm */
+    if (claim_record_save(c, one, &e) !=
+        ERR_OK) /* after a restart the volume is expanded again, which is harmless */
         log_warn("cannot record the size of a claim", F_STR("claim", one->key), F_ERR(&e));
 }
 
-/* ---- claims that the agent makes ---- */
+/* ---- claims that the agent creates ---- */
 
 enum err_code claim_put(struct claims *c, enum api_kind kind, const json_t *object, struct err *e)
 {
@@ -429,7 +431,7 @@ enum err_code claims_make(struct claims *c, const char *namespace_, const char *
     return e->code;
 }
 
-/* Its object goes; its folder follows when no pod uses it. */
+/* Removes the claim's object; its folder is removed when no pod uses it. */
 static void let_go(struct claims *c, const struct claim *one)
 {
     const struct api_generic *g = claim_object(c, one);
@@ -450,13 +452,13 @@ void claims_drop(struct claims *c, const char *set_uid, unsigned from)
             strtoul(dash + 1, NULL, 10) < from)
             continue;
         one->going = true;
-        if (claim_record_save(c, one, &e) != ERR_OK) /* after a kill it stays */
+        if (claim_record_save(c, one, &e) != ERR_OK) /* after a kill the claim stays */
             log_warn("cannot record that a claim goes", F_STR("claim", one->key), F_ERR(&e));
         claims_wake(c);
     }
 }
 
-/* ---- what is gone ---- */
+/* ---- removal ---- */
 
 static enum err_code remove_gone(void *arg, struct err *e)
 {
@@ -606,7 +608,7 @@ const struct node_claims *claims_link(struct claims *c)
 void claims_begin(struct claims *c)
 {
     c->begun = true;
-    c->remove_again = true; /* what an earlier run left */
+    c->remove_again = true; /* leftovers of an earlier run */
     step(c);
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protect - claims that pods use and PersistentVolumes that claims are bound to outlive their manifests, as
- * the controllers of pvc-protection and pv-protection have it: their objects are kept, marked as being
- * deleted. */
+/* protect - claims in use by pods, and PersistentVolumes bound to claims, outlive their manifests, as with
+ * the controllers of pvc-protection and pv-protection: their objects are kept and marked as being deleted. */
 #include "agent/claim/internal.h"
 #include "base/clock.h"
 #include "base/codec/json.h"
@@ -63,7 +62,7 @@ static void protect_claim(struct claims *c, struct claim *one)
         api_generic_unref(one->last);
         one->last = api_generic_ref((struct api_generic *)g);
     } else if (g != NULL && one->kept && claim_deleted_at(g) == NULL) {
-        json_decref(take_ptr(&one->made)); /* the manifest is back */
+        json_decref(take_ptr(&one->made)); /* the manifest exists again */
         one->kept = one->going = false;
         save(c, one);
     } else if (g == NULL && one->made == NULL && one->last != NULL && claim_is_used(c, one)) {
@@ -86,7 +85,7 @@ static const struct claim *bound_to(const struct claims *c, const char *volume)
 
 struct last_volumes {
     const struct claims *c;
-    char name[256]; /* of one that nothing uses any more; "": none */
+    char name[256]; /* of a volume that is no longer in use; "": none */
 };
 
 static void find_last(const struct api_object *o, void *arg)

@@ -95,7 +95,7 @@ static void take_text(char **ret, const json_t *o, const char *key)
     *ret = text != NULL ? strdup(text) : NULL;
 }
 
-/* Records of before 2026-11 have a path instead of the PersistentVolume. */
+/* Records written before 2026-11 have a path instead of the PersistentVolume. */
 static json_t *volume_of_path(const struct claim *one, const json_t *o)
 {
     const char *path = json_str(o, "path"), *type = json_str(o, "type");
@@ -182,7 +182,7 @@ static bool load_one(const char *name, void *arg)
     case PRESENCE_UNKNOWN:
         log_error("cannot read the record of a claim", F_STR("file", path), F_ERR(&e));
         return true;
-    case PRESENCE_ABSENT: /* killed before it was written: there is nothing in the folder */
+    case PRESENCE_ABSENT: /* the agent was killed before it wrote the record: the folder is empty */
         return true;
     case PRESENCE_PRESENT:
         break;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * released - PersistentVolumes whose claims are gone, in <state>/claims/.released/<volume>.json. As in
- * Kubernetes such a volume is bound to no other claim, since the data of the first one is in it, until
- * somebody has looked at it: until its manifest is removed and written again.
+ * released - PersistentVolumes whose claims were removed, in <state>/claims/.released/<volume>.json. As in
+ * Kubernetes, such a volume is bound to no other claim, because it contains the first claim's data, until an
+ * administrator releases it by removing its manifest and creating it again.
  */
 #include "agent/claim/internal.h"
 #include "base/codec/json.h"
@@ -89,7 +89,7 @@ void claims_unrelease(struct claims *c, const char *volume)
     if (r == NULL)
         return;
     if (path != NULL)
-        unlink(path); /* one that stays is released again at the next start */
+        unlink(path); /* if the unlink fails, the volume is released again at the next start */
     forget(c, r);
 }
 
@@ -106,7 +106,7 @@ static bool load_one(const char *name, void *arg)
     if (path == NULL || n <= 5 || n > 258 || strcmp(name + n - 5, ".json") != 0)
         return true;
     snprintf(volume, sizeof(volume), "%.*s", (int)(n - 5), name);
-    /* A damaged record counts, too: the volume holds somebody's data. */
+    /* A damaged record counts, too, because the volume contains a claim's data. */
     if (presence_is_unknown(fs_read_if_there(AT_FDCWD, path, RELEASED_MAX, &text, &size, &e)) ||
         json_parse(text != NULL ? text : "", size, RELEASED_MAX, &o, "released volume", &e) != ERR_OK)
         log_warn("cannot read the record of a released volume; it stays so", F_STR("file", path), F_ERR(&e));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* show - claims and PersistentVolumes with their binding, as an API server shows them. */
+/* show - claims and PersistentVolumes with their binding, in the form of an API server. */
 #include "agent/claim/internal.h"
 #include "base/clock.h"
 #include "base/codec/json.h"
@@ -17,7 +17,7 @@ static json_t *member(json_t *o, const char *name)
     return found;
 }
 
-/* The finalizer that a controller would set, and since when the object is only kept. */
+/* Adds the finalizer that a controller would set, and the time since which the object is only protected. */
 static void show_protection(json_t *meta, const char *finalizer)
 {
     json_t *own = json_object_get(meta, "annotations");
@@ -33,7 +33,7 @@ static void show_protection(json_t *meta, const char *finalizer)
         json_object_del(meta, "annotations");
 }
 
-/* The volume's, as the binder has it. */
+/* The volume's capacity and access modes, as the binder sets them. */
 static void show_modes(json_t *status, const struct claim *one, const json_t *spec)
 {
     json_t *modes = json_array();
@@ -85,7 +85,7 @@ static json_t *claim_ref(const char *key, const char *uid)
                      "namespace", key, (size_t)(slash - key), "name", slash + 1, "uid", uid);
 }
 
-/* Nothing here deletes or empties a volume that somebody made. */
+/* The agent never deletes or empties a volume that an administrator created. */
 static json_t *released_status(const char *policy)
 {
     if (strcmp(policy, "Retain") == 0)

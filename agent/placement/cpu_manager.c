@@ -31,7 +31,7 @@ static struct cpus cpus_of_sockets(const struct pl_machine *m, const struct cpus
     return ret;
 }
 
-/* Those on the nodes first, then any. */
+/* Chooses processors on the nodes first, then any. */
 static enum err_code choose(const struct pl_cpu_manager *c, const struct cpus *available, unsigned n,
                             uint64_t nodes, struct cpus *ret, struct err *e)
 {
@@ -135,7 +135,8 @@ static enum err_code check_reserved(const struct pl_cpu_manager *c, const struct
                    "not all reserved cpus: \"%.160s\" are present in defaultCpuSet: \"%.160s\"", text, other);
 }
 
-/* Two containers of different pods have a processor: kubelet does not look at that, but it must not be. */
+/* Rejects a state in which containers of different pods have the same processor, which kubelet does not
+ * check. */
 static enum err_code check_twice(const struct pl_cpu_state *s, struct err *e)
 {
     for (size_t i = 0; i < s->n; i++)

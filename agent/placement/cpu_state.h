@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cpu_state - which container has which processors, and what all others share; kubelet's file
- * cpu_manager_state, in its format with its checksum, so that a node can change over in either direction
- * (pkg/kubelet/cm/cpumanager/state). Pure: the caller reads and writes the file.
+ * cpu_state - the processors of each container, and the shared set; kubelet's file cpu_manager_state, in its
+ * format with its checksum, so that a node can migrate in either direction (pkg/kubelet/cm/cpumanager/state).
+ * Pure: the caller reads and writes the file.
  *
- * The checksum is the 32-bit FNV-1a of what Go's spew prints of the data.
+ * The checksum is the 32-bit FNV-1a of the output of Go's spew for the data.
  */
 #ifndef AGENT_PLACEMENT_CPU_STATE_H
 #define AGENT_PLACEMENT_CPU_STATE_H
@@ -26,7 +26,7 @@ struct pl_cpu_state {
 };
 
 void pl_cpu_state_done(struct pl_cpu_state *s); /* { 0 } is fine; it is empty again */
-/* NULL: the container has no processors of its own. */
+/* NULL: the container has no exclusive processors. */
 const struct pl_cpu_entry *pl_cpu_state_find(const struct pl_cpu_state *s, const char *pod,
                                              const char *container);
 enum err_code pl_cpu_state_put(struct pl_cpu_state *s, const char *pod, const char *container,

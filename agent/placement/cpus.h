@@ -57,7 +57,8 @@ unsigned cpus_next(const struct cpus *s, unsigned from);
 
 /*
  * Reads a list; "" is the empty set, and blanks around it (the kernel's newline) are allowed. Numbers may
- * repeat. ERR_INVALID: not a list. ERR_RANGE: a number above CPUS_MAX - 1. `what` names it in the error.
+ * repeat. ERR_INVALID: not a list. ERR_RANGE: a number above CPUS_MAX - 1. `what` names the list in the
+ * error.
  */
 enum err_code cpus_parse(struct cpus *ret, const char *text, const char *what, struct err *e) MUST_CHECK;
 /* The shortest list, ascending; "" for the empty set. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machine as the kernel shows it below /sys (Documentation/ABI/stable/sysfs-devices-system-cpu and
- * -node). */
+/* Reads the machine's description below /sys (Documentation/ABI/stable/sysfs-devices-system-cpu and -node).
+ */
 #include "agent/placement/machine.h"
 #include "base/files/fs.h"
 #include "base/parse.h"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A request shared by several NUMA nodes (KEP-2902). Sets of k nodes are tried in the order of
- * pl_take_node_order(), k from the least possible upwards. Each node of a set gives the same number of
- * groups; what remains goes out group by group over a subset of them, the largest subsets first. The set and
- * subset with the lowest standard deviation of what is left on the nodes is used, of equal ones the first.
+ * pl_take_node_order(), k from the least possible upwards. Each node of a set supplies the same number of
+ * groups; the remainder is taken group by group from a subset of them, the largest subsets first. The set and
+ * subset with the lowest standard deviation of the free processors of the nodes is used, of equal ones the
+ * first.
  *
  * kubelet keeps the best set in a Go slice whose memory a later set may share and overwrite (with five nodes
- * and more). That is not repeated here: the set with the best balance is used.
+ * and more). This flaw is not reproduced: the set with the best balance is used.
  */
 #include "agent/placement/take.h"
 
@@ -71,7 +72,7 @@ static unsigned deviation(const unsigned *v, size_t n)
     return low;
 }
 
-/* What each node of a set of k gives, before the remainder. */
+/* The share of each node of a set of k, before the remainder. */
 static unsigned share_of(const struct sharing *s, size_t k)
 {
     return s->request / (unsigned)k / s->group * s->group;
@@ -108,7 +109,7 @@ static bool hand_out(const struct sharing *s, const struct subset *set, unsigned
     return true;
 }
 
-/* The balance of a set, and the subset that gives the remainder; UINT_MAX: none can. */
+/* The balance of a set, and the subset that supplies the remainder; UINT_MAX: no subset can. */
 static unsigned balance_of(const struct sharing *s, const struct subset *set, struct subset *ret_extra)
 {
     unsigned share = share_of(s, set->n), remainder = s->request - share * (unsigned)set->n;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hints - which NUMA nodes can supply a resource, and the one set of nodes that the resources of a container
- * or pod agree on (pkg/kubelet/cm/topologymanager). Pure.
+ * hints - the sets of NUMA nodes that can supply a resource, and the merged set for all resources of a
+ * container or pod (pkg/kubelet/cm/topologymanager). Pure.
  *
- * A hint is a set of nodes that can supply the resource. It is preferred if no smaller set could supply it
- * with everything free. One hint of each resource is intersected; the result is preferred only if all were
- * and name the same set. The best result is the one that resources are aligned to.
+ * A hint is a set of nodes that can supply the resource. It is preferred if no smaller set could supply it on
+ * an empty machine. One hint of each resource is intersected; the result is preferred only if all hints were
+ * preferred and name the same set. Resources are aligned to the best result.
  */
 #ifndef AGENT_PLACEMENT_HINTS_H
 #define AGENT_PLACEMENT_HINTS_H
@@ -21,13 +21,13 @@ struct pl_hints {      /* of one resource */
     struct pl_hint *v; /* owned; n == 0 without `any`: no set of nodes can supply it */
     size_t n;
 };
-void pl_hints_done(struct pl_hints *h); /* { 0 } is fine; it is empty again */
+void pl_hints_done(struct pl_hints *h); /* { 0 } is fine; the struct is empty again */
 enum err_code pl_hints_add(struct pl_hints *h, uint64_t nodes, struct err *e) MUST_CHECK;
-/* Marks the hints of `size` nodes as preferred, and no others. */
+/* Marks exactly the hints of `size` nodes as preferred. */
 void pl_hints_prefer(struct pl_hints *h, unsigned size);
 
-/* All sets of `nodes` but the empty one, the smallest first, then in the order of their lowest nodes: 0, 1,
- * 2, 01, 02, 12, 012. Begin with *set 0; false: that was the last one. */
+/* Iterates over all non-empty sets of `nodes`, the smallest first, then in the order of their lowest nodes:
+ * 0, 1, 2, 01, 02, 12, 012. Begin with *set 0; false: that was the last one. */
 bool pl_next_set(uint64_t nodes, uint64_t *set);
 
 enum pl_policy { PL_POLICY_NONE, PL_POLICY_BEST_EFFORT, PL_POLICY_RESTRICTED, PL_POLICY_SINGLE_NODE };

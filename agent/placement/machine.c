@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/placement/machine.h"
 
-/* Whether no processor below `cpu` is in the same thing. */
+/* Whether no processor below `cpu` is in the same unit of this level. */
 static bool is_first(const struct pl_machine *m, unsigned cpu, enum pl_level level)
 {
     for (unsigned i = cpus_next(&m->cpus, 0); i < cpu; i = cpus_next(&m->cpus, i + 1))

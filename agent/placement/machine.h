@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * machine - the processors and NUMA nodes of a machine, as data. discover.c reads them from the kernel; tests
- * write them down.
+ * define them.
  *
- * Numbers are the kernel's, except these, which are kubelet's (cadvisor, cpumanager/topology): the number of
- * a core is that of its lowest online processor; a machine that reports no caches of the third level has one
- * "uncore" cache for each socket.
+ * Numbers are the kernel's, with two exceptions from kubelet (cadvisor, cpumanager/topology): the number of a
+ * core is the number of its lowest online processor; a machine that reports no caches of the third level has
+ * one "uncore" cache for each socket.
  */
 #ifndef AGENT_PLACEMENT_MACHINE_H
 #define AGENT_PLACEMENT_MACHINE_H
@@ -19,8 +19,7 @@ enum pl_level { PL_NODE, PL_SOCKET, PL_UNCORE, PL_CORE };
 #define PL_LEVELS 4
 
 struct pl_cpu {
-    int32_t
-        in[PL_LEVELS]; /* what the processor is in: numbers of the node, the socket, the cache, the core */
+    int32_t in[PL_LEVELS]; /* the processor's node, socket, cache and core, by number */
 };
 
 struct pl_pages { /* huge pages of one size */
@@ -45,13 +44,13 @@ struct pl_machine {
     /* made by pl_machine_count() */
     unsigned n[PL_LEVELS]; /* nodes with processors, sockets, caches, cores */
     unsigned n_cpus;
-    uint64_t nodes;     /* all of them, as bits */
-    uint64_t cpu_nodes; /* those with processors */
+    uint64_t nodes;     /* all nodes, as bits */
+    uint64_t cpu_nodes; /* nodes with processors */
 };
 
-/* Counts what was filled in; at least one processor. */
+/* Computes the counts from the members above; there must be at least one processor. */
 void pl_machine_count(struct pl_machine *m);
-/* Processors of a core: the whole quotient over the machine, as kubelet has it; at least 1. */
+/* Processors of a core: the integer quotient over the whole machine, as in kubelet; at least 1. */
 unsigned pl_cpus_per_core(const struct pl_machine *m);
 /* The processors of *of that are in that node, socket, cache or core. */
 struct cpus pl_cpus_in(const struct pl_machine *m, const struct cpus *of, enum pl_level level, int32_t id);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- what may be used again ---- */
+/* ---- reusable memory ---- */
 
 static void note_block(struct pl_memory_manager *g, const struct pl_memory_want *w, const struct pl_block *b)
 {
@@ -35,7 +35,7 @@ static void note_reuse(struct pl_memory_manager *g, const struct pl_memory_want 
         note_block(g, w, &v[i]);
 }
 
-/* Blocks of earlier init containers shrink by what this container uses of them. */
+/* Shrinks blocks of earlier init containers by the part that this container reuses. */
 static void shrink_init(struct pl_memory_manager *g, const struct pl_memory_want *v, size_t i,
                         const struct pl_block *b)
 {
@@ -57,7 +57,7 @@ static void shrink_init(struct pl_memory_manager *g, const struct pl_memory_want
 
 /* ---- allocation ---- */
 
-/* Preferred ones first, then those with fewer nodes, then with lower ones. */
+/* Preferred hints first, then hints with fewer nodes, then with lower ones. */
 static bool is_better(const struct pl_hint *a, const struct pl_hint *b)
 {
     int x = __builtin_popcountll(a->nodes), y = __builtin_popcountll(b->nodes);
@@ -83,7 +83,7 @@ static enum err_code failed(struct err *e, const char *what)
     return err_set(e, ERR_EXHAUSTED, "[memorymanager] %s", what);
 }
 
-/* Which nodes the container gets, from what the topology manager chose. */
+/* Chooses the container's nodes, starting from the topology manager's choice. */
 static enum err_code choose(const struct pl_memory_manager *g, const struct pl_memory_want *w,
                             const struct pl_hint *hint, const struct pl_hints *hints, uint64_t *ret,
                             struct err *e)

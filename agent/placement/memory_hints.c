@@ -88,7 +88,7 @@ static uint64_t amount_of(const struct pl_memory_want *w, const char *type)
     return UINT64_MAX;
 }
 
-/* Of memory that the container has already. Constrains nothing if that differs from what it requests. */
+/* The hints for a container that already has memory. No constraint if that differs from its request. */
 static enum err_code hints_again(const struct pl_memory_entry *x, const struct pl_memory_want *w,
                                  struct pl_hints *ret, struct err *e)
 {
@@ -130,7 +130,7 @@ static struct pl_amount *amount_in(struct pl_memory_want *w, const char *type)
     return &w->v[w->n++];
 }
 
-/* The most that the pod has at any time, of the types that a regular container requests. */
+/* The pod's maximum at any time, for the types that a regular container requests. */
 static void sum_pod(const struct pl_memory_want *v, size_t n, struct pl_memory_want *ret)
 {
     for (size_t i = 0; i < n; i++)

@@ -166,8 +166,8 @@ static void sum_group(const struct pl_memory_state *s, uint64_t group, const cha
     }
 }
 
-/* Sizes of each node, and what is free and reserved of each group: within a group the parts may differ, since
- * they depend on the order of allocations. */
+/* Compares the sizes of each node, and the free and reserved memory of each group: within a group the parts
+ * may differ, since they depend on the order of allocations. */
 static bool are_equal(const struct pl_memory_state *a, const struct pl_memory_state *b)
 {
     if (a->n_cells != b->n_cells)

@@ -18,7 +18,7 @@ void pl_memory_state_done(struct pl_memory_state *s)
     *s = (struct pl_memory_state){ 0 };
 }
 
-/* The place of the entry, or where it would be; *found says which. */
+/* The index of the entry if *found, otherwise the index at which to insert it. */
 static size_t place_of(const struct pl_memory_state *s, const char *pod, const char *container, bool *found)
 {
     size_t i = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory_state - the memory of NUMA nodes, and which container has which; kubelet's file
+ * memory_state - the memory of NUMA nodes, and the blocks of each container; kubelet's file
  * memory_manager_state, in its format with its checksum (pkg/kubelet/cm/memorymanager/state). Pure: the
  * caller reads and writes the file.
  */
@@ -19,7 +19,7 @@ struct pl_table { /* one type of memory on one node, in bytes */
 struct pl_cell {         /* one NUMA node */
     unsigned id;         /* at most PL_NODE_ID_MAX */
     int64_t assignments; /* blocks that use it */
-    uint64_t group;      /* the nodes that it is used together with, itself among them */
+    uint64_t group;      /* the nodes that are used together with it, including itself */
     struct pl_table v[PL_TYPES_MAX];
     size_t n;
 };
@@ -27,7 +27,7 @@ struct pl_cell {         /* one NUMA node */
 struct pl_block {
     char type[PL_TYPE_NAME_MAX];
     uint64_t nodes;
-    uint64_t size; /* bytes, on all nodes together; 0: later containers use it */
+    uint64_t size; /* bytes, on all nodes together; 0: later containers reuse all of it */
 };
 
 struct pl_memory_entry {

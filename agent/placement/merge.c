@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kubelet intersects every combination of hints and keeps the best. Its result depends only on which sets can
- * result, so here a set of nodes is a number below 2^16 (bit i is the i-th node of the machine), and what can
- * result is computed for one more resource at a time: not from all pairs (2^32), but by counting, for each
- * set, the hints that contain it.
+ * kubelet intersects every combination of hints and keeps the best. Its result depends only on the sets that
+ * can result. So here a set of nodes is a number below 2^16 (bit i is the i-th node of the machine), and the
+ * possible results are computed for one more resource at a time: not from all pairs (2^32), but by counting,
+ * for each set, the hints that contain it.
  */
 #include "agent/placement/hints.h"
 #include "base/scope.h"
@@ -89,12 +89,12 @@ static bool better(const struct merging *g, uint32_t a, uint32_t b)
 /* ---- preferred sets ---- */
 
 struct votes {
-    uint32_t *by;      /* how many resources prefer each set, of those that do not take any node */
-    uint32_t *any_by;  /* likewise, of the others */
-    uint32_t required; /* resources that must prefer it */
+    uint32_t *by;      /* number of resources that prefer each set and have a constraint */
+    uint32_t *any_by;  /* the same for resources without a constraint */
+    uint32_t required; /* number of resources that must prefer a set */
 };
 
-/* It has a preferred hint without constraint. */
+/* Whether the resource has a preferred hint without a constraint. */
 static bool takes_any(const struct pl_hints *h)
 {
     for (size_t i = 0; !h->any && i < h->n; i++)
@@ -113,8 +113,8 @@ static void vote(const struct merging *g, const struct pl_hints *h, uint32_t *by
     }
 }
 
-/* Whether one hint of each resource is preferred and names this set or none. All nodes also result if none
- * is named. */
+/* Whether each resource has a preferred hint that names this set or no set. All nodes also result if no hint
+ * names a set. */
 static bool all_prefer(const struct merging *g, const struct votes *votes, uint32_t set)
 {
     if (votes->required > 0)
@@ -242,12 +242,12 @@ enum err_code pl_merge(const struct pl_machine *m, const struct pl_topology *t, 
         return e->code;
     ret->preferred = set != 0;
     if (t->policy == PL_POLICY_SINGLE_NODE) {
-        /* All nodes are no alignment; so is the one node of a small machine. */
+        /* A set of all nodes means no alignment; so does the only node of a small machine. */
         ret->nodes = set != g.all ? nodes_of(&g, set) : 0;
         return set != 0 ? ERR_OK : refuse(e);
     }
     if (set == 0 && best_other(&g, v, n, &set, e) != ERR_OK)
         return e->code;
-    ret->nodes = nodes_of(&g, set != 0 ? set : g.all); /* no node in common: all */
+    ret->nodes = nodes_of(&g, set != 0 ? set : g.all); /* no common node: all nodes */
     return ret->preferred || t->policy == PL_POLICY_BEST_EFFORT ? ERR_OK : refuse(e);
 }

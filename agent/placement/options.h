@@ -31,8 +31,8 @@ enum err_code pl_cpu_options_check(const struct pl_cpu_options *o, const struct 
 bool pl_policy_from_name(const char *name, enum pl_policy *ret);
 const char *pl_policy_name(enum pl_policy p);
 /*
- * The settings of the topology manager. With the policy none, neither scope nor options nor the machine are
- * looked at, as in kubelet. ERR_INVALID, with kubelet's text. ERR_RANGE: the machine has more nodes than
+ * The settings of the topology manager. With the policy none, scope, options and machine are not checked, as
+ * in kubelet. ERR_INVALID, with kubelet's text. ERR_RANGE: the machine has more nodes than
  * max-allowable-numa-nodes.
  */
 enum err_code pl_topology_read(const char *policy, const char *scope, const struct pl_option *v, size_t n,

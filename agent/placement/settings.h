@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* settings - what the configuration says about processors, memory and topology, under kubelet's names. */
+/* settings - the configuration of processors, memory and topology, with kubelet's names. */
 #ifndef AGENT_PLACEMENT_SETTINGS_H
 #define AGENT_PLACEMENT_SETTINGS_H
 #include "agent/placement/options.h"

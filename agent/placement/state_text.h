@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state_text - shared by cpu_state_text.c and memory_state_text.c: members of the files, and their checksum.
+/* state_text - helpers of cpu_state_text.c and memory_state_text.c: members of the files, and their checksum.
  */
 #ifndef AGENT_PLACEMENT_STATE_TEXT_H
 #define AGENT_PLACEMENT_STATE_TEXT_H
@@ -11,9 +11,9 @@
 
 /* 32-bit FNV-1a. */
 uint32_t pl_sum(const char *text, size_t n);
-/* A member that must be a string of at most `max` bytes; NULL: *e says what is wrong. */
+/* A member that must be a string of at most `max` bytes; NULL: *e has the problem. */
 const char *pl_member_text(const json_t *object, const char *key, size_t max, struct err *e);
-/* ERR_DATA_LOSS: the file's checksum is not that of `hashed`, or there is none. */
+/* ERR_DATA_LOSS: the file's checksum is missing, or differs from the checksum of `hashed`. */
 enum err_code pl_check_sum(const json_t *file, const struct buf *hashed, struct err *e) MUST_CHECK;
 /* Adds "key:value" pairs of an object in the order of their keys, as Go prints a map: map[a:1 b:2]. */
 enum err_code pl_add_map(struct buf *b, const json_t *object,

@@ -37,7 +37,7 @@ static int by_free(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Appends what the processors of *within are in, fewest free processors first. */
+/* Appends the units of this level that contain processors of *within, fewest free processors first. */
 static void append(const struct taking *t, enum pl_level level, const struct cpus *within, struct order *ret)
 {
     struct ranked v[CPUS_MAX] = { 0 };
@@ -114,8 +114,9 @@ size_t pl_take_node_order(const struct pl_machine *m, const struct cpus *availab
 
 /*
  * Sockets and cores of a machine that is not uniform (processors offline, cores of different kinds) are whole
- * only if they have the average size: kubelet compares with the quotient. It takes a core with that many free
- * processors even if others of it are in use, and so gives processors twice. That is not repeated here.
+ * only if they have the average size: kubelet compares with the quotient. kubelet takes a core with that many
+ * free processors even if others of the core are in use, and so assigns processors twice. That flaw is not
+ * reproduced.
  */
 static bool has_whole_size(const struct pl_machine *m, enum pl_level level, unsigned n)
 {
@@ -124,7 +125,7 @@ static bool has_whole_size(const struct pl_machine *m, enum pl_level level, unsi
     return true;
 }
 
-/* Takes each node, socket, cache or core that is wholly free, while the need is as large. */
+/* Takes each completely free node, socket, cache or core, while the need is at least as large. */
 static void take_whole(struct taking *t, enum pl_level level)
 {
     struct order o;
@@ -140,8 +141,8 @@ static void take_whole(struct taking *t, enum pl_level level)
 }
 
 /*
- * Takes the whole need from one cache if its first cores give exactly that many; with an odd need, half of
- * the last core is left.
+ * Takes the whole need from one cache if its first cores have exactly that many processors; with an odd need,
+ * half of the last core is left.
  */
 static void take_from_cache(struct taking *t, int32_t cache)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * take - which processors a request gets: kubelet's two ways (pkg/kubelet/cm/cpumanager/cpu_assignment.go).
- * Pure; the result depends only on the arguments.
+ * take - chooses the processors of a request, by kubelet's two methods
+ * (pkg/kubelet/cm/cpumanager/cpu_assignment.go). Pure; the result depends only on the arguments.
  *
- * Packed: whole NUMA nodes and sockets first, then whole caches if asked for, whole cores, single
- * processors. At each level those with the fewest free processors come first, then those with lower numbers.
+ * Packed: whole NUMA nodes and sockets first, then whole caches if asked for, whole cores, single processors.
+ * At each level the units with the fewest free processors come first, then units with lower numbers.
  *
  * Distributed: the least number of NUMA nodes that can share the request evenly, in groups of processors. Of
- * several sets of nodes that one is taken that leaves the nodes most alike.
+ * several sets of nodes, the one that leaves the most even balance is used.
  */
 #ifndef AGENT_PLACEMENT_TAKE_H
 #define AGENT_PLACEMENT_TAKE_H
@@ -19,7 +19,7 @@ struct pl_take {
     bool uncore_first; /* prefers processors that share a cache; packed only */
 };
 
-/* ERR_EXHAUSTED, with kubelet's text: *available has fewer. A request of 0 gives the empty set. */
+/* ERR_EXHAUSTED, with kubelet's text: *available has fewer. A request of 0 returns the empty set. */
 enum err_code pl_take_packed(const struct pl_take *t, const struct cpus *available, unsigned request,
                              struct cpus *ret, struct err *e) MUST_CHECK;
 /* In groups of `group` processors (1, or the processors of a core). Packed if the request is no multiple of

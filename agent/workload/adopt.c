@@ -14,7 +14,7 @@ void workload_uid(enum api_kind kind, const char *namespace_, const char *name, 
     const char *of = text != NULL ? text : name;
     uint64_t a = siphash(keys[0], of, strlen(of)), b = siphash(keys[1], of, strlen(of));
 
-    /* Version 8 of RFC 9562: its bits are the author's own. */
+    /* Version 8 of RFC 9562: a custom format. */
     snprintf(ret, WORKLOAD_UID_SIZE, "%08x-%04x-8%03x-%04x-%012llx", (unsigned)(a >> 32),
              (unsigned)(a >> 16 & 0xffff), (unsigned)(a & 0xfff), (unsigned)(b >> 48 & 0x3fff) | 0x8000,
              (unsigned long long)(b & 0xffffffffffff));
@@ -36,7 +36,7 @@ void workloads_adopt(struct workloads *w)
     }
 }
 
-/* Whether it is proven that the workload is gone. */
+/* Whether the workload is provably removed. */
 static bool is_gone(const struct workloads *w, const char *uid, bool complete)
 {
     return complete || strs_has(&w->gone, uid);
@@ -80,7 +80,7 @@ static bool mark_made(struct workloads *w, bool complete)
     return all;
 }
 
-/* Records of Jobs and CronJobs that were removed while no agent ran: once is enough. */
+/* Drops records of Jobs and CronJobs that were removed while no agent ran; needed once per start. */
 static void drop_records(struct workloads *w)
 {
     struct strs uids = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cron_run - a CronJob of the folder: makes its Jobs, and takes away old ones. */
+/* cron_run - a CronJob of the folder: creates its Jobs and removes old ones. */
 #include "agent/workload/cron_due.h"
 #include "agent/workload/internal.h"
 #include "agent/workload/zones.h"
@@ -75,7 +75,7 @@ static void make_job(struct workloads *w, struct workload *one, const struct zon
              NULL)
         err_set(&e, ERR_EXISTS, "another manifest has a Job of this name");
     else if (workload_record_made(w, uid, clock_wall_ns(), o, &e) ==
-                 ERR_OK && /* before it runs: after a kill it is known */
+                 ERR_OK && /* recorded before it runs, so that it is known after a kill */
              api_make_generic(API_KIND_JOB, o, &job.generic, &e) == ERR_OK &&
              src_store_put(w->store, &job, &e) == ERR_OK)
         log_info("a CronJob made a Job", F_STR("namespace", one->object->meta.namespace),
@@ -87,7 +87,7 @@ static void make_job(struct workloads *w, struct workload *one, const struct zon
     api_generic_unref(job.generic);
 }
 
-/* ---- when one is due ---- */
+/* ---- due moments ---- */
 
 static struct workload *active_of(struct workloads *w, const struct workload *cron)
 {
@@ -99,7 +99,7 @@ static struct workload *active_of(struct workloads *w, const struct workload *cr
     return NULL;
 }
 
-/* False: the moment is passed over for now. */
+/* False: the moment is skipped for now. */
 static bool make_room(struct workloads *w, struct workload *one, int64_t at)
 {
     const enum api_concurrency rule = one->object->workload->concurrency;
@@ -131,7 +131,7 @@ static void run(struct workloads *w, struct workload *one, const struct zone *zo
     snprintf(name, sizeof(name), "%s-%lld", one->object->meta.name, (long long)(due->at / 60));
     workload_uid(API_KIND_JOB, one->object->meta.namespace, name, uid);
     same = workload_find(w, uid);
-    if (same == NULL || !is_of(same, one)) { /* otherwise killed before this was recorded */
+    if (same == NULL || !is_of(same, one)) { /* otherwise the agent was killed before it recorded this */
         if (!make_room(w, one, due->at))
             return;
         make_job(w, one, zone, name, due->at);
@@ -178,14 +178,14 @@ static bool note_success(struct workloads *w, struct workload *cron)
     return cron->cron->success_ns != before;
 }
 
-/* ---- a turn ---- */
+/* ---- a step ---- */
 
 char *cron_clock(const struct api_workload *spec)
 {
     return str_printf("%s %s", spec->time_zone != NULL ? spec->time_zone : "local", spec->schedule);
 }
 
-/* With another schedule, moments count from now on. */
+/* After a change of the schedule, moments count from now on. */
 static bool take_clock(struct workload *one, int64_t now)
 {
     struct cron_facts *f = one->cron;

@@ -12,7 +12,7 @@ struct decision {
     size_t n_steps, max;
 };
 
-/* ---- what is wanted ---- */
+/* ---- the desired state ---- */
 
 unsigned workload_share(const char *text, const char *otherwise, unsigned replicas, bool up)
 {
@@ -41,7 +41,7 @@ struct workload_want workload_want_of(enum api_kind kind, const struct api_workl
     } else {
         want.surge = workload_share(w->max_surge, "25%", want.replicas, true);
         want.unavailable = workload_share(w->max_unavailable, "25%", want.replicas, false);
-        if (want.surge == 0 && want.unavailable == 0) /* 25% of few, rounded down */
+        if (want.surge == 0 && want.unavailable == 0) /* 25% of few replicas, rounded down */
             want.unavailable = 1;
     }
     return want;
@@ -66,7 +66,7 @@ static bool in_range(const struct workload_want *w, unsigned number)
     return number >= w->first && number - w->first < w->replicas;
 }
 
-/* Of this number: its index, or n. `current`: only of the template in force. */
+/* The index of the pod with this number, or n. `current`: only a pod of the current template. */
 static size_t find(const struct decision *d, unsigned number, bool current)
 {
     for (size_t i = 0; i < d->n; i++)
@@ -92,7 +92,7 @@ static struct tally count(const struct decision *d)
             t.ending++;
             continue;
         }
-        if (s->current && !in_range(d->w, s->number)) /* removed now */
+        if (s->current && !in_range(d->w, s->number)) /* being removed in this step */
             continue;
         t.kept++;
         t.available += s->available;
@@ -110,7 +110,7 @@ static void remove_beyond(struct decision *d)
             remove_(d, i);
 }
 
-/* So many old ones, those first that are not available. */
+/* Removes this many old pods, unavailable ones first. */
 static void remove_old(struct decision *d, unsigned unready, unsigned ready)
 {
     for (size_t i = d->n; i-- > 0;) {
@@ -173,13 +173,13 @@ static void decide_set(struct decision *d)
 
 /* ---- StatefulSet ---- */
 
-/* Old, and to be replaced. */
+/* Whether the pod is old and has to be replaced. */
 static bool outdated(const struct decision *d, const struct workload_seen *s)
 {
     return !s->current && d->w->update == API_UPDATE_ROLLING && s->number >= d->w->partition;
 }
 
-/* True: one of the numbers from the lowest on is made, or is not ready yet. */
+/* Creates the lowest missing number. True: a pod is being created, or is not ready yet. */
 static bool climb(struct decision *d)
 {
     bool waits = false;
@@ -201,7 +201,7 @@ static bool climb(struct decision *d)
     return waits;
 }
 
-/* True: one beyond the range is ending. */
+/* Removes pods beyond the range. True: one of them is ending. */
 static bool descend(struct decision *d)
 {
     size_t highest = d->n;

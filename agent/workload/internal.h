@@ -13,34 +13,34 @@
 #define WORKLOAD_MS INT64_C(1000000)
 #define WORKLOAD_SECOND_NS INT64_C(1000000000)
 
-struct workload_counts { /* of its pods that are wanted */
+struct workload_counts { /* counts of the desired pods */
     unsigned pods, ready, available, updated, updated_available;
 };
 
-/* What is known of a Job beside its pods, also after a restart. */
+/* The state of a Job that is not in its pods, and that survives a restart. */
 struct job_facts {
-    char hash[API_HASH_SIZE];  /* of the template that runs */
+    char hash[API_HASH_SIZE];  /* of the running template */
     int64_t started_ns;        /* wall clock; 0: suspended */
     struct boot_time began;    /* the same, for the deadline */
-    bool was_suspended;        /* it was at some time */
+    bool was_suspended;        /* the Job was suspended at some time */
     int64_t turned_ns;         /* when it was suspended or resumed last */
     enum job_end end;          /* JOB_RUNS: not over */
     char *message;             /* of the end */
     int64_t ended_ns;          /* when its end was decided */
-    int64_t finished_ns;       /* when its last pod had ended, too; 0: not yet */
+    int64_t finished_ns;       /* when its last pod had ended; 0: not yet */
     struct boot_time finished; /* the same, for ttlSecondsAfterFinished */
-    json_t *status;            /* as it finished; NULL before */
+    json_t *status;            /* the final status; NULL before */
     struct job_plan plan;      /* the last one, without steps */
     struct job_seen *seen;     /* of this turn */
 };
 
-/* What is known of a CronJob beside its Jobs. */
+/* The state of a CronJob that is not in its Jobs. */
 struct cron_facts {
-    char *clock;        /* schedule and zone, as the times below are meant */
-    int64_t since_s;    /* seconds since 1970: no moment up to it counts */
+    char *clock;        /* the schedule and zone to which the times below refer */
+    int64_t since_s;    /* seconds since 1970: moments up to this one are done */
     int64_t last_s;     /* the moment of the last Job; 0: none */
-    int64_t success_ns; /* when the last one that succeeded had; 0 */
-    int64_t refused_s;  /* the moment that was passed over because a Job ran; 0 */
+    int64_t success_ns; /* when the last successful Job succeeded; 0: none */
+    int64_t refused_s;  /* the moment that was skipped because a Job was running; 0: none */
 };
 
 /* What a revision's object says, and how it is used. */
@@ -62,9 +62,9 @@ struct workload {
     int64_t created_ns, progress_ns; /* wall clock: the oldest pod; when counts changed last */
     struct boot_time progress_at;
     bool late;                  /* no progress for progressDeadlineSeconds */
-    bool goes;                  /* a Job: it is taken out of the store at the end of this turn */
-    bool asked;                 /* that its document be taken out of its file */
-    char problem[300];          /* why a pod cannot be made; "" */
+    bool goes;                  /* a Job that is removed from the store at the end of this turn */
+    bool asked;                 /* the removal of its document from its file was requested */
+    char problem[300];          /* why a pod cannot be created; "" */
     struct workload_seen *seen; /* of this step; `pods` has the pod of each */
     const struct pod **pods;
     size_t n_seen;
@@ -80,7 +80,7 @@ struct workload {
     char before[API_HASH_SIZE];  /* of the revision that a rollout comes from; without one, that in force */
     unsigned n_before;           /* its pods */
     struct workload *revisions, *next; /* its revisions, and of a revision the next one; of this step */
-    json_t *told; /* the status that the clients of the store were told last; NULL: none */
+    json_t *told;                      /* the status last sent to clients of the store; NULL: none */
 };
 
 struct workloads {
@@ -90,42 +90,43 @@ struct workloads {
     struct node_workloads link;
     struct boot_timer timer;
     bool begun, stopped, stepping;
-    int64_t next_ms;  /* of this step: when to look again; -1: not by itself */
+    int64_t next_ms;  /* of this step: time until the next step; -1: only after an event */
     char *dir;        /* <state>/jobs */
-    bool swept;       /* records of objects that are gone are removed */
-    struct strs gone; /* uids of workloads that were removed: their pods end whatever the folder holds */
+    bool swept;       /* records of removed objects were dropped */
+    struct strs gone; /* uids of removed workloads, whose pods end even if the folder has invalid files */
 };
 
 void workload_uid(enum api_kind kind, const char *namespace_, const char *name, char ret[WORKLOAD_UID_SIZE]);
 struct workload *workload_find(struct workloads *w, const char *uid);
 void workloads_wake(struct workloads *w);
-/* Whether a DaemonSet's pod belongs on this node: its selector, affinity and tolerations. True of others. */
+/* Whether a DaemonSet's pod may run on this node, by selector, affinity and tolerations. True for other
+ * kinds. */
 bool workload_fits(const struct workloads *w, const struct workload *one);
 void workloads_look_again(struct workloads *w, int64_t ms);
 
 /* ---- adopt.c ---- */
-/* Puts the pods of an earlier run into the store again. */
+/* Adds the pods of an earlier run to the store. */
 void workloads_adopt(struct workloads *w);
-/* Takes pods and Jobs of workloads that are gone out of the store, and removes their records. False: some may
- * belong to a file that is not understood, look again. */
+/* Removes pods and Jobs of removed workloads from the store, and their records. False: some may belong to a
+ * file with problems; call it again later. */
 bool workloads_drop_orphans(struct workloads *w);
 
 /* ---- make.c ---- */
-/* A pod of this number, and of a Job's index. */
+/* Creates the pod with this number, and with this index for a Job. */
 void workload_make(struct workloads *w, struct workload *one, unsigned number, unsigned index);
 const char *workload_hash_label(enum api_kind kind);
 extern const char workload_index_label[], workload_job_label[];
 
 /* ---- record.c ---- */
-/* Reads all records, and puts the Jobs of CronJobs into the store. */
+/* Reads all records and adds the Jobs of CronJobs to the store. */
 enum err_code workload_records_load(struct workloads *w, struct err *e) MUST_CHECK;
-/* Of a Job or a CronJob. A failure is logged: the next change writes it again. */
+/* Saves the record of a Job or a CronJob. A failure is logged; the next change retries. */
 void workload_record_save(struct workloads *w, const struct workload *one);
 /* Of an object that a workload makes (a CronJob's Job, a revision), before it is in the store. */
 enum err_code workload_record_made(struct workloads *w, const char *uid, int64_t created_ns,
                                    const json_t *made, struct err *e) MUST_CHECK;
 void workload_record_remove(struct workloads *w, const char *uid);
-/* What its record says, if there is one; otherwise facts of a new one. False: out of memory. */
+/* Reads the facts from the record if there is one, otherwise creates new ones. False: out of memory. */
 bool workload_record_take(struct workloads *w, struct workload *one);
 void workload_facts_free(struct workload *one);
 /* The uids of all records. */
@@ -174,7 +175,7 @@ const char *job_end_reason(enum job_end end);
 void taints_step(struct workloads *w);
 
 /* ---- show.c ---- */
-/* Tells the clients of the status socket that keep a copy, if its status has changed. */
+/* Notifies clients of the status socket that keep a copy, if the status has changed. */
 void workload_tell(struct workloads *w, struct workload *one);
 json_t *workloads_object(enum api_kind kind, const char *namespace_, const char *name, void *arg,
                          struct err *e);

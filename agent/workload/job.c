@@ -21,7 +21,7 @@ static bool counts(const struct job_seen *s)
     return s->kept && s->current;
 }
 
-/* ---- what there is ---- */
+/* ---- the present pods ---- */
 
 static void tally(struct decision *d)
 {
@@ -79,7 +79,7 @@ static void tally_indexes(struct decision *d)
     }
 }
 
-/* ---- whether it is over ---- */
+/* ---- completion ---- */
 
 static bool meets(const struct decision *d, const struct api_success_rule *r)
 {
@@ -111,7 +111,7 @@ static bool is_past_backoff(const struct decision *d)
 
     if (d->plan->failed > limit)
         return true;
-    /* Containers that are started again in their pod count, too. */
+    /* Restarts of containers within their pod count as failures, too. */
     return d->w->restarts_in_place && d->restarts > 0 && d->restarts >= (limit > 0 ? limit : 1);
 }
 
@@ -159,8 +159,8 @@ static void again(struct decision *d, int64_t ns)
         d->plan->again_ns = ns;
 }
 
-/* Whether it waits after failures: of this index, or (index < 0) of all. Only those after the last success
- * count. */
+/* Whether a back-off applies after failures of this index, or (index < 0) of all. Only failures after the
+ * last success count. */
 static bool pauses(struct decision *d, int64_t index)
 {
     int64_t success_ns = 0, last_ns = 0, wait_s = RETRY_S, rest_ns;
@@ -211,7 +211,7 @@ static unsigned wanted(const struct decision *d)
 
     if (p->end != JOB_RUNS || spec->suspend)
         return 0;
-    if (!spec->has_completions) /* no pod is made after the first success */
+    if (!spec->has_completions) /* no pod is created after the first success */
         return p->succeeded > 0 && p->active < at_a_time ? p->active : at_a_time;
     rest = (unsigned)spec->completions - p->succeeded - api_index_set_count(&p->failed_indexes);
     return rest < at_a_time ? rest : at_a_time;

@@ -13,7 +13,7 @@ static bool names(const struct api_failure_rule *r, int code)
     return false;
 }
 
-/* Success matches no rule, NotIn neither. */
+/* An exit code of 0 matches no rule, not even NotIn. */
 static const struct job_exit *exit_of(const struct api_failure_rule *r, const struct job_failure *f)
 {
     for (size_t i = 0; i < f->n_exits; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_policy - which rule of a Job's podFailurePolicy a failed pod matches. Pure. */
+/* job_policy - the rule of a Job's podFailurePolicy that a failed pod matches. Pure. */
 #ifndef AGENT_WORKLOAD_JOB_POLICY_H
 #define AGENT_WORKLOAD_JOB_POLICY_H
 #include "agent/api/generic.h"
@@ -19,7 +19,7 @@ struct job_failure { /* of a pod; borrowed */
 struct job_verdict {
     enum api_failure_action action; /* Count: also when no rule matches */
     size_t rule;                    /* index; SIZE_MAX: none */
-    const struct job_exit *exit;    /* that matched; NULL: a condition did */
+    const struct job_exit *exit;    /* the exit that matched; NULL: a condition matched */
     const char *condition;
 };
 

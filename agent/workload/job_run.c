@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_run - a Job of the folder, or of a CronJob: its pods as job.h says, and what becomes of it. */
+/* job_run - a Job of the folder, or of a CronJob: manages its pods by the rules of job.h, and its status. */
 #include "agent/pod/container/container.h"
 #include "agent/pod/core/pod.h"
 #include "agent/pod/status/status.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STEPS_MAX 64 /* in one turn; the rest follows in the next */
+#define STEPS_MAX 64 /* steps in one turn of the loop; the rest follows in the next */
 #define EXITS_MAX 64
 #define CONDITIONS_MAX 16
 
@@ -65,7 +65,7 @@ static enum api_failure_action judge(const struct pod *p, const struct api_workl
     return action;
 }
 
-/* Kubernetes' words. NULL: out of memory. */
+/* Kubernetes' text. NULL: out of memory. */
 static char *failure_message(const struct pod *p, const struct api_workload *spec)
 {
     struct failure_memory m = { 0 };
@@ -84,7 +84,7 @@ static char *failure_message(const struct pod *p, const struct api_workload *spe
     return text;
 }
 
-/* ---- what there is ---- */
+/* ---- the present pods ---- */
 
 static int64_t ended_ns(const struct pod *p)
 {
@@ -135,9 +135,9 @@ static bool see(struct workloads *w, struct workload *one, const struct pod *p)
     return true;
 }
 
-/* ---- its life ---- */
+/* ---- life of a Job ---- */
 
-/* Another template: it begins anew. */
+/* Starts the Job again, because its template has changed. */
 static void begin(struct workload *one)
 {
     struct job_facts *f = one->job;
@@ -206,7 +206,7 @@ static char *end_message(const struct workload *one, const struct job_plan *plan
     return NULL;
 }
 
-/* True: something to record has happened. */
+/* True: a change has to be recorded. */
 static bool settle(struct workload *one)
 {
     struct job_facts *f = one->job;
@@ -251,7 +251,7 @@ static void expire(struct workloads *w, struct workload *one)
     log_info("a Job is deleted: ttlSecondsAfterFinished", F_STR("namespace", one->object->meta.namespace),
              F_STR("name", one->object->meta.name));
     one->goes = one->owner[0] != '\0';
-    one->asked = true; /* what a file has that cannot be written stays */
+    one->asked = true; /* an object whose file cannot be written stays */
     if (!one->goes)
         w->o.remove(w->o.arg, one->kind, one->object->meta.namespace, one->object->meta.name);
 }
@@ -267,14 +267,14 @@ void job_step(struct workloads *w, struct workload *one)
     want.restarts_in_place = g->workload->pods.pod->spec.restart_policy == API_RESTART_ON_FAILURE;
     pods_each (w->o.node, p)
         if (str_eq(p->api->owner_uid, one->uid) && !see(w, one, p))
-            return; /* out of memory: the next change looks again */
+            return; /* out of memory: the next change retries */
     want.deadline_left_ns = deadline_left(one);
     f->plan = (struct job_plan){ .steps = steps, .max_steps = STEPS_MAX };
     job_decide(&want, f->seen, one->n_seen, f->end, &f->plan);
     changed = settle(one) || changed;
-    if (changed && one->owner[0] != '\0') /* its CronJob may have had its turn */
+    if (changed && one->owner[0] != '\0') /* its CronJob may have been processed already */
         workloads_look_again(w, 0);
-    if (changed) /* before pods go or come: after a kill the same is decided */
+    if (changed) /* recorded before pods are created or removed, so that the same is decided after a kill */
         workload_record_save(w, one);
     for (size_t i = 0; i < f->plan.n_steps; i++) {
         const struct pod *p = steps[i].create ? NULL : one->pods[steps[i].at];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* make - a pod of a workload, with its name, labels and claims, into the store. */
+/* make - creates a pod of a workload, with its name, labels and claims, in the store. */
 #include "agent/workload/internal.h"
 #include "base/codec/json.h"
 #include "base/log.h"

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RECORD_MAX (4 * 1024 * 1024) /* of a Job's manifest, most of it */
+#define RECORD_MAX (4 * 1024 * 1024) /* mostly a Job's manifest */
 #define SUFFIX ".json"
 
 static bool is_kept(enum api_kind kind)
@@ -109,7 +109,7 @@ static void set_aside(struct workloads *w, const char *file, const struct err *w
               F_ERR(why));
 }
 
-/* NULL: there is none, or it is damaged. */
+/* NULL: there is no record, or it is damaged. */
 static json_t *read_it(struct workloads *w, const char *file)
 {
     str_auto path = str_printf("%s/%s", w->dir, file);
@@ -147,7 +147,7 @@ static enum job_end end_of(const char *reason)
     return JOB_RUNS;
 }
 
-/* A moment of an earlier boot has passed for as long as the wall clock says. */
+/* Converts a wall time, also of an earlier boot, to the boot clock. */
 static struct boot_time moment(int64_t wall_ns)
 {
     int64_t ago = clock_wall_ns() - wall_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* show - objects of the folder with their status, as an API server shows them. */
+/* show - objects of the folder with their status, in the form of an API server. */
 #include "agent/api/kept_meta.h"
 #include "agent/status/server.h"
 #include "agent/workload/internal.h"
@@ -34,7 +34,7 @@ void show_condition(json_t *list, int64_t since_ns, const char *type, bool is_tr
     show_time(o, "lastTransitionTime", since_ns);
 }
 
-/* Of a kind whose conditions say when they were looked at. */
+/* Adds a condition of a kind whose conditions have the time of their last probe. */
 static void put_condition(json_t *list, const struct workload *one, const char *type, bool is_true,
                           const char *reason, const char *message)
 {
@@ -149,7 +149,8 @@ static json_t *status_of(struct workloads *w, const struct workload *one)
     return s;
 }
 
-/* As the apiserver adds it: `kubectl logs job/x` finds the pods by it. It is in no file. */
+/* Adds the selector that the apiserver generates, which `kubectl logs job/x` uses to find the pods; manifests
+ * do not have it. */
 static void put_selector(json_t *spec, const char *uid)
 {
     if (json_object_get(spec, "selector") == NULL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* show_batch - the status of Jobs and CronJobs, in the words of Kubernetes' controllers. */
+/* show_batch - the status of Jobs and CronJobs, with the texts of Kubernetes' controllers. */
 #include "agent/workload/internal.h"
 #include "base/codec/json.h"
 
@@ -37,7 +37,7 @@ static void condition(json_t *list, int64_t since_ns, const char *type, bool is_
     show_time(json_array_get(list, json_array_size(list) - 1), "lastProbeTime", since_ns);
 }
 
-/* What was decided, and then, with the last pod gone, that it is so. */
+/* Adds the condition of the decided end and, once the last pod has ended, the final condition. */
 static void put_end(json_t *s, json_t *conditions, const struct workload *one)
 {
     const struct job_facts *f = one->job;
@@ -73,7 +73,7 @@ void show_job(json_t *s, json_t *conditions, const struct workload *one)
     json_t *v;
     size_t i;
 
-    if (f->status != NULL) { /* it is over, and its pods may be gone */
+    if (f->status != NULL) { /* the Job is over, and its pods may have been removed */
         json_object_foreach (f->status, key, v)
             if (strcmp(key, "conditions") != 0)
                 json_object_set(s, key, v);

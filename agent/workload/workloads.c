@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STEPS_MAX 64         /* of a workload in one turn; the rest follows in the next */
+#define STEPS_MAX 64         /* steps of a workload in one turn of the loop; the rest follows in the next */
 #define ORPHANS_LOOK_MS 5000 /* while a file of the folder has problems */
 
 static void on_timer(struct boot_timer *t);
@@ -82,7 +82,8 @@ static void begin_progress(struct workload *one)
     one->asked = false;
 }
 
-/* As an apiserver counts generations: the spec, and of a Deployment its annotations. */
+/* Whether two objects have the same generation by the apiserver's rule: equal specs, and for a Deployment
+ * equal annotations. */
 static bool counts_alike(enum api_kind kind, const struct api_generic *a, const struct api_generic *b)
 {
     json_auto_t *x = json_loads(a->json, 0, NULL), *y = json_loads(b->json, 0, NULL);
@@ -131,7 +132,7 @@ static void take(struct workloads *w, enum api_kind kind, struct api_generic *g)
     same_spec = same || counts_alike(kind, one->object, g);
     api_generic_unref(one->object);
     one->object = api_generic_ref(g);
-    if (same) /* only what it keeps for others has changed */
+    if (same) /* only parts for other programs have changed */
         return;
     look_at(one);
     if (!same_spec)
@@ -165,7 +166,7 @@ static void on_store(enum src_change change, const struct api_object *o, void *a
             claims_drop(w->o.claims, uid, 0);
         if (one != NULL) {
             forget(w, one);
-            if (!strs_add(&w->gone, uid)) /* after a restart they are found as orphans */
+            if (!strs_add(&w->gone, uid)) /* after a restart their pods are found as orphans */
                 log_error("cannot end the pods of a workload: out of memory", F_STR("name", m->name));
             workload_record_remove(w, uid);
         }
@@ -175,7 +176,7 @@ static void on_store(enum src_change change, const struct api_object *o, void *a
     workloads_wake(w);
 }
 
-/* ---- what there is ---- */
+/* ---- the present pods ---- */
 
 static bool is_available(struct workloads *w, const struct workload *one, bool ready, int64_t since_ns)
 {

@@ -15,7 +15,7 @@ static bool is_utc(const char *name)
     return strcmp(name, "UTC") == 0 || strcmp(name, "Etc/UTC") == 0 || strcmp(name, "GMT") == 0;
 }
 
-/* Absent: *ret stays. */
+/* Absent: *ret is unchanged. */
 static struct presence read_zone(struct zone **ret, const char *path, struct err *e)
 {
     str_auto data = NULL;
