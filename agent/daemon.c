@@ -35,11 +35,11 @@ static void daemon_on_kube_timer(uv_timer_t *timer)
     if (cluster_busy(a->cluster))
         return;
     uv_close((uv_handle_t *)timer, NULL);
-    /* Leaving the cluster changed pods: their records may be on their way to the disk. */
+    /* Leaving the cluster has changed pods, whose records may still be being written. */
     node_close(a->node, daemon_on_idle_again, a);
 }
 
-/* coracle-kube was told to end and may need a moment. */
+/* coracle-kube was asked to end and may need a moment. */
 static void daemon_close_parts(struct agent *a)
 {
     if (a->cluster == NULL) {
@@ -65,7 +65,7 @@ static void daemon_on_idle(void *arg) /* no operation is in progress any more */
 
     a->idle = true;
     if (op_live(&a->undo.op))
-        return; /* stopped while the host's state is still being recorded: on_recorded() continues */
+        return; /* the host's state is still being recorded: on_recorded() continues */
     if (!a->config.ephemeral || a->failed) {
         daemon_close_parts(a);
         return;
@@ -239,8 +239,8 @@ static void raise_file_limit(void)
     }
 }
 
-/* libuv aborts where it cannot make the pipe of its signals, its third descriptor: the error is found before.
- */
+/* libuv aborts if it cannot create the pipe of its signals, its third descriptor, so this function detects
+ * the error first. */
 static int daemon_make_loop(uv_loop_t *loop)
 {
     int fds[3] = { -1, -1, epoll_create1(EPOLL_CLOEXEC) };
@@ -267,7 +267,7 @@ static int daemon_run(struct agent *a)
     priority_raise();
     machine_identify(a);
     machine_plan_shutdown(a);
-    status = daemon_make_loop(&a->loop); /* the signals use what it opened and cannot fail afterwards */
+    status = daemon_make_loop(&a->loop); /* the signals use its descriptors and cannot fail afterwards */
     if (status != 0) {
         err_sys(&e, -status, "make the event loop");
         log_error("coracle cannot start", F_ERR(&e));
@@ -309,7 +309,8 @@ int daemon_main(int argc, char **argv)
 
     mallopt(M_ARENA_MAX,
             2); /* one for the loop, and one for all short-lived threads, instead of eight per CPU */
-    /* glibc raises both to 32 MiB and more after one large block: lists that were sent would stay ours. */
+    /* glibc raises both thresholds to 32 MiB and more after one large block, and the memory of sent lists
+     * would never be returned. */
     mallopt(M_MMAP_THRESHOLD, 128 << 10);
     mallopt(M_TRIM_THRESHOLD, 256 << 10);
     signal(SIGPIPE, SIG_IGN);

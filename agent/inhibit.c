@@ -14,7 +14,7 @@
 
 #define LINE_FD 3
 #define PAUSE_MIN_MS 1000   /* kubelet's delay before it reconnects */
-#define PAUSE_MAX_MS 300000 /* do not ask for it constantly on a machine without logind */
+#define PAUSE_MAX_MS 300000 /* for machines without logind */
 #define BUS_VARIABLE "DBUS_SYSTEM_BUS_ADDRESS"
 #define BUS_SOCKET "/run/dbus/system_bus_socket"
 
@@ -107,7 +107,7 @@ static void inhibit_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
     (void)buf;
     if (n == 0)
         return;
-    if (n < 0) { /* it ended, or is about to: inhibit_on_ended() has its words */
+    if (n < 0) { /* the process ended, or is about to: inhibit_on_ended() has its message */
         uv_read_stop(stream);
         if (n != UV_EOF)
             proc_cancel(&i->proc);
@@ -169,7 +169,7 @@ static void inhibit_start(struct inhibit *i)
     i->line.data = i;
     i->line_open = true;
     i->in_n = 0;
-    if (uv_pipe_open(&i->line, pair[0]) != 0) { /* only fails if it is not a socket */
+    if (uv_pipe_open(&i->line, pair[0]) != 0) { /* can only fail for a descriptor that is not a socket */
         close(pair[0]);
         close(pair[1]);
         close_line(i);

@@ -4,7 +4,7 @@
  * separate process because it loads libsystemd's sd-bus, holds the lock and reports PrepareForShutdown; this
  * is the agent's end of the connection.
  *
- *     coracle-shutdown ──► "held USEC"       it has the lock; logind waits at most that long
+ *     coracle-shutdown ──► "held USEC"       the lock is held; logind waits at most that long
  *                          "preparing 0|1"   whether the machine is shutting down; first, and on changes
  *                          "warn TEXT"       to be logged as a warning
  *     coracle-shutdown ◄── "release"         the pods have ended
@@ -25,7 +25,7 @@ struct inhibit_options { /* strings borrowed while it exists */
     int cgroup_fd;       /* as in base/process/process.h */
     const char *cgroup_procs;
     void (*on_preparing)(bool preparing, void *arg);
-    /* called with the state of the lock, for people */
+    /* Called with the state of the lock, for display. */
     void (*on_state)(bool failed, const char *text, void *arg);
     void *arg;
 };

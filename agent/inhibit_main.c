@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * coracle-shutdown USEC - holds a delay lock of logind against shutdowns, so that pods can end in order, and
- * tells the agent when one begins (agent/inhibit.h describes the lines; the connection is descriptor 3).
- * USEC: how long logind should wait at most; if its InhibitDelayMaxSec is less, a drop-in below /run raises
- * it until the next boot. A separate process because it loads sd-bus and is only needed if shutdowns should
- * wait. Exits when the connection closes, or with an error on standard error when the bus or logind is lost.
+ * notifies the agent when a shutdown begins (agent/inhibit.h describes the lines; the connection is
+ * descriptor 3). USEC: how long logind should wait at most; if its InhibitDelayMaxSec is less, a drop-in
+ * below /run raises it until the next boot. It is a separate process because it loads sd-bus and is only
+ * needed if shutdowns have to wait. Exits when the connection closes, or with an error on standard error when
+ * the bus or logind is lost.
  */
 #include "base/parse.h"
 #include "base/scope.h"
@@ -39,7 +40,7 @@ struct holder {
     sd_bus *bus;
     int lock; /* -1: not held */
     uint64_t wanted_us;
-    bool logind_came; /* it was restarted: take the lock again */
+    bool logind_came; /* logind was restarted: the lock has to be taken again */
 };
 
 static int inhibit_main_fail(const char *what, int r, const sd_bus_error *error)
@@ -67,7 +68,7 @@ static void inhibit_main_say(const char *fmt, ...)
             line[k] = ' ';
     line[n] = '\n';
     if (send(LINE_FD, line, (size_t)n + 1, MSG_NOSIGNAL) < 0)
-        exit(EXIT_SUCCESS); /* the agent is gone */
+        exit(EXIT_SUCCESS); /* the agent has ended */
 }
 
 /* ---- logind's delay ---- */
@@ -148,7 +149,7 @@ static int inhibit_main_take(struct holder *h)
     if (r >= 0 && (fd = fcntl(fd, F_DUPFD_CLOEXEC, LINE_FD + 1)) < 0)
         r = -errno;
     if (r >= 0) {
-        inhibit_main_release(h); /* of the previous logind */
+        inhibit_main_release(h); /* releases the lock of the previous logind */
         h->lock = fd;
     } else if (sd_bus_error_has_name(&error, "org.freedesktop.login1.OperationInProgress")) {
         inhibit_main_say("warn a shutdown is already in progress and will not wait");
@@ -205,7 +206,7 @@ static int on_prepare(sd_bus_message *m, void *arg, sd_bus_error *error)
     if (preparing)
         inhibit_main_say("preparing 1");
     else
-        h->logind_came = true; /* cancelled: take the lock again */
+        h->logind_came = true; /* the shutdown was cancelled: the lock has to be taken again */
     return 0;
 }
 

@@ -33,10 +33,10 @@ struct agent { /* the parts, in the order of opening */
     struct src_folder *folder;
     struct workloads *workloads;
     struct claims *claims;
-    struct cluster *cluster; /* NULL: the node joins none */
+    struct cluster *cluster; /* NULL: the node joins no cluster */
     struct kube_credentials *credentials;
     struct kube_serving *serving;
-    json_t *local_pki; /* of the local API: files by their names; NULL: it is off */
+    json_t *local_pki; /* keys and certificates of the local API, by file name; NULL: it is off */
     struct cni_undo undo;
     struct inhibit inhibit;
     struct unit_weight unit_weight;

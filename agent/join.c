@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* join - the daemon as the node of a cluster: what agent/cluster is told of its settings. */
+/* join - the daemon as the node of a cluster: passes its settings to agent/cluster. */
 #include "agent/cluster/cluster.h"
 #include "agent/internal.h"
 #include "agent/kube/credentials/credentials.h"
@@ -225,14 +225,14 @@ static enum err_code open_credentials(struct agent *a, struct err *e)
 
 /* ---- opening and closing ---- */
 
-/* A node that has left its cluster keeps nothing secret of it. */
+/* Removes the secrets of a cluster that the node has left. */
 static void join_forget(const struct agent *a)
 {
     str_auto kept = str_printf("%s/kept", a->config.state_dir);
     struct stat there;
     struct err e = { 0 };
 
-    if (kept == NULL || lstat(kept, &there) != 0) /* best effort: the next start looks again */
+    if (kept == NULL || lstat(kept, &there) != 0) /* best effort: the next start retries */
         return;
     if (fs_remove_tree(AT_FDCWD, kept, &e) == ERR_OK)
         log_info("objects of the cluster were removed from the disk: the node has left it",

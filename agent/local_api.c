@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * local_api - kubectl on a node that joins no cluster: coracle-kube listens on loopback, and the certificates
- * of that are files of ours, <state>/api/, root's alone. coracle-kube makes and renews them (the daemon maps
- * no OpenSSL); the daemon writes what it sends, and makes the kubeconfig of the administrator.
+ * local_api - kubectl on a node that joins no cluster: coracle-kube listens on loopback, with certificates in
+ * <state>/api/, which only root can read. coracle-kube creates and renews them (the daemon maps no OpenSSL);
+ * the daemon writes the files that it sends, and creates the administrator's kubeconfig.
  */
 #include "agent/cluster/cluster.h"
 #include "agent/internal.h"
@@ -36,7 +36,7 @@ static char *local_api_dir(const struct agent *a)
 
 /* ---- the files ---- */
 
-/* A file that is missing or cannot be used is made anew by coracle-kube. */
+/* coracle-kube creates a file again if it is missing or unusable. */
 static enum err_code local_api_read(struct agent *a, struct err *e)
 {
     str_auto dir = local_api_dir(a);
@@ -66,7 +66,7 @@ static enum err_code local_api_read(struct agent *a, struct err *e)
     return ERR_OK;
 }
 
-/* Keys first: a certificate without its key is of no use, and made anew. */
+/* Keys are written first: a certificate without its key is useless and is created again. */
 static enum err_code local_api_write(struct agent *a, const json_t *files, struct err *e)
 {
     str_auto dir = local_api_dir(a);

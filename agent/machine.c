@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* machine - the machine around the daemon: name and address, shutdowns, the weight of its unit. */
+/* machine - the daemon's machine: name and address, shutdowns, the CPU weight of the pods' unit. */
 #include "agent/internal.h"
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/worker/shutdown.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The length of the longest part of `path` that may be there. */
+/* The length of the longest part of `path` that may exist. */
 static size_t there_already(const char *path)
 {
     const size_t whole = strlen(path);

@@ -44,7 +44,7 @@ void notify_open(struct notify *n)
     unsetenv("WATCHDOG_PID");
 }
 
-/* False: systemd has no room for it, or we have no memory.  Any other error is the end of it. */
+/* False: systemd's queue is full, or out of memory. Any other error closes the connection. */
 static bool notify_try(const struct notify *n, const char *state)
 {
     return sendto(n->fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT, (const struct sockaddr *)&n->to,
@@ -83,7 +83,7 @@ static void notify_on_timer(uv_timer_t *timer)
 {
     struct notify *n = timer->data;
 
-    (void)notify_try(n, "WATCHDOG=1"); /* or the next one */
+    (void)notify_try(n, "WATCHDOG=1"); /* if it fails, the next one is sent */
 }
 
 void notify_start(struct notify *n, uv_loop_t *loop)

@@ -15,13 +15,15 @@ struct notify {
     uint64_t watchdog_ms; /* half of WATCHDOG_USEC; 0: not requested */
     uv_timer_t watchdog, again;
     bool timers_open;
-    char unsent[2][64]; /* in order: systemd had no room for them, or we no memory */
+    char unsent[2][64]; /* in order: messages that could not be sent because systemd's queue was full, or
+                           without memory */
     size_t n_unsent;
 };
 
 void notify_open(struct notify *n);                    /* before threads and children start */
 void notify_send(struct notify *n, const char *state); /* "READY=1", "STOPPING=1", ...; never waits */
-void notify_start(struct notify *n, uv_loop_t *loop);  /* feeds the watchdog, so that a stuck loop is
-                                                          noticed, and sends again what could not be sent */
+void notify_start(
+    struct notify *n,
+    uv_loop_t *loop); /* feeds the watchdog, so that a stuck loop is detected, and retries unsent messages */
 void notify_close(struct notify *n);
 #endif

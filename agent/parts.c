@@ -84,7 +84,7 @@ static json_t *show_config(void *arg)
     return config_json(&a->config);
 }
 
-/* Those of the parts follow when these are opened. */
+/* The settings of single parts are set when the parts are opened. */
 static void node_settings(struct agent *a, struct node_options *ret)
 {
     const struct agent_config *c = &a->config;
@@ -229,7 +229,7 @@ static enum err_code open_images(struct agent *a, struct err *e)
     o.providers = providers;
     if (fs_mkdirs(a->images_dir, 0700, e) != ERR_OK || img_store_open(&a->images, &o, e) != ERR_OK)
         return err_wrap(e, "images");
-    providers = NULL; /* the store's now */
+    providers = NULL; /* owned by the store */
     return ERR_OK;
 }
 

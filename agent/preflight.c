@@ -154,11 +154,11 @@ static enum err_code mount_run_dir(struct preflight *p, const char *path, struct
     if (!tmpfs && mount("coracle", path, "tmpfs", MS_NOSUID | MS_NODEV, RUN_TMPFS) != 0)
         return err_sys(e, errno, "mount a tmpfs on %s", path);
     p->run_mounted_now = !tmpfs;
-    p->run_mounted = !tmpfs || mounted; /* now or by an earlier run */
+    p->run_mounted = !tmpfs || mounted; /* mounted now, or by an earlier run */
     return ERR_OK;
 }
 
-/* What is mounted on some (ns, cgroup, volumes) has its own mode. */
+/* Some of these folders are mount points (ns, cgroup, volumes), whose mounts have their own mode. */
 static enum err_code preflight_make_folder(struct preflight *p, const char *path, mode_t mode, struct err *e)
 {
     struct patience patience = { 0 };
@@ -332,7 +332,8 @@ void preflight_undo(struct preflight *p, const struct agent_config *c)
     p->run_mounted = false;
 }
 
-/* A lock that is held in a folder that was made for it. Another start that waits for it makes its own. */
+/* Removes a held lock and the folder that was created for it. Another start that waits for the lock creates
+ * its own. */
 static void take_back_lock(struct preflight *p, const char *folder, int *fd)
 {
     str_auto path = str_printf("%s/lock", folder);

@@ -15,7 +15,7 @@ struct preflight {
         exec[PREFLIGHT_PATH_SIZE], pause[PREFLIGHT_PATH_SIZE], shutdown[PREFLIGHT_PATH_SIZE],
         seal[PREFLIGHT_PATH_SIZE];
     char seccomp_profile[PREFLIGHT_PATH_SIZE];
-    char sample_network[PREFLIGHT_PATH_SIZE]; /* "": none is installed */
+    char sample_network[PREFLIGHT_PATH_SIZE]; /* "": not installed */
     int state_lock, run_lock;                 /* held until preflight_done(); -1: not taken */
     bool run_mounted;                         /* the run folder's tmpfs is ours */
     bool run_mounted_now;                     /* by this start */
@@ -28,11 +28,11 @@ struct preflight {
 bool preflight_find(const char *name, char ret[PREFLIGHT_PATH_SIZE]);
 /* Logs every missing program with its package; ERR_PRECONDITION if a required one is missing. */
 enum err_code preflight_programs(struct preflight *p, const struct agent_config *c, struct err *e) MUST_CHECK;
-/* Makes folders, mounts the tmpfs, takes the locks. ERR_EXISTS: another agent uses one of them. */
+/* Creates folders, mounts the tmpfs, takes the locks. ERR_EXISTS: another agent uses one of them. */
 enum err_code preflight_folders(struct preflight *p, const struct agent_config *c, struct err *e) MUST_CHECK;
 /* --ephemeral: unmounts and removes the run folder. */
 void preflight_undo(struct preflight *p, const struct agent_config *c);
-/* After a start that was refused: releases the locks, and removes what preflight_folders() made. */
+/* After a refused start: releases the locks, and removes the folders that preflight_folders() created. */
 void preflight_take_back(struct preflight *p, const struct agent_config *c);
 void preflight_done(struct preflight *p); /* releases the locks */
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* settings - uses of the configuration by `coracle run` besides opening the parts: the log, warnings,
- * refusing a node that the configuration forbids, and reloading on SIGHUP. Main thread only. */
+/* settings - uses of the configuration by `coracle run` except for opening the parts: the log, warnings, the
+ * refusal of a node that the configuration forbids, and reloads on SIGHUP. Main thread only. */
 #ifndef AGENT_SETTINGS_H
 #define AGENT_SETTINGS_H
 #include "agent/config/config.h"

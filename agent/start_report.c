@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* start_report - logs at the agent's start what it uses and what is missing. */
+/* start_report - logs the agent's tools, features and missing parts at its start. */
 #include "agent/internal.h"
 
 #include "base/log.h"

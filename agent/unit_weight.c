@@ -29,7 +29,7 @@ static const char *unit_weight_value_of(const char *line, const char *key)
     return *line == '=' ? line + 1 + strspn(line + 1, " \t") : NULL;
 }
 
-/* A number or a word ("idle"); an empty one resets earlier values. */
+/* A number or a word ("idle"); an empty value resets earlier ones. */
 static void unit_weight_take(const char *value, char ret[UNIT_WEIGHT_SIZE])
 {
     size_t n = 0, blanks;

@@ -6,9 +6,9 @@
  * systemd manages the weight (the file in the cgroup would be overwritten), so systemctl is used: first to
  * read the unit's files, then, if necessary, to set a property at runtime. That is a drop-in below /run,
  * which survives restarts of the agent and the unit, but not a reboot. A CPUWeight= or CPUShares= set by an
- * administrator, in a drop-in or by `systemctl set-property`, is kept: if ours would override it (drop-ins
- * are read in order of their names), ours is set to the same value. Checked at the agent's start and at each
- * reload.
+ * administrator, in a drop-in or by `systemctl set-property`, is kept: if our drop-in would override it
+ * (drop-ins are read in order of their names), ours is set to the same value. Checked at the agent's start
+ * and at each reload.
  *
  * Only on cgroup v2: on v1, systemd removes the unit's empty cgroups in other hierarchies when a property is
  * set, and pods could not start there. Not done with another --cgroup-root. Loop thread only.
@@ -21,7 +21,7 @@
 
 struct unit_weight_options {
     uv_loop_t *loop;
-    const char *cgroup_root; /* only examined */
+    const char *cgroup_root; /* only checked */
     uint64_t weight;         /* CPUWeight= */
     int cgroup_fd;           /* as in base/process/process.h */
     const char *cgroup_procs;
@@ -36,7 +36,7 @@ struct unit_weight {
 
 /* The caller's memory must stay valid until the loop has run after unit_weight_close(). */
 void unit_weight_open(struct unit_weight *u, const struct unit_weight_options *o);
-void unit_weight_look(struct unit_weight *u);  /* checks again; fine if never opened, here and below */
+void unit_weight_look(struct unit_weight *u);  /* checks again; no effect if never opened, here and below */
 void unit_weight_close(struct unit_weight *u); /* keeps the weight */
 
 /* From the output of `systemctl cat` for the unit: the value to set ("": none), and whether the weight is an

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* work - workloads of the manifest folder, as parts of the daemon. */
+/* work - opens the workloads of the manifest folder as parts of the daemon. */
 #include "agent/internal.h"
 #include "agent/pod/core/node_written.h"
 #include "agent/pod/core/workload_link.h"

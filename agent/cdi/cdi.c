@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Follows the folders: an inotify event begins a read of all of them on the pool, and events during the read
- * begin one more. For a missing folder, its nearest existing parent is watched.
+ * Follows the folders: an inotify event starts a read of all of them on the pool, and events during the read
+ * cause another one. For a missing folder, its nearest existing parent is watched.
  */
 #include "agent/cdi/internal.h"
 
@@ -40,15 +40,15 @@ struct cdi {
     struct folder *folders;
     size_t n_folders;
     struct cdi_content *content; /* NULL: not read yet */
-    struct cdi_content *found;   /* by the read under way */
+    struct cdi_content *found;   /* by the read in progress */
     struct work work;
     bool reading, again; /* something changed since the read began */
-    bool asked;          /* changed() is called at its end in any case */
+    bool asked;          /* changed() is called at the end of the read in any case */
     bool closing, timer_open;
     struct err look; /* why the last read failed */
     struct api_problem problem;
     uint64_t retry_ms;
-    uv_timer_t timer; /* runs while a failed read waits to be tried again */
+    uv_timer_t timer; /* runs while a failed read waits for its retry */
 };
 
 /* ---- reading ---- */
@@ -182,7 +182,7 @@ static void watch_parent(struct cdi *c, struct folder *f)
 }
 
 /* An existing folder reports its own removal. Its parent is not watched then, because it is often /run, which
- * others use, too. The folder is tried twice, because it may appear before its parent is watched. */
+ * other programs use, too. The folder is tried twice, because it may appear before its parent is watched. */
 static void watch_folder(struct cdi *c, struct folder *f)
 {
     set_wd(c, &f->wd, watch_set_add(c->watches, f->path, folder_mask));
@@ -316,7 +316,7 @@ void cdi_await(struct cdi *c)
 void cdi_refresh(struct cdi *c)
 {
     c->asked = true;
-    for (size_t i = 0; i < c->n_folders; i++) /* a mount over a folder is no event */
+    for (size_t i = 0; i < c->n_folders; i++) /* a mount over a folder causes no event */
         watch_folder(c, &c->folders[i]);
     read_now(c);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The content of all folders: its names, and what a list of names resolves to. */
+/* The content of all folders: its names, and the resolution of a list of names. */
 #include "agent/cdi/internal.h"
 
 #include "base/buf.h"
@@ -96,7 +96,7 @@ const struct cdi_entry *cdi_find(const struct cdi_content *c, const char *name)
 struct merge {
     struct arena *arena;
     struct rt_edits *to;
-    bool counting; /* first the sizes */
+    bool counting; /* the first pass counts sizes */
     bool fit;
 };
 

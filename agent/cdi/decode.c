@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A spec file: the text as checked structs. Unknown members are refused, as the specification says. */
+/* Decodes the text of a spec file to checked structs. Unknown members are refused, as the specification
+ * requires. */
 #include "agent/cdi/internal.h"
 
 #include "agent/api/yaml/yaml.h"
@@ -263,7 +264,7 @@ static const struct cdi_member spec_members[] = {
     { "containerEdits", read_spec_edits }, { "devices", read_devices },
 };
 
-/* Read first, because other checks compare with it. */
+/* The version is read first, because other checks depend on it. */
 static bool choose_version(struct cdi_reader *r, const json_t *root)
 {
     const char *key, *text = NULL;

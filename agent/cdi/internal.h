@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* internal - shared by the files of agent/cdi: the content of the spec files, and its readers. */
+/* internal - declarations shared by the files of agent/cdi: the content of the spec files, and its readers.
+ */
 #ifndef AGENT_CDI_INTERNAL_H
 #define AGENT_CDI_INTERNAL_H
 #include "agent/api/check.h"
@@ -18,7 +19,7 @@ struct cdi_device {
 
 struct cdi_spec { /* a file */
     const char *path;
-    size_t folder; /* index of the folder: a later one wins */
+    size_t folder; /* index of the folder: a later one takes precedence */
     struct rt_edits edits;
     struct cdi_device *devices;
     size_t n_devices;
@@ -45,13 +46,13 @@ struct cdi_content *cdi_content_ref(struct cdi_content *c);
 void cdi_content_unref(struct cdi_content *c); /* NULL is fine */
 
 /* ---- load.c: on the pool ---- */
-/* Reads all folders. An error: something could not be looked at, and *ret stays NULL. */
+/* Reads all folders. On error a folder or file could not be read, and *ret stays NULL. */
 enum err_code cdi_content_read(const char *const *dirs, struct cdi_content **ret, struct err *e) MUST_CHECK;
 /* Whether a file of this name is a spec file. */
 bool cdi_is_spec_file(const char *name);
 
 /* ---- content.c ---- */
-/* Sorts the names, and reports those that two files of a folder have. */
+/* Sorts the names, and reports names that two files of a folder define. */
 enum err_code cdi_index(struct cdi_content *c, struct err *e) MUST_CHECK;
 const struct cdi_entry *cdi_find(const struct cdi_content *c,
                                  const char *name); /* NULL also for a conflict */
@@ -59,7 +60,8 @@ enum err_code cdi_content_resolve(struct cdi_content *c, const char *const *name
                                   struct cdi_resolved *ret, struct err *e) MUST_CHECK;
 
 /* ---- decode.c: pure, fuzzed ---- */
-/* A file's text; problems are reported. False: it has problems, or there is no memory (*e is set then). */
+/* A file's text; problems are reported. False: the file has problems, or there is no memory (*e is set then).
+ */
 bool cdi_decode(const char *path, const char *text, size_t n, struct arena *arena,
                 struct api_problems *problems, struct cdi_spec *ret, struct err *e) MUST_CHECK;
 
@@ -70,8 +72,8 @@ struct cdi_reader {
 /* Reports that the field at the current place needs a later version than the file has. */
 void cdi_needs(struct cdi_reader *r, enum cdi_version v);
 
-/* Members of an object: each known one is read, any other one reported. Names are compared without case, as
- * by the library's JSON reader. */
+/* Members of an object: known members are read, all others reported. Names are compared without case, as by
+ * the library's JSON reader. */
 struct cdi_member {
     const char *name;
     void (*read)(struct cdi_reader *r, const json_t *v, void *to);
@@ -91,7 +93,7 @@ void cdi_read_edits(struct cdi_reader *r, const json_t *v, struct rt_edits *to);
 bool cdi_edits_are_empty(const struct rt_edits *e);
 
 /* ---- names.c ---- */
-/* What is wrong with a name; NULL: nothing. */
+/* The problem of a name; NULL: none. */
 const char *cdi_vendor_problem(const char *s, size_t n); /* of vendor and class */
 const char *cdi_device_problem(const char *s, size_t n);
 #endif

@@ -40,7 +40,7 @@ bool cdi_is_spec_file(const char *name)
     return str_ends(name, ".json") || str_ends(name, ".yaml");
 }
 
-/* Whether only root can change it. In tests without root, the own user takes root's place. */
+/* Checks that only root can change the file. In tests without root, the current user is accepted instead. */
 static const char *trust_problem(const struct stat *st)
 {
     if (st->st_uid != 0 && st->st_uid != geteuid())
@@ -52,7 +52,7 @@ static const char *trust_problem(const struct stat *st)
     return NULL;
 }
 
-/* These errors are properties of the path; any other one is a failed look. */
+/* These errors are properties of the path; any other error is a failed read. */
 static bool is_about_the_path(int sys)
 {
     return sys == ELOOP || sys == ENOTDIR || sys == ENAMETOOLONG || sys == EACCES || sys == EPERM;
@@ -107,7 +107,7 @@ static bool same_content(const struct stat *a, const struct stat *b)
            a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* False: the look failed. */
+/* False: the read failed. */
 static bool read_spec(struct load *l, const char *path, int fd)
 {
     struct stat before, after;
@@ -140,7 +140,7 @@ static bool read_spec(struct load *l, const char *path, int fd)
     return take_spec(l, path, text, n);
 }
 
-/* stat first, so that no FIFO or device is opened. */
+/* Calls stat first, so that no FIFO or device is opened. */
 static bool open_spec(struct load *l, const char *name)
 {
     const char *path = arena_printf(&l->content->arena, "%s/%s", l->dir, name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of vendors, classes and devices, and the annotations that have some. */
+/* Names of vendors, classes and devices, and annotations with such names. */
 #include "agent/cdi/internal.h"
 
 #include <string.h>

@@ -31,7 +31,7 @@ void anchors_done(struct anchors *a)
     *a = (struct anchors){ 0 };
 }
 
-/* Takes `der`. */
+/* Takes ownership of `der`. */
 static void anchors_put(struct anchors *a, unsigned char *der, size_t n)
 {
     struct anchor *grown = a->v;
@@ -54,8 +54,8 @@ static void anchors_put(struct anchors *a, unsigned char *der, size_t n)
                 ANCHORS_BYTES_MAX);
 }
 
-/* A body: base64 and blanks. One with headers (RFC 1421) is not that: the apiserver refuses it in a bundle.
- */
+/* Adds a body, which consists of base64 and blanks. A body with headers (RFC 1421) is skipped: the apiserver
+ * refuses it in a bundle. */
 static void body_add(struct anchors *a, const char *body, size_t n)
 {
     char *text = malloc(n + 1);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * anchors - trust anchors of ClusterTrustBundles as a pod's file has them: the certificates of all texts,
- * each once, in an order that nobody can rely on. Rules: pkg/kubelet/clustertrustbundle. kubelet shuffles
- * anew at each of its starts; here the order is the pod's, so that a restart of the agent changes no file.
+ * anchors - trust anchors of ClusterTrustBundles in the form of a pod's file: the certificates of all texts,
+ * each once, in an arbitrary order on which pods must not rely. Rules: pkg/kubelet/clustertrustbundle.
+ * kubelet shuffles again at each of its starts; here the order depends on the pod, so that a restart of the
+ * agent changes no file.
  *
  * Text outside of PEM blocks, and a block that is not base64, are skipped, as Go's pem.Decode does. Pure.
  */
@@ -24,7 +25,7 @@ struct anchors {
     unsigned char key[16]; /* of the order */
     struct anchor *v;
     size_t n, cap, bytes;
-    struct err e; /* the first failure: no memory, or too much */
+    struct err e; /* the first failure: out of memory, or too many bytes */
 };
 
 void anchors_init(struct anchors *a, const char *uid); /* of the pod */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bound - answers to the rooms of a pod: what its claim is bound to, whether the volume is attached
+ * bound - answers requests of pods: the volume of a claim, and whether it is attached
  * (agent/pod/core/driver_link.h); and volumesInUse of the node's status.
  *
- * A volume that has to be attached is in use from the moment on that it is known to be a pod's, until nothing
- * of it is staged any more: a controller detaches no volume that is in use. The attachment counts only when
- * the apiserver shows the volume in both volumesInUse and volumesAttached, as with kubelet.
+ * A volume that has to be attached is in use from the moment at which a pod is known to need it until it is
+ * unstaged, because a controller detaches no volume in use. The attachment counts only once the apiserver
+ * shows the volume in both volumesInUse and volumesAttached, as with kubelet.
  */
 #include "agent/cluster/claim_state.h"
 #include "agent/cluster/internal.h"
@@ -18,7 +18,7 @@
 
 #include <string.h>
 
-/* kubelet waits this long for a pod's volumes before it looks why one is not attached. */
+/* kubelet waits this long for a pod's volumes before it checks why one is not attached. */
 #define ATTACH_WAIT_MS 120000
 #define SWEEP_MIN_MS 500
 #define SWEEP_MAX_MS 30000
@@ -116,7 +116,7 @@ static enum err_code look_at_attachment(const struct driver_attachment *a, const
     return not_attached(a, e);
 }
 
-/* The limit counts at the end of kubelet's wait only: the controller tries again meanwhile. */
+/* The limit is only reported at the end of kubelet's wait, because the controller retries meanwhile. */
 static enum err_code limit_reached(struct cluster *c, const struct driver_attachment *a,
                                    struct cluster_thing *t, struct err *e)
 {
@@ -125,7 +125,7 @@ static enum err_code limit_reached(struct cluster *c, const struct driver_attach
         return not_attached(a, e);
     if (!t->limit_told) {
         t->limit_told = true;
-        csi_drivers_ask(c, a->driver); /* how many volumes it allows now */
+        csi_drivers_ask(c, a->driver); /* the number of volumes that it allows may have changed */
     }
     return e->code;
 }
@@ -141,7 +141,7 @@ static enum err_code attached(const struct pod *p, const struct driver_attachmen
     (void)p;
     attachable_name(a->driver, a->handle, name, sizeof(name));
     if (t == NULL) {
-        reports_wake(c); /* a CSIDriver object may have come or gone */
+        reports_wake(c); /* a CSIDriver object may have been added or deleted */
         return not_attached(a, e);
     }
     if (look_at_attachment(a, t, &found, e) == ERR_EXHAUSTED)
@@ -151,7 +151,8 @@ static enum err_code attached(const struct pod *p, const struct driver_attachmen
         return not_attached(a, e);
     }
     storage_hot(c, t, e->code != ERR_OK);
-    if (e->code == ERR_UNAVAILABLE) /* the Node has it attached: from here on kubelet tells, too */
+    if (e->code ==
+        ERR_UNAVAILABLE) /* the Node shows it as attached: kubelet also reports errors from here on */
         e->code = ERR_ABORTED;
     if (e->code == ERR_OK)
         *ret = found != NULL ? json_deep_copy(found) : NULL;
@@ -165,7 +166,7 @@ static enum err_code device(const char *name, char *ret, size_t size, void *arg,
     struct cluster *c = arg;
     const char *path;
 
-    /* kubelet's words, of its log */
+    /* kubelet's text, from its log */
     if (!attachable_is_in(c->in_use, name))
         return err_set(e, ERR_UNAVAILABLE,
                        "Volume %.300s has not been added to the list of VolumesInUse in the node's volume "
@@ -207,7 +208,7 @@ static json_t *expand_error(const struct err *result)
 {
     struct err e = *result;
 
-    if (str_starts(e.text, "rpc error")) /* kubelet's words for what a driver answers */
+    if (str_starts(e.text, "rpc error")) /* kubelet's text for a driver's error */
         err_wrap(&e, "Expander.NodeExpand failed to expand the volume ");
     return result->code != ERR_OK ? json_string_of(e.text) : NULL;
 }
@@ -232,7 +233,8 @@ static void expanded(const struct pod *p, const struct api_volume *v, uint64_t b
                               namespace_, "name", name, "uid",
                               json_str(json_object_get(claim->object, "metadata"), "uid"), "resize", "state",
                               expand_state(result), "size", size, "error", expand_error(result)));
-    if (result->code == ERR_OK) { /* until the apiserver shows it, so that the driver is not asked again */
+    if (result->code ==
+        ERR_OK) { /* kept until the apiserver shows it, so that the driver is not called again */
         json_t *capacity = json_at(claim->object, "status.capacity");
 
         json_object_set_new(capacity, "storage", json_string(size));
@@ -252,7 +254,7 @@ static void add_in_use(json_t *list, const struct cluster *c, const char *driver
         json_array_append_new(list, json_string(name));
 }
 
-/* What the pod has mounted is in use, also if its claim or PersistentVolume was removed by force. */
+/* Adds a mounted volume, which is in use even if its claim or PersistentVolume was removed by force. */
 static void add_mounted(json_t *list, const struct cluster *c, const struct pod *p,
                         const struct api_volume *v)
 {
@@ -262,7 +264,7 @@ static void add_mounted(json_t *list, const struct cluster *c, const struct pod 
         add_in_use(list, c, driver, handle);
 }
 
-/* False: a claim of the pod is not known. */
+/* False: a claim of the pod is unknown. */
 static bool add_pod(json_t *list, const struct cluster *c, const struct pod *p)
 {
     bool known = true;
@@ -302,7 +304,7 @@ struct listing {
     json_t *list;
 };
 
-/* Its pods are gone, but it is not unstaged yet. */
+/* Adds a volume whose pods have ended, but which is not unstaged yet. */
 static void add_released(const struct csi_id *id, const char *error, void *arg)
 {
     struct listing *l = arg;
@@ -311,8 +313,8 @@ static void add_released(const struct csi_id *id, const char *error, void *arg)
     add_in_use(l->list, l->cluster, id->driver, id->handle);
 }
 
-/* What an earlier run left staged is looked for once the pods are known; a driver that is away may hold that
- * up, but not for ever what new pods wait for. */
+/* Whether volumes that an earlier run left staged have been searched, once the pods are known. An absent
+ * driver may delay that search, but must not block new pods forever. */
 static bool is_swept(struct cluster *c)
 {
     if (c->swept || !c->pods_synced)

@@ -9,7 +9,7 @@
 
 #define CODE_RESOURCE_EXHAUSTED 8 /* of gRPC */
 
-/* As k8s.io/component-helpers/storage/ephemeral, VolumeIsForPod(). */
+/* The rule of k8s.io/component-helpers/storage/ephemeral, VolumeIsForPod(). */
 static bool is_owned_by(const json_t *claim, const char *uid)
 {
     const json_t *owners = json_at(claim, "metadata.ownerReferences"), *owner;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * claim_state - claims, volumes and attachments as the apiserver has them: whether a pod can have the volume,
- * and why not, in kubelet's words (pkg/kubelet/volumemanager/populator, pkg/volume/csi/csi_attacher.go).
- * Pure.
+ * claim_state - evaluates claims, volumes and attachments of the apiserver: whether a pod can use the volume,
+ * or the reason why not, with kubelet's texts (pkg/kubelet/volumemanager/populator,
+ * pkg/volume/csi/csi_attacher.go). Pure.
  */
 #ifndef AGENT_CLUSTER_CLAIM_STATE_H
 #define AGENT_CLUSTER_CLAIM_STATE_H
@@ -13,14 +13,14 @@
 
 struct claim_user {
     const char *namespace_, *pod, *uid;
-    bool ephemeral; /* the claim has to be the pod's own */
-    bool starts;    /* it has no container yet: a claim that is being deleted gets no new user */
+    bool ephemeral; /* the claim must belong to the pod */
+    bool starts;    /* the pod has no container yet: a claim that is being deleted accepts no new user */
 };
 
-/* *ret: the volume's name, borrowed from the claim. ERR_PRECONDITION: it has none for this pod. */
+/* *ret: the volume's name, borrowed from the claim. ERR_PRECONDITION: this pod cannot use the claim. */
 enum err_code claim_state_volume(const json_t *claim, const struct claim_user *user, const char **ret,
                                  struct err *e) MUST_CHECK;
-/* ERR_PRECONDITION: the volume is not the claim's. */
+/* ERR_PRECONDITION: the volume is not bound to the claim. */
 enum err_code claim_state_is_bound(const json_t *claim, const json_t *volume, struct err *e) MUST_CHECK;
 
 struct attachment_want {
@@ -33,10 +33,10 @@ struct attachment_want {
 enum err_code attachment_state(const json_t *object, const struct attachment_want *want, const json_t **ret,
                                struct err *e) MUST_CHECK;
 
-/* "kubernetes.io/csi/<driver>^<handle>": of a volume in volumesInUse and volumesAttached; snprintf semantics.
- */
+/* "kubernetes.io/csi/<driver>^<handle>": the name of a volume in volumesInUse and volumesAttached; snprintf
+ * semantics. */
 int attachable_name(const char *driver, const char *handle, char *ret, size_t size);
-/* Of an element of volumesAttached, or of volumesInUse. */
+/* Whether `list`, volumesAttached or volumesInUse, has an element of this name. */
 bool attachable_is_in(const json_t *list, const char *name);
 /* devicePath of an element of volumesAttached, borrowed; NULL: none. */
 const char *attachable_device(const json_t *list, const char *name);

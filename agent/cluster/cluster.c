@@ -18,7 +18,7 @@ static json_t *typed(const json_t *members, const char *type)
     return m;
 }
 
-/* An apiserver that says that it has no pods is asked once more where there were some. */
+/* An apiserver that reports no pods although there were some before is asked a second time. */
 static json_t *cluster_config(const struct cluster *c)
 {
     json_t *m = typed(c->o.config, "config");
@@ -122,7 +122,7 @@ void cluster_message(struct cluster *c, json_t *message, int fd)
 {
     const char *type = json_str(message, "type"), *why = json_str(message, "why");
 
-    if (fd >= 0) /* none of its messages has one */
+    if (fd >= 0) /* none of its messages carries a descriptor */
         close(fd);
     if (type == NULL)
         return;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cluster - the daemon's side of a cluster: starts coracle-kube, gives the store what comes from it, and
- * tells it of pods, events and the node. agent/kube/README.md has the messages.
+ * cluster - the daemon's side of a cluster: starts coracle-kube, adds the objects that it sends to the store,
+ * and reports pods, events and the node to it. agent/kube/README.md lists the messages.
  *
- * coracle-kube may end at any time: it is back after CLUSTER_AGAIN_MS and then told everything anew. What it
- * had said stays in force until it says something else, so nothing that runs notices. Loop thread only.
+ * coracle-kube may end at any time: it is restarted after CLUSTER_AGAIN_MS and then receives everything
+ * again. Objects that it had sent apply until it sends other ones, so running pods are not affected. Loop
+ * thread only.
  */
 #ifndef AGENT_CLUSTER_CLUSTER_H
 #define AGENT_CLUSTER_CLUSTER_H
@@ -14,22 +15,23 @@
 #include <jansson.h>
 #include <uv.h>
 
-/* Doubled up to the last while the process ends within CLUSTER_STEADY_MS of its start. */
+/* The pause before a restart, doubled up to the maximum while the process ends within CLUSTER_STEADY_MS of
+ * its start. */
 #define CLUSTER_AGAIN_MS 200
 #define CLUSTER_AGAIN_MAX_MS 30000
 #define CLUSTER_STEADY_MS 10000
-/* Answers of the apiserver that the daemon waits for at a time; what pods ask beyond that asks again. */
+/* Requests to the apiserver in progress at a time; further requests of pods are retried. */
 #define CLUSTER_TOKENS_MAX 4096
-/* Services with a cluster IP, as many as coracle-kube follows, their memory, and ports of one. Of what is
- * beyond that the log tells, and containers have no variables. */
+/* Services with a cluster IP (the number that coracle-kube watches), their memory, and the ports of one.
+ * Services beyond a limit are logged, and containers have no variables for them. */
 #define CLUSTER_SERVICES_MAX 20000
 #define CLUSTER_SERVICE_BYTES_MAX ((size_t)32 << 20)
 #define CLUSTER_SERVICE_PORTS_MAX 4096
 
-/* Objects kept on the disk by an earlier run (agent/kept) are used when the apiserver has not answered this
- * long after the start: as long as a connection takes where the network only just came up... */
+/* Objects kept on the disk by an earlier run (agent/kept) are used if the apiserver has not answered this
+ * long after the start, which is the time of a connection on a network that has just come up... */
 #define KEEP_WAIT_MS 2000
-/* ... and when it answers, but has still not said what an object is. */
+/* ... and this long after the start if it answers, but has not sent an object. */
 #define KEEP_LATE_MS 10000
 #define CLUSTER_RUNTIME_CLASSES_MAX 1024
 #define CLUSTER_DRIVERS_MAX 1024 /* CSIDrivers */
@@ -46,16 +48,16 @@ struct cluster_options { /* texts are borrowed while the cluster exists */
     struct node *node;
     const char *program;      /* coracle-kube */
     const char *seal_program; /* coracle-seal */
-    /* There is no cluster: the process serves the local API alone, and no pod is reported to it. */
+    /* There is no cluster: the process only serves the local API, and no pod is reported to it. */
     bool lone;
-    json_t *config; /* the message `config` without its type; taken, also on failure */
+    json_t *config; /* the message `config` without its type; ownership is taken, also on failure */
     /* A connection of the status socket with root's rights, for a client of the node's port. */
     enum err_code (*lend)(int *ret, void *arg, struct err *e);
-    /* Of a new Node object; NULL: out of memory. */
+    /* Returns a new Node object; NULL: out of memory. */
     json_t *(*node_object)(void *arg);
-    /* coracle-kube asks for other credentials: "expired", "unauthorized". */
+    /* coracle-kube requests other credentials: "expired", "unauthorized". */
     void (*on_anew)(const char *why, void *arg);
-    /* The message `certificate`, borrowed: it was issued. */
+    /* A certificate was issued: the message `certificate`, borrowed. */
     void (*on_certificate)(const json_t *message, void *arg);
     void *arg;
 };
@@ -64,9 +66,9 @@ struct cluster_options { /* texts are borrowed while the cluster exists */
 enum err_code cluster_open(struct cluster **ret, const struct cluster_options *o, struct err *e) MUST_CHECK;
 /* The message `credentials` without its type; taken. Sent now, and after each start of coracle-kube. */
 void cluster_set_credentials(struct cluster *c, json_t *credentials);
-/* Likewise the message `serving`. */
+/* The same for the message `serving`. */
 void cluster_set_serving(struct cluster *c, json_t *serving);
-/* Why there are none, or no new ones; NULL: they are fine. For `coracle explain node`. */
+/* The reason why there are no credentials, or no new ones; NULL: no problem. For `coracle explain node`. */
 void cluster_set_trouble(struct cluster *c, const char *why);
 /* The daemon ends: coracle-kube is asked to end, and no message follows; NULL is allowed. The loop must run
  * until the process has ended (cluster_busy()), then cluster_free(). */
@@ -74,6 +76,6 @@ void cluster_close(struct cluster *c);
 bool cluster_busy(const struct cluster *c); /* false for NULL */
 void cluster_free(struct cluster *c);       /* NULL is fine; the loop must run once more */
 
-/* For the node: service account tokens come from the apiserver. */
+/* The source of service account tokens for the node: the apiserver. */
 const struct pod_tokens *cluster_tokens(struct cluster *c);
 #endif

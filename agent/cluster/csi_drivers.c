@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * csi_drivers - CSI drivers between the node and the cluster: what the CSIDriver objects say, all of which
- * coracle-kube follows from the first pod on; and which drivers registered here, for the CSINode.
+ * csi_drivers - CSI drivers between the node and the cluster: the settings of all CSIDriver objects, which
+ * coracle-kube watches from the first pod on; and the drivers that registered on this node, for the CSINode.
  */
 #include "agent/cluster/internal.h"
 #include "base/clock.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PERIOD_MIN_S 10 /* the apiserver takes no less */
+#define PERIOD_MIN_S 10 /* the apiserver's minimum */
 
 /* ---- objects ---- */
 
@@ -82,7 +82,7 @@ void csi_drivers_put(struct cluster *c, const json_t *object)
     driver_set(c, d, copy);
     drivers_changed(c);
     objects_to_store(c, copy);
-    reports_wake(c); /* attachments are needed, or no longer */
+    reports_wake(c); /* the need for attachments may have changed */
 }
 
 static void driver_free(struct cluster *c, struct cluster_driver *d)
@@ -113,7 +113,7 @@ void csi_drivers_synced(struct cluster *c)
     struct cluster_driver *d, *next;
 
     HASH_ITER (hh, c->drivers, d, next)
-        if (d->link != c->driver_link) /* it went while coracle-kube did not run */
+        if (d->link != c->driver_link) /* deleted while coracle-kube did not run */
             driver_drop(c, d);
     if (c->drivers_known)
         return;
@@ -163,18 +163,18 @@ void csi_drivers_use(struct cluster *c, const json_t *kept)
     if (c->drivers_known || c->drivers_kept)
         return;
     c->drivers_kept = true;
-    c->driver_link--; /* they go with the first set that does not have them */
+    c->driver_link--; /* removed by the first set that does not have them */
     json_array_foreach (json_object_get(kept, "drivers"), i, v) {
         const char *name = json_str(json_object_get(v, "metadata"), "name");
 
-        if (name != NULL && driver_find(c, name) == NULL) /* else the apiserver has just said what it is */
+        if (name != NULL && driver_find(c, name) == NULL) /* otherwise the apiserver has just sent it */
             csi_drivers_put(c, v);
     }
     c->driver_link++;
     storage_wake(c);
 }
 
-/* ---- those that registered ---- */
+/* ---- registered drivers ---- */
 
 static json_t *topology_of(const struct csi_node_info *info)
 {
@@ -195,7 +195,7 @@ static void add_driver(const struct csi_driver_info *d, void *arg)
     json_array_append_new(list, one);
 }
 
-/* Names of drivers that were here in this run, and are not. */
+/* Names of drivers that were registered in this run and no longer are. */
 static json_t *gone_drivers(struct cluster *c, const json_t *here)
 {
     json_t *gone = json_array(), *v;
@@ -225,7 +225,7 @@ void csi_drivers_registered(void *cluster)
     csi_drivers_tell(cluster);
 }
 
-/* ---- how many volumes they allow ---- */
+/* ---- limits of volumes ---- */
 
 void csi_drivers_ask(struct cluster *c, const char *driver)
 {

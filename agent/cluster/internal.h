@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* internal - shared by the files of agent/cluster. Loop thread only. */
+/* internal - declarations shared by the files of agent/cluster. Loop thread only. */
 #ifndef AGENT_CLUSTER_INTERNAL_H
 #define AGENT_CLUSTER_INTERNAL_H
 #include "agent/cluster/cluster.h"
@@ -11,7 +11,7 @@
 #include "base/process/process.h"
 #include "base/strs.h"
 
-#define KEEP_SERVICES "Services" /* names of what is kept; others are "Kind/namespace/name" */
+#define KEEP_SERVICES "Services" /* name of the kept copy; others are "Kind/namespace/name" */
 #define KEEP_NODE "Node"
 #define KEEP_TRUST "ClusterTrustBundles"
 #define KEEP_CLASSES "RuntimeClasses"
@@ -36,7 +36,7 @@ struct cluster_report { /* the status last sent for a pod */
     char uid[];
 };
 
-struct cluster_service { /* one with a cluster IP; one block with its ports and texts */
+struct cluster_service { /* a Service with a cluster IP; one block with its ports and texts */
     UT_hash_handle hh;
     struct node_service s;
     unsigned link; /* the last one on which it was put */
@@ -52,17 +52,18 @@ struct cluster_class { /* a RuntimeClass in the store */
 
 enum thing_kind { THING_CLAIM, THING_VOLUME, THING_ATTACHMENT };
 
-struct cluster_thing { /* of storage, that pods refer to; read, not watched */
+struct cluster_thing { /* an object of storage to which pods refer; read, not watched */
     UT_hash_handle hh;
     enum thing_kind kind;
-    bool told;              /* `need` was sent on this link */
-    unsigned seen;          /* the last count that found a pod with it */
-    unsigned users, before; /* volumes of pods with it, in this count and in the one before */
-    json_t *object;         /* NULL: not known, or absent */
-    bool absent;            /* proven */
-    char *denied;           /* what the apiserver says instead; NULL */
-    bool hot;               /* a pod waits for it to change */
-    bool limit_told;        /* the driver was asked how many volumes it allows */
+    bool told;     /* `need` was sent on this link */
+    unsigned seen; /* the last count that found a pod with it */
+    unsigned users,
+        before;      /* number of volumes of pods that refer to it, in this count and the previous one */
+    json_t *object;  /* NULL: not known, or absent */
+    bool absent;     /* proven */
+    char *denied;    /* the apiserver's refusal; NULL: none */
+    bool hot;        /* a pod waits for a change */
+    bool limit_told; /* the driver was asked for its limit of volumes */
     uint64_t wait_ms;
     struct boot_time look_at, since;
     char *namespace_, *name;
@@ -87,7 +88,7 @@ struct cluster_token {
     size_t size;
     int64_t expires_ns;
     char *error;       /* the last answer was a refusal; NULL */
-    int64_t retry_ns;  /* boot clock: ask again then, after a refusal */
+    int64_t retry_ns;  /* boot clock: time of the next request after a refusal */
     uint64_t retry_ms; /* the pause before that; 0: the last answer was a token */
     char *pod_uid;
     json_t *message; /* the request, to be sent again on a new link */
@@ -98,7 +99,7 @@ struct cluster {
     struct cluster_options o;
     struct node_cluster of_node;
     json_t *credentials, *serving;
-    struct kube_link *link; /* NULL: it does not run */
+    struct kube_link *link; /* NULL: coracle-kube does not run */
 
     /* process.c */
     struct proc proc;
@@ -115,12 +116,12 @@ struct cluster {
     struct api_kvs labels;
     struct api_taint *taints;
     size_t n_taints;
-    bool boot_compared; /* that of this boot with the apiserver's */
-    bool node_settled;  /* no Node was kept either: admission goes by the configuration */
+    bool boot_compared; /* the boot id of this boot and the apiserver's */
+    bool node_settled;  /* no Node was kept either: admission uses the configuration */
 
     /* reports.c */
     struct cluster_report *reports;
-    uv_idle_t turn; /* active while something is to be told */
+    uv_idle_t turn; /* active while there is a change to report */
     uv_timer_t node_timer, slow_timer;
     bool node_due;
     uint64_t node_hash;
@@ -129,34 +130,34 @@ struct cluster {
     /* needs.c */
     struct cluster_need *needs;
     unsigned count;
-    uint64_t namespaces; /* a sum over all pods: it changes with them */
+    uint64_t namespaces; /* a sum over the namespaces of all pods, to detect changes */
 
     /* services.c */
     struct cluster_service *services;
     size_t service_bytes;
     unsigned service_link;     /* counts links */
     bool services_known;       /* a first set was complete */
-    struct strs services_kept; /* until then: the namespaces of which those of the disk are used */
+    struct strs services_kept; /* until then: the namespaces for which the copies on disk are used */
 
     /* runtime_classes.c */
     struct cluster_class *classes;
     unsigned class_link; /* counts links */
     bool classes_known;  /* a first set was complete */
-    bool classes_kept;   /* until then: those of the disk were used */
+    bool classes_kept;   /* until then: the copies on disk were used */
 
     /* storage.c, bound.c */
     struct cluster_thing *things;
     uv_timer_t storage_timer;
     struct node_driver_link drivers_link;
-    struct boot_time synced_at; /* the pods are known since then */
-    bool swept;                 /* so is what an earlier run left staged */
+    struct boot_time synced_at; /* since when the pods are known */
+    bool swept;                 /* volumes that an earlier run left staged are known, too */
     json_t *in_use, *attached;  /* volumesInUse and volumesAttached of the Node; NULL: none */
 
     /* csi_drivers.c */
     struct cluster_driver *drivers;
     unsigned driver_link; /* counts links */
     bool drivers_known;   /* a first set was complete */
-    bool drivers_kept;    /* until then: those of the disk were used */
+    bool drivers_kept;    /* until then: the copies on disk were used */
     json_t *drivers_seen; /* names that registered in this run */
     uv_timer_t ask_timer;
 
@@ -176,26 +177,26 @@ struct cluster {
     char *keep_dir;
     uv_timer_t keep_timer;
     bool keep_loaded, keep_use; /* keep_use: objects of this load enter the store */
-    bool keep_skipped;          /* something was read that was not used, in this load */
+    bool keep_skipped;          /* this load read a copy that was not used */
 
     /* show.c */
     json_t *state; /* the last `state` message */
     json_t *parts; /* the last `parts` message */
     char *trouble; /* with the credentials; NULL: none */
-    char *lost;    /* why it does not run; NULL */
+    char *lost;    /* why coracle-kube does not run; NULL */
     unsigned open_handles;
     bool closing;
 };
 
 /* ---- send.c ---- */
-/* Takes the message. False: it was not sent; the link is lost, or full. */
+/* Takes ownership of the message. False: not sent, because the link is lost or full. */
 bool cluster_send(struct cluster *c, json_t *message);
-/* Whether there is room for more than what must be told. */
+/* Whether there is room for messages that are not required. */
 bool cluster_has_room(const struct cluster *c);
 
 /* ---- cluster.c ---- */
 void cluster_message(struct cluster *c, json_t *message, int fd); /* from coracle-kube */
-void cluster_connected(struct cluster *c);                        /* a new link: everything is told */
+void cluster_connected(struct cluster *c);                        /* a new link: everything is sent */
 
 /* ---- process.c ---- */
 void process_open(struct cluster *c);
@@ -213,16 +214,16 @@ void objects_to_store(struct cluster *c, const json_t *object);
 enum err_code keep_open(struct cluster *c, struct err *e) MUST_CHECK;
 void keep_close(struct cluster *c);
 void keep_free(struct cluster *c);
-void keep_state(struct cluster *c); /* there is a new `state` */
-void keep_sweep(struct cluster *c); /* the pods are known: what none refers to goes */
+void keep_state(struct cluster *c); /* called after a new `state` */
+void keep_sweep(struct cluster *c); /* the pods are known: drops copies to which no pod refers */
 json_t *keep_explain(void *cluster);
 
 /* ---- own_node.c ---- */
-json_t *own_node_keep(const struct cluster *c); /* NULL: it is not known */
+json_t *own_node_keep(const struct cluster *c); /* NULL: unknown */
 void own_node_use(struct cluster *c, const json_t *object);
 void own_node_put(struct cluster *c, const json_t *object);
 bool own_node_may_come(const struct cluster *c);
-void own_node_settle(struct cluster *c); /* all that was kept has been used */
+void own_node_settle(struct cluster *c); /* all kept copies have been applied */
 void own_node_free(struct cluster *c);
 
 /* ---- reports.c ---- */
@@ -233,13 +234,13 @@ void reports_all(struct cluster *c); /* on a new link */
 void reports_pod(struct pod *p, void *cluster);
 void reports_pod_gone(const struct pod *p, void *cluster);
 void reports_event(json_t *event, void *cluster);
-void reports_node(void *cluster); /* the node has changed: told in this turn of the loop */
+void reports_node(void *cluster); /* the node has changed: reported in this turn of the loop */
 void reports_wake(struct cluster *c);
 
 /* ---- needs.c ---- */
 void needs_count(struct cluster *c);  /* over all pods: sends `need` and `drop` */
 void needs_untold(struct cluster *c); /* on a new link */
-void needs_changed(struct cluster *c, const struct api_config *config);         /* kept on the disk */
+void needs_changed(struct cluster *c, const struct api_config *config);         /* writes the copy on disk */
 void needs_secret(struct cluster *c, const char *namespace_, const char *name); /* in a count */
 void needs_free(struct cluster *c);
 
@@ -247,31 +248,32 @@ void needs_free(struct cluster *c);
 void storage_open(struct cluster *c);
 void storage_close(struct cluster *c);
 void storage_free(struct cluster *c);
-/* In a count of needs.c: the claim of a pod's volume, and what follows from it. */
+/* In a count of needs.c: the claim of a pod's volume, and the objects that follow from it. */
 void storage_need_claim(struct cluster *c, const struct api_pod *api, const struct api_volume *v);
-void storage_count(struct cluster *c);  /* after it */
+void storage_count(struct cluster *c);  /* after a count */
 void storage_untold(struct cluster *c); /* on a new link */
 struct cluster_thing *storage_find(const struct cluster *c, enum thing_kind kind, const char *namespace_,
-                                   const char *name); /* NULL: nobody needs it */
+                                   const char *name); /* NULL: not needed */
 bool storage_kind(const char *kind, enum thing_kind *ret);
 bool storage_put(struct cluster *c, enum thing_kind kind, const json_t *object);
 void storage_gone(struct cluster *c, enum thing_kind kind, const char *namespace_, const char *name);
 void storage_denied(struct cluster *c, enum thing_kind kind, const char *namespace_, const char *name,
                     const char *why);
-void storage_hot(struct cluster *c, struct cluster_thing *t, bool hot); /* a pod waits for it, or does not */
+void storage_hot(struct cluster *c, struct cluster_thing *t, bool hot); /* whether a pod waits for it */
 void storage_look(struct cluster *c, struct cluster_thing *t);
-void storage_wake(struct cluster *c);                            /* pods that wait look again */
-json_t *storage_keep(const struct cluster *c, const char *name); /* NULL: it is not known */
+void storage_wake(struct cluster *c);                            /* waiting pods check again */
+json_t *storage_keep(const struct cluster *c, const char *name); /* NULL: unknown */
 bool storage_is_needed(const struct cluster *c, const char *name);
-bool storage_use(struct cluster *c, const char *name, const json_t *object); /* false: not one of them */
-bool storage_wanting(const struct cluster *c);                               /* a pod waits for one */
+bool storage_use(struct cluster *c, const char *name,
+                 const json_t *object);        /* false: not an object of storage */
+bool storage_wanting(const struct cluster *c); /* whether a pod waits for an object */
 
 /* ---- bound.c ---- */
 void bound_open(struct cluster *c);
 void bound_free(struct cluster *c);
-/* volumesInUse of the node's status, new; NULL: it is not known yet. */
+/* volumesInUse of the node's status, new; NULL: not known yet. */
 json_t *bound_in_use(struct cluster *c);
-void bound_node(struct cluster *c, const json_t *status); /* of the Node as the apiserver has it */
+void bound_node(struct cluster *c, const json_t *status); /* the status of the apiserver's Node */
 
 /* ---- csi_drivers.c ---- */
 enum err_code csi_drivers_open(struct cluster *c, struct err *e) MUST_CHECK;
@@ -282,14 +284,15 @@ void csi_drivers_gone(struct cluster *c, const char *name);
 void csi_drivers_synced(struct cluster *c);
 void csi_drivers_again(struct cluster *c); /* on a new link */
 bool csi_drivers_known(const struct cluster *c);
-bool csi_drivers_attach(const struct cluster *c, const char *driver); /* its volumes have to be attached */
-/* nodeAllocatableUpdatePeriodSeconds is set. */
+bool csi_drivers_attach(const struct cluster *c,
+                        const char *driver); /* whether its volumes have to be attached */
+/* Whether nodeAllocatableUpdatePeriodSeconds is set. */
 bool csi_drivers_limits_change(const struct cluster *c, const char *driver);
 json_t *csi_drivers_keep(const struct cluster *c); /* NULL: the first set is not complete */
 void csi_drivers_use(struct cluster *c, const json_t *kept);
-void csi_drivers_tell(struct cluster *c);                    /* which registered */
-void csi_drivers_registered(void *cluster);                  /* they changed */
-void csi_drivers_ask(struct cluster *c, const char *driver); /* how many volumes it allows */
+void csi_drivers_tell(struct cluster *c);                    /* reports the registered drivers */
+void csi_drivers_registered(void *cluster);                  /* called when the registered drivers changed */
+void csi_drivers_ask(struct cluster *c, const char *driver); /* asks the driver for its limit of volumes */
 
 /* ---- services.c ---- */
 void services_put(struct cluster *c, const json_t *object);
@@ -304,7 +307,7 @@ void services_free(struct cluster *c);
 
 /* ---- runtime_classes.c ---- */
 bool runtime_classes_put(struct cluster *c,
-                         const json_t *object); /* false: not to be kept, which was logged */
+                         const json_t *object); /* false: the class cannot be kept, which was logged */
 void runtime_classes_gone(struct cluster *c, const char *name);
 void runtime_classes_synced(struct cluster *c);
 void runtime_classes_again(struct cluster *c); /* on a new link */
@@ -315,7 +318,7 @@ void runtime_classes_use(struct cluster *c, const json_t *kept);
 
 /* ---- trust_bundles.c ---- */
 void trust_need(struct cluster *c, const struct api_payload_source *s); /* in a count of needs.c */
-void trust_count(struct cluster *c);                                    /* after it */
+void trust_count(struct cluster *c);                                    /* after a count */
 void trust_again(struct cluster *c);                                    /* on a new link */
 void trust_put(struct cluster *c, const json_t *object);
 void trust_gone(struct cluster *c, const char *name);
@@ -326,7 +329,7 @@ enum err_code trust_anchors(const struct api_payload_source *s, const char *pod_
                             struct err *e, void *cluster) MUST_CHECK;
 json_t *trust_keep(const struct cluster *c);
 void trust_use(struct cluster *c, const json_t *kept);
-bool trust_wanting(const struct cluster *c); /* a pod waits for one */
+bool trust_wanting(const struct cluster *c); /* whether a pod waits for an object */
 void trust_free(struct cluster *c);
 
 /* ---- tokens.c ---- */
@@ -337,7 +340,7 @@ void tokens_pod_gone(struct cluster *c, const char *uid);
 void tokens_free(struct cluster *c);
 json_t *tokens_keep(struct cluster *c, const char *name); /* NULL: there is none */
 void tokens_use(struct cluster *c, const char *name, const json_t *kept);
-bool tokens_wanting(const struct cluster *c); /* a pod waits for one */
+bool tokens_wanting(const struct cluster *c); /* whether a pod waits for an object */
 
 /* ---- show.c ---- */
 void show_state(struct cluster *c, const json_t *message);

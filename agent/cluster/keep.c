@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * keep - copies on the disk (agent/kept) of the objects that pods of this node need, for a start without the
- * apiserver: ConfigMaps, Secrets, tokens, claims with their volumes and ClusterTrustBundles that they refer
- * to, Services of their namespaces, RuntimeClasses, CSIDrivers, labels and taints of the node.
+ * keep - copies on disk (agent/kept) of the objects that pods of this node need, for a start without the
+ * apiserver: ConfigMaps, Secrets, tokens, claims with their volumes and ClusterTrustBundles to which they
+ * refer, Services of their namespaces, RuntimeClasses, CSIDrivers, labels and taints of the node.
  *
  * A copy may be old, and a container keeps the environment of its start. So copies are used only when the
- * apiserver is known not to answer, has not answered KEEP_WAIT_MS after the start, or has said nothing of an
- * object KEEP_LATE_MS after it was asked. A later answer wins. The copy of a deleted object stays as long as
- * a pod refers to it: a server that lost its data must not keep pods from starting.
+ * apiserver is known not to answer, has not answered KEEP_WAIT_MS after the start, or has not sent an object
+ * KEEP_LATE_MS after the request. A later answer replaces the copy. The copy of a deleted object is kept
+ * while a pod refers to it: a server that lost its data must not prevent pods from starting.
  */
 #include "agent/cluster/internal.h"
 #include "agent/kept/kept.h"
@@ -38,7 +38,7 @@ static bool datum_add(json_t *data, json_t *binary, const struct api_config *con
     return ok;
 }
 
-/* As api_decode_served() reads it. NULL: out of memory. */
+/* The object in the form that api_decode_served() reads. NULL: out of memory. */
 static json_t *config_object(const struct api_config *c)
 {
     json_t *data = json_object(), *binary = json_object();
@@ -109,7 +109,7 @@ static void config_use(struct cluster *c, const char *name, bool sealed, const j
     api_object_unref(&made);
 }
 
-/* ---- both ways ---- */
+/* ---- conversion ---- */
 
 static bool keep_content(const char *name, struct buf *ret, void *cluster)
 {
@@ -184,7 +184,7 @@ static void keep_on_loaded(void *cluster)
     c->keep_skipped = false;
 }
 
-/* ---- when it is used ---- */
+/* ---- use of the copies ---- */
 
 static bool keep_is_wanting(const struct cluster *c)
 {
@@ -211,7 +211,7 @@ static void keep_on_late(uv_timer_t *timer)
     struct cluster *c = timer->data;
 
     keep_load(c, true);
-    if (own_node_may_come(c)) /* the next `state` may end this use before it is over */
+    if (own_node_may_come(c)) /* the next `state` may end this use early */
         uv_timer_start(timer, keep_on_late, KEEP_LATE_MS, 0);
 }
 
@@ -236,7 +236,7 @@ void keep_state(struct cluster *c)
         keep_load(c, true);
 }
 
-/* ---- what is no longer needed ---- */
+/* ---- copies that are no longer needed ---- */
 
 static bool keep_is_wanted(const char *name, void *cluster)
 {

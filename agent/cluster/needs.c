@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * needs - which ConfigMaps, Secrets and ClusterTrustBundles the pods of the apiserver refer to: followed
- * while a pod refers to them. Counted over all pods when one came, changed or went; a few hundred pods with a
- * few references each take well below a millisecond.
+ * needs - the ConfigMaps, Secrets and ClusterTrustBundles to which pods of the apiserver refer: watched while
+ * a pod refers to them. They are counted over all pods when a pod is added, changed or removed; a few hundred
+ * pods with a few references each take well below a millisecond.
  */
 #include "agent/cluster/internal.h"
 #include "base/siphash.h"
@@ -27,7 +27,7 @@ static void need(struct cluster *c, enum api_config_kind kind, const char *names
     if (n == NULL) {
         n = calloc(1, sizeof(*n) + strlen(key) + 1);
         if (n == NULL)
-            return; /* counted again with the next pod */
+            return; /* the next pod causes another count */
         strcpy(n->key, key);
         n->kind = kind;
         n->namespace_ = strdup(namespace_);
@@ -136,7 +136,7 @@ void needs_count(struct cluster *c)
     trust_count(c);
     storage_count(c);
     if (namespaces != c->namespaces)
-        services_changed(c); /* of which Services are kept */
+        services_changed(c); /* whose Services are kept */
     c->namespaces = namespaces;
 }
 

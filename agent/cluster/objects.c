@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* objects - what the apiserver has, on its way into the store. */
+/* objects - moves the apiserver's objects into the store. */
 #include "agent/cluster/internal.h"
 #include "base/clock.h"
 #include "base/codec/json.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* kubelet's mirror pods are its own; a pod of the apiserver with this annotation is one of ours. */
+/* Mirror pods have this annotation; a pod of the apiserver with it mirrors one of our static pods. */
 #define MIRROR "kubernetes.io/config.mirror"
 
 void objects_to_store(struct cluster *c, const json_t *object)
@@ -31,7 +31,7 @@ void objects_to_store(struct cluster *c, const json_t *object)
         log_error("cannot keep an object of the apiserver", F_STR("name", name != NULL ? name : "?"),
                   F_ERR(&e));
     if (made.kind == API_KIND_POD)
-        reports_wake(c); /* what it refers to is counted */
+        reports_wake(c); /* its references are counted */
     else if (made.kind == API_KIND_CONFIG_MAP || made.kind == API_KIND_SECRET)
         needs_changed(c, made.config);
     api_object_unref(&made);
@@ -97,7 +97,7 @@ void objects_gone(struct cluster *c, const json_t *message)
     if (!str_eq(kind, "Pod"))
         return;
     pod = src_store_pod(c->o.store, API_FROM_SERVER, namespace_, name);
-    if (pod != NULL && (uid == NULL || str_eq(pod->meta.uid, uid))) { /* not its successor */
+    if (pod != NULL && (uid == NULL || str_eq(pod->meta.uid, uid))) { /* not a later pod of the same name */
         src_store_remove(c->o.store, API_FROM_SERVER, API_KIND_POD, namespace_, name);
         reports_wake(c);
     }

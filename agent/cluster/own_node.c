@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* own_node - labels and taints of this node as the apiserver has them: who may write Nodes there changes them
- * at any time, and admission goes by them, as in kubelet. */
+/* own_node - labels and taints of this node in the apiserver: users with write access to Nodes change them at
+ * any time, and admission uses them, as in kubelet. */
 #include "agent/cluster/internal.h"
 #include "agent/pod/core/events.h"
 #include "base/codec/json.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An object of the apiserver has at most 1.5 MiB; a node with more than this is somebody's mistake. */
+/* An object of the apiserver has at most 1.5 MiB; a node with more is a mistake. */
 #define LABELS_MAX 4096
 #define TAINTS_MAX 1024
 
@@ -46,7 +46,7 @@ static bool own_node_labels(struct cluster *c, const json_t *from)
             continue;
         kv->key = strdup(key);
         kv->value = strdup(json_string_value(v));
-        c->labels.n++; /* freed even if one is missing */
+        c->labels.n++; /* freed even if a text is missing */
         if (kv->key == NULL || kv->value == NULL)
             return false;
     }
@@ -76,7 +76,8 @@ static bool own_node_taints(struct cluster *c, const json_t *from)
     return true;
 }
 
-/* kubelet's event: what the apiserver has is of an earlier boot, until this one's status is there. */
+/* kubelet's event of a reboot: the apiserver's status has an earlier boot id, until the status of this boot
+ * was sent. */
 static void own_node_boot(struct cluster *c, const json_t *object)
 {
     const char *boot = json_str(json_object_get(json_object_get(object, "status"), "nodeInfo"), "bootID");
@@ -100,7 +101,7 @@ void own_node_put(struct cluster *c, const json_t *object)
         return;
     own_node_boot(c, object);
     bound_node(c, json_object_get(object, "status"));
-    node_set_served(c->o.node, NULL, NULL, 0); /* it borrows them */
+    node_set_served(c->o.node, NULL, NULL, 0); /* the node borrows them */
     own_node_free(c);
     if (!own_node_labels(c, json_object_get(json_object_get(object, "metadata"), "labels")) ||
         !own_node_taints(c, json_object_get(json_object_get(object, "spec"), "taints"))) {

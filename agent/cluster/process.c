@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * process - coracle-kube, started and started again.
+ * process - starts coracle-kube, and restarts it.
  *
- * It parses what comes from the network, so it has a user of its own, no capabilities and no way to gain any.
- * It stays in the cgroup of the agent's own unit: it lives as long as the agent, and the leaf `ops` is
- * emptied when an agent starts. It ends when its link does, so none outlives the agent that started it.
+ * It parses data from the network, so it has its own user, no capabilities and no way to gain any. It stays
+ * in the cgroup of the agent's own unit, not in the leaf `ops`, whose processes are killed when an agent
+ * starts. It ends when its link closes, so it never outlives the agent that started it.
  */
 #include "agent/cluster/internal.h"
 #include "base/backoff.h"
@@ -17,8 +17,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define KUBE_USER "coracle-kube" /* made by the package */
-#define NOBODY 65534             /* otherwise: every system has this id, and no files of it */
+#define KUBE_USER "coracle-kube" /* created by the package */
+#define NOBODY 65534             /* otherwise: every system has this id, and it owns no files */
 #define LINK_FD 3
 
 /* Reads /etc/passwd only: system users are in it, and a name service may hang. */

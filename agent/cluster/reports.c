@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reports - pods, events and the node on their way to coracle-kube.
+ * reports - reports pods, events and the node to coracle-kube.
  *
- * A pod's changes within one turn of the loop are one message. Where the link is slow, nothing is queued but
- * the fact that there is something new: the latest state goes when there is room again. Events are queued by
- * the link, and left out when there is no room: coracle-kube would count them against its own limit anyway.
+ * A pod's changes within one turn of the loop are one message. On a slow link, only the fact of a change is
+ * queued: the latest state is sent when there is room again. Events are queued by the link and dropped when
+ * there is no room: coracle-kube would drop them by its own limit in any case.
  */
 #include "agent/cluster/internal.h"
 #include "agent/pod/status/status.h"
@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NODE_MS 10000     /* kubelet's nodeStatusUpdateFrequency, where `config` does not say another */
+#define NODE_MS 10000     /* kubelet's nodeStatusUpdateFrequency, unless `config` has another */
 #define NODE_FIRST_MS 200 /* until it is Ready, for the first time */
-#define SWEPT_MS 600      /* until it is known what is staged: volumes in use are told then */
+#define SWEPT_MS 600      /* until the staged volumes are known: volumes in use are reported then */
 #define SLOW_MS 50        /* while there is no room in the link */
 
 static uint64_t text_hash(const char *text)
@@ -50,7 +50,7 @@ static struct cluster_report *report_of(struct cluster *c, const struct pod *p)
     return r;
 }
 
-/* What kubelet adds to its static pods; the mirror's hash is the static pod's uid. */
+/* The annotations that kubelet adds to its static pods; the mirror's hash is the static pod's uid. */
 static void annotate_static(const struct pod *p, json_t *object)
 {
     json_t *meta = json_object_get(object, "metadata"), *notes = json_object_get(meta, "annotations");
@@ -66,7 +66,7 @@ static void annotate_static(const struct pod *p, json_t *object)
     json_put_str(notes, "kubernetes.io/config.source", "file");
 }
 
-/* Nothing of it is left on the node. */
+/* Whether nothing of the pod is left on the node. */
 static bool has_ended(const struct pod *p)
 {
     return p->state == POD_TERMINATED && pod_ask_idle(p);
@@ -81,7 +81,7 @@ static void report_pod(struct cluster *c, struct cluster_report *r)
     bool folder;
 
     r->dirty = false;
-    if (p == NULL || p->unseen) /* what it does is not known yet: what was said stays */
+    if (p == NULL || p->unseen) /* its state is unknown yet: the last report stays */
         return;
     object = pod_status_json(p);
     folder = p->api->origin == API_FROM_FOLDER;
@@ -137,7 +137,7 @@ void reports_event(json_t *event, void *cluster)
         c->events_dropped++;
         return;
     }
-    json_put_str(json_object_get(event, "source"), "component", "kubelet"); /* what tools look for */
+    json_put_str(json_object_get(event, "source"), "component", "kubelet"); /* tools search for this name */
     cluster_send(c, json_pack("{s:s, s:O}", "type", "event", "object", event));
 }
 
@@ -207,7 +207,7 @@ static void reports_on_turn(uv_idle_t *handle)
         return;
     needs_count(c);
     if (c->link == NULL)
-        return; /* a new link is told everything */
+        return; /* a new link receives everything */
     if (c->node_due && cluster_has_room(c))
         report_node(c);
     HASH_ITER (hh, c->reports, r, tmp) {

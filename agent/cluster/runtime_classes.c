@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * runtime_classes - the RuntimeClasses of the cluster: coracle-kube follows all of them, as kubelet does,
- * from the first pod on. They are in the store; here is noted on which link each was put, so that what went
- * while coracle-kube did not run goes here as well.
+ * runtime_classes - the RuntimeClasses of the cluster: coracle-kube watches all of them, as kubelet does,
+ * from the first pod on. They are in the store; this file records on which link each was received, so that
+ * classes that were deleted while coracle-kube did not run are removed, too.
  */
 #include "agent/cluster/internal.h"
 #include "base/codec/json.h"
@@ -73,7 +73,7 @@ void runtime_classes_synced(struct cluster *c)
     struct cluster_class *v, *next;
 
     HASH_ITER (hh, c->classes, v, next)
-        if (v->link != c->class_link) /* it went while coracle-kube did not run */
+        if (v->link != c->class_link) /* deleted while coracle-kube did not run */
             class_drop(c, v);
     if (c->classes_known)
         return;
@@ -120,11 +120,11 @@ void runtime_classes_use(struct cluster *c, const json_t *kept)
     if (c->classes_known || c->classes_kept)
         return;
     c->classes_kept = true;
-    c->class_link--; /* they go with the first set that does not have them */
+    c->class_link--; /* removed by the first set that does not have them */
     json_array_foreach (json_object_get(kept, "classes"), i, v) {
         const char *name = json_str(json_object_get(v, "metadata"), "name");
 
-        /* else the apiserver has just said what it is */
+        /* otherwise the apiserver has just sent it */
         if (name != NULL && src_store_runtime_class(c->o.store, API_FROM_SERVER, name) == NULL)
             objects_put(c, v);
     }
@@ -138,7 +138,7 @@ void runtime_classes_free(struct cluster *c)
 {
     struct cluster_class *v, *next;
 
-    HASH_ITER (hh, c->classes, v, next) { /* the store stays as it is */
+    HASH_ITER (hh, c->classes, v, next) { /* the store is unchanged */
         HASH_DEL(c->classes, v);
         free(v);
     }

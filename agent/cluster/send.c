@@ -3,7 +3,7 @@
 #include "agent/cluster/internal.h"
 #include "base/log.h"
 
-/* What only shows something (events) is left out beyond this; what must be told waits in the link. */
+/* Beyond this limit, messages for display (events) are dropped; required messages wait in the link. */
 #define ROOM_MAX ((size_t)8 << 20)
 
 bool cluster_send(struct cluster *c, json_t *message)
@@ -21,7 +21,7 @@ bool cluster_send(struct cluster *c, json_t *message)
     }
     sent = kube_link_send(c->link, message, -1, &e) == ERR_OK;
     if (!sent && e.code != ERR_UNAVAILABLE) {
-        /* The process does not read: it is stuck. A new process gets every object again. */
+        /* The process does not read, so it is stuck. A new process receives every object again. */
         log_error("coracle-kube does not take messages; starting it again", F_ERR(&e));
         proc_cancel(&c->proc);
     }

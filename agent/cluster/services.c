@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * services - the Services of the cluster that have an IP, for the variables of containers (agent/pod/env).
- * All are kept, as in kubelet: which namespaces are needed is known only when a pod comes.
+ * All Services are kept, as in kubelet, because the needed namespaces are only known when a pod arrives.
  */
 #include "agent/cluster/internal.h"
 #include "base/codec/json.h"
@@ -20,7 +20,7 @@ static bool is_ip(const char *text)
     return inet_pton(AF_INET, text, address) == 1 || inet_pton(AF_INET6, text, address) == 1;
 }
 
-/* Letters, digits, '-' and '.': it becomes a part of a variable's name. */
+/* Letters, digits, '-' and '.', because the name becomes a part of a variable's name. */
 static bool is_name(const char *text)
 {
     size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.");
@@ -42,7 +42,7 @@ static const char *protocol_of(const json_t *port)
     return NULL;
 }
 
-/* Sets what is text in the message; `texts` counts the bytes of names. */
+/* Reads a port of the message; `texts` counts the bytes of names. */
 static bool port_read(const json_t *o, struct node_service_port *ret, size_t *texts)
 {
     json_int_t number = json_int(o, "port", 0);
@@ -164,7 +164,7 @@ void services_put(struct cluster *c, const json_t *object)
 
     if (namespace_ == NULL || name == NULL)
         return;
-    services_gone(c, namespace_, name); /* it may have lost its IP */
+    services_gone(c, namespace_, name); /* the Service may have lost its IP */
     services_changed(c);
     if (ip == NULL || ip[0] == '\0' || strcmp(ip, "None") == 0)
         return;
@@ -189,7 +189,7 @@ void services_synced(struct cluster *c)
     struct cluster_service *v, *next;
 
     HASH_ITER (hh, c->services, v, next)
-        if (v->link != c->service_link) /* it went while coracle-kube did not run */
+        if (v->link != c->service_link) /* deleted while coracle-kube did not run */
             services_drop(c, v);
     if (c->services_known)
         return;
@@ -206,7 +206,7 @@ void services_again(struct cluster *c)
 
 /* ---- on the disk ---- */
 
-/* As an apiserver has it, as far as services_put() reads it. */
+/* The object in the apiserver's form, with the members that services_put() reads. */
 static json_t *service_object(const struct node_service *s)
 {
     json_t *ports = json_array();
@@ -254,8 +254,8 @@ void services_use(struct cluster *c, const json_t *kept)
         const char *namespace_ = json_str(meta, "namespace"), *name = json_str(meta, "name");
 
         if (namespace_ == NULL || name == NULL || services_find(c, namespace_, name) != NULL)
-            continue;      /* the apiserver has just said what it is */
-        c->service_link--; /* it goes with the first set that does not have it */
+            continue;      /* the apiserver has just sent it */
+        c->service_link--; /* removed by the first set that does not have it */
         services_put(c, v);
         c->service_link++;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* show - the connection to the cluster for people and for metrics. */
+/* show - the connection to the cluster, for `coracle explain` and for metrics. */
 #include "agent/cluster/internal.h"
 #include "agent/pod/core/usage_text.h"
 #include "base/clock.h"
@@ -110,7 +110,7 @@ static void show_answers(struct buf *out, const struct cluster *c)
     }
 }
 
-/* As kubelet: of a certificate that is rotated only; without one the time is infinite. */
+/* As in kubelet: only for a certificate that is rotated; without one the time is infinite. */
 static void show_certificate(struct buf *out, const json_t *one, const char *ttl, const char *errors)
 {
     const json_int_t not_after = json_int(one, "notAfter", 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * storage - the claims that pods of the apiserver have, their volumes and the attachments of these: read
- * while a pod refers to them, as a node may not watch them. One that holds up a pod is read again soon, one
- * that is in order at the pace of kubelet's pod syncs, in which it sees that a volume shall grow.
+ * storage - the claims of the apiserver's pods, their volumes and attachments: read while a pod refers to
+ * them, because a node may not watch them. An object that blocks a pod is read again soon; other objects are
+ * read at the pace of kubelet's pod syncs, by which kubelet detects that a volume has to grow.
  */
 #include "agent/cluster/internal.h"
 #include "base/backoff.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define HOT_FIRST_MS 500 /* kubelet's back-off for what a volume waits for, but never as long */
+#define HOT_FIRST_MS 500 /* kubelet's back-off for a waiting volume, but with a lower limit */
 #define HOT_MAX_MS 8000
 #define REST_MS 60000
 #define REST_JITTER_MS 30000
@@ -53,7 +53,7 @@ static void thing_free(struct cluster_thing *t)
     free(t);
 }
 
-/* ---- what pods refer to ---- */
+/* ---- references of pods ---- */
 
 static struct cluster_thing *storage_need(struct cluster *c, enum thing_kind kind, const char *namespace_,
                                           const char *name)
@@ -68,7 +68,7 @@ static struct cluster_thing *storage_need(struct cluster *c, enum thing_kind kin
         thing_key(kind, namespace_, name, key);
         t = calloc(1, sizeof(*t) + strlen(key) + 1);
         if (t == NULL)
-            return NULL; /* counted again with the next pod */
+            return NULL; /* the next pod causes another count */
         t->kind = kind;
         t->since = clock_boot();
         strcpy(t->key, key);
@@ -163,7 +163,7 @@ void storage_count(struct cluster *c)
             thing_free(t);
         } else if (!t->told) {
             t->told = thing_tell(c, t, "need");
-        } else if (t->users > t->before && t->object != NULL) { /* a new pod sees what there is now */
+        } else if (t->users > t->before && t->object != NULL) { /* a new pod needs the present state */
             thing_tell(c, t, "look");
         }
     }
@@ -178,7 +178,7 @@ void storage_untold(struct cluster *c)
         t->told = false;
 }
 
-/* ---- looks ---- */
+/* ---- reads ---- */
 
 static void thing_rest(struct cluster_thing *t)
 {
@@ -190,7 +190,7 @@ static void thing_rest(struct cluster_thing *t)
     t->look_at = clock_boot_in_ms(REST_MS + chance % REST_JITTER_MS);
 }
 
-/* Only what there is: coracle-kube asks by itself for what is missing or refused. */
+/* Only existing objects are read again: coracle-kube itself retries missing or refused ones. */
 static bool thing_is_looked_at(const struct cluster_thing *t)
 {
     return t->object != NULL && t->told && (t->kind != THING_ATTACHMENT || t->hot);
@@ -234,7 +234,7 @@ static void storage_on_timer(uv_timer_t *timer)
     storage_plan(c);
 }
 
-/* The timer runs until the next look. */
+/* Sets the timer for the next read. */
 static void storage_plan(struct cluster *c)
 {
     int64_t next_ns = INT64_MAX;
@@ -254,7 +254,7 @@ static void storage_plan(struct cluster *c)
                        next_ns > 0 ? (uint64_t)(next_ns / 1000000) + 1 : 0, 0);
 }
 
-/* ---- what the apiserver says ---- */
+/* ---- answers of the apiserver ---- */
 
 bool storage_kind(const char *kind, enum thing_kind *ret)
 {
@@ -273,7 +273,7 @@ void storage_wake(struct cluster *c)
             volumes_claims_changed(p);
     volumes_drivers_changed(c->o.node);
     reports_node(c); /* volumes in use */
-    reports_wake(c); /* what is needed now */
+    reports_wake(c); /* the needs have changed */
 }
 
 static bool is_same(const json_t *a, const json_t *b)
@@ -370,7 +370,7 @@ bool storage_use(struct cluster *c, const char *name, const json_t *object)
     if (t == NULL)
         return false;
     if (t->object != NULL || t->absent)
-        return true; /* the apiserver has just said what it is */
+        return true; /* the apiserver has just sent it */
     copy = json_deep_copy(object);
     if (copy == NULL)
         return true;

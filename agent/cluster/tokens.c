@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tokens - service account tokens of pods, from the apiserver (TokenRequest), as kubelet's token manager has
- * them (pkg/kubelet/token/token_manager.go): one for each pod, account, audience and lifetime, kept in memory
- * until the pod is gone, used until it has expired; also on the disk, sealed (keep.c).
+ * tokens - service account tokens of pods, from the apiserver (TokenRequest), by the rules of kubelet's token
+ * manager (pkg/kubelet/token/token_manager.go): one for each pod, account, audience and lifetime, kept in
+ * memory until the pod is removed, used until it expires; also on disk, sealed (keep.c).
  */
 #include "agent/cluster/internal.h"
 #include "base/backoff.h"
@@ -18,8 +18,8 @@
 
 #define SECOND INT64_C(1000000000)
 #define MILLISECOND INT64_C(1000000)
-/* After a refusal; the volume asks again by itself. The first comes soon: an apiserver may learn a moment
- * later than we do that the pod is bound to this node. */
+/* The pauses after a refusal; the volume retries by itself. The first one is short, because an apiserver may
+ * learn a moment later than the agent that the pod is bound to this node. */
 #define RETRY_FIRST_MS 100
 #define RETRY_MOST_MS 10000
 
@@ -33,7 +33,7 @@ static void token_wipe(struct cluster_token *t)
 
 #define TOKEN_NAME_SIZE 100
 
-/* An audience may be any text: the hash of all stands for it. */
+/* An audience may be any text, so the name contains a hash of all members. */
 static void token_name(const struct cluster_token *t, char ret[TOKEN_NAME_SIZE])
 {
     static const unsigned char public_key[SIPHASH_KEY_SIZE] = { 0 };

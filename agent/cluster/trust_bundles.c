@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trust_bundles - the ClusterTrustBundles that pods choose, by name or by signer: followed while a pod does.
- * What a volume shows is made by anchors.h.
+ * trust_bundles - the ClusterTrustBundles that pods select, by name or by signer: watched while a pod selects
+ * them. anchors.h produces the content of a volume.
  */
 #include "agent/cluster/anchors.h"
 #include "agent/cluster/internal.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the signer's name (571 bytes at most) and a bundle's own (253). */
+/* For the signer's name (571 bytes at most) and a bundle's own name (253). */
 #define NAME_SIZE 1024
 #define LABELS_MAX 4096
 
@@ -28,14 +28,14 @@ struct cluster_trust_want {
     UT_hash_handle hh;
     bool told;                 /* `need` was sent on this link */
     bool known;                /* a first set was complete */
-    bool kept;                 /* until then: that of the disk is used */
+    bool kept;                 /* until then: the copies on disk are used */
     unsigned seen;             /* the last count that found a pod with it */
-    char *denied;              /* what the apiserver says instead; NULL */
-    const char *name, *signer; /* one of them is NULL; in `key` */
+    char *denied;              /* the apiserver's refusal; NULL: none */
+    const char *name, *signer; /* one of the two is NULL; the text is in `key` */
     char key[];
 };
 
-/* ---- what pods choose ---- */
+/* ---- selections of pods ---- */
 
 static struct cluster_trust_want *trust_find_want(const struct cluster *c, const char *name,
                                                   const char *signer)
@@ -60,7 +60,7 @@ void trust_need(struct cluster *c, const struct api_payload_source *s)
     if (w == NULL) {
         w = calloc(1, sizeof(*w) + size);
         if (w == NULL)
-            return; /* counted again with the next pod */
+            return; /* the next pod causes another count */
         strcpy(w->key, kind);
         memcpy(w->key + strlen(kind), text, strlen(text) + 1);
         if (s->name != NULL)
@@ -150,7 +150,7 @@ void trust_again(struct cluster *c)
         w->told = false;
 }
 
-/* ---- what the apiserver has ---- */
+/* ---- bundles of the apiserver ---- */
 
 static struct cluster_trust *trust_find(const struct cluster *c, const char *name)
 {
@@ -260,7 +260,7 @@ void trust_synced(struct cluster *c, const json_t *message)
     if (w == NULL)
         return;
     HASH_ITER (hh, c->trust, v, next)
-        if (v->link != c->trust_link && trust_is_wanted_by(v, w)) /* it went while coracle-kube did not run */
+        if (v->link != c->trust_link && trust_is_wanted_by(v, w)) /* deleted while coracle-kube did not run */
             trust_drop(c, v);
     w->known = true;
     free(take_ptr(&w->denied));
@@ -279,7 +279,7 @@ void trust_denied(struct cluster *c, const json_t *message, const char *why)
     node_trust_changed(c->o.node);
 }
 
-/* ---- what a volume shows ---- */
+/* ---- the content of a volume ---- */
 
 static bool trust_is_chosen(const struct cluster_trust *v, const struct api_payload_source *s)
 {
@@ -356,11 +356,11 @@ void trust_use(struct cluster *c, const json_t *kept)
     }
     if (!used)
         return;
-    c->trust_link--; /* they go with the first set that does not have them */
+    c->trust_link--; /* removed by the first set that does not have them */
     json_array_foreach (json_object_get(kept, "bundles"), i, v) {
         const char *name = json_str(json_object_get(v, "metadata"), "name");
 
-        if (name != NULL && trust_find(c, name) == NULL) /* else the apiserver has just said what it is */
+        if (name != NULL && trust_find(c, name) == NULL) /* otherwise the apiserver has just sent it */
             trust_take(c, v);
     }
     c->trust_link++;

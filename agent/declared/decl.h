@@ -6,14 +6,13 @@
  *     devices:
  *     - name: modem                  # or example.com/modem
  *       groups:                      # each matching group of nodes is one device
- *       - count: 1                   # how many containers may have it at a time
- *         paths:
+ *       - count: 1                   # how many containers may use it at a time paths:
  *         - path: /dev/serial/by-id/usb-Acme_*
  *           mountPath: /dev/modem    # in the container; "/dev/serial/": by its name in that folder
  *           permissions: rw          # letters of rwm
  *           type: Device             # or Mount, with readOnly
- *           limit: 1                 # in how many devices of this group one match may be
- *           optional: false
+ *           limit: 1                 # the number of devices of this group that may share a match optional:
+ *           false
  *           env: MODEM               # a variable with the path in the container
  *           match: {subsystem: tty, vendor: "0403", product: "6001", serial: A*, port: 1-1.2,
  *                   attributes: {bInterfaceNumber: "00"}}
@@ -34,7 +33,7 @@
 #define DECL_FILE_MAX (256 * 1024) /* bytes */
 #define DECL_RESOURCES_MAX 64      /* of one file */
 #define DECL_GROUPS_MAX 64         /* of one resource */
-#define DECL_MEMBERS_MAX 16        /* nodes of one device; their ids have to fit in DP_ID_MAX */
+#define DECL_MEMBERS_MAX 16        /* nodes of one device; their joined ids must fit in DP_ID_MAX */
 #define DECL_ATTRIBUTES_MAX 16
 #define DECL_COUNT_MAX 1000
 #define DECL_PATH_MAX 240 /* bytes of a pattern or of a path in the container */
@@ -45,7 +44,7 @@ struct decl_attribute {
 
 struct decl_match { /* NULL: any; with * ? [] */
     const char *subsystem;
-    const char *vendor, *product; /* four small hexadecimal digits, no patterns */
+    const char *vendor, *product; /* four lower-case hexadecimal digits, no patterns */
     const char *serial, *port;
     struct decl_attribute *attributes;
     size_t n_attributes;
@@ -84,8 +83,8 @@ struct decl_file {
 };
 
 /*
- * Decodes YAML or JSON. *ret is the caller's: decl_done(). If the text has a problem, *ret has no resource,
- * and `problems` say what, where, and what is allowed. Fails only when out of memory.
+ * Decodes YAML or JSON. The caller owns *ret: decl_done(). If the text has a problem, *ret has no resource,
+ * and `problems` has each problem with its place and the allowed values. Fails only when out of memory.
  */
 enum err_code decl_parse(const char *file, const char *text, size_t size, struct decl_file *ret,
                          struct api_problems *problems, struct err *e) MUST_CHECK;

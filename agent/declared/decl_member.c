@@ -41,7 +41,7 @@ static void read_product(struct decl_parser *p, const json_t *v, void *to)
 
 static void read_serial(struct decl_parser *p, const json_t *v, void *to)
 {
-    if (json_is_string(v) && json_string_length(v) == 0) /* in the generic device plugin "" means any */
+    if (json_is_string(v) && json_string_length(v) == 0) /* "" means any, as in the generic device plugin */
         return;
     ((struct decl_match *)to)->serial = decl_read_pattern(p, v);
 }

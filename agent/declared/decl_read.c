@@ -30,7 +30,7 @@ static void unknown_field(struct decl_parser *p, const struct decl_field *fields
         api_fault(&p->c, "unknown field, allowed are %s", all.p);
 }
 
-/* null is like an absent field. */
+/* null equals an absent field. */
 void decl_read_fields(struct decl_parser *p, const struct decl_field *fields, const json_t *object, void *to)
 {
     const char *name;
@@ -141,7 +141,7 @@ bool decl_is_path(const char *text)
     return fs_path_is_safe(relative);
 }
 
-/* A shell pattern of one path: each [ has its ], and a slash is in none. */
+/* Whether the text is a shell pattern of one path: each [ has its ], without a slash inside. */
 bool decl_is_pattern(const char *text)
 {
     for (const char *at = strchr(text, '['); at != NULL; at = strchr(at, '[')) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steps: which reads and looks are due, when they begin, and what is wrong. */
+/* The steps: schedules reads and scans, and keeps the problems. */
 #include "agent/declared/internal.h"
 
 #include "base/clock.h"
@@ -47,7 +47,7 @@ void declared_ask_later(struct declared *d, bool read)
         uv_timer_start(&d->timer, on_timer, d->retry_ms, 0);
 }
 
-/* A due step waits for the running one, and for the timer. */
+/* A due step waits for the running step and for the timer. */
 void declared_step(struct declared *d)
 {
     if (declared_busy(d) || d->cancelled || uv_is_active((uv_handle_t *)&d->timer))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The folder of declarations: followed by inotify, read as a whole on the pool. */
+/* The folder of declarations: watched by inotify, read as a whole on the pool. */
 #include "agent/declared/internal.h"
 
 #include "base/files/fs.h"
@@ -71,7 +71,7 @@ static enum err_code parse_file(struct declared_file *f, const char *text, size_
     return e->code != ERR_OK ? e->code : ok ? ERR_OK : err_nomem(e);
 }
 
-/* A FIFO in the folder does not block. */
+/* Reads without blocking on a FIFO in the folder. */
 static enum err_code read_text(const char *path, char **ret, size_t *ret_n, struct err *e)
 {
     fd_auto fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -89,7 +89,7 @@ static enum err_code read_text(const char *path, char **ret, size_t *ret_n, stru
     return fs_read_fd(fd, DECL_FILE_MAX, ret, ret_n, e);
 }
 
-/* If a file cannot be read, its earlier declarations stay in force. */
+/* If a file cannot be read, its earlier declarations still apply. */
 static enum err_code read_one(struct declared_read *job, const char *name, struct err *e)
 {
     str_auto path = str_printf("%s/%s", job->dir, name);
@@ -132,7 +132,7 @@ static enum err_code read_folder(void *arg, struct err *e)
         job->missing = true;
         break;
     case PRESENCE_PRESENT:
-        ERR_IGNORE(names.no_memory ? err_nomem(e) : read_all(job, &names.v, e)); /* in *e */
+        ERR_IGNORE(names.no_memory ? err_nomem(e) : read_all(job, &names.v, e)); /* the error is in *e */
         break;
     }
     strs_done(&names.v);
@@ -219,7 +219,7 @@ void declared_files_read_start(struct declared *d)
     work_start(&d->read, "read device declarations", d->o.dir, read_folder, &d->job, d->o.loop, on_read, d);
 }
 
-/* ---- following ---- */
+/* ---- watching ---- */
 
 static void drop_watch(struct declared *d, int *wd)
 {
@@ -245,7 +245,7 @@ static int watch_parent(struct declared *d)
 /* Watches the folder; if it does not exist, the nearest folder above it. */
 void declared_files_watch(struct declared *d)
 {
-    for (int i = 0; i < 2 && d->dir_wd < 0; i++) { /* it may appear before its parent is watched */
+    for (int i = 0; i < 2 && d->dir_wd < 0; i++) { /* the folder may appear before its parent is watched */
         d->dir_wd = watch_set_add(d->dir_watches, d->o.dir, dir_mask);
         if (d->dir_wd < 0) {
             int wd = watch_parent(d);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* internal - shared by declared.c, files.c, nodes.c, provider.c. */
+/* internal - declarations shared by declared.c, files.c, nodes.c, provider.c. */
 #ifndef AGENT_DECLARED_INTERNAL_H
 #define AGENT_DECLARED_INTERNAL_H
 #include "agent/declared/declared.h"
@@ -11,7 +11,7 @@
 
 struct declared_file {
     char *name;
-    struct decl_file decl; /* declarations in force */
+    struct decl_file decl; /* the declarations that apply */
     struct strs problems;  /* problems of its latest version */
 };
 
@@ -20,7 +20,7 @@ struct declared_resource {
     struct declared *declared;
     char *name, *file;
     struct decl_list list;
-    struct strs problems; /* of the latest look */
+    struct strs problems; /* of the latest scan */
     bool provided, wanted;
 };
 
@@ -35,7 +35,7 @@ struct declared_read { /* of the whole folder, on the pool */
     struct declared_file *v;
     size_t n, n_left_out;
     bool missing; /* there is no folder */
-    bool again;   /* a file could not be read for now */
+    bool again;   /* a file could not be read at present */
 };
 
 struct declared {
@@ -53,23 +53,23 @@ struct declared {
     struct uevents *uevents; /* NULL: nothing is declared, or the kernel refused */
 
     bool want_read, want_look, ready, cancelled, closing;
-    uint64_t asked_ms; /* time of the oldest event that waits; 0: none */
+    uint64_t asked_ms; /* time of the oldest pending event; 0: none */
     uint64_t retry_ms; /* the latest pause after a failure; 0: the last try succeeded */
     uv_timer_t timer;  /* for the next step */
 
     struct work read;
     struct declared_read job;
     struct proc_call look;
-    struct look_job look_job; /* borrows from files, which change between looks only */
+    struct look_job look_job; /* borrows from files, which change only between scans */
     const char **look_files;  /* of each resource of the job */
 };
 
 /* ---- declared.c ---- */
-/* After an event: reads or looks once no more events arrive. */
+/* After an event: reads or scans once no more events arrive. */
 void declared_ask(struct declared *d, bool read);
-/* After a failure: reads or looks again after a pause. */
+/* After a failure: reads or scans again after a pause. */
 void declared_ask_later(struct declared *d, bool read);
-/* Begins the next read or look that is due, if none is running and no events are awaited. */
+/* Starts the next due read or scan, if none is running and no further events are awaited. */
 void declared_step(struct declared *d);
 /* Replaces a list of problems by `now`, and empties `now`; new problems are reported. */
 void declared_set_problems(struct declared *d, struct strs *at, struct strs *now, const char *what);
@@ -80,7 +80,7 @@ void declared_end(struct declared *d); /* closed, and nothing runs any more: fre
 /* ---- files.c ---- */
 enum err_code declared_files_open(struct declared *d, struct err *e) MUST_CHECK;
 void declared_files_watch(struct declared *d);
-void declared_files_read_start(struct declared *d); /* a look follows */
+void declared_files_read_start(struct declared *d); /* a scan follows */
 void declared_files_close(struct declared *d);
 
 /* ---- nodes.c ---- */

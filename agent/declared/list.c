@@ -13,7 +13,7 @@
 #define LIST_PROBLEMS_MAX 20
 #define NONE SIZE_MAX
 
-struct known { /* a text that is in use: the id of a device, or an exclusive node */
+struct known { /* a text in use: the id of a device, or an exclusive node */
     UT_hash_handle hh;
     char text[];
 };
@@ -31,7 +31,7 @@ struct group {
     size_t n_required, n_made;
 };
 
-/* The match of each member that makes one device; NONE: an optional one is missing. */
+/* The matches that form one device, by member; NONE: an optional one is missing. */
 struct pick {
     size_t v[DECL_MEMBERS_MAX];
 };
@@ -85,7 +85,7 @@ static enum err_code note(struct maker *m, struct err *e, const char *fmt, ...)
                                                                                          : err_nomem(e);
 }
 
-/* ---- which matches are free ---- */
+/* ---- free matches ---- */
 
 static bool is_same_as_before(const struct look_member *f, size_t i)
 {
@@ -107,7 +107,7 @@ static bool is_free(const struct maker *m, const struct group *g, size_t member,
     return d->limit > 1 || x->node == NULL || !is_known(m->nodes, x->node);
 }
 
-/* The first of the matches that are used least. */
+/* The first of the least used matches. */
 static size_t free_match(const struct maker *m, const struct group *g, size_t member)
 {
     size_t best = NONE;
@@ -254,7 +254,7 @@ static enum err_code claim(struct maker *m, struct group *g, const struct pick *
     return ERR_OK;
 }
 
-/* If an earlier group has the id, it is the same device. */
+/* If an earlier group has a device with this id, it is the same device. */
 static enum err_code make_device(struct maker *m, struct group *g, const struct pick *p, struct err *e)
 {
     buf_auto id = BUF_INIT(DP_ID_MAX - 16);
@@ -280,7 +280,7 @@ static enum err_code make_device(struct maker *m, struct group *g, const struct 
     return add_copies(m, &d, id.p, first, g->g->count, e);
 }
 
-/* ---- which matches belong together ---- */
+/* ---- combination of matches ---- */
 
 static void add_optional(const struct maker *m, const struct group *g, struct pick *p)
 {
@@ -349,7 +349,7 @@ static bool pick_next(const struct maker *m, const struct group *g, struct pick 
     return any;
 }
 
-/* At most as many devices as the member with the most matches has: a limit alone adds none. */
+/* The maximum number of devices is that of the member with the most matches: a limit alone adds none. */
 static size_t most(const struct group *g)
 {
     size_t n = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Merges the answers for a container's devices: nodes, mounts and variables that several of them have are
- * given once. */
+/* Merges the answers for a container's devices: nodes, mounts and variables of several devices are listed
+ * once. */
 #include "agent/declared/list.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static enum err_code clash(const char *path, const char *a, const char *b, struc
                    a, b, path);
 }
 
-/* ERR_OK and *ret_i == n: not there yet. */
+/* ERR_OK and *ret_i == n: not in the answer yet. */
 static enum err_code find_node(const struct dp_answer *a, const struct dp_node *x, size_t *ret_i,
                                struct err *e)
 {
@@ -92,7 +92,7 @@ static enum err_code add_mounts(struct dp_answer *a, const struct decl_device *d
     return ERR_OK;
 }
 
-/* One variable of several devices has their paths with commas in between. */
+/* A variable of several devices contains their paths, separated by commas. */
 static void add_envs(struct dp_answer *a, const struct decl_list *l, const char *const *ids, size_t n,
                      char **at)
 {

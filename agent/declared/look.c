@@ -135,7 +135,7 @@ static enum err_code on_path(struct looker *l, const char *path, struct err *e)
     struct stat st;
 
     if (stat(path, &st) != 0) {
-        if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) /* gone again, or a dangling link */
+        if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) /* removed again, or a dangling link */
             return ERR_OK;
         return err_sys(e, errno, "look at %s", path);
     }
@@ -158,7 +158,7 @@ static enum err_code on_path(struct looker *l, const char *path, struct err *e)
     return ERR_OK;
 }
 
-/* The device is named by its serial number, if it has one and the declaration does not name a port. */
+/* Names the device by its serial number, if it has one and the declaration does not specify a port. */
 static void on_usb(const struct look_usb *u, void *arg)
 {
     struct looker *l = arg;
@@ -187,7 +187,7 @@ static void on_usb(const struct look_usb *u, void *arg)
     put_match(l, path, id.p, node, u->numa, NULL);
 }
 
-/* Takes the value over, also when out of memory. */
+/* Takes ownership of the value, also when out of memory. */
 static void put(struct looker *l, json_t *object, const char *key, json_t *value)
 {
     if (json_object_set_new(object, key, value) != 0)

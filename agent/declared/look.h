@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * look - which nodes of this machine match a set of declarations. It runs in a forked call, because a path
- * may lead anywhere; the answer travels as JSON.
+ * look - scans for the nodes of this machine that match a set of declarations. It runs in a forked call,
+ * because a path may lead anywhere; the result is passed as JSON.
  *
- * An error of looking is not absence: the answer says which members (decl.h) could not be looked at, and
- * their earlier matches stay in force.
+ * An error is not absence: the result lists the members (decl.h) that could not be scanned, and their earlier
+ * matches still apply.
  */
 #ifndef AGENT_DECLARED_LOOK_H
 #define AGENT_DECLARED_LOOK_H
@@ -27,8 +27,8 @@ struct look_job {
 };
 
 struct look_match {
-    const char *path;          /* path on the host, as it matched: a symlink is not resolved */
-    const char *id;            /* its part of the device's id: printable, without ',' and '#' */
+    const char *path;          /* path on the host, as matched: a symlink is not resolved */
+    const char *id;            /* the match's part of the device's id: printable, without ',' and '#' */
     const char *node;          /* "c4:64"; NULL: a folder, or DECL_MOUNT */
     int64_t numa;              /* -1: unknown */
     const char *const *inside; /* a folder: its nodes, relative to it */
@@ -36,16 +36,16 @@ struct look_match {
 };
 
 struct look_member {
-    const char *unknown;        /* why it could not be looked at; NULL: v is complete */
+    const char *unknown;        /* why it could not be scanned; NULL: v is complete */
     const struct look_match *v; /* sorted by path or id */
     size_t n;
-    const char *const *problems; /* problems of single matches, for people */
+    const char *const *problems; /* problems of single matches, for display */
     size_t n_problems;
 };
 
 struct look_watch { /* a folder in which a change may matter */
     const char *dir;
-    const char *const *names; /* patterns of the names that do */
+    const char *const *names; /* patterns of the names that matter */
     size_t n_names;
 };
 
@@ -60,7 +60,7 @@ struct look {
 size_t look_count(const struct look_job *j); /* members */
 /* A proc_call_fn; `job` is a struct look_job. */
 enum err_code look_run(const void *job, struct buf *out, struct err *e) MUST_CHECK;
-/* The answer of a job with `n_members`. */
+/* Decodes the result of a job with `n_members`. */
 enum err_code look_read(const char *text, size_t n, size_t n_members, struct look *ret,
                         struct err *e) MUST_CHECK;
 void look_done(struct look *l);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Patterns of paths: like glob(3), but an error is not "no match", and it reports which folders to watch. */
+/* Patterns of paths: like glob(3), but errors are distinguished from "no match", and the folders to watch are
+ * reported. */
 #include "agent/declared/look_internal.h"
 #include "base/files/fs.h"
 
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INSIDE_LEVELS 2 /* /dev/snd/by-id; deeper folders have no nodes of one device */
+#define INSIDE_LEVELS 2 /* /dev/snd/by-id; deeper folders do not hold the nodes of one device */
 
 struct walk {
     struct looker *l;
@@ -75,7 +76,7 @@ static enum err_code walk_into(struct walk *w, const char *name, const char *res
 
     *ret_there = false;
     if (n + 1 + strlen(name) >= sizeof(w->path))
-        return ERR_OK; /* the kernel would not open it */
+        return ERR_OK; /* too long for the kernel */
     w->path[n] = '/';
     strcpy(w->path + n + 1, name);
     if (rest[0] != '\0')
@@ -100,8 +101,8 @@ static enum err_code walk_pattern(struct walk *w, const char *part, const char *
     return code;
 }
 
-/* The folder is watched if a change of this name in it matters: the name is the last one of the pattern, or
- * is not a folder yet. */
+/* The folder is watched if a change of this name in it matters: if the name is the pattern's last, or is not
+ * a folder yet. */
 static enum err_code walk_literal(struct walk *w, const char *part, const char *rest, struct err *e)
 {
     bool there = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* look_internal - shared by look*.c, in the forked call. */
+/* look_internal - declarations shared by look*.c; used in the forked call. */
 #ifndef AGENT_DECLARED_LOOK_INTERNAL_H
 #define AGENT_DECLARED_LOOK_INTERNAL_H
 #include "agent/declared/look.h"
@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <sys/stat.h>
 
-#define LOOK_PROBLEMS_MAX 8 /* of one member */
+#define LOOK_PROBLEMS_MAX 8 /* per member */
 
 struct looker {
     const struct look_job *job;
@@ -23,7 +23,7 @@ void look_watch(struct looker *l, const char *dir, const char *name);
 void look_problem(struct looker *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* ---- look_glob.c ---- */
-/* Calls hit with each existing path that matches, in order; the folders in between are watched. */
+/* Calls hit for each existing path that matches, in order; the folders on the way are watched. */
 enum err_code look_glob(struct looker *l, const char *pattern,
                         enum err_code (*hit)(struct looker *l, const char *path, struct err *e),
                         struct err *e) MUST_CHECK;
@@ -31,12 +31,12 @@ enum err_code look_glob(struct looker *l, const char *pattern,
 enum err_code look_inside(struct looker *l, const char *dir, struct strs *ret, struct err *e) MUST_CHECK;
 
 /* ---- look_sysfs.c ---- */
-/* Whether the node has what `m` wants. *ret_numa is -1 if unknown. */
+/* Whether the node matches `m`. *ret_numa is -1 if unknown. */
 enum err_code look_node(const char *sys_dir, const struct stat *st, const struct decl_match *m, bool *ret,
                         int64_t *ret_numa, struct err *e) MUST_CHECK;
 
 struct look_usb {  /* a device on a USB bus */
-    char port[64]; /* "1-1.2": of sysfs, stable while it is plugged in there */
+    char port[64]; /* "1-1.2": from sysfs, stable while the device stays in this port */
     char vendor[5], product[5], serial[256];
     unsigned bus, number;
     int64_t numa;

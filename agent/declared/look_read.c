@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The answer of a look, in the agent: it comes from a child, so it is checked. */
+/* Decodes the result of a scan in the agent. The result comes from a child, so it is checked. */
 #include "agent/declared/look.h"
 #include "agent/declared/look_internal.h"
 #include "base/codec/json.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What sysfs says of a device node, and which devices are on the USB buses (Documentation/ABI/stable/
+/* The attributes of a device node in sysfs, and the devices on the USB buses (Documentation/ABI/stable/
  * sysfs-bus-usb, sysfs-bus-pci). */
 #include "agent/declared/look_internal.h"
 #include "base/files/fs.h"
@@ -20,8 +20,9 @@
 /* ---- attributes ---- */
 
 /*
- * *ret is malloc'ed, without the last newline; NULL: there is none. A device that is being removed has no
- * attribute, and an attribute that can never be read is absent, too; only a temporary failure is an error.
+ * *ret is malloc'ed, without the last newline; NULL: there is no attribute. A device that is being removed
+ * has no attributes, and an attribute that can never be read counts as absent, too; only a temporary failure
+ * is an error.
  */
 static enum err_code attribute(const char *dir, const char *name, char **ret, struct err *e)
 {
@@ -69,11 +70,11 @@ static bool same_number(const char *wanted, const char *text)
     return strcasecmp(str_starts(text, "0x") ? text + 2 : text, wanted) == 0;
 }
 
-/* ---- a node's device and those above it ---- */
+/* ---- a node's device and its ancestors ---- */
 
 struct facts {
     char subsystem[64];                        /* of the node's own device */
-    char vendor[16], product[16], serial[256]; /* of the nearest one above that has them */
+    char vendor[16], product[16], serial[256]; /* of the nearest ancestor that has them */
     char port[64];                             /* its name: "1-1.2", "0000:00:02.0" */
     int64_t numa;
     bool has_ids, attributes[DECL_ATTRIBUTES_MAX];
@@ -146,7 +147,7 @@ static bool fits(const struct facts *f, const struct decl_match *m)
            same_number(m->product, f->product) && like(m->serial, f->serial) && like(m->port, f->port);
 }
 
-/* From the device up to, but without, "<sys>/devices". */
+/* Walks from the device up to, but not including, "<sys>/devices". */
 static enum err_code climb(const char *top, char *dir, const struct decl_match *m, struct facts *f,
                            struct err *e)
 {

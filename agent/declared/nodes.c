@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The nodes: looked at in a child, followed by events, handed over to the inventory. */
+/* The nodes: scanned in a child, watched by events, and passed to the inventory. */
 #include "agent/declared/internal.h"
 
 #include "base/array.h"
@@ -28,7 +28,7 @@ static void on_change(int wd, uint32_t mask, const char *name, void *arg)
     struct declared *d = arg;
     bool self = (mask & (IN_IGNORED | IN_MOVE_SELF | IN_DELETE_SELF | IN_Q_OVERFLOW)) != 0, matters = self;
 
-    for (size_t i = 0; i < d->n_watched; i++) { /* a folder may be there under two names */
+    for (size_t i = 0; i < d->n_watched; i++) { /* a folder may be watched under two names */
         struct declared_watched *w = &d->watched[i];
         if (w->wd != wd || wd < 0)
             continue;
@@ -87,7 +87,7 @@ static bool had_watch(const struct declared_watched *v, size_t n, const struct d
     return false;
 }
 
-/* Watches the folders that the look used. Returns whether some of them were not watched before, so that an
+/* Watches the folders that the scan read. Returns whether some of them were not watched before, so that an
  * event may have been missed. */
 static bool watch_nodes(struct declared *d, const struct look *l)
 {
@@ -104,7 +104,7 @@ static bool watch_nodes(struct declared *d, const struct look *l)
         for (size_t k = 0; k < l->watch[i].n_names; k++)
             ok = strs_add(&w->names, l->watch[i].names[k]) && ok;
         w->wd = ok ? watch_set_add(d->node_watches, w->dir, node_mask) : -1;
-        if (w->wd < 0) /* it is gone by now, or no memory: looked at again */
+        if (w->wd < 0) /* the folder was removed, or no memory: the scan is repeated */
             news = true;
         else
             news = news || !had_watch(before, n_before, w);
@@ -166,7 +166,7 @@ static void drop_unwanted(struct declared *d)
     }
     d->n_resources = kept;
     for (size_t i = 0; i < kept; i++)
-        d->resources[i]->wanted = false; /* by the next look */
+        d->resources[i]->wanted = false; /* until the next scan */
 }
 
 static enum err_code hand_over(struct declared_resource *r, struct err *e)
@@ -184,7 +184,7 @@ static enum err_code hand_over(struct declared_resource *r, struct err *e)
     return dp_inventory_list(v, &r->provider, r->name, devices, r->list.n, e);
 }
 
-/* Why the devices of a resource are not known now; NULL: they are known. */
+/* The reason why the devices of a resource are unknown; NULL: they are known. */
 static const char *unknown_of(const struct look_member *found, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -226,7 +226,7 @@ static size_t count_members(const struct decl_resource *r)
     return look_count(&one);
 }
 
-/* Returns whether all devices are known now. */
+/* Returns whether all devices are known. */
 static bool apply(struct declared *d, const struct look *l)
 {
     const struct look_member *found = l->members;
@@ -256,7 +256,7 @@ static bool apply(struct declared *d, const struct look *l)
     return all;
 }
 
-/* ---- looking ---- */
+/* ---- scanning ---- */
 
 static bool is_in_job(const struct declared *d, const char *name)
 {
@@ -266,7 +266,8 @@ static bool is_in_job(const struct declared *d, const char *name)
     return false;
 }
 
-/* All resources of all files; of two with one name that of the first file. */
+/* Builds the job from all resources of all files; of two resources with one name, the one of the first file
+ * is used. */
 static bool make_job(struct declared *d, struct strs *clashes)
 {
     const struct decl_resource **v;
@@ -333,7 +334,7 @@ static void on_looked(struct op *op, const struct err *result)
     declared_step(d);
 }
 
-/* Nothing is declared: nothing is followed either. */
+/* Without declarations, nothing is watched. */
 static void rest(struct declared *d)
 {
     uevents_close(take_ptr(&d->uevents));

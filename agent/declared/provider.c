@@ -40,8 +40,8 @@ static void allocate(struct dp_provider *p, struct dp_ask *a, const char *const 
     op_finish(&a->op, answer(p, a, ids, n, &e) == ERR_OK ? NULL : &e);
 }
 
-/* Answers with the present nodes. If a device is gone, or is declared differently now, the container keeps
- * its earlier answer. */
+/* Answers with the present nodes. If a device no longer exists, or its declaration has changed, the container
+ * keeps its earlier answer. */
 static void pre_start(struct dp_provider *p, struct dp_ask *a, const char *const *ids, size_t n,
                       op_done_fn done, void *owner)
 {

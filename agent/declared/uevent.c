@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MESSAGE_MAX 8192    /* the kernel's UEVENT_BUFFER_SIZE is 2048, and the header before it */
+#define MESSAGE_MAX 8192    /* the kernel's UEVENT_BUFFER_SIZE is 2048, plus the header before it */
 #define KERNEL_GROUP 1      /* udev's messages have group 2 */
 #define MESSAGES_A_TURN 256 /* the rest follows on the next turn of the loop */
 
@@ -32,7 +32,7 @@ bool uevent_matters(const char *message, size_t n)
     for (size_t i = 0; i < n;) {
         size_t length = strnlen(message + i, n - i);
 
-        if (i + length == n) /* cut */
+        if (i + length == n) /* truncated */
             return false;
         for (size_t k = 0; k < ARRAY_LEN(actions); k++)
             action = action || strcmp(message + i, actions[k]) == 0;
@@ -42,7 +42,7 @@ bool uevent_matters(const char *message, size_t n)
     return action && node;
 }
 
-/* Returns false when nothing is left to read. */
+/* Returns false when no message is left. */
 static bool read_one(struct uevents *u, bool *ret_event)
 {
     char message[MESSAGE_MAX];

@@ -112,7 +112,7 @@ void kept_seal_start(struct kept *k, struct buf *request, op_done_fn done)
     kept_text_wipe(request);
 }
 
-/* ---- what is due ---- */
+/* ---- due work ---- */
 
 static void kept_on_timer(uv_timer_t *timer)
 {
@@ -199,14 +199,14 @@ void kept_sweep(struct kept *k, bool (*wanted)(const char *name, void *arg))
 
     k->wanted = wanted;
     if (!k->loaded)
-        return; /* when they were read */
+        return; /* deferred until the files were read */
     HASH_ITER (hh, k->entries, t, tmp)
         if (!wanted(t->name, k->o.arg))
             kept_entry_drop(k, t);
     kept_wake(k);
 }
 
-/* ---- for people ---- */
+/* ---- for `coracle explain` ---- */
 
 static const char *kept_seal_text(const struct kept *k)
 {

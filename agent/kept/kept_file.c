@@ -13,7 +13,7 @@
 #define HASH_DIGITS 32
 #define KIND_MAX 24
 
-/* Public keys: these hashes protect nothing, they only spread. */
+/* Fixed keys: these hashes are not for protection, only for distribution. */
 static const unsigned char first_key[SIPHASH_KEY_SIZE] = "coracle kept  1",
                            second_key[SIPHASH_KEY_SIZE] = "coracle kept  2";
 
@@ -58,7 +58,7 @@ void kept_file_head(const char *name, bool sealed, char ret[KEPT_HEAD_SIZE])
 
 static void kept_file_sum(const char *head, size_t head_n, const char *text, size_t n, char ret[SUM_SIZE + 1])
 {
-    /* Of the head's hash and the text's, so that nothing is copied. */
+    /* A hash of the hashes of head and text, so that nothing is copied. */
     const uint64_t parts[] = { siphash(first_key, head, head_n), siphash(second_key, text, n) };
 
     snprintf(ret, SUM_SIZE + 1, "%016" PRIx64 "\n", siphash(first_key, parts, sizeof(parts)));

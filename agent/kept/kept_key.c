@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kept_key - the key: in a file of root's, or given by the TPM. systemd-creds is a child with a deadline, as
- * a TPM may hang. The key is in memory once it is known: so are the Secrets.
+ * kept_key - the key: in a file of root, or unsealed by the TPM. systemd-creds is a child with a deadline,
+ * because a TPM may hang. Once known, the key stays in memory, as the Secrets do.
  */
 #include "agent/kept/internal.h"
 #include "base/clock.h"
@@ -15,7 +15,7 @@
 #include <sys/random.h>
 #include <sys/wait.h>
 
-#define CREDS_NAME "--name=coracle-kept" /* bound into what systemd-creds seals */
+#define CREDS_NAME "--name=coracle-kept" /* authenticated by systemd-creds with the sealed data */
 #define CREDS_STDERR 200
 
 static void key_answer(struct kept *k, bool ok)
@@ -47,7 +47,7 @@ static char *key_path(const struct kept *k, const char *file)
     return str_printf("%s/%s", k->o.dir, file);
 }
 
-/* In k->look: the loop may show what is known meanwhile. */
+/* The result is in k->look, because the loop may show the present state meanwhile. */
 enum err_code kept_key_look(struct kept *k, struct err *e)
 {
     str_auto plain = key_path(k, KEPT_KEY_FILE);
@@ -94,7 +94,7 @@ void kept_key_looked(struct kept *k)
     explicit_bzero(l, sizeof(*l));
 }
 
-/* Durable before anything is sealed with it. */
+/* Writes the key durably before data is sealed with it. */
 static enum err_code key_write(void *kept, struct err *e)
 {
     struct kept *k = kept;
@@ -108,12 +108,12 @@ static enum err_code key_write(void *kept, struct err *e)
         fs_replace_at(AT_FDCWD, path, tpm ? (const void *)k->tpm.p : k->key, tpm ? k->tpm.n : sizeof(k->key),
                       0600, true, e) != ERR_OK)
         return e->code;
-    if (unlink(other) != 0 && errno != ENOENT) /* it would be taken for the key */
+    if (unlink(other) != 0 && errno != ENOENT) /* otherwise the next start would use that file as the key */
         return err_sys(e, errno, "remove %s", other);
     return ERR_OK;
 }
 
-/* What an older key sealed is sealed again, as far as its text is known. */
+/* Seals objects of an older key again, as far as their text is known. */
 static void key_all_again(struct kept *k)
 {
     struct kept_entry *t, *tmp;
@@ -228,8 +228,7 @@ static void creds_on_has_tpm2(struct op *op, const struct err *result)
         creds_start(k, argv, k->key, sizeof(k->key), creds_on_encrypted);
         return;
     }
-    /* Its exit status says what is missing. One that did not end by itself says nothing: there may be a TPM.
-     */
+    /* The exit status shows what is missing. Without an exit there is no information: there may be a TPM. */
     if (result->code == ERR_UNKNOWN && k->proc.exited && WIFEXITED(k->proc.status))
         key_keep(k, KEPT_SEAL_ROOT);
     else
@@ -273,7 +272,7 @@ void kept_key_need(struct kept *k, bool make, void (*then)(struct kept *k, bool 
     } else if (k->seal == KEPT_SEAL_NONE) {
         key_missing(k);
     } else {
-        k->load_due = make; /* it could not be read: the next try looks again */
+        k->load_due = make; /* the key could not be read: the next attempt retries */
         key_answer(k, false);
     }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kept_load - the files of the folder, read in batches on the pool; coracle-seal opens the sealed ones.
- * A file whose text cannot be trusted is set aside. One that cannot be read stays, and may be read by a later
- * load.
+ * kept_load - the files of the folder, read in batches on the pool; coracle-seal opens the sealed ones. A
+ * file whose text fails its check is set aside. A file that cannot be read is kept, and a later load may read
+ * it.
  */
 #include "agent/kept/internal.h"
 #include "base/files/damaged_file.h"
@@ -48,7 +48,7 @@ static void load_set_aside(struct kept *k, struct kept_item *item)
               F_STR("file", aside), F_ERR(&item->e));
 }
 
-/* Into item->bytes; of a plain one also into item->text. */
+/* Reads into item->bytes; for a plain file also into item->text. */
 static void load_file(struct kept *k, struct kept_item *item)
 {
     str_auto path = str_printf("%s/%s", k->o.dir, item->file);
@@ -110,7 +110,7 @@ static void load_give(struct kept *k, const struct kept_item *item)
         return;
     t->on_disk = true;
     if (!item->done)
-        return; /* it is there, and cannot be opened now */
+        return; /* the file exists, but cannot be opened now */
     if (t->hash == 0)
         t->hash = kept_hash(item->text.p, item->text.n);
     if (!t->dirty && !t->dropped)
@@ -161,7 +161,7 @@ static void load_with_key(struct kept *k, bool ok)
     struct err e = { 0 };
 
     if (!ok || k->closing) {
-        k->refused_once = true; /* and not asked for each batch */
+        k->refused_once = true; /* so the TPM is not asked for each batch */
         load_batch_over(k);
         return;
     }

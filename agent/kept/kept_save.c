@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kept_save - what is due is sealed by coracle-seal and written on the pool, a batch at a time. A failure
- * leaves the file as it was, and is tried again after KEPT_FAILED_MS.
+ * kept_save - seals due objects with coracle-seal and writes them on the pool, one batch at a time. A failure
+ * leaves the file unchanged, and is retried after KEPT_FAILED_MS.
  */
 #include "agent/kept/internal.h"
 #include "base/clock.h"
@@ -140,7 +140,7 @@ static void save_with_key(struct kept *k, bool ok)
     kept_seal_start(k, &request, save_on_sealed);
 }
 
-/* Whether it became an item of the job. */
+/* Whether the entry was added to the job. */
 static bool save_add(struct kept *k, struct kept_entry *t)
 {
     struct buf text = BUF_INIT(KEPT_TEXT_MAX);
@@ -182,12 +182,12 @@ bool kept_save_start(struct kept *k)
     size_t bytes = 0;
 
     if (!k->loaded)
-        return false; /* what is there is not known yet */
+        return false; /* the files on disk are not known yet */
     HASH_ITER (hh, k->entries, t, tmp) {
         if ((!t->dirty && !t->dropped) || t->due_ms > now)
             continue;
         if (k->job.n >= KEPT_BATCH_FILES || bytes >= KEPT_BATCH_BYTES)
-            break; /* kept_over() sees that more is due */
+            break; /* kept_over() starts the next batch */
         if (!save_add(k, t))
             continue;
         bytes += k->job.items[k->job.n - 1].text.n;

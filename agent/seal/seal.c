@@ -77,7 +77,7 @@ enum err_code seal_open(const unsigned char key[SEAL_KEY_SIZE], struct str head,
     if (EVP_CipherUpdate(c, at, &n, data + SEAL_NONCE_SIZE, (int)size) != 1 ||
         EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_SET_TAG, sizeof(tag), tag) != 1 ||
         EVP_CipherFinal_ex(c, at + n, &last) != 1) {
-        explicit_bzero(at, size); /* nothing of it may be believed */
+        explicit_bzero(at, size); /* unauthenticated data must not be used */
         ret->p[ret->n] = '\0';
         return err_set(e, ERR_DATA_LOSS, "it was sealed with another key, under another name, or is damaged");
     }

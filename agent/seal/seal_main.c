@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * coracle-seal - seals and opens what the agent keeps on the disk: one batch from standard input, its answer
- * on standard output (agent/kept/batch.h). It ends after that, so a node at rest maps no cryptography. It has
- * no rights but its user's, opens no file, and its memory is not dumped. Exit 1: the error is on standard
+ * coracle-seal - seals and opens the agent's kept objects: one batch from standard input, its answer on
+ * standard output (agent/kept/batch.h). It ends after the batch, so an idle node maps no cryptography. It has
+ * only its user's rights, opens no file, and its memory is not dumped. Exit 1: the error is on standard
  * error.
  */
 #include "agent/kept/batch.h"
@@ -34,7 +34,7 @@ static bool seal_read(struct buf *b)
     return at != NULL && n == 0;
 }
 
-/* One item: a failure is an answer. */
+/* Handles one item; a failure is part of the answer. */
 static void seal_item(const unsigned char *key, const struct batch_item *item, struct buf *out)
 {
     buf_auto made = BUF_INIT(BATCH_MAX);
@@ -58,7 +58,8 @@ int main(void)
     prctl(PR_SET_DUMPABLE, 0);
     if (!seal_read(&in) || in.n < BATCH_KEY_SIZE)
         return seal_fail("the batch cannot be read");
-    if (buf_room(&out, in.n) == NULL) /* it does not move, which would leave copies behind */
+    if (buf_room(&out, in.n) ==
+        NULL) /* reserved at once, because a growing buffer would leave copies behind */
         return seal_fail("out of memory");
     while (batch_next(in.p, in.n, &at, &item, &e) == ERR_OK)
         seal_item((const unsigned char *)in.p, &item, &out);
