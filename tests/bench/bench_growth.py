@@ -42,11 +42,12 @@ def cpu_ms(b):
 
 
 def restart(b, pods):
+    """Milliseconds, and those of a processor, of the agent itself."""
     b.node.kill()
     start = time.monotonic()
     b.node.start()
     until(lambda: running(b) == pods, 60, "all pods known")
-    took = (time.monotonic() - start) * 1000
+    took = (time.monotonic() - start) * 1000, cpu_ms(b)
     b.join_cgroup(b.node.process.pid)
     return took
 
@@ -76,7 +77,9 @@ def measure(b, pods, times):
     found["GET /metrics", "ms"] = timed(lambda: b.node.request("GET", "/metrics", timeout=60), times)
     found["GET /metrics", "KiB"] = len(b.node.request("GET", "/metrics", timeout=60)[1]) / 1024
     found["GET /stats/summary", "ms"] = timed(lambda: b.node.request("GET", "/stats/summary", timeout=60), times)
-    found["agent killed and started: all known", "ms"] = statistics.median(restart(b, pods) for _ in range(min(times, 3)))
+    restarts = [restart(b, pods) for _ in range(min(times, 3))]
+    found["agent killed and started: all known", "ms"] = statistics.median(took for took, _ in restarts)
+    found["agent killed and started: CPU of the agent", "ms"] = statistics.median(own for _, own in restarts)
     return found
 
 

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -168,12 +169,14 @@ path = "{self.folder}/opt"
                     os.rmdir(folder)
 
 
-def first_line(*argv):
-    return subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()[0]
+def version(program):
+    """What it says of itself."""
+    told = subprocess.run([program, "--version"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=True).stdout
+    return re.search(r"\d+\.\d+\.\d\S*", told).group()
 
 
 def rounds(b, kubelet, quick):
-    versions = {"kubelet": first_line("kubelet", "--version"), "containerd": first_line("containerd", "--version")}
+    versions = {name: version(name) for name in ("kubelet", "containerd")}
     for n in (1, 10) if quick else (1, 10, 50):
         mine, theirs = [], []
         for i in range(1 if quick else 3):

@@ -104,7 +104,7 @@ def bench_podman(b, quick):
                     b.remove([p["metadata"]["name"] for p in pods])
                     theirs.append(podman.play(pods))
                 yield Figure(f"{n} pod{'s' if n > 1 else ''} by podman kube play, floor: coracle", "ms", theirs, mine,
-                             {"versions": {"podman": podman.run("--version").strip()}} if n == 1 else None)
+                             {"versions": {"podman": podman.run("--version").split()[-1]}} if n == 1 else None)
         except Refused as e:
             print(f"# {e}", flush=True)
         finally:

@@ -29,8 +29,8 @@ def step_means(before, after):
 
 
 def over(told):
-    """The runtime's start may return after the process has begun."""
-    return told if "ran after" in told else None
+    """The runtime's start may return after the process has begun; a step is told once it has ended."""
+    return told if "ran after" in told and ", start " in told else None
 
 
 def timeline(b, name):
