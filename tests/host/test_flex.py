@@ -138,11 +138,21 @@ def test_flex_attach(t):
              {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": {
                  "accessModes": ["ReadWriteOnce"], "storageClassName": "flex", "resources": {"requests": {"storage": "1Gi"}}}})
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    for command, step in (("waitforattach", "WaitForAttach"), ("mountdevice", "MountDevice")):
+        driver.answer(command, {"status": "Failure", "message": "no"}, 1)
+        node.put(f"{command}.yaml", pod(command, driver, volumes=volumes))
+        text = f'MountVolume.{step} failed for volume "disk" : {command} command failed, status: Failure, reason: no'
+        until(lambda: text in events(node, command), 20, lambda: f"an event: {events(node, command)}")  # noqa: B023
+        node.remove(f"{command}.yaml")
+        node.wait_gone(command)
+        driver.answer(command, {"status": "Success", "device": "/dev/vdy"})
+    check(driver.commands()[-1] == "detach", f"what failed is detached: {driver.commands()}")
+    os.remove(f"{driver.state}/log")
     node.put("a.yaml", pod("a", driver, volumes=volumes))
     node.wait_running("a")
     device = f"{node.root_dir}/plugins/kubernetes.io/flexvolume/example.test/vol/mounts/disk"
     options = {"kubernetes.io/fsType": "ext4", "kubernetes.io/pvOrVolumeName": "disk", "kubernetes.io/readwrite": "rw", "volumeID": "v-77"}
-    equal(driver.commands(), ["init", "getvolumename", "attach", "waitforattach", "mountdevice", "mount"], "calls")
+    equal(driver.commands(), ["getvolumename", "attach", "waitforattach", "mountdevice", "mount"], "calls")
     equal(driver.calls("attach")[0][2:], ["test-node"], "the node")
     equal(driver.calls("waitforattach")[0][1], "/dev/vdx", "the device")
     equal([driver.calls("mountdevice")[0][i] for i in (1, 2)], [device, "/dev/vdy"], "mountdevice")
@@ -151,7 +161,7 @@ def test_flex_attach(t):
     check(os.path.isdir(device), "there is no folder of the device")
     node.remove("a.yaml")
     node.wait_gone("a")
-    equal([c for c in driver.calls()[6:] if c[0] != "init"], [["unmount", driver.calls("mount")[0][1]], ["unmountdevice", device],
+    equal([c for c in driver.calls()[5:] if c[0] != "init"], [["unmount", driver.calls("mount")[0][1]], ["unmountdevice", device],
                                                              ["detach", "disk", "test-node"]], "calls at the end")
 
 

@@ -138,10 +138,10 @@ def test_missing_programs(t):
         node.put(f"{name}.yaml", coracle.pod(name, coracle.container(volumeMounts=[coracle.mount("v", "/v")]), volumes=[{"name": "v", **source}],
                                              terminationGracePeriodSeconds=0))
     node.put("other.yaml", coracle.pod("other", coracle.container()))
-    for name, program, package in (("nfs", "mount.nfs", "nfs-common"), ("iscsi", "iscsiadm", "open-iscsi")):
+    for name, program, package, step in (("nfs", "mount.nfs", "nfs-common", "SetUp"), ("iscsi", "iscsiadm", "open-iscsi", "WaitForAttach")):
         until(lambda: failures(node, name), 30, "an event")
         if shutil.which(program) is None:
-            contains(failures(node, name)[0], f'MountVolume.SetUp failed for volume "v" : program {program} is missing on this node: install {package}')
+            contains(failures(node, name)[0], f'MountVolume.{step} failed for volume "v" : program {program} is missing on this node: install {package}')
     node.wait_running("other")
     node.remove("nfs.yaml", "iscsi.yaml")
     node.wait_gone("nfs", "iscsi")

@@ -11,6 +11,7 @@
 #ifndef VOLUMES_FLEX_FLEX_H
 #define VOLUMES_FLEX_FLEX_H
 #include "base/error.h"
+#include "volumes/storage/storage.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,6 +64,7 @@ struct flex_volume {                /* all borrowed */
     const char *pod_name, *pod_namespace, *pod_uid, *service_account;
     int64_t fs_group; /* -1: none */
     bool group_if_wrong;
+    enum storage_step *step; /* where a mount is, or was when it failed; may be NULL */
     const char *device; /* where the cluster attached it, as the Node says; NULL: the agent attaches it */
 };
 

@@ -69,8 +69,11 @@ static enum err_code mount_device(const struct flex_volume *v, const char *place
         return e->code;
     if (storage_make_folder(place, e) != ERR_OK)
         return e->code;
-    if (attach(v, options, device, e) != ERR_OK ||
-        FLEX_ASK(v->program, &supported, &answer, e, "mountdevice", place, device, options) != ERR_OK)
+    storage_at(v->step, STORAGE_ATTACH);
+    if (attach(v, options, device, e) != ERR_OK)
+        return give_up(v, place, e);
+    storage_at(v->step, STORAGE_MOUNT_DEVICE);
+    if (FLEX_ASK(v->program, &supported, &answer, e, "mountdevice", place, device, options) != ERR_OK)
         return give_up(v, place, e);
     if (supported)
         return ERR_OK;
@@ -108,6 +111,7 @@ static enum err_code mount_both(const struct flex_volume *v, struct err *e)
     if (v->caps.attach &&
         (flex_device_lock(v, true, &lock, e) != ERR_OK || mount_device(v, place, e) != ERR_OK))
         return e->code;
+    storage_at(v->step, STORAGE_SET_UP);
     return mount_target(v, place, e);
 }
 

@@ -152,9 +152,12 @@ enum err_code storage_mount_locked(const struct storage_spec *s, const char *dev
 {
     bool mounted = false;
 
+    storage_at(s->step, STORAGE_MOUNT_DEVICE);
     if (storage_is_mounted(global, &mounted, e) != ERR_OK ||
-        (!mounted && storage_mount_disk(s, device, global, e) != ERR_OK) ||
-        storage_bind(s, global, e) != ERR_OK)
+        (!mounted && storage_mount_disk(s, device, global, e) != ERR_OK))
+        return e->code;
+    storage_at(s->step, STORAGE_SET_UP);
+    if (storage_bind(s, global, e) != ERR_OK)
         return e->code;
     return storage_set_group(s, e);
 }

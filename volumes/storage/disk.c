@@ -139,8 +139,10 @@ enum err_code storage_disk_mount(const struct storage_spec *s, const struct stor
     if (make_folders(s, d, e) != ERR_OK || storage_lock(d->lock, &lock, e) != ERR_OK ||
         storage_make_folder(d->path, e) != ERR_OK) /* the last pod may just have left */
         return e->code;
+    storage_at(s->step, STORAGE_ATTACH);
     if (attach(s, arg, device, sizeof(device), e) != ERR_OK)
         return e->code;
+    storage_at(s->step, STORAGE_SET_UP);
     return s->block ? storage_block_map(s, d, device, e) : storage_mount_locked(s, device, d->path, e);
 }
 

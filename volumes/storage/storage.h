@@ -27,6 +27,9 @@
 
 enum storage_kind { STORAGE_NFS, STORAGE_ISCSI, STORAGE_FC, STORAGE_LOCAL };
 
+/* What a mount does, for the words of its failure. */
+enum storage_step { STORAGE_SET_UP, STORAGE_ATTACH, STORAGE_MOUNT_DEVICE };
+
 struct storage_pair {
     const char *key, *value;
 };
@@ -55,7 +58,14 @@ struct storage_spec { /* all borrowed */
     bool chap_discovery, chap_session;
     const struct storage_pair *secrets; /* of CHAP */
     size_t n_secrets;
+    enum storage_step *step; /* where it is, or was when it failed; may be NULL */
 };
+
+static inline void storage_at(enum storage_step *step, enum storage_step now)
+{
+    if (step != NULL)
+        *step = now;
+}
 
 /* Mounts it at the target, unless it is mounted there. ERR_NOT_FOUND: a program is missing, *e names its
  * package; ERR_INVALID: an option or a path; otherwise what a program said. */

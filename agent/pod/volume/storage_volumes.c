@@ -80,8 +80,23 @@ void storage_volumes_free(struct pod *p)
 
 /* ---- set-up ---- */
 
+/* kubelet's names of the operations. */
+static const char *what_failed(const struct storage_vol *v, enum storage_step step)
+{
+    switch (step) {
+    case STORAGE_ATTACH:
+        return v->block ? "MapVolume.WaitForAttach" : "MountVolume.WaitForAttach";
+    case STORAGE_MOUNT_DEVICE:
+        return "MountVolume.MountDevice";
+    case STORAGE_SET_UP:
+        break;
+    }
+    return v->block ? "MapVolume.MapPodDevice" : "MountVolume.SetUp";
+}
+
 /* kubelet's words: a driver that is not there is no plugin. */
-static void describe_failure(const struct storage_vol *v, const struct err *e, char ret[800])
+static void describe_failure(const struct storage_vol *v, enum storage_step step, const struct err *e,
+                             char ret[800])
 {
     if (e->code == ERR_NOT_FOUND && str_starts(e->text, "there is no "))
         snprintf(
@@ -91,8 +106,8 @@ static void describe_failure(const struct storage_vol *v, const struct err *e, c
             "volume plugin matched: %.150s",
             v->name, v->name, v->shown, e->text);
     else
-        snprintf(ret, 800, "%s failed for volume \"%.200s\" : %.250s",
-                 v->block ? "MapVolume.MapPodDevice" : "MountVolume.SetUp", v->shown, e->text);
+        snprintf(ret, 800, "%s failed for volume \"%.200s\" : %.250s", what_failed(v, step), v->shown,
+                 e->text);
     text_printable(ret);
 }
 
@@ -110,11 +125,11 @@ void storage_vol_failed(struct storage_vol *v, const struct err *e, const char *
     pod_wake_at(p, v->retry_at, "a volume is tried again");
 }
 
-static void vol_failed(struct storage_vol *v, const struct err *e)
+static void vol_failed(struct storage_vol *v, enum storage_step step, const struct err *e)
 {
     char text[sizeof(v->error)];
 
-    describe_failure(v, e, text);
+    describe_failure(v, step, e, text);
     storage_vol_state(v, STORAGE_NONE);
     storage_vol_failed(v, e, text);
 }
@@ -146,17 +161,36 @@ static void waits_for_attachment(struct storage_vol *v, const struct err *why)
         p->node->cluster->node_changed(p->node->cluster->arg); /* volumesInUse */
 }
 
+/* Says where a block device is bound; of a failure the bare text, for an event, and after it the step. */
 static enum err_code mount_it(const void *arg, struct buf *out, struct err *e)
 {
     const struct storage_job *job = arg;
+    enum storage_step step = STORAGE_SET_UP;
+    struct flex_volume flex = job->flex;
+    struct storage_spec spec = job->spec;
     char folder[1024];
 
-    if ((job->is_flex ? flex_mount(&job->flex, e) : storage_mount(&job->spec, e)) != ERR_OK)
-        buf_adds(out, e->text); /* the bare text, for an event */
-    else if (!job->is_flex && job->spec.block &&
-             storage_disk_folder(&job->spec, folder, sizeof(folder), ERR_IGNORED) == ERR_OK)
+    flex.step = spec.step = &step;
+    if ((job->is_flex ? flex_mount(&flex, e) : storage_mount(&spec, e)) != ERR_OK) {
+        buf_adds(out, e->text);
+        buf_add(out, "\0", 1);
+        buf_addf(out, "%d", (int)step);
+    } else if (!job->is_flex && spec.block &&
+               storage_disk_folder(&spec, folder, sizeof(folder), ERR_IGNORED) == ERR_OK) {
         buf_adds(out, folder);
+    }
     return e->code;
+}
+
+static enum storage_step step_of(const struct proc_call *call)
+{
+    size_t n = call->out.n > 0 ? strlen(call->out.p) : 0;
+
+    if (n + 1 >= call->out.n)
+        return STORAGE_SET_UP;
+    return call->out.p[n + 1] == '1'   ? STORAGE_ATTACH
+           : call->out.p[n + 1] == '2' ? STORAGE_MOUNT_DEVICE
+                                       : STORAGE_SET_UP;
 }
 
 struct err storage_call_error(const struct proc_call *call, const struct err *result)
@@ -201,7 +235,7 @@ static void on_mounted(struct op *op, const struct err *result)
     } else {
         const struct err e = storage_call_error(&v->call, result);
 
-        vol_failed(v, &e);
+        vol_failed(v, step_of(&v->call), &e);
     }
     pod_wake(v->pod, "a volume was tried");
 }
@@ -239,7 +273,7 @@ static void set_up(struct storage_vol *v, const struct storage_source *source)
     } else if (e.code == ERR_PRECONDITION && pod_is_new(p)) {
         vol_waits(v, &e, pod_new_until(p));
     } else {
-        vol_failed(v, &e);
+        vol_failed(v, STORAGE_SET_UP, &e);
     }
     arena_done(&memory);
 }
