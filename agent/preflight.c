@@ -127,7 +127,7 @@ enum err_code preflight_programs(struct preflight *p, const struct agent_config 
 }
 
 /* Examines the run folder: mounting a tmpfs over the one used by running pods would hide it. */
-static enum err_code look_at_run_dir(const char *path, bool *ret_tmpfs, bool *ret_mounted, struct err *e)
+static enum err_code examine_run_dir(const char *path, bool *ret_tmpfs, bool *ret_mounted, struct err *e)
 {
     struct presence mounted = fs_look_mountpoint(path, e);
     struct statfs s;
@@ -148,7 +148,7 @@ static enum err_code mount_run_dir(struct preflight *p, const char *path, struct
 
     do
         *e = (struct err){ 0 };
-    while (look_at_run_dir(path, &tmpfs, &mounted, e) != ERR_OK && patience_wait(&patience));
+    while (examine_run_dir(path, &tmpfs, &mounted, e) != ERR_OK && patience_wait(&patience));
     if (e->code != ERR_OK)
         return err_wrap(e, "run folder");
     if (!tmpfs && mount("coracle", path, "tmpfs", MS_NOSUID | MS_NODEV, RUN_TMPFS) != 0)
@@ -191,7 +191,7 @@ static int open_lock(const char *path, const char *folder, const char *what)
 }
 
 /* Another agent that starts or ends at this moment may have removed it or mounted something over it. */
-static enum err_code look_at_lock(int fd, const char *path, bool *ret_there, struct err *e)
+static enum err_code examine_lock(int fd, const char *path, bool *ret_there, struct err *e)
 {
     struct stat ours, there;
 
@@ -225,7 +225,7 @@ static enum err_code try_lock(const char *folder, const char *what, int *ret_fd,
                            (int)holder, what, folder);
         if (e->code != ERR_OK)
             return err_wrap(e, "%s", path);
-        if (look_at_lock(*ret_fd, path, &there, e) != ERR_OK) {
+        if (examine_lock(*ret_fd, path, &there, e) != ERR_OK) {
             if (!patience_wait(&patience))
                 return e->code;
             *e = (struct err){ 0 };
@@ -334,7 +334,7 @@ void preflight_undo(struct preflight *p, const struct agent_config *c)
 
 /* Removes a held lock and the folder that was created for it. Another start that waits for the lock creates
  * its own. */
-static void take_back_lock(struct preflight *p, const char *folder, int *fd)
+static void remove_lock(struct preflight *p, const char *folder, int *fd)
 {
     str_auto path = str_printf("%s/lock", folder);
 
@@ -348,10 +348,10 @@ void preflight_take_back(struct preflight *p, const struct agent_config *c)
     bool ours = p->run_mounted_now || (p->run_lock >= 0 && made_has(&p->made, c->run_dir));
     struct err e = { 0 };
 
-    take_back_lock(p, c->run_dir, &p->run_lock);
+    remove_lock(p, c->run_dir, &p->run_lock);
     if (ours && fs_unmount_below(c->run_dir, &e) != ERR_OK)
         log_warn("cannot unmount the run folder", F_STR("path", c->run_dir), F_ERR(&e));
-    take_back_lock(p, c->state_dir, &p->state_lock);
+    remove_lock(p, c->state_dir, &p->state_lock);
     made_remove(&p->made);
 }
 

@@ -29,7 +29,7 @@ void settings_init_log(const struct agent_config *c)
     log_init(level, format);
 }
 
-static void say_warning(const struct config_warning *w, void *arg)
+static void log_warning(const struct config_warning *w, void *arg)
 {
     (void)arg;
     log_warn("a setting has no effect", F_STR("setting", w->setting), F_STR("value", w->value),
@@ -38,7 +38,7 @@ static void say_warning(const struct config_warning *w, void *arg)
 
 void settings_warn(const struct agent_config *c)
 {
-    config_warnings(c, say_warning, NULL);
+    config_warnings(c, log_warning, NULL);
 }
 
 enum err_code settings_check_swap(const struct agent_config *c, struct err *e)
@@ -58,7 +58,7 @@ enum err_code settings_check_swap(const struct agent_config *c, struct err *e)
 
 /* ---- reload ---- */
 
-static void say_changed(const char *setting, bool live, void *arg)
+static void log_changed(const char *setting, bool live, void *arg)
 {
     unsigned *n = arg;
 
@@ -78,7 +78,7 @@ bool settings_reload(struct agent_config *c, int argc, char **argv)
     bool ok = config_parse(&next, argc, argv, &help, &e) == ERR_OK;
 
     if (ok) {
-        config_take(c, &next, say_changed, &changes);
+        config_take(c, &next, log_changed, &changes);
         settings_init_log(c);
         log_info("configuration reloaded", F_U64("changes", changes));
         settings_warn(c);

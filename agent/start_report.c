@@ -5,14 +5,14 @@
 #include "base/log.h"
 #include "base/process/process.h"
 
-static void say_missing(const char *controller, const char *disables, void *arg)
+static void log_missing(const char *controller, const char *disables, void *arg)
 {
     (void)arg;
     log_warn("cgroup controller is missing", F_STR("controller", controller), F_STR("so", disables));
 }
 
 /* Protection is limited by that of every ancestor cgroup. */
-static void say_unprotected(const struct agent *a)
+static void log_unprotected(const struct agent *a)
 {
     char where[512] = "";
 
@@ -33,8 +33,8 @@ void start_report(const struct agent *a)
              F_STR("runtime", f->runtime_name), F_STR("runtimeVersion", f->runtime_version),
              F_STR("cgroups", layouts[cg_layout(a->cgroups)]), F_STR("manifests", a->config.manifests),
              F_STR("socket", a->config.socket));
-    cg_missing(a->cgroups, say_missing, NULL);
-    say_unprotected(a);
+    cg_missing(a->cgroups, log_missing, NULL);
+    log_unprotected(a);
     if (a->config.resources.memory_qos && cg_layout(a->cgroups) != CG_V2)
         log_warn("feature gate MemoryQoS has no effect on cgroup v1");
     if (a->config.resources.limited_swap && cg_layout(a->cgroups) != CG_V2)

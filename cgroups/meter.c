@@ -183,7 +183,7 @@ enum err_code cg_meter_new(struct cg_meter **ret, struct cg_meters *s, const cha
     return ERR_OK;
 }
 
-static void meter_let_go(struct cg_meter *m)
+static void meter_release_files(struct cg_meter *m)
 {
     for (size_t i = 0; i < m->set->n_entries; i++) {
         if (m->entries[i].fd < 0)
@@ -198,7 +198,7 @@ void cg_meter_free(struct cg_meter *m)
 {
     if (m == NULL)
         return;
-    meter_let_go(m);
+    meter_release_files(m);
     free(m->path);
     free(m);
 }
@@ -359,7 +359,7 @@ enum err_code cg_meter_read(struct cg_meter *m, unsigned parts, struct cg_sample
         if (rows[m->entries[i].row].part & parts)
             found = meter_read_entry(m, &m->entries[i], &reading) || found;
     if (!found) {
-        meter_let_go(m);
+        meter_release_files(m);
         return err_set(e, ERR_NOT_FOUND, "usage of cgroup %s: no such cgroup", m->path);
     }
     if (s->parts & CG_PART_MEMORY) {

@@ -153,7 +153,7 @@ static bool programs_changed(struct cni *c)
 
 /* Nothing is reported if nothing changed: a plugin that writes to the folders when called would trigger
  * endless calls. */
-static void tell_if_changed(struct cni *c, const char *before)
+static void report_if_changed(struct cni *c, const char *before)
 {
     str_auto after = picture(c);
     bool changed = programs_changed(c) || before == NULL || after == NULL || strcmp(before, after) != 0;
@@ -170,7 +170,7 @@ void cni_load_again(struct cni *c)
     cni_ask_versions(c); /* a program was replaced in the meantime */
     if (!cni_ask_holds(c))
         cni_status_ask(c);
-    tell_if_changed(c, before);
+    report_if_changed(c, before);
 }
 
 static void cni_on_folder_event(void *arg)
@@ -179,7 +179,7 @@ static void cni_on_folder_event(void *arg)
     str_auto before = picture(c);
 
     cni_reload(c);
-    tell_if_changed(c, before);
+    report_if_changed(c, before);
 }
 
 const char *cni_default_network(const struct cni *c, const char **ret_why)

@@ -281,7 +281,7 @@ static enum err_code networks_load_all(const struct load *l, const struct strs *
     return ERR_OK;
 }
 
-static enum err_code say_why(struct cni_networks *out, const char *conf_dir, struct err *e)
+static enum err_code set_reason(struct cni_networks *out, const char *conf_dir, struct err *e)
 {
     if (out->n > 0)
         return ERR_OK;
@@ -325,7 +325,7 @@ enum err_code cni_networks_load(struct cni_networks *ret, const char *conf_dir, 
     if (code == ERR_OK)
         code = networks_load_all(&l, &files, e);
     if (code == ERR_OK)
-        code = say_why(&out, conf_dir, e);
+        code = set_reason(&out, conf_dir, e);
     strs_done(&files);
     if (code != ERR_OK) {
         cni_networks_done(&out);

@@ -378,7 +378,7 @@ static bool is_ifb(const char *name)
            strspn(name + strlen(IFB_PREFIX), "0123456789abcdef") == IFB_LENGTH - strlen(IFB_PREFIX);
 }
 
-static void tell_links(struct cni_strays *s)
+static void report_links(struct cni_strays *s)
 {
     struct known known = { .ok = true };
     json_auto_t *links = cni_hoststate_links(ERR_IGNORED);
@@ -426,7 +426,7 @@ static void adopt_all(struct cni_strays *s)
                      F_STR("containerID", one->id), F_ERR(&e));
         }
     }
-    tell_links(s);
+    report_links(s);
 }
 
 static enum err_code strays_edit(void *arg, const char *family, const char *save, struct buf *script,

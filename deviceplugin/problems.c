@@ -104,8 +104,8 @@ void dp_problem_clear(struct dp_plugins *all, const char *what)
         problem_drop(&all->problems, p);
 }
 
-static void tell_silent(const struct dp_plugins *all,
-                        void (*fn)(const char *what, const char *text, void *arg), void *arg)
+static void report_silent(const struct dp_plugins *all,
+                          void (*fn)(const char *what, const char *text, void *arg), void *arg)
 {
     uint64_t now = clock_mono_ms();
     const struct plugin *p;
@@ -127,7 +127,7 @@ void dp_plugins_problems(const struct dp_plugins *all,
 
     TAILQ_FOREACH (p, &all->problems.all, link)
         fn(p->what, p->e.text, arg);
-    tell_silent(all, fn, arg);
+    report_silent(all, fn, arg);
 }
 
 void dp_problems_done(struct dp_plugins *all)

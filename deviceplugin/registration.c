@@ -137,7 +137,7 @@ static void remake(struct registration *r)
 }
 
 /* Whether the socket at the path is ours. */
-static struct presence look_at_socket(const struct registration *r, struct err *e)
+static struct presence check_socket_inode(const struct registration *r, struct err *e)
 {
     struct presence found;
     struct stat st;
@@ -153,7 +153,7 @@ static void check_socket(struct registration *r, bool rested)
 {
     struct err e = { 0 };
 
-    switch (presence_of(look_at_socket(r, &e))) {
+    switch (presence_of(check_socket_inode(r, &e))) {
     case PRESENCE_UNKNOWN:
         dp_problem_set(r->all, SOCKET_NAME, NULL, &e);
         try_later(r);

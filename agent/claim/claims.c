@@ -432,7 +432,7 @@ enum err_code claims_make(struct claims *c, const char *namespace_, const char *
 }
 
 /* Removes the claim's object; its folder is removed when no pod uses it. */
-static void let_go(struct claims *c, const struct claim *one)
+static void claim_release_object(struct claims *c, const struct claim *one)
 {
     const struct api_generic *g = claim_object(c, one);
 
@@ -514,7 +514,7 @@ static void step(struct claims *c)
         claims_protect(c);
     HASH_ITER (hh, c->all, one, tmp)
         if (one->of_pod ? pods_by_uid(c->o.node, one->owner) == NULL : one->going && !claim_is_used(c, one))
-            let_go(c, one);
+            claim_release_object(c, one);
     HASH_ITER (hh, c->all, one, tmp) {
         const struct api_generic *g = claim_object(c, one);
 

@@ -98,8 +98,8 @@ static enum err_code not_attached(const struct driver_attachment *a, struct err 
                    a->name);
 }
 
-static enum err_code look_at_attachment(const struct driver_attachment *a, const struct cluster_thing *t,
-                                        const json_t **ret, struct err *e)
+static enum err_code check_attachment(const struct driver_attachment *a, const struct cluster_thing *t,
+                                      const json_t **ret, struct err *e)
 {
     const struct attachment_want want = { a->name, a->handle };
 
@@ -144,7 +144,7 @@ static enum err_code attached(const struct pod *p, const struct driver_attachmen
         reports_wake(c); /* a CSIDriver object may have been added or deleted */
         return not_attached(a, e);
     }
-    if (look_at_attachment(a, t, &found, e) == ERR_EXHAUSTED)
+    if (check_attachment(a, t, &found, e) == ERR_EXHAUSTED)
         return limit_reached(c, a, t, e);
     if (!attachable_is_in(c->in_use, name) || !attachable_is_in(c->attached, name)) {
         storage_hot(c, t, true);

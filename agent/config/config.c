@@ -220,7 +220,7 @@ static void config_tell(const struct telling *t, const char *setting, const json
     t->fn(&w, t->arg);
 }
 
-static void tell_gates(const struct config_state *s, size_t i, const struct telling *t)
+static void report_gates(const struct config_state *s, size_t i, const struct telling *t)
 {
     const char *name, *problem;
     json_t *on;
@@ -244,7 +244,7 @@ void config_warnings(const struct agent_config *c, void (*fn)(const struct confi
         str_auto flag = r->key == NULL ? str_printf("--%s", r->flag) : NULL;
 
         if (r->type == T_BOOL_MAP)
-            tell_gates(s, i, &t);
+            report_gates(s, i, &t);
         else if (config_why_idle(s, i) != NULL && config_differs(s, i, r))
             config_tell(&t, r->key != NULL ? r->key : flag, r->marks & SECRET ? NULL : s->set[i].value,
                         s->set[i].from, config_why_idle(s, i));

@@ -200,7 +200,7 @@ static void add_tried(const struct reg_tries *t, struct buf *b)
 }
 
 /* Adds the error of a provider that failed, which may be the cause. */
-static void say_problem(const struct img_job *j, struct err *refused)
+static void add_problem(const struct img_job *j, struct err *refused)
 {
     const struct err was = *refused;
 
@@ -214,7 +214,7 @@ void img_auth_say_tried(const struct img_job *j, struct err *refused)
     buf_auto tried = BUF_INIT(64 * 1024);
 
     if (refused->code == ERR_NOT_FOUND)
-        say_problem(j, refused);
+        add_problem(j, refused);
     if (refused->code != ERR_UNAUTHENTICATED)
         return;
     add_tried(&j->tries, &tried);
@@ -223,7 +223,7 @@ void img_auth_say_tried(const struct img_job *j, struct err *refused)
                 j->host != NULL ? j->host : "it");
     else
         err_set(refused, was.code, "%.330s (refused with the credentials of %.120s)", was.text, tried.p);
-    say_problem(j, refused);
+    add_problem(j, refused);
 }
 
 static void remove_left(int dir, const char *name)

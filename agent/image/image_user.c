@@ -103,7 +103,7 @@ static bool mode_allows(const struct img_store *s, const struct stat *st, mode_t
     return ((st->st_mode >> shift) & bits) == bits;
 }
 
-static void look_at_each(struct look *l, char *path, mode_t bits)
+static void check_each(struct look *l, char *path, mode_t bits)
 {
     for (char *end = path; *end != '\0' && !image_user_is_over(l);) {
         struct stat st;
@@ -131,7 +131,7 @@ static void look_at_each(struct look *l, char *path, mode_t bits)
 }
 
 /* Checks the path as written, then the targets of its links. */
-static void image_user_look_at(struct look *l, const char *path, mode_t bits)
+static void image_user_check(struct look *l, const char *path, mode_t bits)
 {
     str_auto written = NULL;
     str_auto real = NULL;
@@ -142,19 +142,19 @@ static void image_user_look_at(struct look *l, const char *path, mode_t bits)
         err_nomem(&l->e);
         return;
     }
-    look_at_each(l, written, bits);
+    check_each(l, written, bits);
     if (image_user_is_over(l))
         return;
     real = realpath(path, NULL);
     if (real != NULL)
-        look_at_each(l, real, bits);
+        check_each(l, real, bits);
     else if (errno != ENOENT && errno != ENOTDIR)
         err_sys(&l->e, errno, "look at %s", path);
 }
 
 static void look_below(struct look *l, const char *path, unsigned depth);
 
-static bool look_at_entry(const char *name, void *arg)
+static bool check_entry(const char *name, void *arg)
 {
     struct look *l = arg;
     const char *folder = l->folder;
@@ -174,7 +174,7 @@ static void look_below(struct look *l, const char *path, unsigned depth)
 {
     struct stat st;
 
-    image_user_look_at(l, path, 4);
+    image_user_check(l, path, 4);
     if (image_user_is_over(l) || depth == 0)
         return;
     if (stat(path, &st) != 0) {
@@ -186,10 +186,10 @@ static void look_below(struct look *l, const char *path, unsigned depth)
         return;
     l->folder = path;
     l->depth = depth;
-    ERR_IGNORE(presence_is_unknown(fs_list(AT_FDCWD, path, look_at_entry, l, &l->e)));
+    ERR_IGNORE(presence_is_unknown(fs_list(AT_FDCWD, path, check_entry, l, &l->e)));
 }
 
-static void image_user_look_at_list(struct look *l, const char *list, mode_t bits)
+static void image_user_check_list(struct look *l, const char *list, mode_t bits)
 {
     while (list != NULL && *list != '\0') {
         const size_t n = strcspn(list, ":");
@@ -197,7 +197,7 @@ static void image_user_look_at_list(struct look *l, const char *list, mode_t bit
 
         if (path == NULL)
             err_nomem(&l->e);
-        image_user_look_at(l, path, bits);
+        image_user_check(l, path, bits);
         list += n + (list[n] == ':');
     }
 }
@@ -212,27 +212,27 @@ static bool has_helper(const struct img_job *j)
 }
 
 /* All of certs.d, not only the registry's: registries.conf may redirect to a mirror. */
-static void look_at_settings(struct look *l, const struct img_job *j)
+static void check_settings(struct look *l, const struct img_job *j)
 {
     const struct img_store *s = j->store;
     str_auto tmp = str_printf("%s/tmp", s->dir);
 
     if (tmp == NULL)
         err_nomem(&l->e);
-    image_user_look_at(l, tmp, 1);
-    image_user_look_at(l, s->tmpfs_dir, 1);
-    image_user_look_at(l, s->skopeo_path, 1);
-    image_user_look_at(l, s->registries_conf != NULL ? s->registries_conf : "/etc/containers/registries.conf",
-                       4);
+    image_user_check(l, tmp, 1);
+    image_user_check(l, s->tmpfs_dir, 1);
+    image_user_check(l, s->skopeo_path, 1);
+    image_user_check(l, s->registries_conf != NULL ? s->registries_conf : "/etc/containers/registries.conf",
+                     4);
     look_below(l, "/etc/containers/registries.conf.d", 1);
     look_below(l, "/etc/containers/registries.d", 1);
-    image_user_look_at(l, "/etc/containers/policy.json", 4);
+    image_user_check(l, "/etc/containers/policy.json", 4);
     look_below(l, "/etc/containers/certs.d", 2);
     look_below(l, "/etc/docker/certs.d", 2);
-    image_user_look_at(l, getenv("SSL_CERT_FILE"), 4);
-    image_user_look_at_list(l, getenv("SSL_CERT_DIR"), 4);
+    image_user_check(l, getenv("SSL_CERT_FILE"), 4);
+    image_user_check_list(l, getenv("SSL_CERT_DIR"), 4);
     if (has_helper(j))
-        image_user_look_at_list(l, getenv("PATH"), 1);
+        image_user_check_list(l, getenv("PATH"), 1);
 }
 
 /* ---- access to its folders ---- */
@@ -301,7 +301,7 @@ enum err_code img_user_plan(struct img_job *j, struct err *e)
                  F_STR("image", j->key), F_ERR(&closed));
         return ERR_OK;
     }
-    look_at_settings(&l, j);
+    check_settings(&l, j);
     if (l.e.code != ERR_OK) {
         free(l.blocked);
         *e = l.e;

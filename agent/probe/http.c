@@ -88,7 +88,7 @@ static void http_no_memory(struct http_run *h)
     op_finish(&check_of(h)->op, &e);
 }
 
-static void http_say_timeout(struct http_run *h)
+static void http_report_timeout(struct http_run *h)
 {
     if (h->reply.state == REPLY_HEAD) {
         http_fail(h, "context deadline exceeded (Client.Timeout exceeded while awaiting headers)");
@@ -255,7 +255,7 @@ static void http_on_outside(struct probe_outside *o, const struct err *result)
     if (o->proc.out.n > 0)
         probe_reply_feed(&h->reply, o->proc.out.p, o->proc.out.n);
     if (c->op.why.code != ERR_OK) {
-        http_say_timeout(h);
+        http_report_timeout(h);
         return;
     }
     if (result->code == ERR_OK) {
@@ -317,7 +317,7 @@ static void http_on_abort(struct op *op)
     if (op_live(&h->outside.proc.op))
         proc_cancel(&h->outside.proc);
     else
-        http_say_timeout(h);
+        http_report_timeout(h);
 }
 
 /* ---- start ---- */

@@ -22,7 +22,7 @@ static void tcp_on_connect(struct probe_link *l, int status)
     probe_verdict(l->check, status == 0 ? PROBE_SUCCESS : PROBE_FAILURE, "%s", b.p);
 }
 
-static void tcp_say_timeout(struct tcp_run *t)
+static void tcp_report_timeout(struct tcp_run *t)
 {
     buf_auto b = BUF_INIT(1024);
 
@@ -36,7 +36,7 @@ static void tcp_on_outside(struct probe_outside *o, const struct err *result)
     buf_auto b = BUF_INIT(1024);
 
     if (o->check->op.why.code != ERR_OK) {
-        tcp_say_timeout(t);
+        tcp_report_timeout(t);
         return;
     }
     if (result->code != ERR_OK)
@@ -54,7 +54,7 @@ static void tcp_on_abort(struct op *op)
         return;
     }
     probe_link_close(&t->link);
-    tcp_say_timeout(t);
+    tcp_report_timeout(t);
 }
 
 void probe_tcp_start(struct probe_check *c, const struct probe_world *w, const char *host, unsigned port,

@@ -63,7 +63,7 @@ static void step_later(struct rt_action *a)
 
 /* ---- processes ---- */
 
-static bool conmon_is_gone(struct rt_action_run *run)
+static bool conmon_has_ended(struct rt_action_run *run)
 {
     bool overdue = run->never_created || clock_mono_ms() - run->started_ms > CONMON_GRACE_MS;
 
@@ -97,7 +97,7 @@ static bool all_gone(struct rt_action_run *run)
     if (run->being_created &&
         (rt_kill_creators(run->rt, run->handler, run->id, &creators, &e) != ERR_OK || creators > 0))
         return false;
-    conmon_gone = conmon_is_gone(run);
+    conmon_gone = conmon_has_ended(run);
     return cgroup_is_empty(run) && conmon_gone;
 }
 

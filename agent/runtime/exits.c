@@ -114,14 +114,14 @@ enum err_code rt_watch_add(struct rt *rt, const char *id, int pidfd, struct err 
 
 /* ---- exit files ---- */
 
-static void rt_exits_tell(struct rt *rt, const char *id)
+static void rt_exits_report(struct rt *rt, const char *id)
 {
     rt_watch_remove(rt, id);
     rt->on_event(id, rt->arg);
 }
 
 /* Events were lost: reports each container that has, or may have, an exit file. */
-static void rt_exits_tell_all(struct rt *rt)
+static void rt_exits_report_all(struct rt *rt)
 {
     struct rt_watch *w, *next;
 
@@ -141,9 +141,9 @@ static void on_exits(int wd, uint32_t mask, const char *name, void *arg)
 
     (void)wd;
     if ((mask & IN_Q_OVERFLOW) != 0)
-        rt_exits_tell_all(rt);
+        rt_exits_report_all(rt);
     else if (rt_id_valid(name)) /* conmon's temporary names are longer */
-        rt_exits_tell(rt, name);
+        rt_exits_report(rt, name);
 }
 
 enum err_code rt_exits_open(struct rt *rt, struct err *e)

@@ -91,7 +91,7 @@ static int enter_leaf(const char *name)
 }
 
 /* sd_notify(3): a datagram to the named socket; "@" means the abstract name space. */
-static void say_ready(void)
+static void notify_ready(void)
 {
     static const char message[] = "READY=1";
     const char *name = getenv("NOTIFY_SOCKET");
@@ -131,7 +131,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: coracle-pause [--leaf DIR]\n");
         return 2;
     }
-    say_ready();
+    notify_ready();
     /* The pages read at the start are not needed for waiting: 0.7 MiB resident become 0.34. */
     madvise(&__executable_start, (uintptr_t)&etext - (uintptr_t)&__executable_start, MADV_DONTNEED);
     for (;;) {

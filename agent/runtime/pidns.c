@@ -115,7 +115,7 @@ struct started {
 
 /* The intermediate process: enters the user namespace, if any, and creates the PID namespace in it. It lives
  * until that is pinned. */
-static void go_between(const struct rt_pidns_spec *spec, int to, int from)
+static void run_intermediate(const struct rt_pidns_spec *spec, int to, int from)
 {
     struct started said = { 0 };
     struct pins pins = { -1, -1, -1, -1, -1 };
@@ -166,8 +166,8 @@ static enum err_code rt_pidns_pin(const char *dir, pid_t whose, struct err *e)
     return ERR_OK;
 }
 
-static enum err_code write_down(const char *dir, pid_t pid, uint64_t start_time, struct buf *out,
-                                struct err *e)
+static enum err_code record_pause(const char *dir, pid_t pid, uint64_t start_time, struct buf *out,
+                                  struct err *e)
 {
     str_auto path = str_printf("%s/pause", dir);
 
@@ -201,7 +201,7 @@ static enum err_code start_in_child(const void *arg, struct buf *out, struct err
         return err_sys(e, errno, "fork");
     if (between == 0) {
         close(take_fd(&tells));
-        go_between(spec, says, told);
+        run_intermediate(spec, says, told);
         _exit(0);
     }
     close(take_fd(&says));
@@ -215,7 +215,7 @@ static enum err_code start_in_child(const void *arg, struct buf *out, struct err
         if (presence_is_absent(found))
             err_set(e, ERR_UNAVAILABLE, "coracle-pause ended at once");
         else if (!presence_is_unknown(found)) /* the pid alone would not identify it */
-            ERR_IGNORE(write_down(spec->dir, said.pid, start_time, out, e));
+            ERR_IGNORE(record_pause(spec->dir, said.pid, start_time, out, e));
     }
     if (e->code == ERR_OK && write(tells, "", 1) != 1)
         err_sys(e, errno, "let coracle-pause go on");

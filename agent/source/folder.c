@@ -99,7 +99,7 @@ static struct presence folder_look_at(const struct file *file, struct err *e)
 }
 
 /* True if the file is provably removed. If unknown, it is checked again. */
-static bool is_gone(struct file *file)
+static bool is_removed(struct file *file)
 {
     struct err e = { 0 };
 
@@ -144,7 +144,7 @@ void folder_settle(struct src_folder *f)
         }
         if (file->gone_ms == 0) {
             reads_queue(file);
-        } else if (is_gone(file)) {
+        } else if (is_removed(file)) {
             file_remove(file);
         } else if (file->gone_ms != 0) {
             next = file->gone_ms < next ? file->gone_ms : next;

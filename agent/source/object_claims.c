@@ -67,7 +67,7 @@ static struct api_problem problem_of(const struct holder *h, const struct api_ob
 }
 
 /* `by`: the other file; NULL: the same file, which also defines the object in `line`. */
-static void say_taken(struct holder *h, const struct api_object *o, const char *by, unsigned line)
+static void report_taken(struct holder *h, const struct api_object *o, const char *by, unsigned line)
 {
     const struct api_problem at = problem_of(h, o, "metadata.name");
     const struct api_meta *meta = api_object_meta(o);
@@ -128,12 +128,12 @@ static bool all_free(struct object_claims *c, struct holder *h, const struct api
             return false;
         }
         if (claim->generation == c->generation) {
-            say_taken(h, o, NULL, claim->object.place.line);
+            report_taken(h, o, NULL, claim->object.place.line);
             ok = false;
             continue;
         }
         if (claim->owner != NULL && claim->owner != h && !(take_over && claim->owner->leaving)) {
-            say_taken(h, o, claim->owner->name, 0);
+            report_taken(h, o, claim->owner->name, 0);
             ok = false;
             continue;
         }

@@ -206,7 +206,7 @@ void conn_on_timer(uv_timer_t *timer)
 
 /* ---- the beginning ---- */
 
-static enum peer_role who_is_it(struct conn *c)
+static enum peer_role role_of_peer(struct conn *c)
 {
     struct ucred cred;
     socklen_t size = sizeof(cred);
@@ -278,7 +278,7 @@ void conn_accept(struct status_server *s, struct conn *c, int fd)
         return;
     }
     if (c->role == PEER_NOBODY)
-        c->role = who_is_it(c);
+        c->role = role_of_peer(c);
     c->turn.first = c->role == PEER_ROOT;
     if (c->role >= PEER_LENT) {
         c->parser.body = &c->body;

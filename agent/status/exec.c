@@ -209,7 +209,7 @@ static void end_of_output(struct exec_end *end)
 }
 
 /* A packet of an attached container: the first byte is the stream. */
-static void say_packet(struct exec_stream *x, const char *packet, size_t n)
+static void send_packet(struct exec_stream *x, const char *packet, size_t n)
 {
     bool error = packet[0] == 3;
 
@@ -239,7 +239,7 @@ static bool status_exec_read_piece(struct exec_end *end)
         return false;
     }
     if (x->attached)
-        say_packet(x, piece, (size_t)n);
+        send_packet(x, piece, (size_t)n);
     else
         status_exec_say(x, end->channel, piece, (size_t)n);
     return x->conn != NULL;

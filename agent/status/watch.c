@@ -372,7 +372,7 @@ static void status_watch_tell(struct watcher *w, bool deleted, const char *key, 
 }
 
 /* `object`: NULL when out of memory. */
-static void status_watch_tell_all(struct watcher *first, bool deleted, const char *key, json_t *object)
+static void status_watch_notify_all(struct watcher *first, bool deleted, const char *key, json_t *object)
 {
     char *text = object != NULL ? json_text(object) : NULL;
     struct watcher *w, *next;
@@ -400,7 +400,7 @@ void status_server_pod_event(struct status_server *s, const char *type, json_t *
         return;
     object = set_version(pod, s->version);
     feed_tell(s, type, object);
-    status_watch_tell_all(LIST_FIRST(&s->watchers), deleted, key, object);
+    status_watch_notify_all(LIST_FIRST(&s->watchers), deleted, key, object);
     json_decref(object);
 }
 
@@ -420,7 +420,7 @@ void status_server_event(struct status_server *s, const char *type, json_t *even
     status_watch_key_of(event, key);
     object = set_version(event, ++s->version);
     feed_tell(s, type, object);
-    status_watch_tell_all(LIST_FIRST(&s->event_watchers), strcmp(type, "DELETED") == 0, key, object);
+    status_watch_notify_all(LIST_FIRST(&s->event_watchers), strcmp(type, "DELETED") == 0, key, object);
     json_decref(object);
 }
 

@@ -37,7 +37,7 @@ void workloads_adopt(struct workloads *w)
 }
 
 /* Whether the workload is provably removed. */
-static bool is_gone(const struct workloads *w, const char *uid, bool complete)
+static bool is_removed(const struct workloads *w, const char *uid, bool complete)
 {
     return complete || strs_has(&w->gone, uid);
 }
@@ -55,7 +55,7 @@ static bool drop_pods(struct workloads *w, bool complete)
         kept = src_store_pod(w->store, API_FROM_FOLDER, p->api->meta.namespace, p->api->meta.name);
         if (kept == NULL || !str_eq(kept->owner_uid, p->api->owner_uid))
             continue;
-        if (is_gone(w, p->api->owner_uid, complete))
+        if (is_removed(w, p->api->owner_uid, complete))
             src_store_remove(w->store, API_FROM_FOLDER, API_KIND_POD, kept->meta.namespace, kept->meta.name);
         else
             all = false;
@@ -72,7 +72,7 @@ static bool mark_made(struct workloads *w, bool complete)
     HASH_ITER (hh, w->all, one, tmp) {
         if (one->owner[0] == '\0' || workload_find(w, one->owner) != NULL)
             continue;
-        if (is_gone(w, one->owner, complete))
+        if (is_removed(w, one->owner, complete))
             one->goes = true;
         else
             all = false;

@@ -310,7 +310,7 @@ static enum err_code load_default(const struct rt_host *host, json_t **ret, stru
     return ERR_OK;
 }
 
-static enum err_code look_at_host(struct utsname *uts, struct rt_seccomp_host *ret, struct err *e)
+static enum err_code read_host(struct utsname *uts, struct rt_seccomp_host *ret, struct err *e)
 {
     if (uname(uts) != 0)
         return err_sys(e, errno, "uname");
@@ -350,7 +350,7 @@ enum err_code rt_seccomp_resolve(const struct rt_host *host, const struct rt_con
     *ret = NULL;
     if (rt_privileged(c) || (!confined && !keep_projects))
         return ERR_OK;
-    if (look_at_host(&uts, &kernel, e) != ERR_OK)
+    if (read_host(&uts, &kernel, e) != ERR_OK)
         return e->code;
     if (confined &&
         profile_load(host, &kernel, type == API_SECCOMP_LOCALHOST ? s : NULL, &profile, e) != ERR_OK)
