@@ -135,7 +135,7 @@ static enum err_code examine_run_dir(const char *path, bool *ret_tmpfs, bool *re
     if (presence_is_unknown(mounted))
         return e->code;
     if (statfs(path, &s) != 0)
-        return err_sys(e, errno, "look at %s", path);
+        return err_sys(e, errno, "stat %s", path);
     *ret_tmpfs = s.f_type == TMPFS_MAGIC;
     *ret_mounted = !presence_is_absent(mounted);
     return ERR_OK;
@@ -197,9 +197,9 @@ static enum err_code examine_lock(int fd, const char *path, bool *ret_there, str
 
     *ret_there = false;
     if (fstat(fd, &ours) != 0)
-        return err_sys(e, errno, "look at %s", path);
+        return err_sys(e, errno, "stat %s", path);
     if (stat(path, &there) != 0) {
-        err_sys(e, errno, "look at %s", path);
+        err_sys(e, errno, "stat %s", path);
         return presence_is_unknown(presence_from_err(e)) ? e->code : ERR_OK;
     }
     *ret_there = ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;

@@ -85,7 +85,7 @@ static enum err_code leaf_attach(struct cg_tree *t, const char *path, pid_t pid,
                            path);
         if (fs_write_control(dir, "cgroup.procs", text, e) != ERR_OK) {
             if (e->sys == ESRCH)
-                return err_set(e, ERR_NOT_FOUND, "attach process %d to cgroup %s: it is gone", (int)pid,
+                return err_set(e, ERR_NOT_FOUND, "attach process %d to cgroup %s: it has ended", (int)pid,
                                path);
             return err_wrap(e, "attach process %d to cgroup %s%s", (int)pid, t->hiers[i].point, path);
         }

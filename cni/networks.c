@@ -134,7 +134,7 @@ static enum err_code note_missing(const struct load *l, const char *type, struct
     if (path != NULL && access(path, X_OK) != 0)
         return errno == EACCES
                    ? err_set(e, ERR_PERMISSION, "plugin \"%.60s\": %s is not executable", type, path)
-                   : err_sys(e, errno, "look at plugin %s", path);
+                   : err_sys(e, errno, "stat plugin %s", path);
     if (path != NULL)
         return ERR_OK;
     return strs_add_once(here, type) && strs_add_once(&l->out->missing, type) ? ERR_OK : err_nomem(e);

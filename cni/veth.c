@@ -91,7 +91,7 @@ void cni_veth_remove(struct cni *c, const struct cni_entry *entry)
             cni_cache_lacks_some(c->cache_fd))
             continue;
         if (nl_link_delete(o.name, &e) == ERR_OK)
-            log_info("left-over removed", F_STR("what", "end of a pod's interface"), F_STR("id", o.name));
+            log_info("leftover removed", F_STR("what", "end of a pod's interface"), F_STR("id", o.name));
         else
             log_warn("cannot remove the end of a pod's interface", F_STR("link", o.name), F_ERR(&e));
     }

@@ -103,7 +103,7 @@ static enum err_code serve(struct registration *r, struct err *e)
     if (grpc_server_open(&server, &o, e) != ERR_OK)
         return e->code;
     if (lstat(r->path, &st) != 0) {
-        err_sys(e, errno, "look at %s", r->path);
+        err_sys(e, errno, "stat %s", r->path);
         grpc_server_close(server);
         return e->code;
     }

@@ -453,7 +453,7 @@ void claims_drop(struct claims *c, const char *set_uid, unsigned from)
             continue;
         one->going = true;
         if (claim_record_save(c, one, &e) != ERR_OK) /* after a kill the claim stays */
-            log_warn("cannot record that a claim goes", F_STR("claim", one->key), F_ERR(&e));
+            log_warn("cannot record the removal of a claim", F_STR("claim", one->key), F_ERR(&e));
         claims_wake(c);
     }
 }

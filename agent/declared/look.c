@@ -137,7 +137,7 @@ static enum err_code on_path(struct looker *l, const char *path, struct err *e)
     if (stat(path, &st) != 0) {
         if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) /* removed again, or a dangling link */
             return ERR_OK;
-        return err_sys(e, errno, "look at %s", path);
+        return err_sys(e, errno, "stat %s", path);
     }
     add_id(&id, path);
     if (id.failed)

@@ -61,7 +61,7 @@ static enum err_code is_folder(const char *path, bool *ret, struct err *e)
     *ret = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
     if (*ret || errno == 0 || errno == ENOENT || errno == ENOTDIR || errno == ELOOP)
         return ERR_OK;
-    return err_sys(e, errno, "look at %s", path);
+    return err_sys(e, errno, "stat %s", path);
 }
 
 static enum err_code walk_on(struct walk *w, const char *rest, struct err *e);

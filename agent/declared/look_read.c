@@ -128,9 +128,8 @@ enum err_code look_read(const char *text, size_t n, size_t n_members, struct loo
         return ERR_OK;
     }
     look_done(&l);
-    return r.no_memory
-               ? err_nomem(e)
-               : err_set(e, ERR_INTERNAL, "the answer of a look at devices has a member that is wrong");
+    return r.no_memory ? err_nomem(e)
+                       : err_set(e, ERR_INTERNAL, "the result of a device scan has an invalid member");
 }
 
 void look_done(struct look *l)

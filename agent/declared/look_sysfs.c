@@ -175,7 +175,7 @@ enum err_code look_node(const char *sys_dir, const struct stat *st, const struct
         return err_nomem(e);
     if (realpath(link, dir) == NULL || realpath(devices, top) == NULL) {
         if (errno != ENOENT && errno != ENOTDIR)
-            return err_sys(e, errno, "look at %s", link);
+            return err_sys(e, errno, "resolve %s", link);
     } else if (climb(top, dir, m, &f, e) != ERR_OK) { /* a node without a device has nothing to match */
         return e->code;
     }

@@ -89,9 +89,9 @@ static void check_stall(struct img_job *j, uint64_t bytes, uint64_t now_ms)
         j->progress_ms = now_ms;
     } else if (now_ms - j->progress_ms >= j->store->stall_ms) {
         if (bytes == j->seen_bytes)
-            err_set(&stalled, ERR_UNAVAILABLE, "nothing came for %.3g s", seconds);
+            err_set(&stalled, ERR_UNAVAILABLE, "no data received for %.3g s", seconds);
         else
-            err_set(&stalled, ERR_UNAVAILABLE, "only %llu bytes came in %.3g s",
+            err_set(&stalled, ERR_UNAVAILABLE, "only %llu bytes received in %.3g s",
                     (unsigned long long)(bytes - j->seen_bytes), seconds);
         img_job_stop(j, &stalled);
     }
@@ -325,7 +325,7 @@ enum err_code img_blobs_begin(struct img_job *j, struct err *e)
         return e->code;
     if (bytes_below(s->tmp_fd, "blobs", 2, &j->shared_before, e) != ERR_OK) {
         e->code = ERR_UNAVAILABLE; /* the blobs are not bad: the retry checks them again */
-        return err_wrap(e, "look at the blobs that are here");
+        return err_wrap(e, "read the existing blobs");
     }
     j->copies_before = s->copies_begun++ - s->copying;
     if (s->copying++ == 0)

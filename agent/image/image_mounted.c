@@ -70,7 +70,7 @@ static enum err_code check_volumes(struct looking *l)
     str_auto real = realpath(l->store->pods_dir, NULL); /* as in mountinfo */
 
     if (real == NULL) {
-        err_sys(l->e, errno, "look at %s", l->store->pods_dir);
+        err_sys(l->e, errno, "stat %s", l->store->pods_dir);
         return presence_is_absent(presence_from_err(l->e)) ? ERR_OK : l->e->code;
     }
     ERR_IGNORE(fs_each_mount(real, on_mount, l, l->e));

@@ -174,7 +174,7 @@ static enum err_code image_record_take_pulled_for(const json_t *record, struct i
     json_t *v = json_object_get(record, "pulledFor");
 
     if (v != NULL && !img_pulled_for_is_valid(v))
-        return err_set(e, ERR_INVALID, "image record: pulledFor does not say who may use the image");
+        return err_set(e, ERR_INVALID, "image record: pulledFor is not a valid list of pods");
     i->pulled_for = json_incref(v);
     return ERR_OK;
 }

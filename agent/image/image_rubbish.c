@@ -200,7 +200,7 @@ static void take_away(struct img_store *s, int folder, const char *name)
     if (renameat(folder, name, s->tmp_fd, away) == 0)
         img_trash(s, away);
     else
-        log_warn("images: left-over not removed", F_STR("file", name), F_STR("err", strerrordesc_np(errno)));
+        log_warn("images: leftover not removed", F_STR("file", name), F_STR("err", strerrordesc_np(errno)));
 }
 
 static void collect_layer(struct img_store *s, const char *name)

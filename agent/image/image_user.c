@@ -118,7 +118,7 @@ static void check_each(struct look *l, char *path, mode_t bits)
             return;
         if (S_ISLNK(st.st_mode) && stat(path, &st) != 0) {
             if (errno != ENOENT && errno != ENOTDIR)
-                err_sys(&l->e, errno, "look at %s", path);
+                err_sys(&l->e, errno, "stat %s", path);
             return;
         }
         if (!mode_allows(l->store, &st, was != '\0' ? 1 : S_ISDIR(st.st_mode) ? bits | 1 : bits)) {
@@ -149,7 +149,7 @@ static void image_user_check(struct look *l, const char *path, mode_t bits)
     if (real != NULL)
         check_each(l, real, bits);
     else if (errno != ENOENT && errno != ENOTDIR)
-        err_sys(&l->e, errno, "look at %s", path);
+        err_sys(&l->e, errno, "stat %s", path);
 }
 
 static void look_below(struct look *l, const char *path, unsigned depth);
@@ -179,7 +179,7 @@ static void look_below(struct look *l, const char *path, unsigned depth)
         return;
     if (stat(path, &st) != 0) {
         if (errno != ENOENT && errno != ENOTDIR)
-            err_sys(&l->e, errno, "look at %s", path);
+            err_sys(&l->e, errno, "stat %s", path);
         return;
     }
     if (!S_ISDIR(st.st_mode))
@@ -244,7 +244,7 @@ static enum err_code image_user_open_folder(const struct img_store *s, int fd, s
     struct stat st;
 
     if (fstat(fd, &st) != 0)
-        return err_sys(e, errno, "look at a folder of the image store");
+        return err_sys(e, errno, "stat a folder of the image store");
     if (mode_allows(s, &st, 1))
         return ERR_OK;
     if (st.st_gid != s->pull_gid && (st.st_mode & 070) != 0)

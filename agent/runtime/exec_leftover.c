@@ -64,7 +64,7 @@ static enum err_code kill_leader(struct rt *rt, const char *id, pid_t pid, uint6
         return ERR_OK;
     found = exec_look_process(pid, &session, &now_start_time);
     if (presence_is_unknown(found))
-        return err_sys(e, errno, "process %d in container %.12s: look at its session", (int)pid, id);
+        return err_sys(e, errno, "process %d in container %.12s: examine its session", (int)pid, id);
     if (presence_is_absent(found)) {
         if (rt_pidfd_ended(pidfd))
             return ERR_OK;
@@ -73,14 +73,13 @@ static enum err_code kill_leader(struct rt *rt, const char *id, pid_t pid, uint6
     }
     if (start_time != 0 ? start_time != now_start_time : pid == s.pid)
         return ERR_OK;
-    log_info("ended a process in a container whose requester is gone", F_STR("containerID", id),
-             F_I64("pid", pid));
+    log_info("ended a leftover process in a container", F_STR("containerID", id), F_I64("pid", pid));
     for (int i = 0; i < KILL_ROUNDS; i++) {
         found = exec_session_kill(pid, session);
         if (presence_is_absent(found))
             return ERR_OK;
         if (presence_is_unknown(found))
-            return err_sys(e, errno, "processes of %d in container %.12s: look at them", (int)pid, id);
+            return err_sys(e, errno, "processes of %d in container %.12s: examine them", (int)pid, id);
     }
     return ERR_OK;
 }

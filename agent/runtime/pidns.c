@@ -294,7 +294,7 @@ static struct presence look_namespace(const char *path, struct err *e)
     struct statfs fs;
 
     if (statfs(path, &fs) != 0) {
-        err_sys(e, errno, "look at %s", path);
+        err_sys(e, errno, "stat %s", path);
         return presence_from_err(e);
     }
     return fs.f_type == NSFS_MAGIC ? presence_present() : presence_absent();

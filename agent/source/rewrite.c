@@ -115,7 +115,7 @@ enum err_code src_rewrite(const char *text, size_t n, const struct src_key *key,
         if (e->code != ERR_OK)
             return e->code;
         if (end >= n)
-            return err_set(e, ERR_PRECONDITION, "the object is not a document of its own");
+            return err_set(e, ERR_PRECONDITION, "the object is not a separate document");
     }
     if (replacement != NULL) {
         buf_add(ret, text, from);

@@ -93,7 +93,7 @@ static struct presence look_mount(uint64_t id, struct err *e)
 static struct presence look_folder(const struct src_folder *f, struct stat *ret, struct err *e)
 {
     if (stat(f->dir, ret) < 0) {
-        err_sys(e, errno, "look at %s", f->dir);
+        err_sys(e, errno, "stat %s", f->dir);
         return presence_from_err(e);
     }
     return S_ISDIR(ret->st_mode) ? presence_present() : presence_absent();
@@ -175,7 +175,7 @@ static void await_folder(struct src_folder *f)
 
 static void lose_folder(struct src_folder *f, bool unmounted)
 {
-    log_warn("the manifest folder is gone; its objects stay in force until it is back",
+    log_warn("the manifest folder is missing; its objects still apply until it is back",
              F_STR("path", f->dir));
     folder_lost(f);
     set_wd(f, &f->folder_wd, -1);

@@ -213,7 +213,7 @@ static enum err_code status_logs_read_size(void *arg, struct err *e)
     struct stat st;
 
     if (stat(l->path, &st) != 0)
-        return err_sys(e, errno, "look at %s", l->path);
+        return err_sys(e, errno, "stat %s", l->path);
     l->size = st.st_size;
     return ERR_OK;
 }

@@ -178,7 +178,7 @@ static enum err_code pack_node(struct pack *p, int node, struct err *e)
     struct stat st;
 
     if (fstat(node, &st) != 0)
-        return err_sys(e, errno, "look at %s", p->path.p);
+        return err_sys(e, errno, "stat %s", p->path.p);
     if (S_ISREG(st.st_mode))
         return pack_file(p, node, &st, e);
     if (S_ISDIR(st.st_mode))

@@ -109,7 +109,7 @@ static enum err_code clear_place(struct unpack_apply *u, struct place *at, bool 
     if (fstatat(at->dir, at->leaf, &st, AT_SYMLINK_NOFOLLOW) != 0) {
         if (errno == ENOENT)
             return ERR_OK;
-        return err_sys(e, errno, "look at \"%.200s\"", at->path);
+        return err_sys(e, errno, "stat \"%.200s\"", at->path);
     }
     if (S_ISDIR(st.st_mode)) {
         if (ret_exists != NULL) {

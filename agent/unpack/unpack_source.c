@@ -40,7 +40,7 @@ enum err_code unpack_source_open(struct unpack_source *ret, int source, int work
     struct stat st;
 
     if (fstat(source, &st) != 0)
-        return err_sys(e, errno, "look at the source");
+        return err_sys(e, errno, "stat the source");
     s.is_archive = S_ISREG(st.st_mode);
     if (s.is_archive)
         s.root = take_apart(source, work, budget, e);

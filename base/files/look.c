@@ -15,7 +15,7 @@ struct presence fs_look_at(int dirfd, const char *path, struct stat *ret, struct
     struct stat st;
 
     if (fstatat(dirfd, path, &st, AT_SYMLINK_NOFOLLOW) != 0) {
-        err_sys(e, errno, "look at %s", path);
+        err_sys(e, errno, "stat %s", path);
         return presence_from_err(e);
     }
     if (ret != NULL)

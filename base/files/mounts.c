@@ -114,7 +114,7 @@ struct presence fs_look_mountpoint(const char *path, struct err *e)
     struct statx sx;
 
     if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, 0, &sx) != 0) {
-        err_sys(e, errno, "look at %s", path);
+        err_sys(e, errno, "stat %s", path);
         return presence_from_err(e);
     }
     return (sx.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0 ? presence_present() : presence_absent();

@@ -49,7 +49,7 @@ struct presence netns_look_pinned(const char *dir, const char *which, struct err
         return presence_unknown(e);
     }
     if (statfs(path, &fs) != 0) {
-        err_sys(e, errno, "look at %s", path);
+        err_sys(e, errno, "stat %s", path);
         return presence_from_err(e);
     }
     return fs.f_type == NSFS_MAGIC ? presence_present() : presence_absent();

@@ -96,7 +96,7 @@ def test_too_much(t):
     node.start()
     silent = file_layer("x", b"x" * 1000)
     registry.hook = lambda handler, kind, key: key == digest_of(silent) and registry.half(handler, key, lambda: threading.Event().wait(30))
-    refused(node, registry.image("silent:1", silent), "nothing came for 2 s")
+    refused(node, registry.image("silent:1", silent), "no data received for 2 s")
 
     def drip(handler, kind, key):
         def on():

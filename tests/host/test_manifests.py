@@ -238,7 +238,7 @@ def test_folder_goes_and_comes(t):
     node.put("a.yaml", pod("a"))
     a = node.wait_running("a")
     os.rename(f"{t.scratch}/manifests", f"{t.scratch}/away")
-    node.wait_log("the manifest folder is gone; its objects stay in force")
+    node.wait_log("the manifest folder is missing; its objects still apply")
     equal(node.pod("a").container_id(), a.container_id(), "the pod while the folder is away")
     os.rename(f"{t.scratch}/away", f"{t.scratch}/manifests")
     node.put("b.yaml", pod("b"))

@@ -78,7 +78,7 @@ struct presence img_mounted(const char *target, char ret_id[IMG_ID_SIZE], struct
 
     ret_id[0] = '\0';
     if (real == NULL) {
-        err_sys(e, errno, "look at %s", target);
+        err_sys(e, errno, "stat %s", target);
         return presence_from_err(e);
     }
     mounted = fs_look_mountpoint(real, e);

@@ -285,7 +285,7 @@ static void a_policy_that_cannot_be_looked_at_is_not_replaced_by_an_open_one(voi
     open_store(w);
     fail_call("fstatat", "/etc/containers/policy.json", 1, EIO);
     refused(w, "docker://r.io/x:1", NULL, ERR_UNAVAILABLE,
-            "pull r.io/x:1: look at /etc/containers/policy.json: Input/output error");
+            "pull r.io/x:1: stat /etc/containers/policy.json: Input/output error");
     assert_false(have(w, "skopeo.log"));
 }
 
@@ -353,7 +353,7 @@ static void a_pull_does_not_begin_before_it_knows_how_much_is_there(void **state
     write_file(w, "skopeo.answer", 0644, "[ $verb = inspect ] && echo sha256:$(hex a)\n");
     fail_call("readdir", "/images/tmp/blobs", 1, EIO);
     refused(w, "docker://r.io/x:1", NULL, ERR_UNAVAILABLE,
-            "look at the blobs that are here: list .: Input/output error");
+            "read the existing blobs: list .: Input/output error");
 }
 
 static void nothing_is_mounted_over_what_could_not_be_looked_at(void **state)

@@ -107,10 +107,10 @@ static void a_record_that_lies_is_refused(void **state)
         { "volumes", "[\"/a\",\"b\"]", "image record: volumes[1] is not an absolute path" },
         { "volumes", "[\"\"]", "image record: volumes[0] is not an absolute path" },
         { "user", "0", "image record: user is not a string" },
-        { "pulledFor", "true", "image record: pulledFor does not say who may use the image" },
-        { "pulledFor", "{\"r.io/x\":false}", "image record: pulledFor does not say who may use the image" },
+        { "pulledFor", "true", "image record: pulledFor is not a valid list of pods" },
+        { "pulledFor", "{\"r.io/x\":false}", "image record: pulledFor is not a valid list of pods" },
         { "pulledFor", "{\"r.io/x\":[{\"name\":\"a\",\"namespace\":\"b\",\"hash\":\"\"}]}",
-          "image record: pulledFor does not say who may use the image" },
+          "image record: pulledFor is not a valid list of pods" },
     };
 
     (void)state;
