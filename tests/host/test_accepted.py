@@ -4,7 +4,7 @@ from coracle import check, container, contains, equal, mount, pod, shell, until
 
 
 def test_gates(t):
-    """A pod with scheduling gates waits, with Kubernetes' reason, until its manifest has none"""
+    """a pod with scheduling gates waits, with Kubernetes' reason, until its manifest has no gate"""
     node = t.node()
     node.import_image()
     node.put("gated.yaml", pod("gated", schedulingGates=[{"name": "example.com/late"}]))

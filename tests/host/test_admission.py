@@ -28,7 +28,7 @@ def start(t, *flags):
 
 
 def test_refused_and_tried_again(t):
-    """a pod that does not fit is Failed in kubelet's words, starts nothing, and begins when another is gone"""
+    """a pod that does not fit is Failed with kubelet's text, starts nothing, and starts when another pod has ended"""
     node = start(t)
     node.put("a.yaml", asking("a", f"{CPUS * 1000 - 400}m"))
     node.wait_running("a")
@@ -51,7 +51,7 @@ def test_refused_and_tried_again(t):
 
 
 def test_first_come(t):
-    """at the start pods of higher priority are admitted first, and running pods are not judged again"""
+    """at the start, pods of higher priority are admitted first, and running pods are not evaluated again"""
     node = start(t)
     node.stop()
     half = f"{CPUS * 600}m"  # there is room for one pod
@@ -74,7 +74,7 @@ def test_first_come(t):
 
 
 def test_labels_and_taints_by_reload(t):
-    """a reload that adds a label or removes a taint admits a rejected pod; running pods stay when it is undone"""
+    """a reload that adds a label or removes a taint admits a rejected pod; running pods stay when it is reverted"""
     path = f"{t.scratch}/config.yaml"
 
     def configure(taints, labels):
@@ -127,7 +127,7 @@ def test_priority_class_comes_later(t):
 
 
 def test_critical_pod(t):
-    """a critical pod ends the pods in its way, waits for them, and they return when it is gone"""
+    """a critical pod ends the pods in its way and waits for them; they return after it was removed"""
     node = start(t)
     node.put("guaranteed.yaml", pod("guaranteed", container(resources={"limits": {"cpu": f"{CPUS * 300}m", "memory": "32Mi"}}), **QUICK))
     node.put("burstable.yaml", asking("burstable", f"{CPUS * 500}m"))
@@ -161,7 +161,7 @@ def test_critical_pod(t):
 
 
 def test_killed_amid_preemption(t):
-    """an agent that is killed while pods end for a critical one goes on with it"""
+    """an agent killed during a preemption continues it after the restart"""
     node = start(t, "--max-pods", "1")
     slow = pod("slow", container(command=["/bin/sh", "-c", "trap '' TERM; while true; do sleep 0.1; done"]), terminationGracePeriodSeconds=4)
     node.put("slow.yaml", slow)
@@ -188,7 +188,7 @@ def test_unknown_page_size(t):
 
 
 def test_bad_amounts(t):
-    """senseless amounts are rejected with file, document and field; the file's pods are not touched"""
+    """invalid amounts are rejected with file, document and field; running pods of the file are not affected"""
     node = start(t)
     node.put("a.yaml", asking("a", "100m"))
     a = node.wait_running("a")

@@ -51,7 +51,7 @@ def is_refused(t, what, **own):
 
 
 def test_state_folder(t):
-    """a second daemon on the state folder of a running one is refused, and nothing happens to the first"""
+    """a second daemon on the state folder of a running daemon is refused; the first is not affected"""
     is_refused(t, "runs on the state folder", **{"state-dir": lambda node: node.state_dir})
 
 
@@ -66,7 +66,7 @@ def test_cgroup_root(t):
 
 
 def test_pods_of_other_software(t):
-    """if processes run below kubepods and no coracle was there before, it does not start and kills none"""
+    """if processes run below kubepods without a coracle before, the daemon does not start and kills none"""
     node = Node(t)
     t.nodes.append(node)
     folders = [f"{root}{node.cgroup_root}{POD}" for root in hierarchies()]

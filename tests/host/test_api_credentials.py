@@ -18,7 +18,7 @@ def reissue(server, **how):
 
 
 def test_expired_certificate(t):
-    """a client certificate that expired is named with its time; a new one in its file is used without a restart"""
+    """an expired client certificate is reported with its time; a new one in its file is used without a restart"""
     j = Joined(t, pods=[pod("stays")])
     j.remember("stays")
     pid = j.kube_pid()
@@ -35,7 +35,7 @@ def test_expired_certificate(t):
 
 
 def test_bootstrap_again(t):
-    """with a bootstrap kubeconfig a certificate that expired while the agent runs is replaced by a request"""
+    """with a bootstrap kubeconfig, a certificate that expires while the agent runs is replaced by a request"""
     paths = {}
 
     def bootstraps(server, config):
@@ -62,7 +62,7 @@ def test_bootstrap_again(t):
 
 
 def test_revoked_token(t):
-    """a revoked token is a 401 that disturbs nothing; the next one is read from its file"""
+    """a revoked token causes a 401 without further effect; the next token is read from its file"""
     path = f"{t.scratch}/apiserver/token"
 
     def write(token):
@@ -119,7 +119,7 @@ def test_clocks(t):
 
 
 def test_certificate_of_the_future(t):
-    """a server whose certificate is not valid yet is an error that names our clock; afterwards all goes on"""
+    """a server certificate that is not valid yet is an error that names our clock; later the connection recovers"""
     j = Joined(t, pods=[pod("stays")])
     j.remember("stays")
     j.server.stop()

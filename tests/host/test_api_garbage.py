@@ -22,7 +22,7 @@ def no_pod_was_gone(kube):
 
 
 def test_odd_answers(t):
-    """a page with another type, events of unknown types, and a Retry-After below zero: all is followed again"""
+    """a page of another type, events of unknown types, and a negative Retry-After: all watches recover"""
     faults = ({"what": "garbage", "body": "<html>log in</html>", "headers": {"Content-Type": "text/html"}},
               {"what": "event", "line": {"type": "FROBNICATED", "object": pod_object("odd", "node-1", uid="1")}, "seconds": 0},
               {"what": "code", "code": 429, "headers": {"Retry-After": "-5"}},
@@ -72,7 +72,7 @@ test_large_objects.seconds = 80
 
 
 def test_all_is_put_off(t):
-    """ten seconds of 429 for every request: few requests, no pod is gone, and soon afterwards all goes on"""
+    """ten seconds of 429 for every request: few requests, no pod is lost, and all watches recover soon afterwards"""
     with joined(t) as (server, kube):
         put_pods(server, ["a", "b"])
         kube.begin(server)

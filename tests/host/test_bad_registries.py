@@ -83,7 +83,7 @@ def test_lies(t):
 
 
 def test_too_much(t):
-    """a layer that unpacks to more than the limit, one that is too large when compressed, and a registry that stops answering"""
+    """a layer that unpacks beyond the limit, one that is too large when compressed, and a registry that stops answering"""
     registry, node = start(t, "--max-image-size=4Mi")
     bomb = file_layer("x", b"\0" * 64000000)
     refused(node, registry.image("bomb:1", bomb, kind=LAYER + "+gzip", packed=[gzip.compress(bomb)]), "the image is larger than the limit for unpacked images")
@@ -131,7 +131,7 @@ def test_unavailable(t):
 
 
 def test_many(t):
-    """fifty pods of one image are one pull; ten images at once come three at a time from one registry"""
+    """fifty pods of one image cause one pull; of ten images at once, three are pulled at a time from one registry"""
     registry, node = start(t)
     layer = file_layer("x", b"x" * 200000)
     reference = registry.image("one:1", layer)

@@ -72,7 +72,7 @@ def saw_all(text, mode="640", owner="0:44"):
 
 
 def test_edits(t):
-    """environment, device node, mount, groups and hook of a spec reach each container of the pod that asks; others get nothing"""
+    """environment, device node, mount, groups and hook of a spec reach each container of the requesting pod, and no other"""
     node, etc, _ = start(t)
     hook = whole(t, etc)
     own = {"env": [{"name": "OWN", "value": "pod"}]}
@@ -88,7 +88,7 @@ def test_edits(t):
 
 
 def test_read_only_root(t):
-    """the same with a read-only root and a user who is not root: the node belongs to the user where the spec does not say"""
+    """the same with a read-only root and a non-root user, who owns the node if the spec sets no owner"""
     node, etc, _ = start(t)
     whole(t, etc)
     security = {"readOnlyRootFilesystem": True, "runAsUser": 1000, "runAsGroup": 1000}
@@ -98,7 +98,7 @@ def test_read_only_root(t):
 
 
 def test_privileged(t):
-    """a privileged container gets them beside the host's devices"""
+    """a privileged container gets the devices in addition to the host's"""
     node, etc, _ = start(t)
     whole(t, etc)
     node.put("a.yaml", asking("a", f"{NAME}=a", container(command=shell("ls /dev/loop-control /dev/kmsg; " + SEES), securityContext={"privileged": True})))
@@ -126,7 +126,7 @@ def test_users(t):
 
 
 def test_denied(t):
-    """the cgroup allows what the spec says and no more, whether a node is there or not"""
+    """the device cgroup allows exactly the permissions of the spec, whether the node exists or not"""
     node, etc, _ = start(t)
     # /dev/loop-control: no container has it by default; a node that says what it is needs none on the host
     put(etc, "dev.json", spec([device("a", deviceNodes=[{"path": "/dev/reads", "type": "c", "major": 10, "minor": 237, "permissions": "r"}])]))
@@ -142,7 +142,7 @@ def test_denied(t):
 
 
 def test_waits(t):
-    """a container whose device is unknown waits with containerd's words, and starts when a file with it appears"""
+    """a container whose device is unknown waits with containerd's text, and starts when a file defines it"""
     node, etc, run = start(t)
     node.put("a.yaml", asking("a", f"{NAME}=late,{NAME}=other"))
     node.put("b.yaml", asking("b", "no name"))
@@ -164,7 +164,7 @@ def test_waits(t):
 
 
 def test_restart(t):
-    """a running container keeps what it has when the file goes; the agent's restart changes nothing"""
+    """a running container keeps its edits when the file is removed; a restart of the agent changes nothing"""
     node, etc, _ = start(t)
     put(etc, "dev.json", spec([device("a", env=["A=1"])]))
     node.put("a.yaml", asking("a", f"{NAME}=a"))
@@ -206,7 +206,7 @@ def test_plugin_without_spec(t):
 
 
 def test_missing_node(t):
-    """a plugin's device node that is not on the host is an error of the container's start, in containerd's words"""
+    """a plugin's device node that does not exist on the host fails the container's start with containerd's text"""
     node = devices.start(t)
     devices.plugin_at_work(node, "--device", "/dev/no-such:/dev/exdev:rw", devices=1)
     node.put("a.yaml", devices.asking("a"))

@@ -33,7 +33,7 @@ def folder(node, name):
 
 
 def test_claim(t):
-    """What a pod writes into its claim is there for the next one, after a kill of the agent, and until the claim is removed"""
+    """a pod's data in its claim survives a kill of the agent and is there for the next pod, until the claim is removed"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", user("a", "data", "echo kept > /data/file; sleep 1000"))
@@ -73,7 +73,7 @@ def test_claim(t):
 
 
 def test_persistent_volumes(t):
-    """A claim is bound to the smallest PersistentVolume that fits, whose folder stays; a claim for one pod keeps others waiting"""
+    """a claim is bound to the smallest matching PersistentVolume, whose folder is kept; a claim for one pod makes others wait"""
     node = t.node()
     node.import_image()
     disk = os.path.join(t.scratch, "disk")
@@ -115,7 +115,7 @@ def test_persistent_volumes(t):
 
 
 def test_made_claims(t):
-    """An ephemeral volume goes with its pod; a StatefulSet's claims stay and come back with their numbers"""
+    """an ephemeral volume is removed with its pod; a StatefulSet's claims are kept and reused by number"""
     node = t.node()
     node.import_image()
     template = {"spec": claim("x")["spec"]}

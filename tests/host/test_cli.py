@@ -50,7 +50,7 @@ def test_get(t):
 
 
 def test_wait(t):
-    """wait: a pod that has ended ends it at once with the reason; jsonpath, create and delete"""
+    """wait returns at once, with the reason, for a pod that has ended; jsonpath, create and delete"""
     node = t.node()
     node.import_image()
     node.put("job.yaml", pod("job", container(command=shell("exit 3")), restartPolicy="Never"))
@@ -79,7 +79,7 @@ def test_wait(t):
 
 
 def test_describe_and_explain(t):
-    """describe shows containers, conditions and events; explain names the step, its age, and what it waits for"""
+    """describe shows containers, conditions and events; explain shows the step, its age and its cause of waiting"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("a", container(ports=[{"containerPort": 80}]), labels={"x": "y"}))
@@ -150,7 +150,7 @@ def test_log_files(t):
 
 
 def test_validate(t):
-    """validate needs no daemon and tells good files from bad ones by its exit code"""
+    """validate needs no daemon and reports valid and invalid files by its exit code"""
     node = Node(t)
     for name, text, code in (("good.yaml", json.dumps(pod("a")), 0),
                              ("bad.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [], colour: red}\n", 1)):
@@ -207,7 +207,7 @@ def test_credentials(t):
 
 
 def test_version_and_no_daemon(t):
-    """version works; without a daemon the error says what to do"""
+    """version works; without a daemon the error explains how to start one"""
     node = Node(t)
     contains(node.cli("version").stdout, read(f"{TOP}/VERSION").strip(), "version")
     result = node.cli("get", "pods", ok=False)
@@ -217,7 +217,7 @@ def test_version_and_no_daemon(t):
 
 
 def test_kube_shaped_socket(t):
-    """curl speaks to the socket as to an apiserver: paths, selectors, watch, Status objects"""
+    """curl uses the socket like an apiserver: paths, selectors, watch, Status objects"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("a", labels={"x": "1"}))

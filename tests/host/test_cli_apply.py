@@ -7,7 +7,7 @@ from coracle import check, config_map, contains, equal, pod, read
 
 
 def test_apply(t):
-    """apply writes one object a file and says which; unchanged, configured, and nothing after a problem"""
+    """apply writes each object to a file and reports it; unchanged, configured, and nothing after a problem"""
     node = t.node()
     node.import_image()
     folder = node.manifests

@@ -27,7 +27,7 @@ def said(result):
 
 
 def test_delete(t):
-    """delete takes objects out of their files: by name, of several kinds, of files, selected, at once, and with dry runs"""
+    """delete removes objects from their files: by name, of several kinds, of files, selected, at once, and in dry runs"""
     node = t.node()
     node.import_image()
     cli = lambda *words, **more: node.cli("delete", *words, ok=False, timeout=60, **more)
@@ -79,7 +79,7 @@ def test_delete(t):
 
 
 def test_label_and_annotate(t):
-    """label and annotate change what the file has, refuse to overwrite, remove, and list"""
+    """label and annotate change the file, refuse to overwrite, remove, and list"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("a", container(command=FOREVER), labels={"app": "web"}))
@@ -170,7 +170,7 @@ def editor(t, script):
 
 
 def test_edit(t):
-    """edit opens the file of an object, or the object; refuses with the reason as a comment, and changes nothing without need"""
+    """edit opens the file of an object, or the object; a refusal is shown as a comment, and nothing is changed needlessly"""
     node = t.node()
     node.import_image()
     text = "# mine\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: one\ndata:\n  key: value # why\n"

@@ -14,7 +14,7 @@ def said(result):
 
 
 def test_tag_and_history(t):
-    """an image gets another name, which outlives a restart; a name moves from one image to another"""
+    """an image gets another name, which survives a restart; a name moves from one image to another"""
     node = t.node()
     node.import_image()
     cli = lambda *words: node.cli("image", *words, ok=False)
@@ -39,7 +39,7 @@ def test_tag_and_history(t):
 
 
 def test_login(t):
-    """login asks the registry, keeps what is right in the node's file for root only, and pulls use it; logout removes it"""
+    """login asks the registry, stores valid credentials in the node's file for root only, and pulls use them; logout removes them"""
     registry = Registry(t, closed=True)
     tag, _ = registry.push(busybox(), "team/box:1")
     file = f"{t.scratch}/auth.json"

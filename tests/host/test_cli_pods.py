@@ -11,7 +11,7 @@ def running(p):
 
 
 def test_restart(t):
-    """restart ends and starts all containers in place, with one event, and leaves the back-off alone"""
+    """restart ends and starts all containers in place, with one event, and does not change the back-off"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("a", container("one", command=shell("trap 'exit 0' TERM; sleep 1000 & wait")), container("two"),

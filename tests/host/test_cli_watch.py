@@ -54,7 +54,7 @@ def test_events(t):
 
 
 def test_top(t):
-    """top -w shows a table every two seconds, on a terminal in place, and ends when nobody reads"""
+    """top -w shows a table every two seconds, on a terminal in place, and ends when its output is closed"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("a"))

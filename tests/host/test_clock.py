@@ -78,7 +78,7 @@ def test_grace(t):
 
 
 def test_back_off(t):
-    """a clock that is set by hours neither shortens nor holds a back-off"""
+    """a clock that is set by hours neither shortens nor extends a back-off"""
     node = node_with_clock(t)
     for name in ("forward", "back"):
         node.put(f"{name}.yaml", pod(name, container(command=shell("exit 3")), terminationGracePeriodSeconds=0))

@@ -92,7 +92,7 @@ def test_force_delete_and_next_uid(t):
 
 
 def test_kube_killed(t):
-    """a killed coracle-kube is back within a second and told everything; the pods do not notice"""
+    """a killed coracle-kube is restarted within a second and receives everything again; pods are not affected"""
     peer, node, link = joined(t)
     link.synced()
     link.put(served(pod("web", container(env=[{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}])), UIDS[0]))
@@ -120,7 +120,7 @@ def test_kube_killed(t):
 
 
 def test_config_and_secret(t):
-    """a pod waits for ConfigMaps and Secrets that are not known yet; edits reach its volume; they are dropped with it"""
+    """a pod waits for unknown ConfigMaps and Secrets; edits reach its volume; they are dropped with the pod"""
     _, node, link = joined(t)
     link.synced()
     web = served(pod("web", container(volumeMounts=[mount("v", "/v")],
@@ -261,7 +261,7 @@ def test_folder_pods_are_static(t):
 
 
 def test_restart_without_the_apiserver(t):
-    """without its apiserver an agent keeps and starts the pods of its records; what the first set lacks ends"""
+    """without its apiserver an agent keeps and starts the recorded pods; pods missing from the first set are ended"""
     peer, node, link = joined(t)
     link.synced()
     for n, name in enumerate(("stay", "leave")):
@@ -285,7 +285,7 @@ def test_restart_without_the_apiserver(t):
 
 
 def test_token(t):
-    """a projected token comes from the apiserver; a refusal is shown and asked again"""
+    """a projected token comes from the apiserver; a refusal is shown and retried"""
     _, node, link = joined(t)
     link.synced()
     web = served(pod("web", container(volumeMounts=[mount("t", "/t")]), serviceAccountName="robot",
@@ -303,7 +303,7 @@ def test_token(t):
 
 
 def test_labels_and_taints(t):
-    """labels and taints that the apiserver has of the node decide about pods bound after that; a rejected pod stays Failed"""
+    """the apiserver's labels and taints of the node apply to pods bound later; a rejected pod stays Failed"""
     _, node, link = joined(t)
     link.synced()
     link.put(served(pod("early", nodeSelector={"disk": "fast"}), UIDS[0]))
@@ -354,7 +354,7 @@ def test_finished_and_readiness_gate(t):
 
 
 def test_grace_becomes_shorter(t):
-    """a second deletion with a shorter grace period ends the pod then; without a grace period it is at once"""
+    """a second deletion with a shorter grace period ends the pod earlier; without a grace period at once"""
     _, node, link = joined(t)
     link.synced()
     stubborn = container(command=shell("trap '' TERM; while :; do sleep 0.1; done"))

@@ -62,7 +62,7 @@ def node_in_use(link, wanted):
 
 
 def test_claim(t):
-    """a pod waits for its claim in kubelet's words; its volume is staged with the Secrets of the PersistentVolume; all is dropped with the pod"""
+    """a pod waits for its claim with kubelet's text; its volume is staged with the Secrets of the PersistentVolume; all is dropped with the pod"""
     node, link, driver = begin(t)
     pv, claim = objects(csi={"nodeStageSecretRef": {"namespace": "storage", "name": "stage"}})
     web = served(claim_pod("web", "data"), UIDS[0])
@@ -100,7 +100,7 @@ def test_claim(t):
 
 
 def test_drivers_are_announced(t):
-    """a driver that registers is told with its id, its labels and its limit; one that is gone is named, also to the next coracle-kube"""
+    """a registered driver is reported with its id, labels and limit; a removed driver is reported, also to the next coracle-kube"""
     peer, node, link = joined(t)
     link.synced()
     driver = Driver(node, "--caps", STAGE, "--max-volumes", "7", "--topology", "zone=z1")
@@ -116,7 +116,7 @@ def test_drivers_are_announced(t):
 
 
 def test_label_of_another_value(t):
-    """a driver with another value of a label of the Node is refused, and taken when the label is gone"""
+    """a driver with a conflicting label of the Node is refused, and accepted when the label is removed"""
     _, node, link = joined(t)
     link.synced()
     link.put({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "test-node", "labels": {"zone": "z2"}}})
@@ -130,7 +130,7 @@ def test_label_of_another_value(t):
 
 
 def test_attachment(t):
-    """a volume is in use before it is waited for; the attachment's metadata reach the driver; it is in use until it is unstaged"""
+    """a volume is reported in use before the wait; the attachment's metadata reach the driver; it is in use until it is unstaged"""
     node, link, driver = begin(t, attachRequired=True)
     link.put(*objects())
     web = served(claim_pod("web", "data"), UIDS[0])
@@ -200,7 +200,7 @@ def test_in_use_without_objects(t):
 
 
 def test_limits(t):
-    """a driver is asked again how many volumes it allows, in the period of its CSIDriver"""
+    """a driver is asked for its limit of volumes again, in the period of its CSIDriver"""
     _, node, link = joined(t)
     link.synced()
     link.put(driver_object(volumeLifecycleModes=["Persistent"], nodeAllocatableUpdatePeriodSeconds=10))
@@ -244,7 +244,7 @@ test_limit_reached.seconds = 240
 
 
 def test_growth(t):
-    """a volume that has become larger is expanded while its pod runs, and the claim's status is told"""
+    """a volume that has grown is expanded while its pod runs, and the claim's status is reported"""
     node, link, driver = begin(t)
     driver.leave()
     driver = Driver(node, "--caps", f"{STAGE},EXPAND_VOLUME")
@@ -276,7 +276,7 @@ def test_growth(t):
 
 
 def test_ephemeral(t):
-    """the claim of an ephemeral volume has to be the pod's own"""
+    """the claim of an ephemeral volume must belong to the pod"""
     node, link, driver = begin(t)
     web = served(claim_pod("web", "unused"), UIDS[0])
     web["spec"]["volumes"] = [{"name": "vol", "ephemeral": {"volumeClaimTemplate": {"spec": {

@@ -32,7 +32,7 @@ def configured(t, flags):
 
 
 def test_kubeadm(t):
-    """the files and flags of a kubeadm node start the daemon, with a warning for each setting that is not acted on"""
+    """the files and flags of a kubeadm node start the daemon, with a warning for each setting without effect"""
     text = read(f"{FIXTURES}/kubeadm/config.yaml").replace("/run/systemd/resolve/resolv.conf", "/etc/resolv.conf")
     path = f"{t.scratch}/etc/kubelet.yaml"
     write(path, text)
@@ -67,7 +67,7 @@ def test_kubeadm(t):
 
 
 def test_k3s(t):
-    """the drop-in and the flags of a k3s node start the daemon, with a warning for each setting that is not acted on"""
+    """the drop-in and the flags of a k3s node start the daemon, with a warning for each setting without effect"""
     flags = read(f"{FIXTURES}/k3s/flags").split()
     node = configured(t, ["--config-dir", f"{FIXTURES}/k3s/kubelet.conf.d"] + flags)
     equal(warned(node), read(f"{FIXTURES}/k3s/warnings").split(), "settings that are warned about")
@@ -77,7 +77,7 @@ def test_k3s(t):
 
 
 def test_drop_ins_and_errors(t):
-    """drop-ins are merged over the file and flags win; a mistake is one line that names file, line, key and what is allowed"""
+    """drop-ins are merged over the file and flags take precedence; a mistake is one line with file, line, key and allowed values"""
     path, folder = f"{t.scratch}/etc/config.yaml", f"{t.scratch}/etc/conf.d"
     write(path, KUBELET + "maxPods: 10\npodPidsLimit: 300\n")
     write(f"{folder}/10-pods.conf", KUBELET + "maxPods: 20\n")
@@ -135,7 +135,7 @@ def start_with_notify(t, node):
 
 
 def test_reload(t):
-    """SIGHUP reads the files again: changeable settings change, others are named, a mistake keeps the old configuration"""
+    """SIGHUP reads the files again: changeable settings change, others are logged, a mistake keeps the old configuration"""
     path = f"{t.scratch}/etc/config.yaml"
     write(path, KUBELET + "maxPods: 1\nclusterDNS: [10.0.0.1]\nclusterDomain: one.example\n")
     node = t.node("--config", path)

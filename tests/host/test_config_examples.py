@@ -391,7 +391,7 @@ def test_environment_files(t):
 
 
 def test_missing_references(t):
-    """a container whose ConfigMap, Secret or key is missing waits, says which, and starts as soon as it is there"""
+    """a container whose ConfigMap, Secret or key is missing waits, names it, and starts as soon as it exists"""
     node = start(t, config_map("there", k="v"))
     cases = {"map": (env(A=from_map("late", "k")), [], 'configmap "late" not found'),
              "secret": (env(A=from_secret("late", "k")), [], 'secret "late" not found'),

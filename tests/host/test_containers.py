@@ -194,7 +194,7 @@ def test_replacement_is_quick(t):
 
 
 def test_active_deadline(t):
-    """a pod older than activeDeadlineSeconds fails, also when the agent was away at that moment"""
+    """a pod older than activeDeadlineSeconds fails, also if the agent was not running at that moment"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("early", activeDeadlineSeconds=1))

@@ -123,7 +123,7 @@ def test_refused(t):
 
 
 def test_faults(t):
-    """a driver that fails, hangs, lies or is away is named and tried again, and holds no other pod"""
+    """a driver that fails, hangs, returns wrong answers or is absent is named and retried, and blocks no other pod"""
     node, driver = start(t)
     node.put("driver.yaml", driver_object())
     driver.faults(NodePublishVolume={"code": "FAILED_PRECONDITION", "text": "cannot publish it"})
@@ -182,7 +182,7 @@ def test_faults(t):
 
 
 def test_restart(t):
-    """volumes outlive the agent; those of pods that went meanwhile are unpublished, also without vol_data.json"""
+    """volumes survive the agent; volumes of pods removed meanwhile are unpublished, also without vol_data.json"""
     node, driver = start(t)
     node.put("driver.yaml", driver_object())
     for name in ("stays", "goes", "lost"):

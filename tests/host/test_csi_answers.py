@@ -55,7 +55,7 @@ class Answers(Kills):
 
 
 def test_answers(t):
-    """errors to what was done, and answers that come late: in the end all is mounted that has to be, once, and nothing else"""
+    """errors for calls that succeeded, and late answers: in the end exactly the needed volumes are mounted, once each"""
     seed = int(os.environ.get("SOAK_SEED", "0") or "0") or int.from_bytes(os.urandom(3), "big")
     print(f"SOAK_SEED={seed} CSI_ANSWERS={ROUNDS}", flush=True)
     Answers(t, seed).run(ROUNDS)

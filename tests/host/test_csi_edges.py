@@ -41,7 +41,7 @@ def late_publish(node, driver, again):
 
 
 def test_late_publish(t):
-    """NodePublishVolume that returns after its pod was deleted is undone, not overtaken, also with a driver that makes all folders of its target"""
+    """NodePublishVolume that returns after its pod was deleted is undone, also with a driver that creates all folders of its target"""
     node, driver = begin(t, "data", flags=["--parents"])
     late_publish(node, driver, False)
     check(driver.methods().index("NodePublishVolume") < driver.methods().index("NodeUnpublishVolume"), f"order: {driver.methods()}")
@@ -129,7 +129,7 @@ def test_shared(t):
 
 
 def test_volume_vanishes(t):
-    """PersistentVolume and claim that vanish while they are mounted leave the pod alone, also at a restart; it ends as others do"""
+    """a PersistentVolume and claim deleted while mounted do not affect the pod, also at a restart; it ends normally"""
     node, driver = begin(t, "data", "more")
     node.put("driver.yaml", driver_object(volumeLifecycleModes=["Persistent"], requiresRepublish=True))
     node.put("a.yaml", claim_pod("a", "data"))
@@ -181,7 +181,7 @@ def test_sub_paths(t):
 
 
 def test_shared_device(t):
-    """two pods with one block volume: mapped for each, also after a restart; the device is given up after the last"""
+    """two pods with one block volume: mapped for each, also after a restart; the device is released after the last"""
     node, driver = begin(t, "raw", mode="Block", modes=["ReadWriteMany"])
     plugin = node.root_dir + "/plugins/kubernetes.io/csi/volumeDevices"
     node.put("a.yaml", claim_pod("a", device="raw", command="echo hello | dd of=/dev/xvda conv=fsync; exec sleep 1000"))
@@ -237,7 +237,7 @@ def test_quiet(t):
 
 
 def test_away_at_the_end(t):
-    """a driver that is away when its pod goes and the agent restarts: the volume is kept whole, and undone when the driver is back"""
+    """a driver that is absent when its pod is removed and the agent restarts: the volume is kept, and undone when the driver returns"""
     node, driver = begin(t, "data", "other")
     node.put("a.yaml", claim_pod("a", "data"))
     node.put("b.yaml", claim_pod("b", "other"))

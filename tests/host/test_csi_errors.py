@@ -181,7 +181,7 @@ def test_repeated(t):
 
 
 def test_apart(t):
-    """a driver that hangs in NodeStageVolume holds its own pods: those of another driver, and their ends, go on"""
+    """a driver that hangs in NodeStageVolume blocks only its own pods: pods of another driver start and end"""
     node, driver = begin(t, "data")
     other = Driver(node, "--caps", STAGE, name="other.example.test")
     node.put("other.yaml", driver_object("other.example.test", volumeLifecycleModes=["Persistent"]))

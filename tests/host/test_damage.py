@@ -196,7 +196,7 @@ def test_results(t):
 
 
 def test_leases(t):
-    """addresses given out by host-local: the same damage"""
+    """addresses assigned by host-local: the same damage"""
     every_damage(t, "leases")
 
 

@@ -43,7 +43,7 @@ def wait_says(node, name, text):
 
 
 def test_a_declared_node_reaches_its_pod(t):
-    """a declared node is in its container, where and as the file says; another pod waits for its turn"""
+    """a declared node is in its container at the declared path; another pod waits for its turn"""
     folder = dev(t)
     mknod(folder, "node", FUSE)
     os.symlink("node", f"{folder}/tty1")  # as udev's links are
@@ -63,7 +63,7 @@ def test_a_declared_node_reaches_its_pod(t):
 
 
 def test_a_shared_node_has_several_pods(t):
-    """a node with a count is given to as many pods"""
+    """a node with a count is assigned to as many pods"""
     folder = dev(t)
     mknod(folder, "tty1")
     declare(t, "a.yaml", ttys(folder, count=2))
@@ -80,7 +80,7 @@ def test_a_shared_node_has_several_pods(t):
 
 
 def test_hot_plug(t):
-    """nodes that come and go change the node's resources; a pod that holds one runs on"""
+    """added and removed nodes change the node's resources; a pod that holds one keeps running"""
     folder = dev(t)
     declare(t, "a.yaml", ttys(folder))
     node = start(t, "--device-plugin-wait=1m")
@@ -103,7 +103,7 @@ def test_hot_plug(t):
 
 
 def test_a_container_that_starts_again_has_the_node_as_it_is(t):
-    """a device whose nodes are others after it was away is in the container with those when that starts again"""
+    """a restarted container gets the present nodes of a device that was unplugged and plugged in again"""
     folder = dev(t)
     mknod(folder, "tty1", FUSE)
     text = (f"devices:\n- name: {RESOURCE}\n  groups:\n  - paths:\n    - {{path: {folder}/tty1}}\n"
@@ -121,7 +121,7 @@ def test_a_container_that_starts_again_has_the_node_as_it_is(t):
 
 
 def test_a_restart_keeps_devices(t):
-    """over kill -9 of the daemon and an edit of the declaration a pod keeps its device, and no other one gets it"""
+    """over kill -9 of the daemon and an edit of the declaration a pod keeps its device exclusively"""
     folder = dev(t)
     mknod(folder, "tty1")
     declare(t, "a.yaml", ttys(folder))

@@ -50,7 +50,7 @@ def test_authority(t):
 
 
 def test_restart_orders(t):
-    """agent and plugin end and start in every order: a running pod keeps its device, the node counts again, another pod gets the other device"""
+    """agent and plugin end and start in every order: a running pod keeps its device, the node counts correctly, another pod gets the other device"""
     node = devices.start(t)
     plugin = plugin_at_work(node, "--prestart", "--preferred")
     node.put("a.yaml", asking("a"))
@@ -162,7 +162,7 @@ def test_folder_removed(t):
 
 
 def test_unhealthy_and_vanished(t):
-    """an unhealthy and a vanished device are shown; their pods go on; nobody else gets them"""
+    """an unhealthy and a vanished device are shown; their pods keep running; no other pod gets them"""
     node = devices.start(t, "--device-plugin-wait", "0s")
     plugin = plugin_at_work(node, "--preferred", "--toggle", "1", devices=3)
     for name in ("a", "b"):
@@ -187,7 +187,7 @@ def test_unhealthy_and_vanished(t):
 
 
 def test_two_processes(t):
-    """a second process of a resource takes over; when the first one ends, the second goes on"""
+    """a second process of a resource replaces the first; when the first one ends, the second still serves"""
     node = devices.start(t, "--device-plugin-wait", "0s")
     first = plugin_at_work(node, "--preferred")
     node.put("a.yaml", asking("a"))
@@ -203,7 +203,7 @@ def test_two_processes(t):
 
 
 def test_side_by_side(t):
-    """Allocate is called for different pods side by side; a plugin that hangs in it holds up nobody else"""
+    """Allocate is called for different pods in parallel; a plugin that hangs in it blocks no other pod"""
     node = devices.start(t)
     slow = plugin_at_work(node, "--allocate-delay", "3s", devices=8)
     stuck = plugin_at_work(node, "--hang", "Allocate", "--resource", "example.com/stuck", name="stuck")
@@ -315,7 +315,7 @@ echo end; exec sleep 100000""" % MAJOR
 
 
 def test_rules_crun(t):
-    """a container may read, write and make exactly what the plugin's permissions say, also after restarts (crun)"""
+    """a container may read, write and create nodes exactly as the plugin's permissions allow, also after restarts (crun)"""
     rules(t, "crun")
 
 

@@ -10,7 +10,7 @@ from devices import RESOURCE, asking, devices_of, plugin_at_work
 
 
 def test_node_gone(t):
-    """a container whose device node is gone does not start, and an event names the node; it keeps its device and starts when it is back"""
+    """a container whose device node is missing does not start, and an event names the node; it keeps its device and starts when the node exists again"""
     node = devices.start(t)
     path = f"{t.scratch}/stick"
     os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 3))

@@ -114,7 +114,7 @@ def test_dies_in_each_call(t):
 
 
 def test_hangs_in_each_call(t):
-    """a plugin that never answers a call holds up nobody else; explain names it"""
+    """a plugin that never answers a call blocks no other pod; explain names it"""
     bed = Bed(t)
     node = bed.node
     plugins = {}
@@ -175,12 +175,12 @@ def test_refused_ids(t):
 
 
 def test_half_frame(t):
-    """half a frame and then nothing, streams of nobody, the longest list: the others go on"""
+    """half a frame and then nothing, streams without a call, the longest list: other plugins are not affected"""
     wrong(t, ("list-half-frame", "list-stray-streams", "list-65536"), 0)
 
 
 def test_odd_ids(t):
-    """ids with odd bytes: the checkpoint stays readable, no line of the log is theirs, and the proper devices can be had"""
+    """ids with odd bytes: the checkpoint stays readable, no log line is forged, and the valid devices can be allocated"""
     bed = Bed(t)
     for how in ("list-odd-ids", "list-odd-health"):
         plugin = bed.plugin(how)
@@ -247,7 +247,7 @@ def test_endpoints(t):
 
 
 def test_floods(t):
-    """floods of lists, pings, settings, empty frames, registrations and connections: others go on, memory is bounded"""
+    """floods of lists, pings, settings, empty frames, registrations and connections: others are served, memory is bounded"""
     bed = Bed(t)
     for how in ("flood-lists", "flood-big-lists", "flood-pings", "flood-settings", "flood-empty-data", "flood-registers", "flood-connections"):
         plugin = bed.plugin(how)

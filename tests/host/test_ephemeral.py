@@ -47,7 +47,7 @@ def test_sigterm_while_starting(t):
 
 
 def test_left_over_from_kill(t):
-    """an ephemeral run removes what an earlier one, killed by -9, had left"""
+    """an ephemeral run removes the leftovers of an earlier one that was killed by -9"""
     node = t.node(ephemeral=True)
     node.import_image()
     node.put("a.yaml", pod("a"))

@@ -83,7 +83,7 @@ def test_added_to_a_running_pod(t):
 
 
 def test_target(t):
-    """with a target it sees the target's processes and none else; without one only its own; a gone target is named"""
+    """with a target it sees only the target's processes; without one only its own; a removed target is named"""
     _, node, link = joined(t)
     two = [container("main", command=["sleep", "4711"]), container("side", command=["sleep", "4712"])]
     link.put(web(containers=two))
@@ -105,7 +105,7 @@ def test_target(t):
 
 
 def test_target_gone(t):
-    """a target that has ended, and one that never ran, are named in the words of kubelet and its runtime"""
+    """a target that has ended, and one that never ran, are named with the texts of kubelet and its runtime"""
     _, node, link = joined(t)
     parts = dict(containers=[container("main"), container("job", command=["true"], restartPolicy="Never"),
                              container("never", image="localhost/absent:1", imagePullPolicy="Never")])
@@ -185,7 +185,7 @@ def test_streams(t):
 
 
 def test_its_files_count(t):
-    """what it writes counts for the pod's limit of local storage, as in kubelet: the pod is evicted"""
+    """its files count for the pod's limit of local storage, as in kubelet: the pod is evicted"""
     _, node, link = joined(t)
     parts = dict(containers=[container(resources={"limits": {"ephemeral-storage": "1Mi"}})])
     link.put(web(**parts))

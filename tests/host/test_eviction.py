@@ -74,7 +74,7 @@ def records(node):
 
 
 def test_admission(t):
-    """under memory pressure BestEffort pods wait unless they tolerate it; one that had to go comes back later than that"""
+    """under memory pressure BestEffort pods wait unless they tolerate it; an evicted pod returns later than the end of pressure"""
     node = small_node(t, "--eviction-pressure-transition-period=20s")
     node.put("hog.yaml", hog("hog", 420, terminationGracePeriodSeconds=1))
     # It may be back before anybody looks: what happened to it is in its events.
@@ -103,7 +103,7 @@ def test_admission(t):
 
 
 def test_memory(t):
-    """the pod that uses most beyond its request goes, whatever it returns; others and the condition follow kubelet's rules"""
+    """the pod that exceeds its request most is evicted, even if it releases memory; other pods and the condition follow kubelet's rules"""
     node = small_node(t, "--eviction-pressure-transition-period=2s")
     node.put("asked.yaml", hog("asked", 120, request="150Mi"))
     node.put("small.yaml", hog("small", 40))
@@ -138,7 +138,7 @@ def test_memory(t):
 
 
 def test_disk(t):
-    """the disk of volumes runs short: the pod that filled it goes, its files too, and the node is well again"""
+    """the disk of volumes runs short: the pod that filled it is evicted with its files, and the node recovers"""
     with small_disk(t, "kubelet", 256):
         node = t.node("--eviction-hard=nodefs.available<100Mi", "--eviction-pressure-transition-period=2s")
         node.import_image()

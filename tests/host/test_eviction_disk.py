@@ -43,7 +43,7 @@ def mib(text):
 
 
 def test_full_speed(t):
-    """a disk that is filled as fast as it can be: the threshold is seen while most of what it keeps is still free"""
+    """a disk that is filled at full speed: the threshold is detected while most of its reserve is still free"""
     with small_disk(t, "kubelet", DISK):
         node = disk_node(t)
         # Whatever waits before it: the looks have become rare by then.
@@ -72,14 +72,14 @@ def taken_at_once(t, before, size):
 
 
 def test_young_pod_takes_all(t):
-    """a pod that takes the disk without writing, soon after its start, is noticed within seconds"""
+    """a pod that allocates the disk without writing, soon after its start, is detected within seconds"""
     took = taken_at_once(t, "sleep 1.5", DISK - 200)
     print(f"MEASURED a pod of 1.5 s takes the disk with one fallocate(2): seen after {took:.1f} s")
     check(took < 8 * coracle.SLOW, f"{took:.1f} s")
 
 
 def test_near_the_threshold(t):
-    """close to the threshold a file that is allocated without a write is noticed as soon as by kubelet"""
+    """close to the threshold, a file allocated without a write is detected as soon as by kubelet"""
     near = DISK // 16 // 2
     fill = f"fallocate -l $(( $(df -k /e | tail -1 | awk '{{print $4}}') - {(LINE + near) * 1024} ))k /e/y"
     took = taken_at_once(t, f"{fill}; sleep 25", 2 * near)

@@ -42,7 +42,7 @@ def untouched(t, node, folder, before):
 
 
 def test_stopped(t):
-    """an import that brings the node below a threshold is stopped, after unused images were removed; no pod goes"""
+    """an import that brings the node below a threshold is stopped, after unused images were removed; no pod is evicted"""
     with small_disk(t, "state", LARGE_DISK) as folder:
         node = image_node(t, f"--eviction-soft=imagefs.available<{SOFT}Mi", "--eviction-soft-grace-period=imagefs.available=50ms")
         make_image(f"{t.scratch}/large.tar", "localhost/large:1", {f"data{n}": bytes(10 * MIB) for n in range(60)}, compressed=True)
@@ -58,7 +58,7 @@ def test_stopped(t):
 
 
 def test_refused(t):
-    """an archive that is larger than what is left is refused with the figures; one that fits without unused images comes"""
+    """an archive larger than the free space is refused with the figures; one that fits after removing unused images is imported"""
     with small_disk(t, "state", DISK) as folder:
         node = image_node(t)
         before = os.statvfs(folder).f_bavail * os.statvfs(folder).f_frsize

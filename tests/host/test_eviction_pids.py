@@ -32,7 +32,7 @@ def others(node):
 
 
 def test_fork_bomb(t):
-    """a fork bomb in a pod that was quiet before: the right signal, the right victim, and the node is well again"""
+    """a fork bomb in a pod that was quiet before: the right signal, the right victim, and the node recovers"""
     line = available() - LEFT
     node = small_node(t, line)
     before = others(node)
@@ -66,7 +66,7 @@ def notifies(cgroup):
 
 
 def test_limit_of_the_pod(t):
-    """a pod that reaches its own limit of processes causes a look, and is left alone while the node has enough"""
+    """a pod that reaches its own limit of processes causes a check, and is not evicted while the node has enough"""
     node = small_node(t, available() - MOST - LEFT)
     node.put("bomb.yaml", pod("bomb", container(command=shell(f"for i in $(seq {MOST + 100}); do sleep 1000 & done; {STAY}")), restartPolicy="Never"))
     node.wait_running("bomb")

@@ -160,7 +160,7 @@ class MakeRun:
 
 
 def test_make_run(t):
-    """examples/run brings all examples up and leaves the machine as it was on Ctrl-C"""
+    """examples/run starts all examples and restores the machine on Ctrl-C"""
     with MakeRun(t, [f"{TOP}/examples/run", t.build], stdin=subprocess.DEVNULL) as made:
         made.wait_up()
         pods = made.pods()

@@ -293,7 +293,7 @@ def oom_scores(t, *flags):
 
 
 def test_oom_score(t):
-    """the process has its container's oom_score_adj, which the runtime alone does not give it"""
+    """the process has its container's oom_score_adj, which the runtime alone does not set"""
     oom_scores(t)
 
 
@@ -490,7 +490,7 @@ def test_terminal_with_runc(t):
 # ---- ends ----------------------------------------------------------------------------------------------------------
 
 def test_client_goes(t):
-    """when the client disconnects, the process ends, and so do others of its session"""
+    """when the client disconnects, the process and the others of its session end"""
     node, _ = start(t)
     client = subprocess.Popen(coracle(node, "a", "--", "sh", "-c", "trap '' TERM HUP INT; sleep 6001 & sleep 6002; sleep 6003"),
                               stdin=subprocess.DEVNULL)
@@ -569,7 +569,7 @@ def test_agent_is_killed_with_runc(t):
 
 
 def test_agent_stops(t):
-    """the agent ends although execs are under way, and they with it"""
+    """the agent ends although execs are in progress, and ends them"""
     node, a = start(t)
     client = subprocess.Popen(coracle(node, "a", "--", "sleep", "6007"), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
     until(lambda: with_command(node, "sleep", "6007"), 10, "sleep")
@@ -583,7 +583,7 @@ def test_agent_stops(t):
 
 
 def test_background_process(t):
-    """a process left in the background delays nothing, and lives on"""
+    """a process left in the background delays nothing, and survives"""
     node, _ = start(t)
     began = time.monotonic()
     equal(execute(node, "a", "sh", "-c", "sleep 60.25 & echo started"), (0, b"started\n", b""), "exec")

@@ -12,7 +12,7 @@ QUICK = shell("trap 'exit 0' TERM; while true; do sleep 0.1; done")
 
 
 def test_full_state_disk(t):
-    """a full state folder prevents no deletion; pods that waited for space start when there is some"""
+    """a full state folder prevents no deletion; pods that waited for space start when there is some again"""
     os.makedirs(f"{t.scratch}/state")
     run("mount", "-t", "tmpfs", "-o", "size=90m", "tmpfs", f"{t.scratch}/state")
     node = t.node("--eviction-hard=memory.available<1Mi")  # no threshold of a disk: with one, "a" would be evicted and "b" refused
@@ -39,7 +39,7 @@ def test_full_state_disk(t):
 
 
 def test_run_folder_is_out_of_reach(t):
-    """a container that fills /etc/hosts, /etc/resolv.conf and /etc/hostname leaves the run folder alone"""
+    """a container that fills /etc/hosts, /etc/resolv.conf and /etc/hostname does not affect the run folder"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("a", container(command=shell(

@@ -65,7 +65,7 @@ def test_flex(t):
 
 
 def test_flex_failures(t):
-    """A driver that fails, answers no JSON or hangs is named, tried again, and holds no other pod; a failing init is called a few times only"""
+    """a driver that fails, answers no JSON or hangs is named, retried, and blocks no other pod; a failing init is called a few times only"""
     node, driver = start(t)
     driver.answer("init", {"status": "Failure", "message": "no licence"}, 1)
     driver.install()
@@ -106,7 +106,7 @@ def test_flex_failures(t):
 
 
 def test_flex_comes_and_goes(t):
-    """A driver that is installed later is found at once; one that is removed is waited for at the end"""
+    """a driver that is installed later is found at once; the end of a pod waits for a removed driver"""
     node, driver = start(t)
     node.put("a.yaml", pod("a", driver))
     until(lambda: any("err=no volume plugin matched" in m for m in events(node, "a")), 20, lambda: f"an event: {events(node, 'a')}")

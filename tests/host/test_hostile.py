@@ -192,7 +192,7 @@ while time.monotonic() < end:
 
 
 def test_crowd(t):
-    """a thousand connections of the socket's group that send a byte now and then: root is served, and all is given back"""
+    """a thousand connections of the socket's group that send a byte now and then: root is served, and all resources are released"""
     node = t.node("--socket-group", "nogroup")
     before = descriptors(node)
     seconds = 14 * SLOW

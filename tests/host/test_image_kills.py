@@ -52,7 +52,7 @@ def check_store(node, when):
 
 
 def test_kills(t):
-    """the agent is killed at random while images come and go: none is damaged, nothing is left over"""
+    """the agent is killed at random while images are pulled and removed: none is damaged, nothing is left over"""
     chance = random.Random(SEED)
     registry = Scripted()
     registry.hook = lambda handler, kind, key: kind == "blobs" and key in registry.blobs and slowly(handler, registry.blobs[key])

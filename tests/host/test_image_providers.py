@@ -82,7 +82,7 @@ def test_provider(t):
 
 
 def test_bad_providers(t):
-    """one that fails, answers garbage, hands out a wrong password or hangs is named, and the pull goes on without it; one that hangs ends with its pull"""
+    """a provider that fails, answers garbage, returns a wrong password or hangs is named, and the pull continues without it; a hanging one ends with its pull"""
     registry = Registry(t, closed=True)
     tags = {name: registry.push(busybox(), f"{name}/x:1")[0] for name in ("slow", "fails", "garbage", "wrong", "saved", "ended")}
     providers = Providers(t)

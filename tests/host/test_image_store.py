@@ -108,7 +108,7 @@ def test_verify(t):
 
 
 def test_removal(t):
-    """rm names the pods that use an image, prune takes what is unused and not pinned, and nothing of it stays on the disk"""
+    """rm names the pods that use an image, prune removes unused images that are not pinned, and no file of them stays on disk"""
     node = t.node()
     s = Source(t)
     node.import_image()
@@ -144,7 +144,7 @@ def test_removal(t):
 
 
 def test_collection(t):
-    """on a disk that is too full the least recently used image goes, down to the low threshold; one in use or pinned never"""
+    """on a disk that is too full the least recently used image is removed, down to the low threshold; one in use or pinned never"""
     os.makedirs(f"{t.scratch}/state/images")
     run("mount", "-t", "tmpfs", "-o", "size=200m", "coracle-images", f"{t.scratch}/state/images")
     try:

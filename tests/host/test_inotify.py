@@ -42,7 +42,7 @@ def said(node):
 
 
 def test_none_left(t):
-    """with no inotify instance at all pods start, change, end and are restarted; later an instance is found again"""
+    """without any inotify instance pods start, change, end and are restarted; later an instance is found again"""
     if "address" in os.path.basename(t.build):
         raise Skip("AddressSanitizer wants to be the first library")
     with open(f"{t.scratch}/tmp/shim.c", "w", encoding="ascii") as f:

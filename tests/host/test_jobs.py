@@ -139,7 +139,7 @@ def test_deadline_and_suspension(t):
 
 
 def test_ttl(t):
-    """ttlSecondsAfterFinished takes the Job out of its file, and leaves the rest of the file"""
+    """ttlSecondsAfterFinished removes the Job from its file, and keeps the rest of the file"""
     node = t.node()
     node.import_image()
     node.put("alone.yaml", job("alone", ttlSecondsAfterFinished=0))
@@ -165,7 +165,7 @@ def to_second(t, second):
 
 
 def test_cron_job(t):
-    """A CronJob makes Jobs on time, remembers over a kill which it has made, and keeps as many as it says"""
+    """a CronJob creates Jobs on time, records them across a kill, and keeps the configured number"""
     node = node_with_clock(t)
     to_second(t, 55)
     node.put("tick.yaml", cron_job("tick", "* * * * *", successfulJobsHistoryLimit=1))
@@ -208,7 +208,7 @@ def test_cron_job(t):
 
 
 def test_concurrency(t):
-    """Forbid waits for the Job that runs, Replace ends it, and a suspended CronJob makes none"""
+    """Forbid waits for the running Job, Replace ends it, and a suspended CronJob creates none"""
     node = t.node()
     node.import_image()
     sleep = container("main", shell("sleep 600"))

@@ -77,7 +77,7 @@ def test_ephemeral_container(t):
 
 
 def test_server_is_away(t):
-    """an apiserver that is killed, and a killed coracle-kube, disturb no pod; what happened meanwhile is told afterwards"""
+    """a killed apiserver and a killed coracle-kube affect no pod; changes made meanwhile are reported afterwards"""
     server, node = joined(t)
     server.store.put("Pod", bound(pod("stays")))
     server.store.put("Pod", bound(pod("ends", container(command=shell("sleep 4; exit 0")), restartPolicy="Never")))

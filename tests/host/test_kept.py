@@ -163,7 +163,7 @@ def test_boot_without_the_apiserver(t):
 
 
 def test_server_that_says_404(t):
-    """a ConfigMap and a Secret that the apiserver no longer has stay mounted, and on the disk for the next boot"""
+    """a ConfigMap and a Secret that the apiserver no longer has stay mounted, and on disk for the next boot"""
     server, node = joined(t)
     put_all(server)
     before, _ = check_web(node, "one")

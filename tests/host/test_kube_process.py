@@ -43,7 +43,7 @@ def test_rights(t):
 
 
 def test_follows(t):
-    """pods of the node come, change and go, the node is registered, and the lease is there"""
+    """pods of the node are added, changed and removed, the node is registered, and the lease is renewed"""
     with joined(t) as (server, kube):
         put_pods(server, ["a", "b"])
         server.store.put("Pod", pod_object("elsewhere", "node-2"))
@@ -63,7 +63,7 @@ def test_follows(t):
 
 
 def test_server_killed(t):
-    """an apiserver that is killed takes no pod away, and what it changed meanwhile arrives when it is back"""
+    """a killed apiserver removes no pod, and its changes made meanwhile arrive when it is back"""
     with joined(t) as (server, kube):
         put_pods(server, ["a", "b"])
         kube.begin(server)
@@ -120,23 +120,23 @@ def meet(t, *faults):
 
 
 def test_refusals(t):
-    """429 with Retry-After, 500 and 403: no pod is gone, and all is followed again"""
+    """429 with Retry-After, 500 and 403: no pod is lost, and all watches recover"""
     meet(t, {"what": "code", "code": 429, "headers": {"Retry-After": "1"}}, {"what": "code", "code": 500}, {"what": "code", "code": 403})
 
 
 def test_garbage(t):
-    """answers that are no JSON, a page of HTML, and a truncated one: no pod is gone, and all is followed again"""
+    """answers that are no JSON, a page of HTML, and a truncated one: no pod is lost, and all watches recover"""
     meet(t, {"what": "garbage"}, {"what": "garbage", "body": "<html>login</html>"}, {"what": "truncate"})
 
 
 def test_broken_streams(t):
-    """a dropped connection, nonsense amid a watch, and an expired one: no pod is gone, and all is followed again"""
+    """a dropped connection, nonsense amid a watch, and an expired one: no pod is lost, and all watches recover"""
     expired = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}}
     meet(t, {"what": "drop"}, {"what": "event", "line": "{nonsense", "seconds": 0}, {"what": "event", "line": expired, "seconds": 0})
 
 
 def test_partition(t):
-    """a server that answers nothing and closes nothing is noticed by the lease's deadline, and all goes on when it is back"""
+    """a server that answers nothing and closes nothing is detected by the lease's deadline, and all watches recover when it is back"""
     with joined(t) as (server, kube):
         put_pods(server, ["a"])
         kube.begin(server)
@@ -156,7 +156,7 @@ test_partition.seconds = 80
 
 
 def test_credentials(t):
-    """a revoked certificate asks for other credentials; those make it go on; unusable ones are an error with words"""
+    """a revoked certificate requests other credentials, which restore the connection; unusable ones are a clear error"""
     with joined(t) as (server, kube):
         put_pods(server, ["a"])
         kube.begin(server)

@@ -40,7 +40,7 @@ def joined(t, **config):
 
 
 def test_an_apiserver_that_is_away(t):
-    """while the apiserver is away nothing is gone, and what happened meanwhile is told when it is back"""
+    """while the apiserver is down no pod is lost, and changes made meanwhile are reported when it is back"""
     server, kube = joined(t)
     pod = server.store.put("Pod", bound("a"))
     kube.wait("put", is_pod)

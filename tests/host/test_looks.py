@@ -141,7 +141,7 @@ def over_running_pods(t, *looks):
 
 
 def test_mounts(t):
-    """over a failed look at the mounts of the run folder, of the volumes' tmpfs, of a memory volume and of shared memory"""
+    """after a failed lookup of the mounts of the run folder, of the volumes' tmpfs, of a memory volume and of shared memory"""
     over_running_pods(t, ("statfs", "{run}"), ("statx", "{run}"), ("statx", "{run}/volumes"),
                       ("statx", "/kubernetes.io~empty-dir/memory"), ("statx", "/.shm"))
 
@@ -150,7 +150,7 @@ test_mounts.seconds = 20
 
 
 def test_network(t):
-    """over a failed look at the pins of the namespaces and at the cached answer of the network plugins"""
+    """after a failed lookup of the pins of the namespaces and of the cached answer of the network plugins"""
     over_running_pods(t, ("statfs", "{uid}/net"), ("statfs", "{uid}/uts"), ("statfs", "{uid}/ipc"), ("openat", "-eth0.json"))
 
 
@@ -167,7 +167,7 @@ test_records.seconds = 20
 
 
 def test_shared_pid_namespace(t):
-    """over a failed look at the pin, the mark, the process and the program of a PID namespace that a pod shares"""
+    """after a failed lookup of the pin, the mark, the process and the program of a PID namespace that a pod shares"""
     node = node_that_fails(t)
     node.put("a.yaml", pod("a", container(), shareProcessNamespace=True))
     p = node.wait_running("a")

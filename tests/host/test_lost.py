@@ -116,7 +116,7 @@ def synced_record(node, p):
 
 
 def test_damaged_record(t):
-    """a truncated pod record is set aside and named; its pod starts anew, its old container goes"""
+    """a truncated pod record is set aside and reported; its pod starts again, and its old container is removed"""
     node, a, b = two(t)
     pid, path = node.pid(a), synced_record(node, a)
     node.kill()
@@ -296,7 +296,7 @@ def test_left_behind(t):
 
 
 def test_exit_of_nobody(t):
-    """an exit file of an unknown container does no harm, and is removed at the next start"""
+    """an exit file of an unknown container has no effect, and is removed at the next start"""
     node, a, b = two(t)
     with open(f"{node.run_dir}/exits/{NOBODY}", "w", encoding="ascii") as f:
         f.write("0")

@@ -145,7 +145,7 @@ test_hostile_files.seconds = 20
 
 
 def test_unreadable_by_mode(t):
-    """a file whose mode keeps everybody out is refused or read, never a hang (root may read it)"""
+    """a file whose mode denies access is refused or read, never a hang (root may read it)"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("a"))
@@ -156,7 +156,7 @@ def test_unreadable_by_mode(t):
 
 
 def test_invalid_edit(t):
-    """an invalid edit leaves the running pod alone and is reported; the correction clears the report"""
+    """an invalid edit does not affect the running pod and is reported; the correction clears the report"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("a", labels={"v": "1"}))
@@ -177,7 +177,7 @@ def test_invalid_edit(t):
 
 
 def test_two_files_one_pod(t):
-    """of two files that name one pod the first stays; when it goes, the other takes its place"""
+    """of two files that define one pod the first is used; when it is removed, the other is used"""
     node = t.node()
     node.import_image()
     node.put("first.yaml", pod("same", labels={"from": "first"}))
@@ -212,7 +212,7 @@ def test_formats(t):
 
 
 def test_written_in_place(t):
-    """a file written slowly in place acts once it is closed, not half way"""
+    """a file written slowly in place takes effect once it is closed, not before"""
     node = t.node()
     node.import_image()
     node.put("other.yaml", pod("other"))

@@ -210,7 +210,7 @@ def test_bandwidth(t):
 
 
 def test_lost_interface(t):
-    """a living pod gets back what it lost while the agent was away: same address, same container, working port"""
+    """a living pod gets back an interface that it lost while no agent ran: same address, same container, working port"""
     node = t.node()
     run("ip", "addr", "add", "192.0.2.10/32", "dev", "lo")
     node.import_image()
@@ -242,7 +242,7 @@ def test_lost_interface(t):
 
 
 def test_lost_while_running(t):
-    """a lost interface is noticed at once and made again; a pod that removes it repeatedly has to wait; changes inside are the pod's business"""
+    """a lost interface is detected at once and created again; a pod that removes it repeatedly has to wait; changes inside are left alone"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("a", container()))
@@ -293,7 +293,7 @@ def test_lost_while_running(t):
 
 
 def test_flushed_rules(t):
-    """rules that somebody flushed are missed by CHECK after the next change of the lists, and made again"""
+    """rules that were flushed are detected by CHECK after the next change of the lists, and created again"""
     node = t.node()
     run("ip", "addr", "add", "192.0.2.10/32", "dev", "lo")
     node.import_image()
@@ -320,7 +320,7 @@ def test_flushed_rules(t):
 
 
 def test_forgotten_attachments(t):
-    """rules, ifbs and firewall entries of pods of which the state folder knows nothing any more go at the next start"""
+    """rules, ifbs and firewall entries of pods unknown to the state folder are removed at the next start"""
     node = t.node()
     node.import_image()
     for n, name in enumerate(("a", "b")):
@@ -392,7 +392,7 @@ def test_errors_of_plugins(t):
 
 
 def test_lists(t):
-    """a list that is broken, or names a missing program or a version that no plugin speaks, is reported and ignored"""
+    """a list that is broken, or names a missing program or a version that no plugin supports, is reported and ignored"""
     put_list(t, "01-broken.conflist", '{"name": "x", "plugins": [')
     put_list(t, "02-missing.conflist", {"cniVersion": "1.0.0", "name": "m", "plugins": [{"type": "no-such-plugin"}]})
     put_list(t, "03-new.conflist", {"cniVersion": "1.1.0", "name": "n", "plugins": [{"type": "bridge"}]})

@@ -209,7 +209,7 @@ def _written(node):
 
 
 def test_slow_clients(t):
-    """clients that never read hold little memory and nobody else; too many connections are closed at once"""
+    """clients that never read hold little memory and block no other client; excess connections are closed at once"""
     with port_of(t) as (node, port):
         port.ask("/healthz")
         before, flood = _resident(port.process), exec_path("cat", "/dev/zero", output=1)

@@ -37,7 +37,7 @@ def sized(name, cpu, **more):
 
 
 def test_exclusive(t):
-    """a Guaranteed pod gets whole processors for itself, others share the rest, also over a kill of the agent"""
+    """a Guaranteed pod gets whole processors exclusively, others share the rest, also over a kill of the agent"""
     if CPUS < 2:
         return
     node = t.node(*FLAGS)

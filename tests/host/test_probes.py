@@ -37,7 +37,7 @@ def marked(mark):
 
 
 def test_kinds(t):
-    """readiness by HTTP, HTTPS, TCP, gRPC and exec: ready when the server says so"""
+    """readiness by HTTP, HTTPS, TCP, gRPC and exec follows the server's state"""
     node = start(t)
     http, tcp = Server(answers(*[response(503)] * 13, response(200))), Server(lambda *a: None)
     https = Server(answers(response(200)), tls=servers.certificate(t.scratch))
