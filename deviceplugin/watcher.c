@@ -5,7 +5,7 @@
  *
  * After a change of the folder, the whole tree is read and compared with the known entries. So the order of
  * events does not matter, and neither does a lost event. A socket is a new one if its inode or its time of
- * creation differs. Each socket is an entry (entry.c), which registers by itself.
+ * creation differs. Each socket is an entry (entry.c), which registers on its own.
  */
 #include "deviceplugin/watcher.h"
 

@@ -338,8 +338,8 @@ static bool atomic_writer_sort_in(const char *name, void *arg)
     return true;
 }
 
-/* Removes generations that nobody needs any more and temporary links; what cannot be removed now is found
- * again by the next publish or tidy. A plan (NULL: none) says which links to files are stale. */
+/* Removes unneeded generations and temporary links; entries that cannot be removed now are found again by the
+ * next publish or tidy. A plan (NULL: none) says which links to files are stale. */
 static struct found atomic_writer_tidy(const struct vol_writer *w, const char *current,
                                        const struct vol_plan *plan, size_t keep_max)
 {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A name that ends in '-' is a prefix; "" stands for everything with a '/'. */
+/* A name that ends in '-' is a prefix; "" matches every name with a '/'. */
 const struct api_resource_rule api_resource_rules[] = {
     { "cpu", API_ACTED, NULL },
     { "memory", API_ACTED, NULL },

@@ -44,7 +44,7 @@ static void kube_tell(struct kube *k, json_t *message)
 
     if (message == NULL)
         return;
-    /* Without the link there is nobody to tell, and on_lost ends the process. */
+    /* Without the link there is no receiver, and on_lost ends the process. */
     if (kube_link_send(k->link, message, -1, &e) != ERR_OK && e.code != ERR_UNAVAILABLE)
         kube_end(k, &e);
 }

@@ -73,7 +73,7 @@ void grpc_stream_forget(struct grpc_stream *st)
 
 /* ---- the end ---- */
 
-/* A client's stream closes by itself when both sides are complete. */
+/* A client's stream closes when both sides are complete. */
 static void reset(struct grpc_stream *st, uint32_t error)
 {
     bool complete = !st->session->o.server && st->peer_done && st->at == st->request.n + GRPC_FRAME_HEAD;

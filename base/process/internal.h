@@ -15,7 +15,7 @@ enum { SPAWN_FDS_MAX = 32, SPAWN_FD_NUMBER_MAX = 255 }; /* far below any rlimit 
 
 enum spawn_step { SPAWN_GROUP = 1, SPAWN_CGROUP, SPAWN_CWD, SPAWN_FDS, SPAWN_RIGHTS, SPAWN_EXEC };
 
-struct spawn_report { /* what a child that could not exec writes to its report pipe */
+struct spawn_report { /* written to its report pipe by a child that could not exec */
     int step;         /* enum spawn_step */
     int sys;          /* errno */
 };
@@ -46,9 +46,10 @@ enum err_code spawn_child(const struct spawn_plan *plan, pid_t *ret_pid, int *re
 
 /* ---- spawn_queue.c: the same on its own thread ---- */
 struct spawn_job;
-/* Copies the plan and what it points to; on success takes over std and report_fd. The report pipe delivers an
- * all-zero report when the job is over, successful or not, and spawn_end() may be called; and the report of a
- * child that could not exec, which comes first or (if the thread does not wait for the exec) after it. */
+/* Copies the plan and everything that it points to; on success takes over std and report_fd. The report pipe
+ * delivers an all-zero report when the job is over, successful or not, and spawn_end() may be called; and the
+ * report of a child that could not exec, which comes first or (if the thread does not wait for the exec)
+ * after it. */
 enum err_code spawn_begin(struct spawn_job **ret, const struct spawn_plan *plan, struct err *e) MUST_CHECK;
 bool spawn_is_over(struct spawn_job *j);
 /* Returns the outcome and frees the job. Only when the job is over. */

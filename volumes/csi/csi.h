@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * csi - the node's side of CSI: drivers that registered, and calls to them for the volumes of pods. Loop
- * thread only; nothing here blocks. Whatever may hang (a driver, a mount of it) is a call with a deadline or
- * a child that can be killed, so a bad driver holds its own volumes only.
+ * thread only; nothing here blocks. Everything that may hang (a driver, a mount of it) is a call with a
+ * deadline or a child that can be killed, so a bad driver holds its own volumes only.
  *
  *   drivers.c   drivers register through the plugin watcher (deviceplugin/plugins.h), with NodeGetInfo
  *   mount.c     sets up one volume of a pod; stage.c what its pods share, expand.c its size
@@ -11,11 +11,11 @@
  *   turns.c     one operation at a time on what pods share
  *   volume.h, messages.h, vol_data.h, version.h, paths.h   pure: requests, answers, files, versions, paths
  *
- * What is on the disk decides, not memory. The agent writes vol_data.json beside the target before it calls
+ * The state on the disk decides, not memory. The agent writes vol_data.json beside the target before it calls
  * NodePublishVolume, and removes it after NodeUnpublishVolume has succeeded and nothing is mounted any more.
- * NodeStageVolume and NodeUnstageVolume have a vol_data.json of their own.
- * So a removal after a restart, or of a pod that nobody knows any more, finds what has to be undone. A set-up
- * repeats its calls after a restart, as kubelet does: the calls of CSI are idempotent.
+ * NodeStageVolume and NodeUnstageVolume have a vol_data.json of their own. So a removal after a restart, or
+ * of a forgotten pod, finds the calls that have to be undone. A set-up repeats its calls after a restart, as
+ * kubelet does: the calls of CSI are idempotent.
  */
 #ifndef VOLUMES_CSI_CSI_H
 #define VOLUMES_CSI_CSI_H
@@ -36,14 +36,14 @@ struct csi_options { /* texts are copied */
     const char *node_name; /* for names of attachments */
     int cgroup_fd;         /* of children, as in struct proc_call_spec */
     const char *cgroup_procs;
-    /* Whether a driver may register, of which this is known; the error is told to it. May be NULL. */
+    /* Whether a driver may register, of which this is known; the driver gets the error. May be NULL. */
     enum err_code (*admit)(const char *driver, const struct csi_node_info *info, void *arg, struct err *e);
     /* A driver registered, or is gone; may be NULL. */
     void (*changed)(const char *driver, bool here, void *arg);
     /* In the child that looks for volumes to remove: gives up mounts of the agent's own on them (subPath), or
      * they would stay busy. */
     enum err_code (*let_go)(const char *pod_uid, void *arg, struct err *e);
-    /* Whether a pod still wants what is staged there, so that it is not unstaged; may be NULL. */
+    /* Whether a pod still wants the volume staged there, so that it is not unstaged; may be NULL. */
     bool (*wanted)(const char *staging, void *arg);
     /* Driver and handle of a staged volume whose vol_data.json is lost, by its folder; may be NULL. The texts
      * are borrowed until the loop turns. */
@@ -90,7 +90,7 @@ struct csi_stage {
     struct grpc_channel *channel; /* of the set-up */
     struct grpc_call call;
     struct proc_call child;
-    struct err failed; /* what the driver answered, while it is undone */
+    struct err failed; /* the driver's answer, while the set-up is undone */
 };
 
 struct csi_expand {
@@ -134,7 +134,7 @@ struct csi_mount {
     struct grpc_channel *channel;
     struct grpc_call call;
     struct proc_call child;
-    struct err failed; /* what the publish answered, while it is undone */
+    struct err failed; /* the answer to the publish, while it is undone */
 };
 void csi_mount_start(struct csi_mount *m, struct csi *c, const struct csi_volume *v, op_done_fn done,
                      void *owner);
@@ -145,7 +145,7 @@ enum csi_step csi_mount_step(const struct csi_mount *m); /* where it is, or fail
 void csi_mount_stop(struct csi_mount *m);
 bool csi_mount_stopped(const struct csi_mount *m); /* or cancelled */
 
-/* What the driver can, as it said last; valid in done if the result is OK. */
+/* The driver's capabilities, as last reported; valid in done if the result is OK. */
 csi_caps csi_mount_caps(const struct csi_mount *m);
 
 /* ---- how full a volume is ---- */
@@ -194,10 +194,10 @@ void csi_remove_start(struct csi_remove *r, struct csi *c, const char *pod_uid, 
 /* Whether the pod has a folder of CSI volumes: if it is absent, there is nothing to remove. */
 struct presence csi_look(const struct csi *c, const char *pod_uid, struct err *e) MUST_CHECK;
 
-/* ---- what is staged ---- */
-/* A pod has let go of this volume: it is unstaged if it is the last one, and tried until that succeeds. */
+/* ---- staged volumes ---- */
+/* A pod has released this volume: it is unstaged if that was the last pod, and tried until that succeeds. */
 void csi_release(struct csi *c, const struct csi_id *id);
-/* Releases what an earlier run of the agent left staged; after all pods are known. */
+/* Releases volumes that an earlier run of the agent left staged; after all pods are known. */
 void csi_sweep(struct csi *c);
 /* Those that are not unstaged yet; `error`: of the last try, or "". */
 void csi_each_release(const struct csi *c, void (*fn)(const struct csi_id *id, const char *error, void *arg),

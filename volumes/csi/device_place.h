@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_place - the folders of what the pods of a volume share (paths.h), and of the block devices of pods.
- * All of it may hang, so it is called inside a proc_call.
+ * device_place - the folders of devices that the pods of a volume share (paths.h), and of the block devices
+ * of pods. All of it may hang, so it is called inside a proc_call.
  */
 #ifndef VOLUMES_CSI_DEVICE_PLACE_H
 #define VOLUMES_CSI_DEVICE_PLACE_H

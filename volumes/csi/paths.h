@@ -11,7 +11,7 @@
  *     map, link  none                                     P/volumeDevices/<volume>/dev/<uid>, and
  *                                                         volumeDevices/kubernetes.io~csi/<volume>
  *
- * The device is what the pods of a volume share: it has a vol_data.json, as the folder of a file system.
+ * The pods of a volume share the device: it has a vol_data.json, as the folder of a file system.
  */
 #ifndef VOLUMES_CSI_PATHS_H
 #define VOLUMES_CSI_PATHS_H
@@ -34,7 +34,7 @@ struct csi_id {            /* which volume; texts are borrowed */
 };
 
 struct csi_paths {                 /* in the arena */
-    const char *device, *staging;  /* NULL: of an inline volume, or what they need is unknown */
+    const char *device, *staging;  /* NULL: of an inline volume, or their parts are unknown */
     const char *folder, *target;   /* NULL: without `pod_uid` or spec_name */
     const char *publish;           /* of a block device: the folder of its targets; otherwise NULL */
     const char *maps, *map, *link; /* of a block device; otherwise NULL */

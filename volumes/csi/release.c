@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * release - staged volumes that pods have let go of: each is unstaged as soon as no pod has it, and tried
+ * release - staged volumes that pods have released: each is unstaged as soon as no pod has it, and tried
  * again with kubelet's back-off. A pod's end does not wait for that. What an earlier run of the agent left is
  * found on the disk (csi_sweep).
  */
@@ -28,7 +28,7 @@ struct csi_release {
     struct csi_unstage unstage;
     struct op pause; /* until the next try */
     uint64_t pause_ms;
-    bool again; /* a pod let go of it meanwhile */
+    bool again; /* a pod released it meanwhile */
     bool told;  /* of the last error */
     struct boot_time since;
     char error[400];

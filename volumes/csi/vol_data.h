@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vol_data - kubelet's file vol_data.json beside a volume: what has to be known to undo its calls, so that a
+ * vol_data - kubelet's file vol_data.json beside a volume: the data needed to undo its calls, so that a
  * volume outlives the agent's memory, and a node can change over from kubelet or back to it. Pure; any
  * thread.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * volume - one CSI volume as the objects of the API describe it, and what a driver is asked for it. Pure; any
+ * volume - one CSI volume as the objects of the API describe it, and the driver's requests for it. Pure; any
  * thread.
  *
  * Rules and names are kubelet's (pkg/volume/csi), so that drivers find what they expect.
@@ -81,7 +81,7 @@ struct csi_volume { /* texts are borrowed */
     struct csi_pairs expand_secrets;
 };
 
-/* What NodeStageVolume and NodePublishVolume are asked. */
+/* The requests NodeStageVolume and NodePublishVolume. */
 struct csi_request {
     const char *volume_id, *staging_path /* NULL: not staged */, *target_path /* NULL: of a stage */;
     bool block, read_only;
@@ -100,7 +100,7 @@ enum err_code csi_publish_request(const struct csi_volume *v, csi_caps caps, con
 enum err_code csi_stage_request(const struct csi_volume *v, csi_caps caps, const char *staging_path,
                                 struct arena *memory, struct csi_request *ret, struct err *e) MUST_CHECK;
 
-/* What NodeExpandVolume is asked. */
+/* The request NodeExpandVolume. */
 struct csi_expand_request {
     const char *volume_id, *volume_path, *staging_path /* NULL: not staged */;
     uint64_t bytes;
@@ -113,7 +113,7 @@ void csi_expand_request(const struct csi_volume *v, csi_caps caps, const char *s
 /* Whether the agent gives the files of a published volume to the fsGroup. */
 bool csi_wants_group(const struct csi_volume *v, csi_caps caps);
 
-/* Whether the driver may have done what it answered an error to (kubelet's isFinalError, reversed): such a
+/* Whether the driver may have done the work in spite of this error (kubelet's isFinalError, reversed): such a
  * call is undone later, as if it had succeeded. `code`: of the status. */
 bool csi_is_uncertain(enum err_code code);
 

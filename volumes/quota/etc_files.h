@@ -2,7 +2,7 @@
 /*
  * etc_files - /etc/projects and /etc/projid, locked together as kubelet does: flock(2), projects first.
  *
- * Missing files are made, 0644. What is not a regular file is refused, symlinks included. A holder of the
+ * Missing files are made, 0644. Anything but a regular file is refused, symlinks included. A holder of the
  * locks is waited for up to two seconds. Changes go into a new file that replaces the old one, projid first,
  * so the lock on projects covers both replacements. Blocking.
  */

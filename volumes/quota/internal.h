@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of volumes/quota share. */
+/* Shared by the files of volumes/quota. */
 #ifndef VOLUMES_QUOTA_INTERNAL_H
 #define VOLUMES_QUOTA_INTERNAL_H
 #include "base/list.h"
@@ -42,7 +42,7 @@ bool quota_message_read(const void *data, size_t n, unsigned family,
  * one. One writer at a time. *ret_replaced may be true with an error: the folder could not be synced. */
 enum err_code quota_replace_file(const char *path, const char *text, size_t n, mode_t mode, bool sync_folder,
                                  bool *ret_replaced, struct err *e) MUST_CHECK;
-/* Removes what a killed writer left. */
+/* Removes leftovers of a killed writer. */
 void quota_replace_clean(const char *path);
 
 struct project_entry {
@@ -82,7 +82,7 @@ enum err_code projects_check_path(const char *path, struct err *e) MUST_CHECK;
 struct etc_files;
 /* *ret is NULL if the files are not kept. */
 enum err_code projects_lock_files(const struct projects *p, struct etc_files **ret, struct err *e) MUST_CHECK;
-/* Makes the files agree with the table, without what is `freeing`. */
+/* Makes the files agree with the table, without entries that are `freeing`. */
 enum err_code projects_write_files(struct projects *p, struct etc_files *f, struct err *e) MUST_CHECK;
 
 /* ---- projects_file.c ---- */

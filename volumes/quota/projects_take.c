@@ -11,7 +11,7 @@
 #define TRIES_IN_ORDER 256 /* kubelet gives up after 128 */
 #define TRIES_MAX 4096     /* beyond the first by chance, for a container may use up any numbers in a row */
 
-/* Present: somebody uses the number. */
+/* Present: the number is in use. */
 static struct presence look_at_id(const struct projects *p, const struct quota_fs *f,
                                   const struct etc_ids *named, uint32_t id, struct err *e)
 {
@@ -158,7 +158,7 @@ static enum err_code take_and_write(struct projects *p, struct projects_wish *w,
     return code;
 }
 
-/* ---- ids for trees to come ---- */
+/* ---- ids for future trees ---- */
 
 static enum err_code reserve_one(struct projects *p, const struct quota_fs *f, const struct etc_ids *named,
                                  uint32_t *ret, struct err *e)

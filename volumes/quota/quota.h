@@ -8,7 +8,7 @@
  * quota_assign() for a folder that has content already. quotactl_fd(2) (Linux 5.14) is used where the kernel
  * has it, else quotactl(2) with the device of the mount.
  *
- * What a project does not do:
+ * Limits of projects:
  * - It does not bind the owner of a file. A process in the initial user namespace may give its own files
  *   another project, or none, without a capability (FS_IOC_FSSETXATTR, FS_IOC_SETFLAGS, file_setattr(2)). The
  *   kernel refuses that in any other user namespace. README.md has the consequences.
@@ -81,11 +81,11 @@ enum err_code quota_set(const struct quota_fs *f, uint32_t project, const struct
 /* The project of a folder, 0: none. Follows no symlink. */
 struct presence quota_project_of(const char *dir, uint32_t *ret_project, struct err *e) MUST_CHECK;
 /*
- * Gives a folder its project, and what is below it: each folder and regular file is visited, without leaving
- * the file system or following symlinks. Symlinks, sockets, pipes and devices keep their project, and in a
- * folder with another one they can no longer be renamed; so give folders their project while they are empty.
- * May be repeated after a crash. Before limits are set: usage moves with the files and is refused beyond
- * them. ERR_EXHAUSTED: more than QUOTA_DEPTH_MAX folders within each other.
+ * Gives a folder and everything below it its project: each folder and regular file is visited, without
+ * leaving the file system or following symlinks. Symlinks, sockets, pipes and devices keep their project, and
+ * in a folder with another one they can no longer be renamed; so give folders their project while they are
+ * empty. May be repeated after a crash. Before limits are set: usage moves with the files and is refused
+ * beyond them. ERR_EXHAUSTED: more than QUOTA_DEPTH_MAX folders within each other.
  */
 #define QUOTA_DEPTH_MAX 128 /* two descriptors each */
 enum err_code quota_assign(int dir_fd, uint32_t project, struct err *e) MUST_CHECK;

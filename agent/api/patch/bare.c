@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of an object its file needs: defaults that nobody wrote are left out, so that people can read the
- * file. */
+/* The members of an object that belong in its file: unwritten defaults are left out, so that people can read
+ * the file. */
 #include "agent/api/manifest/decode.h"
 #include "agent/api/patch/write.h"
 #include "base/codec/json.h"

@@ -30,7 +30,7 @@ bool fields_put(json_t *set, const char *element, bool member, json_t *below);
 
 json_t *fields_union(const json_t *a, const json_t *b);
 json_t *fields_intersection(const json_t *a, const json_t *b);
-json_t *fields_difference(const json_t *a, const json_t *b); /* of each path by itself */
+json_t *fields_difference(const json_t *a, const json_t *b); /* each path on its own */
 json_t *fields_without(const json_t *a, const json_t *b);    /* of b's paths with all below them */
 
 /* A set from outside: checked, in canonical form.  NULL: it is none, or no memory. */

@@ -95,7 +95,7 @@ static size_t common_start(const char *a, const char *b)
     return n;
 }
 
-/* The name of a type without its package. A table that stands for two types ("A, B") is the one that the
+/* The name of a type without its package. A table that describes two types ("A, B") is the one that the
  * field's name looks like; "ObjectMeta (without namespace)" is ObjectMeta. */
 static void short_name(const struct api_schema *schema, const char *field, char ret[NAME_MAX_SIZE])
 {
@@ -323,7 +323,7 @@ void api_openapi_define(struct api_openapi *doc, const struct api_schema *schema
     if (kind != NULL)
         add_object_members(doc, &properties);
     api_put(&o, "type", json_string("object"));
-    /* Several kinds have one table, and a table may stand for several types. */
+    /* Several kinds share one table, and a table may describe several types. */
     about = api_about_type(name);
     if (about[0] == '\0' && schema != NULL)
         about = api_about_type(schema->name);

@@ -98,7 +98,7 @@ struct parts {
     size_t size[PARTS_MAX];
 };
 
-/* Whether the text is as the pattern, in which each '*' stands for any characters. */
+/* Whether the text matches the pattern, in which each '*' matches any characters. */
 static bool fits(const char *pattern, const char *text, struct parts *parts, size_t part)
 {
     for (; *pattern != '*'; pattern++, text++) {

@@ -38,7 +38,7 @@ bool get_is_format(const struct get *g, const char *format);
 bool get_is_table(const struct get *g); /* plain or wide */
 int get_nothing_found(const struct get *g);
 int get_print_objects(const struct get *g, const char *kind, const json_t *items, bool single);
-int get_check_names(const struct get *g); /* names go with no selector; the exit code */
+int get_check_names(const struct get *g); /* names and selectors exclude each other; the exit code */
 int get_pods(struct get *g);
 int get_objects(struct get *g, const struct api_kind_row *kind);
 int get_events(struct get *g);
@@ -69,7 +69,7 @@ void cli_describe_resources(const json_t *resources, const char *indent, struct 
 void cli_describe_node(const struct cli *cli, const json_t *node, const json_t *pods, const json_t *devices,
                        const json_t *placement, struct buf *out);
 void cli_describe_devices(const json_t *devices, struct buf *out); /* those in use */
-/* NUMA nodes and who has what of them; nothing for an empty list. */
+/* NUMA nodes and the containers that use them; nothing for an empty list. */
 void cli_describe_placement(const json_t *nodes, struct buf *out);
 json_t *cli_read_placement(struct cli *cli); /* NULL after printing an error */
 void cli_describe_config_map(const struct cli *cli, const json_t *o, struct buf *out);

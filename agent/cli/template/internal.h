@@ -89,7 +89,7 @@ enum err_code go_parse_pipe(struct go_parser *s, struct go_pipe **ret, const cha
                             bool declares) MUST_CHECK;
 
 /* ---- go_calls.c ---- */
-/* NULL stands for no value, as null does. *ret is a new reference, or NULL. */
+/* NULL means no value, like null. *ret is a new reference, or NULL. */
 struct go_call {
     struct go_place place;
     json_t *const *args; /* borrowed */

@@ -61,8 +61,8 @@ struct stock {
 
 void stock_init(struct stock *s);
 void stock_done(struct stock *s);
-/* What the daemon has. *ret: the change, until the next call; NULL: nothing changed.
- * False: out of memory, or no object of a known kind. */
+/* The daemon's objects. *ret: the change, until the next call; NULL: nothing changed. False: out of memory,
+ * or no object of a known kind. */
 bool stock_put(struct stock *s, json_t *object, unsigned set, const struct stock_change **ret);
 /* `last`: as it was last; NULL: as it is. Both are borrowed. */
 void stock_remove(struct stock *s, struct stock_object *o, uint64_t version, json_t *last);
@@ -70,7 +70,7 @@ void stock_remove(struct stock *s, struct stock_object *o, uint64_t version, jso
 bool stock_uses(const struct stock *s, const char *namespace_);
 struct stock_object *stock_find(const struct stock *s, const struct api_kind_row *kind,
                                 const char *namespace_, const char *name);
-/* Changes are numbered from 0 on; the next one gets stock_next(). NULL: it is forgotten, or yet to come. */
+/* Changes are numbered from 0 on; the next one gets stock_next(). NULL: it is forgotten, or not there yet. */
 uint64_t stock_next(const struct stock *s);
 const struct stock_change *stock_change_at(const struct stock *s, uint64_t number);
 /* Of a kind, by namespace and name; malloc'ed, NULL: out of memory. */
@@ -166,7 +166,7 @@ struct api_list_options {
     const char *token; /* continue, of the request; NULL: the first page */
 };
 struct api_watch_options {
-    uint64_t version; /* 0: what there is, first */
+    uint64_t version; /* 0: first the present objects */
     bool initial, initial_given, bookmarks;
     uint64_t timeout_s;
 };
@@ -214,7 +214,7 @@ void api_namespace_check(struct kube_api *a, const char *name);
 bool api_namespace_stays(struct kube_api *a, struct stock_object *o);
 /* A Namespace of a manifest is active. */
 void api_namespace_complete(json_t *object);
-/* What the daemon tells of a manifest, with the defaults that an apiserver shows. */
+/* The daemon's object of a manifest, with the defaults that an apiserver shows. */
 void api_object_complete(json_t *object);
 
 /* ---- health.c ---- */
@@ -228,7 +228,7 @@ bool api_streams(const struct api_request *r); /* false: it is none of them */
 void api_feed_start(struct kube_api *a);
 void api_feed_stop(struct kube_api *a);
 
-/* ---- pki.c: the node's CA and what it signs ---- */
+/* ---- pki.c: the node's CA and its certificates ---- */
 /* `files` has PEM texts: ca.crt, ca.key, server.crt, server.key, admin.crt, admin.key. *ret: NULL if they are
  * all good for API_PKI_RENEW_DAYS, otherwise a new object with all of them. */
 #define API_PKI_DAYS 365

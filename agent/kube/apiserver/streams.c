@@ -18,7 +18,7 @@ static void target_path(const struct api_target *t, struct buf *b)
     buf_addf(b, "/%s", t->sub->name);
 }
 
-/* Flags are said as "true", where the SPDY side looks for them. */
+/* Flags are passed as "true", as the SPDY side expects. */
 static void target_params(const struct http_request *r, const char *const *flags, const char *const *texts,
                           struct buf *b)
 {

@@ -293,7 +293,7 @@ static json_t *watch_all(const struct api_watch *w)
     return list;
 }
 
-/* What is sent before the changes that are yet to come. False: out of memory. */
+/* The part that is sent before future changes. False: out of memory. */
 static bool watch_begin_with(struct api_watch *w, const struct api_watch_options *o)
 {
     const struct stock *s = &w->api->stock;

@@ -29,9 +29,9 @@ struct api_job {
     json_t *live;     /* owned, wiped; NULL: there is none */
     char mark[64];    /* of the live object; "": none */
     json_t *warnings; /* a list of texts */
-    json_t *strict;   /* what strict decoding refuses of the text, a list of texts; owned */
+    json_t *strict;   /* problems that strict decoding finds in the text, a list of texts; owned */
     json_t *object;   /* the object to store; owned, wiped */
-    json_t *shown;    /* of a dry run, with what the node says of it; owned, wiped */
+    json_t *shown;    /* of a dry run, with the node's members; owned, wiped */
     json_t *added;    /* ephemeral containers that are still to be added */
     char file[256];   /* "": not known */
     unsigned tries;
@@ -39,8 +39,8 @@ struct api_job {
     struct ask *ask;
     void (*looked)(struct api_job *j); /* the live object is known */
 
-    /* of a DELETE of a collection, or of a namespace with what is in it (write_collection.c) */
-    json_t *list;          /* what is answered at the end; owned. NULL: it is of one object */
+    /* of a DELETE of a collection, or of a namespace with its content (write_collection.c) */
+    json_t *list;          /* the answer at the end; owned. NULL: the DELETE is of one object */
     struct api_kept *kept; /* the objects that are still to be deleted; owned */
     size_t n_kept, at;
     struct api_target whole; /* the request's; r.target is that of the object in hand */
@@ -58,7 +58,7 @@ void api_write_begin(const struct api_request *r);
 void job_answer(struct api_job *j, int http, json_t *value /* stolen; NULL: out of memory */);
 void job_fail(struct api_job *j, json_t *status /* stolen; NULL: out of memory */);
 void job_lacks(struct api_job *j); /* 404 */
-void job_write(struct api_job *j); /* looked: computes what becomes of the object, and stores it */
+void job_write(struct api_job *j); /* looked: computes the new object, and stores it */
 void job_write_as(struct api_job *j, enum api_write_type type, const json_t *body);
 
 /* ---- write_daemon.c ---- */
@@ -72,7 +72,7 @@ void job_stored(struct api_job *j, int http, json_t *object);
 void job_refused(struct api_job *j, int http, const json_t *body, const struct err *e);
 /* Asks the daemon; false: that failed, was answered, and the job is gone. */
 bool job_ask(struct api_job *j, const char *method, const char *target, json_t *body, ask_done_fn done);
-/* Drops the reference, and overwrites what nobody else has; NULL is fine. */
+/* Drops the reference, and overwrites unshared values; NULL is fine. */
 void job_wipe(json_t *v);
 
 /* ---- write_options.c ---- */
@@ -92,7 +92,7 @@ struct api_kept {
 };
 void job_collection(struct api_job *j);      /* its options are read */
 void job_collection_next(struct api_job *j); /* one is deleted */
-/* The options of a DELETE of a namespace are read: what is in it goes first. */
+/* The options of a DELETE of a namespace are read: its content is deleted first. */
 void job_delete_namespace(struct api_job *j);
 /* A new object's namespace exists and does not end; false: it was answered, and the job is gone. */
 bool job_namespace_exists(struct api_job *j);

@@ -110,7 +110,7 @@ static void keep_contents(struct api_job *j, const char *namespace_)
         }
 }
 
-/* The namespace while it ends: it goes with its last object, which may be a pod that takes its time. */
+/* The namespace while it ends: it disappears with its last object, which may be a slowly ending pod. */
 static json_t *ending(struct api_job *j, const struct stock_object *o)
 {
     const struct stock_change *change = NULL;

@@ -151,7 +151,7 @@ void job_delete(struct api_job *j)
     const struct api_kind_row *k = j->r.target.kind;
 
     if (j->live == NULL && j->list != NULL) {
-        job_collection_next(j); /* it went by itself meanwhile */
+        job_collection_next(j); /* it disappeared meanwhile */
         return;
     }
     if (j->live == NULL) {

@@ -28,7 +28,7 @@ struct kube_reflector {
     bool no_watch_list;        /* the server does not know it */
     char *more;                /* of a list: the token of its next page */
     bool synced, trouble, closed, timer_closed;
-    bool full; /* said once */
+    bool full; /* logged once */
     /* of the watch that runs */
     uint64_t began_ms, events;
     int timeout_s;
@@ -40,7 +40,7 @@ struct kube_reflector {
 };
 
 /* ---- reflector.c ---- */
-void reflector_go(struct kube_reflector *r); /* asks for what the state says, unless a request is under way */
+void reflector_go(struct kube_reflector *r); /* sends the request of its state, unless one is in progress */
 /* After a failure: back-off, at least as long as the server says. */
 void reflector_pause(struct kube_reflector *r, enum reflect_state next, uint64_t retry_after_ms);
 void reflector_rest(struct kube_reflector *r, enum reflect_state next);

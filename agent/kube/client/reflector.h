@@ -20,7 +20,7 @@
 #include "agent/kube/client/client.h"
 
 /* An object has at most 1.5 MiB (etcd's default for a request), in JSON, where a byte may become "\u0001",
- * six times that: nobody shall be able to hide a node's pods behind a large one. */
+ * six times that: a large pod must not be able to hide the others of a node. */
 #define KUBE_EVENT_MAX ((size_t)12 << 20)
 #define KUBE_LIST_MAX ((size_t)48 << 20)
 #define KUBE_WATCH_LIST_MS 30000

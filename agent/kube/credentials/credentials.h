@@ -45,7 +45,7 @@ struct kube_credentials_options { /* texts are copied, but for cgroup_procs */
     const char *cgroup_procs; /* likewise; borrowed until the end */
     /* A message, without its member "type": never the same twice in a row; borrowed. */
     void (*on_credentials)(const json_t *message, void *arg);
-    /* It cannot be made, or not made anew; NULL: it can again. Said once for the same text. */
+    /* It cannot be made, or not made anew; NULL: it can again. Logged once for the same text. */
     void (*on_trouble)(const struct err *why, void *arg);
     void *arg;
 };

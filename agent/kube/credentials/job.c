@@ -83,7 +83,7 @@ enum err_code cred_write_kubeconfig(const struct cred_names *names, struct err *
 }
 
 /* A key whose certificate was requested before this agent started goes along, so that the same request, which
- * somebody may have approved by now, is made again. */
+ * may have been approved by now, is made again. */
 static enum err_code job_put_waiting_key(struct cred_load *l, struct err *e)
 {
     char *key = pki_waiting_key(l->names->cert_dir);

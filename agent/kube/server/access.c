@@ -201,7 +201,7 @@ static void access_authenticated(struct access *a, json_t *who /* taken */)
     access_authorize(a);
 }
 
-/* The user of a TokenReview as {"user", ...}; NULL: it names nobody. */
+/* The user of a TokenReview as {"user", ...}; NULL: it names no user. */
 static json_t *access_user(const json_t *status)
 {
     const json_t *user = json_object_get(status, "user");
@@ -273,8 +273,8 @@ static void access_review_token(struct access *a, const char *token)
         access_ask(a, "/apis/authentication.k8s.io/v1/tokenreviews", on_token_reviewed);
 }
 
-/* A certificate or token that is not good is refused, also where nobody needs one; the union of
- * authenticators goes on to the token after a bad certificate. */
+/* An invalid certificate or token is refused, even if none is required; the union of authenticators goes on
+ * to the token after a bad certificate. */
 void access_begin(struct caller *c)
 {
     struct kube_server *s = c->server;

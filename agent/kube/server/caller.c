@@ -36,7 +36,7 @@ static void caller_on_closed(uv_handle_t *handle)
         s->spare = c;
     else
         free(c);
-    /* libuv takes nobody from a port while one of its clients is not accepted. */
+    /* libuv accepts no connection of a port while an earlier one is pending. */
     if (s->waits != NULL && !s->closing)
         caller_accept(s, s->waits, s->waits == (uv_stream_t *)&s->read_only_port);
     kube_server_maybe_free(s);

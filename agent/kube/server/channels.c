@@ -13,7 +13,7 @@ struct channels {
     const struct channels_ops *ops;
     void *owner;
     struct ws ws;
-    int channel; /* of the message that comes; -1: its first byte is still to come */
+    int channel; /* of the incoming message; -1: its first byte has not arrived */
     int http;    /* of a refusal */
     struct buf error;
     bool busy, closed, ended;

@@ -25,7 +25,8 @@ struct forward_pair {
     struct channels *channels;
     struct buf pending; /* for the client */
     struct buf status;
-    bool started, pod_done, ended, finished; /* pod_done: it sends no more; finished: both ends are told */
+    bool started, pod_done, ended,
+        finished; /* pod_done: it sends no more; finished: both ends are notified */
     struct err failure;
 };
 
@@ -205,7 +206,7 @@ static void forward_on_reset(uint32_t id, void *owner)
         return;
     if (pair->data == id) {
         pair->data = 0;
-        pair->ended = true; /* nobody reads the rest */
+        pair->ended = true; /* the rest is not read */
         buf_reset(&pair->pending);
     } else {
         pair->error = 0;

@@ -70,7 +70,7 @@ static void ported_send(struct ported *f, size_t channel, const void *p, size_t 
 
 /* ---- the pod's side ---- */
 
-/* The pod sends no more. WebSocket has no word for the end of one direction: both end. */
+/* The pod sends no more. WebSocket has no message for the end of one direction: both end. */
 static void ported_end_input(struct ported_one *v)
 {
     v->pod_done = true;

@@ -26,7 +26,7 @@ struct remote {
     int version;
     bool expected[REMOTE_N], had[REMOTE_N];
     uint32_t ids[REMOTE_N];       /* 0: gone, or not there yet */
-    struct buf pending[REMOTE_N]; /* for the client: its windows are full, or its streams are still to come */
+    struct buf pending[REMOTE_N]; /* for the client: its windows are full, or its streams do not exist yet */
     struct buf size;              /* of a terminal, so far */
     bool ready, ended;            /* all streams are there; the process ended */
     struct err failure;           /* code ERR_OK: it ended in order */

@@ -8,7 +8,7 @@
  * until it has a certificate; after CERTS_WAIT_MS, a refusal or a failure it is made again (2 s, doubled up
  * to 32 s; 5 min after a denial).
  *
- * The client's key is told to the daemon (`certificate` without a certificate) before it is used, and comes
+ * The client's key is sent to the daemon (`certificate` without a certificate) before it is used, and comes
  * back in `credentials` after a restart (`waitingKey`): the request that waits for an approval is then found
  * by its name. The serving certificate in force is that of the message `serving`, if the cluster signed it;
  * it is waited for CERTS_SERVING_MS, so that a restart asks for no other.

@@ -287,7 +287,7 @@ static void csi_failed(struct csi_part *c, int step, const struct sync_answer *a
         csi_refuse(c, c->driver, a->error->text);
         return;
     }
-    json_decref(c->object); /* somebody else changed it, or it is gone */
+    json_decref(c->object); /* another client changed it, or it is gone */
     c->object = NULL;
     if (code == ERR_ABORTED || code == ERR_EXISTS || (step == CSI_PUT && code == ERR_NOT_FOUND))
         return;
@@ -335,7 +335,7 @@ void csi_part_start(struct csi_part *c)
     const char *uid = node_part_uid(c->sync->node);
 
     c->started = true;
-    if (uid != NULL && strcmp(uid, c->node_uid) != 0) { /* what belonged to another Node goes with it */
+    if (uid != NULL && strcmp(uid, c->node_uid) != 0) { /* entries of another Node are removed with it */
         snprintf(c->node_uid, sizeof(c->node_uid), "%s", uid);
         json_decref(c->object);
         c->object = NULL;

@@ -141,7 +141,7 @@ static void node_register(struct node_part *n)
         return;
     }
     if (!kube_reflector_is_synced(n->reflector) && !n->troubled)
-        return; /* whether it exists is told in a moment */
+        return; /* the watch will report in a moment whether it exists */
     node_now(now);
     body = node_registration(n->ours, n->sync->config, now);
     if (body != NULL) {

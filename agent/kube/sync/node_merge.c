@@ -91,7 +91,7 @@ static json_t *node_merge_conditions(const json_t *theirs, const json_t *ours, c
     return list;
 }
 
-/* Extended resources that somebody else put there stay (a documented use of nodes/status). */
+/* Extended resources of other clients stay (a documented use of nodes/status). */
 static void keep_extended(json_t *to, const json_t *theirs, const json_t *ours, const char *list)
 {
     const char *resource;

@@ -3,7 +3,7 @@
  * pods - pods of this node at the apiserver, and their way to and from the daemon
  * (pkg/kubelet/config/apiserver.go, pkg/kubelet/status/status_manager.go).
  *
- * The watch begins once the Node was seen. A pod is told to the daemon when anything but its own status
+ * The watch begins once the Node was seen. A pod is sent to the daemon when anything but its own status
  * changed; mirror pods are not. A status that the daemon sends is merged with the apiserver's (pod_merge.h)
  * and sent as a patch if it differs, one pod after the other: what changed meanwhile goes along in one patch.
  * kubelet GETs the pod before each patch; the watch and the answers to patches have it already. When the

@@ -6,10 +6,10 @@
 
 extern const struct room admit_room;
 
-/* Resources of one pod may be what another waits for, or was rejected for. */
+/* Another pod may wait, or may have been rejected, for resources of one pod. */
 void pods_wake_pending(struct node *n, const char *why);
-/* ERR_OK: admitted. ERR_UNAVAILABLE: wait (a terminating pod holds what it needs). Otherwise it is rejected,
- * with reason and message; ERR_EXHAUSTED: only for lack of resources, so preempt.h may help. */
+/* ERR_OK: admitted. ERR_UNAVAILABLE: wait (a terminating pod holds the needed resources). Otherwise it is
+ * rejected, with reason and message; ERR_EXHAUSTED: only for lack of resources, so preempt.h may help. */
 enum err_code admit_pod(struct pod *p, char reason[64], struct err *e) MUST_CHECK;
 /* The same for extended resources, which admit_pod() leaves out: their devices are allocated first. */
 enum err_code admit_extended(struct pod *p, char reason[64], struct err *e) MUST_CHECK;

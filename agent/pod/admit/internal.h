@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What admit keeps of the node and of a pod for itself. */
+/* The room's own data of the node and of a pod. */
 #ifndef AGENT_POD_ADMIT_INTERNAL_H
 #define AGENT_POD_ADMIT_INTERNAL_H
 #include "agent/pod/core/pod.h"
@@ -14,7 +14,7 @@ static inline struct admit_node *admit_node(const struct node *n)
 }
 
 struct admit_pod_part {
-    struct cpu_memory sizes;     /* what the pod's cgroup was last given */
+    struct cpu_memory sizes;     /* the last limits of the pod's cgroup */
     struct {                     /* resize.c */
         struct api_pod *desired; /* the manifest, while its resources cannot be had; NULL */
         bool under_way, infeasible;

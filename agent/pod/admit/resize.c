@@ -20,7 +20,7 @@
 
 #define AGAIN_NS (5 * INT64_C(1000000000)) /* until less memory is in use */
 
-/* ---- what is told ---- */
+/* ---- reporting ---- */
 
 static json_t *containers_of(const json_t *spec, const char *list)
 {

@@ -4,8 +4,8 @@
  * kuberuntime: doPodResizeAction).
  *
  *     desired     the current manifest
- *     allocated   p->api: what was admitted; the manifest, except for resources that do not fit now
- *     actual      struct cpu_memory: what was last written to the cgroups
+ *     allocated   p->api: the admitted spec; the manifest, except for resources that do not fit now
+ *     actual      struct cpu_memory: the values last written to the cgroups
  *
  * The manifest's resources become allocated if they fit beside other pods'; otherwise the condition
  * PodResizePending has the reason: Infeasible (more than the node has) or Deferred (retried whenever

@@ -74,7 +74,7 @@ static void container_cancel(struct pod *p)
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
         struct ctr_own *own = own_of(c);
-        /* A create that is under way is cut off (it is made anew); a start is short and ends by itself. */
+        /* A create in progress is interrupted (it is repeated); a start is short and runs to its end. */
         if (op_live(&own->create.op))
             op_cancel(&own->create.op);
         if (op_live(&own->subpaths.op))

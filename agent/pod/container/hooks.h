@@ -13,6 +13,6 @@ void hook_post_start(struct ctr *c);
 void hook_pre_stop(struct ctr *c, int64_t grace_ns);
 bool hook_live(const struct ctr *c);
 void hook_cancel(struct ctr *c); /* requests it; its end wakes the pod */
-/* The container ended by itself: a hook inside cannot succeed any more. */
+/* The container ended on its own: a hook inside cannot succeed any more. */
 void hook_container_ended(struct ctr *c);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What container keeps of the node, of a pod and of each container for itself, and what its files share. */
+/* The room's own data of the node, of a pod and of each container, and declarations shared by its files. */
 #ifndef AGENT_POD_CONTAINER_INTERNAL_H
 #define AGENT_POD_CONTAINER_INTERNAL_H
 #include "agent/pod/core/pod.h"
@@ -10,7 +10,7 @@ struct container_node {
     /* create_limit.c: at most create_max containers are being created at a time */
     unsigned create_max, create_used;
     TAILQ_HEAD(, ctr_own) create_queue;
-    uv_timer_t create_timer; /* runs while somebody waits: a place is not held for long */
+    uv_timer_t create_timer; /* runs while a container waits: a slot is not held for long */
     /* probes.c: likewise probes that need a process, each in its first second */
     unsigned probes_used;
     TAILQ_HEAD(, prober) probes_queue;
@@ -38,7 +38,7 @@ struct reap {
 
 enum ctr_post {
     POST_NONE,
-    POST_RUNNING, /* the postStart hook: until it is over, nobody is told that the container runs */
+    POST_RUNNING, /* the postStart hook: until it is over, the container is not reported as running */
     POST_FAILED,  /* and it is being killed for that */
 };
 
@@ -57,8 +57,8 @@ struct ctr_own { /* of one container */
     enum ctr_post post;
     char *post_message; /* why the hook failed */
     bool asked;         /* restart_ask(): ends, and starts again at once; its back-off stays as it is */
-    bool started_once;  /* a sidecar: what comes after it may start */
-    /* From the record, for the instance that was running: what its probes had said. */
+    bool started_once;  /* a sidecar: later containers may start */
+    /* From the record, for the instance that was running: the results of its probes. */
     bool recovered, was_ready, was_started;
     bool unknown;   /* the last look at its state failed: nothing is decided about it */
     bool adopt_due; /* an earlier agent's, not taken over yet */
@@ -70,7 +70,7 @@ struct ctr_own { /* of one container */
     struct ctr *create_ctr;           /* whose this is, while it waits */
     TAILQ_ENTRY(ctr_own) create_link;
     struct cpu_memory building; /* of the run that is being created */
-    struct ctr_run *run;        /* what a create under way borrows */
+    struct ctr_run *run;        /* data that a create in progress borrows */
     struct rt_create create;
     struct rt_action action;
     struct proc_call subpaths;
@@ -79,11 +79,11 @@ struct ctr_own { /* of one container */
     bool cdi_looked;  /* they were read for it, and its devices were still unknown */
 
     bool log_linked;     /* cur's log, for log shippers; as far as this agent knows */
-    json_t *env_sources; /* what cur's environment was made from (env_age.h); NULL: nothing that can change */
-    json_t *env_told;    /* what cur was last told of by a signal; NULL: nothing since */
-    char *env_old;       /* `ConfigMap "a"`: what its environment is older than; NULL: nothing */
+    json_t *env_sources; /* sources of cur's environment (env_age.h); NULL: none that can change */
+    json_t *env_told;    /* the sources of which cur was last notified by a signal; NULL: none since */
+    char *env_old;       /* `ConfigMap "a"`: the source that is newer than its environment; NULL: none */
     int64_t env_old_ns;  /* since when that is known */
-    json_t *env_now;     /* what it is to be told of; NULL: nothing new */
+    json_t *env_now;     /* the sources to notify it of; NULL: none */
 };
 
 struct pod_containers {

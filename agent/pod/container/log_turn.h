@@ -24,7 +24,7 @@ void log_turn_done(struct log_turn *t); /* leaves the files as they are, for a l
 
 void log_turn_look(struct log_turn *t); /* corrects the names and prepares the next file */
 void log_turn_held(struct log_turn *t); /* conmon may be waiting for the lease */
-/* Whether no signal is to come: conmon has not begun, or is about to rename, or there are no leases here. */
+/* Whether no signal will follow: conmon has not begun, or is about to rename, or there are no leases here. */
 bool log_turn_awaits(const struct log_turn *t);
 void log_turn_end(struct log_turn *t); /* the last pass: only files with content remain */
 void log_turn_remove(const char *path);

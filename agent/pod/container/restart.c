@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rule that restarts all containers of the pod, and a restart that somebody asked for: running ones are
- * killed, without hooks and grace; when none is alive all start again, init containers first, in the same
- * sandbox with the same volumes. (Whether an ended container runs again is decided in core's
- * restart_rules.c.)
+ * The rule that restarts all containers of the pod, and a requested restart: running ones are killed, without
+ * hooks and grace; when none is alive all start again, init containers first, in the same sandbox with the
+ * same volumes. (Whether an ended container runs again is decided in core's restart_rules.c.)
  */
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/internal.h"
@@ -115,7 +114,7 @@ void containers_begin_anew(struct pod *p)
     p->record_dirty = true;
 }
 
-/* ---- somebody asks for it ---- */
+/* ---- on request ---- */
 
 /* A container being made, or not yet made, is new anyway. */
 static bool can_be_asked(const struct ctr *c)

@@ -13,7 +13,7 @@ struct event {
     char *namespace_, *pod, *uid, *field_path, *reason, *message, *detail;
     json_t *annotations;   /* NULL: none */
     bool warning, of_node; /* of_node: "pod" and "uid" are the node's name */
-    bool combined;         /* stands for many with different messages */
+    bool combined;         /* represents many events with different messages */
     unsigned count;
     int64_t first_ns, last_ns; /* wall clock */
     struct boot_time last_at;

@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How long a pod waits for a resource that nobody has offered; then the resource is ignored, as in kubelet.
- * Long enough for plugins that start together with the agent. */
+/* How long a pod waits for a resource that no provider has offered; then the resource is ignored, as in
+ * kubelet. Long enough for plugins that start together with the agent. */
 #define UNKNOWN_WAIT_MS 10000
 #define SHORTAGE_MS 1000
 

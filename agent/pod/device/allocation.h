@@ -23,7 +23,7 @@ static inline const struct ctr *allocation_ctr(const struct allocation *a, const
 }
 
 /* ---- align.c ---- */
-/* NULL: nobody offers it, or it was forgotten. */
+/* NULL: no provider offers it, or it was forgotten. */
 const struct dp_resource *allocation_resource(const struct allocation *a, const char *name);
 /* The devices held by the pod that the container of *w may use again. */
 enum err_code allocation_reusable(const struct allocation *a, const struct device_want *w, struct strs *ret,

@@ -340,7 +340,8 @@ static bool is_current(const struct dp_holdings *file, const struct dp_holdings 
     return a == NULL && b == NULL;
 }
 
-/* Adds the resources of what pods hold by their records to the inventory, although nobody offers them yet. */
+/* Adds the resources that pods hold by their records to the inventory, although no provider offers them yet.
+ */
 static void remember_held(struct node *n)
 {
     const struct dp_holdings *h = devices_holdings(n);

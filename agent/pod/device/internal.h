@@ -48,7 +48,7 @@ enum device_state {
     DEVICES_UNASKED,
     DEVICES_WAITING, /* for a provider; nothing is held */
     DEVICES_ASKING,  /* devices are reserved one resource after the other; a provider is being asked */
-    DEVICES_HELD,    /* everything that the pod asks for and that somebody offers */
+    DEVICES_HELD,    /* everything that the pod requests and a provider offers */
     DEVICES_REFUSED,
     DEVICES_RELEASED,
 };
@@ -123,7 +123,7 @@ enum err_code device_wants(const struct pod *p, struct device_want **ret, size_t
 int64_t device_wants_sum(const struct pod *p, const struct device_want *v, size_t n, const char *resource);
 
 enum device_offer {
-    OFFER_UNKNOWN, /* nobody has offered it since the agent started */
+    OFFER_UNKNOWN, /* no provider has offered it since the agent started */
     OFFER_NUMBER,  /* a number of the configuration */
     OFFER_AWAY,    /* its provider is gone, or has not listed its devices yet */
     OFFER_HERE,

@@ -164,7 +164,7 @@ struct eviction {
 
     int64_t since_ns[EV_CONDITIONS]; /* wall clock, of the last transition; 0: none */
     uint64_t told_ms[EV_SIGNALS];    /* clock_boot_ms() of the last event about an attempt */
-    bool helpless[EV_SIGNALS];       /* nobody could be evicted */
+    bool helpless[EV_SIGNALS];       /* no pod could be evicted */
     uint64_t n_evicted[EV_SIGNALS];  /* since the start */
     uint64_t n_reclaims, bytes_reclaimed;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * reclaim - removes what no pod needs: logs of pods that have ended and of earlier runs of containers (their
- * layers are removed whenever a run ends), then images that nobody uses. It is over when their files are
- * gone, as only then the disk shows it; not waited for longer than RECLAIM_MAX_MS.
+ * layers are removed whenever a run ends), then unused images. It is over when their files are gone, as only
+ * then the disk shows it; not waited for longer than RECLAIM_MAX_MS.
  */
 #include "agent/pod/eviction/internal.h"
 #include "agent/pod/image/images.h"

@@ -32,7 +32,7 @@
 #define CPU_WINDOW_US 1000000
 /* Looks that are due about then are one look. */
 #define TOGETHER_MS 1000
-/* Nobody can be evicted: as often as kubelet looks. */
+/* No pod can be evicted: as often as kubelet measures. */
 #define HELPLESS_MS 10000
 
 enum { ALARM_MACHINE, ALARM_PODS, ALARMS };

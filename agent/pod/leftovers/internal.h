@@ -7,7 +7,7 @@
 struct leftovers_node {
     char *foreign;          /* uids of pods that are not ours (foreign.h), a line each; NULL: not known yet */
     TAILQ_HEAD(, job) jobs; /* sweep.c */
-    struct mount_watch *mount_watch; /* NULL: nobody waits for a mount to go */
+    struct mount_watch *mount_watch; /* NULL: no removal waits for a mount */
 };
 
 static inline struct leftovers_node *leftovers_node(const struct node *n)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What project keeps of the node, of a pod and of each container for itself, and what its files share. */
+/* The room's own data of the node, of a pod and of each container, and declarations shared by its files. */
 #ifndef AGENT_POD_PROJECT_INTERNAL_H
 #define AGENT_POD_PROJECT_INTERNAL_H
 #include "agent/pod/core/pod.h"
@@ -39,7 +39,7 @@ struct wish { /* a tree of a request */
 enum request_kind {
     REQUEST_TAKE,
     REQUEST_NAME,  /* trees have ids of the stock: writes that down */
-    REQUEST_STOCK, /* ids for trees to come */
+    REQUEST_STOCK, /* ids for future trees */
     REQUEST_GONE,  /* looks which trees are gone */
     REQUEST_DROP,  /* folders of layers that no run will use */
     REQUEST_SWEEP
@@ -144,6 +144,6 @@ enum err_code pool_give(const struct request *r, const struct wish *w, struct er
 bool pool_has_content(const char *dir); /* or it cannot be said */
 void pool_stock(struct node *n);        /* fetches ids if there are few */
 void pool_open(struct node *n);
-void pool_close(struct node *n); /* what waits is dropped; not busy */
+void pool_close(struct node *n); /* waiting requests are dropped; not busy */
 void pool_cancel(struct node *n);
 #endif

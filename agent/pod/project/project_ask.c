@@ -76,7 +76,7 @@ static void wish_logs(const struct pod *p, struct request *r)
             wish_add(p, r, PROJECT_LOG, path, NULL);
 }
 
-/* A run of it is to come, as far as can be said: one that is over and does not run again needs no layer. */
+/* Whether it will probably run again: a container that is over and does not run again needs no layer. */
 static bool runs_next(const struct ctr *c)
 {
     return c->state == CTR_NONE && ctr_restart_wanted(c);

@@ -501,7 +501,7 @@ void project_do(struct node *n, struct project_task *t)
     pool_start(n);
 }
 
-/* What is under way comes to its end: node_close() waits for it. */
+/* A request in progress runs to its end: node_close() waits for it. */
 void pool_cancel(struct node *n)
 {
     struct project_node *part = project_node(n);

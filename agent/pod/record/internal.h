@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What record keeps of the node and of a pod for itself. */
+/* The room's own data of the node and of a pod. */
 #ifndef AGENT_POD_RECORD_INTERNAL_H
 #define AGENT_POD_RECORD_INTERNAL_H
 #include "agent/pod/core/pod.h"
@@ -18,10 +18,10 @@ static inline struct record_node *record_node(const struct node *n)
 struct pod_record {
     struct pod *pod;
     bool unsynced;   /* the newest is not in a batch yet */
-    bool written;    /* hash is of what the file says */
+    bool written;    /* hash is of the file's content */
     bool aside;      /* the run folder has one, as the disk took none */
     uint64_t number; /* of the newest: counts up */
-    uint64_t hash;   /* of what was written last */
+    uint64_t hash;   /* of the content written last */
     TAILQ_ENTRY(pod_record) link;
     char error[256]; /* why it could not be written; "" */
 };

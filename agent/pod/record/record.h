@@ -9,7 +9,7 @@
 
 extern const struct room record_room;
 
-void record_step(struct pod *p);               /* what changed is written, or tried again */
+void record_step(struct pod *p);               /* writes a changed record, or repeats a failed write */
 const char *record_error(const struct pod *p); /* why it cannot be written; NULL: it can */
 void record_is_aside(struct pod *p);           /* it was read from the run folder */
 void record_outdated(struct pod *p); /* the next save writes it, whether it says something else or not */

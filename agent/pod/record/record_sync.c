@@ -4,7 +4,7 @@
  * a kill of the agent, and made durable against a power cut right after, together, on the pool.
  *
  *     <uid>.json          the newest, maybe still on its way to the disk
- *     <uid>.json.synced   a hard link to the newest of which fdatasync() has said that it is there
+ *     <uid>.json.synced   a hard link to the newest one that fdatasync() has confirmed
  *
  * Some file systems (XFS, btrfs) leave an empty file where a rename was not preceded by a sync and the power
  * goes; then the second name has what was known before (record_load_all()).  A batch costs one fdatasync() a

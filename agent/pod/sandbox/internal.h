@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What sandbox keeps of the node and of a pod for itself. */
+/* The room's own data of the node and of a pod. */
 #ifndef AGENT_POD_SANDBOX_INTERNAL_H
 #define AGENT_POD_SANDBOX_INTERNAL_H
 #include "agent/pod/core/pod.h"
@@ -16,13 +16,13 @@ struct net_heal { /* net_heal.c; counts of its last round */
     bool gc_again;
     struct cni_strays strays;
     struct cni_link_watch *watch; /* net_watch.c; NULL: none */
-    size_t adopted;               /* attachments known only by what they left, since the start */
+    size_t adopted;               /* attachments known only by their leftovers, since the start */
     unsigned running, checked, again;
     size_t networks; /* that GC was run on */
     char gc_error[512];
     uv_timer_t leases_timer; /* until the next sweep, after one that failed */
     uint64_t leases_wait_ms; /* 0: the last one succeeded */
-    char leases_error[504];  /* of the last one, or what it left; "": neither */
+    char leases_error[504];  /* of the last one, or of its leftovers; "": neither */
 };
 
 struct sandbox_node {
@@ -44,9 +44,9 @@ struct sandbox { /* of a pod */
     struct netns_spec *netns_spec;
     struct cni_op cni_op;
     struct cni_attachment cni_att;
-    struct net_attach *net_attach; /* what cni_att refers to */
+    struct net_attach *net_attach; /* referred to by cni_att */
     struct cni_result net_result;
-    char *net_timed; /* what each plugin of its ADD took; NULL: not known */
+    char *net_timed; /* the time of each plugin of its ADD; NULL: not known */
     char net_error[512];
     struct boot_time net_retry_at;
     uint64_t net_backoff_ms;
@@ -60,7 +60,7 @@ struct sandbox { /* of a pod */
     bool net_checking;             /* cni_op is a CHECK */
     bool net_changed;              /* the pod changed its namespace itself: not attached again for that */
     bool net_told;                 /* the last check found something that is only told */
-    uint64_t net_told_ms;          /* pause before the next look at what the pod changed */
+    uint64_t net_told_ms;          /* pause before the next check for changes by the pod */
     bool net_fresh;                /* this agent attached it, and nothing was wrong since */
     struct boot_time net_check_at; /* none: now */
     struct boot_time net_look_at;  /* net_watch.c: its interface is looked at then; none: nothing happened */

@@ -51,7 +51,7 @@ struct sweep {
     const char *network; /* the one that is swept */
     int fd;              /* its folder */
     struct err e;        /* the first that a retry may get past */
-    struct err stays;    /* the first that stays until somebody changes the file or its file system */
+    struct err stays;    /* the first that stays until the file or its file system changes */
 };
 
 static void leases_failed(struct sweep *s, const struct err *e)

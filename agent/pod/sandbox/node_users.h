@@ -8,7 +8,7 @@
 void node_users_cancel(struct node *n);
 bool node_users_live(const struct node *n); /* it is in progress */
 
-/* Whether this pod can have what it requests. ERR_UNAVAILABLE: the test is running, and the pod will be
+/* Whether this pod can have its user namespace. ERR_UNAVAILABLE: the test is running, and the pod will be
  * woken. ERR_UNIMPLEMENTED: not on this node. */
 enum err_code node_users_check(const struct pod *p, struct err *e) MUST_CHECK;
 #endif

@@ -20,14 +20,14 @@ extern const struct room sandbox_room;
 enum net_state sandbox_net(const struct pod *p);
 /* Its addresses; none before the network plugins gave it some.  Of one that has ended they stay. */
 const struct cni_result *sandbox_addresses(const struct pod *p);
-const char *sandbox_trouble(const struct pod *p);    /* what goes wrong; NULL: nothing */
+const char *sandbox_trouble(const struct pod *p);    /* the present problem; NULL: none */
 const char *sandbox_pins(const struct pod *p);       /* the folder in which its namespaces are pinned */
 const char *sandbox_netns_path(const struct pod *p); /* of its network namespace */
 const char *sandbox_hostname(const struct pod *p);
 uint32_t sandbox_first_id(const struct pod *p); /* of the host, that root is in its user namespace; 0: none */
 /* The handler of its OCI runtime (agent/runtime/container.h), of its last start; "": the default. */
 const char *sandbox_runtime_handler(const struct pod *p);
-/* What that runtime can do; NULL: it is not configured any more. */
+/* The features of that runtime; NULL: it is no longer configured. */
 const struct rt_features *sandbox_runtime_features(const struct pod *p);
 /* Of that name, or any (NULL): pods that wait for theirs look again at once. */
 void sandbox_runtime_classes_changed(struct node *n, const char *name);
@@ -38,9 +38,9 @@ void sandbox_step(struct pod *p);          /* towards NET_READY */
 bool sandbox_teardown_step(struct pod *p); /* towards NET_DELETED; true when done */
 /* After a restart of the agent: determines the state. An error: it could not be read, nothing was decided. */
 enum err_code sandbox_recover(struct pod *p, struct err *ret) MUST_CHECK;
-/* After sandbox_recover(): its namespaces are gone, whatever still runs has no network. */
+/* After sandbox_recover(): its namespaces are gone, and remaining processes have no network. */
 bool sandbox_is_lost(const struct pod *p);
-void sandbox_begin_anew(struct pod *p); /* one that is lost: what is left of its attachment is undone first */
+void sandbox_begin_anew(struct pod *p); /* a lost sandbox: the leftovers of its attachment are undone first */
 bool sandbox_ready(const struct pod *p);  /* containers can be started in it */
 bool sandbox_pinned(const struct pod *p); /* containers can be created in it */
 void pidns_step(struct pod *p);

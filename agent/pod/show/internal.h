@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What show keeps of the node for itself. */
+/* The room's own data of the node. */
 #ifndef AGENT_POD_SHOW_INTERNAL_H
 #define AGENT_POD_SHOW_INTERNAL_H
 #include "agent/pod/core/pod.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* placements - who has which processors and whose memory, for the socket and for metrics. Loop thread. */
+/* placements - the processors and memory of containers, for the socket and for metrics. Loop thread. */
 #ifndef AGENT_POD_SHOW_PLACEMENTS_H
 #define AGENT_POD_SHOW_PLACEMENTS_H
 #include "agent/pod/core/pod.h"

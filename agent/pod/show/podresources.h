@@ -11,7 +11,7 @@
 #define AGENT_POD_SHOW_PODRESOURCES_H
 #include "agent/pod/core/pod.h"
 
-/* podresources_begin() is in provider.h: what fails is tried again. */
+/* podresources_begin() is in provider.h: a failed start is tried again. */
 void podresources_open(struct node *n);
 void podresources_end(struct node *n);
 void podresources_close(struct node *n); /* after its end, or without a beginning */

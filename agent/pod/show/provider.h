@@ -55,8 +55,8 @@ void provider_exec_cancel_all(struct node *n);
 /* After the records were read: listens. A failure is logged, and shown by `explain node`. */
 void podresources_begin(struct node *n);
 
-/* ---- node_events.c: what the node says of itself, with kubelet's reasons and words ---- */
-/* Once, when the manifests are known: nobody receives events of the node before. */
+/* ---- node_events.c: events of the node, with kubelet's reasons and messages ---- */
+/* Once, when the manifests are known: events of the node have no receiver before. */
 void node_events_started(struct node *n);
 /* Something that Ready depends on may have changed. A change is an event, and the cluster learns it at once.
  */

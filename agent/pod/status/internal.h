@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What status keeps of a pod for itself. */
+/* The room's own data of a pod. */
 #ifndef AGENT_POD_STATUS_INTERNAL_H
 #define AGENT_POD_STATUS_INTERNAL_H
 #include "agent/pod/core/pod.h"

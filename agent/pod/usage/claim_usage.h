@@ -13,12 +13,12 @@ struct fs_usage {
     bool sized;    /* the numbers are known */
     uint64_t capacity_bytes, available_bytes, used_bytes;
     uint64_t inodes, inodes_free, inodes_used;
-    bool has_health, abnormal; /* what the driver says of the volume's condition, with CSIVolumeHealth */
+    bool has_health, abnormal; /* the driver reported the volume's condition, with CSIVolumeHealth */
 };
 
 /* Of a folder of our own. False: it cannot be read. */
 bool fs_usage_read(const char *path, int64_t at_ns, struct fs_usage *ret);
-/* Of a volume that a driver serves, also an inline one. False: it serves none, or has said nothing. */
+/* Of a volume that a driver serves, also an inline one. False: it serves none, or has reported nothing. */
 bool driver_usage(const struct pod *p, const char *volume, struct fs_usage *ret);
 /* Of a volume that the node or a FlexVolume driver mounted. False: it is none, or has said nothing. */
 bool mounted_usage(const struct pod *p, const char *volume, struct fs_usage *ret);

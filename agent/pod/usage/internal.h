@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What usage keeps of the node and of a pod for itself. */
+/* The room's own data of the node and of a pod. */
 #ifndef AGENT_POD_USAGE_INTERNAL_H
 #define AGENT_POD_USAGE_INTERNAL_H
 #include "agent/pod/core/pod.h"
@@ -7,10 +7,10 @@
 struct usage_node {
     struct local_storage *local;                      /* local_storage.h; NULL: nothing was measured yet */
     struct oom *oom;                                  /* oom.h; NULL: kills are not watched */
-    struct usage *usage;                              /* usage.h; NULL: nobody has asked yet */
+    struct usage *usage;                              /* usage.h; NULL: no request yet */
     struct scrapes *scrapes;                          /* scrape.h; likewise */
     void (*growth)(struct node *n, const char *path); /* storage_usage.h */
-    struct storage_measure *measure;                  /* likewise; NULL: nobody waits */
+    struct storage_measure *measure;                  /* likewise; NULL: no waiting request */
 };
 
 static inline struct usage_node *usage_node(const struct node *n)

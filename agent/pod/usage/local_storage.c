@@ -31,7 +31,7 @@ struct local_storage { /* of the node; exists from the first measured pod on */
         struct disk_usage_sum sum;
     } job;
     struct local_tree *tree; /* the tree of the job; NULL: forgotten meanwhile */
-    size_t asked;            /* trees that somebody waits for */
+    size_t asked;            /* trees with waiting requests */
     void (*on_asked)(struct node *n);
 };
 
@@ -168,7 +168,7 @@ static void counted(struct pod *p)
         local_quota_arm(p);
 }
 
-/* Nobody waits for it any more. */
+/* No request waits for it any more. */
 static void answered(struct local_storage *s, struct local_tree *t)
 {
     if (!t->asked)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * local_storage - measures what pods with such limits write to the node's disk: emptyDir.sizeLimit, and
+ * local_storage - measures the usage of the node's disk by pods with such limits: emptyDir.sizeLimit, and
  * limits.ephemeral-storage of containers (their writable layer and logs) and of all of them together.
  *
  * A pod that exceeds one is evicted, in kubelet's words: phase Failed, reason Evicted, one second of grace.
@@ -8,8 +8,8 @@
  * A tree with a project (agent/pod/project/project.h) gets soft limits (local_plan.h) whose warnings wake the
  * agent, which then reads the usage of all trees of the pod and evicts at once: nothing is looked at in
  * between. Removed files that are still open count. With storageLimits: enforce, or the pod's annotation
- * coracle.dev/storage-limits, such trees get hard limits: what exceeds them is refused (ENOSPC on XFS, EDQUOT
- * on ext4), and the pod stays.
+ * coracle.dev/storage-limits, such trees get hard limits: writes beyond them are refused (ENOSPC on XFS,
+ * EDQUOT on ext4), and the pod stays.
  *
  * Any other tree is scanned (base/files/disk_usage.h) LOCAL_PERIOD_MS after its last scan ended, so a limit
  * can be exceeded for that long; a quota that gives no warnings is read as often. Deleted files that are
@@ -63,7 +63,7 @@ struct local_pod {
 
 /* The pod is active: measures it from now on if it has such limits. May be repeated. */
 void local_storage_step(struct pod *p);
-/* It ends: no longer measured; what was measured last is kept. */
+/* It ends: no longer measured; the last figures are kept. */
 void local_storage_rest(struct pod *p);
 
 /* The result for one: of its quota as of now, else of its last scan; NULL: none, or not measured. */
@@ -82,7 +82,7 @@ void local_storage_on_asked(struct node *n, void (*fn)(struct node *n)); /* one 
 /* ---- local_quota.c ---- */
 /* Trees may have got or lost their projects: limits are set accordingly. */
 void local_quota_step(struct pod *p);
-void local_quota_arm(struct pod *p); /* sets the limits anew, by what is used now */
+void local_quota_arm(struct pod *p); /* sets the limits again, by the current usage */
 void local_quota_forget(struct pod *p);
 void local_quota_open(struct node *n);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * storage_usage - what a pod uses on the node's disks: each container's writable layer and logs, and its
- * local volumes, in bytes (of allocated blocks) and inodes, as kubelet counts them (pkg/kubelet/stats; an
- * emptyDir on disk is local, one in memory is not).
+ * storage_usage - a pod's usage of the node's disks: each container's writable layer and logs, and its local
+ * volumes, in bytes (of allocated blocks) and inodes, as kubelet counts them (pkg/kubelet/stats; an emptyDir
+ * on disk is local, one in memory is not).
  *
  * A tree that has a project (agent/pod/project/project.h) is read from the kernel's quota within
  * microseconds, at the moment of the question. Others have the result of their last scan (local_storage.h):

@@ -96,14 +96,14 @@ struct summary;
 struct summary *summary_new(struct node *n, bool basic, bool pretty);
 /* The next pod. False: there was none. */
 bool summary_step(struct summary *s);
-/* The text of what was read, into *ret (initialized). *ret_missing: rates not known yet. False: no memory. */
+/* The metrics as text, into *ret (initialized). *ret_missing: rates not known yet. False: no memory. */
 bool summary_end(struct summary *s, struct buf *ret, size_t *ret_missing);
 void summary_free(struct summary *s); /* NULL is fine */
 
 /* ---- kills out of memory: oom.h ---- */
 /* The container is running: watches it from now on; may be repeated. Fails if its counter cannot be read. */
 enum err_code oom_watch(struct ctr *c, struct err *e) MUST_CHECK;
-/* It ended, its cgroup still exists: reports what is not reported yet, and stops watching. Fails likewise. */
+/* It ended, its cgroup still exists: reports the remaining kills, and stops watching. Fails likewise. */
 enum err_code oom_ended(struct ctr *c, struct err *e) MUST_CHECK;
 /* Its remains are being removed. */
 void oom_forget(struct node *n, const char *cgroup_path);

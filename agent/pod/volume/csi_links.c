@@ -130,7 +130,7 @@ static void on_driver(const char *driver, bool here, void *arg)
 }
 
 /* A label of the Node that has another value: in kubelet's words. Without the Node's labels a driver may
- * register; then the cluster is told of it when it can be. */
+ * register; then the cluster gets it as soon as possible. */
 static enum err_code admit(const char *driver, const struct csi_node_info *info, void *arg, struct err *e)
 {
     const struct node *n = arg;
@@ -173,7 +173,7 @@ static void on_releasing(bool begins, void *arg)
     node_check_idle(n);
 }
 
-/* Of the node: the pods that had the volume are gone, or have let go of it. */
+/* Of the node: the pods that had the volume are gone, or have released it. */
 static void not_released(const struct csi_id *id, const struct err *why, void *arg)
 {
     char text[sizeof(why->text)];

@@ -8,7 +8,7 @@
 
 /*
  * *ret is their JSON, as drivers get it, malloc'ed; NULL: it wants none. ERR_UNAVAILABLE: one is being
- * requested. ERR_UNIMPLEMENTED: nobody issues tokens, as on a node that has joined no cluster.
+ * requested. ERR_UNIMPLEMENTED: there is no issuer of tokens, as on a lone node.
  */
 enum err_code csi_tokens_get(const struct pod *p, const struct csi_object *object, char **ret,
                              struct err *e) MUST_CHECK;

@@ -4,11 +4,11 @@
  * to the files csi_*.c. Loop thread only.
  *
  *   csi_resolve.c    which of the pod's volumes these are
- *   csi_describe.c   what the driver is asked, from the objects
+ *   csi_describe.c the requests to the driver, from the objects
  *   csi_volumes.c    set-up, with a back-off for each volume
  *   csi_grow.c       expansion while the pod runs
  *   csi_removal.c    the pod's end: one operation for all of them
- *   csi_links.c      what the drivers' side asks of the node
+ *   csi_links.c the drivers' requests to the node
  *   csi_show.c       for people and for /stats/summary
  */
 #ifndef AGENT_POD_VOLUME_CSI_VOL_H
@@ -23,7 +23,8 @@
 
 enum csi_secret { CSI_SECRET_STAGE, CSI_SECRET_PUBLISH, CSI_SECRET_EXPAND, CSI_SECRETS };
 
-/* What a set-up or an expansion asks; its texts are copies, as an edit may replace the objects meanwhile. */
+/* The request of a set-up or an expansion; its texts are copies, as an edit may replace the objects
+ * meanwhile. */
 struct csi_described {
     struct csi_volume volume;
     struct arena memory;
@@ -76,7 +77,8 @@ void csi_vols_free(struct pod *p);
 struct csi_vol *csi_vol_find(const struct pod *p, const char *name); /* NULL: it is none */
 /* The PersistentVolume of a volume's claim if a CSI driver serves it; NULL: it does not, or is not known. */
 const struct api_generic *csi_pv_of(const struct pod *p, const struct api_volume *v);
-/* Fills in what the objects say of it. ERR_NOT_FOUND: no driver serves it, or it is not known yet. */
+/* Fills in the members that come from the objects. ERR_NOT_FOUND: no driver serves it, or it is not known
+ * yet. */
 enum err_code csi_vol_resolve(struct csi_vol *v, const struct api_volume *api, struct err *e) MUST_CHECK;
 
 /* ---- csi_describe.c ---- */
@@ -91,7 +93,7 @@ uint64_t csi_wanted_bytes(const struct pod *p, const struct api_volume *api);
 
 /* ---- csi_grow.c ---- */
 void csi_grow_step(struct csi_vol *v, const struct api_volume *api);
-/* It grew with its set-up, or by itself. */
+/* It grew with its set-up, or later. */
 void csi_grown(struct csi_vol *v, const struct api_volume *api, uint64_t bytes);
 
 /* ---- csi_links.c ---- */

@@ -69,7 +69,7 @@ static void vol_failed(struct csi_vol *v, const char *what, const struct err *e)
     pod_wake_at(p, v->retry_at, "a CSI volume is tried again");
 }
 
-/* It may still come, so the volume is looked at again soon; a long wait is said. */
+/* It may still come, so the volume is checked again soon; a long wait is reported. */
 static void vol_waits(struct csi_vol *v, const char *why)
 {
     struct pod *p = v->pod;

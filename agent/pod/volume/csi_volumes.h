@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * csi_volumes - the volumes of a pod that CSI drivers serve. Each is set up by itself, with a back-off
- * of its own, beside the pod's other volumes; the removal is one operation for all of them. Loop thread only.
+ * csi_volumes - the volumes of a pod that CSI drivers serve. Each is set up separately, with a back-off of
+ * its own, beside the pod's other volumes; the removal is one operation for all of them. Loop thread only.
  */
 #ifndef AGENT_POD_VOLUME_CSI_VOLUMES_H
 #define AGENT_POD_VOLUME_CSI_VOLUMES_H
@@ -18,7 +18,7 @@ void csi_volumes_end(struct pod *p); /* its end begins: a removal is tried at on
 void csi_volumes_free(struct pod *p);
 void csi_volumes_explain(const struct pod *p, json_t *steps);
 bool csi_volumes_use_secret(const struct api_pod *api, const char *name);
-/* What their set-up waits for may be there now. A removal waits for nothing but the driver. */
+/* Objects that their set-up waits for may exist now. A removal waits for the driver only. */
 void csi_volumes_retry(struct pod *p);
 void csi_removal_retry(struct pod *p); /* a driver is back */
 #endif

@@ -16,7 +16,7 @@
 
 #define GROW_MS 125000
 
-/* False: it is as large as its claim, or not known, or nobody here can expand it. */
+/* False: it is as large as its claim, or not known, or it cannot be expanded here. */
 static bool wants(const struct pod *p, const struct api_volume *api, struct flex_sizes *ret)
 {
     struct driver_bound bound = { 0 };

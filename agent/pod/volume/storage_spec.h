@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* storage_spec - what is mounted for a volume, from its source in the pod or in a PersistentVolume. Loop
- * thread only; what it fills in is borrowed from objects, for a child that is forked at once. */
+/* storage_spec - the mount of a volume, from its source in the pod or in a PersistentVolume. Loop thread
+ * only; what it fills in is borrowed from objects, for a child that is forked at once. */
 #ifndef AGENT_POD_VOLUME_STORAGE_SPEC_H
 #define AGENT_POD_VOLUME_STORAGE_SPEC_H
 #include "agent/pod/core/pod.h"
@@ -29,9 +29,9 @@ struct storage_job {
     char device[FLEX_DEVICE_SIZE]; /* where it was attached */
 };
 
-/* `memory` holds what is not borrowed. ERR_PRECONDITION: a Secret is missing; ERR_UNAVAILABLE: the driver is
- * being asked what it can, or with attach_name, a controller has not attached the volume yet; ERR_NOT_FOUND:
- * there is no driver. */
+/* `memory` holds the texts that are not borrowed. ERR_PRECONDITION: a Secret is missing; ERR_UNAVAILABLE: the
+ * driver is being asked what it can, or with attach_name, a controller has not attached the volume yet;
+ * ERR_NOT_FOUND: there is no driver. */
 enum err_code storage_job_make(const struct pod *p, const struct storage_source *s,
                                struct flex_drivers *drivers, struct arena *memory, struct storage_job *ret,
                                struct err *e) MUST_CHECK;

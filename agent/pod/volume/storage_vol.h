@@ -3,12 +3,12 @@
  * storage_vol - one volume of a pod that the node itself or a FlexVolume driver mounts. Private to the files
  * storage_*.c. Loop thread only.
  *
- *   storage_spec.c       what is mounted, from the objects
+ *   storage_spec.c the mount, from the objects
  *   storage_volumes.c    set-up, with a back-off for each volume
  *   storage_grow.c       expansion, before the containers or while they run
  *   storage_removal.c    the pod's end: one child for all of them
  *   storage_usage.c      how full it is
- *   storage_show.c       for people, and what controllers have to attach
+ *   storage_show.c for people, and the volumes that controllers have to attach
  */
 #ifndef AGENT_POD_VOLUME_STORAGE_VOL_H
 #define AGENT_POD_VOLUME_STORAGE_VOL_H
@@ -60,10 +60,10 @@ static inline struct pod_storage *storage_of(const struct pod *p)
 }
 
 void storage_vol_state(struct storage_vol *v, enum storage_state state);
-/* A try failed, or waits: what *e says is shown and is an event, and the volume is tried again. `text`: of
- * the event. */
+/* A try failed, or waits: *e is shown and becomes an event, and the volume is tried again. `text`: of the
+ * event. */
 void storage_vol_failed(struct storage_vol *v, const struct err *e, const char *text);
-/* What a child said instead of *result, without the name of the call. */
+/* A child's error instead of *result, without the name of the call. */
 struct err storage_call_error(const struct proc_call *call, const struct err *result);
 
 /* ---- storage_usage.c ---- */

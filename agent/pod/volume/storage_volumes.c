@@ -141,7 +141,7 @@ static void vol_waits(struct storage_vol *v, const struct err *why, struct boot_
     pod_wake_at(v->pod, until, "a volume is tried again");
 }
 
-/* A controller attaches it once it is in volumesInUse. A long wait is said; kubelet is silent. */
+/* A controller attaches it once it is in volumesInUse. A long wait is reported; kubelet is silent. */
 static void waits_for_attachment(struct storage_vol *v, const struct err *why)
 {
     struct pod *p = v->pod;

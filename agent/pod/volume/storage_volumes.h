@@ -23,5 +23,5 @@ void storage_volumes_end(struct pod *p); /* its end begins: a removal is tried a
 void storage_volumes_free(struct pod *p);
 void storage_volumes_explain(const struct pod *p, json_t *steps);
 bool storage_volumes_use_secret(const struct api_pod *api, const char *name);
-void storage_volumes_retry(struct pod *p); /* what they wait for may be there now */
+void storage_volumes_retry(struct pod *p); /* objects that they wait for may exist now */
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tokens - service account tokens for projected volumes. Only an API server can issue one; a future client of
- * one passes a struct pod_tokens to the node, and the volumes then follow by themselves. Without it, a volume
+ * one passes a struct pod_tokens to the node, and the volumes then follow automatically. Without it, a volume
  * that needs a token is not set up, as under a kubelet without API server.
  *
  * Times are wall clock, ns, like the expiry in a token. Loop thread only.

@@ -12,14 +12,14 @@ bool volumes_ready(const struct pod *p);           /* containers can be created 
 bool volumes_working(const struct pod *p);         /* a child sets them up or removes them */
 const char *volumes_shm_path(const struct pod *p); /* of the pod's /dev/shm */
 /* A container was added that mounts what no other one does: it is set up, too, and those that start wait for
- * that. What is there stays as it is. */
+ * that. Existing volumes stay as they are. */
 void volumes_more(struct pod *p);
 void volumes_stale(struct pod *p); /* pod data shown in volumes changed */
 /* A ConfigMap or Secret changed; does nothing if no volume uses it. */
 void volumes_config_changed(struct pod *p, enum api_config_kind kind, const char *name);
 /* A CSIDriver changed: volumes that wait for it are tried again. */
 void volumes_drivers_changed(struct node *n);
-/* What a pod waits for, a claim, may be there now. */
+/* A claim that a pod waits for may exist now. */
 void volumes_claims_changed(struct pod *p);
 /* ClusterTrustBundles changed; false: no volume shows any. */
 bool volumes_trust_changed(struct pod *p);

@@ -21,7 +21,7 @@ static bool same_names(const struct api_container *a, const struct api_container
     return true;
 }
 
-/* An apiserver lets nobody change them; one that sends it nevertheless does not get at our arrays. */
+/* An apiserver refuses such a change; if it is sent nevertheless, it must not reach our arrays. */
 static bool same_containers(const struct api_pod_spec *a, const struct api_pod_spec *b)
 {
     return a->n_containers == b->n_containers && a->n_init_containers == b->n_init_containers &&
@@ -68,7 +68,7 @@ void served_deletion(struct pod *p, const struct api_pod *api)
     pod_begin_termination(p, api->served.deletion_grace_seconds, false, "it is deleted in the cluster");
 }
 
-/* Like kubelet's FailedMount: the pod stays Pending, and what is missing is said once. */
+/* Like kubelet's FailedMount: the pod stays Pending, and the missing part is reported once. */
 static void tell_problem(struct pod *p, const char *problem)
 {
     bool of_volume = strncmp(problem, "spec.volumes", strlen("spec.volumes")) == 0;
