@@ -96,7 +96,7 @@ static void close_with(struct line *l, const char *s) /* from the reserve */
     l->n += n;
 }
 
-/* Escapes what a terminal would act on, and invalid UTF-8. */
+/* Escapes characters that a terminal would act on, and invalid UTF-8. */
 static void put_escaped(struct line *l, const char *s, bool json)
 {
     size_t n = strlen(s), i = 0;

@@ -32,7 +32,7 @@ static enum err_code set_root(struct cg_tree *t, const char *root, struct err *e
 {
     if (strcmp(root, "/") == 0)
         return ERR_OK;
-    /* Half of the path's maximum is reserved for what is below. */
+    /* Half of the path's maximum is reserved for levels below. */
     if (root[0] != '/' || !fs_path_is_safe(root + 1) || strlen(root) >= sizeof(t->root))
         return err_set(
             e, ERR_INVALID,

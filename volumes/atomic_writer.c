@@ -230,7 +230,7 @@ static enum err_code show_link(const struct vol_writer *w, const char *tmp, cons
     return renameat(w->fd, tmp, w->fd, name) != 0 ? err_sys(e, errno, "rename %s", name) : ERR_OK;
 }
 
-/* What exists at a link's name: the link, nothing, or something else in the way. */
+/* The state of a link's name: the link, nothing, or another file in the way. */
 static enum err_code look_at_link(const struct vol_writer *w, const char *name, const char *to,
                                   bool *ret_wanted, struct err *e)
 {
@@ -470,7 +470,7 @@ static size_t keep_max(const struct vol_plan *plan)
     return n < 1 ? 1 : n > VOL_KEEP_MAX ? VOL_KEEP_MAX : (size_t)n;
 }
 
-/* Removes what the previous version had and this one has not, without listing the folder again. */
+/* Removes entries of the previous version that this one lacks, without listing the folder again. */
 static enum err_code leave_behind(const struct vol_writer *w, const char *before, const char *current,
                                   const struct vol_plan *plan, struct found *found, struct err *e)
 {

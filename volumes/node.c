@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node - the tmpfs shared by all payload volumes, and the owners of what is on it or below pods_dir. */
+/* node - the tmpfs shared by all payload volumes, and the owners of volumes on it or below pods_dir. */
 #include "base/files/fs.h"
 #include "base/files/patience.h"
 #include "base/log.h"
@@ -77,7 +77,7 @@ static void vol_node_resize(const struct vol_node *n, uint64_t bytes, bool noswa
         log_debug("volumes' tmpfs keeps its size", F_STR("path", n->tmpfs), F_STR("err", strerror(errno)));
 }
 
-/* A second mount over it would hide what running pods see. */
+/* A second mount over it would hide the files of running pods. */
 static struct presence look_at_tmpfs(const struct vol_node *n, bool *ret_noswap, struct err *e)
 {
     struct patience patience = { 0 };

@@ -103,7 +103,7 @@ enum err_code vol_plan_make(struct vol_plan *ret, const struct vol_file *files, 
         if (normalise(f->path, &p.v[p.n].path, e) != ERR_OK)
             break;
         if ((f->mode & ~(mode_t)0777) != 0) {
-            /* A set-user-ID file named by a pod could be run by anyone who sees the volume. */
+            /* A set-user-ID file named by a pod could be run by every user with access to the volume. */
             p.n++;
             err_set(e, ERR_INVALID, "volume file \"%.256s\": mode %#o is not between 0 and 0777", f->path,
                     (unsigned)f->mode);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* size - how much work a payload is: what is small is written and removed on the loop, the rest on the pool.
+/* size - how much work a payload is: a small one is written and removed on the loop, others on the pool.
  */
 #include "base/scope.h"
 #include "volumes/internal.h"

@@ -150,7 +150,7 @@ static bool teardown_is_hidden(const struct survey *s, const char *path)
 
 /* ---- mounts ---- */
 
-/* What of the pod's mounts is given up. */
+/* The pod's mounts that are given up. */
 enum extent { ALL_MOUNTS, SUB_PATH_MOUNTS };
 
 static bool is_within(enum extent extent, const char *base, const char *path)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The check context: the walk's current path, and what it finds there. */
+/* The check context: the walk's current path, and the problems found there. */
 #include "agent/api/check.h"
 
 #include "base/array.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `coracle config kubeconfig`: which kubeconfig file each value comes from, and what is wrong with them. */
+/* `coracle config kubeconfig`: the kubeconfig file of each value, and the problems of the files. */
 #include "agent/cli/internal.h"
 #include "agent/kube/config/config.h"
 #include "base/codec/json.h"

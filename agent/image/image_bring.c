@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* An img_bring is one caller's request; the work is done by a job (image_job.c), which several requests may
- * share. This file connects the two and holds what the caller may read in done. */
+ * share. This file connects the two and holds the results that the caller may read in done. */
 
 static void img_image_bring_run_free(struct img_bring_run *run)
 {

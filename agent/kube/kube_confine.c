@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The confinement of coracle-kube: the limits of an attacker in the process. The daemon starts
- * it as a user of its own and without capabilities; what is here holds as well when somebody else starts it.
+ * The confinement of coracle-kube: the limits of an attacker in the process. The daemon starts it as a user
+ * of its own and without capabilities; these restrictions hold as well if another program starts it.
  */
 #include "agent/kube/internal.h"
 #include "base/process/seccomp.h"

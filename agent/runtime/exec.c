@@ -97,7 +97,7 @@ static void rt_exec_on_over(struct op *op, const struct err *result)
 
 /* ---- captured output ---- */
 
-/* Reads what is available. False: nothing more now. */
+/* Reads the available bytes. False: nothing more now. */
 static bool read_output(struct rt_exec *x)
 {
     struct rt_exec_run *run = x->run;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record - what is known of Jobs and CronJobs beside their pods, on the disk: <state>/jobs/<uid>.json, one
- * file each, replaced by rename. A Job of a CronJob has its manifest there, too; of a revision of another
- * workload, that is all.
+ * record - facts of Jobs and CronJobs beside their pods, on the disk: <state>/jobs/<uid>.json, one file each,
+ * replaced by rename. A Job of a CronJob has its manifest there, too; of a revision of another workload, that
+ * is all.
  */
 #include "agent/workload/internal.h"
 #include "base/clock.h"

@@ -325,7 +325,7 @@ static void http_request_finish(struct http_parser *p, bool upgrade)
     r->http10 = llhttp_get_http_major(&p->llhttp) < 1 ||
                 (llhttp_get_http_major(&p->llhttp) == 1 && llhttp_get_http_minor(&p->llhttp) == 0);
     r->upgrade.asked = upgrade && r->upgrade.protocol[0] != '\0';
-    /* Even if the protocol is not changed, what follows is not HTTP. */
+    /* Even if the protocol is not changed, the following bytes are not HTTP. */
     r->keep_alive = !upgrade && !r->http10 && llhttp_should_keep_alive(&p->llhttp);
     if (!split_url(p) &&
         r->method != METHOD_OTHER) { /* "OPTIONS *", "CONNECT host:port": 405 for any target */

@@ -260,7 +260,7 @@ enum err_code fs_mkdirs(const char *path, mode_t mode, struct err *e)
 void fs_spread_below(const char *path)
 {
     fd_auto fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int flags = 0; /* the kernel's type, whatever size _IOR says */
+    int flags = 0; /* the kernel's type, regardless of the size in _IOR */
 
     if (fd >= 0 && ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && (flags & FS_TOPDIR_FL) == 0) {
         flags |= FS_TOPDIR_FL;

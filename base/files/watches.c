@@ -345,7 +345,7 @@ static void watches_poll_all(struct watches *w, int why)
 
 static void watches_dispatch(struct watches *w, const struct inotify_event *event)
 {
-    /* These are reported whatever the mask. */
+    /* These are reported regardless of the mask. */
     const uint32_t always = IN_IGNORED | IN_UNMOUNT | IN_Q_OVERFLOW;
     const char *name = event->len > 0 ? event->name : "";
     struct watch_set *s;

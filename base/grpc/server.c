@@ -69,7 +69,7 @@ static void conn_greeted(void *arg)
     grpc_server_due(c->server);
 }
 
-/* Notes whether the client reads what is queued. */
+/* Notes whether the client reads the queued bytes. */
 static void conn_look(struct grpc_conn *c, uint64_t now)
 {
     uint64_t taken;

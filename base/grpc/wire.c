@@ -253,7 +253,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         turn(w, status, (events & ~UV_WRITABLE) != 0);
 }
 
-/* The next poll finds what can be read. */
+/* The next poll finds readable bytes. */
 static void on_rested(uv_timer_t *timer)
 {
     turn(timer->data, 0, false);

@@ -160,7 +160,7 @@ static int become(uid_t uid, gid_t gid)
     return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 ? 0 : errno;
 }
 
-/* For a child that needs only what belongs to its user. */
+/* For a child that needs only files of its user. */
 static int spawn_drop_rights(uid_t uid, gid_t gid)
 {
     struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };

@@ -49,7 +49,8 @@ struct looking {
     struct err e;
 };
 
-/* Whether a volume's folder of a pod is of the device. What cannot be read counts if it shows the same. */
+/* Whether a volume's folder of a pod is of the device. An unreadable one counts if its mount shows the same.
+ */
 static bool is_of(const struct looking *l, const char *folder)
 {
     struct csi_vol_data d = { 0 };

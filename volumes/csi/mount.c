@@ -93,7 +93,7 @@ static void mount_fail(struct csi_mount *m, const struct err *why, const char *w
     mount_end(m, &e);
 }
 
-/* ---- what follows the publish ---- */
+/* ---- after the publish ---- */
 
 static void on_grown(struct op *op, const struct err *result)
 {
@@ -256,7 +256,7 @@ static void on_prepared(struct op *op, const struct err *result)
         mount_fail(m, result, CSI_LOG "mounter.SetUpAt failed to save volume info data");
 }
 
-/* ---- what the pods of the volume share ---- */
+/* ---- the device that the pods of the volume share ---- */
 
 static void begin_prepare(struct csi_mount *m)
 {

@@ -128,7 +128,7 @@ static bool remove_leaving(const char *name, void *arg)
     return l->e.code == ERR_OK;
 }
 
-/* What fs_replace_at() left when it was killed. */
+/* A leftover of a killed fs_replace_at(). */
 static enum err_code remove_leavings(const char *folder, struct err *e)
 {
     struct leavings l = { .folder = folder };

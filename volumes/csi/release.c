@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * release - staged volumes that pods have released: each is unstaged as soon as no pod has it, and tried
- * again with kubelet's back-off. A pod's end does not wait for that. What an earlier run of the agent left is
- * found on the disk (csi_sweep).
+ * again with kubelet's back-off. A pod's end does not wait for that. A volume that an earlier run of the
+ * agent left is found on the disk (csi_sweep).
  */
 #include "volumes/csi/internal.h"
 
@@ -198,7 +198,7 @@ void csi_each_release(const struct csi *c, void (*fn)(const struct csi_id *id, c
         fn(&r->id, r->error, arg);
 }
 
-/* ---- what an earlier run left ---- */
+/* ---- leftovers of an earlier run ---- */
 
 static void take_device(struct csi *c, const json_t *o)
 {

@@ -6,7 +6,7 @@
  *     WAITS        for the turn of volumes[at] (turns.c)
  *     UNMAPS       a block device, in a child
  *     UNPUBLISHES  NodeUnpublishVolume
- *     CLEANS       its folder, in a child; what was staged is released; then the next
+ *     CLEANS       its folder, in a child; its staging is released; then the next
  */
 #include "volumes/csi/internal.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stage - what the pods of a volume share: its vol_data.json, and NodeStageVolume.
+ * stage - the parts that the pods of a volume share: its vol_data.json, and NodeStageVolume.
  *
  *     PREPARES   folder and vol_data.json, in a child
  *     STAGES     NodeStageVolume, unless the driver does not stage, or it was done before

@@ -58,7 +58,7 @@ bool csi_turn_awaited(const struct csi_turn *t)
     return false;
 }
 
-/* ---- what is staged ---- */
+/* ---- staged volumes ---- */
 
 static size_t find(const struct csi *c, const char *staging)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unstage - undoes what the pods of a volume share, if no pod has it any more.
+ * unstage - undoes the parts that the pods of a volume share, if no pod has it any more.
  *
  *     WAITS      for its turn (turns.c)
  *     LOOKS      whether a pod has it on the disk, in a child

@@ -20,7 +20,7 @@ static int open_or_create(const char *path, struct err *e)
 
     if (fd < 0 && errno == ENOENT) {
         fd = open(path, flags | O_CREAT | O_EXCL, 0644);
-        if (fd >= 0 && fchmod(fd, 0644) != 0) { /* whatever the umask is */
+        if (fd >= 0 && fchmod(fd, 0644) != 0) { /* regardless of the umask */
             (void)err_sys(e, errno, "set the mode of %s", path);
             close(fd);
             return -1;

@@ -31,7 +31,7 @@ static enum err_code on_line_of_ours(uint32_t id, const char *path, void *arg, s
     return ERR_OK;
 }
 
-/* What the lost table said about trees that still exist. */
+/* Entries of the lost table about trees that still exist. */
 static enum err_code recover(struct projects *p, struct err *e)
 {
     scoped(etc_files_unlock) struct etc_files *f = NULL;

@@ -23,7 +23,7 @@ static enum err_code result(const struct err *first, const char *doing, struct e
     return err_wrap(e, "%s", doing);
 }
 
-/* Marks it for removal if its usage is 0; what cannot be read is in use. */
+/* Marks it for removal if its usage is 0; an unreadable one is in use. */
 static enum err_code free_if_unused(struct project_entry *x, const struct quota_fs *f, struct err *e)
 {
     static const struct quota_limits none = { 0 };

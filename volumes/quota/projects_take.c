@@ -118,7 +118,7 @@ static void forget_fresh(struct projects *p, bool written)
 }
 
 /* A take that failed: its ids leave the files again. If even that fails, they are released ones that the next
- * sweep frees. What the table on the disk says of them by now does no harm: no tree has such an id. */
+ * sweep frees. Their entries in the table on the disk do no harm: no tree has such an id. */
 static void take_back(struct projects *p, struct etc_files *f)
 {
     struct err e = { 0 };

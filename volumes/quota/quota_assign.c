@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The project of a folder and of what is below it. The tree may belong to others and change meanwhile: every
- * entry is opened once, as a path only, and what that descriptor shows is what is changed. */
+/* The project of a folder and of everything below it. The tree may belong to others and change meanwhile:
+ * every entry is opened once, as a path only, and exactly the file of that descriptor is changed. */
 #include "base/files/fs.h"
 #include "volumes/quota/quota.h"
 
@@ -88,7 +88,8 @@ static enum err_code assign_entry(int folder, const char *name, uint32_t project
     return ERR_OK;
 }
 
-/* The folder before its entries: what is made in it from now on has the project. `fd` may be a path only. */
+/* The folder before its entries: files created in it from now on have the project. `fd` may be a path only.
+ */
 static enum err_code assign_folder(int fd, uint32_t project, unsigned depth, struct err *e)
 {
     int readable;

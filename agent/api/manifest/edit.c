@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an edited manifest means for a running pod: the API's rule for what may change in place. */
+/* The effect of an edited manifest on a running pod: the API's rule for changes in place. */
 #include "agent/api/manifest/internal.h"
 
 #include <stdio.h>

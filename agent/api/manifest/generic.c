@@ -13,8 +13,8 @@
 
 /* ---- templates ---- */
 
-/* Of what is written, so that a version of the agent with other defaults does not replace all pods. Ten
- * characters without vowels, as Kubernetes' (no words). */
+/* A hash of the template as written, so that a version of the agent with other defaults does not replace all
+ * pods. Ten characters without vowels, as Kubernetes' (no words). */
 static bool hash_template(const json_t *template_, char ret[API_HASH_SIZE])
 {
     static const char alphabet[] = "bcdfghjklmnpqrstvwxz2456789";

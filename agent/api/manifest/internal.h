@@ -97,7 +97,7 @@ enum err_code api_pod_remake(const struct api_pod *pod, const json_t *object, st
 enum err_code api_decode_one(struct api_check *how, json_t *object, struct api_object *ret,
                              struct err *e) MUST_CHECK;
 
-/* ---- static.c: what kubelet adds to a pod of the manifest folder ---- */
+/* ---- static.c: kubelet's additions to a pod of the manifest folder ---- */
 void api_make_static(struct api_check *c, json_t *pod); /* c->static_node is set; before the walk */
 
 /* ---- served.c: members that only a pod of the apiserver has ---- */

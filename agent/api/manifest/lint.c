@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an API server accepts, but no node can run. */
+/* Manifests that an API server accepts, but no node can run. */
 #include "agent/api/manifest/internal.h"
 
 #include <limits.h>

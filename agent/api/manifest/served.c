@@ -19,7 +19,7 @@ static const char *const reduced_meta[] = { "name",
 static const char *const reduced_spec[] = { "restartPolicy", "terminationGracePeriodSeconds", "nodeName",
                                             "priority" };
 
-/* ---- what is not part of the manifest ---- */
+/* ---- members that are not part of the manifest ---- */
 
 /* Conditions that the node does not set: readiness gates ask for them. */
 static char *served_conditions(struct api_check *c, const json_t *object)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* static - what kubelet adds to a pod of its manifest folder (applyDefaults in pkg/kubelet/config/common.go).
+/* static - kubelet's additions to a pod of its manifest folder (applyDefaults in
+ * pkg/kubelet/config/common.go).
  */
 #include "agent/api/manifest/internal.h"
 

@@ -259,7 +259,7 @@ static void check_restart_rules(struct api_check *c, const struct api_container 
 
 /* ---- ephemeral containers ---- */
 
-/* pkg/apis/core/validation: what an ephemeral container may not have. */
+/* pkg/apis/core/validation: fields that an ephemeral container may not have. */
 static void check_ephemeral_fields(struct api_check *c, const struct api_container *container,
                                    const json_t *object)
 {

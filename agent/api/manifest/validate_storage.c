@@ -31,7 +31,7 @@ static void check_fc(struct api_check *c, const struct api_storage *s)
         api_fault_at(c, "lun", "is required if targetWWNs is specified");
 }
 
-/* The agent adds options of its own to what a driver is given. */
+/* The agent adds its own options to those of a driver. */
 static void check_options(struct api_check *c, const struct api_kvs *options)
 {
     static const char *const reserved[] = { "kubernetes.io", "k8s.io" };

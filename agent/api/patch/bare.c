@@ -145,7 +145,7 @@ bool api_object_bare(const struct api_patch_kind *kind, json_t *object, const js
     again = json_deep_copy(bare);
     if (again == NULL || api_object_default(kind, again, &e) != ERR_OK)
         return false;
-    /* What would not come back the same stays whole. */
+    /* A part that defaults would not restore stays whole. */
     return !json_equal(again, object) ||
            (json_object_clear(object) == 0 && json_object_update(object, bare) == 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decoding as Go does it: types, unknown fields, what is left out when empty. */
+/* Decoding as Go does it: types, unknown fields, members that are omitted when empty. */
 #include "agent/api/patch/write.h"
 
 #include "agent/api/patch/go_text.h"

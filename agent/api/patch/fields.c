@@ -53,7 +53,7 @@ bool fields_put(json_t *set, const char *element, bool member, json_t *below)
 
 typedef json_t *(*combine_fn)(const json_t *a, const json_t *b);
 
-/* What of `a` and `b`, both nodes or NULL, goes into the result. */
+/* Adds the parts of `a` and `b`, both nodes or NULL, that belong in the result. */
 static bool combine_into(json_t *to, const char *element, bool member, combine_fn fn, const json_t *a,
                          const json_t *b)
 {
@@ -85,7 +85,7 @@ json_t *fields_union(const json_t *a, const json_t *b)
 }
 
 /* Walks through a beside b. `keep` says of an element of a whether it stays (*member: by itself) or at least
- * leads to what stays; `fn` goes on below it. */
+ * leads to remaining elements; `fn` continues below it. */
 typedef bool (*keep_fn)(const json_t *node, const json_t *other, bool *member);
 
 static json_t *walk(const json_t *a, const json_t *b, keep_fn keep, combine_fn fn)
@@ -271,7 +271,7 @@ static int by_element(const void *a, const void *b)
 
 static bool each(const json_t *set, struct buf *path, fields_fn fn, void *arg);
 
-/* The members of a set first, then what is below, as Go's sets do. */
+/* The members of a set first, then those below, as Go's sets do. */
 static bool each_element(const json_t *set, const char *element, bool below, struct buf *path, fields_fn fn,
                          void *arg)
 {

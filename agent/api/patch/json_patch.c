@@ -286,7 +286,7 @@ static enum outcome run_op(struct run *r, const json_t *op)
 
 /* ---- the whole ---- */
 
-/* What Go's decoder refuses before the first operation runs. */
+/* Patches that Go's decoder refuses before the first operation runs. */
 static enum err_code check_types(const json_t *patch, json_t **ret_status, struct err *e)
 {
     static const char *const texts[] = { "op", "path", "from" };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Table of what a Pod has besides its manifest: the status. */
+/* Table of a Pod's members besides its manifest: the status. */
 #include "agent/api/patch/tables.h"
 
 static const struct api_row pod_condition[] = {

@@ -17,7 +17,7 @@
 
 /* ---- elements ---- */
 
-/* What tells an element apart: its merge key's value, or itself. */
+/* The identity of an element: its merge key's value, or itself. */
 static const json_t *identity(const struct strategic_list *how, const json_t *element)
 {
     return how->merge_key != NULL ? json_object_get(element, how->merge_key) : element;
@@ -281,7 +281,7 @@ static bool has_replace(const json_t *patch)
     return false;
 }
 
-/* *ret_live is the live list without what the patch deletes. */
+/* *ret_live is the live list without the elements that the patch deletes. */
 static json_t *merge_objects(struct strategic_run *run, const struct strategic_list *how, const json_t *list,
                              const json_t *patch)
 {

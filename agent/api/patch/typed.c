@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Types: what a table's row means for server-side apply; the check of a value; its fields. */
+/* Types: the meaning of a table's row for server-side apply; the check of a value; its fields. */
 #include "agent/api/patch/typed.h"
 
 #include "agent/api/patch/fields.h"

@@ -30,7 +30,7 @@ static bool change_begin(struct typed_change *c)
     return c->removed != NULL && c->modified != NULL && c->added != NULL;
 }
 
-/* Moves what changed at an element into the sets of its holder. */
+/* Moves the changes of an element into the sets of its holder. */
 static bool change_put(struct typed_change *to, const char *element, struct change *c)
 {
     bool ok = fields_put(to->removed, element, c->removed, c->below.removed);

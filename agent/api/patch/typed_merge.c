@@ -116,8 +116,8 @@ static bool take_both(struct list_merge *m, const char *path)
 }
 
 /*
- * Elements of the configuration keep its order, others go before what stood behind them in the live list: the
- * order of structured-merge-diff's list merge, step by step.
+ * Elements of the configuration keep its order, others precede the elements that followed them in the live
+ * list: the order of structured-merge-diff's list merge, step by step.
  */
 static bool merge_in_order(struct list_merge *m)
 {

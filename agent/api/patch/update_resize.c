@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an update of a Pod's subresources resize and ephemeralcontainers may change (validation.go of core).
+/* The changes that an update of a Pod's subresources resize and ephemeralcontainers may make (validation.go
+ * of core).
  */
 #include "agent/api/patch/write.h"
 #include "agent/api/resources.h"
@@ -71,7 +72,7 @@ static enum api_qos class_of(const json_t *spec)
 
 /* ---- amounts ---- */
 
-/* Whether two lists of amounts differ in what cannot be resized. */
+/* Whether two lists of amounts differ in resources that cannot be resized. */
 static bool others_differ(const json_t *from, const json_t *to)
 {
     const char *name;

@@ -56,7 +56,7 @@ bool work_begin(struct work *w)
 
 /* ---- fields that a path of the API can change ---- */
 
-/* Of a set only what is below spec.<list>; with `each`: of each element only these members. */
+/* Of a set only the part below spec.<list>; with `each`: of each element only these members. */
 static json_t *below_lists(const json_t *set, const char *const *lists, const char *const *each)
 {
     json_t *spec = json_object(), *to = json_object(), *element, *node, *kept;
@@ -129,7 +129,7 @@ bool work_is_other(const struct work *w, const json_t *entry, const json_t *self
     return entry != self && str_eq(json_str(entry, "apiVersion"), w->kind->row->api_version);
 }
 
-/* Others lose what changed or was removed; managers without fields go.  `self` is left alone. */
+/* Others lose changed and removed fields; managers without fields are removed. `self` is left alone. */
 bool work_settle(struct work *w, const struct typed_change *c, const json_t *self)
 {
     json_t *changed = fields_union(c->modified, c->added), *gone = fields_union(changed, c->removed);
@@ -160,7 +160,7 @@ bool work_compare(const struct work *w, const json_t *from, const json_t *to, st
 
 /* ---- updates ---- */
 
-/* The fields that an update adds to its manager: changed ones, without what is no one's. */
+/* The fields that an update adds to its manager: changed ones, without those that no manager may own. */
 static json_t *fields_of_update(const struct typed_change *c)
 {
     json_t *all = fields_union(c->modified, c->added), *no_one = work_stripped(), *to = NULL;

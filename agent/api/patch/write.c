@@ -117,7 +117,7 @@ static bool tell_unknown(struct run *r, const json_t *unknown, const json_t *sho
     return r->w->validation == API_FIELDS_WARN || undecodable(r, shown, strict.p);
 }
 
-/* The type of the object; what the body may leave out is the live object's. */
+/* The type of the object; members that the body may omit come from the live object. */
 static bool check_type(struct run *r)
 {
     const struct api_patch_kind *k = r->w->kind;
@@ -231,7 +231,7 @@ static bool check_version(struct run *r, const char *version, const char *own)
     return fail(r, api_status_conflict(k->row->group, k->row->plural, r->w->name, NULL));
 }
 
-/* Members that are the live object's whatever a write says. */
+/* Members that always come from the live object. */
 static bool keep(json_t *meta, const json_t *live, const char *name)
 {
     json_t *v = json_object_get(live, name);
@@ -312,7 +312,7 @@ static bool check_meta(struct run *r)
     return check_references(r);
 }
 
-/* ---- what the path cannot change ---- */
+/* ---- parts that the path cannot change ---- */
 
 /* The member of the live object. */
 static bool keep_member(struct run *r, const char *name)
@@ -347,7 +347,7 @@ static bool keep_but_resources(struct run *r)
     return ok;
 }
 
-/* What the node says of a pod: its manifest has none of it, and may replace the object. */
+/* The node's members of a pod: its manifest has none of them, and may replace the object. */
 static bool keep_of_node(struct run *r)
 {
     static const char *const names[] = { "nodeName", "priority", "ephemeralContainers" };
@@ -435,7 +435,7 @@ static bool count_generation(struct run *r)
     return before == 0 || json_object_set_new(meta, "generation", json_integer(before)) == 0;
 }
 
-/* 422 if the update changes what it may not. */
+/* 422 if the update makes a forbidden change. */
 static bool check_rules(struct run *r)
 {
     const struct api_patch_kind *k = r->w->kind;

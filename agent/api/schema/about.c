@@ -7,7 +7,7 @@ static const struct api_about *const tables[] = { api_about_object, api_about_po
                                                   api_about_rules,  api_about_volume, api_about_work,
                                                   api_about_storage };
 
-/* The name without what comes in brackets: "ObjectMeta (without namespace)". */
+/* The name without its part in brackets: "ObjectMeta (without namespace)". */
 static bool is_schema(const char *schema, const char *name)
 {
     const char *bracket = strstr(name, " (");

@@ -70,7 +70,7 @@ static const struct api_row controller_revision[] = {
 const struct api_schema api_schema_controller_revision =
     SCHEMA("ControllerRevision", controller_revision, .base = &api_schema_shown);
 
-/* ---- what a storage driver wants of this node ---- */
+/* ---- a storage driver's requirements of this node ---- */
 static const struct api_value group_policies[] = {
     { "ReadWriteOnceWithFSType", 0 }, { "File", 0 }, { "None", 0 }, { NULL, 0 }
 };

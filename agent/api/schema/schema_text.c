@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tables say, for people: docs/pod-fields.md and `coracle explain pod.spec`. */
+/* The tables as text, for people: docs/pod-fields.md and `coracle explain pod.spec`. */
 #include "agent/api/schema/schema.h"
 
 enum { VALUES_SHOWN = 12 }; /* of a longer list, such as the signals: the first and the last */

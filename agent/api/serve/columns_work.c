@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Columns of pods and of what makes pods: apps and batch. */
+/* Columns of pods and of workloads: apps and batch. */
 #include "agent/api/serve/internal.h"
 
 #include "base/clock.h"

@@ -105,7 +105,7 @@ static enum err_code aggregated(const struct api_document_request *ask, struct a
     return ERR_OK;
 }
 
-/* Whether the aggregated form comes first in what the client wants. */
+/* Whether the client prefers the aggregated form. */
 static bool wants_aggregated(const char *accept, bool *ret_beta)
 {
     struct api_clause clauses[API_CLAUSES_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the server does with each kind: its verbs and subresources. */
+/* The server's support of each kind: its verbs and subresources. */
 #include "agent/api/serve/internal.h"
 
 #include <string.h>

@@ -36,7 +36,7 @@ static json_t *usage_of(const json_t *o, bool *failed)
     return usage;
 }
 
-/* Metadata of the measures: name and labels of what is measured. */
+/* Metadata of the measures: name and labels of the measured object. */
 static json_t *metadata_of(const char *namespace, const char *name, const char *time, const json_t *labels)
 {
     json_t *o = json_pack("{s:s}", "name", name);
@@ -98,7 +98,7 @@ static json_t *pod_metrics(const json_t *pod, const json_t *labels, bool *failed
     return o;
 }
 
-/* Adds what is known and wanted. */
+/* Adds the known and wanted members. */
 static void add_wanted(json_t **items, json_t *one, const struct api_target *target)
 {
     const char *namespace = api_text_at(one, "metadata.namespace"), *name = api_text_at(one, "metadata.name");

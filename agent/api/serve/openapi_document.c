@@ -10,7 +10,7 @@
 
 #define OPENAPI_PROTO_TYPE "com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
-enum { OPENAPI_MAX = 8 * 1024 * 1024 }; /* bytes; far above what it is */
+enum { OPENAPI_MAX = 8 * 1024 * 1024 }; /* bytes; far above the actual size */
 static enum err_code openapi_v3_text(const struct api_group *group, struct api_document *d, struct err *e)
 {
     return api_document_json(d, api_openapi_v3(group->name, group->version), e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the path of a request names. */
+/* The target that the path of a request names. */
 #include "agent/api/serve/internal.h"
 
 #include "base/utf8.h"

@@ -502,7 +502,7 @@ static enum err_code read_with(struct yaml_reader *r, const char *text, size_t s
     code = yaml_read_events(r, text, size, e);
     if (r->parser.problem != NULL && strcmp(r->parser.problem, "found unknown escape character") == 0)
         *ret_quoted = r->parser.context_mark.index;
-    /* They have the text of what may be a Secret. */
+    /* They have text that may belong to a Secret. */
     explicit_bzero(r->parser.raw_buffer.start,
                    (size_t)(r->parser.raw_buffer.end - r->parser.raw_buffer.start));
     explicit_bzero(r->parser.buffer.start, (size_t)(r->parser.buffer.end - r->parser.buffer.start));

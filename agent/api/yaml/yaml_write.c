@@ -60,7 +60,7 @@ static bool is_zone(const char *p)
            take_number(&p, 2, 0, 59) && *p == '\0';
 }
 
-/* What YAML 1.1 readers, kubectl's among them, take for a time: "2026-01-02", "2026-01-02T03:04:05Z",
+/* Texts that YAML 1.1 readers, kubectl's among them, take for a time: "2026-01-02", "2026-01-02T03:04:05Z",
  * "2026-01-02 03:04:05.5". */
 static bool is_time(const char *p)
 {
@@ -207,7 +207,7 @@ char *yaml_from_json(const json_t *value)
          emit(&emitter, &ev, yaml_document_start_event_initialize(&ev, NULL, NULL, NULL, 1)) &&
          emit_value(&emitter, value) && emit(&emitter, &ev, yaml_document_end_event_initialize(&ev, 1)) &&
          emit(&emitter, &ev, yaml_stream_end_event_initialize(&ev));
-    /* They have the text of what may be a Secret. */
+    /* They have text that may belong to a Secret. */
     explicit_bzero(emitter.raw_buffer.start, (size_t)(emitter.raw_buffer.end - emitter.raw_buffer.start));
     explicit_bzero(emitter.buffer.start, (size_t)(emitter.buffer.end - emitter.buffer.start));
     yaml_emitter_delete(&emitter);

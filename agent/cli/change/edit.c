@@ -39,7 +39,7 @@ static void wipe_text(char *text)
     free(text);
 }
 
-/* ---- what is edited ---- */
+/* ---- the edited text ---- */
 
 static bool is_alone_in(const struct cli_target *t, const json_t *file)
 {
@@ -75,7 +75,7 @@ static int find_home(struct edit *x)
                : cli_failed(x->cli, &e);
 }
 
-/* Without what a client does not write. */
+/* Without members that a client does not write. */
 static void strip(json_t *object)
 {
     json_t *meta = json_object_get(object, "metadata");
@@ -109,7 +109,7 @@ static int read_object(struct edit *x)
     return x->before != NULL ? EXIT_OK : cli_error(x->cli, "out of memory");
 }
 
-/* ---- what is wrong with it ---- */
+/* ---- its problems ---- */
 
 static bool is_target(const struct edit *x, const struct api_object *o)
 {
@@ -216,7 +216,7 @@ static int make_object(struct cli *cli, const struct change *c, const json_t *li
     return cli_error(cli, "out of memory");
 }
 
-/* What the daemon refuses becomes a reason. */
+/* A refusal of the daemon becomes a reason. */
 static int save_object(struct edit *x, struct buf *reasons)
 {
     const struct change c = {

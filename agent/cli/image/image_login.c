@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* image login and logout: this node's credentials for registries, the file of registryAuthFile. skopeo asks
- * the registry whether they are right; what it writes goes into the file by rename. */
+ * the registry whether they are right; its output replaces the file by rename. */
 #include "agent/cli/image/internal.h"
 
 #include "base/codec/json.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The NUMA nodes of this machine, and who has their processors and memory, for `describe node`. */
+/* The NUMA nodes of this machine, and the owners of their processors and memory, for `describe node`. */
 #include "agent/cli/show/internal.h"
 
 #include "agent/api/quantity.h"

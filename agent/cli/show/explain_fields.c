@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `coracle explain pod.spec.containers`: the fields of an object, and what is done with them, from the tables
- * that check manifests. No daemon is asked. */
+/* `coracle explain pod.spec.containers`: the fields of an object and their effect, from the tables that check
+ * manifests. No daemon is asked. */
 #include "agent/cli/show/internal.h"
 
 #include "agent/api/schema/about.h"
@@ -67,7 +67,7 @@ static int walk(struct cli *cli, struct place *p, const char *path)
     return code;
 }
 
-/* ---- what is shown ---- */
+/* ---- output ---- */
 
 static void add_default(struct buf *b, const struct api_row *row)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was decided when the node was short of something, for `get evictions`. */
+/* Decisions made when the node was short of a resource, for `get evictions`. */
 #include "agent/cli/show/internal.h"
 
 #include <inttypes.h>

@@ -16,7 +16,7 @@ struct debug {
 
 /* ---- the container ---- */
 
-/* kubectl's profiles: what a debugger may do beyond the others' rights. */
+/* kubectl's profiles: the additional rights of a debugger. */
 static const struct profile {
     const char *name, *of_pod, *of_node; /* securityContext */
 } profiles[] = {

@@ -96,7 +96,7 @@ static enum err_code eval_operand(struct run *r, const struct go_operand *o, jso
     return take_fields(r, o, ret);
 }
 
-/* `last`: what the command before it in the pipeline gave; borrowed. */
+/* `last`: the result of the previous command in the pipeline; borrowed. */
 static enum err_code eval_command(struct run *r, const struct go_command *c, json_t *dot, bool first,
                                   json_t *last, json_t **ret)
 {

@@ -79,7 +79,7 @@ static void trim(const char **p, size_t *n)
         --*n;
 }
 
-/* "" stays what it is. */
+/* "" stays as it is. */
 static bool take_number(const char *p, size_t n, int64_t *ret)
 {
     char text[16];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api - who asks, what for, and where that is answered. */
+/* api - the client of a request, its target, and the file that answers. */
 #include "agent/kube/apiserver/write.h"
 
 #include "base/clock.h"
@@ -317,7 +317,7 @@ void api_ready(struct kube_api *a)
     }
 }
 
-/* ---- who ---- */
+/* ---- clients ---- */
 
 void kube_api_request(struct kube_api *a, struct caller *c)
 {

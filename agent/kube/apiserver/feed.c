@@ -32,7 +32,7 @@ static void feed_again(struct kube_api *a)
 
 /* ---- events ---- */
 
-/* As it was last; `last` of an object that only a manifest described lacks what the node added. */
+/* As it was last; `last` of an object that only a manifest described lacks the node's additions. */
 static void feed_remove(struct kube_api *a, struct stock_object *o, uint64_t version, json_t *last)
 {
     str_auto namespace_ = strdup(o->kind->id == API_KIND_NAMESPACE ? o->name : o->namespace_);

@@ -18,7 +18,7 @@ static bool ping(const struct kube_api *a)
     return true;
 }
 
-/* The copy is what the daemon has. */
+/* The copy equals the daemon's objects. */
 static bool objects(const struct kube_api *a)
 {
     return a->ready && a->set_complete;

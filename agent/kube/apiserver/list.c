@@ -24,7 +24,7 @@ struct page {
     "objects that were created, modified, or deleted between the time the first chunk was returned and now " \
     "may show up in the list."
 
-/* base64 of {"v":"meta.k8s.io/v1","rv":N,"start":"namespace/name"}; rv -1: whatever there is now. */
+/* base64 of {"v":"meta.k8s.io/v1","rv":N,"start":"namespace/name"}; rv -1: the present objects. */
 static char *page_token(int64_t version, const char *after)
 {
     json_auto_t *o = json_pack("{s:s, s:I, s:o}", "v", "meta.k8s.io/v1", "rv", (json_int_t)version, "start",
@@ -37,7 +37,7 @@ static char *page_token(int64_t version, const char *after)
     return text != NULL && !token.failed ? buf_detach(&token) : NULL;
 }
 
-/* NULL: *p has what the token says; otherwise the Status. */
+/* NULL: *p has the token's members; otherwise the Status. */
 static json_t *page_continue(struct page *p, const struct api_request *r, const char *token)
 {
     const struct stock *s = &r->api->stock;

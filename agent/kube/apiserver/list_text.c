@@ -24,7 +24,7 @@ struct list_text {
     json_t *list;
     size_t next;
     struct buf text; /* the head and the first objects */
-    char *tail;      /* what comes behind the last one */
+    char *tail;      /* the text after the last one */
 };
 
 static void list_text_gone(struct caller *c)
@@ -57,7 +57,7 @@ static json_t *list_text_slice(struct list_text *l, json_t **ret_status)
     return api_form_of(l->request.target.kind, slice, &l->form, ret_status);
 }
 
-/* What stands around the objects; `shown`: a slice. False: out of memory. */
+/* The text around the objects; `shown`: a slice. False: out of memory. */
 static bool list_text_head(struct list_text *l, const json_t *shown, const char *member)
 {
     json_auto_t *head = json_copy((json_t *)(uintptr_t)shown);

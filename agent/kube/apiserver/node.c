@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node - what is made when it is asked for: the Node with its heart-beat, its lease, and measurements. */
+/* node - objects that are made on request: the Node with its heartbeat, its lease, and measurements. */
 #include "agent/kube/apiserver/internal.h"
 
 #include "base/clock.h"
@@ -236,7 +236,7 @@ static json_t *labels_of(const struct kube_api *a, const struct api_kind_row *ki
     return labels;
 }
 
-/* Removes what was not asked for. */
+/* Removes the objects that were not requested. */
 static void metrics_select(json_t *list, const struct api_selection *s)
 {
     json_t *items = json_object_get(list, "items");

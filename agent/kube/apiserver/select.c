@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* select - what of a kind a request is about: namespace, name, labels, fields. */
+/* select - the objects of a kind that a request selects: namespace, name, labels, fields. */
 #include "agent/kube/apiserver/internal.h"
 
 #include "base/codec/json.h"

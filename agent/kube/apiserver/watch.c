@@ -216,7 +216,7 @@ static bool watch_end(struct api_watch *w)
     return false;
 }
 
-/* Sends what there is while the client reads, but lets others have their turn. False: `w` is gone. */
+/* Sends the present events while the client reads, but lets others have their turn. False: `w` is gone. */
 static bool watch_flush(struct api_watch *w)
 {
     const struct stock *s = &w->api->stock;

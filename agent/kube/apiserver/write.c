@@ -33,7 +33,7 @@ static void job_gone(struct caller *c)
 
 static const struct caller_source job_source = { .gone = job_gone };
 
-/* One line for each write, whatever became of it: "deployments.apps/scale", "default/web". */
+/* One line for each write, regardless of its outcome: "deployments.apps/scale", "default/web". */
 static void audit(const struct api_job *j, int http)
 {
     const struct api_target *t = &j->r.target;
@@ -99,7 +99,7 @@ void job_lacks(struct api_job *j)
     job_fail(j, api_status_not_found(j->r.target.kind->group, j->r.target.kind->plural, j->name));
 }
 
-/* ---- what is computed ---- */
+/* ---- computing the object ---- */
 
 /* The live object with its defaults: a file leaves some out. False: out of memory. */
 static bool default_live(struct api_job *j)
@@ -226,7 +226,7 @@ static bool set_verb(struct api_job *j)
     return false;
 }
 
-/* What kubectl asks about its own user (auth can-i, auth whoami): nothing is written. */
+/* kubectl's questions about its own user (auth can-i, auth whoami): nothing is written. */
 static bool is_review(const struct api_job *j)
 {
     const enum api_kind id = j->r.target.kind->id;

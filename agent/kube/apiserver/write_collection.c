@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DELETE of a collection, and of a namespace with what is in it: one object after the other. */
+/* DELETE of a collection, and of a namespace with its content: one object after the other. */
 #include "agent/kube/apiserver/write.h"
 
 #include "base/clock.h"

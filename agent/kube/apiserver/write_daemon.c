@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* write_daemon - a write asks the daemon for its object, and gives it what becomes of it. */
+/* write_daemon - a write asks the daemon for its object, and gives it the new one. */
 #include "agent/kube/apiserver/write.h"
 
 #include "agent/api/manifest/decode.h"
@@ -37,7 +37,7 @@ bool job_ask(struct api_job *j, const char *method, const char *target, json_t *
     return false;
 }
 
-/* What the daemon refuses, in an apiserver's words. */
+/* Refusals of the daemon, in an apiserver's words. */
 void job_refused(struct api_job *j, int http, const json_t *body, const struct err *e)
 {
     const struct api_kind_row *k = j->r.target.kind;

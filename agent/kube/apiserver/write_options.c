@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a request that writes says: its body, by its media type, and its query. */
+/* The content of a writing request: its body, by its media type, and its query. */
 #include "agent/kube/apiserver/json_look.h"
 #include "agent/kube/apiserver/proto.h"
 #include "agent/kube/apiserver/write.h"

@@ -12,8 +12,8 @@ void *caller_local(const struct caller *c)
 }
 
 /*
- * When there are too many, the one goes that came first and has not shown who it is: connections cost a local
- * user nothing, and must not keep out the others. A client needs a few milliseconds to show it.
+ * When there are too many, the oldest unauthenticated one is closed: connections cost a local user nothing,
+ * and must not keep out the others. A client needs a few milliseconds to show it.
  */
 static bool make_room(struct kube_server *s, const struct caller *fresh)
 {

@@ -37,7 +37,7 @@ void channels_close(struct channels *x)
         channels_free(x);
 }
 
-/* Around whatever calls the owner. */
+/* Around every call to the owner. */
 static bool channels_enter(struct channels *x)
 {
     bool outer = !x->busy;

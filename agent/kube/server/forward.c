@@ -258,7 +258,7 @@ static void pair_finish(struct forward_pair *p)
     pair_free(p);
 }
 
-/* False: it holds back what the pod sends. */
+/* False: it holds back the pod's bytes. */
 static void pair_step(struct forward_pair *p)
 {
     struct spdy *s = &p->forward->wire.spdy;

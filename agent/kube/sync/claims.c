@@ -22,7 +22,7 @@ struct claim_write {
     struct claims_part *part;
     struct sync_call call;
     struct sync_timer timer;
-    json_t *message; /* what is to be written; NULL: written, unless another comes */
+    json_t *message; /* the message to write; NULL: written, unless another one comes */
     json_t *sent;    /* the message of the request under way */
     char *namespace_, *name;
     unsigned tries;

@@ -142,7 +142,7 @@ json_t *csi_node_with(const json_t *object, const json_t *driver)
 
 /* ---- the Node ---- */
 
-/* What is no JSON object is replaced. NULL: no memory. */
+/* A value that is no JSON object is replaced. NULL: no memory. */
 static json_t *ids_of(const json_t *node)
 {
     const char *text =

@@ -153,7 +153,7 @@ static bool csi_patch_node(struct csi_part *c, json_t *body, const char *driver)
     return true;
 }
 
-/* ---- what is to be done next; true: a request is under way ---- */
+/* ---- the next step; true: a request is in progress ---- */
 
 static bool csi_remove(struct csi_part *c, const char *driver)
 {

@@ -11,7 +11,7 @@
  * what it allows then. */
 #define FIRST_DELAY_MS 100
 
-/* What is only read is asked for at least this often while it is missing: pods wait for it. */
+/* Objects that are only read are requested at least this often while they are missing: pods wait for them. */
 #define READ_AGAIN_MS 8000
 
 /* Where a kind is when its own prefix is unknown to the apiserver. */
@@ -26,7 +26,7 @@ void objects_deny(struct kube_sync *s, const char *kind, const char *namespace_,
                            namespace_, "name", name, "code", code, "message", json_string_of(why)));
 }
 
-/* `type`: "synced" or "denied", of what a pod chooses by name or signer. */
+/* `type`: "synced" or "denied", of bundles that a pod chooses by name or signer. */
 static void followed_tell_chosen(struct followed *f, const char *type, int code, const char *why)
 {
     sync_send(f->part->sync, json_pack("{s:s, s:s, s:s*, s:s*, s:i, s:o}", "type", type, "kind",

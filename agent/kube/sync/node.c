@@ -200,8 +200,8 @@ static void node_step(void *owner)
 
 /* ---- the watch ---- */
 
-/* What the daemon acts on: of the status, which comes back with every patch, the boot that it is of, and the
- * volumes that are in use and attached. */
+/* The members that the daemon acts on: of the status, which comes back with every patch, the boot that it is
+ * of, and the volumes that are in use and attached. */
 static void node_forward(struct node_part *n, const json_t *object)
 {
     const json_t *status = json_object_get(object, "status");

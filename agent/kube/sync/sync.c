@@ -31,7 +31,7 @@ static void sync_free_if_over(struct kube_sync *s)
         sync_free(s);
 }
 
-/* What depends on the Node begins, or looks again. */
+/* Parts that depend on the Node begin, or check again. */
 static void start_on_node(struct kube_sync *s)
 {
     lease_part_start(s->lease);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cgroups of a pod being resized: the order of writes, and what prevents them. */
+/* The cgroups of a pod being resized: the order of writes, and obstacles to them. */
 #include "agent/pod/admit/internal.h"
 #include "agent/pod/admit/resize.h"
 #include "agent/pod/container/container.h"

@@ -8,8 +8,8 @@
 
 #define CREATE_LIMIT_HOLD_MS 500 /* a create takes 20 to 100 ms of two processors */
 
-/* Who holds a place for longer does not use the processor but waits for something that hangs: the others need
- * not wait with it. */
+/* A create that holds a slot for longer does not use the processor but waits for something that hangs: the
+ * others need not wait with it. */
 static void create_limit_on_timer(uv_timer_t *timer)
 {
     struct node *n = timer->data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ctr_devices - what a container's devices put into its configuration (agent/pod/device): environment,
+/* ctr_devices - additions of a container's devices to its configuration (agent/pod/device): environment,
  * mounts, nodes and annotations, each before the container's own. */
 #include "agent/pod/container/internal.h"
 #include "agent/pod/core/facts.h"
@@ -93,7 +93,8 @@ size_t ctr_devices_mounts(const struct dp_answer *d, struct rt_mount *ret)
     return d->n_mounts;
 }
 
-/* What $(NAME) sees in commands and subPathExpr: the container's own variables, and those of its devices. */
+/* The variables of $(NAME) in commands and subPathExpr: the container's own variables, and those of its
+ * devices. */
 enum err_code ctr_devices_env(const struct dp_answer *d, const struct env *own, struct arena *a,
                               struct env *ret, struct err *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a container does or waits for, for `coracle explain pod`. */
+/* A container's current step or wait, for `coracle explain pod`. */
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/hooks.h"
 #include "agent/pod/container/internal.h"
@@ -84,7 +84,7 @@ static void describe_stuck(const struct ctr *c, char *text, size_t size)
     snprintf(text, size, "killed; waiting for the kernel to end it%s%s", where[0] != '\0' ? ": " : "", where);
 }
 
-/* What its probes still wait for. */
+/* The waits of its probes. */
 static bool add_not_ready(const struct ctr *c, struct buf *b)
 {
     struct probe_view v;

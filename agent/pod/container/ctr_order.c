@@ -40,8 +40,8 @@ static void ephemeral_step(struct pod *p)
 }
 
 /*
- * Lets containers run in their order: init ones one after the other, sidecars stay, regular ones together.
- * What has been reached once is not held up again by a sidecar before it that has to restart.
+ * Lets containers run in their order: init ones one after the other, sidecars stay, regular ones together. A
+ * container that was reached once is not delayed again by a sidecar before it that has to restart.
  */
 static void ctr_order_step(struct pod *p)
 {

@@ -201,7 +201,7 @@ static void env_age_look(struct ctr *c)
         own->env_old_ns = clock_wall_ns();
 }
 
-/* ---- what follows ---- */
+/* ---- effects ---- */
 
 static void restart(struct ctr *c)
 {

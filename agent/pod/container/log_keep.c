@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread: its orders, and what leases say; what is done with files: log_turn.c. */
+/* The thread: its orders and the events of leases; the work on files is in log_turn.c. */
 #include "agent/pod/container/log_keep.h"
 
 #include "agent/pod/container/log_turn.h"
@@ -24,8 +24,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-/* What conmon does next, it does within a moment: the file is looked for in steps from the first wait to the
- * last one. Whatever happens later, the loop's watch reports. */
+/* conmon's next step follows within a moment: the file is looked for in steps from the first wait to the last
+ * one. The loop's watch reports later events. */
 enum {
     WAKE_TRIES = 3,
     STACK = 256 * 1024,
@@ -293,8 +293,8 @@ static void on_signals(struct log_keep *k)
             }
 }
 
-/* What conmon was about to do is looked for; a turn looks at what there is, so that one too many does
- * nothing. */
+/* conmon's pending rename is looked for; a turn reads the present files, so a superfluous one does nothing.
+ */
 static void look_at_awaited(struct log_keep *k)
 {
     struct kept *one;

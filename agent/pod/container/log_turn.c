@@ -177,7 +177,7 @@ static bool put_in_order(struct log_turn *t, int dir, bool *ret_turned, bool *re
 
 /* ---- the next file ---- */
 
-/* A second name for an open file, whatever its first name is now. */
+/* A second name for an open file, regardless of its present first name. */
 static bool link_fd(int fd, int dir, const char *name)
 {
     char self[64];
@@ -296,7 +296,7 @@ void log_turn_held(struct log_turn *t)
             retire(t, dir, &kept, written_ns(&kept));
             kept.there = false;
         }
-        /* What may be there is tried: linking and renaming need no look, and replace nothing. */
+        /* Possible names are tried: linking and renaming need no check beforehand, and replace nothing. */
         if (!kept.there && (current.there || current.unknown))
             kept.there = linkat(dir, current.name, dir, kept.name, 0) == 0;
         if (kept.there || kept.unknown)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a container's probes found, for `coracle explain pod`. */
+/* The results of a container's probes, for `coracle explain pod`. */
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/internal.h"
 #include "agent/pod/container/probes.h"

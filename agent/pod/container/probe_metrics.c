@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe_metrics - what was checked, as kubelet's /metrics/probes has it
- * (pkg/kubelet/prober/prober_manager.go). kubelet measures how long a successful check took, and counts none
- * that could not be carried out. */
+/* probe_metrics - counts of checks, as in kubelet's /metrics/probes (pkg/kubelet/prober/prober_manager.go).
+ * kubelet measures how long a successful check took, and counts none that could not be carried out. */
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/probes.h"
 #include "agent/pod/core/usage_text.h"

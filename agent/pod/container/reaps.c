@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reaps - removing what an ended run left behind; tried again, with growing pauses, until nothing is left. */
+/* reaps - removing the leftovers of an ended run; tried again, with growing pauses, until nothing is left. */
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/internal.h"
 #include "agent/pod/core/explain_step.h"

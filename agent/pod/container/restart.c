@@ -37,7 +37,7 @@ bool restart_all_wanted(const struct pod *p)
     return false;
 }
 
-/* Marks its last run as ended because of the others, whatever the reason was. */
+/* Marks its last run as ended because of the others, regardless of the reason. */
 static void start_anew(struct ctr *c)
 {
     if (c->cur.id[0] == '\0' || !c->cur.ended)

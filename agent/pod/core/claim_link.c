@@ -14,7 +14,7 @@ int claim_name(const struct pod *p, const struct api_volume *v, char *ret, size_
                         : snprintf(ret, size, "%s", v->claim_name);
 }
 
-/* Of a cluster: what the apiserver says of the claim. */
+/* In a cluster: the apiserver's state of the claim. */
 static enum err_code take_served(const struct pod *p, const struct api_volume *v, struct err *e)
 {
     struct driver_bound bound = { 0 };

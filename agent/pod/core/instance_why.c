@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* instance_why - what made a run of a container end, as far as its exit code does not say it. */
+/* instance_why - the cause of the end of a container's run, as far as its exit code does not show it. */
 #include "agent/pod/core/ctr.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state - the single setter of each state: logs the change, and stops what the old state waited for. */
+/* state - the single setter of each state: logs the change, and stops the old state's timers. */
 #include "agent/pod/core/pod.h"
 #include "agent/pod/core/start_times.h"
 #include "base/clock.h"
@@ -15,7 +15,7 @@ void pod_set_state(struct pod *p, enum pod_state s)
     p->state_since_ns = clock_wall_ns();
     p->state_began = clock_boot();
     p->record_dirty = true;
-    boot_timer_stop(&p->timer); /* each state arms what it needs */
+    boot_timer_stop(&p->timer); /* each state arms the timers that it needs */
 }
 
 void ctr_set_state(struct ctr *c, enum ctr_state s)

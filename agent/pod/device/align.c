@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * align - what a choice is made from: the resource, the devices that the container may use again, and the
- * NUMA nodes to align to. With the scope "container" the hints of a container are made when its turn comes,
- * as in kubelet, so the devices of the containers before it are taken into account.
+ * align - the input of a choice: the resource, the devices that the container may use again, and the NUMA
+ * nodes to align to. With the scope "container" the hints of a container are made when its turn comes, as in
+ * kubelet, so the devices of the containers before it are taken into account.
  */
 #include "agent/pod/device/allocation.h"
 #include "agent/pod/device/internal.h"
@@ -19,7 +19,7 @@ const struct dp_resource *allocation_resource(const struct allocation *a, const 
     return r != NULL && r->provider == NULL && r->forgotten ? NULL : r;
 }
 
-/* ---- what a container may have again ---- */
+/* ---- devices that a container may use again ---- */
 
 enum err_code allocation_reusable(const struct allocation *a, const struct device_want *w, struct strs *ret,
                                   struct err *e)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* changes - what follows when a provider comes or goes, or its devices change. */
+/* changes - the effects when a provider appears or disappears, or its devices change. */
 #include "agent/pod/device/internal.h"
 
 #include <string.h>

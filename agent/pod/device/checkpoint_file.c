@@ -4,7 +4,7 @@
  * changes over to it, and which we read if it changed over to us.
  *
  * The text is made on the loop and written on the pool. Changes during a write go into the next one, so many
- * pods share a write. What a pod holds is written at once, and before its containers start. Lists of devices,
+ * pods share a write. A pod's devices are written at once, and before its containers start. Lists of devices,
  * which plugins may send as often as they like, are written once in LATER_MS at most.
  *
  * The agent itself relies on the pods' records. If the file is lost or damaged, only a change-over to kubelet
@@ -274,7 +274,7 @@ static void set_aside(const char *dir, const struct err *why)
         log_error("cannot set aside the checkpoint of devices", F_ERR(&e));
 }
 
-/* Adds to the holdings what the records do not have. *from_file: all of the file's. */
+/* Adds holdings that the records do not have. *from_file: all of the file's. */
 static void take(struct node *n, const char *dir, const char *text, size_t size,
                  struct dp_holdings *from_file)
 {
@@ -328,7 +328,7 @@ static bool same_devices(const struct dp_holding *a, const struct dp_holding *b)
     return true;
 }
 
-/* The file has exactly what is held. */
+/* The file has exactly the held devices. */
 static bool is_current(const struct dp_holdings *file, const struct dp_holdings *held)
 {
     const struct dp_holding *a = dp_holdings_next(file, NULL), *b = dp_holdings_next(held, NULL);
@@ -368,7 +368,7 @@ static bool add_unfinished(const char *name, void *names)
     return !str_starts(name, "." FILE_NAME ".") || strs_add(names, name);
 }
 
-/* What an agent that was killed during a write left behind. */
+/* Leftovers of an agent that was killed during a write. */
 static void remove_unfinished(const char *dir)
 {
     struct strs names = { 0 };
@@ -402,7 +402,7 @@ void checkpoint_begin(struct node *n)
     if (is_current(from_file, devices_holdings(n))) {
         f->written = dp_holdings_generation(devices_holdings(n));
     } else {
-        f->due = true; /* the file was damaged, or differs from what is held */
+        f->due = true; /* the file was damaged, or differs from the held devices */
         checkpoint_changed(n);
     }
 }
@@ -431,7 +431,7 @@ bool checkpoint_busy(const struct node *n)
     return op_live(&file_of(n)->work.op);
 }
 
-/* The agent ends: what was to be written later is written now, because kubelet may start next. */
+/* The agent ends: postponed changes are written now, because kubelet may start next. */
 void checkpoint_cancel(struct node *n)
 {
     struct checkpoint_file *f = file_of(n);

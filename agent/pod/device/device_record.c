@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_record - what a pod's record has of its devices:
+ * device_record - the part of a pod's record about its devices:
  *
  *     "devices": [{"container", "resource", "answer": base64, "devices": [{"id", "numa": [0]}]}]
  *     "deviceStatus": {container: [...]}   allocatedResourcesStatus of a pod that has ended

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_show - what people and the API see of a pod's devices. */
+/* device_show - a pod's devices for people and the API. */
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/device/internal.h"
 #include "base/buf.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gifts - what a container gets with its devices: the answers for all its resources become one. By kubelet's
- * rule the first value wins. kubelet's order is that of a Go map and differs each time; here it is the order
- * of the resources' names.
+ * gifts - the additions that a container gets with its devices: the answers for all its resources become one.
+ * By kubelet's rule the first value wins. kubelet's order is that of a Go map and differs each time; here it
+ * is the order of the resources' names.
  */
 #include "agent/pod/core/events.h"
 #include "agent/pod/device/internal.h"

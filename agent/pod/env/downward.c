@@ -126,7 +126,7 @@ enum err_code env_resource(const struct pod *p, const struct api_container *c,
     if (found != NULL)
         q = *found;
     else if (limit && !str_starts(name, "hugepages-") && (has = node_allocatable(p->node, name)) > 0)
-        /* no limit: what is allocatable */
+        /* no limit: the allocatable amount */
         q.nano = (__int128)has * (strcmp(name, "cpu") == 0 ? 1000000 : 1000000000);
     divisor = ref->divisor.nano != 0 ? ref->divisor.nano : 1000000000;
     value = (q.nano + divisor - 1) / divisor;

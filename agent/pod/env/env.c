@@ -412,7 +412,7 @@ static enum err_code services_of(const struct pod *p, struct arena *a, struct se
 
     if (service_env_make(p->node->cluster, api->meta.namespace, api->spec.service_links, a, ret, e) != ERR_OK)
         return e->code;
-    /* kubelet's rule: a static pod may be what the apiserver needs to run. */
+    /* kubelet's rule: a static pod may be needed to run the apiserver. */
     if (ret->known || api->origin == API_FROM_FOLDER)
         return ERR_OK;
     return err_set(e, ERR_PRECONDITION,

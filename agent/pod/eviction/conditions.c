@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conditions - the node's pressure as others see it: conditions, taints, events, who is admitted. */
+/* conditions - the node's pressure as others see it: conditions, taints, events, admission. */
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/evict.h"
 #include "agent/pod/core/facts.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * decisions - what is kept of each decision, in <state>/evictions.json: the last EV_RECORDS_MAX. Written on
- * the pool whenever one begins or ends; a damaged file is set aside.
+ * decisions - the record of each decision, in <state>/evictions.json: the last EV_RECORDS_MAX. Written on the
+ * pool whenever one begins or ends; a damaged file is set aside.
  */
 #include "agent/pod/core/events.h"
 #include "agent/pod/eviction/internal.h"
@@ -102,7 +102,7 @@ static void set_aside(const struct eviction *r, const struct err *why)
         close(dir);
 }
 
-/* ---- what is awaited ---- */
+/* ---- awaited ends ---- */
 
 static struct decision *decision_new(struct eviction *r, uint64_t number, enum ev_signal s, size_t n_victims)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* disks - one thing at a time: look, reclaim what no pod needs, look again, measure pods, evict. */
+/* disks - one step at a time: measure the disk, reclaim files that no pod needs, measure again, measure pods,
+ * evict. */
 #include "agent/pod/eviction/internal.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/usage/usage.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What people see of pressure: records, `coracle explain node`, metrics. */
+/* Pressure as shown to people: records, `coracle explain node`, metrics. */
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/eviction/internal.h"
 

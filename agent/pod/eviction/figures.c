@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * figures - what each pod uses and requests, read when a decision needs it: kubelet ranks by statistics of up
- * to 15 s ago, and takes those that it does not have yet for 0. Only what the decision is about is read: with
- * a hundred pods everything takes several times as long as memory alone, while that runs out. Containers are
- * read for victims only: the order is that of pods.
+ * figures - the usage and requests of each pod, read when a decision needs them: kubelet ranks by statistics
+ * of up to 15 s ago, and takes those that it does not have yet for 0. Only the resource of the decision is
+ * read: with a hundred pods everything takes several times as long as memory alone, while that runs out.
+ * Containers are read for victims only: the order is that of pods.
  */
 #include "agent/pod/core/facts.h"
 #include "agent/pod/eviction/internal.h"
@@ -166,9 +166,9 @@ static bool has_figures(const struct pod *p)
     return p->state == POD_STARTING || p->state == POD_RUNNING || p->state == POD_TERMINATING;
 }
 
-/* A victim writes on until it is killed: what went of the signal since one was chosen counts as used by the
- * first of them. While its files are removed that shrinks as what is missing does. Another pod that is the
- * one that writes is found as soon as this one has ended. */
+/* A victim keeps writing until it is killed: the decrease of the signal since one was chosen counts as used
+ * by the first of them. While its files are removed that shrinks as what is missing does. Another pod that is
+ * the one that writes is found as soon as this one has ended. */
 static void grow_victim(struct node *n, struct figures *f, enum ev_signal s)
 {
     const struct ev_value *now = &eviction_of(n)->last[s];

@@ -269,7 +269,7 @@ enum ev_layout observe_layout(const struct observe *o)
     return o->layout;
 }
 
-/* ---- what people see ---- */
+/* ---- output for people ---- */
 
 void observe_explain(const struct observe *o, json_t *steps)
 {

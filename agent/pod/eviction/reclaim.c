@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reclaim - removes what no pod needs: logs of pods that have ended and of earlier runs of containers (their
- * layers are removed whenever a run ends), then unused images. It is over when their files are gone, as only
- * then the disk shows it; not waited for longer than RECLAIM_MAX_MS.
+ * reclaim - removes files that no pod needs: logs of pods that have ended and of earlier runs of containers
+ * (their layers are removed whenever a run ends), then unused images. It is over when their files are gone,
+ * as only then the disk shows it; not waited for longer than RECLAIM_MAX_MS.
  */
 #include "agent/pod/eviction/internal.h"
 #include "agent/pod/image/images.h"
@@ -125,7 +125,7 @@ static void list_logs(struct reclaim *x)
 
 /* ---- the order ---- */
 
-/* A look at a disk that stays full finds nothing any more: only what was removed makes a record. */
+/* A look at a disk that stays full finds nothing any more: only an actual removal makes a record. */
 static void note(struct reclaim *x, const char *what, uint64_t bytes, uint64_t objects)
 {
     struct eviction *r = x->room;

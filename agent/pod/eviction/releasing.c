@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * releasing - what a victim is expected to release, kept with its record: an agent that is started while it
- * ends waits for it like the one that chose it. What it has in memory and how many processes it runs is read
- * from its cgroup; files that are being removed are not measured, so they count as they did when it was
- * chosen.
+ * releasing - the amount that a victim is expected to release, kept with its record: an agent that is started
+ * while it ends waits for it like the one that chose it. What it has in memory and how many processes it runs
+ * is read from its cgroup; files that are being removed are not measured, so they count as they did when it
+ * was chosen.
  */
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/record_field.h"
@@ -28,7 +28,7 @@ static bool add_disk(struct ev_disk *to, struct storage_part more)
     return more.known;
 }
 
-/* Chosen again, as it takes its time: what it had is known from the first time. */
+/* Chosen again, as it ends slowly: its usage is known from the first time. */
 void releasing_note(struct pod *p, const struct ev_crossing *c)
 {
     struct eviction_pod *r = releasing(p);

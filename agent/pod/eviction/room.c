@@ -253,7 +253,7 @@ static bool eviction_busy(const struct node *n)
     return r != NULL && (observe_busy(eviction_node(n)->observe) || reclaim_busy(r) || decisions_busy(r));
 }
 
-/* The alarm slows pods down: it must not outlive who would act on it. */
+/* The alarm slows pods down: it must not outlive the agent, which would act on it. */
 static void eviction_cancel(struct node *n)
 {
     struct eviction_node *part = eviction_node(n);

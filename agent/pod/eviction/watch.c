@@ -26,8 +26,8 @@
  * that in a window. */
 #define IO_STALL_US 50000
 #define IO_WINDOW_US 1000000
-/* Whoever forks as fast as it can keeps processors busy and has others wait for them. Only while process ids
- * have a threshold: on a machine with much to do this is an event a second. */
+/* A process that forks as fast as it can keeps processors busy and makes others wait for them. Only while
+ * process ids have a threshold: on a machine with much to do this is an event a second. */
 #define CPU_STALL_US 500000
 #define CPU_WINDOW_US 1000000
 /* Looks that are due about then are one look. */
@@ -243,7 +243,7 @@ void eviction_watch_helpless(struct eviction_watch *w)
     w->helpless = true;
 }
 
-/* ---- what people see ---- */
+/* ---- output for people ---- */
 
 static void explain_alarm(const struct eviction_watch *w, json_t *steps)
 {

@@ -101,7 +101,7 @@ enum err_code image_gc_look(struct image_gc_records *r, const struct image_gc_ho
     for (one = r->all; one != NULL; one = one->hh.next)
         one->seen = false;
     h->each(h->arg, see, r);
-    if (r->why.code != ERR_OK) { /* what was not seen may exist nevertheless */
+    if (r->why.code != ERR_OK) { /* an unseen image may exist nevertheless */
         *e = r->why;
         return e->code;
     }

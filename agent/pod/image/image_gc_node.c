@@ -251,12 +251,12 @@ unsigned image_gc_reclaim(struct node *n, uint64_t wanted, uint64_t *ret_bytes)
         log_warn("cannot remove unused images", F_ERR(&e));
     image_gc_node_count(gc, &o);
     *ret_bytes = o.freed;
-    if (!gc->running) /* what it would look for was removed just now */
+    if (!gc->running) /* unused images were removed just now */
         image_gc_node_plan(gc, IMAGE_GC_PERIOD_MS);
     return o.n_full;
 }
 
-/* ---- what people see ---- */
+/* ---- output for people ---- */
 
 void image_gc_explain(const struct node *n, json_t *steps)
 {

@@ -49,7 +49,7 @@ bool image_is_used(const struct node *n, const char *id, struct buf *pods)
     return found > 0;
 }
 
-/* Its containers have ended, but what they were made from is recorded. */
+/* Its containers have ended, but their images are recorded. */
 static bool had_it(const struct pod *p, const char *id)
 {
     for (size_t i = 0; i < p->n_ctrs; i++)

@@ -292,8 +292,8 @@ static bool is_needed(const struct pod_image *i)
     return false;
 }
 
-/* After a restart of the agent: the mounted image is used, whatever its name means now. *ret: NULL if it is
- * not in the store. */
+/* After a restart of the agent: the mounted image is used, regardless of the present meaning of its name.
+ * *ret: NULL if it is not in the store. */
 static struct presence mounted_one(const struct pod_image *i, struct img_image **ret, struct err *e)
 {
     const struct pod *p = i->pod;

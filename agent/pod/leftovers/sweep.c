@@ -155,7 +155,7 @@ static void sweep_look_again(struct job *j)
     tried(j, &e);
 }
 
-/* What cannot be listed is unknown: nothing of it is removed, and the lookup is repeated. */
+/* The content of an unreadable folder is unknown: nothing in it is removed, and the lookup is repeated. */
 static void sweep_look(struct node *n, const char *what, enum err_code (*fn)(struct node *n, struct err *e))
 {
     struct err e = { 0 };
@@ -324,7 +324,7 @@ static void sweep_on_csi_removed(struct op *op, const struct err *result)
         tried(j, result);
 }
 
-/* Drivers unpublish what they published first; only then may the folders go. */
+/* Drivers first unpublish their volumes; only then may the folders be removed. */
 static void remove_pod_volumes(struct job *j)
 {
     struct node *n = j->node;
@@ -447,7 +447,7 @@ static enum err_code look_log_links(struct node *n, struct err *e)
     return presence_is_unknown(fs_list(AT_FDCWD, l.dir, remove_dangling, &l, e)) ? e->code : ERR_OK;
 }
 
-/* ---- what pods that are gone left ---- */
+/* ---- leftovers of pods that are gone ---- */
 
 /* The first try is silent, because it is not a left-over yet. */
 static void begin_quietly(struct node *n, const char *id, const char *what, void (*begin)(struct job *j),

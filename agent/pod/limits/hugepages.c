@@ -74,7 +74,7 @@ static bool hugepages_add_size(const char *name, void *arg)
     return ++l->n < HUGEPAGES_SIZES_MAX;
 }
 
-/* What was seen is kept for when it cannot be: a pod is refused for good where there are no such pages. */
+/* The last value is kept for failed reads: without such pages a pod is refused for good. */
 static enum err_code hugepages_look(const struct node *n, struct err *e)
 {
     struct limits_node *part = limits_node(n);

@@ -218,7 +218,7 @@ void node_recover_pod(struct pod *p)
         pod_look_again(p, &unseen);
         return;
     }
-    live_sub_path_due(p); /* the pod's cgroup and volumes are set up again: what exists is kept */
+    live_sub_path_due(p); /* the pod's cgroup and volumes are set up again: existing parts are kept */
     containers_recover(p);
     /* Its namespaces are gone: running containers have no network; it starts again in a new sandbox. */
     if (sandbox_is_lost(p) && p->state != POD_TERMINATING) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record_load - reads the records of an earlier agent, whatever the state of their files (see record.c). */
+/* record_load - reads the records of an earlier agent, also damaged ones (see record.c). */
 #include "agent/pod/node/record_load.h"
 #include "agent/pod/record/record.h"
 
@@ -155,7 +155,7 @@ static enum err_code record_load_list(const char *path, int *ret_dir, struct buf
     return buf_check(names, e);
 }
 
-/* ---- what the disk did not take ---- */
+/* ---- records that the disk did not take ---- */
 
 /* A record's text and its number; below 0: it has none. Fails if that is unknown. */
 static enum err_code read_numbered(int dir, const char *name, char **ret, size_t *ret_size,

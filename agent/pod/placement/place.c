@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* place - what pods ask the managers for, and what their containers have. */
+/* place - pods' requests to the managers, and the results of their containers. */
 #include "agent/pod/placement/internal.h"
 #include "base/log.h"
 #include "base/scope.h"
 
 #include <stdlib.h>
 
-/* What the containers of a pod request. */
+/* The requests of a pod's containers. */
 struct wants {
     struct pl_cpu_want *cpu;
     struct pl_memory_want *memory;
@@ -103,7 +103,7 @@ enum err_code placement_allocate(struct pod *p, size_t i, const struct pl_hint *
 
 /* ---- release ---- */
 
-/* Whatever the files have of this pod, also of containers that it does not have any more. */
+/* All entries of this pod in the files, also of containers that it no longer has. */
 static bool release_uid(struct placement_node *part, const char *uid)
 {
     const struct pl_cpu_state *c = &part->cpus.state;
@@ -170,7 +170,7 @@ static void release_strangers(struct node *n)
     }
 }
 
-/* The file was lost, or the policy is new: a pod that runs already gets what is free now. */
+/* The file was lost, or the policy is new: a running pod gets free processors and memory now. */
 static void place_running(struct pod *p)
 {
     struct pl_hint any = { 0 };

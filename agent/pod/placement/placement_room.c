@@ -10,7 +10,7 @@
 
 /* ---- begin ---- */
 
-/* What systemReserved and kubeReserved keep back, in whole processors. */
+/* The processors that systemReserved and kubeReserved keep back, in whole numbers. */
 static unsigned reserved_count(const struct node_options *o)
 {
     int64_t milli = o->resources.system.cpu_milli + o->resources.kube.cpu_milli;
@@ -63,7 +63,7 @@ static enum err_code begin_memory(struct node *n, const struct pl_settings *s, s
     return pl_memory_manager_init(&part->memories, part->machine, reserved, n_reserved, e);
 }
 
-/* What pods have is in the files that were just read. */
+/* The pods' allocations are in the files that were just read. */
 static void note_recovered(struct node *n)
 {
     pods_each (n, p)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a pod needs before something is written: its volumes, its folders of logs, the layers of the next
- * runs. */
+/* A pod's projects, needed before anything is written: its volumes, its folders of logs, the layers of the
+ * next runs. */
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/project/internal.h"
@@ -246,7 +246,7 @@ void ask_step(struct pod *p)
         ask(p, NULL);
 }
 
-/* ---- what was asked for ---- */
+/* ---- answers ---- */
 
 void ask_done(struct node *n, const struct request *r)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one queue of work on the table of ids: what waits when a job begins is carried out together, so that it
- * shares the syncs of the disk. */
+/* The one queue of work on the table of ids: requests that wait when a job begins are carried out together,
+ * so that it shares the syncs of the disk. */
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/project/internal.h"
 #include "base/files/fs.h"
@@ -280,7 +280,7 @@ static void release_all(struct project_node *part)
     free(v);
 }
 
-/* Also frees what was still in use when it was released. */
+/* Also frees ids that were still in use when they were released. */
 static void sweep(struct project_node *part)
 {
     struct request *r;

@@ -35,7 +35,7 @@ void record_step(struct pod *p)
         return;
     p->record_dirty = false;
     if (record_save(p, &written, &e) != ERR_OK) {
-        /* Running pods go on; what would be lost is only what a restart of the agent would want to know. */
+        /* Running pods continue; only data that a restart of the agent needs would be lost. */
         if (strncmp(r->error, e.text, sizeof(r->error) - 1) != 0)
             log_error("cannot write the pod's record; will retry", F_STR("pod", p->key), F_ERR(&e));
         snprintf(r->error, sizeof(r->error), "%.250s", e.text);

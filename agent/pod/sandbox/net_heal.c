@@ -136,7 +136,7 @@ static void net_heal_on_checked(struct op *op, const struct err *result)
 /* ---- steps ---- */
 
 /* Whether everything is present; absent: *ret_missing. Only a missing interface is a loss: the pod may change
- * what is inside the namespace. */
+ * the part inside the namespace. */
 static struct presence look_among(struct pod *p, const struct cni_links *links, struct err *ret_missing,
                                   struct err *e)
 {
@@ -340,7 +340,7 @@ static void on_collected(struct op *op, const struct err *result)
 
 static void on_leases_again(uv_timer_t *timer);
 
-/* `e`: why it will be tried again; `stays`: what a retry would not change. */
+/* `e`: why it will be tried again; `stays`: the error that a retry would not change. */
 static void leases_report(struct net_heal *h, const struct err *e, const struct err *stays)
 {
     const struct err *shown = e->code != ERR_OK ? e : stays;

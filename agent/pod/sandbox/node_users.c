@@ -87,7 +87,7 @@ bool node_users_live(const struct node *n)
     return op_live(&sandbox_node(n)->users.call.op);
 }
 
-/* ---- what pods get ---- */
+/* ---- the pods' blocks ---- */
 
 enum err_code node_users_check(const struct pod *p, struct err *e)
 {
@@ -106,7 +106,7 @@ enum err_code node_users_check(const struct pod *p, struct err *e)
     return ERR_OK;
 }
 
-/* ---- what people see ---- */
+/* ---- output for people ---- */
 
 void node_users_explain(const struct node *n, json_t *steps)
 {

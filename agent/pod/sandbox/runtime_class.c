@@ -52,7 +52,7 @@ static enum err_code find_handler(const struct pod *p, const char *name, const c
     return e->code;
 }
 
-/* What kubelet and containerd check before they make a sandbox, in their words. */
+/* The checks of kubelet and containerd before they make a sandbox, in their words. */
 static enum err_code check_handler(const struct pod *p, const char *handler, struct err *e)
 {
     const struct rt_features *f = rt_handler_features(p->node->rt, handler);

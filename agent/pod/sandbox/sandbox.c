@@ -172,7 +172,7 @@ static enum err_code describe_namespaces(struct pod *p, struct err *e)
     return ERR_OK;
 }
 
-/* What this node does not support now will not be supported later: reported once, without retry. */
+/* An unsupported feature will not be supported later either: it is reported once, without retry. */
 static bool users_possible(struct pod *p)
 {
     struct sandbox *box = sandbox_of(p);
@@ -488,7 +488,7 @@ bool sandbox_teardown_step(struct pod *p)
     }
     if (p->node->forced && box->net_error[0] != '\0')
         box->net_detached =
-            true; /* asked to end immediately: what a plugin cannot undo stays, which was logged */
+            true; /* asked to end immediately: parts that a plugin cannot undo stay, which was logged */
     if (!clock_boot_is_due(box->net_retry_at) && !box->net_detached && box->net_error[0] != '\0') {
         pod_wake_at(p, box->net_retry_at, "sandbox removal is tried again");
         return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sandbox_view - what other rooms, and people, may know of a pod's sandbox. */
+/* sandbox_view - a pod's sandbox as shown to other rooms and people. */
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/sandbox/internal.h"
 #include "agent/pod/sandbox/userns.h"

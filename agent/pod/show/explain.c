@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pod's current step, since when, what it waits for, and when it tries again. */
+/* A pod's current step, its beginning, the cause of a wait, and the time of the next try. */
 #include "agent/pod/show/explain.h"
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/container/container.h"

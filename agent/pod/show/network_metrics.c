@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Metrics of the network plugins: what each of them adds to the start and the removal of pods. */
+/* Metrics of the network plugins: the time that each of them adds to the start and the removal of pods. */
 #include "agent/pod/core/usage_text.h"
 #include "agent/pod/show/agent_metrics.h"
 #include "cni/cni.h"

@@ -117,7 +117,7 @@ static json_t *addresses(const struct node *n)
     return list;
 }
 
-/* What the runtimes can do; the default is the one without a name. */
+/* The runtimes' features; the default is the one without a name. */
 static json_t *handlers(const struct node *n)
 {
     const char *names[RT_HANDLERS_MAX + 1] = { "" };
@@ -185,7 +185,7 @@ void node_object_complete(const struct node *n, json_t *object, int64_t max_imag
                             json_pack("{s:{s:I}}", "kubeletEndpoint", "Port", (json_int_t)port));
     json_object_set_new(status, "images", images(n, max_images));
     json_object_set_new(status, "features", json_pack("{s:b}", "supplementalGroupsPolicy", 1));
-    /* Of those that kubelet declares, for the scheduler, what is known to be here as well. */
+    /* Of the features that kubelet declares for the scheduler, those that are known to exist here as well. */
     json_object_set_new(
         status, "declaredFeatures",
         json_pack("[s, s]", "ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits"));

@@ -23,7 +23,7 @@ enum { CALLS_PER_S = 100, BURST = 10 };
 
 enum { AGAIN_FIRST_MS = 1000, AGAIN_MAX_MS = 60 * 1000 };
 
-/* ---- what pods have ---- */
+/* ---- the pods' resources ---- */
 
 static bool is_listed(const struct pod *p)
 {
@@ -55,7 +55,7 @@ static void add_placement(struct dp_podres *a, const struct ctr *c)
         dp_podres_memory(a, blocks->v[i].type, blocks->v[i].size, blocks->v[i].nodes);
 }
 
-/* What pods may get for themselves. With the policies `none` that is nothing, as in kubelet. */
+/* Resources that pods may get exclusively. With the policies `none` there are none, as in kubelet. */
 static void add_allocatable(struct dp_podres *a, const struct node *n)
 {
     const struct pl_cpu_manager *cpus = placement_cpus(n);
@@ -75,7 +75,7 @@ static void add_allocatable(struct dp_podres *a, const struct node *n)
     }
 }
 
-/* `v1`: with what v1alpha1 does not have. */
+/* `v1`: with the members that v1alpha1 does not have. */
 static void add_container(struct dp_podres *a, const struct ctr *c, bool v1)
 {
     const struct api_resource_list *limits = &c->spec->resources.limits;

@@ -123,7 +123,7 @@ static void provider_images_prune(struct node *n, bool all, struct status_reply 
     status_reply_json(r, 200, json_pack("{s:o, s:I}", "items", p.items, "bytes", (json_int_t)p.bytes));
 }
 
-/* ---- what takes its time ---- */
+/* ---- slow requests ---- */
 
 struct image_task {
     struct node *node;

@@ -241,7 +241,7 @@ static void write_on_run(struct op *op, const struct err *result)
 
 /* ---- the beginning ---- */
 
-/* Whether the object is still what the client saw, and where its home is. */
+/* Whether the object is unchanged since the client read it, and the place of its file. */
 static enum err_code write_check(struct provider_write *w, struct err *e)
 {
     struct node *n = w->node;
@@ -314,7 +314,7 @@ static void write_start(struct provider_write *w)
     }
 }
 
-/* Writes go one after the other: each sees what the ones before it did. */
+/* Writes are done one after the other: each sees the results of earlier ones. */
 static void writes_next(struct node *n)
 {
     struct provider_write *first = TAILQ_FIRST(&show_node(n)->writes);

@@ -51,7 +51,7 @@ void write_file_done(struct write_file *f)
         api_object_unref(&f->was);
 }
 
-/* ---- what is there ---- */
+/* ---- the present file ---- */
 
 /* The file has the object as it is in force; *ret: whether it has others. */
 static enum err_code check_old(const struct write_file *f, const char *text, size_t n, size_t *ret_n,
@@ -74,7 +74,7 @@ static enum err_code check_old(const struct write_file *f, const char *text, siz
     return e->code;
 }
 
-/* What is wrong with the file that is to be. */
+/* The problems of the new file. */
 static enum err_code check_new(struct write_file *f, const char *text, size_t n, size_t n_wanted,
                                struct err *e)
 {

@@ -72,7 +72,7 @@ static const char *gate_status(const struct pod *p, const json_t *others, const 
     return json_str(others, type);
 }
 
-/* What is missing for the readiness gates, in kubelet's words, or NULL. */
+/* The unmet readiness gates, in kubelet's words, or NULL. */
 static char *closed_gates(const struct pod *p)
 {
     buf_auto b = BUF_INIT(64 * 1024);

@@ -124,7 +124,7 @@ static json_t *status_json(struct pod *p)
     return s;
 }
 
-/* What its manifest has for clients of the API. A pod that ends has none any more, or another one. */
+/* The manifest's members for clients of the API. A pod that ends has no manifest any more, or another one. */
 static void put_kept(const struct pod *p, json_t *meta)
 {
     const struct api_pod *api =

@@ -34,7 +34,7 @@ bool fs_usage_read(const char *path, int64_t at_ns, struct fs_usage *ret)
     return true;
 }
 
-/* What the driver does not say is 0, as in kubelet. */
+/* Values that the driver does not report are 0, as in kubelet. */
 bool driver_usage(const struct pod *p, const char *volume, struct fs_usage *ret)
 {
     struct csi_usage u;

@@ -139,7 +139,7 @@ bool local_limits_enforced(const struct pod *p)
     return own != NULL ? strcmp(own, "enforce") == 0 : p->node->o.storage_enforced;
 }
 
-/* ---- what is used ---- */
+/* ---- usage ---- */
 
 /* Logs are bounded by rotation; beside a hard limit they do not count. */
 static uint64_t local_limits_bytes_of(const struct pod *p, enum local_kind kind, size_t index)
@@ -171,7 +171,7 @@ bool local_limits_sum(const struct pod *p, struct disk_usage_sum *ret)
     return all;
 }
 
-/* ---- what is too much ---- */
+/* ---- excess ---- */
 
 static bool exceeds(uint64_t bytes, const struct quantity *limit)
 {

@@ -84,7 +84,7 @@ bool local_storage_path(const struct pod *p, enum local_kind kind, size_t index,
     return false;
 }
 
-/* ---- what is known ---- */
+/* ---- known figures ---- */
 
 static bool read_quota(struct local_tree *t)
 {
@@ -155,7 +155,7 @@ void local_storage_judge(struct pod *p)
         evict(p, take_ptr(&why));
 }
 
-/* A scanned tree uses up what its neighbours with quotas may use. */
+/* A scanned tree uses up the shares of its neighbours with quotas. */
 static void counted(struct pod *p)
 {
     const struct local_pod *l = usage_of_pod(p)->local;

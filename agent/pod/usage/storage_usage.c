@@ -14,7 +14,7 @@
 
 /* ---- of a tree ---- */
 
-/* What it uses is being removed, which takes a while: it counts as measured last until the pod has ended. */
+/* Its files are being removed, which takes a while: it counts as measured last until the pod has ended. */
 static bool is_ending(const struct pod *p)
 {
     return p->state == POD_TERMINATING;

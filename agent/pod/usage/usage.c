@@ -29,7 +29,7 @@ struct question {
     struct status_reply *reply;
     bool basic;
     bool root;               /* requested by root */
-    bool last;               /* omit what is still unknown */
+    bool last;               /* omit values that are still unknown */
     struct summary *summary; /* while it is being made */
     uint64_t due_ms;         /* clock_mono_ms() */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the drivers' side asks of the node: whether a pod wants a volume, which volume a folder is of. */
+/* The drivers' requests to the node: whether a pod wants a volume, which volume a folder is of. */
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/leftovers/sweep.h"
@@ -53,7 +53,7 @@ static bool look_at_pod(const char *uid, void *arg)
         return true;
     }
     at = fs_look_at(AT_FDCWD, v->block ? paths.link : paths.folder, NULL, ERR_IGNORED);
-    if (!presence_is_absent(at)) /* what is unknown may be there */
+    if (!presence_is_absent(at)) /* an unknown one may be there */
         ((struct look *)arg)->found = true;
     arena_done(&memory);
     return !((struct look *)arg)->found;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pod's end: what its volumes have under way is cancelled, all that they have on the disk is undone, and
- * what was staged for them is released. */
+/* The pod's end: calls in progress for its volumes are cancelled, everything that they have on the disk is
+ * undone, and their staging is released. */
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/leftovers/sweep.h"
@@ -50,7 +50,7 @@ static void tell_waiting(struct node *n)
             }
 }
 
-/* What was staged for a set-up that never came to its publish is released, too. */
+/* A volume staged for a set-up that never reached its publish is released, too. */
 static void let_go(struct pod *p)
 {
     struct pod_csi *csi = &volumes_of(p)->csi;

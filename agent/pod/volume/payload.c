@@ -32,7 +32,7 @@ static enum err_code pod_payload_add(struct files *f, const char *path, const vo
     return ERR_OK;
 }
 
-/* What only an API server has, in a pod of a node without one: its file is absent. */
+/* Data that only an API server has, in a pod of a lone node: its file is absent. */
 static bool has_no_maker(const struct pod *p, const struct api_payload_source *s)
 {
     return s->kind == API_SRC_CERTIFICATE || ((s->kind == API_SRC_TOKEN || s->kind == API_SRC_TRUST) &&

@@ -279,7 +279,7 @@ static void pod_volumes_set_up(struct pod *p)
 
 /* ---- host paths, in a child: they may hang ---- */
 
-/* What the child has to look at: a hostPath, or a claim's. False: nothing. */
+/* The path that the child has to examine: a hostPath, or a claim's. False: none. */
 static bool path_of(const struct pod *p, const struct api_volume *v, struct claim_place *ret)
 {
     if (!volumes_is_mounted(p, v->name))
@@ -419,7 +419,7 @@ static enum err_code take_one(struct pod *p, const struct api_volume *v, struct 
     return check_mode(p, v, &at, e);
 }
 
-/* A claim of the apiserver, in kubelet's words. What it has not answered yet is no event. */
+/* A claim of the apiserver, in kubelet's words. A missing answer is no event. */
 static void served_claim_waits(struct pod *p, const char *volume, const struct err *e)
 {
     struct pod_volumes *vols = volumes_of(p);

@@ -129,7 +129,7 @@ static void begin(struct storage_vol *v, const struct api_volume *api, struct fl
         };
 
         proc_call_start(&v->growth.call, &call, p->node->o.loop, on_grown, v);
-    } else if (e.code == ERR_UNAVAILABLE) { /* the driver is asked what it can: its answer wakes the pod */
+    } else if (e.code == ERR_UNAVAILABLE) { /* the driver's answer about capabilities wakes the pod */
         v->growth.retry_at = clock_boot_in_ms(STORAGE_RETRY_MAX_MS);
         pod_wake_at(p, v->growth.retry_at, "a volume is expanded");
     } else {

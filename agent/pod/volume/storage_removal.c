@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define REMOVE_MS 120000
-#define PATIENCE_MS 10000 /* for an unmount, which writes what is not written yet */
+#define PATIENCE_MS 10000 /* for an unmount, which writes dirty data */
 #define PATIENCE_SHORT_MS 1000
 
 static unsigned patience(const struct pod *p)
@@ -84,7 +84,7 @@ struct asking {
     bool waits;
 };
 
-/* A driver is asked what it can before anything else is asked of it. */
+/* A driver is asked for its capabilities before any other call. */
 static void ask_driver(const char *name, void *arg)
 {
     struct asking *a = arg;

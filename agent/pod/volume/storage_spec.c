@@ -74,7 +74,7 @@ static enum err_code chap_secrets(const struct api_config *secret, struct arena 
     return ERR_OK;
 }
 
-/* ---- what the node mounts ---- */
+/* ---- mounts of the node ---- */
 
 static enum storage_kind kind_of(enum api_storage_kind kind)
 {

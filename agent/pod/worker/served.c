@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * served - pods of the apiserver: it decides what they are and when they end, under one uid. An edit never
- * makes a new pod of one that keeps its uid; a deletion is a grace period that begins or gets shorter. The
- * pod stays here until the apiserver has removed it.
+ * served - pods of the apiserver: it decides their content and their end, under one uid. An edit never makes
+ * a new pod of one that keeps its uid; a deletion is a grace period that begins or gets shorter. The pod
+ * stays here until the apiserver has removed it.
  */
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/pod.h"

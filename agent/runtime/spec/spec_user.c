@@ -108,7 +108,7 @@ enum err_code rt_user_check_non_root(const struct rt_config *c, struct err *e)
 
 /* ---- the image's accounts ---- */
 
-/* "" if there is no such file. Only opens regular files, because the image determines what is there. */
+/* "" if there is no such file. Only opens regular files, because the image determines the content. */
 static enum err_code read_accounts(int rootfs_fd, const char *path, char **ret, struct err *e)
 {
     struct err why = { 0 };
