@@ -526,7 +526,7 @@ bool vol_writer_kept(const struct vol_writer *w)
 void vol_writer_tidy(struct vol_writer *w)
 {
     struct err e = { 0 };
-    struct found found = { .kept = 1 }; /* not known: looked at again */
+    struct found found = { .kept = 1 }; /* not known: read again */
     char current[64];
 
     if (read_current(w, current, &e) == ERR_OK)

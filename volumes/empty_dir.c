@@ -121,7 +121,7 @@ enum err_code vol_empty_dir_prepare(struct vol_node *n, const char *uid, const c
     return ERR_OK;
 }
 
-/* A set-up renames it, so the temporary name is looked at first. */
+/* A set-up renames it, so the temporary name is checked first. */
 struct presence vol_empty_dir_look(const char *path, struct err *e)
 {
     const char *name = strrchr(path, '/');

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `coracle wait`, like `kubectl wait`: waits until objects meet a condition. Pods are watched, objects of
- * other kinds, of which the socket has no watch, are looked at again and again. */
+ * other kinds, of which the socket has no watch, are polled. */
 #include "agent/cli/internal.h"
 
 #include "base/clock.h"

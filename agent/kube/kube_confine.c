@@ -48,7 +48,7 @@ static void confine_limits(void)
     }
     if (!SANITIZED) {
         setrlimit(RLIMIT_DATA, &memory);
-        /* Keys and Secrets are in this memory: no other process of the user may look at it. */
+        /* Keys and Secrets are in this memory: no other process of the user may read it. */
         prctl(PR_SET_DUMPABLE, 0);
     }
     /* Threads that resolve names need no heaps of their own, and large lists go back to the kernel. */

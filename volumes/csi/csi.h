@@ -50,7 +50,7 @@ struct csi_options { /* texts are copied */
     bool (*find)(const char *device, struct csi_id *ret, void *arg);
     /* An unstaging failed, once for each error; of a driver that is away, if it stays so. May be NULL. */
     void (*not_released)(const struct csi_id *id, const struct err *why, void *arg);
-    /* One begins or ends, or a look for some; for the end of the node. May be NULL. */
+    /* One begins or ends, or a scan for some; for the end of the node. May be NULL. */
     void (*releasing)(bool begins, void *arg);
     void *arg;
 };

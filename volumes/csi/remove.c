@@ -203,7 +203,7 @@ static void next(struct csi_remove *r)
         on_turn(r);
 }
 
-/* ---- the look ---- */
+/* ---- the scan ---- */
 
 static enum err_code remove_look(const void *arg, struct buf *out, struct err *e)
 {

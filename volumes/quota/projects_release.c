@@ -130,7 +130,7 @@ static void sweep_loaded(struct projects *p, const struct quota_fs *f, struct pr
     struct stat st;
 
     switch (presence_of(look_at_tree(f, x->tree, &why))) {
-    case PRESENCE_UNKNOWN: /* it stays; the next sweep looks again */
+    case PRESENCE_UNKNOWN: /* it stays; the next sweep checks again */
         break;
     case PRESENCE_ABSENT:
         projects_mark_released(p, x);

@@ -14,7 +14,7 @@
 #define GROUP "events"
 #define MESSAGE_MAX 4096    /* a warning has some 90 bytes; the family's description less than 500 */
 #define MESSAGES_A_TURN 512 /* the rest follows on the next turn of the loop */
-#define WARNINGS_A_TURN 64  /* different ones; more are "look at everything" */
+#define WARNINGS_A_TURN 64  /* different ones; more are "check everything" */
 /* XFS warns about each write that it refuses, as often as a program tries. After so many messages the socket
  * is left alone for a moment, so that this costs the agent little; then other warnings are late by as much.
  */

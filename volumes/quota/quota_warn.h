@@ -21,7 +21,7 @@
 
 struct quota_warn;
 struct quota_warning {
-    bool lost; /* some were lost: look at everything; the other members are 0 */
+    bool lost; /* some were lost: check everything; the other members are 0 */
     dev_t device;
     uint32_t project;
     unsigned type; /* QUOTA_NL_BSOFTWARN, QUOTA_NL_BHARDWARN, QUOTA_NL_IHARDWARN ... (linux/quota.h) */

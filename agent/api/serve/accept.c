@@ -154,7 +154,7 @@ static bool clause_form(const struct api_clause *c, struct api_accept *ret)
     return false;
 }
 
-/* Routes are chosen before the parameters are looked at, and only by these names. */
+/* Routes are chosen before the parameters are read, and only by these names. */
 static bool names_a_type(const char *header)
 {
     struct str rest = { header, strlen(header) };

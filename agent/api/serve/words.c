@@ -254,7 +254,7 @@ static void add_cause(json_t *causes, const char *reason, const char *field, con
 
 /* ---- those that need more than a pattern ---- */
 
-/* Members of one object that exclude each other, in the order in which an apiserver looks at them: each one
+/* Members of one object that exclude each other, in the order in which an apiserver checks them: each one
  * after the first is a cause. */
 static bool one_of(json_t *causes, const json_t *object, const char *field, const char *message)
 {

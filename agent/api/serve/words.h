@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * words - what the daemon finds wrong with an object, in the words of an apiserver: clients look at reasons,
+ * words - problems that the daemon finds in an object, in the words of an apiserver: clients look at reasons,
  * and people search for the messages that they know. A problem without a known counterpart keeps the daemon's
  * text behind "Invalid value: ...:". Pure; any thread.
  */

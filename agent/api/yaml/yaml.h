@@ -33,8 +33,8 @@ enum err_code yaml_to_json(const char *text, size_t size, json_t **ret, int **re
 /* The first document as sigs.k8s.io/yaml reads it without strictness: for files that another program's users
  * wrote for that reader (kubeconfig, answers of exec credential plugins). y and n are booleans, too; of a key
  * that is given twice the last counts; keys that are numbers or booleans become texts ("false"). What follows
- * the first document is not looked at. JSON is read as YAML, too. *ret stays NULL if there is no document, or
- * only null. The bounds are those of yaml_to_json(). Texts of errors have keys, but no values. */
+ * the first document is ignored. JSON is read as YAML, too. *ret stays NULL if there is no document, or only
+ * null. The bounds are those of yaml_to_json(). Texts of errors have keys, but no values. */
 enum err_code yaml_first_to_json(const char *text, size_t size, json_t **ret, struct err *e) MUST_CHECK;
 
 /* The value of an unquoted scalar that is not a string; NULL if it is a string, or *problem says why it is

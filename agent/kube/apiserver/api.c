@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RENEW_MS (12 * 3600 * UINT64_C(1000)) /* between two looks at the certificates */
+#define RENEW_MS (12 * 3600 * UINT64_C(1000)) /* between two checks of the certificates */
 #define TICK_MS 1000                          /* while there are watches */
 
 /* ---- certificates ---- */

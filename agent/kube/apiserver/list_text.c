@@ -12,7 +12,7 @@
 
 enum {
     SHORT_MAX = 64, /* objects of a list that is made at once */
-    SLICE = 8,      /* objects between two looks at the clock */
+    SLICE = 8,      /* objects between two reads of the clock */
     MARK_DIGITS = 32,
 };
 

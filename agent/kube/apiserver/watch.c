@@ -22,7 +22,7 @@ struct api_watch {
     size_t n_first_sent;
     uint64_t first_version; /* of the first set */
     json_t *error;          /* the Status that ends it */
-    uint64_t next;          /* the number of the change to look at next */
+    uint64_t next;          /* the number of the next change to check */
     uint64_t since, n_at;   /* of changes with smaller numbers than n_at, those up to version `since` are not
                                for it */
     uint64_t after;         /* and of later ones, those before this version */

@@ -41,7 +41,7 @@ struct kube_lines {
 void kube_lines_init(struct kube_lines *l, size_t max);
 void kube_lines_done(struct kube_lines *l);
 /* Hands over each whole line that is not empty. ERR_INTERNAL: one is too long, or no JSON object. False of
- * on_line: *ret_ended, and nothing more is looked at. */
+ * on_line: *ret_ended, and no more is read. */
 enum err_code kube_lines_feed(struct kube_lines *l, const char *data, size_t n,
                               bool (*on_line)(json_t *line, void *arg), void *arg, bool *ret_ended,
                               struct err *e) MUST_CHECK;

@@ -54,7 +54,7 @@ static bool socket_has_news(const struct client_socket *k)
     return poll(&p, 1, 0) > 0;
 }
 
-/* The step that is due on the socket now; the time from now until it is looked at again. */
+/* The step that is due on the socket now; the time from now until it is checked again. */
 static uint64_t socket_look(struct client_socket *k, uint64_t now)
 {
     struct kube_sockets *s = k->s;

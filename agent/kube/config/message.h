@@ -12,7 +12,7 @@
  *   username, password  Authorization: Basic; never together with token
  *   impersonate       {"user", "uid", "groups": [], "extra": {"key": []}}: Impersonate-* headers
  *   proxyURL          http, https or socks5h (the name goes to the proxy): by the cluster, else by the
- *                     environment; libcurl must not look at the environment itself
+ *                     environment; libcurl must not read the environment itself
  *   noCompression     true: no Accept-Encoding
  *   expires           RFC 3339, of an exec plugin's answer
  *   anew              true: a token file or an exec plugin can give others

@@ -17,7 +17,7 @@ struct cred_names {                                /* borrowed; they outlive eve
     bool rotate;
 };
 
-struct cred_load { /* one look at the files */
+struct cred_load { /* one read of the files */
     const struct cred_names *names;
     bool want_bootstrap; /* the certificate of the kubeconfig file has expired */
     /* results */

@@ -21,6 +21,6 @@ json_t *env_age_sources(struct pod *p, const struct api_container *c);
 bool env_age_is_sane(const json_t *sources);
 /* Whether the container's environment uses this object. */
 bool env_age_uses(const struct api_container *c, enum api_config_kind kind, const char *name);
-void env_age_clear(struct ctr *c);      /* forgets the result of the last look */
+void env_age_clear(struct ctr *c);      /* forgets the result of the last check */
 void env_age_forget_run(struct ctr *c); /* forgets the environment of its newest run */
 #endif

@@ -60,7 +60,7 @@ struct ctr_own { /* of one container */
     bool started_once;  /* a sidecar: later containers may start */
     /* From the record, for the instance that was running: the results of its probes. */
     bool recovered, was_ready, was_started;
-    bool unknown;   /* the last look at its state failed: nothing is decided about it */
+    bool unknown;   /* the last read of its state failed: nothing is decided about it */
     bool adopt_due; /* an earlier agent's, not taken over yet */
     bool log_kept;  /* rotated files of cur's log are being kept: log_keep.h */
 
@@ -88,7 +88,7 @@ struct ctr_own { /* of one container */
 
 struct pod_containers {
     struct boot_time probes_since; /* the ticks of its probes count from here; none: not yet */
-    bool env_look; /* a ConfigMap or Secret of an environment changed: env_age_step() looks at them */
+    bool env_look; /* a ConfigMap or Secret of an environment changed: env_age_step() checks them */
     TAILQ_HEAD(, reap) reaps;
 };
 
@@ -135,7 +135,7 @@ bool reaps_has(const struct pod *p, const char *id); /* it is being removed */
 void reaps_clear(struct pod *p);                     /* the pod is being freed: none is in progress */
 
 /* ---- ctr_message.c, ctr_log.c ---- */
-/* The message that cur left, malloc'ed; NULL if it left none. Failed: a shortage; look again. */
+/* The message that cur left, malloc'ed; NULL if it left none. Failed: a shortage; try again. */
 enum err_code ctr_message(const struct ctr *c, int exit_code, char **ret, struct err *e) MUST_CHECK;
 void ctr_log_keep(struct ctr *c, unsigned attempt); /* keeps its rotated files from now on; may be repeated */
 void ctr_log_ended(struct ctr *c, unsigned attempt); /* it writes no more, or never will */

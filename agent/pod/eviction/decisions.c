@@ -73,7 +73,7 @@ static void save_on_prepare(uv_prepare_t *prepare)
 
     uv_prepare_stop(prepare);
     eviction_looks_go_on(r);
-    save_now(r); /* not later: if this look decided something, the next turn may be far away */
+    save_now(r); /* not later: if this round decided something, the next turn may be far away */
 }
 
 /* When pods have been reconciled, in this turn of the loop or the next: the victim is killed there, and to

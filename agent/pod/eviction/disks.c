@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-/* Figures of what pods have on disk that are older are measured anew. After that time a look at the disk says
- * whether what is not known then is waited for (patience.c). */
+/* Figures of what pods have on disk that are older are measured anew. After that time a measurement of the
+ * disk shows whether what is not known then is waited for (patience.c). */
 #define MEASURE_AGE_MS 2000
 #define MEASURE_MAX_MS 5000
 
@@ -34,8 +34,8 @@ static void look_again(struct eviction *r, bool settled)
         observe_start(eviction_node(r->node)->observe, SIGNALS_DISK, settled, on_disks, r);
 }
 
-/* A pod that ended since the look is not among the pods any more, and what it released is not in the values:
- * the next in order would go with it. The logs that it left can be removed now. */
+/* A pod that ended since the measurement is no longer among the pods, and its released amount is not in the
+ * values: the next in order would go with it. The logs that it left can be removed now. */
 static void evict_measured(struct eviction *r)
 {
     if (r->pod_ended && !r->node->closing) {

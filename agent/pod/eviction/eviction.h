@@ -5,7 +5,7 @@
  * decision.
  *
  * Looks are caused by events: the memory alarm of all pods together and pressure triggers of the kernel,
- * quota warnings, pods and images that come and go; disks and process ids are looked at as often as they can
+ * quota warnings, pods and images that come and go; disks and process ids are measured as often as they can
  * run out (agent/eviction/pace.h). A node at rest has no timer below five minutes.
  *
  * Loop thread; statfs(2) of disks runs on the pool.

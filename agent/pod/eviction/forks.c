@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * forks - the kernel refuses a fork, as a pod or all pods have as many processes as they may have: process
- * ids are looked at then. Each running container is watched, and the cgroup of all pods
- * (cgroups/pids_watch.h says why both).
+ * ids are measured then. Each running container is watched, and the cgroup of all pods (cgroups/pids_watch.h
+ * says why both).
  */
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/core/facts.h"

@@ -54,14 +54,14 @@ bool observe_busy(const struct observe *o);
 /* Where images and writable layers are, as far as is known; EV_LAYOUT_ONE before the first observation. */
 enum ev_layout observe_layout(const struct observe *o);
 enum ev_layout observe_layout_of(uint64_t root, uint64_t images, uint64_t layers); /* devices; pure */
-const struct memory_seen *observe_memory(const struct observe *o); /* what the last look at memory found */
+const struct memory_seen *observe_memory(const struct observe *o); /* the last measurement of memory */
 void observe_explain(const struct observe *o, json_t *steps);      /* what cannot be read, and why */
 void observe_close(struct observe *o);                             /* also while it is busy; NULL is fine */
 
 /* ---- watch.c ---- */
 /* Begins to watch; looks are asked for with eviction_look(). NULL: no memory, logged. */
 struct eviction_watch *eviction_watch_open(struct node *n);
-/* A look is over: sets the memory alarm to the threshold, and plans when disks and process ids are looked at
+/* A round is over: sets the memory alarm to the threshold, and plans when disks and process ids are measured
  * next. `seen` has what that look observed. */
 void eviction_watch_seen(struct eviction_watch *w, const struct ev_manager *m,
                          const struct ev_observation *seen, uint64_t now_ms);
@@ -151,8 +151,8 @@ struct eviction {
 
     enum disks disks;
     bool disks_wanted; /* once more, afterwards */
-    bool disks_seen;   /* they were looked at before */
-    bool pod_ended;    /* since the last look at them began, which may have missed what it released */
+    bool disks_seen;   /* they were measured before */
+    bool pod_ended;    /* since their last measurement began, which may have missed the amount it released */
     struct ev_look disks_look;
     unsigned reclaimed;
     bool images_stopped; /* in this round */
@@ -172,7 +172,7 @@ struct eviction {
     struct work save; /* evictions.json */
     bool saving, save_again;
     uv_prepare_t save_soon;
-    unsigned put_off; /* signals to be looked at after what was decided is done */
+    unsigned put_off; /* signals to be measured after the decision is carried out */
     char *save_text;  /* the pool's while `saving` */
 };
 
@@ -219,7 +219,7 @@ void releasing_load(struct pod *p, const json_t *record);
 void releasing_reset(struct pod *p);
 
 /* ---- act.c ---- */
-/* The look says that pods go: those for the first crossing about which something can be done. */
+/* The round requires evictions: for the first crossing about which something can be done. */
 void act_evict(struct eviction *r, struct ev_look *look);
 /* The node's event, at most once in EV_ROUND_MS. */
 void act_tell(struct eviction *r, const struct ev_crossing *c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory_level - how memory is approached in time: what is available, and at which usage to look again. Pure:
- * no clock, no files. Bytes throughout.
+ * memory_level - how memory is measured in time: the available amount, and the usage at which to measure
+ * again. Pure: no clock, no files. Bytes throughout.
  *
  * Lines are the thresholds of a signal, and half of each hard one: beyond that, no grace is given
  * (agent/eviction/manager.c).
@@ -46,7 +46,7 @@ uint64_t memory_headroom(const struct ev_settings *s, enum ev_signal signal, con
 uint64_t memory_floor_headroom(const struct memory_seen *m);
 
 struct memory_plan {
-    uint64_t level;   /* usage at which to look again; UINT64_MAX: none */
+    uint64_t level;   /* usage at which to measure again; UINT64_MAX: none */
     uint64_t rest_ms; /* how long to ignore the alarm: page cache is at the level, the working set is not */
 };
 /* A headroom of 0: what is used now is already too much. Halves the headroom with each step, so that the rate

@@ -125,7 +125,8 @@ static void list_logs(struct reclaim *x)
 
 /* ---- the order ---- */
 
-/* A look at a disk that stays full finds nothing any more: only an actual removal makes a record. */
+/* A measurement of a disk that stays full finds nothing to remove any more: only an actual removal makes a
+ * record. */
 static void note(struct reclaim *x, const char *what, uint64_t bytes, uint64_t objects)
 {
     struct eviction *r = x->room;
@@ -274,7 +275,7 @@ void reclaim_start(struct eviction *r, unsigned what, const struct ev_crossing *
 {
     struct reclaim *x = reclaim_new(r, c, done);
 
-    if (x == NULL) { /* the timer of disks brings the next look */
+    if (x == NULL) { /* the timer of disks starts the next measurement */
         r->disks = DISKS_REST;
         return;
     }

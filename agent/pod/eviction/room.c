@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * room - the order of things. Memory and process ids are looked at, decided and acted on in one turn of the
- * loop. Disks take several (disks.c), while looks at memory come in between.
+ * room - the order of things. Memory and process ids are measured, decided and acted on in one turn of the
+ * loop. Disks take several (disks.c), with measurements of memory in between.
  */
 #include "agent/pod/eviction/eviction.h"
 
@@ -47,7 +47,7 @@ static void room_plan(struct eviction *r)
         uv_timer_start(&r->timer, room_on_timer, at > now ? at - now : 1, 0);
 }
 
-/* ---- a look ---- */
+/* ---- a round ---- */
 
 void eviction_noted(struct eviction *r, const struct ev_observation *seen, const struct ev_look *look,
                     enum eviction_looks which)
@@ -68,7 +68,7 @@ void eviction_watched(struct eviction *r, const struct ev_observation *seen)
     eviction_watch_seen(eviction_node(r->node)->watch, r->manager, seen, clock_boot_ms());
 }
 
-/* Always both: they cost little, and the manager's next look is for both. */
+/* Always both: they cost little, and the manager's next round is for both. */
 static void look_quick(struct eviction *r)
 {
     struct ev_observation seen;

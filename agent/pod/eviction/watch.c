@@ -157,7 +157,7 @@ static void open_psi(struct eviction_watch *w, size_t which, const char *resourc
     w->psi_error = e;
 }
 
-/* ---- a look is over ---- */
+/* ---- a round is over ---- */
 
 static void set_alarm(struct eviction_watch *w, size_t which, uint64_t usage, uint64_t working_set,
                       uint64_t headroom)

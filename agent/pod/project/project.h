@@ -26,7 +26,7 @@
 
 extern const struct room project_room;
 
-/* Reads the table and looks at the file systems, whose folders exist; before pods are taken over. Blocking.
+/* Reads the table and examines the file systems, whose folders exist; before pods are taken over. Blocking.
  * Never fails: without quotas everything is scanned. */
 void project_begin(struct node *n);
 /* What belongs to no pod was removed: ids that an earlier agent left are freed. */
@@ -66,10 +66,10 @@ bool project_usage(struct node *n, const char *path, struct quota_usage *ret);
 bool project_layer_path(const struct pod *p, const char *id, char *ret, size_t size); /* false: too long */
 bool project_log_path(const struct ctr *c, char *ret, size_t size);
 
-/* The kernel warns about soft limits of this tree; otherwise its usage must be looked at from time to time.
+/* The kernel warns about soft limits of this tree; otherwise its usage must be read from time to time.
  */
 bool project_warns(const struct node *n, const struct project_tree *t);
-/* Called for each warning about a tree; owner NULL: some were lost, all must be looked at. One only. */
+/* Called for each warning about a tree; owner NULL: some were lost, all must be read. One only. */
 void project_on_warning(struct node *n,
                         void (*fn)(struct node *n, const char *owner, const char *path, bool hard));
 

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Between looks at ids that are released, but still in use; doubled. */
+/* Between checks of ids that are released, but still in use; doubled. */
 #define AGAIN_MS 1000
 #define AGAIN_MAX_MS 64000
 
@@ -424,7 +424,7 @@ static void pool_on_again(uv_timer_t *timer)
 
 /*
  * XFS takes removed files apart later, and a process may still have one open; nothing reports that it is
- * over. After the last try the next event looks again.
+ * over. After the last try the next event tries again.
  */
 static void sweep_again(struct project_node *part)
 {

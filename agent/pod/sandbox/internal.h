@@ -55,7 +55,7 @@ struct sandbox { /* of a pod */
     char hostname[65];
     char handler[64];              /* runtime_class.c: of its OCI runtime, a DNS label; "": the default */
     uint32_t first_id;             /* of the host, that root is in the pod's user namespace; 0: none */
-    bool net_check;                /* net_heal.c: to be looked at, not before net_check_at */
+    bool net_check;                /* net_heal.c: to be checked, not before net_check_at */
     bool net_healing;              /* lost its network: DEL and ADD are under way */
     bool net_checking;             /* cni_op is a CHECK */
     bool net_changed;              /* the pod changed its namespace itself: not attached again for that */
@@ -63,7 +63,7 @@ struct sandbox { /* of a pod */
     uint64_t net_told_ms;          /* pause before the next check for changes by the pod */
     bool net_fresh;                /* this agent attached it, and nothing was wrong since */
     struct boot_time net_check_at; /* none: now */
-    struct boot_time net_look_at;  /* net_watch.c: its interface is looked at then; none: nothing happened */
+    struct boot_time net_look_at;  /* net_watch.c: its interface is checked then; none: nothing happened */
     struct boot_time net_again_at; /* when it was last attached again; none: never */
     bool net_watched;              /* net_nsid is the id of its network namespace */
     int32_t net_nsid;

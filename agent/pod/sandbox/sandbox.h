@@ -29,7 +29,7 @@ uint32_t sandbox_first_id(const struct pod *p); /* of the host, that root is in 
 const char *sandbox_runtime_handler(const struct pod *p);
 /* The features of that runtime; NULL: it is no longer configured. */
 const struct rt_features *sandbox_runtime_features(const struct pod *p);
-/* Of that name, or any (NULL): pods that wait for theirs look again at once. */
+/* Of that name, or any (NULL): pods that wait for theirs check again at once. */
 void sandbox_runtime_classes_changed(struct node *n, const char *name);
 void sandbox_explain(const struct pod *p, json_t *steps);
 void sandbox_networks_changed(struct node *n); /* network lists: pods that wait for one try again */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * claim_usage - how full a file system is, and the volume of a pod: as its driver or its file system said
- * last, or as the agent's own folder of a claim shows. Loop thread only; no path is looked at that could
- * hang.
+ * last, or as the agent's own folder of a claim shows. Loop thread only; no path that could hang is accessed.
  */
 #ifndef AGENT_POD_USAGE_CLAIM_USAGE_H
 #define AGENT_POD_USAGE_CLAIM_USAGE_H

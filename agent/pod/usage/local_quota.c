@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Limits of the kernel's quota for the trees of a pod: set by a plan (local_plan.h), on the pool; a warning
- * leads to a look at the whole pod, at once. */
+ * leads to a check of the whole pod, at once. */
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/node_options.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUNDS_MAX 8 /* usage grows while limits are set; a look follows anyway */
+#define ROUNDS_MAX 8 /* usage grows while limits are set; a check follows anyway */
 
 struct armed {                 /* beside its struct plan_tree */
     const struct quota_fs *fs; /* NULL: no project */

@@ -6,8 +6,8 @@
  * A pod that exceeds one is evicted, in kubelet's words: phase Failed, reason Evicted, one second of grace.
  *
  * A tree with a project (agent/pod/project/project.h) gets soft limits (local_plan.h) whose warnings wake the
- * agent, which then reads the usage of all trees of the pod and evicts at once: nothing is looked at in
- * between. Removed files that are still open count. With storageLimits: enforce, or the pod's annotation
+ * agent, which then reads the usage of all trees of the pod and evicts at once: nothing is polled in between.
+ * Removed files that are still open count. With storageLimits: enforce, or the pod's annotation
  * coracle.dev/storage-limits, such trees get hard limits: writes beyond them are refused (ENOSPC on XFS,
  * EDQUOT on ext4), and the pod stays.
  *

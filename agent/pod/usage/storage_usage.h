@@ -45,8 +45,8 @@ struct storage_part storage_usage_pod(const struct pod *p);     /* with all laye
 bool storage_usage_measure(struct node *n, uint64_t max_age_ms, uint64_t deadline_ms,
                            void (*done)(struct node *n, bool complete));
 
-/* A quota warning of some tree: called when one arrived, before limits of the pod are looked at. `path` is
- * the tree's. For the pace of looks at the disk. NULL: nobody. */
+/* A quota warning of some tree: called when one arrived, before limits of the pod are checked. `path` is the
+ * tree's. For the pace of the disk's measurements. NULL: no callback. */
 void storage_usage_on_growth(struct node *n, void (*fn)(struct node *n, const char *path));
 
 void storage_usage_close(struct node *n); /* from node_free() */

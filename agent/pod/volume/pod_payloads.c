@@ -20,7 +20,7 @@
 #define REFRESH_RETRY_MAX_MS 30000
 /* How many large sets may be on the pool at a time: records and images are written there too. */
 #define WRITES_MAX 2
-#define WRITE_WAIT_MS 1000 /* at most, after which the pod looks for a place itself */
+#define WRITE_WAIT_MS 1000 /* at most, after which the pod tries for a slot itself */
 #define MS INT64_C(1000000)
 
 bool volumes_use_config(const struct api_pod *api, enum api_config_kind kind, const char *name)
@@ -189,7 +189,7 @@ bool payloads_keep_content(struct pod *p, const struct api_volume *v, struct err
     if (v->kind != API_VOL_PAYLOAD || (e->code != ERR_PRECONDITION && e->code != ERR_EXHAUSTED && !token))
         return false;
     switch (presence_of(vol_payload_published(p->node->o.volumes, p->uid, v->name, &unseen))) {
-    case PRESENCE_UNKNOWN: /* return the error of this look, which may pass, so that it is retried */
+    case PRESENCE_UNKNOWN: /* return the error of this read, which may be temporary, so that it is retried */
         *e = unseen;
         return false;
     case PRESENCE_ABSENT:
