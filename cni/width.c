@@ -15,7 +15,7 @@ void cni_width_slow(struct cni_width *w)
 
 void cni_width_took(struct cni_width *w, uint64_t ms)
 {
-    if (ms >= CNI_WIDTH_QUICK_MS) {
+    if (ms >= CNI_WIDTH_QUICK_MS && w->now > 1) {
         w->quick = 0;
         return;
     }

@@ -4,7 +4,8 @@
  * whole table first, and begin again whenever another one has changed it meanwhile. With some hundred pods,
  * operations that run together therefore slow each other down without limit, while one alone takes a fraction
  * of a second. So each slow operation halves the width, and operations that are quick again widen it by one
- * at a time. Pure.
+ * at a time. One that was slow although it ran alone widens it, too: a busy machine slows it, and then two
+ * side by side get more done. Pure.
  */
 #ifndef CNI_WIDTH_H
 #define CNI_WIDTH_H

@@ -47,6 +47,22 @@ static void as_many_quick_ones_in_a_row_as_run_at_once_widen_it_by_one(void **st
     assert_int_equal(w.now, 2); /* those before the slow one do not count */
 }
 
+static void what_was_slow_alone_was_not_slowed_by_others(void **state)
+{
+    struct cni_width w;
+
+    (void)state;
+    cni_width_init(&w, 4);
+    cni_width_slow(&w);
+    cni_width_slow(&w);
+    assert_int_equal(w.now, 1);
+    cni_width_took(&w, 10 * CNI_WIDTH_QUICK_MS);
+    assert_int_equal(w.now, 2);
+    cni_width_took(&w, 10 * CNI_WIDTH_QUICK_MS);
+    cni_width_took(&w, 10 * CNI_WIDTH_QUICK_MS);
+    assert_int_equal(w.now, 2);
+}
+
 static void it_never_exceeds_what_it_began_with(void **state)
 {
     struct cni_width w;
@@ -67,6 +83,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_slow_operation_halves_it_down_to_one),
         cmocka_unit_test(as_many_quick_ones_in_a_row_as_run_at_once_widen_it_by_one),
+        cmocka_unit_test(what_was_slow_alone_was_not_slowed_by_others),
         cmocka_unit_test(it_never_exceeds_what_it_began_with),
     };
 
