@@ -53,7 +53,7 @@ enum err_code parts_make_paths(struct agent *a, struct err *e) MUST_CHECK; /* fo
 void parts_free_paths(struct agent *a);
 /* Opens the parts that pods need, up to the runtime. After a failure, the parts opened before are open. */
 enum err_code parts_open(struct agent *a, struct err *e) MUST_CHECK;
-/* Closes all open parts. No operation may be in progress; the loop must run once more. */
+/* Closes all open parts. No operation may be in progress; the loop must run again. */
 void parts_close(struct agent *a);
 /* The options changed by a reload. */
 void parts_live_options(const struct agent_config *c, struct node_options *o);

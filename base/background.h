@@ -5,8 +5,8 @@
  * exits of processes). Clients marked `first` go before the others; within each group clients take turns.
  *
  * While operations are in progress (base/op.h: pods start, stop, are probed), the other clients get at most a
- * quarter of the time: after each piece comes a pause three times as long as the piece. Without operations
- * there is no pause.
+ * quarter of the time: each piece is followed by a pause three times as long. Without operations there is no
+ * pause.
  *
  * A piece should take at most BACKGROUND_PIECE_NS. Loop thread only.
  */

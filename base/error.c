@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Copies src into the error's text; a character cut in two at the end is dropped because the text goes into
- * JSON. */
+/* Copies src into the error's text; a character cut in two at the end is dropped because the text becomes
+ * part of JSON. */
 static void keep_text(struct err *e, const char *src)
 {
     size_t n = strnlen(src, sizeof(e->text));

@@ -24,7 +24,7 @@
 enum err_code {
     ERR_OK = 0,
     ERR_CANCELLED, /* the caller asked for it */
-    ERR_UNKNOWN,   /* a peer failed and did not say how */
+    ERR_UNKNOWN,   /* a peer failed without a reason */
     ERR_INVALID,   /* INVALID_ARGUMENT: bad input; a retry cannot help */
     ERR_DEADLINE,  /* DEADLINE_EXCEEDED */
     ERR_NOT_FOUND,

@@ -23,8 +23,8 @@
 struct op;
 typedef void (*op_done_fn)(struct op *op, const struct err *result);
 
-/* Called once when the operation is cancelled or its deadline passes: stops the work and lets the operation
- * reach op_finish() (now or later). The result is then `why`. NULL: the work cannot be stopped, only its
+/* Called once when the operation is cancelled or its deadline passes: stops the work, so that the operation
+ * reaches op_finish() (now or later). The result is then `why`. NULL: the work cannot be stopped, only its
  * result changes. */
 typedef void (*op_abort_fn)(struct op *op);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* thread - starts a thread of our own with all signals blocked: signals to the process are for the loop. Any
- * thread may start one. A thread's work with memory goes between work_job_begins() and work_job_ends()
- * (work.h). */
+ * thread may start one. A thread uses memory only between work_job_begins() and work_job_ends() (work.h). */
 #ifndef BASE_THREAD_H
 #define BASE_THREAD_H
 #include <pthread.h>

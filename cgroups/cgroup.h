@@ -11,8 +11,8 @@
  *     <root>/coracle/conmon, <root>/coracle/ops  the supervisors; short-lived children of the agent
  *
  * On v1 and hybrid hosts each path exists in every controller's hierarchy. The agent writes the node, QoS and
- * pod levels; the OCI runtime writes the leaf. This folder does not know what a pod is. All calls are local
- * to cgroupfs and quick; loop thread.
+ * pod levels; the OCI runtime writes the leaf. This folder has no notion of pods. All calls are local to
+ * cgroupfs and quick; loop thread.
  */
 #ifndef CGROUPS_CGROUP_H
 #define CGROUPS_CGROUP_H

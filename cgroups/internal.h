@@ -14,7 +14,7 @@
 
 #include <stddef.h>
 
-#define CG_MOUNTS "/sys/fs/cgroup" /* where OCI runtimes look */
+#define CG_MOUNTS "/sys/fs/cgroup" /* where OCI runtimes search */
 #define CG_HIERS_MAX 24            /* the kernel has about 15 controllers, plus named hierarchies */
 #define CG_NAME_MAX 128            /* the names of all controllers are about 90 characters */
 #define CG_PATH_MAX 1024
@@ -174,8 +174,8 @@ uint64_t cg_count_lines(const char *text, size_t n);
 
 /* ---- limit.c: files that are equal on v1 and v2, except for the end of hugetlb's names ---- */
 enum err_code cg_cpuset_limit(int dir, const struct cg_limits *l, struct err *e) MUST_CHECK;
-/* Writes a quota of processor time unless the file says so already: the kernel looks at every cgroup of the
- * machine for each write, so that an agent that starts again beside 1,000 pods would pay for a million. */
+/* Writes a quota of processor time unless the file has it already: the kernel visits every cgroup of the
+ * machine for each write, so a restart beside 1,000 pods would otherwise cost a million visits. */
 enum err_code cg_quota(int dir, const char *file, const char *text, struct err *e) MUST_CHECK;
 enum err_code cg_hugetlb_limit(int dir, const struct cg_limits *l, const char *last,
                                struct err *e) MUST_CHECK;

@@ -276,7 +276,7 @@ static void kill_below(struct cg_tree *t, const char *path, bool whole, struct e
 
 void cg_kill_below(struct cg_tree *t, const char *path)
 {
-    kill_below(t, path, true, ERR_IGNORED); /* callers check whether the processes are gone */
+    kill_below(t, path, true, ERR_IGNORED); /* callers check whether the processes have ended */
 }
 
 void cg_kill_members(struct cg_tree *t, const char *path)

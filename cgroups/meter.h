@@ -108,7 +108,7 @@ enum err_code cg_class_path(const struct cg_tree *t, enum cg_class class_, char 
 
 /* ---- rate ---- */
 /* CPU time per second from two samples. Samples closer together than CG_RATE_MIN_NS are imprecise (a quota's
- * period is 0.1 s); farther apart than CG_RATE_MAX_NS they say nothing about the present. */
+ * period is 0.1 s); farther apart than CG_RATE_MAX_NS they do not show the present rate. */
 #define CG_RATE_MIN_NS UINT64_C(500000000)
 #define CG_RATE_MAX_NS UINT64_C(60000000000)
 

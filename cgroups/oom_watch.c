@@ -124,7 +124,7 @@ static enum err_code register_v2(struct cg_oom_watch *w, const char *path, int *
 {
     char file[CG_PATH_MAX + 64];
 
-    /* The path goes through our descriptor of the mount point, so that tests can use a scratch folder. */
+    /* The path starts at our descriptor of the mount point, so that tests can use a scratch folder. */
     snprintf(file, sizeof(file), "/proc/self/fd/%d%s/memory.events", w->hier->fd, path);
     *ret_wd = watch_set_add(w->files, file, IN_MODIFY);
     return *ret_wd >= 0 ? ERR_OK : err_sys(e, errno, "watch memory.events of cgroup %s", path);
@@ -199,7 +199,7 @@ static void oom_watch_drain(struct cg_oom_watch *w)
     uint64_t count;
 
     if (read(w->fd, &count, sizeof(count)) > 0 && !w->hier->backend->v2)
-        touch(w, -1); /* only the counts tell which cgroup it was */
+        touch(w, -1); /* only the counters identify the cgroup */
 }
 
 /* If the count cannot be read, the cgroup stays marked and the next call tries again. */

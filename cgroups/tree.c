@@ -125,7 +125,7 @@ enum err_code cg_make_root(const struct cg_tree *t, struct cg_hier *h, struct er
         if (!fresh)
             h->root_existing = (size_t)(name - path) + strlen(name);
     }
-    /* Left-overs in <root> mean that an earlier run was killed before it could remove them, so that run
+    /* Leftovers in <root> mean that an earlier run was killed before it could remove them, so that run
      * created the last element. */
     if (t->root[0] != '\0' && h->root_existing == strlen(t->root) && faccessat(dir, "coracle", F_OK, 0) == 0)
         h->root_existing = (size_t)(strrchr(t->root, '/') - t->root);

@@ -73,10 +73,10 @@ struct cni_pair {
     const char *key, *value;
 };
 
-struct cni_attachment {                             /* strings borrowed until done */
-    const char *container_id;                       /* sandbox id */
-    const char *netns;                              /* path; "" for a DEL when the namespace is gone */
-    const char *ifname;                             /* "eth0" */
+struct cni_attachment {       /* strings borrowed until done */
+    const char *container_id; /* sandbox id */
+    const char *netns;        /* path; "" for a DEL when the namespace no longer exists */
+    const char *ifname;       /* "eth0" */
     const char *pod_namespace, *pod_name, *pod_uid; /* CNI_ARGS */
     const struct cni_port_mapping *ports;
     size_t n_ports;

@@ -90,7 +90,7 @@ static void abort_run(struct op *op)
         op->state = RUN_OVER;
         o->run = NULL;
         cni_run_free(r);
-        op_finish(op, NULL); /* the operation knows why it ended */
+        op_finish(op, NULL); /* the operation has its own reason */
         return;
     case RUN_PLUGIN:
         op_cancel(&r->plugin.op);

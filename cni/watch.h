@@ -18,7 +18,7 @@ enum err_code cni_watch_open(struct cni_watch **ret, uv_loop_t *loop, void (*fn)
 /* Sets the folders (absolute paths, NULL-terminated). Call it before reading them: changes after this call
  * are reported. A folder that cannot be watched (permission) is an error; the others are watched. */
 enum err_code cni_watch_set(struct cni_watch *w, const char *const *dirs, struct err *e) MUST_CHECK;
-/* Calls fn once after `ms`, unless a change comes first. */
+/* Calls fn once after `ms`, unless a change is reported first. */
 void cni_watch_again(struct cni_watch *w, uint64_t ms, void (*fn)(void *arg));
 /* Stops all events; the loop frees the memory on a later turn. NULL is fine. */
 void cni_watch_close(struct cni_watch *w);

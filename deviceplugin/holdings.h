@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bounds of memory, far above 110 pods: a checkpoint comes from outside. */
+/* Limits of memory, far above the need of 110 pods, because a checkpoint comes from outside. */
 #define DP_HOLDINGS_MAX 65536            /* entries */
 #define DP_HELD_MAX (1024 * 1024)        /* devices in all entries */
 #define DP_HELD_NUMA_MAX 1024            /* NUMA nodes of a device */
@@ -59,7 +59,7 @@ const struct dp_holding *dp_holdings_find(const struct dp_holdings *h, const cha
                                           const char *container, const char *resource);
 /* In the order of pod, container, resource; `after` NULL: the first; returns NULL at the end. */
 const struct dp_holding *dp_holdings_next(const struct dp_holdings *h, const struct dp_holding *after);
-/* Those of one pod, likewise. */
+/* The entries of one pod, in the same order. */
 const struct dp_holding *dp_holdings_pod_next(const struct dp_holdings *h, const char *pod_uid,
                                               const struct dp_holding *after);
 

@@ -195,7 +195,7 @@ static void drop(struct dp_inventory *v, size_t i)
     free(x);
 }
 
-/* Drops a name that has no provider any more, to make room for another one. */
+/* Drops a name without a provider, to make room for another one. */
 static void make_room(struct dp_inventory *v)
 {
     for (size_t i = 0; i < v->n && v->n >= DP_RESOURCES_MAX; i++) {

@@ -50,9 +50,9 @@ struct dp_list { /* ListAndWatchResponse */
 enum err_code dp_list_unpack(struct dp_list *ret, const uint8_t *p, size_t n, struct err *e) MUST_CHECK;
 void dp_list_done(struct dp_list *l);
 
-/* AllocateResponse, to a request of one container: the first container's answer, as a struct and in the
- * bytes that came, each one block. ERR_EXHAUSTED: DP_ANSWER_BYTES_MAX. "no containers return in allocation
- * response": kubelet's words. */
+/* AllocateResponse, to a request of one container: the first container's answer, as a struct and as the
+ * received bytes, each one block. ERR_EXHAUSTED: DP_ANSWER_BYTES_MAX. "no containers return in allocation
+ * response": kubelet's text. */
 enum err_code dp_allocated_unpack(struct dp_answer **ret, uint8_t **ret_raw, size_t *ret_n, const uint8_t *p,
                                   size_t n, struct err *e) MUST_CHECK;
 /* PreferredAllocationResponse: the first container's ids, NULL-terminated, one block; no container: none. */

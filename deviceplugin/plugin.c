@@ -181,7 +181,8 @@ static void fail(struct plugin *p, const struct err *e)
     const struct plugin_owner *owner = p->owner;
     void *arg = p->owner_arg;
 
-    plugin_end(p, e->code == ERR_ABORTED ? NULL : e); /* a later registration is in force: no problem */
+    plugin_end(p, e->code == ERR_ABORTED ? NULL
+                                         : e); /* a later registration has replaced it, which is no problem */
     if (owner != NULL)
         owner->ready(p, e, arg);
 }

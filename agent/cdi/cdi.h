@@ -33,7 +33,7 @@
 #define CDI_NAMES_MAX 1024  /* names that a container requests: each is compared with all others */
 #define CDI_EDITS_MAX 16384 /* of one kind, for one container */
 #define CDI_FAILED "CDI device injection failed" /* containerd's text; errors begin with it */
-#define CDI_BAD_ANNOTATION "failed to parse CDI device annotations" /* likewise */
+#define CDI_BAD_ANNOTATION "failed to parse CDI device annotations" /* containerd's text, too */
 #define CDI_ANNOTATION "cdi.k8s.io/"
 
 struct cdi;

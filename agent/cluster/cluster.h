@@ -74,7 +74,7 @@ void cluster_set_trouble(struct cluster *c, const char *why);
  * until the process has ended (cluster_busy()), then cluster_free(). */
 void cluster_close(struct cluster *c);
 bool cluster_busy(const struct cluster *c); /* false for NULL */
-void cluster_free(struct cluster *c);       /* NULL is fine; the loop must run once more */
+void cluster_free(struct cluster *c);       /* NULL is fine; the loop must run again */
 
 /* The source of service account tokens for the node: the apiserver. */
 const struct pod_tokens *cluster_tokens(struct cluster *c);

@@ -126,7 +126,7 @@ struct agent_config {
     struct api_counts extended_resources; /* extendedResources, sorted by name */
     char *device_dir;                     /* declarations of devices */
     struct config_list cdi_dirs;
-    char *topology_policy, *topology_scope;              /* words of KubeletConfiguration */
+    char *topology_policy, *topology_scope;              /* values of KubeletConfiguration */
     char *system_reserved_cgroup, *kube_reserved_cgroup; /* "": none */
     bool fail_swap_on, fail_cgroup_v1;                   /* set explicitly: refuse to start on such a node */
     /* Graceful node shutdown. grace_ms is the total (shutdownGracePeriod), of which the last critical_ms are

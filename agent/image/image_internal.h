@@ -13,7 +13,7 @@
 #define IMG_MAX_IMAGES 10000 /* per store; a node has tens */
 #define IMG_MAX_NAMES 20000
 #define IMG_MAX_LAYERS 128        /* as in coracle-unpack */
-#define IMG_MAX_VOLUMES 100       /* likewise */
+#define IMG_MAX_VOLUMES 100       /* as in coracle-unpack, too */
 #define IMG_RECORD_MAX (8u << 20) /* a configuration may have 4 MiB, some of which JSON escapes */
 #define IMG_DEFAULT_BYTES (16ull << 30)
 #define IMG_DEFAULT_PARALLEL 4 /* containerd's 3 for one registry, plus one for other registries */

@@ -308,8 +308,8 @@ static bool fatal_message(const char *text, char ret[FATAL_MAX + 1])
 }
 
 /* The part after the "?" of an address often is a key: registries redirect to signed addresses of blobs, and
- * the text goes into events and the log. The path may also contain the key, and a long address would leave no
- * room for the reason after it: so its end is removed. */
+ * the text becomes part of events and the log. The path may also contain the key, and a long address would
+ * leave no room for the reason after it: so its end is removed. */
 static void shorten_addresses(char *text)
 {
     static const char ends[] = " \"'<>";

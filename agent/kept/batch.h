@@ -4,8 +4,8 @@
  *
  *     request   the key (BATCH_KEY_SIZE bytes), then for each item: 's' seal or 'o' open, the sizes of head
  *               and data (32 bits each, this machine's order), head, data
- *     answer    for each item, in order: '+' or '-', the size of the data (32 bits), data; '-': it could not
- *               be done, which for 'o' says that key, head or data are others than those that were sealed
+ *     answer    for each item, in order: '+' or '-', the size of the data (32 bits), data; '-': the item
+ *               failed; for 'o', key, head or data differ from those that were sealed
  *
  * Both sides come from one build on one machine; sizes are checked nevertheless.
  */

@@ -41,7 +41,7 @@ struct pl_machine {
     struct pl_node node[PL_NODES_MAX]; /* ascending by id */
     size_t n_nodes;                    /* 1 to PL_NODES_MAX */
     bool distances_known;
-    /* made by pl_machine_count() */
+    /* computed by pl_machine_count() */
     unsigned n[PL_LEVELS]; /* nodes with processors, sockets, caches, cores */
     unsigned n_cpus;
     uint64_t nodes;     /* all nodes, as bits */

@@ -122,7 +122,7 @@ static bool is_since(const struct rt_features *f, const char *name, unsigned min
            (major > 1 || (major == 1 && minor >= minor_wanted));
 }
 
-/* Mount option rro: crun since 1.4, runc since 1.1; their `features` command came with 1.10 and 1.1. User
+/* Mount option rro: crun since 1.4, runc since 1.1; their `features` command exists since 1.10 and 1.1. User
  * namespaces are older; tested with crun 1.8 and runc 1.1. */
 void rt_features_by_version(struct rt_features *f)
 {

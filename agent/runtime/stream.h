@@ -18,7 +18,7 @@ struct rt_attach {
 enum err_code rt_attach(struct rt *rt, const char *id, struct rt_attach *ret, struct err *e) MUST_CHECK;
 void rt_attach_resize(int control, unsigned short rows, unsigned short columns);
 
-/* Forward: one connection to a port of the pod's own loopback interface, made by a child in its network
+/* Forward: one connection to a port of the pod's own loopback interface, opened by a child in its network
  * namespace (`coracle-exec`, exec_forward.c). Result: ERR_OK when both directions have ended; otherwise the
  * child's error. */
 struct rt_forward_spec {

@@ -7,7 +7,7 @@
  *
  * Blocking; any thread, one call for a folder at a time, since all calls use that name. `folder` is a
  * descriptor of the folder; `dir` is its path, for messages. ERR_EXHAUSTED: the disk is full. After any error
- * nothing has changed, unless the message says that the folder was not synced: then the change was made, but
+ * nothing has changed, except if the message is that the folder was not synced: then the change was made, but
  * may not survive a power failure. ERR_INTERNAL: another failure of the disk.
  */
 #ifndef AGENT_SOURCE_PUT_H

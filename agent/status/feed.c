@@ -61,7 +61,7 @@ static void feed_send(struct feed *f, const char *type, char *text)
     buf_adds(&b, text != NULL ? text : "");
     buf_adds(&b, "}\n");
     if (b.failed || text == NULL)
-        conn_close(c); /* better to make it start again than to miss a change */
+        conn_close(c); /* the client must start again, rather than miss a change */
     else
         conn_stream(c, b.p, b.n);
     buf_done(&b);

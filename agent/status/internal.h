@@ -104,7 +104,7 @@ struct conn {
 void server_resume(struct status_server *s); /* resumes accepting, called when a resource was freed */
 /* NULL: out of memory. */
 struct conn *conn_new(struct status_server *s);
-void conn_unused(struct status_server *s, struct conn *c); /* no client came for it */
+void conn_unused(struct status_server *s, struct conn *c); /* no client used it */
 void conn_accept(struct status_server *s, struct conn *c, int fd);
 /* Closes at once; idempotent; the memory is freed when its handles are closed. */
 void conn_close(struct conn *c);
@@ -131,7 +131,7 @@ void conn_tick_after(struct conn *c, uint64_t ms);
 /* After a protocol change: sends the head, then frames follow. Takes ownership of the buffer's content. */
 void conn_upgrade(struct conn *c, struct buf *head);
 void conn_frames(struct conn *c, struct buf *b);
-/* Pauses and resumes reading from the client; a disconnect in between goes unnoticed. */
+/* Pauses and resumes reading from the client; a disconnect in between is not detected. */
 void conn_pause(struct conn *c);
 void conn_resume(struct conn *c);
 /* conn.c and conn_send.c */

@@ -154,7 +154,7 @@ static void on_work_done(struct op *op, const struct err *result)
     }
     if (result->code != ERR_OK) {
         log_warn("cannot continue reading a log", F_STR("pod", l->name), F_ERR(result));
-        conn_close(c); /* the answer has begun: closing is the only way to tell the client */
+        conn_close(c); /* the answer has begun: closing is the only way to notify the client */
         return;
     }
     status_logs_step(l);

@@ -22,7 +22,7 @@ struct watcher {
     struct conn *conn;
     struct selection selection;
     struct known *known;
-    struct object_keys rest; /* the rest of the first set: objects the client does not know yet */
+    struct object_keys rest; /* the rest of the first set: objects that were not sent yet */
 };
 
 enum { KEY_SIZE = STATUS_KEY_SIZE };

@@ -35,6 +35,6 @@ enum err_code copy_pack(int node, const char *as, int out, const struct copy_opt
                         struct err *e) MUST_CHECK;
 /* Unpacks below the folder `dir`; reads `in` to its end. */
 enum err_code copy_unpack(int dir, int in, const struct copy_options *o, struct err *e) MUST_CHECK;
-/* Takes the words after COPY_OPTION; returns the exit status. */
+/* `argv`: the arguments after COPY_OPTION; returns the exit status. */
 int copy_main(int argc, char **argv);
 #endif

@@ -352,7 +352,7 @@ struct unpack_confine {
     uint64_t max_bytes;
 };
 enum err_code unpack_confine(const struct unpack_confine *c, struct err *e) MUST_CHECK;
-/* The devices that unpack_apply_entry() makes and the filter allows. */
+/* The devices that unpack_apply_entry() creates and the filter allows. */
 struct unpack_device {
     unsigned major, minor; /* of a character device */
 };

@@ -60,7 +60,8 @@ static enum err_code remember_time(struct unpack_apply *u, const char *path, str
     return ERR_OK;
 }
 
-/* Gives a folder that the tar needs but does not contain the metadata it has in the nearest lower layer. */
+/* Sets the metadata of a folder that the tar needs but does not contain to that of the nearest lower layer.
+ */
 static enum err_code borrow_folder(void *arg, int dir, const char *name, const char *path, struct err *e)
 {
     struct unpack_apply *u = arg;

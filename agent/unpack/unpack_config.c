@@ -59,7 +59,7 @@ static enum err_code check_platform(const json_t *config, const struct unpack_pl
 {
     const char *os = json_str(config, "os"), *arch = json_str(config, "architecture");
 
-    /* Hand-made images may lack these fields; then a wrong architecture fails at exec. */
+    /* Hand-written images may lack these fields; then a wrong architecture fails at exec. */
     if ((os != NULL && os[0] != '\0' && strcmp(os, p->os) != 0) ||
         (arch != NULL && arch[0] != '\0' && strcmp(arch, p->arch) != 0))
         return err_set(e, ERR_INVALID, "the image is made for %.40s/%.40s, but this node runs %s/%s",

@@ -332,7 +332,7 @@ static enum err_code make_config(const struct export *x, char **ret, struct err 
     return *ret != NULL ? ERR_OK : err_nomem(e);
 }
 
-/* Makes one entry for each name, as OCI requires, or a single one without a name. */
+/* Creates one entry for each name, as OCI requires, or a single one without a name. */
 static json_t *index_of(const char *digest, size_t size, char *const *names)
 {
     json_t *list = json_array();

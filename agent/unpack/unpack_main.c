@@ -259,7 +259,7 @@ int main(int argc, char **argv)
     if (e.code == ERR_OK)
         err_set(&e, ERR_UNAVAILABLE, "cannot write the result");
 
-    text_printable(e.text); /* names in a tar may hold any byte, and this goes to logs and terminals */
+    text_printable(e.text); /* names in a tar may hold any byte, and the text is sent to logs and terminals */
     failure = json_object();
     if (failure == NULL || !json_put_str(failure, "error", e.text) ||
         !json_put_str(failure, "code", err_code_name(e.code)) || !print_line(failure))

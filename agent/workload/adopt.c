@@ -63,7 +63,7 @@ static bool drop_pods(struct workloads *w, bool complete)
     return all;
 }
 
-/* Jobs whose CronJob is gone, and revisions of a workload that is gone. */
+/* Marks Jobs whose CronJob was removed, and revisions of a removed workload. */
 static bool mark_made(struct workloads *w, bool complete)
 {
     struct workload *one, *tmp;

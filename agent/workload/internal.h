@@ -43,7 +43,7 @@ struct cron_facts {
     int64_t refused_s;  /* the moment that was skipped because a Job was running; 0: none */
 };
 
-/* What a revision's object says, and how it is used. */
+/* The content of a revision's object, and its use. */
 struct revision_facts {
     int64_t number;
     char hash[API_HASH_SIZE];
@@ -54,7 +54,8 @@ struct revision_facts {
 struct workload {
     UT_hash_handle hh; /* by uid */
     char uid[WORKLOAD_UID_SIZE];
-    char owner[WORKLOAD_UID_SIZE]; /* of the CronJob that made it, or whose revision it is; "" */
+    char owner[WORKLOAD_UID_SIZE]; /* uid of the CronJob that created it, or of the workload whose revision it
+                                      is; "" */
     enum api_kind kind;
     struct api_generic *object;
     int64_t generation; /* 1, and one more for each edit that this agent saw */
@@ -71,15 +72,15 @@ struct workload {
     struct job_facts *job;           /* of a Job; otherwise NULL */
     struct cron_facts *cron;         /* of a CronJob; otherwise NULL */
     struct revision_facts *revision; /* of a revision of another workload; otherwise NULL */
-    /* Of a workload that has revisions: */
+    /* Of a workload with revisions: */
     uint64_t looks;              /* of its template */
     bool changed;                /* its object, since the last turn */
-    char hash[API_HASH_SIZE];    /* of the revision in force; "" before the first turn */
-    int64_t number, told_number; /* of that revision; 0: none is kept */
-    bool on_hold;                /* a Deployment is paused: another template is in force than the object's */
-    char before[API_HASH_SIZE];  /* of the revision that a rollout comes from; without one, that in force */
+    char hash[API_HASH_SIZE];    /* of the current revision; "" before the first step */
+    int64_t number, told_number; /* of that revision; 0: no revision is kept */
+    bool on_hold;                /* a paused Deployment: the current template differs from the object's */
+    char before[API_HASH_SIZE];  /* of the revision before the rollout; without a rollout, the current one */
     unsigned n_before;           /* its pods */
-    struct workload *revisions, *next; /* its revisions, and of a revision the next one; of this step */
+    struct workload *revisions, *next; /* the workload's revisions; a revision's next one; of this step */
     json_t *told;                      /* the status last sent to clients of the store; NULL: none */
 };
 
@@ -122,7 +123,8 @@ extern const char workload_index_label[], workload_job_label[];
 enum err_code workload_records_load(struct workloads *w, struct err *e) MUST_CHECK;
 /* Saves the record of a Job or a CronJob. A failure is logged; the next change retries. */
 void workload_record_save(struct workloads *w, const struct workload *one);
-/* Of an object that a workload makes (a CronJob's Job, a revision), before it is in the store. */
+/* Saves the first record of an object that a workload creates (a CronJob's Job, a revision), before the
+ * object is in the store. */
 enum err_code workload_record_made(struct workloads *w, const char *uid, int64_t created_ns,
                                    const json_t *made, struct err *e) MUST_CHECK;
 void workload_record_remove(struct workloads *w, const char *uid);
@@ -135,17 +137,18 @@ bool workload_records_list(struct workloads *w, struct strs *ret);
 /* ---- revisions.c ---- */
 /* The one of this hash; NULL: there is none. */
 struct workload *revision_of(struct workloads *w, const struct workload *one, const char *hash);
-/* What its object says, which is another one now. */
+/* Reads a new object. */
 void revision_take(struct workload *one);
-/* At the beginning of a step: the revisions of each workload. */
+/* At the beginning of a step: links the revisions of each workload. */
 void revisions_link(struct workloads *w);
-/* Before its pods are seen: which revision is in force. Makes it, or gives it a new number. */
+/* Before the pods are counted: determines the current revision; creates it, or assigns a new number. */
 void revisions_resolve(struct workloads *w, struct workload *one);
-/* With its pods seen: tells how many each has, and forgets old ones. */
+/* With its pods seen: counts the pods of each revision, and drops old revisions. */
 void revisions_settle(struct workloads *w, struct workload *one);
-/* A pod of a Deployment is owned by a ReplicaSet of it. NULL: its workload is gone. */
+/* The workload of a pod; a pod of a Deployment is owned by a ReplicaSet of it. NULL: the workload was
+ * removed. */
 struct workload *workload_of_pod(struct workloads *w, const struct api_pod *pod);
-/* What new pods are made of. */
+/* The template of new pods. */
 const struct api_pod *workload_template(struct workloads *w, const struct workload *one);
 static inline const char *workload_hash(const struct workload *one)
 {

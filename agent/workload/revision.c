@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define HISTORY "deployment.kubernetes.io/revision-history"
-#define HISTORY_MAX 2000 /* bytes, as the Deployment controller keeps them */
+#define HISTORY_MAX 2000 /* bytes, the limit of the Deployment controller */
 #define HASH_LABEL "pod-template-hash"
 
 bool revision_has(enum api_kind kind)
@@ -25,7 +25,7 @@ enum api_kind revision_kind(enum api_kind kind)
 
 /* ---- annotations ---- */
 
-/* Those of a Deployment that its ReplicaSets do not get (Kubernetes' annotationsToSkip). */
+/* Annotations of a Deployment that are not copied to its ReplicaSets (Kubernetes' annotationsToSkip). */
 static bool is_own(const char *key)
 {
     static const char *const names[] = { "kubectl.kubernetes.io/last-applied-configuration",
@@ -75,7 +75,7 @@ int64_t revision_number(const json_t *object)
     return text != NULL ? strtoll(text, NULL, 10) : json_int(object, "revision", 0);
 }
 
-/* "1,3": the number that it had, after those before. */
+/* Appends the present number to the earlier ones: "1,3". */
 static bool remember(json_t *annotations, const char *number)
 {
     const char *before = json_str(annotations, HISTORY);

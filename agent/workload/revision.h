@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * revision - the objects that remember the templates of a workload, as Kubernetes' controllers make them:
+ * revision - the objects that record the templates of a workload, as Kubernetes' controllers create them:
  * ReplicaSets of a Deployment, ControllerRevisions of a StatefulSet or a DaemonSet. kubectl reads the history
- * from them, and goes back to one. Pure.
+ * from them, and rolls back to a revision. Pure.
  *
  * A revision is named after its workload and the hash of its template ("web-bcdfghjklm"). Its number is in
- * the annotation deployment.kubernetes.io/revision, or in `revision`: the greatest is in force. A template
- * that was in force before gets its old revision back, with a new number.
+ * the annotation deployment.kubernetes.io/revision, or in `revision`: the greatest number is the current one.
+ * A template that was current before reuses its old revision, with a new number.
  */
 #ifndef AGENT_WORKLOAD_REVISION_H
 #define AGENT_WORKLOAD_REVISION_H
@@ -27,17 +27,17 @@ enum api_kind revision_kind(enum api_kind kind);
 /* A revision of the workload `owner` (its whole object), which has the uid `uid`. NULL: out of memory. */
 json_t *revision_object(enum api_kind kind, const json_t *owner, const char *uid, const char *hash,
                         int64_t number);
-/* The number of a revision; 0: it has none. */
+/* The number of a revision; 0: none. */
 int64_t revision_number(const json_t *object);
-/* A ReplicaSet keeps the numbers that it had before, too. False: out of memory. */
+/* Sets a new number; a ReplicaSet also keeps its earlier numbers. False: out of memory. */
 bool revision_renumber(json_t *object, int64_t number);
-/* Gives a ReplicaSet the annotations of its Deployment, which tell the cause of the change; those that only
- * the ReplicaSet has stay. True: one has changed. */
+/* Copies the annotations of a Deployment, which include the cause of the change, to its ReplicaSet;
+ * annotations of the ReplicaSet alone are kept. True: an annotation has changed. */
 bool revision_annotate(json_t *object, const json_t *owner);
 
-/* The template of a revision or of a workload; NULL: it has none. Borrowed. */
+/* The template of a revision or of a workload; NULL: none. Borrowed. */
 json_t *revision_template(const json_t *object);
-/* Equal for equal templates, with their defaults and without what a revision adds; while this process runs.
- * 0: out of memory. */
+/* A hash that is equal for equal templates, with their defaults and without the additions of a revision;
+ * valid in this process only. 0: out of memory. */
 uint64_t revision_looks(const json_t *template_);
 #endif

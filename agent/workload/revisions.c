@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * revisions - the revisions of the workloads of the folder: made, numbered and forgotten. A revision is an
- * object of the store and a record, and no file. Its struct workload has `revision`, and never a turn of its
- * own: the workload that it belongs to sees to it.
+ * revisions - creates, numbers and drops the revisions of the folder's workloads. A revision is an object of
+ * the store with a record, but without a file. Its struct workload has `revision` and is never stepped
+ * itself: its workload handles it.
  */
 #include "agent/pod/core/pod.h"
 #include "agent/workload/internal.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what a revision is ---- */
+/* ---- one revision ---- */
 
 void revision_take(struct workload *one)
 {
@@ -63,7 +63,7 @@ struct workload *revision_of(struct workloads *w, const struct workload *one, co
 
 /* ---- pods ---- */
 
-/* "web" of the pod "web-bcdfghjklm-0", whose ReplicaSet has no record: by the names that pods are given. */
+/* "web" of the pod "web-bcdfghjklm-0", whose ReplicaSet has no record: derived from the naming of pods. */
 static struct workload *deployment_of(struct workloads *w, const struct api_pod *pod)
 {
     const char *hash = api_kvs_get(&pod->meta.labels, workload_hash_label(API_KIND_DEPLOYMENT)),
@@ -99,7 +99,7 @@ const struct api_pod *workload_template(struct workloads *w, const struct worklo
 
 /* ---- writing ---- */
 
-/* `object` is stolen. */
+/* Takes ownership of `object`. */
 static bool put(struct workloads *w, const struct workload *one, const struct workload *rev, json_t *object)
 {
     const enum api_kind kind = revision_kind(one->kind);
@@ -127,7 +127,7 @@ static bool put(struct workloads *w, const struct workload *one, const struct wo
     return e.code == ERR_OK;
 }
 
-/* ---- which one is in force ---- */
+/* ---- the current revision ---- */
 
 struct history {
     struct workload *newest, *same; /* same: of the workload's template */
@@ -145,7 +145,7 @@ static struct history look(const struct workload *one)
         if (strcmp(rev->revision->hash, one->object->workload->pods.hash) == 0)
             h.same = rev;
     }
-    if (h.same != NULL) /* by its text; otherwise by what it means */
+    if (h.same != NULL) /* equal text, otherwise equal meaning */
         return h;
     for (struct workload *rev = one->revisions; rev != NULL; rev = rev->next)
         if (rev->revision->looks == one->looks &&
@@ -154,7 +154,7 @@ static struct history look(const struct workload *one)
     return h;
 }
 
-/* Its number is the greatest, and a ReplicaSet has the Deployment's annotations. */
+/* Ensures that the revision has the greatest number, and a ReplicaSet the Deployment's annotations. */
 static void refresh(struct workloads *w, const struct workload *one, struct workload *rev, int64_t greatest)
 {
     json_auto_t *owner = json_loads(one->object->json, 0, NULL);
@@ -175,7 +175,7 @@ static struct workload *make(struct workloads *w, struct workload *one, int64_t 
     struct workload *rev;
 
     if (!put(w, one, NULL, revision_object(one->kind, owner, one->uid, one->hash, number)))
-        return NULL; /* its pods run without */
+        return NULL; /* the pods run without a revision */
     rev = revision_of(w, one, one->hash);
     if (rev != NULL) {
         rev->next = one->revisions;
@@ -207,7 +207,7 @@ void revisions_resolve(struct workloads *w, struct workload *one)
     }
 }
 
-/* ---- old ones ---- */
+/* ---- old revisions ---- */
 
 static int by_number(const void *a, const void *b)
 {

@@ -18,7 +18,7 @@
 #define DAMAGED_FILE_MAX 16
 #define DAMAGED_FILE_NAME_SIZE 256
 
-/* A file that cannot be renamed stays where it is, and the error says so. */
+/* A file that cannot be renamed stays in place, and the error has the reason. */
 enum err_code damaged_file_set_aside(int dirfd, const char *name, char ret[DAMAGED_FILE_NAME_SIZE],
                                      struct err *e) MUST_CHECK;
 /* Whether this is the name of a file that was set aside. */

@@ -53,7 +53,7 @@ struct watches {
     uv_timer_t timer;
     int open_handles;
     size_t n_polled;
-    int why; /* the errno that made us poll the last one */
+    int why; /* the errno because of which the last path is polled */
     unsigned busy;
     bool forced, warned, closing;
     LIST_HEAD(, watch_set) sets;

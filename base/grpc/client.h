@@ -41,9 +41,9 @@ bool grpc_channel_peer(const struct grpc_channel *c, pid_t *ret_pid, uid_t *ret_
 
 /*
  * A call: an operation (base/op.h). Its result is OK if the status is OK. Otherwise the code is that of the
- * status, and the text has grpc-go's form: "rpc error: code = Internal desc = <the server's text>". A
- * deadline gives "... code = DeadlineExceeded desc = context deadline exceeded", and the server gets it as
- * grpc-timeout.
+ * status, and the text has grpc-go's form: "rpc error: code = Internal desc = <the server's text>". A passed
+ * deadline results in "... code = DeadlineExceeded desc = context deadline exceeded", and the server gets it
+ * as grpc-timeout.
  */
 struct grpc_call {
     struct op op;

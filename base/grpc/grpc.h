@@ -7,8 +7,8 @@
  *   frame.h              gRPC's message frames: five bytes of prefix, then the message
  *   status.h             grpc-status, grpc-message (percent-encoded), grpc-status-details-bin (base64)
  *
- * Messages are bytes here; the caller packs and unpacks them (protobuf-c). Compressed messages are refused: a
- * peer must not send them unless it was offered an encoding, and none is offered. Peers are hostile: headers,
+ * Messages are bytes; the caller packs and unpacks them (protobuf-c). Compressed messages are refused: a peer
+ * must not send them unless it was offered an encoding, and none is offered. Peers are hostile: headers,
  * messages, the calls of a connection and the bytes queued for it are bounded. Codes and texts are grpc-go's,
  * so that an error can be looked up on the web.
  *

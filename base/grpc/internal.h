@@ -97,7 +97,7 @@ void grpc_stream_take(struct grpc_stream *st, const uint8_t *data, size_t n);
 void grpc_stream_peer_done(struct grpc_stream *st);
 /* Server: the request's headers are malformed. */
 void grpc_stream_reject(struct grpc_stream *st);
-/* Client: the status of the answer, or a status that says why there is none. */
+/* Client: the status of the answer, or a status with the reason why there is none. */
 void grpc_stream_conclude(struct grpc_stream *st);
 
 /* ---- request_head.c ---- */

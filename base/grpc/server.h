@@ -48,12 +48,12 @@ enum err_code grpc_server_open(struct grpc_server **ret, const struct grpc_serve
 void grpc_server_close(struct grpc_server *s);
 
 /* fn is called once if the client cancels, its deadline passes, or its connection ends before the answer; the
- * request is gone afterwards. */
+ * request is freed afterwards. */
 void grpc_request_on_cancel(struct grpc_request *r, void (*fn)(struct grpc_request *r, void *arg), void *arg);
 bool grpc_request_peer(const struct grpc_request *r, pid_t *ret_pid, uid_t *ret_uid);
 const char *grpc_request_metadata(const struct grpc_request *r, const char *name); /* NULL: none */
 
-/* Each of these ends the request, which is gone afterwards. */
+/* Each of these functions ends and frees the request. */
 void grpc_reply(struct grpc_request *r, struct grpc_bytes message);      /* one message, status OK */
 void grpc_end(struct grpc_request *r, const struct grpc_status *status); /* NULL: OK */
 void grpc_fail(struct grpc_request *r, const struct err *e);             /* code and text of the error */

@@ -88,7 +88,7 @@ void proc_defaults_capture(void);
 /* Number of children, of processes and calls, that SIGKILL did not end within 2 s (stuck in the kernel). */
 size_t proc_left_behind(void);
 /* Before uv_loop_close(): stops watching this loop's children and reaps those that ended just now. The loop
- * must run once more afterwards. */
+ * must run again afterwards. */
 void proc_forget(uv_loop_t *loop);
 
 /* The kernel's version; 0: not supported or not enabled. Version 1 is unusable because it forbids all renames

@@ -8,7 +8,7 @@
  *     seccomp_end(&f, SECCOMP_RET_ALLOW);
  *     return seccomp_enter(&f, e);
  *
- * SECCOMP_KNOWN is 0 on architectures whose system calls this file does not know; programs then run without a
+ * SECCOMP_KNOWN is 0 on architectures whose system calls this file does not list; programs then run without a
  * filter.
  */
 #ifndef BASE_PROCESS_SECCOMP_H

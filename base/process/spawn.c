@@ -139,7 +139,7 @@ static int arrange_fds(const struct spawn_plan *plan, int *report_fd)
     return 0;
 }
 
-/* Raw system calls: glibc's would change and signal every thread it knows of. */
+/* Raw system calls: glibc's wrappers would signal and change all threads of the process. */
 #ifdef SYS_setresuid32
 #define SET_GROUPS SYS_setgroups32
 #define SET_GID SYS_setresgid32
@@ -155,8 +155,8 @@ static int become(uid_t uid, gid_t gid)
     if (syscall(SET_GROUPS, 0, NULL) != 0 || syscall(SET_GID, gid, gid, gid) != 0 ||
         syscall(SET_UID, uid, uid, uid) != 0)
         return errno;
-    /* Until exec it shares our memory: another process of that user must not read it, whatever
-     * fs.suid_dumpable says. */
+    /* Until exec it shares our memory: another process of that user must not read it, regardless of
+     * fs.suid_dumpable. */
     return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 ? 0 : errno;
 }
 

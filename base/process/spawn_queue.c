@@ -3,9 +3,9 @@
  * spawn_queue - threads that start children. A child of clone3 that borrows our memory blocks its creator
  * until it execs, and its program may be on a file system that hangs. So children are created by threads,
  * started on demand, and the loop is never blocked. THREADS_MAX threads suffice while none hangs. Once they
- * are all busy, one more is on standby for a job that waits longer than WAIT_MS: it takes that job and joins
- * the others. A thread, and so its children, has the namespaces that the loop had when the thread was
- * created.
+ * are all busy, one more is on standby for a job that waits longer than WAIT_MS: it takes that job and
+ * becomes a regular thread. A thread, and so its children, has the namespaces that the loop had when the
+ * thread was created.
  */
 #include "base/process/internal.h"
 
@@ -26,7 +26,7 @@
 
 enum {
     THREADS_MAX = 4,
-    THREADS_HUNG_MAX = 32, /* when others hang */
+    THREADS_HUNG_MAX = 32, /* while other threads hang */
     WAIT_MS = 200,
     STACK_BYTES = 256 * 1024,
 };

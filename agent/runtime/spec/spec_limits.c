@@ -5,8 +5,8 @@
  * Limits that differ from the agent's own are in the spec. They never exceed the agent's hard limits, because
  * the runtime may not be able to raise them (no CAP_SYS_RESOURCE; an exec in a user namespace); the agent
  * first raises its own if it can. Open files: systemd's for services (DefaultLimitNOFILE=), like containers
- * of containerd 2: older programs use select() or close every possible descriptor, the others raise it
- * themselves. Locked memory: the kernel's default since 5.16.
+ * of containerd 2: older programs use select() or close every possible descriptor, and newer programs raise
+ * the limit themselves. Locked memory: the kernel's default since 5.16.
  *
  * The others are inherited: the agent sets its own to the kernel's defaults, except no core files unless a
  * process wants them (the agent's would put Secrets on disk) and an unlimited number of processes (the
