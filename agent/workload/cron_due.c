@@ -4,7 +4,7 @@
 struct cron_due cron_due(const struct api_cron *c, const struct zone *zone, int64_t since, int64_t deadline_s,
                          int64_t now)
 {
-    struct cron_due d = { .at = -1, .since = since };
+    struct cron_due d = { .at = -1, .since = since, .late = -1 };
     int64_t from;
 
     if (since > now && since - now > CRON_BACK_S)
@@ -14,6 +14,10 @@ struct cron_due cron_due(const struct api_cron *c, const struct zone *zone, int6
         return d;
     }
     from = deadline_s >= 0 && now - deadline_s > d.since ? now - deadline_s : d.since;
+    if (from > d.since)
+        d.late = api_cron_last(c, zone, d.since, from);
+    if (d.late != -1)
+        d.since = from;
     d.at = api_cron_last(c, zone, from, now);
     d.next = api_cron_next(c, zone, now);
     if (d.at == -1)

@@ -17,6 +17,7 @@ struct cron_due {
     int64_t at;      /* seconds since 1970: the moment that is due; -1: none */
     int64_t since;   /* moments up to this one are done; stored by the caller */
     int64_t next;    /* the moment after now; -1: never */
+    int64_t late;    /* the last moment for which the deadline has passed; -1: none */
     unsigned missed; /* skipped moments before `at`, up to CRON_MISSED_MAX + 1 */
 };
 

@@ -77,12 +77,16 @@ static void make_job(struct workloads *w, struct workload *one, const struct zon
     else if (workload_record_made(w, uid, clock_wall_ns(), o, &e) ==
                  ERR_OK && /* recorded before it runs, so that it is known after a kill */
              api_make_generic(API_KIND_JOB, o, &job.generic, &e) == ERR_OK &&
-             src_store_put(w->store, &job, &e) == ERR_OK)
+             src_store_put(w->store, &job, &e) == ERR_OK) {
         log_info("a CronJob made a Job", F_STR("namespace", one->object->meta.namespace),
                  F_STR("name", one->object->meta.name), F_STR("job", name));
-    if (e.code != ERR_OK)
+        workload_event(w, one, false, "SuccessfulCreate", "Created job %s", name);
+    }
+    if (e.code != ERR_OK) {
         log_error("cannot make a Job of a CronJob", F_STR("namespace", one->object->meta.namespace),
                   F_STR("name", one->object->meta.name), F_STR("job", name), F_ERR(&e));
+        workload_event(w, one, true, "FailedCreate", "Error creating job: %s", e.text);
+    }
     snprintf(one->problem, sizeof(one->problem), "%.299s", e.code != ERR_OK ? e.text : "");
     api_generic_unref(job.generic);
 }
@@ -99,6 +103,12 @@ static struct workload *active_of(struct workloads *w, const struct workload *cr
     return NULL;
 }
 
+static void end_job(struct workloads *w, const struct workload *cron, struct workload *job)
+{
+    job->goes = true;
+    workload_event(w, cron, false, "SuccessfulDelete", "Deleted job %s", job->object->meta.name);
+}
+
 /* False: the moment is skipped for now. */
 static bool make_room(struct workloads *w, struct workload *one, int64_t at)
 {
@@ -106,15 +116,19 @@ static bool make_room(struct workloads *w, struct workload *one, int64_t at)
     struct workload *job = rule != API_CONCURRENCY_ALLOW ? active_of(w, one) : NULL;
 
     if (job != NULL && rule == API_CONCURRENCY_FORBID) {
-        if (one->cron->refused_s != at)
+        if (one->cron->refused_s != at) {
             log_info("a CronJob makes no Job: the last one runs, and concurrencyPolicy is Forbid",
                      F_STR("namespace", one->object->meta.namespace), F_STR("name", one->object->meta.name),
                      F_STR("job", job->object->meta.name));
+            workload_event(w, one, false, "JobAlreadyActive",
+                           "Not starting job because prior execution is running and concurrency policy is "
+                           "Forbid");
+        }
         one->cron->refused_s = at;
         return false;
     }
     for (; job != NULL; job = active_of(w, one))
-        job->goes = true;
+        end_job(w, one, job);
     return true;
 }
 
@@ -124,10 +138,14 @@ static void run(struct workloads *w, struct workload *one, const struct zone *zo
     char name[300], uid[WORKLOAD_UID_SIZE];
     struct workload *same;
 
-    if (due->missed > CRON_MISSED_MAX)
+    if (due->missed > CRON_MISSED_MAX) {
+        workload_event(w, one, true, "TooManyMissedTimes",
+                       "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check "
+                       "clock skew");
         log_warn("a CronJob has missed more than 100 start times: only the newest is made up for; decrease "
                  "startingDeadlineSeconds or check the clock",
                  F_STR("namespace", one->object->meta.namespace), F_STR("name", one->object->meta.name));
+    }
     snprintf(name, sizeof(name), "%s-%lld", one->object->meta.name, (long long)(due->at / 60));
     workload_uid(API_KIND_JOB, one->object->meta.namespace, name, uid);
     same = workload_find(w, uid);
@@ -163,7 +181,7 @@ static void keep_newest(struct workloads *w, struct workload *cron, bool failed,
             jobs[n++] = job;
     qsort(jobs, n, sizeof(struct workload *), by_age);
     for (size_t i = 0; i + (size_t)keep < n; i++)
-        jobs[i]->goes = true;
+        end_job(w, cron, jobs[i]);
 }
 
 static bool note_success(struct workloads *w, struct workload *cron)
@@ -212,6 +230,14 @@ static void look_again(struct workloads *w, int64_t next_s)
     workloads_look_again(w, ms < 0 ? 0 : ms > most ? most : ms);
 }
 
+static void tell_late(struct workloads *w, const struct workload *one, int64_t at)
+{
+    char text[CLOCK_RFC3339_SIZE];
+
+    clock_format_s(at * WORKLOAD_SECOND_NS, text);
+    workload_event(w, one, true, "MissSchedule", "Missed scheduled time to start a job: %s", text);
+}
+
 void cron_step(struct workloads *w, struct workload *one)
 {
     const struct api_workload *spec = one->object->workload;
@@ -230,15 +256,19 @@ void cron_step(struct workloads *w, struct workload *one)
         return;
     if (api_cron_parse(spec->schedule, &cron, &e) != ERR_OK ||
         zones_get(&zone, spec->time_zone, &e) != ERR_OK) {
-        if (strcmp(one->problem, e.text) != 0)
+        if (strcmp(one->problem, e.text) != 0) {
             log_error("a CronJob makes no Jobs", F_STR("namespace", one->object->meta.namespace),
                       F_STR("name", one->object->meta.name), F_ERR(&e));
+            workload_event(w, one, true, "UnknownTimeZone", "invalid timeZone: %s", e.text);
+        }
         snprintf(one->problem, sizeof(one->problem), "%.299s", e.text);
         return;
     }
     due = cron_due(&cron, zone, one->cron->since_s,
                    spec->has_starting_deadline ? spec->starting_deadline_seconds : -1, now);
     one->cron->since_s = due.since;
+    if (due.late != -1)
+        tell_late(w, one, due.late);
     if (due.at >= 0)
         run(w, one, zone, &due);
     look_again(w, due.next);

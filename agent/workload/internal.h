@@ -47,8 +47,9 @@ struct cron_facts {
 struct revision_facts {
     int64_t number;
     char hash[API_HASH_SIZE];
-    uint64_t looks; /* of its template */
-    unsigned uses;  /* by pods, also those that are ending */
+    uint64_t looks;         /* of its template */
+    unsigned uses;          /* by pods, also those that are ending */
+    unsigned made, removed; /* pods, in this turn */
 };
 
 struct workload {
@@ -115,6 +116,7 @@ bool workloads_drop_orphans(struct workloads *w);
 /* ---- make.c ---- */
 /* Creates the pod with this number, and with this index for a Job. */
 void workload_make(struct workloads *w, struct workload *one, unsigned number, unsigned index);
+void workload_remove(struct workloads *w, struct workload *one, const struct pod *p);
 const char *workload_hash_label(enum api_kind kind);
 extern const char workload_index_label[], workload_job_label[];
 
@@ -133,6 +135,16 @@ bool workload_record_take(struct workloads *w, struct workload *one);
 void workload_facts_free(struct workload *one);
 /* The uids of all records. */
 bool workload_records_list(struct workloads *w, struct strs *ret);
+
+/* ---- events.c ---- */
+void workload_event(struct workloads *w, const struct workload *one, bool warning, const char *reason,
+                    const char *fmt, ...) PRINTF_LIKE(5, 6);
+/* One of its pods was made, or is removed. */
+void workload_event_pod(struct workloads *w, const struct workload *one, const struct api_pod *pod,
+                        bool created);
+void workload_event_failed(struct workloads *w, const struct workload *one, const char *pod, const char *why);
+/* How many pods the ReplicaSets of a Deployment have after this turn. */
+void workload_event_scaled(struct workloads *w, const struct workload *one);
 
 /* ---- revisions.c ---- */
 /* The one of this hash; NULL: there is none. */

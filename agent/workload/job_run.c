@@ -148,7 +148,7 @@ static void begin(struct workload *one)
     snprintf(f->hash, sizeof(f->hash), "%s", one->object->workload->pods.hash);
 }
 
-static bool turn(struct workload *one)
+static bool turn(struct workloads *w, struct workload *one)
 {
     struct job_facts *f = one->job;
     const bool suspended = one->object->workload->suspend;
@@ -165,11 +165,14 @@ static bool turn(struct workload *one)
         f->started_ns = 0;
         f->was_suspended = true;
         f->turned_ns = now_ns;
+        workload_event(w, one, false, "Suspended", "Job suspended");
         changed = true;
     } else if (!suspended && f->started_ns == 0) {
         f->started_ns = now_ns;
         f->began = clock_boot();
         f->turned_ns = f->was_suspended ? now_ns : 0;
+        if (f->was_suspended)
+            workload_event(w, one, false, "Resumed", "Job resumed");
         changed = true;
     }
     return changed;
@@ -206,8 +209,23 @@ static char *end_message(const struct workload *one, const struct job_plan *plan
     return NULL;
 }
 
+static void tell_end(struct workloads *w, const struct workload *one)
+{
+    const struct job_facts *f = one->job;
+    const bool failed = job_end_is_failure(f->end);
+    const struct workload *cron = one->owner[0] != '\0' ? workload_find(w, one->owner) : NULL;
+
+    if (failed)
+        workload_event(w, one, true, job_end_reason(f->end), "%s", f->message != NULL ? f->message : "");
+    else
+        workload_event(w, one, false, "Completed", "Job completed");
+    if (cron != NULL)
+        workload_event(w, cron, false, "SawCompletedJob", "Saw completed job: %s, condition: %s",
+                       one->object->meta.name, failed ? "Failed" : "Complete");
+}
+
 /* True: a change has to be recorded. */
-static bool settle(struct workload *one)
+static bool settle(struct workloads *w, struct workload *one)
 {
     struct job_facts *f = one->job;
     const struct job_plan *plan = &f->plan;
@@ -233,6 +251,7 @@ static bool settle(struct workload *one)
     show_job(status, conditions, one);
     json_object_set_new(status, "conditions", conditions);
     f->status = status;
+    tell_end(w, one);
     return true;
 }
 
@@ -262,7 +281,7 @@ void job_step(struct workloads *w, struct workload *one)
     struct job_facts *f = one->job;
     struct job_step steps[STEPS_MAX];
     struct job_want want = { .spec = g->workload, .now_ns = clock_wall_ns() };
-    bool changed = turn(one);
+    bool changed = turn(w, one);
 
     want.restarts_in_place = g->workload->pods.pod->spec.restart_policy == API_RESTART_ON_FAILURE;
     pods_each (w->o.node, p)
@@ -271,7 +290,7 @@ void job_step(struct workloads *w, struct workload *one)
     want.deadline_left_ns = deadline_left(one);
     f->plan = (struct job_plan){ .steps = steps, .max_steps = STEPS_MAX };
     job_decide(&want, f->seen, one->n_seen, f->end, &f->plan);
-    changed = settle(one) || changed;
+    changed = settle(w, one) || changed;
     if (changed && one->owner[0] != '\0') /* its CronJob may have been processed already */
         workloads_look_again(w, 0);
     if (changed) /* recorded before pods are created or removed, so that the same is decided after a kill */
@@ -282,8 +301,7 @@ void job_step(struct workloads *w, struct workload *one)
         if (p == NULL)
             workload_make(w, one, steps[i].number, steps[i].index);
         else
-            src_store_remove(w->store, API_FROM_FOLDER, API_KIND_POD, p->api->meta.namespace,
-                             p->api->meta.name);
+            workload_remove(w, one, p);
     }
     f->plan.steps = NULL;
     if (f->plan.n_steps == STEPS_MAX)

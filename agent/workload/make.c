@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* make - creates a pod of a workload, with its name, labels and claims, in the store. */
+#include "agent/pod/core/pod.h"
 #include "agent/workload/internal.h"
 #include "base/codec/json.h"
 #include "base/log.h"
@@ -139,15 +140,30 @@ static void own_it(struct api_expansion *x, struct making *m, const struct workl
     x->owner_uid = m->owner_uid;
 }
 
+/* The ReplicaSet of a Deployment speaks of its pods. */
+static void tell(struct workloads *w, const struct workload *one, const struct api_pod *pod, bool made)
+{
+    struct workload *rev =
+        revision_of(w, one, api_kvs_get(&pod->meta.labels, workload_hash_label(one->kind)));
+
+    if (rev != NULL && made)
+        rev->revision->made++;
+    else if (rev != NULL)
+        rev->revision->removed++;
+    workload_event_pod(w, rev != NULL && one->kind == API_KIND_DEPLOYMENT ? rev : one, pod, made);
+}
+
 static void put(struct workloads *w, const struct workload *one, const struct api_expansion *x, struct err *e)
 {
     struct api_object o = { .kind = API_KIND_POD, .document = 1 };
 
     if (api_expand_pod(workload_template(w, one), x, &o.pod, e) != ERR_OK)
         return;
-    if (src_store_put(w->store, &o, e) == ERR_OK)
+    if (src_store_put(w->store, &o, e) == ERR_OK) {
         log_info("pod of a workload added", F_STR("kind", api_kind_name(one->kind)),
                  F_STR("name", one->object->meta.name), F_STR("pod", x->name));
+        tell(w, one, o.pod, true);
+    }
     api_pod_unref(o.pod);
 }
 
@@ -172,9 +188,19 @@ void workload_make(struct workloads *w, struct workload *one, unsigned number, u
         err_set(&e, ERR_EXISTS, "pod %.250s: another manifest has a pod of this name", m.name);
     else if (make_claims(w, one, number, &m.claims, &e) == ERR_OK)
         put(w, one, &x, &e);
-    if (e.code != ERR_OK && strcmp(one->problem, e.text) != 0)
+    if (e.code != ERR_OK && strcmp(one->problem, e.text) != 0) {
         log_error("cannot make a pod of a workload", F_STR("kind", api_kind_name(one->kind)),
                   F_STR("name", g->meta.name), F_ERR(&e));
+        workload_event_failed(w, one, m.name, e.text);
+    }
     snprintf(one->problem, sizeof(one->problem), "%.299s", e.code != ERR_OK ? e.text : "");
     own_claims_done(&m.claims);
+}
+
+void workload_remove(struct workloads *w, struct workload *one, const struct pod *p)
+{
+    const struct api_meta *meta = &p->api->meta;
+
+    tell(w, one, p->api, false);
+    src_store_remove(w->store, API_FROM_FOLDER, API_KIND_POD, meta->namespace, meta->name);
 }

@@ -203,7 +203,7 @@ void revisions_resolve(struct workloads *w, struct workload *one)
     one->number = h.same != NULL ? h.same->revision->number : 0;
     for (struct workload *rev = one->revisions; rev != NULL; rev = rev->next) {
         rev->counts = (struct workload_counts){ 0 };
-        rev->revision->uses = 0;
+        rev->revision->uses = rev->revision->made = rev->revision->removed = 0;
     }
 }
 

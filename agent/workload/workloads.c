@@ -274,9 +274,10 @@ static void step_one(struct workloads *w, struct workload *one, const struct wor
         if (p == NULL)
             workload_make(w, one, steps[i].number, 0);
         else
-            src_store_remove(w->store, API_FROM_FOLDER, API_KIND_POD, p->api->meta.namespace,
-                             p->api->meta.name);
+            workload_remove(w, one, p);
     }
+    if (one->kind == API_KIND_DEPLOYMENT)
+        workload_event_scaled(w, one);
     if (n == STEPS_MAX)
         workloads_look_again(w, 0);
     if (one->object->workload->claims_go_with_pods)

@@ -257,6 +257,13 @@ def test_kubectl(t):
     contains(k.kubectl("get", "jobs").stdout, "1/1")
     described = k.kubectl("describe", "job", "sum").stdout
     contains(described, "1 Succeeded")
+    shown = k.json("get", "job", "sum")
+    uid = shown["metadata"]["uid"]
+    equal(shown["spec"]["selector"], {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}, "its selector")
+    equal(shown["spec"]["template"]["metadata"]["labels"]["job-name"], "sum", "labels of its template")
+    for word in ("SuccessfulCreate", "Created pod: sum-", "Completed", "job-controller"):
+        contains(described, word)
+    contains(node.cli("events", "--for", "job/sum").stdout, "Job completed", "coracle events")
     contains(k.kubectl("get", "cronjobs").stdout, "0 3 * * *")
 
     k.kubectl("patch", "cronjobs.v1.batch", "daily", "--type=merge", "-p", '{"spec":{"suspend":true}}')

@@ -59,6 +59,8 @@ def test_deployment(t):
     contains(k.kubectl("rollout", "history", "deployment/web", "--revision=1").stdout, "with revision #1", "one revision")
     contains(k.kubectl("describe", "deployment", "web").stdout, next(n for n, (number, _) in sets(node).items() if number == 2), "describe")
 
+    contains(k.kubectl("describe", "deployment", "web").stdout, f"Scaled up replica set {first} from 0 to 2", "its events")
+    contains(k.kubectl("describe", "rs", first).stdout, f"Created pod: {first}-", "events of a ReplicaSet")
     k.kubectl("rollout", "undo", "deployment/web")
     done(k, "deployment", "web")
     until(lambda: sets(node).get(first) == (3, 2), 30, "the first ReplicaSet again")
@@ -145,3 +147,7 @@ def test_sets(t):
     settled(node, "db", 2)
     equal(sorted(r["metadata"]["name"] for r in node.get(REVISIONS)["items"]), before, "after a restart")
     node.stop()
+
+
+for _f in (test_deployment, test_limit_and_pause, test_sets):
+    _f.seconds = 300

@@ -40,6 +40,9 @@ static const char *cli_events_kind_of(const char *word, size_t n)
     for (const char *const *p = nodes; *p != NULL; p++)
         if (strlen(*p) == n && strncasecmp(*p, word, n) == 0)
             return "Node";
+    for (const struct api_kind_row *k = api_kinds; k->kind != NULL; k++)
+        if (k->held == API_HELD_WORKLOAD && api_kind_is_word(k, word, n))
+            return k->kind;
     return NULL;
 }
 
@@ -52,7 +55,8 @@ static enum err_code check_about(const struct events *v, struct err *e)
     if (slash == NULL || slash[1] == '\0' || strchr(slash + 1, '/') != NULL)
         return err_set(e, ERR_INVALID, "--for must be in resource/name form (pod/web)");
     if (cli_events_kind_of(v->about, (size_t)(slash - v->about)) == NULL)
-        return err_set(e, ERR_INVALID, "--for: there are events of pods and of nodes only, not of \"%.*s\"",
+        return err_set(e, ERR_INVALID,
+                       "--for: there are events of pods, workloads and nodes only, not of \"%.*s\"",
                        (int)(slash - v->about), v->about);
     return ERR_OK;
 }

@@ -60,14 +60,15 @@ static json_t *event_json(const struct node *n, const struct event *v)
     json_put_str(meta, "creationTimestamp", first);
     if (v->detail != NULL || v->annotations != NULL)
         json_object_set_new(meta, "annotations", event_annotations(v));
-    json_put_str(object, "kind", v->of_node ? "Node" : "Pod");
-    json_put_str(object, "apiVersion", "v1");
-    if (!v->of_node) /* `kubectl describe node` asks for those of an object without a namespace */
+    json_put_str(object, "kind", api_kind_name(v->kind));
+    json_put_str(object, "apiVersion", api_kinds[v->kind].api_version);
+    if (v->kind !=
+        API_KIND_NODE) /* `kubectl describe node` asks for those of an object without a namespace */
         json_put_str(object, "namespace", v->namespace_);
     json_put_str(object, "name", v->pod);
     json_put_str(object, "uid", v->uid);
     json_put_str(object, "fieldPath", v->field_path);
-    json_put_str(source, "component", "coracle");
+    json_put_str(source, "component", v->component);
     json_put_str(source, "host", n->o.node_name);
     json_put_str(o, "apiVersion", "v1");
     json_put_str(o, "kind", "Event");
@@ -153,8 +154,11 @@ struct said { /* the content of an event */
     const char *namespace_, *name, *uid, *field_path, *reason, *message, *detail;
     const json_t *annotations;
     uint64_t about;
-    bool warning, of_node;
+    enum api_kind kind;
+    const char *component; /* a constant */
+    bool warning;
 };
+static const char agent[] = "coracle";
 
 /* As it was said just now; the cluster's side counts equal ones itself, as client-go does in kubelet. */
 static void tell_cluster(struct node *n, const struct said *s)
@@ -167,8 +171,9 @@ static void tell_cluster(struct node *n, const struct said *s)
                        .message = (char *)(uintptr_t)s->message,
                        .detail = (char *)(uintptr_t)s->detail,
                        .annotations = (json_t *)(uintptr_t)s->annotations,
+                       .kind = s->kind,
+                       .component = s->component,
                        .warning = s->warning,
-                       .of_node = s->of_node,
                        .count = 1 };
     json_t *o;
 
@@ -254,7 +259,8 @@ static struct event *event_new(const struct said *s)
     v->annotations = s->annotations != NULL ? json_deep_copy(s->annotations) : NULL;
     v->about = s->about;
     v->warning = s->warning;
-    v->of_node = s->of_node;
+    v->kind = s->kind;
+    v->component = s->component;
     v->count = 1;
     if (v->namespace_ != NULL && v->pod != NULL && v->uid != NULL && v->reason != NULL && v->message != NULL)
         return v;
@@ -339,6 +345,8 @@ void pod_event_detail(struct pod *p, const struct ctr *c, bool warning, const ch
                       .reason = reason,
                       .message = message,
                       .detail = detail,
+                      .kind = API_KIND_POD,
+                      .component = agent,
                       .warning = warning };
 
     if (c != NULL) {
@@ -372,6 +380,8 @@ void pod_event_annotated(struct pod *p, bool warning, const char *reason, const 
                       .reason = reason,
                       .message = message,
                       .annotations = annotations,
+                      .kind = API_KIND_POD,
+                      .component = agent,
                       .warning = warning };
 
     pod_events_add(p->node, &s);
@@ -385,8 +395,24 @@ void node_event(struct node *n, bool warning, const char *reason, const char *me
                       .uid = n->o.node_name,
                       .reason = reason,
                       .message = message,
-                      .warning = warning,
-                      .of_node = true };
+                      .kind = API_KIND_NODE,
+                      .component = agent,
+                      .warning = warning };
+
+    pod_events_add(n, &s);
+}
+
+void object_event(struct node *n, const char *controller, enum api_kind kind, const struct api_meta *meta,
+                  const char *uid, bool warning, const char *reason, const char *message)
+{
+    struct said s = { .namespace_ = meta->namespace,
+                      .name = meta->name,
+                      .uid = uid,
+                      .reason = reason,
+                      .message = message,
+                      .kind = kind,
+                      .component = controller,
+                      .warning = warning };
 
     pod_events_add(n, &s);
 }

@@ -20,6 +20,10 @@ void pod_event_detail(struct pod *p, const struct ctr *c, bool warning, const ch
 /* With annotations of the event (strings), which are copied; NULL: none. */
 void pod_event_annotated(struct pod *p, bool warning, const char *reason, const char *message,
                          const json_t *annotations);
+/* Of another object of the folder, in the words of the controller that says it in a cluster
+ * ("job-controller"): a constant. */
+void object_event(struct node *n, const char *controller, enum api_kind kind, const struct api_meta *meta,
+                  const char *uid, bool warning, const char *reason, const char *message);
 void node_event(struct node *n, bool warning, const char *reason,
                 const char *message); /* of the node itself */
 /* "Node X status is now: REASON", kubelet's words for a change of a condition. */

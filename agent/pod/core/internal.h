@@ -12,8 +12,10 @@ struct event {
     uint64_t about;         /* a hash of uid, field_path and reason: those of each new event are looked up */
     char *namespace_, *pod, *uid, *field_path, *reason, *message, *detail;
     json_t *annotations;   /* NULL: none */
-    bool warning, of_node; /* of_node: "pod" and "uid" are the node's name */
-    bool combined;         /* represents many events with different messages */
+    enum api_kind kind;    /* of a Node "pod" and "uid" are its name */
+    const char *component; /* that says it; a constant */
+    bool warning;
+    bool combined; /* represents many events with different messages */
     unsigned count;
     int64_t first_ns, last_ns; /* wall clock */
     struct boot_time last_at;

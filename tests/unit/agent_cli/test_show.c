@@ -175,8 +175,8 @@ static void events_are_those_of_kubectl(void **state)
     assert_non_null(strstr(f->out, "\"kind\": \"EventList\""));
     expect(f, "events --types Odd", 2, "", "error: valid --types are Normal or Warning\n");
     expect(f, "events --for web", 2, "", "error: --for must be in resource/name form (pod/web)\n");
-    expect(f, "events --for job/a", 2, "",
-           "error: --for: there are events of pods and of nodes only, not of \"job\"\n");
+    expect(f, "events --for svc/a", 2, "",
+           "error: --for: there are events of pods, workloads and nodes only, not of \"svc\"\n");
     assert_int_equal(run(f, "events web"), 2);
 }
 
