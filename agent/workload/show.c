@@ -149,23 +149,37 @@ static json_t *status_of(struct workloads *w, const struct workload *one)
     return s;
 }
 
-/* Adds the selector that the apiserver generates, which `kubectl logs job/x` uses to find the pods; manifests
- * do not have it. */
-static void put_selector(json_t *spec, const char *uid)
+static json_t *member(json_t *o, const char *key)
 {
+    json_t *v = json_object_get(o, key);
+
+    if (v == NULL)
+        json_object_set_new(o, key, v = json_object());
+    return v;
+}
+
+/* As the apiserver adds them: `kubectl logs job/x` finds the pods by them. They are in no file
+ * (api_stored_strip), so that a Job which is copied from one begins as a Job of its own. */
+static void put_job_labels(json_t *meta, json_t *spec, const char *name, const char *uid)
+{
+    json_t *labels = member(member(member(spec, "template"), "metadata"), "labels");
+
+    json_put_str(labels, "batch.kubernetes.io/controller-uid", uid);
+    json_put_str(labels, "batch.kubernetes.io/job-name", name);
+    json_put_str(labels, "controller-uid", uid);
+    json_put_str(labels, "job-name", name);
     if (json_object_get(spec, "selector") == NULL)
         json_object_set_new(spec, "selector", json_pack("{s:{s:s}}", "matchLabels", workload_job_label, uid));
+    if (json_object_get(meta, "labels") == NULL) /* the apiserver's default */
+        json_object_set_new(meta, "labels", json_copy(labels));
 }
 
 static void put_annotation(json_t *meta, const char *key, int64_t n)
 {
-    json_t *annotations = json_object_get(meta, "annotations");
     char text[24];
 
-    if (annotations == NULL)
-        json_object_set_new(meta, "annotations", annotations = json_object());
     snprintf(text, sizeof(text), "%lld", (long long)n);
-    json_put_str(annotations, key, text);
+    json_put_str(member(meta, "annotations"), key, text);
 }
 
 /* What no file and no record has: how many pods a ReplicaSet has, and which revision is in force. */
@@ -215,8 +229,8 @@ json_t *workloads_object(enum api_kind kind, const char *namespace_, const char 
     one = workload_find(w, uid);
     meta = json_object_get(o, "metadata");
     json_put_str(meta, "uid", uid);
-    if (kind == API_KIND_JOB)
-        put_selector(json_object_get(o, "spec"), uid);
+    if (kind == API_KIND_JOB && !json_flag(json_object_get(o, "spec"), "manualSelector"))
+        put_job_labels(meta, json_object_get(o, "spec"), name, uid);
     if (one == NULL)
         return o;
     show_time(meta, "creationTimestamp", one->created_ns != 0 ? one->created_ns : one->progress_ns);

@@ -25,14 +25,35 @@ bool api_stored_new(const struct api_kind_row *kind, json_t *object)
             json_object_set_new(meta, "uid", json_string(uid)) == 0);
 }
 
-/* The selector that the node shows of a Job without one. */
-static void strip_selector(json_t *spec)
+static void drop_empty(json_t *o, const char *key)
 {
-    const json_t *labels = json_object_get(json_object_get(spec, "selector"), "matchLabels");
+    json_t *v = json_object_get(o, key);
 
-    if (json_object_size(labels) == 1 &&
-        json_object_get(labels, "batch.kubernetes.io/controller-uid") != NULL)
+    if (v != NULL && json_object_size(v) == 0)
+        json_object_del(o, key);
+}
+
+/* The selector and the labels that the node shows of a Job without. */
+static void strip_job(json_t *object_meta, json_t *spec)
+{
+    static const char *const names[] = { "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name",
+                                         "controller-uid", "job-name" };
+    const json_t *selected = json_object_get(json_object_get(spec, "selector"), "matchLabels");
+    json_t *template_ = json_object_get(spec, "template"), *meta = json_object_get(template_, "metadata");
+
+    if (json_is_true(json_object_get(spec, "manualSelector")))
+        return;
+    if (json_object_size(selected) == 1 && json_object_get(selected, names[0]) != NULL)
         json_object_del(spec, "selector");
+    if (json_equal(json_object_get(object_meta, "labels"), json_object_get(meta, "labels")))
+        json_object_del(object_meta, "labels");
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        json_object_del(json_object_get(meta, "labels"), names[i]);
+        json_object_del(json_object_get(object_meta, "labels"), names[i]);
+    }
+    drop_empty(meta, "labels");
+    drop_empty(object_meta, "labels");
+    drop_empty(template_, "metadata");
 }
 
 /* The number of the revision in force, which the node shows. */
@@ -41,8 +62,7 @@ static void strip_revision(json_t *meta)
     json_t *annotations = json_object_get(meta, "annotations");
 
     json_object_del(annotations, "deployment.kubernetes.io/revision");
-    if (annotations != NULL && json_object_size(annotations) == 0)
-        json_object_del(meta, "annotations");
+    drop_empty(meta, "annotations");
 }
 
 void api_stored_strip(const struct api_kind_row *kind, json_t *object, bool is_new)
@@ -63,7 +83,7 @@ void api_stored_strip(const struct api_kind_row *kind, json_t *object, bool is_n
     if (kind->id == API_KIND_DEPLOYMENT)
         strip_revision(meta);
     if (kind->id == API_KIND_JOB)
-        strip_selector(spec);
+        strip_job(meta, spec);
     if (pod) {
         json_object_del(meta, "creationTimestamp");
         json_object_del(spec, "nodeName");
