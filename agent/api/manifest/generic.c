@@ -223,6 +223,8 @@ static void check_generic(struct api_check *c, enum api_kind kind, const struct 
     api_validate_meta(c, &g->meta);
     if (kind == API_KIND_NAMESPACE)
         check_namespace(c, g->meta.name);
+    if (kind == API_KIND_SERVICE && !c->served)
+        api_validate_service(c, &g->meta, spec);
     mark = api_enter(c, "spec");
     if (kind == API_KIND_CLAIM && g->claim != NULL)
         check_claim(c, g->claim);

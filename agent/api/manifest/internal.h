@@ -50,6 +50,7 @@ void api_validate_apparmor_name(struct api_check *c, const char *name); /* not e
                                                        */
 void api_validate_annotations(struct api_check *c, const struct api_pod *pod);
 void api_validate_scheduling(struct api_check *c, const json_t *spec);
+void api_validate_service(struct api_check *c, const struct api_meta *meta, const json_t *spec);
 /* ---- validate_job.c ---- */
 void api_job_defaults(struct api_check *c, json_t *spec); /* before the walk */
 void api_validate_job(struct api_check *c, const struct api_generic *job);
