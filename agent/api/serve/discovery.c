@@ -259,8 +259,9 @@ static const char platform[] = "linux";
 
 json_t *api_discovery_version(void)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "major", "1", "minor", "36",
-                     "gitVersion", "v1.36.0+coracle." CORACLE_VERSION, "gitCommit", "", "gitTreeState",
-                     "clean", "buildDate", "1970-01-01T00:00:00Z", "goVersion", "", "compiler", "c",
-                     "platform", platform);
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "major", "1",
+                     "minor", "36", "emulationMajor", "1", "emulationMinor", "36", "minCompatibilityMajor",
+                     "1", "minCompatibilityMinor", "35", "gitVersion", "v1.36.0+coracle." CORACLE_VERSION,
+                     "gitCommit", "", "gitTreeState", "clean", "buildDate", "1970-01-01T00:00:00Z",
+                     "goVersion", "", "compiler", "c", "platform", platform);
 }

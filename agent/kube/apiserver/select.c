@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* select - the objects of a kind that a request selects: namespace, name, labels, fields. */
 #include "agent/kube/apiserver/internal.h"
+#include "agent/kube/apiserver/selector_words.h"
 
 #include "base/codec/json.h"
 #include "base/scope.h"
@@ -126,8 +127,9 @@ enum err_code api_selection_read(struct api_selection *ret, const struct http_re
 
     snprintf(s.namespace, sizeof(s.namespace), "%s", target->namespace);
     snprintf(s.name, sizeof(s.name), "%s", target->name);
-    if ((labels != NULL && labels[0] != '\0' && api_selector_parse(labels, &s.labels, e) != ERR_OK) ||
-        (fields != NULL && read_fields(&s, fields, e) != ERR_OK)) {
+    if (labels != NULL && labels[0] != '\0' && api_selector_parse(labels, &s.labels, e) != ERR_OK)
+        selector_words(labels, e);
+    if (e->code != ERR_OK || (fields != NULL && read_fields(&s, fields, e) != ERR_OK)) {
         api_selection_done(&s);
         return e->code;
     }
