@@ -135,7 +135,8 @@ class Bound:
     def fill(self, value):
         """With the values in place of the placeholders."""
         text = value if isinstance(value, str) else json.dumps(value)
-        text = re.sub(r"<(uid|rv|clusterIP|nodePort):\d+>", lambda m: self.values.get(m[0], "1"), text)
+        text = re.sub(r"<(uid|rv|clusterIP|nodePort):\d+>", 
+                      lambda m: self.values.get(m[0], "10.96.0.9" if m[1] == "clusterIP" else "1"), text)
         return text if isinstance(value, str) else json.loads(text)
 
 
