@@ -150,7 +150,7 @@ def test_lost_files(t):
 
 
 def test_repeated(t):
-    """each call is made again after the driver died behind it: what was done is found done"""
+    """each call is repeated after the driver died behind it, and the finished work is recognised"""
     node, driver = begin(t, "data")
     for method in ("NodeStageVolume", "NodePublishVolume", "NodeUnpublishVolume", "NodeUnstageVolume"):
         up = method in ("NodeStageVolume", "NodePublishVolume")

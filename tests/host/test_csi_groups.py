@@ -69,7 +69,7 @@ def test_policies(t):
 
 
 def test_read_only_claim(t):
-    """a claim that the pod has read-only is given to nobody"""
+    """a claim that the pod mounts read-only is given to no group"""
     node = t.node()
     node.import_image()
     driver = Driver(node, "--caps", STAGE)
@@ -86,7 +86,7 @@ def test_read_only_claim(t):
 
 
 def test_change_policy(t):
-    """OnRootMismatch leaves all files alone if the top has group and mode already, and gives all of them if not; Always gives them each time"""
+    """OnRootMismatch changes no file if the top has group and mode already, and otherwise all files; Always changes them each time"""
     node = t.node()
     node.import_image()
     driver = Driver(node, "--caps", STAGE)

@@ -98,7 +98,7 @@ def test_block(t):
 
 
 def test_one_pod(t):
-    """ReadWriteOncePod: the second pod waits, and is published as soon as the first one's is undone, without unstage (golden case 05b)"""
+    """ReadWriteOncePod: the second pod waits, and is published as soon as the first one's publish is undone, without unstage (golden case 05b)"""
     node, driver = start(t, "--caps", STAGE)
     node.put("driver.yaml", driver_object(volumeLifecycleModes=["Persistent"]))
     node.put("keep-data.yaml", *volume("data", modes=["ReadWriteOncePod"]))

@@ -36,7 +36,7 @@ def shown(node):
 
 
 def test_usage(t):
-    """metrics are of claims, each once; an inline volume is in the summary only; without the feature gate nothing is said of health"""
+    """metrics cover claims, each once; an inline volume is in the summary only; without the feature gate there is no health"""
     node, driver = begin(t, more=["--ill"])
     equal(own_lines(page(node)), [], "metrics without volumes")
     node.put("pods.yaml", claim_pod("a", "data"), claim_pod("b", "data"), pod("c"))
@@ -58,7 +58,7 @@ def test_usage(t):
 
 
 def test_health(t):
-    """the condition that a driver tells is in the summary and a metric, with the feature gate"""
+    """the condition that a driver reports is in the summary and a metric, with the feature gate"""
     node, driver = begin(t, "--feature-gates", "CSIVolumeHealth=true", more=["--ill"])
     node.put("pods.yaml", claim_pod("a", "data"), pod("c"))
     node.wait_running("a", "c")

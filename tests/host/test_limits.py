@@ -111,7 +111,7 @@ def full_disk(t, leave):
 
 
 def test_full_disk(t):
-    """a state folder without a byte left: running pods go on over a restart, others wait, all recovers with space"""
+    """a full state folder: running pods survive a restart, others wait, all recovers with space"""
     full_disk(t, 0)
 
 
@@ -121,7 +121,7 @@ def test_nearly_full_disk(t):
 
 
 def test_read_only_state(t):
-    """a state folder that turns read-only: running pods go on over a restart, the cause is said, all recovers with it"""
+    """a state folder that turns read-only: running pods survive a restart, the cause is reported, all recovers with it"""
     node = with_state(t, "100m")
     b = facts(node, node.pod("b"))
     a = node.pod("a")
@@ -155,7 +155,7 @@ def limit(node, what, value):
 
 
 def test_no_descriptors(t):
-    """a daemon that runs out of descriptors says so; running pods go on; waiting pods start when there are some"""
+    """a daemon without free descriptors reports it; running pods are not affected; waiting pods start when there are some"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", quick("a"))
@@ -185,7 +185,7 @@ def test_no_descriptors(t):
 
 
 def test_few_descriptors_at_the_start(t):
-    """started with too few descriptors it says so; running pods go on, and a start with enough finds all as it was"""
+    """a start with too few descriptors reports it; running pods are not affected, and a start with enough finds everything unchanged"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("a", terminationGracePeriodSeconds=0))
@@ -216,7 +216,7 @@ def test_few_descriptors_at_the_start(t):
 
 
 def test_no_memory(t):
-    """a daemon that gets no memory keeps its state whole: pods go on, and with memory, at the latest after its next start, all is done"""
+    """a daemon that gets no memory keeps its state intact; with memory, at the latest after its next start, all work is done"""
     if "address" in os.path.basename(t.build):
         raise Skip("AddressSanitizer ends a process that gets no memory")
     node = t.node()

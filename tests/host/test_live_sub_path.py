@@ -229,7 +229,7 @@ test_atomic.seconds = 40
 
 
 def test_users(t):
-    """the same in a pod with users of its own"""
+    """the same in a pod with its own users"""
     node = t.node()
     able(node)
     node.import_image()

@@ -90,7 +90,7 @@ def test_full_speed(t):
 
 
 def test_killed(t):
-    """the agent is killed again and again, and logs are rotated meanwhile: the kept files have consecutive lines"""
+    """the agent is killed repeatedly while logs are rotated: the kept files have consecutive lines"""
     node = rotating(t)
     ctl = f"{t.scratch}/tmp"
     os.mkfifo(f"{ctl}/fifo")
@@ -247,7 +247,7 @@ def test_bytes(t):
 
 
 def test_full(t):
-    """a full disk costs lines but no container: it runs on, and lines written when there is room again are logged"""
+    """a full disk costs lines but no container: it keeps running, and later lines are logged when there is room again"""
     run("mount", "-t", "tmpfs", "-o", "size=1m", "logs", f"{t.scratch}/log/pods")
     node = rotating(t, "10Mi")
     ctl = f"{t.scratch}/tmp"

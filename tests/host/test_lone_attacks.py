@@ -70,7 +70,7 @@ def quick(other):
 
 
 def test_crowd(t):
-    """connections without an end, from clients without the certificate, do not keep the administrator out; memory is bounded"""
+    """endless connections from clients without the certificate do not block the administrator; memory is bounded"""
     api = Api(t)
     api.must("POST", MAPS, config_map("c", {"x": "1"}))
     pid, held = api.kube_pid(), []
@@ -219,7 +219,7 @@ NAMES = ["..", ".", "../x", "a/b", "/etc/passwd", "a\u0000b", "-x", "x" * 254, "
 
 
 def test_escapes(t):
-    """no name or namespace leads out of the manifest folder; links and files of others are not written through; huge managedFields are refused"""
+    """no name or namespace leads out of the manifest folder; foreign links and files are not written through; huge managedFields are refused"""
     api = Api(t)
     outside = sorted(os.listdir(t.scratch))
     for name in NAMES:

@@ -97,7 +97,7 @@ spec:
 
 
 def test_workload(t):
-    """the status of a workload follows its pods, and its namespace comes and goes with it"""
+    """the status of a workload follows its pods, and its namespace exists as long as it does"""
     k = Lone(t)
     k.kubectl("get", "deployments", "-A")  # the copy begins before the workload
     k.node.put("two.yaml", DEPLOYMENT)
@@ -111,7 +111,7 @@ def test_workload(t):
 
 
 def test_busy_port(t):
-    """a port that is taken at the start is tried again"""
+    """a port that is in use at the start is retried"""
     run("ip", "link", "set", "lo", "up")
     with socket.create_server(("127.0.0.1", PORT)):
         node = t.node(f"--local-api=127.0.0.1:{PORT}")

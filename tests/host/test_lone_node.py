@@ -137,7 +137,7 @@ def test_taints(t):
 
 
 def test_fields(t):
-    """labels and annotations are kept; status, name and uid are not written; what is wrong is refused as an apiserver does"""
+    """labels and annotations are kept; status, name and uid are not written; invalid changes are refused as by an apiserver"""
     k = Lone(t)
     k.kubectl("label", "node", NODE, "rack=a", "disk=ssd")
     k.kubectl("annotate", "node", NODE, "note=hello")
@@ -155,7 +155,7 @@ def test_fields(t):
 
 
 def test_refusals(t):
-    """what is wrong of a Node is refused as an apiserver does; an old version is a conflict"""
+    """an invalid Node is refused as by an apiserver; an old version is a conflict"""
     k = Lone(t)
     old = k.json("get", "node", NODE)
     k.kubectl("label", "node", NODE, "rack=a")
@@ -182,7 +182,7 @@ def test_refusals(t):
 
 
 def test_state(t):
-    """uid and what is written survive restarts; a damaged file is named, set aside, and the node goes on"""
+    """uid and written fields survive restarts; a damaged file is reported and set aside, and the node keeps working"""
     k = Lone(t)
     k.kubectl("taint", "node", NODE, "x=1:PreferNoSchedule")
     first = k.json("get", "node", NODE)

@@ -30,7 +30,7 @@ def by_hand(api, name, obj):
 
 
 def test_two_writers(t):
-    """of writers with one resourceVersion exactly one wins, the others are told in the apiserver's words; a hand edit counts as a writer"""
+    """of writers with one resourceVersion exactly one wins, the others get the apiserver's error; a hand edit counts as a writer"""
     api = Api(t)
     api.must("POST", MAPS, config_map("c", {"x": "0"}))
     for n in range(ROUNDS):
@@ -92,7 +92,7 @@ def test_two_appliers(t):
 
 
 def test_disk(t):
-    """a full disk, a read-only one and a folder that is gone refuse a write whole, with one error that names the folder"""
+    """a full disk, a read-only disk and a missing folder refuse a write completely, with one error that names the folder"""
     api = Api(t)
     api.node.stop()
     run("mount", "-t", "tmpfs", "-o", "size=64k,nr_inodes=100", "small", api.node.manifests)

@@ -169,7 +169,7 @@ def test_startup_gates(t):
 
 
 def test_hung_exec(t):
-    """a hung exec probe and one that floods delay no other; the hung process is gone after its time"""
+    """a hung exec probe and one that floods delay no other probe; the hung process is ended at its deadline"""
     node = start(t)
     server = Server(answers(response(200)))
     mark = f"{7000 + os.getpid() % 1000}.25"
@@ -230,7 +230,7 @@ def test_pre_stop_sidecars(t):
 
 
 def test_post_start(t):
-    """a postStart hook holds back the containers after its own; a failing one has the container killed, and it starts again"""
+    """a postStart hook delays the containers after its own; a failing hook has its container killed and restarted"""
     node = start(t)
     server = Server(answers(response(404)))
     node.put("chain.yaml", pod(
@@ -297,7 +297,7 @@ def test_failed_hooks_are_described(t):
 
 
 def test_http_fallback(t):
-    """an HTTPS hook whose server speaks plain HTTP is asked again so, without its credentials"""
+    """an HTTPS hook whose server speaks plain HTTP is repeated over HTTP, without its credentials"""
     node = start(t)
 
     def serve(server, connection, number):

@@ -72,7 +72,7 @@ def test_without_landlock(t):
 
 
 def test_by_tag_and_digest(t):
-    """an image is pulled by tag and by digest, into the status and the events; what is there is not fetched again"""
+    """an image is pulled by tag and by digest, into the status and the events; a present image is not fetched again"""
     registry = Registry(t)
     tag, digest = registry.push(busybox(), "team/box:1")
     node = t.node(registries_conf(t, registry))
@@ -101,7 +101,7 @@ def test_by_tag_and_digest(t):
 
 
 def test_credentials(t):
-    """a private image comes with the right secret of either kind; with a wrong one and with none the pod says unauthorized"""
+    """a private image is pulled with the right secret of either kind; with a wrong one and without one the pod reports unauthorized"""
     registry = Registry(t, closed=True)
     tag, _ = registry.push(busybox(), "team/box:1")
     node = t.node(env={"SSL_CERT_FILE": registry.certificate})
@@ -218,7 +218,7 @@ def test_node_credentials(t):
 
 
 def test_short_names(t):
-    """a name without a registry is looked for in registries.conf's registries, in their order; mirrors are skopeo's"""
+    """a name without a registry is searched in the registries of registries.conf, in order; mirrors are skopeo's"""
     one, two = Registry(t, "one", 5000), Registry(t, "two", 5001)
     two.push(busybox(), "team/box:1")
     aliases = f'[aliases]\n"known" = "{two.address}/team/box"\n'
@@ -282,7 +282,7 @@ def pull_user():
 
 
 def test_user_of_pulls(t):
-    """skopeo has a user of its own and no right: it writes the pull's folders and sees nothing else of the store; with a key that only root reads it is root"""
+    """skopeo has its own user and no rights: it writes the pull's folders and can read nothing else of the store; with a key that only root can read it runs as root"""
     uid, gid = pull_user()
     registry = Scripted()
     conf = registries_conf(t, registry)
@@ -373,7 +373,7 @@ cat "$2"/lock 2> /dev/null && echo "reads the lock"
 
 
 def test_progress(t):
-    """image pull shows how much has come: one line on a terminal, elsewhere a line for each step, nothing with -q"""
+    """image pull shows its progress: one line on a terminal, elsewhere a line for each step, nothing with -q"""
     registry = Scripted()
     node = t.node(registries_conf(t, registry))
     big, small = file_layer("big", os.urandom(1 << 20)), file_layer("small", b"s")

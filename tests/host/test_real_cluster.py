@@ -100,7 +100,7 @@ def test_pod_of_a_real_apiserver(t):
 
 
 def test_apiserver_ends_and_returns(t):
-    """a real apiserver that is killed disturbs no pod; what happened meanwhile is told when it is back"""
+    """a killed real apiserver affects no pod; changes made meanwhile are reported when it is back"""
     plane, api, node = joined(t)
     api.create(PODS, bound(pod("stays")))
     api.create(PODS, bound(pod("ends", container(command=shell("while [ ! -e /tmp/end ]; do sleep 0.1; done")), restartPolicy="Never")))

@@ -38,7 +38,7 @@ def account(api, name, *resources):
 
 
 def test_metrics_server(t):
-    """metrics-server's rights are enough for its page, and its rules make usage of it: directly and through the apiserver"""
+    """metrics-server's rights suffice for its page, and its rules derive the usage from it: directly and through the apiserver"""
     plane, api, node = joined(t)
     token = account(api, "metrics", "nodes/metrics")
     for name, command in (("busy", "while :; do :; done"), ("calm", "x=$(head -c 8000000 /dev/zero | tr '\\0' x); sleep 1000 & wait")):

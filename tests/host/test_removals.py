@@ -39,7 +39,7 @@ int unlinkat(int dir, const char *path, int flags)
 
 
 def test_stuck_removals(t):
-    """the record and the logs of a pod that is gone cannot be removed: shown, tried again, and gone in the end"""
+    """the record and the logs of a removed pod cannot be deleted: reported, retried, and deleted in the end"""
     if "address" in os.path.basename(t.build):
         raise Skip("AddressSanitizer wants to be the first library")
     with open(f"{t.scratch}/tmp/shim.c", "w", encoding="ascii") as f:

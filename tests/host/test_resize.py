@@ -85,7 +85,7 @@ def test_up_and_down(t):
 
 
 def test_pod_level(t):
-    """a limit of the whole pod reaches containers that have none of their own, upwards and downwards"""
+    """a limit of the whole pod reaches containers without their own limit, upwards and downwards"""
     node = start(t)
 
     def put(cpu, memory):
@@ -105,7 +105,7 @@ def test_pod_level(t):
 
 
 def test_limits_come_and_go(t):
-    """of a Burstable pod limits can be added and taken away; containers of a pod change side by side"""
+    """limits of a Burstable pod can be added and removed; containers of a pod change in parallel"""
     node = start(t)
     none = {"cpu": "100m", "memory": "16Mi"}
     node.put("a.yaml", pod("a", sized("x", "400m", "64Mi", none), sized("y", "100m", "32Mi", none), **QUICK))
@@ -125,7 +125,7 @@ def test_limits_come_and_go(t):
 
 
 def test_restart_where_the_policy_says_so(t):
-    """a container with resizePolicy RestartContainer is ended and starts with its new limits; the other one runs on"""
+    """a container with resizePolicy RestartContainer is restarted with its new limits; the other one keeps running"""
     node = start(t)
     policy = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}, {"resourceName": "cpu", "restartPolicy": "NotRequired"}]
 
@@ -152,7 +152,7 @@ def test_restart_where_the_policy_says_so(t):
 
 
 def test_deferred_and_infeasible(t):
-    """a resize that does not fit waits with kubelet's words, and is done when another pod is gone; the rest of the edit does not wait"""
+    """a resize that does not fit waits with kubelet's text, and is done when another pod has ended; the rest of the edit does not wait"""
     node = start(t)
     node.put("other.yaml", pod("other", container(resources={"requests": {"cpu": f"{CPUS * 500}m"}}), **QUICK))
     request = {"memory": "16Mi"}
@@ -186,7 +186,7 @@ def test_deferred_and_infeasible(t):
 
 
 def test_memory_in_use(t):
-    """a memory limit is not lowered below what is in use: nothing is killed, the condition says so, and it is done when there is room"""
+    """a memory limit is not lowered below the usage: nothing is killed, the condition reports it, and it is done when there is room"""
     node = start(t)
     shm = {"volumes": [{"name": "m", "emptyDir": {"medium": "Memory"}}], **QUICK}
 
@@ -244,7 +244,7 @@ def test_killed_amid_resizes(t):
 
 
 def test_what_cannot_change_in_place(t):
-    """another QoS class needs a new pod, and the log says why"""
+    """another QoS class needs a new pod, and the log has the reason"""
     node = start(t)
     node.put("a.yaml", pod("a", sized("main", "200m", "64Mi"), **QUICK))
     a = node.wait_running("a")

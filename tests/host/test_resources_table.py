@@ -76,7 +76,7 @@ def cgroup(path):
 
 
 def test_reserved_cgroups(t):
-    """limits of the reserved cgroups are written if configured; without the cgroup the agent does not start, and says why"""
+    """limits of the reserved cgroups are written if configured; without the cgroup the agent refuses to start with a reason"""
     text = ("systemReserved: {cpu: 250m, memory: 64Mi, pid: '500'}\nkubeReserved: {cpu: 500m, memory: 32Mi}\n"
             f"systemReservedCgroup: /{t.name}/sys\nkubeReservedCgroup: {t.name}/kube\n"
             "enforceNodeAllocatable: [pods, system-reserved, kube-reserved-compressible]\n")
@@ -127,7 +127,7 @@ def test_less_than_pods_use(t):
 
 
 def test_left_over_cgroups(t):
-    """cgroups of pods that are gone, or were of another class, are removed at the start; those of living pods are taken over"""
+    """cgroups of removed pods, or of another class, are removed at the start; cgroups of living pods are adopted"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("a", container(resources={"requests": {"cpu": "100m"}}), hostNetwork=True, terminationGracePeriodSeconds=0))

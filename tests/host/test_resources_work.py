@@ -71,7 +71,7 @@ def test_one_to_three(t):
 
 
 def test_memory_hog(t):
-    """a hog at 64Mi is OOM-killed and starts again, with reason and count; the container and the pod beside it are not touched"""
+    """a hog at 64Mi is OOM-killed and restarted, with reason and count; the container and the pod beside it are not affected"""
     node = t.node()
     node.import_image()
     limits = {"limits": {"memory": "64Mi"}}

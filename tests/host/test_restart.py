@@ -111,7 +111,7 @@ def test_stop_amid_a_start(t):
 
 
 def test_while_it_was_away(t):
-    """exits, removals, edits and new manifests from a time without a daemon take effect"""
+    """exits, removals, edits and new manifests made while no daemon ran take effect"""
     node = t.node()
     start_ten(node)
     never = pod("never", container(command=shell("until [ -e /go/now ]; do sleep 0.05; done; exit 7"),
@@ -160,7 +160,7 @@ def test_sigterm_leaves_pods(t):
 
 
 def test_killed_at_any_moment(t):
-    """killed again and again while pods start and stop, it reaches the state of the manifest folder"""
+    """killed repeatedly while pods start and stop, the daemon reaches the state of the manifest folder"""
     node = t.node()
     node.import_image()
     rng = random.Random(4711)
@@ -193,7 +193,7 @@ test_killed_at_any_moment.seconds = 20
 
 
 def test_supervisor_lost(t):
-    """a container whose conmon is gone is killed and replaced: ContainerStatusUnknown, 137"""
+    """a container whose conmon has ended is killed and replaced: ContainerStatusUnknown, 137"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("a"))
@@ -228,7 +228,7 @@ test_supervisor_lost.seconds = 12  # the second replacement comes after a back-o
 
 
 def test_invalid_edit(t):
-    """an invalid edit leaves the pod alone over a kill -9, too; taking the file away ends it"""
+    """an invalid edit does not affect the pod across a kill -9, either; removing the file ends it"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("a"))

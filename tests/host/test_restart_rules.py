@@ -66,7 +66,7 @@ def test_rules(t):
 
 
 def test_all_restart(t):
-    """RestartAllContainers: all end without grace or hooks and start anew, init containers first, in the same sandbox and volumes"""
+    """RestartAllContainers: all end without grace period or hooks and start again, init containers first, in the same sandbox and volumes"""
     node = t.node()
     node.import_image()
     trigger = container("trigger", shell("until [ -e /v/go ]; do sleep 0.05; done; rm /v/go; exit 42"), **volume(),

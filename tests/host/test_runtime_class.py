@@ -99,7 +99,7 @@ def failure(node, name, text):
 
 
 def test_missing(t):
-    """a missing class and a missing handler are events with kubelet's words, tried again, and gone once they are there"""
+    """a missing class and a missing handler are events with kubelet's text, and the pods start once they exist"""
     node = t.node("--runtime-handlers", "broken=/bin/false,gone=/nonexistent/runtime")
     node.import_image()
     node.wait_log("a runtime handler has no program")

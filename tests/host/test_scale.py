@@ -11,7 +11,7 @@ from coracle import SLOW, check, equal, links, pod, read, until
 
 
 def test_hundred(t):
-    """110 pods dropped at once all run; a restart finds them in a moment and touches none; removing them leaves nothing"""
+    """110 pods added at once all run; a restart finds them in a moment and affects none; removing them leaves nothing"""
     node = t.node("--max-pods", "120")
     node.import_image()
     names = [f"many-{i}" for i in range(110)]

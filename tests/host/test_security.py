@@ -55,7 +55,7 @@ def test_sysctl_value_that_the_kernel_refuses(t):
 
 
 def test_settings_that_are_nobodys(t):
-    """the daemon does not start with a pattern of settings that are the host's own"""
+    """the daemon refuses to start with a pattern that includes settings of the host"""
     for pattern, words in (("kernel.panic", "not known to be namespaced"), ("net.*.x", "must have at most 253 characters")):
         done = subprocess.run([f"{t.build}/coracle", "run", "--allowed-unsafe-sysctls", pattern], check=False, timeout=20,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -59,7 +59,7 @@ def test_containers_see_each_other(t):
 
 
 def test_one_container_restarts(t):
-    """a container that ends or is restarted leaves the others and the namespace as they are"""
+    """a container that ends or is restarted does not affect the others or the namespace"""
     node = t.node()
     node.import_image()
     node.put("s.yaml", shared("s"))
@@ -74,7 +74,7 @@ def test_one_container_restarts(t):
 
 
 def test_killed_agent_takes_the_namespace_over(t):
-    """after kill -9 of the agent the same pause process serves, and its end is still noticed"""
+    """after kill -9 of the agent the same pause process is used, and its end is still detected"""
     node = t.node()
     node.import_image()
     node.put("s.yaml", shared("s"))

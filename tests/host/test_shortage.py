@@ -97,7 +97,7 @@ def test_places_of_root(t):
 
 
 def test_accept_without_descriptors(t):
-    """a client that comes when no descriptor is left costs no processor, and is served when there are some again"""
+    """a client that connects when no descriptor is left costs no processor time, and is served when there are some again"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("a"))

@@ -224,7 +224,7 @@ def test_reboot(t):
 
 
 def test_lost(t):
-    """the lock is taken again when logind or the helper is started anew; the helper has no rights, containers keep theirs"""
+    """the lock is taken again when logind or the helper is restarted; the helper has no rights, containers keep theirs"""
     machine = Machine(t)
     try:
         node = node_of(t, machine, "shutdownGracePeriod: 20s\nshutdownGracePeriodCriticalPods: 10s\n")

@@ -22,7 +22,7 @@ def longest_answer(node, stop):
 
 
 def test_a_thousand_pods_in_a_file(t):
-    """while a file of 1,000 pods is taken on, the socket answers within half a second"""
+    """while a file of 1,000 pods is processed, the socket answers within half a second"""
     node = t.node()
     stop, found = threading.Event(), []
     watcher = threading.Thread(target=lambda: found.append(longest_answer(node, stop)))

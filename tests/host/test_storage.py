@@ -32,7 +32,7 @@ def usage_of(node, name):
 
 
 def test_local(t):
-    """A local volume is bound to its pods with its group; one of another node is told in kubelet's words; mount options act or are refused"""
+    """a local volume is bound to its pods with its group; a volume of another node is refused with kubelet's text; mount options apply or are refused"""
     node = t.node()
     node.import_image()
     disk = os.path.join(t.scratch, "disk")
@@ -70,7 +70,7 @@ def test_local(t):
 
 
 def test_local_disk(t):
-    """A local disk is formatted once, mounted once for two pods, and let go with the last; what is on it stays"""
+    """a local disk is formatted once, mounted once for two pods, and released with the last; its data stays"""
     node = t.node()
     node.import_image()
     file = os.path.join(t.scratch, "disk.img")
@@ -129,7 +129,7 @@ def test_block_device(t):
 
 
 def test_missing_programs(t):
-    """A program that is not there is named with its package; such a pod can be removed, and others start"""
+    """a missing program is reported with its package; such a pod can be removed, and others start"""
     node = t.node()
     node.import_image()
     sources = {"nfs": {"nfs": {"server": "127.0.0.1", "path": "/none"}},

@@ -80,7 +80,7 @@ def removed_files(node):
 
 
 def test_runtime_hangs_in_create(t):
-    """a runtime that hangs in create is named, holds up nobody else, and its pod can be deleted; killed, it is tried again"""
+    """a runtime that hangs in create is named, blocks no other pod, and its pod can be deleted; after a kill it is retried"""
     node, first = hanging_runtime(t, "create", "container create")
     ends(node, "a")
     check(not alive(first), "the hanging runtime is left")
@@ -96,7 +96,7 @@ def test_runtime_hangs_in_create(t):
 
 
 def test_runtime_hangs_in_start(t):
-    """a runtime that hangs in start is named, and its pod can be deleted; killed, the start counts as failed and is tried again"""
+    """a runtime that hangs in start is named, and its pod can be deleted; after a kill the start counts as failed and is retried"""
     node, first = hanging_runtime(t, "start", "runtime start")
     ends(node, "a")
     check(not alive(first), "the hanging runtime is left")
@@ -165,7 +165,7 @@ def plugins(t, command):
 
 
 def test_plugin_hangs_in_add(t):
-    """a network plugin whose ADD never ends is named, holds up nobody else, and its pod can be deleted"""
+    """a network plugin whose ADD never ends is named, blocks no other pod, and its pod can be deleted"""
     node = plugins(t, "ADD")
     hang(t, True)
     node.put("a.yaml", pod("a", container(command=QUICK), terminationGracePeriodSeconds=0))
@@ -190,7 +190,7 @@ def test_plugin_hangs_in_add(t):
 
 
 def test_plugin_hangs_in_del(t):
-    """a network plugin whose DEL never ends is named; the pod stays until one does, the others go on"""
+    """a network plugin whose DEL never ends is named; the pod stays until a DEL ends, other pods are not affected"""
     node = plugins(t, "DEL")
     for name in "ab":
         node.put(f"{name}.yaml", pod(name, container(command=QUICK), terminationGracePeriodSeconds=0))
@@ -266,7 +266,7 @@ def replace_program(path, text):
 
 
 def test_next_daemon_beside_a_child_that_hangs(t):
-    """a child of a killed daemon that hangs on its way to exec, with copies of all descriptors, keeps no next one from its start"""
+    """a killed daemon's child that hangs before exec, with copies of all descriptors, does not prevent the next start"""
     with fuse(t) as f:
         runtime = f"{t.scratch}/tmp/crun"
         good = '#!/bin/sh\nexec /usr/bin/crun "$@"\n'

@@ -320,7 +320,7 @@ def test_replacing(t):
 
 
 def test_devices(t):
-    """only the devices that every container has are made; disks never"""
+    """only the devices that every container has are created; disks never"""
     s = Source(t)
     data = tar(device("jail/dev/null", 1, 3), device("disk", 8, 0, tarfile.BLKTYPE), device("mem", 1, 1),
                device("dev/sda", 8, 0, tarfile.BLKTYPE), hard("dev/sda1", "dev/sda"), device("fake-whiteout", 0, 0),
@@ -345,7 +345,7 @@ def is_whiteout(path):
 
 
 def test_whiteouts(t):
-    """whiteouts become overlayfs' own, and never hide what their own layer brings"""
+    """whiteouts become overlayfs' own, and never hide files of their own layer"""
     s = Source(t)
     root = s.layer(folder("d"), entry("d/.wh.gone"), entry("d/.wh..wh..opq"), entry(".wh.kept"), entry("kept", b"new"),
                    entry("first", b"1"), entry(".wh.first"), entry(".wh.tree"), folder("tree"), entry("tree/x"),

@@ -43,7 +43,7 @@ def working_set(node, a, name):
 
 
 def test_summary(t):
-    """/stats/summary has kubelet's shape and the kernel's numbers, rates from the first question on"""
+    """/stats/summary has kubelet's format and the kernel's numbers, and rates from the first request on"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("a", container("busy", command=shell("while true; do true; done"), resources={"limits": {"cpu": "300m"}}),

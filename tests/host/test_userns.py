@@ -26,7 +26,7 @@ def users(name, *containers, **spec):
 
 
 def test_ids(t):
-    """each pod has ids of its own; its root owns its files and is nobody on the host, with volumes of every kind"""
+    """each pod has its own ids; its root owns its files and is nobody on the host, with volumes of every kind"""
     node = t.node()
     able(node)
     node.import_image()
@@ -70,7 +70,7 @@ def test_ids(t):
 
 
 def test_rights(t):
-    """root of such a pod rules its own network and mounts, and nothing of the host"""
+    """root of such a pod controls its own network and mounts, and nothing of the host"""
     node = t.node()
     able(node)
     node.import_image()
@@ -122,7 +122,7 @@ def test_shared(t):
 
 
 def test_restart(t):
-    """a daemon that is killed finds the pods' ids again: nothing is touched, new pods get others, ids come free with their pod"""
+    """a killed daemon finds the pods' ids again: running pods are not affected, new pods get others, ids are released with their pod"""
     node = t.node()
     able(node)
     node.import_image()

@@ -244,7 +244,7 @@ def test_shared_process_namespace(t):
 
 
 def test_killed_agent_knows_the_blocks(t):
-    """kill -9: the pod runs on with its block, new pods get others; everything without a pod is removed"""
+    """kill -9: the pod keeps running with its block, new pods get others; leftovers without a pod are removed"""
     node = t.node()
     able(node)
     node.import_image()
@@ -288,7 +288,7 @@ def test_killed_agent_knows_the_blocks(t):
 
 
 def test_mounts_of_the_host_stay(t):
-    """what is mounted below a hostPath shows inside with the pod's ids, and stays mounted when the pod is gone"""
+    """mounts below a hostPath appear inside with the pod's ids, and stay mounted after the pod has ended"""
     node = t.node()
     able(node)
     node.import_image()
@@ -325,7 +325,7 @@ def test_mounts_of_the_host_stay(t):
 
 
 def test_what_cannot_be_is_refused(t):
-    """combinations, users outside of the block, and file systems that cannot be mapped: each with its one error"""
+    """invalid combinations, users outside the block, and file systems that cannot be mapped: each with one error"""
     node = t.node()
     able(node)
     node.import_image()

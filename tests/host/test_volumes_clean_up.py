@@ -87,7 +87,7 @@ def test_held_over_restart(t):
 
 
 def test_left_over(t):
-    """volumes that belong to no pod any more are removed at the start; one that is held is named by explain node"""
+    """volumes without a pod are removed at the start; a volume that is held is named by explain node"""
     node, a = started(t)
     node.kill()
     os.kill(node.pid(a), signal.SIGKILL)

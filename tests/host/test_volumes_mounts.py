@@ -84,7 +84,7 @@ def test_propagation(t):
 
 
 def test_host_path_types(t):
-    """every type of hostPath on every kind of file: some are mounted, some made with a mode, the rest rejected in kubelet's words"""
+    """every type of hostPath on every kind of file: some are mounted, some created with a mode, the rest rejected with kubelet's text"""
     node = t.node()
     node.import_image()
     base = f"{t.scratch}/tmp/h"

@@ -92,7 +92,7 @@ def test_swapped(t):
 
 
 def test_modes(t):
-    """a missing subPath is made with the mode of the volume, by whatever user; subPathExpr has values of the environment"""
+    """a missing subPath is created with the mode of the volume, for any user; subPathExpr has values of the environment"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("a", container(env=[{"name": "WHO", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],

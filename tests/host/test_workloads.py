@@ -111,7 +111,7 @@ def test_kinds_that_are_shown(t):
 
 
 def test_daemon_set_for_other_nodes(t):
-    """A DaemonSet whose selector does not name this node has no pod, and says that none is wanted"""
+    """a DaemonSet whose selector does not match this node has no pod, and its status has no desired pod"""
     node = t.node()
     node.import_image()
     other = workload("DaemonSet", "other")
