@@ -116,17 +116,17 @@ static enum err_code check_attachment(const struct driver_attachment *a, const s
     return not_attached(a, e);
 }
 
-/* The limit is only reported at the end of kubelet's wait, because the controller retries meanwhile. */
-static enum err_code limit_reached(struct cluster *c, const struct driver_attachment *a,
-                                   struct cluster_thing *t, struct err *e)
+/* The limit counts at the end of kubelet's wait only: the controller tries again meanwhile. A pod that comes
+ * after a rejected one has the same time. */
+static enum err_code limit_reached(struct cluster *c, const struct pod *p, const struct driver_attachment *a,
+                                   const struct cluster_thing *t, struct err *e)
 {
-    if (!csi_drivers_limits_change(c, a->driver) ||
-        clock_boot_since_ns(t->since) < ATTACH_WAIT_MS * INT64_C(1000000))
+    const int64_t wait_ns = ATTACH_WAIT_MS * INT64_C(1000000);
+
+    if (!csi_drivers_limits_change(c, a->driver) || clock_boot_since_ns(t->since) < wait_ns ||
+        clock_boot_since_ns(p->state_began) < wait_ns)
         return not_attached(a, e);
-    if (!t->limit_told) {
-        t->limit_told = true;
-        csi_drivers_ask(c, a->driver); /* the number of volumes that it allows may have changed */
-    }
+    csi_drivers_ask(c, a->driver); /* how many volumes it allows now */
     return e->code;
 }
 
@@ -138,14 +138,13 @@ static enum err_code attached(const struct pod *p, const struct driver_attachmen
     const json_t *found = NULL;
     char name[800];
 
-    (void)p;
     attachable_name(a->driver, a->handle, name, sizeof(name));
     if (t == NULL) {
         reports_wake(c); /* a CSIDriver object may have been added or deleted */
         return not_attached(a, e);
     }
     if (check_attachment(a, t, &found, e) == ERR_EXHAUSTED)
-        return limit_reached(c, a, t, e);
+        return limit_reached(c, p, a, t, e);
     if (!attachable_is_in(c->in_use, name) || !attachable_is_in(c->attached, name)) {
         storage_hot(c, t, true);
         return not_attached(a, e);

@@ -58,12 +58,11 @@ struct cluster_thing { /* an object of storage to which pods refer; read, not wa
     bool told;     /* `need` was sent on this link */
     unsigned seen; /* the last count that found a pod with it */
     unsigned users,
-        before;      /* number of volumes of pods that refer to it, in this count and the previous one */
-    json_t *object;  /* NULL: not known, or absent */
-    bool absent;     /* proven */
-    char *denied;    /* the apiserver's refusal; NULL: none */
-    bool hot;        /* a pod waits for a change */
-    bool limit_told; /* the driver was asked for its limit of volumes */
+        before;     /* number of volumes of pods that refer to it, in this count and the previous one */
+    json_t *object; /* NULL: not known, or absent */
+    bool absent;    /* proven */
+    char *denied;   /* the apiserver's refusal; NULL: none */
+    bool hot;       /* a pod waits for a change */
     uint64_t wait_ms;
     struct boot_time look_at, since;
     char *namespace_, *name;
