@@ -1,11 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files of cgroupfs: the kernel writes them, but as root one may mount anything in its place. */
 #include "cgroups/internal.h"
+#include "cgroups/partition.h"
 
 #include <assert.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void look_at_partition(const char *text, size_t size)
+{
+    char *ended = strndup(text, size), why[CG_PARTITION_WHY];
+    enum cg_partition state;
+
+    if (ended == NULL)
+        return;
+    state = cg_partition_parse(ended, why);
+    assert(memchr(why, '\0', sizeof(why)) != NULL && (state == CG_PARTITION_INVALID || why[0] == '\0'));
+    free(ended);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -34,6 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!cg_take_limit(text, size, &value))
         assert(value == 7);
     assert(cg_count_lines(text, size) <= size);
+    look_at_partition(text, size);
     free(text);
     return 0;
 }
