@@ -107,6 +107,15 @@ static enum err_code check_reservations(const struct config_state *s, struct err
     return ERR_OK;
 }
 
+static enum err_code check_placement(const struct config_state *s, struct err *e)
+{
+    const json_t *isolates = config_effective(s, config_find_key(DOC_OWN, "isolateExclusiveCPUs"));
+
+    if (json_is_true(isolates) && strcmp(config_check_text(s, "cpuManagerPolicy"), "static") != 0)
+        return err_set(e, ERR_INVALID, "isolateExclusiveCPUs: true needs cpuManagerPolicy: static");
+    return ERR_OK;
+}
+
 static enum err_code check_eviction(const struct config_state *s, struct err *e)
 {
     struct ev_settings settings = { 0 };
@@ -134,7 +143,8 @@ enum err_code config_check(struct config_state *s, struct err *e)
     if (json_is_true(config_check_get(s, "enableSystemLogQuery")) &&
         json_is_false(config_check_get(s, "enableSystemLogHandler")))
         return err_set(e, ERR_INVALID, "enableSystemLogQuery: needs enableSystemLogHandler: true");
-    if (check_images(s, e) != ERR_OK || check_shutdown(s, e) != ERR_OK || check_reservations(s, e) != ERR_OK)
+    if (check_images(s, e) != ERR_OK || check_shutdown(s, e) != ERR_OK ||
+        check_reservations(s, e) != ERR_OK || check_placement(s, e) != ERR_OK)
         return e->code;
     return check_eviction(s, e);
 }

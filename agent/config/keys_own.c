@@ -34,6 +34,9 @@ static const struct config_row rows[] = {
       "how long a pod waits for devices whose plugin is away; 0s: not at all, as in kubelet" },
     { "extendedResources", "extended-resources", T_COUNT_MAP, NULL, NULL, LIVE, WORKS, 0,
       "extended resources that are only counted, with their numbers: example.com/slot: 4" },
+    { "isolateExclusiveCPUs", "isolate-exclusive-cpus", T_BOOL, "false", NULL, 0, WORKS, 0,
+      "with cpuManagerPolicy: static, processors that a container has for itself are isolated by the kernel: "
+      "no other process runs there; cgroup v2, Linux 6.7" },
     { "deviceDeclarationDir", "device-declaration-dir", T_PATH, "/etc/coracle/devices.d", NULL, ZERO, WORKS,
       FIELD(device_dir),
       "folder of declarations of devices that need no device plugin: *.yaml, *.yml, *.json" },

@@ -49,6 +49,7 @@ enum err_code config_placement(const struct agent_config *c, struct pl_settings 
 
     *ret = (struct pl_settings){
         .cpu_static = str_eq(json_string_value(setting(c, "cpuManagerPolicy")), "static"),
+        .isolates = json_is_true(config_value(c, "isolateExclusiveCPUs")),
         .memory_static = str_eq(json_string_value(setting(c, "memoryManagerPolicy")), "Static"),
         .alpha = json_is_true(json_object_get(gates, "CPUManagerPolicyAlphaOptions")),
         .reserved_cpus = json_string_value(setting(c, "reservedSystemCPUs")),

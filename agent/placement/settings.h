@@ -10,6 +10,7 @@
 
 struct pl_settings { /* texts are borrowed from the configuration */
     bool cpu_static; /* cpuManagerPolicy: static */
+    bool isolates;   /* isolateExclusiveCPUs: the kernel leaves a container's own processors to it alone */
     bool alpha;      /* the feature gate CPUManagerPolicyAlphaOptions */
     struct pl_option cpu_options[PL_OPTIONS_MAX];
     size_t n_cpu_options;

@@ -98,3 +98,23 @@ def test_shown(t):
         contains(metrics, line, "metrics")
     client.close()
     node.stop()
+
+
+def test_not_isolated(t):
+    """isolateExclusiveCPUs on cgroup v1: containers run on their processors, and the node says what is missing"""
+    if CPUS < 2 or cgroup_v2():  # there tests/node/inside/numa.py has it
+        return
+    node = t.node(*FLAGS, "--isolate-exclusive-cpus")
+    node.import_image()
+    node.put("own.yaml", pod("own", containers=[sized("main", "1")]))
+    own = node.wait_running("own")
+    wait_cpus(node, own, 1, "own")
+    why = "it needs cgroup v2"
+    contains(node.cli("explain", "node").stdout, why, "explain node")
+    contains(node.cli("explain", "pod", "own").stdout, f"not isolated: {why}", "explain pod")
+    contains(node.cli("describe", "node").stdout, f"default/own (main), not isolated: {why}", "the map of the nodes")
+    equal(node.log().count("cannot be isolated on this machine"), 1, "lines of the log about it")
+    node.kill()
+    node.start()
+    node.wait_running("own")
+    until(lambda: why in node.cli("explain", "pod", "own").stdout, 20, "explain pod after a restart")

@@ -36,6 +36,10 @@ static void add_holder(const json_t *part, struct buf *out)
     else
         buf_addf(out, "%s/%s (%s)", cli_text(part, "pod.namespace"), cli_text(part, "pod.name"),
                  cli_text(part, "container"));
+    if (json_is_true(cli_at(part, "isolated")))
+        buf_adds(out, ", isolated");
+    else if (cli_at(part, "notIsolated") != NULL)
+        buf_addf(out, ", not isolated: %s", cli_text(part, "notIsolated"));
 }
 
 static void add_node(const json_t *node, struct buf *out)

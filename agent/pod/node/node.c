@@ -13,6 +13,7 @@
 #include "agent/pod/image/images.h"
 #include "agent/pod/leftovers/sweep.h"
 #include "agent/pod/limits/allocatable.h"
+#include "agent/pod/limits/isolation.h"
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/node/record_load.h"
 #include "agent/pod/placement/placement.h"
@@ -162,7 +163,8 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
         node_free(n);
         return e->code;
     }
-    n->o.placement = NULL;   /* the settings of the caller */
+    n->o.placement = NULL; /* the settings of the caller */
+    isolation_begin(n);
     resources_qos_update(n); /* for the adopted pods: no limit is lowered temporarily */
     allocatable_update(n);
     hugepages_watch_begin(n);

@@ -15,6 +15,7 @@ struct placement_node {
     struct pl_machine *machine; /* NULL: nothing is placed */
     struct pl_topology topology;
     bool cpu, memory;
+    bool isolates; /* isolateExclusiveCPUs */
     struct pl_cpu_manager cpus;
     struct pl_memory_manager memories;
     struct placement_counts counts;

@@ -27,7 +27,8 @@ bool placement_is_on(const struct node *n);
 const struct pl_machine *placement_machine(const struct node *n);       /* NULL: not on */
 const struct pl_cpu_manager *placement_cpus(const struct node *n);      /* NULL: not static */
 const struct pl_memory_manager *placement_memory(const struct node *n); /* NULL: not Static */
-const struct pl_topology *placement_topology(const struct node *n);     /* valid if on */
+bool placement_isolates(const struct node *n); /* isolateExclusiveCPUs, which needs the static policy */
+const struct pl_topology *placement_topology(const struct node *n); /* valid if on */
 struct placement_counts {
     uint64_t cpu_requests, cpu_errors, memory_requests, memory_errors;
     uint64_t cores_whole, cores_split; /* containers that got whole cores, and that could not */

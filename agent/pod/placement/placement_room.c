@@ -35,6 +35,7 @@ static enum err_code begin_cpus(struct node *n, const struct pl_settings *s, str
         pl_cpu_options_check(&o, part->machine, part->topology.policy, e) != ERR_OK)
         return err_wrap(e, "cpuManagerPolicyOptions");
     part->cpu = true;
+    part->isolates = s->isolates;
     return pl_cpu_manager_init(&part->cpus, part->machine, &o, reserved_count(&n->o), &reserved, e);
 }
 
@@ -111,6 +112,11 @@ const struct pl_machine *placement_machine(const struct node *n)
 const struct pl_cpu_manager *placement_cpus(const struct node *n)
 {
     return placement_node(n)->cpu ? &placement_node(n)->cpus : NULL;
+}
+
+bool placement_isolates(const struct node *n)
+{
+    return placement_node(n)->cpu && placement_node(n)->isolates;
 }
 
 const struct pl_memory_manager *placement_memory(const struct node *n)

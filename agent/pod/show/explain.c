@@ -8,6 +8,7 @@
 #include "agent/pod/core/start_times.h"
 #include "agent/pod/device/devices.h"
 #include "agent/pod/image/images.h"
+#include "agent/pod/limits/isolation.h"
 #include "agent/pod/record/record.h"
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/usage/usage.h"
@@ -82,6 +83,7 @@ json_t *explain_json(struct pod *p)
         images_explain(p, steps);
         resize_explain(p, steps);
         containers_explain(p, steps);
+        isolation_explain(p, steps);
         for (size_t i = 0; i < p->n_ctrs; i++)
             live_sub_path_explain(&p->ctrs[i], steps);
         probes_explain(p, steps);

@@ -5,6 +5,7 @@
 #include "agent/pod/eviction/eviction.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/leftovers/sweep.h"
+#include "agent/pod/limits/isolation.h"
 #include "agent/pod/project/project.h"
 #include "agent/pod/record/record.h"
 #include "agent/pod/sandbox/sandbox.h"
@@ -207,6 +208,7 @@ json_t *explain_node_json(struct node *n)
     node_users_explain(n, steps);
     add_left_out(n, steps);
     devices_explain_node(n, steps);
+    isolation_explain_node(n, steps);
     podresources_explain(n, steps);
     containers_cdi_explain(n, steps);
     add_settings(n, steps);

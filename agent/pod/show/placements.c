@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/show/placements.h"
 
+#include "agent/pod/limits/isolation.h"
 #include "agent/pod/placement/placement.h"
 
 #include <string.h>
@@ -85,6 +86,19 @@ static void add_shared(struct map *m)
     add_part(m, part, "Shared");
 }
 
+/* "isolated": whether the kernel leaves its processors to it alone; nothing without isolateExclusiveCPUs. */
+static void add_isolation(json_t *part, const struct ctr *c)
+{
+    const char *why;
+    enum isolation state = isolation_of(c, &why);
+
+    if (state == ISOLATION_NONE || json_object_get(part, "cpus") == NULL)
+        return;
+    json_object_set_new(part, "isolated", json_boolean(state == ISOLATION_DONE));
+    if (state == ISOLATION_FAILED)
+        json_object_set_new(part, "notIsolated", json_string(why));
+}
+
 static void add_container(struct map *m, const struct pod *p, const struct ctr *c)
 {
     const struct pl_cpu_entry *own =
@@ -99,6 +113,7 @@ static void add_container(struct map *m, const struct pod *p, const struct ctr *
                      p->api->meta.name, "uid", p->uid, "container", c->spec->name);
     if (own != NULL)
         add_cpus(part, m, &own->cpus);
+    add_isolation(part, c);
     for (size_t i = 0; blocks != NULL && i < blocks->n; i++)
         if (strcmp(blocks->v[i].type, "memory") == 0 && (blocks->v[i].nodes >> m->node & 1) != 0)
             add_memory(part, blocks->v[i].size, blocks->v[i].nodes);

@@ -138,9 +138,14 @@ static void processors_and_memory_are_set_under_kubelets_names(void **state)
     assert_string_equal(p.cpu_options[0].name, "full-pcpus-only");
     assert_int_equal(p.n_reserved, 1);
     assert_int_equal(p.reserved[0].node, 1);
+    assert_false(p.isolates);
     read_both(s, "", "", "");
     assert_int_equal(config_placement(&s->c, &p, &e), ERR_OK);
     assert_false(p.cpu_static || p.memory_static);
+    read_both(s, "cpuManagerPolicy: static\n", "isolateExclusiveCPUs: true\n", "");
+    assert_int_equal(config_placement(&s->c, &p, &e), ERR_OK);
+    assert_true(p.isolates);
+    refused(s, "", "--isolate-exclusive-cpus", "isolateExclusiveCPUs: true needs cpuManagerPolicy: static");
 }
 
 static void ignore(const char *setting, bool live, void *arg)
