@@ -13,6 +13,15 @@ def steps(t, vm, version):
         vm.call("numa.kept", deadline=600)
     with t.step(f"v{version}: a pod that fits into no single node is refused, and what a pod had is given again"):
         vm.call("numa.refused", deadline=600)
+    with t.step(f"v{version}: processors are isolated where the kernel can; elsewhere the node says why not"):
+        if vm.call("numa.begin_isolation", deadline=600) != "isolated":
+            return
+    with t.step(f"v{version}: restarts and kills of the agent keep them isolated"):
+        vm.call("numa.isolation_kept", deadline=600)
+    with t.step(f"v{version}: isolation follows pods, restarts of containers and processors that go offline"):
+        vm.call("numa.isolation_follows", deadline=600)
+    with t.step(f"v{version}: without the setting nothing of it is left"):
+        vm.call("numa.isolation_off", deadline=600)
 
 
 def suite(t):

@@ -6,7 +6,7 @@ import re
 
 import coracle
 from coracle import check, container, contains, equal, pod, read, run, until
-from node import node
+from node import UNIT_CGROUP, node
 
 CONFIG = "/etc/coracle/config.yaml"
 SETTINGS = """apiVersion: kubelet.config.k8s.io/v1beta1
@@ -19,6 +19,9 @@ systemReserved: {memory: 156Mi}
 evictionHard: {memory.available: 100Mi}
 reservedMemory:
 - {numaNode: 0, limits: {memory: 256Mi}}
+"""
+OWN = """apiVersion: coracle.dev/v1
+kind: CoracleConfiguration
 """
 BUFFER_MIB = 24
 # dd keeps a buffer of its own in memory, again and again written.
@@ -101,8 +104,12 @@ def placed():
     contains(shown, "default/two (main)", "the map of the nodes")
 
 
+def facts_of(*names):
+    return {name: (in_cgroup(node.pod(name)), node.pid(node.pod(name), "main")) for name in names}
+
+
 def facts():
-    return {name: (in_cgroup(node.pod(name)), node.pid(node.pod(name), "main")) for name in ("one", "two", "shared")}
+    return facts_of("one", "two", "shared")
 
 
 def kept():
@@ -129,3 +136,156 @@ def refused():
     state = json.loads(read(f"{node.root_dir}/cpu_manager_state"))
     equal(len(state["entries"]), 2, "pods in the state file")
     check(os.path.exists(f"{node.root_dir}/memory_manager_state"), "the state of memory")
+
+
+# ---- isolated processors ----
+
+FS = "/sys/fs/cgroup"
+# From below the root down to the cgroup of all pods: where a processor must be handed down.
+ABOVE = [f"{FS}/system.slice", f"{FS}{UNIT_CGROUP}", f"{FS}{UNIT_CGROUP}/kubepods"]
+
+
+def configure(isolated):
+    with open(CONFIG, "w", encoding="utf-8") as f:
+        f.write(SETTINGS + (f"---\n{OWN}isolateExclusiveCPUs: true\n" if isolated else ""))
+    pid = node.main_pid
+    started = run("systemctl", "restart", "coracle", ok=False)
+    check(started.returncode == 0, lambda: f"{started.stderr}{node.log()[-4000:]}")
+    node.wait_active(other_than=pid)
+
+
+def can_isolate():
+    return coracle.cgroup_v2() and os.path.exists(f"{ABOVE[0]}/cpuset.cpus.exclusive")
+
+
+def isolated():
+    """The processors that the kernel's scheduler leaves alone."""
+    return members(read(f"{FS}/cpuset.cpus.isolated"))
+
+
+def partition(p):
+    return read(f"{node.container_cgroup(p, 'cpuset', 'main')}/cpuset.cpus.partition").strip()
+
+
+def handed_down():
+    return [members(read(f"{folder}/cpuset.cpus.exclusive")) for folder in ABOVE]
+
+
+def strangers(own, but):
+    """Cgroups whose processes may run on these processors, without that of the pod `but`."""
+    found = []
+    for folder, _, files in os.walk(FS):
+        if "cpuset.cpus.effective" not in files or f"pod{but.uid}" in folder or not read(f"{folder}/cgroup.procs").strip():
+            continue
+        if members(read(f"{folder}/cpuset.cpus.effective")) & own:
+            found.append(folder)
+    return found
+
+
+def alone(name):
+    """The pod has its processors for itself: partition, scheduler, all others, and what is told."""
+    p = node.pod(name)
+    own = in_cgroup(p)[0]
+    until(lambda: partition(p) == "isolated", 20, lambda: f"partition of {name}: {partition(p)}; {node.log()[-3000:]}")
+    check(own <= isolated(), lambda: f"isolated are {isolated()}, not {own}")
+    check(all(own <= there for there in handed_down()), lambda: f"handed down: {handed_down()}, not {own}")
+    equal(allowed(p)[0], own, f"processors of the process of {name}")
+    equal(strangers(own, p), [], "cgroups that may run on these processors, too")
+    free = set(range(4)) - isolated()
+    for pid in ("1", str(node.main_pid), str(node.pid(node.pod("shared"), "main"))):
+        status = read(f"/proc/{pid}/status")
+        equal(members(re.search(r"^Cpus_allowed_list:\s*(\S*)$", status, re.MULTILINE).group(1)) & own, set(), f"processors of process {pid}")
+    check(free, "no processor is left")
+    contains(node.cli("describe", "node").stdout, f"default/{name} (main), isolated", "the map of the nodes")
+    contains(node.cli("explain", "pod", name).stdout, "isolated", "explain pod")
+    return own
+
+
+def begin_isolation():
+    """Pods of before are isolated when the setting comes, on a kernel that can; otherwise it says why not."""
+    node.remove("one.yaml", "next.yaml")
+    node.wait_gone("one", "next", deadline=60)
+    put("two", "2")
+    node.wait_running("two", "shared", deadline=60)
+    configure(True)
+    node.wait_running("two", "shared", deadline=60)
+    if can_isolate():
+        alone("two")
+        contains(node.cli("explain", "node").stdout, "isolated processors", "explain node")
+        return "isolated"
+    contains(node.cli("explain", "node").stdout, "it needs Linux 6.7" if coracle.cgroup_v2() else "it needs cgroup v2", "explain node")
+    contains(node.cli("explain", "pod", "two").stdout, "not isolated", "explain pod")
+    contains(node.cli("describe", "node").stdout, "default/two (main), not isolated", "the map of the nodes")
+    equal(node.log().count("cannot be isolated on this machine"), 1, "lines of the log about it")
+    configure(False)
+    return "impossible"
+
+
+def isolation_kept():
+    own = alone("two")
+    before = facts_of("two", "shared")
+    for turn in (("restart", "coracle"), ("kill", "-s", "KILL", "coracle"), ("daemon-reload",)):
+        pid = node.main_pid
+        run("systemctl", *turn)
+        node.wait_active(other_than=pid if turn[0] != "daemon-reload" else 0)
+        equal(partition(node.pod("two")), "isolated", f"partition after systemctl {' '.join(turn)}")
+        node.wait_running("two", "shared", deadline=60)
+        equal(alone("two"), own, f"after systemctl {' '.join(turn)}")
+        equal(facts_of("two", "shared"), before, f"after systemctl {' '.join(turn)}")
+
+
+def isolation_follows():
+    """A second pod, a container that starts again, a processor that goes offline and comes back, the end."""
+    two = alone("two")
+    taken(two)
+    one = alone("one")
+    equal(handed_down(), [one | two] * 3, "handed down for both")
+    pid = node.pid(node.pod("one"), "main")
+    os.kill(pid, 9)
+    until(lambda: node.pid(node.pod("one"), "main") not in (0, pid), 60, "the container to start again")
+    node.wait_running("one", deadline=60)
+    equal(alone("one"), one, "processors after the container has started again")
+    offline(one)
+    node.remove("two.yaml")
+    node.wait_gone("two", deadline=60)
+    until(lambda: handed_down() == [one] * 3 and isolated() == one, 30, lambda: f"handed down: {handed_down()}, isolated: {isolated()}")
+    node.remove("one.yaml")
+    node.wait_gone("one", deadline=60)
+    until(lambda: handed_down() == [set()] * 3 and isolated() == set(), 30, lambda: f"handed down: {handed_down()}")
+
+
+def offline(one):
+    """The one processor of a partition goes, which ends it. It is isolated again when it is back."""
+    cpu = f"/sys/devices/system/cpu/cpu{min(one)}/online"
+    with open(cpu, "w", encoding="ascii") as f:
+        f.write("0")
+    until(lambda: partition(node.pod("one")) != "isolated", 30, "the kernel to end the partition")
+    with open(cpu, "w", encoding="ascii") as f:
+        f.write("1")
+    until(lambda: partition(node.pod("one")) == "isolated", 30, lambda: f"partition: {partition(node.pod('one'))}")
+
+
+def taken(own):
+    """Somebody else has the processor of the next pod: it runs, is not isolated, and says so until it is."""
+    other = f"{FS}/taken"
+    os.mkdir(other)
+    with open(f"{other}/cpuset.cpus.exclusive", "w", encoding="ascii") as f:
+        f.write(",".join(map(str, {1, 2, 3} - own)))
+    put("one", "1")
+    node.wait_running("one", deadline=60)
+    contains(node.cli("explain", "pod", "one").stdout, "not isolated", "explain pod")
+    contains(node.cli("describe", "pod", "one").stdout, "CPUsNotIsolated", "events of the pod")
+    contains(node.cli("describe", "node").stdout, "default/one (main), not isolated", "the map of the nodes")
+    os.rmdir(other)
+
+
+def isolation_off():
+    """What a killed agent left is taken back by one without the setting."""
+    put("two", "2")
+    node.wait_running("two", deadline=60)
+    alone("two")
+    run("systemctl", "kill", "-s", "KILL", "coracle")
+    configure(False)
+    until(lambda: handed_down() == [set()] * 3 and isolated() == set(), 30, lambda: f"handed down: {handed_down()}")
+    equal(partition(node.pod("two")), "member", "partition without the setting")
+    node.wait_running("two", "shared", deadline=60)
