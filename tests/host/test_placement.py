@@ -4,7 +4,7 @@ import json
 import os
 
 import devices
-from coracle import cgroup_v2, check, container, contains, equal, pod, read, until
+from coracle import cgroup_v2, check, container, contains, equal, pod, read, run, until
 
 CPUS = os.sysconf("SC_NPROCESSORS_ONLN")
 FLAGS = ("--cpu-manager-policy", "static", "--reserved-cpus", "0")
@@ -118,3 +118,18 @@ def test_not_isolated(t):
     node.start()
     node.wait_running("own")
     until(lambda: why in node.cli("explain", "pod", "own").stdout, 20, "explain pod after a restart")
+
+
+def test_failed_start(t):
+    """an agent that finds no OCI runtime ends with an error, also where containers with processors of their own run"""
+    if CPUS < 2:
+        return
+    node = t.node(*FLAGS)
+    node.import_image()
+    node.put("own.yaml", pod("own", containers=[sized("main", "1")]))
+    node.wait_running("own")
+    node.kill()
+    ended = run(*node.argv(), "--runtime", "/bin/false", ok=False, timeout=60)
+    equal(ended.returncode, 1, "exit code")
+    node.start()
+    node.wait_running("own")

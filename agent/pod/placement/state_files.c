@@ -95,6 +95,13 @@ enum err_code placement_read(struct node *n, struct err *e)
 
 static void start(struct node *n);
 
+/* Before the runtime is known nothing can be asked about containers: then all pods are woken anyway. */
+static void wake(struct pod *p, const char *why)
+{
+    if (p->node->rt != NULL)
+        pod_wake(p, why);
+}
+
 static enum err_code write_files(void *arg, struct err *e)
 {
     const struct placement_node *part = arg;
@@ -140,7 +147,7 @@ static void on_written(struct op *op, const struct err *result)
     part->written = part->writing;
     pods_each (n, p)
         if (placement_of(p)->generation > had)
-            pod_wake(p, "the state of processors and memory is written");
+            wake(p, "the state of processors and memory is written");
     if (part->written != part->generation)
         start(n);
 }
@@ -180,7 +187,7 @@ void placement_changed(struct node *n)
     placement_node(n)->generation++;
     start(n);
     pods_each (n, p)
-        pod_wake(p, "processors of containers changed");
+        wake(p, "processors of containers changed");
 }
 
 void placement_write_last(struct node *n)
