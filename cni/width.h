@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * width - how many operations may run at once. Plugins that change rules with iptables (nf_tables) read the
- * whole table first, and begin again whenever another one has changed it meanwhile. With some hundred pods,
- * operations that run together therefore slow each other down without limit, while one alone takes a fraction
- * of a second. So each slow operation halves the width, and operations that are quick again widen it by one
- * at a time. One that was slow although it ran alone widens it, too: a busy machine slows it, and then two
- * side by side get more done. Pure.
+ * width - the number of operations that may run at once. Plugins that change rules with iptables (nf_tables)
+ * read the whole table first, and start again whenever another process has changed it meanwhile. With some
+ * hundred pods, parallel operations therefore slow each other down without limit, while a single operation
+ * takes a fraction of a second. So each slow operation halves the width, and quick operations widen it again
+ * by one at a time. An operation that is slow although it ran alone widens it, too: then a busy machine is
+ * the cause, and two parallel operations achieve more. Pure.
  */
 #ifndef CNI_WIDTH_H
 #define CNI_WIDTH_H
@@ -16,12 +16,12 @@
 
 struct cni_width {
     size_t now, most;
-    size_t quick; /* in a row, since the last change */
+    size_t quick; /* quick operations in a row since the last change */
 };
 
 void cni_width_init(struct cni_width *w, size_t most);
-/* An operation still runs after CNI_PLACE_MS. */
+/* Called when an operation still runs after CNI_PLACE_MS. */
 void cni_width_slow(struct cni_width *w);
-/* An operation that changed something has ended well. */
+/* Called when an operation that changed the network has succeeded. */
 void cni_width_took(struct cni_width *w, uint64_t ms);
 #endif

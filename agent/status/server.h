@@ -154,7 +154,7 @@ struct status_provider { /* results are new references; NULL with *e set is an e
     json_t *(*pod)(void *arg, const char *namespace_, const char *name, struct err *e);
     /* Restarts all containers in place, or this one. Returns the runs that are ended: [{"name",
      * "containerID"}]; containers without a run are being created anyway. ERR_PRECONDITION: the pod is not
-     * running. ERR_INVALID: there is no such container, or it is an init container that ends. */
+     * running. ERR_INVALID: there is no such container, or it is an init container or an ephemeral one. */
     json_t *(*pod_restart)(void *arg, const char *namespace_, const char *name,
                            const char *container /* may be NULL */, struct err *e);
     /* Adds an ephemeral container, given as in a Pod, for the life of the pod; returns the pod.

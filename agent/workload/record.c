@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record - facts of Jobs and CronJobs beside their pods, on the disk: <state>/jobs/<uid>.json, one file each,
- * replaced by rename. A Job of a CronJob has its manifest there, too; of a revision of another workload, that
- * is all.
+ * record - the state of Jobs and CronJobs that is not in their pods, on disk: <state>/jobs/<uid>.json, one
+ * file each, replaced by rename. The record of a CronJob's Job also has its manifest; the record of a
+ * revision has only its manifest.
  */
 #include "agent/workload/internal.h"
 #include "base/clock.h"

@@ -310,7 +310,8 @@ static void turn(struct workloads *w, struct workload *one)
     workload_tell(w, one);
 }
 
-/* Jobs of CronJobs and revisions that are not kept any longer. One at a time: the table changes. */
+/* Drops Jobs of CronJobs, and revisions, that are no longer kept, one at a time, because the table changes.
+ */
 static void drop_made(struct workloads *w)
 {
     for (struct workload *one = w->all; one != NULL;) {
