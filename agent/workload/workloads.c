@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/workload/workloads.h"
 
+#include "agent/api/kept_meta.h"
 #include "agent/pod/container/container.h"
 #include "agent/pod/core/pod.h"
 #include "agent/pod/status/status.h"
@@ -292,7 +293,11 @@ static void turn(struct workloads *w, struct workload *one)
     if (one->revision != NULL || one->kind == API_KIND_CONTROLLER_REVISION)
         return; /* the workload that it belongs to sees to it */
     one->counts = (struct workload_counts){ 0 };
-    if (one->kind == API_KIND_CRON_JOB) {
+    if (api_kept_meta_deleting(one->object->meta.kept)) { /* finalizers hold it: its pods stay */
+        pods_each (w->o.node, p)
+            if (one->kind != API_KIND_JOB && p->api->owner_uid != NULL && workload_of_pod(w, p->api) == one)
+                see(w, one, p);
+    } else if (one->kind == API_KIND_CRON_JOB) {
         cron_step(w, one);
     } else if (one->kind == API_KIND_JOB) {
         job_step(w, one);

@@ -13,7 +13,7 @@ from test_lone_kubectl import PORT, Lone
 
 # What is not as recorded, and why it stays so. A case that is not here and differs fails the test.
 STATUS = "the status of what the node runs is its own to write"
-FINALIZERS = "finalizers are kept and shown, and nothing waits for them: a manifest is gone when its file is"
+FINALIZERS = "no object waits for a garbage collector, or for a controller that protects it: nothing here would let it go"
 EVENTS = "events are written by the node"
 WARNINGS = "warnings of an apiserver about valid objects"
 SCHEDULED = "a pod is on its node from its beginning, and its end takes what it takes"
@@ -45,7 +45,7 @@ ARGUED = {
         "list-continue-rv-0": TOKEN, "list-continue-with-resourceversion-0": "a page keeps its limit, which version 0 takes away there", "list-rv-limit-with-rv": "a page of one has a token there though nothing follows",
         "watch-accept-yaml": "a Status that refuses YAML is JSON",
         "watch-bookmark-before-timeout": "the bookmark of the end comes, which the recording has missed",
-        "watch-deleting-with-finalizer": FINALIZERS, "watch-from-old-rv-replays": "changes of other recordings, which are not shown",
+        "watch-from-old-rv-replays": "changes of other recordings, which are not shown",
         "watch-pod-graceful-deletion": SCHEDULED},
     "table": {
         **{f"{form}-{how}-{kind}": why for form in ("table", "partialmetadata") for how in ("get", "list")
@@ -75,8 +75,8 @@ ARGUED = {
         "unknown-kind-136": "there are no custom resources: 404, which kubectl takes"},
     "json-patch": {
         "change-kind": "the message tells the kinds apart, not their bytes",
-        "env-duplicate-warning": WARNINGS, "finalizer-add-while-deleting": FINALIZERS,
-        "finalizer-remove-last-while-deleting": FINALIZERS, "status-subresource": STATUS,
+        "env-duplicate-warning": WARNINGS,
+        "status-subresource": STATUS,
         "value-duplicate-key": "a member that a value of a JSON patch has twice: the last counts"},
     "merge-patch": {
         "fieldmanager-bad-character": "a zero byte in a URL is refused before the parameter is looked at",
@@ -84,7 +84,7 @@ ARGUED = {
         "metadata-by-status-subresource": STATUS, "metadata-event": EVENTS, "metadata-job": JOB,
         "metadata-persistentvolumeclaim": FINALIZERS, "pod-ephemeralcontainers-add": "the daemon adds them: no manager owns them",
         "pod-ephemeralcontainers-removed": "the daemon adds them: no generation counts",
-        "pod-finalizer-gone-while-deleting": FINALIZERS, "pod-gated-nodeselector": "no scheduler: gates are refused",
+        "pod-gated-nodeselector": "no scheduler: gates are refused",
         "pod-resize-node-too-small": "admission says it, with PodResizePending", "pod-resize-node-unknown": SCHEDULED,
         "pod-scheduling-gate-removed": "no scheduler: gates are refused", "pod-status-bad-condition": STATUS,
         "pod-status-subresource": STATUS, "status-subresource-observed-generation": STATUS},
@@ -96,7 +96,6 @@ ARGUED = {
         "tolerations-set-element-order": "the apiserver panics, this answers 400",
         "volumes-second-source-refused": "a volume with two sources is not looked at further"},
     "server-side-apply": {
-        "deleting-object-apply": FINALIZERS, "deleting-object-drop-finalizer": FINALIZERS,
         "duplicate-key-strict": "keys that YAML has twice: the last counts", "duplicate-key-warn": "the same",
         "malformed-yaml": "another YAML parser", "managers-in-different-apiversions-events": EVENTS,
         "pod-status-by-apply": STATUS, "scale-by-apply-conflict": "a scale is read with the managers of one that nobody applied",
@@ -105,8 +104,8 @@ ARGUED = {
         "deployment-status": STATUS,
         "pod-tolerations-removed": "warnings about tolerations of an admission plugin that a lone node has not"},
     "delete": {
-        "cm-finalizer": FINALIZERS, "cm-query-and-body": FINALIZERS, "deployment-foreground": FINALIZERS,
-        "pod-finalizer-grace-0": FINALIZERS, "pod-finalizer": FINALIZERS, "plain-persistentvolumeclaim": FINALIZERS,
+        "cm-query-and-body": FINALIZERS, "deployment-foreground": FINALIZERS,
+        "pod-finalizer": SCHEDULED, "plain-persistentvolumeclaim": FINALIZERS,
         "deletecollection-selector": "it began with two objects, the second of which is not shown",
         "deployment-orphan": ORPHAN,
         "plain-event": EVENTS, "plain-job": "pods of a Job end with it, as kubectl's default asks for",

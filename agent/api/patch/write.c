@@ -288,10 +288,41 @@ static bool check_references(struct run *r)
     return true;
 }
 
+/* An object that is being deleted gets no more of them. Said twice, as by the two validations of an
+ * apiserver.
+ */
+static bool check_finalizers(struct run *r, const json_t *meta, const json_t *own)
+{
+    const struct api_patch_kind *k = r->w->kind;
+    const json_t *before = json_object_get(own, "finalizers"), *v;
+    buf_auto b = BUF_INIT(64 * 1024);
+    json_t *cause;
+    size_t i;
+
+    if (json_object_get(own, "deletionTimestamp") == NULL)
+        return true;
+    json_array_foreach (json_object_get(meta, "finalizers"), i, v)
+        if (json_is_string(v) && !json_has(before, json_string_value(v)))
+            buf_addf(&b, "%s\"%s\"", b.n > 0 ? ", " : "", json_string_value(v));
+    if (b.n == 0)
+        return true;
+    cause = api_status_cause("FieldValueForbidden", "metadata.finalizers",
+                             "Forbidden: no new finalizers can be added if the object is being deleted, "
+                             "found new finalizers []string{%s}",
+                             b.failed ? "" : b.p);
+    return fail(
+        r, api_status_invalid(k->row->group, k->row->kind, r->w->name, json_pack("[O, o]", cause, cause)));
+}
+
 static bool check_meta(struct run *r)
 {
-    static const char *const kept[] = { "uid", "resourceVersion", "generation", "creationTimestamp",
-                                        "selfLink" };
+    static const char *const kept[] = { "uid",
+                                        "resourceVersion",
+                                        "generation",
+                                        "creationTimestamp",
+                                        "selfLink",
+                                        "deletionTimestamp",
+                                        "deletionGracePeriodSeconds" };
     json_t *meta = json_object_get(r->object, "metadata");
     const json_t *own = json_object_get(r->live, "metadata");
 
@@ -309,7 +340,7 @@ static bool check_meta(struct run *r)
     for (size_t i = 0; i < ARRAY_LEN(kept); i++)
         if (!keep(meta, own, kept[i]))
             return false;
-    return check_references(r);
+    return check_references(r) && check_finalizers(r, meta, own);
 }
 
 /* ---- parts that the path cannot change ---- */

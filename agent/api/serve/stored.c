@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/api/serve/stored.h"
 
+#include "agent/api/kept_meta.h"
 #include "agent/api/serve/words.h"
 #include "agent/api/status.h"
 #include "base/clock.h"
@@ -72,7 +73,10 @@ void api_stored_strip(const struct api_kind_row *kind, json_t *object, bool is_n
     json_t *meta = json_object_get(object, "metadata"), *spec = json_object_get(object, "spec");
     const bool pod = kind->id == API_KIND_POD;
 
-    for (size_t i = 0; i < ARRAY_LEN(always); i++)
+    const size_t n =
+        !is_new && api_meta_is_held(meta) ? 2 : ARRAY_LEN(always); /* its deletion is kept, too */
+
+    for (size_t i = 0; i < n; i++)
         json_object_del(meta, always[i]);
     if (pod || api_kind_is_workload(kind->id)) {
         json_object_del(meta, "uid");

@@ -175,7 +175,8 @@ void job_write_as(struct api_job *j, enum api_write_type type, const json_t *bod
     if (job_adds_ephemeral(j))
         return;
     job_wipe(take_ptr(&j->shown));
-    if (j->dry && (j->shown = json_deep_copy(made)) == NULL) {
+    if ((j->dry || json_object_get(json_object_get(j->live, "metadata"), "deletionTimestamp") != NULL) &&
+        (j->shown = json_deep_copy(made)) == NULL) {
         job_fail(j, NULL);
         return;
     }

@@ -34,6 +34,8 @@ struct api_job {
     json_t *shown;    /* of a dry run, with the node's members; owned, wiped */
     json_t *added;    /* ephemeral containers that are still to be added */
     char file[256];   /* "": not known */
+    bool held;        /* a DELETE that only marked the object: finalizers hold it */
+    bool released;    /* a write that took the last finalizer away: the object is gone */
     unsigned tries;
     uint64_t began_ns;
     struct ask *ask;
@@ -84,6 +86,7 @@ bool job_read_delete(struct api_job *j);  /* likewise */
 bool job_read_options(struct api_job *j); /* likewise, of j->body */
 void job_delete(struct api_job *j);       /* looked */
 void job_deleted(struct api_job *j, json_t *object);
+void job_released(struct api_job *j, json_t *object); /* its last finalizer is taken away */
 
 /* ---- write_collection.c ---- */
 struct api_kept {

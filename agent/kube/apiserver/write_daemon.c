@@ -136,6 +136,8 @@ static void job_on_store(int http, json_t *body, const struct err *e, void *owne
         return;
     }
     snprintf(j->file, sizeof(j->file), "%s", file != NULL ? file : "");
+    j->held = json_flag(body, "held");
+    j->released = json_flag(body, "released");
     job_stored(j, http, json_object_get(body, "object"));
 }
 
@@ -176,6 +178,9 @@ void job_stored(struct api_job *j, int http, json_t *object)
         job_fail(j, NULL);
     } else if (j->verb == JOB_DELETE) {
         job_deleted(j, shown);
+        json_decref(shown);
+    } else if (j->released) {
+        job_released(j, shown);
         json_decref(shown);
     } else {
         if (!j->dry)

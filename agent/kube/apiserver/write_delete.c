@@ -174,7 +174,8 @@ void job_delete(struct api_job *j)
         job_store(j, true);
 }
 
-void job_deleted(struct api_job *j, json_t *object)
+/* What the clients see of it: gone, or ending. */
+static void take_end(struct api_job *j, json_t *object)
 {
     struct kube_api *a = j->r.api;
     const struct api_kind_row *k = j->r.target.kind;
@@ -182,7 +183,8 @@ void job_deleted(struct api_job *j, json_t *object)
     const char *version = json_str(meta, "resourceVersion");
     struct stock_object *o = stock_find(&a->stock, k, j->r.target.namespace, j->name);
     const struct stock_change *change = NULL;
-    const bool ends = json_object_get(meta, "deletionTimestamp") != NULL;
+    const bool ends =
+        json_object_get(meta, "deletionTimestamp") != NULL && (!j->released || k->id == API_KIND_POD);
 
     if (!j->dry && ends) {
         if (stock_put(&a->stock, object, a->set, &change) && change != NULL)
@@ -192,6 +194,30 @@ void job_deleted(struct api_job *j, json_t *object)
         api_changed(a);
         api_namespace_check(a, k->id == API_KIND_NAMESPACE ? j->name : j->r.target.namespace);
     }
+}
+
+/* The answer is the object without its last finalizer, as it never was in the store. */
+void job_released(struct api_job *j, json_t *object)
+{
+    static const char *const kept[] = { "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp",
+                                        "deletionGracePeriodSeconds" };
+    json_t *made = json_deep_copy(j->shown), *to = json_object_get(made, "metadata"),
+           *from = json_object_get(j->live, "metadata");
+
+    for (size_t i = 0; made != NULL && i < ARRAY_LEN(kept); i++)
+        if (json_object_get(from, kept[i]) != NULL)
+            json_object_set_new(to, kept[i],
+                                json_deep_copy(json_object_get(from, kept[i]))); /* that is wiped */
+    take_end(j, object);
+    job_answer(j, 200, made);
+}
+
+void job_deleted(struct api_job *j, json_t *object)
+{
+    const struct api_kind_row *k = j->r.target.kind;
+    const json_t *meta = json_object_get(object, "metadata");
+
+    take_end(j, object);
     if (j->list != NULL) {
         job_collection_next(j);
         return;
@@ -202,7 +228,7 @@ void job_deleted(struct api_job *j, json_t *object)
                              "status", "Success", "code", 201));
         return;
     }
-    if (k->id == API_KIND_POD || k->id == API_KIND_SERVICE) { /* the others: a Status */
+    if (j->held || k->id == API_KIND_POD || k->id == API_KIND_SERVICE) { /* the others: a Status */
         job_answer(j, 200, json_incref(object));
         return;
     }

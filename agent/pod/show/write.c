@@ -4,6 +4,7 @@
 #include "agent/pod/show/internal.h"
 #include "agent/pod/show/provider.h"
 #include "agent/pod/show/write_file.h"
+#include "agent/pod/show/write_held.h"
 #include "agent/pod/show/write_node.h"
 #include "agent/source/folder.h"
 #include "base/codec/json.h"
@@ -28,8 +29,10 @@ struct provider_write {
     enum status_kind shown;
     const char *namespace_, *name; /* of the request */
     bool remove, started;
-    int64_t grace_s; /* of a Pod that is removed; -1: its own */
-    json_t *last;    /* the object that is removed */
+    bool held, released; /* finalizers: a DELETE that marks the object, a write that removes it */
+    json_t *asked;       /* what a DELETE named; name and namespace_ are in it */
+    int64_t grace_s;     /* of a Pod that is removed; -1: its own */
+    json_t *last;        /* the object that is removed */
 };
 
 static void writes_next(struct node *n);
@@ -47,44 +50,6 @@ static enum err_code find_kind(const char *api_version, const char *kind, enum a
                        kind != NULL ? kind : "none");
     *ret = row->id;
     return ERR_OK;
-}
-
-void write_mark_of(const json_t *object, char ret[WRITE_MARK_SIZE])
-{
-    static const char *const not_in_it[] = { "resourceVersion", "deletionTimestamp",
-                                             "deletionGracePeriodSeconds" };
-    json_auto_t *copy = json_copy((json_t *)(uintptr_t)object);
-    json_auto_t *meta = json_copy(json_object_get(object, "metadata")), *annotations = NULL;
-    mem_auto char *text = NULL;
-
-    ret[0] = '\0';
-    for (size_t i = 0; i < ARRAY_LEN(not_in_it); i++)
-        json_object_del(meta, not_in_it[i]);
-    annotations = json_copy(json_object_get(meta, "annotations"));
-    json_object_del(annotations, "deployment.kubernetes.io/revision"); /* the node counts them */
-    if (json_object_size(annotations) > 0)
-        json_object_set(meta, "annotations", annotations);
-    else
-        json_object_del(meta, "annotations");
-    json_object_del(copy, "status");
-    if (meta == NULL || json_object_set(copy, "metadata", meta) != 0)
-        return;
-    text = json_dumps(copy, JSON_COMPACT | JSON_SORT_KEYS);
-    if (text == NULL)
-        return;
-    snprintf(ret, WRITE_MARK_SIZE, "%016llx", (unsigned long long)siphash_part(0, text, strlen(text)));
-    explicit_bzero(text, strlen(text));
-}
-
-json_t *write_versioned(struct node *n, enum status_kind kind, json_t *object /* stolen */)
-{
-    json_t *ret = object;
-
-    if (object != NULL && n->server != NULL) {
-        ret = status_server_versioned(n->server, kind, object);
-        json_decref(object);
-    }
-    return ret;
 }
 
 json_t *provider_stored(void *arg, const char *api_version, const char *kind, const char *namespace_,
@@ -121,6 +86,7 @@ static void write_free(struct provider_write *w)
     api_json_wipe(w->request);
     json_decref(w->request);
     json_decref(w->last);
+    json_decref(w->asked);
     free(w);
     writes_next(n);
     node_check_idle(n);
@@ -131,7 +97,7 @@ static void tell_grace(struct provider_write *w, bool asked)
 {
     struct pod *p = w->shown == KIND_POD ? pods_find(w->node, w->namespace_, w->name) : NULL;
 
-    if (p == NULL || !w->remove || w->grace_s < 0 || w->file.dry)
+    if (p == NULL || !(w->remove || w->held) || w->grace_s < 0 || w->file.dry)
         return;
     p->grace_asked = asked;
     p->asked_grace_s = w->grace_s;
@@ -160,8 +126,9 @@ static void write_answer(struct provider_write *w, json_t *object /* stolen */)
 {
     if (w->reply != NULL)
         status_reply_json(w->reply, w->file.create ? 201 : 200,
-                          json_pack("{s:o, s:s*}", "object", write_versioned(w->node, w->shown, object),
-                                    "file", w->file.name));
+                          json_pack("{s:o, s:s*, s:b, s:b}", "object",
+                                    write_versioned(w->node, w->shown, object), "file", w->file.name, "held",
+                                    (int)w->held, "released", (int)w->released));
     else
         json_decref(object);
     write_free(w);
@@ -241,6 +208,16 @@ static void write_on_run(struct op *op, const struct err *result)
 
 /* ---- the beginning ---- */
 
+static enum err_code hold(struct provider_write *w, const json_t *now, struct err *e)
+{
+    json_t *marked = write_held_marked(&api_kinds[w->file.key.kind], now);
+
+    w->asked = json_incref(json_object_get(w->request, "object"));
+    w->remove = false;
+    w->held = true;
+    return marked != NULL && json_object_set_new(w->request, "object", marked) == 0 ? ERR_OK : err_nomem(e);
+}
+
 /* Whether the object is unchanged since the client read it, and the place of its file. */
 static enum err_code write_check(struct provider_write *w, struct err *e)
 {
@@ -275,7 +252,13 @@ static enum err_code write_check(struct provider_write *w, struct err *e)
     w->file.dir = strdup(src_folder_dir(n->folder));
     if (home != NULL)
         w->file.was = api_object_ref(was);
-    return w->file.name != NULL && w->file.dir != NULL ? ERR_OK : err_nomem(e);
+    if (w->file.name == NULL || w->file.dir == NULL)
+        return err_nomem(e);
+    if (home != NULL && w->remove && write_held(now))
+        return hold(w, now, e);
+    w->released = !w->remove && write_held_released(now, json_object_get(w->request, "object"));
+    w->remove = w->remove || w->released;
+    return ERR_OK;
 }
 
 /* A Pod or a Job that no file has: a workload's. */

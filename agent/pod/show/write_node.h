@@ -13,7 +13,7 @@ json_t *write_node_stored(struct node *n, const char *name, struct err *e);
 /* A PUT, as in write.h. */
 void write_node(struct node *n, json_t *request /* stolen */, struct status_reply *r);
 
-/* ---- write.c ---- */
+/* ---- write_mark.c ---- */
 /* Differs where the manifest differs: without the status and what only the node knows. "": no memory. */
 void write_mark_of(const json_t *object, char ret[WRITE_MARK_SIZE]);
 json_t *write_versioned(struct node *n, enum status_kind kind, json_t *object /* stolen */);

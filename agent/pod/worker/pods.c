@@ -4,6 +4,7 @@
  * pod, and removals.
  */
 #include "agent/pod/worker/pods.h"
+#include "agent/api/kept_meta.h"
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/container/container.h"
 #include "agent/pod/core/facts.h"
@@ -451,7 +452,8 @@ void pods_want(struct node *n, struct api_pod *api)
         want_served(p, api);
         return;
     }
-    if (p->state == POD_TERMINATING && !p->finishing) { /* already ending: the new pod follows it */
+    if (p->state == POD_TERMINATING && !p->finishing &&
+        !api_kept_meta_deleting(api->meta.kept)) { /* already ending: the new pod follows it */
         api_pod_unref(p->successor);
         p->successor = api_pod_ref(api);
         p->wanted = true;

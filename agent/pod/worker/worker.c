@@ -2,6 +2,7 @@
 /* The worker: a pod's next step. Nothing here waits; every branch either starts an operation that will wake
  * the pod, arms the pod's timer, or finds that everything is as desired. */
 #include "agent/pod/worker/worker.h"
+#include "agent/api/kept_meta.h"
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/container/container.h"
 #include "agent/pod/core/events.h"
@@ -52,6 +53,25 @@ static const char *final_phase(const struct pod *p)
     return failed ? "Failed" : "Succeeded";
 }
 
+/* It is deleted, and stays in the store while its finalizers hold it. */
+static bool is_held(const struct pod *p)
+{
+    const struct api_meta *m = &p->api->meta;
+    const struct api_pod *stored =
+        p->api->origin == API_FROM_FOLDER && p->wanted && p->successor == NULL
+            ? src_store_pod(p->node->o.store, API_FROM_FOLDER, m->namespace, m->name)
+            : NULL;
+
+    return stored != NULL && api_kept_meta_deleting(stored->meta.kept);
+}
+
+static const char *why_ends(const struct pod *p)
+{
+    if (!p->wanted)
+        return "its manifest is gone";
+    return p->successor != NULL ? "its manifest changed" : "it is deleted, and its finalizers hold it";
+}
+
 /* ---- the steps of each state ---- */
 
 static enum err_code admit_or_preempt(struct pod *p,
@@ -98,8 +118,8 @@ static void pending_step(struct pod *p)
 
     if (!n->sources_ready || n->closing)
         return;
-    if (!p->wanted || p->successor != NULL) {
-        pod_begin_termination(p, 0, false, p->wanted ? "its manifest changed" : "its manifest is gone");
+    if (!p->wanted || p->successor != NULL || is_held(p)) {
+        pod_begin_termination(p, 0, false, why_ends(p));
         return;
     }
     if (!served_step(p) || !priority_step(p))
@@ -189,10 +209,12 @@ static void active_step(struct pod *p)
         ctr_refresh(&p->ctrs[i]);
     if (!n->sources_ready || n->closing)
         return;
-    if (!p->wanted || p->successor != NULL) {
-        pod_begin_termination(
-            p, p->grace_asked && !p->wanted ? p->asked_grace_s : p->api->spec.termination_grace_seconds,
-            false, p->wanted ? "its manifest changed" : "its manifest is gone");
+    if (!p->wanted || p->successor != NULL || is_held(p)) {
+        pod_begin_termination(p,
+                              p->grace_asked && (!p->wanted || is_held(p))
+                                  ? p->asked_grace_s
+                                  : p->api->spec.termination_grace_seconds,
+                              false, why_ends(p));
         return;
     }
     if (deadline_passed(p)) {
@@ -238,7 +260,7 @@ static void worker_step(struct pod *p, enum pod_state first)
         active_step(p);
         return;
     case POD_TERMINATING:
-        if (!p->wanted && p->deletion_ns == 0) {
+        if ((!p->wanted || is_held(p)) && p->deletion_ns == 0) {
             p->deletion_ns = clock_wall_ns();
             p->record_dirty = true;
         }
