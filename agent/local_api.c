@@ -6,6 +6,7 @@
  */
 #include "agent/cluster/cluster.h"
 #include "agent/internal.h"
+#include "agent/pod/core/node_written.h"
 
 #include "base/codec/base64.h"
 #include "base/codec/json.h"
@@ -169,9 +170,10 @@ static json_t *local_api_message(const struct agent *a)
 
     if (host == NULL)
         return NULL;
-    return json_pack("{s:s, s:s, s:{s:b, s:b, s:s, s:i, s:s}, s:O}", "nodeName", a->node_name, "version",
-                     CORACLE_VERSION, "server", "enabled", 1, "local", 1, "address", host, "port",
-                     atoi(port + 1), "minVersion", "VersionTLS12", "localPKI", a->local_pki);
+    return json_pack("{s:s, s:s, s:I, s:{s:b, s:b, s:s, s:i, s:s}, s:O}", "nodeName", a->node_name, "version",
+                     CORACLE_VERSION, "since", (json_int_t)node_since_ns(a->node), "server", "enabled", 1,
+                     "local", 1, "address", host, "port", atoi(port + 1), "minVersion", "VersionTLS12",
+                     "localPKI", a->local_pki);
 }
 
 enum err_code local_api_open(struct agent *a, struct err *e)

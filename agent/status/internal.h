@@ -140,7 +140,6 @@ void conn_on_timer(uv_timer_t *timer);
 void conn_next_request(struct conn *c); /* its answer is sent */
 
 /* ---- codes.c ---- */
-int status_http_code(enum err_code code);
 const char *status_reason(int http_code); /* Kubernetes' reason: "NotFound" */
 const char *status_phrase(int http_code); /* HTTP's phrase: "Not Found" */
 json_t *status_object(int http_code, const char *reason, const char *kind, const char *name,

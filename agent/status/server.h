@@ -248,6 +248,7 @@ bool status_server_has_watchers(const struct status_server *s);
 void status_server_event(struct status_server *s, const char *type, json_t *event);
 bool status_server_has_event_watchers(const struct status_server *s);
 /* The same for the other kinds of GET /store. */
+int status_http_code(enum err_code code); /* of an answer with this error */
 void status_server_object_event(struct status_server *s, enum status_kind kind, const char *type,
                                 json_t *object);
 /* A copy of the object with its resourceVersion; NULL: out of memory. */

@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* adopt - pods of workloads after a restart of the agent, and after the end of their workload. */
+#include "agent/api/made_uid.h"
 #include "agent/pod/core/pod.h"
 #include "agent/workload/internal.h"
 #include "base/log.h"
-#include "base/siphash.h"
 
 #include <string.h>
 
 void workload_uid(enum api_kind kind, const char *namespace_, const char *name, char ret[WORKLOAD_UID_SIZE])
 {
-    static const unsigned char keys[2][SIPHASH_KEY_SIZE] = { "workload uid: a", "workload uid: b" };
-    str_auto text = str_printf("%s/%s/%s", api_kind_name(kind), namespace_ != NULL ? namespace_ : "", name);
-    const char *of = text != NULL ? text : name;
-    uint64_t a = siphash(keys[0], of, strlen(of)), b = siphash(keys[1], of, strlen(of));
-
-    /* Version 8 of RFC 9562: a custom format. */
-    snprintf(ret, WORKLOAD_UID_SIZE, "%08x-%04x-8%03x-%04x-%012llx", (unsigned)(a >> 32),
-             (unsigned)(a >> 16 & 0xffff), (unsigned)(a & 0xfff), (unsigned)(b >> 48 & 0x3fff) | 0x8000,
-             (unsigned long long)(b & 0xffffffffffff));
+    api_made_uid(api_kind_name(kind), namespace_, name, ret);
 }
 
 void workloads_adopt(struct workloads *w)

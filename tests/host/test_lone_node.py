@@ -186,6 +186,10 @@ def test_state(t):
     k = Lone(t)
     k.kubectl("taint", "node", NODE, "x=1:PreferNoSchedule")
     first = k.json("get", "node", NODE)
+    space = k.json("get", "namespace", "default")["metadata"]
+    check(all(e["metadata"].get("uid") for e in k.json("get", "events")["items"]), "events have a uid")
+    k.node.cli("label", "node", NODE, "by=cli")
+    contains(k.node.log(), f"local API write user=root verb=update resource=nodes object={NODE} file=node.json code=200", "the line of the CLI's write")
     k.node.stop()
     k.node.start()
     got = until(lambda: (lambda r: json.loads(r.stdout) if r.returncode == 0 else None)(
@@ -193,6 +197,11 @@ def test_state(t):
     for name in ("uid", "creationTimestamp"):
         equal(got["metadata"][name], first["metadata"][name], name)
     equal(got["spec"]["taints"], first["spec"]["taints"], "taints")
+    equal(got["metadata"]["labels"]["by"], "cli", "the label")
+    after = k.json("get", "namespace", "default")["metadata"]
+    check(after["uid"], "a Namespace has a uid")
+    equal((after["uid"], after["creationTimestamp"]), (space["uid"], space["creationTimestamp"]), "the same after a restart")
+    equal(after["creationTimestamp"], first["metadata"]["creationTimestamp"], "it is as old as the node")
     k.node.stop()
     for damage in ("", "{", '{"version": 7}', '{"version": 1, "uid": "x", "taints": 5}', '{"version": 1, "uid": "x", "labels": []}'):
         with open(f"{k.node.state_dir}/node.json", "w", encoding="utf-8") as f:

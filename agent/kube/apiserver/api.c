@@ -87,6 +87,7 @@ void kube_api_message(struct kube_api *a, const char *type, json_t *message)
         return;
     }
     a->lone = true;
+    a->since_ns = json_int(message, "since", 0);
     a->pki = json_deep_copy(pki);
     api_renew(a);
     api_serve_with(a);

@@ -114,6 +114,7 @@ struct kube_api {
     bool lone, closing, ready; /* ready: the first set is complete */
     char *node_name, *address; /* "127.0.0.1:6443" */
     char *version;
+    int64_t since_ns; /* when the node started first, wall clock; 0: unknown */
     json_t *pki;
     uv_timer_t timer, again, renew;
     int open_handles;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* namespaces - a lone node has no namespaces of its own: a name in a manifest is enough.  For clients there
  * is a Namespace for each name that is used, besides those of manifests. */
+#include "agent/api/made_uid.h"
 #include "agent/api/patch/write.h"
 #include "agent/kube/apiserver/internal.h"
 
@@ -12,13 +13,30 @@
 
 static const char *const always[] = { "default", API_LEASE_NAMESPACE };
 
+static bool is_always(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(always); i++)
+        if (strcmp(name, always[i]) == 0)
+            return true;
+    return false;
+}
+
 static struct stock_object *namespace_find(struct kube_api *a, const char *name)
 {
     return stock_find(&a->stock, &api_kinds[API_KIND_NAMESPACE], "", name);
 }
 
+/* One of a manifest that somebody wrote by hand, or of no manifest, has no uid of its own. */
 void api_namespace_complete(json_t *object)
 {
+    json_t *meta = json_object_get(object, "metadata");
+    const char *name = json_str(meta, "name");
+    char uid[API_UID_SIZE];
+
+    if (name != NULL && json_str(meta, "uid") == NULL) {
+        api_made_uid("Namespace", NULL, name, uid);
+        json_put_str(meta, "uid", uid);
+    }
     if (json_object_size(json_object_get(object, "spec")) == 0) /* kubectl 1.20 sends an empty one */
         json_object_set_new(object, "spec", json_pack("{s:[s]}", "finalizers", "kubernetes"));
     if (json_object_get(object, "status") == NULL)
@@ -47,7 +65,7 @@ void api_namespace_need(struct kube_api *a, const char *name)
 
     if (name[0] == '\0' || namespace_find(a, name) != NULL)
         return;
-    clock_format_s(clock_wall_ns(), time);
+    clock_format_s(is_always(name) && a->since_ns > 0 ? a->since_ns : clock_wall_ns(), time);
     o = json_pack("{s:s, s:s, s:{s:s, s:s, s:{s:s}, s:o}}", "kind", "Namespace", "apiVersion", "v1",
                   "metadata", "name", name, "creationTimestamp", time, "labels",
                   "kubernetes.io/metadata.name", name, "resourceVersion",
@@ -67,10 +85,7 @@ void api_namespaces_begin(struct kube_api *a)
 
 static bool is_used(const struct kube_api *a, const char *name)
 {
-    for (size_t i = 0; i < ARRAY_LEN(always); i++)
-        if (strcmp(name, always[i]) == 0)
-            return true;
-    return stock_uses(&a->stock, name);
+    return is_always(name) || stock_uses(&a->stock, name);
 }
 
 static void namespace_remove(struct kube_api *a, struct stock_object *o)

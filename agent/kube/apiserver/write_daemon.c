@@ -61,9 +61,12 @@ static void take_implicit(struct api_job *j)
         j->live = json_deep_copy(o->object);
 }
 
-/* The Node is in the stock, with a version that counts heart-beats. */
+/* As clients see it: the Node is in the stock, with a version that counts heart-beats; a Namespace that was
+ * written by hand has a uid. */
 static const json_t *as_stocked(struct api_job *j, json_t *object)
 {
+    if (j->r.target.kind->id == API_KIND_NAMESPACE && object != NULL)
+        api_namespace_complete(object);
     return j->r.target.kind->id == API_KIND_NODE ? api_node_take(j->r.api, object) : object;
 }
 
@@ -143,7 +146,8 @@ static void job_on_store(int http, json_t *body, const struct err *e, void *owne
 
 void job_store(struct api_job *j, bool remove)
 {
-    json_auto_t *request = json_pack("{s:O, s:b}", "object", j->object, "dryRun", (int)j->dry);
+    json_auto_t *request =
+        json_pack("{s:O, s:b, s:b}", "object", j->object, "dryRun", (int)j->dry, "audited", 1);
 
     if (request == NULL ||
         (j->mark[0] != '\0' && json_object_set_new(request, "mark", json_string(j->mark)) != 0) ||

@@ -2,6 +2,7 @@
 /* Events, as known from kubectl: a bounded ring of the newest, identical ones counted, similar ones
  * combined. */
 #include "agent/pod/core/events.h"
+#include "agent/api/made_uid.h"
 #include "agent/pod/core/internal.h"
 #include "agent/pod/core/pod.h"
 #include "base/clock.h"
@@ -50,13 +51,15 @@ static json_t *event_annotations(const struct event *v)
 static json_t *event_json(const struct node *n, const struct event *v)
 {
     json_t *o = json_object(), *meta = json_object(), *object = json_object(), *source = json_object();
-    char first[CLOCK_RFC3339_SIZE], last[CLOCK_RFC3339_SIZE], name[384];
+    char first[CLOCK_RFC3339_SIZE], last[CLOCK_RFC3339_SIZE], name[384], uid[API_UID_SIZE];
 
     clock_format_s(v->first_ns, first);
     clock_format_s(v->last_ns, last);
     snprintf(name, sizeof(name), "%.253s.%llx", v->pod, event_number(v));
     json_put_str(meta, "name", name);
     json_put_str(meta, "namespace", v->namespace_);
+    api_made_uid("Event", v->namespace_, name, uid);
+    json_put_str(meta, "uid", uid);
     json_put_str(meta, "creationTimestamp", first);
     if (v->detail != NULL || v->annotations != NULL)
         json_object_set_new(meta, "annotations", event_annotations(v));

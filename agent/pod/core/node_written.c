@@ -136,6 +136,11 @@ int64_t node_taint_since_ns(const struct node *n, size_t index)
     return n->written != NULL && index < n->written->n_taints ? n->written->since_ns[index] : 0;
 }
 
+int64_t node_since_ns(const struct node *n)
+{
+    return n->written != NULL ? json_int(n->written->kept, "created", n->opened_ns) : n->opened_ns;
+}
+
 bool node_is_unschedulable(const struct node *n)
 {
     return n->written != NULL && json_flag(n->written->kept, "unschedulable");
@@ -355,7 +360,7 @@ void node_written_show(const struct node *n, json_t *object)
 
     if (w == NULL)
         return;
-    clock_format_s(json_int(w->kept, "created", n->opened_ns), created);
+    clock_format_s(node_since_ns(n), created);
     json_put_str(meta, "uid", json_str(w->kept, "uid"));
     json_put_str(meta, "creationTimestamp", created);
     for (size_t i = 0; i < ARRAY_LEN(members); i++) {

@@ -36,6 +36,7 @@ json_t *node_taints_json(const struct node *n); /* as in spec.taints: a new list
 /* When the taint of this index was written, wall clock; 0: it is of the settings, or the mark of a node that
  * is unschedulable. */
 int64_t node_taint_since_ns(const struct node *n, size_t index);
+int64_t node_since_ns(const struct node *n); /* the first start of this node, wall clock */
 bool node_is_unschedulable(const struct node *n);
 /* The labels that were written: {"key": "value"}, null for one that was taken away; NULL: none. Borrowed. */
 const json_t *node_written_labels(const struct node *n);

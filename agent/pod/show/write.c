@@ -3,6 +3,7 @@
 
 #include "agent/pod/show/internal.h"
 #include "agent/pod/show/provider.h"
+#include "agent/pod/show/write_audit.h"
 #include "agent/pod/show/write_file.h"
 #include "agent/pod/show/write_held.h"
 #include "agent/pod/show/write_node.h"
@@ -103,11 +104,25 @@ static void tell_grace(struct provider_write *w, bool asked)
     p->asked_grace_s = w->grace_s;
 }
 
+/* Nobody asked for the agent's own. */
+static void say(const struct provider_write *w, int code)
+{
+    const struct write_said said = { .request = w->request,
+                                     .remove = (w->remove && !w->released) || w->held,
+                                     .create = w->file.create && !w->remove,
+                                     .file = code < 300 ? w->file.name : NULL,
+                                     .code = code };
+
+    if (w->reply != NULL)
+        write_audit(&said);
+}
+
 static void write_fail(struct provider_write *w, const struct err *e)
 {
     json_t *status;
 
     tell_grace(w, false);
+    say(w, e->code == ERR_RANGE ? 422 : status_http_code(e->code));
     if (w->reply == NULL) {
         log_warn("cannot take an object out of its file", F_STR("kind", api_kind_name(w->file.key.kind)),
                  F_STR("namespace", w->namespace_), F_STR("name", w->name), F_ERR(e));
@@ -124,6 +139,7 @@ static void write_fail(struct provider_write *w, const struct err *e)
 
 static void write_answer(struct provider_write *w, json_t *object /* stolen */)
 {
+    say(w, w->file.create ? 201 : 200);
     if (w->reply != NULL)
         status_reply_json(w->reply, w->file.create ? 201 : 200,
                           json_pack("{s:o, s:s*, s:b, s:b}", "object",

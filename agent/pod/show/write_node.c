@@ -6,6 +6,7 @@
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/node_written.h"
 #include "agent/pod/show/provider.h"
+#include "agent/pod/show/write_audit.h"
 #include "base/codec/json.h"
 #include "base/log.h"
 #include "base/scope.h"
@@ -86,8 +87,12 @@ static void tell(struct node *n, bool was_unschedulable)
         n->workloads->node_changed(n->workloads->arg);
 }
 
-static void refuse(struct status_reply *r, const struct err *e, json_t *causes)
+static void refuse(const json_t *request, struct status_reply *r, const struct err *e, json_t *causes)
 {
+    const struct write_said said = { .request = request,
+                                     .code = e->code == ERR_RANGE ? 422 : status_http_code(e->code) };
+
+    write_audit(&said);
     if (e->code != ERR_RANGE) {
         status_reply_err(r, e);
         return;
@@ -103,14 +108,16 @@ void write_node(struct node *n, json_t *request, struct status_reply *r)
     const json_t *object = json_object_get(request, "object");
     const bool was_unschedulable = node_is_unschedulable(n);
     json_auto_t *taken = request, *causes = NULL;
+    const struct write_said said = { .request = request, .file = "node.json", .code = 200 };
     struct err e = { 0 };
     json_t *now;
 
     if (check(n, request, &causes, &e) != ERR_OK ||
         (!json_flag(request, "dryRun") && node_written_take(n, object, &e) != ERR_OK)) {
-        refuse(r, &e, causes);
+        refuse(request, r, &e, causes);
         return;
     }
+    write_audit(&said);
     if (json_flag(request, "dryRun")) {
         status_reply_json(r, 200, json_pack("{s:O}", "object", object));
         return;
