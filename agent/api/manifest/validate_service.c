@@ -181,9 +181,6 @@ static void check_affinity(struct api_check *c, const json_t *spec)
         (json_integer_value(seconds) <= 0 || json_integer_value(seconds) > 86400))
         api_fault_at(c, "sessionAffinityConfig.clientIP.timeoutSeconds",
                      "must be greater than 0 and less than 86400");
-    if (!by_client && json_is_object(config) && strcmp(text_of(spec, "sessionAffinity", "None"), "None") == 0)
-        api_fault_at(c, "sessionAffinityConfig",
-                     "not allowed: must not be set when session affinity is None");
 }
 
 static void check_types(struct api_check *c, const json_t *spec)
