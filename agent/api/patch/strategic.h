@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * strategic - what the two halves of the strategic merge patch share: strategic.c merges maps,
- * strategic_list.c lists.  Private to the room.
+ * strategic - shared by the files of the strategic merge patch: strategic.c merges maps,
+ * strategic_list.c lists, strategic_order.c puts elements in order.  Private to the room.
  *
  * Functions return a new reference, which may share parts with their arguments and changes none of them;
  * NULL: failed, and the run says how.
@@ -40,6 +40,21 @@ json_t *strategic_fail_key(struct strategic_run *run, const json_t *map, const c
 json_t *strategic_map(struct strategic_run *run, const struct api_schema *schema, const json_t *map,
                       const json_t *patch);
 
+/* ---- strategic_order.c ---- */
+/* The identity of an element: its merge key's value, or itself. Borrowed; NULL: it has none. */
+const json_t *strategic_identity(const struct strategic_list *how, const json_t *element);
+bool strategic_same(const json_t *a, const json_t *b); /* of two identities; NULL is like no other */
+/* The index of the first element with the identity of this one; -1: none. */
+ssize_t strategic_find(const struct strategic_list *how, const json_t *list, const json_t *element);
+/* Appends the elements of `from` that are (`in`) or are not among `names`. False: out of memory. */
+bool strategic_take(const struct strategic_list *how, json_t *to, const json_t *from, const json_t *names,
+                    bool in);
+/* The elements of `merged`: those that `order` names in its order, the others in that of `live`. NULL: out of
+ * memory. */
+json_t *strategic_in_order(const struct strategic_list *how, const json_t *merged, const json_t *order,
+                           const json_t *live);
+
+/* ---- strategic_list.c ---- */
 /* Merges a patch's list; `deletes`: it is one of $deleteFromPrimitiveList. */
 json_t *strategic_list(struct strategic_run *run, const struct strategic_list *how, const json_t *list,
                        const json_t *patch, bool deletes);

@@ -15,29 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- elements ---- */
-
-/* The identity of an element: its merge key's value, or itself. */
-static const json_t *identity(const struct strategic_list *how, const json_t *element)
-{
-    return how->merge_key != NULL ? json_object_get(element, how->merge_key) : element;
-}
-
-static bool same(const json_t *a, const json_t *b)
-{
-    return a != NULL && b != NULL && json_equal(a, b);
-}
-
-/* The first element like this one; -1: none. */
-static ssize_t find(const struct strategic_list *how, const json_t *list, const json_t *element)
-{
-    const json_t *id = identity(how, element);
-
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (same(identity(how, json_array_get(list, i)), id))
-            return (ssize_t)i;
-    return -1;
-}
+/* ---- checks ---- */
 
 static json_t *fail_too_long(struct strategic_run *run, size_t n)
 {
@@ -95,81 +73,6 @@ static bool have_keys(struct strategic_run *run, const char *merge_key, const js
     return true;
 }
 
-/* ---- order ---- */
-
-/* Appends those of `from` that are (`in`) or are not among `names`. */
-static bool take(const struct strategic_list *how, json_t *to, const json_t *from, const json_t *names,
-                 bool in)
-{
-    json_t *v;
-    size_t i;
-
-    json_array_foreach ((json_t *)from, i, v)
-        if ((find(how, names, v) >= 0) == in && json_array_append(to, v) != 0)
-            return false;
-    return true;
-}
-
-/* The elements of `from` in the order in which `order` names them; all are named. */
-static json_t *sorted(const struct strategic_list *how, const json_t *from, const json_t *order)
-{
-    json_t *to = json_array(), *v, *other;
-    size_t i, k;
-
-    json_array_foreach ((json_t *)order, i, v) {
-        if (find(how, order, v) != (ssize_t)i)
-            continue; /* named before */
-        json_array_foreach ((json_t *)from, k, other)
-            if (to != NULL && same(identity(how, v), identity(how, other)) &&
-                json_array_append(to, other) != 0) {
-                json_decref(to);
-                to = NULL;
-            }
-    }
-    return to;
-}
-
-/* Both keep their order; one of `others` goes before one of `named` that `live` has behind it. */
-static json_t *interleave(const struct strategic_list *how, const json_t *others, const json_t *named,
-                          const json_t *live)
-{
-    size_t i = 0, k = 0;
-    json_t *to = json_array();
-
-    while (to != NULL && (i < json_array_size(others) || k < json_array_size(named))) {
-        json_t *other = json_array_get(others, i), *name = json_array_get(named, k);
-        ssize_t a = other != NULL ? find(how, live, other) : -1,
-                b = name != NULL ? find(how, live, name) : -1;
-        bool before = name == NULL || (other != NULL && a >= 0 && b >= 0 && a < b);
-
-        if (json_array_append(to, before ? other : name) != 0) {
-            json_decref(to);
-            return NULL;
-        }
-        i += before;
-        k += !before;
-    }
-    return to;
-}
-
-static json_t *in_order(const struct strategic_list *how, const json_t *merged, const json_t *order,
-                        const json_t *live)
-{
-    json_t *named = json_array(), *others = json_array(), *by_patch = NULL, *by_live = NULL, *to = NULL;
-
-    if (named != NULL && others != NULL && take(how, named, merged, order, true) &&
-        take(how, others, merged, order, false)) {
-        by_patch = sorted(how, named, order);
-        by_live = sorted(how, others, live);
-        to = by_patch != NULL && by_live != NULL ? interleave(how, by_live, by_patch, live) : NULL;
-    }
-    json_decref(named);
-    json_decref(others);
-    json_decref(by_patch);
-    json_decref(by_live);
-    return to;
-}
-
 /* ---- lists of scalars ---- */
 
 static json_t *delete_scalars(const json_t *list, const json_t *patch)
@@ -177,7 +80,7 @@ static json_t *delete_scalars(const json_t *list, const json_t *patch)
     static const struct strategic_list scalars = { .merges = true };
     json_t *to = json_array();
 
-    if (to != NULL && !take(&scalars, to, list, patch, false)) {
+    if (to != NULL && !strategic_take(&scalars, to, list, patch, false)) {
         json_decref(to);
         to = NULL;
     }
@@ -193,7 +96,7 @@ static json_t *add_scalars(const struct strategic_list *how, const json_t *list,
 
     for (size_t k = 0; k < 2; k++)
         json_array_foreach ((json_t *)lists[k], i, v)
-            if (to != NULL && find(how, to, v) < 0 && json_array_append(to, v) != 0) {
+            if (to != NULL && strategic_find(how, to, v) < 0 && json_array_append(to, v) != 0) {
                 json_decref(to);
                 to = NULL;
             }
@@ -206,7 +109,7 @@ static bool remove_like(const struct strategic_list *how, json_t *list, const js
 {
     ssize_t at;
 
-    while ((at = find(how, list, element)) >= 0)
+    while ((at = strategic_find(how, list, element)) >= 0)
         if (json_array_remove(list, (size_t)at) != 0)
             return false;
     return true;
@@ -257,7 +160,7 @@ static bool merge_elements(struct strategic_run *run, const struct strategic_lis
     size_t i;
 
     json_array_foreach ((json_t *)rest, i, v) {
-        at = find(how, list, v);
+        at = strategic_find(how, list, v);
         if (at < 0) {
             if (json_array_append(list, v) != 0)
                 return false;
@@ -293,7 +196,7 @@ static json_t *merge_objects(struct strategic_run *run, const struct strategic_l
         } else if (have_keys(run, how->merge_key, rest) && have_keys(run, how->merge_key, live)) {
             merged = json_copy(live);
             if (merged != NULL && merge_elements(run, how, merged, rest))
-                to = in_order(how, merged, rest, live);
+                to = strategic_in_order(how, merged, rest, live);
         }
     }
     json_decref(merged);
@@ -328,7 +231,7 @@ json_t *strategic_list(struct strategic_run *run, const struct strategic_list *h
     if (deletes)
         return delete_scalars(list, patch);
     merged = add_scalars(&scalars, list, patch);
-    to = merged != NULL ? in_order(&scalars, merged, patch, list) : NULL;
+    to = merged != NULL ? strategic_in_order(&scalars, merged, patch, list) : NULL;
     json_decref(merged);
     return to;
 }
@@ -349,8 +252,9 @@ static bool order_names(struct strategic_run *run, const struct strategic_list *
             continue;
         if (how->merge_key != NULL && json_object_get(v, how->merge_key) == NULL)
             return strategic_fail_key(run, v, how->merge_key);
-        while (at < json_array_size(order) &&
-               !same(identity(how, v), identity(how, json_array_get(order, at))))
+        while (
+            at < json_array_size(order) &&
+            !strategic_same(strategic_identity(how, v), strategic_identity(how, json_array_get(order, at))))
             at++;
         if (at++ < json_array_size(order))
             continue;
@@ -403,7 +307,8 @@ static json_t *worked_on(const struct strategic_list *how, const json_t *list, c
         if (ok && str_eq(json_str(v, DIRECTIVE), "delete"))
             ok = remove_like(how, to, v);
     json_array_foreach ((json_t *)patch, i, v)
-        if (ok && json_object_get(v, DIRECTIVE) == NULL && json_array_size(to) < n && find(how, to, v) < 0)
+        if (ok && json_object_get(v, DIRECTIVE) == NULL && json_array_size(to) < n &&
+            strategic_find(how, to, v) < 0)
             ok = json_array_append(to, v) == 0;
     if (ok)
         return to;
@@ -433,7 +338,7 @@ json_t *strategic_ordered_list(struct strategic_run *run, const struct strategic
     else if (merged != NULL && list != NULL && one_type(run, list, merged) &&
              (how->merge_key == NULL || have_keys(run, how->merge_key, merged)) &&
              (live = worked_on(how, list, patch)) != NULL)
-        to = in_order(how, merged, order, live);
+        to = strategic_in_order(how, merged, order, live);
     json_decref(none);
     json_decref(live);
     json_decref(merged);
