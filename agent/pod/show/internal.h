@@ -28,4 +28,12 @@ static inline struct show_node *show_node(const struct node *n)
 {
     return n->parts[ROOM_SHOW];
 }
+
+/* ---- object_json.c: new references; NULL or incomplete when out of memory ---- */
+/* With the sizes of its values; `whole`: a ConfigMap with its data. A Secret never has its values. */
+json_t *object_config(const struct api_config *c, bool whole);
+json_t *object_config_whole(const struct api_config *c); /* with all values, also of a Secret: wipe it */
+json_t *object_priority_class(const struct api_priority_class *c);
+json_t *object_runtime_class(const struct api_runtime_class *c);
+json_t *object_whole(const struct api_object *o); /* of any kind but Pod; of a Secret: wipe it */
 #endif
