@@ -58,17 +58,6 @@ static void check_duplicates(struct seen *s, const char *file, const struct api_
     api_problems_hold_back(problems, held, n_held);
 }
 
-static void print_problems(struct cli *cli, const struct api_problems *p)
-{
-    buf_auto line = BUF_INIT(64 * 1024);
-
-    for (size_t i = 0; i < p->n; i++) {
-        buf_reset(&line);
-        api_problem_add_text(&p->v[i], "", &line);
-        cli_note(cli, "%s\n", line.p);
-    }
-}
-
 static void print_ignored(struct cli *cli, const char *name, const struct api_object *o)
 {
     for (size_t i = 0; o->kind == API_KIND_POD && i < o->pod->ignored.n; i++)
@@ -98,7 +87,7 @@ static json_t *file_json(const char *name, bool ok, const struct api_objects *ob
 static void print_file(struct cli *cli, const char *name, bool ok, const struct api_objects *objects,
                        const struct api_problems *problems)
 {
-    print_problems(cli, problems);
+    cli_files_print(cli, problems);
     if (ok)
         cli_say(cli, "%s: %zu object%s, no problems\n", name, objects->n, objects->n == 1 ? "" : "s");
     for (size_t i = 0; ok && i < objects->n; i++)

@@ -102,7 +102,7 @@ int cli_files_open(struct cli *cli, const char *path)
     return fd;
 }
 
-static void print_problems(struct cli *cli, const struct api_problems *p)
+void cli_files_print(struct cli *cli, const struct api_problems *p)
 {
     buf_auto line = BUF_INIT(64 * 1024);
 
@@ -133,7 +133,7 @@ int cli_files_read(struct cli *cli, const char *path, struct cli_file *ret)
         code = EXIT_ERROR;
     else if (f.objects.n == 0)
         code = cli_error(cli, "%s has no objects", f.name);
-    print_problems(cli, &problems);
+    cli_files_print(cli, &problems);
     api_problems_done(&problems);
     if (code == EXIT_OK)
         *ret = f;

@@ -18,6 +18,9 @@ int cli_files_add(struct cli *cli, const char *path, enum cli_files_rule rule, b
 /* A descriptor, or -1 after printing the error. */
 int cli_files_open(struct cli *cli, const char *path);
 
+/* One line per problem on standard error, in the form of compilers. */
+void cli_files_print(struct cli *cli, const struct api_problems *p);
+
 struct cli_file {
     const char *name; /* "stdin" for "-"; borrowed */
     char *text;       /* n bytes and a NUL */
