@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pki - the CA of a lone node, the certificate that its API shows, and the administrator's. By OpenSSL. */
 #include "agent/kube/apiserver/internal.h"
+#include "agent/kube/server/tls.h"
 
 #include "base/codec/json.h"
 #include "base/scope.h"
@@ -15,41 +16,20 @@ SCOPE_DEFINE(BIO, BIO_free_all)
 SCOPE_DEFINE(X509, X509_free)
 SCOPE_DEFINE(EVP_PKEY, EVP_PKEY_free)
 
-static enum err_code pki_err(struct err *e, const char *what)
-{
-    char text[256] = "no reason was given";
-    unsigned long code = ERR_peek_last_error();
-
-    if (code != 0)
-        ERR_error_string_n(code, text, sizeof(text));
-    ERR_clear_error();
-    return err_set(e, ERR_INTERNAL, "%s: %s", what, text);
-}
-
-/* A key with a password is an error: nobody is asked at a terminal. */
-static int no_password(char *to, int size, int rwflag, void *arg)
-{
-    (void)to;
-    (void)size;
-    (void)rwflag;
-    (void)arg;
-    return -1;
-}
-
 /* ---- reading ---- */
 
 static X509 *read_certificate(const char *pem)
 {
     scoped(BIO_free_all) BIO *bio = pem != NULL ? BIO_new_mem_buf(pem, (int)strlen(pem)) : NULL;
 
-    return bio != NULL ? PEM_read_bio_X509(bio, NULL, no_password, NULL) : NULL;
+    return bio != NULL ? PEM_read_bio_X509(bio, NULL, tls_no_password, NULL) : NULL;
 }
 
 static EVP_PKEY *read_key(const char *pem)
 {
     scoped(BIO_free_all) BIO *bio = pem != NULL ? BIO_new_mem_buf(pem, (int)strlen(pem)) : NULL;
 
-    return bio != NULL ? PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL) : NULL;
+    return bio != NULL ? PEM_read_bio_PrivateKey(bio, NULL, tls_no_password, NULL) : NULL;
 }
 
 static bool is_in_time(const X509 *x, int64_t now_s, int days)
@@ -216,13 +196,13 @@ enum err_code api_pki_renew(const json_t *files, const char *node_name, const ch
         json_object_set(made, "ca.crt", json_object_get(files, "ca.crt"));
         json_object_set(made, "ca.key", json_object_get(files, "ca.key"));
     } else if (!make_pair(made, "ca", &root, now_s, &ca, &ca_key)) {
-        return pki_err(e, "make a CA");
+        return tls_err(e, ERR_INTERNAL, "make a CA");
     }
     server.issuer = admin.issuer = ca;
     server.signer = admin.signer = ca_key;
     if (!make_pair(made, "server", &server, now_s, NULL, NULL) ||
         !make_pair(made, "admin", &admin, now_s, NULL, NULL))
-        return pki_err(e, "make a certificate");
+        return tls_err(e, ERR_INTERNAL, "make a certificate");
     *ret = json_incref(made);
     return ERR_OK;
 }

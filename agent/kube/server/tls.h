@@ -28,6 +28,9 @@ struct tls_settings { /* borrowed; PEM texts, NULL or "": none */
 /* OpenSSL's last error as *e; none of its errors is left. */
 enum err_code tls_err(struct err *e, enum err_code code, const char *what);
 
+/* OpenSSL's pem_password_cb: a key with a password is an error, and no terminal is asked for one. */
+int tls_no_password(char *to, int size, int rwflag, void *arg);
+
 /* A certificate for `name`, signed by itself, and its key, in PEM: as kubelet's for a node that is given
  * none. malloc'ed; wipe the key. */
 enum err_code tls_self_signed(const char *name, char **ret_certificate, char **ret_key,

@@ -24,8 +24,7 @@ static bool tls_context_given(const char *text)
     return text != NULL && text[0] != '\0';
 }
 
-/* A key with a password is an error: nobody is asked at a terminal. */
-static int no_password(char *to, int size, int rwflag, void *arg)
+int tls_no_password(char *to, int size, int rwflag, void *arg)
 {
     (void)to;
     (void)size;
@@ -53,10 +52,10 @@ static enum err_code use_certificate(SSL_CTX *c, const struct tls_settings *o, s
 
     if (certs == NULL || keys == NULL)
         return err_set(e, ERR_INVALID, "the certificate or its key is longer than %zu bytes", TLS_PEM_MAX);
-    leaf = PEM_read_bio_X509(certs, NULL, no_password, NULL);
+    leaf = PEM_read_bio_X509(certs, NULL, tls_no_password, NULL);
     if (leaf == NULL || SSL_CTX_use_certificate(c, leaf) != 1)
         return tls_err(e, ERR_INVALID, "the server's certificate");
-    while ((more = PEM_read_bio_X509(certs, NULL, no_password, NULL)) != NULL) {
+    while ((more = PEM_read_bio_X509(certs, NULL, tls_no_password, NULL)) != NULL) {
         int r = SSL_CTX_add1_chain_cert(c, more);
 
         X509_free(more);
@@ -64,7 +63,7 @@ static enum err_code use_certificate(SSL_CTX *c, const struct tls_settings *o, s
             return tls_err(e, ERR_INVALID, "the chain of the server's certificate");
     }
     ERR_clear_error();
-    key = PEM_read_bio_PrivateKey(keys, NULL, no_password, NULL);
+    key = PEM_read_bio_PrivateKey(keys, NULL, tls_no_password, NULL);
     if (key == NULL || SSL_CTX_use_PrivateKey(c, key) != 1 || SSL_CTX_check_private_key(c) != 1)
         return tls_err(e, ERR_INVALID, "the key of the server's certificate");
     return ERR_OK;
@@ -144,7 +143,7 @@ static enum err_code use_client_ca(SSL_CTX *c, const char *pem, struct err *e)
 
     if (in == NULL)
         return err_set(e, ERR_INVALID, "the CAs of clients are longer than %zu bytes", TLS_PEM_MAX);
-    while ((ca = PEM_read_bio_X509(in, NULL, no_password, NULL)) != NULL) {
+    while ((ca = PEM_read_bio_X509(in, NULL, tls_no_password, NULL)) != NULL) {
         bool ok = X509_STORE_add_cert(store, ca) == 1 && SSL_CTX_add_client_CA(c, ca) == 1;
 
         X509_free(ca);
