@@ -3,11 +3,9 @@
 
 #include "agent/claim/internal.h"
 #include "agent/pod/core/facts.h"
-#include "agent/pod/core/node_labels.h"
 #include "agent/pod/core/pod.h"
 #include "agent/pod/project/project.h"
 #include "agent/pod/volume/volumes.h"
-#include "base/array.h"
 #include "base/clock.h"
 #include "base/codec/json.h"
 #include "base/log.h"
@@ -38,7 +36,7 @@ void claims_pod_changed(struct claims *c, const struct pod *p)
         }
 }
 
-static struct claim *find(const struct claims *c, const char *namespace_, const char *name)
+struct claim *claim_find(const struct claims *c, const char *namespace_, const char *name)
 {
     char key[CLAIM_KEY_SIZE];
     struct claim *found;
@@ -79,8 +77,7 @@ static bool uses(const struct pod *p, const struct claim *one)
     return false;
 }
 
-/* A pod other than `but` that uses the claim and has begun to start; NULL: none. */
-static const struct pod *user_of(const struct claims *c, const struct claim *one, const struct pod *but)
+const struct pod *claim_user(const struct claims *c, const struct claim *one, const struct pod *but)
 {
     pods_each (c->o.node, p)
         if (p != but && p->state != POD_PENDING && uses(p, one))
@@ -106,271 +103,6 @@ static void count_users(struct claims *c, struct claim *one)
     if (n < one->users)
         c->tell = true;
     one->users = n;
-}
-
-/* ---- binding ---- */
-
-struct volumes {
-    const struct claims *c;
-    const struct claim *of; /* the claim to be bound */
-    struct claim_volume *v;
-    size_t n;
-};
-
-static bool is_taken(const struct claims *c, const struct claim *by, const char *volume)
-{
-    for (const struct claim *one = c->all; one != NULL; one = one->hh.next)
-        if (one != by && str_eq(one->volume, volume))
-            return true;
-    return false;
-}
-
-static bool is_of_node(const struct node *n, const struct api_pv *pv)
-{
-    struct api_kvs labels = { 0 };
-    mem_auto struct api_kv *v = labels.v = node_labels(n, &labels.n);
-
-    return v != NULL && api_pv_fits_node(pv, n->o.node_name, &labels);
-}
-
-static void add_volume(const struct api_object *o, void *arg)
-{
-    struct volumes *all = arg;
-    const struct api_generic *g = o->generic;
-    struct claim_volume *v;
-
-    if (g->origin != API_FROM_FOLDER || g->pv == NULL || !array_room(all->v, all->n))
-        return;
-    v = &all->v[all->n++];
-    *v = (struct claim_volume){
-        .object = g,
-        .bound = is_taken(all->c, all->of, g->meta.name) || claims_released(all->c, g->meta.name) != NULL,
-        .going = claim_deleted_at(g) != NULL,
-        .foreign = !is_of_node(all->c->o.node, g->pv),
-    };
-}
-
-static enum err_code bind_to(struct claims *c, struct claim *one, const struct claim_volume *v, struct err *e)
-{
-    char size[QUANTITY_TEXT_SIZE];
-
-    quantity_format(api_resource_get(&v->object->pv->capacity, "storage"), size);
-    one->volume = strdup(v->object->meta.name);
-    one->size = strdup(size);
-    one->pv = api_generic_ref((struct api_generic *)v->object);
-    if (one->volume == NULL || one->size == NULL || claim_record_save(c, one, e) != ERR_OK) {
-        free(take_ptr(&one->volume));
-        free(take_ptr(&one->size));
-        api_generic_unref(take_ptr(&one->pv));
-        return e->code != ERR_OK ? e->code : err_nomem(e);
-    }
-    one->problem[0] = '\0';
-    log_info("claim bound to a PersistentVolume", F_STR("claim", one->key), F_STR("volume", one->volume));
-    return ERR_OK;
-}
-
-/* Binds the claim to a folder of the agent. */
-static enum err_code bind_to_folder(struct claims *c, struct claim *one, const struct claim_wish *w,
-                                    struct err *e)
-{
-    const struct quantity *size = api_resource_get(&w->claim->requests, "storage");
-    char text[QUANTITY_TEXT_SIZE] = "0";
-
-    if (size != NULL)
-        quantity_format(size, text);
-    one->volume = str_printf("pvc-%s", one->uid);
-    one->size = strdup(text);
-    if (one->volume == NULL || one->size == NULL || claim_record_save(c, one, e) != ERR_OK) {
-        free(take_ptr(&one->volume));
-        free(take_ptr(&one->size));
-        return e->code != ERR_OK ? e->code : err_nomem(e);
-    }
-    one->problem[0] = '\0';
-    log_info("claim gets a folder of this node", F_STR("claim", one->key), F_STR("folder", one->own_path));
-    return ERR_OK;
-}
-
-static enum err_code no_volume(const struct claim_wish *w, const struct volumes *all, struct err *e)
-{
-    const char *named = w->claim->volume_name;
-
-    for (size_t i = 0; named != NULL && i < all->n; i++)
-        if (str_eq(named, all->v[i].object->meta.name))
-            return claim_fits(w, &all->v[i], e);
-    if (claim_may_be_made(w))
-        return err_set(e, ERR_PRECONDITION, "waiting for first consumer to be created before binding");
-    if (named != NULL)
-        return err_set(e, ERR_PRECONDITION, "there is no PersistentVolume \"%.253s\"", named);
-    return err_set(e, ERR_PRECONDITION,
-                   "no persistent volumes available for this claim, and its %s allows no other",
-                   w->claim->selector != NULL               ? "selector"
-                   : str_eq(w->claim->volume_mode, "Block") ? "volumeMode"
-                                                            : "storageClassName");
-}
-
-/* `make`: creates a folder if no volume fits. ERR_PRECONDITION: the claim stays unbound. */
-static enum err_code claim_bind(struct claims *c, struct claim *one, const struct api_generic *g, bool make,
-                                struct err *e)
-{
-    const struct claim_wish w = {
-        .namespace_ = g->meta.namespace, .name = g->meta.name, .uid = one->uid, .claim = g->claim
-    };
-    struct volumes all = { .c = c, .of = one };
-    const struct claim_volume *best;
-
-    src_store_each(c->store, API_KIND_PERSISTENT_VOLUME, add_volume, &all);
-    best = claim_best(&w, all.v, all.n);
-    if (best != NULL)
-        ERR_IGNORE(bind_to(c, one, best, e));
-    else if (make && claim_may_be_made(&w))
-        ERR_IGNORE(bind_to_folder(c, one, &w, e));
-    else
-        ERR_IGNORE(no_volume(&w, &all, e));
-    free(all.v);
-    snprintf(one->problem, sizeof(one->problem), "%.299s", e->text);
-    return e->code;
-}
-
-/* ---- for pods ---- */
-
-static enum err_code make_ephemeral(struct claims *c, const struct pod *p, const struct api_volume *v,
-                                    const char *name, struct err *e)
-{
-    json_auto_t *pod = json_loads(p->api->json, 0, NULL);
-    const json_t *template_ =
-        json_at(json_named(json_at(pod, "spec.volumes"), v->name), "ephemeral.volumeClaimTemplate");
-
-    if (template_ == NULL)
-        return err_set(e, ERR_INTERNAL, "volume \"%s\" has no volumeClaimTemplate", v->name);
-    if (claims_make(c, p->api->meta.namespace, name, template_, p->uid, e) != ERR_OK)
-        return e->code;
-    find(c, p->api->meta.namespace, name)->of_pod = true;
-    return claim_record_save(c, find(c, p->api->meta.namespace, name), e);
-}
-
-/* The claim of a volume, which exists in the store. */
-static enum err_code claim_of(struct claims *c, struct pod *p, const struct api_volume *v, const char *name,
-                              struct claim **ret, struct err *e)
-{
-    const char *namespace_ = p->api->meta.namespace;
-    struct claim *one = find(c, namespace_, name);
-
-    if (one == NULL && v->ephemeral &&
-        src_store_generic(c->store, API_FROM_FOLDER, API_KIND_CLAIM, namespace_, name) == NULL) {
-        if (make_ephemeral(c, p, v, name, e) != ERR_OK)
-            return e->code;
-        one = find(c, namespace_, name);
-    }
-    if (v->ephemeral && (one == NULL || !one->of_pod || !str_eq(one->owner, p->uid)))
-        return err_set(e, ERR_PRECONDITION, "PVC %s/%s was not created for pod %s (pod is not owner)",
-                       namespace_, name, p->key);
-    if (one == NULL)
-        return err_set(e, ERR_PRECONDITION, "persistentvolumeclaim \"%s\" not found", name);
-    *ret = one;
-    return ERR_OK;
-}
-
-static enum err_code make_folder(const struct claim *one, struct err *e)
-{
-    /* All users may write, as in an emptyDir, because containers run as various users. */
-    if (one->pv == NULL && fs_mkdirs(one->own_path, 0777, e) != ERR_OK)
-        return err_wrap(e, "claim %s", one->key);
-    return ERR_OK;
-}
-
-/* kubelet's text, from operation_generator.go. */
-static enum err_code check_node(const struct claims *c, const struct claim *one, struct err *e)
-{
-    if (one->pv == NULL || is_of_node(c->o.node, one->pv->pv))
-        return ERR_OK;
-    return err_set(e, ERR_PRECONDITION,
-                   "NodeAffinity check failed for volume \"%.253s\" : no matching NodeSelectorTerms",
-                   one->volume);
-}
-
-static bool is_csi(const struct claim *one)
-{
-    return one->pv != NULL && one->pv->pv->storage.kind == API_STORAGE_CSI;
-}
-
-static enum err_code take(struct pod *p, const struct api_volume *v, void *arg, struct err *e)
-{
-    struct claims *c = arg;
-    const struct api_generic *g;
-    const struct pod *other;
-    struct claim *one = NULL;
-    char name[256];
-
-    if (p->api->origin != API_FROM_FOLDER)
-        return err_set(e, ERR_PRECONDITION, "claims of the cluster need a storage driver");
-    claim_name(p, v, name, sizeof(name));
-    if (claim_of(c, p, v, name, &one, e) != ERR_OK)
-        return e->code;
-    g = claim_object(c, one);
-    if (g == NULL) /* an earlier pod keeps using the claim */
-        return one->volume != NULL && !clock_boot_is_set(p->seen_at)
-                   ? make_folder(one, e)
-                   : err_set(e, ERR_PRECONDITION, "persistentvolumeclaim \"%s\" not found", name);
-    if (one->volume == NULL && claim_bind(c, one, g, one->made != NULL || !pod_is_new(p), e) != ERR_OK)
-        return e->code == ERR_PRECONDITION ? err_wrap(e, "persistentvolumeclaim \"%s\" is not bound", name)
-                                           : e->code;
-    if (claim_deleted_at(g) != NULL && clock_boot_is_set(p->seen_at))
-        return err_set(e, ERR_PRECONDITION, "persistentvolumeclaim \"%s\": PVC is being deleted", name);
-    if (check_node(c, one, e) != ERR_OK)
-        return e->code;
-    /* The set-up of a CSI volume handles the change of users: the volume stays staged from one pod to the
-     * next. */
-    other = claim_is_for_one_pod(g->claim) && !is_csi(one) ? user_of(c, one, p) : NULL;
-    if (other != NULL)
-        return err_set(
-            e, ERR_PRECONDITION,
-            "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access "
-            "mode: claim \"%s\", pod %s",
-            name, other->key);
-    return make_folder(one, e);
-}
-
-static enum err_code place(const struct pod *p, const struct api_volume *v, struct claim_place *ret,
-                           void *arg, struct err *e)
-{
-    struct quantity size = { 0 };
-    const struct claim *one;
-    char name[256];
-
-    claim_name(p, v, name, sizeof(name));
-    one = find(arg, p->api->meta.namespace, name);
-    if (one == NULL || one->volume == NULL)
-        return err_set(e, ERR_NOT_FOUND, "persistentvolumeclaim \"%s\" is not bound", name);
-    if (quantity_parse(one->size, &size, e) != ERR_OK)
-        return e->code;
-    *ret = (struct claim_place){ .volume = one->pv,
-                                 .read_only = v->claim_readonly,
-                                 .bytes = (uint64_t)quantity_value(&size) };
-    if (one->pv == NULL)
-        ret->path = one->own_path;
-    else
-        claim_place_of(one->pv, ret);
-    return ERR_OK;
-}
-
-static void grown(const struct pod *p, const struct api_volume *v, uint64_t bytes, void *arg)
-{
-    struct claims *c = arg;
-    struct claim *one;
-    char name[256], text[QUANTITY_TEXT_SIZE], *size;
-    struct err e = { 0 };
-
-    claim_name(p, v, name, sizeof(name));
-    one = find(c, p->api->meta.namespace, name);
-    snprintf(text, sizeof(text), "%llu", (unsigned long long)bytes);
-    size = one != NULL ? strdup(text) : NULL;
-    if (size == NULL)
-        return;
-    free(one->size);
-    one->size = size;
-    if (claim_record_save(c, one, &e) !=
-        ERR_OK) /* after a restart the volume is expanded again, which is harmless */
-        log_warn("cannot record the size of a claim", F_STR("claim", one->key), F_ERR(&e));
 }
 
 /* ---- claims that the agent creates ---- */
@@ -408,7 +140,7 @@ static json_t *object_from(const json_t *template_, const char *namespace_, cons
 enum err_code claims_make(struct claims *c, const char *namespace_, const char *name, const json_t *template_,
                           const char *owner, struct err *e)
 {
-    struct claim *one = find(c, namespace_, name);
+    struct claim *one = claim_find(c, namespace_, name);
 
     if (src_store_generic(c->store, API_FROM_FOLDER, API_KIND_CLAIM, namespace_, name) != NULL &&
         (one == NULL || !one->going))
@@ -556,7 +288,7 @@ static void on_store(enum src_change change, const struct api_object *o, void *a
     if (!c->putting && change == SRC_REMOVED && o->kind == API_KIND_PERSISTENT_VOLUME)
         claims_unrelease(c, o->generic->meta.name);
     if (!c->putting && change == SRC_ADDED && o->kind == API_KIND_CLAIM &&
-        find(c, o->generic->meta.namespace, o->generic->meta.name) == NULL &&
+        claim_find(c, o->generic->meta.namespace, o->generic->meta.name) == NULL &&
         claim_new(c, o->generic->meta.namespace, o->generic->meta.name) == NULL)
         log_error("cannot take a claim: out of memory", F_STR("claim", o->generic->meta.name));
     c->tell = true;
@@ -585,7 +317,7 @@ enum err_code claims_open(struct claims **ret, const struct claims_options *o, s
         return err_nomem(e);
     c->o = *o;
     c->store = o->node->o.store;
-    c->link = (struct node_claims){ .take = take, .place = place, .grown = grown, .arg = c };
+    c->link = claim_functions(c);
     boot_timer_init(o->node->timers, &c->timer);
     *ret = c;
     c->dir = str_printf("%s/claims", o->node->o.state_dir);

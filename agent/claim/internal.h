@@ -51,6 +51,22 @@ struct claims {
     void (*freed)(struct claims *c);
 };
 
+/* ---- claims.c ---- */
+struct claim *claim_find(const struct claims *c, const char *namespace_, const char *name); /* NULL: none */
+const struct api_generic *claim_object(const struct claims *c, const struct claim *one);
+bool claim_is_used(const struct claims *c, const struct claim *one);
+/* A pod other than `but` that uses the claim and has begun to start; NULL: none. */
+const struct pod *claim_user(const struct claims *c, const struct claim *one, const struct pod *but);
+
+/* ---- binding.c ---- */
+/* `make`: creates a folder if no volume fits. ERR_PRECONDITION: the claim stays unbound. */
+enum err_code claim_bind(struct claims *c, struct claim *one, const struct api_generic *g, bool make,
+                         struct err *e) MUST_CHECK;
+bool claim_is_of_node(const struct node *n, const struct api_pv *pv); /* by its nodeAffinity */
+
+/* ---- pod_claims.c ---- */
+struct node_claims claim_functions(struct claims *c); /* for the rooms of a pod */
+
 /* ---- record.c ---- */
 /* Reads all records. A damaged record is set aside, and the folder of its claim is kept. */
 enum err_code claim_records_load(struct claims *c, struct err *e) MUST_CHECK;
@@ -72,8 +88,6 @@ const char *claim_deleted_at(const struct api_generic *g);
  * use. */
 void claims_protect(struct claims *c);
 enum err_code claim_put(struct claims *c, enum api_kind kind, const json_t *object, struct err *e) MUST_CHECK;
-const struct api_generic *claim_object(const struct claims *c, const struct claim *one);
-bool claim_is_used(const struct claims *c, const struct claim *one);
 
 /* ---- released.c ---- */
 /* Records, also on disk, that the volume of a removed claim must not be bound to another claim. */
