@@ -568,6 +568,11 @@ class Node:
         for file in files:
             os.unlink(f"{self.manifests}/{file}")
 
+    def clear(self, deadline=30):
+        """Removes all manifests and waits until no pod is left."""
+        self.remove(*os.listdir(self.manifests))
+        until(lambda: not self.pods(), deadline, lambda: f"pods are gone: {list(self.pods())}")
+
     def problems(self):
         """{file: ["field.path: what is wrong"...]} of the manifest folder, as the socket reports it."""
         return {f["name"]: [": ".join(filter(None, [p.get("field"), p["message"]])) for p in f["problems"]]

@@ -342,9 +342,7 @@ class Soak:
             node.put("warm.yaml", pod("warm", container(command=shell(LOOP), ports=[{"containerPort": 80, "hostPort": 19999}]),
                                       terminationGracePeriodSeconds=0))
             warm = node.wait_running("warm")
-            node.remove("warm.yaml")
-            node.wait_gone("warm")
-            node.wait_no_traces(warm)
+            node.finish(warm)
         self.base = self.facts()
         decoys = [f"{node.run_dir}/ns/{'0' * 8}-decoy", f"{node.state_dir}/pods/.decoy.json.tmp"]
         for decoy in decoys:

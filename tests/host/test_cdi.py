@@ -120,9 +120,7 @@ def test_users(t):
     text = said(node, "a")
     saw_all(text)
     contains(text, "/mm/hugepages 65534\n", "the owner in sysfs")
-    node.remove("a.yaml")
-    node.wait_gone("a")
-    node.wait_no_traces(a)
+    node.finish(a)
 
 
 def test_denied(t):

@@ -27,9 +27,7 @@ def wait_unpublished(node, driver, uid, deadline=30):
 
 
 def finish(node, *drivers):
-    for file in os.listdir(node.manifests):
-        node.remove(file)
-    until(lambda: not node.pods(), 30, lambda: f"pods are gone: {list(node.pods())}")
+    node.clear()
     for driver in drivers:
         driver.leave()
     node.stop()

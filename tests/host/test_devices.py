@@ -28,9 +28,7 @@ def got(node, pod, container=None):
 
 
 def finish(node, *plugins):
-    for file in os.listdir(node.manifests):
-        node.remove(file)
-    until(lambda: not node.pods(), 20, lambda: f"pods are gone: {list(node.pods())}")
+    node.clear()
     for plugin in plugins:
         plugin.stop()
     node.stop()

@@ -90,9 +90,7 @@ def full_disk(t, leave):
     node.start()
     node.wait_pod("b", lambda p: p.ready)
     equal(facts(node, node.pod("b")), b, "a running pod")
-    node.remove("a.yaml")
-    node.wait_gone("a")
-    node.wait_no_traces(a)
+    node.finish(a)
     free(t)
     node.wait_running(*[f"new{i}" for i in range(4)], deadline=60)
     until(lambda: re.search(r"pod records +done", explain(node, "node")), 20,

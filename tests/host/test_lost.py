@@ -345,9 +345,7 @@ exec /usr/bin/crun "$@"
     run("mount", "--bind", "/usr/bin/crun", place)
     node.start()
     check(not os.path.exists(place), "the mount of an earlier probe is left")
-    node.remove("a.yaml")
-    node.wait_gone("a")
-    node.wait_no_traces(a)
+    node.finish(a)
     equal(node.stop(), 0, "exit code")
 
 

@@ -234,10 +234,7 @@ def test_lost_interface(t):
         check(get(inside, None, "192.0.2.10", 8080), "host to pod")
     finally:
         inside.end()
-    node.remove("a.yaml", "b.yaml")
-    node.wait_gone("a", "b")
-    for p in (a, b):
-        node.wait_no_traces(p)
+    node.finish(a, b)
     equal(node.stop(), 0, "exit code")
 
 
@@ -281,10 +278,7 @@ def test_lost_while_running(t):
         check(not whole(b), "b's address is where b has it")
         inside(b, "addr", "add", f"{b.ip}/16", "dev", "eth0")
         until(lambda: "lost its address" not in explain(node, "pod", "b"), 20, "b has put it right")
-        node.remove("a.yaml", "b.yaml", "c.yaml")
-        node.wait_gone("a", "b", "c")
-        for p in (a, b, c):
-            node.wait_no_traces(p)
+        node.finish(a, b, c)
         check(not [x for x in links() if x.startswith(("bwp", "veth"))], links)
     finally:
         away.kill()
@@ -313,9 +307,7 @@ def test_flushed_rules(t):
         equal((again.ip, again.container_id()), (a.ip, a.container_id()), "address and container")
     finally:
         inside.end()
-    node.remove("a.yaml")
-    node.wait_gone("a")
-    node.wait_no_traces(a)
+    node.finish(a)
     equal(node.stop(), 0, "exit code")
 
 
@@ -341,9 +333,7 @@ def test_forgotten_attachments(t):
     until(lambda: a.ip == again.ip or f"{a.ip}/32" not in firewall(), 10, "rules of a are gone")
     until(lambda: len(re.findall(r"(?m)^:CNI-DN-", run("iptables-save", "-t", "nat").stdout)) == 1, 10, "ports of b alone")
     until(lambda: len([x for x in links() if x.startswith("bwp")]) == 1, 10, "the ifb of b alone")
-    node.remove("b.yaml")
-    node.wait_gone("b")
-    node.wait_no_traces(b)
+    node.finish(b)
     check(not re.search("CNI-DN-|CNI-[0-9a-f]{24}", firewall()), firewall)
     check(not [x for x in links() if x.startswith(("bwp", "veth"))], links)
     equal(node.stop(), 0, "exit code")
@@ -409,7 +399,5 @@ def test_lists(t):
         until(lambda: '03-new.conflist: network "n": plugin "bridge" does not speak cniVersion 1.1.0' in explain(node, "node"), 10,
               "the version is named")
         equal(os.listdir(f"{node.state_dir}/cni/networks"), ["coracle"], "networks that gave addresses")
-    node.remove("a.yaml")
-    node.wait_gone("a")
-    node.wait_no_traces(a)
+    node.finish(a)
     equal(node.stop(), 0, "exit code")

@@ -115,9 +115,7 @@ def test_shared(t):
     until(lambda: "hi\n1000:2000\n" in node.cli("logs", "a", "-c", "two").stdout, 10, "the other container's file")
     equal(node.enter(a, "cat", "/proc/1/comm", container="one").stdout.strip(), "pause", "process 1")
     equal(node.cli("exec", "a", "-c", "one", "--", "sh", "-c", "kill -0 1 2>&1 || echo no").stdout.strip()[-2:], "no", "a user may not signal root's pause")
-    node.remove("a.yaml")
-    node.wait_gone("a")
-    node.wait_no_traces(a)
+    node.finish(a)
     equal(node.stop(), 0, "exit code")
 
 

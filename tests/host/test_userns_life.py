@@ -79,10 +79,7 @@ def test_users_of_pods_are_their_own(t):
         text = node.cli("explain", "pod", p.name).stdout
         contains(text, f"0 to 65535 are {first} to {first + IDS - 1} on the host", "explain pod")
     contains(node.cli("explain", "node").stdout, "possible (hostUsers: false)", "explain node")
-    node.remove("a.yaml", "b.yaml")
-    node.wait_gone("a", "b")
-    node.wait_no_traces(a)
-    node.wait_no_traces(b)
+    node.finish(a, b)
     node.put("c.yaml", own("c"))
     c = node.wait_running("c")
     equal(block(node, c), IDS, "the block that was free again")
@@ -144,9 +141,7 @@ def test_files_have_the_owners_of_their_side(t):
     refused = node.cli("exec", "p", "-c", "user", "--", "cat", "/host/secret", ok=False)
     contains(refused.stderr, "Permission denied", "a file of root's")
     contains(node.logs("p", "user") + run_in(node, "p", "cat /etc/hosts", "user"), "p", "the hosts file")
-    node.remove("p.yaml")
-    node.wait_gone("p")
-    node.wait_no_traces(p)
+    node.finish(p)
     equal(owner(folder), (0, 0), "the hostPath itself")
     equal(read(f"{folder}/secret"), "of root", "what lies in it")
     node.stop()
@@ -209,9 +204,7 @@ def test_pods_with_users_live_like_others(t):
     again = node.wait_pod("p", lambda p: p.restarts("main") == 1 and p.ready, what="main runs again", deadline=30)
     equal(block(node, again, "main"), first, "the block after a restart of a container")
     contains(read(f"/proc/{node.pid(again, 'main')}/status"), f"Uid:\t{first + 1000}\t", "the new run")
-    node.remove("p.yaml")
-    node.wait_gone("p")
-    node.wait_no_traces(p)
+    node.finish(p)
     node.stop()
 
 
@@ -237,9 +230,7 @@ def test_shared_process_namespace(t):
     node.start()
     same = node.wait_running("p")
     equal(os.readlink(f"/proc/{node.pid(same, 'a')}/ns/pid"), inside, "PID namespace after the agent's restart")
-    node.remove("p.yaml")
-    node.wait_gone("p")
-    node.wait_no_traces(p)
+    node.finish(p)
     node.stop()
 
 
@@ -313,9 +304,7 @@ def test_mounts_of_the_host_stay(t):
     equal(run_in(node, "p", "grep -c ' /v/new ' /proc/self/mountinfo", ok=False).strip(), "0", "where it shall not")
     os.kill(node.pid(p), signal.SIGKILL)
     node.wait_pod("p", lambda p: p.restarts() == 1 and p.state()[0] == "running", what="p runs again")
-    node.remove("p.yaml")
-    node.wait_gone("p")
-    node.wait_no_traces(p)
+    node.finish(p)
     for name in ("sub", "new"):
         check(os.path.ismount(f"{folder}/{name}"), f"{name} was unmounted on the host")
     equal(read(f"{folder}/sub/file"), "below", "the host's file")
