@@ -112,6 +112,7 @@ void write_node(struct node *n, json_t *request, struct status_reply *r)
     struct err e = { 0 };
     json_t *now;
 
+    (void)taken; /* until the end of the function */
     if (check(n, request, &causes, &e) != ERR_OK ||
         (!json_flag(request, "dryRun") && node_written_take(n, object, &e) != ERR_OK)) {
         refuse(request, r, &e, causes);
