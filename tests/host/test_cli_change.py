@@ -74,7 +74,7 @@ def test_delete(t):
         wrong = cli(*words)
         equal(wrong.returncode, 2, f"exit code of {words}")
         contains(wrong.stderr, why)
-    contains(cli("node", "x").stderr, "nodeLabels", "the node")
+    contains(cli("node", "x").stderr, "objects of kind Node are not written here", "the node")
     node.stop()
 
 
@@ -109,7 +109,7 @@ def test_label_and_annotate(t):
         wrong = cli(*words)
         equal(wrong.returncode, 2, f"exit code of {words}")
         contains(wrong.stderr, why)
-    contains(cli("label", "node", node.name if hasattr(node, "name") else "n", "a=b").stderr, "nodeLabels", "the node")
+    contains(cli("label", "node", node.name if hasattr(node, "name") else "n", "a=b").stderr, "not found", "another node")
     node.stop()
 
 
