@@ -435,6 +435,14 @@ static struct api_pod *with_ephemeral(const struct pod *p, struct api_pod *api)
     return with;
 }
 
+/* The pod ends, or has ended, because its manifest was removed or replaced: the same manifest is a new pod.
+ */
+static bool ends_for_good(const struct pod *p)
+{
+    return !p->finishing &&
+           (p->state == POD_TERMINATING || (p->state == POD_TERMINATED && p->deletion_ns != 0));
+}
+
 /* Called when the store has a new or changed pod. */
 void pods_want(struct node *n, struct api_pod *api)
 {
@@ -452,8 +460,7 @@ void pods_want(struct node *n, struct api_pod *api)
         want_served(p, api);
         return;
     }
-    if (p->state == POD_TERMINATING && !p->finishing &&
-        !api_kept_meta_deleting(api->meta.kept)) { /* already ending: the new pod follows it */
+    if (ends_for_good(p) && !api_kept_meta_deleting(api->meta.kept)) { /* the new pod follows it */
         api_pod_unref(p->successor);
         p->successor = api_pod_ref(api);
         p->wanted = true;

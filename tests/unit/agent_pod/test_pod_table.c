@@ -543,6 +543,31 @@ static void each_combination_has_a_row_that_is_true(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* The agent was killed between the end of a removed pod and the removal of its record. */
+static void a_removed_pod_whose_manifest_returns_is_a_new_one(void **state)
+{
+    void *one = NULL;
+    char uid[sizeof(((struct pod *)0)->uid)];
+    struct world *w;
+    struct pod *p;
+
+    (void)state;
+    assert_int_equal(script_setup(&one), 0);
+    w = one;
+    p = bring(w, IS_DONE);
+    assert_int_equal(p->state, POD_TERMINATED);
+    snprintf(uid, sizeof(uid), "%s", p->uid);
+    p->finishing = false;
+    p->deletion_ns = 1;
+    apply(w, "", PLAIN);
+    settle(w);
+    p = pods_find(&w->node, "default", "a");
+    assert_non_null(p);
+    assert_string_not_equal(p->uid, uid);
+    assert_int_equal(p->state, POD_RUNNING);
+    assert_int_equal(script_teardown(&one), 0);
+}
+
 /* Each state of a pod is in the table. */
 static void each_state_is_a_situation(void **state)
 {
@@ -559,6 +584,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_combination_has_a_row_that_is_true),
+        cmocka_unit_test(a_removed_pod_whose_manifest_returns_is_a_new_one),
         cmocka_unit_test(each_state_is_a_situation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
