@@ -61,7 +61,7 @@ ARGUED = {
     "kubectl": {
         "auth-can-i-list-120": "the rules of the one user are one rule", "cordon-120": NODE, "cordon-136": NODE,
         "delete-cascade-foreground-136": FINALIZERS, "delete-cascade-orphan-120": ORPHAN, "delete-cascade-orphan-136": ORPHAN,
-        "describe-daemonset-136": "an annotation of a version that is gone", "describe-event-136": EVENTS,
+        "describe-daemonset-136": "an annotation of a version that is gone", "describe-deployment-120": EVENTS, "describe-event-136": EVENTS,
         "describe-job-136": JOB, "describe-node-136": NODE, "describe-pod-120": EVENTS,
         "describe-service-136": "a service has no address here", "events-136": EVENTS, "events-for-136": EVENTS,
         **{name: UPGRADED for name in ("cp-120", "exec-120", "exec-stdin-tty-120", "exec-unscheduled-120", "exec-unscheduled-136",
