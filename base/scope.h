@@ -7,7 +7,7 @@
  *     scoped(vol_writer_free) struct vol_writer *w = NULL;
  *
  * SCOPE_DEFINE(type, destroy) after a module's destructor makes it usable with scoped(). For synchronous code
- * only: what is passed to the loop belongs to its operation.
+ * only: memory passed to the loop belongs to its operation.
  */
 #ifndef BASE_SCOPE_H
 #define BASE_SCOPE_H

@@ -113,7 +113,7 @@ enum err_code cg_node_apply(struct cg_tree *t, const struct cg_limits *l, struct
 enum err_code cg_qos_apply(struct cg_tree *t, enum cg_class class_, const struct cg_limits *l,
                            struct err *e) MUST_CHECK;
 /* Sets limits of an existing cgroup that is not ours, such as "/system.slice": creates and moves nothing, and
- * leaves alone what *l does not limit. ERR_NOT_FOUND: the cgroup or the controller of a limit does not exist;
+ * leaves other limits unchanged. ERR_NOT_FOUND: the cgroup or the controller of a limit does not exist;
  * ERR_PRECONDITION: the pods' own cgroup is inside it. */
 enum err_code cg_foreign_apply(struct cg_tree *t, const char *path, const struct cg_limits *l,
                                struct err *e) MUST_CHECK;

@@ -54,7 +54,7 @@ struct cni {
 /* cni.c: the usable list of this name, or NULL. */
 const struct cni_list *cni_network(const struct cni *c, const char *name);
 
-/* run_add.c: notes what cni_remove_bridges() needs. */
+/* run_add.c: notes the bridges for cni_remove_bridges(). */
 bool cni_note_used(struct cni *c, const struct cni_list *list);
 /* run.c: starts waiting operations while there are free slots. */
 void cni_run_next(struct cni *c);

@@ -28,7 +28,7 @@ struct cni_stray {
     char dnat[32];         /* the chain of its ports; "": none found */
     struct strs addresses; /* without prefix length, no duplicates */
     json_t *ports;         /* as portMappings; may be NULL */
-    bool certain;          /* ours, whatever its id is */
+    bool certain;          /* ours, regardless of its id */
 };
 
 struct cni_stray_list {

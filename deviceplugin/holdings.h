@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * holdings - which devices the containers of this node hold, and what their providers answered.
+ * holdings - which devices the containers of this node hold, and the answers of their providers.
  *
  * An entry is a pod's uid, a container's name, a resource, the ids with their NUMA nodes, and the packed
  * answer. A device has at most one holding pod; within a pod, a device of an init container may be held by a

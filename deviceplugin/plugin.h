@@ -92,7 +92,7 @@ enum err_code plugin_start(struct plugin **ret, struct dp_plugins *all, const ch
 /* Ends the plugin; its owner is not called. Calls in progress may finish. `why` NULL: no problem. */
 void plugin_end(struct plugin *p, const struct err *why);
 void plugin_cancel(struct plugin *p); /* ends the plugin and its calls */
-void plugin_settle(struct plugin *p); /* after the end of a call: frees what has ended */
+void plugin_settle(struct plugin *p); /* after the end of a call: frees it if it has ended */
 
 /* ---- calls.c: the questions to a provider ---- */
 extern const struct dp_provider plugin_provider;

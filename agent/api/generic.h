@@ -46,7 +46,7 @@ struct api_success_rule {
     int32_t count;
 };
 
-struct api_workload { /* the spec; what a kind does not have is 0, or the kind's default */
+struct api_workload { /* the spec; members that a kind does not have are 0, or the kind's default */
     struct api_label_selector selector;
     struct api_template pods; /* a CronJob has `job` instead */
 
@@ -79,7 +79,7 @@ struct api_workload { /* the spec; what a kind does not have is 0, or the kind's
     bool has_starting_deadline;
     int64_t starting_deadline_seconds;
     int32_t keep_successful, keep_failed;
-    struct api_generic *job; /* the template as a Job; its name stands for the Jobs' names */
+    struct api_generic *job; /* the template as a Job; its name is a placeholder for the Jobs' names */
 };
 
 struct api_claim { /* a PersistentVolumeClaim's spec */

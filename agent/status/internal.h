@@ -91,7 +91,7 @@ struct conn {
     bool idle;                     /* between requests */
     bool pretty;
     bool chunked;
-    bool finite; /* the stream ends by itself: a client that stops sending still gets the rest */
+    bool finite; /* the stream ends on its own: a client that stops sending still gets the rest */
     const struct conn_source *source;
     struct watcher *watch;
     struct log_stream *log;

@@ -12,7 +12,8 @@
  *
  * An id is never shared: it is free only if it is not in the table, in neither file, and has no usage and no
  * limits on the tree's file system (a tree of others has at least the inode of its folder). The first is
- * QUOTA_FIRST_ID. What could not be read is not free. An id returns when its tree is gone and its usage is 0.
+ * QUOTA_FIRST_ID. An id whose usage could not be read is not free. An id returns when its tree is gone and
+ * its usage is 0.
  *
  * The order of a start:   projects_take_all(), quota_assign() on the empty folder, quota_set().
  * The order of an end:    the tree is removed, projects_release_all().
@@ -70,11 +71,11 @@ enum err_code projects_take(struct projects *p, const struct quota_fs *f, const 
                             uint32_t *ret, struct err *e) MUST_CHECK;
 
 /*
- * Ids for trees to come, so that a start does not wait for the disk: on return they are on the disk, in the
+ * Ids for future trees, so that a start does not wait for the disk: on return they are on the disk, in the
  * table and in projid, without a tree. All or none. projects_name_all() says which trees got them,
  * afterwards; `id` of each wish is such an id. Killed in between, a tree has an id that the table calls
- * released: it stays so until nothing uses it. What was reserved and not used is freed by projects_sweep() of
- * the next start, or by projects_unreserve().
+ * released: it stays so until nothing uses it. Unused reserved ids are freed by projects_sweep() of the next
+ * start, or by projects_unreserve().
  */
 enum err_code projects_reserve(struct projects *p, const struct quota_fs *f, uint32_t *ret_ids, size_t n,
                                struct err *e) MUST_CHECK;
@@ -92,10 +93,10 @@ enum err_code projects_release(struct projects *p, const struct quota_fs *f, con
                                struct err *e) MUST_CHECK;
 
 /*
- * Frees the ids on this file system that were left: released ones whose usage has become 0, and those that
- * an earlier agent took for a tree that does not exist (paths taken since projects_open() are not looked at).
- * Call it at the start after the pods' folders were cleaned up, and later while *ret_waiting is above 0: ids
- * that are released and in use.
+ * Frees the ids on this file system that were left: released ones whose usage has become 0, and those that an
+ * earlier agent took for a tree that does not exist (paths taken since projects_open() are not checked). Call
+ * it at the start after the pods' folders were cleaned up, and later while *ret_waiting is above 0: ids that
+ * are released and in use.
  */
 enum err_code projects_sweep(struct projects *p, const struct quota_fs *f, size_t *ret_waiting,
                              struct err *e) MUST_CHECK;

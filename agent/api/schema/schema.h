@@ -43,7 +43,7 @@ enum api_row_flags {
     API_NOT_STATIC = 1 << 18, /* `support` applies to static pods of a node that has joined a cluster */
     API_ZERO_ABSENT = 1 << 10, /* 0 or false means absent (not a pointer in the API's Go type) */
     /* How patches treat the value (agent/api/patch): */
-    API_SET = 1 << 12,       /* list of scalars: each is owned and merged by itself in an apply */
+    API_SET = 1 << 12,       /* list of scalars: each is owned and merged separately in an apply */
     API_MERGED = 1 << 13,    /* list of scalars: a strategic merge patch adds to it */
     API_ATOMIC = 1 << 14,    /* map: one value in an apply */
     API_ELSEWHERE = 1 << 16, /* object: its members are walked by a call of their own (a pod's template) */

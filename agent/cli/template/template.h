@@ -28,7 +28,7 @@ enum err_code cli_jsonpath(const char *text, const json_t *value, struct buf *ou
 #define CLI_JSONPATH "jsonpath=" /* prefix of such a format */
 
 /* ---- jsonpath_path.c ---- */
-/* That the paths of one template look at; a list of 1,000 pods has some 300,000. */
+/* Values that the paths of one template visit; a list of 1,000 pods has some 300,000. */
 #define JSONPATH_VALUES_MAX 2000000
 struct jsonpath_look {
     const json_t *root; /* of paths that begin with "$" */

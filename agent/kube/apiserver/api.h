@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api - the local API: what kubectl asks a lone node for, in coracle-kube. It listens through
- * agent/kube/server, which gives it the requests of its callers; it keeps a copy of the node's objects, fed
- * by the daemon (GET /store of the status socket), and answers from that. Everything that changes something
- * is the daemon's.
+ * api - the local API of a lone node, for kubectl, in coracle-kube. It listens through agent/kube/server,
+ * which gives it the requests of its callers; it keeps a copy of the node's objects, fed by the daemon (GET
+ * /store of the status socket), and answers from that. Everything that changes something is the daemon's.
  *
  * Only a certificate of the node's own CA with the group system:masters may ask. The messages are `config`
  * with `localPKI`, and `certificate` with the usage `local` (agent/kube/README.md). Loop thread only.

@@ -31,8 +31,8 @@ enum err_code tls_err(struct err *e, enum err_code code, const char *what);
 /* OpenSSL's pem_password_cb: a key with a password is an error, and no terminal is asked for one. */
 int tls_no_password(char *to, int size, int rwflag, void *arg);
 
-/* A certificate for `name`, signed by itself, and its key, in PEM: as kubelet's for a node that is given
- * none. malloc'ed; wipe the key. */
+/* A self-signed certificate for `name` and its key, in PEM: as kubelet's for a node that is given none.
+ * malloc'ed; wipe the key. */
 enum err_code tls_self_signed(const char *name, char **ret_certificate, char **ret_key,
                               struct err *e) MUST_CHECK;
 /* ERR_INVALID: the setting that cannot be used, and why. SSL_CTX_free(). */
@@ -56,7 +56,7 @@ enum err_code tls_send(struct tls *t, const void *p, size_t n, struct buf *out, 
 void tls_close(struct tls *t, struct buf *out); /* close_notify */
 
 /* kubelet's x509 request authenticator (CommonNameUserConversion): {"user", "groups", "extra"}, a new
- * reference. ERR_NOT_FOUND: no certificate was given, or it names nobody. ERR_UNAUTHENTICATED: it is not
+ * reference. ERR_NOT_FOUND: no certificate was given, or it names no user. ERR_UNAUTHENTICATED: it is not
  * good. */
 enum err_code tls_identity(const struct tls *t, json_t **ret, struct err *e) MUST_CHECK;
 #endif

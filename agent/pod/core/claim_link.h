@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * claim_link - what volume the claim of a pod stands for; agent/claim sets it for pods of the folder. Rooms
- * ask here and know no more of claims:
+ * claim_link - the volume behind the claim of a pod; agent/claim sets it for pods of the folder. Rooms ask
+ * here and know no more of claims:
  *
- *     claim_take(p, v, &e)         ERR_PRECONDITION: the pod waits, for what e says
+ *     claim_take(p, v, &e)         ERR_PRECONDITION: the pod waits; e has the reason
  *     claim_place(p, v, &at, &e)   where the volume is, once it was taken
  *
  * at.volume is the PersistentVolume, with its source (at.volume->pv->storage, agent/api/storage.h); NULL: the
@@ -22,7 +22,7 @@ struct claim_place {
     const struct api_generic *volume; /* borrowed until the loop turns; api_generic_ref() keeps it */
     const char *path;                 /* on the host; borrowed until the loop turns; NULL: to be mounted */
     const char *type;                 /* of the check, as a hostPath's; NULL: there is none */
-    uint64_t bytes;                   /* what the claim has: status.capacity */
+    uint64_t bytes;                   /* the claim's status.capacity */
     bool block;                       /* volumeMode Block */
     bool read_only;                   /* the pod's volume says so */
 };
@@ -35,7 +35,7 @@ static inline bool claim_place_is_own(const struct claim_place *at)
 
 struct node_claims {
     /* Takes the claim of a volume for the pod: binds it, makes its folder. May be repeated. ERR_PRECONDITION:
-     * it waits, for what *e says; volumes_claims_changed() comes when that may be over. */
+     * it waits, *e has the reason; volumes_claims_changed() is called when the wait may be over. */
     enum err_code (*take)(struct pod *p, const struct api_volume *v, void *arg, struct err *e);
     /* ERR_NOT_FOUND: it is not bound. */
     enum err_code (*place)(const struct pod *p, const struct api_volume *v, struct claim_place *ret,

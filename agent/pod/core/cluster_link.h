@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cluster_link - what the pods of a node that has joined a cluster tell of themselves: agent/cluster sets it,
- * and no room knows more of the cluster. Loop thread only.
+ * cluster_link - reports of the pods of a node that has joined a cluster: agent/cluster sets it, and no room
+ * knows more of the cluster. Loop thread only.
  */
 #ifndef AGENT_POD_CORE_CLUSTER_LINK_H
 #define AGENT_POD_CORE_CLUSTER_LINK_H
@@ -41,7 +41,7 @@ struct node_cluster {
     void (*node_changed)(void *arg);         /* the node became Ready, or ceased to be */
     json_t *(*explain)(void *arg);           /* of the connection: {"state", "detail"}; new */
     void (*metrics)(struct buf *out, void *arg);
-    json_t *(*kept)(void *arg); /* of what is on the disk for a start without the apiserver, likewise */
+    json_t *(*kept)(void *arg); /* of objects kept on the disk for a start without the apiserver, likewise */
     /* Calls `each` for every Service with a cluster IP. False: the first set is not complete, some of this
      * namespace may be missing. */
     bool (*services)(const char *namespace_, node_service_fn each, void *to, void *arg);
@@ -73,9 +73,9 @@ void node_served_unknown(struct node *n);
  * left-overs are removed. */
 void node_server_ready(struct node *n);
 /* A ConfigMap or Secret of the apiserver is proven to be absent, or the apiserver refused it: who waits for
- * it looks again. Changed and removed ones are told by the store. */
+ * it looks again. The store reports changed and removed ones. */
 void node_config_lacking(struct node *n, bool secret, const char *namespace_, const char *name);
-/* The apiserver has delivered its first set of Services: containers that wait for it look again. */
+/* The apiserver has delivered its first set of Services: containers that wait for it check again. */
 void node_services_known(struct node *n);
 /* Likewise of RuntimeClasses, for pods that wait for theirs. */
 void node_runtime_classes_known(struct node *n);

@@ -23,8 +23,9 @@ struct instance {
     int exit_code;
     char reason[32]; /* terminated: Completed, Error, OOMKilled, StartError, ContainerStatusUnknown */
     char *message;   /* termination message; NULL: none */
-    /* What made it end, as far as the exit code does not say it: "liveness probe failed: ...", the kernel's
-     * words about a process killed out of memory, a hook's output. For people; NULL: nothing is known. */
+    /* The cause of its end, as far as the exit code does not show it: "liveness probe failed: ...", the
+     * kernel's words about a process killed out of memory, a hook's output. For people; NULL: nothing is
+     * known. */
     char *why;
     char *image_id;  /* sha256:...; NULL while unknown */
     char *image_ref; /* what the status calls it, as it was pulled; NULL: as image_id */

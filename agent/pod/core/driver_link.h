@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * driver_link - what a cluster knows of the volumes of pods that storage drivers serve. agent/cluster sets it
+ * driver_link - the cluster's knowledge of pods' volumes that storage drivers serve. agent/cluster sets it
  * for pods of the apiserver; pods of the folder are answered from the store and from claim_link.h. CSIDriver
  * objects and Secrets come from the store in any case: for the Secrets that a PersistentVolume names (stage,
  * publish, expand), the cluster's side puts them there as soon as bound() has named the volume. Loop thread
@@ -18,7 +18,7 @@
 struct node;
 struct pod;
 
-struct driver_bound {                 /* what a claim is bound to; borrowed until the loop turns */
+struct driver_bound {                 /* the volume that a claim is bound to; borrowed until the loop turns */
     const struct api_generic *volume; /* the PersistentVolume */
     int64_t claim_bytes;              /* status.capacity of the claim; 0: unknown, so nothing is expanded */
 };
@@ -55,7 +55,7 @@ struct node_driver_link {
 /* Of a pod of either origin. */
 enum err_code driver_bound(const struct pod *p, const struct api_volume *v, struct driver_bound *ret,
                            struct err *e) MUST_CHECK;
-/* Without a cluster nobody attaches: ERR_UNIMPLEMENTED. */
+/* Without a cluster there is no attaching controller: ERR_UNIMPLEMENTED. */
 enum err_code driver_attached(const struct pod *p, const struct driver_attachment *a, json_t **ret,
                               struct err *e) MUST_CHECK;
 /* Whether a controller attaches what drivers of this pod want attached; otherwise the agent does. */

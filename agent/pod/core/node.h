@@ -16,7 +16,7 @@
 
 /* What lower rooms ask of the worker, set when the node opens: no room calls one above it. */
 struct pod_upward {
-    void (*queue)(struct pod *p); /* to be looked at on a later step of the loop */
+    void (*queue)(struct pod *p); /* for a step on a later turn of the loop */
     void (*end)(struct pod *p, int64_t grace_seconds, bool finishing, const char *why);
     bool (*idle)(const struct pod *p);
     void (*apply)(struct pod *p, struct api_pod *api);

@@ -55,8 +55,8 @@ struct pod {
     struct api_pod *successor; /* an edit that needs a new pod: starts when this one is gone */
     bool wanted;               /* the store still has it (or confirmed not yet after a restart) */
     bool recovered;            /* taken over from an earlier run and not yet compared with the store */
-    bool unseen;   /* taken over, and its namespaces could not be looked at yet: it is left alone */
-    bool rebooted; /* that earlier run was before a reboot of the machine */
+    bool unseen;               /* taken over, and its namespaces could not be read yet: it is left alone */
+    bool rebooted;             /* that earlier run was before a reboot of the machine */
 
     enum pod_state state;
     int64_t created_ns, state_since_ns,
@@ -125,7 +125,7 @@ struct ctr *pods_by_container(struct node *n, const char *id);
 void pods_key(char ret[POD_KEY_SIZE], const char *namespace_, const char *name);
 
 /* ---- upward.c ---- asked of the worker ---- */
-void pod_ask_end(struct pod *p, int64_t grace_seconds, const char *why); /* as one that ended by itself */
+void pod_ask_end(struct pod *p, int64_t grace_seconds, const char *why); /* as a pod that ended on its own */
 bool pod_ask_idle(const struct pod *p);                                  /* no operation of it is under way */
 void pod_ask_apply(struct pod *p, struct api_pod *api);                  /* takes an edit over in place */
 void pod_ask_recover(struct pod *p); /* compares what its record says with the facts, once more */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod_look - what a pod does after a failed lookup (base/presence.h): nothing, and it looks again.
+ * pod_look - a pod after a failed lookup (base/presence.h): it does nothing, and repeats the lookup.
  *
  * The step that failed calls pod_look_again() and returns without deciding anything. The pod is woken after a
  * back-off of 50 ms, doubled up to 10 s; `coracle explain pod` shows the error; the first one in a row is

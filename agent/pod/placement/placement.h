@@ -42,14 +42,16 @@ bool placement_wants(const struct pod *p);
 #define PLACEMENT_HINTS 2
 enum err_code placement_hints(const struct pod *p, size_t i, bool whole, struct pl_hints *v, size_t *n,
                               struct err *e) MUST_CHECK;
-/* Gives p->ctrs[i] what it requests. ERR_INVALID: an SMTAlignmentError; another error: too little is free. */
+/* Allocates the requests of p->ctrs[i]. ERR_INVALID: an SMTAlignmentError; another error: too little is free.
+ */
 enum err_code placement_allocate(struct pod *p, size_t i, const struct pl_hint *hint,
                                  struct err *e) MUST_CHECK;
 /* The pod has nothing any more. True: it had something. */
 bool placement_release(struct pod *p);
 
 /* ---- containers ---- */
-/* What the pod has is in the files, so its containers may start. If false, the pod is woken when it is. */
+/* The pod's allocations are in the files, so its containers may start. If false, the pod is woken when it is.
+ */
 bool placement_durable(const struct pod *p);
 bool placement_is_exclusive(const struct ctr *c); /* it has processors of its own */
 bool placement_pod_is_exclusive(const struct pod *p);
