@@ -194,7 +194,7 @@ static bool is_last(const struct nlmsghdr *m, bool interrupted, struct err *e)
     if (m->nlmsg_type != NLMSG_DONE && (m->nlmsg_flags & NLM_F_MULTI) != 0)
         return false;
     if (interrupted)
-        err_sys(e, EINTR, "netlink: what is listed changes");
+        err_sys(e, EINTR, "netlink: the list changed while it was read");
     return true;
 }
 

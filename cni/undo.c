@@ -114,7 +114,7 @@ static void undo_end(struct cni_undo *u)
     json_decref(u->record);
     u->record = NULL;
     if (u->first.code != ERR_OK)
-        err_wrap(&u->first, u->undoing ? "undo what CNI plugins left" : "record the network's state");
+        err_wrap(&u->first, u->undoing ? "undo changes of CNI plugins" : "record the network's state");
     op_finish(&u->op, u->first.code != ERR_OK ? &u->first : NULL);
 }
 

@@ -177,7 +177,7 @@ static enum err_code check_message(struct check *c, const ProtobufCMessageDescri
         size_t *count, most;
 
         if (!read_field(&r, &field))
-            return wrong(c, at, ERR_INVALID, "not a message: it is cut off, or its fields are damaged");
+            return wrong(c, at, ERR_INVALID, "not a message: it is truncated, or its fields are damaged");
         if (++c->n_fields > DP_WIRE_FIELDS_MAX)
             return wrong(c, &(struct place){ 0 }, ERR_EXHAUSTED, "more than %d fields", DP_WIRE_FIELDS_MAX);
         f = protobuf_c_message_descriptor_get_field(d, field.number);

@@ -42,13 +42,13 @@ const struct api_annotation api_annotations[] = {
       "and the status says that the environment is outdated; a restart with the pod's grace period; or its "
       "first process gets the signal, once for each change.",
       is_on_change },
-    { API_OOM_KILL, "process, container and pod", "what singleProcessOOMKill says",
+    { API_OOM_KILL, "process, container and pod", "the value of singleProcessOOMKill",
       "What an out-of-memory kill ends: the process that the kernel chose; all of its container; or, if the "
       "limit of the pod was reached, all containers of the pod.  On cgroup v1 it is always one process.",
       is_oom_kill },
-    { API_STORAGE_LIMITS, "evict and enforce", "what storageLimits says",
+    { API_STORAGE_LIMITS, "evict and enforce", "the value of storageLimits",
       "What limits of local storage do: a pod that exceeds one is evicted; or, on file systems with project "
-      "quotas, the kernel refuses what exceeds them, and the pod goes on. Logs are not counted then.",
+      "quotas, the kernel refuses writes beyond them, and the pod continues. Logs are not counted then.",
       is_storage_limits },
     { API_SUB_PATH, "live", "they stay as they were at the container's start",
       "Mounts with a subPath of ConfigMaps, Secrets, the downward API and projected volumes follow changes "

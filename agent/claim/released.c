@@ -109,7 +109,8 @@ static bool load_one(const char *name, void *arg)
     /* A damaged record counts, too, because the volume contains a claim's data. */
     if (presence_is_unknown(fs_read_if_there(AT_FDCWD, path, RELEASED_MAX, &text, &size, &e)) ||
         json_parse(text != NULL ? text : "", size, RELEASED_MAX, &o, "released volume", &e) != ERR_OK)
-        log_warn("cannot read the record of a released volume; it stays so", F_STR("file", path), F_ERR(&e));
+        log_warn("cannot read the record of a released volume; it stays released", F_STR("file", path),
+                 F_ERR(&e));
     e = (struct err){ 0 };
     if (add(c, volume, json_str(o, "claim") != NULL ? json_str(o, "claim") : "",
             json_str(o, "uid") != NULL ? json_str(o, "uid") : "", &e) != ERR_OK)

@@ -149,7 +149,7 @@ static int apply_one(const struct apply *a, const struct cli_file *f, const stru
                          api_object_meta(o)->name, path, others.p);
     there = lstat(path, &st) == 0;
     if (there && !S_ISREG(st.st_mode))
-        return cli_error(a->cli, "%s is no plain file: edit what it leads to", path);
+        return cli_error(a->cli, "%s is not a regular file: edit its target", path);
     if (there && !read_home(path, o, &old))
         return cli_error(
             a->cli, "%s is not replaced, because it has something else, or problems: please check it", path);
@@ -198,7 +198,7 @@ static int apply_whole(const struct apply *a, const struct cli_file *f, const js
     size_t n = 0;
 
     if (lstat(path, &st) != 0 || !S_ISREG(st.st_mode))
-        return cli_error(a->cli, "%s is no plain file: edit what it leads to", path);
+        return cli_error(a->cli, "%s is not a regular file: edit its target", path);
     if (fs_read_at(AT_FDCWD, path, API_FILE_MAX, &old, &n, &e) != ERR_OK)
         return cli_failed(a->cli, &e);
     if (n != f->n || memcmp(old, f->text, n) != 0) {
@@ -263,7 +263,7 @@ static const struct cli_flag flags[] = {
       "@file" },
     { "recursive", 'R', FLAG_SWITCH, offsetof(struct apply, deep), NULL, "also the folders in a folder" },
     { "dry-run", 0, FLAG_TEXT, offsetof(struct apply, dry_run), "HOW",
-      "client or server: write nothing, say what would be written", "client|server|none" },
+      "client or server: write nothing, show the result", "client|server|none" },
     { "prune", 0, FLAG_SWITCH, offsetof(struct apply, prune), NULL, "is refused: see below" },
     CLI_FLAGS_END,
 };

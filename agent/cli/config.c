@@ -182,10 +182,9 @@ const struct cli_command command_config = {
     .usage = "config [-o yaml|json] [--file FILE] [--config-dir DIR] [FLAG of run...]\n"
              "config --sample\n"
              "config kubeconfig [FLAG...]",
-    .about =
-        "Shows the daemon's configuration and where each value comes from, or that of files and flags; and "
-        "which settings have no effect.  With a flag of `coracle run` the daemon is not asked: it shows "
-        "the settings of that command line.",
+    .about = "Shows the daemon's configuration and the origin of each value, or that of files and flags; and "
+             "which settings have no effect.  With a flag of `coracle run` the daemon is not asked: it shows "
+             "the settings of that command line.",
     .flags = flags,
     .examples = examples,
     .exits = cli_exits,

@@ -71,7 +71,7 @@ static void process_on_ended(struct op *op, const struct err *result)
     struct cluster *c = op->owner;
 
     process_cut(c);
-    process_again(c, result->code == ERR_OK ? "it ended by itself" : result->text);
+    process_again(c, result->code == ERR_OK ? "it exited" : result->text);
 }
 
 static void process_on_message(json_t *message, int fd, void *arg)

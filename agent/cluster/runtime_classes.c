@@ -129,7 +129,7 @@ void runtime_classes_use(struct cluster *c, const json_t *kept)
             objects_put(c, v);
     }
     c->class_link++;
-    log_info("the apiserver does not answer: RuntimeClasses that were kept are used",
+    log_info("the apiserver does not answer: using the kept RuntimeClasses",
              F_U64("classes", HASH_COUNT(c->classes)));
     node_runtime_classes_known(c->o.node);
 }

@@ -12,7 +12,7 @@ bool cluster_send(struct cluster *c, json_t *message)
     bool sent = false;
 
     if (message == NULL) {
-        log_error("cannot tell coracle-kube something: out of memory");
+        log_error("cannot send coracle-kube a message: out of memory");
         return false;
     }
     if (c->link == NULL) {

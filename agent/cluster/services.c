@@ -263,7 +263,7 @@ void services_use(struct cluster *c, const json_t *kept)
     json_array_foreach (json_object_get(kept, "namespaces"), i, v)
         if (json_is_string(v))
             strs_add_once(&c->services_kept, json_string_value(v));
-    log_info("the apiserver does not answer: Services that were kept are used",
+    log_info("the apiserver does not answer: using the kept Services",
              F_U64("services", HASH_COUNT(c->services)));
     node_services_known(c->o.node);
 }

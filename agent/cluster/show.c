@@ -146,7 +146,7 @@ void show_metrics(struct buf *out, void *cluster)
     metric(out, "coracle_kube_backlog_bytes", "gauge", "Messages that wait for coracle-kube.",
            c->link != NULL ? kube_link_backlog(c->link) : 0);
     metric(out, "coracle_kube_events_dropped_total", "counter",
-           "Events that were not told because coracle-kube did not read.", c->events_dropped);
+           "Events that were dropped because coracle-kube did not read.", c->events_dropped);
     metric(out, "coracle_kube_objects_followed", "gauge",
            "ConfigMaps and Secrets that pods of the apiserver refer to.", HASH_COUNT(c->needs));
     metric(out, "coracle_kube_services", "gauge", "Services with a cluster IP that the apiserver has.",

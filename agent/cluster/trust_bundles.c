@@ -364,7 +364,7 @@ void trust_use(struct cluster *c, const json_t *kept)
             trust_take(c, v);
     }
     c->trust_link++;
-    log_info("no answer of the apiserver about ClusterTrustBundles: those that were kept are used",
+    log_info("no answer of the apiserver about ClusterTrustBundles: using the kept ones",
              F_U64("bundles", HASH_COUNT(c->trust)));
     node_trust_changed(c->o.node);
 }

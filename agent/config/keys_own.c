@@ -61,8 +61,8 @@ static const struct config_row rows[] = {
       "127.0.0.1:6443; default: it does not. For a node that joins no cluster",
       NULL, config_check_loopback },
     { "storageLimits", "storage-limits", T_WORD, "evict", "evict|enforce", 0, WORKS, FIELD(storage_limits),
-      "what limits of local storage do: evict a pod that exceeds one; or enforce them with project quotas, "
-      "where the file system has them" },
+      "the effect of limits of local storage: evict a pod that exceeds one; or enforce them with project "
+      "quotas, where the file system has them" },
     { "registryAuthFile", "registry-auth-file", T_PATH, "/etc/coracle/auth.json", NULL, ZERO, WORKS,
       FIELD(registry_auth_file),
       "this node's credentials for registries, a Docker config.json; used after a pod's imagePullSecrets" },

@@ -162,7 +162,7 @@ static const struct config_row rows[] = {
       "imagefs.inodesFree<5%",
       NULL, BELOW | LIVE, WORKS, 0,
       "thresholds below which pods are evicted at once; memory.available and nodefs.available are also "
-      "subtracted from what pods may request",
+      "subtracted from the amounts that pods may request",
       NULL, config_check_thresholds },
     { "evictionSoft", "eviction-soft", T_TEXT_MAP, NULL, NULL, BELOW | LIVE, WORKS, 0,
       "thresholds below which pods are evicted after a grace period; pressure is reported at once", NULL,
@@ -175,7 +175,8 @@ static const struct config_row rows[] = {
       "maximum grace period in seconds of a pod evicted for a soft threshold; 0: as for a hard one; -1: the "
       "pod's own" },
     { "evictionMinimumReclaim", "eviction-minimum-reclaim", T_TEXT_MAP, NULL, NULL, LIVE, WORKS, 0,
-      "what must be available above a threshold before evictions end", NULL, config_check_signal_quantities },
+      "the amount that must be available above a threshold before evictions end", NULL,
+      config_check_signal_quantities },
     { "mergeDefaultEvictionSettings", NULL, T_BOOL, "false", NULL, LIVE, WORKS, 0,
       "signals that evictionHard does not name keep their default thresholds" },
     { "kernelMemcgNotification", "kernel-memcg-notification", T_BOOL, "true", NULL, 0, NONE, 0,

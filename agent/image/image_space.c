@@ -106,7 +106,8 @@ unsigned img_stop_writers(struct img_store *s, const struct err *why)
     TAILQ_FOREACH_SAFE (j, &s->jobs, more, next) {
         if (!writes(j))
             continue;
-        log_warn("an image is not brought: the node is short of disk", F_STR("image", j->key), F_ERR(why));
+        log_warn("an image is not pulled or imported: the node is short of disk", F_STR("image", j->key),
+                 F_ERR(why));
         img_job_stop(j, why);
         n++;
     }

@@ -52,7 +52,7 @@ enum err_code batch_next(const char *text, size_t n, size_t *at, struct batch_it
     if ((item.what != BATCH_SEAL && item.what != BATCH_OPEN) || !size_take(text, n, &next, &head) ||
         !size_take(text, n, &next, &data) || !bytes_take(text, n, &next, head, &item.head) ||
         !bytes_take(text, n, &next, data, &item.data))
-        return err_set(e, ERR_DATA_LOSS, "the batch is cut off");
+        return err_set(e, ERR_DATA_LOSS, "the batch is truncated");
     *at = next;
     *ret = item;
     return ERR_OK;
@@ -77,7 +77,7 @@ enum err_code batch_answer_next(const char *text, size_t n, size_t *at, struct s
     mark = text[next++];
     if ((mark != '+' && mark != '-') || !size_take(text, n, &next, &size) ||
         !bytes_take(text, n, &next, size, &data) || (mark == '-' && size > 0))
-        return err_set(e, ERR_DATA_LOSS, "the answer is cut off");
+        return err_set(e, ERR_DATA_LOSS, "the answer is truncated");
     *at = next;
     *ret = mark == '+' ? data : (struct str){ NULL, 0 };
     return ERR_OK;

@@ -112,7 +112,7 @@ enum err_code kept_file_read(const char *data, size_t n, struct kept_content *re
     c.body = (struct str){ data + at, n - at };
     if (!c.sealed) {
         if (c.body.n < SUM_SIZE)
-            return err_set(e, ERR_DATA_LOSS, "it is cut off");
+            return err_set(e, ERR_DATA_LOSS, "it is truncated");
         c.body = (struct str){ c.body.p + SUM_SIZE, c.body.n - SUM_SIZE };
         kept_file_sum(c.head.p, c.head.n, c.body.p, c.body.n, sum);
         if (memcmp(sum, data + at, SUM_SIZE) != 0)

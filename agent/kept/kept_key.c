@@ -183,9 +183,9 @@ static void creds_on_decrypted(struct op *op, const struct err *result)
     explicit_bzero(k->proc.out.p, k->proc.out.n);
     if (k->key_anew && e.code != ERR_CANCELLED) {
         k->key_anew = false;
-        log_warn(
-            "the TPM does not give the key: a new one is made, and what was sealed with the old one is lost",
-            F_ERR(&e));
+        log_warn("the TPM does not release the key: a new one is made, and objects sealed with the old one "
+                 "are lost",
+                 F_ERR(&e));
         key_make(k);
         return;
     }

@@ -82,7 +82,7 @@ static void save_on_written(struct op *op, const struct err *result)
     if (result->code == ERR_OK)
         free(take_ptr(&k->save_trouble));
     else if (result->code != ERR_CANCELLED)
-        kept_trouble(&k->save_trouble, "cannot write what a start without the apiserver needs", result);
+        kept_trouble(&k->save_trouble, "cannot write objects for a start without the apiserver", result);
     kept_over(k);
 }
 

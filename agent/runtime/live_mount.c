@@ -405,7 +405,7 @@ static int live_mount_find(const struct inside *in, const char *destination, con
     if (top < 0 && e->code == ERR_OK) {
         *again = found.moved;
         if (!found.moved && !found.current)
-            err_set(e, ERR_PRECONDITION, "the volume is not what is mounted there");
+            err_set(e, ERR_PRECONDITION, "the mount there is not of the volume");
     }
     return take_fd(&top);
 }

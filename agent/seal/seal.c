@@ -66,7 +66,7 @@ enum err_code seal_open(const unsigned char key[SEAL_KEY_SIZE], struct str head,
     int n = 0, last = 0;
 
     if (sealed.n < SEAL_NONCE_SIZE + SEAL_TAG_SIZE || !seal_fits(head, sealed))
-        return err_set(e, ERR_DATA_LOSS, "what is sealed is cut off");
+        return err_set(e, ERR_DATA_LOSS, "the sealed data is truncated");
     size = sealed.n - SEAL_NONCE_SIZE - SEAL_TAG_SIZE;
     at = (unsigned char *)buf_room(ret, size);
     if (c == NULL || at == NULL)

@@ -57,7 +57,7 @@ def test_stuck_removals(t):
     node.wait_gone("web", deadline=50)
     logs = f"{node.pod_logs}/default_web_{uid}"
     record = f"{node.state_dir}/pods/{uid}.json"
-    node.wait_log("cannot remove what a pod left; will retry")
+    node.wait_log("cannot remove leftovers of a pod; will retry")
 
     def left():
         return sorted(s["name"] for s in node.get("/explain")["steps"] if s["name"].startswith("left-over "))

@@ -233,7 +233,7 @@ static void on_again(struct op *op, const struct err *result)
         return;
     }
     if (e.code != ERR_OK && e.code != ERR_CANCELLED)
-        log_warn("a CSI driver does not say how many volumes it allows", F_STR("driver", d->name), F_ERR(&e));
+        log_warn("a CSI driver does not report its volume limit", F_STR("driver", d->name), F_ERR(&e));
     if (e.code == ERR_OK && info.max_volumes != d->node.max_volumes) {
         d->node.max_volumes = info.max_volumes;
         if (d->state == DRIVER_HERE && d->csi->o.changed != NULL)
@@ -250,7 +250,7 @@ void csi_ask_again(struct csi *c, const char *driver)
     if (d == NULL || op_live(&d->call.op))
         return;
     if (driver_ask(d, on_again, &e) != ERR_OK)
-        log_warn("cannot ask a CSI driver how many volumes it allows", F_STR("driver", driver), F_ERR(&e));
+        log_warn("cannot get the volume limit of a CSI driver", F_STR("driver", driver), F_ERR(&e));
 }
 
 /* ---- calls ---- */

@@ -112,7 +112,7 @@ static const struct api_row csi[] = {
 static const struct api_schema csi_schema = SCHEMA("CSIPersistentVolumeSource", csi, OF(API_STORAGE_CSI));
 
 /* ---- claimRef, nodeAffinity ---- */
-static const char dropped[] = "it says nothing that binds";
+static const char dropped[] = "it is not binding";
 static const struct api_row claim_ref[] = {
     ROW("kind", API_STRING, ACCEPTED(dropped)),
     ROW("namespace", API_STRING, SLOT(api_pv, claim_namespace), .otherwise = "default"),

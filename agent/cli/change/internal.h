@@ -35,7 +35,7 @@ struct what {
 #define WHAT_DRY_RUN(type)                                                                                   \
     {                                                                                                        \
         "dry-run", 0, FLAG_TEXT, offsetof(type, what.dry_run), "HOW",                                        \
-            "client or server: change nothing, say what would be changed", "client|server|none"              \
+            "client or server: change nothing, show the result", "client|server|none"                        \
     }
 
 struct what_alone { /* of a command that has no other flags */

@@ -77,7 +77,7 @@ static const struct cli_flag flags[] = {
     { "current-replicas", 0, FLAG_TEXT, offsetof(struct scale, current), "N",
       "only if this is the number of pods that are wanted now" },
     { "timeout", 0, FLAG_TEXT, offsetof(struct scale, timeout), "DURATION",
-      "wait so long for the pods to come or go (0: do not wait)" },
+      "wait this long for the pods to start or end (0: do not wait)" },
     WHAT_FLAGS(struct scale),
     WHAT_DRY_RUN(struct scale),
     CLI_FLAGS_END,

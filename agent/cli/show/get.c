@@ -227,7 +227,7 @@ static const struct cli_flag flags[] = {
     { "label-columns", 'L', FLAG_LIST, offsetof(struct get, label_columns), "LABEL,...",
       "add a column for each of these labels" },
     { "ignore-not-found", 0, FLAG_SWITCH, offsetof(struct get, ignore_not_found), NULL,
-      "what is not found is no error" },
+      "a missing object is no error" },
     { "sort-by", 0, FLAG_TEXT, offsetof(struct get, sort_by), "PATH",
       "sort by this path, lowest first: .metadata.creationTimestamp" },
     { "watch", 'w', FLAG_SWITCH, offsetof(struct get, watch), NULL, "continue with changes" },
@@ -449,7 +449,7 @@ static const struct cli_example examples[] = {
     { "the objects of a file, as they are now", "coracle get -f web.yaml" },
     { "the content of a ConfigMap", "coracle get configmap settings -o yaml" },
     { "the devices of a resource, and the pods that have them", "coracle get devices example.com/gpu" },
-    { "why pods were evicted, and whom else it could have been", "coracle get evictions -o yaml" },
+    { "why pods were evicted, and the other candidates", "coracle get evictions -o yaml" },
     { "the files of the manifest folder and their problems", "coracle get manifests" },
     { NULL, NULL },
 };

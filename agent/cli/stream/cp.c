@@ -189,7 +189,7 @@ static const struct cli_example examples[] = {
 };
 
 static const struct cli_exit exits[] = {
-    { 0, "everything was copied, except what warnings list" },
+    { 0, "everything was copied, except files listed in warnings" },
     { 1, "an error, perhaps with a partial copy; see standard error" },
     { 2, "wrong usage: a word, a flag or its value" },
     CLI_EXITS_DAEMON,

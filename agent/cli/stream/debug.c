@@ -334,7 +334,7 @@ const struct cli_command command_debug = {
              "debug node/NAME --image IMAGE [-it] [flags] [-- COMMAND [ARG...]]",
     .about = "Adds an ephemeral container to a pod of the manifest folder: it has its own image, shares the "
              "pod's network, and with --target the processes of a container.  It runs once, is not "
-             "restarted, and stays in the pod until the pod goes; the file of the pod does not change.  "
+             "restarted, and stays in the pod until the pod ends; the file of the pod does not change.  "
              "With node/NAME it writes a pod into the manifest folder that runs in the node's network, "
              "process and IPC namespaces, with the node's files at /host.",
     .flags = flags,

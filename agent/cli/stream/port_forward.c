@@ -364,7 +364,7 @@ static const struct cli_exit exits[] = {
     { 1, "it cannot start, or the pod has ended; see standard error" },
     { 2, "wrong usage: a word, a flag or its value" },
     CLI_EXITS_DAEMON,
-    { 130, "Ctrl-C: it does not end by itself while the pod runs" },
+    { 130, "Ctrl-C: it does not end on its own while the pod runs" },
     { 0, NULL },
 };
 

@@ -291,7 +291,7 @@ static enum err_code call_base64decode(const struct go_call *c, json_t **ret, st
     if (bytes == NULL)
         return err_nomem(e);
     if (!json_is_string(v) || !base64_decode(json_string_value(v), json_string_length(v), bytes, &n))
-        return go_error(e, c->place, "base64decode of what is not base64");
+        return go_error(e, c->place, "base64decode: not base64");
     bytes[n] = '\0';
     *ret = json_string_of((const char *)bytes);
     return ERR_OK;

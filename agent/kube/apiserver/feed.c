@@ -116,7 +116,7 @@ static void feed_line(struct kube_api *a, const char *line, size_t n)
     json_t *object;
 
     if (json_parse(line, n, API_LINE_MAX, &event, "event", &e) != ERR_OK) {
-        log_warn("the local API cannot read what the daemon says", F_ERR(&e));
+        log_warn("the local API cannot read the daemon's data", F_ERR(&e));
         return;
     }
     object = json_object_get(event, "object");

@@ -53,7 +53,7 @@ static enum err_code take_value(struct bytes *b, struct value *ret, struct err *
 
     *ret = (struct value){ 0 };
     if (!take_varint(b, &key) || key >> 3 == 0 || key >> 3 > 100000)
-        return err_set(e, ERR_INVALID, "protobuf: a field is cut off");
+        return err_set(e, ERR_INVALID, "protobuf: a field is truncated");
     ret->number = (unsigned)(key >> 3);
     ret->wire = (unsigned)(key & 7);
     if (ret->wire == WIRE_VARINT && take_varint(b, &ret->varint))

@@ -56,7 +56,7 @@ static bool reflector_has_room(struct kube_reflector *r, const struct object_nam
     if (known_count(&r->known) < r->o.objects_max)
         return true;
     if (!r->full)
-        log_warn("the apiserver has more objects than are taken", F_STR("what", r->subject),
+        log_warn("the apiserver has more objects than are kept", F_STR("what", r->subject),
                  F_U64("taken", r->o.objects_max), F_STR("left", n->name));
     r->full = true;
     return false;
@@ -90,7 +90,7 @@ static bool reflector_set_over(struct kube_reflector *r)
     bool expected = known_count(&r->known) > 0 || (r->o.expected && !r->synced);
 
     if (!r->confirming && expected && known_count_set(&r->known) == 0) {
-        log_warn("the apiserver has no objects any more: it is asked again", F_STR("what", r->subject),
+        log_warn("the apiserver lists no objects any more: asking again", F_STR("what", r->subject),
                  F_U64("known", known_count(&r->known)));
         r->confirming = r->consistent = true;
         return false;
@@ -196,7 +196,7 @@ static void reflector_stalled(uv_timer_t *timer)
     struct kube_reflector *r = timer->data;
 
     if (r->state == REFLECT_WATCH_LIST) {
-        log_warn("the apiserver does not end the initial events of a watch: it is asked for lists",
+        log_warn("the apiserver does not end the initial events of a watch: using lists instead",
                  F_STR("what", r->subject));
         r->no_watch_list = true;
     }

@@ -135,7 +135,7 @@ static void on_access_reviewed(struct op *op, const struct err *result)
         return;
     }
     if (result->code != ERR_OK || status == NULL) {
-        log_warn("the apiserver does not say whether a client of the node's port may do what it asks for",
+        log_warn("the apiserver does not answer an access review for a client of the node's port",
                  F_STR("user", json_str(a->who, "user")), F_STR("err", result->text));
         snprintf(text, sizeof(text),
                  "Authorization error (user=%.256s, verb=%s, resource=nodes, subresource=%s)",
@@ -242,7 +242,7 @@ static void on_token_reviewed(struct op *op, const struct err *result)
         return;
     }
     if (result->code != ERR_OK)
-        log_warn("the apiserver does not say whose token a client of the node's port has",
+        log_warn("the apiserver does not answer a token review for a client of the node's port",
                  F_STR("err", result->text));
     else if (json_str(status, "error") != NULL)
         log_debug("a token was refused", F_STR("err", json_str(status, "error")));

@@ -240,7 +240,7 @@ static enum err_code use_curves(SSL_CTX *c, const json_t *list, struct err *e)
         if (SSL_CTX_set1_groups_list(c, known[k].name) == 1)
             buf_addf(&names, "%s%s", names.n > 0 ? ":" : "", known[k].name);
         else
-            log_warn("tlsCurvePreferences: OpenSSL does not have it here",
+            log_warn("tlsCurvePreferences: not supported by this OpenSSL",
                      F_STR("keyExchange", known[k].name));
     }
     ERR_clear_error();

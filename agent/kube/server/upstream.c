@@ -308,7 +308,7 @@ void upstream_served(struct kube_server *s, uint64_t id, int fd, const char *err
     uv_timer_stop(&u->timer);
     if (uv_pipe_open(&u->pipe, fd) != 0) {
         close(fd);
-        upstream_fail(u, ERR_INTERNAL, "the daemon gave what is no socket");
+        upstream_fail(u, ERR_INTERNAL, "the daemon passed a descriptor that is no socket");
         return;
     }
     u->opened = true;

@@ -25,7 +25,7 @@ static void reap_pause(struct reap *r)
 static void reap_failed(struct reap *r, const struct err *e)
 {
     if (strcmp(r->error, e->text) != 0)
-        log_warn("cannot remove the remains of a container; will retry", F_STR("pod", r->pod->key),
+        log_warn("cannot remove leftovers of a container; will retry", F_STR("pod", r->pod->key),
                  F_STR("containerID", r->id), F_ERR(e));
     snprintf(r->error, sizeof(r->error), "%s", e->text);
     reap_pause(r);

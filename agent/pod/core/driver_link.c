@@ -56,7 +56,7 @@ enum err_code driver_device(const struct pod *p, const char *name, char *ret, si
 
     if (l != NULL && l->device != NULL)
         return l->device(name, ret, size, l->arg, e);
-    return err_set(e, ERR_UNIMPLEMENTED, "nobody attaches %.300s", name);
+    return err_set(e, ERR_UNIMPLEMENTED, "no controller attaches %.300s", name);
 }
 
 void driver_expanded(const struct pod *p, const struct api_volume *v, uint64_t bytes,

@@ -265,7 +265,7 @@ static void set_aside(const char *dir, const struct err *why)
     struct err e = { 0 };
     fd_auto fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    log_error("the checkpoint of devices is damaged; the pods' records say what they hold", F_ERR(why));
+    log_error("the checkpoint of devices is damaged; the pods' records have their devices", F_ERR(why));
     if (fd < 0)
         err_sys(&e, errno, "open %s", dir);
     else
@@ -315,7 +315,7 @@ static void read_file(struct node *n, const char *dir, struct dp_holdings *from_
     if (e.code == ERR_OK)
         take(n, dir, text, size, from_file);
     else if (e.code != ERR_NOT_FOUND)
-        log_error("cannot read the checkpoint of devices; the pods' records say what they hold", F_ERR(&e));
+        log_error("cannot read the checkpoint of devices; the pods' records have their devices", F_ERR(&e));
 }
 
 static bool same_devices(const struct dp_holding *a, const struct dp_holding *b)

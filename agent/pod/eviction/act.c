@@ -53,7 +53,7 @@ static void evict_one(struct eviction *r, const struct ev_look *look, struct fig
         if (grace_s == 0)
             pod_evict_faster(p);
         else
-            pod_ask_end(p, own, "the node is short of what it uses");
+            pod_ask_end(p, own, "the node is short of a resource that it uses");
         pod_wake(p, "its end cannot wait");
         return;
     }
@@ -129,7 +129,7 @@ void act_evict(struct eviction *r, struct ev_look *look)
     struct err e = { 0 };
 
     if (figures_read(r->node, signals, &f, &e) != ERR_OK) {
-        log_error("cannot read what pods use", F_ERR(&e));
+        log_error("cannot read the usage of pods", F_ERR(&e));
         return;
     }
     observe_quick(eviction_node(r->node)->observe, signals & (SIGNALS_MEMORY | SIGNALS_PID), &seen);

@@ -44,7 +44,7 @@ static void on_saved(struct op *op, const struct err *result)
     r->saving = false;
     free(take_ptr(&r->save_text));
     if (result->code != ERR_OK && result->code != ERR_CANCELLED)
-        log_warn("cannot write what was decided about evictions", F_ERR(result));
+        log_warn("cannot write the decisions about evictions", F_ERR(result));
     if (r->save_again)
         save_now(r);
 }
@@ -60,7 +60,7 @@ static void save_now(struct eviction *r)
     if (ev_records_save(r->records, &text, &e) == ERR_OK && (r->save_text = buf_detach(&text)) == NULL)
         err_nomem(&e);
     if (e.code != ERR_OK) {
-        log_warn("cannot write what was decided about evictions", F_ERR(&e));
+        log_warn("cannot write the decisions about evictions", F_ERR(&e));
         return;
     }
     r->saving = true;

@@ -66,7 +66,7 @@ static void disks_measure(struct eviction *r)
     uint64_t passed_ms;
 
     if (!patience_lasts(&r->patience, &r->disks_look.crossing, now_ms)) {
-        log_info("what some pods use on disk is not known in time");
+        log_info("the disk usage of some pods is not known in time");
         evict_measured(r);
         return;
     }

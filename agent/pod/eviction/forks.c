@@ -126,7 +126,7 @@ struct forks *forks_open(struct node *n)
     if (cg_pids_watch_open(&f->watch, n->o.cgroups, n->o.loop, on_refused, f, &f->error) == ERR_OK)
         watch_all_pods(f);
     if (f->error.code != ERR_OK)
-        log_info("refused forks are not all noticed", F_ERR(&f->error));
+        log_info("not all refused forks are noticed", F_ERR(&f->error));
     return f;
 }
 

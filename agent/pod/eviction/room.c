@@ -117,7 +117,7 @@ void eviction_looks_go_on(struct eviction *r)
 
     r->put_off = 0;
     if (signals != 0)
-        eviction_look(r->node, signals, "what was decided is done");
+        eviction_look(r->node, signals, "the decision is carried out");
 }
 
 void eviction_wake(struct node *n, enum ev_condition what, const char *why)

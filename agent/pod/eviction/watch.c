@@ -254,8 +254,7 @@ static void explain_alarm(const struct eviction_watch *w, json_t *steps)
         return;
     }
     if (w->helpless)
-        snprintf(text, sizeof(text), "no pod can be evicted: memory is looked at every %d s",
-                 HELPLESS_MS / 1000);
+        snprintf(text, sizeof(text), "no pod can be evicted: memory is read every %d s", HELPLESS_MS / 1000);
     else if (w->levels[ALARM_PODS] != UINT64_MAX || w->levels[ALARM_MACHINE] != UINT64_MAX)
         snprintf(text, sizeof(text), "at %" PRIu64 " MiB in use by %s",
                  (w->levels[ALARM_PODS] != UINT64_MAX ? w->levels[ALARM_PODS] : w->levels[ALARM_MACHINE]) >>
@@ -284,7 +283,7 @@ static void open_alarm(struct eviction_watch *w, size_t which, const char *path)
     if (cg_memory_alarm_open(&w->alarms[which], n->o.cgroups, path, n->o.loop, on_alarm, w, &e) == ERR_OK ||
         e.code == ERR_UNIMPLEMENTED) /* the machine on v2 */
         return;
-    log_warn("no memory alarm: the memory of pods is looked at less often", F_ERR(&e));
+    log_warn("no memory alarm: the memory of pods is read less often", F_ERR(&e));
     w->alarm_error = e;
 }
 

@@ -455,7 +455,7 @@ static void begin_quietly(struct node *n, const char *id, const char *what, void
 {
     struct job *j;
 
-    log_warn("cannot remove what a pod left; will retry", F_STR("what", what), F_STR("id", id), F_ERR(e));
+    log_warn("cannot remove leftovers of a pod; will retry", F_STR("what", what), F_STR("id", id), F_ERR(e));
     if (n->closing || is_being_swept(n, id, begin))
         return; /* the next start finds it */
     j = make_job(n, id, what, begin);

@@ -79,7 +79,7 @@ void places_open(struct node *n)
     }
     projects_each(part->table, take_over, part);
     for (size_t i = 0; i < part->n_open; i++)
-        log_info("project quotas count what pods write", F_STR("type", quota_fs_type(part->open[i])),
+        log_info("project quotas count the disk usage of pods", F_STR("type", quota_fs_type(part->open[i])),
                  F_STR("identity", quota_fs_identity(part->open[i])),
                  F_STR("limits", quota_fs_enforces(part->open[i]) ? "enforced" : "only counted"));
     if (quota_warn_open(&part->warn, n->o.loop, index_on_warning, n, &e) != ERR_OK) {

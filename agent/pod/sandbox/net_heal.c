@@ -94,7 +94,7 @@ static void look_later(struct pod *p)
 
     box->net_told_ms = backoff_next_ms(box->net_told_ms, TOLD_FIRST_MS, TOLD_MAX_MS);
     box->net_look_at = clock_boot_in_ms(box->net_told_ms);
-    pod_wake_at(p, box->net_look_at, "network is looked at again");
+    pod_wake_at(p, box->net_look_at, "network is checked again");
 }
 
 static void is_well(struct pod *p)

@@ -26,7 +26,7 @@ static void add_verdict(const struct pod *p, json_t *why)
 static void add_end(const struct pod *p, json_t *why)
 {
     if (p->successor != NULL)
-        explain_why(why, "its manifest changed: it ends, and starts anew as the manifest says now");
+        explain_why(why, "its manifest changed: it ends and starts again with the new manifest");
     else if (p->deletion_ns != 0)
         explain_why(why, "its manifest was removed");
     else if (strcmp(p->phase, "Succeeded") == 0)

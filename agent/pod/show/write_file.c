@@ -88,7 +88,7 @@ static enum err_code check_new(struct write_file *f, const char *text, size_t n,
         for (size_t i = 0; i < problems.n; i++)
             json_array_append_new(f->causes, api_problem_json(&problems.v[i]));
     } else if (e->code == ERR_OK && objects.n != n_wanted) {
-        err_set(e, ERR_INTERNAL, "%s would not have what was written", f->name);
+        err_set(e, ERR_INTERNAL, "%s would not have the written object", f->name);
     }
     api_objects_done(&objects);
     api_problems_done(&problems);
@@ -159,7 +159,7 @@ static enum err_code change_old(struct write_file *f, int folder, struct err *e)
     }
     if (!S_ISREG(st.st_mode))
         return err_set(e, ERR_PERMISSION,
-                       "the file %s of the manifest folder is no plain file: change what it leads to",
+                       "the file %s of the manifest folder is not a regular file: change its target",
                        f->name);
     if (fs_read_at(folder, f->name, API_FILE_MAX, &text, &n, e) != ERR_OK)
         return src_put_failed(e);

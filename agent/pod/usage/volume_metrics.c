@@ -101,8 +101,7 @@ static void put_health(struct buf *out, const struct rows *all)
         if (!all->v[i].usage.has_health)
             continue;
         if (!begun)
-            put_head(out, "health_status_abnormal",
-                     "1: the driver says that something is wrong with the volume.");
+            put_head(out, "health_status_abnormal", "1: the driver reports a problem of the volume.");
         begun = true;
         put_row(out, "health_status_abnormal", &all->v[i], all->v[i].usage.abnormal);
     }

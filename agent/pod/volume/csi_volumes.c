@@ -315,7 +315,7 @@ void csi_volumes_retry(struct pod *p)
         }
     }
     if (some)
-        pod_wake(p, "a CSI driver or what its volumes need changed");
+        pod_wake(p, "a CSI driver or objects of its volumes changed");
 }
 
 bool csi_volumes_use_secret(const struct api_pod *api, const char *name)

@@ -123,7 +123,7 @@ static void on_followed(struct op *op, const struct err *result)
         live_of(c)->live_retry = (struct live_retry){ 0 };
     else if (result->code != ERR_CANCELLED)
         live_sub_path_try_again(p, c, result);
-    pod_wake(p, "sub paths were looked at");
+    pod_wake(p, "sub paths were checked");
 }
 
 void live_sub_path_begun(struct ctr *c)

@@ -137,7 +137,8 @@ bool storage_volumes_teardown_step(struct pod *p, bool *ret_kept)
         return true;
     }
     if (a.waits) {
-        pod_wake_at(p, clock_boot_in_ms(STORAGE_RETRY_FIRST_MS), "a FlexVolume driver is asked what it can");
+        pod_wake_at(p, clock_boot_in_ms(STORAGE_RETRY_FIRST_MS),
+                    "a FlexVolume driver is asked for its capabilities");
         return false;
     }
     proc_call_start(&s->removal, &call, p->node->o.loop, on_storage_removed, p);

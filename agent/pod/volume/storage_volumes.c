@@ -394,7 +394,7 @@ void storage_volumes_retry(struct pod *p)
             s->v[i].retry_at = CLOCK_BOOT_NONE;
     }
     if (waits)
-        pod_wake(p, "what volumes wait for changed");
+        pod_wake(p, "objects that volumes wait for changed");
 }
 
 bool storage_volumes_use_secret(const struct api_pod *api, const char *name)

@@ -55,7 +55,7 @@ bool served_takes_edit(struct pod *p, const struct api_pod *api)
         return true;
     if (why == NULL)
         why = same ? "it has too many ephemeral containers" : "its containers are others";
-    log_warn("an edit of the pod cannot be applied; it runs on as it was", F_STR("pod", p->key),
+    log_warn("an edit of the pod cannot be applied; it continues unchanged", F_STR("pod", p->key),
              F_STR("podUID", p->uid), F_STR("why", why));
     pod_event(p, NULL, true, "FailedUpdate", "The edit cannot be applied on this node: %s", why);
     return false;

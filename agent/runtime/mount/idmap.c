@@ -120,7 +120,7 @@ static enum err_code make_point(int tree, const char *path, struct err *e)
     struct stat st;
 
     if (fstat(tree, &st) != 0)
-        return err_sys(e, errno, "stat what is mounted on %s", path);
+        return err_sys(e, errno, "stat the mount on %s", path);
     if (S_ISDIR(st.st_mode))
         return mkdir(path, 0700) == 0 ? ERR_OK : err_sys(e, errno, "create %s", path);
     return mknod(path, S_IFREG | 0600, 0) == 0 ? ERR_OK : err_sys(e, errno, "create %s", path);

@@ -95,7 +95,7 @@ static void errors_name_the_place(void **state)
         { "{{.a | .b}}", "line 1 column 8: a function is expected after |" },
         { "{{(.a}}", "line 1 column 6: unexpected \"}\"" },
         { "{{1x}}", "line 1 column 3: \"1x\" is no number" },
-        { "{{base64decode \"%\"}}", "line 1 column 3: base64decode of what is not base64" },
+        { "{{base64decode \"%\"}}", "line 1 column 3: base64decode: not base64" },
     };
     json_auto_t *o = object();
 

@@ -99,7 +99,7 @@ static void what_does_not_begin_so_is_refused(void **state)
     damaged("coracle-kept 1 sealed\n../a\n", 27, "its name cannot be used");
     damaged("coracle-kept 1 sealed\nA/b c\n", 28, "its name cannot be used");
     damaged("coracle-kept 1 sealed\nA/b\0c\n", 28, "its name cannot be used");
-    damaged("coracle-kept 1 plain\nA/b\n0123", 29, "it is cut off");
+    damaged("coracle-kept 1 plain\nA/b\n0123", 29, "it is truncated");
     memset(name, 'a', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
     name[1] = '/';

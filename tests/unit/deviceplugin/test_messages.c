@@ -396,7 +396,7 @@ static void a_field_of_another_type_is_refused(void **state)
     REFUSED(dp_registration_unpack(&r, (const uint8_t *)"\x08\x01", 2, &e), ERR_INVALID,
             "v1beta1.RegisterRequest: version: wrong wire type 0");
     REFUSED(dp_registration_unpack(&r, (const uint8_t *)"\x0b", 1, &e), ERR_INVALID,
-            "v1beta1.RegisterRequest: not a message: it is cut off, or its fields are damaged");
+            "v1beta1.RegisterRequest: not a message: it is truncated, or its fields are damaged");
     dp_registration_done(&r);
 }
 

@@ -336,7 +336,7 @@ static void failures_of_calls_are_named(void **state)
     expect_failure(f, &p, ANSWERS_NOTHING, "no containers return in allocation response");
     expect_failure(f, &p, ANSWERS_GARBAGE,
                    "rpc error: code = Internal desc = grpc: failed to unmarshal the received message: "
-                   "v1beta1.AllocateResponse: not a message: it is cut off, or its fields are damaged");
+                   "v1beta1.AllocateResponse: not a message: it is truncated, or its fields are damaged");
     assert_non_null(resource_of(f)->provider); /* it goes on */
     expect_failure(f, &p, DIES, "rpc error: code = Unavailable desc = error reading from server: EOF");
     WAIT(f, resource_of(f)->provider == NULL);

@@ -476,7 +476,7 @@ static void the_level_is_explained(void **state)
     seen(s);
     assert_true(explains(s, "at 750 MiB in use by all pods together"));
     eviction_watch_helpless(s->part.watch);
-    assert_true(explains(s, "no pod can be evicted: memory is looked at every 10 s"));
+    assert_true(explains(s, "no pod can be evicted: memory is read every 10 s"));
 }
 
 int main(void)
