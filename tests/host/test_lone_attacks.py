@@ -254,7 +254,7 @@ def test_escapes(t):
     for method, body in (("PATCH", {"data": {"x": "2"}}), ("DELETE", None)):
         code, got = api.ask(method, f"{MAPS}/linked", body, kind="merge" if body else "application/json")
         equal(code, 403, f"{method}: {got}")
-        contains(got["message"], "no plain file", method)
+        contains(got["message"], "not a regular file", method)
     equal(read(target), before, "the link's target")
     os.unlink(f"{api.node.manifests}/linked.yaml")
     # A link where a new object's file would be.
