@@ -10,11 +10,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void look_at_partition(const char *text, size_t size)
 {
-    char *ended = strndup(text, size), why[CG_PARTITION_WHY];
+    char *ended = calloc(1, size + 1), why[CG_PARTITION_WHY];
     enum cg_partition state;
 
     if (ended == NULL)
         return;
+    memcpy(ended, text, size);
     state = cg_partition_parse(ended, why);
     assert(memchr(why, '\0', sizeof(why)) != NULL && (state == CG_PARTITION_INVALID || why[0] == '\0'));
     free(ended);

@@ -26,6 +26,7 @@ KNOWN = {
     "reserved": r"cni/networks/[^/]+/last_reserved_ip\.\d",
     "lock": r"cni/networks/[^/]+/lock",
     "foreign": r"foreign-pods",
+    "node": r"node\.json",
     "daemon": r"lock",
 }
 
@@ -145,13 +146,13 @@ def every_damage(t, kind, restores_image=False):
         settled(node)
         equal(facts(node, node.pod("b")), b, f"the other pod, after {damage.__name__} of {path}")
         contains(node.log()[before:], " ready", "log")
-        left = [f for folder in ("pods", "images/images", "images/refs", "cni/results")
+        left = [f for folder in (".", "pods", "images/images", "images/refs", "cni/results")
                 for f in glob.glob(f"{node.state_dir}/{folder}/*.damaged-*")]
         for aside in left:
             contains(node.cli("explain", "node").stdout, "damaged state files")
             check([e for e in node.events("test-node") if os.path.basename(aside) in e["message"]], f"no event tells of {aside}")
             os.unlink(aside)
-        check(not left or kind in ("pods", "synced", "images", "refs", "results"), f"{kind}: {left} set aside")
+        check(not left or kind in ("pods", "synced", "images", "refs", "results", "node"), f"{kind}: {left} set aside")
         until(lambda: all(glob.glob(f"{node.state_dir}/cni/networks/*/{node.pod(n).ip}") for n in ("a", "b")), 5,
               "the pods' addresses are taken")
         until(lambda: not [f for folder in ("pods", "images/images", "images/refs", "cni/results")
@@ -168,6 +169,11 @@ def every_damage(t, kind, restores_image=False):
 def test_foreign(t):
     """the list of foreign pods: the same damage"""
     every_damage(t, "foreign")
+
+
+def test_node(t):
+    """labels, taints and uid of a lone node: the same damage"""
+    every_damage(t, "node")
 
 
 def test_pods(t):
@@ -205,5 +211,5 @@ def test_reserved(t):
     every_damage(t, "reserved")
 
 
-for _test in (test_pods, test_synced, test_images, test_refs, test_results, test_leases, test_reserved):
+for _test in (test_node, test_pods, test_synced, test_images, test_refs, test_results, test_leases, test_reserved):
     _test.seconds = 60

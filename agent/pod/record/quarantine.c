@@ -23,6 +23,7 @@ static const struct quarantine_folder {
     { false, "images/refs" },
     { false, "cni/results" },
     { false, "kept" },
+    { false, "jobs" },
     { true, "device-plugins" },
 };
 
