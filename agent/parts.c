@@ -4,6 +4,7 @@
 #include "agent/handlers.h"
 #include "agent/internal.h"
 #include "agent/pod/core/node_options.h"
+#include "agent/pod/core/node_written_file.h"
 #include "agent/pod/node/node.h"
 
 #include "agent/pod/limits/allocatable.h"
@@ -309,6 +310,8 @@ void parts_close(struct agent *a)
     workloads_free(a->workloads);
     claims_free(a->claims);
     local_api_done(a);
+    if (a->node != NULL && remove)
+        node_written_remove(a->node);
     if (a->node != NULL)
         node_free(a->node);
     rt_close(a->rt);

@@ -83,14 +83,15 @@ struct api_kv *node_labels(const struct node *n, size_t *ret_n)
     const char *key;
     json_t *v;
 
-    if (labels != NULL)
-        json_object_foreach ((json_t *)(uintptr_t)written, key, v) {
-            const struct api_kv label = { (char *)(uintptr_t)key, (char *)(uintptr_t)json_string_value(v) };
+    if (labels == NULL)
+        return NULL;
+    json_object_foreach ((json_t *)(uintptr_t)written, key, v) {
+        const struct api_kv label = { (char *)(uintptr_t)key, (char *)(uintptr_t)json_string_value(v) };
 
-            if (label.value != NULL)
-                node_labels_add(labels, ret_n, &label);
-            else
-                take_away(labels, ret_n, key);
-        }
+        if (label.value != NULL)
+            node_labels_add(labels, ret_n, &label);
+        else
+            take_away(labels, ret_n, key);
+    }
     return labels;
 }

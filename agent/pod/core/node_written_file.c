@@ -8,8 +8,10 @@
 #include "base/log.h"
 #include "base/scope.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #define FILE_NAME "node.json"
 
@@ -24,6 +26,14 @@ enum err_code node_written_save(const struct node *n, const json_t *kept, struct
         return err_set(e, ERR_INVALID, "labels and annotations of the node are more than %d bytes",
                        NODE_WRITTEN_MAX);
     return fs_replace_at(AT_FDCWD, path, text, strlen(text), 0600, true, e);
+}
+
+void node_written_remove(const struct node *n)
+{
+    str_auto path = str_printf("%s/" FILE_NAME, n->o.state_dir);
+
+    if (path == NULL || (unlink(path) != 0 && errno != ENOENT))
+        log_warn("cannot remove the file of the node", F_STR("path", path));
 }
 
 static void set_aside(const struct node *n, const struct err *why)

@@ -12,4 +12,6 @@
 json_t *node_written_load(const struct node *n, bool *ret_unknown);
 /* Durable: replaced by rename. ERR_EXHAUSTED: the disk is full; ERR_INVALID: it is too long. */
 enum err_code node_written_save(const struct node *n, const json_t *kept, struct err *e) MUST_CHECK;
+/* After a run that leaves nothing behind (--ephemeral). */
+void node_written_remove(const struct node *n);
 #endif
