@@ -70,6 +70,7 @@ def test_deployment(t):
     contains(k.kubectl("rollout", "undo", "deployment/web", "--to-revision=3").stdout, "skipped rollback", "the same again")
     contains(k.kubectl("rollout", "undo", "deployment/web", "--to-revision=9", ok=False).stderr, "unable to find specified revision 9", "none such")
 
+    settled(node, "web", 2)
     before, pods = sets(node), sorted(node.pods())
     node.kill()
     node.start()
