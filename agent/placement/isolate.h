@@ -5,9 +5,10 @@
  * come out (cgroups/partition.h carries them out).
  *
  * A processor must be in cpuset.cpus.exclusive from below the root down to the container. Above the cgroup of
- * all pods these files belong to others, too: a value there keeps what is not ours. What is ours is what the
- * cgroup of all pods has. So that one grows before those above it, and shrinks after them: whatever write of
- * a plan was the last one before the agent was killed, the next plan finds all that is ours.
+ * all pods these files have other users, too: a write there keeps the processors of others. Ours are those in
+ * the file of the cgroup of all pods. So that file grows before those above it, and shrinks after them:
+ * whatever write of a plan was the last one before the agent was killed, the next plan finds all that is
+ * ours.
  *
  * No write of a plan takes a processor from a partition that stays as it is.
  */

@@ -130,8 +130,8 @@ enum err_code api_make_generic(enum api_kind kind, json_t *object, struct api_ge
  */
 enum err_code api_decode_served(const json_t *object, struct api_object *ret, struct err *e) MUST_CHECK;
 
-/* Labels, annotations and taints of a Node that is to be written; what is wrong goes into *problems. The only
- * failure is ERR_EXHAUSTED, out of memory. */
+/* Checks the labels, annotations and taints of a Node before it is written; each fault is added to *problems.
+ * The only failure is ERR_EXHAUSTED, out of memory. */
 enum err_code api_check_node(const json_t *object, struct api_problems *problems, struct err *e) MUST_CHECK;
 
 /* Makes a pod of a record one of the apiserver's again: copies *s. */

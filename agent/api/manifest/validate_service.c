@@ -33,7 +33,7 @@ static bool is_headless(const json_t *spec)
     return strcmp(text_of(spec, "clusterIP", ""), "None") == 0;
 }
 
-/* One of `allowed` ("A, B and C"), a list whose members are told apart by what is around them. */
+/* The field, if it is set, must be one of `names`; `allowed` lists them for the message ("A, B and C"). */
 static void check_word(struct api_check *c, const json_t *spec, const char *field, const char *const *names,
                        const char *allowed)
 {
@@ -233,7 +233,7 @@ void api_validate_service(struct api_check *c, const struct api_meta *meta, cons
     const char *rule = meta->name != NULL ? api_format_rule(API_FMT_LABEL, meta->name) : NULL;
     size_t mark = api_enter(c, "metadata");
 
-    /* What is no host name either is refused with every object. */
+    /* A name that is not even a subdomain is refused for every kind of object. */
     if (rule != NULL && api_format_rule(API_FMT_SUBDOMAIN, meta->name) == NULL)
         api_fault_at(c, "name", "%s %s", QUOTE(meta->name), rule);
     api_leave(c, mark);

@@ -102,7 +102,7 @@ static bool taints_merge(const struct node *n, struct node_written *w)
     return ok;
 }
 
-/* False: out of memory; what was in force stays. */
+/* False: out of memory; the taints in force are unchanged. */
 static bool taints_make(const struct node *n, struct node_written *w)
 {
     const size_t room = json_array_size(json_object_get(w->kept, "taints")) + n->o.n_taints + 1;
