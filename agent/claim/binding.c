@@ -49,6 +49,19 @@ static void add_volume(const struct api_object *o, void *arg)
     };
 }
 
+/* Records the new binding of the claim; after a failure the claim is unbound again. */
+static enum err_code keep_binding(struct claims *c, struct claim *one, struct err *e)
+{
+    if (one->volume != NULL && one->size != NULL && claim_record_save(c, one, e) == ERR_OK) {
+        one->problem[0] = '\0';
+        return ERR_OK;
+    }
+    free(take_ptr(&one->volume));
+    free(take_ptr(&one->size));
+    api_generic_unref(take_ptr(&one->pv));
+    return e->code != ERR_OK ? e->code : err_nomem(e);
+}
+
 static enum err_code bind_to(struct claims *c, struct claim *one, const struct claim_volume *v, struct err *e)
 {
     char size[QUANTITY_TEXT_SIZE];
@@ -57,13 +70,8 @@ static enum err_code bind_to(struct claims *c, struct claim *one, const struct c
     one->volume = strdup(v->object->meta.name);
     one->size = strdup(size);
     one->pv = api_generic_ref((struct api_generic *)v->object);
-    if (one->volume == NULL || one->size == NULL || claim_record_save(c, one, e) != ERR_OK) {
-        free(take_ptr(&one->volume));
-        free(take_ptr(&one->size));
-        api_generic_unref(take_ptr(&one->pv));
-        return e->code != ERR_OK ? e->code : err_nomem(e);
-    }
-    one->problem[0] = '\0';
+    if (keep_binding(c, one, e) != ERR_OK)
+        return e->code;
     log_info("claim bound to a PersistentVolume", F_STR("claim", one->key), F_STR("volume", one->volume));
     return ERR_OK;
 }
@@ -79,12 +87,8 @@ static enum err_code bind_to_folder(struct claims *c, struct claim *one, const s
         quantity_format(size, text);
     one->volume = str_printf("pvc-%s", one->uid);
     one->size = strdup(text);
-    if (one->volume == NULL || one->size == NULL || claim_record_save(c, one, e) != ERR_OK) {
-        free(take_ptr(&one->volume));
-        free(take_ptr(&one->size));
-        return e->code != ERR_OK ? e->code : err_nomem(e);
-    }
-    one->problem[0] = '\0';
+    if (keep_binding(c, one, e) != ERR_OK)
+        return e->code;
     log_info("claim gets a folder of this node", F_STR("claim", one->key), F_STR("folder", one->own_path));
     return ERR_OK;
 }
