@@ -104,7 +104,7 @@ static enum err_code check_entries(const struct pl_cpu_state *s, const struct cp
         return err_set(
             e, ERR_PRECONDITION,
             "pod: %.64s, container: %.64s cpuset: \"%.100s\" overlaps with default cpuset \"%.100s\"",
-            s->v[i].pod, s->v[i].container, text, other);
+            s->v[i].owner.pod, s->v[i].owner.container, text, other);
     }
     if (cpus_equal(&known, all))
         return ERR_OK;
@@ -141,11 +141,13 @@ static enum err_code check_twice(const struct pl_cpu_state *s, struct err *e)
 {
     for (size_t i = 0; i < s->n; i++)
         for (size_t k = i + 1; k < s->n; k++)
-            if (strcmp(s->v[i].pod, s->v[k].pod) != 0 && cpus_overlap(&s->v[i].cpus, &s->v[k].cpus))
+            if (strcmp(s->v[i].owner.pod, s->v[k].owner.pod) != 0 &&
+                cpus_overlap(&s->v[i].cpus, &s->v[k].cpus))
                 return err_set(e, ERR_PRECONDITION,
                                "pods %.64s (container %.64s) and %.64s (container %.64s) have the same "
                                "processors",
-                               s->v[i].pod, s->v[i].container, s->v[k].pod, s->v[k].container);
+                               s->v[i].owner.pod, s->v[i].owner.container, s->v[k].owner.pod,
+                               s->v[k].owner.container);
     return ERR_OK;
 }
 
@@ -241,7 +243,7 @@ void pl_cpu_release(struct pl_cpu_manager *c, const char *pod, const char *conta
     freed = has->cpus;
     pl_cpu_state_remove(&c->state, pod, container);
     for (size_t i = 0; i < c->state.n; i++)
-        if (strcmp(c->state.v[i].pod, pod) == 0)
+        if (strcmp(c->state.v[i].owner.pod, pod) == 0)
             freed = cpus_without(&freed, &c->state.v[i].cpus);
     c->state.shared = cpus_or(&c->state.shared, &freed);
 }

@@ -9,13 +9,14 @@
 #ifndef AGENT_PLACEMENT_CPU_STATE_H
 #define AGENT_PLACEMENT_CPU_STATE_H
 #include "agent/placement/cpus.h"
+#include "agent/placement/entries.h"
 
 #define PL_STATE_MAX (16 * 1024 * 1024) /* bytes of a file */
 #define PL_ENTRIES_MAX 65536            /* containers in a file */
 #define PL_NAME_MAX 253                 /* bytes of a uid, or of the name of a container */
 
 struct pl_cpu_entry {
-    char *pod, *container; /* owned */
+    struct pl_owner owner;
     struct cpus cpus;
 };
 

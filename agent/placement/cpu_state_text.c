@@ -46,13 +46,13 @@ static json_t *entries_json(const struct pl_cpu_state *s)
     json_t *all = json_object();
 
     for (size_t i = 0; all != NULL && i < s->n; i++) {
-        json_t *pod = json_object_get(all, s->v[i].pod);
+        json_t *pod = json_object_get(all, s->v[i].owner.pod);
         char text[CPUS_TEXT_SIZE];
 
         cpus_print(&s->v[i].cpus, text);
-        if (pod == NULL && json_object_set_new(all, s->v[i].pod, json_object()) == 0)
-            pod = json_object_get(all, s->v[i].pod);
-        if (pod == NULL || json_object_set_new(pod, s->v[i].container, json_string(text)) != 0) {
+        if (pod == NULL && json_object_set_new(all, s->v[i].owner.pod, json_object()) == 0)
+            pod = json_object_get(all, s->v[i].owner.pod);
+        if (pod == NULL || json_object_set_new(pod, s->v[i].owner.container, json_string(text)) != 0) {
             json_decref(all);
             all = NULL;
         }

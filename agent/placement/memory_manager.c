@@ -146,8 +146,8 @@ static enum err_code check_blocks(const struct pl_memory_state *expected, const 
             if (c == NULL || pl_memory_table(c, x->v[i].type) == NULL)
                 return err_set(
                     e, ERR_PRECONDITION,
-                    "[memorymanager] (pod: %.100s, container: %.100s) the memory assignment uses %s", x->pod,
-                    x->container,
+                    "[memorymanager] (pod: %.100s, container: %.100s) the memory assignment uses %s",
+                    x->owner.pod, x->owner.container,
                     c == NULL ? "the NUMA that does not exist" : "memory resource that does not exist");
         }
     return ERR_OK;

@@ -6,6 +6,7 @@
  */
 #ifndef AGENT_PLACEMENT_MEMORY_STATE_H
 #define AGENT_PLACEMENT_MEMORY_STATE_H
+#include "agent/placement/entries.h"
 #include "agent/placement/machine.h"
 
 #define PL_TYPES_MAX (1 + PL_PAGES_MAX) /* memory, and huge pages of each size */
@@ -31,7 +32,7 @@ struct pl_block {
 };
 
 struct pl_memory_entry {
-    char *pod, *container; /* owned */
+    struct pl_owner owner;
     struct pl_block v[PL_TYPES_MAX];
     size_t n;
 };

@@ -74,7 +74,7 @@ static void add_cell(struct buf *b, const struct pl_cell *c)
 
 static void add_entry(struct buf *b, const struct pl_memory_entry *x)
 {
-    buf_addf(b, "%s:[", x->container);
+    buf_addf(b, "%s:[", x->owner.container);
     for (size_t i = 0; i < x->n; i++) {
         buf_addf(b, "%s{NUMAAffinity:([]int)", i > 0 ? " " : "");
         add_nodes(b, x->v[i].nodes);
@@ -95,10 +95,10 @@ static enum err_code add_hashed(struct buf *b, const struct pl_memory_state *s, 
     }
     buf_adds(b, "] Entries:(state.ContainerMemoryAssignments)map[");
     for (size_t i = 0; i < s->n; i++) {
-        bool first = i == 0 || strcmp(s->v[i].pod, s->v[i - 1].pod) != 0;
+        bool first = i == 0 || strcmp(s->v[i].owner.pod, s->v[i - 1].owner.pod) != 0;
 
         if (first)
-            buf_addf(b, "%s%s:map[", i > 0 ? "] " : "", s->v[i].pod);
+            buf_addf(b, "%s%s:map[", i > 0 ? "] " : "", s->v[i].owner.pod);
         else
             buf_addc(b, ' ');
         add_entry(b, &s->v[i]);
@@ -153,14 +153,14 @@ static void write_entries(struct buf *b, const struct pl_memory_state *s)
     for (size_t i = 0; i < s->n; i++) {
         const struct pl_memory_entry *x = &s->v[i];
 
-        if (i == 0 || strcmp(x->pod, s->v[i - 1].pod) != 0) {
+        if (i == 0 || strcmp(x->owner.pod, s->v[i - 1].owner.pod) != 0) {
             buf_adds(b, i > 0 ? "}," : "");
-            write_name(b, x->pod);
+            write_name(b, x->owner.pod);
             buf_addc(b, '{');
         } else {
             buf_addc(b, ',');
         }
-        write_name(b, x->container);
+        write_name(b, x->owner.container);
         for (size_t k = 0; k < x->n; k++) {
             buf_adds(b, k > 0 ? ",{\"numaAffinity\":" : "[{\"numaAffinity\":");
             write_nodes(b, x->v[k].nodes);

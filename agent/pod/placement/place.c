@@ -111,16 +111,16 @@ static bool release_uid(struct placement_node *part, const char *uid)
     bool had = false;
 
     for (size_t i = c->n; i-- > 0;)
-        if (strcmp(c->v[i].pod, uid) == 0) {
-            str_auto name = strdup(c->v[i].container);
+        if (strcmp(c->v[i].owner.pod, uid) == 0) {
+            str_auto name = strdup(c->v[i].owner.container);
 
             if (name != NULL)
                 pl_cpu_release(&part->cpus, uid, name);
             had = true;
         }
     for (size_t i = m->n; i-- > 0;)
-        if (strcmp(m->v[i].pod, uid) == 0) {
-            str_auto name = strdup(m->v[i].container);
+        if (strcmp(m->v[i].owner.pod, uid) == 0) {
+            str_auto name = strdup(m->v[i].owner.container);
 
             if (name != NULL)
                 pl_memory_release(&part->memories, uid, name);
@@ -146,11 +146,11 @@ static const char *stranger(const struct node *n)
     const struct placement_node *part = placement_node(n);
 
     for (size_t i = 0; i < part->cpus.state.n; i++)
-        if (pods_by_uid((struct node *)n, part->cpus.state.v[i].pod) == NULL)
-            return part->cpus.state.v[i].pod;
+        if (pods_by_uid((struct node *)n, part->cpus.state.v[i].owner.pod) == NULL)
+            return part->cpus.state.v[i].owner.pod;
     for (size_t i = 0; i < part->memories.state.n; i++)
-        if (pods_by_uid((struct node *)n, part->memories.state.v[i].pod) == NULL)
-            return part->memories.state.v[i].pod;
+        if (pods_by_uid((struct node *)n, part->memories.state.v[i].owner.pod) == NULL)
+            return part->memories.state.v[i].owner.pod;
     return NULL;
 }
 

@@ -49,7 +49,7 @@ static void check_cpus(const struct model *x)
         assert_false(cpus_overlap(&x->reserved, &s->v[i].cpus));
         seen = cpus_or(&seen, &s->v[i].cpus);
         for (size_t k = i + 1; k < s->n; k++)
-            if (strcmp(s->v[i].pod, s->v[k].pod) != 0)
+            if (strcmp(s->v[i].owner.pod, s->v[k].owner.pod) != 0)
                 assert_false(cpus_overlap(&s->v[i].cpus, &s->v[k].cpus));
     }
     if (x->o.strict)
