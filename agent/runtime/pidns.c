@@ -115,39 +115,41 @@ struct started {
 
 /* The intermediate process: enters the user namespace, if any, and creates the PID namespace in it. It lives
  * until that is pinned. */
-static void run_intermediate(const struct rt_pidns_spec *spec, int to, int from)
+static void run_intermediate(const struct rt_pidns_spec *spec, const struct proc_pipes *pipes)
 {
-    struct started said = { 0 };
+    struct started report = { 0 };
     struct pins pins = { -1, -1, -1, -1, -1 };
     int wire[2];
     char go;
 
     ERR_IGNORE(fs_write_control(AT_FDCWD, "/proc/self/oom_score_adj", PAUSE_OOM, ERR_IGNORED));
-    if (open_pin(spec->userns, &pins.user, &said.e) == ERR_OK &&
-        open_pin(spec->netns, &pins.net, &said.e) == ERR_OK &&
-        open_pin(spec->ipcns, &pins.ipc, &said.e) == ERR_OK &&
-        open_pin(spec->utsns, &pins.uts, &said.e) == ERR_OK &&
-        open_pin(spec->program, &pins.program, &said.e) == ERR_OK &&
-        enter_empty_root(spec, pins.program, &said.e) == ERR_OK &&
-        rt_pidns_join(pins.user, CLONE_NEWUSER, "user", &said.e) == ERR_OK) {
+    if (open_pin(spec->userns, &pins.user, &report.e) == ERR_OK &&
+        open_pin(spec->netns, &pins.net, &report.e) == ERR_OK &&
+        open_pin(spec->ipcns, &pins.ipc, &report.e) == ERR_OK &&
+        open_pin(spec->utsns, &pins.uts, &report.e) == ERR_OK &&
+        open_pin(spec->program, &pins.program, &report.e) == ERR_OK &&
+        enter_empty_root(spec, pins.program, &report.e) == ERR_OK &&
+        rt_pidns_join(pins.user, CLONE_NEWUSER, "user", &report.e) == ERR_OK) {
         if (unshare(CLONE_NEWPID) != 0)
-            err_sys(&said.e, errno, "create a PID namespace");
+            err_sys(&report.e, errno, "create a PID namespace");
         else if (pipe2(wire, O_CLOEXEC) != 0)
-            err_sys(&said.e, errno, "make a pipe");
-        else if ((said.pid = proc_call_fork()) < 0)
-            err_sys(&said.e, errno, "fork");
-        else if (said.pid == 0) {
-            ERR_IGNORE(become_pause(&pins, &said.e));
-            ERR_IGNORE(write(wire[1], &said.e, sizeof(said.e)));
+            err_sys(&report.e, errno, "make a pipe");
+        else if ((report.pid = proc_call_fork()) < 0)
+            err_sys(&report.e, errno, "fork");
+        else if (report.pid == 0) {
+            ERR_IGNORE(become_pause(&pins, &report.e));
+            ERR_IGNORE(write(wire[1], &report.e, sizeof(report.e)));
             _exit(1);
         }
     }
-    if (said.e.code == ERR_OK) {
+    if (report.e.code == ERR_OK) {
         close(wire[1]);
-        ERR_IGNORE(read(wire[0], &said.e, sizeof(said.e))); /* end of file: the program runs */
+        ERR_IGNORE(read(wire[0], &report.e, sizeof(report.e))); /* end of file: the program runs */
     }
-    if ((write(to, &said, sizeof(said)) != (ssize_t)sizeof(said) || read(from, &go, 1) != 1) && said.pid > 0)
-        kill(said.pid, SIGKILL); /* the process was not recorded */
+    if ((write(pipes->to, &report, sizeof(report)) != (ssize_t)sizeof(report) ||
+         read(pipes->from, &go, 1) != 1) &&
+        report.pid > 0)
+        kill(report.pid, SIGKILL); /* the process was not recorded */
 }
 
 static enum err_code rt_pidns_pin(const char *dir, pid_t whose, struct err *e)
@@ -182,44 +184,36 @@ static enum err_code record_pause(const char *dir, pid_t pid, uint64_t start_tim
 static enum err_code start_in_child(const void *arg, struct buf *out, struct err *e)
 {
     const struct rt_pidns_spec *spec = arg;
-    struct started said = { 0 };
+    struct started report = { 0 };
     uint64_t start_time = 0;
     struct presence found;
-    int up[2], down[2];
+    struct proc_pipes pipes;
     pid_t between;
 
-    if (pipe2(up, O_CLOEXEC) != 0)
-        return err_sys(e, errno, "make a pipe");
-    fd_auto hears = up[0], says = up[1];
-    if (pipe2(down, O_CLOEXEC) != 0)
-        return err_sys(e, errno, "make a pipe");
-    fd_auto told = down[0], tells = down[1];
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
         return err_sys(e, errno, "become a subreaper");
-    between = proc_call_fork();
+    between = proc_call_fork_piped(&pipes, e);
     if (between < 0)
-        return err_sys(e, errno, "fork");
+        return e->code;
     if (between == 0) {
-        close(take_fd(&tells));
-        run_intermediate(spec, says, told);
+        run_intermediate(spec, &pipes);
         _exit(0);
     }
-    close(take_fd(&says));
-    close(take_fd(&told));
-    if (read(hears, &said, sizeof(said)) != (ssize_t)sizeof(said))
+    fd_auto from = pipes.from, to = pipes.to;
+    if (read(from, &report, sizeof(report)) != (ssize_t)sizeof(report))
         err_set(e, ERR_INTERNAL, "the process that starts coracle-pause ended early");
-    else if (said.e.code != ERR_OK)
-        *e = said.e;
+    else if (report.e.code != ERR_OK)
+        *e = report.e;
     else if (rt_pidns_pin(spec->dir, between, e) == ERR_OK) {
-        found = proc_start_time(said.pid, &start_time, e);
+        found = proc_start_time(report.pid, &start_time, e);
         if (presence_is_absent(found))
             err_set(e, ERR_UNAVAILABLE, "coracle-pause ended at once");
         else if (!presence_is_unknown(found)) /* the pid alone would not identify it */
-            ERR_IGNORE(record_pause(spec->dir, said.pid, start_time, out, e));
+            ERR_IGNORE(record_pause(spec->dir, report.pid, start_time, out, e));
     }
-    if (e->code == ERR_OK && write(tells, "", 1) != 1)
+    if (e->code == ERR_OK && write(to, "", 1) != 1)
         err_sys(e, errno, "let coracle-pause go on");
-    close(take_fd(&tells));
+    close(take_fd(&to));
     waitpid(between, NULL, 0);
     if (e->code != ERR_OK) /* the intermediate process may have been killed before it could end its child */
         exec_children_end(CHILDREN_MS);

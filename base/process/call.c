@@ -59,6 +59,31 @@ pid_t proc_call_fork(void)
     return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
 }
 
+pid_t proc_call_fork_piped(struct proc_pipes *ret, struct err *e)
+{
+    int up[2], down[2];
+    pid_t pid;
+
+    if (pipe2(up, O_CLOEXEC) != 0) {
+        err_sys(e, errno, "make a pipe");
+        return -1;
+    }
+    fd_auto up_read = up[0], up_write = up[1];
+    if (pipe2(down, O_CLOEXEC) != 0) {
+        err_sys(e, errno, "make a pipe");
+        return -1;
+    }
+    fd_auto down_read = down[0], down_write = down[1];
+    pid = proc_call_fork();
+    if (pid < 0)
+        err_sys(e, errno, "fork");
+    else if (pid == 0)
+        *ret = (struct proc_pipes){ .from = take_fd(&down_read), .to = take_fd(&up_write) };
+    else
+        *ret = (struct proc_pipes){ .from = take_fd(&up_read), .to = take_fd(&down_write) };
+    return pid;
+}
+
 void call_run(proc_call_fn fn, const void *arg, struct buf *out, struct err *e)
 {
     if (fn(arg, out, e) != ERR_OK) {

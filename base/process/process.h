@@ -114,6 +114,15 @@ typedef enum err_code (*proc_call_fn)(const void *arg, struct buf *out, struct e
  * errno. */
 pid_t proc_call_fork(void);
 
+/* A pipe in each direction between the two processes of a fork; owned by the process. */
+struct proc_pipes {
+    int from; /* reads what the other process writes; end of file when that has closed or ended */
+    int to;
+};
+/* proc_call_fork() with such pipes, which close on exec. Sets *ret in both processes. -1: *e has the problem
+ * and *ret is unchanged. */
+pid_t proc_call_fork_piped(struct proc_pipes *ret, struct err *e);
+
 struct call_thread;
 struct proc_call {
     struct op op;

@@ -243,7 +243,7 @@ static enum err_code write_map(const struct netns_spec *spec, pid_t pid, const c
 }
 
 /* Reads the report of one step of the process inside: success, or its error. */
-static enum err_code hear(int from, struct err *e)
+static enum err_code read_report(int from, struct err *e)
 {
     struct err theirs = { 0 };
     ssize_t n = read(from, &theirs, sizeof(theirs));
@@ -256,7 +256,7 @@ static enum err_code hear(int from, struct err *e)
 }
 
 /* Waits until the pipe is closed: the process must live until its namespaces are pinned. */
-static void live_inside(const struct netns_spec *spec, int flags, int to, int from)
+static void live_inside(const struct netns_spec *spec, int flags, const struct proc_pipes *pipes)
 {
     struct err e = { 0 };
     char go;
@@ -265,7 +265,8 @@ static void live_inside(const struct netns_spec *spec, int flags, int to, int fr
         err_sys(&e, errno,
                 errno == ENOSPC || errno == EPERM ? "create a user namespace (see user.max_user_namespaces)"
                                                   : "create namespaces");
-    if (write(to, &e, sizeof(e)) != (ssize_t)sizeof(e) || e.code != ERR_OK || read(from, &go, 1) != 1)
+    if (write(pipes->to, &e, sizeof(e)) != (ssize_t)sizeof(e) || e.code != ERR_OK ||
+        read(pipes->from, &go, 1) != 1)
         return;
     /* An IPC namespace's sysctls are writable by the host's root, but since Linux 6.10 by its own root. */
     if (netns_set_up(spec, &e) != ERR_OK && e.sys == EACCES) {
@@ -275,42 +276,32 @@ static void live_inside(const struct netns_spec *spec, int flags, int to, int fr
         else
             ERR_IGNORE(netns_set_up(spec, &e));
     }
-    if (write(to, &e, sizeof(e)) == (ssize_t)sizeof(e))
-        ERR_IGNORE(read(from, &go, 1));
+    if (write(pipes->to, &e, sizeof(e)) == (ssize_t)sizeof(e))
+        ERR_IGNORE(read(pipes->from, &go, 1));
 }
 
 /* With a user namespace that owns the others: a process that enters it loses the capabilities needed for
  * pinning, so a second process enters it and this one pins. */
 static enum err_code make_owned(const struct netns_spec *spec, int flags, struct err *e)
 {
-    int up[2], down[2];
-    pid_t pid;
+    struct proc_pipes pipes;
+    pid_t pid = proc_call_fork_piped(&pipes, e);
 
-    if (pipe2(up, O_CLOEXEC) != 0)
-        return err_sys(e, errno, "make a pipe");
-    fd_auto hears = up[0], says = up[1];
-    if (pipe2(down, O_CLOEXEC) != 0)
-        return err_sys(e, errno, "make a pipe");
-    fd_auto told = down[0], tells = down[1];
-    pid = proc_call_fork();
     if (pid < 0)
-        return err_sys(e, errno, "fork");
+        return e->code;
     if (pid == 0) {
-        close(take_fd(&tells));
-        close(take_fd(&hears));
-        live_inside(spec, flags, says, told);
+        live_inside(spec, flags, &pipes);
         _exit(0);
     }
-    close(take_fd(&says));
-    close(take_fd(&told));
-    if (hear(hears, e) == ERR_OK && write_map(spec, pid, "uid_map", e) == ERR_OK &&
+    fd_auto from = pipes.from, to = pipes.to;
+    if (read_report(from, e) == ERR_OK && write_map(spec, pid, "uid_map", e) == ERR_OK &&
         write_map(spec, pid, "gid_map", e) == ERR_OK) {
-        if (write(tells, "", 1) != 1)
+        if (write(to, "", 1) != 1)
             err_sys(e, errno, "go on in the new user namespace");
-        else if (hear(hears, e) == ERR_OK)
+        else if (read_report(from, e) == ERR_OK)
             ERR_IGNORE(pin_all(spec, pid, e));
     }
-    close(take_fd(&tells));
+    close(take_fd(&to));
     waitpid(pid, NULL, 0);
     return e->code;
 }

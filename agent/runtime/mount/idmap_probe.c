@@ -92,42 +92,40 @@ static enum err_code try_all(const struct idmap_probe *p, int userns, struct err
     return ERR_OK;
 }
 
-/* A user namespace kept alive only by the descriptor. */
+static enum err_code map_ids(pid_t pid, const char *file, struct err *e)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+    return fs_write_control(AT_FDCWD, path, "0 65536 65536", e);
+}
+
+/* A user namespace kept alive only by the descriptor. -1: *e has the problem. */
 static int new_users(struct err *e)
 {
-    int up[2], down[2], fd = -1, sys = 0;
-    char path[64];
-    pid_t pid;
+    struct proc_pipes pipes;
+    int fd = -1, sys = 0;
+    char path[64], go;
+    pid_t pid = proc_call_fork_piped(&pipes, e);
 
-    if (pipe2(up, O_CLOEXEC) != 0 || pipe2(down, O_CLOEXEC) != 0 || (pid = proc_call_fork()) < 0) {
-        err_sys(e, errno, "start a process");
+    if (pid < 0)
         return -1;
-    }
     if (pid == 0) {
-        char c;
-
-        close(down[1]);
         sys = unshare(CLONE_NEWUSER) == 0 ? 0 : errno;
-        if (write(up[1], &sys, sizeof(sys)) == sizeof(sys))
-            ERR_IGNORE(read(down[0], &c, 1));
+        if (write(pipes.to, &sys, sizeof(sys)) == sizeof(sys))
+            ERR_IGNORE(read(pipes.from, &go, 1));
         _exit(0);
     }
-    close(up[1]); /* the pipe also closes when the child is killed */
-    if (read(up[0], &sys, sizeof(sys)) != sizeof(sys) || sys != 0) {
+    fd_auto from = pipes.from, to = pipes.to;
+    if (read(from, &sys, sizeof(sys)) != sizeof(sys) || sys != 0) {
         err_sys(e, sys, "create a user namespace (see user.max_user_namespaces)");
-    } else {
-        snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)pid);
-        if (fs_write_control(AT_FDCWD, path, "0 65536 65536", e) == ERR_OK) {
-            snprintf(path, sizeof(path), "/proc/%d/gid_map", (int)pid);
-            if (fs_write_control(AT_FDCWD, path, "0 65536 65536", e) == ERR_OK) {
-                snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
-                fd = open(path, O_RDONLY | O_CLOEXEC);
-                if (fd < 0)
-                    err_sys(e, errno, "open %s", path);
-            }
-        }
+    } else if (map_ids(pid, "uid_map", e) == ERR_OK && map_ids(pid, "gid_map", e) == ERR_OK) {
+        snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+            err_sys(e, errno, "open %s", path);
     }
-    close(down[1]);
+    close(take_fd(&to));
     waitpid(pid, NULL, 0);
     return fd;
 }
