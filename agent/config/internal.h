@@ -107,15 +107,19 @@ const char *config_why_idle(const struct config_state *s, size_t i);
 /* *ret: a new reference, canonical. ERR_INVALID: the problem, without the name of the setting. */
 enum err_code config_check_value(const struct config_row *r, const json_t *value, json_t **ret,
                                  struct err *e) MUST_CHECK;
-/* From a flag's text. */
-enum err_code config_flag_value(const struct config_row *r, const char *text, json_t **ret,
-                                struct err *e) MUST_CHECK;
+/* *ret: v, which may be NULL (out of memory); taken. */
+enum err_code config_value_take(json_t *v, json_t **ret, struct err *e) MUST_CHECK;
 bool config_is_zero(const json_t *value); /* false, 0, "", "0s", {}, []; NULL */
 /* Whether the value is a zero value of a row with ZERO. A text like "0" (the list of one processor) is a real
  * value. */
 bool config_means_default(const struct config_row *r, const json_t *value);
 bool config_is_ip(const char *text);
 int64_t config_duration_ns(const json_t *value); /* of a canonical duration; otherwise 0 */
+
+/* ---- flag_value.c ---- */
+/* As config_check_value(), from a flag's text. */
+enum err_code config_flag_value(const struct config_row *r, const char *text, json_t **ret,
+                                struct err *e) MUST_CHECK;
 
 /* ---- value_special.c: checks of single rows ---- */
 enum err_code config_check_ips(const json_t *value, struct err *e) MUST_CHECK;
@@ -148,9 +152,6 @@ enum err_code config_check_allocatable(const json_t *value, struct err *e) MUST_
 enum err_code config_check_counts(const json_t *value, json_t **ret, struct err *e) MUST_CHECK;
 enum err_code config_check_dirs(const json_t *value, struct err *e) MUST_CHECK;
 enum err_code config_check_topology_options(const json_t *value, struct err *e) MUST_CHECK;
-/* --register-with-taints and --reserved-memory have formats of their own. */
-enum err_code config_flag_taints(const char *text, json_t **ret, struct err *e) MUST_CHECK;
-enum err_code config_flag_reserved_memory(const char *text, json_t **ret, struct err *e) MUST_CHECK;
 
 /* ---- feature_gates.c ---- */
 /* The reason of the warning about this setting of a gate, or NULL. */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks one value, from a file or a flag's text, against its row's type. */
+/* Checks one value against its row's type. */
 #include "agent/api/quantity.h"
 #include "agent/config/internal.h"
 #include "base/duration.h"
 #include "base/parse.h"
-#include "base/utf8.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -54,7 +53,7 @@ bool config_means_default(const struct config_row *r, const json_t *v)
     return r->type == T_TEXT && json_is_string(v) ? json_string_length(v) == 0 : config_is_zero(v);
 }
 
-static enum err_code config_value_take(json_t *v, json_t **ret, struct err *e)
+enum err_code config_value_take(json_t *v, json_t **ret, struct err *e)
 {
     if (v == NULL)
         return err_nomem(e);
@@ -285,139 +284,4 @@ enum err_code config_check_value(const struct config_row *r, const json_t *v, js
         return e->code;
     *ret = json_incref(checked);
     return ERR_OK;
-}
-
-/* ---- flags ---- */
-
-/* Like Go's strconv.ParseBool(). */
-static bool flag_bool(const char *text, bool *ret)
-{
-    static const char *const yes[] = { "true", "1", "t", "T", "TRUE", "True" };
-    static const char *const no[] = { "false", "0", "f", "F", "FALSE", "False" };
-
-    for (size_t i = 0; i < ARRAY_LEN(yes); i++)
-        if (strcmp(text, yes[i]) == 0 || strcmp(text, no[i]) == 0) {
-            *ret = strcmp(text, yes[i]) == 0;
-            return true;
-        }
-    return false;
-}
-
-/* "a=b,c=d" */
-static enum err_code flag_map(const struct config_row *r, const char *text, json_t **ret, struct err *e)
-{
-    char separator = r->marks & BELOW ? '<' : r->marks & COLON ? ':' : '=';
-    json_auto_t *map = json_object();
-    str_auto copy = strdup(text);
-    char *rest = copy, *item;
-    bool ok = true, on = false;
-
-    if (map == NULL || copy == NULL)
-        return err_nomem(e);
-    while ((item = strsep(&rest, ",")) != NULL) {
-        char *value = strchr(item, separator);
-
-        if (item[0] == '\0')
-            continue;
-        if (value == NULL || value == item)
-            return err_set(e, ERR_INVALID, "\"%.100s\" is not key%cvalue", item, separator);
-        *value++ = '\0';
-        if (r->type == T_BOOL_MAP && !flag_bool(value, &on))
-            return err_set(e, ERR_INVALID, "%.100s: \"%.100s\" is neither true nor false", item, value);
-        if (r->type == T_TEXTS_MAP) {
-            json_t *list = json_object_get(map, item);
-            if (list == NULL && json_object_set_new(map, item, list = json_array()) != 0)
-                return err_nomem(e);
-            ok = json_array_append_new(list, json_string(value)) == 0 && ok;
-        } else {
-            ok = json_object_set_new(map, item,
-                                     r->type == T_BOOL_MAP ? json_boolean(on) : json_string(value)) == 0 &&
-                 ok;
-        }
-    }
-    if (!ok)
-        return err_nomem(e);
-    *ret = json_incref(map);
-    return ERR_OK;
-}
-
-static enum err_code flag_int(const char *text, json_t **ret, struct err *e)
-{
-    int64_t n;
-
-    if (parse_i64(text[0] == '+' ? text + 1 : text, INT64_MIN, INT64_MAX, &n, "it", e) != ERR_OK)
-        return err_set(e, ERR_INVALID, "\"%.100s\" is not a whole number", text);
-    return config_value_take(json_integer(n), ret, e);
-}
-
-static enum err_code flag_list(const struct config_row *r, const char *text, json_t **ret, struct err *e)
-{
-    json_auto_t *list = json_array();
-    str_auto copy = strdup(text);
-    char *rest = copy, *item;
-
-    if (list == NULL || copy == NULL)
-        return err_nomem(e);
-    while ((item = strsep(&rest, ",")) != NULL) {
-        json_t *v = NULL;
-
-        if (item[0] == '\0')
-            continue;
-        if (r->type == T_INTS) {
-            if (flag_int(item, &v, e) != ERR_OK)
-                return e->code;
-        } else {
-            v = json_string(item);
-        }
-        if (json_array_append_new(list, v) != 0)
-            return err_nomem(e);
-    }
-    *ret = json_incref(list);
-    return ERR_OK;
-}
-
-static enum err_code flag_raw(const struct config_row *r, const char *text, json_t **ret, struct err *e)
-{
-    bool on;
-
-    switch (r->type) {
-    case T_BOOL:
-        if (!flag_bool(text, &on))
-            return err_set(e, ERR_INVALID, "\"%.100s\" is neither true nor false", text);
-        return config_value_take(json_boolean(on), ret, e);
-    case T_INT:
-        return flag_int(text, ret, e);
-    case T_FLOAT:
-        return config_value_take(json_real(strtod(text, NULL)), ret, e);
-    case T_TEXTS:
-    case T_INTS:
-        return flag_list(r, text, ret, e);
-    case T_TEXT_MAP:
-    case T_BOOL_MAP:
-    case T_TEXTS_MAP:
-    case T_COUNT_MAP:
-        return flag_map(r, text, ret, e);
-    case T_OBJECTS:
-        return str_eq(r->flag, "register-with-taints") ? config_flag_taints(text, ret, e)
-                                                       : config_flag_reserved_memory(text, ret, e);
-    case T_TEXT:
-    case T_WORD:
-    case T_PATH:
-    case T_IP:
-    case T_DURATION:
-    case T_QUANTITY:
-        break;
-    }
-    return config_value_take(json_string(text), ret, e);
-}
-
-enum err_code config_flag_value(const struct config_row *r, const char *text, json_t **ret, struct err *e)
-{
-    json_auto_t *raw = NULL;
-
-    if (!utf8_is_valid(text, strlen(text)))
-        return err_set(e, ERR_INVALID, "it is not valid UTF-8");
-    if (flag_raw(r, text, &raw, e) != ERR_OK)
-        return e->code;
-    return config_check_value(r, raw, ret, e);
 }

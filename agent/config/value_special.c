@@ -269,36 +269,6 @@ enum err_code config_check_taints(const json_t *v, struct err *e)
     return ERR_OK;
 }
 
-/* "key=value:effect", "key:effect" */
-enum err_code config_flag_taints(const char *text, json_t **ret, struct err *e)
-{
-    json_auto_t *list = json_array();
-    str_auto copy = strdup(text);
-    char *rest = copy, *item;
-
-    if (list == NULL || copy == NULL)
-        return err_nomem(e);
-    while ((item = strsep(&rest, ",")) != NULL) {
-        char *effect = strrchr(item, ':'), *value;
-        json_t *t;
-
-        if (item[0] == '\0')
-            continue;
-        if (effect == NULL)
-            return err_set(e, ERR_INVALID, "\"%.100s\" is not key=value:effect", item);
-        *effect++ = '\0';
-        value = strchr(item, '=');
-        if (value != NULL)
-            *value++ = '\0';
-        t = value != NULL ? json_pack("{s:s, s:s, s:s}", "key", item, "value", value, "effect", effect)
-                          : json_pack("{s:s, s:s}", "key", item, "effect", effect);
-        if (json_array_append_new(list, t) != 0)
-            return err_nomem(e);
-    }
-    *ret = json_incref(list);
-    return ERR_OK;
-}
-
 enum err_code config_check_reserved_memory(const json_t *v, struct err *e)
 {
     static const char *const keys[] = { "numaNode", "limits", NULL };
@@ -324,41 +294,6 @@ enum err_code config_check_reserved_memory(const json_t *v, struct err *e)
                 return err_set(e, ERR_INVALID, "[%zu]: limits: %.60s: not a quantity", i, name);
         }
     }
-    return ERR_OK;
-}
-
-/* "0:memory=1Gi,hugepages-1M=2Gi;1:memory=2Gi" */
-enum err_code config_flag_reserved_memory(const char *text, json_t **ret, struct err *e)
-{
-    json_auto_t *list = json_array();
-    str_auto copy = strdup(text);
-    char *rest = copy, *node;
-
-    if (list == NULL || copy == NULL)
-        return err_nomem(e);
-    while ((node = strsep(&rest, ";")) != NULL) {
-        char *limits = strchr(node, ':'), *item;
-        json_t *m, *into;
-
-        if (node[0] == '\0')
-            continue;
-        if (limits == NULL || node[strspn(node, "0123456789")] != ':' || strlen(node) - strlen(limits) > 9)
-            return err_set(e, ERR_INVALID, "\"%.100s\" is not node:memory=quantity,...", node);
-        *limits++ = '\0';
-        m = json_pack("{s:I, s:{}}", "numaNode", (json_int_t)strtoll(node, NULL, 10), "limits");
-        if (json_array_append_new(list, m) != 0)
-            return err_nomem(e);
-        into = json_object_get(m, "limits");
-        while ((item = strsep(&limits, ",")) != NULL) {
-            char *value = strchr(item, '=');
-            if (value == NULL)
-                return err_set(e, ERR_INVALID, "\"%.100s\" is not memory=quantity", item);
-            *value++ = '\0';
-            if (json_object_set_new(into, item, json_string(value)) != 0)
-                return err_nomem(e);
-        }
-    }
-    *ret = json_incref(list);
     return ERR_OK;
 }
 
