@@ -3,7 +3,6 @@
 #include "agent/api/quantity.h"
 #include "agent/config/internal.h"
 #include "base/duration.h"
-#include "base/parse.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>

@@ -135,14 +135,17 @@ void ask_reset(struct pod *p); /* it starts again: its trees are made anew */
 bool ask_knows(const struct pod *p, const char *id);
 void ask_done(struct node *n, const struct request *r); /* of REQUEST_TAKE */
 
+/* ---- project_job.c ---- */
+/* Makes the folder and gives it its project, which is on the disk. Quick; loop or pool. */
+enum err_code tree_give(const struct request *r, const struct wish *w, struct err *e) MUST_CHECK;
+bool tree_is_new(const char *path);              /* missing or empty; one that has content is scanned */
+enum err_code job_run(void *arg, struct err *e); /* for work_start(); arg: the project_node */
+
 /* ---- project_pool.c ---- */
 struct request *request_new(enum request_kind kind, const char *owner, size_t max); /* NULL: no memory */
 void request_free(struct request *r);
 void request_add(struct node *n, struct request *r); /* taken */
-/* Makes the folder and gives it its project, which is on the disk. Quick; loop or pool. */
-enum err_code pool_give(const struct request *r, const struct wish *w, struct err *e) MUST_CHECK;
-bool pool_has_content(const char *dir); /* or it cannot be said */
-void pool_stock(struct node *n);        /* fetches ids if there are few */
+void pool_stock(struct node *n);                     /* fetches ids if there are few */
 void pool_open(struct node *n);
 void pool_close(struct node *n); /* waiting requests are dropped; not busy */
 void pool_cancel(struct node *n);

@@ -4,14 +4,11 @@
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/project/internal.h"
-#include "base/files/fs.h"
 #include "base/log.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static bool has_place(const struct pod *p, enum project_kind kind)
 {
@@ -157,22 +154,6 @@ static bool can_give_now(const struct node *n, const struct request *r)
     return true;
 }
 
-/* One that has content is scanned. */
-static bool is_new_tree(const struct wish *w)
-{
-    struct stat st;
-
-    switch (presence_of(fs_look_at(AT_FDCWD, w->path, &st, ERR_IGNORED))) {
-    case PRESENCE_UNKNOWN:
-        return false;
-    case PRESENCE_ABSENT:
-        return true;
-    case PRESENCE_PRESENT:
-        break;
-    }
-    return S_ISDIR(st.st_mode) && !pool_has_content(w->path);
-}
-
 /* An id whose folder could not get it is not given to another one. */
 static void give_now(struct pod *p, struct request *r)
 {
@@ -182,10 +163,10 @@ static void give_now(struct pod *p, struct request *r)
         struct stock *s = stock_of(part, r->v[i].fs);
         struct err e = { 0 };
 
-        if (s == NULL || s->n == 0 || !is_new_tree(&r->v[i]))
+        if (s == NULL || s->n == 0 || !tree_is_new(r->v[i].path))
             continue;
         r->v[i].id = s->ids[--s->n];
-        r->v[i].over = pool_give(r, &r->v[i], &e) == ERR_OK;
+        r->v[i].over = tree_give(r, &r->v[i], &e) == ERR_OK;
         if (!r->v[i].over)
             log_warn("cannot give a tree of a pod its project: it is scanned", F_STR("pod", p->key),
                      F_ERR(&e));
