@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Copies src into the error's text; a character cut in two at the end is dropped because the text becomes
@@ -87,6 +88,30 @@ enum err_code err_wrap(struct err *e, const char *fmt, ...)
     snprintf(text + used, sizeof(text) - used, ": %s", e->text);
     keep_text(e, text);
     return e->code;
+}
+
+void err_kept_drop_text(struct err_kept *kept)
+{
+    free(kept->text);
+    kept->text = NULL;
+}
+
+void err_keep(struct err_kept *kept, const struct err *e)
+{
+    err_kept_drop_text(kept);
+    kept->code = e->code;
+    kept->sys = e->sys;
+    if (e->code != ERR_OK)
+        kept->text = strdup(e->text);
+}
+
+struct err err_kept_get(const struct err_kept *kept)
+{
+    struct err e = { .code = kept->code, .sys = kept->sys };
+
+    if (kept->code != ERR_OK)
+        keep_text(&e, kept->text != NULL ? kept->text : err_code_name(kept->code));
+    return e;
 }
 
 bool err_is_shortage(const struct err *e)

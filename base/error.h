@@ -47,6 +47,21 @@ struct err {
     char text[504];     /* always NUL-terminated; truncated when too long */
 };
 
+/* An error that is kept for long: 16 bytes as long as nothing failed. { 0 } is no error. Its text is owned;
+ * NULL if there is no error or no memory for its text. */
+struct err_kept {
+    enum err_code code;
+    int sys;
+    char *text;
+};
+
+/* Replaces *kept by *e, which may be no error (code ERR_OK). */
+void err_keep(struct err_kept *kept, const struct err *e);
+/* The error as a value; without memory for its text, the code's name is the text. */
+struct err err_kept_get(const struct err_kept *kept);
+/* Frees the text. The code stays. */
+void err_kept_drop_text(struct err_kept *kept);
+
 /* For callers that do not need the reason of a failure. */
 #define ERR_IGNORED (&(struct err){ 0 })
 

@@ -17,11 +17,13 @@ static size_t live_count;
  * caller. */
 static void complete(struct op *op)
 {
-    struct err result = op->result; /* a copy: done may free or reuse *op */
+    struct err result = err_kept_get(&op->result); /* a copy: done may free or reuse *op */
     op_done_fn done = op->done;
     struct log_context about = { 0 }, before;
 
     snprintf(about.operation, sizeof(about.operation), "%s", op->name);
+    err_kept_drop_text(&op->result);
+    err_kept_drop_text(&op->why);
     TAILQ_REMOVE(&live_ops, op, live);
     live_count--;
     op->loop = NULL;
@@ -62,11 +64,13 @@ static void on_deadline(uv_timer_t *timer)
 {
     struct op *op = timer->data;
     uint64_t ms = clock_mono_ms() - op->started_ms;
+    struct err why = { 0 };
 
     if (op->why.code != ERR_OK)
         return;
-    err_set(&op->why, ERR_DEADLINE, "%s: not finished after %llu.%llu s", op->name,
+    err_set(&why, ERR_DEADLINE, "%s: not finished after %llu.%llu s", op->name,
             (unsigned long long)(ms / 1000), (unsigned long long)(ms % 1000 / 100));
+    err_keep(&op->why, &why);
     op_stop(op);
 }
 
@@ -107,10 +111,12 @@ void op_finish(struct op *op, const struct err *result)
     if (!op_live(op) || op->finished)
         return;
     op->finished = true;
-    if (op->why.code != ERR_OK)
+    if (op->why.code != ERR_OK) {
         op->result = op->why;
-    else if (result != NULL)
-        op->result = *result;
+        op->why.text = NULL; /* moved; the code stays readable */
+    } else if (result != NULL) {
+        err_keep(&op->result, result);
+    }
     uv_timer_stop(&op->deadline);
     uv_timer_start(&op->deadline, on_finished_turn, 0, 0);
 }
@@ -131,10 +137,18 @@ void op_deadline(struct op *op, uint64_t ms)
 
 void op_cancel(struct op *op)
 {
+    struct err why = { 0 };
+
     if (!op_live(op) || op->finished || op->why.code != ERR_OK)
         return;
-    err_set(&op->why, ERR_CANCELLED, "%s: cancelled", op->name);
+    err_set(&why, ERR_CANCELLED, "%s: cancelled", op->name);
+    err_keep(&op->why, &why);
     op_stop(op);
+}
+
+void op_set_why(struct op *op, const struct err *why)
+{
+    err_keep(&op->why, why);
 }
 
 bool op_live(const struct op *op)

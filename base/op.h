@@ -38,8 +38,8 @@ struct op {
     uint64_t started_ms; /* clock_mono_ms() */
     int state;           /* the embedding operation's enum */
     bool finished;
-    struct err why; /* set when cancelled or past the deadline */
-    struct err result;
+    struct err_kept why; /* set when cancelled or past the deadline; its code stays readable in done */
+    struct err_kept result;
     uv_timer_t deadline; /* also used to call done from a later turn */
     int open_handles;    /* handles that still have to close; done waits for them */
     TAILQ_ENTRY(op) live;
@@ -56,7 +56,9 @@ void op_finish(struct op *op, const struct err *result);
 void op_no_deadline(struct op *op);
 /* Sets a new deadline, `ms` from now (more than 0), for example when a wait has ended and the work begins. */
 void op_deadline(struct op *op, uint64_t ms);
-void op_cancel(struct op *op);     /* no effect after op_finish() */
+void op_cancel(struct op *op); /* no effect after op_finish() */
+/* Replaces the reason for which the operation was stopped. */
+void op_set_why(struct op *op, const struct err *why);
 bool op_live(const struct op *op); /* initialized and done not yet called; false for { 0 } */
 
 /* Closes a handle owned by the operation; done waits for it. Uses handle->data. */

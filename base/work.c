@@ -66,23 +66,27 @@ void work_go_on(bool paused)
 static void run_on_pool(uv_work_t *req)
 {
     struct work *w = req->data;
+    struct err e = { 0 };
 
     work_job_begins();
-    if (w->fn(w->arg, &w->outcome) == ERR_OK)
-        w->outcome = (struct err){ 0 };
-    else if (w->outcome.code == ERR_OK)
-        err_set(&w->outcome, ERR_INTERNAL, "%s: failed without an error message", w->op.name);
+    if (w->fn(w->arg, &e) == ERR_OK)
+        e.code = ERR_OK;
+    else if (e.code == ERR_OK)
+        err_set(&e, ERR_INTERNAL, "%s: failed without an error message", w->op.name);
+    err_keep(&w->outcome, &e);
     work_job_ends();
 }
 
 static void on_ran(uv_work_t *req, int status)
 {
     struct work *w = req->data;
+    struct err e = err_kept_get(&w->outcome);
 
     /* UV_ECANCELED: it never began; op_finish() sets the reason (cancel, deadline). */
-    if (status != 0 && w->outcome.code == ERR_OK)
-        err_set(&w->outcome, ERR_CANCELLED, "%s: cancelled", w->op.name);
-    op_finish(&w->op, &w->outcome);
+    if (status != 0 && e.code == ERR_OK)
+        err_set(&e, ERR_CANCELLED, "%s: cancelled", w->op.name);
+    err_kept_drop_text(&w->outcome);
+    op_finish(&w->op, &e);
 }
 
 static void abort_work(struct op *op)
@@ -95,6 +99,7 @@ static void abort_work(struct op *op)
 void work_start(struct work *w, const char *name, const char *subject, work_fn fn, void *arg, uv_loop_t *loop,
                 op_done_fn done, void *owner)
 {
+    struct err e = { 0 };
     int status;
 
     *w = (struct work){ .fn = fn, .arg = arg };
@@ -104,7 +109,7 @@ void work_start(struct work *w, const char *name, const char *subject, work_fn f
     w->req.data = w;
     status = uv_queue_work(loop, &w->req, run_on_pool, on_ran);
     if (status != 0) {
-        err_sys(&w->outcome, -status, "%s: queue work", name);
-        op_finish(&w->op, &w->outcome);
+        err_sys(&e, -status, "%s: queue work", name);
+        op_finish(&w->op, &e);
     }
 }

@@ -14,7 +14,7 @@ struct work {
     uv_work_t req;
     work_fn fn;
     void *arg;
-    struct err outcome;
+    struct err_kept outcome;
 };
 
 void work_start(struct work *w, const char *name, const char *subject, work_fn fn, void *arg, uv_loop_t *loop,

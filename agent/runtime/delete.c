@@ -180,7 +180,7 @@ static void on_runtime(struct op *op, const struct err *result)
     a->op.state = DELETE_CGROUP;
     a->run->pause_ms = 0;
     if (a->op.why.code != ERR_OK)
-        rt_delete_finish(a, &a->op.why);
+        rt_delete_finish(a, NULL);
     else
         rt_delete_step(a);
 }

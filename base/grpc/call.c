@@ -52,7 +52,7 @@ static void run_finish(struct grpc_call_run *run)
         err_set(&e, (enum err_code)s->code, "rpc error: code = %s desc = %s", grpc_status_name(s, room),
                 s->text);
         if (call->op.why.code != ERR_OK)
-            call->op.why = e;
+            op_set_why(&call->op, &e);
     }
     op_finish(&call->op, &e);
 }

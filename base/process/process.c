@@ -132,7 +132,7 @@ static void abort_proc(struct op *op)
         terminate(p);
         return;
     case PROC_DRAIN: /* the exit came first */
-        op->why = (struct err){ 0 };
+        op_set_why(op, &(struct err){ 0 });
         end_with_status(p);
         return;
     case PROC_TERM:

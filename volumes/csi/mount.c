@@ -55,7 +55,7 @@ static void mount_abort(struct op *op)
     if (op_live(&m->expand.op))
         op_cancel(&m->expand.op);
     if (op->state == MOUNT_WAITS)
-        mount_end(m, &op->why);
+        mount_end(m, NULL);
 }
 
 /* The driver is at work on what it was asked. */
@@ -103,7 +103,7 @@ static void on_grown(struct op *op, const struct err *result)
 static void expand(struct csi_mount *m)
 {
     if (m->op.why.code != ERR_OK || m->volume->expand_bytes == 0) {
-        mount_end(m, m->op.why.code != ERR_OK ? &m->op.why : NULL);
+        mount_end(m, NULL);
         return;
     }
     m->step = CSI_STEP_EXPAND;
@@ -249,7 +249,7 @@ static void on_prepared(struct op *op, const struct err *result)
     struct csi_mount *m = op->owner;
 
     if (m->op.why.code != ERR_OK)
-        mount_end(m, &m->op.why);
+        mount_end(m, NULL);
     else if (result->code == ERR_OK)
         publish(m);
     else
@@ -271,7 +271,7 @@ static void on_stage_done(struct op *op, const struct err *result)
     struct csi_mount *m = op->owner;
 
     if (m->op.why.code != ERR_OK)
-        mount_end(m, &m->op.why);
+        mount_end(m, NULL);
     else if (result->code == ERR_OK && m->stops)
         mount_end_stopped(m);
     else if (result->code == ERR_OK)
@@ -307,7 +307,7 @@ static void on_caps(struct op *op, const struct err *result)
         return;
     }
     if (m->op.why.code != ERR_OK) {
-        mount_end(m, &m->op.why);
+        mount_end(m, NULL);
         return;
     }
     if (m->volume->ephemeral) {

@@ -50,7 +50,7 @@ static void remove_abort(struct op *op)
     if (op_live(&r->child.op))
         op_cancel(&r->child.op);
     if (op->state == REMOVE_WAITS)
-        remove_end(r, r->first.code != ERR_OK ? &r->first : &op->why);
+        remove_end(r, r->first.code != ERR_OK ? &r->first : NULL);
 }
 
 /* ---- one volume ---- */
@@ -169,11 +169,12 @@ static void undo(struct csi_remove *r)
 static void on_unmapped(struct op *op, const struct err *result)
 {
     struct csi_remove *r = op->owner;
+    struct err why = err_kept_get(&r->op.why);
 
     if (result->code != ERR_OK)
         volume_failed(r, result);
-    else if (r->op.why.code != ERR_OK)
-        volume_failed(r, &r->op.why);
+    else if (why.code != ERR_OK)
+        volume_failed(r, &why);
     else
         undo(r);
 }
@@ -195,7 +196,7 @@ static void next(struct csi_remove *r)
     const struct csi_removed *v = &r->volumes[r->at];
 
     if (r->at == r->n_volumes || r->op.why.code != ERR_OK) {
-        remove_end(r, r->first.code != ERR_OK ? &r->first : &r->op.why);
+        remove_end(r, r->first.code != ERR_OK ? &r->first : NULL);
         return;
     }
     r->op.state = REMOVE_WAITS;

@@ -107,7 +107,7 @@ static void on_prepared(struct op *op, const struct err *result)
     struct csi_stage *s = op->owner;
 
     if (s->op.why.code != ERR_OK)
-        op_finish(&s->op, &s->op.why);
+        op_finish(&s->op, NULL);
     else if (result->code == ERR_OK && stages(s))
         stage(s);
     else

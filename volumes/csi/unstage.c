@@ -36,7 +36,7 @@ static void unstage_abort(struct op *op)
     else if (op_live(&u->child.op))
         op_cancel(&u->child.op);
     else if (op->state == UNSTAGE_WAITS)
-        unstage_end(u, &op->why);
+        unstage_end(u, NULL);
 }
 
 static void unstage_fail(struct csi_unstage *u, const struct err *why, const char *what)
@@ -105,7 +105,7 @@ static void on_unstage_caps(struct op *op, const struct err *result)
     if (e.code == ERR_OK)
         ERR_IGNORE(csi_caps_unpack(&caps, u->call.response.p, u->call.response.n, &e));
     if (e.code == ERR_OK && u->op.why.code != ERR_OK)
-        e = u->op.why;
+        e = err_kept_get(&u->op.why);
     if (e.code == ERR_OK && !csi_can(caps, CSI_CAN_STAGE)) {
         begin_clean(u);
         return;
@@ -132,7 +132,7 @@ static void on_unstage_looked(struct op *op, const struct err *result)
     struct err e = *result;
 
     if (e.code == ERR_OK && u->op.why.code != ERR_OK)
-        e = u->op.why;
+        e = err_kept_get(&u->op.why);
     if (e.code == ERR_OK && (strcmp(u->child.out.p, "there") != 0 || is_wanted(u))) {
         unstage_end(u, NULL);
         return;

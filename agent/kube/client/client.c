@@ -141,7 +141,7 @@ static void call_give_up(struct kube_call *call)
 {
     struct kube_request *r = call->r;
     struct kube_client *c = call->c;
-    struct err why = r->op.why;
+    struct err why = err_kept_get(&r->op.why);
 
     if (why.code == ERR_DEADLINE && call->local_port != 0)
         kube_sockets_give_up(&c->sockets, call->local_port, call->sent_ms);

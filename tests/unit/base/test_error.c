@@ -146,6 +146,26 @@ static void out_of_memory_is_an_ordinary_error(void **state)
     assert_string_equal(e.text, "out of memory");
 }
 
+static void a_kept_error_is_the_same_error(void **state)
+{
+    struct err_kept kept = { 0 };
+    struct err e = { 0 }, got;
+
+    (void)state;
+    assert_int_equal(err_kept_get(&kept).code, ERR_OK);
+    err_sys(&e, ENOSPC, "write record");
+    err_keep(&kept, &e);
+    got = err_kept_get(&kept);
+    assert_int_equal(got.code, ERR_EXHAUSTED);
+    assert_int_equal(got.sys, ENOSPC);
+    assert_string_equal(got.text, "write record: No space left on device");
+    err_kept_drop_text(&kept); /* as without memory for it */
+    assert_string_equal(err_kept_get(&kept).text, "EXHAUSTED");
+    err_keep(&kept, &(struct err){ 0 });
+    assert_int_equal(err_kept_get(&kept).code, ERR_OK);
+    assert_string_equal(err_kept_get(&kept).text, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +179,7 @@ int main(void)
         cmocka_unit_test(codes_are_grpcs_in_grpcs_order),
         cmocka_unit_test(no_errno_means_success),
         cmocka_unit_test(out_of_memory_is_an_ordinary_error),
+        cmocka_unit_test(a_kept_error_is_the_same_error),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
