@@ -34,8 +34,8 @@ static struct job_failure failure_of(const struct pod *p, const struct api_workl
 
     m->pod = NULL;
     for (size_t i = 0; i < p->n_ctrs && f.n_exits < EXITS_MAX; i++)
-        if (p->ctrs[i].cur.ended && p->ctrs[i].kind != CTR_EPHEMERAL)
-            m->exits[f.n_exits++] = (struct job_exit){ p->ctrs[i].spec->name, p->ctrs[i].cur.exit_code };
+        if (p->ctrs[i]->cur.ended && p->ctrs[i]->kind != CTR_EPHEMERAL)
+            m->exits[f.n_exits++] = (struct job_exit){ p->ctrs[i]->spec->name, p->ctrs[i]->cur.exit_code };
     for (size_t i = 0; i < spec->n_failure_rules; i++)
         asks = asks || spec->failure_rules[i].n_conditions > 0;
     if (!asks)
@@ -91,7 +91,7 @@ static int64_t ended_ns(const struct pod *p)
     int64_t last = 0;
 
     for (size_t i = 0; i < p->n_ctrs; i++)
-        last = p->ctrs[i].cur.finished_ns > last ? p->ctrs[i].cur.finished_ns : last;
+        last = p->ctrs[i]->cur.finished_ns > last ? p->ctrs[i]->cur.finished_ns : last;
     return last != 0 ? last : p->state_since_ns;
 }
 
@@ -130,7 +130,7 @@ static bool see(struct workloads *w, struct workload *one, const struct pod *p)
     if (s->state != JOB_POD_ACTIVE)
         s->ended_ns = ended_ns(p);
     for (size_t i = 0; i < p->n_ctrs; i++)
-        s->restarts += p->ctrs[i].restarts;
+        s->restarts += p->ctrs[i]->restarts;
     one->counts.pods += s->kept;
     return true;
 }

@@ -40,7 +40,7 @@ static bool confines(const struct api_apparmor *a)
 static bool wants_apparmor(const struct pod *p)
 {
     for (size_t i = 0; i < p->n_ctrs; i++)
-        if (confines(&p->ctrs[i].spec->security.apparmor))
+        if (confines(&p->ctrs[i]->spec->security.apparmor))
             return true;
     return confines(&p->api->spec.security.apparmor);
 }

@@ -135,13 +135,13 @@ static bool restarts(const struct api_container *c, enum api_resize_resource wha
 /* Its swap would change with its memory request. */
 static bool swaps(const struct pod *p, const struct api_pod *api)
 {
-    for (size_t i = 0; i < p->n_ctrs && p->ctrs[i].kind != CTR_EPHEMERAL; i++) {
+    for (size_t i = 0; i < p->n_ctrs && p->ctrs[i]->kind != CTR_EPHEMERAL; i++) {
         const struct api_container *c = api_container_at(&api->spec, i);
         struct ctr_limits l;
-        ctr_limits_of(&p->ctrs[i], &l);
+        ctr_limits_of(p->ctrs[i], &l);
         if (l.swap_max > 0 && !restarts(c, API_RESIZE_MEMORY) &&
             cpu_memory_amount(&c->resources.requests, "memory") !=
-                cpu_memory_amount(&p->ctrs[i].spec->resources.requests, "memory"))
+                cpu_memory_amount(&p->ctrs[i]->spec->resources.requests, "memory"))
             return true;
     }
     return false;
@@ -290,7 +290,7 @@ void resize_forget(struct pod *p)
 static void restart_where_asked(struct pod *p)
 {
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        struct ctr *c = &p->ctrs[i];
+        struct ctr *c = p->ctrs[i];
         struct cpu_memory wanted = cpu_memory_of_container(c);
         const struct cpu_memory *s = &c->cur.sizes;
         bool cpu = s->cpu_request != wanted.cpu_request || s->cpu_limit != wanted.cpu_limit;

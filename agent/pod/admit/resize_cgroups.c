@@ -43,7 +43,7 @@ enum err_code resize_pod_cgroup(struct pod *p, struct err *e)
 
     for (size_t i = 0; i < p->n_ctrs; i++)
         cut_off = cut_off ||
-                  (is_live(&p->ctrs[i]) && p->ctrs[i].cur.sizes.known && resize_cgroups_differs(&p->ctrs[i]));
+                  (is_live(p->ctrs[i]) && p->ctrs[i]->cur.sizes.known && resize_cgroups_differs(p->ctrs[i]));
     if (cut_off && !admit->resize.under_way) {
         admit->resize.under_way = true;
         admit->resize.since_ns = clock_wall_ns();
@@ -106,7 +106,7 @@ enum err_code resize_memory_refuses(struct pod *p, char *ret, size_t size, struc
     ret[0] = '\0';
 
     for (size_t i = 0; i < p->n_ctrs; i++)
-        one_ends = one_ends || (p->ctrs[i].replace && ctr_alive(&p->ctrs[i]));
+        one_ends = one_ends || (p->ctrs[i]->replace && ctr_alive(p->ctrs[i]));
     if (!one_ends && admit_of(p)->sizes.known &&
         cpu_memory_shrink(admit_of(p)->sizes.memory_limit, target.memory_limit) &&
         (resources_cgroup_path(p, path, sizeof(path), e) != ERR_OK ||
@@ -118,7 +118,7 @@ enum err_code resize_memory_refuses(struct pod *p, char *ret, size_t size, struc
         n++;
     }
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        const struct ctr *c = &p->ctrs[i];
+        const struct ctr *c = p->ctrs[i];
         struct cpu_memory wanted = cpu_memory_of_container(c);
         struct rt_identity identity = { 0 };
         if (!is_live(c) || !c->cur.sizes.known || c->replace ||
@@ -156,7 +156,7 @@ static bool grows(const struct ctr *c)
 bool resize_is_settled(const struct pod *p)
 {
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        const struct ctr *c = &p->ctrs[i];
+        const struct ctr *c = p->ctrs[i];
         struct cpu_memory wanted = cpu_memory_of_container(c);
         if (c->state == CTR_MOUNTING || c->state == CTR_CREATING) {
             if (!cpu_memory_same(ctr_building(c), &wanted))
@@ -176,7 +176,7 @@ enum err_code resize_apply(struct pod *p, struct err *e)
         return err_wrap(e, "pod");
     for (int growing = 0; growing < 2; growing++) /* shrinking ones first, to make room */
         for (size_t i = 0; i < p->n_ctrs; i++) {
-            struct ctr *c = &p->ctrs[i];
+            struct ctr *c = p->ctrs[i];
             if (is_live(c) && !c->replace && resize_cgroups_differs(c) && grows(c) == (growing == 1) &&
                 write_ctr(c, e) != ERR_OK)
                 return e->code;

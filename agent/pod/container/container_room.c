@@ -46,7 +46,7 @@ static bool container_busy(const struct pod *p)
     const struct reap *r;
 
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        const struct ctr *c = &p->ctrs[i];
+        const struct ctr *c = p->ctrs[i];
         const struct ctr_own *own = own_of(c);
         if (probes_live(c) || hook_live(c) || op_live(&own->create.op) || op_live(&own->action.op) ||
             op_live(&own->subpaths.op))
@@ -62,7 +62,7 @@ static bool container_busy(const struct pod *p)
 static bool container_knows(const struct pod *p, const char *id)
 {
     for (size_t i = 0; i < p->n_ctrs; i++)
-        if (!p->ctrs[i].cur.ended && strcmp(p->ctrs[i].cur.id, id) == 0)
+        if (!p->ctrs[i]->cur.ended && strcmp(p->ctrs[i]->cur.id, id) == 0)
             return true;
     return reaps_has(p, id);
 }
@@ -72,7 +72,7 @@ static void container_cancel(struct pod *p)
     struct reap *r;
 
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        struct ctr *c = &p->ctrs[i];
+        struct ctr *c = p->ctrs[i];
         struct ctr_own *own = own_of(c);
         /* A create in progress is interrupted (it is repeated); a start is short and runs to its end. */
         if (op_live(&own->create.op))
@@ -92,7 +92,7 @@ static void container_reset(struct pod *p)
     pod_set_initialized(p, false);
     containers_of(p)->probes_since = CLOCK_BOOT_NONE;
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        struct ctr *c = &p->ctrs[i];
+        struct ctr *c = p->ctrs[i];
         struct ctr_own *own = own_of(c);
         own->backoff_ms = 0; /* it did not crash */
         own->retry_at = CLOCK_BOOT_NONE;
@@ -105,7 +105,7 @@ static void container_reset(struct pod *p)
 static void container_forget(struct pod *p)
 {
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        struct ctr *c = &p->ctrs[i];
+        struct ctr *c = p->ctrs[i];
         create_limit_release(c);
         instance_clear(&c->cur);
         instance_clear(&c->last);

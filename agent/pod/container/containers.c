@@ -423,7 +423,7 @@ static bool is_last_one(const struct ctr *c)
     const struct pod *p = c->pod;
 
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        const struct ctr *o = &p->ctrs[i];
+        const struct ctr *o = p->ctrs[i];
         if (o != c && o->kind == CTR_REGULAR &&
             (o->state == CTR_NONE ? ctr_restart_wanted(o) : !probe_failed(o)))
             return false;
@@ -543,7 +543,7 @@ void ctr_step(struct ctr *c)
 void containers_config_changed(struct pod *p, enum api_config_kind kind, const char *name)
 {
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        struct ctr *c = &p->ctrs[i];
+        struct ctr *c = p->ctrs[i];
 
         containers_of(p)->env_look = containers_of(p)->env_look || env_age_uses(c->spec, kind, name);
         if (pod_is_new(p) || str_eq(c->waiting_reason, "CreateContainerConfigError"))
@@ -554,6 +554,6 @@ void containers_config_changed(struct pod *p, enum api_config_kind kind, const c
 void containers_services_known(struct pod *p)
 {
     for (size_t i = 0; i < p->n_ctrs; i++)
-        if (pod_is_new(p) || str_eq(p->ctrs[i].waiting_reason, "CreateContainerConfigError"))
-            own_of(&p->ctrs[i])->retry_at = CLOCK_BOOT_NONE;
+        if (pod_is_new(p) || str_eq(p->ctrs[i]->waiting_reason, "CreateContainerConfigError"))
+            own_of(p->ctrs[i])->retry_at = CLOCK_BOOT_NONE;
 }

@@ -17,7 +17,7 @@ static void create_limit_on_timer(uv_timer_t *timer)
 
     pods_each (n, p)
         for (size_t i = 0; i < p->n_ctrs; i++) {
-            struct ctr *c = &p->ctrs[i];
+            struct ctr *c = p->ctrs[i];
             struct ctr_own *own = own_of(c);
             uint64_t held_ms = now - own->create_since_ms;
             if (!own->create_held)

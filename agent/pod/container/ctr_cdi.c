@@ -25,7 +25,7 @@ static void on_specs(void *arg)
         bool waited = false;
 
         for (size_t i = 0; i < p->n_ctrs; i++) {
-            struct ctr_own *own = own_of(&p->ctrs[i]);
+            struct ctr_own *own = own_of(p->ctrs[i]);
 
             if (own->cdi_missing)
                 own->retry_at = CLOCK_BOOT_NONE;

@@ -428,8 +428,8 @@ static enum err_code join_target(struct ctr_run *r, const struct ctr *c, struct 
     if (c->spec->target == NULL)
         return ERR_OK;
     for (size_t i = 0; i < p->n_ctrs; i++)
-        if (p->ctrs[i].kind != CTR_EPHEMERAL && strcmp(p->ctrs[i].spec->name, c->spec->target) == 0)
-            target = &p->ctrs[i];
+        if (p->ctrs[i]->kind != CTR_EPHEMERAL && strcmp(p->ctrs[i]->spec->name, c->spec->target) == 0)
+            target = p->ctrs[i];
     if (target == NULL || target->cur.id[0] == '\0')
         return err_set(e, ERR_PRECONDITION, "unable to find target container %s", c->spec->target);
     if (p->api->spec.share_process_namespace || p->api->spec.host_pid)

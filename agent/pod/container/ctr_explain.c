@@ -129,10 +129,10 @@ static const struct ctr *awaited_init(const struct ctr *c)
 {
     const struct pod *p = c->pod;
 
-    for (size_t i = 0; i < p->n_ctrs && &p->ctrs[i] != c && !p->initialized; i++)
-        if ((p->ctrs[i].kind == CTR_INIT && !ctr_is_done(&p->ctrs[i])) ||
-            (p->ctrs[i].kind == CTR_SIDECAR && !own_of(&p->ctrs[i])->started_once))
-            return &p->ctrs[i];
+    for (size_t i = 0; i < p->n_ctrs && p->ctrs[i] != c && !p->initialized; i++)
+        if ((p->ctrs[i]->kind == CTR_INIT && !ctr_is_done(p->ctrs[i])) ||
+            (p->ctrs[i]->kind == CTR_SIDECAR && !own_of(p->ctrs[i])->started_once))
+            return p->ctrs[i];
     return NULL;
 }
 
@@ -286,7 +286,7 @@ static char *name_of(const struct ctr *c)
 void containers_explain(const struct pod *p, json_t *steps)
 {
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        const struct ctr *c = &p->ctrs[i];
+        const struct ctr *c = p->ctrs[i];
         struct explained x = explained(c);
         str_auto name = name_of(c);
 
@@ -300,8 +300,8 @@ void containers_explain(const struct pod *p, json_t *steps)
 void containers_why(const struct pod *p, json_t *why)
 {
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        struct explained x = explained(&p->ctrs[i]);
-        str_auto name = name_of(&p->ctrs[i]);
+        struct explained x = explained(p->ctrs[i]);
+        str_auto name = name_of(p->ctrs[i]);
 
         if (name != NULL && x.trouble)
             explain_why(why, "%s: %s", name, x.detail.p);

@@ -35,8 +35,8 @@ static bool sidecar_started_once(struct ctr *c)
 static void ephemeral_step(struct pod *p)
 {
     for (size_t i = 0; i < p->n_ctrs; i++)
-        if (p->ctrs[i].kind == CTR_EPHEMERAL)
-            ctr_step(&p->ctrs[i]);
+        if (p->ctrs[i]->kind == CTR_EPHEMERAL)
+            ctr_step(p->ctrs[i]);
 }
 
 /*
@@ -48,10 +48,10 @@ static void ctr_order_step(struct pod *p)
     size_t reached = 0;
 
     for (size_t i = 0; i < p->n_ctrs; i++)
-        if (ctr_kind_of_init(p->ctrs[i].kind) && p->ctrs[i].cur.id[0] != '\0' && !p->ctrs[i].replace)
+        if (ctr_kind_of_init(p->ctrs[i]->kind) && p->ctrs[i]->cur.id[0] != '\0' && !p->ctrs[i]->replace)
             reached = i;
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        struct ctr *c = &p->ctrs[i];
+        struct ctr *c = p->ctrs[i];
 
         switch (c->kind) {
         case CTR_INIT:
@@ -83,5 +83,5 @@ void containers_step(struct pod *p)
     if (!restart_all_step(p))
         ctr_order_step(p);
     for (size_t i = 0; i < p->n_ctrs; i++)
-        probes_step(&p->ctrs[i]);
+        probes_step(p->ctrs[i]);
 }

@@ -82,7 +82,7 @@ void ctr_record_save(const struct pod *p, json_t *record)
     json_t *ctrs = json_object();
 
     for (size_t i = 0; i < p->n_ctrs; i++)
-        json_object_set_new(ctrs, p->ctrs[i].spec->name, ctr_json(&p->ctrs[i]));
+        json_object_set_new(ctrs, p->ctrs[i]->spec->name, ctr_json(p->ctrs[i]));
     json_object_set_new(record, "containers", ctrs);
 }
 
@@ -166,5 +166,5 @@ void ctr_record_load(struct pod *p, const json_t *record)
     const json_t *ctrs = json_object_get(record, "containers");
 
     for (size_t i = 0; i < p->n_ctrs; i++)
-        ctr_read(&k, &p->ctrs[i], json_object_get(ctrs, p->ctrs[i].spec->name));
+        ctr_read(&k, p->ctrs[i], json_object_get(ctrs, p->ctrs[i]->spec->name));
 }

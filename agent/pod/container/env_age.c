@@ -262,7 +262,7 @@ void env_age_step(struct pod *p)
 
     containers_of(p)->env_look = false;
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        struct ctr *c = &p->ctrs[i];
+        struct ctr *c = p->ctrs[i];
         struct ctr_own *own = own_of(c);
         if (due)
             env_age_look(c);
@@ -282,7 +282,7 @@ json_t *env_age_condition(const struct pod *p)
     json_t *o;
 
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        const struct ctr *c = &p->ctrs[i];
+        const struct ctr *c = p->ctrs[i];
         const struct ctr_own *own = own_of(c);
         if (own->env_old == NULL || !ctr_alive(c))
             continue;

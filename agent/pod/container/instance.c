@@ -159,7 +159,7 @@ void containers_recover(struct pod *p)
 {
     containers_of(p)->env_look = true;
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        struct ctr *c = &p->ctrs[i];
+        struct ctr *c = p->ctrs[i];
         if (c->state == CTR_NONE)
             continue;
         own_of(c)->adopt_due = true;

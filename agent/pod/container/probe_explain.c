@@ -45,5 +45,5 @@ void probes_explain(const struct pod *p, json_t *steps)
 {
     for (size_t i = 0; i < p->n_ctrs; i++)
         for (int t = 0; t < PROBE_TYPES; t++)
-            probe_explain(&p->ctrs[i], (enum probe_type)t, steps);
+            probe_explain(p->ctrs[i], (enum probe_type)t, steps);
 }

@@ -80,17 +80,17 @@ void probes_metrics(const struct node *n, struct buf *out)
     pods_each (n, p)
         for (size_t i = 0; i < p->n_ctrs; i++)
             for (int t = 0; t < PROBE_TYPES; t++)
-                if ((tally = probes_tally_of(&p->ctrs[i], (enum probe_type)t)) != NULL)
-                    probe_durations(&p->ctrs[i], (enum probe_type)t, tally, out);
+                if ((tally = probes_tally_of(p->ctrs[i], (enum probe_type)t)) != NULL)
+                    probe_durations(p->ctrs[i], (enum probe_type)t, tally, out);
     buf_adds(out, "# HELP prober_probe_total [BETA] Cumulative number of a liveness, readiness or startup "
                   "probe for a container by result.\n# TYPE prober_probe_total counter\n");
     pods_each (n, p) {
         for (size_t i = 0; i < p->n_ctrs; i++) {
             for (int t = 0; t < PROBE_TYPES; t++) {
-                if ((tally = probes_tally_of(&p->ctrs[i], (enum probe_type)t)) == NULL)
+                if ((tally = probes_tally_of(p->ctrs[i], (enum probe_type)t)) == NULL)
                     continue;
-                probe_total(&p->ctrs[i], (enum probe_type)t, "failed", tally->failed, out);
-                probe_total(&p->ctrs[i], (enum probe_type)t, "successful", tally->successful, out);
+                probe_total(p->ctrs[i], (enum probe_type)t, "failed", tally->failed, out);
+                probe_total(p->ctrs[i], (enum probe_type)t, "successful", tally->successful, out);
             }
         }
     }

@@ -47,7 +47,7 @@ const char *pod_phase(const struct pod *p)
     if (p->state == POD_PENDING)
         return "Pending";
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        const struct ctr *c = &p->ctrs[i];
+        const struct ctr *c = p->ctrs[i];
         if (c->kind == CTR_INIT && !p->initialized && !(c->cur.ended && c->cur.exit_code == 0))
             return "Pending";
         if (c->kind != CTR_REGULAR)

@@ -32,7 +32,7 @@ static bool asks_for_all(const struct ctr *c)
 bool restart_all_wanted(const struct pod *p)
 {
     for (size_t i = 0; i < p->n_ctrs; i++)
-        if (asks_for_all(&p->ctrs[i]))
+        if (asks_for_all(p->ctrs[i]))
             return true;
     return false;
 }
@@ -57,15 +57,15 @@ bool restart_all_step(struct pod *p)
 
     if (!restart_all_wanted(p))
         return false;
-    for (size_t i = 0; i < p->n_ctrs && p->ctrs[i].kind != CTR_EPHEMERAL; i++) {
-        ctr_kill(&p->ctrs[i]);
-        alive = alive || p->ctrs[i].state != CTR_NONE;
+    for (size_t i = 0; i < p->n_ctrs && p->ctrs[i]->kind != CTR_EPHEMERAL; i++) {
+        ctr_kill(p->ctrs[i]);
+        alive = alive || p->ctrs[i]->state != CTR_NONE;
     }
     if (alive)
         return true;
     log_info("restarting all containers of the pod because of a restart rule", F_STR("pod", p->key));
-    for (size_t i = 0; i < p->n_ctrs && p->ctrs[i].kind != CTR_EPHEMERAL; i++)
-        start_anew(&p->ctrs[i]);
+    for (size_t i = 0; i < p->n_ctrs && p->ctrs[i]->kind != CTR_EPHEMERAL; i++)
+        start_anew(p->ctrs[i]);
     pod_set_initialized(p, false);
     p->record_dirty = true;
     return false;
@@ -103,13 +103,14 @@ void containers_begin_anew(struct pod *p)
     struct err e = { 0 };
 
     for (size_t i = 0; i < p->n_ctrs; i++)
-        if (p->ctrs[i].state == CTR_RUNNING &&
-            rt_signal(p->node->rt, p->ctrs[i].cur.id, SIGKILL, &e) != ERR_OK && e.code != ERR_NOT_FOUND)
-            ctr_kill(&p->ctrs[i]); /* repeated until it is gone */
+        if (p->ctrs[i]->state == CTR_RUNNING &&
+            rt_signal(p->node->rt, p->ctrs[i]->cur.id, SIGKILL, &e) != ERR_OK && e.code != ERR_NOT_FOUND)
+            ctr_kill(p->ctrs[i]); /* repeated until it is gone */
     /* As in kubelet: init containers run again, from the first. */
     for (size_t i = 0; i < p->n_ctrs; i++)
-        if (ctr_kind_of_init(p->ctrs[i].kind) && p->ctrs[i].state == CTR_NONE && p->ctrs[i].cur.id[0] != '\0')
-            ctr_set_replace(&p->ctrs[i], true);
+        if (ctr_kind_of_init(p->ctrs[i]->kind) && p->ctrs[i]->state == CTR_NONE &&
+            p->ctrs[i]->cur.id[0] != '\0')
+            ctr_set_replace(p->ctrs[i], true);
     pod_set_initialized(p, false);
     p->record_dirty = true;
 }
@@ -144,9 +145,9 @@ static bool is_asked(const struct ctr *c, const char *name)
 static enum err_code check_asked(const struct pod *p, const char *name, struct err *e)
 {
     for (size_t i = 0; name != NULL && i < p->n_ctrs; i++) {
-        if (strcmp(p->ctrs[i].spec->name, name) != 0)
+        if (strcmp(p->ctrs[i]->spec->name, name) != 0)
             continue;
-        return ctr_kind_lasts(p->ctrs[i].kind)
+        return ctr_kind_lasts(p->ctrs[i]->kind)
                    ? ERR_OK
                    : err_set(e, ERR_INVALID, "container %s of pod %s runs once and is not restarted", name,
                              p->api->meta.name);
@@ -162,7 +163,7 @@ static json_t *runs_asked(const struct pod *p, const char *name)
     json_t *runs = json_array();
 
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        const struct ctr *c = &p->ctrs[i];
+        const struct ctr *c = p->ctrs[i];
         str_auto id = str_printf(POD_RUNTIME_SCHEME "%s", c->cur.id);
 
         if (!is_asked(c, name))
@@ -199,7 +200,7 @@ json_t *restart_ask(struct pod *p, const char *name, struct err *e)
     log_info("restarting containers of the pod, as requested", F_STR("pod", p->key),
              F_STR("containerName", name != NULL ? name : "(all)"));
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        struct ctr *c = &p->ctrs[i];
+        struct ctr *c = p->ctrs[i];
 
         if (!is_asked(c, name))
             continue;

@@ -68,6 +68,7 @@ const char *ctr_state_name(enum ctr_state s);
 
 struct ctr {
     struct pod *pod;
+    size_t index;                     /* in pod->ctrs */
     const struct api_container *spec; /* into pod->api */
     enum ctr_kind kind;
     enum ctr_state state;

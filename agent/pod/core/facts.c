@@ -106,10 +106,10 @@ static bool has_device(const struct api_container *c, const char *volume)
 bool volumes_is_mounted(const struct pod *p, const char *volume)
 {
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        if (has_device(p->ctrs[i].spec, volume))
+        if (has_device(p->ctrs[i]->spec, volume))
             return true;
-        for (size_t j = 0; j < p->ctrs[i].spec->n_mounts; j++)
-            if (strcmp(p->ctrs[i].spec->mounts[j].name, volume) == 0)
+        for (size_t j = 0; j < p->ctrs[i]->spec->n_mounts; j++)
+            if (strcmp(p->ctrs[i]->spec->mounts[j].name, volume) == 0)
                 return true;
     }
     return false;
@@ -204,7 +204,7 @@ bool pod_runs_again(const struct pod *p)
     if (p->api->origin == API_FROM_SERVER) /* its end is final there; a controller makes another one */
         return false;
     for (size_t i = 0; i < p->n_ctrs; i++)
-        ran = ran || p->ctrs[i].cur.id[0] != '\0';
+        ran = ran || p->ctrs[i]->cur.id[0] != '\0';
     return p->rejected || !ran || p->api->spec.restart_policy != API_RESTART_NEVER;
 }
 

@@ -42,8 +42,7 @@ const char *pod_state_name(enum pod_state s);
 
 #define POD_KEY_SIZE 320
 /* Ephemeral containers that a pod may get after it was made: each `kubectl debug` or `coracle debug` adds
- * one. Kubernetes has no limit but the size of the object; here each takes about 6 KiB, and a place of 1 KiB
- * is kept for it. */
+ * one. Kubernetes has no limit but the size of the object; here each takes about 4 KiB. */
 #define POD_EPHEMERAL_MAX 32
 
 struct pod {
@@ -84,8 +83,8 @@ struct pod {
     bool finishing;       /* terminating because all its containers are done; not because it was removed */
 
     /* Init containers first, then regular ones, in spec order, then ephemeral ones as they were added. */
-    struct ctr *ctrs;
-    size_t n_ctrs, max_ctrs; /* there is room for so many: operations under way hold pointers to them */
+    struct ctr **ctrs;
+    size_t n_ctrs, max_ctrs;
 
     char sandbox_id[65]; /* "" : it has no sandbox */
     bool cgroup_made;
@@ -103,7 +102,6 @@ struct pod {
     TAILQ_ENTRY(pod) dirty_link;
     UT_hash_handle hh;
     void *parts[ROOMS]; /* what each room keeps of it: room.h */
-    struct ctr_parts *added_parts;
 };
 
 /* ---- in this room: waking, states, the table ---- */

@@ -57,8 +57,8 @@ bool ctr_restart_wanted(const struct ctr *c)
 bool restart_all_possible(const struct pod *p)
 {
     for (size_t i = 0; i < p->n_ctrs; i++)
-        for (size_t k = 0; k < p->ctrs[i].spec->n_restart_rules; k++)
-            if (p->ctrs[i].spec->restart_rules[k].all)
+        for (size_t k = 0; k < p->ctrs[i]->spec->n_restart_rules; k++)
+            if (p->ctrs[i]->spec->restart_rules[k].all)
                 return true;
     return false;
 }

@@ -88,13 +88,12 @@ void rooms_cancel_node(struct node *n);
 void rooms_free_node(struct node *n, void (*closed)(struct node *n));
 void rooms_close_handle(struct node *n, uv_handle_t *handle);
 
-/* Memory for a pod of so many containers, with its parts: one allocation.  NULL: there is none. */
-struct pod *rooms_make_pod(struct node *n, size_t n_ctrs);
-/* Gives p->ctrs[index], one of those containers, its parts. */
-void rooms_place_ctr(struct pod *p, size_t index);
-/* Likewise one beyond them: further memory, which lives as long as the pod.  False: there is none. */
-bool rooms_add_ctr(struct pod *p, size_t index);
-void rooms_free_memory(struct pod *p); /* at the very end: the pod's own, too */
+/* Memory for a pod with its parts and a place for at most max_ctrs containers. NULL: there is none. */
+struct pod *rooms_make_pod(struct node *n, size_t max_ctrs);
+/* Appends a container, with its parts, to p->ctrs: it keeps its address as long as the pod lives, because
+ * operations under way hold pointers to it. NULL: there is no memory, or no place. */
+struct ctr *rooms_add_ctr(struct pod *p);
+void rooms_free_memory(struct pod *p); /* of the pod and its containers, at the very end */
 void rooms_init_pod(struct pod *p);
 void rooms_step_pod(struct pod *p);
 bool rooms_pod_busy(const struct pod *p);

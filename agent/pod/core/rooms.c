@@ -88,25 +88,15 @@ void rooms_free_node(struct node *n, void (*closed)(struct node *n))
 
 /* ---- a pod ------------------------------------------------------------------------------------- */
 
-/* Of containers that were added later. */
-struct ctr_parts {
-    struct ctr_parts *next;
-};
-
-static size_t rooms_pod_size(const struct room *r, size_t n_ctrs)
-{
-    return rooms_padded(r->pod.size) + n_ctrs * rooms_padded(r->pod.ctr_size);
-}
-
-struct pod *rooms_make_pod(struct node *n, size_t n_ctrs)
+struct pod *rooms_make_pod(struct node *n, size_t max_ctrs)
 {
     size_t size = rooms_padded(sizeof(struct pod));
     struct pod *p;
     char *at;
 
     ROOMS_EACH(r, n)
-    size += rooms_pod_size(*r, n_ctrs);
-    p = calloc(1, size);
+    size += rooms_padded((*r)->pod.size);
+    p = calloc(1, size + max_ctrs * sizeof(*p->ctrs));
     if (p == NULL)
         return NULL;
     at = (char *)p + rooms_padded(sizeof(*p));
@@ -114,48 +104,42 @@ struct pod *rooms_make_pod(struct node *n, size_t n_ctrs)
     ROOMS_EACH(r, n)
     {
         p->parts[(*r)->id] = at;
-        at += rooms_pod_size(*r, n_ctrs);
+        at += rooms_padded((*r)->pod.size);
     }
+    p->ctrs = (struct ctr **)at;
+    p->max_ctrs = max_ctrs;
     return p;
 }
 
-void rooms_place_ctr(struct pod *p, size_t index)
+struct ctr *rooms_add_ctr(struct pod *p)
 {
-    ROOMS_EACH(r, p->node)
-    p->ctrs[index].parts[(*r)->id] =
-        (char *)p->parts[(*r)->id] + rooms_padded((*r)->pod.size) + index * rooms_padded((*r)->pod.ctr_size);
-}
-
-bool rooms_add_ctr(struct pod *p, size_t index)
-{
-    size_t size = rooms_padded(sizeof(struct ctr_parts));
-    struct ctr_parts *block;
+    size_t size = rooms_padded(sizeof(struct ctr));
+    struct ctr *c;
     char *at;
 
+    if (p->n_ctrs == p->max_ctrs)
+        return NULL;
     ROOMS_EACH(r, p->node)
     size += rooms_padded((*r)->pod.ctr_size);
-    block = calloc(1, size);
-    if (block == NULL)
-        return false;
-    block->next = p->added_parts;
-    p->added_parts = block;
-    at = (char *)block + rooms_padded(sizeof(*block));
+    c = calloc(1, size);
+    if (c == NULL)
+        return NULL;
+    at = (char *)c + rooms_padded(sizeof(*c));
     ROOMS_EACH(r, p->node)
     {
-        p->ctrs[index].parts[(*r)->id] = at;
+        c->parts[(*r)->id] = at;
         at += rooms_padded((*r)->pod.ctr_size);
     }
-    return true;
+    c->pod = p;
+    c->index = p->n_ctrs;
+    p->ctrs[p->n_ctrs++] = c;
+    return c;
 }
 
 void rooms_free_memory(struct pod *p)
 {
-    struct ctr_parts *next;
-
-    for (struct ctr_parts *block = p->added_parts; block != NULL; block = next) {
-        next = block->next;
-        free(block);
-    }
+    for (size_t i = 0; i < p->max_ctrs; i++)
+        free(p->ctrs[i]);
     free(p);
 }
 

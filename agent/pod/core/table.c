@@ -32,8 +32,8 @@ struct ctr *pods_by_container(struct node *n, const char *id)
 {
     pods_each (n, p)
         for (size_t i = 0; i < p->n_ctrs; i++)
-            if (strcmp(p->ctrs[i].cur.id, id) == 0)
-                return &p->ctrs[i];
+            if (strcmp(p->ctrs[i]->cur.id, id) == 0)
+                return p->ctrs[i];
     return NULL;
 }
 

@@ -267,7 +267,7 @@ static void report_ignored(struct pod *p, const struct device_want *v, size_t n)
     for (size_t i = 0; i < n; i++)
         if (v[i].count > 0 &&
             device_offer(dp_inventory_find(devices_inventory(p->node), v[i].resource)) == OFFER_UNKNOWN)
-            pod_event(p, &p->ctrs[v[i].ctr], true, "DeviceIgnored",
+            pod_event(p, p->ctrs[v[i].ctr], true, "DeviceIgnored",
                       "no device plugin on this node provides %s: like kubelet, the pod runs without it",
                       v[i].resource);
 }

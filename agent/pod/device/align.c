@@ -30,8 +30,8 @@ enum err_code allocation_reusable(const struct allocation *a, const struct devic
     if (before == NULL)
         return err_nomem(e);
     for (size_t i = 0; i < w->ctr; i++)
-        before[i] = (struct dp_predecessor){ .container = p->ctrs[i].spec->name,
-                                             .reusable = p->ctrs[i].kind == CTR_INIT };
+        before[i] = (struct dp_predecessor){ .container = p->ctrs[i]->spec->name,
+                                             .reusable = p->ctrs[i]->kind == CTR_INIT };
     return dp_reusable(allocation_node(a)->holdings, p->uid, w->resource, before, w->ctr, ret, e);
 }
 

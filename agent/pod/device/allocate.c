@@ -213,7 +213,7 @@ static enum err_code go_on(const struct allocation *a, const struct device_want 
 bool device_has_answer(const struct pod *p, const struct device_want *w)
 {
     const struct dp_holding *x =
-        dp_holdings_find(devices_holdings(p->node), p->uid, p->ctrs[w->ctr].spec->name, w->resource);
+        dp_holdings_find(devices_holdings(p->node), p->uid, p->ctrs[w->ctr]->spec->name, w->resource);
 
     return x != NULL && x->answer != NULL && (int64_t)x->n_devices == w->count;
 }
@@ -252,7 +252,7 @@ static enum err_code place_until(const struct allocation *a, size_t last, struct
     for (; part->placed <= last && part->placed < a->p->n_ctrs; part->placed++) {
         struct pl_hint hint = { 0 };
 
-        if (a->p->ctrs[part->placed].kind == CTR_EPHEMERAL)
+        if (a->p->ctrs[part->placed]->kind == CTR_EPHEMERAL)
             continue;
         a->failure->by_placement = true;
         if (allocation_align(a, part->placed, e) != ERR_OK)

@@ -19,7 +19,7 @@ static inline struct device_node *allocation_node(const struct allocation *a)
 
 static inline const struct ctr *allocation_ctr(const struct allocation *a, const struct device_want *w)
 {
-    return &a->p->ctrs[w->ctr];
+    return a->p->ctrs[w->ctr];
 }
 
 /* ---- align.c ---- */

@@ -7,7 +7,7 @@
 static bool asks_for(const struct pod *p, const char *resource)
 {
     for (size_t i = 0; i < p->n_ctrs; i++)
-        if (api_resource_get(&p->ctrs[i].spec->resources.limits, resource) != NULL)
+        if (api_resource_get(&p->ctrs[i]->spec->resources.limits, resource) != NULL)
             return true;
     return false;
 }

@@ -234,8 +234,8 @@ static bool is_stale(struct node *n, const struct dp_holding *x)
     if (device_has_ended(p))
         return true;
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        const struct quantity *q = api_resource_get(&p->ctrs[i].spec->resources.limits, x->resource);
-        if (strcmp(p->ctrs[i].spec->name, x->container) == 0)
+        const struct quantity *q = api_resource_get(&p->ctrs[i]->spec->resources.limits, x->resource);
+        if (strcmp(p->ctrs[i]->spec->name, x->container) == 0)
             return q == NULL || quantity_value(q) != (int64_t)x->n_devices;
     }
     return true;

@@ -60,9 +60,9 @@ void device_save(const struct pod *p, json_t *record)
     json_t *list = json_array(), *status = json_object();
 
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        const struct device_ctr *own = device_ctr_of(&p->ctrs[i]);
+        const struct device_ctr *own = device_ctr_of(p->ctrs[i]);
         if (own->last != NULL)
-            json_object_set(status, p->ctrs[i].spec->name, own->last);
+            json_object_set(status, p->ctrs[i]->spec->name, own->last);
     }
     if (device_of(p)->state == DEVICES_HELD)
         for (const struct dp_holding *x = dp_holdings_pod_next(h, p->uid, NULL); x != NULL;
@@ -158,8 +158,8 @@ static bool read_answer(struct loading *l, const json_t *o)
 static const struct ctr *find_ctr(const struct pod *p, const char *name)
 {
     for (size_t i = 0; name != NULL && i < p->n_ctrs; i++)
-        if (strcmp(p->ctrs[i].spec->name, name) == 0)
-            return &p->ctrs[i];
+        if (strcmp(p->ctrs[i]->spec->name, name) == 0)
+            return p->ctrs[i];
     return NULL;
 }
 
@@ -212,9 +212,9 @@ void device_load(struct pod *p, const json_t *record)
     size_t i;
 
     for (i = 0; i < p->n_ctrs; i++) {
-        json_t *last = json_object_get(status, p->ctrs[i].spec->name);
+        json_t *last = json_object_get(status, p->ctrs[i]->spec->name);
         if (p->state == POD_TERMINATED && is_status(last))
-            device_ctr_of(&p->ctrs[i])->last = json_incref(last);
+            device_ctr_of(p->ctrs[i])->last = json_incref(last);
     }
     if (!ended)
         json_array_foreach (list, i, o)

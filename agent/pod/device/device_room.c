@@ -148,7 +148,7 @@ static void device_free(struct node *n)
 static bool device_pod_busy(const struct pod *p)
 {
     for (size_t i = 0; i < p->n_ctrs; i++)
-        if (op_live(&device_ctr_of(&p->ctrs[i])->pre_start.op))
+        if (op_live(&device_ctr_of(p->ctrs[i])->pre_start.op))
             return true;
     return op_live(&device_of(p)->ask.op);
 }
@@ -158,15 +158,15 @@ static void device_pod_cancel(struct pod *p)
     if (op_live(&device_of(p)->ask.op))
         op_cancel(&device_of(p)->ask.op);
     for (size_t i = 0; i < p->n_ctrs; i++)
-        if (op_live(&device_ctr_of(&p->ctrs[i])->pre_start.op))
-            op_cancel(&device_ctr_of(&p->ctrs[i])->pre_start.op);
+        if (op_live(&device_ctr_of(p->ctrs[i])->pre_start.op))
+            op_cancel(&device_ctr_of(p->ctrs[i])->pre_start.op);
 }
 
 /* The pod keeps its devices. */
 static void device_reset(struct pod *p)
 {
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        struct device_ctr *own = device_ctr_of(&p->ctrs[i]);
+        struct device_ctr *own = device_ctr_of(p->ctrs[i]);
         device_drop_answer(&own->pre_start);
         own->at = 0;
         own->answered = false;
@@ -177,8 +177,8 @@ static void device_forget(struct pod *p)
 {
     device_drop_answer(&device_of(p)->ask);
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        device_drop_answer(&device_ctr_of(&p->ctrs[i])->pre_start);
-        json_decref(device_ctr_of(&p->ctrs[i])->last);
+        device_drop_answer(&device_ctr_of(p->ctrs[i])->pre_start);
+        json_decref(device_ctr_of(p->ctrs[i])->last);
     }
     /* Only in memory: devices of a pod that ended were released before, and those of a pod that continues to
      * run stay in the files. */

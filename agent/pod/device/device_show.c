@@ -43,7 +43,7 @@ static json_t *resource_json(const struct pod *p, const struct dp_holding *x)
 static const struct dp_holding *holding_of(const struct pod *p, const struct device_want *w)
 {
     const struct dp_holding *x =
-        dp_holdings_find(devices_holdings(p->node), p->uid, p->ctrs[w->ctr].spec->name, w->resource);
+        dp_holdings_find(devices_holdings(p->node), p->uid, p->ctrs[w->ctr]->spec->name, w->resource);
 
     return x != NULL && x->answer != NULL ? x : NULL;
 }
@@ -58,7 +58,7 @@ json_t *device_health_json(const struct ctr *c)
         return NULL;
     list = json_array();
     for (size_t i = 0; i < n; i++) {
-        const struct dp_holding *x = &c->pod->ctrs[v[i].ctr] == c ? holding_of(c->pod, &v[i]) : NULL;
+        const struct dp_holding *x = c->pod->ctrs[v[i].ctr] == c ? holding_of(c->pod, &v[i]) : NULL;
         if (x != NULL)
             json_array_append_new(list, resource_json(c->pod, x));
     }
@@ -96,7 +96,7 @@ static void add_ignored(const struct pod *p, const struct device_want *w, struct
 {
     const struct dp_resource *r = dp_inventory_find(devices_inventory(p->node), w->resource);
 
-    buf_addf(b, "%s%s: %s ", b->n > 0 ? "; " : "", p->ctrs[w->ctr].spec->name, w->resource);
+    buf_addf(b, "%s%s: %s ", b->n > 0 ? "; " : "", p->ctrs[w->ctr]->spec->name, w->resource);
     if (device_offer(r) == OFFER_NUMBER)
         buf_addf(b, "(%lld of the node's number, no devices)", (long long)w->count);
     else
@@ -124,7 +124,7 @@ static void explain_conflicts(const struct pod *p, json_t *steps)
         struct arena arena = { 0 };
         struct dp_answer merged;
         struct strs conflicts = { 0 };
-        if (device_gifts_of(&p->ctrs[i], &arena, &merged, &conflicts, ERR_IGNORED) == ERR_OK)
+        if (device_gifts_of(p->ctrs[i], &arena, &merged, &conflicts, ERR_IGNORED) == ERR_OK)
             for (size_t k = 0; k < conflicts.n && k < SHOWN_MAX; k++) {
                 text_printable(conflicts.v[k]);
                 explain_step(steps, "conflict of devices", "done", 0, conflicts.v[k], 0);

@@ -164,7 +164,7 @@ static enum err_code unpack_all(const struct ctr *c, const struct device_want *v
         const struct dp_holding *h =
             dp_holdings_find(devices_holdings(p->node), p->uid, c->spec->name, v[i].resource);
         struct dp_answer *answer;
-        if (&p->ctrs[v[i].ctr] != c || h == NULL || h->answer == NULL)
+        if (p->ctrs[v[i].ctr] != c || h == NULL || h->answer == NULL)
             continue;
         if (dp_answer_unpack(&answer, h->answer, h->n_answer, e) != ERR_OK)
             return err_wrap(e, "stored answer for %s", v[i].resource);

@@ -30,9 +30,9 @@ void device_came_free(struct node *n)
 static void keep_shown(struct pod *p)
 {
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        struct device_ctr *own = device_ctr_of(&p->ctrs[i]);
+        struct device_ctr *own = device_ctr_of(p->ctrs[i]);
         if (own->last == NULL)
-            own->last = device_health_json(&p->ctrs[i]);
+            own->last = device_health_json(p->ctrs[i]);
     }
 }
 

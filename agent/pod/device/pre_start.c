@@ -47,7 +47,7 @@ static enum err_code prepare_from(struct ctr *c, const struct device_want *v, si
                                   struct err *e)
 {
     struct device_ctr *own = device_ctr_of(c);
-    size_t index = (size_t)(c - c->pod->ctrs), k = 0;
+    size_t index = c->index, k = 0;
 
     for (size_t i = 0; i < n; i++) {
         if (v[i].ctr != index || k++ < own->at)
@@ -67,7 +67,7 @@ static enum err_code prepare_from(struct ctr *c, const struct device_want *v, si
 /* The want whose devices were prepared last. */
 static const struct device_want *prepared(const struct ctr *c, const struct device_want *v, size_t n)
 {
-    size_t index = (size_t)(c - c->pod->ctrs), k = 0;
+    size_t index = c->index, k = 0;
 
     for (size_t i = 0; i < n; i++)
         if (v[i].ctr == index && ++k == device_ctr_of(c)->at)

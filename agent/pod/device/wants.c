@@ -17,7 +17,7 @@ static size_t wants_add(const struct ctr *c, struct device_want *ret)
 
     for (size_t i = 0; i < l->n; i++)
         if (strchr(l->v[i].name, '/') != NULL)
-            ret[n++] = (struct device_want){ .ctr = (size_t)(c - c->pod->ctrs),
+            ret[n++] = (struct device_want){ .ctr = c->index,
                                              .resource = l->v[i].name,
                                              .count = quantity_value(&l->v[i].amount) };
     qsort(ret, n, sizeof(*ret), by_name);
@@ -30,13 +30,13 @@ enum err_code device_wants(const struct pod *p, struct device_want **ret, size_t
     size_t n = 0;
 
     for (size_t i = 0; i < p->n_ctrs; i++)
-        n += p->ctrs[i].spec->resources.limits.n;
+        n += p->ctrs[i]->spec->resources.limits.n;
     v = calloc(n + 1, sizeof(*v));
     if (v == NULL)
         return err_nomem(e);
     n = 0;
     for (size_t i = 0; i < p->n_ctrs; i++)
-        n += wants_add(&p->ctrs[i], v + n);
+        n += wants_add(p->ctrs[i], v + n);
     *ret = v;
     *ret_n = n;
     return ERR_OK;
@@ -54,7 +54,7 @@ int64_t device_wants_sum(const struct pod *p, const struct device_want *v, size_
     for (size_t i = 0; i < n; i++) {
         if (strcmp(v[i].resource, resource) != 0)
             continue;
-        switch (p->ctrs[v[i].ctr].kind) {
+        switch (p->ctrs[v[i].ctr]->kind) {
         case CTR_INIT:
             if (sum(sidecars, v[i].count) > init)
                 init = sum(sidecars, v[i].count);

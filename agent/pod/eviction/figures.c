@@ -56,7 +56,7 @@ static void take_container(const struct usage_row *row, void *arg)
 
     if (row->kind != USAGE_CONTAINER)
         return;
-    c = &containers[row->ctr - row->pod->ctrs];
+    c = &containers[row->ctr->index];
     c->memory_known = (row->s.parts & CG_PART_MEMORY) != 0;
     c->memory = row->s.memory.working_set;
 }
@@ -105,8 +105,8 @@ static void read_disks(const struct pod *p, struct reading *r)
         c->log_known = log.known;
         c->layer = disk_of(layer);
         c->log = disk_of(log);
-        r->pod->layers_known &= layer.known || !ctr_alive(&p->ctrs[i]);
-        r->pod->rest_known &= log.known || !ctr_alive(&p->ctrs[i]);
+        r->pod->layers_known &= layer.known || !ctr_alive(p->ctrs[i]);
+        r->pod->rest_known &= log.known || !ctr_alive(p->ctrs[i]);
     }
 }
 
@@ -155,9 +155,9 @@ static void describe(const struct pod *p, struct reading *r)
     if (of_pod != NULL)
         r->pod->pod_memory_request = *of_pod;
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        r->containers[i].name = p->ctrs[i].spec->name;
-        r->containers[i].memory_request = requested(&p->ctrs[i], "memory");
-        r->containers[i].storage_request = requested(&p->ctrs[i], "ephemeral-storage");
+        r->containers[i].name = p->ctrs[i]->spec->name;
+        r->containers[i].memory_request = requested(p->ctrs[i], "memory");
+        r->containers[i].storage_request = requested(p->ctrs[i], "ephemeral-storage");
     }
 }
 

@@ -84,7 +84,7 @@ void forks_step(struct pod *p)
     struct cg_pids_watch *w = watch_of(p);
 
     for (size_t i = 0; w != NULL && i < p->n_ctrs; i++) {
-        const struct ctr *c = &p->ctrs[i];
+        const struct ctr *c = p->ctrs[i];
         const bool runs = c->state == CTR_RUNNING && c->cur.id[0] != '\0';
 
         if (runs && str_eq(fork_of(c)->watched, c->cur.id))
@@ -100,7 +100,7 @@ void forks_rest(struct pod *p)
     struct cg_pids_watch *w = watch_of(p);
 
     for (size_t i = 0; w != NULL && i < p->n_ctrs; i++)
-        forget(w, &p->ctrs[i]);
+        forget(w, p->ctrs[i]);
 }
 
 /* ---- of the node ---- */

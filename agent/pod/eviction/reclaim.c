@@ -110,7 +110,7 @@ static void list_logs(struct reclaim *x)
         return;
     pods_each (n, p) {
         for (size_t i = 0; i < p->n_ctrs; i++) {
-            const struct ctr *c = &p->ctrs[i];
+            const struct ctr *c = p->ctrs[i];
             struct old_logs l = { .keep = p->state == POD_TERMINATED ? ALL_RUNS : c->cur.attempt };
 
             if (l.keep == 0 || c->cur.id[0] == '\0')

@@ -43,7 +43,7 @@ void releasing_note(struct pod *p, const struct ev_crossing *c)
         const bool layer = add_disk(&now.layers, storage_usage_layer(p, i)),
                    log = add_disk(&now.logs, storage_usage_log(p, i));
 
-        now.disk_known = now.disk_known && ((layer && log) || !ctr_alive(&p->ctrs[i]));
+        now.disk_known = now.disk_known && ((layer && log) || !ctr_alive(p->ctrs[i]));
     }
     *r = now;
     p->record_dirty = true;

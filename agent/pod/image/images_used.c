@@ -10,7 +10,7 @@ static bool has_it(const struct pod *p, const char *id)
     const struct pod_images *part = images_of(p);
 
     for (size_t i = 0; i < p->n_ctrs; i++)
-        if (p->ctrs[i].cur.id[0] != '\0' && !p->ctrs[i].cur.ended && str_eq(p->ctrs[i].cur.image_id, id))
+        if (p->ctrs[i]->cur.id[0] != '\0' && !p->ctrs[i]->cur.ended && str_eq(p->ctrs[i]->cur.image_id, id))
             return true;
     for (size_t i = 0; i < part->n_images; i++)
         if (part->images[i]->image != NULL && str_eq(part->images[i]->image->id, id) &&
@@ -53,7 +53,7 @@ bool image_is_used(const struct node *n, const char *id, struct buf *pods)
 static bool had_it(const struct pod *p, const char *id)
 {
     for (size_t i = 0; i < p->n_ctrs; i++)
-        if (str_eq(p->ctrs[i].cur.image_id, id))
+        if (str_eq(p->ctrs[i]->cur.image_id, id))
             return true;
     return false;
 }

@@ -137,7 +137,7 @@ enum err_code images_build(struct pod *p, struct err *e)
     bool room = list != NULL;
 
     for (size_t k = 0; room && k < p->n_ctrs; k++)
-        room = pod_images_place(p, (struct wanted){ p->ctrs[k].spec->image, p->ctrs[k].spec->pull_policy },
+        room = pod_images_place(p, (struct wanted){ p->ctrs[k]->spec->image, p->ctrs[k]->spec->pull_policy },
                                 list, &n);
     for (size_t k = 0; room && k < p->api->spec.n_volumes; k++) {
         const struct api_volume *v = &p->api->spec.volumes[k];
@@ -173,8 +173,8 @@ static void pod_images_say(struct pod_image *i, const char *reason, const char *
 static const struct ctr *user_of(const struct pod_image *i)
 {
     for (size_t k = 0; k < i->pod->n_ctrs; k++)
-        if (strcmp(i->pod->ctrs[k].spec->image, i->reference) == 0)
-            return &i->pod->ctrs[k];
+        if (strcmp(i->pod->ctrs[k]->spec->image, i->reference) == 0)
+            return i->pod->ctrs[k];
     return NULL;
 }
 
@@ -285,7 +285,7 @@ bool images_ready(const struct ctr *c, const struct pod_image **ret_missing)
 static bool is_needed(const struct pod_image *i)
 {
     for (size_t k = 0; k < i->pod->n_ctrs; k++) {
-        const struct ctr *c = &i->pod->ctrs[k];
+        const struct ctr *c = i->pod->ctrs[k];
         if (wants(c, i->reference) && (c->replace || (c->state == CTR_NONE && ctr_restart_wanted(c))))
             return true;
     }

@@ -49,5 +49,5 @@ void cpusets_step(struct pod *p)
     if ((placement_cpus(p->node) == NULL && placement_memory(p->node) == NULL) || p->node->rt == NULL)
         return;
     for (size_t i = 0; i < p->n_ctrs; i++)
-        update(&p->ctrs[i]);
+        update(p->ctrs[i]);
 }

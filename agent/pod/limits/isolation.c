@@ -54,7 +54,7 @@ static void note_results(struct node *n, const struct isolation_tree *t, const s
 {
     pods_each (n, p)
         for (size_t i = 0; i < p->n_ctrs; i++) {
-            struct ctr *c = &p->ctrs[i];
+            struct ctr *c = p->ctrs[i];
             char why[ISOLATION_WHY];
 
             if (isolation_is_wanted(c)) {
@@ -100,7 +100,7 @@ void isolation_step(struct pod *p)
     if (!own->on || p->node->rt == NULL)
         return;
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        const struct ctr *c = &p->ctrs[i];
+        const struct ctr *c = p->ctrs[i];
 
         due = due || strcmp(part_of(c)->isolation_id, isolation_is_wanted(c) ? c->cur.id : "") != 0;
     }
@@ -114,7 +114,7 @@ void isolation_pod_freed(struct pod *p)
     bool had = false;
 
     for (size_t i = 0; i < p->n_ctrs; i++)
-        had = had || part_of(&p->ctrs[i])->isolation_id[0] != '\0';
+        had = had || part_of(p->ctrs[i])->isolation_id[0] != '\0';
     if (had && n->rt != NULL && !n->closing)
         look(n);
 }
@@ -167,7 +167,7 @@ void isolation_explain(const struct pod *p, json_t *steps)
     bool possible = isolation_node(p->node)->impossible == NULL;
 
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        const struct ctr *c = &p->ctrs[i];
+        const struct ctr *c = p->ctrs[i];
         const char *why;
         enum isolation state = isolation_of(c, &why);
         str_auto name = str_printf("processors of %s", c->spec->name);
@@ -201,8 +201,8 @@ void isolation_explain_node(const struct node *n, json_t *steps)
     }
     pods_each (n, p)
         for (size_t i = 0; i < p->n_ctrs; i++) {
-            done += isolation_of(&p->ctrs[i], &why) == ISOLATION_DONE;
-            failed += isolation_of(&p->ctrs[i], &why) == ISOLATION_FAILED;
+            done += isolation_of(p->ctrs[i], &why) == ISOLATION_DONE;
+            failed += isolation_of(p->ctrs[i], &why) == ISOLATION_FAILED;
         }
     str_auto text = str_printf("of %u containers%s", done,
                                failed > 0 ? "; others are refused by the kernel (explain pod)" : "");

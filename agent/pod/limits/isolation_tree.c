@@ -59,7 +59,7 @@ static enum err_code read_wanted(struct node *n, struct isolation_tree *t, struc
 {
     pods_each (n, p)
         for (size_t i = 0; i < p->n_ctrs; i++)
-            if (isolation_is_wanted(&p->ctrs[i]) && add_wanted(t, &p->ctrs[i], e) != ERR_OK)
+            if (isolation_is_wanted(p->ctrs[i]) && add_wanted(t, p->ctrs[i], e) != ERR_OK)
                 return e->code;
     return ERR_OK;
 }

@@ -180,7 +180,7 @@ static void place_running(struct pod *p)
 
         if (placement_allocate(p, i, &any, &e) != ERR_OK)
             log_warn("a running container has no processors or memory of its own", F_STR("pod", p->key),
-                     F_STR("containerName", p->ctrs[i].spec->name), F_ERR(&e));
+                     F_STR("containerName", p->ctrs[i]->spec->name), F_ERR(&e));
     }
 }
 
@@ -222,7 +222,7 @@ bool placement_is_exclusive(const struct ctr *c)
 bool placement_pod_is_exclusive(const struct pod *p)
 {
     for (size_t i = 0; i < p->n_ctrs; i++)
-        if (placement_is_exclusive(&p->ctrs[i]))
+        if (placement_is_exclusive(p->ctrs[i]))
             return true;
     return false;
 }

@@ -42,7 +42,8 @@ bool placement_wants(const struct pod *p);
 #define PLACEMENT_HINTS 2
 enum err_code placement_hints(const struct pod *p, size_t i, bool whole, struct pl_hints *v, size_t *n,
                               struct err *e) MUST_CHECK;
-/* Allocates the requests of p->ctrs[i]. ERR_INVALID: an SMTAlignmentError; another error: too little is free.
+/* Allocates the requests of p->ctrs[i]-> ERR_INVALID: an SMTAlignmentError; another error: too little is
+ * free.
  */
 enum err_code placement_allocate(struct pod *p, size_t i, const struct pl_hint *hint,
                                  struct err *e) MUST_CHECK;

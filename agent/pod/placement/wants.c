@@ -34,9 +34,9 @@ void placement_cpu_wants(const struct pod *p, struct pl_cpu_want *ret)
 {
     for (size_t i = 0; i < p->n_ctrs; i++)
         ret[i] =
-            (struct pl_cpu_want){ p->uid, p->ctrs[i].spec->name, kind_of(&p->ctrs[i]),
-                                  is_placed(p) && p->ctrs[i].kind != CTR_EPHEMERAL ? whole_cpus(&p->ctrs[i])
-                                                                                   : 0 };
+            (struct pl_cpu_want){ p->uid, p->ctrs[i]->spec->name, kind_of(p->ctrs[i]),
+                                  is_placed(p) && p->ctrs[i]->kind != CTR_EPHEMERAL ? whole_cpus(p->ctrs[i])
+                                                                                    : 0 };
 }
 
 static void add_amounts(const struct ctr *c, struct pl_memory_want *ret)
@@ -59,9 +59,9 @@ void placement_memory_wants(const struct pod *p, struct pl_memory_want *ret)
 {
     for (size_t i = 0; i < p->n_ctrs; i++) {
         ret[i] = (struct pl_memory_want){ .pod = p->uid,
-                                          .container = p->ctrs[i].spec->name,
-                                          .kind = kind_of(&p->ctrs[i]) };
-        if (is_placed(p) && p->ctrs[i].kind != CTR_EPHEMERAL)
-            add_amounts(&p->ctrs[i], &ret[i]);
+                                          .container = p->ctrs[i]->spec->name,
+                                          .kind = kind_of(p->ctrs[i]) };
+        if (is_placed(p) && p->ctrs[i]->kind != CTR_EPHEMERAL)
+            add_amounts(p->ctrs[i], &ret[i]);
     }
 }

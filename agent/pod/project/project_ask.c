@@ -69,7 +69,7 @@ static void wish_logs(const struct pod *p, struct request *r)
     char path[1024];
 
     for (size_t i = 0; i < p->n_ctrs; i++)
-        if (project_log_path(&p->ctrs[i], path, sizeof(path)))
+        if (project_log_path(p->ctrs[i], path, sizeof(path)))
             wish_add(p, r, PROJECT_LOG, path, NULL);
 }
 
@@ -97,15 +97,15 @@ static void go_without(struct pod *p)
 {
     project_pod(p)->asked = true;
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        project_ctr(&p->ctrs[i])->next[0] = '\0';
-        project_ctr(&p->ctrs[i])->plain = true;
+        project_ctr(p->ctrs[i])->next[0] = '\0';
+        project_ctr(p->ctrs[i])->plain = true;
     }
 }
 
 static void layer_made(struct pod *p, const struct wish *w)
 {
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        struct project_ctr *own = project_ctr(&p->ctrs[i]);
+        struct project_ctr *own = project_ctr(p->ctrs[i]);
 
         if (own->next[0] == '\0' || !str_ends(w->path, own->next) || w->over)
             continue;
@@ -199,8 +199,8 @@ static void ask(struct pod *p, const struct ctr *now)
     if (!own->asked && has_place(p, PROJECT_LOG))
         wish_logs(p, r);
     for (size_t i = 0; i < p->n_ctrs && has_place(p, PROJECT_LAYER); i++)
-        if (runs_next(&p->ctrs[i]) || &p->ctrs[i] == now)
-            wish_layer(&p->ctrs[i], r);
+        if (runs_next(p->ctrs[i]) || p->ctrs[i] == now)
+            wish_layer(p->ctrs[i], r);
     own->asked = true;
     if (r->n == 0) {
         request_free(r);
@@ -221,8 +221,8 @@ void ask_step(struct pod *p)
     bool wanted = !own->asked;
 
     for (size_t i = 0; i < p->n_ctrs && !wanted; i++)
-        wanted = runs_next(&p->ctrs[i]) && project_ctr(&p->ctrs[i])->next[0] == '\0' &&
-                 !project_ctr(&p->ctrs[i])->plain;
+        wanted = runs_next(p->ctrs[i]) && project_ctr(p->ctrs[i])->next[0] == '\0' &&
+                 !project_ctr(p->ctrs[i])->plain;
     if (wanted)
         ask(p, NULL);
 }
@@ -291,7 +291,7 @@ void project_layer_used(struct ctr *c)
 bool ask_knows(const struct pod *p, const char *id)
 {
     for (size_t i = 0; i < p->n_ctrs; i++)
-        if (strcmp(project_ctr(&p->ctrs[i])->next, id) == 0)
+        if (strcmp(project_ctr(p->ctrs[i])->next, id) == 0)
             return true;
     return false;
 }
@@ -307,7 +307,7 @@ void ask_end(struct pod *p)
         return;
     r = request_new(REQUEST_DROP, p->uid, p->n_ctrs);
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        struct project_ctr *of = project_ctr(&p->ctrs[i]);
+        struct project_ctr *of = project_ctr(p->ctrs[i]);
 
         if (of->next[0] != '\0' && r != NULL && project_layer_path(p, of->next, path, sizeof(path)))
             wish_add(p, r, PROJECT_LAYER, path, NULL);

@@ -48,7 +48,7 @@ static void put_kubelet(struct node *n, struct buf *out)
     pods_each (n, p) {
         unsigned of_pod = 0;
         for (size_t i = 0; i < p->n_ctrs; i++) {
-            const struct ctr *c = &p->ctrs[i];
+            const struct ctr *c = p->ctrs[i];
             of_pod += c->state >= CTR_RUNNING;
             created += c->state == CTR_CREATED || c->state == CTR_STARTING;
             exited += c->state == CTR_NONE && c->cur.ended;

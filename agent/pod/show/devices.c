@@ -70,7 +70,7 @@ static void put_holder(json_t *o, struct node *n, const char *resource, const ch
                                   p->api->meta.name, "uid", uid));
     containers = json_array();
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        const char *name = p->ctrs[i].spec->name;
+        const char *name = p->ctrs[i]->spec->name;
 
         if (has_device(dp_holdings_find(devices_holdings(n), uid, name, resource), id))
             json_array_append_new(containers, json_string(name));

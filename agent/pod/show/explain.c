@@ -51,7 +51,7 @@ static void pod_explain_add_operation(const struct op *op, void *arg)
                 explain_names(op->subject, f->p->sandbox_id) || reaps_named(f->p, op->subject);
 
     for (size_t i = 0; i < f->p->n_ctrs; i++)
-        mine = mine || explain_names(op->subject, f->p->ctrs[i].cur.id);
+        mine = mine || explain_names(op->subject, f->p->ctrs[i]->cur.id);
     if (!mine)
         return;
     json_array_append_new(f->list, explain_operation(op));
@@ -85,7 +85,7 @@ json_t *explain_json(struct pod *p)
         containers_explain(p, steps);
         isolation_explain(p, steps);
         for (size_t i = 0; i < p->n_ctrs; i++)
-            live_sub_path_explain(&p->ctrs[i], steps);
+            live_sub_path_explain(p->ctrs[i], steps);
         probes_explain(p, steps);
         add_start(p, steps);
         reaps_explain(p, steps);

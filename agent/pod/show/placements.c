@@ -136,7 +136,7 @@ static json_t *map_of(struct node *n, const struct pl_node *node)
     add_reserved(&m);
     pods_each (n, p)
         for (size_t i = 0; i < p->n_ctrs; i++)
-            add_container(&m, p, &p->ctrs[i]);
+            add_container(&m, p, p->ctrs[i]);
     add_shared(&m);
     if (!m.failed)
         return ret;

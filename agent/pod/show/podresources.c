@@ -97,8 +97,8 @@ static void add_pod(struct dp_podres *a, const struct pod *p, bool v1)
 {
     dp_podres_pod(a, p->api->meta.name, p->api->meta.namespace);
     for (size_t i = 0; i < p->n_ctrs; i++)
-        if (ctr_kind_lasts(p->ctrs[i].kind))
-            add_container(a, &p->ctrs[i], v1);
+        if (ctr_kind_lasts(p->ctrs[i]->kind))
+            add_container(a, p->ctrs[i], v1);
 }
 
 /* ---- calls ---- */

@@ -180,18 +180,18 @@ struct ctr *provider_find_container(struct pod *p, const char *name, struct err 
             if (p->api->spec.n_containers > 1) {
                 buf_auto b = BUF_INIT(16 * 1024);
                 for (size_t i = 0; i < p->n_ctrs; i++)
-                    buf_addf(&b, "%s%s", i > 0 ? " " : "", p->ctrs[i].spec->name);
+                    buf_addf(&b, "%s%s", i > 0 ? " " : "", p->ctrs[i]->spec->name);
                 err_set(e, ERR_INVALID, "a container name must be specified for pod %s, choose one of: [%s]",
                         p->api->meta.name, b.p);
                 return NULL;
             }
-            return &p->ctrs[p->api->spec.n_init_containers];
+            return p->ctrs[p->api->spec.n_init_containers];
         }
         name = api_kvs_get(&p->api->meta.annotations, "kubectl.kubernetes.io/default-container");
     }
     for (size_t i = 0; i < p->n_ctrs; i++)
-        if (strcmp(p->ctrs[i].spec->name, name) == 0)
-            return &p->ctrs[i];
+        if (strcmp(p->ctrs[i]->spec->name, name) == 0)
+            return p->ctrs[i];
     err_set(e, ERR_INVALID, "container %s is not valid for pod %s", name, p->api->meta.name);
     return NULL;
 }
@@ -262,8 +262,8 @@ static void metrics_of_agent(struct node *n, struct buf *out)
     pods_each (n, p) {
         states[p->state]++;
         for (size_t i = 0; i < p->n_ctrs; i++) {
-            running += p->ctrs[i].state == CTR_RUNNING;
-            restarts += p->ctrs[i].restarts;
+            running += p->ctrs[i]->state == CTR_RUNNING;
+            restarts += p->ctrs[i]->restarts;
         }
     }
     buf_adds(out, "# HELP coracle_pods Pods by worker state.\n# TYPE coracle_pods gauge\n");

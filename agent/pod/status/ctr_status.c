@@ -232,12 +232,12 @@ void ctr_statuses_put(struct pod *p, json_t *status)
     size_t n = 0;
 
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        if (ctr_kind_of_init(p->ctrs[i].kind))
-            json_array_append_new(init, container_json(&p->ctrs[i])); /* in spec order */
-        else if (p->ctrs[i].kind == CTR_EPHEMERAL)
-            json_array_append_new(ephemeral, container_json(&p->ctrs[i]));
+        if (ctr_kind_of_init(p->ctrs[i]->kind))
+            json_array_append_new(init, container_json(p->ctrs[i])); /* in spec order */
+        else if (p->ctrs[i]->kind == CTR_EPHEMERAL)
+            json_array_append_new(ephemeral, container_json(p->ctrs[i]));
         else if (sorted != NULL)
-            sorted[n++] = &p->ctrs[i];
+            sorted[n++] = p->ctrs[i];
     }
     if (sorted != NULL)
         qsort(sorted, n, sizeof(*sorted), ctr_status_by_name);

@@ -99,7 +99,7 @@ static char *unfinished(const struct pod *p, bool ready)
     size_t n = 0;
 
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        const struct ctr *c = &p->ctrs[i];
+        const struct ctr *c = p->ctrs[i];
         if (is_unfinished(c, ready))
             buf_addf(&b, "%s%s", n++ > 0 ? " " : "", c->spec->name);
     }
@@ -125,8 +125,8 @@ void pod_note_conditions(struct pod *p)
     bool initialized = true, ready = !over;
 
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        ready = ready && !is_unfinished(&p->ctrs[i], true);
-        initialized = initialized && (p->initialized || !is_unfinished(&p->ctrs[i], false));
+        ready = ready && !is_unfinished(p->ctrs[i], true);
+        initialized = initialized && (p->initialized || !is_unfinished(p->ctrs[i], false));
     }
     pod_conditions_note(p, C_READY_TO_START, ready_to_start(p));
     pod_conditions_note(p, C_INITIALIZED, initialized);
@@ -194,7 +194,7 @@ static bool removed_while_pending(const struct pod *p)
     if (p->state != POD_TERMINATED || p->finishing || p->rejected)
         return false;
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        const struct ctr *c = &p->ctrs[i];
+        const struct ctr *c = p->ctrs[i];
 
         if (c->kind == CTR_INIT && !p->initialized && !ctr_is_done(c))
             return !c->cur.ended || ctr_restart_wanted(c);

@@ -37,7 +37,7 @@ static json_t *pod_resource_list(const struct pod *p, bool limits, bool all)
     json_t *o = json_object();
 
     for (size_t i = 0; i <= p->n_ctrs; i++) {
-        const struct api_resources *r = i < p->n_ctrs ? &p->ctrs[i].spec->resources : &s->resources;
+        const struct api_resources *r = i < p->n_ctrs ? &p->ctrs[i]->spec->resources : &s->resources;
         const struct api_resource_list *l = limits ? &r->limits : &r->requests;
         for (size_t k = 0; k < l->n; k++) {
             struct quantity q = limits ? resources_pod_limit(p->api, l->v[k].name, NULL)

@@ -123,7 +123,7 @@ size_t local_limits_list(const struct pod *p, struct plan_limit *ret, size_t max
     if (quantity_value(&of_pod) > 0 && n < max)
         ret[n++] = (struct plan_limit){ PLAN_OF_POD, 0, (uint64_t)quantity_value(&of_pod) };
     for (size_t i = 0; i < p->n_ctrs && n < max; i++) {
-        const struct ctr *c = &p->ctrs[i];
+        const struct ctr *c = p->ctrs[i];
         const struct quantity *limit = ctr_kind_lasts(c->kind) ? local_limits_ctr_limit(c) : NULL;
 
         if (limit != NULL)
@@ -161,7 +161,7 @@ bool local_limits_sum(const struct pod *p, struct disk_usage_sum *ret)
                                 *t = local_storage_find(p, one->kind, one->index);
 
         if (t == NULL) {
-            all = all && one->kind != LOCAL_VOLUME && !ctr_alive(&p->ctrs[one->index]);
+            all = all && one->kind != LOCAL_VOLUME && !ctr_alive(p->ctrs[one->index]);
             continue;
         }
         ret->bytes += t->sum.bytes;
@@ -215,7 +215,7 @@ static bool pod_exceeds(const struct pod *p, char **ret)
 static bool ctr_exceeds(const struct pod *p, char **ret)
 {
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        const struct ctr *c = &p->ctrs[i];
+        const struct ctr *c = p->ctrs[i];
         const struct quantity *limit = ctr_kind_lasts(c->kind) ? local_limits_ctr_limit(c) : NULL;
         char text[QUANTITY_TEXT_SIZE];
 

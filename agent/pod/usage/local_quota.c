@@ -150,7 +150,7 @@ static void arm_add(struct arm *a, struct local_tree *t, bool *all_enforce)
             a->armed[a->n].fs = NULL; /* limits would do nothing */
     }
     if (t->kind != LOCAL_LOG && a->armed[a->n].fs == NULL &&
-        (t->kind == LOCAL_VOLUME || ctr_alive(&t->pod->ctrs[t->index])))
+        (t->kind == LOCAL_VOLUME || ctr_alive(t->pod->ctrs[t->index])))
         *all_enforce = false;
     a->n++;
 }
@@ -265,7 +265,7 @@ static void hard_limit_reached(struct pod *p, const char *path)
     for (size_t i = 0; i < l->n; i++) {
         const struct local_tree *t = &l->trees[i];
         const char *name =
-            t->kind == LOCAL_VOLUME ? p->api->spec.volumes[t->index].name : p->ctrs[t->index].spec->name;
+            t->kind == LOCAL_VOLUME ? p->api->spec.volumes[t->index].name : p->ctrs[t->index]->spec->name;
         char what[400];
 
         if (!local_storage_path(p, t->kind, t->index, false, at, sizeof(at)) || strcmp(at, path) != 0)
@@ -274,7 +274,7 @@ static void hard_limit_reached(struct pod *p, const char *path)
         if (strstr(l->hard, what) != NULL || strlen(l->hard) + strlen(what) + 2 > sizeof(l->hard))
             return;
         strcat(strcat(l->hard, l->hard[0] != '\0' ? " " : ""), what);
-        pod_event(p, t->kind == LOCAL_VOLUME ? NULL : &p->ctrs[t->index], true, "StorageLimitReached",
+        pod_event(p, t->kind == LOCAL_VOLUME ? NULL : p->ctrs[t->index], true, "StorageLimitReached",
                   "%s %s has reached its limit of local storage; writes are refused",
                   t->kind == LOCAL_VOLUME ? "emptyDir" : "container", name);
         return;

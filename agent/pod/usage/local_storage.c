@@ -68,7 +68,7 @@ static void local_storage_go_on(struct local_storage *s);
 bool local_storage_path(const struct pod *p, enum local_kind kind, size_t index, bool scan, char *ret,
                         size_t size)
 {
-    const char *id = kind != LOCAL_VOLUME ? p->ctrs[index].cur.id : "";
+    const char *id = kind != LOCAL_VOLUME ? p->ctrs[index]->cur.id : "";
 
     switch (kind) {
     case LOCAL_VOLUME:
@@ -79,7 +79,7 @@ bool local_storage_path(const struct pod *p, enum local_kind kind, size_t index,
             return false;
         return scan ? rt_writable_dir(p->node->rt, id, ret, size) : project_layer_path(p, id, ret, size);
     case LOCAL_LOG:
-        return project_log_path(&p->ctrs[index], ret, size);
+        return project_log_path(p->ctrs[index], ret, size);
     }
     return false;
 }
@@ -98,7 +98,7 @@ static bool read_quota(struct local_tree *t)
     t->sum = (struct disk_usage_sum){ .bytes = u.bytes, .inodes = u.inodes };
     t->at_ns = clock_wall_ns();
     if (t->kind == LOCAL_LAYER)
-        snprintf(t->id, sizeof(t->id), "%s", t->pod->ctrs[t->index].cur.id);
+        snprintf(t->id, sizeof(t->id), "%s", t->pod->ctrs[t->index]->cur.id);
     return true;
 }
 
@@ -120,7 +120,7 @@ const struct local_tree *local_storage_find(const struct pod *p, enum local_kind
         return NULL;
     if (t->quota)
         (void)read_quota(t);
-    return t->known && (kind != LOCAL_LAYER || str_eq(t->id, p->ctrs[index].cur.id)) ? t : NULL;
+    return t->known && (kind != LOCAL_LAYER || str_eq(t->id, p->ctrs[index]->cur.id)) ? t : NULL;
 }
 
 /* "2048 KiB together; emptyDir cache: 2040 KiB; log of web: 8 KiB" */
@@ -223,7 +223,7 @@ static void local_storage_start(struct local_storage *s, struct local_tree *t)
     s->job.scan = take_ptr(&t->scan);
     s->job.cost_ns = 0;
     if (t->kind == LOCAL_LAYER)
-        snprintf(t->id, sizeof(t->id), "%s", t->pod->ctrs[t->index].cur.id);
+        snprintf(t->id, sizeof(t->id), "%s", t->pod->ctrs[t->index]->cur.id);
     s->tree = t;
     s->busy = true;
     work_start(&s->work, "measure local storage", t->pod->key, scan_slice, s, s->node->o.loop, on_slice, s);
@@ -232,7 +232,7 @@ static void local_storage_start(struct local_storage *s, struct local_tree *t)
 /* A scan of an outdated container is useless. */
 static void drop_old_scan(struct local_tree *t)
 {
-    if (t->scan != NULL && t->kind == LOCAL_LAYER && !str_eq(t->id, t->pod->ctrs[t->index].cur.id))
+    if (t->scan != NULL && t->kind == LOCAL_LAYER && !str_eq(t->id, t->pod->ctrs[t->index]->cur.id))
         disk_usage_free(take_ptr(&t->scan));
 }
 
@@ -457,7 +457,7 @@ static void add_part(const struct pod *p, const struct local_tree *one, struct b
     static const char *const kinds[] = { "emptyDir", "files of", "log of" };
     const struct local_tree *t = local_storage_find(p, one->kind, one->index);
     const char *name =
-        one->kind == LOCAL_VOLUME ? p->api->spec.volumes[one->index].name : p->ctrs[one->index].spec->name;
+        one->kind == LOCAL_VOLUME ? p->api->spec.volumes[one->index].name : p->ctrs[one->index]->spec->name;
 
     if (t == NULL)
         buf_addf(b, "; %s %s: unknown", kinds[one->kind], name);

@@ -84,8 +84,8 @@ static struct ctr *ctr_of(struct node *n, const struct suspect *s, struct pod **
 
     *ret_pod = p;
     for (size_t i = 0; p != NULL && i < p->n_ctrs; i++)
-        if (strcmp(p->ctrs[i].spec->name, s->name) == 0)
-            return &p->ctrs[i];
+        if (strcmp(p->ctrs[i]->spec->name, s->name) == 0)
+            return p->ctrs[i];
     return NULL;
 }
 

@@ -23,7 +23,7 @@ static bool is_ending(const struct pod *p)
 /* Nothing can be there yet, or it is gone. */
 static bool is_missing(const struct pod *p, enum local_kind kind, size_t index)
 {
-    const struct ctr *c = kind != LOCAL_VOLUME ? &p->ctrs[index] : NULL;
+    const struct ctr *c = kind != LOCAL_VOLUME ? p->ctrs[index] : NULL;
 
     if (is_ending(p) && local_storage_find(p, kind, index) != NULL)
         return false;

@@ -218,10 +218,10 @@ static void pod_usage_read_pod(struct pass *pass, struct pod *p)
         return;
     read_one(pass, &(struct usage_row){ .kind = USAGE_POD, .pod = p }, path);
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        if (!has_cgroup(&p->ctrs[i]))
+        if (!has_cgroup(p->ctrs[i]))
             continue;
-        snprintf(below, sizeof(below), "%s/%s", path, p->ctrs[i].cur.id);
-        read_one(pass, &(struct usage_row){ .kind = USAGE_CONTAINER, .pod = p, .ctr = &p->ctrs[i] }, below);
+        snprintf(below, sizeof(below), "%s/%s", path, p->ctrs[i]->cur.id);
+        read_one(pass, &(struct usage_row){ .kind = USAGE_CONTAINER, .pod = p, .ctr = p->ctrs[i] }, below);
     }
 }
 

@@ -264,7 +264,7 @@ static json_t *part_json(struct summary *s, const char *fs, const struct storage
 static void usage_summary_put_layer(struct summary *s, json_t *o, const struct ctr *c)
 {
     const struct pod *p = c->pod;
-    const struct storage_part part = storage_usage_layer(p, (size_t)(c - p->ctrs));
+    const struct storage_part part = storage_usage_layer(p, c->index);
     json_t *rootfs = part_json(s, s->node->o.state_dir, &part);
 
     if (rootfs != NULL)
@@ -403,9 +403,8 @@ static void usage_summary_add_pod(struct summary *s, const struct usage_row *row
 static void put_listed_logs(struct summary *s, json_t *o, const struct ctr *c, int64_t at_ns)
 {
     char path[1024];
-    DIR *list = local_storage_path(c->pod, LOCAL_LOG, (size_t)(c - c->pod->ctrs), true, path, sizeof(path))
-                    ? opendir(path)
-                    : NULL;
+    DIR *list =
+        local_storage_path(c->pod, LOCAL_LOG, c->index, true, path, sizeof(path)) ? opendir(path) : NULL;
     struct storage_part part = { .known = true, .at_ns = at_ns };
     struct stat st;
     json_t *logs;
@@ -429,7 +428,7 @@ static void put_listed_logs(struct summary *s, json_t *o, const struct ctr *c, i
 /* Of its quota, if it has one: removed files that are still open count then. */
 static void usage_summary_put_logs(struct summary *s, json_t *o, const struct ctr *c, int64_t at_ns)
 {
-    const struct storage_part part = storage_usage_log(c->pod, (size_t)(c - c->pod->ctrs));
+    const struct storage_part part = storage_usage_log(c->pod, c->index);
     json_t *logs = part.exact ? part_json(s, s->node->o.pod_logs_dir, &part) : NULL;
 
     if (logs != NULL)

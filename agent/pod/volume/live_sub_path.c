@@ -134,8 +134,8 @@ void live_sub_path_begun(struct ctr *c)
 void live_sub_path_due(struct pod *p)
 {
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        live_of(&p->ctrs[i])->live_due = true;
-        live_of(&p->ctrs[i])->live_retry.retry_at =
+        live_of(p->ctrs[i])->live_due = true;
+        live_of(p->ctrs[i])->live_retry.retry_at =
             CLOCK_BOOT_NONE; /* retry now, then with the current back-off */
     }
 }
@@ -154,7 +154,7 @@ void live_sub_path_step(struct pod *p)
     if (op_live(&vols->live_call.op) || vols->vols != VOLS_READY || !live_sub_path_is_wanted(p))
         return;
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        struct ctr *c = &p->ctrs[i];
+        struct ctr *c = p->ctrs[i];
         struct proc_call_spec call = {
             .name = "follow sub paths",
             .subject = p->key,

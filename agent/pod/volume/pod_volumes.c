@@ -390,7 +390,7 @@ static enum err_code check_mode(const struct pod *p, const struct api_volume *v,
                         api_storage_has_devices(at->volume->pv->storage.kind);
 
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        const struct api_container *c = p->ctrs[i].spec;
+        const struct api_container *c = p->ctrs[i]->spec;
 
         for (size_t k = 0; at->block && k < c->n_mounts; k++)
             if (strcmp(c->mounts[k].name, v->name) == 0)

@@ -33,7 +33,7 @@ enum err_code volume_cover_make(const struct pod *p, const struct api_volume *v,
     char rest[PATH_MAX];
 
     for (size_t c = 0; c < p->n_ctrs; c++) {
-        const struct api_container *s = p->ctrs[c].spec;
+        const struct api_container *s = p->ctrs[c]->spec;
         for (size_t i = 0; i < s->n_mounts; i++) {
             const struct api_volume_mount *outer = &s->mounts[i];
             if (strcmp(outer->name, v->name) != 0 || api_mount_has_sub_path(outer))

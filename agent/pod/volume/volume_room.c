@@ -63,7 +63,7 @@ static void volume_reset(struct pod *p)
     volume_free(p);
     memset(volumes_of(p), 0, sizeof(struct pod_volumes));
     for (size_t i = 0; i < p->n_ctrs; i++)
-        memset(live_of(&p->ctrs[i]), 0, sizeof(struct live_ctr));
+        memset(live_of(p->ctrs[i]), 0, sizeof(struct live_ctr));
     volume_init(p);
 }
 

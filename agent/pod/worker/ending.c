@@ -39,7 +39,7 @@ static bool stop_containers(struct pod *p)
         left_ns = 0; /* ctr_stop() still grants kubelet's minimum of 2 s */
 
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        struct ctr *c = &p->ctrs[i];
+        struct ctr *c = p->ctrs[i];
         ctr_refresh(c);
         if (c->state == CTR_NONE)
             continue;
@@ -56,7 +56,7 @@ static bool stop_containers(struct pod *p)
         alive = alive || c->state != CTR_NONE;
     }
     for (size_t i = p->n_ctrs; i-- > 0;) {
-        struct ctr *c = &p->ctrs[i];
+        struct ctr *c = p->ctrs[i];
         if (c->kind != CTR_SIDECAR || c->state == CTR_NONE || p->kill_now)
             continue;
         if (!alive || left_ns == 0)
@@ -72,7 +72,7 @@ static bool stop_containers(struct pod *p)
 static const char *ended_phase(const struct pod *p)
 {
     for (size_t i = 0; i < p->n_ctrs; i++)
-        if (p->ctrs[i].kind == CTR_REGULAR && (!p->ctrs[i].cur.ended || p->ctrs[i].cur.exit_code != 0))
+        if (p->ctrs[i]->kind == CTR_REGULAR && (!p->ctrs[i]->cur.ended || p->ctrs[i]->cur.exit_code != 0))
             return "Failed";
     return "Succeeded";
 }
@@ -102,7 +102,7 @@ void pod_ending_step(struct pod *p)
         return;
     }
     for (size_t i = 0; i < p->n_ctrs; i++)
-        probes_step(&p->ctrs[i]);
+        probes_step(p->ctrs[i]);
     if (!stop_containers(p) || reaps_hold(p))
         return;
     if (!pidns_teardown_step(p) || !sandbox_teardown_step(p))

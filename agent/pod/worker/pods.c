@@ -41,25 +41,31 @@ static enum ctr_kind pods_kind_of(const struct api_container *c, bool init)
 static bool pods_has_ctr(const struct pod *p, const char *name)
 {
     for (size_t i = 0; i < p->n_ctrs; i++)
-        if (strcmp(p->ctrs[i].spec->name, name) == 0)
+        if (strcmp(p->ctrs[i]->spec->name, name) == 0)
             return true;
     return false;
 }
 
-static size_t pods_initial(const struct api_pod_spec *s)
+/* As many containers as the pod can ever have. */
+static size_t pods_max_ctrs(const struct api_pod_spec *s)
 {
-    return s->n_init_containers + s->n_containers;
+    size_t later =
+        s->n_ephemeral_containers > POD_EPHEMERAL_MAX ? s->n_ephemeral_containers : POD_EPHEMERAL_MAX;
+
+    return s->n_init_containers + s->n_containers + later;
 }
 
-static void pods_open_ctr(struct pod *p, const struct api_container *spec, enum ctr_kind kind)
+static enum err_code pods_open_ctr(struct pod *p, const struct api_container *spec, enum ctr_kind kind,
+                                   struct err *e)
 {
-    struct ctr *c = &p->ctrs[p->n_ctrs];
+    struct ctr *c = rooms_add_ctr(p);
 
-    c->pod = p;
+    if (c == NULL)
+        return err_nomem(e);
     c->spec = spec;
     c->kind = kind;
     c->state_began = clock_boot();
-    p->n_ctrs++;
+    return ERR_OK;
 }
 
 static bool pods_mounts_more(const struct pod *p, const struct api_container *s)
@@ -83,11 +89,10 @@ static enum err_code pods_add_ephemeral(struct pod *p, struct err *e)
 
         if (pods_has_ctr(p, c->name))
             continue;
-        if (p->n_ctrs == p->max_ctrs || !rooms_add_ctr(p, p->n_ctrs))
-            return err_nomem(e);
+        if (pods_open_ctr(p, c, CTR_EPHEMERAL, e) != ERR_OK)
+            return e->code;
         if (pods_mounts_more(p, c))
             volumes_more(p);
-        pods_open_ctr(p, c, CTR_EPHEMERAL);
         log_info("ephemeral container added", F_STR("pod", p->key), F_STR("podUID", p->uid),
                  F_STR("containerName", c->name));
     }
@@ -98,18 +103,12 @@ static enum err_code pods_add_ephemeral(struct pod *p, struct err *e)
 static enum err_code pods_build(struct pod *p, struct err *e)
 {
     const struct api_pod_spec *s = &p->api->spec;
-    size_t n = pods_initial(s), spare = POD_EPHEMERAL_MAX;
 
-    if (spare < s->n_ephemeral_containers)
-        spare = s->n_ephemeral_containers;
-    p->ctrs = calloc(n + spare, sizeof(*p->ctrs));
-    if (p->ctrs == NULL)
-        return err_nomem(e);
-    p->max_ctrs = n + spare;
-    for (size_t i = 0; i < n; i++) {
-        rooms_place_ctr(p, i);
-        pods_open_ctr(p, api_container_at(s, i),
-                      pods_kind_of(api_container_at(s, i), i < s->n_init_containers));
+    for (size_t i = 0; i < s->n_init_containers + s->n_containers; i++) {
+        const struct api_container *c = api_container_at(s, i);
+
+        if (pods_open_ctr(p, c, pods_kind_of(c, i < s->n_init_containers), e) != ERR_OK)
+            return e->code;
     }
     return pods_add_ephemeral(p, e) == ERR_OK ? images_build(p, e) : e->code;
 }
@@ -118,7 +117,7 @@ static enum err_code pods_build(struct pod *p, struct err *e)
 static const struct api_container *pods_spec_in(const struct api_pod *api, const struct ctr *c)
 {
     return c->kind == CTR_EPHEMERAL ? api_ephemeral_find(&api->spec, c->spec->name)
-                                    : api_container_at(&api->spec, (size_t)(c - c->pod->ctrs));
+                                    : api_container_at(&api->spec, c->index);
 }
 
 static void pod_free(struct pod *p);
@@ -133,7 +132,7 @@ struct pod *pods_new(struct node *n, struct api_pod *api, const char *uid)
                   F_STR("pod", api->meta.name), F_U64("allowed", NODE_PODS_MAX));
         return NULL;
     }
-    p = rooms_make_pod(n, pods_initial(&api->spec));
+    p = rooms_make_pod(n, pods_max_ctrs(&api->spec));
     if (p == NULL)
         return NULL;
     p->api = api_pod_ref(api);
@@ -169,7 +168,6 @@ static void pods_on_closed(struct boot_timer *timer)
 static void pod_free(struct pod *p)
 {
     rooms_free_pod(p);
-    free(p->ctrs);
     free(p->message);
     free(p->measured);
     api_pod_unref(p->api);
@@ -288,7 +286,7 @@ void pods_apply(struct pod *p, struct api_pod *api)
         return;
     p->api = api = taken;
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        struct ctr *c = &p->ctrs[i];
+        struct ctr *c = p->ctrs[i];
         const struct api_container *was = c->spec;
         c->spec = pods_spec_in(api, c);
         if (strcmp(was->image, c->spec->image) != 0)
@@ -317,8 +315,8 @@ void pods_apply(struct pod *p, struct api_pod *api)
 static bool has_other_image(const struct pod *p, const struct api_pod *api)
 {
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        const struct api_container *c = pods_spec_in(api, &p->ctrs[i]);
-        if (c != NULL && strcmp(p->ctrs[i].spec->image, c->image) != 0)
+        const struct api_container *c = pods_spec_in(api, p->ctrs[i]);
+        if (c != NULL && strcmp(p->ctrs[i]->spec->image, c->image) != 0)
             return true;
     }
     return false;
@@ -365,7 +363,7 @@ static void show_manifest(struct pod *p, struct api_pod *api)
     resize_forget(p);
     p->api = api_pod_ref(api);
     for (size_t i = 0; i < p->n_ctrs; i++)
-        p->ctrs[i].spec = pods_spec_in(api, &p->ctrs[i]);
+        p->ctrs[i]->spec = pods_spec_in(api, p->ctrs[i]);
     if (p->state != POD_PENDING)
         images_clear(p);
     else if (pods_add_ephemeral(p, &e) != ERR_OK || images_build(p, &e) != ERR_OK)

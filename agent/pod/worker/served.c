@@ -34,9 +34,9 @@ static bool keeps_ephemeral(const struct pod *p, const struct api_pod_spec *b, s
 {
     *ret_new = b->n_ephemeral_containers;
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        if (p->ctrs[i].kind != CTR_EPHEMERAL)
+        if (p->ctrs[i]->kind != CTR_EPHEMERAL)
             continue;
-        if (api_ephemeral_find(b, p->ctrs[i].spec->name) == NULL)
+        if (api_ephemeral_find(b, p->ctrs[i]->spec->name) == NULL)
             return false;
         --*ret_new;
     }

@@ -191,7 +191,7 @@ static void end_pod(struct pod *p, const struct node_shutdown_group *g)
     free(p->message);
     p->message = strdup(ENDED_TEXT);
     for (size_t i = 0; i < p->n_ctrs; i++) { /* a job that exits with 0 at SIGTERM is not complete */
-        struct ctr *c = &p->ctrs[i];
+        struct ctr *c = p->ctrs[i];
         if (c->state != CTR_NONE && ctr_policy(c) != API_RESTART_NEVER)
             ctr_set_again(c, true);
     }

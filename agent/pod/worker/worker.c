@@ -37,13 +37,13 @@ static const char *final_phase(const struct pod *p)
     bool failed = false;
 
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        const struct ctr *c = &p->ctrs[i];
+        const struct ctr *c = p->ctrs[i];
         if (c->kind == CTR_INIT && !p->initialized && c->cur.ended && c->state == CTR_NONE &&
             !ctr_is_done(c) && !ctr_restart_wanted(c))
             return "Failed"; /* an init container failed and may not run again */
     }
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        const struct ctr *c = &p->ctrs[i];
+        const struct ctr *c = p->ctrs[i];
         if (c->kind != CTR_REGULAR)
             continue;
         if (!c->cur.ended || c->state != CTR_NONE || ctr_restart_wanted(c))
@@ -206,7 +206,7 @@ static void active_step(struct pod *p)
     const char *phase;
 
     for (size_t i = 0; i < p->n_ctrs; i++)
-        ctr_refresh(&p->ctrs[i]);
+        ctr_refresh(p->ctrs[i]);
     if (!n->sources_ready || n->closing)
         return;
     if (!p->wanted || p->successor != NULL || is_held(p)) {

@@ -174,7 +174,7 @@ static void a_log_link_that_could_not_be_made_is_made_later(void **state)
 {
     struct world *w = *state;
     struct pod *p = world_pod(w, "p", "containers: [{name: a, image: x}]");
-    struct ctr *c = &p->ctrs[0];
+    struct ctr *c = p->ctrs[0];
     str_auto logs = str_printf("%s/links", w->dir);
     char path[1024];
     struct err e = { 0 };

@@ -307,7 +307,7 @@ static struct pod *bring(struct world *w, enum situation s)
     case IS_IN_BACK_OFF:
         p = script_running(w, "a", PLAIN);
         for (int i = 0; i < 2; i++) {
-            script_exit(w, &p->ctrs[0], 1);
+            script_exit(w, p->ctrs[0], 1);
             script_answer_all(w, NULL);
         }
         return p;
@@ -318,11 +318,11 @@ static struct pod *bring(struct world *w, enum situation s)
         return p;
     case IS_FINISHING:
         p = script_running(w, "a", PLAIN);
-        script_exit(w, &p->ctrs[0], 0);
+        script_exit(w, p->ctrs[0], 0);
         return p;
     case IS_DONE:
         p = script_running(w, "a", PLAIN);
-        script_exit(w, &p->ctrs[0], 0);
+        script_exit(w, p->ctrs[0], 0);
         script_answer_all(w, NULL);
         return p;
     case IS_REFUSED:
@@ -360,7 +360,7 @@ static void apply(struct world *w, const char *labels, const char *spec)
 
 static void end_container(struct pod *p, enum rt_phase phase, int exit_code)
 {
-    struct script_ctr *c = script_ctr(p->ctrs[0].cur.id);
+    struct script_ctr *c = script_ctr(p->ctrs[0]->cur.id);
 
     if (c == NULL || c->s.phase != RT_RUNNING) {
         pod_wake(p, "test");
@@ -486,9 +486,9 @@ static void obey(struct world *w)
     struct pod *p, *tmp;
 
     HASH_ITER (hh, w->node.pods, p, tmp) {
-        struct script_ctr *c = script_ctr(p->ctrs[0].cur.id);
+        struct script_ctr *c = script_ctr(p->ctrs[0]->cur.id);
         if (c != NULL && c->s.phase == RT_RUNNING && c->signals + (int)c->kills > 0) {
-            script_exit(w, &p->ctrs[0], c->kills > 0 ? 137 : 143);
+            script_exit(w, p->ctrs[0], c->kills > 0 ? 137 : 143);
             return;
         }
     }

@@ -53,10 +53,10 @@ static struct pod *in_back_off(struct world *w)
     struct pod *p = script_running(w, "a", ONE);
 
     for (int i = 0; i < 2; i++) {
-        script_exit(w, &p->ctrs[0], 1);
+        script_exit(w, p->ctrs[0], 1);
         script_answer_all(w, NULL);
     }
-    assert_string_equal(p->ctrs[0].waiting_reason, "CrashLoopBackOff");
+    assert_string_equal(p->ctrs[0]->waiting_reason, "CrashLoopBackOff");
     return p;
 }
 
@@ -74,16 +74,16 @@ static void a_back_off_goes_on(void **state)
     assert_null(script_op("create"));
     script_pass(w, 1);
     assert_non_null(script_op("create"));
-    assert_int_equal(p->ctrs[0].restarts, 1);
+    assert_int_equal(p->ctrs[0]->restarts, 1);
     script_answer_all(w, NULL);
-    assert_int_equal(p->ctrs[0].restarts, 2);
+    assert_int_equal(p->ctrs[0]->restarts, 2);
 }
 
 static void a_grace_period_goes_on(void **state)
 {
     struct world *w = *state;
     struct pod *p = script_running(w, "a", ONE);
-    const struct script_ctr *c = script_ctr(p->ctrs[0].cur.id);
+    const struct script_ctr *c = script_ctr(p->ctrs[0]->cur.id);
 
     pods_unwant(&w->node, "default", "a");
     script_turn(w);
@@ -91,7 +91,7 @@ static void a_grace_period_goes_on(void **state)
     kill_agent(w);
     script_clock_set(7200 * S);
     p = take_over(w, false);
-    assert_int_equal(p->ctrs[0].state, CTR_STOPPING);
+    assert_int_equal(p->ctrs[0]->state, CTR_STOPPING);
     script_pass(w, 40 * S - 1);
     assert_int_equal(c->kills, 0);
     script_pass(w, 1);
@@ -167,10 +167,10 @@ static void a_back_off_ends_while_the_machine_is_off(void **state)
 
     p = reboot(w, 600, true);
     script_answer_all(w, NULL);
-    assert_int_equal(p->ctrs[0].state, CTR_RUNNING);
-    script_exit(w, &p->ctrs[0], 1); /* it counts as it did: the run was short */
+    assert_int_equal(p->ctrs[0]->state, CTR_RUNNING);
+    script_exit(w, p->ctrs[0], 1); /* it counts as it did: the run was short */
     script_answer_all(w, NULL);
-    assert_string_equal(p->ctrs[0].waiting_reason, "CrashLoopBackOff");
+    assert_string_equal(p->ctrs[0]->waiting_reason, "CrashLoopBackOff");
 }
 
 static void a_pod_that_was_ending_ends(void **state)
@@ -195,9 +195,9 @@ static void a_probe_and_its_container_are_of_this_boot(void **state)
     script_pass(w, 100 * S);
     p = reboot(w, -100, true);
     script_answer_all(w, NULL);
-    assert_int_equal(p->ctrs[0].state, CTR_RUNNING);
-    assert_int_equal(p->ctrs[0].cur.started_at.ns, clock_boot().ns);
-    assert_true(p->ctrs[0].last.ended_at.ns <= clock_boot().ns);
+    assert_int_equal(p->ctrs[0]->state, CTR_RUNNING);
+    assert_int_equal(p->ctrs[0]->cur.started_at.ns, clock_boot().ns);
+    assert_true(p->ctrs[0]->last.ended_at.ns <= clock_boot().ns);
 }
 
 int main(void)

@@ -91,9 +91,9 @@ static void a_container_is_asked_to_end_and_killed_when_its_grace_is_over(void *
 {
     struct world *w = *state;
     struct pod *p = remove_pod(w, script_running(w, "a", "terminationGracePeriodSeconds: 6, " ONE));
-    const struct script_ctr *c = of(&p->ctrs[0]);
+    const struct script_ctr *c = of(p->ctrs[0]);
 
-    assert_int_equal(p->ctrs[0].state, CTR_STOPPING);
+    assert_int_equal(p->ctrs[0]->state, CTR_STOPPING);
     assert_int_equal(c->last_signal, SIGTERM);
     script_pass(w, 3 * S);
     set_clock(w, 2 * HOUR);
@@ -103,14 +103,14 @@ static void a_container_is_asked_to_end_and_killed_when_its_grace_is_over(void *
     script_pass(w, 1);
     assert_int_equal(c->kills, 1);
     assert_int_equal(c->signals, 1);
-    assert_int_equal(p->ctrs[0].state, CTR_KILLING);
+    assert_int_equal(p->ctrs[0]->state, CTR_KILLING);
 }
 
 static void no_grace_is_two_seconds(void **state)
 {
     struct world *w = *state;
     struct pod *p = remove_pod(w, script_running(w, "a", "terminationGracePeriodSeconds: 0, " ONE));
-    const struct script_ctr *c = of(&p->ctrs[0]);
+    const struct script_ctr *c = of(p->ctrs[0]);
 
     script_pass(w, 2 * S - 1);
     assert_int_equal(c->kills, 0);
@@ -122,7 +122,7 @@ static void a_grace_only_ever_shrinks(void **state)
 {
     struct world *w = *state;
     struct pod *p = remove_pod(w, script_running(w, "a", "terminationGracePeriodSeconds: 600, " ONE));
-    const struct script_ctr *c = of(&p->ctrs[0]);
+    const struct script_ctr *c = of(p->ctrs[0]);
 
     script_pass(w, 10 * S);
     pod_begin_termination(p, 1000, false, "test");
@@ -138,7 +138,7 @@ static void what_does_not_go_is_killed_again(void **state)
 {
     struct world *w = *state;
     struct pod *p = remove_pod(w, script_running(w, "a", "terminationGracePeriodSeconds: 0, " ONE));
-    const struct script_ctr *c = of(&p->ctrs[0]);
+    const struct script_ctr *c = of(p->ctrs[0]);
 
     script_pass(w, 2 * S);
     set_clock(w, -HOUR);
@@ -150,7 +150,7 @@ static void what_does_not_go_is_killed_again(void **state)
     script_pass(w, 1 * S); /* it could not be killed: soon again */
     assert_int_equal(c->kills, 3);
     script.kill_error = (struct err){ 0 };
-    script_exit(w, &p->ctrs[0], 137);
+    script_exit(w, p->ctrs[0], 137);
     script_answer_all(w, NULL);
     assert_null(pods_find(&w->node, "default", "a"));
 }
@@ -161,13 +161,13 @@ static void sidecars_follow_and_share_the_grace(void **state)
     struct pod *p = script_running(w, "a",
                                    "terminationGracePeriodSeconds: 20, "
                                    "initContainers: [{name: s, image: x, restartPolicy: Always}], " ONE);
-    struct script_ctr *sidecar = of(&p->ctrs[0]), *regular = of(&p->ctrs[1]);
+    struct script_ctr *sidecar = of(p->ctrs[0]), *regular = of(p->ctrs[1]);
 
     remove_pod(w, p);
     assert_int_equal(regular->signals, 1);
     assert_int_equal(sidecar->signals, 0);
     script_pass(w, 5 * S);
-    script_exit(w, &p->ctrs[1], 0);
+    script_exit(w, p->ctrs[1], 0);
     assert_int_equal(sidecar->signals, 1);
     script_pass(w, 15 * S - 1);
     assert_int_equal(sidecar->kills, 0);
@@ -181,14 +181,14 @@ static void a_start_that_hangs_is_cut_off(void **state)
     struct pod *p = script_pod(w, "a", ONE);
 
     script_answer_all(w, "start");
-    assert_int_equal(p->ctrs[0].state, CTR_STARTING);
+    assert_int_equal(p->ctrs[0]->state, CTR_STARTING);
     set_clock(w, -HOUR);
     script_pass(w, 1 * S);
     remove_pod(w, p); /* in its second second: a start is short */
     assert_non_null(script_op("start"));
     script_pass(w, 1 * S);
     assert_null(script_op("start"));
-    assert_int_equal(p->ctrs[0].state, CTR_NONE);
+    assert_int_equal(p->ctrs[0]->state, CTR_NONE);
 }
 
 /* ---- crashes ---------------------------------------------------------------------------------- */
@@ -221,7 +221,7 @@ static void crashes_wait_ever_longer(void **state)
     struct pod *p = script_running(w, "a", ONE);
 
     for (size_t i = 0; i < ARRAY_LEN(pauses_s); i++)
-        crash(w, &p->ctrs[0], pauses_s[i]);
+        crash(w, p->ctrs[0], pauses_s[i]);
 }
 
 static void ten_minutes_without_a_crash_are_a_new_beginning(void **state)
@@ -229,13 +229,13 @@ static void ten_minutes_without_a_crash_are_a_new_beginning(void **state)
     struct world *w = *state;
     struct pod *p = script_running(w, "a", ONE);
 
-    crash(w, &p->ctrs[0], 0);
-    crash(w, &p->ctrs[0], 10);
+    crash(w, p->ctrs[0], 0);
+    crash(w, p->ctrs[0], 10);
     script_clock_pass(600 * S);
-    crash(w, &p->ctrs[0], 20);
+    crash(w, p->ctrs[0], 20);
     script_clock_pass(600 * S + 1);
-    crash(w, &p->ctrs[0], 0);
-    crash(w, &p->ctrs[0], 10);
+    crash(w, p->ctrs[0], 0);
+    crash(w, p->ctrs[0], 10);
 }
 
 static void a_back_off_ends_while_the_machine_sleeps(void **state)
@@ -243,13 +243,13 @@ static void a_back_off_ends_while_the_machine_sleeps(void **state)
     struct world *w = *state;
     struct pod *p = script_running(w, "a", ONE);
 
-    crash(w, &p->ctrs[0], 0);
-    script_exit(w, &p->ctrs[0], 1);
+    crash(w, p->ctrs[0], 0);
+    script_exit(w, p->ctrs[0], 1);
     script_answer_all(w, NULL);
     script_clock_sleep(10 * S);
     run_queue_clock_set(&w->node);
     script_answer_all(w, NULL);
-    assert_int_equal(p->ctrs[0].state, CTR_RUNNING);
+    assert_int_equal(p->ctrs[0]->state, CTR_RUNNING);
 }
 
 static void a_create_that_fails_is_tried_again_after_ten_seconds(void **state)
@@ -260,7 +260,7 @@ static void a_create_that_fails_is_tried_again_after_ten_seconds(void **state)
     script_answer_all(w, "create");
     script_answer(w, "create", ERR_INVALID);
     script_answer_all(w, "create");
-    assert_string_equal(p->ctrs[0].waiting_reason, "CreateContainerConfigError");
+    assert_string_equal(p->ctrs[0]->waiting_reason, "CreateContainerConfigError");
     set_clock(w, HOUR);
     script_pass(w, 10 * S - 1);
     assert_null(script_op("create"));
@@ -290,7 +290,7 @@ static void a_look_that_fails_decides_nothing_and_is_repeated_ever_less_often(vo
         script_pass(w, 1);
     }
     assert_int_equal(p->state, POD_RUNNING);
-    assert_int_equal(p->ctrs[0].state, CTR_RUNNING);
+    assert_int_equal(p->ctrs[0]->state, CTR_RUNNING);
     script.unseen = (struct err){ 0 };
     script_pass(w, 10 * S);
     assert_int_equal(p->look.wait_ms, 0);
@@ -302,7 +302,7 @@ static void what_a_container_left_is_removed_again_up_to_once_a_minute(void **st
     struct world *w = *state;
     struct pod *p = script_running(w, "a", "restartPolicy: Never, " ONE);
 
-    script_exit(w, &p->ctrs[0], 0);
+    script_exit(w, p->ctrs[0], 0);
     for (size_t i = 0; i < ARRAY_LEN(pauses_s); i++) {
         script_answer(w, "delete", ERR_UNAVAILABLE);
         set_clock(w, i % 2 == 0 ? HOUR : -HOUR);
@@ -365,7 +365,7 @@ static void a_cgroup_that_does_not_go_holds_the_end(void **state)
     struct world *w = *state;
     struct pod *p = script_running(w, "a", "restartPolicy: Never, " ONE);
 
-    script_exit(w, &p->ctrs[0], 0);
+    script_exit(w, p->ctrs[0], 0);
     err_set(&script.cgroup_error, ERR_UNAVAILABLE, "scripted");
     script_answer_all(w, NULL);
     set_clock(w, -HOUR);

@@ -81,7 +81,7 @@ static void limits_name_every_size_and_are_zero_for_what_is_not_asked_for(void *
     assert_string_equal(l[1].size, "2MB");
     assert_int_equal(l[1].bytes, 4 << 20);
     assert_int_equal(l[0].bytes + l[2].bytes, 0);
-    assert_int_equal(hugepages_ctr_limits(p, p->ctrs[0].spec, c), 3);
+    assert_int_equal(hugepages_ctr_limits(p, p->ctrs[0]->spec, c), 3);
     assert_string_equal(c[1].size, "2MB");
     assert_int_equal(c[1].limit, 4 << 20);
     assert_int_equal(c[2].limit, 0);

@@ -47,7 +47,7 @@ static void take(struct world *w, struct pod *p, const char *spec)
     api_pod_unref(p->api);
     p->api = got;
     for (size_t i = 0; i < p->n_ctrs; i++)
-        p->ctrs[i].spec = &got->spec.containers[i];
+        p->ctrs[i]->spec = &got->spec.containers[i];
     api_pod_unref(api);
 }
 
@@ -183,13 +183,13 @@ static void the_status_shows_what_a_container_has(void **state)
     json_auto_t *o = json_pack("{s:{s:s, s:s}}", "limits", "cpu", "1", "memory", "64Mi");
     str_auto text = NULL;
 
-    p->ctrs[0].cur.sizes = cpu_memory_of_container(&p->ctrs[0]);
-    resize_actual(&p->ctrs[0], o);
+    p->ctrs[0]->cur.sizes = cpu_memory_of_container(p->ctrs[0]);
+    resize_actual(p->ctrs[0], o);
     text = json_dumps(o, JSON_COMPACT);
     assert_string_equal(text, "{\"limits\":{\"cpu\":\"1\",\"memory\":\"64Mi\"}}");
     free(take_ptr(&text));
-    p->ctrs[0].cur.sizes = (struct cpu_memory){ true, 250, 1500, -1, 128 << 20 };
-    resize_actual(&p->ctrs[0], o);
+    p->ctrs[0]->cur.sizes = (struct cpu_memory){ true, 250, 1500, -1, 128 << 20 };
+    resize_actual(p->ctrs[0], o);
     text = json_dumps(o, JSON_COMPACT);
     assert_string_equal(
         text, "{\"limits\":{\"cpu\":\"1500m\",\"memory\":\"128Mi\"},\"requests\":{\"cpu\":\"250m\"}}");
@@ -199,27 +199,27 @@ static void a_limit_of_the_pod_is_that_of_containers_without_one(void **state)
 {
     struct world *w = *state;
     struct pod *p = running(w, "a", "resources: {limits: {cpu: 1, memory: 64Mi}}, " CTR(""));
-    struct cpu_memory before = cpu_memory_of_container(&p->ctrs[0]), after;
+    struct cpu_memory before = cpu_memory_of_container(p->ctrs[0]), after;
 
     assert_int_equal(before.cpu_limit, 1000);
     assert_int_equal(before.memory_limit, 64 << 20);
     take(w, p, "resources: {limits: {cpu: 2, memory: 96Mi}}, " CTR(""));
-    after = cpu_memory_of_container(&p->ctrs[0]);
+    after = cpu_memory_of_container(p->ctrs[0]);
     assert_int_equal(after.cpu_limit, 2000);
     assert_int_equal(after.memory_limit, 96 << 20);
     assert_false(cpu_memory_same(&before, &after));
     take(w, p, "resources: {limits: {cpu: 2, memory: 96Mi}}, " CTR("limits: {memory: 32Mi}"));
-    assert_int_equal(cpu_memory_of_container(&p->ctrs[0]).memory_limit, 32 << 20);
+    assert_int_equal(cpu_memory_of_container(p->ctrs[0]).memory_limit, 32 << 20);
 }
 
 static void a_limit_of_zero_is_none_and_no_smaller_one(void **state)
 {
     struct world *w = *state;
     struct pod *p = running(w, "a", CTR("requests: {cpu: 1}, limits: {memory: 64Mi}"));
-    int64_t before = cpu_memory_of_container(&p->ctrs[0]).memory_limit, after;
+    int64_t before = cpu_memory_of_container(p->ctrs[0]).memory_limit, after;
 
     take(w, p, CTR("requests: {cpu: 1}, limits: {memory: 0}"));
-    after = cpu_memory_of_container(&p->ctrs[0]).memory_limit;
+    after = cpu_memory_of_container(p->ctrs[0]).memory_limit;
     assert_int_equal(after, -1);
     assert_false(cpu_memory_shrink(before, after));
     assert_true(cpu_memory_shrink(after, before));

@@ -33,7 +33,7 @@ static void each_try_counts_the_event_and_the_log_has_one_line(void **state)
     struct pod *p = world_pod(w, "a",
                               "containers: [{name: c, image: x, env: [{name: X, valueFrom: {configMapKeyRef: "
                               "{name: m, key: k}}}]}]");
-    struct ctr *c = &p->ctrs[0];
+    struct ctr *c = p->ctrs[0];
     struct img_image image = { .refs = 2 };
     struct pod_image *i;
     json_t *events;

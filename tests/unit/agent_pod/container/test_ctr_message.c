@@ -21,8 +21,8 @@ static struct ctr *ended(struct world *w, const char *name, const char *more, co
     assert_int_equal(fs_mkdirs(log, 0700, &e), ERR_OK);
     assert_int_equal(fs_replace_at(AT_FDCWD, path, bytes, n, 0600, false, &e), ERR_OK);
     assert_int_equal(fs_replace_at(AT_FDCWD, log_file, line, strlen(line), 0600, false, &e), ERR_OK);
-    snprintf(p->ctrs[0].cur.message_file, sizeof(p->ctrs[0].cur.message_file), "words");
-    return &p->ctrs[0];
+    snprintf(p->ctrs[0]->cur.message_file, sizeof(p->ctrs[0]->cur.message_file), "words");
+    return p->ctrs[0];
 }
 
 static void says(const struct ctr *c, int exit_code, const char *wanted)

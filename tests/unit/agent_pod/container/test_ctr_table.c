@@ -246,10 +246,10 @@ static struct ctr *bring(struct world *w, enum ctr_state s)
     if (s >= CTR_MOUNTING && s <= CTR_STARTING) {
         p = script_pod(w, "a", SPEC("x"));
         script_answer_all(w, operation_of(s));
-        return &p->ctrs[0];
+        return p->ctrs[0];
     }
     p = script_running(w, "a", SPEC("x"));
-    c = &p->ctrs[0];
+    c = p->ctrs[0];
     switch (s) {
     case CTR_NONE:
         script_exit(w, c, 1);
@@ -390,18 +390,18 @@ static enum result result_of(struct world *w, unsigned *ret_attempt)
     *ret_attempt = 0;
     if (p == NULL)
         return GONE;
-    *ret_attempt = p->ctrs[0].cur.attempt;
-    return (enum result)(NONE + p->ctrs[0].state);
+    *ret_attempt = p->ctrs[0]->cur.attempt;
+    return (enum result)(NONE + p->ctrs[0]->state);
 }
 
 /* It ends when it is asked to, or when it is killed. */
 static void obey(struct world *w)
 {
     struct pod *p = pods_find(&w->node, "default", "a");
-    struct script_ctr *s = p != NULL ? script_ctr(p->ctrs[0].cur.id) : NULL;
+    struct script_ctr *s = p != NULL ? script_ctr(p->ctrs[0]->cur.id) : NULL;
 
     if (s != NULL && s->s.phase == RT_RUNNING && (s->kills > 0 || (s->signals > 0 && !script.stubborn)))
-        script_exit(w, &p->ctrs[0], s->kills > 0 ? 137 : 143);
+        script_exit(w, p->ctrs[0], s->kills > 0 ? 137 : 143);
 }
 
 static void settle(struct world *w)
@@ -469,13 +469,13 @@ static void a_start_that_was_not_asked_for_is_no_end(void **state)
         script_answer_all(w, "start");
         err_sys(&e, shortages[i], "start: scripted");
         script_answer_with(w, "start", &e);
-        for (int k = 0; k < 20 && p->ctrs[0].state != CTR_RUNNING; k++) {
-            assert_false(p->ctrs[0].cur.ended);
+        for (int k = 0; k < 20 && p->ctrs[0]->state != CTR_RUNNING; k++) {
+            assert_false(p->ctrs[0]->cur.ended);
             script_pass(w, 1 * S);
             script_answer_all(w, NULL);
         }
-        assert_int_equal(p->ctrs[0].state, CTR_RUNNING);
-        assert_int_equal(p->ctrs[0].cur.attempt, 0);
+        assert_int_equal(p->ctrs[0]->state, CTR_RUNNING);
+        assert_int_equal(p->ctrs[0]->cur.attempt, 0);
         assert_int_equal(script_teardown(state), 0);
     }
 }

@@ -27,7 +27,7 @@ static struct pod *make(struct world *w)
 /* As if its container had been created now and ran. */
 static struct ctr *runs(struct pod *p)
 {
-    struct ctr *c = &p->ctrs[0];
+    struct ctr *c = p->ctrs[0];
 
     snprintf(c->cur.id, sizeof(c->cur.id), "%064d", 1);
     json_decref(own_of(c)->env_sources);
@@ -40,7 +40,7 @@ static const char *look(struct pod *p)
 {
     containers_of(p)->env_look = true;
     env_age_step(p);
-    return own_of(&p->ctrs[0])->env_old;
+    return own_of(p->ctrs[0])->env_old;
 }
 
 static void a_change_of_what_is_used_counts_and_nothing_else(void **state)
@@ -121,7 +121,7 @@ static void the_condition_names_container_and_sources(void **state)
     assert_string_equal(json_str(o, "type"), "coracle.dev/EnvironmentOutdated");
     assert_string_equal(json_str(o, "message"),
                         "container \"c\" runs with an environment that is older than ConfigMap \"all\"");
-    p->ctrs[0].state = CTR_NONE;
+    p->ctrs[0]->state = CTR_NONE;
     assert_null(env_age_condition(p));
 }
 

@@ -13,7 +13,7 @@
 
 static struct ctr *running(struct world *w, const char *spec)
 {
-    return &script_running(w, "a", spec)->ctrs[0];
+    return script_running(w, "a", spec)->ctrs[0];
 }
 
 static unsigned unhealthy(struct world *w)

@@ -57,11 +57,11 @@ static void ports_are_numbers_or_names_of_the_container(void **state)
     struct err e = { 0 };
     unsigned port = 0;
 
-    assert_int_equal(handler_resolve_port(p->ctrs[0].spec, "81", &port, &e), ERR_OK);
+    assert_int_equal(handler_resolve_port(p->ctrs[0]->spec, "81", &port, &e), ERR_OK);
     assert_int_equal(port, 81);
-    assert_int_equal(handler_resolve_port(p->ctrs[0].spec, "http", &port, &e), ERR_OK);
+    assert_int_equal(handler_resolve_port(p->ctrs[0]->spec, "http", &port, &e), ERR_OK);
     assert_int_equal(port, 8080);
-    assert_int_equal(handler_resolve_port(p->ctrs[0].spec, "web", &port, &e), ERR_NOT_FOUND);
+    assert_int_equal(handler_resolve_port(p->ctrs[0]->spec, "web", &port, &e), ERR_NOT_FOUND);
     assert_string_equal(e.text, "strconv.Atoi: parsing \"web\": invalid syntax");
 }
 
@@ -77,14 +77,14 @@ static void a_probes_command_knows_literal_variables_only(void **state)
     struct err e = { 0 };
 
     assert_int_equal(
-        handler_resolve_command(&p->ctrs[0], &p->ctrs[0].spec->liveness->handler, true, &arena, &argv, &e),
+        handler_resolve_command(p->ctrs[0], &p->ctrs[0]->spec->liveness->handler, true, &arena, &argv, &e),
         ERR_OK);
     assert_string_equal(argv[0], "one");
     assert_string_equal(argv[1], "$(A)--$(NONE)");
     assert_string_equal(argv[2], "$(A)");
     assert_null(argv[3]);
     assert_int_equal(
-        handler_resolve_command(&p->ctrs[0], &p->ctrs[0].spec->liveness->handler, false, &arena, &argv, &e),
+        handler_resolve_command(p->ctrs[0], &p->ctrs[0]->spec->liveness->handler, false, &arena, &argv, &e),
         ERR_OK);
     assert_string_equal(argv[0], "$(A)"); /* a hook's: as it is */
     arena_done(&arena);
@@ -130,7 +130,7 @@ static void readiness_begins_as_a_failure_and_survives_the_agent(void **state)
 {
     struct pod *p =
         world_pod(*state, "web", "containers: [{name: c, image: x, readinessProbe: {tcpSocket: {port: 1}}}]");
-    struct ctr *c = &p->ctrs[0];
+    struct ctr *c = p->ctrs[0];
 
     run(c);
     assert_true(ctr_started(c));
@@ -143,7 +143,7 @@ static void nothing_is_ready_before_the_startup_probe(void **state)
 {
     struct pod *p =
         world_pod(*state, "web", "containers: [{name: c, image: x, startupProbe: {tcpSocket: {port: 1}}}]");
-    struct ctr *c = &p->ctrs[0];
+    struct ctr *c = p->ctrs[0];
 
     run(c);
     assert_false(ctr_started(c));
@@ -157,7 +157,7 @@ static void a_container_in_its_post_start_hook_is_not_shown(void **state)
 {
     struct pod *p = world_pod(
         *state, "web", "containers: [{name: c, image: x, lifecycle: {postStart: {sleep: {seconds: 1}}}}]");
-    struct ctr *c = &p->ctrs[0];
+    struct ctr *c = p->ctrs[0];
     json_t *o;
     const json_t *s;
 
@@ -185,7 +185,7 @@ static void readiness_gates_hold_back_the_pod_alone(void **state)
     json_t *o;
     const json_t *conditions;
 
-    run(&p->ctrs[0]);
+    run(p->ctrs[0]);
     status_of(p, &o, "conditions");
     conditions = json_object_get(json_object_get(o, "status"), "conditions");
     assert_string_equal(json_string_value(json_object_get(json_array_get(conditions, 2), "reason")),
@@ -239,7 +239,7 @@ static void results_follow_the_server(void **state)
                    "tcpSocket: {port: 1}}}]",
                    port);
     struct pod *p = world_pod(w, "web", spec);
-    struct ctr *c = &p->ctrs[0];
+    struct ctr *c = p->ctrs[0];
     struct probe_view v;
     json_t *events;
     char text[200];
@@ -284,7 +284,7 @@ static void the_first_second_is_not_held_against_a_container(void **state)
     struct world *w = *state;
     struct pod *p =
         world_pod(w, "web", "containers: [{name: c, image: x, readinessProbe: {tcpSocket: {port: 1}}}]");
-    struct ctr *c = &p->ctrs[0];
+    struct ctr *c = p->ctrs[0];
     struct probe_view v;
     json_t *events;
 
@@ -315,7 +315,7 @@ static void what_has_no_port_says_nothing_of_the_server(void **state)
     struct pod *p = world_pod(w, "web",
                               "containers: [{name: c, image: x, livenessProbe: {periodSeconds: 1, "
                               "failureThreshold: 1, tcpSocket: {port: nobody}}}]");
-    struct ctr *c = &p->ctrs[0];
+    struct ctr *c = p->ctrs[0];
     uint64_t until = clock_mono_ms() + 10000;
     json_t *events = NULL;
 
@@ -347,7 +347,7 @@ static void ending_pods_are_probed_for_readiness_only(void **state)
     struct pod *p = world_pod(w, "web",
                               "containers: [{name: c, image: x, readinessProbe: {tcpSocket: {port: 1}}, "
                               "livenessProbe: {initialDelaySeconds: 100, tcpSocket: {port: 1}}}]");
-    struct ctr *c = &p->ctrs[0];
+    struct ctr *c = p->ctrs[0];
     struct probe_view v;
 
     run(c);

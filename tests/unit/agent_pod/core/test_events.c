@@ -32,7 +32,7 @@ static void the_same_again_is_counted(void **state)
     pod_event(p, NULL, true, "BackOff", "back-off");
     assert_int_equal(count(w), 2);
     assert_last(w, "back-off", 2);
-    pod_event(p, &p->ctrs[0], true, "BackOff", "back-off"); /* of a container: another one */
+    pod_event(p, p->ctrs[0], true, "BackOff", "back-off"); /* of a container: another one */
     assert_int_equal(count(w), 3);
 }
 
@@ -105,7 +105,7 @@ static void long_messages_are_kept_and_displace_old_events(void **state)
 
     memset(text, 'x', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
-    pod_event(p, &p->ctrs[0], true, "Unhealthy", "Readiness probe failed: %s", text);
+    pod_event(p, p->ctrs[0], true, "Unhealthy", "Readiness probe failed: %s", text);
     events = events_json(&w->node);
     last = json_array_get(events, 0);
     assert_int_equal(strlen(json_string_value(json_object_get(last, "message"))),
@@ -130,8 +130,8 @@ static void details_stand_beside_the_message_and_the_newest_is_kept(void **state
     struct pod *p = world_pod(w, "p", "containers: [{name: c, image: i}]");
     json_t *events, *one;
 
-    pod_event_detail(p, &p->ctrs[0], true, "FailedPostStartHook", "PostStartHook failed", "exit code 1: a");
-    pod_event_detail(p, &p->ctrs[0], true, "FailedPostStartHook", "PostStartHook failed", "exit code 2: b");
+    pod_event_detail(p, p->ctrs[0], true, "FailedPostStartHook", "PostStartHook failed", "exit code 1: a");
+    pod_event_detail(p, p->ctrs[0], true, "FailedPostStartHook", "PostStartHook failed", "exit code 2: b");
     assert_int_equal(count(w), 1);
     assert_last(w, "PostStartHook failed", 2); /* kubelet's words */
     events = events_json(&w->node);
@@ -139,7 +139,7 @@ static void details_stand_beside_the_message_and_the_newest_is_kept(void **state
     assert_string_equal(json_string_value(json_object_get(json_object_get(one, "annotations"), EVENT_DETAIL)),
                         "exit code 2: b");
     json_decref(events);
-    pod_event(p, &p->ctrs[0], true, "FailedPostStartHook", "PostStartHook failed");
+    pod_event(p, p->ctrs[0], true, "FailedPostStartHook", "PostStartHook failed");
     events = events_json(&w->node);
     one = json_object_get(json_array_get(events, 0), "metadata");
     assert_null(json_object_get(one, "annotations"));

@@ -22,7 +22,7 @@ static void evict(struct pod *p, int64_t grace_s, bool disruption)
 
 static const struct script_ctr *run_of(const struct pod *p)
 {
-    return script_ctr(p->ctrs[0].cur.id);
+    return script_ctr(p->ctrs[0]->cur.id);
 }
 
 static const json_t *condition(const json_t *pod, const char *type)
@@ -46,7 +46,7 @@ static void a_container_that_ends_with_0_does_not_make_it_succeed(void **state)
     evict(p, 1, true);
     script_turn(w);
     assert_int_equal(run_of(p)->signals, 1);
-    script_exit(w, &p->ctrs[0], 0);
+    script_exit(w, p->ctrs[0], 0);
     script_answer_all(w, NULL);
     assert_int_equal(p->state, POD_TERMINATED);
     shown = pod_status_json(p);
@@ -59,7 +59,7 @@ static void a_container_that_ends_with_0_does_not_make_it_succeed(void **state)
     assert_string_equal(json_str(disrupted, "status"), "True");
     assert_string_equal(json_str(disrupted, "reason"), "TerminationByKubelet");
     assert_string_equal(json_str(disrupted, "message"), WHY);
-    assert_int_equal(p->ctrs[0].cur.exit_code, 0); /* its own is kept */
+    assert_int_equal(p->ctrs[0]->cur.exit_code, 0); /* its own is kept */
 }
 
 static void for_its_own_limit_it_is_no_disruption(void **state)
@@ -70,12 +70,12 @@ static void for_its_own_limit_it_is_no_disruption(void **state)
 
     evict(p, 1, false);
     script_turn(w);
-    script_exit(w, &p->ctrs[0], 143);
+    script_exit(w, p->ctrs[0], 143);
     script_answer_all(w, NULL);
     assert_int_equal(p->state, POD_TERMINATED);
     shown = pod_status_json(p);
     assert_null(condition(shown, "DisruptionTarget"));
-    assert_int_equal(p->ctrs[0].cur.exit_code, 143);
+    assert_int_equal(p->ctrs[0]->cur.exit_code, 143);
 }
 
 static void its_event_has_annotations(void **state)
@@ -121,8 +121,8 @@ static void without_grace_it_is_killed_at_once(void **state)
     evict(p, 0, true);
     script_turn(w);
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        assert_int_equal(script_ctr(p->ctrs[i].cur.id)->kills, 1);
-        assert_int_equal(script_ctr(p->ctrs[i].cur.id)->signals, 0);
+        assert_int_equal(script_ctr(p->ctrs[i]->cur.id)->kills, 1);
+        assert_int_equal(script_ctr(p->ctrs[i]->cur.id)->signals, 0);
     }
 }
 
@@ -199,7 +199,7 @@ static void it_is_recorded_before_a_container_is_signalled(void **state)
     assert_non_null(text);
     pod_reconcile(p);
     assert_int_equal(run_of(p)->signals, 1);
-    script_exit(w, &p->ctrs[0], 137);
+    script_exit(w, p->ctrs[0], 137);
     script_answer_all(w, NULL);
     recorded(w, uid, text, false);
 }
@@ -243,7 +243,7 @@ static void a_kill_that_cannot_wait_does_not_wait_for_the_disk(void **state)
     assert_non_null(strstr(later, "Evicted"));
     aside = record_in(w, "records", uid);
     assert_null(aside);
-    script_exit(w, &p->ctrs[0], 137);
+    script_exit(w, p->ctrs[0], 137);
     script_answer_all(w, NULL);
     recorded(w, uid, killed.ahead, true);
     free(take_ptr(&killed.ahead));
@@ -268,7 +268,7 @@ static void a_kill_that_cannot_be_recorded_ahead_waits_for_the_disk(void **state
     assert_non_null(strstr(text, "Evicted"));
     pod_reconcile(p);
     assert_int_equal(run_of(p)->kills, 1);
-    script_exit(w, &p->ctrs[0], 137);
+    script_exit(w, p->ctrs[0], 137);
     script_answer_all(w, NULL);
 }
 
@@ -278,7 +278,7 @@ static struct pod *evicted(struct world *w, struct pod *p)
 {
     evict(p, 0, true);
     script_turn(w);
-    script_exit(w, &p->ctrs[0], 137);
+    script_exit(w, p->ctrs[0], 137);
     script_answer_all(w, NULL);
     p = pods_find(&w->node, "default", "web");
     assert_int_equal(p->state, POD_TERMINATED);

@@ -111,7 +111,7 @@ static void the_node_is_closed_once_after_its_last_handle(void **state)
     assert_int_equal(uv_loop_close(&loop), 0);
 }
 
-static void a_pod_and_its_parts_are_one_allocation(void **state)
+static void a_pod_has_the_parts_of_its_rooms(void **state)
 {
     struct node n = { .rooms = rooms };
     struct pod *p = rooms_make_pod(&n, 2);
@@ -135,29 +135,31 @@ static void a_pod_and_its_parts_are_one_allocation(void **state)
 }
 
 /* Each byte of each part is its own. */
-static void containers_have_parts_also_those_that_are_added(void **state)
+static void added_containers_have_parts_that_do_not_overlap(void **state)
 {
     struct node n = { .rooms = rooms };
-    struct pod *p = rooms_make_pod(&n, 2);
-    struct ctr ctrs[4] = { 0 };
+    struct pod *p = rooms_make_pod(&n, 4);
+    struct ctr *ctrs[4];
 
     (void)state;
     assert_non_null(p);
-    p->ctrs = ctrs;
-    for (size_t i = 0; i < 4; i++)
-        if (i < 2)
-            rooms_place_ctr(p, i);
-        else
-            assert_true(rooms_add_ctr(p, i));
+    for (size_t i = 0; i < 4; i++) {
+        ctrs[i] = rooms_add_ctr(p);
+        assert_non_null(ctrs[i]);
+        assert_ptr_equal(ctrs[i], p->ctrs[i]);
+        assert_ptr_equal(ctrs[i]->pod, p);
+        assert_int_equal(ctrs[i]->index, i);
+    }
+    assert_null(rooms_add_ctr(p)); /* no place */
     rooms_init_pod(p);
     memset(p->parts[ROOM_SHOW], 0xee, 8);
     for (size_t i = 0; i < 4; i++) {
         for (size_t k = 0; k < 3; k++)
-            assert_int_equal(((char *)ctrs[i].parts[ROOM_USAGE])[k], 0);
-        memset(ctrs[i].parts[ROOM_USAGE], (int)i + 1, 3);
+            assert_int_equal(((char *)ctrs[i]->parts[ROOM_USAGE])[k], 0);
+        memset(ctrs[i]->parts[ROOM_USAGE], (int)i + 1, 3);
     }
     for (size_t i = 0; i < 4; i++)
-        assert_int_equal(((char *)ctrs[i].parts[ROOM_USAGE])[2], i + 1);
+        assert_int_equal(((char *)ctrs[i]->parts[ROOM_USAGE])[2], i + 1);
     assert_int_equal(((unsigned char *)p->parts[ROOM_USAGE])[4], 0xff);
     assert_int_equal(((unsigned char *)p->parts[ROOM_SHOW])[7], 0xee);
     rooms_free_memory(p);
@@ -183,8 +185,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_room_has_a_part_of_its_own_that_begins_as_zeros),
         cmocka_unit_test(the_node_is_closed_once_after_its_last_handle),
-        cmocka_unit_test(a_pod_and_its_parts_are_one_allocation),
-        cmocka_unit_test(containers_have_parts_also_those_that_are_added),
+        cmocka_unit_test(a_pod_has_the_parts_of_its_rooms),
+        cmocka_unit_test(added_containers_have_parts_that_do_not_overlap),
         cmocka_unit_test(what_a_room_of_any_pod_knows_is_known),
     };
 

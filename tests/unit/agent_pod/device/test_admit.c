@@ -172,7 +172,7 @@ static void a_pod_that_was_refused_starts_when_devices_come_free(void **state)
     pod_wake(a, "test");
     script_turn(w);
     assert_string_equal(owner(w, DEV, "dev-0"), "a"); /* until it is gone */
-    script_exit(w, &a->ctrs[0], 0);
+    script_exit(w, a->ctrs[0], 0);
     script_answer_all(w, "Allocate");
     assert_null(find(w, "a"));
     assert_string_equal(owner(w, DEV, "dev-0"), "b");
@@ -190,11 +190,11 @@ static void a_finished_pod_holds_nothing_and_still_shows_what_it_had(void **stat
     script_turn(w);
     provider_allocates(w, NULL);
     script_answer_all(w, NULL);
-    script_exit(w, &a->ctrs[0], 0);
+    script_exit(w, a->ctrs[0], 0);
     script_answer_all(w, NULL);
     assert_string_equal(a->phase, "Succeeded");
     assert_string_equal(owner(w, DEV, "dev-0"), "");
-    json_auto_t *status = devices_status(&a->ctrs[0]);
+    json_auto_t *status = devices_status(a->ctrs[0]);
     str_auto text = json_text(status);
     assert_string_equal(text, "[{\"name\":\"" DEV
                               "\",\"resources\":[{\"resourceID\":\"dev-0\",\"health\":\"Healthy\"}]}]");
@@ -289,7 +289,7 @@ static void a_resource_that_nobody_offers_is_awaited_for_a_while_and_then_ignore
     script_pass(w, 2 * SCRIPT_SECOND);
     assert_int_equal(a->state, POD_STARTING);
     assert_int_equal(count_events(w, "DeviceIgnored"), 1);
-    assert_null(devices_status(&a->ctrs[0]));
+    assert_null(devices_status(a->ctrs[0]));
 }
 
 static void unhealthy_devices_of_a_provider_that_is_there_reject_at_once(void **state)

@@ -66,7 +66,7 @@ static struct pod *running(struct world *w, struct dp_options o)
 
 static void assert_status(const struct pod *p, const char *id, const char *health)
 {
-    json_auto_t *status = devices_status(&p->ctrs[0]);
+    json_auto_t *status = devices_status(p->ctrs[0]);
     str_auto text = json_text(status);
     str_auto wanted = str_printf(
         "[{\"name\":\"" DEV "\",\"resources\":[{\"resourceID\":\"%s\",\"health\":\"%s\"}]}]", id, health);
@@ -126,7 +126,7 @@ static void the_answers_reach_the_containers_configuration(void **state)
     provider_allocates(w, &dev);
     provider_allocates(w, &net);
     script_answer_all(w, "create");
-    config = ctr_run_config(own_of(&p->ctrs[0])->run);
+    config = ctr_run_config(own_of(p->ctrs[0])->run);
     assert_true(has(config->device_env, "DEV_IDS=dev-0"));
     assert_true(has(config->device_env, "NET_IDS=net-0")); /* the container's own wins in the runtime */
     assert_true(has(config->env, "NET_IDS=own"));
@@ -152,7 +152,7 @@ static void devices_are_prepared_before_each_start(void **state)
 
     assert_int_equal(provider.n_pre_start, 1);
     assert_string_equal(provider.ids, "dev-0");
-    script_exit(w, &p->ctrs[0], 1);
+    script_exit(w, p->ctrs[0], 1);
     script_pass(w, 11 * SCRIPT_SECOND);
     assert_int_equal(provider.n_pre_start, 2);
     assert_null(script_op("create"));
@@ -161,7 +161,7 @@ static void devices_are_prepared_before_each_start(void **state)
     assert_non_null(strstr(json_str(json_array_get(steps, 0), "detail"), "PreStartContainer"));
     script_answer(w, "PreStartContainer", ERR_OK);
     script_answer_all(w, NULL);
-    assert_int_equal(p->ctrs[0].restarts, 1);
+    assert_int_equal(p->ctrs[0]->restarts, 1);
     assert_int_equal(provider.n_allocate, 1); /* once in the pod's life */
 }
 
@@ -179,8 +179,8 @@ static void a_failed_preparation_is_a_configuration_error_and_tried_again(void *
     provider_allocates(w, NULL);
     script_answer_all(w, NULL);
     provider_fails(w, "PreStartContainer", ERR_INTERNAL, "rpc error: code = Internal desc = no");
-    assert_string_equal(p->ctrs[0].waiting_reason, "CreateContainerConfigError");
-    assert_string_equal(p->ctrs[0].waiting_message, text);
+    assert_string_equal(p->ctrs[0]->waiting_reason, "CreateContainerConfigError");
+    assert_string_equal(p->ctrs[0]->waiting_message, text);
     script_pass(w, 11 * SCRIPT_SECOND);
     assert_int_equal(provider.n_pre_start, 2);
     script_answer(w, "PreStartContainer", ERR_OK);
@@ -197,7 +197,7 @@ static void a_preparation_may_bring_a_new_answer(void **state)
     struct dp_ask *a;
     struct err e = { 0 };
 
-    script_exit(w, &p->ctrs[0], 1);
+    script_exit(w, p->ctrs[0], 1);
     script_pass(w, 11 * SCRIPT_SECOND);
     a = container_of(script_op("PreStartContainer"), struct dp_ask, op);
     assert_int_equal(
@@ -205,7 +205,7 @@ static void a_preparation_may_bring_a_new_answer(void **state)
         ERR_OK);
     assert_int_equal(dp_answer_unpack(&a->answer, a->raw, a->n_raw, &e), ERR_OK);
     script_answer(w, "PreStartContainer", ERR_OK);
-    config = ctr_run_config(own_of(&p->ctrs[0])->run);
+    config = ctr_run_config(own_of(p->ctrs[0])->run);
     assert_int_equal(config->n_devices, 1);
     assert_string_equal(config->devices[0].host_path, "/dev/zero");
     script_answer_all(w, NULL);
@@ -219,11 +219,11 @@ static void a_provider_that_is_away_prepares_nothing(void **state)
     struct pod *p = running(w, PRE_START);
 
     provider_goes(w, &provider_one, DEV);
-    script_exit(w, &p->ctrs[0], 1);
+    script_exit(w, p->ctrs[0], 1);
     script_pass(w, 11 * SCRIPT_SECOND);
     script_answer_all(w, NULL);
     assert_int_equal(provider.n_pre_start, 1);
-    assert_int_equal(p->ctrs[0].restarts, 1);
+    assert_int_equal(p->ctrs[0]->restarts, 1);
     assert_int_equal(p->state, POD_RUNNING);
 }
 
@@ -232,7 +232,7 @@ static void the_end_of_the_pod_ends_the_preparation(void **state)
     struct world *w = *state;
     struct pod *p = running(w, PRE_START);
 
-    script_exit(w, &p->ctrs[0], 1);
+    script_exit(w, p->ctrs[0], 1);
     script_pass(w, 11 * SCRIPT_SECOND);
     assert_non_null(script_op("PreStartContainer"));
     p->wanted = false;
@@ -260,7 +260,7 @@ static void the_status_follows_the_health_of_a_device(void **state)
     provider_comes(w, &provider_one, DEV, "dev-0 dev-1", PLAIN);
     assert_status(p, "dev-0", "Healthy");
     assert_int_equal(p->state, POD_RUNNING); /* all the time */
-    assert_int_equal(p->ctrs[0].restarts, 0);
+    assert_int_equal(p->ctrs[0]->restarts, 0);
 }
 
 static void only_app_containers_show_their_devices(void **state)

@@ -95,15 +95,15 @@ static void its_container_starts_again_with_the_stored_answer_although_the_plugi
 
     p = running(w);
     p = restarted(w);
-    script_ctr(p->ctrs[0].cur.id)->s.phase = RT_EXITED; /* while no agent ran */
-    script_ctr(p->ctrs[0].cur.id)->s.finished_ns = clock_wall_ns();
+    script_ctr(p->ctrs[0]->cur.id)->s.phase = RT_EXITED; /* while no agent ran */
+    script_ctr(p->ctrs[0]->cur.id)->s.finished_ns = clock_wall_ns();
     p->wanted = true;
     node_recover_pod(p);
     p->recovered = false;
     script_pass(w, 11 * SCRIPT_SECOND);
     script_answer_all(w, "create");
     assert_non_null(script_op("create"));
-    config = ctr_run_config(own_of(&p->ctrs[0])->run);
+    config = ctr_run_config(own_of(p->ctrs[0])->run);
     assert_string_equal(config->device_env[0], "DEV_IDS=dev-1");
     script_answer_all(w, NULL);
     assert_int_equal(p->state, POD_RUNNING);
@@ -184,12 +184,12 @@ static void an_ended_pod_shows_what_it_had_after_a_restart_too(void **state)
 
     p = running(w);
     p->api->spec.restart_policy = API_RESTART_NEVER;
-    script_exit(w, &p->ctrs[0], 0);
+    script_exit(w, p->ctrs[0], 0);
     script_answer_all(w, NULL);
     assert_int_equal(p->state, POD_TERMINATED);
     p = restarted(w);
     assert_null(dp_holdings_next(devices_holdings(&w->node), NULL));
-    json_auto_t *shown = devices_status(&p->ctrs[0]);
+    json_auto_t *shown = devices_status(p->ctrs[0]);
     str_auto text = json_text(shown);
     assert_string_equal(text, status);
 }
@@ -238,7 +238,7 @@ static void no_container_starts_before_the_checkpoint_has_its_devices(void **sta
     device_of(p)->generation = UINT64_MAX; /* of a write that has not come yet */
     script_answer_all(w, NULL);
     written(w);
-    assert_int_equal(p->ctrs[0].state, CTR_CREATED);
+    assert_int_equal(p->ctrs[0]->state, CTR_CREATED);
     device_of(p)->generation = 1;
     pod_wake(p, "test");
     script_answer_all(w, NULL);

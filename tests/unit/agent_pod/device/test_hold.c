@@ -46,7 +46,7 @@ static void shut_down(struct world *w, struct pod *a)
     pod_begin_termination(a, 0, true, "test");
     pod_wake(a, "test");
     script_turn(w);
-    script_exit(w, &a->ctrs[0], 0);
+    script_exit(w, a->ctrs[0], 0);
     script_answer_all(w, "Allocate");
     assert_int_equal(a->state, POD_TERMINATED);
 }

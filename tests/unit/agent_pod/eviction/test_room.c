@@ -137,7 +137,7 @@ static uint64_t used_by(const struct pod *p)
 bool usage_walk(struct node *n, struct usage_walk *w, unsigned parts, struct pod *p,
                 void (*fn)(const struct usage_row *row, void *arg), void *arg)
 {
-    struct usage_row row = { .kind = USAGE_CONTAINER, .pod = p, .ctr = &p->ctrs[0] };
+    struct usage_row row = { .kind = USAGE_CONTAINER, .pod = p, .ctr = p->ctrs[0] };
 
     (void)n;
     (void)w;
@@ -277,7 +277,7 @@ static struct pod *using(struct world *w, const char *name, uint64_t bytes, cons
 
 static void dead(struct world *w, struct pod *p)
 {
-    script_exit(w, &p->ctrs[0], 137);
+    script_exit(w, p->ctrs[0], 137);
     script_answer_all(w, NULL);
 }
 

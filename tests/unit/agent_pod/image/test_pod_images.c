@@ -31,13 +31,13 @@ static void an_edit_keeps_what_is_known_of_the_images_that_stay(void **state)
 
     y->backoff_ms = 20000;
     for (size_t i = 0; i < p->n_ctrs; i++)
-        p->ctrs[i].spec = edited->ctrs[i].spec;
+        p->ctrs[i]->spec = edited->ctrs[i]->spec;
     build(p);
     assert_int_equal(images_of(p)->n_images, 2);
     assert_null(images_find(p, "x"));
     assert_non_null(images_find(p, "z"));
     assert_ptr_equal(images_find(p, "y"), y);
-    assert_ptr_equal(y->reference, edited->ctrs[1].spec->image);
+    assert_ptr_equal(y->reference, edited->ctrs[1]->spec->image);
     assert_int_equal(y->backoff_ms, 20000);
 }
 
@@ -70,14 +70,14 @@ static void images_of_volumes_are_brought_too_when_a_container_mounts_them(void 
     assert_int_equal(images_of(p)->n_images, 2);
     assert_int_equal(images_find(p, "data")->policy, API_PULL_ALWAYS); /* it has no tag */
     assert_int_equal(images_find(p, "x")->policy, API_PULL_ALWAYS);
-    assert_false(images_ready(&p->ctrs[0], &missing));
+    assert_false(images_ready(p->ctrs[0], &missing));
     assert_ptr_equal(missing, images_find(p, "x"));
     image->refs = 3;
     images_find(p, "x")->image = image;
-    assert_false(images_ready(&p->ctrs[0], &missing));
+    assert_false(images_ready(p->ctrs[0], &missing));
     assert_ptr_equal(missing, images_find(p, "data"));
     images_find(p, "data")->image = image;
-    assert_true(images_ready(&p->ctrs[0], &missing));
+    assert_true(images_ready(p->ctrs[0], &missing));
     images_find(p, "x")->image = images_find(p, "data")->image = NULL;
     free(image);
 }

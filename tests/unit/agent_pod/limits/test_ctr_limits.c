@@ -12,16 +12,16 @@ static void oom_scores_follow_class_and_share_of_memory(void **state)
         world_pod(*state, "guaranteed",
                   "containers: [{name: a, image: x, resources: {limits: {cpu: 1, memory: 1Gi}}}]");
 
-    assert_int_equal(resources_oom_score(p, &p->ctrs[0]), -997);
+    assert_int_equal(resources_oom_score(p, p->ctrs[0]), -997);
     p = world_pod(*state, "best-effort", "containers: [{name: a, image: x}]");
-    assert_int_equal(resources_oom_score(p, &p->ctrs[0]), 1000);
+    assert_int_equal(resources_oom_score(p, p->ctrs[0]), 1000);
     p = world_pod(*state, "burstable",
                   "containers: [{name: a, image: x, resources: {requests: {memory: 2Gi}}},"
                   "{name: b, image: x, resources: {requests: {memory: 8Gi}}},"
                   "{name: c, image: x, resources: {requests: {memory: 1}}}]");
-    assert_int_equal(resources_oom_score(p, &p->ctrs[0]), 750);
-    assert_int_equal(resources_oom_score(p, &p->ctrs[1]), 3);
-    assert_int_equal(resources_oom_score(p, &p->ctrs[2]), 999);
+    assert_int_equal(resources_oom_score(p, p->ctrs[0]), 750);
+    assert_int_equal(resources_oom_score(p, p->ctrs[1]), 3);
+    assert_int_equal(resources_oom_score(p, p->ctrs[2]), 999);
 }
 
 static void a_sidecar_is_not_killed_before_what_it_serves(void **state)
@@ -30,7 +30,7 @@ static void a_sidecar_is_not_killed_before_what_it_serves(void **state)
                               "initContainers: [{name: side, image: x, restartPolicy: Always}],"
                               "containers: [{name: a, image: x, resources: {requests: {memory: 4Gi}}}]");
 
-    assert_int_equal(resources_oom_score(p, &p->ctrs[0]), 500);
+    assert_int_equal(resources_oom_score(p, p->ctrs[0]), 500);
 }
 
 static void node_critical_pods_are_told_by_their_class(void **state)
@@ -38,10 +38,10 @@ static void node_critical_pods_are_told_by_their_class(void **state)
     struct pod *p =
         world_pod(*state, "p", "priorityClassName: system-node-critical, containers: [{name: a, image: x}]");
 
-    assert_int_equal(resources_oom_score(p, &p->ctrs[0]), -997);
+    assert_int_equal(resources_oom_score(p, p->ctrs[0]), -997);
     p = world_pod(*state, "q",
                   "priorityClassName: system-cluster-critical, containers: [{name: a, image: x}]");
-    assert_int_equal(resources_oom_score(p, &p->ctrs[0]), 1000);
+    assert_int_equal(resources_oom_score(p, p->ctrs[0]), 1000);
 }
 
 static void a_request_of_the_pod_is_shared_among_its_containers(void **state)
@@ -52,15 +52,15 @@ static void a_request_of_the_pod_is_shared_among_its_containers(void **state)
                               "containers: [{name: a, image: x, resources: {requests: {memory: 2Gi}}},"
                               "{name: b, image: x}]");
 
-    assert_int_equal(resources_oom_score(p, &p->ctrs[0]), 500);
-    assert_int_equal(resources_oom_score(p, &p->ctrs[1]), 750);
+    assert_int_equal(resources_oom_score(p, p->ctrs[0]), 500);
+    assert_int_equal(resources_oom_score(p, p->ctrs[1]), 750);
 }
 
 static struct ctr_limits limits(const struct pod *p, size_t i)
 {
     struct ctr_limits l;
 
-    ctr_limits_of(&p->ctrs[i], &l);
+    ctr_limits_of(p->ctrs[i], &l);
     return l;
 }
 

@@ -47,7 +47,7 @@ static void expect(const struct pod *p, size_t i, const char *cpus, const char *
 {
     char got[CPUS_TEXT_SIZE], nodes[256];
 
-    placement_lists(&p->ctrs[i], got, nodes);
+    placement_lists(p->ctrs[i], got, nodes);
     assert_string_equal(got, cpus);
     assert_string_equal(nodes, mems);
 }
@@ -66,7 +66,7 @@ static void a_guaranteed_container_gets_whole_processors_and_others_share_the_re
     assert_int_equal(a->state, POD_STARTING);
     expect(a, 0, "2-3", "0");
     expect(b, 0, "0-1,4-7", "");
-    assert_true(placement_is_exclusive(&a->ctrs[0]));
+    assert_true(placement_is_exclusive(a->ctrs[0]));
     assert_false(placement_pod_is_exclusive(b));
     assert_non_null(placement_refuses_resize(a));
     assert_null(placement_refuses_resize(b));

@@ -42,8 +42,8 @@ static void nothing_waits_without_quotas(void **state)
     p = starting(w, "a");
     project_room.pod.step(p);
     assert_true(project_volumes_ready(p));
-    assert_true(project_layer_ready(&p->ctrs[0]));
-    assert_string_equal(project_layer_id(&p->ctrs[0]), "");
+    assert_true(project_layer_ready(p->ctrs[0]));
+    assert_string_equal(project_layer_id(p->ctrs[0]), "");
     assert_int_equal(quota.n_takes, 0);
     project_gone(&w->node, p->uid);
     project_swept(&w->node);
@@ -62,22 +62,22 @@ static void what_a_pod_needs_is_asked_for_at_once(void **state)
     p = starting(w, "a");
     project_room.pod.step(p);
     assert_false(project_volumes_ready(p));
-    assert_false(project_layer_ready(&p->ctrs[0]));
+    assert_false(project_layer_ready(p->ctrs[0]));
     assert_true(project_working(p));
     assert_true(project_room.pod.busy(p));
     script_settle(w);
     assert_true(project_volumes_ready(p));
-    assert_true(project_layer_ready(&p->ctrs[1]));
+    assert_true(project_layer_ready(p->ctrs[1]));
     assert_int_equal(quota.n_takes, 1);
     assert_int_equal(script_trees(),
                      5); /* a volume on disk that is mounted, two layers, two folders of logs */
     for (size_t i = 0; i < quota.n; i++)
         assert_true(quota.v[i].path[0] == '\0' || quota.v[i].assigned);
-    assert_int_equal(strlen(project_layer_id(&p->ctrs[0])), 64);
-    assert_true(project_layer_path(p, project_layer_id(&p->ctrs[0]), path, sizeof(path)) && exists(path));
+    assert_int_equal(strlen(project_layer_id(p->ctrs[0])), 64);
+    assert_true(project_layer_path(p, project_layer_id(p->ctrs[0]), path, sizeof(path)) && exists(path));
     assert_true(project_find(&w->node, path, &has) && has.id >= QUOTA_FIRST_ID);
-    assert_true(project_log_path(&p->ctrs[1], path, sizeof(path)) && exists(path));
-    assert_true(project_room.pod.knows(p, project_layer_id(&p->ctrs[1])));
+    assert_true(project_log_path(p->ctrs[1], path, sizeof(path)) && exists(path));
+    assert_true(project_room.pod.knows(p, project_layer_id(p->ctrs[1])));
     script_project("/e")->u.bytes = 77;
     set_up(w, p);
     struct quota_usage u;
@@ -93,7 +93,7 @@ static void the_next_run_has_a_layer_of_its_own(void **state)
 
     project_begin(&w->node);
     p = starting(w, "a");
-    c = &p->ctrs[0];
+    c = p->ctrs[0];
     project_room.pod.step(p);
     script_settle(w);
     snprintf(first, sizeof(first), "%s", project_layer_id(c));
@@ -124,8 +124,8 @@ static void a_pod_that_starts_alone_does_not_wait_for_the_disk(void **state)
     p = starting(w, "a");
     project_room.pod.step(p);
     assert_true(project_volumes_ready(p)); /* in the same turn of the loop */
-    assert_true(project_layer_ready(&p->ctrs[0]));
-    assert_int_equal(strlen(project_layer_id(&p->ctrs[0])), 64);
+    assert_true(project_layer_ready(p->ctrs[0]));
+    assert_int_equal(strlen(project_layer_id(p->ctrs[0])), 64);
     str_auto log = str_printf("%s/logs/default_a_%s/c", w->dir, p->uid);
     assert_true(project_find(&w->node, log, &has));
     assert_true(script_project_of(has.id)->assigned);
@@ -187,14 +187,14 @@ static void a_full_disk_lets_pods_start_without(void **state)
     project_room.pod.step(p);
     script_settle(w);
     assert_true(project_volumes_ready(p));
-    assert_true(project_layer_ready(&p->ctrs[0]));
-    assert_string_equal(project_layer_id(&p->ctrs[0]), "");
+    assert_true(project_layer_ready(p->ctrs[0]));
+    assert_string_equal(project_layer_id(p->ctrs[0]), "");
     assert_non_null(strstr(project_node(&w->node)->problem, "No space left"));
-    project_layer_used(&p->ctrs[0]); /* the next run tries again */
+    project_layer_used(p->ctrs[0]); /* the next run tries again */
     quota.take_error = (struct err){ 0 };
-    assert_false(project_layer_ready(&p->ctrs[0]));
+    assert_false(project_layer_ready(p->ctrs[0]));
     script_settle(w);
-    assert_int_equal(strlen(project_layer_id(&p->ctrs[0])), 64);
+    assert_int_equal(strlen(project_layer_id(p->ctrs[0])), 64);
     assert_string_equal(project_node(&w->node)->problem, "");
 }
 
@@ -209,8 +209,8 @@ static void a_project_that_cannot_be_given_is_released(void **state)
     project_room.pod.step(p);
     script_settle(w);
     assert_int_equal(script_trees(), 0);
-    assert_string_equal(project_layer_id(&p->ctrs[0]), "");
-    assert_true(project_layer_ready(&p->ctrs[0]));
+    assert_string_equal(project_layer_id(p->ctrs[0]), "");
+    assert_true(project_layer_ready(p->ctrs[0]));
 }
 
 static void a_folder_with_content_is_left_to_scans(void **state)
@@ -222,7 +222,7 @@ static void a_folder_with_content_is_left_to_scans(void **state)
 
     project_begin(&w->node);
     p = starting(w, "a");
-    assert_true(project_log_path(&p->ctrs[0], path, sizeof(path)));
+    assert_true(project_log_path(p->ctrs[0], path, sizeof(path)));
     snprintf(file, sizeof(file), "%s/0.log", path);
     assert_int_equal(fs_mkdirs(file, 0755, &e), ERR_OK);
     project_room.pod.step(p);
@@ -247,8 +247,8 @@ static void what_is_gone_loses_its_project_and_what_is_prepared_keeps_it(void **
     script_settle(w);
     assert_int_equal(script_trees(), 5); /* the volume has its temporary name */
     set_up(w, p);
-    assert_true(project_log_path(&p->ctrs[0], log, sizeof(log)));
-    assert_true(project_layer_path(p, project_layer_id(&p->ctrs[0]), layer, sizeof(layer)));
+    assert_true(project_log_path(p->ctrs[0], log, sizeof(log)));
+    assert_true(project_layer_path(p, project_layer_id(p->ctrs[0]), layer, sizeof(layer)));
     assert_int_equal(fs_remove_tree(AT_FDCWD, log, &e), ERR_OK);
     assert_int_equal(fs_remove_tree(AT_FDCWD, layer, &e), ERR_OK);
     project_gone(&w->node, "another");
@@ -272,12 +272,12 @@ static void a_layer_that_no_run_uses_goes_with_its_pod(void **state)
     p = starting(w, "a");
     project_room.pod.step(p);
     script_settle(w);
-    assert_true(project_layer_path(p, project_layer_id(&p->ctrs[0]), path, sizeof(path)));
+    assert_true(project_layer_path(p, project_layer_id(p->ctrs[0]), path, sizeof(path)));
     project_room.pod.end(p);
     script_settle(w);
     assert_false(exists(path));
     assert_null(script_project(path));
-    assert_string_equal(project_layer_id(&p->ctrs[0]), "");
+    assert_string_equal(project_layer_id(p->ctrs[0]), "");
 }
 
 static void a_pod_that_ends_while_it_is_served_leaves_no_layer(void **state)

@@ -112,7 +112,7 @@ static struct boot_time moment(int64_t s)
 static struct pod *lively_pod(struct world *w)
 {
     struct pod *p = world_add(w, spec);
-    struct ctr *i = &p->ctrs[0], *a = &p->ctrs[1];
+    struct ctr *i = p->ctrs[0], *a = p->ctrs[1];
 
     p->state = POD_RUNNING;
     p->admitted = p->initialized = true;
@@ -162,16 +162,16 @@ static void what_is_written_is_read_back(void **state)
     assert_false(p->rebooted);
     assert_int_equal(p->priority, -7);
     assert_int_equal(strlen(p->sandbox_id), 64);
-    assert_int_equal(p->ctrs[0].state, CTR_NONE);
-    assert_true(p->ctrs[0].replace);
-    assert_int_equal(p->ctrs[1].state, CTR_RUNNING);
-    assert_int_equal(p->ctrs[1].restarts, 2);
-    assert_int_equal(own_of(&p->ctrs[1])->backoff_ms, 20000);
-    assert_string_equal(p->ctrs[1].cur.image_id, "sha256:abc");
-    assert_string_equal(p->ctrs[1].cur.image_ref, "r.io/box@sha256:def");
-    assert_int_equal(p->ctrs[1].last.exit_code, 137);
-    assert_string_equal(p->ctrs[1].last.message, "bye");
-    assert_string_equal(p->ctrs[1].last.why,
+    assert_int_equal(p->ctrs[0]->state, CTR_NONE);
+    assert_true(p->ctrs[0]->replace);
+    assert_int_equal(p->ctrs[1]->state, CTR_RUNNING);
+    assert_int_equal(p->ctrs[1]->restarts, 2);
+    assert_int_equal(own_of(p->ctrs[1])->backoff_ms, 20000);
+    assert_string_equal(p->ctrs[1]->cur.image_id, "sha256:abc");
+    assert_string_equal(p->ctrs[1]->cur.image_ref, "r.io/box@sha256:def");
+    assert_int_equal(p->ctrs[1]->last.exit_code, 137);
+    assert_string_equal(p->ctrs[1]->last.message, "bye");
+    assert_string_equal(p->ctrs[1]->last.why,
                         "liveness probe failed: no answer; preStop hook failed: exit code 2");
     assert_string_equal(shown_of(p)->conditions[2].status, "True");
     assert_int_equal(shown_of(p)->conditions[2].since_ns, 12);
@@ -229,8 +229,8 @@ static void ids_that_would_leave_their_folder_are_refused(void **state)
     memset(id, '2', 64);
     p = load_changed(w, id, "../../../../etc");
     assert_non_null(p); /* the pod stays; the run is not known */
-    assert_string_equal(p->ctrs[1].cur.id, "");
-    assert_int_equal(p->ctrs[1].state, CTR_NONE);
+    assert_string_equal(p->ctrs[1]->cur.id, "");
+    assert_int_equal(p->ctrs[1]->state, CTR_NONE);
     assert_null(load_changed(w, "\"uid\":\"" UID "\"", "\"uid\":\"x/../y\""));
 }
 
@@ -239,9 +239,9 @@ static void numbers_out_of_range_count_as_none(void **state)
     struct world *w = *state;
     const struct pod *p = load_changed(w, "\"backoffMs\":20000", "\"backoffMs\":9223372036854775807");
 
-    assert_int_equal(own_of(&p->ctrs[1])->backoff_ms, 0);
+    assert_int_equal(own_of(p->ctrs[1])->backoff_ms, 0);
     p = load_changed(w, "\"restarts\":2", "\"restarts\":-5");
-    assert_int_equal(p->ctrs[1].restarts, 0);
+    assert_int_equal(p->ctrs[1]->restarts, 0);
     p = load_changed(w, "\"graceSeconds\":0", "\"graceSeconds\":9223372036854775807");
     assert_int_equal(p->grace_seconds, 0);
     p = load_changed(w, "\"state\":\"running\"", "\"state\":\"nonsense\"");
@@ -382,7 +382,7 @@ static void an_empty_record_is_replaced_by_the_one_that_was_on_the_disk(void **s
     write_record(w, "", 0); /* renamed, and the power went before its content was there */
     p = load(w);
     assert_non_null(p);
-    assert_int_equal(p->ctrs[1].restarts, 2);
+    assert_int_equal(p->ctrs[1]->restarts, 2);
     assert_int_equal(aside(w), 0);
     assert_true(exists(w, UID ".json"));
     p = load(w);
@@ -487,9 +487,9 @@ static void what_waits_goes_on_though_the_clock_is_set_while_no_agent_runs(void 
     p = load(w);
     assert_moment(p->active_began, 1);
     assert_moment(p->state_began, 2);
-    assert_moment(p->ctrs[1].cur.started_at, 3);
-    assert_moment(own_of(&p->ctrs[1])->backoff_at, 4);
-    assert_moment(p->ctrs[1].last.ended_at, 5);
+    assert_moment(p->ctrs[1]->cur.started_at, 3);
+    assert_moment(own_of(p->ctrs[1])->backoff_at, 4);
+    assert_moment(p->ctrs[1]->last.ended_at, 5);
 }
 
 /* Off for `off_s` seconds by the clock of the world, and up for 50 s since; the new boot's wall clock is
@@ -518,7 +518,7 @@ static void after_a_reboot_it_is_as_long_ago_as_the_wall_clock_says(void **state
     save(w, p);
     p = reboot(w, 600, 0);
     assert_int_equal(clock_boot_since_ns(p->active_began), (29 + 600 + 50) * SCRIPT_SECOND);
-    assert_int_equal(clock_boot_since_ns(p->ctrs[1].last.ended_at), (25 + 600 + 50) * SCRIPT_SECOND);
+    assert_int_equal(clock_boot_since_ns(p->ctrs[1]->last.ended_at), (25 + 600 + 50) * SCRIPT_SECOND);
     save(w, p); /* and so it stays, whatever is done to the clock from here on */
     script_clock_pass(10 * SCRIPT_SECOND);
     script_clock_set(-5000 * SCRIPT_SECOND);
@@ -612,8 +612,8 @@ static void a_record_of_an_earlier_version_is_converted(void **state)
 
     assert_non_null(p);
     assert_moment(p->state_began, -12);
-    assert_moment(own_of(&p->ctrs[1])->backoff_at, -12);
-    assert_moment(p->ctrs[1].cur.ended_at, -12);
+    assert_moment(own_of(p->ctrs[1])->backoff_at, -12);
+    assert_moment(p->ctrs[1]->cur.ended_at, -12);
     assert_int_equal(p->active_began.ns, 1); /* the boot: its shift was not kept: at least since the boot */
 }
 
@@ -623,7 +623,7 @@ static void a_record_of_an_earlier_version_is_converted_after_a_reboot(void **st
     const struct pod *p = load_older(w, "boot-0", 5000);
 
     assert_moment(p->state_began, -5000);
-    assert_moment(p->ctrs[1].cur.ended_at, -5000);
+    assert_moment(p->ctrs[1]->cur.ended_at, -5000);
     assert_int_equal(p->active_began.ns, -1); /* the boot: whether its clock was right is not known */
 }
 

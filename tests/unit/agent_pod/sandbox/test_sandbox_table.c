@@ -174,7 +174,7 @@ static struct pod *bring(struct world *w, enum net_state s)
         script_answer_all(w, NULL);
         pods_unwant(&w->node, "default", "a");
         script_turn(w);
-        script_exit(w, &p->ctrs[0], 143);
+        script_exit(w, p->ctrs[0], 143);
         script_answer_all(w, s == NET_DELETING ? "del" : "remove volumes");
         break;
     }
@@ -186,12 +186,12 @@ static struct pod *bring(struct world *w, enum net_state s)
 /* ... and its container ends, and what is left of that is removed. */
 static void remove_pod(struct world *w, struct pod *p)
 {
-    bool running = p->ctrs[0].state == CTR_RUNNING;
+    bool running = p->ctrs[0]->state == CTR_RUNNING;
 
     pods_unwant(&w->node, "default", "a");
     script_turn(w);
     if (running)
-        script_exit(w, &p->ctrs[0], 143);
+        script_exit(w, p->ctrs[0], 143);
     if (script_op("delete") != NULL)
         script_answer(w, "delete", ERR_OK);
 }

@@ -83,12 +83,12 @@ static void phase_is_pending_until_init_is_done_and_all_regular_ones_have_run(vo
     struct pod *p = started(*state, two);
 
     assert_string_equal(pod_phase(p), "Pending");
-    run(&p->ctrs[0]);
+    run(p->ctrs[0]);
     assert_string_equal(pod_phase(p), "Pending");
-    end(&p->ctrs[0], 0);
-    run(&p->ctrs[1]);
+    end(p->ctrs[0], 0);
+    run(p->ctrs[1]);
     assert_string_equal(pod_phase(p), "Pending"); /* one waits without a past */
-    run(&p->ctrs[2]);
+    run(p->ctrs[2]);
     assert_string_equal(pod_phase(p), "Running");
 }
 
@@ -98,9 +98,9 @@ static void phase_stays_running_between_two_runs(void **state)
 
     p->state = POD_RUNNING;
     p->initialized = true;
-    end(&p->ctrs[0], 1);
+    end(p->ctrs[0], 1);
     assert_string_equal(pod_phase(p), "Running");
-    again(&p->ctrs[0]);
+    again(p->ctrs[0]);
     assert_string_equal(pod_phase(p), "Running");
 }
 
@@ -108,7 +108,7 @@ static void final_phase_shows_only_when_all_is_gone(void **state)
 {
     struct pod *p = started(*state, "containers: [{name: a, image: x}]");
 
-    end(&p->ctrs[0], 0);
+    end(p->ctrs[0], 0);
     snprintf(p->phase, sizeof(p->phase), "Succeeded");
     p->state = POD_TERMINATING;
     assert_string_equal(pod_phase(p), "Running");
@@ -144,7 +144,7 @@ static void a_pod_removed_while_an_init_container_runs_is_not_ready_rather_than_
     struct pod *p = started(*state, two);
     json_t *o;
 
-    end(&p->ctrs[0], 137);
+    end(p->ctrs[0], 137);
     o = removed(p);
     assert_string_equal(json_str(json_object_get(o, "status"), "phase"), "Failed");
     assert_string_equal(json_str(condition(o, "Initialized"), "reason"), "ContainersNotInitialized");
@@ -153,7 +153,7 @@ static void a_pod_removed_while_an_init_container_runs_is_not_ready_rather_than_
     assert_string_equal(json_str(condition(o, "ContainersReady"), "reason"), "ContainersNotReady");
     json_decref(o);
 
-    end(&p->ctrs[0], 0); /* it had done its work, and the next ones were not started */
+    end(p->ctrs[0], 0); /* it had done its work, and the next ones were not started */
     o = removed(p);
     assert_string_equal(json_str(condition(o, "Ready"), "reason"), "ContainersNotReady");
     json_decref(o);
@@ -165,15 +165,15 @@ static void a_pod_removed_when_its_containers_had_run_or_may_not_run_has_failed(
                                     "containers: [{name: a, image: x}]");
     json_t *o;
 
-    end(&p->ctrs[0], 137); /* and is not started again: kubelet calls the pod Failed then */
+    end(p->ctrs[0], 137); /* and is not started again: kubelet calls the pod Failed then */
     o = removed(p);
     assert_string_equal(json_str(condition(o, "Ready"), "reason"), "PodFailed");
     assert_null(json_str(condition(o, "Ready"), "message"));
     json_decref(o);
 
-    end(&p->ctrs[0], 0);
+    end(p->ctrs[0], 0);
     p->initialized = true;
-    end(&p->ctrs[1], 137);
+    end(p->ctrs[1], 137);
     o = removed(p);
     assert_string_equal(json_str(condition(o, "ContainersReady"), "reason"), "PodFailed");
     json_decref(o);
@@ -184,7 +184,7 @@ static void transition_time_is_that_of_the_change(void **state)
     struct pod *p = started(*state, "containers: [{name: a, image: x}]");
     json_t *o;
 
-    run(&p->ctrs[0]);
+    run(p->ctrs[0]);
     p->initialized = true;
     pod_note_conditions(p);
     assert_false(p->record_dirty); /* amid a start: what follows takes it along */
@@ -195,7 +195,7 @@ static void transition_time_is_that_of_the_change(void **state)
     assert_string_equal(json_str(condition(o, "Ready"), "lastTransitionTime"), "1970-01-01T00:00:01Z");
     json_decref(o);
     p->state = POD_RUNNING;
-    end(&p->ctrs[0], 1);
+    end(p->ctrs[0], 1);
     pod_note_conditions(p);
     assert_true(p->record_dirty);
     assert_true(shown_of(p)->conditions[2].since_ns > 1000000000);
@@ -207,11 +207,11 @@ static void container_statuses_are_sorted_and_say_what_ended(void **state)
     const json_t *list, *s;
     json_t *o;
 
-    end(&p->ctrs[0], 0);
-    again(&p->ctrs[1]);
-    snprintf(p->ctrs[1].waiting_reason, sizeof(p->ctrs[1].waiting_reason), "CrashLoopBackOff");
-    end(&p->ctrs[2], 3);
-    p->ctrs[2].cur.message = strdup("caf\xc3\xa9 \xff");
+    end(p->ctrs[0], 0);
+    again(p->ctrs[1]);
+    snprintf(p->ctrs[1]->waiting_reason, sizeof(p->ctrs[1]->waiting_reason), "CrashLoopBackOff");
+    end(p->ctrs[2], 3);
+    p->ctrs[2]->cur.message = strdup("caf\xc3\xa9 \xff");
     o = pod_status_json(p);
     list = json_object_get(json_object_get(o, "status"), "containerStatuses");
     s = json_array_get(list, 0);
@@ -233,7 +233,7 @@ static void what_never_ran_is_unknown_in_a_pod_that_is_over(void **state)
     const json_t *s;
     json_t *o;
 
-    memset(p->ctrs[0].cur.id, 'a', 64); /* created, and removed before its start */
+    memset(p->ctrs[0]->cur.id, 'a', 64); /* created, and removed before its start */
     p->state = POD_TERMINATED;
     snprintf(p->phase, sizeof(p->phase), "Failed");
     o = pod_status_json(p);
@@ -284,7 +284,7 @@ static void a_verdict_is_told_when_nothing_runs_any_more(void **state)
     struct pod *p = started(*state, "containers: [{name: a, image: x}]");
     json_t *o;
 
-    run(&p->ctrs[0]);
+    run(p->ctrs[0]);
     snprintf(p->phase, sizeof(p->phase), "Failed");
     snprintf(p->reason, sizeof(p->reason), "DeadlineExceeded");
     p->deletion_ns = 1;
@@ -294,7 +294,7 @@ static void a_verdict_is_told_when_nothing_runs_any_more(void **state)
     assert_null(json_object_get(json_object_get(o, "status"), "reason"));
     assert_int_equal(json_int(json_object_get(o, "metadata"), "deletionGracePeriodSeconds", -1), 30);
     json_decref(o);
-    end(&p->ctrs[0], 0);
+    end(p->ctrs[0], 0);
     p->state = POD_TERMINATED;
     o = pod_status_json(p);
     assert_string_equal(json_str(json_object_get(o, "status"), "reason"), "DeadlineExceeded");
@@ -311,7 +311,7 @@ static void resources_of_the_pod_are_the_sums_of_its_containers(void **state)
     const json_t *s, *b;
     json_t *o;
 
-    run(&p->ctrs[2]);
+    run(p->ctrs[2]);
     o = pod_status_json(p);
     s = json_object_get(o, "status");
     assert_string_equal(json_str(json_object_get(s, "allocatedResources"), "cpu"), "90m");
@@ -345,7 +345,7 @@ static void bytes_of_the_cgroup_are_shown_in_their_canonical_form(void **state)
         p = world_pod(*state, name, spec);
         p->admitted = true;
         p->state = POD_STARTING;
-        run(&p->ctrs[0]);
+        run(p->ctrs[0]);
         o = pod_status_json(p);
         c = json_array_get(json_object_get(json_object_get(o, "status"), "containerStatuses"), 0);
         assert_string_equal(json_str(json_object_get(json_object_get(c, "resources"), "limits"), "memory"),

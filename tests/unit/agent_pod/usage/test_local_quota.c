@@ -28,9 +28,9 @@ static struct pod *running(struct world *w, const char *manifest)
     script_settle(w);
     volumes_of(p)->vols = VOLS_READY;
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        snprintf(p->ctrs[i].cur.id, sizeof(p->ctrs[i].cur.id), "%s", project_layer_id(&p->ctrs[i]));
-        p->ctrs[i].state = CTR_RUNNING;
-        project_layer_used(&p->ctrs[i]);
+        snprintf(p->ctrs[i]->cur.id, sizeof(p->ctrs[i]->cur.id), "%s", project_layer_id(p->ctrs[i]));
+        p->ctrs[i]->state = CTR_RUNNING;
+        project_layer_used(p->ctrs[i]);
     }
     local_storage_step(p);
     if (project_node(&w->node)->busy)
@@ -55,7 +55,7 @@ static void begin(struct world *w)
 
 static const char *layer_of(const struct pod *p)
 {
-    return p->ctrs[0].cur.id;
+    return p->ctrs[0]->cur.id;
 }
 
 static void nothing_is_scanned_or_polled(void **state)

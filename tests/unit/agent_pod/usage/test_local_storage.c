@@ -20,7 +20,7 @@ static struct pod *measured(struct world *w, const char *name, const char *spec)
 
     p->state = POD_RUNNING;
     for (size_t i = 0; i < p->n_ctrs; i++)
-        snprintf(p->ctrs[i].cur.id, sizeof(p->ctrs[i].cur.id), "%s-%zu", name, i);
+        snprintf(p->ctrs[i]->cur.id, sizeof(p->ctrs[i]->cur.id), "%s-%zu", name, i);
     usage_of_pod(p)->local = local_limits_trees(p);
     return p;
 }
@@ -41,7 +41,7 @@ static void set(struct pod *p, enum local_kind kind, size_t index, uint64_t byte
         t->known = true;
         t->sum = (struct disk_usage_sum){ .bytes = bytes, .inodes = 1 };
         if (kind == LOCAL_LAYER)
-            snprintf(t->id, sizeof(t->id), "%s", p->ctrs[index].cur.id);
+            snprintf(t->id, sizeof(t->id), "%s", p->ctrs[index]->cur.id);
         return;
     }
     fail_msg("there is no such tree");
@@ -123,7 +123,7 @@ static void what_an_earlier_run_wrote_does_not_count(void **state)
     struct pod *p = measured(*state, "a", "containers: [" CTR("c", "ephemeral-storage: 10Mi") "]" EMPTY(""));
 
     set(p, LOCAL_LAYER, 0, 20 * MIB);
-    snprintf(p->ctrs[0].cur.id, sizeof(p->ctrs[0].cur.id), "another");
+    snprintf(p->ctrs[0]->cur.id, sizeof(p->ctrs[0]->cur.id), "another");
     exceeds(p, NULL);
     forget(p);
 }

@@ -136,12 +136,12 @@ static const char *operation_of(int s)
 /* Its container ends at once, its network goes. */
 static void remove_pod(struct world *w, struct pod *p)
 {
-    bool running = p->ctrs[0].state == CTR_RUNNING;
+    bool running = p->ctrs[0]->state == CTR_RUNNING;
 
     pods_unwant(&w->node, "default", "a");
     script_turn(w);
     if (running)
-        script_exit(w, &p->ctrs[0], 143);
+        script_exit(w, p->ctrs[0], 143);
     if (script_op("delete") != NULL)
         script_answer(w, "delete", ERR_OK);
     if (script_op("del") != NULL)

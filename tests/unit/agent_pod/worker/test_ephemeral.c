@@ -91,12 +91,12 @@ static void they_are_added_and_nothing_else_changes(void **state)
 {
     struct world *w = *state;
     struct pod *p = running(w);
-    struct ctr *first = &p->ctrs[0], *added;
+    struct ctr *first = p->ctrs[0], *added;
 
     WANT(w, "d1");
     assert_int_equal(p->n_ctrs, 2);
-    added = &p->ctrs[1];
-    assert_ptr_equal(&p->ctrs[0], first); /* operations under way hold pointers */
+    added = p->ctrs[1];
+    assert_ptr_equal(p->ctrs[0], first); /* operations under way hold pointers */
     assert_int_equal(first->state, CTR_RUNNING);
     assert_false(first->replace);
     assert_null(p->successor);
@@ -107,11 +107,11 @@ static void they_are_added_and_nothing_else_changes(void **state)
     assert_int_equal(added->state, CTR_RUNNING);
     WANT(w, "d2", "d1"); /* a strategic merge patch puts new ones first */
     assert_int_equal(p->n_ctrs, 3);
-    assert_ptr_equal(&p->ctrs[1], added);
-    assert_string_equal(p->ctrs[1].spec->name, "d1");
-    assert_string_equal(p->ctrs[2].spec->name, "d2");
+    assert_ptr_equal(p->ctrs[1], added);
+    assert_string_equal(p->ctrs[1]->spec->name, "d1");
+    assert_string_equal(p->ctrs[2]->spec->name, "d2");
     script_answer_all(w, NULL);
-    assert_int_equal(p->ctrs[2].state, CTR_RUNNING);
+    assert_int_equal(p->ctrs[2]->state, CTR_RUNNING);
     WANT(w, "d2", "d1");
     script_answer_all(w, NULL);
     assert_int_equal(p->n_ctrs, 3);
@@ -134,7 +134,7 @@ static void a_pending_pod_gets_them_too(void **state)
     pod_wake(p, "test");
     script_answer_all(w, NULL);
     for (size_t i = 0; i < 3; i++)
-        assert_int_equal(p->ctrs[i].state, CTR_RUNNING);
+        assert_int_equal(p->ctrs[i]->state, CTR_RUNNING);
 }
 
 static void none_can_be_removed(void **state)
@@ -145,7 +145,7 @@ static void none_can_be_removed(void **state)
     WANT(w, "d1");
     WANT(w, "d2");
     assert_int_equal(p->n_ctrs, 2);
-    assert_string_equal(p->ctrs[1].spec->name, "d1");
+    assert_string_equal(p->ctrs[1]->spec->name, "d1");
     assert_non_null(strstr(p->api->json, "d1"));
 }
 
@@ -188,12 +188,12 @@ static void it_ends_with_the_pod(void **state)
     pod_begin_termination(p, 30, false, "test");
     pod_wake(p, "test");
     script_turn(w);
-    assert_int_equal(script_ctr(p->ctrs[1].cur.id)->last_signal, SIGTERM);
+    assert_int_equal(script_ctr(p->ctrs[1]->cur.id)->last_signal, SIGTERM);
     for (size_t i = 0; i < p->n_ctrs; i++)
-        script_exit(w, &p->ctrs[i], 0);
+        script_exit(w, p->ctrs[i], 0);
     script_answer_all(w, NULL);
     assert_int_equal(p->state, POD_TERMINATED);
-    assert_true(p->ctrs[1].cur.ended);
+    assert_true(p->ctrs[1]->cur.ended);
 }
 
 static void it_runs_once(void **state)
@@ -205,26 +205,26 @@ static void it_runs_once(void **state)
 
     WANT(w, "d1", "d2");
     script_answer_all(w, NULL);
-    script_exit(w, &p->ctrs[1], 0);
-    script_exit(w, &p->ctrs[2], 1);
+    script_exit(w, p->ctrs[1], 0);
+    script_exit(w, p->ctrs[2], 1);
     script_pass(w, 600 * SCRIPT_SECOND);
     script_answer_all(w, NULL);
-    assert_true(p->ctrs[1].cur.ended && p->ctrs[2].cur.ended);
-    assert_int_equal(p->ctrs[1].cur.attempt + p->ctrs[2].cur.attempt, 0);
+    assert_true(p->ctrs[1]->cur.ended && p->ctrs[2]->cur.ended);
+    assert_int_equal(p->ctrs[1]->cur.attempt + p->ctrs[2]->cur.attempt, 0);
     /* nor when a restart is asked for, or the sandbox is lost */
     runs = restart_ask(p, NULL, &e);
     assert_int_equal(json_array_size(runs), 1);
     json_decref(runs);
     containers_begin_anew(p);
     script_turn(w);
-    script_exit(w, &p->ctrs[0], 137);
+    script_exit(w, p->ctrs[0], 137);
     script_pass(w, 600 * SCRIPT_SECOND);
     script_answer_all(w, NULL);
-    assert_int_equal(p->ctrs[0].state, CTR_RUNNING);
-    assert_int_equal(p->ctrs[0].cur.attempt, 1);
-    assert_true(p->ctrs[1].cur.ended && p->ctrs[2].cur.ended);
-    assert_int_equal(p->ctrs[1].cur.attempt + p->ctrs[2].cur.attempt, 0);
-    assert_int_equal(p->ctrs[2].cur.exit_code, 1);
+    assert_int_equal(p->ctrs[0]->state, CTR_RUNNING);
+    assert_int_equal(p->ctrs[0]->cur.attempt, 1);
+    assert_true(p->ctrs[1]->cur.ended && p->ctrs[2]->cur.ended);
+    assert_int_equal(p->ctrs[1]->cur.attempt + p->ctrs[2]->cur.attempt, 0);
+    assert_int_equal(p->ctrs[2]->cur.exit_code, 1);
 }
 
 static void the_pods_end_does_not_wait_for_it(void **state)
@@ -235,9 +235,9 @@ static void the_pods_end_does_not_wait_for_it(void **state)
     WANT(w, "d1");
     script_answer_all(w, NULL);
     p->api->spec.restart_policy = API_RESTART_NEVER;
-    script_exit(w, &p->ctrs[0], 0);
+    script_exit(w, p->ctrs[0], 0);
     assert_int_equal(p->state, POD_TERMINATING);
-    script_exit(w, &p->ctrs[1], 0);
+    script_exit(w, p->ctrs[1], 0);
     script_answer_all(w, NULL);
     assert_string_equal(pod_phase(p), "Succeeded");
 }
@@ -263,7 +263,7 @@ static void phase_and_readiness_are_those_of_the_others(void **state)
     assert_string_equal(json_str(one, "type"), "Ready");
     assert_string_equal(json_str(one, "status"), "True");
     script_answer_all(w, NULL);
-    script_exit(w, &p->ctrs[1], 3);
+    script_exit(w, p->ctrs[1], 3);
     again = pod_status_json(p);
     status = json_object_get(again, "status");
     assert_string_equal(json_str(status, "phase"), "Running");
@@ -319,16 +319,16 @@ static void one_is_added_to_a_pod_of_the_folder(void **state)
 {
     struct world *w = *state;
     struct pod *p = of_folder(w);
-    struct ctr *first = &p->ctrs[0];
+    struct ctr *first = p->ctrs[0];
     struct err e;
 
     assert_int_equal(debug(p, "d1", "imagePullPolicy", "Always", &e), ERR_OK);
     assert_int_equal(p->n_ctrs, 2);
     script_answer_all(w, NULL);
-    assert_int_equal(p->ctrs[1].state, CTR_RUNNING);
+    assert_int_equal(p->ctrs[1]->state, CTR_RUNNING);
     assert_int_equal(debug(p, "d2", "imagePullPolicy", "Always", &e), ERR_OK);
     assert_int_equal(p->n_ctrs, 3);
-    assert_ptr_equal(&p->ctrs[0], first);
+    assert_ptr_equal(p->ctrs[0], first);
     assert_int_equal(first->restarts + first->cur.attempt, 0);
     assert_null(p->successor);
 }
@@ -346,9 +346,9 @@ static void an_edit_of_the_file_keeps_it(void **state)
     put(w, "a:2", false);
     assert_null(p->successor);
     assert_int_equal(p->n_ctrs, 2);
-    assert_string_equal(p->ctrs[0].spec->image, "a:2");
-    assert_int_equal(p->ctrs[1].state, CTR_RUNNING);
-    assert_true(p->ctrs[0].replace);
+    assert_string_equal(p->ctrs[0]->spec->image, "a:2");
+    assert_int_equal(p->ctrs[1]->state, CTR_RUNNING);
+    assert_true(p->ctrs[0]->replace);
     put(w, "a:2", true); /* a new pod, without it */
     assert_non_null(p->successor);
     assert_int_equal(p->successor->spec.n_ephemeral_containers, 0);
@@ -403,7 +403,7 @@ static void a_pending_one_gets_it_at_once(void **state)
     assert_int_equal(p->n_ctrs, 2);
     script_answer_all(w, NULL);
     assert_int_equal(p->state, POD_RUNNING);
-    assert_int_equal(p->ctrs[1].state, CTR_RUNNING);
+    assert_int_equal(p->ctrs[1]->state, CTR_RUNNING);
 }
 
 #define FOLDER_TEST(name) cmocka_unit_test_setup_teardown(name, script_setup, script_teardown)

@@ -25,9 +25,9 @@ static struct pod *ended(struct world *w, const char *spec)
     volumes_of(p)->vols = VOLS_REMOVED;
     p->initialized = true;
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        memset(p->ctrs[i].cur.id, 'a', 64);
-        p->ctrs[i].cur.ended = true;
-        own_of(&p->ctrs[i])->backoff_ms = 10000;
+        memset(p->ctrs[i]->cur.id, 'a', 64);
+        p->ctrs[i]->cur.ended = true;
+        own_of(p->ctrs[i])->backoff_ms = 10000;
     }
     return p;
 }
@@ -49,7 +49,7 @@ static void it_begins_again_once_no_shutdown_is_known_of(void **state)
     assert_int_equal(sandbox_of(p)->net, NET_NONE);
     assert_int_equal(volumes_of(p)->vols, VOLS_NONE);
     assert_false(p->initialized);
-    assert_int_equal(own_of(&p->ctrs[0])->backoff_ms, 0); /* it did not crash */
+    assert_int_equal(own_of(p->ctrs[0])->backoff_ms, 0); /* it did not crash */
     assert_int_equal(p->shutdown_ns, 0);
     assert_false(shutdown_revive(p)); /* once */
 }
@@ -65,7 +65,7 @@ static void it_begins_again_as_a_new_pod_does(void **state)
     vols->vols_backoff_ms = vols->payload_backoff_ms = box->net_backoff_ms = 10000;
     vols->vols_tidy_at = vols->tokens_renew_at = box->net_check_at = clock_boot_in_ms(1);
     vols->vols_held = vols->payload_stale = box->net_check = box->net_told = box->net_healing = true;
-    live_of(&p->ctrs[0])->live_due = true;
+    live_of(p->ctrs[0])->live_due = true;
     vols->overlaps = strdup("volume");
     snprintf(box->net_again_ip, sizeof(box->net_again_ip), "10.0.0.1");
     worker_node(&w->node)->shutdown.state = SHUTDOWN_NO;
@@ -74,7 +74,7 @@ static void it_begins_again_as_a_new_pod_does(void **state)
     sandbox_of(new)->net_since_ns = box->net_since_ns;
     memcpy(sandbox_of(new)->netns_dir, box->netns_dir, sizeof(box->netns_dir));
     assert_memory_equal(vols, volumes_of(new), sizeof(*vols));
-    assert_memory_equal(live_of(&p->ctrs[0]), live_of(&new->ctrs[0]), sizeof(struct live_ctr));
+    assert_memory_equal(live_of(p->ctrs[0]), live_of(new->ctrs[0]), sizeof(struct live_ctr));
     assert_memory_equal(box, sandbox_of(new), sizeof(*box));
 }
 
@@ -108,7 +108,7 @@ static void what_ran_once_for_good_is_not_run_twice(void **state)
 
     worker_node(&w->node)->shutdown.state = SHUTDOWN_NO;
     assert_false(shutdown_revive(p));
-    p->ctrs[0].cur.id[0] = '\0'; /* it never got so far */
+    p->ctrs[0]->cur.id[0] = '\0'; /* it never got so far */
     assert_true(shutdown_revive(p));
 }
 
@@ -132,9 +132,9 @@ static void init_containers_run_again(void **state)
 
     worker_node(&w->node)->shutdown.state = SHUTDOWN_NO;
     assert_true(shutdown_revive(p));
-    assert_int_equal(p->ctrs[0].kind, CTR_INIT);
-    assert_true(p->ctrs[0].replace);
-    assert_false(p->ctrs[1].replace);
+    assert_int_equal(p->ctrs[0]->kind, CTR_INIT);
+    assert_true(p->ctrs[0]->replace);
+    assert_false(p->ctrs[1]->replace);
 }
 
 static void whose_manifest_is_gone_or_new_does_not(void **state)
@@ -171,7 +171,7 @@ static void the_record_tells_of_it(void **state)
     struct err e = { 0 };
 
     for (size_t i = 0; i < p->n_ctrs; i++)
-        p->ctrs[i].cur.id[0] = '\0';
+        p->ctrs[i]->cur.id[0] = '\0';
     p->shutdown_ns = INT64_C(1700000000000000000);
     str_auto dir = str_printf("%s/pods", w->dir);
     assert_int_equal(fs_mkdirs(dir, 0700, &e), ERR_OK);
