@@ -158,6 +158,9 @@ struct presence cg_any_process(int dir, struct err *e) MUST_CHECK;
 struct presence cg_look_u64(int dir, const char *file, uint64_t *ret, struct err *e) MUST_CHECK;
 struct presence cg_look_key(int dir, const char *file, const char *key, uint64_t *ret,
                             struct err *e) MUST_CHECK;
+/* Whether a counter of events grew since the last call, which left it in *counted. A counter that cannot be
+ * read counts as grown: a superfluous report is better than a missing one. */
+bool cg_count_grew(int dir, const char *file, const char *key, uint64_t *counted);
 
 /* sample.c: parses files into a sample. Missing keys and truncated or invalid lines leave their member
  * alone. */

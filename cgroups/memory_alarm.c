@@ -64,23 +64,10 @@ static void alarm_ring(struct cg_memory_alarm *a)
 
 /* ---- v2 ---- */
 
-/* Whether the level was reached since the last call. A counter that cannot be read counts as grown: a
- * superfluous report is better than a missing one. */
+/* Whether the level was reached since the last call. */
 static bool high_grew(struct cg_memory_alarm *a)
 {
-    uint64_t count = 0, before = a->counted;
-    struct err e = { 0 };
-
-    switch (presence_of(cg_look_key(a->dir, a->events, "high", &count, &e))) {
-    case PRESENCE_UNKNOWN:
-        return true;
-    case PRESENCE_ABSENT: /* the cgroup was removed */
-        return false;
-    case PRESENCE_PRESENT:
-        break;
-    }
-    a->counted = count;
-    return count > before;
+    return cg_count_grew(a->dir, a->events, "high", &a->counted);
 }
 
 static void memory_alarm_on_event(int wd, uint32_t mask, const char *name, void *arg)

@@ -55,23 +55,10 @@ static void pids_listen(struct cg_pids_watch *w, struct pids_cgroup *c)
         log_debug("cannot watch for refused forks", F_STR("cgroup", c->path), F_I64("errno", errno));
 }
 
-/* Whether forks were refused since the last call. A counter that cannot be read counts as grown: a
- * superfluous report is better than a missing one. */
+/* Whether forks were refused since the last call. */
 static bool refused(struct pids_cgroup *c)
 {
-    uint64_t count = 0, before = c->counted;
-    struct err e = { 0 };
-
-    switch (presence_of(cg_look_key(c->dir, EVENTS, "max", &count, &e))) {
-    case PRESENCE_UNKNOWN:
-        return true;
-    case PRESENCE_ABSENT: /* the cgroup was removed */
-        return false;
-    case PRESENCE_PRESENT:
-        break;
-    }
-    c->counted = count;
-    return count > before;
+    return cg_count_grew(c->dir, EVENTS, "max", &c->counted);
 }
 
 /* ---- pauses ---- */

@@ -47,6 +47,22 @@ struct presence cg_look_key(int dir, const char *file, const char *key, uint64_t
     return presence_absent();
 }
 
+bool cg_count_grew(int dir, const char *file, const char *key, uint64_t *counted)
+{
+    uint64_t count = 0, before = *counted;
+
+    switch (presence_of(cg_look_key(dir, file, key, &count, ERR_IGNORED))) {
+    case PRESENCE_UNKNOWN:
+        return true;
+    case PRESENCE_ABSENT: /* the cgroup was removed */
+        return false;
+    case PRESENCE_PRESENT:
+        break;
+    }
+    *counted = count;
+    return count > before;
+}
+
 struct presence cg_look_memory(struct cg_tree *t, const char *path, uint64_t *ret, struct err *e)
 {
     for (size_t i = 0; i < t->n_hiers; i++) {
