@@ -4,7 +4,6 @@
 #include "base/scope.h"
 #include "deviceplugin/resource_name.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* ---- groups and resources ---- */
@@ -162,19 +161,6 @@ static void read_document(struct decl_parser *p, const json_t *document, struct 
     add_resources(p, f, &part);
 }
 
-static void syntax_fault(struct api_problems *problems, const char *file, const struct err *e)
-{
-    struct api_problem at = { .file = file, .document = 1, .field = "" };
-    unsigned line = 0, column = 0;
-    const char *text = e->text;
-    int n = 0;
-
-    if (sscanf(text, "document %d: line %u column %u: %n", &at.document, &line, &column, &n) == 3 && n > 0)
-        text += n;
-    at.place = (struct api_place){ line, column };
-    api_problems_add_at(problems, &at, "%s", text);
-}
-
 enum err_code decl_parse(const char *file, const char *text, size_t size, struct decl_file *ret,
                          struct api_problems *problems, struct err *e)
 {
@@ -193,7 +179,7 @@ enum err_code decl_parse(const char *file, const char *text, size_t size, struct
     }
     if (yaml_to_json(text, size, &documents, &numbers, &places, &syntax) != ERR_OK) {
         if (syntax.code == ERR_INVALID)
-            syntax_fault(problems, file, &syntax);
+            yaml_add_problem(problems, file, &syntax);
         else
             p.c.no_memory = true;
     }

@@ -6,7 +6,6 @@
 #include "agent/api/yaml/yaml.h"
 #include "base/array.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -230,19 +229,6 @@ static void decode_document(struct decoder *d, json_t *document)
 }
 
 /* ---- files ---- */
-/* yaml_to_json() reports "document 2: line 3 column 7: ...". */
-static void syntax_problem(struct api_problems *problems, const char *file, const struct err *e)
-{
-    struct api_problem at = { .file = file, .document = 1, .field = "" };
-    unsigned line = 0, column = 0;
-    const char *text = e->text;
-    int n = 0;
-
-    if (sscanf(text, "document %d: line %u column %u: %n", &at.document, &line, &column, &n) == 3 && n > 0)
-        text += n;
-    at.place = (struct api_place){ line, column };
-    api_problems_add_at(problems, &at, "%s", text);
-}
 
 /* `how`: lint and static_node, as the caller wants the document checked. */
 static enum err_code decode_text(const char *file, const char *text, size_t size, struct api_check how,
@@ -272,7 +258,7 @@ static enum err_code decode_text(const char *file, const char *text, size_t size
         decode_document(&d, json_array_get(documents, i));
     }
     if (syntax.code == ERR_INVALID)
-        syntax_problem(problems, file, &syntax);
+        yaml_add_problem(problems, file, &syntax);
     api_problems_sort(problems);
     api_places_done(&places);
     api_json_wipe(documents);

@@ -6,6 +6,7 @@
 #include "agent/api/yaml/internal.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,4 +110,17 @@ enum err_code yaml_first_to_json(const char *text, size_t size, json_t **ret, st
         *ret = json_incref(json_array_get(docs, 0));
     json_decref(docs);
     return code;
+}
+
+void yaml_add_problem(struct api_problems *problems, const char *file, const struct err *e)
+{
+    struct api_problem at = { .file = file, .document = 1, .field = "" };
+    unsigned line = 0, column = 0;
+    const char *text = e->text;
+    int n = 0;
+
+    if (sscanf(text, "document %d: line %u column %u: %n", &at.document, &line, &column, &n) == 3 && n > 0)
+        text += n;
+    at.place = (struct api_place){ line, column };
+    api_problems_add_at(problems, &at, "%s", text);
 }

@@ -11,7 +11,7 @@
  */
 #ifndef AGENT_API_YAML_YAML_H
 #define AGENT_API_YAML_YAML_H
-#include "agent/api/places.h"
+#include "agent/api/problems.h"
 #include "base/error.h"
 
 #include <jansson.h>
@@ -29,6 +29,9 @@
  * or where the table of places is put, also after a failure; the caller frees it. */
 enum err_code yaml_to_json(const char *text, size_t size, json_t **ret, int **ret_numbers,
                            struct api_places *places, struct err *e) MUST_CHECK;
+
+/* Adds an ERR_INVALID of yaml_to_json() at the place that its text names. */
+void yaml_add_problem(struct api_problems *problems, const char *file, const struct err *e);
 
 /* The first document as sigs.k8s.io/yaml reads it without strictness: for files that another program's users
  * wrote for that reader (kubeconfig, answers of exec credential plugins). y and n are booleans, too; of a key
