@@ -43,6 +43,7 @@ void img_export_start(struct img_task *t, struct img_store *s, const char *refer
     str_auto layers = str_printf("%s/layers", s->dir);
     str_auto parts = str_printf("%s/parts", s->dir);
     buf_auto input = BUF_INIT(EXPORT_INPUT_MAX);
+    struct proc_spec spec;
     struct err e = { 0 };
 
     if (run == NULL)
@@ -55,17 +56,11 @@ void img_export_start(struct img_task *t, struct img_store *s, const char *refer
         img_task_end(run, &e);
         return;
     }
-    proc_start(&run->proc,
-               &(struct proc_spec){
-                   .name = "coracle-unpack",
-                   .subject = reference,
-                   .argv = (const char *const[]){ s->unpack_path, "--export", run->held[0]->image->id + 7,
+    spec = img_unpack_spec(s, reference,
+                           (const char *const[]){ s->unpack_path, "--export", run->held[0]->image->id + 7,
                                                   "--out", path, "--layers", layers, "--parts", parts, NULL },
-                   .stdin_data = input.p,
-                   .stdin_size = input.n,
-                   .stdout_max = IMG_RECORD_MAX,
-                   .cgroup_fd = s->ops_cgroup_fd,
-                   .cgroup_procs = s->ops_cgroup_procs,
-                   .deadline_ms = EXPORT_DEADLINE_MS },
-               s->loop, on_exported, run);
+                           IMG_RECORD_MAX, EXPORT_DEADLINE_MS);
+    spec.stdin_data = input.p;
+    spec.stdin_size = input.n;
+    proc_start(&run->proc, &spec, s->loop, on_exported, run);
 }

@@ -157,6 +157,11 @@ struct img_task_run *img_task_begin(struct img_task *t, struct img_store *s, con
                                     void *owner);
 void img_task_end(struct img_task_run *run, const struct err *result);
 
+/* ---- image_unpack.c ---- */
+/* A run of coracle-unpack for the image `subject`; it prints at most answer_max bytes. */
+struct proc_spec img_unpack_spec(const struct img_store *s, const char *subject, const char *const *argv,
+                                 size_t answer_max, uint64_t deadline_ms);
+
 /* ---- image_store.c ---- */
 struct img_entry *img_find(struct img_store *s, const char *id);
 /* Adds the image, or finds the present one (perhaps completing its digest); NULL and *e: full. */

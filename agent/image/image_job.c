@@ -234,6 +234,7 @@ static void run_unpack(struct img_job *j, const char *const *more)
     struct img_store *s = j->store;
     const char *argv[24] = { s->unpack_path };
     char max[24], reserve[24];
+    struct proc_spec spec;
     size_t n = 1;
 
     snprintf(max, sizeof(max), "%llu", (unsigned long long)s->max_bytes);
@@ -258,17 +259,10 @@ static void run_unpack(struct img_job *j, const char *const *more)
             argv[n++] = j->name;
         }
     }
-    proc_start(&j->proc,
-               &(struct proc_spec){ .name = "coracle-unpack",
-                                    .subject = j->key,
-                                    .argv = argv,
-                                    .stdout_max = IMG_RECORD_MAX,
-                                    .fds = &(struct proc_fd){ j->meter_fd, 3 },
-                                    .n_fds = j->meter != NULL,
-                                    .cgroup_fd = s->ops_cgroup_fd,
-                                    .cgroup_procs = s->ops_cgroup_procs,
-                                    .deadline_ms = IMG_BRING_DEADLINE_MS },
-               s->loop, on_step_done, j);
+    spec = img_unpack_spec(s, j->key, argv, IMG_RECORD_MAX, IMG_BRING_DEADLINE_MS);
+    spec.fds = &(struct proc_fd){ j->meter_fd, 3 };
+    spec.n_fds = j->meter != NULL;
+    proc_start(&j->proc, &spec, s->loop, on_step_done, j);
 }
 
 static void start_unpack(struct img_job *j, struct err *e)

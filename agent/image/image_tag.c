@@ -87,6 +87,7 @@ void img_tag_start(struct img_task *t, struct img_store *s, const char *referenc
     struct img_task_run *run = img_task_begin(t, s, "image tag", reference, TAG_DEADLINE_MS, done, owner);
     char full[IMG_NAME_MAX];
     const char *const argv[] = { s->unpack_path, "--hash-name", full, NULL };
+    struct proc_spec spec;
     struct err e = { 0 };
 
     if (run == NULL)
@@ -99,13 +100,6 @@ void img_tag_start(struct img_task *t, struct img_store *s, const char *referenc
         img_task_end(run, &e);
         return;
     }
-    proc_start(&run->proc,
-               &(struct proc_spec){ .name = "coracle-unpack",
-                                    .subject = reference,
-                                    .argv = argv,
-                                    .stdout_max = TAG_ANSWER_MAX,
-                                    .cgroup_fd = s->ops_cgroup_fd,
-                                    .cgroup_procs = s->ops_cgroup_procs,
-                                    .deadline_ms = TAG_DEADLINE_MS },
-               s->loop, image_tag_on_hashed, run);
+    spec = img_unpack_spec(s, reference, argv, TAG_ANSWER_MAX, TAG_DEADLINE_MS);
+    proc_start(&run->proc, &spec, s->loop, image_tag_on_hashed, run);
 }

@@ -115,6 +115,7 @@ void img_verify_start(struct img_task *t, struct img_store *s, const char *refer
     const char *const argv[] = { s->unpack_path, "--verify", orphans ? "all" : "some",
                                  "--layers",     layers,     "--parts",
                                  parts,          NULL };
+    struct proc_spec spec;
     struct err e = { 0 };
 
     if (run == NULL)
@@ -125,15 +126,8 @@ void img_verify_start(struct img_task *t, struct img_store *s, const char *refer
         img_task_end(run, &e);
         return;
     }
-    proc_start(&run->proc,
-               &(struct proc_spec){ .name = "coracle-unpack",
-                                    .subject = reference,
-                                    .argv = argv,
-                                    .stdin_data = order.p,
-                                    .stdin_size = order.n,
-                                    .stdout_max = VERIFY_ANSWER_MAX,
-                                    .cgroup_fd = s->ops_cgroup_fd,
-                                    .cgroup_procs = s->ops_cgroup_procs,
-                                    .deadline_ms = VERIFY_DEADLINE_MS },
-               s->loop, on_verified, run);
+    spec = img_unpack_spec(s, reference, argv, VERIFY_ANSWER_MAX, VERIFY_DEADLINE_MS);
+    spec.stdin_data = order.p;
+    spec.stdin_size = order.n;
+    proc_start(&run->proc, &spec, s->loop, on_verified, run);
 }
