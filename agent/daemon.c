@@ -135,6 +135,7 @@ static void on_first_set(void *arg)
     node_sources_ready(a->node);
     notify_send(&a->notify, "READY=1");
     log_info("ready");
+    trimmer_later(&a->trimmer);
 }
 
 static void daemon_open_folder(struct agent *a)
@@ -281,6 +282,7 @@ static int daemon_run(struct agent *a)
     uv_signal_start(&a->on_int, daemon_on_signal, SIGINT);
     uv_signal_start(&a->on_term, daemon_on_signal, SIGTERM);
     uv_signal_start(&a->on_hup, on_hup, SIGHUP);
+    trimmer_open(&a->trimmer, &a->loop);
     if (daemon_start(a, &e) != ERR_OK) {
         log_error("coracle cannot start", F_ERR(&e));
         a->failed = true;

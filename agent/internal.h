@@ -11,6 +11,7 @@
 #include "agent/preflight.h"
 #include "agent/unit_weight.h"
 #include "agent/workload/workloads.h"
+#include "base/trimmer.h"
 #include "cni/undo.h"
 
 struct agent { /* the parts, in the order of opening */
@@ -22,6 +23,7 @@ struct agent { /* the parts, in the order of opening */
     uv_loop_t loop;
     uv_signal_t on_int, on_term, on_hup;
     uv_timer_t kube_timer;
+    struct trimmer trimmer;
     struct cg_tree *cgroups;
     struct vol_node *volumes;
     struct cni *cni;

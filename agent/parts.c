@@ -240,6 +240,7 @@ static enum err_code open_node(struct agent *a, struct node_options *o, struct e
     if (a->store == NULL)
         return err_nomem(e);
     o->store = a->store;
+    o->trimmer = &a->trimmer;
     o->cni = a->cni;
     o->volumes = a->volumes;
     o->images = a->images;
@@ -324,6 +325,7 @@ void parts_close(struct agent *a)
     if (a->cgroups != NULL)
         cg_close(a->cgroups, remove);
     notify_close(&a->notify);
+    trimmer_close(&a->trimmer);
     uv_close((uv_handle_t *)&a->on_int, agent_parts_on_closed);
     uv_close((uv_handle_t *)&a->on_term, agent_parts_on_closed);
     uv_close((uv_handle_t *)&a->on_hup, agent_parts_on_closed);

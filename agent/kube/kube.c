@@ -10,12 +10,14 @@
 #include "base/clock.h"
 #include "base/codec/json.h"
 #include "base/scope.h"
+#include "base/trimmer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct kube {
     uv_loop_t *loop;
+    struct trimmer trimmer;
     struct kube_link *link;
     struct kube_client *client;
     struct kube_sync *sync;
@@ -89,6 +91,8 @@ static void on_message(json_t *message, int fd, void *arg)
     struct kube *k = arg;
     const char *type = json_str(message, "type");
 
+    trimmer_later(&k->trimmer);
+
     if (strcmp(type, "stop") == 0) {
         if (fd >= 0)
             close(fd);
@@ -133,6 +137,7 @@ void kube_close(struct kube *k)
         return;
     k->closed = k->ended = true;
     kube_log_to(NULL);
+    trimmer_close(&k->trimmer);
     kube_server_close(k->server);
     kube_api_close(k->api);
     kube_sync_close(k->sync);
@@ -165,6 +170,7 @@ enum err_code kube_open(struct kube **ret, uv_loop_t *loop, int fd,
     k->loop = loop;
     k->on_end = on_end;
     k->arg = arg;
+    trimmer_open(&k->trimmer, loop);
     *ret = k; /* also on failure: the caller closes the parts that were opened */
     if (kube_link_open(&k->link, &link, e) != ERR_OK)
         return err_wrap(e, "the link to the daemon");

@@ -12,6 +12,7 @@ sys.path.insert(0, f"{os.path.dirname(HERE)}/host")
 from test_swaps import IN_MOVED_TO, Inotify, folder  # noqa: E402
 
 FULL = 110
+TRIMMED = 11  # seconds
 
 
 def kib(pid, *keys):
@@ -55,7 +56,7 @@ def idle(b, pods, seconds):
 
 
 def quiet(b, deadline=30):
-    """Waits until the agent has finished all earlier work."""
+    """Waits until the agent has finished all earlier work, and has returned the memory for it (base/trimmer.h)."""
     pid = b.node.process.pid
 
     def still():
@@ -64,6 +65,7 @@ def quiet(b, deadline=30):
         return switches(pid) - before <= 1
 
     until(still, deadline, "an agent that rests")
+    time.sleep(TRIMMED)
 
 
 def propagation(b, names, rounds):

@@ -14,6 +14,7 @@
 #include "volumes/volumes.h"
 
 struct pod_tokens; /* tokens.h */
+struct trimmer;    /* base/trimmer.h */
 struct node;
 struct pl_settings; /* agent/placement/settings.h */
 
@@ -30,6 +31,7 @@ struct image_gc_policy { /* as in KubeletConfiguration */
 struct node_options {  /* all strings borrowed while the node exists */
     int64_t opened_ns; /* when the agent began to read its state; 0: now */
     uv_loop_t *loop;
+    struct trimmer *trimmer;         /* may be NULL */
     const char *node_name, *node_ip; /* node_ip: IPv4 or IPv6 text, may be "" */
     const char *root_dir, *state_dir, *run_dir;
     const char *volume_plugin_dir; /* of FlexVolume drivers; NULL: there are none */

@@ -13,6 +13,7 @@
 #include "agent/pod/worker/worker.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/trimmer.h"
 
 /* Limit for one turn of the loop: a file with a thousand pods must not delay probes, exits and the socket. */
 enum { RUN_QUEUE_MS = 10 };
@@ -58,6 +59,7 @@ static void on_run(uv_idle_t *handle)
     if (TAILQ_EMPTY(&part->dirty)) {
         uv_idle_stop(&part->runner);
         part->runner_active = false;
+        trimmer_later(n->o.trimmer);
         shutdown_step(n);
         node_check_idle(n);
     }
