@@ -88,9 +88,9 @@ all_libs  := $(foreach m,$(call reverse,$(modules)),$(call libname,$(m)))
 kube_libs := $(foreach m,$(call reverse,$(kube_modules)),$(call libname,$(m)))
 
 define module_rules
-$(call libname,$(1)): $(patsubst %.c,$(B)/$(1)/%.o,$($(subst /,_,$(1))_SRCS))
+$(call libname,$(1)): $(patsubst %.c,$(B)/$(1)/%.o,$($(subst /,_,$(1))_SRCS)) $(1)/module.mk
 	$$(call say,AR,$$@)
-	$(Q)rm -f $$@ && $(AR) rcs $$@ $$^
+	$(Q)rm -f $$@ && $(AR) rcs $$@ $$(filter %.o,$$^)
 endef
 $(foreach m,$(modules) $(kube_modules),$(eval $(call module_rules,$(m))))
 
