@@ -2,7 +2,7 @@
 /* A declared resource as a provider of the inventory: each question is answered at once. */
 #include "agent/declared/internal.h"
 
-#include "deviceplugin/messages.h"
+#include "deviceplugin/message/messages.h"
 
 #include <stdio.h>
 #include <stdlib.h>

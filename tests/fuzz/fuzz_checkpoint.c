@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A checkpoint of devices: it is damaged, or its data have a text with a good checksum, which becomes
  * holdings; what those write is read as the same again. */
-#include "deviceplugin/checkpoint_data.h"
+#include "deviceplugin/checkpoint/checkpoint_data.h"
 
 #include "base/buf.h"
 

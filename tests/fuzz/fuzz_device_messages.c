@@ -3,7 +3,7 @@
  * Messages of a device plugin. The first byte chooses which; an answer that was read must be read equally
  * from the bytes that are stored of it, and from what is packed again.
  */
-#include "deviceplugin/messages.h"
+#include "deviceplugin/message/messages.h"
 
 #include "base/scope.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests to the podresources server.  What comes out is two whole strings. */
-#include "deviceplugin/podresources.h"
+#include "deviceplugin/message/podresources.h"
 
 #include <assert.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * thread only; nothing here blocks. Everything that may hang (a driver, a mount of it) is a call with a
  * deadline or a child that can be killed, so a bad driver holds its own volumes only.
  *
- *   drivers.c   drivers register through the plugin watcher (deviceplugin/plugins.h), with NodeGetInfo
+ *   drivers.c   drivers register through the plugin watcher (deviceplugin/plugin/plugins.h), with NodeGetInfo
  *   mount.c     sets up one volume of a pod; stage.c what its pods share, expand.c its size
  *   remove.c    undoes the volumes of a pod, as found on the disk
  *   release.c   unstages what no pod has any more (unstage.c)
@@ -22,7 +22,7 @@
 #include "base/grpc/client.h"
 #include "base/presence.h"
 #include "base/process/process.h"
-#include "deviceplugin/plugins.h"
+#include "deviceplugin/plugin/plugins.h"
 #include "volumes/csi/messages.h"
 #include "volumes/csi/paths.h"
 

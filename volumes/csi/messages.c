@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "volumes/csi/messages.h"
 
+#include "base/codec/protobuf.h"
 #include "base/scope.h"
-#include "deviceplugin/wire.h"
 #include "volumes/csi/proto/csi.pb-c.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 typedef Csi__V1__NodePublishVolumeRequest Publish;
 typedef Csi__V1__NodeStageVolumeRequest Stage;
 
-static const struct dp_wire_limit limits[] = {
+static const struct protobuf_limit limits[] = {
     { &csi__v1__topology__descriptor, 1, CSI_TOPOLOGY_MAX },
     { &csi__v1__node_get_capabilities_response__descriptor, 1, CSI_CAPABILITIES_MAX },
     { &csi__v1__node_get_volume_stats_response__descriptor, 1, CSI_USAGES_MAX },
@@ -39,8 +39,8 @@ enum err_code csi_node_info_unpack(struct csi_node_info *ret, const uint8_t *p, 
     const Csi__V1__NodeGetInfoResponse *m;
     ProtobufCMessage *base;
 
-    if (dp_wire_unpack(&csi__v1__node_get_info_response__descriptor, limits, ARRAY_LEN(limits), p, n,
-                       &ret->memory, &base, e) != ERR_OK)
+    if (protobuf_unpack(&csi__v1__node_get_info_response__descriptor, limits, ARRAY_LEN(limits), p, n,
+                        &ret->memory, &base, e) != ERR_OK)
         return e->code;
     m = (const Csi__V1__NodeGetInfoResponse *)base;
     if (strnlen(m->node_id, CSI_NODE_ID_MAX + 1) > CSI_NODE_ID_MAX)
@@ -68,8 +68,8 @@ enum err_code csi_caps_unpack(csi_caps *ret, const uint8_t *p, size_t n, struct 
     ProtobufCMessage *base;
     csi_caps caps = 0;
 
-    if (dp_wire_unpack(&csi__v1__node_get_capabilities_response__descriptor, limits, ARRAY_LEN(limits), p, n,
-                       &memory, &base, e) == ERR_OK) {
+    if (protobuf_unpack(&csi__v1__node_get_capabilities_response__descriptor, limits, ARRAY_LEN(limits), p, n,
+                        &memory, &base, e) == ERR_OK) {
         m = (const Csi__V1__NodeGetCapabilitiesResponse *)base;
         for (size_t i = 0; i < m->n_capabilities; i++) {
             const Csi__V1__NodeServiceCapability__RPC *rpc = m->capabilities[i]->rpc;
@@ -113,8 +113,8 @@ enum err_code csi_usage_unpack(struct csi_usage *ret, const uint8_t *p, size_t n
     struct arena memory = { 0 };
     ProtobufCMessage *base;
 
-    if (dp_wire_unpack(&csi__v1__node_get_volume_stats_response__descriptor, limits, ARRAY_LEN(limits), p, n,
-                       &memory, &base, e) == ERR_OK) {
+    if (protobuf_unpack(&csi__v1__node_get_volume_stats_response__descriptor, limits, ARRAY_LEN(limits), p, n,
+                        &memory, &base, e) == ERR_OK) {
         m = (const Csi__V1__NodeGetVolumeStatsResponse *)base;
         for (size_t i = 0; i < m->n_usage && e->code == ERR_OK; i++)
             ERR_IGNORE(take_usage(m->usage[i], &usage, e));
@@ -219,7 +219,7 @@ enum err_code csi_publish_pack(const struct csi_request *r, uint8_t **ret, size_
     fill_capability(r, &c);
     m.volume_capability = &c.m;
     if (fill_publish(r, &memory, &m))
-        ERR_IGNORE(dp_wire_pack(&m.base, ret, ret_n, e));
+        ERR_IGNORE(protobuf_pack(&m.base, ret, ret_n, e));
     else
         err_nomem(e);
     arena_done(&memory);
@@ -235,7 +235,7 @@ enum err_code csi_stage_pack(const struct csi_request *r, uint8_t **ret, size_t 
     fill_capability(r, &c);
     m.volume_capability = &c.m;
     if (fill_stage(r, &memory, &m))
-        ERR_IGNORE(dp_wire_pack(&m.base, ret, ret_n, e));
+        ERR_IGNORE(protobuf_pack(&m.base, ret, ret_n, e));
     else
         err_nomem(e);
     arena_done(&memory);
@@ -266,7 +266,7 @@ enum err_code csi_expand_pack(const struct csi_expand_request *r, uint8_t **ret,
     fill_capability(&r->capability, &c);
     m.volume_capability = &c.m;
     if (fill_expand(r, &memory, &m))
-        ERR_IGNORE(dp_wire_pack(&m.base, ret, ret_n, e));
+        ERR_IGNORE(protobuf_pack(&m.base, ret, ret_n, e));
     else
         err_nomem(e);
     arena_done(&memory);
@@ -279,8 +279,8 @@ enum err_code csi_expand_unpack(uint64_t *ret, const uint8_t *p, size_t n, struc
     struct arena memory = { 0 };
     ProtobufCMessage *base;
 
-    if (dp_wire_unpack(&csi__v1__node_expand_volume_response__descriptor, limits, ARRAY_LEN(limits), p, n,
-                       &memory, &base, e) == ERR_OK) {
+    if (protobuf_unpack(&csi__v1__node_expand_volume_response__descriptor, limits, ARRAY_LEN(limits), p, n,
+                        &memory, &base, e) == ERR_OK) {
         m = (const Csi__V1__NodeExpandVolumeResponse *)base;
         if (m->capacity_bytes < 0)
             err_set(e, ERR_INVALID, "csi.v1.NodeExpandVolumeResponse: capacity_bytes: a negative number");
@@ -298,7 +298,7 @@ enum err_code csi_unpublish_pack(const char *volume_id, const char *target_path,
 
     m.volume_id = (char *)volume_id;
     m.target_path = (char *)target_path;
-    return dp_wire_pack(&m.base, ret, ret_n, e);
+    return protobuf_pack(&m.base, ret, ret_n, e);
 }
 
 enum err_code csi_unstage_pack(const char *volume_id, const char *staging_path, uint8_t **ret, size_t *ret_n,
@@ -308,7 +308,7 @@ enum err_code csi_unstage_pack(const char *volume_id, const char *staging_path, 
 
     m.volume_id = (char *)volume_id;
     m.staging_target_path = (char *)staging_path;
-    return dp_wire_pack(&m.base, ret, ret_n, e);
+    return protobuf_pack(&m.base, ret, ret_n, e);
 }
 
 enum err_code csi_stats_pack(const char *volume_id, const char *volume_path, uint8_t **ret, size_t *ret_n,
@@ -318,7 +318,7 @@ enum err_code csi_stats_pack(const char *volume_id, const char *volume_path, uin
 
     m.volume_id = (char *)volume_id;
     m.volume_path = (char *)volume_path;
-    return dp_wire_pack(&m.base, ret, ret_n, e);
+    return protobuf_pack(&m.base, ret, ret_n, e);
 }
 
 void csi_wipe(uint8_t *p, size_t n)

@@ -2,7 +2,7 @@
 /*
  * messages - the messages of CSI's node service, packed, unpacked and checked.
  *
- * Drivers are hostile: bytes are checked before memory is allocated (deviceplugin/wire.h), then numbers of
+ * Drivers are hostile: bytes are checked before memory is allocated (base/codec/protobuf.h), then numbers of
  * elements and lengths. Unknown fields and capabilities are ignored, so that newer drivers work. Errors are
  * ERR_INVALID (bytes that Go would refuse, too) or ERR_EXHAUSTED (a limit); they name message and field.
  * Packed bytes are malloc'ed; those of a request hold Secrets: csi_wipe(). Pure; any thread.

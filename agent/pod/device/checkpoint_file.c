@@ -17,7 +17,7 @@
 #include "base/files/patience.h"
 #include "base/log.h"
 #include "base/siphash.h"
-#include "deviceplugin/checkpoint.h"
+#include "deviceplugin/checkpoint/checkpoint.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -18,7 +18,7 @@
 #include "base/arena.h"
 #include "deviceplugin/holdings.h"
 #include "deviceplugin/inventory.h"
-#include "deviceplugin/plugins.h"
+#include "deviceplugin/plugin/plugins.h"
 
 struct declared; /* agent/declared/declared.h */
 extern const struct room device_room;

@@ -7,7 +7,7 @@
 #include "base/boot_timer.h"
 #include "base/strs.h"
 #include "base/work.h"
-#include "deviceplugin/messages.h"
+#include "deviceplugin/message/messages.h"
 #include "deviceplugin/topology.h"
 
 struct checkpoint_file { /* checkpoint_file.c */

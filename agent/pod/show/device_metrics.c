@@ -3,7 +3,7 @@
 #include "agent/pod/core/usage_text.h"
 #include "agent/pod/device/devices.h"
 #include "agent/pod/show/devices.h"
-#include "deviceplugin/counts.h"
+#include "deviceplugin/plugin/counts.h"
 
 static void device_metrics_head(struct buf *out, const char *name, const char *type, const char *help)
 {

@@ -10,7 +10,7 @@
 #include "base/files/fs.h"
 #include "base/grpc/server.h"
 #include "base/log.h"
-#include "deviceplugin/podresources.h"
+#include "deviceplugin/message/podresources.h"
 
 #include <stdlib.h>
 #include <string.h>

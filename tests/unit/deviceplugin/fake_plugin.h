@@ -9,8 +9,8 @@
 #include "base/grpc/client.h"
 #include "base/grpc/server.h"
 #include "base/scope.h"
-#include "deviceplugin/counts.h"
-#include "deviceplugin/plugins.h"
+#include "deviceplugin/plugin/counts.h"
+#include "deviceplugin/plugin/plugins.h"
 #include "tests/unit/base/helper.h"
 #include "tests/unit/deviceplugin/wire_fixtures.h"
 

@@ -4,7 +4,7 @@
 
 #include "tests/unit/base/nomem.h"
 
-#include "deviceplugin/checkpoint_data.h"
+#include "deviceplugin/checkpoint/checkpoint_data.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "deviceplugin/counts.h"
 #include "deviceplugin/inventory.h"
+#include "deviceplugin/plugin/counts.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "deviceplugin/messages.h"
+#include "deviceplugin/message/messages.h"
 
 #include "base/buf.h"
+#include "base/codec/protobuf.h"
 #include "base/scope.h"
 #include "deviceplugin/proto/podresources.pb-c.h"
-#include "deviceplugin/wire.h"
 #include "tests/unit/base/helper.h"
 #include "tests/unit/deviceplugin/wire_fixtures.h"
 
@@ -420,7 +420,7 @@ static void too_many_fields_are_refused_before_memory_is_taken(void **state)
     struct buf b = BUF_INIT(BYTES_MAX);
 
     (void)state;
-    for (int i = 0; i < DP_WIRE_FIELDS_MAX + 1; i++) {
+    for (int i = 0; i < PROTOBUF_FIELDS_MAX + 1; i++) {
         put_varint(&b, 15 << 3 | 0);
         put_varint(&b, 0);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every allocation of messages and of the inventory fails once: an error, no leak, nothing half done. */
 #include "base/scope.h"
-#include "deviceplugin/messages.h"
+#include "deviceplugin/message/messages.h"
 #include "tests/unit/base/helper.h"
 #include "tests/unit/base/nomem.h"
 #include "tests/unit/deviceplugin/wire_fixtures.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "deviceplugin/plugin.h"
+#include "deviceplugin/plugin/plugin.h"
 #include "tests/unit/deviceplugin/fake_plugin.h"
 
 /* ---- who serves ---- */

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "deviceplugin/podresources.h"
+#include "deviceplugin/message/podresources.h"
 #include "deviceplugin/proto/podresources.pb-c.h"
 
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "agent/pod/node/record_load.h"
 #include "agent/pod/status/status.h"
 #include "base/codec/json.h"
-#include "deviceplugin/checkpoint.h"
+#include "deviceplugin/checkpoint/checkpoint.h"
 
 #define UID "0a4f7c1e-0000-4000-8000-000000000001"
 #define ONE "containers: [{name: main, image: x, resources: {limits: {" DEV ": 1}}}]"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* register - the calls of Register: rate limits, checks, and the answer once the plugin was reached. Texts
  * are kubelet's (pkg/kubelet/cm/devicemanager/plugin/v1beta1). */
-#include "deviceplugin/registration.h"
+#include "deviceplugin/plugin/registration.h"
 
 #include "base/files/fs.h"
 #include "deviceplugin/resource_name.h"

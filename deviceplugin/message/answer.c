@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* answer - the settings that a container gets with its devices: ContainerAllocateResponse, checked, as one
  * block of memory. */
-#include "deviceplugin/messages.h"
+#include "base/codec/protobuf.h"
+#include "deviceplugin/message/messages.h"
 #include "deviceplugin/proto/deviceplugin.pb-c.h"
-#include "deviceplugin/wire.h"
 
 #include "base/scope.h"
 
@@ -15,7 +15,7 @@ typedef V1beta1__ContainerAllocateResponse Response;
 typedef V1beta1__ContainerAllocateResponse__EnvsEntry Env;
 typedef V1beta1__ContainerAllocateResponse__AnnotationsEntry Annotation;
 
-static const struct dp_wire_limit limits[] = {
+static const struct protobuf_limit limits[] = {
     { &v1beta1__allocate_response__descriptor, 1, DP_ANSWER_ENTRIES_MAX },
     { &v1beta1__container_allocate_response__descriptor, 1, DP_ANSWER_ENTRIES_MAX },
     { &v1beta1__container_allocate_response__descriptor, 2, DP_ANSWER_ENTRIES_MAX },
@@ -245,8 +245,8 @@ enum err_code dp_answer_unpack(struct dp_answer **ret, const uint8_t *p, size_t 
     struct arena memory = { 0 };
     ProtobufCMessage *m;
 
-    if (dp_wire_unpack(&v1beta1__container_allocate_response__descriptor, limits, ARRAY_LEN(limits), p, n,
-                       &memory, &m, e) == ERR_OK)
+    if (protobuf_unpack(&v1beta1__container_allocate_response__descriptor, limits, ARRAY_LEN(limits), p, n,
+                        &memory, &m, e) == ERR_OK)
         ERR_IGNORE(answer_of(ret, (const Response *)m, &memory, e));
     arena_done(&memory);
     return e->code;
@@ -257,7 +257,7 @@ static enum err_code first_of(struct dp_answer **ret, uint8_t **ret_raw, size_t 
                               size_t n, const V1beta1__AllocateResponse *m, struct arena *memory,
                               struct err *e)
 {
-    const uint8_t *first = dp_wire_first(p, n, 1, &n);
+    const uint8_t *first = protobuf_first(p, n, 1, &n);
     mem_auto uint8_t *raw = NULL;
 
     if (first == NULL || m->n_container_responses == 0)
@@ -282,8 +282,8 @@ enum err_code dp_allocated_unpack(struct dp_answer **ret, uint8_t **ret_raw, siz
     struct arena memory = { 0 };
     ProtobufCMessage *m;
 
-    if (dp_wire_unpack(&v1beta1__allocate_response__descriptor, limits, ARRAY_LEN(limits), p, n, &memory, &m,
-                       e) == ERR_OK)
+    if (protobuf_unpack(&v1beta1__allocate_response__descriptor, limits, ARRAY_LEN(limits), p, n, &memory, &m,
+                        e) == ERR_OK)
         ERR_IGNORE(first_of(ret, ret_raw, ret_n, p, n, (const V1beta1__AllocateResponse *)m, &memory, e));
     arena_done(&memory);
     return e->code;
@@ -358,7 +358,7 @@ enum err_code dp_answer_pack(const struct dp_answer *a, uint8_t **ret, size_t *r
     if (!ok)
         err_nomem(e);
     else
-        ERR_IGNORE(dp_wire_pack(&m.base, ret, ret_n, e));
+        ERR_IGNORE(protobuf_pack(&m.base, ret, ret_n, e));
     arena_done(&memory);
     return e->code;
 }

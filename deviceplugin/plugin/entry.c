@@ -7,7 +7,7 @@
  * pauses. A device plugin whose stream ended while its socket still exists is retried as well; kubelet
  * forgets such a plugin.
  */
-#include "deviceplugin/watcher.h"
+#include "deviceplugin/plugin/watcher.h"
 
 #include "base/backoff.h"
 #include "base/buf.h"

@@ -12,7 +12,7 @@
  * in one line with single blanks. A type precedes each member of a struct, but not the elements of slices and
  * maps; strings have no quotes; nil is <nil>.
  */
-#include "deviceplugin/checkpoint_data.h"
+#include "deviceplugin/checkpoint/checkpoint_data.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "deviceplugin/checkpoint_data.h"
+#include "deviceplugin/checkpoint/checkpoint_data.h"
 
 #include "base/buf.h"
 #include "base/utf8.h"

@@ -6,9 +6,9 @@
  * In Go a slice or a map is empty or nil. The two differ in the text ([], null) and in the checksum, so these
  * structs keep the difference.
  */
-#ifndef DEVICEPLUGIN_CHECKPOINT_DATA_H
-#define DEVICEPLUGIN_CHECKPOINT_DATA_H
-#include "deviceplugin/checkpoint.h"
+#ifndef DEVICEPLUGIN_CHECKPOINT_CHECKPOINT_DATA_H
+#define DEVICEPLUGIN_CHECKPOINT_CHECKPOINT_DATA_H
+#include "deviceplugin/checkpoint/checkpoint.h"
 
 #include "base/buf.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plugin - private declarations of the files that plugins.h lists. Loop thread only. */
-#ifndef DEVICEPLUGIN_PLUGIN_H
-#define DEVICEPLUGIN_PLUGIN_H
+#ifndef DEVICEPLUGIN_PLUGIN_PLUGIN_H
+#define DEVICEPLUGIN_PLUGIN_PLUGIN_H
 #include "base/grpc/client.h"
 #include "base/list.h"
-#include "deviceplugin/counts.h"
-#include "deviceplugin/plugins.h"
+#include "deviceplugin/plugin/counts.h"
+#include "deviceplugin/plugin/plugins.h"
 
 #define DP_API_VERSION "v1beta1"
 #define DP_DIAL_MS 10000   /* kubelet's limit for the dial; here it includes GetDevicePluginOptions */

@@ -6,8 +6,8 @@
  * plugin watcher. Names come from plugins, so they are bounded: names beyond DP_COUNTS_MAX, or longer than a
  * resource's name may be, are not counted.
  */
-#ifndef DEVICEPLUGIN_COUNTS_H
-#define DEVICEPLUGIN_COUNTS_H
+#ifndef DEVICEPLUGIN_PLUGIN_COUNTS_H
+#define DEVICEPLUGIN_PLUGIN_COUNTS_H
 #include <stddef.h>
 #include <stdint.h>
 

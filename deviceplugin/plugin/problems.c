@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* problems - current problems of plugins, by resource or socket. A problem is kept until it is resolved, or
  * dropped for a newer one. */
-#include "deviceplugin/plugin.h"
+#include "deviceplugin/plugin/plugin.h"
 
 #include "base/utf8.h"
 

@@ -7,7 +7,7 @@
  * events does not matter, and neither does a lost event. A socket is a new one if its inode or its time of
  * creation differs. Each socket is an entry (entry.c), which registers on its own.
  */
-#include "deviceplugin/watcher.h"
+#include "deviceplugin/plugin/watcher.h"
 
 #include "base/files/fs.h"
 #include "base/files/watches.h"

@@ -7,8 +7,8 @@
  * The checksum is the 32-bit FNV-1a of what Go's spew prints of the data (checkpoint_sum.c). Where kubelet's
  * order is random, ours is that of holdings.h.
  */
-#ifndef DEVICEPLUGIN_CHECKPOINT_H
-#define DEVICEPLUGIN_CHECKPOINT_H
+#ifndef DEVICEPLUGIN_CHECKPOINT_CHECKPOINT_H
+#define DEVICEPLUGIN_CHECKPOINT_CHECKPOINT_H
 #include "deviceplugin/holdings.h"
 
 #include "base/strs.h"

@@ -11,8 +11,8 @@
  * Results returned as bytes, or as "one block", are malloc'ed: free() them. Outputs that have a _done
  * function must be { 0 } before the call. Pure; any thread.
  */
-#ifndef DEVICEPLUGIN_MESSAGES_H
-#define DEVICEPLUGIN_MESSAGES_H
+#ifndef DEVICEPLUGIN_MESSAGE_MESSAGES_H
+#define DEVICEPLUGIN_MESSAGE_MESSAGES_H
 #include "base/arena.h"
 #include "deviceplugin/inventory.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "deviceplugin/wire.h"
+#include "base/codec/protobuf.h"
 
 #include "base/utf8.h"
 
@@ -80,7 +80,7 @@ static bool read_field(struct reader *r, struct field *ret)
 
 struct check {
     const ProtobufCMessageDescriptor *message; /* the outermost one */
-    const struct dp_wire_limit *limits;
+    const struct protobuf_limit *limits;
     size_t n_limits, n_fields;
     struct err *e;
 };
@@ -130,7 +130,7 @@ static size_t most_elements(const struct check *c, const ProtobufCMessageDescrip
         if (c->limits[i].message == d && c->limits[i].field == field)
             return c->limits[i].most;
     }
-    return DP_WIRE_FIELDS_MAX;
+    return PROTOBUF_FIELDS_MAX;
 }
 
 static bool type_fits(const ProtobufCFieldDescriptor *f, unsigned type)
@@ -178,8 +178,8 @@ static enum err_code check_message(struct check *c, const ProtobufCMessageDescri
 
         if (!read_field(&r, &field))
             return wrong(c, at, ERR_INVALID, "not a message: it is truncated, or its fields are damaged");
-        if (++c->n_fields > DP_WIRE_FIELDS_MAX)
-            return wrong(c, &(struct place){ 0 }, ERR_EXHAUSTED, "more than %d fields", DP_WIRE_FIELDS_MAX);
+        if (++c->n_fields > PROTOBUF_FIELDS_MAX)
+            return wrong(c, &(struct place){ 0 }, ERR_EXHAUSTED, "more than %d fields", PROTOBUF_FIELDS_MAX);
         f = protobuf_c_message_descriptor_get_field(d, field.number);
         if (f == NULL)
             continue;
@@ -203,7 +203,7 @@ static void *wire_alloc(void *arg, size_t n)
 {
     struct arena *a = arg;
 
-    return n <= DP_WIRE_MEMORY_MAX && a->used <= DP_WIRE_MEMORY_MAX - n ? arena_alloc(a, n) : NULL;
+    return n <= PROTOBUF_MEMORY_MAX && a->used <= PROTOBUF_MEMORY_MAX - n ? arena_alloc(a, n) : NULL;
 }
 
 static void wire_free(void *arg, void *p) /* everything is freed at once: arena_done() */
@@ -212,9 +212,9 @@ static void wire_free(void *arg, void *p) /* everything is freed at once: arena_
     (void)p;
 }
 
-enum err_code dp_wire_unpack(const ProtobufCMessageDescriptor *d, const struct dp_wire_limit *limits,
-                             size_t n_limits, const uint8_t *p, size_t n, struct arena *memory,
-                             ProtobufCMessage **ret, struct err *e)
+enum err_code protobuf_unpack(const ProtobufCMessageDescriptor *d, const struct protobuf_limit *limits,
+                              size_t n_limits, const uint8_t *p, size_t n, struct arena *memory,
+                              ProtobufCMessage **ret, struct err *e)
 {
     static const uint8_t nothing[1]; /* protobuf-c needs a pointer even for no bytes */
     struct check c = { .message = d, .limits = limits, .n_limits = n_limits, .e = e };
@@ -230,7 +230,7 @@ enum err_code dp_wire_unpack(const ProtobufCMessageDescriptor *d, const struct d
     return ERR_OK;
 }
 
-const uint8_t *dp_wire_first(const uint8_t *p, size_t n, uint32_t field, size_t *ret_n)
+const uint8_t *protobuf_first(const uint8_t *p, size_t n, uint32_t field, size_t *ret_n)
 {
     struct reader r = { p, n };
     struct field f;
@@ -244,7 +244,7 @@ const uint8_t *dp_wire_first(const uint8_t *p, size_t n, uint32_t field, size_t 
     return NULL;
 }
 
-enum err_code dp_wire_pack(const ProtobufCMessage *m, uint8_t **ret, size_t *ret_n, struct err *e)
+enum err_code protobuf_pack(const ProtobufCMessage *m, uint8_t **ret, size_t *ret_n, struct err *e)
 {
     size_t n = protobuf_c_message_get_packed_size(m);
     uint8_t *p = malloc(n == 0 ? 1 : n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "deviceplugin/counts.h"
+#include "deviceplugin/plugin/counts.h"
 
 #include "deviceplugin/inventory.h"
 

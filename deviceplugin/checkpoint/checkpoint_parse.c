@@ -5,7 +5,7 @@
  * [[],[],[]...]. Strings and base64 are decoded in place, in a copy of the text. Only the file's own grammar
  * is read, so the depth of nesting is bounded.
  */
-#include "deviceplugin/checkpoint_data.h"
+#include "deviceplugin/checkpoint/checkpoint_data.h"
 
 #include "base/codec/base64.h"
 #include "base/parse.h"

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "deviceplugin/messages.h"
+#include "deviceplugin/message/messages.h"
 
+#include "base/codec/protobuf.h"
 #include "base/scope.h"
 #include "deviceplugin/proto/deviceplugin.pb-c.h"
 #include "deviceplugin/proto/pluginregistration.pb-c.h"
-#include "deviceplugin/wire.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const struct dp_wire_limit limits[] = {
+static const struct protobuf_limit limits[] = {
     { &v1beta1__list_and_watch_response__descriptor, 1, DP_DEVICES_MAX },
     { &v1beta1__topology_info__descriptor, 1, DP_NUMA_OF_DEVICE_MAX },
     { &v1beta1__container_preferred_allocation_response__descriptor, 1, DP_DEVICES_MAX },
@@ -19,7 +19,7 @@ static const struct dp_wire_limit limits[] = {
 static enum err_code unpack(const ProtobufCMessageDescriptor *d, const uint8_t *p, size_t n,
                             struct arena *memory, ProtobufCMessage **ret, struct err *e)
 {
-    return dp_wire_unpack(d, limits, ARRAY_LEN(limits), p, n, memory, ret, e);
+    return protobuf_unpack(d, limits, ARRAY_LEN(limits), p, n, memory, ret, e);
 }
 
 /* ---- messages from plugins ---- */
@@ -181,7 +181,7 @@ enum err_code dp_allocate_pack(const char *const *ids, size_t n, uint8_t **ret, 
     one.devices_ids = (char **)ids;
     m.n_container_requests = 1;
     m.container_requests = v;
-    return dp_wire_pack(&m.base, ret, ret_n, e);
+    return protobuf_pack(&m.base, ret, ret_n, e);
 }
 
 enum err_code dp_preferred_pack(const char *const *available, size_t n_available, const char *const *must,
@@ -198,7 +198,7 @@ enum err_code dp_preferred_pack(const char *const *available, size_t n_available
     one.allocation_size = size;
     m.n_container_requests = 1;
     m.container_requests = v;
-    return dp_wire_pack(&m.base, ret, ret_n, e);
+    return protobuf_pack(&m.base, ret, ret_n, e);
 }
 
 enum err_code dp_pre_start_pack(const char *const *ids, size_t n, uint8_t **ret, size_t *ret_n, struct err *e)
@@ -207,7 +207,7 @@ enum err_code dp_pre_start_pack(const char *const *ids, size_t n, uint8_t **ret,
 
     m.n_devices_ids = n;
     m.devices_ids = (char **)ids;
-    return dp_wire_pack(&m.base, ret, ret_n, e);
+    return protobuf_pack(&m.base, ret, ret_n, e);
 }
 
 enum err_code dp_status_pack(const char *why, uint8_t **ret, size_t *ret_n, struct err *e)
@@ -217,5 +217,5 @@ enum err_code dp_status_pack(const char *why, uint8_t **ret, size_t *ret_n, stru
     m.plugin_registered = why == NULL;
     if (why != NULL)
         m.error = (char *)why;
-    return dp_wire_pack(&m.base, ret, ret_n, e);
+    return protobuf_pack(&m.base, ret, ret_n, e);
 }

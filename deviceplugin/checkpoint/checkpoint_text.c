@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The arrays of the data, and their text, which equals the output of Go's encoding/json byte for byte. */
-#include "deviceplugin/checkpoint_data.h"
+#include "deviceplugin/checkpoint/checkpoint_data.h"
 
 #include "base/array.h"
 #include "base/buf.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calls - calls of a plugin as the provider of its resource: Allocate, GetPreferredAllocation,
  * PreStartContainer. */
-#include "deviceplugin/plugin.h"
+#include "deviceplugin/plugin/plugin.h"
 
 #include "base/scope.h"
 #include "base/utf8.h"

@@ -6,7 +6,7 @@
  * Then kubelet.sock is created: plugins that watch for it register again, too. If the socket or its folder is
  * removed while the agent runs, both are created again, since no plugin could register without them.
  */
-#include "deviceplugin/registration.h"
+#include "deviceplugin/plugin/registration.h"
 
 #include "base/backoff.h"
 #include "base/files/fs.h"

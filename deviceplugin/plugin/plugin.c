@@ -10,7 +10,7 @@
  * the same resource (kubelet closes both). If two plugins register one resource, the later registration wins,
  * even if the other plugin answers later.
  */
-#include "deviceplugin/plugin.h"
+#include "deviceplugin/plugin/plugin.h"
 
 #include "base/buf.h"
 #include "base/log.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* watcher - an entry of watcher.c: one socket of the folder plugins_registry. */
-#ifndef DEVICEPLUGIN_WATCHER_H
-#define DEVICEPLUGIN_WATCHER_H
-#include "deviceplugin/plugin.h"
+#ifndef DEVICEPLUGIN_PLUGIN_WATCHER_H
+#define DEVICEPLUGIN_PLUGIN_WATCHER_H
+#include "deviceplugin/plugin/plugin.h"
 
 #include <sys/types.h>
 #include <time.h>

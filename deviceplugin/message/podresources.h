@@ -15,8 +15,8 @@
  * List: all pods. Get: one pod. GetAllocatableResources: the same without a pod. All three have their list in
  * field 1.
  */
-#ifndef DEVICEPLUGIN_PODRESOURCES_H
-#define DEVICEPLUGIN_PODRESOURCES_H
+#ifndef DEVICEPLUGIN_MESSAGE_PODRESOURCES_H
+#define DEVICEPLUGIN_MESSAGE_PODRESOURCES_H
 #include "base/arena.h"
 #include "base/buf.h"
 
@@ -50,7 +50,7 @@ struct dp_podres_request { /* a GetPodResourcesRequest */
     const char *name, *namespace_;
     struct arena memory; /* private */
 };
-/* As dp_wire_unpack(); dp_podres_request_done() in any case. */
+/* As protobuf_unpack(); dp_podres_request_done() in any case. */
 enum err_code dp_podres_request_unpack(struct dp_podres_request *ret, const uint8_t *p, size_t n,
                                        struct err *e) MUST_CHECK;
 void dp_podres_request_done(struct dp_podres_request *r);

@@ -14,10 +14,10 @@
  * and GetPreferredAllocation have none, and all pods wait). If lists arrive faster than they can be
  * processed, only the newest is used.
  */
-#ifndef DEVICEPLUGIN_PLUGINS_H
-#define DEVICEPLUGIN_PLUGINS_H
+#ifndef DEVICEPLUGIN_PLUGIN_PLUGINS_H
+#define DEVICEPLUGIN_PLUGIN_PLUGINS_H
 #include "deviceplugin/inventory.h"
-#include "deviceplugin/messages.h"
+#include "deviceplugin/message/messages.h"
 
 #define DP_CALL_MS 30000 /* deadline of a call: kubelet's limit for PreStartContainer */
 

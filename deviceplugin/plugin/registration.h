@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* registration - shared by registration.c (the socket) and register.c (the calls). */
-#ifndef DEVICEPLUGIN_REGISTRATION_H
-#define DEVICEPLUGIN_REGISTRATION_H
+#ifndef DEVICEPLUGIN_PLUGIN_REGISTRATION_H
+#define DEVICEPLUGIN_PLUGIN_REGISTRATION_H
 #include "base/grpc/server.h"
-#include "deviceplugin/plugin.h"
+#include "deviceplugin/plugin/plugin.h"
 
 #include <sys/types.h>
 

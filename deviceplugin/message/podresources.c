@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "deviceplugin/podresources.h"
+#include "deviceplugin/message/podresources.h"
 
+#include "base/codec/protobuf.h"
 #include "deviceplugin/proto/podresources.pb-c.h"
-#include "deviceplugin/wire.h"
 
 #include <string.h>
 
@@ -187,7 +187,7 @@ enum err_code dp_podres_request_unpack(struct dp_podres_request *ret, const uint
     ProtobufCMessage *base;
 
     *ret = (struct dp_podres_request){ 0 };
-    if (dp_wire_unpack(&v1__get_pod_resources_request__descriptor, NULL, 0, p, n, &ret->memory, &base, e) !=
+    if (protobuf_unpack(&v1__get_pod_resources_request__descriptor, NULL, 0, p, n, &ret->memory, &base, e) !=
         ERR_OK)
         return e->code;
     m = (const V1__GetPodResourcesRequest *)base;
