@@ -77,7 +77,7 @@ modules := base base/codec base/files base/process base/grpc cgroups cni/host cn
            agent/pod/container agent/pod/record agent/pod/eviction agent/pod/admit agent/pod/status agent/pod/worker agent/pod/show agent/pod/node agent/claim agent/workload agent/kept agent/cluster \
            agent/cli/template agent/cli/print agent/cli/command agent/cli/files agent/cli/client agent/cli/change agent/cli/show agent/cli/stream agent/cli/image agent/cli agent
 # Of coracle-kube and coracle-seal alone: the daemon maps neither libcurl nor OpenSSL.
-kube_modules := agent/kube/client agent/kube/sync agent/kube/server agent/kube/apiserver agent/kube agent/seal
+kube_modules := agent/kube/decide agent/kube/client agent/kube/sync agent/kube/server agent/kube/apiserver agent/kube agent/seal
 include $(patsubst %,%/module.mk,$(modules) $(kube_modules) agent/unpack)
 
 libname  = $(B)/lib$(subst /,-,$(1)).a

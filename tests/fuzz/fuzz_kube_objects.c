@@ -2,16 +2,16 @@
 /* Objects of an apiserver: what the room `sync` makes of two of them, "[theirs, ours]", with members of any
  * type; and what the daemon makes of claims, volumes and attachments. */
 #include "agent/cluster/claim_state.h"
+#include "agent/kube/decide/claim_resize.h"
+#include "agent/kube/decide/csi_node.h"
+#include "agent/kube/decide/event_correlate.h"
+#include "agent/kube/decide/mirror.h"
+#include "agent/kube/decide/node_merge.h"
+#include "agent/kube/decide/patch.h"
+#include "agent/kube/decide/pod_merge.h"
+#include "agent/kube/decide/seen.h"
 #include "agent/kube/sync/certs.h"
-#include "agent/kube/sync/claim_resize.h"
-#include "agent/kube/sync/csi_node.h"
-#include "agent/kube/sync/event_correlate.h"
 #include "agent/kube/sync/lease.h"
-#include "agent/kube/sync/mirror.h"
-#include "agent/kube/sync/node_merge.h"
-#include "agent/kube/sync/patch.h"
-#include "agent/kube/sync/pod_merge.h"
-#include "agent/kube/sync/seen.h"
 
 #include <stdint.h>
 #include <stdlib.h>

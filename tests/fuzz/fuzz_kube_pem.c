@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A certificate as an apiserver hands it over, and a key that comes back from the disk. */
-#include "agent/kube/sync/x509.h"
+#include "agent/kube/decide/x509.h"
 #include "tests/fuzz/text.h"
 
 #include <stdint.h>

@@ -15,7 +15,7 @@
  */
 #ifndef AGENT_KUBE_SYNC_CERTS_H
 #define AGENT_KUBE_SYNC_CERTS_H
-#include "agent/kube/sync/x509.h"
+#include "agent/kube/decide/x509.h"
 
 #define CERTS_WAIT_MS (15 * 60 * 1000)
 #define CERTS_DENIED_MS (5 * 60 * 1000)

@@ -7,7 +7,7 @@
  */
 #include "agent/kube/sync/internal.h"
 
-#include "agent/kube/sync/claim_resize.h"
+#include "agent/kube/decide/claim_resize.h"
 #include "base/codec/json.h"
 #include "base/scope.h"
 

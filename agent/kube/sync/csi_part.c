@@ -9,7 +9,7 @@
  */
 #include "agent/kube/sync/internal.h"
 
-#include "agent/kube/sync/csi_node.h"
+#include "agent/kube/decide/csi_node.h"
 #include "base/backoff.h"
 #include "base/codec/json.h"
 #include "base/log.h"

@@ -2,7 +2,7 @@
 #include "agent/kube/sync/events.h"
 
 #include "agent/kube/client/pace.h"
-#include "agent/kube/sync/event_correlate.h"
+#include "agent/kube/decide/event_correlate.h"
 #include "agent/kube/sync/internal.h"
 #include "base/codec/json.h"
 #include "base/scope.h"

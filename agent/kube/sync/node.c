@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/kube/sync/node.h"
 
+#include "agent/kube/decide/node_merge.h"
+#include "agent/kube/decide/seen.h"
 #include "agent/kube/sync/internal.h"
-#include "agent/kube/sync/node_merge.h"
-#include "agent/kube/sync/seen.h"
 #include "base/codec/json.h"
 #include "base/scope.h"
 

@@ -2,7 +2,7 @@
 /* pod_table - by name: the apiserver's object, and the node's pods. */
 #include "agent/kube/sync/pods.h"
 
-#include "agent/kube/sync/seen.h"
+#include "agent/kube/decide/seen.h"
 #include "base/codec/json.h"
 #include "base/scope.h"
 

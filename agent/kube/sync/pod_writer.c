@@ -2,8 +2,8 @@
 /* pod_writer - the requests about pods: one at a time, in the order in which they became necessary. */
 #include "agent/kube/sync/pods.h"
 
-#include "agent/kube/sync/pod_merge.h"
-#include "agent/kube/sync/seen.h"
+#include "agent/kube/decide/pod_merge.h"
+#include "agent/kube/decide/seen.h"
 #include "base/codec/json.h"
 #include "base/scope.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/kube/sync/pods.h"
 
-#include "agent/kube/sync/pod_merge.h"
-#include "agent/kube/sync/seen.h"
+#include "agent/kube/decide/pod_merge.h"
+#include "agent/kube/decide/seen.h"
 #include "base/codec/json.h"
 #include "base/scope.h"
 

@@ -12,9 +12,9 @@
  */
 #ifndef AGENT_KUBE_SYNC_PODS_H
 #define AGENT_KUBE_SYNC_PODS_H
+#include "agent/kube/decide/mirror.h"
+#include "agent/kube/decide/pod_decide.h"
 #include "agent/kube/sync/internal.h"
-#include "agent/kube/sync/mirror.h"
-#include "agent/kube/sync/pod_decide.h"
 
 #define PODS_MAX 4096 /* of one node, finished ones included */
 /* After this time without a message for it, a mirror has no static pod: the daemon tells of all pods when it

@@ -3,7 +3,7 @@
  * kubelet. */
 #include "tests/unit/agent_kube_sync/script_kube.h"
 
-#include "agent/kube/sync/claim_resize.h"
+#include "agent/kube/decide/claim_resize.h"
 
 #define CLAIM "/api/v1/namespaces/default/persistentvolumeclaims/data"
 #define PENDING                                                                                              \

@@ -3,7 +3,7 @@
  * recorded sessions of kubelet. */
 #include "tests/unit/agent_kube_sync/script_kube.h"
 
-#include "agent/kube/sync/csi_node.h"
+#include "agent/kube/decide/csi_node.h"
 
 #define CSI_NODES "/apis/storage.k8s.io/v1/csinodes"
 #define OWN CSI_NODES "/peer"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/agent_kube_sync/script_kube.h"
 
-#include "agent/kube/sync/event_correlate.h"
+#include "agent/kube/decide/event_correlate.h"
 #include "agent/kube/sync/events.h"
 
 #define EVENTS "/api/v1/namespaces/default/events"

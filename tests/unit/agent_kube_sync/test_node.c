@@ -2,10 +2,10 @@
 /* The Node and its Lease, in the shapes that a kubelet of 1.36 was recorded with. */
 #include "tests/unit/agent_kube_sync/script_kube.h"
 
+#include "agent/kube/decide/node_merge.h"
 #include "agent/kube/sync/internal.h"
 #include "agent/kube/sync/lease.h"
 #include "agent/kube/sync/node.h"
-#include "agent/kube/sync/node_merge.h"
 
 #define CONFIG                                                                                               \
     "{\"type\":\"config\",\"nodeName\":\"peer\",\"registerNode\":true,\"leaseSeconds\":40,\"updateMs\":"     \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/base/helper.h"
 
-#include "agent/kube/sync/patch.h"
+#include "agent/kube/decide/patch.h"
 
 static void patches(const char *from, const char *to, const char *wanted)
 {

@@ -3,9 +3,9 @@
  * of 1.36. */
 #include "tests/unit/agent_kube_sync/script_kube.h"
 
-#include "agent/kube/sync/mirror.h"
-#include "agent/kube/sync/pod_decide.h"
-#include "agent/kube/sync/pod_merge.h"
+#include "agent/kube/decide/mirror.h"
+#include "agent/kube/decide/pod_decide.h"
+#include "agent/kube/decide/pod_merge.h"
 
 #define STATUS "/api/v1/namespaces/default/pods/app/status"
 #define LEASE "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event_lru - a map from hashes to small records that forgets the records unused for longest: client-go keeps
  * 4096 of each kind (maxLruCacheEntries). Keys are keyed hashes of this process (base/siphash.h). */
-#ifndef AGENT_KUBE_SYNC_EVENT_LRU_H
-#define AGENT_KUBE_SYNC_EVENT_LRU_H
+#ifndef AGENT_KUBE_DECIDE_EVENT_LRU_H
+#define AGENT_KUBE_DECIDE_EVENT_LRU_H
 #include "base/list.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/kube/sync/mirror.h"
+#include "agent/kube/decide/mirror.h"
 
 #include "base/buf.h"
 #include "base/codec/json.h"

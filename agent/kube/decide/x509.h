@@ -6,8 +6,8 @@
  * addresses. Its name is made of key, subject and usages (k8s.io/client-go/util/certificate/csr), so that a
  * process that comes back with the same key finds the request that it made before.
  */
-#ifndef AGENT_KUBE_SYNC_X509_H
-#define AGENT_KUBE_SYNC_X509_H
+#ifndef AGENT_KUBE_DECIDE_X509_H
+#define AGENT_KUBE_DECIDE_X509_H
 #include "base/error.h"
 
 #include <jansson.h>

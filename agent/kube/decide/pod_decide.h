@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pod_decide - the next step for a pod at the apiserver. Pure. */
-#ifndef AGENT_KUBE_SYNC_POD_DECIDE_H
-#define AGENT_KUBE_SYNC_POD_DECIDE_H
+#ifndef AGENT_KUBE_DECIDE_POD_DECIDE_H
+#define AGENT_KUBE_DECIDE_POD_DECIDE_H
 #include <stdbool.h>
 
 enum pod_action {

@@ -3,8 +3,8 @@
  * claim_resize - the status of a PersistentVolumeClaim whose volume this node makes larger
  * (pkg/volume/util/resize_util.go). Pure.
  */
-#ifndef AGENT_KUBE_SYNC_CLAIM_RESIZE_H
-#define AGENT_KUBE_SYNC_CLAIM_RESIZE_H
+#ifndef AGENT_KUBE_DECIDE_CLAIM_RESIZE_H
+#define AGENT_KUBE_DECIDE_CLAIM_RESIZE_H
 #include <jansson.h>
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/kube/sync/pod_decide.h"
+#include "agent/kube/decide/pod_decide.h"
 
 static enum pod_action decide_mirror(const struct pod_facts *f)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/kube/sync/event_lru.h"
+#include "agent/kube/decide/event_lru.h"
 
 #include <stdlib.h>
 

@@ -8,9 +8,9 @@
  * - An event that was sent already is counted: a PATCH of count, lastTimestamp and message.
  * - Of each source, object and type 25 go at once, then one every five minutes; others are dropped.
  */
-#ifndef AGENT_KUBE_SYNC_EVENT_CORRELATE_H
-#define AGENT_KUBE_SYNC_EVENT_CORRELATE_H
-#include "agent/kube/sync/event_lru.h"
+#ifndef AGENT_KUBE_DECIDE_EVENT_CORRELATE_H
+#define AGENT_KUBE_DECIDE_EVENT_CORRELATE_H
+#include "agent/kube/decide/event_lru.h"
 
 #include <jansson.h>
 #include <stdbool.h>

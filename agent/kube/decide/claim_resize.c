@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/kube/sync/claim_resize.h"
+#include "agent/kube/decide/claim_resize.h"
 
-#include "agent/kube/sync/patch.h"
+#include "agent/kube/decide/patch.h"
 #include "base/buf.h"
 #include "base/codec/json.h"
 #include "base/scope.h"

@@ -7,8 +7,8 @@
  * without `count` it sets no limit. Its entry has the labels' keys in order; an entry that is new or replaced
  * comes last. Labels of a driver that is gone stay on the Node, as with kubelet.
  */
-#ifndef AGENT_KUBE_SYNC_CSI_NODE_H
-#define AGENT_KUBE_SYNC_CSI_NODE_H
+#ifndef AGENT_KUBE_DECIDE_CSI_NODE_H
+#define AGENT_KUBE_DECIDE_CSI_NODE_H
 #include "base/error.h"
 
 #include <jansson.h>

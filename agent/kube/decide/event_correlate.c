@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/kube/sync/event_correlate.h"
+#include "agent/kube/decide/event_correlate.h"
 
 #include "base/buf.h"
 #include "base/clock.h"

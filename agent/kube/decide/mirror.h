@@ -8,8 +8,8 @@
  * NodeRestriction refuses mirrors of pods with a service account, or that name ConfigMaps, Secrets or claims:
  * such a pod has none.
  */
-#ifndef AGENT_KUBE_SYNC_MIRROR_H
-#define AGENT_KUBE_SYNC_MIRROR_H
+#ifndef AGENT_KUBE_DECIDE_MIRROR_H
+#define AGENT_KUBE_DECIDE_MIRROR_H
 #include <jansson.h>
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/kube/sync/pod_merge.h"
+#include "agent/kube/decide/pod_merge.h"
 
-#include "agent/kube/sync/patch.h"
+#include "agent/kube/decide/patch.h"
 #include "base/buf.h"
 #include "base/codec/json.h"
 #include "base/scope.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* seen - objects of the apiserver: which is newer, and whether one differs where it matters. Pure. */
-#ifndef AGENT_KUBE_SYNC_SEEN_H
-#define AGENT_KUBE_SYNC_SEEN_H
+#ifndef AGENT_KUBE_DECIDE_SEEN_H
+#define AGENT_KUBE_DECIDE_SEEN_H
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>

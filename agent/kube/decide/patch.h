@@ -11,8 +11,8 @@
  * member here, and quantities are compared by their value: the apiserver hands back "1Gi" for "1048576Ki". So
  * a status that was sent and came back differs in nothing.
  */
-#ifndef AGENT_KUBE_SYNC_PATCH_H
-#define AGENT_KUBE_SYNC_PATCH_H
+#ifndef AGENT_KUBE_DECIDE_PATCH_H
+#define AGENT_KUBE_DECIDE_PATCH_H
 #include <jansson.h>
 #include <stdbool.h>
 

@@ -11,8 +11,8 @@
  * - lastTransitionTime stays that of the apiserver while the condition's status does.
  * - A pod of which nothing is left gets a final phase: Failed where the node had none.
  */
-#ifndef AGENT_KUBE_SYNC_POD_MERGE_H
-#define AGENT_KUBE_SYNC_POD_MERGE_H
+#ifndef AGENT_KUBE_DECIDE_POD_MERGE_H
+#define AGENT_KUBE_DECIDE_POD_MERGE_H
 #include <jansson.h>
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/kube/sync/x509.h"
+#include "agent/kube/decide/x509.h"
 
 #include "base/buf.h"
 #include "base/codec/base64.h"

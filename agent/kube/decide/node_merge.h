@@ -7,8 +7,8 @@
  * finds itself; what the apiserver has belongs to several: conditions and extended resources of others stay,
  * and so do volumesAttached, labels and taints once the node is registered.
  */
-#ifndef AGENT_KUBE_SYNC_NODE_MERGE_H
-#define AGENT_KUBE_SYNC_NODE_MERGE_H
+#ifndef AGENT_KUBE_DECIDE_NODE_MERGE_H
+#define AGENT_KUBE_DECIDE_NODE_MERGE_H
 #include <jansson.h>
 #include <stdbool.h>
 
