@@ -292,6 +292,7 @@ static bool build_env(struct cni_plugin *p)
     }
     p->env[n++] = join_dirs(c->bin_dirs);
     p->env[n++] = str_printf("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    p->env[n++] = str_printf("GOMAXPROCS=1");
     for (size_t i = 0; i < n; i++)
         if (p->env[i] == NULL) /* the entries after it are freed by plugin_end() */
             return false;

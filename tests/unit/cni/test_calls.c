@@ -75,6 +75,7 @@ static int assert_call(const struct place *p, const char *verb, const char *type
     int number;
     str_auto expected = str_printf("arg %s/bin/%s\nenv CNI_COMMAND=%s\n%senv CNI_PATH=%s/bin:/nowhere\n"
                                    "env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n"
+                                   "env GOMAXPROCS=1\n"
                                    "stdin %s",
                                    p->dir, type, verb, env, p->dir, input);
 

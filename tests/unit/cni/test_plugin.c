@@ -66,7 +66,8 @@ static void a_plugin_sees_only_the_environment_that_we_built(void **state)
     str_auto expected =
         str_printf("CNI_COMMAND=ADD\nCNI_CONTAINERID=cid\nCNI_NETNS=/ns\nCNI_IFNAME=eth0\nCNI_ARGS=K=V\n"
                    "CNI_PATH=%s/bin:/nowhere\n"
-                   "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n",
+                   "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n"
+                   "GOMAXPROCS=1\n",
                    p->dir);
     str_auto env = NULL;
     str_auto in = NULL;
