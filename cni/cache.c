@@ -48,7 +48,7 @@ enum err_code cni_cache_write(int dirfd, const struct cni_entry *entry, struct e
     if (strlen(text) > CNI_CACHE_ENTRY_MAX)
         return err_set(e, ERR_EXHAUSTED, "CNI result cache: %zu bytes are more than the %d allowed",
                        strlen(text), CNI_CACHE_ENTRY_MAX);
-    if (fs_replace_at(dirfd, name, text, strlen(text), 0600, false, e) != ERR_OK)
+    if (fs_replace_lazily_at(dirfd, name, text, strlen(text), 0600, e) != ERR_OK)
         return err_wrap(e, "CNI result cache");
     return ERR_OK;
 }

@@ -109,9 +109,24 @@ int fs_write_all(int fd, const void *data, size_t n)
     return 0;
 }
 
+enum replace { REPLACE_PLAIN, REPLACE_SYNC, REPLACE_LAZILY };
+
+/* An exchange of two names is as atomic as a rename, but ext4 does not write the data for it. False: the name
+ * is new or not that of a file, or the file system cannot do it. */
+static bool fs_exchange(int folder, const char *tmp, const char *name)
+{
+    struct stat st;
+
+    if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode) ||
+        renameat2(folder, tmp, folder, name, RENAME_EXCHANGE) != 0)
+        return false;
+    unlinkat(folder, tmp, 0); /* the old file; a rest is as harmless as that of a killed write */
+    return true;
+}
+
 /* Fills the new file; returns an errno, with the failed step in *ret_step. */
 static int fs_fill(int folder, const char *tmp, const char *name, const void *data, size_t n, mode_t mode,
-                   bool sync, const char **ret_step)
+                   enum replace how, const char **ret_step)
 {
     fd_auto fd = openat(folder, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     int sys;
@@ -123,14 +138,15 @@ static int fs_fill(int folder, const char *tmp, const char *name, const void *da
     sys = fs_write_all(fd, data, n);
     if (sys == 0 && fchmod(fd, mode) != 0)
         sys = errno;
-    if (sys == 0 && sync && fsync(fd) != 0)
+    if (sys == 0 && how == REPLACE_SYNC && fsync(fd) != 0)
         sys = errno;
     /* On file systems that write late (NFS, FUSE), only close() reports a full disk. */
     if (close(take_fd(&fd)) != 0 && sys == 0 && errno != EINTR)
         sys = errno;
     if (sys == 0) {
         *ret_step = "rename";
-        if (renameat(folder, tmp, folder, name) != 0)
+        if (!(how == REPLACE_LAZILY && fs_exchange(folder, tmp, name)) &&
+            renameat(folder, tmp, folder, name) != 0)
             sys = errno;
     }
     if (sys != 0)
@@ -138,8 +154,8 @@ static int fs_fill(int folder, const char *tmp, const char *name, const void *da
     return sys;
 }
 
-enum err_code fs_replace_at(int dirfd, const char *path, const void *data, size_t n, mode_t mode, bool sync,
-                            struct err *e)
+static enum err_code fs_replace(int dirfd, const char *path, const void *data, size_t n, mode_t mode,
+                                enum replace how, struct err *e)
 {
     const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1, *step;
     char parent[4096] = ".", tmp[256], random[9];
@@ -162,12 +178,24 @@ enum err_code fs_replace_at(int dirfd, const char *path, const void *data, size_
 
     id_random_hex(random, sizeof(random) - 1);
     snprintf(tmp, sizeof(tmp), ".%.*s.%s", (int)(sizeof(tmp) - sizeof(random) - 2), name, random);
-    sys = fs_fill(folder, tmp, name, data, n, mode, sync, &step);
+    sys = fs_fill(folder, tmp, name, data, n, mode, how, &step);
     if (sys != 0)
         return err_sys(e, sys, "%s %s", step, path);
-    if (sync && fsync(folder) != 0)
+    if (how == REPLACE_SYNC && fsync(folder) != 0)
         return err_sys(e, errno, "sync folder of %s", path);
     return ERR_OK;
+}
+
+enum err_code fs_replace_at(int dirfd, const char *path, const void *data, size_t n, mode_t mode, bool sync,
+                            struct err *e)
+{
+    return fs_replace(dirfd, path, data, n, mode, sync ? REPLACE_SYNC : REPLACE_PLAIN, e);
+}
+
+enum err_code fs_replace_lazily_at(int dirfd, const char *path, const void *data, size_t n, mode_t mode,
+                                   struct err *e)
+{
+    return fs_replace(dirfd, path, data, n, mode, REPLACE_LAZILY, e);
 }
 
 /* ---- folders ---- */

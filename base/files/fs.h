@@ -45,6 +45,11 @@ enum err_code fs_write_control(int dirfd, const char *path, const char *text, st
  * it. `sync`: fsync the file and the folder. */
 enum err_code fs_replace_at(int dirfd, const char *path, const void *data, size_t n, mode_t mode, bool sync,
                             struct err *e) MUST_CHECK;
+/* The same without a sync, and without the one that ext4 adds: it writes a file's data at once when the file
+ * replaces another one. For files that change several times a second, of which a power failure may leave an
+ * empty one, as other file systems do. */
+enum err_code fs_replace_lazily_at(int dirfd, const char *path, const void *data, size_t n, mode_t mode,
+                                   struct err *e) MUST_CHECK;
 
 /* mkdir -p; new folders get exactly `mode` (umask ignored); existing ones are left alone. */
 enum err_code fs_mkdirs(const char *path, mode_t mode, struct err *e) MUST_CHECK;

@@ -200,6 +200,34 @@ static void a_failed_replacement_leaves_the_old_file(void **state)
                      ERR_PRECONDITION);
 }
 
+static void a_lazy_replacement_is_one_too(void **state)
+{
+    struct err e = { 0 };
+    fd_auto dir = open(*state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    fd_auto old = -1;
+    char text[8] = "";
+
+    assert_int_equal(fs_replace_lazily_at(dir, "a", "one", 3, 0644, &e), ERR_OK); /* a new name */
+    old = openat(dir, "a", O_RDONLY | O_CLOEXEC);
+    assert_int_equal(fs_replace_lazily_at(dir, "a", "second", 6, 0600, &e), ERR_OK);
+    assert_content(dir, "a", "second");
+    assert_int_equal(mode_of(in(*state, "a")), 0600);
+    assert_int_equal(read(old, text, sizeof(text)), 3); /* another file, not new content of the old one */
+    assert_string_equal(text, "one");
+    assert_int_equal(entries(*state), 1);
+
+    put(*state, "target", "untouched");
+    assert_int_equal(symlink("target", in(*state, "link")), 0);
+    assert_int_equal(fs_replace_lazily_at(dir, "link", "new", 3, 0644, &e), ERR_OK);
+    assert_content(dir, "target", "untouched");
+    assert_content(dir, "link", "new");
+
+    assert_int_equal(mkdir(in(*state, "dir"), 0755), 0);
+    assert_int_equal(fs_replace_lazily_at(dir, "dir", "x", 1, 0644, &e), ERR_PRECONDITION);
+    assert_string_equal(e.text, "rename dir: Is a directory");
+    assert_int_equal(entries(*state), 4);
+}
+
 static void a_full_disk_is_an_error_and_the_old_file_stays(void **state)
 {
     char *big = calloc(1, 200000);
@@ -477,6 +505,7 @@ int main(void)
         dir_test(a_symlink_is_replaced_not_followed),
         dir_test(the_longest_name_can_be_replaced),
         dir_test(a_failed_replacement_leaves_the_old_file),
+        dir_test(a_lazy_replacement_is_one_too),
         dir_test(a_full_disk_is_an_error_and_the_old_file_stays),
         dir_test(folders_are_made_with_the_exact_mode),
         dir_test(folders_may_be_spread_on_any_file_system),
