@@ -203,18 +203,40 @@ void cg_meter_free(struct cg_meter *m)
     free(m);
 }
 
-static int meter_open_file(const struct cg_meter *m, const struct entry *n)
+struct reading {
+    struct cg_sample s;
+    bool usage;     /* memory.usage was reported */
+    uint64_t memsw; /* v1: the limit of memory and swap together */
+    int folder;     /* of the cgroup in hierarchy `hier`: its path is resolved once, not for each file */
+    size_t hier;
+};
+
+/* Opens the cgroup's folder for the files that follow in this hierarchy. */
+static int meter_folder(const struct cg_meter *m, struct reading *reading, size_t hier)
+{
+    const char *below = m->path + strspn(m->path, "/");
+
+    if (reading->folder < 0 || reading->hier != hier) {
+        if (reading->folder >= 0)
+            close(reading->folder);
+        reading->hier = hier;
+        reading->folder = openat(m->set->tree->hiers[hier].fd, below[0] != '\0' ? below : ".",
+                                 O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    }
+    return reading->folder;
+}
+
+static int meter_open_file(const struct cg_meter *m, const struct entry *n, struct reading *reading)
 {
     const struct row *r = &rows[n->row];
-    char path[CG_PATH_MAX + 64];
-    const char *above = m->path + strspn(m->path, "/");
+    int folder = meter_folder(m, reading, n->hier);
+    char name[64];
 
+    if (folder < 0)
+        return -1;
     if (r->file == F_HUGETLB)
-        snprintf(path, sizeof(path), "%s%shugetlb.%s.%s", above, above[0] != '\0' ? "/" : "",
-                 m->set->page_sizes[n->size], r->name);
-    else
-        snprintf(path, sizeof(path), "%s%s%s", above, above[0] != '\0' ? "/" : "", r->name);
-    return openat(m->set->tree->hiers[n->hier].fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        snprintf(name, sizeof(name), "hugetlb.%s.%s", m->set->page_sizes[n->size], r->name);
+    return openat(folder, r->file == F_HUGETLB ? name : r->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 }
 
 /* cgroup.procs may be long: count piece by piece. */
@@ -227,12 +249,6 @@ static bool count_processes(int fd, char *text, struct cg_sample *s)
         s->processes += cg_count_lines(text, (size_t)n);
     return n >= 0;
 }
-
-struct reading {
-    struct cg_sample s;
-    bool usage;     /* memory.usage was reported */
-    uint64_t memsw; /* v1: the limit of memory and swap together */
-};
 
 static bool meter_take(const struct cg_meter *m, const struct entry *n, const char *text, size_t size,
                        struct reading *reading)
@@ -320,7 +336,7 @@ static bool meter_read_entry(struct cg_meter *m, struct entry *n, struct reading
         }
     }
     if (n->fd < 0) {
-        fd_auto fd = meter_open_file(m, n);
+        fd_auto fd = meter_open_file(m, n, reading);
         if (fd < 0)
             return false;
         if (r->file == F_PROCESSES) {
@@ -350,7 +366,8 @@ static uint64_t mono_ns(void)
 enum err_code cg_meter_read(struct cg_meter *m, unsigned parts, struct cg_sample *ret, struct err *e)
 {
     struct reading reading = { .s = { .at_ns = clock_wall_ns(), .mono_ns = mono_ns() },
-                               .memsw = CG_NO_LIMIT };
+                               .memsw = CG_NO_LIMIT,
+                               .folder = -1 };
     struct cg_sample *s = &reading.s;
     bool found = false;
 
@@ -358,6 +375,7 @@ enum err_code cg_meter_read(struct cg_meter *m, unsigned parts, struct cg_sample
     for (size_t i = 0; i < m->set->n_entries; i++)
         if (rows[m->entries[i].row].part & parts)
             found = meter_read_entry(m, &m->entries[i], &reading) || found;
+    scope_close_p(&reading.folder);
     if (!found) {
         meter_release_files(m);
         return err_set(e, ERR_NOT_FOUND, "usage of cgroup %s: no such cgroup", m->path);
