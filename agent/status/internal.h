@@ -211,9 +211,9 @@ struct object_keys { /* initialize to { 0 } */
     size_t n, next;
     char *text;
 };
-/* namespace_ NULL: of all namespaces. */
+/* Without those that `only` excludes by their names; NULL: all. */
 enum err_code keys_read(struct object_keys *ret, struct status_server *s, enum status_kind kind,
-                        const char *namespace_, struct err *e) MUST_CHECK;
+                        const struct selection *only, struct err *e) MUST_CHECK;
 void keys_done(struct object_keys *k);
 bool keys_to_come(const struct object_keys *k, const char *namespace_, const char *name);
 /* The next object; NULL with ERR_NOT_FOUND if it was removed. */

@@ -12,8 +12,23 @@ static int by_namespace_and_name(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->name, y->name);
 }
 
+/* Before the object is made: whoever asks for one pod of a thousand must not wait for the others. */
+static bool may_be_selected(const struct selection *only, enum status_kind kind, const char *namespace_,
+                            const char *name)
+{
+    if (only == NULL)
+        return true;
+    if (only->namespace_ != NULL && strcmp(only->namespace_, namespace_) != 0)
+        return false;
+    for (size_t i = 0; kind == KIND_POD && i < only->n_fields; i++)
+        if (strcmp(only->fields[i].path, "metadata.name") == 0 &&
+            (strcmp(only->fields[i].value, name) == 0) == only->fields[i].differs)
+            return false;
+    return true;
+}
+
 enum err_code keys_read(struct object_keys *ret, struct status_server *s, enum status_kind kind,
-                        const char *namespace_, struct err *e)
+                        const struct selection *only, struct err *e)
 {
     struct object_keys k = { .kind = kind };
     json_auto_t *names = s->provider.keys(s->provider.arg, kind, e);
@@ -39,7 +54,7 @@ enum err_code keys_read(struct object_keys *ret, struct status_server *s, enum s
         if (slash == NULL)
             continue;
         *slash = '\0';
-        if (namespace_ == NULL || strcmp(namespace_, at) == 0) {
+        if (may_be_selected(only, kind, at, slash + 1)) {
             k.keys[k.n++] = (struct object_key){ at, slash + 1 };
             at = slash + 1 + strlen(slash + 1) + 1;
         }

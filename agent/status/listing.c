@@ -140,7 +140,7 @@ void listing_begin(struct conn *c, const struct listing_of *of, struct selection
         return;
     }
     buf_init_secret(&l->out, SIZE_MAX - 1);
-    if (keys_read(&l->keys, c->server, of->kind, selection->namespace_, &e) != ERR_OK) {
+    if (keys_read(&l->keys, c->server, of->kind, selection, &e) != ERR_OK) {
         free(l);
         conn_err(c, &e);
         return;

@@ -48,7 +48,7 @@ static void routes_get_pods(struct conn *c, const struct status_match *m)
     } else if (m->name != NULL && !narrow(&selection, m->name)) {
         err_nomem(&e);
         conn_err(c, &e);
-    } else if (keys_read(&keys, c->server, KIND_POD, selection.namespace_, &e) != ERR_OK) {
+    } else if (keys_read(&keys, c->server, KIND_POD, &selection, &e) != ERR_OK) {
         conn_err(c, &e);
     } else {
         watch_begin(c, &selection, &keys);
@@ -107,7 +107,7 @@ static void routes_get_events(struct conn *c, const struct status_match *m)
     }
     if (!watch)
         listing_begin(c, &event_list, &selection);
-    else if (keys_read(&keys, c->server, KIND_EVENT, selection.namespace_, &e) != ERR_OK)
+    else if (keys_read(&keys, c->server, KIND_EVENT, &selection, &e) != ERR_OK)
         conn_err(c, &e);
     else
         watch_begin(c, &selection, &keys);

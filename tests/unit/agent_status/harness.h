@@ -42,6 +42,7 @@ struct fixture {
     const char *step; /* of the image that is being brought; NULL: not known */
     int bytes;
     unsigned looks; /* at it */
+    unsigned made;  /* pods, for lists and watches */
 };
 
 struct client {
@@ -156,6 +157,7 @@ static inline json_t *fake_objects(void *arg, enum status_kind kind, const char 
 static inline json_t *fake_listed(void *arg, enum status_kind kind, const char *namespace_, const char *name,
                                   struct err *e)
 {
+    ((struct fixture *)arg)->made += kind == KIND_POD;
     if (kind == KIND_POD)
         return fake_one(arg, namespace_, name, e);
     if (kind == KIND_EVENT)

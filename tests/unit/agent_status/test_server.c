@@ -248,6 +248,13 @@ static void pods_are_listed_and_selected(void **state)
     assert_null(strstr(answer, "\"name\":\"web\""));
     free(answer);
 
+    f->made = 0; /* the name alone excludes the others */
+    answer = ask(f, "GET /api/v1/namespaces/default/pods?fieldSelector=metadata.name%3Ddb");
+    assert_non_null(strstr(answer, "\"name\":\"db\""));
+    assert_null(strstr(answer, "\"name\":\"web\""));
+    assert_int_equal(f->made, 1);
+    free(answer);
+
     expect(f, "GET /api/v1/namespaces/other/pods/web", "200 OK", "\"namespace\":\"other\"");
     expect(f, "GET /api/v1/namespaces/other/events", "200 OK", "Killing");
     expect(f, "GET /api/v1/events?fieldSelector=involvedObject.name%3Dweb,reason%3DStarted", "200 OK",
