@@ -10,22 +10,28 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+
+#define EVENTS_AT_ONCE 64
 
 struct watched {
     UT_hash_handle hh; /* by path */
     int wd;            /* v2 */
+    int event;         /* v1: an eventfd; -1 */
     uint64_t counted;
     bool touched;
+    bool again; /* it had an event without a kill: the next call with `again` looks, too */
     char path[];
 };
 
 struct cg_oom_watch {
     struct cg_tree *tree;
     const struct cg_hier *hier; /* the hierarchy with the memory controller */
-    int fd;                     /* an eventfd, incremented by the v1 kernel or by our own watches */
-    struct watch_set *files;    /* v2 */
+    int fd; /* v1: an epoll of the eventfds, which tells which cgroup it is; v2: an eventfd, incremented by
+             * our own watches */
+    struct watch_set *files; /* v2 */
     struct watched *all;
 };
 
@@ -68,7 +74,7 @@ enum err_code cg_oom_watch_open(struct cg_oom_watch **ret, struct cg_tree *t, uv
         return err_nomem(e);
     w->tree = t;
     w->hier = h;
-    w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    w->fd = h->backend->v2 ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : epoll_create1(EPOLL_CLOEXEC);
     if (w->fd < 0)
         err_sys(e, errno, "make an eventfd");
     else if (h->backend->v2 && watch_set_open(&w->files, loop, oom_watch_on_event, w, e) != ERR_OK)
@@ -81,9 +87,19 @@ enum err_code cg_oom_watch_open(struct cg_oom_watch **ret, struct cg_tree *t, uv
     return ERR_OK;
 }
 
+/* A child that is being created may still hold the eventfd, so closing it alone would leave it in the epoll.
+ */
+static void end_event(struct cg_oom_watch *w, struct watched *one)
+{
+    if (one->event >= 0)
+        epoll_ctl(w->fd, EPOLL_CTL_DEL, one->event, NULL);
+    scope_close_p(&one->event);
+}
+
 static void oom_watch_drop(struct cg_oom_watch *w, struct watched *one)
 {
     HASH_DEL(w->all, one);
+    end_event(w, one);
     free(one);
 }
 
@@ -107,27 +123,33 @@ int cg_oom_watch_fd(const struct cg_oom_watch *w)
 
 /* ---- watched cgroups ---- */
 
-/* v1: "<eventfd> <descriptor of memory.oom_control>"; the kernel keeps a reference to the eventfd only. */
-static enum err_code register_v1(struct cg_oom_watch *w, const char *path, struct err *e)
+/* v1: "<eventfd> <descriptor of memory.oom_control>"; the kernel keeps a reference to the eventfd only, and
+ * forgets it when we close it. An eventfd for all cgroups would not tell which one it is, and the removal of
+ * a cgroup is an event, too: each would cost a look at the counters of all. */
+static enum err_code register_v1(struct cg_oom_watch *w, struct watched *one, struct err *e)
 {
-    fd_auto dir = cg_open_dir(w->hier, path);
+    fd_auto dir = cg_open_dir(w->hier, one->path);
     fd_auto control = dir >= 0 ? openat(dir, "memory.oom_control", O_RDONLY | O_CLOEXEC) : -1;
+    struct epoll_event wanted = { .events = EPOLLIN, .data.ptr = one };
     char text[32];
 
     if (control < 0)
-        return err_sys(e, errno, "open memory.oom_control of cgroup %s", path);
-    snprintf(text, sizeof(text), "%d %d", w->fd, control);
+        return err_sys(e, errno, "open memory.oom_control of cgroup %s", one->path);
+    one->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (one->event < 0 || epoll_ctl(w->fd, EPOLL_CTL_ADD, one->event, &wanted) != 0)
+        return err_sys(e, errno, "make an eventfd");
+    snprintf(text, sizeof(text), "%d %d", one->event, control);
     return fs_write_control(dir, "cgroup.event_control", text, e);
 }
 
-static enum err_code register_v2(struct cg_oom_watch *w, const char *path, int *ret_wd, struct err *e)
+static enum err_code register_v2(struct cg_oom_watch *w, struct watched *one, struct err *e)
 {
     char file[CG_PATH_MAX + 64];
 
     /* The path starts at our descriptor of the mount point, so that tests can use a scratch folder. */
-    snprintf(file, sizeof(file), "/proc/self/fd/%d%s/memory.events", w->hier->fd, path);
-    *ret_wd = watch_set_add(w->files, file, IN_MODIFY);
-    return *ret_wd >= 0 ? ERR_OK : err_sys(e, errno, "watch memory.events of cgroup %s", path);
+    snprintf(file, sizeof(file), "/proc/self/fd/%d%s/memory.events", w->hier->fd, one->path);
+    one->wd = watch_set_add(w->files, file, IN_MODIFY);
+    return one->wd >= 0 ? ERR_OK : err_sys(e, errno, "watch memory.events of cgroup %s", one->path);
 }
 
 enum err_code cg_oom_watch_add(struct cg_oom_watch *w, const char *path, uint64_t counted, struct err *e)
@@ -145,17 +167,16 @@ enum err_code cg_oom_watch_add(struct cg_oom_watch *w, const char *path, uint64_
         return err_nomem(e);
     memcpy(one->path, path, n + 1);
     one->counted = counted;
-    one->wd = -1;
-    if ((w->hier->backend->v2 ? register_v2(w, path, &one->wd, e) : register_v1(w, path, e)) != ERR_OK) {
-        free(one);
-        return e->code;
+    one->wd = one->event = -1;
+    if ((w->hier->backend->v2 ? register_v2 : register_v1)(w, one, e) == ERR_OK) {
+        HASH_ADD(hh, w->all, path[0], n, one);
+        if (one->hh.tbl != NULL)
+            return ERR_OK;
+        err_nomem(e);
     }
-    HASH_ADD(hh, w->all, path[0], n, one);
-    if (one->hh.tbl == NULL) {
-        free(one);
-        return err_nomem(e);
-    }
-    return ERR_OK;
+    end_event(w, one);
+    free(one);
+    return e->code;
 }
 
 void cg_oom_watch_remove(struct cg_oom_watch *w, const char *path)
@@ -166,7 +187,7 @@ void cg_oom_watch_remove(struct cg_oom_watch *w, const char *path)
     if (one == NULL)
         return;
     if (one->wd >= 0)
-        watch_set_remove(w->files, one->wd); /* on v1, the watch ends with the cgroup */
+        watch_set_remove(w->files, one->wd);
     oom_watch_drop(w, one);
 }
 
@@ -196,10 +217,23 @@ struct presence cg_look_oom_kills(struct cg_tree *t, const char *path, bool belo
 
 static void oom_watch_drain(struct cg_oom_watch *w)
 {
+    struct epoll_event events[EVENTS_AT_ONCE];
     uint64_t count;
+    int n;
 
-    if (read(w->fd, &count, sizeof(count)) > 0 && !w->hier->backend->v2)
-        touch(w, -1); /* only the counters identify the cgroup */
+    if (w->hier->backend->v2) {
+        ERR_IGNORE(read(w->fd, &count, sizeof(count)));
+        return;
+    }
+    do {
+        n = epoll_wait(w->fd, events, EVENTS_AT_ONCE, 0);
+        for (int i = 0; i < n; i++) {
+            struct watched *one = events[i].data.ptr;
+
+            ERR_IGNORE(read(one->event, &count, sizeof(count)));
+            one->touched = true;
+        }
+    } while (n == EVENTS_AT_ONCE);
 }
 
 /* If the count cannot be read, the cgroup stays marked and the next call tries again. */
@@ -226,7 +260,7 @@ enum err_code cg_oom_watch_take(struct cg_oom_watch *w, const char *path, uint64
     return ERR_OK;
 }
 
-bool cg_oom_watch_read(struct cg_oom_watch *w, bool all,
+bool cg_oom_watch_read(struct cg_oom_watch *w, bool again,
                        void (*fn)(const char *path, uint64_t kills, void *arg), void *arg, size_t *ret_found)
 {
     struct watched *one, *tmp;
@@ -237,9 +271,12 @@ bool cg_oom_watch_read(struct cg_oom_watch *w, bool all,
     HASH_ITER (hh, w->all, one, tmp) {
         uint64_t kills = 0;
         struct err e = { 0 };
+        bool touched = one->touched;
 
-        if (all || one->touched)
-            complete = oom_watch_take(w, one, &kills, &e) == ERR_OK && complete;
+        if (!touched && !(again && one->again))
+            continue;
+        complete = oom_watch_take(w, one, &kills, &e) == ERR_OK && complete;
+        one->again = touched && kills == 0;
         if (kills == 0)
             continue;
         ++*ret_found;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * oom_watch - reports, without polling, that the OOM killer killed processes of a cgroup: with watches of
- * memory.events (v2), or one eventfd for the memory.oom_control of all cgroups (v1). One descriptor for any
- * number of cgroups.
+ * memory.events (v2), or an eventfd for the memory.oom_control of each cgroup (v1). One descriptor to wait
+ * for, whatever the number of cgroups; an event costs a look at the cgroup that had it.
  *
  * The descriptor may become readable without a kill: v2 reports all memory events, and a cgroup at its limit
  * has many; v1 reports before the process is chosen. So call cg_oom_watch_read() when it is readable, and if
@@ -33,10 +33,10 @@ void cg_oom_watch_remove(struct cg_oom_watch *w, const char *path); /* call befo
 
 /*
  * Calls fn for each cgroup with kills since the last call; *ret_found is the number of such cgroups.  With
- * `all`, also checks cgroups that had no event.  fn must not add or remove watches.  Returns false if a count
- * could not be read; a later call will report its kills.
+ * `again`, also checks cgroups that had an event without a kill before.  fn must not add or remove watches.
+ * Returns false if a count could not be read; a later call will report its kills.
  */
-bool cg_oom_watch_read(struct cg_oom_watch *w, bool all,
+bool cg_oom_watch_read(struct cg_oom_watch *w, bool again,
                        void (*fn)(const char *path, uint64_t kills, void *arg), void *arg,
                        size_t *ret_found) MUST_CHECK;
 

@@ -242,14 +242,14 @@ static bool oom_tell_all(struct oom *o)
 static void oom_on_timer(uv_timer_t *timer);
 static void on_count(uv_poll_t *poll, int status, int events);
 
-static void oom_look(struct oom *o, bool all)
+static void oom_look(struct oom *o, bool again)
 {
     size_t found = 0;
-    bool complete = cg_oom_watch_read(o->watch, all, on_kills, o, &found), pause;
+    bool complete = cg_oom_watch_read(o->watch, again, on_kills, o, &found), pause;
 
     read_log(o);
     o->unseen_ms = complete ? 0 : backoff_next_ms(o->unseen_ms, CG_OOM_LOOK_AGAIN_MS, UNSEEN_MAX_MS);
-    pause = oom_tell_all(o) || (found == 0 && !all);
+    pause = oom_tell_all(o) || (found == 0 && !again);
     /* Events without a kill may occur a hundred times a second: then wait for the timer. */
     if (pause)
         uv_poll_stop(&o->watch_poll);

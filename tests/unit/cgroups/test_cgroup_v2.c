@@ -203,9 +203,12 @@ static void kills_that_could_not_be_counted_are_counted_later(void **state)
     uv_loop_init(&loop);
     assert_int_equal(cg_oom_watch_open(&w, f->tree, &loop, &e), ERR_OK);
     assert_int_equal(cg_oom_watch_add(w, ctr, 0, &e), ERR_OK);
+    assert_true(cg_oom_watch_read(w, true, on_kill, &kills, &found));
     put(f, ctr, "memory.events", "oom_kill 2\n");
     failing_arm("openat", "memory.events", EIO, 2);
-    assert_false(cg_oom_watch_read(w, true, on_kill, &kills, &found));
+    assert_true(cg_oom_watch_read(w, true, on_kill, &kills, &found)); /* no event yet: not opened */
+    uv_run(&loop, UV_RUN_ONCE);
+    assert_false(cg_oom_watch_read(w, false, on_kill, &kills, &found));
     assert_int_equal(found, 0);
     assert_int_not_equal(cg_oom_watch_take(w, ctr, &kills, &e), ERR_OK);
     assert_true(cg_oom_watch_read(w, false, on_kill, &kills, &found)); /* without another event */
