@@ -71,7 +71,7 @@ say = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 
 # Low layers first: a folder uses nothing that stands after it (tests/tools/check-layers has the exact table).
 modules := base base/codec base/files base/process base/grpc cgroups cni/host cni volumes/quota volumes deviceplugin/proto deviceplugin deviceplugin/message deviceplugin/checkpoint deviceplugin/plugin volumes/csi/proto volumes/csi volumes/storage volumes/flex \
-           agent/api agent/api/yaml agent/api/schema agent/api/manifest agent/api/patch agent/api/serve agent/eviction agent/placement agent/declared agent/config agent/source agent/image/provider agent/image \
+           agent/api agent/api/yaml agent/api/schema agent/api/manifest agent/api/patch/kinds agent/api/patch agent/api/patch/apply agent/api/patch/write agent/api/serve agent/eviction agent/placement agent/declared agent/config agent/source agent/image/provider agent/image \
            agent/runtime/spec agent/cdi agent/runtime/mount agent/runtime agent/probe agent/kube/link agent/kube/config agent/kube/credentials agent/status \
            agent/pod/core agent/pod/placement agent/pod/device agent/pod/project agent/pod/limits agent/pod/leftovers agent/pod/sandbox agent/pod/env agent/pod/image agent/pod/volume agent/pod/usage \
            agent/pod/container agent/pod/record agent/pod/eviction agent/pod/admit agent/pod/status agent/pod/worker agent/pod/show agent/pod/node agent/claim agent/workload agent/kept agent/cluster \
@@ -83,7 +83,7 @@ include $(patsubst %,%/module.mk,$(modules) $(kube_modules) agent/unpack)
 libname  = $(B)/lib$(subst /,-,$(1)).a
 reverse  = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
 base_libs := $(foreach m,base/process base/files base/codec base,$(call libname,$(m)))
-api_libs  := $(foreach m,agent/api/serve agent/api/patch agent/api/manifest agent/api/schema agent/api/yaml agent/api,$(call libname,$(m)))
+api_libs  := $(foreach m,agent/api/serve agent/api/patch/write agent/api/patch/apply agent/api/patch agent/api/patch/kinds agent/api/manifest agent/api/schema agent/api/yaml agent/api,$(call libname,$(m)))
 all_libs  := $(foreach m,$(call reverse,$(modules)),$(call libname,$(m)))
 kube_libs := $(foreach m,$(call reverse,$(kube_modules)),$(call libname,$(m)))
 

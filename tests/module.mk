@@ -59,7 +59,7 @@ $(B)/tests/host/kubeconfig: $(B)/tests/host/kubeconfig.o $(all_libs)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(all_libs) $(LIBS_CORE)
 
 # Patches of API objects, for a model and recorded cases.
-patch_libs := $(foreach m,agent/api/patch agent/api/manifest agent/api/schema agent/api/yaml agent/api,$(call libname,$(m)))
+patch_libs := $(foreach m,agent/api/patch/write agent/api/patch/apply agent/api/patch agent/api/patch/kinds agent/api/manifest agent/api/schema agent/api/yaml agent/api,$(call libname,$(m)))
 $(B)/tests/host/patch_lines: $(B)/tests/host/patch_lines.o $(patch_libs) $(base_libs)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(patch_libs) $(base_libs) $(LIBS_CORE)

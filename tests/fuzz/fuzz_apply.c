@@ -4,6 +4,7 @@
  * apply that succeeds does so again and then changes nothing; an update to a live object keeps readable
  * managers.
  */
+#include "agent/api/patch/apply/apply.h"
 #include "tests/fuzz/patch_input.h"
 
 #include "base/codec/json.h"

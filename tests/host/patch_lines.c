@@ -9,7 +9,7 @@
  *    "dryRun", "forced"}
  *      ->  {"result", "warnings", "same"} or {"status"}
  */
-#include "agent/api/patch/write.h"
+#include "agent/api/patch/write/write.h"
 #include "base/buf.h"
 #include "base/codec/json.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stored - from the result of a write (agent/api/patch/write.h) to the object that its manifest file has, and
- * from the daemon's refusal of it to an apiserver's words.  Pure, except for the clock and random numbers;
- * any thread.
+ * stored - from the result of a write (agent/api/patch/write/write.h) to the object that its manifest file
+ * has, and from the daemon's refusal of it to an apiserver's words.  Pure, except for the clock and random
+ * numbers; any thread.
  */
 #ifndef AGENT_API_SERVE_STORED_H
 #define AGENT_API_SERVE_STORED_H

@@ -2,7 +2,7 @@
 /* namespaces - a lone node has no namespaces of its own: a name in a manifest is enough.  For clients there
  * is a Namespace for each name that is used, besides those of manifests. */
 #include "agent/api/made_uid.h"
-#include "agent/api/patch/write.h"
+#include "agent/api/patch/write/write.h"
 #include "agent/kube/apiserver/internal.h"
 
 #include "base/clock.h"

@@ -6,7 +6,7 @@
  */
 #ifndef AGENT_KUBE_APISERVER_WRITE_H
 #define AGENT_KUBE_APISERVER_WRITE_H
-#include "agent/api/patch/write.h"
+#include "agent/api/patch/write/write.h"
 #include "agent/kube/apiserver/internal.h"
 
 #define API_WRITE_TRIES 32 /* an apiserver's patch: 5; here writes go one after the other */

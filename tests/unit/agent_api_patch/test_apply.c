@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/api/patch/apply/apply.h"
 #include "tests/unit/agent_api_patch/patch_case.h"
 
 #include "base/scope.h"

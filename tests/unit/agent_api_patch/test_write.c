@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/api/patch/write.h"
+#include "agent/api/patch/write/write.h"
 #include "tests/unit/agent_api_patch/patch_case.h"
 
 #include "base/scope.h"
