@@ -6,8 +6,9 @@
  * subset with the lowest standard deviation of the free processors of the nodes is used, of equal ones the
  * first.
  *
- * kubelet keeps the best set in a Go slice whose memory a later set may share and overwrite (with five nodes
- * and more). This flaw is not reproduced: the set with the best balance is used.
+ * With five nodes and more, kubelet may use another set than the best one: it keeps the best one in a Go
+ * slice, whose memory later sets share (see overwrite()). Its choice is reproduced, so that a pod gets the
+ * same processors from both.
  */
 #include "agent/placement/take.h"
 
@@ -44,6 +45,30 @@ static bool next_subset(struct subset *s, size_t n)
             return true;
         }
     return false;
+}
+
+/*
+ * How many of the first of k members two sets must have in common to share memory in kubelet. It appends them
+ * one by one to an empty slice, whose capacity grows to 1, 2, 4, 8 and 16 members: an append that needs no
+ * growth writes where the set before it has its member.
+ */
+static size_t shared_from(size_t k)
+{
+    size_t capacity = 1, n = 1;
+
+    for (; capacity < k; capacity *= 2)
+        n = capacity + 1;
+    return n;
+}
+
+/* *next is the set that kubelet tries after the best one was found: its members replace those of the best one
+ * that are in the same memory. */
+static void overwrite(struct subset *best, const struct subset *next)
+{
+    size_t n = best->n > 0 ? shared_from(best->n) : 0;
+
+    if (best->n == next->n && memcmp(best->at, next->at, n * sizeof(*best->at)) == 0)
+        *best = *next;
 }
 
 /* The standard deviation in thousandths, from a mean in thousandths, both rounded (halves upwards): kubelet
@@ -91,7 +116,8 @@ static bool can_share(const struct sharing *s, const struct subset *set)
     return free >= s->request && groups * s->group >= s->request;
 }
 
-/* Takes the remainder from the nodes of a subset, group by group. */
+/* Takes the remainder from the nodes of a subset, group by group. False: they do not have it in whole groups.
+ * kubelet counts single processors here, and never returns if there are enough of them. */
 static bool hand_out(const struct sharing *s, const struct subset *set, unsigned remainder, unsigned *free)
 {
     unsigned groups = 0;
@@ -138,6 +164,7 @@ static unsigned balance_of(const struct sharing *s, const struct subset *set, st
             extra.n = k;
             for (size_t i = 0; i < k; i++)
                 extra.at[i] = able.at[at.at[i]];
+            overwrite(ret_extra, &extra);
             for (size_t i = 0; i < s->n; i++)
                 then[i] = left[i];
             if (!hand_out(s, &extra, remainder, then))
@@ -152,16 +179,33 @@ static unsigned balance_of(const struct sharing *s, const struct subset *set, st
     return best;
 }
 
-static enum err_code take_some(const struct sharing *s, struct cpus *free, size_t node, unsigned n,
-                               struct cpus *taken, struct err *e)
+/* Takes n processors of a node, or none if it has fewer: an overwritten set may have such a node. */
+static void take_some(const struct sharing *s, struct cpus *free, size_t node, unsigned n, struct cpus *taken)
 {
     struct cpus on = pl_cpus_in(s->p->m, free, PL_NODE, s->node[node]), got;
 
-    if (pl_take_packed(&(struct pl_take){ .m = s->p->m, .spread = s->p->spread }, &on, n, &got, e) != ERR_OK)
-        return e->code;
+    if (pl_take_packed(&(struct pl_take){ .m = s->p->m, .spread = s->p->spread }, &on, n, &got,
+                       ERR_IGNORED) != ERR_OK)
+        return;
     *taken = cpus_or(taken, &got);
     *free = cpus_without(free, &got);
-    return ERR_OK;
+}
+
+/* Takes one group from each node of the subset that has one. Returns how many processors that were. */
+static unsigned take_round(const struct sharing *s, struct cpus *free, const struct subset *extra,
+                           unsigned remainder, struct cpus *taken)
+{
+    unsigned n = 0;
+
+    for (size_t i = 0; i < extra->n && n < remainder; i++) {
+        struct cpus on = pl_cpus_in(s->p->m, free, PL_NODE, s->node[extra->at[i]]);
+
+        if (cpus_count(&on) < s->group)
+            continue;
+        take_some(s, free, extra->at[i], s->group, taken);
+        n += s->group;
+    }
+    return n;
 }
 
 static enum err_code take_shared(const struct sharing *s, const struct cpus *available,
@@ -172,18 +216,15 @@ static enum err_code take_shared(const struct sharing *s, const struct cpus *ava
     struct cpus free = *available, taken = { 0 };
 
     for (size_t i = 0; i < set->n; i++)
-        if (take_some(s, &free, set->at[i], share, &taken, e) != ERR_OK)
-            return e->code;
-    while (remainder > 0)
-        for (size_t i = 0; i < extra->n && remainder > 0; i++) {
-            struct cpus on = pl_cpus_in(s->p->m, &free, PL_NODE, s->node[extra->at[i]]);
-
-            if (cpus_count(&on) < s->group)
-                continue;
-            if (take_some(s, &free, extra->at[i], s->group, &taken, e) != ERR_OK)
-                return e->code;
-            remainder -= s->group;
-        }
+        take_some(s, &free, set->at[i], share, &taken);
+    for (unsigned n; remainder > 0; remainder -= n) {
+        n = take_round(s, &free, extra, remainder, &taken);
+        if (n == 0)
+            break; /* kubelet never returns here */
+    }
+    if (cpus_count(&taken) < s->request)
+        return err_set(e, ERR_EXHAUSTED, "accounting error, not enough CPUs allocated, remaining: %u",
+                       s->request - cpus_count(&taken));
     *ret = taken;
     return ERR_OK;
 }
@@ -193,20 +234,26 @@ static bool best_set(const struct sharing *s, size_t k, struct subset *ret, stru
 {
     struct subset set, extra = { .n = 0 };
     unsigned best = UINT_MAX;
+    bool more;
 
     first_subset(&set, k);
     do {
         unsigned balance;
 
-        if (!can_share(s, &set))
-            continue;
-        balance = balance_of(s, &set, &extra);
-        if (balance < best) {
-            best = balance;
-            *ret = set;
-            *ret_extra = extra;
+        if (best < UINT_MAX)
+            overwrite(ret, &set);
+        if (best == 0)
+            break;
+        if (can_share(s, &set)) {
+            balance = balance_of(s, &set, &extra);
+            if (balance < best) {
+                best = balance;
+                *ret = set;
+                *ret_extra = extra;
+            }
         }
-    } while (best > 0 && next_subset(&set, s->n));
+        more = next_subset(&set, s->n);
+    } while (more);
     return best < UINT_MAX;
 }
 

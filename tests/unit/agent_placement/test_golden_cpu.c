@@ -58,13 +58,11 @@ static bool is_given_twice(const struct cpus *want, const struct cpus *available
 static void expect_result(const json_t *x, const char *where, const struct cpus *taken, const char *got)
 {
     struct cpus available = cpus_of(text_of(x, "available"));
-    const json_t *list = json_object_get(x, "withoutSharedSlices"), *cpu;
+    const json_t *list = json_object_get(x, "result"), *cpu;
     char want[CPUS_TEXT_SIZE];
     struct cpus s = { 0 };
     size_t i;
 
-    /* distribute.c says why not `result` here. */
-    list = list != NULL ? list : json_object_get(x, "result");
     json_array_foreach (list, i, cpu)
         cpus_add(&s, (unsigned)json_integer_value(cpu));
     cpus_print(&s, want);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocations of tests/fixtures/placement/cases.txt, and what the results have in common. */
+/* Allocations of tests/fixtures/placement, and what the results have in common. */
 #include "tests/unit/agent_placement/helper.h"
 
 static struct pl_machine *machine_in(const char *text, const char *offline)
@@ -61,13 +61,12 @@ static void run_case(char *line)
                  column[4], column[5], text);
 }
 
-static void expected_processors_are_taken(void **state)
+static int run_file(const char *path)
 {
-    FILE *f = fopen("tests/fixtures/placement/cases.txt", "r");
+    FILE *f = fopen(path, "r");
     char line[4096];
     int n = 0;
 
-    (void)state;
     assert_non_null(f);
     while (fgets(line, sizeof(line), f) != NULL) {
         if (line[0] == '#')
@@ -77,7 +76,19 @@ static void expected_processors_are_taken(void **state)
     }
     fclose(f);
     print_message("%d cases\n", n);
-    assert_true(n >= 200);
+    return n;
+}
+
+static void expected_processors_are_taken(void **state)
+{
+    (void)state;
+    assert_true(run_file("tests/fixtures/placement/cases.txt") >= 200);
+}
+
+static void five_nodes_and_more_share_a_request_as_in_kubelet(void **state)
+{
+    (void)state;
+    assert_true(run_file("tests/fixtures/placement/many-nodes.txt") >= 60);
 }
 
 static void too_large_requests_say_what_is_available(void **state)
@@ -111,6 +122,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(expected_processors_are_taken),
+        cmocka_unit_test(five_nodes_and_more_share_a_request_as_in_kubelet),
         cmocka_unit_test(too_large_requests_say_what_is_available),
         cmocka_unit_test(a_request_of_nothing_gives_nothing),
     };
