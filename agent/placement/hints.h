@@ -20,6 +20,7 @@ struct pl_hints {      /* of one resource */
     bool any;          /* no constraint; v is not used */
     struct pl_hint *v; /* owned; n == 0 without `any`: no set of nodes can supply it */
     size_t n;
+    size_t more; /* other resources that have the same hints: a container's types of memory */
 };
 void pl_hints_done(struct pl_hints *h); /* { 0 } is fine; the struct is empty again */
 enum err_code pl_hints_add(struct pl_hints *h, uint64_t nodes, struct err *e) MUST_CHECK;

@@ -61,7 +61,7 @@ enum err_code pl_memory_make_hints(const struct pl_memory_manager *g, const stru
     unsigned size = (unsigned)g->state.n_cells;
     uint64_t nodes = 0;
 
-    *ret = (struct pl_hints){ 0 };
+    *ret = (struct pl_hints){ .more = w->n > 0 ? w->n - 1 : 0 };
     for (size_t i = 0; i < g->state.n_cells; i++)
         nodes |= 1ull << g->state.cell[i].id;
     for (uint64_t set = 0; pl_next_set(nodes, &set);) {

@@ -183,12 +183,13 @@ static void intersect(const struct merging *g, const struct pl_hints *h, uint64_
     reached[0] = 0;
 }
 
-static uint32_t least_of(const struct merging *g, const struct pl_hints *h)
+/* With nodes that this machine does not have, as in kubelet. */
+static uint32_t least_of(const struct pl_hints *h)
 {
     uint32_t least = 0;
 
     for (size_t i = 0; !h->any && i < h->n; i++) {
-        uint32_t size = size_of(set_of(g, h->v[i].nodes));
+        uint32_t size = (uint32_t)__builtin_popcountll(h->v[i].nodes);
 
         if (h->v[i].nodes != 0 && (least == 0 || size < least))
             least = size;
@@ -207,10 +208,11 @@ static enum err_code best_other(struct merging *g, const struct pl_hints *v, siz
         return err_nomem(e);
     reached[g->all] = 1;
     for (size_t i = 0; i < n; i++) {
-        uint32_t least = least_of(g, &v[i]);
+        uint32_t least = least_of(&v[i]);
 
         g->best = least > g->best ? least : g->best;
-        if (!v[i].any && v[i].n > 0)
+        /* Different hints of resources that have the same ones can meet in a smaller set. */
+        for (size_t k = 0; k <= v[i].more && !v[i].any && v[i].n > 0; k++)
             intersect(g, &v[i], reached, reached + g->all + 1);
     }
     for (uint32_t set = 1; set <= g->all; set++)

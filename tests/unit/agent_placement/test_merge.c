@@ -188,6 +188,49 @@ static void a_merged_set_is_in_the_machines_numbers(void **state)
     assert_true(has && numa == 1ull << 63);
 }
 
+static void resources_with_the_same_hints_can_meet_in_a_smaller_set(void **state)
+{
+    const struct pl_topology t = { .policy = PL_POLICY_BEST_EFFORT };
+    struct pl_machine *m = machine_of(1, 3, 1, 1, 1, false);
+    struct pl_hints h[2] = { { 0 } }; /* of processors, none; of memory */
+    struct pl_hint best;
+    struct err e = { 0 };
+
+    (void)state;
+    for (uint64_t nodes = 2; nodes <= 7; nodes++)
+        if (nodes != 3)
+            assert_int_equal(pl_hints_add(&h[1], nodes, &e), ERR_OK);
+    assert_int_equal(pl_hints_add(&h[1], 3, &e), ERR_OK);
+    pl_hints_prefer(&h[1], 1);
+    assert_int_equal(pl_merge(m, &t, h, 2, &best, &e), ERR_OK);
+    assert_int_equal(best.nodes, 2);
+    h[1].more = 1; /* nodes 0 and 1 for one type, 0 and 2 for the other */
+    assert_int_equal(pl_merge(m, &t, h, 2, &best, &e), ERR_OK);
+    assert_int_equal(best.nodes, 1);
+    assert_false(best.preferred);
+    pl_hints_done(&h[1]);
+    free(m);
+}
+
+static void the_size_to_come_near_to_counts_nodes_that_do_not_exist(void **state)
+{
+    const struct pl_topology t = { .policy = PL_POLICY_BEST_EFFORT };
+    struct pl_machine *m = machine_of(1, 3, 1, 1, 1, false);
+    struct pl_hints h[2] = { { 0 } };
+    struct pl_hint best;
+    struct err e = { 0 };
+
+    (void)state;
+    assert_int_equal(pl_hints_add(&h[0], 7, &e), ERR_OK);
+    assert_int_equal(pl_hints_add(&h[0], 6, &e), ERR_OK);
+    assert_int_equal(pl_hints_add(&h[1], 15, &e), ERR_OK); /* there is no node 3 */
+    assert_int_equal(pl_merge(m, &t, h, 2, &best, &e), ERR_OK);
+    assert_int_equal(best.nodes, 7);
+    pl_hints_done(&h[0]);
+    pl_hints_done(&h[1]);
+    free(m);
+}
+
 /* ---- against kubelet's way: every combination of hints, one after the other ---- */
 
 struct candidate {
@@ -343,6 +386,8 @@ int main(void)
         cmocka_unit_test(policies_merge_hints),
         cmocka_unit_test(on_a_machine_with_one_node_a_single_node_aligns_nothing),
         cmocka_unit_test(a_merged_set_is_in_the_machines_numbers),
+        cmocka_unit_test(resources_with_the_same_hints_can_meet_in_a_smaller_set),
+        cmocka_unit_test(the_size_to_come_near_to_counts_nodes_that_do_not_exist),
         cmocka_unit_test(merging_is_as_if_each_combination_were_tried_in_any_order),
         cmocka_unit_test(many_resources_on_many_nodes_are_merged_at_once),
     };
