@@ -140,7 +140,7 @@ static enum err_code read_file(json_t *file, struct pl_cpu_state *s, char **ret_
     }
     if (read_entries(s, entries, e) != ERR_OK ||
         add_hashed(&b, policy, shared, json_is_object(entries) ? entries : NULL, e) != ERR_OK ||
-        pl_check_sum(file, &b, e) != ERR_OK)
+        pl_check_sum(file, &b, "V2", e) != ERR_OK)
         return e->code;
     *ret_policy = strdup(policy);
     return *ret_policy != NULL ? ERR_OK : err_nomem(e);

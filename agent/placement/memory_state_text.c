@@ -342,7 +342,7 @@ static enum err_code read_file(json_t *file, struct pl_memory_state *s, char **r
 
     if (policy == NULL || read_cells(s, json_object_get(file, "machineState"), e) != ERR_OK ||
         read_entries(s, json_object_get(file, "entries"), e) != ERR_OK ||
-        add_hashed(&b, s, policy, e) != ERR_OK || pl_check_sum(file, &b, e) != ERR_OK)
+        add_hashed(&b, s, policy, e) != ERR_OK || pl_check_sum(file, &b, "V1", e) != ERR_OK)
         return e->code;
     *ret_policy = strdup(policy);
     return *ret_policy != NULL ? ERR_OK : err_nomem(e);
