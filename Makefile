@@ -70,7 +70,7 @@ Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 
 # Low layers first: a folder uses nothing that stands after it (tests/tools/check-layers has the exact table).
-modules := base base/codec base/files base/process base/grpc cgroups cni/host cni volumes/quota volumes deviceplugin/proto deviceplugin deviceplugin/message deviceplugin/checkpoint deviceplugin/plugin volumes/csi/proto volumes/csi volumes/storage volumes/flex \
+modules := base base/codec base/files base/process base/grpc cgroups cni/host cni/plugin cni volumes/quota volumes deviceplugin/proto deviceplugin deviceplugin/message deviceplugin/checkpoint deviceplugin/plugin volumes/csi/proto volumes/csi volumes/storage volumes/flex \
            agent/api agent/api/yaml agent/api/schema agent/api/manifest agent/api/patch/kinds agent/api/patch agent/api/patch/apply agent/api/patch/write agent/api/serve agent/eviction agent/placement agent/declared agent/config agent/source agent/image/provider agent/image \
            agent/runtime/spec agent/cdi agent/runtime/mount agent/runtime agent/probe agent/kube/link agent/kube/config agent/kube/credentials agent/status \
            agent/pod/core agent/pod/placement agent/pod/device agent/pod/project agent/pod/limits agent/pod/leftovers agent/pod/sandbox agent/pod/env agent/pod/image agent/pod/volume agent/pod/usage \

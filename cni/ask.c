@@ -12,8 +12,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/scope.h"
-#include "cni/names.h"
-#include "cni/plugin.h"
+#include "cni/plugin/names.h"
+#include "cni/plugin/plugin.h"
 
 #include <errno.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "base/files/fs.h"
 #include "base/log.h"
 #include "base/scope.h"
-#include "cni/names.h"
+#include "cni/plugin/names.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -18,7 +18,7 @@
  */
 #ifndef CNI_CACHE_H
 #define CNI_CACHE_H
-#include "cni/conf.h"
+#include "cni/plugin/conf.h"
 
 /* A list and a result of up to 1 MiB each, plus JSON overhead. */
 #define CNI_CACHE_ENTRY_MAX (4 * 1024 * 1024)

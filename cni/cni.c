@@ -8,8 +8,8 @@
 #include "base/log.h"
 #include "base/netlink.h"
 #include "base/scope.h"
-#include "cni/plugin.h"
-#include "cni/result.h"
+#include "cni/plugin/plugin.h"
+#include "cni/plugin/result.h"
 #include "cni/undo.h"
 
 #include <fcntl.h>

@@ -15,6 +15,7 @@
 #include "base/op.h"
 #include "base/scope.h"
 #include "base/strs.h"
+#include "cni/plugin/result.h"
 #include "cni/times.h"
 
 #include <jansson.h>
@@ -67,8 +68,6 @@ struct cni_port_mapping {
     const char *host_ip;  /* NULL or "": any */
 };
 
-#define CNI_IPS_MAX 4
-
 struct cni_pair {
     const char *key, *value;
 };
@@ -94,12 +93,6 @@ struct cni_attachment {       /* strings borrowed until done */
      * host-local uses. Plugins that cannot assign it fail. */
     const char *ip;  /* address without prefix length */
     const char *mac; /* "0a:58:0a:4d:00:05" */
-};
-
-struct cni_result {
-    /* The sandbox interface's addresses, in the plugin's order, without prefix length. */
-    char ips[CNI_IPS_MAX][46];
-    size_t n_ips;
 };
 
 struct cni_op {

@@ -5,9 +5,9 @@
 #include "base/files/fs.h"
 #include "cni/cache.h"
 #include "cni/cni.h"
-#include "cni/networks.h"
-#include "cni/versions.h"
-#include "cni/watch.h"
+#include "cni/plugin/networks.h"
+#include "cni/plugin/versions.h"
+#include "cni/plugin/watch.h"
 #include "cni/width.h"
 
 TAILQ_HEAD(cni_run_list, cni_run);

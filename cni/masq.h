@@ -8,8 +8,8 @@
  */
 #ifndef CNI_MASQ_H
 #define CNI_MASQ_H
-#include "cni/conf.h"
 #include "cni/host/iptables.h"
+#include "cni/plugin/conf.h"
 
 struct cni_masq {
     struct cni_iptables rules; /* its op is the operation */

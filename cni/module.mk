@@ -1,3 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-cni_SRCS := ask.c attachment.c cache.c cni.c conf.c each.c gc.c links.c masq.c names.c networks.c plugin.c result.c run.c run_add.c \
-            run_check.c run_del.c status.c strays.c times.c undo.c versions.c veth.c watch.c width.c
+cni_SRCS := ask.c attachment.c cache.c cni.c gc.c links.c masq.c run.c run_add.c run_check.c run_del.c status.c strays.c times.c undo.c veth.c width.c

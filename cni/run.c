@@ -6,7 +6,7 @@
 #include "base/netlink.h"
 #include "base/scope.h"
 #include "cni/attachment.h"
-#include "cni/names.h"
+#include "cni/plugin/names.h"
 
 #include <string.h>
 

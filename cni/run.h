@@ -13,7 +13,7 @@
 #define CNI_RUN_H
 #include "cni/internal.h"
 #include "cni/masq.h"
-#include "cni/plugin.h"
+#include "cni/plugin/plugin.h"
 
 enum run_state { RUN_WAITING, RUN_PLUGIN, RUN_MASQ, RUN_OVER };
 

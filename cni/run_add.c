@@ -2,7 +2,7 @@
 #include "cni/run.h"
 
 #include "base/log.h"
-#include "cni/result.h"
+#include "cni/plugin/result.h"
 
 #include <string.h>
 

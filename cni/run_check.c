@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/scope.h"
-#include "cni/names.h"
+#include "cni/plugin/names.h"
 
 #include <string.h>
 

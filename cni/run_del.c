@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "cni/links.h"
-#include "cni/result.h"
+#include "cni/plugin/result.h"
 #include "cni/veth.h"
 
 #include <linux/magic.h>

@@ -6,8 +6,8 @@
 #include "cni/internal.h"
 
 #include "base/backoff.h"
-#include "cni/each.h"
-#include "cni/names.h"
+#include "cni/plugin/each.h"
+#include "cni/plugin/names.h"
 
 #include <string.h>
 

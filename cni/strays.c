@@ -9,8 +9,8 @@
 #include "cni/host/hoststate.h"
 #include "cni/host/rules.h"
 #include "cni/internal.h"
-#include "cni/names.h"
-#include "cni/result.h"
+#include "cni/plugin/names.h"
+#include "cni/plugin/result.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/netlink.h"
 #include "cni/links.h"
-#include "cni/names.h"
+#include "cni/plugin/names.h"
 
 #include <string.h>
 #include <strings.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A network configuration: list, single plugin and one more plugin, and what its plugins would be given. */
-#include "cni/conf.h"
+#include "cni/plugin/conf.h"
 
 #include <assert.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a CNI plugin said when it failed, "standard output", "%%", "standard error": one printable line and a
  * code. */
-#include "cni/plugin.h"
+#include "cni/plugin/plugin.h"
 #include "tests/fuzz/scratch.h"
 #include "tests/fuzz/text.h"
 

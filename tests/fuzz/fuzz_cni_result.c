@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The answer of a CNI plugin: any program's output.  What is accepted must survive every conversion with the
  * pod's addresses intact (0.1 and 0.2 have place for one of each family). */
-#include "cni/names.h"
-#include "cni/result.h"
+#include "cni/plugin/names.h"
+#include "cni/plugin/result.h"
 
 #include <arpa/inet.h>
 #include <assert.h>

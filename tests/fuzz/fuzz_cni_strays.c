@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text of iptables-save, looked through for attachments. */
-#include "cni/names.h"
+#include "cni/plugin/names.h"
 #include "cni/strays.h"
 #include "text.h"
 

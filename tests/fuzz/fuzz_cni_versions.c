@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A plugin's answer to VERSION. */
 #include "base/codec/json.h"
-#include "cni/names.h"
-#include "cni/versions.h"
+#include "cni/plugin/names.h"
+#include "cni/plugin/versions.h"
 
 #include <assert.h>
 

@@ -19,7 +19,7 @@
 #include "base/process/process.h"
 #include "base/scope.h"
 #include "cni/cni.h"
-#include "cni/watch.h"
+#include "cni/plugin/watch.h"
 
 #include <errno.h>
 #include <fcntl.h>

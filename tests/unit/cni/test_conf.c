@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "helper.h"
 
-#include "cni/conf.h"
-#include "cni/names.h"
+#include "cni/plugin/conf.h"
+#include "cni/plugin/names.h"
 
 static enum err_code from_list(struct cni_list *l, const char *text, struct err *e)
 {

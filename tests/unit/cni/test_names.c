@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "helper.h"
 
-#include "cni/names.h"
+#include "cni/plugin/names.h"
 
 static void names_begin_with_a_letter_or_digit_and_stay_in_their_alphabet(void **state)
 {

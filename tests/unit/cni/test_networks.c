@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "helper.h"
 
-#include "cni/networks.h"
+#include "cni/plugin/networks.h"
 #include "tests/unit/base/failing.h"
 
 #define LIST(name, type)                                                                                     \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "helper.h"
 
-#include "cni/names.h"
-#include "cni/plugin.h"
-#include "cni/result.h"
+#include "cni/plugin/names.h"
+#include "cni/plugin/plugin.h"
+#include "cni/plugin/result.h"
 
 struct ran {
     struct ended ended;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "helper.h"
 
-#include "cni/names.h"
-#include "cni/result.h"
+#include "cni/plugin/names.h"
+#include "cni/plugin/result.h"
 
 #define V100 CNI_V(1, 0, 0)
 

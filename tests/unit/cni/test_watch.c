@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "helper.h"
 
-#include "cni/watch.h"
+#include "cni/plugin/watch.h"
 
 struct told {
     struct cni_watch *w;

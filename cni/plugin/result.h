@@ -13,9 +13,9 @@
  * the configuration's version, hence the conversion. Plugins are third-party programs: everything is checked
  * and bounded.
  */
-#ifndef CNI_RESULT_H
-#define CNI_RESULT_H
-#include "cni/cni.h"
+#ifndef CNI_PLUGIN_RESULT_H
+#define CNI_PLUGIN_RESULT_H
+#include "base/error.h"
 
 #include <jansson.h>
 
@@ -24,6 +24,14 @@
 #define CNI_RESULT_NAME_MAX 255      /* bytes of an interface's name; Linux has 15 */
 /* real ones have 3; documents containing a result must be within jansson's 2048 */
 #define CNI_RESULT_DEPTH_MAX 64
+
+#define CNI_IPS_MAX 4
+
+struct cni_result {
+    /* The sandbox interface's addresses, in the plugin's order, without prefix length. */
+    char ips[CNI_IPS_MAX][46];
+    size_t n_ips;
+};
 
 /* Decodes and checks an answer; without cniVersion it has `config_version`. *ret is unmodified. */
 enum err_code cni_result_parse(json_t **ret, const char *text, size_t n, int config_version,

@@ -4,10 +4,10 @@
  *
  * STATUS ends at the first plugin that fails; GC continues, and its result is the first error.
  */
-#ifndef CNI_EACH_H
-#define CNI_EACH_H
-#include "cni/conf.h"
-#include "cni/plugin.h"
+#ifndef CNI_PLUGIN_EACH_H
+#define CNI_PLUGIN_EACH_H
+#include "cni/plugin/conf.h"
+#include "cni/plugin/plugin.h"
 
 struct cni_each_call { /* strings borrowed until done */
     enum cni_verb verb;

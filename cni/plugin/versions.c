@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cni/versions.h"
+#include "cni/plugin/versions.h"
 
-#include "cni/names.h"
+#include "cni/plugin/names.h"
 
 #include <stdlib.h>
 #include <string.h>

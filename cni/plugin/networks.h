@@ -8,11 +8,11 @@
  * files), or not all support one of its versions. The first usable list is the default network. Blocking (a
  * few small files of the administrator); loop thread.
  */
-#ifndef CNI_NETWORKS_H
-#define CNI_NETWORKS_H
+#ifndef CNI_PLUGIN_NETWORKS_H
+#define CNI_PLUGIN_NETWORKS_H
 #include "base/strs.h"
-#include "cni/conf.h"
-#include "cni/versions.h"
+#include "cni/plugin/conf.h"
+#include "cni/plugin/versions.h"
 
 #define CNI_FILES_MAX 256 /* maximum number of files; real folders hold one or two */
 

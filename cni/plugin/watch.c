@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cni/watch.h"
+#include "cni/plugin/watch.h"
 
 #include "base/buf.h"
 #include "base/files/watches.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cni/result.h"
+#include "cni/plugin/result.h"
 
 #include "base/codec/json.h"
 #include "base/parse.h"
-#include "cni/names.h"
+#include "base/scope.h"
+#include "cni/plugin/names.h"
 
 #include <arpa/inet.h>
 #include <string.h>

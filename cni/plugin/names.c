@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cni/names.h"
+#include "cni/plugin/names.h"
 
 #include "base/scope.h"
 

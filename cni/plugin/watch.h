@@ -2,8 +2,8 @@
 /* watch - reports changes in a set of folders, even if they do not exist yet (the nearest existing parent is
  * watched for the next path element). Events that follow each other closely are reported once, so that a file
  * being written is usually seen complete. Loop thread only. */
-#ifndef CNI_WATCH_H
-#define CNI_WATCH_H
+#ifndef CNI_PLUGIN_WATCH_H
+#define CNI_PLUGIN_WATCH_H
 #include "base/error.h"
 
 #include <uv.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cni/conf.h"
+#include "cni/plugin/conf.h"
 
 #include "base/buf.h"
 #include "base/codec/json.h"
 #include "base/scope.h"
-#include "cni/names.h"
+#include "cni/plugin/names.h"
 
 #include <string.h>
 

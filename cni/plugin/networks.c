@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cni/networks.h"
+#include "cni/plugin/networks.h"
 
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/files/fs.h"
 #include "base/scope.h"
-#include "cni/names.h"
-#include "cni/plugin.h"
+#include "cni/plugin/names.h"
+#include "cni/plugin/plugin.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -5,11 +5,11 @@
  * An answer belongs to a program file (path, inode, size and times), so it is requested once, and again when
  * the file was replaced. Bookkeeping only: ask.c runs the plugins. Loop thread only.
  */
-#ifndef CNI_VERSIONS_H
-#define CNI_VERSIONS_H
+#ifndef CNI_PLUGIN_VERSIONS_H
+#define CNI_PLUGIN_VERSIONS_H
 #include "base/error.h"
 #include "base/list.h"
-#include "cni/conf.h"
+#include "cni/plugin/conf.h"
 
 #include <stdint.h>
 

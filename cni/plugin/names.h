@@ -5,8 +5,8 @@
  * Network names and container ids become parts of file names (result cache, host-local leases) and iptables
  * comments, so they are checked first.
  */
-#ifndef CNI_NAMES_H
-#define CNI_NAMES_H
+#ifndef CNI_PLUGIN_NAMES_H
+#define CNI_PLUGIN_NAMES_H
 #include "base/error.h"
 
 #include <stdbool.h>

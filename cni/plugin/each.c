@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cni/each.h"
+#include "cni/plugin/each.h"
 
 #include "base/clock.h"
 #include "base/scope.h"

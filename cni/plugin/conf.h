@@ -7,8 +7,8 @@
  * `conf` never changes after loading; operations share it by reference count, and the result cache stores it
  * whole. Unknown keys are kept for the plugins. Loop thread only (reference counts).
  */
-#ifndef CNI_CONF_H
-#define CNI_CONF_H
+#ifndef CNI_PLUGIN_CONF_H
+#define CNI_PLUGIN_CONF_H
 #include "base/error.h"
 
 #include <jansson.h>

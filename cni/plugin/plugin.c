@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cni/plugin.h"
+#include "cni/plugin/plugin.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/codec/json.h"
 #include "base/scope.h"
-#include "cni/result.h"
+#include "cni/plugin/result.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -21,8 +21,8 @@
  * An error object is an error whatever the exit status is. A program that is being written (ETXTBSY: its
  * installer is running) is tried up to 6 times, 1 s apart.
  */
-#ifndef CNI_PLUGIN_H
-#define CNI_PLUGIN_H
+#ifndef CNI_PLUGIN_PLUGIN_H
+#define CNI_PLUGIN_PLUGIN_H
 #include "base/presence.h"
 #include "base/process/process.h"
 
