@@ -151,20 +151,19 @@ enum err_code cg_remove(struct cg_tree *t, const char *path, struct err *e) MUST
 enum err_code cg_list_pods(struct cg_tree *t, struct strs *ret_paths, struct err *e) MUST_CHECK;
 
 /*
- * Our own leaves. Returns a directory descriptor to spawn into: for ops wherever there is a v2 side, because
- * being in one hierarchy is enough to be found by the sweep, and starting there is much cheaper than a move
- * (10 to 30 ms in the kernel, unless another move was made just before); for conmon only on v2, because it
- * must be in all hierarchies. Otherwise -1. Borrowed.
+ * Our own leaves. Returns a directory descriptor to spawn into, wherever there is a v2 side: starting there
+ * needs no move. For ops it is all: being in one hierarchy is enough to be found by the sweep. Otherwise -1.
+ * Borrowed.
  */
 enum cg_leaf { CG_LEAF_OPS, CG_LEAF_CONMON };
 int cg_leaf_fd(struct cg_tree *t, enum cg_leaf leaf);
-/* If there is no descriptor: the cgroup.procs that a child joins, in the hierarchy best suited to kill it
- * (the v2 side, otherwise freezer, otherwise pids); otherwise NULL. Borrowed. */
+/* If there is no descriptor: the file `tasks` that a child with one thread joins by, in the hierarchy best
+ * suited to kill it (freezer, otherwise pids); otherwise NULL. Borrowed. */
 const char *cg_leaf_procs(struct cg_tree *t, enum cg_leaf leaf);
 /* Members of a proc_spec or proc_call_spec: the child runs in `ops`. */
 #define CG_OPS(t) .cgroup_fd = cg_leaf_fd((t), CG_LEAF_OPS), .cgroup_procs = cg_leaf_procs((t), CG_LEAF_OPS)
-/* For a leaf in all hierarchies (conmon, except on v2): the cgroup.procs files that a child joins;
- * NULL-terminated, borrowed. Otherwise NULL. */
+/* For a leaf in all hierarchies (conmon): the files `tasks` of the v1 ones, by which a child with one thread
+ * joins; NULL-terminated, borrowed. NULL if there are none. */
 const char *const *cg_leaf_joins(struct cg_tree *t, enum cg_leaf leaf);
 /* Creates a cgroup below a pod's (path as for cg_kill()) and moves a process there in all hierarchies. */
 enum err_code cg_place(struct cg_tree *t, const char *path, pid_t pid, struct err *e) MUST_CHECK;

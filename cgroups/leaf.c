@@ -32,12 +32,20 @@ const char *const *cg_leaf_joins(struct cg_tree *t, enum cg_leaf leaf)
     return (const char *const *)t->leaf_joins[leaf].v;
 }
 
-/* Needed if a child cannot be started directly in the leaf. */
+/*
+ * A child cannot be started in a leaf of v1. It joins by `tasks`, which moves one thread, and it has only
+ * one: since Linux 5.5 a thread that moves itself needs no lock of the whole system. By cgroup.procs it would
+ * wait 10 to 30 ms for that lock, unless another process was moved just before.
+ */
+static char *tasks_path(const struct cg_tree *t, const struct cg_hier *h, enum cg_leaf leaf)
+{
+    return str_printf("%s%s%s/tasks", h->point, t->root, leaf_names[leaf]);
+}
+
 static enum err_code open_joins(struct cg_tree *t, enum cg_leaf leaf, struct err *e)
 {
     for (size_t i = 0; i < t->n_hiers; i++)
-        if (!strs_take(&t->leaf_joins[leaf],
-                       str_printf("%s%s%s/cgroup.procs", t->hiers[i].point, t->root, leaf_names[leaf])))
+        if (!t->hiers[i].backend->v2 && !strs_take(&t->leaf_joins[leaf], tasks_path(t, &t->hiers[i], leaf)))
             return err_nomem(e);
     return ERR_OK;
 }
@@ -52,12 +60,11 @@ enum err_code cg_open_leaves(struct cg_tree *t, struct err *e)
         char path[CG_PATH_MAX + 32];
 
         snprintf(path, sizeof(path), "%s%s", t->root, leaf_names[i]);
-        if (t->leaf_joins[i].n > 0)
-            continue;
-        if (!h->backend->v2 && (t->leaf_procs[i] = str_printf("%s%s/cgroup.procs", h->point, path)) == NULL)
-            return err_nomem(e);
         if (h->backend->v2 && (t->leaf_fd[i] = cg_open_dir(h, path)) < 0)
             return err_sys(e, errno, "open cgroup %s%s", h->point, path);
+        if (!h->backend->v2 && t->leaf_joins[i].n == 0 &&
+            (t->leaf_procs[i] = tasks_path(t, h, (enum cg_leaf)i)) == NULL)
+            return err_nomem(e);
     }
     return ERR_OK;
 }

@@ -37,8 +37,8 @@ struct proc_spec {           /* borrowed only during proc_start() */
     size_t stdout_max; /* ERR_EXHAUSTED if exceeded; 0: standard output is discarded */
     const struct proc_fd *fds;
     size_t n_fds;
-    int cgroup_fd;                 /* directory to start in (v2); -1: none */
-    const char *cgroup_procs;      /* or a cgroup.procs file that the child joins first (v1); NULL: none */
+    int cgroup_fd;            /* directory to start in (v2); -1: none */
+    const char *cgroup_procs; /* or a file that the child writes "0" to, to join a cgroup (v1); NULL: none */
     const char *const *join_procs; /* more such files, NULL-terminated; NULL: none */
     /*
      * NULL-terminated lists of folders and files. With write_paths, Landlock (Linux 5.19) confines the child:

@@ -451,6 +451,8 @@ static void move(struct host *h, enum cg_leaf leaf, pid_t pid, const char *path)
         assert_int_equal(cg_place(h->tree, path, pid, &e), ERR_OK);
     for (size_t i = 0; joins != NULL && joins[i] != NULL; i++)
         assert_int_equal(fs_write_control(AT_FDCWD, joins[i], text, &e), ERR_OK);
+    if (joins != NULL && cg_leaf_fd(h->tree, leaf) >= 0)
+        assert_int_equal(fs_write_control(cg_leaf_fd(h->tree, leaf), "cgroup.procs", text, &e), ERR_OK);
 }
 
 static void leaves_take_processes_and_the_sweep_empties_one(void **state)
@@ -461,7 +463,7 @@ static void leaves_take_processes_and_the_sweep_empties_one(void **state)
 
     assert_int_equal(cg_leaf_fd(h->tree, CG_LEAF_OPS) >= 0, cg_layout(h->tree) != CG_V1);
     assert_int_equal(cg_leaf_procs(h->tree, CG_LEAF_OPS) == NULL, cg_layout(h->tree) != CG_V1);
-    assert_int_equal(cg_leaf_fd(h->tree, CG_LEAF_CONMON) >= 0, cg_layout(h->tree) == CG_V2);
+    assert_int_equal(cg_leaf_fd(h->tree, CG_LEAF_CONMON) >= 0, cg_layout(h->tree) != CG_V1);
     assert_int_equal(cg_leaf_joins(h->tree, CG_LEAF_CONMON) == NULL, cg_layout(h->tree) == CG_V2);
     assert_null(cg_leaf_joins(h->tree, CG_LEAF_OPS));
     make_container(h, "");
