@@ -262,6 +262,27 @@ enum err_code cni_cache_find(int dirfd, const char *container_id, const char *if
     return ERR_OK;
 }
 
+enum err_code cni_cache_find_in(int dirfd, const char *network, const char *container_id, const char *ifname,
+                                struct cni_entry *ret, struct err *e)
+{
+    const struct cni_entry wanted = { .list.name = network, .container_id = container_id, .ifname = ifname };
+    str_auto name = file_name(&wanted);
+    struct cni_entry entry;
+
+    if (name == NULL)
+        return err_nomem(e);
+    if (faccessat(dirfd, name, F_OK, 0) != 0)
+        return err_set(e, ERR_NOT_FOUND, "%s: no such entry", name);
+    if (cache_read_entry(dirfd, name, &entry, e) != ERR_OK)
+        return e->code;
+    if (strcmp(entry.container_id, container_id) != 0 || strcmp(entry.ifname, ifname) != 0) {
+        cni_entry_done(&entry);
+        return err_set(e, ERR_NOT_FOUND, "%s: of another attachment", name);
+    }
+    *ret = entry;
+    return ERR_OK;
+}
+
 struct each {
     int dirfd;
     bool (*fn)(const struct cni_entry *entry, void *arg);

@@ -46,6 +46,9 @@ enum err_code cni_cache_remove(int dirfd, const struct cni_entry *entry, struct 
  * cni_entry_done(). */
 enum err_code cni_cache_find(int dirfd, const char *container_id, const char *ifname, struct cni_entry *ret,
                              struct err *e) MUST_CHECK;
+/* The one in this network, without a look at the other files. After any error cni_cache_find() decides. */
+enum err_code cni_cache_find_in(int dirfd, const char *network, const char *container_id, const char *ifname,
+                                struct cni_entry *ret, struct err *e) MUST_CHECK;
 /* Calls fn for each readable entry, in no particular order; `entry` is borrowed. fn returns false to stop.
  * Damaged entries are ignored; an entry that cannot be read at present (no memory, no descriptor) is an
  * error. */

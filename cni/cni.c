@@ -374,7 +374,20 @@ void cni_remove_bridges(struct cni *c)
     strs_done(&r.networks);
 }
 
-/* ---- the cache, for the agent ---- */
+/* ---- the cache ---- */
+
+enum err_code cni_find(const struct cni *c, const char *container_id, const char *ifname,
+                       struct cni_entry *ret, struct err *e)
+{
+    for (size_t i = 0; i < c->networks.n; i++) {
+        struct err not_there = { 0 };
+
+        if (cni_cache_find_in(c->cache_fd, c->networks.lists[i].name, container_id, ifname, ret,
+                              &not_there) == ERR_OK)
+            return ERR_OK;
+    }
+    return cni_cache_find(c->cache_fd, container_id, ifname, ret, e);
+}
 
 struct presence cni_cached_result(struct cni *c, const char *container_id, const char *ifname,
                                   struct cni_result *ret, struct err *e)
@@ -383,7 +396,7 @@ struct presence cni_cached_result(struct cni *c, const char *container_id, const
     enum err_code code = ERR_OK;
     bool complete;
 
-    if (cni_cache_find(c->cache_fd, container_id, ifname, &entry, e) != ERR_OK) {
+    if (cni_find(c, container_id, ifname, &entry, e) != ERR_OK) {
         if (e->code != ERR_NOT_FOUND || e->sys != 0)
             return presence_unknown(e);
         *e = (struct err){ 0 };
@@ -404,7 +417,7 @@ enum err_code cni_cached_network(struct cni *c, const char *container_id, const 
 {
     struct cni_entry entry;
 
-    if (cni_cache_find(c->cache_fd, container_id, ifname, &entry, e) != ERR_OK)
+    if (cni_find(c, container_id, ifname, &entry, e) != ERR_OK)
         return e->code;
     *ret = strdup(entry.list.name);
     cni_entry_done(&entry);
@@ -420,7 +433,7 @@ static bool cni_add_id(const struct cni_entry *entry, void *arg)
 {
     struct ids *ids = arg;
 
-    ids->ok = strs_add_once(&ids->list, entry->container_id);
+    ids->ok = strs_add(&ids->list, entry->container_id);
     return ids->ok;
 }
 
@@ -432,9 +445,11 @@ enum err_code cni_cached_ids(struct cni *c, struct strs *ret, struct err *e)
 
     if (code == ERR_OK && !ids.ok)
         code = err_nomem(e);
-    if (code == ERR_OK)
+    if (code == ERR_OK) {
+        strs_unique(&ids.list);
         *ret = ids.list;
-    else
+    } else {
         strs_done(&ids.list);
+    }
     return code;
 }

@@ -54,6 +54,11 @@ struct cni {
 /* cni.c: the usable list of this name, or NULL. */
 const struct cni_list *cni_network(const struct cni *c, const char *name);
 
+/* cni.c: cni_cache_find(), which first looks in the networks of the folder: the cache has a file for each
+ * pod, and a list of them for each pod would take long on a full node. */
+enum err_code cni_find(const struct cni *c, const char *container_id, const char *ifname,
+                       struct cni_entry *ret, struct err *e) MUST_CHECK;
+
 /* run_add.c: notes the bridges for cni_remove_bridges(). */
 bool cni_note_used(struct cni *c, const struct cni_list *list);
 /* run.c: starts waiting operations while there are free slots. */

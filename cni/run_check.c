@@ -56,7 +56,7 @@ void cni_check_judge(struct cni_run *r, struct err *e)
 /* *ret_more false: this list is not to be checked, or its version has no CHECK; that is a success. */
 enum err_code cni_check_begin(struct cni_run *r, bool *ret_more, struct err *e)
 {
-    if (cni_cache_find(r->c->cache_fd, r->container_id, r->ifname, &r->entry, e) != ERR_OK)
+    if (cni_find(r->c, r->container_id, r->ifname, &r->entry, e) != ERR_OK)
         return e->code;
     r->cached = true;
     if (!r->entry.complete)

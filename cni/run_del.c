@@ -49,7 +49,7 @@ enum err_code cni_del_begin(struct cni_run *r, bool *ret_more, struct err *e)
     *ret_more = true;
     r->done = 0;
     forget_removed_pin(r);
-    if (cni_cache_find(c->cache_fd, r->container_id, r->ifname, &r->entry, e) == ERR_OK) {
+    if (cni_find(c, r->container_id, r->ifname, &r->entry, e) == ERR_OK) {
         r->cached = true;
         r->done = r->entry.n_unrun;
         look_inside(r);

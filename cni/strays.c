@@ -323,7 +323,7 @@ static enum err_code strays_adopt(struct cni *c, const struct cni_stray *s, cons
     json_auto_t *result = NULL;
     struct cni_entry entry;
 
-    if (cni_cache_find(c->cache_fd, s->id, ifname, &entry, e) == ERR_OK) {
+    if (cni_find(c, s->id, ifname, &entry, e) == ERR_OK) {
         cni_entry_done(&entry);
         return err_set(e, ERR_EXISTS, "container %s: its attachment is known", s->id);
     }

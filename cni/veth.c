@@ -37,7 +37,7 @@ struct presence cni_look_interface(struct cni *c, const char *container_id, cons
     const json_t *v;
     size_t i;
 
-    if (cni_cache_find(c->cache_fd, container_id, ifname, &entry, e) != ERR_OK) {
+    if (cni_find(c, container_id, ifname, &entry, e) != ERR_OK) {
         if (e->code != ERR_NOT_FOUND || e->sys != 0)
             return presence_unknown(e);
         *e = (struct err){ 0 };

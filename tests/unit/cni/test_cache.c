@@ -108,6 +108,13 @@ static void names_with_dashes_are_not_mixed_up(void **state)
     assert_int_equal(cni_cache_find(fd, "a-b", "eth0", &out, &e), ERR_OK);
     assert_string_equal(out.list.name, "my-net");
     cni_entry_done(&out);
+    e = (struct err){ 0 };
+    assert_int_equal(cni_cache_find_in(fd, "my-net-a", "b", "eth0", &out, &e), ERR_NOT_FOUND);
+    assert_int_equal(cni_cache_find_in(fd, "net", "a-b", "eth0", &out, &e), ERR_NOT_FOUND);
+    e = (struct err){ 0 };
+    assert_int_equal(cni_cache_find_in(fd, "my-net", "a-b", "eth0", &out, &e), ERR_OK);
+    assert_string_equal(out.container_id, "a-b");
+    cni_entry_done(&out);
 }
 
 static bool exists_aside(const struct place *p, const char *name)
