@@ -84,6 +84,9 @@ void rt_create_start(struct rt_create *c, struct rt *rt, const struct rt_config 
 
 struct rt_action {
     struct op op;
+    /* Of a delete, set before: how long it waits between the end of the processes and the rest, which nothing
+     * depends on. 0: not at all. */
+    uint64_t calm_ms;
     struct rt_action_run *run; /* private */
 };
 /* `crun start`.  Records the start time. */

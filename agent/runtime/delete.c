@@ -3,6 +3,7 @@
  * Removes a container in any state.
  *
  *     DELETE_STOP     kill conmon and all processes in the cgroup, until both have ended
+ *     DELETE_CALM     wait calm_ms, if the caller asks for it
  *     DELETE_RUNTIME  `<runtime> delete --force`, if the runtime knows the container; a failure does not
  *                     matter, because the next states remove the same parts
  *     DELETE_CGROUP   remove the cgroup in all hierarchies
@@ -24,7 +25,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum delete_state { DELETE_STOP, DELETE_RUNTIME, DELETE_CGROUP, DELETE_FILES, DELETE_OVER };
+enum delete_state { DELETE_STOP, DELETE_CALM, DELETE_RUNTIME, DELETE_CGROUP, DELETE_FILES, DELETE_OVER };
 
 enum {
     DEADLINE_MS = 10 * 60 * 1000, /* enough for millions of files in a writable layer */
@@ -193,7 +194,18 @@ static void rt_delete_step(struct rt_action *a)
 
     switch ((enum delete_state)a->op.state) {
     case DELETE_STOP:
-        if (!all_gone(run) || is_there(rt_oci_dir(run->rt, run->id), &known_to_runtime, &e) != ERR_OK) {
+        if (!all_gone(run)) {
+            step_later(a);
+            return;
+        }
+        a->op.state = DELETE_CALM;
+        if (a->calm_ms > 0) {
+            uv_timer_start(&run->timer, rt_delete_on_timer, a->calm_ms, 0);
+            return;
+        }
+        /* fall through */
+    case DELETE_CALM:
+        if (is_there(rt_oci_dir(run->rt, run->id), &known_to_runtime, &e) != ERR_OK) {
             step_later(a);
             return;
         }
@@ -230,6 +242,7 @@ static void rt_delete_on_abort(struct op *op)
 
     switch ((enum delete_state)op->state) {
     case DELETE_STOP:
+    case DELETE_CALM:
     case DELETE_CGROUP:
         err_set(&e, ERR_UNAVAILABLE, "container %.12s: its processes do not end", a->run->id);
         rt_delete_finish(a, &e);

@@ -91,6 +91,24 @@ def test_kill_between_start_and_hook(t):
     equal(read(f"{t.scratch}/tmp/hook", "none"), "hook\n", "what the hook wrote")
 
 
+def test_kill_before_the_last_run_is_removed(t):
+    """a daemon killed right after a container's restart: the next one removes what is left of the run before"""
+    node = t.node("--runtime", runtime_with(t, """*" start "*) echo >> $T/starts; if [ $(wc -l < $T/starts) = 2 ]; then
+    /usr/bin/crun "$@"; kill -9 $PPID; exit 0; fi;;"""))
+    node.import_image()
+    node.put("a.yaml", pod("a", container(), terminationGracePeriodSeconds=0))
+    before = node.wait_running("a").container_id()
+    os.kill(node.pid(node.pod("a")), signal.SIGKILL)
+    node.process.wait(30)
+    node.process = None
+    node.start()
+    node.wait_running("a")
+    equal(node.pod("a").restarts(), 1, "restarts")
+    parts = [f"{t.scratch}/{folder}/{before}" for folder in ("run/containers", "run/exits", "run/oci", "state/containers")]
+    until(lambda: not any(os.path.exists(p) for p in parts), 10, "nothing is left of the run before")
+    equal(len(os.listdir(f"{t.scratch}/run/containers")), 1, "containers")
+
+
 def test_stop_amid_a_start(t):
     """a daemon that is asked to end while a container starts begins no hook; the next one runs it"""
     node = t.node("--runtime", runtime_with(t, """*" start "*) touch $T/starting; while [ ! -e $T/go ]; do sleep 0.02; done;;"""))

@@ -59,7 +59,7 @@ void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *mes
     p->record_dirty = true;
     log_info("container ended", F_STR("pod", p->key), F_STR("containerName", c->spec->name),
              F_STR("containerID", c->cur.id), F_I64("exitCode", exit_code), F_STR("reason", reason));
-    ctr_reap(p, c->cur.id, NULL);
+    ctr_reap_run(c);
     if (p->node->server != NULL)
         status_server_log_event(p->node->server, p->api->meta.namespace, p->api->meta.name);
 }

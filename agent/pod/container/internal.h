@@ -131,6 +131,7 @@ void hook_set_post(struct ctr *c, enum ctr_post post); /* the one setter, which 
 
 /* ---- reaps.c ---- */
 void ctr_reap(struct pod *p, const char *id, const char *cgroup_path);
+void ctr_reap_run(struct ctr *c); /* cur has ended; if the next run starts now, it comes first */
 bool reaps_has(const struct pod *p, const char *id); /* it is being removed */
 void reaps_clear(struct pod *p);                     /* the pod is being freed: none is in progress */
 

@@ -3,6 +3,7 @@
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/internal.h"
 #include "agent/pod/core/explain_step.h"
+#include "agent/pod/core/facts.h"
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/project/project.h"
 #include "agent/pod/usage/usage.h"
@@ -15,6 +16,9 @@
 
 #define REAP_FIRST_MS 1000 /* between tries to remove the remains of a run, doubled */
 #define REAP_MAX_MS 60000
+/* The next run starts within this time, unless the machine is overloaded. The runtime's delete and the
+ * removal of the files take a third of the processor time of that start, and would slow it down. */
+#define REAP_CALM_MS 200
 
 static void reap_pause(struct reap *r)
 {
@@ -126,7 +130,7 @@ void reaps_clear(struct pod *p)
     }
 }
 
-void ctr_reap(struct pod *p, const char *id, const char *cgroup_path)
+static void reap(struct pod *p, const char *id, const char *cgroup_path, uint64_t calm_ms)
 {
     struct reap *r = calloc(1, sizeof(*r));
 
@@ -135,6 +139,7 @@ void ctr_reap(struct pod *p, const char *id, const char *cgroup_path)
         return;
     }
     r->pod = p;
+    r->action.calm_ms = calm_ms;
     snprintf(r->id, sizeof(r->id), "%s", id);
     if (cgroup_path != NULL)
         snprintf(r->cgroup_path, sizeof(r->cgroup_path), "%s", cgroup_path);
@@ -145,6 +150,18 @@ void ctr_reap(struct pod *p, const char *id, const char *cgroup_path)
         r->again_at = clock_boot();
     else
         reap_begin(r);
+}
+
+void ctr_reap_run(struct ctr *c)
+{
+    bool starts = c->pod->state != POD_TERMINATING && ctr_restart_wanted(c);
+
+    reap(c->pod, c->cur.id, NULL, starts ? REAP_CALM_MS : 0);
+}
+
+void ctr_reap(struct pod *p, const char *id, const char *cgroup_path)
+{
+    reap(p, id, cgroup_path, 0);
 }
 
 bool reaps_has(const struct pod *p, const char *id)
