@@ -3,8 +3,11 @@
 
 #include "base/zone_rule.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define TYPES_MAX 256          /* an index has one byte */
 #define CHANGES_MAX 8192       /* the tz database needs 250 */
@@ -191,4 +194,28 @@ bool zone_name_is_valid(const char *name)
             return false;
     }
     return true;
+}
+
+static bool is_utc(const char *name)
+{
+    return strcmp(name, "UTC") == 0 || strcmp(name, "Etc/UTC") == 0 || strcmp(name, "GMT") == 0;
+}
+
+bool zone_is_known(const char *name)
+{
+    char path[sizeof(ZONE_FOLDER) + 102], magic[4];
+    bool known = false;
+    int fd;
+
+    if (!zone_name_is_valid(name))
+        return false;
+    if (is_utc(name) || access(ZONE_FOLDER, F_OK) != 0)
+        return true;
+    snprintf(path, sizeof(path), "%s/%s", ZONE_FOLDER, name);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd >= 0) {
+        known = read(fd, magic, sizeof(magic)) == sizeof(magic) && memcmp(magic, "TZif", 4) == 0;
+        close(fd);
+    }
+    return known;
 }

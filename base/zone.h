@@ -31,4 +31,9 @@ SCOPE_DEFINE(struct zone, zone_free)
 /* Whether the text has the form of a name of the tz database, "Europe/Berlin", and cannot lead out of its
  * folder. */
 bool zone_name_is_valid(const char *name);
+
+#define ZONE_FOLDER "/usr/share/zoneinfo" /* the tz database of a Linux system */
+/* Whether this node has rules for the zone: UTC, or a file of the folder. Without the folder nothing is
+ * known, and each valid name is accepted. Reads a few bytes. */
+bool zone_is_known(const char *name);
 #endif

@@ -3,6 +3,7 @@
 #ifndef AGENT_API_INDEX_SET_H
 #define AGENT_API_INDEX_SET_H
 #include "base/buf.h"
+#include "base/error.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,8 +26,10 @@ static inline bool api_index_set_has(const struct api_index_set *s, unsigned i)
 unsigned api_index_set_count(const struct api_index_set *s);
 /* How many both have. */
 unsigned api_index_set_common(const struct api_index_set *a, const struct api_index_set *b);
-/* Ascending numbers below `limit` and ranges of them; false: anything else. */
-bool api_index_set_parse(const char *text, unsigned limit, struct api_index_set *ret);
+/* Ascending numbers below `limit` and ranges of them; "": none. ERR_INVALID: anything else, in the words of
+ * an apiserver. */
+enum err_code api_index_set_parse(const char *text, int32_t limit, struct api_index_set *ret,
+                                  struct err *e) MUST_CHECK;
 /* As Kubernetes writes it: "0", "0,1", "0-2,4". */
 void api_index_set_format(const struct api_index_set *s, struct buf *out);
 #endif

@@ -86,9 +86,11 @@ static bool meets(const struct decision *d, const struct api_success_rule *r)
     struct api_index_set set;
     unsigned n;
 
+    if (d->plan->succeeded == 0) /* whatever the rule asks for */
+        return false;
     if (r->indexes == NULL)
         return r->has_count && d->plan->succeeded >= (unsigned)r->count;
-    if (!api_index_set_parse(r->indexes, (unsigned)d->w->spec->completions, &set))
+    if (api_index_set_parse(r->indexes, d->w->spec->completions, &set, ERR_IGNORED) != ERR_OK)
         return false;
     n = api_index_set_common(&set, &d->plan->completed);
     return n >= (r->has_count ? (unsigned)r->count : api_index_set_count(&set));

@@ -184,6 +184,8 @@ static int64_t deadline_left(const struct workload *one)
 
     if (!spec->has_deadline || one->job->started_ns == 0)
         return INT64_MAX;
+    if (spec->deadline_seconds > INT32_MAX) /* longer than any node runs */
+        return INT64_MAX;
     return spec->deadline_seconds * WORKLOAD_SECOND_NS - clock_boot_since_ns(one->job->began);
 }
 

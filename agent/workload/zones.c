@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FOLDER "/usr/share/zoneinfo"
 #define LOCAL "/etc/localtime"
 
 static bool is_utc(const char *name)
@@ -32,7 +31,7 @@ static struct presence read_zone(struct zone **ret, const char *path, struct err
 
 static enum err_code named(struct zone **ret, const char *name, struct err *e)
 {
-    str_auto path = str_printf(FOLDER "/%s", name);
+    str_auto path = str_printf(ZONE_FOLDER "/%s", name);
     struct presence found;
 
     if (path == NULL)
@@ -42,7 +41,7 @@ static enum err_code named(struct zone **ret, const char *name, struct err *e)
     found = zone_name_is_valid(name) ? read_zone(ret, path, e) : presence_absent();
     if (presence_is_absent(found))
         return err_set(e, ERR_NOT_FOUND,
-                       "the time zone %.100s is not known here: " FOLDER " has no such file", name);
+                       "the time zone %.100s is not known here: " ZONE_FOLDER " has no such file", name);
     return presence_is_unknown(found) ? e->code : ERR_OK;
 }
 

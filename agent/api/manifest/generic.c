@@ -107,9 +107,21 @@ static void drop_pod_defaults(json_t *spec, const json_t *before)
     drop_requests(spec, before);
 }
 
+/* An absent one is empty, as for Go's decoder: what it lacks is reported. */
+static json_t *member(struct api_check *c, json_t *holder, const char *name)
+{
+    json_t *v = json_object_get(holder, name);
+
+    if (!json_is_object(holder) || (v != NULL && !json_is_null(v)))
+        return v;
+    if (json_object_set_new(holder, name, json_object()) != 0)
+        c->no_memory = true;
+    return json_object_get(holder, name);
+}
+
 static struct api_pod *build_template(struct api_check *c, json_t *spec, char ret_hash[API_HASH_SIZE])
 {
-    json_t *template_ = json_object_get(spec, "template");
+    json_t *template_ = member(c, spec, "template");
     size_t mark = api_enter(c, "spec"), claims;
     json_auto_t *before = json_deep_copy(json_object_get(template_, "spec"));
     struct api_pod *pod = NULL;
@@ -128,60 +140,6 @@ static struct api_pod *build_template(struct api_check *c, json_t *spec, char re
 }
 
 /* ---- rules ---- */
-
-static bool is_zero(const char *number_or_percent)
-{
-    return number_or_percent != NULL && strspn(number_or_percent, "0%") == strlen(number_or_percent);
-}
-
-static void check_selector(struct api_check *c, const struct api_workload *w)
-{
-    if (w->selector.labels.n == 0 && w->selector.n_expressions == 0)
-        api_fault_at(c, "selector", "must not be empty: it would select all pods");
-    else if (w->pods.pod != NULL && !api_label_selector_matches(&w->selector, &w->pods.pod->meta.labels))
-        api_fault_at(c, "template.metadata.labels", "the labels do not match the selector");
-    for (size_t i = 0; i < w->selector.n_expressions; i++) {
-        const struct api_node_requirement *r = &w->selector.expressions[i];
-        bool takes = r->op == API_NODE_IN || r->op == API_NODE_NOT_IN;
-
-        if (takes != (r->values.n > 0))
-            api_fault_at(c, "selector.matchExpressions", "values are for In and NotIn, which need some");
-    }
-}
-
-static void check_replicated(struct api_check *c, enum api_kind kind, const struct api_workload *w,
-                             const json_t *spec)
-{
-    const json_t *strategy = json_object_get(spec, "strategy");
-
-    if (json_object_get(spec, "selector") != NULL)
-        check_selector(c, w);
-    if (w->pods.pod != NULL && w->pods.pod->spec.restart_policy != API_RESTART_ALWAYS)
-        api_fault_at(c, "template.spec.restartPolicy", "must be Always: a %s keeps its pods running",
-                     api_kind_name(kind));
-    if (w->pods.pod != NULL && w->pods.pod->spec.has_active_deadline)
-        api_fault_at(c, "template.spec.activeDeadlineSeconds", "not supported: a %s keeps its pods running",
-                     api_kind_name(kind));
-    if (kind != API_KIND_DEPLOYMENT)
-        return;
-    if (w->update == API_UPDATE_RECREATE && json_object_get(strategy, "rollingUpdate") != NULL)
-        api_fault_at(c, "strategy.rollingUpdate", "not allowed with type Recreate");
-    if (is_zero(w->max_unavailable) && is_zero(w->max_surge))
-        api_fault_at(c, "strategy.rollingUpdate.maxUnavailable", "may not be 0 when maxSurge is 0");
-    if (w->progress_deadline_seconds <= w->min_ready_seconds)
-        api_fault_at(c, "progressDeadlineSeconds", "must be greater than minReadySeconds");
-}
-
-static void check_claim(struct api_check *c, const struct api_claim *claim)
-{
-    const struct quantity *size = api_resource_get(&claim->requests, "storage");
-
-    api_validate_access_modes(c, &claim->access_modes);
-    if (size == NULL)
-        api_fault_at(c, "resources.requests", "storage is required");
-    else if (size->nano <= 0)
-        api_fault_at(c, "resources.requests", "storage must be greater than 0");
-}
 
 /* The namespace of an object is a part of host names. */
 static void check_namespace(struct api_check *c, const char *name)
@@ -215,7 +173,7 @@ static void take_claim_names(struct api_check *c, struct api_workload *w, const 
 }
 
 static void check_generic(struct api_check *c, enum api_kind kind, const struct api_generic *g,
-                          const json_t *object)
+                          const json_t *object, bool of_cron_job)
 {
     const json_t *spec = json_object_get(object, "spec");
     size_t mark;
@@ -223,21 +181,27 @@ static void check_generic(struct api_check *c, enum api_kind kind, const struct 
     api_validate_meta(c, &g->meta);
     if (kind == API_KIND_NAMESPACE)
         check_namespace(c, g->meta.name);
+    if (kind == API_KIND_STATEFUL_SET)
+        api_validate_set_name(c, &g->meta);
+    else if (kind == API_KIND_JOB && !of_cron_job)
+        api_validate_job_name(c, g, object);
+    else if (kind == API_KIND_CRON_JOB)
+        api_validate_cron_job_name(c, &g->meta);
     if (kind == API_KIND_SERVICE && !c->served)
         api_validate_service(c, &g->meta, spec);
     mark = api_enter(c, "spec");
     if (kind == API_KIND_CLAIM && g->claim != NULL)
-        check_claim(c, g->claim);
+        api_validate_claim(c, spec);
     else if (kind == API_KIND_PERSISTENT_VOLUME && g->pv != NULL)
-        api_validate_pv(c, g->pv);
+        api_validate_pv(c, g->pv, spec);
     else if (g->workload == NULL)
         ;
     else if (kind == API_KIND_JOB)
-        api_validate_job(c, g);
+        api_validate_job(c, g, spec, of_cron_job);
     else if (kind == API_KIND_CRON_JOB)
         api_validate_cron_job(c, g);
     else
-        check_replicated(c, kind, g->workload, spec);
+        api_validate_workload(c, kind, g, spec);
     api_leave(c, mark);
 }
 
@@ -257,7 +221,9 @@ static struct api_generic *build(struct api_check *c, enum api_kind kind, const 
 {
     struct api_building b;
     struct api_generic *g = api_begin(c, &b, &API_LAYOUT(struct api_generic)), *job = NULL;
-    json_t *spec = json_object_get(object, "spec"), *below = json_object_get(spec, "jobTemplate");
+    json_t *spec = api_kind_is_workload(kind) || kind == API_KIND_CLAIM ? member(c, object, "spec")
+                                                                        : json_object_get(object, "spec"),
+           *below = kind == API_KIND_CRON_JOB ? member(c, spec, "jobTemplate") : NULL;
     json_auto_t *before = json_copy(json_object_get(below, "spec"));
     char hash[API_HASH_SIZE] = "";
     struct api_pod *pod = NULL;
@@ -289,7 +255,7 @@ static struct api_generic *build(struct api_check *c, enum api_kind kind, const 
     if (kind == API_KIND_CRON_JOB)
         drop_job_defaults(json_object_get(below, "spec"), before);
     if (!c->no_memory)
-        check_generic(c, kind, g, object);
+        check_generic(c, kind, g, object, schema == &api_schema_job_template);
     if (api_is_good(c, &b)) {
         g->json = api_keep_json(c, object);
         api_keep_ignored(c, &g->ignored);

@@ -31,8 +31,8 @@ void api_validate_pod(struct api_check *c, const struct api_pod *pod, const json
 void api_validate_containers(struct api_check *c, const struct api_pod_spec *spec, const json_t *json);
 void api_validate_volumes(struct api_check *c, const struct api_pod_spec *spec);
 void api_validate_storage(struct api_check *c, const struct api_storage *s, bool of_pod);
-void api_validate_access_modes(struct api_check *c, const struct api_strs *modes);
-void api_validate_pv(struct api_check *c, const struct api_pv *pv);               /* inside its spec */
+void api_validate_access_modes(struct api_check *c, const json_t *modes);
+void api_validate_pv(struct api_check *c, const struct api_pv *pv, const json_t *spec); /* inside its spec */
 void api_validate_trust(struct api_check *c, const struct api_payload_source *s); /* a clusterTrustBundle */
 void api_validate_probes(struct api_check *c, const struct api_container *container, const json_t *object,
                          bool init, int64_t grace_seconds);
@@ -51,10 +51,26 @@ void api_validate_apparmor_name(struct api_check *c, const char *name); /* not e
 void api_validate_annotations(struct api_check *c, const struct api_pod *pod);
 void api_validate_scheduling(struct api_check *c, const json_t *spec);
 void api_validate_service(struct api_check *c, const struct api_meta *meta, const json_t *spec);
+void api_validate_claim(struct api_check *c, const json_t *spec); /* inside the claim's spec */
+/* ---- validate_selector.c: at the path of the selector ---- */
+/* False: it is not valid, and cannot be matched. */
+bool api_validate_selector(struct api_check *c, const json_t *selector);
+/* Inside the spec: whether the selector selects the labels of the template, also those that are not valid.
+ * NULL selects nothing. */
+void api_validate_selected(struct api_check *c, const struct api_label_selector *selector,
+                           const json_t *template_);
+/* ---- validate_workload.c: Deployment, ReplicaSet, StatefulSet, DaemonSet, inside the spec ---- */
+void api_validate_workload(struct api_check *c, enum api_kind kind, const struct api_generic *o,
+                           const json_t *spec);
+void api_validate_set_name(struct api_check *c, const struct api_meta *meta); /* of a StatefulSet */
 /* ---- validate_job.c ---- */
 void api_job_defaults(struct api_check *c, json_t *spec); /* before the walk */
-void api_validate_job(struct api_check *c, const struct api_generic *job);
-void api_validate_cron_job(struct api_check *c, const struct api_generic *o);
+void api_validate_job(struct api_check *c, const struct api_generic *job, const json_t *spec,
+                      bool of_cron_job);                                      /* inside its spec */
+void api_validate_cron_job(struct api_check *c, const struct api_generic *o); /* likewise */
+/* At the whole object: names, and labels made of them. */
+void api_validate_job_name(struct api_check *c, const struct api_generic *job, const json_t *object);
+void api_validate_cron_job_name(struct api_check *c, const struct api_meta *meta);
 void api_lint_pod(struct api_check *c, const struct api_pod *pod); /* c->lint is set */
 
 /* build.c: fills the reference of the kind. False: it has problems (reported), or memory ran out (noted in

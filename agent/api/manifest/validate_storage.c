@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of Kubernetes' validation for PersistentVolumes, and for sources of volumes that pods have, too. */
 #include "agent/api/manifest/internal.h"
+#include "agent/api/quantity.h"
 #include "agent/api/storage.h"
+#include "base/codec/json.h"
 
 #include <string.h>
 
@@ -91,20 +93,19 @@ void api_validate_storage(struct api_check *c, const struct api_storage *s, bool
     api_leave(c, mark);
 }
 
-void api_validate_access_modes(struct api_check *c, const struct api_strs *modes)
+void api_validate_access_modes(struct api_check *c, const json_t *modes)
 {
-    for (size_t i = 0; i < modes->n && modes->n > 1; i++)
-        if (strcmp(modes->v[i], "ReadWriteOncePod") == 0) {
-            api_fault_at(c, "accessModes", "ReadWriteOncePod may not be combined with other access modes");
-            return;
-        }
+    if (json_array_size(modes) == 0)
+        api_fault_at(c, "accessModes", "required: at least 1 access mode is required");
+    if (json_array_size(modes) > 1 && json_has(modes, "ReadWriteOncePod"))
+        api_fault_at(c, "accessModes", "not allowed: may not use ReadWriteOncePod with other access modes");
 }
 
-void api_validate_pv(struct api_check *c, const struct api_pv *pv)
+void api_validate_pv(struct api_check *c, const struct api_pv *pv, const json_t *spec)
 {
     const struct quantity *size = api_resource_get(&pv->capacity, "storage");
 
-    api_validate_access_modes(c, &pv->access_modes);
+    api_validate_access_modes(c, json_object_get(spec, "accessModes"));
     if (size == NULL)
         api_fault_at(c, "capacity", "storage is required");
     else if (size->nano <= 0)
@@ -112,4 +113,44 @@ void api_validate_pv(struct api_check *c, const struct api_pv *pv)
     if (str_eq(pv->reclaim_policy, "Recycle") && str_eq(pv->storage.path, "/"))
         api_fault_at(c, "persistentVolumeReclaimPolicy", "may not be Recycle for a hostPath mount of /");
     api_validate_storage(c, &pv->storage, false);
+}
+
+/* ---- PersistentVolumeClaim ---- */
+
+static void check_size(struct api_check *c, const json_t *requests)
+{
+    const char *text = json_str(requests, "storage");
+    size_t outer = api_enter(c, "resources"), mark = api_enter_key(c, "storage");
+    struct quantity size;
+
+    if (json_object_get(requests, "storage") == NULL)
+        api_fault(c, "required");
+    else if (text != NULL && quantity_parse(text, &size, ERR_IGNORED) == ERR_OK && size.nano <= 0)
+        api_fault(c, "%s must be greater than zero", QUOTE(text));
+    api_leave(c, mark);
+    api_leave(c, outer);
+}
+
+static void check_class(struct api_check *c, const json_t *spec, const char *field)
+{
+    const char *name = json_str(spec, field), *rule;
+
+    if (name == NULL || name[0] == '\0')
+        return;
+    rule = api_format_rule(API_FMT_SUBDOMAIN, name);
+    if (rule != NULL)
+        api_fault_at(c, field, "%s %s", QUOTE(name), rule);
+}
+
+void api_validate_claim(struct api_check *c, const json_t *spec)
+{
+    size_t mark;
+
+    api_validate_access_modes(c, json_object_get(spec, "accessModes"));
+    mark = api_enter(c, "selector");
+    api_validate_selector(c, json_object_get(spec, "selector"));
+    api_leave(c, mark);
+    check_size(c, json_at(spec, "resources.requests"));
+    check_class(c, spec, "storageClassName");
+    check_class(c, spec, "volumeAttributesClassName");
 }

@@ -8,12 +8,12 @@ static const char of_class[] =
     "\"\" asks for a PersistentVolume";
 static const char no_classes[] = "claims are folders of this node: there are no classes of attributes";
 
-const struct api_value api_values_access_modes[] = { { "ReadWriteOnce", 0 },
-                                                     { "ReadOnlyMany", 0 },
+const struct api_value api_values_access_modes[] = { { "ReadOnlyMany", 0 },
                                                      { "ReadWriteMany", 0 },
+                                                     { "ReadWriteOnce", 0 },
                                                      { "ReadWriteOncePod", 0 },
                                                      { NULL, 0 } };
-static const struct api_value volume_modes[] = { { "Filesystem", 0 }, { "Block", 0 }, { NULL, 0 } };
+static const struct api_value volume_modes[] = { { "Block", 0 }, { "Filesystem", 0 }, { NULL, 0 } };
 
 static const struct api_row claim_resources[] = {
     ROW("limits", API_RESOURCES, SLOT(api_claim, limits),
@@ -24,8 +24,7 @@ static const struct api_row claim_resources[] = {
 static const struct api_schema claim_resources_schema = SCHEMA("VolumeResourceRequirements", claim_resources);
 
 static const struct api_row claim_spec[] = {
-    ROW("accessModes", API_STRINGS, SLOT(api_claim, access_modes), .flags = API_REQUIRED,
-        .values = api_values_access_modes),
+    ROW("accessModes", API_STRINGS, SLOT(api_claim, access_modes), .values = api_values_access_modes),
     ROW("resources", API_OBJECT, .slot = HERE, .nested = &claim_resources_schema),
     ROW("storageClassName", API_STRING, SLOT(api_claim, storage_class), .flags = API_KEEP_EMPTY,
         ACTED(of_class)),

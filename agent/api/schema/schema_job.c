@@ -8,7 +8,7 @@ static const char server_status[] = "the status is what the node reports; one in
 /* ---- podFailurePolicy, successPolicy ---- */
 static const struct api_value exit_operators[] = { { "In", false }, { "NotIn", true }, { NULL, 0 } };
 static const struct api_row exit_codes[] = {
-    ROW("containerName", API_STRING, SLOT(api_failure_rule, container)),
+    ROW("containerName", API_STRING, SLOT(api_failure_rule, container), .flags = API_KEEP_EMPTY),
     ROW("operator", API_ENUM, SLOT(api_failure_rule, not_in), .flags = API_REQUIRED | API_BOOL_SLOT,
         .values = exit_operators),
     ROW("values", API_INT32S, SLOTS(api_failure_rule, exit_codes), .flags = API_REQUIRED),
@@ -17,7 +17,7 @@ static const struct api_row exit_codes[] = {
 static const struct api_schema exit_codes_schema =
     SCHEMA("PodFailurePolicyOnExitCodesRequirement", exit_codes);
 static const struct api_value condition_states[] = {
-    { "True", 0 }, { "False", 0 }, { "Unknown", 0 }, { NULL, 0 }
+    { "False", 0 }, { "True", 0 }, { "Unknown", 0 }, { NULL, 0 }
 };
 static const struct api_row failure_condition[] = {
     ROW("type", API_STRING, SLOT(api_failure_condition, type), .flags = API_REQUIRED,
@@ -29,10 +29,10 @@ static const struct api_row failure_condition[] = {
 static const struct api_schema failure_condition_schema =
     SCHEMA("PodFailurePolicyOnPodConditionsPattern", failure_condition,
            .size = sizeof(struct api_failure_condition));
-static const struct api_value failure_actions[] = { { "FailJob", API_FAILURE_FAIL_JOB },
+static const struct api_value failure_actions[] = { { "Count", API_FAILURE_COUNT },
                                                     { "FailIndex", API_FAILURE_FAIL_INDEX },
+                                                    { "FailJob", API_FAILURE_FAIL_JOB },
                                                     { "Ignore", API_FAILURE_IGNORE },
-                                                    { "Count", API_FAILURE_COUNT },
                                                     { NULL, 0 } };
 static const struct api_row failure_rule[] = {
     ROW("action", API_ENUM, SLOT(api_failure_rule, action), .flags = API_REQUIRED, .values = failure_actions),
@@ -45,16 +45,15 @@ static const struct api_row failure_rule[] = {
 static const struct api_schema failure_rule_schema =
     SCHEMA("PodFailurePolicyRule", failure_rule, .size = sizeof(struct api_failure_rule));
 static const struct api_row failure_policy[] = {
-    ROW("rules", API_LIST, SLOTS(api_workload, failure_rules), .nested = &failure_rule_schema,
-        .flags = API_REQUIRED),
+    ROW("rules", API_LIST, SLOTS(api_workload, failure_rules), .nested = &failure_rule_schema),
     { 0 },
 };
 static const struct api_schema failure_policy_schema = SCHEMA("PodFailurePolicy", failure_policy);
 
 static const struct api_row success_rule[] = {
-    ROW("succeededIndexes", API_STRING, SLOT(api_success_rule, indexes)),
+    ROW("succeededIndexes", API_STRING, SLOT(api_success_rule, indexes), .flags = API_KEEP_EMPTY),
     ROW("succeededCount", API_INT32, SLOT(api_success_rule, count), .has = AT(api_success_rule, has_count),
-        RANGE(1, INT32_MAX)),
+        RANGE(0, INT32_MAX)),
     { 0 },
 };
 static const struct api_schema success_rule_schema =
@@ -68,7 +67,7 @@ static const struct api_schema success_policy_schema = SCHEMA("SuccessPolicy", s
 
 /* ---- Job ---- */
 static const struct api_value completion_modes[] = { { "NonIndexed", 0 }, { "Indexed", 1 }, { NULL, 0 } };
-static const struct api_value replacements[] = { { "TerminatingOrFailed", 0 }, { "Failed", 1 }, { NULL, 0 } };
+static const struct api_value replacements[] = { { "Failed", 1 }, { "TerminatingOrFailed", 0 }, { NULL, 0 } };
 
 static const struct api_row job_spec[] = {
     ROW("completions", API_INT32, SLOT(api_workload, completions), .has = AT(api_workload, has_completions),
@@ -78,16 +77,17 @@ static const struct api_row job_spec[] = {
     ROW("backoffLimit", API_INT32, SLOT(api_workload, backoff_limit),
         .has = AT(api_workload, has_backoff_limit), RANGE(0, INT32_MAX)),
     ROW("activeDeadlineSeconds", API_INT64, SLOT(api_workload, deadline_seconds),
-        .has = AT(api_workload, has_deadline), RANGE(0, INT32_MAX)),
+        .has = AT(api_workload, has_deadline), RANGE(0, INT64_MAX)),
     ROW("ttlSecondsAfterFinished", API_INT32, SLOT(api_workload, ttl_seconds),
         .has = AT(api_workload, has_ttl), RANGE(0, INT32_MAX),
         ACTED("the Job is deleted: its document is taken out of its file")),
     ROW("suspend", API_BOOL, SLOT(api_workload, suspend), .otherwise = "false"),
-    ROW("completionMode", API_ENUM, SLOT(api_workload, indexed), .flags = API_BOOL_SLOT,
+    ROW("completionMode", API_ENUM, SLOT(api_workload, indexed), .flags = API_BOOL_SLOT | API_KEEP_EMPTY,
         .values = completion_modes, .otherwise = "NonIndexed"),
-    ROW("selector", API_OBJECT, .nested = &api_schema_label_selector,
+    ROW("selector", API_OBJECT, SLOT(api_workload, selector), .nested = &api_schema_label_selector,
         ACCEPTED("pods are found by their owner")),
-    ROW("manualSelector", API_BOOL, ACCEPTED("pods are found by their owner")),
+    ROW("manualSelector", API_BOOL, SLOT(api_workload, manual_selector), .otherwise = "false",
+        ACCEPTED("pods are found by their owner")),
     ROW("template", API_OBJECT, .nested = &api_schema_pod_template, .flags = API_REQUIRED | API_ELSEWHERE,
         .support = API_ACTED),
     ROW("podFailurePolicy", API_OBJECT, .slot = HERE, .has = AT(api_workload, has_failure_policy),
@@ -99,8 +99,9 @@ static const struct api_row job_spec[] = {
     ROW("maxFailedIndexes", API_INT32, SLOT(api_workload, max_failed_indexes),
         .has = AT(api_workload, has_max_failed_indexes), RANGE(0, INT32_MAX)),
     ROW("podReplacementPolicy", API_ENUM, SLOT(api_workload, replace_failed),
-        .has = AT(api_workload, has_replacement), .flags = API_BOOL_SLOT, .values = replacements),
-    ROW("managedBy", API_STRING, .format = API_FMT_LABEL_KEY, .harmless = "\"kubernetes.io/job-controller\"",
+        .has = AT(api_workload, has_replacement), .flags = API_BOOL_SLOT | API_KEEP_EMPTY,
+        .values = replacements),
+    ROW("managedBy", API_STRING, .flags = API_KEEP_EMPTY, .harmless = "\"kubernetes.io/job-controller\"",
         IGNORED("this node runs the Job")),
     { 0 },
 };
@@ -143,9 +144,9 @@ static const struct api_value concurrency_policies[] = { { "Allow", API_CONCURRE
                                                          { NULL, 0 } };
 static const struct api_row cron_job_spec[] = {
     ROW("schedule", API_STRING, SLOT(api_workload, schedule), .flags = API_REQUIRED),
-    ROW("timeZone", API_STRING, SLOT(api_workload, time_zone)),
+    ROW("timeZone", API_STRING, SLOT(api_workload, time_zone), .flags = API_KEEP_EMPTY),
     ROW("startingDeadlineSeconds", API_INT64, SLOT(api_workload, starting_deadline_seconds),
-        .has = AT(api_workload, has_starting_deadline), RANGE(0, INT32_MAX)),
+        .has = AT(api_workload, has_starting_deadline), RANGE(0, INT64_MAX)),
     ROW("concurrencyPolicy", API_ENUM, SLOT(api_workload, concurrency), .values = concurrency_policies,
         .otherwise = "Allow"),
     ROW("suspend", API_BOOL, SLOT(api_workload, suspend), .otherwise = "false"),

@@ -145,7 +145,7 @@ static const char moved[] = "Kubernetes itself hands this volume type to a CSI d
 static const struct api_value reclaim_policies[] = {
     { "Retain", 0 }, { "Delete", 0 }, { "Recycle", 0 }, { NULL, 0 }
 };
-static const struct api_value volume_modes[] = { { "Filesystem", 0 }, { "Block", 0 }, { NULL, 0 } };
+static const struct api_value volume_modes[] = { { "Block", 0 }, { "Filesystem", 0 }, { NULL, 0 } };
 
 #define SOURCE(field, schema_)                                                                               \
     ROW(field, API_OBJECT, SLOT(api_pv, storage), .nested = &(schema_), .support = API_ACTED)
@@ -175,8 +175,7 @@ static const struct api_row spec[] = {
     NOT_HERE("scaleIO", removed),
     NOT_HERE("storageos", removed),
     ROW("capacity", API_RESOURCES, SLOT(api_pv, capacity)),
-    ROW("accessModes", API_STRINGS, SLOT(api_pv, access_modes), .flags = API_REQUIRED,
-        .values = api_values_access_modes),
+    ROW("accessModes", API_STRINGS, SLOT(api_pv, access_modes), .values = api_values_access_modes),
     ROW("claimRef", API_OBJECT, .slot = HERE, .has = AT(api_pv, has_claim), .nested = &claim_ref_schema),
     ROW("persistentVolumeReclaimPolicy", API_STRING, SLOT(api_pv, reclaim_policy), .values = reclaim_policies,
         .otherwise = "Retain"),

@@ -61,8 +61,8 @@ static const struct api_row rolling_deployment[] = {
 static const struct api_schema rolling_deployment_schema =
     SCHEMA("RollingUpdateDeployment", rolling_deployment);
 
-static const struct api_value deployment_strategies[] = { { "RollingUpdate", API_UPDATE_ROLLING },
-                                                          { "Recreate", API_UPDATE_RECREATE },
+static const struct api_value deployment_strategies[] = { { "Recreate", API_UPDATE_RECREATE },
+                                                          { "RollingUpdate", API_UPDATE_ROLLING },
                                                           { NULL, 0 } };
 static const struct api_row deployment_strategy[] = {
     ROW("type", API_ENUM, SLOT(api_workload, update), .values = deployment_strategies,
@@ -101,7 +101,7 @@ const struct api_schema api_schema_replica_set = SCHEMA("ReplicaSet", replica_se
 /* ---- StatefulSet ---- */
 static const struct api_row rolling_stateful_set[] = {
     ROW("partition", API_INT32, SLOT(api_workload, partition), RANGE(0, INT32_MAX)),
-    ROW("maxUnavailable", API_INT_OR_STRING, .format = API_FMT_PERCENT, RANGE(1, INT32_MAX),
+    ROW("maxUnavailable", API_INT_OR_STRING, .format = API_FMT_PERCENT, RANGE(0, INT32_MAX),
         IGNORED("pods are replaced one by one")),
     { 0 },
 };

@@ -130,6 +130,7 @@ static const struct word {
 } words[] = {
     { "required", "FieldValueRequired", "Required value", HERE_ },
     { "required for type *", "FieldValueRequired", "Required value", HERE_ },
+    { "required: *", "FieldValueRequired", "Required value: $1", HERE_ },
     { "* is out of range, allowed are 0 to 2147483647", "FieldValueInvalid",
       "Invalid value: $1: must be greater than or equal to 0", HERE_ },
     { "* is out of range, allowed are 0 to 9223372036854775807", "FieldValueInvalid",
@@ -197,6 +198,14 @@ static const struct word {
       "Too long: may not be more than $2 bytes", HERE_ },
     { "* bytes are too many, at most * are allowed", "FieldValueTooLong",
       "Too long: may not be more than $2 bytes", HERE_ },
+    { "* are too many, at most * are allowed", "FieldValueTooMany",
+      "Too many: $1: must have at most $2 items", HERE_ },
+    { "* must be greater than zero", "FieldValueInvalid", "Invalid value: $1: must be greater than zero",
+      HERE_ },
+    { "one of onExitCodes and onPodConditions is required", "FieldValueInvalid",
+      "Invalid value: specifying one of OnExitCodes and OnPodConditions is required", HERE_ },
+    { "only one of onExitCodes and onPodConditions is allowed", "FieldValueInvalid",
+      "Invalid value: specifying both OnExitCodes and OnPodConditions is not supported", HERE_ },
     { "* cannot be true when hostUsers is false", "FieldValueForbidden",
       "Forbidden: when `hostUsers` is false", HERE_ },
 };
@@ -287,6 +296,62 @@ static bool one_of(json_t *causes, const json_t *object, const char *field, cons
     return !first;
 }
 
+/* Fields of which an apiserver speaks in its own way, where a value is missing or not one of the allowed
+ * ones.
+ */
+static bool own_way(json_t *causes, const json_t *object, const char *field, const char *message)
+{
+    static const struct {
+        const char *field, *message, *reason, *text;
+        enum where where;
+    } fields[] = {
+        { "*.action", "required", "FieldValueRequired",
+          "Required value: valid values: [\"Count\" \"FailIndex\" \"FailJob\" \"Ignore\"]", HERE_ },
+        { "*.onExitCodes.operator", "required", "FieldValueRequired",
+          "Required value: valid values: [\"In\" \"NotIn\"]", HERE_ },
+        { "*.successPolicy.rules", "required", "FieldValueRequired",
+          "Required value: at least one rules must be specified when the successPolicy is specified", HERE_ },
+        { "*.podManagementPolicy", "* is not supported, *", "FieldValueInvalid",
+          "Invalid value: $v: must be 'OrderedReady' or 'Parallel'", HERE_ },
+        { "*Expressions[*].operator", "* is not supported, *", "FieldValueInvalid",
+          "Invalid value: $v: not a valid selector operator", HERE_ },
+        { "*.accessModes[*]", "* is not supported, allowed are *", "FieldValueNotSupported",
+          "Unsupported value: $1: supported values: $l", PARENT },
+    };
+    str_auto parent = parent_of(field);
+    buf_auto text = BUF_INIT(WORDS_MAX);
+    struct parts parts, unused;
+
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        parts = (struct parts){ 0 };
+        if (!fits(fields[i].field, field, &unused, 0) || !fits(fields[i].message, message, &parts, 0))
+            continue;
+        add_text(&text, fields[i].text, &parts, value_at(object, field), "");
+        if (!text.failed)
+            add_cause(causes, fields[i].reason, fields[i].where == PARENT && parent != NULL ? parent : field,
+                      text.p);
+        return true;
+    }
+    return false;
+}
+
+/* With the names of Go's members. */
+static void add_rolling(struct buf *b, const json_t *rolling, bool of_set)
+{
+    const char *const names[] = { of_set ? "partition" : "maxUnavailable",
+                                  of_set ? "maxUnavailable" : "maxSurge" };
+
+    if (rolling == NULL) {
+        buf_adds(b, "null");
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        buf_addf(b, "%s\"%c%s\":", i == 0 ? "{" : ",", toupper((unsigned char)names[i][0]), names[i] + 1);
+        add_value(b, json_object_get(rolling, names[i]));
+    }
+    buf_addc(b, '}');
+}
+
 /* The type of a strategy: an apiserver shows the whole struct. */
 static bool strategy(json_t *causes, const json_t *object, const char *field, const char *message)
 {
@@ -295,16 +360,19 @@ static bool strategy(json_t *causes, const json_t *object, const char *field, co
     buf_auto text = BUF_INIT(WORDS_MAX);
     const size_t n = strlen(field);
     struct parts parts = { 0 };
+    const bool of_set = str_eq(json_str(object, "kind"), "StatefulSet");
 
     if (n < 13 || strcasecmp(field + n - 13, "strategy.type") != 0 ||
         !fits("* is not supported, allowed are *", message, &parts, 0))
         return false;
-    buf_addf(&text, "Unsupported value: {\"Type\":%.*s,\"RollingUpdate\":", (int)parts.size[0], parts.at[0]);
-    add_value(&text, json_object_get(v, "rollingUpdate"));
-    buf_adds(&text, "}: supported values: ");
-    add_list(&text, parts.at[1], parts.size[1]);
+    buf_addf(&text, "%s value: {\"Type\":%.*s,\"RollingUpdate\":", of_set ? "Invalid" : "Unsupported",
+             (int)parts.size[0], parts.at[0]);
+    add_rolling(&text, json_object_get(v, "rollingUpdate"), of_set);
+    buf_adds(&text, of_set ? "}: must be 'RollingUpdate' or 'OnDelete'" : "}: supported values: ");
+    if (!of_set)
+        add_list(&text, parts.at[1], parts.size[1]);
     if (!text.failed)
-        add_cause(causes, "FieldValueNotSupported", parent, text.p);
+        add_cause(causes, of_set ? "FieldValueInvalid" : "FieldValueNotSupported", parent, text.p);
     return true;
 }
 
@@ -326,6 +394,17 @@ static bool too_long(json_t *causes, const char *field, const struct word *w, co
     return plain;
 }
 
+/* "spec.template.labels": an apiserver leaves out "metadata" where a label or an annotation is not valid. */
+static char *of_template(char *field)
+{
+    static const char end[] = "template.metadata.";
+    char *at = strstr(field, end);
+
+    if (at != NULL && (at == field || at[-1] == '.'))
+        memmove(at + strlen("template."), at + strlen(end), strlen(at + strlen(end)) + 1);
+    return field;
+}
+
 void words_add(json_t *causes, const json_t *object, const char *field, const char *message)
 {
     const json_t *value = value_at(object, field);
@@ -336,7 +415,8 @@ void words_add(json_t *causes, const json_t *object, const char *field, const ch
     char key[300];
     size_t i = 0;
 
-    if (one_of(causes, object, field, message) || strategy(causes, object, field, message))
+    if (one_of(causes, object, field, message) || strategy(causes, object, field, message) ||
+        own_way(causes, object, field, message))
         return;
     last_key(field, key, sizeof(key));
     if (strcmp(key, "name") == 0 && json_is_string(value))
@@ -349,7 +429,7 @@ void words_add(json_t *causes, const json_t *object, const char *field, const ch
         buf_addf(&text, ": %s", message);
     } else {
         if (words[i].where == PARENT && parent != NULL)
-            where = parent;
+            where = of_template(parent);
         if (too_long(causes, where, &words[i], &parts))
             return;
         add_text(&text, words[i].text, &parts, value, key);

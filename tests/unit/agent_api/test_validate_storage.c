@@ -73,7 +73,7 @@ static void what_kubernetes_refuses_is_refused(void **state)
     is_bad(
         "\"capacity\": {\"storage\": \"1Gi\"}, \"accessModes\": [\"ReadWriteOnce\", \"ReadWriteOncePod\"], "
         "\"hostPath\": {\"path\": \"/a\"}",
-        "ReadWriteOncePod may not be combined");
+        "may not use ReadWriteOncePod with other access modes");
     is_bad(COMMON ", \"nfs\": {\"server\": \"s\", \"path\": \"a\"}", "must be an absolute path");
     is_bad(COMMON ", \"iscsi\": {\"targetPortal\": \"s\", \"iqn\": \"x\", \"lun\": 0}",
            "must start with iqn.");

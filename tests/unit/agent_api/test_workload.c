@@ -75,7 +75,8 @@ static void rules_of_a_deployment(void **state)
                 "spec.strategy.rollingUpdate.maxSurge: \"lots\" must be a number, or a percentage such as "
                 "\"25%\"");
     text_is_bad("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\nspec: {replicas: 1}\n",
-                "spec.selector: required", "spec.template: required");
+                "spec.selector: required", "spec.template.spec.containers: required",
+                "spec.template.metadata.labels: the labels do not match the selector");
 }
 
 static void a_pod_of_a_workload_keeps_its_owner(void **state)
