@@ -19,7 +19,8 @@ struct cron_due cron_due(const struct api_cron *c, const struct zone *zone, int6
     if (d.late != -1)
         d.since = from;
     d.at = api_cron_last(c, zone, from, now);
-    d.next = api_cron_next(c, zone, now);
+    /* @every counts from the last moment, whenever that was */
+    d.next = api_cron_next(c, zone, c->every_s == 0 ? now : d.at != -1 ? d.at : from);
     if (d.at == -1)
         return d;
     for (int64_t t = from; (t = api_cron_next(c, zone, t)) != -1 && t < d.at && d.missed <= CRON_MISSED_MAX;)

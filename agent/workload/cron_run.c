@@ -238,6 +238,18 @@ static void tell_late(struct workloads *w, const struct workload *one, int64_t a
     workload_event(w, one, true, "MissSchedule", "Missed scheduled time to start a job: %s", text);
 }
 
+/* Its schedule makes no moments: an object that was accepted by rules, or by a tz database, of before. */
+static void tell_useless(struct workloads *w, struct workload *one, const struct err *why, const char *reason,
+                         const char *what)
+{
+    if (strncmp(one->problem, why->text, sizeof(one->problem) - 1) != 0) {
+        log_error("a CronJob makes no Jobs", F_STR("namespace", one->object->meta.namespace),
+                  F_STR("name", one->object->meta.name), F_ERR(why));
+        workload_event(w, one, true, reason, "%s: %s", what, why->text);
+    }
+    snprintf(one->problem, sizeof(one->problem), "%.299s", why->text);
+}
+
 void cron_step(struct workloads *w, struct workload *one)
 {
     const struct api_workload *spec = one->object->workload;
@@ -254,14 +266,12 @@ void cron_step(struct workloads *w, struct workload *one)
     keep_newest(w, one, true, spec->keep_failed);
     if (spec->suspend)
         return;
-    if (api_cron_parse(spec->schedule, &cron, &e) != ERR_OK ||
-        zones_get(&zone, spec->time_zone, &e) != ERR_OK) {
-        if (strcmp(one->problem, e.text) != 0) {
-            log_error("a CronJob makes no Jobs", F_STR("namespace", one->object->meta.namespace),
-                      F_STR("name", one->object->meta.name), F_ERR(&e));
-            workload_event(w, one, true, "UnknownTimeZone", "invalid timeZone: %s", e.text);
-        }
-        snprintf(one->problem, sizeof(one->problem), "%.299s", e.text);
+    if (api_cron_parse(spec->schedule, &cron, &e) != ERR_OK) {
+        tell_useless(w, one, &e, "UnparseableSchedule", "unparseable schedule");
+        return;
+    }
+    if (zones_get(&zone, spec->time_zone, &e) != ERR_OK) {
+        tell_useless(w, one, &e, "UnknownTimeZone", "invalid timeZone");
         return;
     }
     due = cron_due(&cron, zone, one->cron->since_s,

@@ -118,7 +118,7 @@ bool workloads_drop_orphans(struct workloads *w);
 void workload_make(struct workloads *w, struct workload *one, unsigned number, unsigned index);
 void workload_remove(struct workloads *w, struct workload *one, const struct pod *p);
 const char *workload_hash_label(enum api_kind kind);
-extern const char workload_index_label[], workload_job_label[];
+extern const char workload_index_label[];
 
 /* ---- record.c ---- */
 /* Reads all records and adds the Jobs of CronJobs to the store. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* make - creates a pod of a workload, with its name, labels and claims, in the store. */
+#include "agent/api/job_labels.h"
 #include "agent/pod/core/pod.h"
 #include "agent/workload/internal.h"
 #include "base/codec/json.h"
@@ -12,7 +13,6 @@
 #define LABELS_MAX 8
 #define HOSTNAME_MAX 63
 
-const char workload_job_label[] = "batch.kubernetes.io/controller-uid";
 const char workload_index_label[] = "batch.kubernetes.io/job-completion-index";
 static const char index_field[] = "metadata.labels['batch.kubernetes.io/job-completion-index']";
 
@@ -106,13 +106,13 @@ static void label_it(struct api_expansion *x, struct making *m, const struct wor
         label(x, m, "statefulset.kubernetes.io/pod-name", m->name);
         label(x, m, "apps.kubernetes.io/pod-index", m->number);
         x->hostname = m->hostname;
-        x->subdomain = g->workload->service_name;
+        x->subdomain = g->workload->service_name[0] != '\0' ? g->workload->service_name : NULL;
     }
     if (one->kind != API_KIND_JOB)
         return;
     label(x, m, "batch.kubernetes.io/job-name", g->meta.name);
     label(x, m, "job-name", g->meta.name);
-    label(x, m, workload_job_label, one->uid);
+    label(x, m, API_JOB_UID_LABEL, one->uid);
     label(x, m, "controller-uid", one->uid);
     if (!g->workload->indexed)
         return;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* show - objects of the folder with their status, in the form of an API server. */
+#include "agent/api/job_labels.h"
 #include "agent/api/kept_meta.h"
 #include "agent/status/server.h"
 #include "agent/workload/internal.h"
@@ -158,22 +159,6 @@ static json_t *member(json_t *o, const char *key)
     return v;
 }
 
-/* As the apiserver adds them: `kubectl logs job/x` finds the pods by them. They are in no file
- * (api_stored_strip), so that a Job which is copied from one begins as a Job of its own. */
-static void put_job_labels(json_t *meta, json_t *spec, const char *name, const char *uid)
-{
-    json_t *labels = member(member(member(spec, "template"), "metadata"), "labels");
-
-    json_put_str(labels, "batch.kubernetes.io/controller-uid", uid);
-    json_put_str(labels, "batch.kubernetes.io/job-name", name);
-    json_put_str(labels, "controller-uid", uid);
-    json_put_str(labels, "job-name", name);
-    if (json_object_get(spec, "selector") == NULL)
-        json_object_set_new(spec, "selector", json_pack("{s:{s:s}}", "matchLabels", workload_job_label, uid));
-    if (json_object_get(meta, "labels") == NULL) /* the apiserver's default */
-        json_object_set_new(meta, "labels", json_copy(labels));
-}
-
 static void put_annotation(json_t *meta, const char *key, int64_t n)
 {
     char text[24];
@@ -229,8 +214,8 @@ json_t *workloads_object(enum api_kind kind, const char *namespace_, const char 
     one = workload_find(w, uid);
     meta = json_object_get(o, "metadata");
     json_put_str(meta, "uid", uid);
-    if (kind == API_KIND_JOB && !json_flag(json_object_get(o, "spec"), "manualSelector"))
-        put_job_labels(meta, json_object_get(o, "spec"), name, uid);
+    if (kind == API_KIND_JOB)
+        api_job_label(o, name, uid);
     if (one == NULL)
         return o;
     show_time(meta, "creationTimestamp", one->created_ns != 0 ? one->created_ns : one->progress_ns);

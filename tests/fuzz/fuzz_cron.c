@@ -22,7 +22,7 @@ static void look(const struct api_cron *c, const struct zone *zone)
     local = next + zone_offset(zone, next);
     clock_utc(local, &tm);
     tm.tm_wday = (int)((local / 86400 + 4) % 7);
-    assert(api_cron_matches(c, &tm) && tm.tm_sec == 0);
+    assert(c->every_s > 0 || (api_cron_matches(c, &tm) && tm.tm_sec == 0));
     assert(api_cron_last(c, zone, from, next) == next && api_cron_last(c, zone, from, next - 1) == -1);
 }
 

@@ -128,22 +128,61 @@ static void a_schedule_without_a_moment_never_runs(void **state)
     assert_int_equal(api_cron_next(&c, NULL, at("2026-03-01 00:00:00")), -1);
 }
 
-static void mistakes_name_the_field(void **state)
+static void every_counts_from_the_last_moment(void **state)
+{
+    struct api_cron c;
+    struct err e = { 0 };
+
+    (void)state;
+    assert_int_equal(api_cron_parse("@every 1m30s", &c, &e), ERR_OK);
+    assert_int_equal(api_cron_next(&c, NULL, 1000), 1090);
+    assert_int_equal(api_cron_last(&c, NULL, 1000, 1089), -1);
+    assert_int_equal(api_cron_last(&c, NULL, 1000, 1090), 1090);
+    assert_int_equal(api_cron_last(&c, NULL, 1000, 1271), 1270);
+    assert_int_equal(api_cron_parse("@every -1h", &c, &e), ERR_OK);
+    assert_int_equal(c.every_s, 1);
+    assert_int_equal(api_cron_parse("@every 1500ms", &c, &e), ERR_OK);
+    assert_int_equal(c.every_s, 1);
+}
+
+static void odd_texts_are_read_as_by_kubernetes(void **state)
+{
+    static const char *const good[] = { "1, * * * *",    "* * * * *\n",  "0  0\t* * *",
+                                        "*/61 * * * *",  "?/5 * * * *",  "0 0 * JAN-mar mon,FRI",
+                                        "0,0,0 * * * *", "00 007 * * *", "@annually" };
+    struct api_cron c;
+    struct err e = { 0 };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(good); i++)
+        assert_int_equal(api_cron_parse(good[i], &c, &e), ERR_OK);
+    assert_int_equal(api_cron_parse("5/10 * * * *", &c, &e), ERR_OK);
+    assert_int_equal(c.minutes, UINT64_C(1) << 5 | UINT64_C(1) << 15 | UINT64_C(1) << 25 | UINT64_C(1) << 35 |
+                                    UINT64_C(1) << 45 | UINT64_C(1) << 55);
+}
+
+static void mistakes_are_told_as_by_kubernetes(void **state)
 {
     (void)state;
-    is_bad("", "expected five fields, found 0: ");
-    is_bad("* * * *", "expected five fields, found 4: * * * *");
-    is_bad("* * * * * *", "expected five fields, found more: * * * * * *");
-    is_bad("60 * * * *", "the minute: out of range at \"60\", allowed are 0 to 59");
-    is_bad("* 5-2 * * *", "the hour: out of range at \"5-2\", allowed are 0 to 23");
-    is_bad("* * 0 * *", "the day of the month: out of range at \"0\", allowed are 1 to 31");
-    is_bad("* * * foo *", "the month: expected a number at \"foo\", allowed are 1 to 12");
-    is_bad("* * * * 7", "the day of the week: out of range at \"7\", allowed are 0 to 6");
-    is_bad("*/0 * * * *", "the minute: a step of 0 at \"*/0\", allowed are 0 to 59");
-    is_bad("1;2 * * * *", "the minute: expected a comma at \";2\", allowed are 0 to 59");
-    is_bad("@never", "\"@never\" is not supported, allowed are @yearly, @annually, @monthly, @weekly, "
-                     "@daily, @midnight and @hourly");
-    is_bad("TZ=UTC * * * * *", "TZ= and CRON_TZ= are not allowed, timeZone has the zone");
+    is_bad("", "empty spec string");
+    is_bad("* * * *", "expected exactly 5 fields, found 4: [* * * *]");
+    is_bad("* * * * * 2026", "expected exactly 5 fields, found 6: [* * * * * 2026]");
+    is_bad("60 * * * *", "end of range (60) above maximum (59): 60");
+    is_bad("* 5-2 * * *", "beginning of range (5) beyond end of range (2): 5-2");
+    is_bad("* * 0 * *", "beginning of range (0) below minimum (1): 0");
+    is_bad("0 0 * january *",
+           "failed to parse int from january: strconv.Atoi: parsing \"january\": invalid syntax");
+    is_bad("-1 * * * *", "failed to parse int from : strconv.Atoi: parsing \"\": invalid syntax");
+    is_bad("* * * * 7", "end of range (7) above maximum (6): 7");
+    is_bad("*/0 * * * *", "step of range should be a positive number: */0");
+    is_bad("1-2-3 * * * *", "too many hyphens: 1-2-3");
+    is_bad("1/2/3 * * * *", "too many slashes: 1/2/3");
+    is_bad("99999999999 * * * *", "end of range (99999999999) above maximum (59): 99999999999");
+    is_bad("@reboot", "unrecognized descriptor: @reboot");
+    is_bad("@HOURLY", "unrecognized descriptor: @HOURLY");
+    is_bad("@every", "unrecognized descriptor: @every");
+    is_bad("@every 1d", "failed to parse duration @every 1d: time: unknown unit \"d\" in duration \"1d\"");
+    is_bad("CRON_TZ=UTC 0 0 * * *", "cannot use TZ or CRON_TZ in schedule, use timeZone field instead");
 }
 
 int main(void)
@@ -156,7 +195,9 @@ int main(void)
         cmocka_unit_test(a_time_that_comes_twice_is_run_twice),
         cmocka_unit_test(the_last_moment_is_found),
         cmocka_unit_test(a_schedule_without_a_moment_never_runs),
-        cmocka_unit_test(mistakes_name_the_field),
+        cmocka_unit_test(every_counts_from_the_last_moment),
+        cmocka_unit_test(odd_texts_are_read_as_by_kubernetes),
+        cmocka_unit_test(mistakes_are_told_as_by_kubernetes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
