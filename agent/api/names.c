@@ -217,7 +217,7 @@ static bool medium(const char *s)
 /* "25%"; more than 100 is allowed, as in Kubernetes. */
 static bool percentage(const char *s, size_t n)
 {
-    return n >= 2 && n <= 5 && s[n - 1] == '%' && strspn(s, "0123456789") == n - 1;
+    return n >= 2 && n <= 10 && s[n - 1] == '%' && strspn(s, "0123456789") == n - 1;
 }
 
 const char *api_format_rule(enum api_format format, const char *s)

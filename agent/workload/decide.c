@@ -17,7 +17,7 @@ struct decision {
 unsigned workload_share(const char *text, const char *otherwise, unsigned replicas, bool up)
 {
     const char *from = text != NULL ? text : otherwise;
-    uint64_t number = strtoul(from, NULL, 10);
+    uint64_t number = strtoul(from, NULL, 10); /* of at most nine digits, or an int32 */
 
     if (strchr(from, '%') != NULL)
         number = (number * replicas + (up ? 99 : 0)) / 100;

@@ -219,7 +219,8 @@ static int by_number(const void *a, const void *b)
 
 void revisions_settle(struct workloads *w, struct workload *one)
 {
-    const size_t keep = (size_t)one->object->workload->revision_history_limit;
+    const int32_t limit = one->object->workload->revision_history_limit;
+    const size_t keep = limit > 0 ? (size_t)limit : 0;
     const struct workload *running = NULL;
     mem_auto struct workload **old = NULL;
     size_t n = 0;

@@ -207,8 +207,10 @@ static void api_config_check_type(struct api_check *c, const struct api_config *
     } else if (str_eq(config->type, "kubernetes.io/dockerconfigjson")) {
         need_json(c, config, ".dockerconfigjson");
     } else if (str_eq(config->type, "kubernetes.io/basic-auth")) {
-        if (api_config_get(config, "username") == NULL && api_config_get(config, "password") == NULL)
-            api_fault_at(c, "data", "username or password is required for type %s", config->type);
+        if (api_config_get(config, "password") == NULL && api_config_get(config, "username") == NULL) {
+            need_key(c, config, "username"); /* or the other one */
+            need_key(c, config, "password");
+        }
     } else if (str_eq(config->type, "kubernetes.io/ssh-auth")) {
         d = api_config_get(config, "ssh-privatekey");
         if (d == NULL || d->size == 0)

@@ -62,7 +62,8 @@ void api_validate_selected(struct api_check *c, const struct api_label_selector 
 /* ---- validate_workload.c: Deployment, ReplicaSet, StatefulSet, DaemonSet, inside the spec ---- */
 void api_validate_workload(struct api_check *c, enum api_kind kind, const struct api_generic *o,
                            const json_t *spec);
-void api_validate_set_name(struct api_check *c, const struct api_meta *meta); /* of a StatefulSet */
+void api_validate_set_name(struct api_check *c, const struct api_meta *meta);          /* of a StatefulSet */
+void api_validate_host_name(struct api_check *c, const char *field, const char *name); /* NULL is fine */
 /* ---- validate_job.c ---- */
 void api_job_defaults(struct api_check *c, json_t *spec); /* before the walk */
 void api_validate_job(struct api_check *c, const struct api_generic *job, const json_t *spec,

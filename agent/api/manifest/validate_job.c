@@ -135,12 +135,12 @@ static void check_failure_policy(struct api_check *c, const struct api_workload 
 /* ---- successPolicy ---- */
 
 static void check_success_rule(struct api_check *c, const struct api_workload *w,
-                               const struct api_success_rule *r)
+                               const struct api_success_rule *r, const json_t *rule)
 {
     struct api_index_set set = { 0 };
     struct err e = { 0 };
 
-    if (r->indexes == NULL && !r->has_count)
+    if (json_object_size(rule) == 0)
         api_fault(c, "required: at least one of succeededCount or succeededIndexes must be specified");
     if (r->indexes != NULL && api_index_set_parse(r->indexes, w->completions, &set, &e) != ERR_OK)
         api_fault_at(c, "succeededIndexes", "error parsing succeededIndexes: %s", e.text);
@@ -155,7 +155,7 @@ static void check_success_rule(struct api_check *c, const struct api_workload *w
                      api_index_set_count(&set));
 }
 
-static void check_success_policy(struct api_check *c, const struct api_workload *w)
+static void check_success_policy(struct api_check *c, const struct api_workload *w, const json_t *rules)
 {
     size_t mark = api_enter(c, "successPolicy");
 
@@ -166,7 +166,7 @@ static void check_success_policy(struct api_check *c, const struct api_workload 
     for (size_t i = 0; w->indexed && i < w->n_success_rules; i++) {
         size_t at = api_enter_index(c, i);
 
-        check_success_rule(c, w, &w->success_rules[i]);
+        check_success_rule(c, w, &w->success_rules[i], json_array_get(rules, i));
         api_leave(c, at);
     }
     api_leave(c, mark);
@@ -211,17 +211,17 @@ static void check_label(struct api_check *c, const char *field, const char *valu
 }
 
 /* A Job has the labels of its template if it has none itself. */
-static void check_labels(struct api_check *c, const struct api_generic *job, const json_t *object)
+static void check_labels(struct api_check *c, const struct api_workload *w, const char *name,
+                         const json_t *object)
 {
     const bool none = json_object_size(json_at(object, "metadata.labels")) == 0;
     const char *key;
     json_t *v;
 
-    if (!job->workload->manual_selector) {
-        if (none)
-            check_label(c, "metadata.labels", job->meta.name);
-        check_label(c, "spec.template.labels", job->meta.name);
-    }
+    if (!w->manual_selector && none)
+        check_label(c, "metadata.labels", name);
+    if (!w->manual_selector)
+        check_label(c, "spec.template.labels", name);
     json_object_foreach (json_at(object, "spec.template.metadata.labels"), key, v)
         if (none && json_is_string(v))
             check_label(c, "metadata.labels", json_string_value(v));
@@ -230,14 +230,15 @@ static void check_labels(struct api_check *c, const struct api_generic *job, con
 void api_validate_job_name(struct api_check *c, const struct api_generic *job, const json_t *object)
 {
     const struct api_workload *w = job->workload;
+    const char *name = json_str(json_object_get(object, "metadata"), "name");
     str_auto last = NULL;
 
-    if (job->meta.name == NULL || w == NULL)
+    if (name == NULL || w == NULL)
         return;
-    check_labels(c, job, object);
+    check_labels(c, w, name, object);
     if (!w->indexed || w->completions <= 0) /* pods are called after an index, too */
         return;
-    last = str_printf("%s-%d", job->meta.name, (int)w->completions - 1);
+    last = str_printf("%s-%d", name, (int)w->completions - 1);
     if (last != NULL && api_format_rule(API_FMT_LABEL, last) != NULL)
         api_fault_at(c, "metadata.name", "will not able to create pod with invalid DNS label: %.300s", last);
 }
@@ -305,7 +306,7 @@ void api_validate_job(struct api_check *c, const struct api_generic *job, const 
     check_manager(c, json_str(spec, "managedBy"));
     check_indexes(c, w, spec);
     if (w->has_success_policy)
-        check_success_policy(c, w);
+        check_success_policy(c, w, json_at(spec, "successPolicy.rules"));
     if (of_cron_job)
         check_template_selector(c, w, spec);
     else

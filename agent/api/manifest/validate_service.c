@@ -3,34 +3,43 @@
  * Rules for a Service, as Kubernetes' validation has them (pkg/apis/core/validation, ValidateService).
  * Nothing here acts on one, but a manifest that a cluster refuses is refused.
  */
-#include "agent/api/manifest/internal.h"
+#include "agent/api/manifest/service.h"
 #include "base/codec/json.h"
 
 #include <string.h>
 
-enum kind_of { CLUSTER_IP, NODE_PORT, LOAD_BALANCER, EXTERNAL_NAME, OTHER };
-
-static const char *text_of(const json_t *o, const char *key, const char *otherwise)
+const char *service_text(const json_t *o, const char *key, const char *otherwise)
 {
     const char *text = json_str(o, key);
 
     return text != NULL && text[0] != '\0' ? text : otherwise;
 }
 
-static enum kind_of kind_of(const json_t *spec)
+enum service_type service_type_of(const json_t *spec)
 {
     static const char *const names[] = { "ClusterIP", "NodePort", "LoadBalancer", "ExternalName" };
-    const char *type = text_of(spec, "type", names[CLUSTER_IP]);
+    const char *type = service_text(spec, "type", names[SERVICE_CLUSTER_IP]);
     size_t i = 0;
 
     while (i < ARRAY_LEN(names) && strcmp(names[i], type) != 0)
         i++;
-    return (enum kind_of)i;
+    return (enum service_type)i;
 }
 
-static bool is_headless(const json_t *spec)
+bool service_is_headless(const json_t *spec)
 {
-    return strcmp(text_of(spec, "clusterIP", ""), "None") == 0;
+    return strcmp(service_text(spec, "clusterIP", ""), "None") == 0;
+}
+
+/* "" counts as absent in fields that are no pointers in Go. */
+static bool empty_is_a_word(const char *field)
+{
+    static const char *const fields[] = { "internalTrafficPolicy", "ipFamilyPolicy", "trafficDistribution" };
+
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+        if (strcmp(fields[i], field) == 0)
+            return true;
+    return false;
 }
 
 /* The field, if it is set, must be one of `names`; `allowed` lists them for the message ("A, B and C"). */
@@ -39,7 +48,7 @@ static void check_word(struct api_check *c, const json_t *spec, const char *fiel
 {
     const char *text = json_str(spec, field);
 
-    if (text == NULL || text[0] == '\0')
+    if (text == NULL || (text[0] == '\0' && !empty_is_a_word(field)))
         return;
     for (; *names != NULL; names++)
         if (strcmp(*names, text) == 0)
@@ -71,38 +80,72 @@ static void check_target(struct api_check *c, const json_t *port)
         api_fault_at(c, "targetPort", "%s %s", QUOTE(json_string_value(target)), rule);
 }
 
-static void check_port(struct api_check *c, const json_t *spec, const json_t *ports, size_t at)
+static void check_name(struct api_check *c, const json_t *ports, size_t at)
 {
-    static const char *const protocols[] = { "SCTP", "TCP", "UDP", NULL };
-    const json_t *port = json_array_get(ports, at), *other;
-    const char *name = text_of(port, "name", NULL), *rule, *protocol = text_of(port, "protocol", "TCP");
-    bool twice = false, same = false;
+    const json_t *port = json_array_get(ports, at);
+    const char *name = service_text(port, "name", NULL),
+               *rule = name != NULL ? api_format_rule(API_FMT_LABEL, name) : NULL;
+    bool twice = false;
 
-    for (size_t i = 0; i < at; i++) {
-        other = json_array_get(ports, i);
-        twice = twice || (name != NULL && strcmp(text_of(other, "name", ""), name) == 0);
-        same = same || (json_int(other, "port", 0) == json_int(port, "port", 0) &&
-                        strcmp(text_of(other, "protocol", "TCP"), protocol) == 0);
-    }
-    rule = name != NULL ? api_format_rule(API_FMT_LABEL, name) : NULL;
+    for (size_t i = 0; i < at; i++)
+        twice =
+            twice || (name != NULL && strcmp(service_text(json_array_get(ports, i), "name", ""), name) == 0);
     if (name == NULL && json_array_size(ports) > 1)
         api_fault_at(c, "name", "required");
     else if (rule != NULL)
         api_fault_at(c, "name", "%s %s", QUOTE(name), rule);
     else if (twice)
         api_fault_at(c, "name", "%s is given twice", QUOTE(name));
+}
+
+static bool same_port(const json_t *a, const json_t *b)
+{
+    return json_int(a, "port", 0) == json_int(b, "port", 0) &&
+           strcmp(service_text(a, "protocol", "TCP"), service_text(b, "protocol", "TCP")) == 0;
+}
+
+/* A port of the node belongs to one port of the service, of one protocol or more. */
+static void check_node_port(struct api_check *c, const json_t *spec, const json_t *ports, size_t at)
+{
+    const json_t *port = json_array_get(ports, at), *other;
+    const json_int_t n = json_int(port, "nodePort", 0);
+    bool twice = false, taken = false;
+
+    for (size_t i = 0; n != 0 && i < at; i++) {
+        other = json_array_get(ports, i);
+        if (json_int(other, "nodePort", 0) != n)
+            continue;
+        twice = twice || same_port(port, other);
+        taken = taken || json_int(port, "port", 0) != json_int(other, "port", 0);
+    }
+    if (n != 0 && service_type_of(spec) == SERVICE_CLUSTER_IP)
+        api_fault_at(c, "nodePort", "not allowed: may not be used when `type` is 'ClusterIP'");
+    if (twice)
+        api_fault_at(c, "nodePort", "%lld is given twice", (long long)n);
+    else if (taken && service_type_of(spec) != SERVICE_CLUSTER_IP)
+        api_fault_at(c, "nodePort", "provided port is already allocated");
+}
+
+static void check_port(struct api_check *c, const json_t *spec, const json_t *ports, size_t at)
+{
+    static const char *const protocols[] = { "SCTP", "TCP", "UDP", NULL };
+    const json_t *port = json_array_get(ports, at);
+    const char *application = json_str(port, "appProtocol"),
+               *rule = application != NULL ? api_format_rule(API_FMT_LABEL_KEY, application) : NULL;
+    bool same = false;
+
+    for (size_t i = 0; i < at; i++)
+        same = same || same_port(port, json_array_get(ports, i));
+    check_name(c, ports, at);
     check_number(c, "port", json_int(port, "port", 0), 1, UINT16_MAX);
     check_word(c, port, "protocol", protocols, "SCTP, TCP and UDP");
     check_target(c, port);
-    if (text_of(port, "appProtocol", NULL) != NULL) {
-        rule = api_format_rule(API_FMT_LABEL_KEY, json_str(port, "appProtocol"));
-        if (rule != NULL)
-            api_fault_at(c, "appProtocol", "%s %s", QUOTE(json_str(port, "appProtocol")), rule);
-    }
+    if (rule != NULL)
+        api_fault_at(c, "appProtocol", "%s %s", QUOTE(application), rule);
+    check_node_port(c, spec, ports, at);
     if (same)
-        api_fault(c, "%lld/%s is given twice", (long long)json_int(port, "port", 0), protocol);
-    if (json_int(port, "nodePort", 0) != 0 && kind_of(spec) == CLUSTER_IP)
-        api_fault_at(c, "nodePort", "not allowed: may not be used when `type` is 'ClusterIP'");
+        api_fault(c, "%lld/%s is given twice", (long long)json_int(port, "port", 0),
+                  service_text(port, "protocol", "TCP"));
 }
 
 static void check_ports(struct api_check *c, const json_t *spec)
@@ -110,58 +153,14 @@ static void check_ports(struct api_check *c, const json_t *spec)
     const json_t *ports = json_object_get(spec, "ports");
     size_t mark;
 
-    if (json_array_size(ports) == 0 && !is_headless(spec) && kind_of(spec) != EXTERNAL_NAME)
+    if (json_array_size(ports) == 0 && !service_is_headless(spec) &&
+        service_type_of(spec) != SERVICE_EXTERNAL_NAME)
         api_fault_at(c, "ports", "required");
     for (size_t i = 0; i < json_array_size(ports); i++) {
         size_t outer = api_enter(c, "ports");
 
         mark = api_enter_index(c, i);
         check_port(c, spec, ports, i);
-        api_leave(c, mark);
-        api_leave(c, outer);
-    }
-}
-
-/* ---- addresses and names ---- */
-
-static void check_addresses(struct api_check *c, const json_t *spec)
-{
-    const char *address = text_of(spec, "clusterIP", NULL), *name = text_of(spec, "externalName", NULL),
-               *rule;
-    const json_t *one;
-    size_t i;
-
-    if (kind_of(spec) == EXTERNAL_NAME) {
-        size_t n = name != NULL ? strlen(name) : 0;
-        str_auto bare = name != NULL ? strndup(name, n > 0 && name[n - 1] == '.' ? n - 1 : n) : NULL;
-
-        rule = bare != NULL ? api_format_rule(API_FMT_SUBDOMAIN, bare) : NULL;
-        if (address != NULL)
-            api_fault_at(c, "clusterIPs", "not allowed: may not be set for ExternalName services");
-        if (name == NULL)
-            api_fault_at(c, "externalName", "required");
-        else if (rule != NULL)
-            api_fault_at(c, "externalName", "%s %s", QUOTE(name), rule);
-    } else if (address != NULL && !is_headless(spec) && api_format_rule(API_FMT_IP, address) != NULL) {
-        size_t outer = api_enter(c, "clusterIPs"), mark = api_enter_index(c, 0);
-
-        api_fault(c, "%s must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)", QUOTE(address));
-        api_leave(c, mark);
-        api_leave(c, outer);
-    }
-    if (is_headless(spec) && (kind_of(spec) == NODE_PORT || kind_of(spec) == LOAD_BALANCER)) {
-        size_t outer = api_enter(c, "clusterIPs"), mark = api_enter_index(c, 0);
-
-        api_fault(c, "may not be set to 'None' for %s services", json_str(spec, "type"));
-        api_leave(c, mark);
-        api_leave(c, outer);
-    }
-    json_array_foreach (json_object_get(spec, "externalIPs"), i, one) {
-        size_t outer = api_enter(c, "externalIPs"), mark = api_enter_index(c, i);
-        const char *text = json_string_value(one);
-
-        if (text != NULL && api_format_rule(API_FMT_IP, text) != NULL)
-            api_fault(c, "%s must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)", QUOTE(text));
         api_leave(c, mark);
         api_leave(c, outer);
     }
@@ -174,7 +173,7 @@ static void check_affinity(struct api_check *c, const json_t *spec)
     static const char *const affinities[] = { "ClientIP", "None", NULL };
     const json_t *config = json_object_get(spec, "sessionAffinityConfig"),
                  *seconds = json_at(config, "clientIP.timeoutSeconds");
-    const bool by_client = strcmp(text_of(spec, "sessionAffinity", "None"), "ClientIP") == 0;
+    const bool by_client = strcmp(service_text(spec, "sessionAffinity", "None"), "ClientIP") == 0;
 
     check_word(c, spec, "sessionAffinity", affinities, "ClientIP and None");
     if (by_client && json_is_integer(seconds) &&
@@ -183,29 +182,88 @@ static void check_affinity(struct api_check *c, const json_t *spec)
                      "must be greater than 0 and less than 86400");
 }
 
+static bool is_given(const json_t *spec, const char *name)
+{
+    const json_t *v = json_object_get(spec, name);
+
+    return v != NULL && !json_is_null(v) && (!json_is_array(v) || json_array_size(v) > 0);
+}
+
+static void check_balancer(struct api_check *c, const json_t *spec)
+{
+    static const char *const fields[] = { "loadBalancerSourceRanges", "allocateLoadBalancerNodePorts",
+                                          "loadBalancerClass" };
+    const char *class = json_str(spec, "loadBalancerClass"),
+               *rule = class != NULL ? api_format_rule(API_FMT_LABEL_KEY, class) : NULL;
+
+    if (service_type_of(spec) == SERVICE_LOAD_BALANCER) {
+        service_check_ranges(c, spec);
+        if (rule != NULL)
+            api_fault_at(c, "loadBalancerClass", "%s %s", QUOTE(class), rule);
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+        if (is_given(spec, fields[i]))
+            api_fault_at(c, fields[i], "not allowed: may only be used when `type` is 'LoadBalancer'");
+}
+
+static void check_external(struct api_check *c, const json_t *spec)
+{
+    static const char *const policies[] = { "Cluster", "Local", NULL };
+    const enum service_type type = service_type_of(spec);
+    const char *policy = service_text(spec, "externalTrafficPolicy", NULL);
+    const bool outside = type == SERVICE_NODE_PORT || type == SERVICE_LOAD_BALANCER ||
+                         (type == SERVICE_CLUSTER_IP && is_given(spec, "externalIPs"));
+    const json_int_t health = json_int(spec, "healthCheckNodePort", 0);
+
+    if (policy != NULL && !outside)
+        api_fault_at(c, "externalTrafficPolicy", "may only be set for externally-accessible services");
+    else
+        check_word(c, spec, "externalTrafficPolicy", policies, "Cluster and Local");
+    if (health == 0)
+        return;
+    if (type == SERVICE_LOAD_BALANCER && policy != NULL && strcmp(policy, "Local") == 0)
+        check_number(c, "healthCheckNodePort", health, 1, UINT16_MAX);
+    else
+        api_fault_at(c, "healthCheckNodePort",
+                     "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'");
+}
+
 static void check_types(struct api_check *c, const json_t *spec)
 {
     static const char *const types[] = { "ClusterIP", "ExternalName", "LoadBalancer", "NodePort", NULL },
                              *const policies[] = { "Cluster", "Local", NULL },
                              *const families[] = { "PreferDualStack", "RequireDualStack", "SingleStack",
                                                    NULL },
-                             *const of_balancer[] = { "loadBalancerSourceRanges", "loadBalancerClass",
-                                                      "allocateLoadBalancerNodePorts", NULL };
-    const enum kind_of kind = kind_of(spec);
+                             *const distributions[] = { "PreferClose", "PreferSameZone", "PreferSameNode",
+                                                        NULL };
 
     check_word(c, spec, "type", types, "ClusterIP, ExternalName, LoadBalancer and NodePort");
-    for (const char *const *name = of_balancer; kind != LOAD_BALANCER && *name != NULL; name++)
-        if (json_object_get(spec, *name) != NULL && !json_is_null(json_object_get(spec, *name)) &&
-            (!json_is_array(json_object_get(spec, *name)) ||
-             json_array_size(json_object_get(spec, *name)) > 0))
-            api_fault_at(c, *name, "not allowed: may only be used when `type` is 'LoadBalancer'");
-    if (text_of(spec, "externalTrafficPolicy", NULL) != NULL && kind != NODE_PORT && kind != LOAD_BALANCER &&
-        json_array_size(json_object_get(spec, "externalIPs")) == 0)
-        api_fault_at(c, "externalTrafficPolicy", "may only be set for externally-accessible services");
-    else
-        check_word(c, spec, "externalTrafficPolicy", policies, "Cluster and Local");
+    check_balancer(c, spec);
+    check_external(c, spec);
     check_word(c, spec, "internalTrafficPolicy", policies, "Cluster and Local");
     check_word(c, spec, "ipFamilyPolicy", families, "PreferDualStack, RequireDualStack and SingleStack");
+    check_word(c, spec, "trafficDistribution", distributions,
+               "PreferClose, PreferSameZone and PreferSameNode");
+}
+
+static void check_external_name(struct api_check *c, const json_t *spec)
+{
+    static const char *const fields[] = { "ipFamilies", "ipFamilyPolicy" };
+    const char *name = service_text(spec, "externalName", NULL), *rule;
+    const size_t n = name != NULL ? strlen(name) : 0;
+    str_auto bare = name != NULL ? strndup(name, n > 0 && name[n - 1] == '.' ? n - 1 : n) : NULL;
+
+    rule = bare != NULL ? api_format_rule(API_FMT_SUBDOMAIN, bare) : NULL;
+    if (service_text(spec, "clusterIP", NULL) != NULL || is_given(spec, "clusterIPs"))
+        api_fault_at(c, "clusterIPs", "not allowed: may not be set for ExternalName services");
+    if (name == NULL)
+        api_fault_at(c, "externalName", "required");
+    else if (rule != NULL)
+        api_fault_at(c, "externalName", "%s %s", QUOTE(name), rule);
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+        if (is_given(spec, fields[i]))
+            api_fault_at(c, fields[i], "not allowed: may not be set for ExternalName services");
 }
 
 static void check_selector(struct api_check *c, const json_t *selector)
@@ -230,18 +288,21 @@ static void check_selector(struct api_check *c, const json_t *selector)
 
 void api_validate_service(struct api_check *c, const struct api_meta *meta, const json_t *spec)
 {
-    const char *rule = meta->name != NULL ? api_format_rule(API_FMT_LABEL, meta->name) : NULL;
     size_t mark = api_enter(c, "metadata");
 
     /* A name that is not even a subdomain is refused for every kind of object. */
-    if (rule != NULL && api_format_rule(API_FMT_SUBDOMAIN, meta->name) == NULL)
-        api_fault_at(c, "name", "%s %s", QUOTE(meta->name), rule);
+    if (meta->name != NULL && api_format_rule(API_FMT_SUBDOMAIN, meta->name) == NULL)
+        api_validate_host_name(c, "name", meta->name);
+    service_check_annotation(c, meta, spec);
     api_leave(c, mark);
     mark = api_enter(c, "spec");
     check_ports(c, spec);
-    check_addresses(c, spec);
-    if (kind_of(spec) != EXTERNAL_NAME)
-        check_selector(c, json_object_get(spec, "selector"));
+    if (service_type_of(spec) == SERVICE_EXTERNAL_NAME)
+        check_external_name(c, spec);
+    else
+        service_check_addresses(c, spec);
+    service_check_external_ips(c, spec);
+    check_selector(c, json_object_get(spec, "selector"));
     check_affinity(c, spec);
     check_types(c, spec);
     api_leave(c, mark);

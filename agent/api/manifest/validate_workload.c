@@ -96,9 +96,9 @@ static void check_daemon_set(struct api_check *c, const struct api_workload *w, 
 
 /* ---- StatefulSets ---- */
 
-static void check_host_name(struct api_check *c, const char *field, const char *name)
+void api_validate_host_name(struct api_check *c, const char *field, const char *name)
 {
-    const char *rule = name != NULL ? api_format_rule(API_FMT_LABEL, name) : NULL;
+    const char *rule = name != NULL && name[0] != '\0' ? api_format_rule(API_FMT_LABEL, name) : NULL;
 
     if (rule == NULL)
         return;
@@ -129,7 +129,7 @@ static void check_stateful_set(struct api_check *c, const struct api_workload *w
 {
     if (w->update == API_UPDATE_ON_DELETE && json_at(spec, "updateStrategy.rollingUpdate") != NULL)
         api_fault_at(c, "updateStrategy.rollingUpdate", "only allowed for updateStrategy 'RollingUpdate'");
-    check_host_name(c, "serviceName", w->service_name);
+    api_validate_host_name(c, "serviceName", w->service_name);
     check_claims(c, json_object_get(spec, "volumeClaimTemplates"));
 }
 
@@ -171,6 +171,6 @@ void api_validate_set_name(struct api_check *c, const struct api_meta *meta)
 
     /* A name that is not even a subdomain is refused for every kind of object. */
     if (meta->name != NULL && api_format_rule(API_FMT_SUBDOMAIN, meta->name) == NULL)
-        check_host_name(c, "name", meta->name);
+        api_validate_host_name(c, "name", meta->name);
     api_leave(c, mark);
 }

@@ -6,6 +6,8 @@ const struct api_about api_about_work[] = {
     { "VolumeResourceRequirements", "", "The size of a volume." },
     { "VolumeResourceRequirements", "limits", "How large it may become." },
     { "VolumeResourceRequirements", "requests", "How large it is asked to be, as storage." },
+    { "PersistentVolumeClaimStatus", "", "What is observed of a claim; of a template of claims, nothing." },
+    { "PersistentVolumeClaimStatus", "phase", "Pending until it is bound." },
     { "PersistentVolumeClaimSpec", "", "What volume is asked for." },
     { "PersistentVolumeClaimSpec", "accessModes",
       "How the volume can be mounted: by one node or pod or by many, for reading or writing." },

@@ -61,13 +61,19 @@ static const struct api_row claim_template_meta[] = {
 };
 static const struct api_schema claim_template_meta_schema =
     SCHEMA("ObjectMeta", claim_template_meta, .base = &api_schema_object_meta);
+static const struct api_row template_status[] = {
+    ROW("phase", API_STRING, .otherwise = "Pending"),
+    { 0 },
+};
+static const struct api_schema template_status_schema =
+    SCHEMA("PersistentVolumeClaimStatus", template_status);
 static const struct api_row claim_template[] = {
-    ROW("apiVersion", API_STRING, .support = API_ACTED),
-    ROW("kind", API_STRING, .support = API_ACTED),
+    ROW("apiVersion", API_STRING, .otherwise = "v1", .support = API_ACTED),
+    ROW("kind", API_STRING, .otherwise = "PersistentVolumeClaim", .support = API_ACTED),
     ROW("metadata", API_OBJECT, .nested = &claim_template_meta_schema, .otherwise = "{}"),
-    ROW("spec", API_OBJECT, .nested = &api_schema_claim_spec, .flags = API_REQUIRED),
-    ROW("status", API_ANY, .flags = API_DROP,
-        ACCEPTED("the status is what the node reports; one in a manifest is dropped")),
+    ROW("spec", API_OBJECT, .nested = &api_schema_claim_spec),
+    ROW("status", API_OBJECT, .nested = &template_status_schema, .otherwise = "{}",
+        ACCEPTED("what an apiserver writes there")),
     { 0 },
 };
 const struct api_schema api_schema_claim_template = SCHEMA("PersistentVolumeClaim", claim_template);

@@ -11,7 +11,7 @@ static const struct api_row exit_codes[] = {
     ROW("containerName", API_STRING, SLOT(api_failure_rule, container), .flags = API_KEEP_EMPTY),
     ROW("operator", API_ENUM, SLOT(api_failure_rule, not_in), .flags = API_REQUIRED | API_BOOL_SLOT,
         .values = exit_operators),
-    ROW("values", API_INT32S, SLOTS(api_failure_rule, exit_codes), .flags = API_REQUIRED),
+    ROW("values", API_INT32S, SLOTS(api_failure_rule, exit_codes)),
     { 0 },
 };
 static const struct api_schema exit_codes_schema =

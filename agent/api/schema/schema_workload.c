@@ -33,9 +33,9 @@ const struct api_schema api_schema_pod_template = SCHEMA("PodTemplateSpec", pod_
 #define MIN_READY                                                                                            \
     ROW("minReadySeconds", API_INT32, SLOT(api_workload, min_ready_seconds), .flags = API_ZERO_ABSENT,       \
         RANGE(0, INT32_MAX))
-#define HISTORY(default_)                                                                                    \
-    ROW("revisionHistoryLimit", API_INT32, SLOT(api_workload, revision_history_limit),                       \
-        .otherwise = default_, RANGE(0, INT32_MAX))
+#define HISTORY(...)                                                                                         \
+    ROW("revisionHistoryLimit", API_INT32, SLOT(api_workload, revision_history_limit), .otherwise = "10",    \
+        __VA_ARGS__)
 
 /* The object around a spec. */
 #define OBJECT(name_, spec_)                                                                                 \
@@ -78,7 +78,7 @@ static const struct api_row deployment_spec[] = {
     TEMPLATE,
     ROW("strategy", API_OBJECT, .slot = HERE, .nested = &deployment_strategy_schema, .otherwise = "{}"),
     MIN_READY,
-    HISTORY("10"),
+    HISTORY(RANGE(0, INT32_MAX)),
     ROW("paused", API_BOOL, SLOT(api_workload, paused), .flags = API_ZERO_ABSENT),
     ROW("progressDeadlineSeconds", API_INT32, SLOT(api_workload, progress_deadline_seconds),
         .otherwise = "600", RANGE(0, INT32_MAX)),
@@ -133,7 +133,7 @@ static const struct api_row retention[] = {
 static const struct api_schema retention_schema =
     SCHEMA("StatefulSetPersistentVolumeClaimRetentionPolicy", retention);
 static const struct api_row ordinals[] = {
-    ROW("start", API_INT32, SLOT(api_workload, first_ordinal), .flags = API_ZERO_ABSENT, RANGE(0, INT32_MAX)),
+    ROW("start", API_INT32, SLOT(api_workload, first_ordinal), .otherwise = "0", RANGE(0, INT32_MAX)),
     { 0 },
 };
 static const struct api_schema ordinals_schema = SCHEMA("StatefulSetOrdinals", ordinals);
@@ -143,12 +143,12 @@ static const struct api_row stateful_set_spec[] = {
     SELECTOR(.flags = API_REQUIRED),
     TEMPLATE,
     ROW("volumeClaimTemplates", API_LIST, .nested = &api_schema_claim_template, .support = API_ACTED),
-    ROW("serviceName", API_STRING, SLOT(api_workload, service_name),
+    ROW("serviceName", API_STRING, SLOT(api_workload, service_name), .flags = API_KEEP_EMPTY, .otherwise = "",
         ACTED("the subdomain of the pods; nothing here answers DNS for it")),
     ROW("podManagementPolicy", API_ENUM, SLOT(api_workload, parallel), .flags = API_BOOL_SLOT,
         .values = management_policies, .otherwise = "OrderedReady"),
     ROW("updateStrategy", API_OBJECT, .slot = HERE, .nested = &stateful_set_update_schema, .otherwise = "{}"),
-    HISTORY("10"),
+    HISTORY(.min = 0), /* not checked by an apiserver: below 0 none are kept */
     MIN_READY,
     ROW("persistentVolumeClaimRetentionPolicy", API_OBJECT, .slot = HERE, .nested = &retention_schema),
     ROW("ordinals", API_OBJECT, .slot = HERE, .nested = &ordinals_schema),
@@ -182,7 +182,7 @@ static const struct api_row daemon_set_spec[] = {
     TEMPLATE,
     ROW("updateStrategy", API_OBJECT, .slot = HERE, .nested = &daemon_set_update_schema, .otherwise = "{}"),
     MIN_READY,
-    HISTORY("10"),
+    HISTORY(RANGE(0, INT32_MAX)),
     { 0 },
 };
 static const struct api_schema daemon_set_spec_schema =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/api/serve/words.h"
 
-#include "agent/api/status.h"
+#include "agent/api/serve/words_names.h"
 #include "base/buf.h"
 #include "base/codec/json.h"
 #include "base/files/fs.h"
@@ -14,27 +14,6 @@
 #include <strings.h>
 
 #define WORDS_MAX (1u << 20) /* of one text: it may show a part of the object */
-#define PARTS_MAX 4
-
-#define LABEL_RULE                                                                                           \
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start "  \
-    "and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "   \
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
-#define DOMAIN_RULE                                                                                          \
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and "    \
-    "must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "   \
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-#define CONFIG_RULE                                                                                          \
-    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or "     \
-    "'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
-#define NAME_RULE                                                                                            \
-    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "    \
-    "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "     \
-    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-#define VALUE_RULE                                                                                           \
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and "     \
-    "must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex " \
-    "used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
 
 /* ---- values by path ---- */
 
@@ -93,33 +72,6 @@ static char *parent_of(const char *field)
 
 /* ---- patterns ---- */
 
-struct parts {
-    const char *at[PARTS_MAX];
-    size_t size[PARTS_MAX];
-};
-
-/* Whether the text matches the pattern, in which each '*' matches any characters. */
-static bool fits(const char *pattern, const char *text, struct parts *parts, size_t part)
-{
-    for (; *pattern != '*'; pattern++, text++) {
-        if (*pattern != *text)
-            return false;
-        if (*pattern == '\0')
-            return true;
-    }
-    for (size_t n = 0;; n++) {
-        if (fits(pattern + 1, text + n, parts, part + 1)) {
-            if (part < PARTS_MAX) {
-                parts->at[part] = text;
-                parts->size[part] = n;
-            }
-            return true;
-        }
-        if (text[n] == '\0')
-            return false;
-    }
-}
-
 enum where { HERE_, PARENT };
 
 static const struct word {
@@ -154,20 +106,12 @@ static const struct word {
     { "there is no container * in this pod", "FieldValueNotFound", "Not found: $1", HERE_ },
     { "the key is in binaryData, too", "FieldValueInvalid",
       "Invalid value: \"$k\": duplicate of key present in binaryData", HERE_ },
-    { "the key * must be 1 to 253 letters*", "FieldValueInvalid", "Invalid value: $1: " CONFIG_RULE, HERE_ },
-    { "the key * must be a name of 1 to 63*", "FieldValueInvalid", "Invalid value: $1: " NAME_RULE, PARENT },
-    { "the value * must be empty or 1 to 63 *", "FieldValueInvalid", "Invalid value: $1: " VALUE_RULE,
-      PARENT },
-    { "* must be a name of 1 to 63*", "FieldValueInvalid", "Invalid value: $1: " NAME_RULE, HERE_ },
-    { "* must be empty or 1 to 63 *", "FieldValueInvalid", "Invalid value: $1: " VALUE_RULE, HERE_ },
     { "the taint * has the key and effect of another one", "FieldValueDuplicate",
       "Duplicate value: $1: taints must be unique by key and effect pair", HERE_ },
-    { "* must be 1 to 63 characters of a-z*", "FieldValueInvalid", "Invalid value: $1: " LABEL_RULE, HERE_ },
-    { "* must be a DNS name: at most 253*", "FieldValueInvalid", "Invalid value: $1: " DOMAIN_RULE, HERE_ },
     { "must not contain dots", "FieldValueInvalid", "Invalid value: $v: must not contain dots", HERE_ },
     { "not allowed: *", "FieldValueForbidden", "Forbidden: $1", HERE_ },
-    { "* must be a valid IP address*", "FieldValueInvalid", "Invalid value: $1: must be a valid IP address$2",
-      HERE_ },
+    { "\"*\" must be a valid *", "FieldValueInvalid", "Invalid value: \"$1\": must be a valid $2", HERE_ },
+    { "\"*\" must not have *", "FieldValueInvalid", "Invalid value: \"$1\": must not have $2", HERE_ },
     { "not allowed with type Recreate", "FieldValueForbidden",
       "Forbidden: may not be specified when strategy `type` is 'Recreate'", HERE_ },
     { "not allowed when value is not empty", "FieldValueInvalid",
@@ -198,6 +142,10 @@ static const struct word {
       "Too long: may not be more than $2 bytes", HERE_ },
     { "* bytes are too many, at most * are allowed", "FieldValueTooLong",
       "Too long: may not be more than $2 bytes", HERE_ },
+    { "* must be a number, or a percentage*", "FieldValueInvalid",
+      "Invalid value: $v: a valid percent string must be a numeric string followed by an ending '%' (e.g. "
+      "'1%',  or '93%', regex used for validation is '[0-9]+%')",
+      HERE_ },
     { "* are too many, at most * are allowed", "FieldValueTooMany",
       "Too many: $1: must have at most $2 items", HERE_ },
     { "* must be greater than zero", "FieldValueInvalid", "Invalid value: $1: must be greater than zero",
@@ -239,7 +187,21 @@ static void add_value(struct buf *b, const json_t *v)
     buf_adds(b, text != NULL ? text : "null");
 }
 
-static void add_text(struct buf *b, const char *text, const struct parts *parts, const json_t *value,
+/* A text in quotes that the daemon has shortened is shown in full. */
+static void add_part(struct buf *b, const char *part, size_t n, const json_t *value, const char *key)
+{
+    const bool cut = n > 5 && part[0] == '"' && strncmp(part + n - 4, "...\"", 4) == 0;
+    const char *text = json_string_value(value);
+
+    if (cut && text != NULL && strncmp(text, part + 1, n - 5) == 0)
+        add_value(b, value);
+    else if (cut && strncmp(key, part + 1, n - 5) == 0)
+        buf_addf(b, "\"%s\"", key);
+    else
+        buf_add(b, part, n);
+}
+
+static void add_text(struct buf *b, const char *text, const struct words_parts *parts, const json_t *value,
                      const char *key)
 {
     for (; *text != '\0'; text++) {
@@ -255,13 +217,8 @@ static void add_text(struct buf *b, const char *text, const struct parts *parts,
         else if (*text == 'l')
             add_list(b, parts->at[1], parts->size[1]);
         else
-            buf_add(b, parts->at[*text - '1'], parts->size[*text - '1']);
+            add_part(b, parts->at[*text - '1'], parts->size[*text - '1'], value, key);
     }
-}
-
-static void add_cause(json_t *causes, const char *reason, const char *field, const char *text)
-{
-    ERR_IGNORE(json_array_append_new(causes, api_status_cause(reason, field, "%s", text)));
 }
 
 /* ---- those that need more than a pattern ---- */
@@ -288,9 +245,9 @@ static bool one_of(json_t *causes, const json_t *object, const char *field, cons
         if (json_object_get(v, *name) == NULL)
             continue;
         if (!first && path != NULL)
-            add_cause(causes, "FieldValueForbidden", path,
-                      volume ? "Forbidden: may not specify more than 1 volume type"
-                             : "Forbidden: may not specify more than 1 handler type");
+            words_cause(causes, "FieldValueForbidden", path,
+                        volume ? "Forbidden: may not specify more than 1 volume type"
+                               : "Forbidden: may not specify more than 1 handler type");
         first = false;
     }
     return !first;
@@ -311,25 +268,36 @@ static bool own_way(json_t *causes, const json_t *object, const char *field, con
           "Required value: valid values: [\"In\" \"NotIn\"]", HERE_ },
         { "*.successPolicy.rules", "required", "FieldValueRequired",
           "Required value: at least one rules must be specified when the successPolicy is specified", HERE_ },
+        { "*.httpGet.port", "required", "FieldValueInvalid",
+          "Invalid value: 0: must be between 1 and 65535, inclusive", HERE_ },
+        { "*.tcpSocket.port", "required", "FieldValueInvalid",
+          "Invalid value: 0: must be between 1 and 65535, inclusive", HERE_ },
+        { "spec.clusterIPs[0]", "may not be set to *", "FieldValueInvalid",
+          "Invalid value: \"None\": may not be set to $1", HERE_ },
         { "*.podManagementPolicy", "* is not supported, *", "FieldValueInvalid",
           "Invalid value: $v: must be 'OrderedReady' or 'Parallel'", HERE_ },
         { "*Expressions[*].operator", "* is not supported, *", "FieldValueInvalid",
           "Invalid value: $v: not a valid selector operator", HERE_ },
+        { "spec.ports[*]", "*/* is given twice", "FieldValueDuplicate",
+          "Duplicate value: {\"Name\":\"\",\"Protocol\":\"$2\",\"AppProtocol\":null,\"Port\":$1,"
+          "\"TargetPort\":0,\"NodePort\":0}",
+          HERE_ },
         { "*.accessModes[*]", "* is not supported, allowed are *", "FieldValueNotSupported",
           "Unsupported value: $1: supported values: $l", PARENT },
     };
     str_auto parent = parent_of(field);
     buf_auto text = BUF_INIT(WORDS_MAX);
-    struct parts parts, unused;
+    struct words_parts parts, unused;
 
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
-        parts = (struct parts){ 0 };
-        if (!fits(fields[i].field, field, &unused, 0) || !fits(fields[i].message, message, &parts, 0))
+        parts = (struct words_parts){ 0 };
+        if (!words_fit(fields[i].field, field, &unused, 0) ||
+            !words_fit(fields[i].message, message, &parts, 0))
             continue;
         add_text(&text, fields[i].text, &parts, value_at(object, field), "");
         if (!text.failed)
-            add_cause(causes, fields[i].reason, fields[i].where == PARENT && parent != NULL ? parent : field,
-                      text.p);
+            words_cause(causes, fields[i].reason,
+                        fields[i].where == PARENT && parent != NULL ? parent : field, text.p);
         return true;
     }
     return false;
@@ -359,11 +327,11 @@ static bool strategy(json_t *causes, const json_t *object, const char *field, co
     const json_t *v = parent != NULL ? value_at(object, parent) : NULL;
     buf_auto text = BUF_INIT(WORDS_MAX);
     const size_t n = strlen(field);
-    struct parts parts = { 0 };
+    struct words_parts parts = { 0 };
     const bool of_set = str_eq(json_str(object, "kind"), "StatefulSet");
 
     if (n < 13 || strcasecmp(field + n - 13, "strategy.type") != 0 ||
-        !fits("* is not supported, allowed are *", message, &parts, 0))
+        !words_fit("* is not supported, allowed are *", message, &parts, 0))
         return false;
     buf_addf(&text, "%s value: {\"Type\":%.*s,\"RollingUpdate\":", of_set ? "Invalid" : "Unsupported",
              (int)parts.size[0], parts.at[0]);
@@ -372,26 +340,21 @@ static bool strategy(json_t *causes, const json_t *object, const char *field, co
     if (!of_set)
         add_list(&text, parts.at[1], parts.size[1]);
     if (!text.failed)
-        add_cause(causes, of_set ? "FieldValueInvalid" : "FieldValueNotSupported", parent, text.p);
+        words_cause(causes, of_set ? "FieldValueInvalid" : "FieldValueNotSupported", parent, text.p);
     return true;
 }
 
-/* A label that is too long has this rule; one with other characters has the other, too. */
-static bool too_long(json_t *causes, const char *field, const struct word *w, const struct parts *parts)
+/* An apiserver writes one as Go does, and texts of a Secret are data when it looks at them. */
+static void rename_field(char *field)
 {
-    const bool label = strstr(w->text, VALUE_RULE) != NULL || strstr(w->text, LABEL_RULE) != NULL;
-    str_auto text = NULL;
-    bool plain = true;
+    static const char name[] = "spec.loadBalancerSourceRanges";
 
-    if (!label || parts->size[0] <= 63 + 2)
-        return false;
-    text =
-        str_printf("Invalid value: %.*s: must be no more than 63 bytes", (int)parts->size[0], parts->at[0]);
-    if (text != NULL)
-        add_cause(causes, "FieldValueInvalid", field, text);
-    for (size_t i = 1; i + 1 < parts->size[0]; i++)
-        plain = plain && (isalnum((unsigned char)parts->at[0][i]) || strchr("-_.", parts->at[0][i]) != NULL);
-    return plain;
+    if (strncmp(field, name, sizeof(name) - 1) == 0)
+        field[strlen("spec.")] = 'L';
+    if (strncmp(field, "stringData[", 11) == 0)
+        memmove(field, field + strlen("string"), strlen(field + strlen("string")) + 1);
+    if (strncmp(field, "Data[", 5) == 0)
+        field[0] = 'd';
 }
 
 /* "spec.template.labels": an apiserver leaves out "metadata" where a label or an annotation is not valid. */
@@ -410,18 +373,28 @@ void words_add(json_t *causes, const json_t *object, const char *field, const ch
     const json_t *value = value_at(object, field);
     buf_auto text = BUF_INIT(WORDS_MAX);
     str_auto parent = parent_of(field);
-    struct parts parts = { 0 };
-    const char *where = field;
+    struct words_parts parts = { 0 };
+    str_auto shown = strdup(field);
+    const char *where = shown;
+    struct words_name w;
     char key[300];
     size_t i = 0;
 
     if (one_of(causes, object, field, message) || strategy(causes, object, field, message) ||
         own_way(causes, object, field, message))
         return;
+    if (shown == NULL)
+        return;
+    rename_field(shown);
     last_key(field, key, sizeof(key));
+    if (words_of_name(message, field, value, key, &w)) {
+        words_name_causes(causes, w.of_member && parent != NULL ? of_template(parent) : shown, &w);
+        words_name_done(&w);
+        return;
+    }
     if (strcmp(key, "name") == 0 && json_is_string(value))
         snprintf(key, sizeof(key), "%s", json_string_value(value));
-    while (i < ARRAY_LEN(words) && !fits(words[i].pattern, message, &parts, 0))
+    while (i < ARRAY_LEN(words) && !words_fit(words[i].pattern, message, &parts, 0))
         i++;
     if (i == ARRAY_LEN(words)) {
         buf_adds(&text, "Invalid value: ");
@@ -430,12 +403,10 @@ void words_add(json_t *causes, const json_t *object, const char *field, const ch
     } else {
         if (words[i].where == PARENT && parent != NULL)
             where = of_template(parent);
-        if (too_long(causes, where, &words[i], &parts))
-            return;
         add_text(&text, words[i].text, &parts, value, key);
     }
     if (strncmp(text.failed ? "" : text.p, "Too long", 8) == 0 && strcmp(field, "data") == 0)
         where = "[]";
     if (!text.failed)
-        add_cause(causes, i < ARRAY_LEN(words) ? words[i].reason : "FieldValueInvalid", where, text.p);
+        words_cause(causes, i < ARRAY_LEN(words) ? words[i].reason : "FieldValueInvalid", where, text.p);
 }

@@ -299,6 +299,90 @@ static void cron_jobs(void **state)
 #undef ZONE
 }
 
+static void services(void **state)
+{
+#define SERVICE(rest) OBJECT("v1", "Service", "\"ports\":[{\"port\":80}]" rest)
+#define BALANCER(rest) SERVICE(",\"type\":\"LoadBalancer\"" rest)
+#define RANGE(range) BALANCER(",\"loadBalancerSourceRanges\":[\"" range "\"]")
+#define RANGES "spec.LoadBalancerSourceRanges[0]: Invalid value: "
+#define HEALTH                                                                                               \
+    "spec.healthCheckNodePort: Invalid value: 30500: may only be set when `type` is 'LoadBalancer' and "     \
+    "`externalTrafficPolicy` is 'Local'"
+    (void)state;
+    SAYS(RANGE("x"), RANGES "\"x\": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
+    SAYS(RANGE("fe80::/200"),
+         RANGES "\"fe80::/200\": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
+    SAYS(RANGE("1.2.3.4/24"), RANGES "\"1.2.3.4/24\": must not have bits set beyond the prefix length");
+    SAYS(RANGE("01.2.3.0/24"), RANGES "\"01.2.3.0/24\": must not have leading 0s in IP or prefix length");
+    SAYS(RANGE(" 1.2.3.0/24 "));
+    SAYS(SERVICE(",\"loadBalancerSourceRanges\":[\"1.2.3.0/24\"]"),
+         "spec.LoadBalancerSourceRanges: Forbidden: may only be used when `type` is 'LoadBalancer'");
+    SAYS(BALANCER(",\"loadBalancerClass\":\"A.b/c\""),
+         "spec.loadBalancerClass: Invalid value: \"A.b/c\": prefix part " DOMAIN_RULE);
+    SAYS(BALANCER(",\"healthCheckNodePort\":30500"), HEALTH);
+    SAYS(BALANCER(",\"healthCheckNodePort\":30500,\"externalTrafficPolicy\":\"Local\""));
+    SAYS(SERVICE(",\"trafficDistribution\":\"Foo\""),
+         "spec.trafficDistribution: Unsupported value: \"Foo\": supported values: \"PreferClose\", "
+         "\"PreferSameZone\", \"PreferSameNode\"");
+    SAYS(SERVICE(",\"ipFamilies\":[\"IPv5\",\"IPv4\",\"IPv4\"]"),
+         "spec.ipFamilies[0]: Unsupported value: \"IPv5\": supported values: \"IPv4\", \"IPv6\"",
+         "spec.ipFamilies[2]: Duplicate value: \"IPv4\"");
+    SAYS(SERVICE(",\"ipFamilyPolicy\":\"SingleStack\",\"ipFamilies\":[\"IPv4\",\"IPv6\"]"),
+         "spec.ipFamilyPolicy: Invalid value: \"SingleStack\": must be 'RequireDualStack' or "
+         "'PreferDualStack' when multiple IP families are specified");
+    SAYS(SERVICE(",\"clusterIP\":\"None\",\"clusterIPs\":[\"10.0.0.1\"]"),
+         "spec.clusterIPs: Invalid value: [\"10.0.0.1\"]: first value must match `clusterIP`");
+    SAYS(SERVICE(",\"clusterIPs\":[\"10.96.0.9\"]"),
+         "spec.clusterIPs: Invalid value: [\"10.96.0.9\"]: must be empty when `clusterIP` is not specified");
+    SAYS(SERVICE(",\"clusterIP\":\"10.96.0.9\",\"clusterIPs\":[\"10.96.0.9\",\"10.96.0.9\"]"),
+         "spec.clusterIPs: Invalid value: [\"10.96.0.9\",\"10.96.0.9\"]: may specify no more than one IP for "
+         "each IP family");
+    SAYS(SERVICE(",\"externalIPs\":[\"127.0.0.1\",\"0.0.0.0\",\"fe80::1\",\"010.1.1.1\",\"2001:db8::1\"]"),
+         "spec.externalIPs[0]: Invalid value: \"127.0.0.1\": may not be in the loopback range (127.0.0.0/8, "
+         "::1/128)",
+         "spec.externalIPs[1]: Invalid value: \"0.0.0.0\": may not be unspecified (0.0.0.0)",
+         "spec.externalIPs[2]: Invalid value: \"fe80::1\": may not be in the link-local range "
+         "(169.254.0.0/16, fe80::/10)",
+         "spec.externalIPs[3]: Invalid value: \"010.1.1.1\": must not have leading 0s");
+    SAYS(OBJECT("v1", "Service",
+                "\"type\":\"ExternalName\",\"externalName\":\"a.b\",\"ipFamilies\":[\"IPv4\"]"),
+         "spec.ipFamilies: Forbidden: may not be set for ExternalName services");
+    SAYS(OBJECT("v1", "Service",
+                "\"type\":\"NodePort\",\"ports\":[{\"name\":\"a\",\"port\":80,\"nodePort\":30080},{\"name\":"
+                "\"b\",\"port\":81,\"nodePort\":30080}]"),
+         "spec.ports[1].nodePort: Invalid value: 30080: provided port is already allocated");
+    SAYS(OBJECT("v1", "Service", "\"ports\":[{\"port\":80,\"targetPort\":\"8080\",\"appProtocol\":\"\"}]"),
+         "spec.ports[0].targetPort: Invalid value: \"8080\": must contain at least one letter (a-z)",
+         "spec.ports[0].appProtocol: Invalid value: \"\": name part must be non-empty",
+         "spec.ports[0].appProtocol: Invalid value: \"\": " NAME_RULE);
+#undef HEALTH
+#undef RANGES
+#undef RANGE
+#undef BALANCER
+#undef SERVICE
+}
+
+static void names(void **state)
+{
+#define MAP(meta)                                                                                            \
+    "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c\"," meta                       \
+    "},\"data\":{\"a\":\"1\"}}"
+#define LABEL(key) MAP("\"labels\":{\"" key "\":\"v\"}")
+    (void)state;
+    SAYS(LABEL(LONG64),
+         "metadata.labels: Invalid value: \"" LONG64 "\": name part must be no more than 63 bytes");
+    SAYS(LABEL("/c"), "metadata.labels: Invalid value: \"/c\": prefix part must be non-empty");
+    SAYS(LABEL("A.b/c"), "metadata.labels: Invalid value: \"A.b/c\": prefix part " DOMAIN_RULE);
+    SAYS(LABEL(""), "metadata.labels: Invalid value: \"\": name part must be non-empty",
+         "metadata.labels: Invalid value: \"\": " NAME_RULE);
+    SAYS(LABEL("a.b/c_d.e"));
+    SAYS("{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c\"},\"data\":{\"..a\":"
+         "\"2\"}}",
+         "data[..a]: Invalid value: \"..a\": must not start with '..'");
+#undef LABEL
+#undef MAP
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -306,6 +390,7 @@ int main(void)
         cmocka_unit_test(updates),          cmocka_unit_test(stateful_sets),
         cmocka_unit_test(claims),           cmocka_unit_test(jobs),
         cmocka_unit_test(policies_of_jobs), cmocka_unit_test(cron_jobs),
+        cmocka_unit_test(services),         cmocka_unit_test(names),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,7 +121,8 @@ static void secret_types_need_their_keys(void **state)
     text_is_bad(SECRET("type: kubernetes.io/ssh-auth\nstringData: {ssh-privatekey: ''}\n"),
                 "data[ssh-privatekey]: required for type kubernetes.io/ssh-auth");
     text_is_bad(SECRET("type: kubernetes.io/basic-auth\n"),
-                "data: username or password is required for type kubernetes.io/basic-auth");
+                "data[username]: required for type kubernetes.io/basic-auth",
+                "data[password]: required for type kubernetes.io/basic-auth");
     text_is_bad(SECRET("type: kubernetes.io/service-account-token\n"),
                 "metadata.annotations[kubernetes.io/service-account.name]: required for type "
                 "kubernetes.io/service-account-token");
