@@ -31,10 +31,9 @@ ARGUED = {
     "errors": {
         "405-unknown-method": "a method that HTTP does not have is refused before the path is looked at",
         "413-too-large": "a body that is too long is refused before the path is looked at, in plain text",
-        "422-post-bad-daemonset": FIRST, "422-post-bad-deployment": FIRST, "422-post-bad-pod": WORDS,
+        "422-post-bad-deployment": FIRST, "422-post-bad-pod": WORDS,
         "binding": "no scheduler: pods are on their node", "binding-already-bound": "no scheduler: pods are on their node",
-        "post-empty-daemonset": "without a spec, the spec is what is required", "post-empty-deployment": "the same",
-        "post-empty-job": "the same", "post-empty-replicaset": "the same",
+        "post-empty-daemonset": "a selector is required, as of the others",
         "post-empty-namespace": WORDS, "post-empty-node": NODE},
     "list-watch": {
         "fieldselector-use-event-involved": EVENTS, "fieldselector-use-node-unschedulable": NODE,
@@ -62,7 +61,7 @@ ARGUED = {
         "auth-can-i-list-120": "the rules of the one user are one rule", "cordon-120": NODE, "cordon-136": NODE,
         "delete-cascade-foreground-136": FINALIZERS, "delete-cascade-orphan-120": ORPHAN, "delete-cascade-orphan-136": ORPHAN,
         "describe-daemonset-136": "an annotation of a version that is gone", "describe-deployment-120": EVENTS, "describe-event-136": EVENTS,
-        "describe-job-136": JOB, "describe-node-136": NODE, "describe-pod-120": EVENTS,
+        "describe-node-136": NODE, "describe-pod-120": EVENTS,
         "describe-service-136": "a service has no address here", "events-136": EVENTS, "events-for-136": EVENTS,
         **{name: UPGRADED for name in ("cp-120", "exec-120", "exec-stdin-tty-120", "exec-unscheduled-120", "exec-unscheduled-136",
                                        "port-forward-120", "port-forward-136")},

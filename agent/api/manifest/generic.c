@@ -119,6 +119,16 @@ static json_t *member(struct api_check *c, json_t *holder, const char *name)
     return json_object_get(holder, name);
 }
 
+/* A StatefulSet that names no type of update gets that type's parameters, too. */
+static void default_update(struct api_check *c, json_t *spec)
+{
+    json_t *strategy = member(c, spec, "updateStrategy");
+    const char *type = json_str(strategy, "type");
+
+    if (json_is_object(strategy) && (type == NULL || type[0] == '\0'))
+        member(c, strategy, "rollingUpdate");
+}
+
 static struct api_pod *build_template(struct api_check *c, json_t *spec, char ret_hash[API_HASH_SIZE])
 {
     json_t *template_ = member(c, spec, "template");
@@ -209,8 +219,9 @@ static void check_generic(struct api_check *c, enum api_kind kind, const struct 
 /* An apiserver gives a Job its defaults when a CronJob makes it, and shows the CronJob without. */
 static void drop_job_defaults(json_t *spec, const json_t *before)
 {
-    static const char *const names[] = { "backoffLimit", "completionMode",       "completions",
-                                         "parallelism",  "podReplacementPolicy", "suspend" };
+    static const char *const names[] = { "backoffLimit",   "completionMode", "completions",
+                                         "manualSelector", "parallelism",    "podReplacementPolicy",
+                                         "suspend" };
 
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         if (json_object_get(before, names[i]) == NULL)
@@ -240,6 +251,8 @@ static struct api_generic *build(struct api_check *c, enum api_kind kind, const 
     } else if (api_kind_is_workload(kind)) {
         if (kind == API_KIND_JOB)
             api_job_defaults(c, spec);
+        if (kind == API_KIND_STATEFUL_SET)
+            default_update(c, spec);
         pod = build_template(c, spec, hash);
     }
     if (!c->no_memory)

@@ -6,6 +6,8 @@
 #include "base/buf.h"
 
 #include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 #define GO_TEXT_MAX (1024 * 1024) /* bytes of one text */
 
@@ -15,4 +17,7 @@ void go_text_add(struct buf *b, const json_t *v);
 char *go_text(const json_t *v);
 /* The type a JSON value has when decoded: "[]interface {}", "string". */
 const char *go_type(const json_t *v);
+
+/* go_base64.c: whether Go's decoder takes the text; otherwise *ret_at is the byte that its error names. */
+bool go_base64(const char *text, size_t n, size_t *ret_at);
 #endif

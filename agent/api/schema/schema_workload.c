@@ -100,7 +100,7 @@ const struct api_schema api_schema_replica_set = SCHEMA("ReplicaSet", replica_se
 
 /* ---- StatefulSet ---- */
 static const struct api_row rolling_stateful_set[] = {
-    ROW("partition", API_INT32, SLOT(api_workload, partition), RANGE(0, INT32_MAX)),
+    ROW("partition", API_INT32, SLOT(api_workload, partition), .otherwise = "0", RANGE(0, INT32_MAX)),
     ROW("maxUnavailable", API_INT_OR_STRING, .format = API_FMT_PERCENT, RANGE(0, INT32_MAX),
         IGNORED("pods are replaced one by one")),
     { 0 },

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/api/serve/stored.h"
 
+#include "agent/api/job_labels.h"
 #include "agent/api/kept_meta.h"
+#include "agent/api/made_uid.h"
 #include "agent/api/serve/words.h"
 #include "agent/api/status.h"
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/codec/base64.h"
 #include "base/codec/json.h"
 #include "base/files/fs.h"
 #include "base/scope.h"
@@ -24,6 +28,45 @@ bool api_stored_new(const struct api_kind_row *kind, json_t *object)
     return json_object_set_new(meta, "creationTimestamp", json_string(now)) == 0 &&
            (api_kind_is_workload(kind->id) || kind->id == API_KIND_POD ||
             json_object_set_new(meta, "uid", json_string(uid)) == 0);
+}
+
+/* The texts of a Secret are values like others. */
+static bool merge_texts(json_t *object)
+{
+    json_t *texts = json_object_get(object, "stringData"), *data = json_object_get(object, "data"), *v;
+    const char *key;
+    bool ok = true;
+
+    if (!json_is_object(texts))
+        return true;
+    if (data == NULL && json_object_set_new(object, "data", data = json_object()) != 0)
+        return false;
+    json_object_foreach (texts, key, v) {
+        buf_auto b = BUF_INIT(2 * json_string_length(v) + 8);
+
+        base64_add(&b, json_string_value(v), json_string_length(v));
+        ok = ok && !b.failed && json_object_set_new(data, key, json_string(b.p != NULL ? b.p : "")) == 0;
+        buf_wipe(&b);
+    }
+    json_object_del(object, "stringData");
+    return ok;
+}
+
+bool api_stored_try(const struct api_kind_row *kind, json_t *object)
+{
+    json_t *meta = json_object_get(object, "metadata");
+    const char *name = json_str(meta, "name");
+    char uid[API_UID_SIZE];
+
+    if (kind->id == API_KIND_SECRET)
+        return merge_texts(object);
+    if (kind->id == API_KIND_CLAIM && json_object_get(meta, "finalizers") == NULL)
+        return json_object_set_new(meta, "finalizers", json_pack("[s]", "kubernetes.io/pvc-protection")) == 0;
+    if (kind->id == API_KIND_JOB && name != NULL) {
+        api_made_uid(kind->kind, json_str(meta, "namespace"), name, uid);
+        api_job_label(object, name, uid);
+    }
+    return true;
 }
 
 static void drop_empty(json_t *o, const char *key)

@@ -176,7 +176,7 @@ void job_write_as(struct api_job *j, enum api_write_type type, const json_t *bod
         return;
     job_wipe(take_ptr(&j->shown));
     if ((j->dry || json_object_get(json_object_get(j->live, "metadata"), "deletionTimestamp") != NULL) &&
-        (j->shown = json_deep_copy(made)) == NULL) {
+        ((j->shown = json_deep_copy(made)) == NULL || (j->dry && !api_stored_try(k, j->shown)))) {
         job_fail(j, NULL);
         return;
     }

@@ -4,6 +4,8 @@
 #include "agent/kube/apiserver/proto.h"
 #include "agent/kube/apiserver/write.h"
 
+#include "agent/api/check.h"
+#include "agent/api/serve/words.h"
 #include "agent/api/yaml/yaml.h"
 #include "base/codec/json.h"
 #include "base/files/fs.h"
@@ -97,14 +99,20 @@ static json_t *read_yaml(const struct buf *body, struct err *e)
     return v;
 }
 
+static const char *go_type(const json_t *v)
+{
+    return json_is_object(v)    ? "object"
+           : json_is_array(v)   ? "array"
+           : json_is_string(v)  ? "string"
+           : json_is_boolean(v) ? "bool"
+                                : "number";
+}
+
 /* An apiserver shows the beginning of the text, or its first bytes in hexadecimal if it is no object. */
 static void unrecognized(struct api_job *j, const char *why)
 {
     const struct buf *body = &j->r.caller->body;
-    const char *type = json_is_array(j->body)     ? "array"
-                       : json_is_string(j->body)  ? "string"
-                       : json_is_boolean(j->body) ? "bool"
-                                                  : "number";
+    const char *type = go_type(j->body);
     buf_auto text = BUF_INIT(4096);
 
     if (j->body != NULL)
@@ -245,8 +253,58 @@ static bool generate_name(struct api_job *j, json_t *meta, const char *base)
         suffix[i] = letters[strtoul(pair, NULL, 16) % (sizeof(letters) - 1)];
     }
     suffix[5] = '\0';
-    snprintf(j->name, sizeof(j->name), "%.248s%s", base, suffix);
+    snprintf(j->name, sizeof(j->name), "%.58s%s", base, suffix); /* names that fit into labels */
     return json_object_set_new(meta, "name", json_string_of(j->name)) == 0;
+}
+
+/* Metadata, or a name in it, of another type: an apiserver decodes before it asks for a name. */
+static bool has_type(struct api_job *j, const json_t *v, bool right, const char *field, const char *type)
+{
+    const struct api_kind_row *k = j->r.target.kind;
+
+    if (v == NULL || json_is_null(v) || right)
+        return true;
+    job_fail(j,
+             api_status(400, "BadRequest", NULL,
+                        "%s in version \"%s\" cannot be handled as a %s: json: cannot unmarshal %s into Go "
+                        "struct field %s.%s of type %s",
+                        k->kind, k->version, k->kind, go_type(v),
+                        strchr(field, '.') != NULL ? "ObjectMeta" : k->kind, field, type));
+    return false;
+}
+
+static void tell_name(const struct api_job *j, json_t *causes, const char *field, const char *name,
+                      const char *rule)
+{
+    str_auto text = str_printf("%s %s", QUOTE(name), rule);
+
+    if (text != NULL)
+        words_add(causes, j->body, field, text);
+}
+
+/* A dash at the end becomes one inside of the name. */
+static bool check_base(struct api_job *j, const char *base)
+{
+    const struct api_kind_row *k = j->r.target.kind;
+    const size_t n = strlen(base);
+    str_auto name = strdup(base);
+    json_t *causes;
+    const char *rule;
+
+    if (name == NULL)
+        return true;
+    if (n > 1 && name[n - 1] == '-')
+        name[n - 1] = 'a';
+    rule = api_format_rule(API_FMT_SUBDOMAIN, name);
+    if (rule == NULL)
+        return true;
+    causes = json_array();
+    tell_name(j, causes, "metadata.generateName", base, rule);
+    rule = api_format_rule(API_FMT_SUBDOMAIN, j->name);
+    if (rule != NULL)
+        tell_name(j, causes, "metadata.name", j->name, rule);
+    job_fail(j, api_status_invalid(k->group, k->kind, j->name, causes));
+    return false;
 }
 
 static bool read_name(struct api_job *j)
@@ -255,8 +313,13 @@ static bool read_name(struct api_job *j)
     const char *name = json_str(meta, "name"), *base = json_str(meta, "generateName"),
                *version = json_str(meta, "resourceVersion");
     const struct api_kind_row *k = j->r.target.kind;
+    const json_t *given = json_object_get(meta, "name");
 
-    if (version != NULL && version[0] != '\0') {
+    if (!has_type(j, json_object_get(j->body, "metadata"), json_is_object(meta), "metadata",
+                  "v1.ObjectMeta") ||
+        !has_type(j, given, json_is_string(given), "metadata.name", "string"))
+        return false;
+    if (version != NULL && version[0] != '\0' && !j->dry) { /* found out when it is stored */
         job_fail(j,
                  api_status(500, NULL, NULL, "resourceVersion should not be set on objects to be created"));
         return false;
@@ -268,12 +331,14 @@ static bool read_name(struct api_job *j)
         job_fail(j, api_status_invalid(
                         k->group, k->kind, name,
                         json_pack("[o]", api_status_cause("FieldValueInvalid", "metadata.name",
-                                                          "Too long: may not be more than 253 bytes"))));
+                                                          "Invalid value: \"%s\": must be no more than 253 "
+                                                          "characters",
+                                                          name))));
         return false;
     }
     if (base != NULL && base[0] != '\0') {
         if (generate_name(j, meta, base))
-            return true;
+            return check_base(j, base);
         job_fail(j, NULL);
         return false;
     }

@@ -255,11 +255,9 @@ static void sets_of_indexes_have_a_text(void **state)
 {
     static const struct {
         const char *text, *again;
-    } good[] = {
-        { "0", "0" }, { "0,1", "0,1" }, { "0-1", "0,1" }, { "1,3-5,7", "1,3-5,7" }, { "3,4,5", "3-5" }, { "", "" }
-    };
-    static const char *const bad[] = { ",",     "1,", "1-", "-1",  "3-1",
-                                       "5,3", "1-3,3", "9",  "a",  "1 2", "1-9" };
+    } good[] = { { "0", "0" },       { "0,1", "0,1" }, { "0-1", "0,1" }, { "1,3-5,7", "1,3-5,7" },
+                 { "3,4,5", "3-5" }, { "", "" } };
+    static const char *const bad[] = { ",", "1,", "1-", "-1", "3-1", "5,3", "1-3,3", "9", "a", "1 2", "1-9" };
     struct api_index_set set;
 
     (void)state;

@@ -117,7 +117,7 @@ static const struct api_row replica_set[] = {
 const struct api_schema patch_schema_replica_set = SCHEMA("ReplicaSet", replica_set);
 
 static const struct api_row stateful_set_ordinals[] = {
-    ROW("start", API_INT32),
+    ROW("start", API_INT32, .otherwise = "0"),
     { 0 },
 };
 static const struct api_schema stateful_set_ordinals_schema =
@@ -147,6 +147,16 @@ static const struct api_row stateful_set_update_strategy[] = {
 static const struct api_schema stateful_set_update_strategy_schema =
     SCHEMA("StatefulSetUpdateStrategy", stateful_set_update_strategy);
 
+/* With what an apiserver writes into templates, although it says nothing there. */
+static const struct api_row claim_template[] = {
+    ROW("apiVersion", API_STRING, .otherwise = "v1"),
+    ROW("kind", API_STRING, .otherwise = "PersistentVolumeClaim"),
+    ROW("status", API_OBJECT, .otherwise = "{}", .nested = &patch_schema_claim_status),
+    { 0 },
+};
+static const struct api_schema claim_template_schema =
+    SCHEMA("PersistentVolumeClaim", claim_template, .base = &patch_schema_claim);
+
 static const struct api_row stateful_set_spec[] = {
     ROW("minReadySeconds", API_INT32, .flags = API_ZERO_ABSENT),
     ROW("ordinals", API_OBJECT, .nested = &stateful_set_ordinals_schema),
@@ -156,10 +166,10 @@ static const struct api_row stateful_set_spec[] = {
     ROW("replicas", API_INT32, .otherwise = "1"),
     ROW("revisionHistoryLimit", API_INT32, .otherwise = "10"),
     ROW("selector", API_OBJECT, .nested = &api_schema_label_selector),
-    ROW("serviceName", API_STRING),
+    ROW("serviceName", API_STRING, .flags = API_KEEP_EMPTY, .otherwise = ""),
     ROW("template", API_OBJECT, .nested = &pod_template_spec_schema),
     ROW("updateStrategy", API_OBJECT, .otherwise = "{}", .nested = &stateful_set_update_strategy_schema),
-    ROW("volumeClaimTemplates", API_LIST, .nested = &patch_schema_claim),
+    ROW("volumeClaimTemplates", API_LIST, .nested = &claim_template_schema),
     { 0 },
 };
 static const struct api_schema stateful_set_spec_schema = SCHEMA("StatefulSetSpec", stateful_set_spec);

@@ -29,7 +29,7 @@ static const struct api_schema pod_failure_policy_rule_schema =
     SCHEMA("PodFailurePolicyRule", pod_failure_policy_rule);
 
 static const struct api_row pod_failure_policy[] = {
-    ROW("rules", API_LIST, .nested = &pod_failure_policy_rule_schema),
+    ROW("rules", API_LIST, .otherwise = "null", .nested = &pod_failure_policy_rule_schema),
     { 0 },
 };
 static const struct api_schema pod_failure_policy_schema = SCHEMA("PodFailurePolicy", pod_failure_policy);
@@ -121,7 +121,7 @@ static const struct api_row job[] = {
 const struct api_schema patch_schema_job = SCHEMA("Job", job);
 
 static const struct api_row job_template_spec[] = {
-    ROW("metadata", API_OBJECT, .nested = &api_schema_object_meta),
+    ROW("metadata", API_OBJECT, .otherwise = "{}", .nested = &api_schema_object_meta),
     ROW("spec", API_OBJECT, .nested = &job_spec_schema),
     { 0 },
 };

@@ -34,7 +34,7 @@ static const struct api_row service_spec[] = {
     ROW("externalName", API_STRING),
     ROW("externalTrafficPolicy", API_STRING),
     ROW("healthCheckNodePort", API_INT32, .flags = API_ZERO_ABSENT),
-    ROW("internalTrafficPolicy", API_STRING, .flags = API_KEEP_EMPTY, .otherwise = "Cluster"),
+    ROW("internalTrafficPolicy", API_STRING, .flags = API_KEEP_EMPTY),
     ROW("ipFamilies", API_STRINGS),
     ROW("ipFamilyPolicy", API_STRING, .flags = API_KEEP_EMPTY),
     ROW("loadBalancerClass", API_STRING, .flags = API_KEEP_EMPTY),

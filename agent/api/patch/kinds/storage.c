@@ -76,7 +76,7 @@ static const struct api_row persistent_volume_claim_status[] = {
     ROW("phase", API_STRING, .otherwise = "Pending"),
     { 0 },
 };
-static const struct api_schema persistent_volume_claim_status_schema =
+const struct api_schema patch_schema_claim_status =
     SCHEMA("PersistentVolumeClaimStatus", persistent_volume_claim_status);
 
 static const struct api_row persistent_volume_claim[] = {
@@ -84,7 +84,7 @@ static const struct api_row persistent_volume_claim[] = {
     ROW("kind", API_STRING),
     ROW("metadata", API_OBJECT, .nested = &api_schema_object_meta),
     ROW("spec", API_OBJECT, .nested = &persistent_volume_claim_spec_schema),
-    ROW("status", API_OBJECT, .nested = &persistent_volume_claim_status_schema),
+    ROW("status", API_OBJECT, .nested = &patch_schema_claim_status),
     { 0 },
 };
 const struct api_schema patch_schema_claim = SCHEMA("PersistentVolumeClaim", persistent_volume_claim);

@@ -15,5 +15,6 @@ extern const struct api_schema patch_schema_pod_status;                         
 extern const struct api_schema patch_schema_node, patch_schema_namespace, patch_schema_event,
     patch_schema_service_account;                                          /* node.c */
 extern const struct api_schema patch_schema_service, patch_schema_ingress; /* service.c */
-extern const struct api_schema patch_schema_claim, patch_schema_volume;    /* storage.c */
+extern const struct api_schema patch_schema_claim, patch_schema_claim_status,
+    patch_schema_volume; /* storage.c */
 #endif

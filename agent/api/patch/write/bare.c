@@ -24,6 +24,8 @@ static bool is_default(const struct api_row *row, const json_t *v)
     case API_OBJECT:
         return json_is_object(v) && json_object_size(v) == 0;
     default:
+        if (json_is_null(v))
+            return strcmp(row->otherwise, "null") == 0;
         return json_is_string(v) && strcmp(json_string_value(v), row->otherwise) == 0;
     }
 }
@@ -55,7 +57,8 @@ static void bare_object(const struct api_schema *schema, json_t *object, const j
         const struct api_row *row = api_row_find(schema, name);
         const json_t *also = json_object_get(said, name);
 
-        if (row == NULL || strcmp(name, "metadata") == 0 || strcmp(name, "status") == 0)
+        if (row == NULL || ((strcmp(name, "metadata") == 0 || strcmp(name, "status") == 0) &&
+                            row->otherwise == NULL)) /* those of the object itself */
             continue;
         if (row->type == API_OBJECT && json_is_object(v))
             bare_object(row->nested, v, also);
@@ -111,6 +114,20 @@ static void bare_rolling(json_t *spec, const json_t *said, const char *name, jso
         json_object_del(spec, name);
 }
 
+/* Members that depend on others: what defaults do not restore is found out in the end. */
+static void bare_service(json_t *spec, const json_t *said)
+{
+    static const char *const names[] = {
+        "allocateLoadBalancerNodePorts", "clusterIPs", "externalTrafficPolicy",
+        "internalTrafficPolicy",         "ipFamilies", "ipFamilyPolicy",
+        "sessionAffinityConfig"
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (json_object_get(said, names[i]) == NULL)
+            json_object_del(spec, names[i]);
+}
+
 static void bare_kind(const char *kind, json_t *spec, const json_t *said)
 {
     json_t *pod =
@@ -125,6 +142,8 @@ static void bare_kind(const char *kind, json_t *spec, const json_t *said)
     else if (strcmp(kind, "DaemonSet") == 0)
         bare_rolling(spec, said, "updateStrategy",
                      json_pack("{s:i, s:i}", "maxUnavailable", 1, "maxSurge", 0));
+    else if (strcmp(kind, "Service") == 0)
+        bare_service(spec, said);
     else if (strcmp(kind, "StatefulSet") == 0)
         bare_rolling(spec, said, "updateStrategy", json_pack("{s:i}", "partition", 0));
 }

@@ -68,6 +68,7 @@ static void go_row_type(const struct api_row *row, char *text, size_t size)
         [API_INT64S] = "[]int64",
         [API_STRING_MAP] = "map[string]string",
         [API_BYTES_MAP] = "map[string][]uint8",
+        [API_INT_OR_STRING] = "int32",
     };
 
     if (row->type == API_OBJECT || row->type == API_LIST)
@@ -86,6 +87,8 @@ static void wrong_json(struct decoder *d, const struct api_schema *schema, const
 
     if (json_is_real(v) && strncmp(type, "int", 3) == 0)
         snprintf(number, sizeof(number), " %.15g", json_real_value(v));
+    else if (json_is_integer(v) && strncmp(type, "int", 3) == 0) /* it does not fit */
+        snprintf(number, sizeof(number), " %lld", (long long)json_integer_value(v));
     text = str_printf("json: cannot unmarshal %s%s into Go struct field %s.%s of type %s", tree_go_type(v),
                       number, schema->name, d->keys.p, type);
     if (text != NULL)
@@ -157,6 +160,19 @@ static bool decode_quantity(struct decoder *d, json_t *holder, const char *name,
     return true;
 }
 
+static bool decode_bytes(struct decoder *d, const json_t *v)
+{
+    size_t at;
+    str_auto why = NULL;
+
+    if (go_base64(json_string_value(v), json_string_length(v), &at))
+        return true;
+    why = str_printf("illegal base64 data at input byte %zu", at);
+    d->why = why != NULL ? json_string(why) : NULL;
+    d->no_memory = d->why == NULL;
+    return false;
+}
+
 static bool decode_map(struct decoder *d, const struct api_schema *schema, const struct api_row *row,
                        json_t *map)
 {
@@ -172,6 +188,8 @@ static bool decode_map(struct decoder *d, const struct api_schema *schema, const
             d->no_memory = d->no_memory || json_object_set_new(map, name, json_string("")) != 0;
         } else if (!json_is_string(v)) {
             return wrong(d, schema, row, v, true);
+        } else if (row->type == API_BYTES_MAP && !decode_bytes(d, v)) {
+            return false;
         }
     }
     return true;
@@ -179,10 +197,32 @@ static bool decode_map(struct decoder *d, const struct api_schema *schema, const
 
 static bool decode_object(struct decoder *d, const struct api_schema *schema, json_t *object);
 
+static bool fits_int32(const json_t *v)
+{
+    return json_integer_value(v) >= INT32_MIN && json_integer_value(v) <= INT32_MAX;
+}
+
+/* null is the empty value of the type. */
+static bool decode_scalar(struct decoder *d, const struct api_schema *schema, const struct api_row *row,
+                          json_t *list, size_t i)
+{
+    const bool numbers = row->type == API_INT32S || row->type == API_INT64S;
+    json_t *v = json_array_get(list, i);
+
+    if (json_is_null(v)) {
+        d->no_memory =
+            d->no_memory || json_array_set_new(list, i, numbers ? json_integer(0) : json_string("")) != 0;
+        return true;
+    }
+    if (numbers ? json_is_integer(v) && (row->type == API_INT64S || fits_int32(v)) : json_is_string(v))
+        return true;
+    return wrong(d, schema, row, v, true);
+}
+
 static bool decode_list(struct decoder *d, const struct api_schema *schema, const struct api_row *row,
                         json_t *list)
 {
-    bool numbers = row->type == API_INT32S || row->type == API_INT64S, ok = true;
+    bool ok = true;
     json_t *v;
     size_t i;
 
@@ -193,8 +233,10 @@ static bool decode_list(struct decoder *d, const struct api_schema *schema, cons
             ok = decode_object(d, row->nested, v);
         else if (row->type == API_LIST && json_is_null(v))
             d->no_memory = d->no_memory || json_array_set_new(list, i, json_object()) != 0;
-        else if (row->type == API_LIST || (numbers ? !json_is_integer(v) : !json_is_string(v)))
+        else if (row->type == API_LIST)
             ok = wrong(d, schema, row, v, true);
+        else
+            ok = decode_scalar(d, schema, row, list, i);
         leave(d, m);
         if (!ok)
             return false;
@@ -213,7 +255,7 @@ static bool decode_value(struct decoder *d, const struct api_schema *schema, con
         fits = json_is_string(v);
         break;
     case API_INT32:
-        fits = json_is_integer(v) && json_integer_value(v) >= INT32_MIN && json_integer_value(v) <= INT32_MAX;
+        fits = json_is_integer(v) && fits_int32(v);
         break;
     case API_INT64:
         fits = json_is_integer(v);
@@ -235,7 +277,7 @@ static bool decode_value(struct decoder *d, const struct api_schema *schema, con
     case API_RESOURCES:
         return json_is_object(v) ? decode_map(d, schema, row, v) : wrong(d, schema, row, v, false);
     case API_INT_OR_STRING:
-        fits = json_is_integer(v) || json_is_string(v);
+        fits = (json_is_integer(v) && fits_int32(v)) || json_is_string(v);
         break;
     case API_ANY:
         break;

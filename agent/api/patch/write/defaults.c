@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Defaults of the kinds: those of the tables, and those that depend on other fields. */
 #include "agent/api/manifest/decode.h"
+#include "agent/api/patch/write/default_service.h"
 #include "agent/api/patch/write/write.h"
 #include "base/buf.h"
 #include "base/codec/json.h"
@@ -151,6 +152,18 @@ static json_int_t backoff_limit(const json_t *spec)
     return json_object_get(spec, "backoffLimitPerIndex") != NULL ? INT32_MAX : 6;
 }
 
+static bool default_conditions(json_t *policy)
+{
+    json_t *rule, *one;
+    size_t i, k;
+
+    json_array_foreach (json_object_get(policy, "rules"), i, rule)
+        json_array_foreach (json_object_get(rule, "onPodConditions"), k, one)
+            if (!set_default(one, "status", json_string("True")))
+                return false;
+    return true;
+}
+
 static bool default_job(json_t *spec)
 {
     bool counted = json_object_get(spec, "completions") != NULL;
@@ -162,19 +175,32 @@ static bool default_job(json_t *spec)
     return set_default(spec, "parallelism", json_integer(1)) &&
            set_default(spec, "backoffLimit", json_integer(backoff_limit(spec))) &&
            set_default(spec, "completionMode", json_string("NonIndexed")) &&
-           set_default(spec, "suspend", json_false());
+           set_default(spec, "suspend", json_false()) && set_default(spec, "manualSelector", json_false()) &&
+           set_default(spec, "podReplacementPolicy",
+                       json_string(json_object_get(spec, "podFailurePolicy") != NULL
+                                       ? "Failed"
+                                       : "TerminatingOrFailed")) &&
+           default_conditions(json_object_get(spec, "podFailurePolicy"));
 }
 
-static bool default_service(json_t *spec)
+/* The members of a given rollingUpdate. Nothing here or there updates several pods of a StatefulSet at once.
+ */
+static bool default_set(json_t *rolling)
 {
-    json_t *port;
-    size_t i;
+    json_object_del(rolling, "maxUnavailable");
+    return rolling == NULL || set_default(rolling, "partition", json_integer(0));
+}
 
-    json_array_foreach (json_object_get(spec, "ports"), i, port)
-        if (json_object_get(port, "port") != NULL &&
-            !set_default(port, "targetPort", json_incref(json_object_get(port, "port"))))
-            return false;
-    return true;
+/* A StatefulSet that names no type of update gets that type's parameters, too. */
+static bool begin_set(json_t *spec)
+{
+    json_t *strategy = json_object_get(spec, "updateStrategy");
+    const char *type = json_str(strategy, "type");
+
+    if (type != NULL && type[0] != '\0')
+        return true;
+    return set_default(spec, "updateStrategy", json_object()) &&
+           set_default(json_object_get(spec, "updateStrategy"), "rollingUpdate", json_object());
 }
 
 static bool default_kind(const char *kind, json_t *spec)
@@ -192,8 +218,7 @@ static bool default_kind(const char *kind, json_t *spec)
         return default_rolling(json_object_get(spec, "updateStrategy"), "maxUnavailable", json_integer(1),
                                "maxSurge", json_integer(0));
     if (str_eq(kind, "StatefulSet"))
-        return default_rolling(json_object_get(spec, "updateStrategy"), "partition", json_integer(0), NULL,
-                               NULL);
+        return default_set(json_at(spec, "updateStrategy.rollingUpdate"));
     if (str_eq(kind, "Job"))
         return default_job(spec);
     if (str_eq(kind, "CronJob")) {
@@ -217,8 +242,10 @@ static bool default_namespace(json_t *object)
 
 enum err_code api_object_default(const struct api_patch_kind *kind, json_t *object, struct err *e)
 {
-    json_t *spec;
+    json_t *spec = json_object_get(object, "spec");
 
+    if (str_eq(kind->row->kind, "StatefulSet") && json_is_object(spec) && !begin_set(spec))
+        return err_nomem(e);
     if (!default_object(kind->schema, object, false))
         return err_nomem(e);
     if (str_eq(kind->row->kind, "Namespace") && !default_namespace(object))

@@ -39,6 +39,23 @@ static bool check_finalizers(json_t *causes, const json_t *meta)
     return true;
 }
 
+/* Both say what becomes of the objects that this one owns. */
+static bool check_propagation(json_t *causes, const json_t *meta)
+{
+    const json_t *list = json_object_get(meta, "finalizers");
+    mem_auto char *text = NULL;
+
+    if (!json_has(list, "orphan") || !json_has(list, "foregroundDeletion"))
+        return true;
+    text = json_dumps(list, JSON_COMPACT);
+    return text != NULL &&
+           json_array_append_new(
+               causes, api_status_cause("FieldValueInvalid", "metadata.finalizers",
+                                        "Invalid value: %s: finalizer orphan and foregroundDeletion "
+                                        "cannot be both set",
+                                        text)) == 0;
+}
+
 static bool check_owners(json_t *causes, const json_t *meta)
 {
     static const char *const names[] = { "apiVersion", "kind", "name", "uid" };
@@ -48,14 +65,17 @@ static bool check_owners(json_t *causes, const json_t *meta)
 
     json_array_foreach (owners, i, one) {
         for (size_t k = 0; k < ARRAY_LEN(names); k++) {
-            const char *v = json_str(one, names[k]);
+            const char *v = json_str(one, names[k]), *slash = v != NULL ? strchr(v, '/') : NULL;
+            const bool version = k == 0, many = version && slash != NULL && strchr(slash + 1, '/') != NULL;
             str_auto field = str_printf("metadata.ownerReferences.%s", names[k]);
 
-            if (v != NULL && v[0] != '\0')
+            if (v != NULL && v[0] != '\0' && !many)
                 continue;
-            if (field == NULL || json_array_append_new(
-                                     causes, api_status_cause("FieldValueInvalid", field,
-                                                              "Invalid value: \"\": must not be empty")) != 0)
+            if (field == NULL ||
+                json_array_append_new(causes,
+                                      api_status_cause("FieldValueInvalid", field,
+                                                       "Invalid value: \"%s\": %smust not be empty",
+                                                       v != NULL ? v : "", version ? "version " : "")) != 0)
                 return false;
         }
         if (!json_flag(one, "controller"))
@@ -79,5 +99,5 @@ static bool check_owners(json_t *causes, const json_t *meta)
 
 bool api_reference_rules(const json_t *meta, json_t *causes)
 {
-    return check_finalizers(causes, meta) && check_owners(causes, meta);
+    return check_finalizers(causes, meta) && check_propagation(causes, meta) && check_owners(causes, meta);
 }

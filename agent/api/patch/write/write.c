@@ -197,7 +197,7 @@ static bool check_uid(struct run *r, const char *uid, const char *own)
     str_auto why = NULL;
     json_t *cause;
 
-    if (uid == NULL || str_eq(uid, own))
+    if (uid == NULL || str_eq(uid, own) || r->w->type == API_WRITE_CREATE) /* a new object gets its own */
         return true;
     if (own == NULL) {
         why = str_printf(
@@ -270,6 +270,23 @@ static bool check_deletion(struct run *r, const json_t *meta, const json_t *own)
     return fail(r, api_status_invalid(k->row->group, k->row->kind, r->w->name, causes));
 }
 
+/* Kinds that count it set it themselves. */
+static bool check_generation(struct run *r, const json_t *meta)
+{
+    const struct api_patch_kind *k = r->w->kind;
+    const json_int_t n = json_int(meta, "generation", 0);
+
+    if (n >= 0 || k->generation)
+        return true;
+    return fail(r,
+                api_status_invalid(
+                    k->row->group, k->row->kind, json_str(meta, "name") != NULL ? json_str(meta, "name") : "",
+                    json_pack("[o]", api_status_cause("FieldValueInvalid", "metadata.generation",
+                                                      "Invalid value: %lld: must be greater than or equal "
+                                                      "to 0",
+                                                      (long long)n))));
+}
+
 static bool check_references(struct run *r)
 {
     const struct api_patch_kind *k = r->w->kind;
@@ -331,7 +348,8 @@ static bool check_meta(struct run *r)
         if (meta == NULL || json_object_set_new(r->object, "metadata", meta) != 0)
             return false;
     }
-    if (!check_names(r, meta) || !check_uid(r, json_str(meta, "uid"), json_str(own, "uid")))
+    if (!check_generation(r, meta) || !check_names(r, meta) ||
+        !check_uid(r, json_str(meta, "uid"), json_str(own, "uid")))
         return false;
     if (r->live != NULL &&
         (!check_version(r, json_str(meta, "resourceVersion"), json_str(own, "resourceVersion")) ||
