@@ -97,5 +97,21 @@ static inline struct live_ctr *live_of(const struct ctr *c)
     return c->parts[ROOM_VOLUME];
 }
 
+/* ---- pod_volumes.c ---- */
 void volumes_set_state(struct pod *p, enum vols_state s); /* changes vols; nothing else does */
+void volumes_failed(struct pod *p, const char *volume, const struct err *e); /* event, back-off */
+
+/* ---- pod_claims.c ---- */
+/* False: a claim is missing or not usable; the pod is woken for the next try. */
+bool volumes_take_claims(struct pod *p);
+
+/* ---- host_paths.c ---- */
+/* Whether no host path needs a child: each was found good before. */
+bool host_paths_known(const struct pod *p);
+void host_paths_check_start(struct pod *p, op_done_fn done); /* by vols_call; then host_paths_check_done() */
+/* Of a failed check: the problem, and the name of its volume, borrowed until host_paths_check_done(). */
+const char *host_paths_problem(const struct pod *p, const struct err *result, struct err *e);
+void host_paths_check_done(struct pod *p);
+/* "host path /mnt/x of volume \"v\"", which the child is checking; "" if none. */
+void host_paths_checking(const struct pod *p, char *ret, size_t size);
 #endif
