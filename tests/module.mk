@@ -6,8 +6,11 @@ fuzz_srcs := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 fuzz_bins := $(patsubst %.c,$(B)/%,$(fuzz_srcs))
 fuzz_names := $(patsubst tests/fuzz/fuzz_%.c,%,$(fuzz_srcs))
 
-# Their own definitions come first and win: those of script_parts.h and script_quota.h over the libraries'.
-$(patsubst %.c,$(B)/%,$(shell grep -lE '"tests/unit/agent_pod/script_(parts|quota)\.h"' $(unit_srcs))): private LDFLAGS_ALL += -Wl,-z,muldefs
+# Scripted parts take the place of the libraries': their objects come first and win.
+unit_with = $(patsubst %.c,$(B)/%,$(shell grep -lE '"tests/unit/($(1))\.h"' $(unit_srcs)))
+$(call unit_with,script_clock|agent_kube_sync/script_kube|agent_pod/script_parts): $(B)/tests/unit/script_clock.o
+$(call unit_with,agent_pod/script_parts): $(B)/tests/unit/agent_pod/script_parts.o
+$(call unit_with,agent_pod/script_(parts|quota)): private LDFLAGS_ALL += -Wl,-z,muldefs
 
 # coracle-unpack's files, for the tests that read archives as it does; and what a test links.
 fuzz_unpack := $(patsubst %.c,$(B)/agent/unpack/%.o,$(filter-out unpack_main.c,$(unpack_SRCS)))
@@ -20,7 +23,7 @@ fuzz_libs  = $(B)/tests/fuzz/unpack.a $(kube_libs) $(all_libs) $(B)/llhttp/llhtt
 
 $(unit_bins): $(B)/%: $(B)/%.o $(fuzz_deps)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(fuzz_libs) $(call pkg,--libs cmocka)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(fuzz_libs) $(call pkg,--libs cmocka)
 
 # In `make check` the seeds are replayed through a plain main; `make fuzz` links libFuzzer (clang).
 $(fuzz_bins): $(B)/%: $(B)/%.o $(B)/tests/fuzz/replay.o $(fuzz_deps)
