@@ -42,7 +42,7 @@ static void call_thread_on_ended(uv_async_t *async)
 
     pthread_join(t->id, NULL); /* it has ended or is about to */
     if (t->told.code != ERR_OK)
-        err_wrap(&t->told, "%s", c->name);
+        err_wrap(&t->told, "%s", c->job->name);
     op_close_handle(&c->op, (uv_handle_t *)&t->ended);
     call_end(c, t->told.code == ERR_OK ? NULL : &t->told);
 }
@@ -61,7 +61,7 @@ enum err_code call_thread_start(struct proc_call *c, const struct proc_call_spec
         return err_sys(e, sys, "watch a thread");
     }
     t->ended.data = t;
-    c->thread = t; /* freed when its handle is closed */
+    c->job->thread = t; /* freed when its handle is closed */
     sys = thread_start(&t->id, STACK_BYTES, false, call_thread_run, t);
     if (sys != 0) {
         op_close_handle(&c->op, (uv_handle_t *)&t->ended);

@@ -65,9 +65,25 @@ void child_reset_signals(void);
 int child_join_cgroup(int cgroup_fd, const char *cgroup_procs);
 
 /* ---- call.c, call_thread.c ---- */
+struct call_thread;
+struct call_job {
+    char name[64];
+    pid_t pid;
+    int pidfd;
+    uv_poll_t exit_poll;
+    uv_poll_t wire_poll;
+    uv_timer_t timer;           /* for the move, then for the kill */
+    struct call_thread *thread; /* instead of a child */
+    const char *late_procs;
+    bool moves_late;
+    int late_fd;
+    int wire_fd;
+    struct buf wire;
+    int step;
+};
 void call_run(proc_call_fn fn, const void *arg, struct buf *out, struct err *e); /* the function itself */
 void call_end(struct proc_call *c, const struct err *e);                         /* NULL: success */
-/* Creates c->thread; free() it when its handle is closed. */
+/* Creates c->job->thread; free() it when its handle is closed. */
 enum err_code call_thread_start(struct proc_call *c, const struct proc_call_spec *spec,
                                 struct err *e) MUST_CHECK;
 

@@ -123,25 +123,13 @@ struct proc_pipes {
  * and *ret is unchanged. */
 pid_t proc_call_fork_piped(struct proc_pipes *ret, struct err *e);
 
-struct call_thread;
+struct call_job;
 struct proc_call {
     struct op op;
     struct buf out; /* the function's output; freed after done returns unless detached */
     /* private */
     op_done_fn user_done;
-    char name[64];
-    pid_t pid;
-    int pidfd;
-    uv_poll_t exit_poll;
-    uv_poll_t wire_poll;
-    uv_timer_t timer;           /* for the move, then for the kill */
-    struct call_thread *thread; /* instead of a child */
-    const char *late_procs;
-    bool moves_late;
-    int late_fd;
-    int wire_fd;
-    struct buf wire;
-    int step;
+    struct call_job *job; /* while the call runs */
 };
 
 #define PROC_CALL_MOVE_MS 200
