@@ -8,9 +8,9 @@
 #include <string.h>
 
 /* Block sizes double from 1 KiB (a ConfigMap reference) to 32 KiB (a big pod), so that 110 small pods cost
- * little and a large object takes few calls. A request that would fill most of a block gets its own, behind
- * the current block, whose rest stays usable. */
-enum { ALIGN = 16, FIRST_BLOCK = 1024, LAST_BLOCK = 32 * 1024 };
+ * little and a large object takes few calls. A large request that does not fit gets a block of its own size,
+ * behind the current block, whose rest stays usable. */
+enum { ALIGN = 16, FIRST_BLOCK = 1024, LAST_BLOCK = 32 * 1024, LARGE = 512 };
 
 struct arena_block {
     struct arena_block *next;
@@ -41,7 +41,7 @@ void *arena_alloc(struct arena *a, size_t n)
     if (b == NULL || b->size - b->used < rounded) {
         size = b == NULL ? FIRST_BLOCK : b->size >= LAST_BLOCK / 2 ? LAST_BLOCK : b->size * 2;
         size -= sizeof(*b);
-        if (rounded > size / 2) {
+        if (rounded >= LARGE) {
             struct arena_block *own = new_block(rounded);
 
             if (own == NULL)
