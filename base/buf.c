@@ -207,6 +207,19 @@ char *str_printf(const char *fmt, ...)
     return n < 0 ? NULL : text;
 }
 
+bool str_keep(char **at, const char *text)
+{
+    const char *before = *at != NULL ? *at : "";
+    char *copy;
+
+    if (strcmp(before, text) == 0)
+        return false;
+    copy = text[0] != '\0' ? strdup(text) : NULL;
+    free(*at);
+    *at = copy;
+    return true;
+}
+
 const char *str_pack(char **at, const char *text)
 {
     const char *copy = *at;

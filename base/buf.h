@@ -72,6 +72,9 @@ void str_wipe_p(char **text);
 
 /* printf() into malloc'ed memory; NULL when out of memory. */
 char *str_printf(const char *fmt, ...) PRINTF_LIKE(1, 2) MUST_CHECK;
+/* Replaces *at, owned and at first NULL, by a copy of the text; by NULL for "" and when out of memory. True
+ * if the text differs from the one before. */
+bool str_keep(char **at, const char *text);
 /* Copies text with its NUL to *at and advances *at. The caller provides enough room. NULL stays NULL. */
 const char *str_pack(char **at, const char *text);
 bool str_starts(const char *s, const char *prefix);

@@ -47,7 +47,7 @@ struct sandbox { /* of a pod */
     struct net_attach *net_attach; /* referred to by cni_att */
     struct cni_result net_result;
     char *net_timed; /* the time of each plugin of its ADD; NULL: not known */
-    char net_error[512];
+    char *net_error; /* NULL: none */
     struct boot_time net_retry_at;
     uint64_t net_backoff_ms;
     char netns_path[300];

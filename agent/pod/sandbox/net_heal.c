@@ -59,11 +59,10 @@ static void net_heal_tell(struct pod *p, const struct err *e)
 {
     struct sandbox *box = sandbox_of(p);
 
-    if (strncmp(box->net_error, e->text, sizeof(box->net_error) - 1) != 0) {
+    if (str_keep(&box->net_error, e->text)) {
         log_warn("a pod's network differs from what its plugins made", F_STR("pod", p->key), F_ERR(e));
         pod_event(p, NULL, true, "NetworkCheckFailed", "the pod's network was changed: %s", e->text);
     }
-    snprintf(box->net_error, sizeof(box->net_error), "%s", e->text);
     box->net_told = true;
 }
 
@@ -101,7 +100,7 @@ static void is_well(struct pod *p)
 {
     struct sandbox *box = sandbox_of(p);
 
-    box->net_error[0] = '\0';
+    str_keep(&box->net_error, "");
     box->net_told = false;
     box->net_told_ms = 0;
 }
@@ -111,6 +110,7 @@ static void net_heal_on_checked(struct op *op, const struct err *result)
     struct pod *p = op->owner;
     struct sandbox *box = sandbox_of(p);
 
+    net_attach_free(p);
     box->net_checking = false;
     box->net_told = false;
     sandbox_node(p->node)->heal.running--;

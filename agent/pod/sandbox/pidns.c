@@ -224,13 +224,12 @@ static void on_made(struct op *op, const struct err *result)
         ERR_IGNORE(pod_pidns_clean(p, &ignored));
         box->pidns_retry_at = clock_boot_in_ns(RETRY_NS);
         if (e.code != ERR_CANCELLED) {
-            if (strncmp(box->net_error, e.text, sizeof(box->net_error) - 1) != 0)
+            if (str_keep(&box->net_error, e.text))
                 log_warn("cannot make a shared PID namespace; will retry", F_STR("pod", p->key), F_ERR(&e));
-            snprintf(box->net_error, sizeof(box->net_error), "%s", e.text);
             pod_event(p, NULL, true, "FailedCreatePodSandBox", "Failed to create pod sandbox: %s", e.text);
         }
     } else if (box->net == NET_READY) {
-        box->net_error[0] = '\0';
+        str_keep(&box->net_error, "");
     }
     pod_wake(p, "shared PID namespace is made");
 }

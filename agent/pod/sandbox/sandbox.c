@@ -85,12 +85,11 @@ static bool wants_netns(const struct pod *p)
 static bool back_off(struct pod *p, const struct err *e)
 {
     struct sandbox *box = sandbox_of(p);
-    bool again = strncmp(box->net_error, e->text, sizeof(box->net_error) - 1) == 0;
+    bool first = str_keep(&box->net_error, e->text);
 
-    snprintf(box->net_error, sizeof(box->net_error), "%s", e->text);
     box->net_backoff_ms = backoff_next_ms(box->net_backoff_ms, RETRY_FIRST_MS, RETRY_MAX_MS);
     box->net_retry_at = clock_boot_in_ms(box->net_backoff_ms);
-    return !again;
+    return first;
 }
 
 static void sandbox_failed(struct pod *p, const struct err *e, const char *what)
@@ -263,6 +262,7 @@ static void on_deleted_for_retry(struct op *op, const struct err *result)
     struct pod *p = op->owner;
     struct sandbox *box = sandbox_of(p);
 
+    net_attach_free(p);
     sandbox_set_net(p, NET_PINNED);
     if (result->code == ERR_OK) {
         box->net_undo = false;
@@ -298,6 +298,7 @@ static void on_added(struct op *op, const struct err *result)
     struct sandbox *box = sandbox_of(p);
     struct err e = *result;
 
+    net_attach_free(p);
     if (e.code == ERR_OK) {
         box->net_result = box->cni_op.result;
         note_times(box);
@@ -307,7 +308,7 @@ static void on_added(struct op *op, const struct err *result)
             box->files_written = true;
     }
     if (e.code == ERR_OK) {
-        box->net_error[0] = '\0';
+        str_keep(&box->net_error, "");
         box->net_backoff_ms = 0;
         sandbox_set_net(p, NET_READY);
         net_heal_attached(p);
@@ -340,8 +341,7 @@ static void sandbox_add_network(struct pod *p)
         return;
     }
     if (cni_default_network(p->node->o.cni, &why) == NULL) {
-        if (!str_eq(box->net_error, why)) {
-            snprintf(box->net_error, sizeof(box->net_error), "%s", why);
+        if (str_keep(&box->net_error, why)) {
             pod_event(p, NULL, true, "NetworkNotReady",
                       "network is not ready: container runtime network not ready: NetworkReady=false "
                       "reason:NetworkPluginNotReady message:Network plugin returns error: %s",
@@ -372,7 +372,7 @@ static void on_interface_sysctls(struct op *op, const struct err *result)
     free(take_ptr(&box->netns_spec));
     if (result->code == ERR_OK) {
         box->net_sysctls_set = true;
-        box->net_error[0] = '\0';
+        str_keep(&box->net_error, "");
         box->net_backoff_ms = 0;
     } else if (result->code != ERR_CANCELLED) {
         sandbox_failed(p, result, "cannot set sysctls of a pod's interface");
@@ -446,9 +446,10 @@ static void on_detached(struct op *op, const struct err *result)
     struct pod *p = op->owner;
     struct sandbox *box = sandbox_of(p);
 
+    net_attach_free(p);
     if (result->code == ERR_OK) {
         box->net_detached = true;
-        box->net_error[0] = '\0';
+        str_keep(&box->net_error, "");
     } else if (result->code != ERR_CANCELLED) {
         if (back_off(p, result))
             log_warn("cannot detach pod from the network; will retry", F_STR("pod", p->key), F_ERR(result));
@@ -486,10 +487,10 @@ bool sandbox_teardown_step(struct pod *p)
         op_cancel(&box->netns_call.op);
         return false;
     }
-    if (p->node->forced && box->net_error[0] != '\0')
+    if (p->node->forced && box->net_error != NULL)
         box->net_detached =
             true; /* asked to end immediately: parts that a plugin cannot undo stay, which was logged */
-    if (!clock_boot_is_due(box->net_retry_at) && !box->net_detached && box->net_error[0] != '\0') {
+    if (!clock_boot_is_due(box->net_retry_at) && !box->net_detached && box->net_error != NULL) {
         pod_wake_at(p, box->net_retry_at, "sandbox removal is tried again");
         return false;
     }

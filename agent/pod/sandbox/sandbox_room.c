@@ -66,7 +66,7 @@ static void sandbox_end(struct pod *p)
 
     box->net_retry_at = CLOCK_BOOT_NONE;
     box->net_backoff_ms = 0;
-    box->net_error[0] = '\0';
+    str_keep(&box->net_error, "");
 }
 
 static void sandbox_free(struct pod *p)
@@ -76,6 +76,7 @@ static void sandbox_free(struct pod *p)
     net_attach_free(p);
     free(take_ptr(&box->netns_spec));
     free(take_ptr(&box->net_timed));
+    free(take_ptr(&box->net_error));
     free(take_ptr(&box->pidns_spec));
     pidns_forget(p);
 }

@@ -19,9 +19,7 @@ const struct cni_result *sandbox_addresses(const struct pod *p)
 
 const char *sandbox_trouble(const struct pod *p)
 {
-    const char *error = sandbox_of(p)->net_error;
-
-    return error[0] != '\0' ? error : NULL;
+    return sandbox_of(p)->net_error;
 }
 
 const char *sandbox_pins(const struct pod *p)
@@ -67,7 +65,7 @@ static char *net_turn_text(const struct sandbox *box)
 static void explain_network(const struct pod *p, json_t *steps)
 {
     const struct sandbox *box = sandbox_of(p);
-    bool bad = box->net_error[0] != '\0';
+    bool bad = box->net_error != NULL;
     const char *state = bad                                                ? "failed"
                         : box->net == NET_READY || box->net == NET_DELETED ? "done"
                         : box->net == NET_NONE                             ? "waiting"

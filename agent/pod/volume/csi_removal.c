@@ -26,15 +26,14 @@ static bool is_removing(const struct pod *p)
 static void removal_failed(struct pod *p, const struct err *why)
 {
     struct pod_csi *csi = &volumes_of(p)->csi;
-    char text[sizeof(csi->error)];
+    char text[sizeof(why->text)];
 
     snprintf(text, sizeof(text), "%s", why->text);
     text_printable(text); /* a driver's words */
-    if (strcmp(csi->error, text) != 0) {
+    if (str_keep(&csi->error, text)) {
         log_warn("cannot remove a pod's CSI volumes; will retry", F_STR("pod", p->key), F_ERR(why));
         pod_event(p, NULL, true, "FailedUnMount", "%s", text);
     }
-    strcpy(csi->error, text);
     csi->backoff_ms = backoff_next_ms(csi->backoff_ms, CSI_RETRY_FIRST_MS, CSI_RETRY_MAX_MS);
     csi->retry_at = clock_boot_in_ms(csi->backoff_ms);
 }
@@ -73,7 +72,7 @@ static void on_csi_removed(struct op *op, const struct err *result)
     struct pod_csi *csi = &volumes_of(p)->csi;
 
     if (result->code == ERR_OK) {
-        csi->error[0] = '\0';
+        str_keep(&csi->error, "");
         csi->backoff_ms = 0;
         let_go(p);
     } else if (csi->remove->op.why.code != ERR_CANCELLED) {
@@ -164,11 +163,11 @@ bool csi_volumes_teardown_step(struct pod *p, bool *ret_kept)
         return true;
     if ((p->node->draining ? cancel_mounts(p) : stop_volumes(p)) || is_removing(p))
         return false;
-    if (csi->error[0] == '\0' && presence_is_absent(csi_look(p->node->csi, p->uid, &e))) {
+    if (csi->error == NULL && presence_is_absent(csi_look(p->node->csi, p->uid, &e))) {
         let_go(p);
         return true;
     }
-    if (csi->error[0] != '\0' && p->node->draining) { /* tried once; the next start of the agent goes on */
+    if (csi->error != NULL && p->node->draining) { /* tried once; the next start of the agent goes on */
         log_warn("keeping a pod's CSI volumes; the next start will remove them", F_STR("pod", p->key),
                  F_STR("why", csi->error));
         *ret_kept = true;
@@ -218,11 +217,12 @@ void csi_removal_retry(struct pod *p)
     struct pod_csi *csi = &volumes_of(p)->csi;
 
     csi->retry_at = CLOCK_BOOT_NONE;
-    if (csi->error[0] != '\0')
+    if (csi->error != NULL)
         pod_wake(p, "a CSI driver registered");
 }
 
 void csi_volumes_free(struct pod *p)
 {
     csi_vols_free(p);
+    free(take_ptr(&volumes_of(p)->csi.error));
 }

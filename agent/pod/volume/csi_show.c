@@ -70,7 +70,7 @@ void csi_volumes_explain(const struct pod *p, json_t *steps)
     for (size_t i = 0; i < csi->n; i++)
         if (csi_vol_at(p, i)->spec_name != NULL && !csi->removed)
             explain_one(csi_vol_at(p, i), steps);
-    if (csi->error[0] != '\0')
+    if (csi->error != NULL)
         explain_step(steps, "removal of CSI volumes",
                      csi->remove != NULL && op_live(&csi->remove->op) ? "running" : "failed",
                      volumes_of(p)->vols_since_ns, csi->error, clock_boot_to_wall_ns(csi->retry_at));

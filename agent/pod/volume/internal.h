@@ -43,7 +43,7 @@ struct pod_csi { /* csi_volumes.h */
     bool removed;
     uint64_t backoff_ms; /* of the removal */
     struct boot_time retry_at;
-    char error[512];
+    char *error; /* of the removal; NULL: none */
 };
 
 struct storage_vol;
@@ -54,14 +54,14 @@ struct pod_storage { /* storage_volumes.h */
     bool removed;
     uint64_t backoff_ms; /* of the removal */
     struct boot_time retry_at;
-    char error[512];
+    char *error; /* of the removal; NULL: none */
 };
 
 struct pod_volumes {
     enum vols_state { VOLS_NONE, VOLS_SETTING_UP, VOLS_READY, VOLS_REMOVING, VOLS_REMOVED } vols;
     int64_t vols_since_ns;
-    char vols_error[512];
-    char vols_event[512]; /* last FailedMount text, so that the event is not repeated at each try */
+    char *vols_error; /* NULL: none */
+    char *vols_event; /* last FailedMount text, so that the event is not repeated at each try */
     struct boot_time vols_retry_at;
     bool vols_held;            /* not removed because of a foreign mount; retried when mounts change */
     bool vols_more;            /* more volumes are mounted than are being set up */
@@ -71,9 +71,9 @@ struct pod_volumes {
     struct boot_time vols_tidy_at; /* when superseded payload versions are removed; none: there are none */
     struct proc_call vols_call;
     struct proc_call live_call;
-    struct ctr *live_ctr; /* the container whose mounts the child compares */
-    unsigned *vols_at;    /* shared with the child: 1 + index of the volume it checks; or NULL */
-    char shm_path[512];
+    struct ctr *live_ctr;   /* the container whose mounts the child compares */
+    unsigned *vols_at;      /* shared with the child: 1 + index of the volume it checks; or NULL */
+    char *shm_path;         /* NULL until it is mounted */
     bool payload_stale;     /* a ConfigMap or Secret used by the pod changed */
     struct work write;      /* writes a large set of payloads */
     size_t payload_entries; /* see payload_set_is_large() */

@@ -53,19 +53,20 @@ static enum err_code take_one(struct pod *p, const struct api_volume *v, struct 
 static void served_claim_waits(struct pod *p, const char *volume, const struct err *e)
 {
     struct pod_volumes *vols = volumes_of(p);
+    char text[512];
 
-    snprintf(vols->vols_error, sizeof(vols->vols_error),
+    snprintf(text, sizeof(text),
              "Unable to attach or mount volumes: unmounted volumes=[%.63s], unattached volumes=[], failed to "
              "process volumes=[%.63s]: %.270s",
              volume, volume, e->text);
+    str_keep(&vols->vols_error, text);
     vols->vols_retry_at = clock_boot_in_ms(e->code == ERR_UNAVAILABLE ? CLAIM_ASKED_MS : CLAIM_WAITS_MS);
     volumes_set_state(p, VOLS_NONE);
     if (e->code == ERR_UNAVAILABLE)
         return;
-    if (strcmp(vols->vols_event, vols->vols_error) != 0)
+    if (str_keep(&vols->vols_event, text))
         log_warn("a pod waits for a claim", F_STR("pod", p->key), F_STR("volume", volume), F_ERR(e));
-    snprintf(vols->vols_event, sizeof(vols->vols_event), "%s", vols->vols_error);
-    pod_event(p, NULL, true, "FailedMount", "%s", vols->vols_error);
+    pod_event(p, NULL, true, "FailedMount", "%s", text);
 }
 
 bool volumes_take_claims(struct pod *p)

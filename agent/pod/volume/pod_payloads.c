@@ -209,12 +209,13 @@ bool payloads_keep_content(struct pod *p, const struct api_volume *v, struct err
 static void not_refreshed(struct pod *p, const struct api_volume *v, const struct err *e)
 {
     struct pod_volumes *vols = volumes_of(p);
+    char text[512];
 
     log_warn("cannot refresh volume", F_STR("pod", p->key), F_STR("volume", v->name), F_ERR(e));
     pod_event(p, NULL, true, "FailedMount",
               "MountVolume.SetUp failed for volume \"%s\" : %s; it keeps its old content", v->name, e->text);
-    snprintf(vols->vols_error, sizeof(vols->vols_error), "volume \"%s\" keeps its old content: %.400s",
-             v->name, e->text);
+    snprintf(text, sizeof(text), "volume \"%s\" keeps its old content: %.400s", v->name, e->text);
+    str_keep(&vols->vols_error, text);
 }
 
 /* False: it is tried again. Errors become events. */
@@ -281,7 +282,7 @@ static void refresh(struct pod *p)
 
     vols->payload_stale = false;
     vols->vols_retry_at = CLOCK_BOOT_NONE;
-    vols->vols_error[0] = '\0';
+    str_keep(&vols->vols_error, "");
     if (payloads_write(p, refreshed, &e) == ERR_OK)
         return;
     if (e.code == ERR_UNAVAILABLE)

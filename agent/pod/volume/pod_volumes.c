@@ -140,23 +140,23 @@ bool volumes_mounts_changed(struct node *n)
 void volumes_failed(struct pod *p, const char *volume, const struct err *e)
 {
     struct pod_volumes *vols = volumes_of(p);
+    char text[512];
 
     if (e->code == ERR_PRECONDITION &&
         pod_is_new(p)) { /* the file with the missing object may be read next: no event yet */
-        snprintf(vols->vols_error, sizeof(vols->vols_error), "%s", e->text);
+        str_keep(&vols->vols_error, e->text);
         vols->vols_retry_at = pod_new_until(p);
         volumes_set_state(p, VOLS_NONE);
         return;
     }
-    snprintf(vols->vols_error, sizeof(vols->vols_error),
-             "MountVolume.SetUp failed for volume \"%s\" : %.400s", volume, e->text);
+    snprintf(text, sizeof(text), "MountVolume.SetUp failed for volume \"%s\" : %.400s", volume, e->text);
+    str_keep(&vols->vols_error, text);
     vols->vols_backoff_ms = backoff_next_ms(vols->vols_backoff_ms, RETRY_FIRST_MS, RETRY_MAX_MS);
     vols->vols_retry_at = clock_boot_in_ms(vols->vols_backoff_ms);
     volumes_set_state(p, VOLS_NONE);
-    if (strcmp(vols->vols_event, vols->vols_error) != 0)
+    if (str_keep(&vols->vols_event, text))
         log_warn("cannot set up volume", F_STR("pod", p->key), F_STR("volume", volume), F_ERR(e));
-    snprintf(vols->vols_event, sizeof(vols->vols_event), "%s", vols->vols_error);
-    pod_event(p, NULL, true, "FailedMount", "%s", vols->vols_error);
+    pod_event(p, NULL, true, "FailedMount", "%s", text);
 }
 
 /* ---- set-up ---- */
@@ -213,6 +213,18 @@ static enum err_code set_up_one(struct pod *p, const struct api_volume *v, const
     return ERR_OK;
 }
 
+/* The pod's /dev/shm. */
+static enum err_code setup_shm(struct pod *p, struct err *e)
+{
+    struct pod_volumes *vols = volumes_of(p);
+    char path[512];
+
+    if (vol_shm_setup(p->node->o.volumes, p->uid, SHM_BYTES, path, sizeof(path), e) != ERR_OK)
+        return e->code;
+    str_keep(&vols->shm_path, path);
+    return vols->shm_path != NULL ? ERR_OK : err_nomem(e);
+}
+
 static void pod_volumes_on_written(struct pod *p, const struct payload_set *s)
 {
     struct pod_volumes *vols = volumes_of(p);
@@ -240,13 +252,13 @@ static void pod_volumes_on_written(struct pod *p, const struct payload_set *s)
             return;
         }
     }
-    if (!p->api->spec.host_ipc && vol_shm_setup(p->node->o.volumes, p->uid, SHM_BYTES, vols->shm_path,
-                                                sizeof(vols->shm_path), &e) != ERR_OK) {
+    if (!p->api->spec.host_ipc && setup_shm(p, &e) != ERR_OK) {
         volumes_failed(p, "dev-shm", &e);
         return;
     }
     payloads_note_overlaps(p, &overlaps);
-    vols->vols_error[0] = vols->vols_event[0] = '\0';
+    str_keep(&vols->vols_error, "");
+    str_keep(&vols->vols_event, "");
     vols->vols_backoff_ms = 0;
     volumes_set_state(p, vols->vols_more ? VOLS_NONE : VOLS_READY);
     if (vols->vols_more)
@@ -337,7 +349,7 @@ void volumes_step(struct pod *p)
 void volumes_explain(const struct pod *p, json_t *steps)
 {
     const struct pod_volumes *vols = volumes_of(p);
-    bool bad = vols->vols_error[0] != '\0';
+    bool bad = vols->vols_error != NULL;
     bool done = vols->vols == VOLS_READY || vols->vols == VOLS_REMOVED;
     char at[400], text[1000];
 

@@ -46,11 +46,10 @@ static void removal_failed(struct pod *p, const struct err *why)
 {
     struct pod_storage *s = storage_of(p);
 
-    if (strcmp(s->error, why->text) != 0) {
+    if (str_keep(&s->error, why->text)) {
         log_warn("cannot unmount a pod's volumes; will retry", F_STR("pod", p->key), F_ERR(why));
         pod_event(p, NULL, true, "FailedUnMount", "%s", why->text);
     }
-    snprintf(s->error, sizeof(s->error), "%s", why->text);
     s->backoff_ms = backoff_next_ms(s->backoff_ms, STORAGE_RETRY_FIRST_MS, STORAGE_RETRY_MAX_MS);
     s->retry_at = clock_boot_in_ms(s->backoff_ms);
 }
@@ -69,7 +68,7 @@ static void on_storage_removed(struct op *op, const struct err *result)
 
     if (result->code == ERR_OK) {
         s->removed = true;
-        s->error[0] = '\0';
+        str_keep(&s->error, "");
         attachments_changed(p);
     } else if (result->code != ERR_CANCELLED) {
         const struct err e = storage_call_error(&s->removal, result);
@@ -122,7 +121,7 @@ bool storage_volumes_teardown_step(struct pod *p, bool *ret_kept)
         return true;
     if (storage_cancel_mounts(p) || op_live(&s->removal.op))
         return false;
-    if (s->error[0] != '\0' && p->node->draining) {
+    if (s->error != NULL && p->node->draining) {
         log_warn("keeping a pod's mounts; the next start will remove them", F_STR("pod", p->key),
                  F_STR("why", s->error));
         *ret_kept = true;

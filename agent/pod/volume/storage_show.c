@@ -39,7 +39,7 @@ void storage_volumes_explain(const struct pod *p, json_t *steps)
                                                  : "waiting",
                      v->since_ns, text, clock_boot_to_wall_ns(v->retry_at));
     }
-    if (s->error[0] != '\0')
+    if (s->error != NULL)
         explain_step(steps, "unmount", op_live(&s->removal.op) ? "running" : "failed",
                      volumes_of(p)->vols_since_ns, s->error, clock_boot_to_wall_ns(s->retry_at));
 }

@@ -76,6 +76,7 @@ void storage_volumes_free(struct pod *p)
     free(s->v);
     s->v = NULL;
     s->n = 0;
+    free(take_ptr(&s->error));
 }
 
 /* ---- set-up ---- */
@@ -384,7 +385,7 @@ void storage_volumes_end(struct pod *p)
 void storage_volumes_retry(struct pod *p)
 {
     struct pod_storage *s = storage_of(p);
-    bool waits = s->error[0] != '\0';
+    bool waits = s->error != NULL;
 
     s->retry_at = CLOCK_BOOT_NONE;
     for (size_t i = 0; i < s->n; i++) {

@@ -45,11 +45,10 @@ static void not_removed(struct pod *p, const struct err *why)
 {
     struct pod_volumes *vols = volumes_of(p);
 
-    if (strcmp(vols->vols_error, why->text) != 0) {
+    if (str_keep(&vols->vols_error, why->text)) {
         log_warn("cannot remove a pod's volumes; will retry", F_STR("pod", p->key), F_ERR(why));
         pod_event(p, NULL, true, "FailedUnMount", "%s", why->text);
     }
-    snprintf(vols->vols_error, sizeof(vols->vols_error), "%s", why->text);
     if (why->code == ERR_PRECONDITION)
         wait_for_mounts(p);
     else
@@ -61,7 +60,7 @@ static void on_removed(struct op *op, const struct err *result)
     struct pod *p = op->owner;
 
     if (result->code == ERR_OK) {
-        volumes_of(p)->vols_error[0] = '\0';
+        str_keep(&volumes_of(p)->vols_error, "");
         volumes_set_state(p, VOLS_REMOVED);
         project_gone(p->node, p->uid);
     } else if (result->code == ERR_PRECONDITION && p->node->draining) {

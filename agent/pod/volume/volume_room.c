@@ -52,7 +52,12 @@ static void volume_end(struct pod *p)
 
 static void volume_free(struct pod *p)
 {
-    free(take_ptr(&volumes_of(p)->overlaps));
+    struct pod_volumes *vols = volumes_of(p);
+
+    free(take_ptr(&vols->overlaps));
+    free(take_ptr(&vols->vols_error));
+    free(take_ptr(&vols->vols_event));
+    free(take_ptr(&vols->shm_path));
     csi_volumes_free(p);
     storage_volumes_free(p);
 }
