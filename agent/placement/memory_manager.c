@@ -166,6 +166,22 @@ static void sum_group(const struct pl_memory_state *s, uint64_t group, const cha
     }
 }
 
+/* Whether the group of a node is one that its blocks can have given it. Of several, because one node was
+ * given alone although it was in a group, kubelet expects that of a random one, and refuses its own state now
+ * and then. */
+static bool group_fits(const struct pl_memory_state *s, const struct pl_cell *c)
+{
+    uint64_t self = 1ull << c->id;
+
+    if (c->assignments == 0)
+        return c->group == self;
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t k = 0; k < s->v[i].n; k++)
+            if ((s->v[i].v[k].nodes & self) != 0 && s->v[i].v[k].nodes == c->group)
+                return true;
+    return false;
+}
+
 /* Compares the sizes of each node, and the free and reserved memory of each group: within a group the parts
  * may differ, since they depend on the order of allocations. */
 static bool are_equal(const struct pl_memory_state *a, const struct pl_memory_state *b)
@@ -175,7 +191,7 @@ static bool are_equal(const struct pl_memory_state *a, const struct pl_memory_st
     for (size_t i = 0; i < a->n_cells; i++) {
         const struct pl_cell *x = &a->cell[i], *y = &b->cell[i];
 
-        if (x->id != y->id || x->assignments != y->assignments || x->group != y->group || x->n != y->n)
+        if (x->id != y->id || x->assignments != y->assignments || !group_fits(a, x) || x->n != y->n)
             return false;
         for (size_t k = 0; k < x->n; k++) {
             const struct pl_table *s = &x->v[k], *t = pl_memory_table(y, s->type);
