@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/placement/options.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -135,11 +136,11 @@ static enum err_code read_nodes(const struct pl_option *o, long *ret, struct err
 
     errno = 0;
     n = strtol(o->value, &end, 10);
-    if (errno != 0 || end == o->value || *end != '\0' || o->value[0] == ' ')
-        return err_set(e, ERR_INVALID,
-                       "unable to convert policy option to integer \"%s\": strconv.Atoi: parsing \"%.100s\": "
-                       "invalid syntax",
-                       o->name, o->value);
+    if (errno != 0 || end == o->value || *end != '\0' || isspace((unsigned char)o->value[0]))
+        return err_set(
+            e, ERR_INVALID,
+            "unable to convert policy option to integer \"%s\": strconv.Atoi: parsing \"%.100s\": %s",
+            o->name, o->value, errno == ERANGE && *end == '\0' ? "value out of range" : "invalid syntax");
     if (n < NUMA_NODES_MIN)
         return err_set(e, ERR_INVALID, "the minimum value of \"%s\" should not be less than %d", o->name,
                        NUMA_NODES_MIN);

@@ -8,13 +8,14 @@ static bool is_memory(const char *type)
     return strcmp(type, "memory") == 0 || str_starts(type, "hugepages-");
 }
 
+/* In the format of the last amount, as in kubelet. */
 static struct quantity sum_of(const struct pl_reservation *v, size_t n, const char *type)
 {
     struct quantity sum = quantity_from_int(0, QUANTITY_DECIMAL_SI);
 
     for (size_t i = 0; i < n; i++)
         if (strcmp(v[i].type, type) == 0)
-            sum = quantity_add(&sum, &v[i].amount);
+            sum = quantity_add(&v[i].amount, &sum);
     return sum;
 }
 
@@ -24,7 +25,7 @@ static enum err_code compare(const struct pl_reservation *v, size_t n_v, const s
     struct quantity a = sum_of(v, n_v, type), b = sum_of(whole, n_whole, type);
     char x[QUANTITY_TEXT_SIZE], y[QUANTITY_TEXT_SIZE];
 
-    if (!is_memory(type) || quantity_cmp(&a, &b) == 0)
+    if (quantity_cmp(&a, &b) == 0)
         return ERR_OK;
     quantity_format(&a, x);
     quantity_format(&b, y);
@@ -34,12 +35,15 @@ static enum err_code compare(const struct pl_reservation *v, size_t n_v, const s
                    x, type, y);
 }
 
-static bool is_known(const struct pl_reserved *v, size_t n, const struct pl_reservation *x)
+/* The entry of this node and type, or a new one. */
+static struct pl_reserved *entry_of(struct pl_reserved *v, size_t *n, const struct pl_reservation *x)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < *n; i++)
         if (v[i].node == x->node && strcmp(v[i].type, x->type) == 0)
-            return true;
-    return false;
+            return &v[i];
+    v[*n] = (struct pl_reserved){ .node = x->node };
+    snprintf(v[*n].type, sizeof(v[*n].type), "%s", x->type);
+    return &v[(*n)++];
 }
 
 enum err_code pl_reserve(const struct pl_machine *m, const struct pl_reservation *v, size_t n_v,
@@ -58,15 +62,10 @@ enum err_code pl_reserve(const struct pl_machine *m, const struct pl_reservation
         if (compare(v, n_v, whole, n_whole, v[i].type, e) != ERR_OK)
             return e->code;
     for (size_t i = 0; i < n_whole; i++)
-        if (compare(v, n_v, whole, n_whole, whole[i].type, e) != ERR_OK)
+        if (is_memory(whole[i].type) && compare(v, n_v, whole, n_whole, whole[i].type, e) != ERR_OK)
             return e->code;
-    for (size_t i = 0; i < n_v; i++) {
-        if (is_known(ret, n, &v[i]))
-            continue;
-        ret[n] = (struct pl_reserved){ .node = v[i].node, .bytes = (uint64_t)quantity_value(&v[i].amount) };
-        snprintf(ret[n].type, sizeof(ret[n].type), "%s", v[i].type);
-        n++;
-    }
+    for (size_t i = 0; i < n_v; i++)
+        entry_of(ret, &n, &v[i])->bytes = (uint64_t)quantity_value(&v[i].amount);
     *ret_n = n;
     return ERR_OK;
 }

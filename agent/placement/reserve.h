@@ -18,7 +18,7 @@ struct pl_reservation { /* an entry of reservedMemory, or one resource of the no
 
 /*
  * Checks `v` (n_v entries of reservedMemory) against `whole` (the node's reservation, n_whole resources) and
- * fills ret[n_v]; of several entries for a node and type the first is used, as in kubelet. ERR_INVALID, with
+ * fills ret[n_v]; of several entries for a node and type the last is used, as in kubelet. ERR_INVALID, with
  * kubelet's text. *ret_n: number of entries.
  */
 enum err_code pl_reserve(const struct pl_machine *m, const struct pl_reservation *v, size_t n_v,
