@@ -269,6 +269,29 @@ enum err_code config_check_taints(const json_t *v, struct err *e)
     return ERR_OK;
 }
 
+/* Amount `name` of the i-th entry; kubelet refuses amounts of 0 and repeated ones, too. */
+static enum err_code check_reserved(const json_t *v, size_t i, const char *name, const json_t *limit,
+                                    struct err *e)
+{
+    json_int_t node = json_int(json_array_get(v, i), "numaNode", 0);
+    struct quantity q = quantity_from_int(json_integer_value(limit), QUANTITY_DECIMAL_SI);
+
+    if (strcmp(name, "memory") != 0 && strncmp(name, "hugepages-", strlen("hugepages-")) != 0)
+        return err_set(e, ERR_INVALID, "[%zu]: limits: \"%.60s\" is neither memory nor hugepages-<size>", i,
+                       name);
+    if (!json_is_integer(limit) &&
+        (!json_is_string(limit) || quantity_parse(json_string_value(limit), &q, e) != ERR_OK))
+        return err_set(e, ERR_INVALID, "[%zu]: limits: %.60s: not a quantity", i, name);
+    if (quantity_value(&q) <= 0)
+        return err_set(e, ERR_INVALID, "[%zu]: limits: %.60s: not above 0", i, name);
+    for (size_t k = 0; k < i; k++)
+        if (json_int(json_array_get(v, k), "numaNode", 0) == node &&
+            json_object_get(json_object_get(json_array_get(v, k), "limits"), name) != NULL)
+            return err_set(e, ERR_INVALID, "[%zu]: limits: %.60s: given twice for NUMA node %lld", i, name,
+                           (long long)node);
+    return ERR_OK;
+}
+
 enum err_code config_check_reserved_memory(const json_t *v, struct err *e)
 {
     static const char *const keys[] = { "numaNode", "limits", NULL };
@@ -277,8 +300,6 @@ enum err_code config_check_reserved_memory(const json_t *v, struct err *e)
     size_t i;
 
     json_array_foreach (v, i, m) {
-        struct quantity q;
-
         if (only_keys(m, keys, e) != ERR_OK)
             return err_wrap(e, "[%zu]", i);
         if (!json_is_integer(json_object_get(m, "numaNode")) || json_int(m, "numaNode", -1) < 0)
@@ -286,12 +307,8 @@ enum err_code config_check_reserved_memory(const json_t *v, struct err *e)
         if (!json_is_object(json_object_get(m, "limits")))
             return err_set(e, ERR_INVALID, "[%zu]: limits: not a mapping", i);
         json_object_foreach (json_object_get(m, "limits"), name, limit) {
-            if (strcmp(name, "memory") != 0 && strncmp(name, "hugepages-", strlen("hugepages-")) != 0)
-                return err_set(e, ERR_INVALID,
-                               "[%zu]: limits: \"%.60s\" is neither memory nor hugepages-<size>", i, name);
-            if (!json_is_integer(limit) &&
-                (!json_is_string(limit) || quantity_parse(json_string_value(limit), &q, e) != ERR_OK))
-                return err_set(e, ERR_INVALID, "[%zu]: limits: %.60s: not a quantity", i, name);
+            if (check_reserved(v, i, name, limit, e) != ERR_OK)
+                return e->code;
         }
     }
     return ERR_OK;

@@ -148,6 +148,22 @@ static void processors_and_memory_are_set_under_kubelets_names(void **state)
     refused(s, "", "--isolate-exclusive-cpus", "isolateExclusiveCPUs: true needs cpuManagerPolicy: static");
 }
 
+static void reserved_memory_is_checked_as_by_kubelet(void **state)
+{
+    struct scratch *s = *state;
+
+    refused(s, "reservedMemory: [{numaNode: 1, limits: {cpu: 1}}]\n", "",
+            ": [0]: limits: \"cpu\" is neither memory nor hugepages-<size>");
+    refused(s, "reservedMemory: [{numaNode: 0, limits: {memory: '0'}}]\n", "",
+            ": [0]: limits: memory: not above 0");
+    refused(s, "reservedMemory: [{numaNode: 0, limits: {memory: -1}}]\n", "",
+            ": [0]: limits: memory: not above 0");
+    refused(s,
+            "reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}, {numaNode: 1, limits: {memory: 1Gi}}, "
+            "{numaNode: 0, limits: {memory: 1Mi}}]\n",
+            "", ": [2]: limits: memory: given twice for NUMA node 0");
+}
+
 static void ignore(const char *setting, bool live, void *arg)
 {
     (void)setting;
@@ -186,6 +202,7 @@ int main(void)
         TEST(folders_of_cdi_specs_are_absolute),
         TEST(kubelets_topology_settings_apply_to_devices),
         TEST(processors_and_memory_are_set_under_kubelets_names),
+        TEST(reserved_memory_is_checked_as_by_kubelet),
         TEST(the_wait_and_the_counted_resources_change_at_run_time),
     };
 
