@@ -32,8 +32,12 @@ def state(node):
     return json.loads(read(node.root_dir + "/cpu_manager_state"))
 
 
-def sized(name, cpu, **more):
-    return container(name, resources={"limits": {"cpu": cpu, "memory": "32Mi"}}, **more)
+def memory_limit(node, p):
+    return read(node.container_cgroup(p, "memory") + ("/memory.max" if cgroup_v2() else "/memory.limit_in_bytes")).strip()
+
+
+def sized(name, cpu, memory="32Mi", **more):
+    return container(name, resources={"limits": {"cpu": cpu, "memory": memory}}, **more)
 
 
 def test_exclusive(t):
@@ -61,10 +65,14 @@ def test_exclusive(t):
     equal((cpus_of(node, own), own.restarts()), (given, 0), "own after a kill of the agent")
     equal(state(node)["entries"], {own.uid: {"main": given}}, "the state file after a kill")
 
-    node.put("own.yaml", pod("own", containers=[container("main", resources={"limits": {"cpu": "1", "memory": "48Mi"}})]))
+    node.put("own.yaml", pod("own", containers=[sized("main", "1", "48Mi")]))
+    until(lambda: memory_limit(node, own) == str(48 << 20), 20, "its memory can be resized")
+    equal((cpus_of(node, own), quota(node, own) in ("-1", "max")), (given, True), "own after a resize of its memory")
+    node.put("own.yaml", pod("own", containers=[sized("main", "500m", "48Mi")]))
     own = node.wait_pod("own", lambda p: p.condition("PodResizePending"), what="a resize that is refused")
-    contains(own.condition("PodResizePending")["message"],
-             "Resize is infeasible for Guaranteed Pods alongside CPU Manager static policy", "why")
+    equal((own.condition("PodResizePending")["reason"], own.condition("PodResizePending")["message"]),
+          ("Infeasible", "Resize is infeasible for Guaranteed Pods alongside CPU Manager policy \"static\""), "why")
+    equal(cpus_of(node, own), given, "own after the refusal")
     node.finish(own)
     shared = node.wait_running("shared")
     wait_cpus(node, shared, CPUS, "shared after own")

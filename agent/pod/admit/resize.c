@@ -155,12 +155,12 @@ static bool fits(struct pod *p, const struct api_pod *api, const char **ret_reas
     struct shortage lacks[ADMISSION_FIT_SHORTAGES_MAX];
 
     *ret_reason = "Infeasible";
-    if (placement_refuses_resize(p) != NULL) {
-        snprintf(text, ADMISSION_FIT_TEXT_SIZE, "%s", placement_refuses_resize(p));
-        return false;
-    }
     if (swaps(p, api)) {
         snprintf(text, ADMISSION_FIT_TEXT_SIZE, "In-place resize of containers with swap is not supported.");
+        return false;
+    }
+    if (placement_refuses_resize(p, api) != NULL) {
+        snprintf(text, ADMISSION_FIT_TEXT_SIZE, "%s", placement_refuses_resize(p, api));
         return false;
     }
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {

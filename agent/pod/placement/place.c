@@ -254,14 +254,32 @@ void placement_lists(const struct ctr *c, char *cpus, char mems[256])
         nodes_list(pl_memory_state_find(&part->memories.state, c->pod->uid, c->spec->name), mems);
 }
 
-const char *placement_refuses_resize(const struct pod *p)
+/* Whether a container that can be resized would request another amount. */
+static bool requests_change(const struct pod *p, const struct api_pod *api, const char *resource)
+{
+    const struct quantity zero = quantity_from_int(0, QUANTITY_DECIMAL_SI);
+
+    for (size_t i = 0; i < p->n_ctrs && p->ctrs[i]->kind != CTR_EPHEMERAL; i++) {
+        const struct quantity *now = api_resource_get(&p->ctrs[i]->spec->resources.requests, resource);
+        const struct quantity *then =
+            api_resource_get(&api_container_at(&api->spec, i)->resources.requests, resource);
+
+        if (p->ctrs[i]->kind != CTR_INIT &&
+            quantity_cmp(now != NULL ? now : &zero, then != NULL ? then : &zero) != 0)
+            return true;
+    }
+    return false;
+}
+
+const char *placement_refuses_resize(const struct pod *p, const struct api_pod *api)
 {
     const struct placement_node *part = placement_node(p->node);
 
     if (p->api->qos != API_QOS_GUARANTEED)
         return NULL;
-    if (part->cpu)
-        return "Resize is infeasible for Guaranteed Pods alongside CPU Manager static policy";
-    return part->memory ? "Resize is infeasible for Guaranteed Pods alongside Memory Manager static policy"
-                        : NULL;
+    if (part->cpu && requests_change(p, api, "cpu"))
+        return "Resize is infeasible for Guaranteed Pods alongside CPU Manager policy \"static\"";
+    if (part->memory && requests_change(p, api, "memory"))
+        return "Resize is infeasible for Guaranteed Pods alongside Memory Manager policy \"Static\"";
+    return NULL;
 }

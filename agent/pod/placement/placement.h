@@ -60,6 +60,6 @@ bool placement_pod_is_exclusive(const struct pod *p);
 void placement_lists(const struct ctr *c, char *cpus, char mems[256]);
 /* Changes whenever one of these lists may have changed. */
 uint64_t placement_generation(const struct node *n);
-/* Why the pod cannot be resized in place; NULL: it can. */
-const char *placement_refuses_resize(const struct pod *p);
+/* Why the pod cannot be resized in place to the manifest *api; NULL: it can. */
+const char *placement_refuses_resize(const struct pod *p, const struct api_pod *api);
 #endif
