@@ -258,13 +258,13 @@ static int apply_all(const struct apply *a, const struct strs *paths)
 /* ---- the command ---- */
 
 static const struct cli_flag flags[] = {
-    CLI_NAMESPACE(struct apply, namespace_, "the namespace that all objects have: another one is an error"),
+    CLI_NAMESPACE(struct apply, namespace_, "the namespace of all objects; any other namespace is an error"),
     { "filename", 'f', FLAG_LIST, offsetof(struct apply, files), "FILE", "a file, a folder, or - (required)",
       "@file" },
-    { "recursive", 'R', FLAG_SWITCH, offsetof(struct apply, deep), NULL, "also the folders in a folder" },
+    { "recursive", 'R', FLAG_SWITCH, offsetof(struct apply, deep), NULL, "also read subfolders" },
     { "dry-run", 0, FLAG_TEXT, offsetof(struct apply, dry_run), "HOW",
       "client or server: write nothing, show the result", "client|server|none" },
-    { "prune", 0, FLAG_SWITCH, offsetof(struct apply, prune), NULL, "is refused: see below" },
+    { "prune", 0, FLAG_SWITCH, offsetof(struct apply, prune), NULL, "not supported, see above" },
     CLI_FLAGS_END,
 };
 
@@ -305,15 +305,15 @@ static int apply_run(struct cli *cli, const struct cli_command *command, int arg
 
 static const struct cli_example examples[] = {
     { "add a pod to the node, or change it", "coracle apply -f web.yaml" },
-    { "what would be written", "coracle apply -f web.yaml --dry-run=client" },
+    { "show what would be written", "coracle apply -f web.yaml --dry-run=client" },
     { "the output of another program", "kustomize build . | coracle apply -f -" },
     { NULL, NULL },
 };
 
 static const struct cli_exit exits[] = {
-    { 0, "the files are written, or unchanged" },
-    { 1, "a problem was found, or a file cannot be written; see standard error" },
-    { 2, "wrong usage: a word, a flag or its value" },
+    { 0, "the files were written, or are unchanged" },
+    { 1, "an error was found, or a file cannot be written; see standard error" },
+    { 2, "a usage error: an invalid word, flag or value" },
     { 3, "no daemon answers at the socket" },
     { 4, "not permitted" },
     { 0, NULL },
@@ -322,14 +322,14 @@ static const struct cli_exit exits[] = {
 const struct cli_command command_apply = {
     .name = "apply",
     .run = apply_run,
-    .summary = "check manifests and write them into the manifest folder",
+    .summary = "check manifests and copy them to the manifest folder",
     .usage = "apply -f FILE|FOLDER|- [flags]",
-    .about =
-        "Checks all files, then writes each object as a file of the manifest folder, by rename, and says "
-        "which: the file that defines the object already, or KIND-NAMESPACE-NAME.yaml.  A file with one "
-        "object is written as it is, with its comments.  An object that is the same stays unchanged.  "
-        "A file of the folder with several objects is replaced only by a file that has all of them.  "
-        "--prune is refused: objects do not say which apply made them (coracle delete -f FILE).",
+    .about = "Checks all files, then writes each object to the manifest folder and prints the name of "
+             "the file: the file that already defines the object, or KIND-NAMESPACE-NAME.yaml.  A file "
+             "with one object is copied unchanged, with its comments.  Objects without changes are not "
+             "written.  A file in the folder that contains several objects is replaced only by a file "
+             "that contains all of them.  --prune is not supported, because objects do not record "
+             "which apply created them; use coracle delete -f FILE.",
     .flags = flags,
     .examples = examples,
     .exits = exits,

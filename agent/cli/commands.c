@@ -86,7 +86,8 @@ const struct cli_command command_run = {
     .run = run_elsewhere,
     .summary = "the agent itself (coracle run --help)",
     .usage = "run [FLAG...]",
-    .about = "Runs the node agent in the foreground.  coracle(8) has its flags, signals and files.",
+    .about = "Runs the node agent in the foreground.  coracle(8) describes its flags, signals and "
+             "files.",
     .flags = run_flags,
     .examples = run_examples,
     .exits = run_exits,

@@ -80,7 +80,7 @@ static const struct cli_flag flags[] = { CLI_FLAGS_END };
 
 static const struct cli_example examples[] = {
     { "in the current shell", "source <(coracle completion bash)" },
-    { "if it was not installed with the program", "coracle completion zsh > ~/.zfunc/_coracle" },
+    { "if it is not installed yet", "coracle completion zsh > ~/.zfunc/_coracle" },
     { "for fish", "coracle completion fish > ~/.config/fish/completions/coracle.fish" },
     { NULL, NULL },
 };
@@ -88,11 +88,10 @@ static const struct cli_example examples[] = {
 const struct cli_command command_completion = {
     .name = "completion",
     .run = completion_run,
-    .summary = "completion for bash, zsh or fish",
+    .summary = "print the completion script for bash, zsh or fish",
     .usage = "completion bash|zsh|fish",
-    .about =
-        "Prints a script for the shell.  Commands, flags and the names of pods, containers and images are "
-        "completed; the names come from the daemon.",
+    .about = "Prints a completion script for the shell.  It completes commands, flags, and the names "
+             "of pods, containers and images, which it requests from the daemon.",
     .flags = flags,
     .examples = examples,
     .exits = cli_exits_local,

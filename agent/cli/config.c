@@ -20,11 +20,11 @@ struct asked {
 static const struct cli_flag flags[] = {
     /* for the help: the words are taken by cli_config_take_word() */
     { "output", 'o', FLAG_TEXT, 0, "FORMAT", "yaml (default) or json, as sent by the daemon", "yaml|json" },
-    { "file", 0, FLAG_TEXT, 0, "FILE", "do not ask the daemon: read this file (the same as --config)",
+    { "file", 0, FLAG_TEXT, 0, "FILE", "do not contact the daemon; read this file (the same as --config)",
       "@file" },
     { "local", 0, FLAG_SWITCH, 0, NULL,
-      "do not ask the daemon: show the settings of `coracle run` without flags" },
-    { "sample", 0, FLAG_SWITCH, 0, NULL, "every key with its meaning and its default" },
+      "do not contact the daemon; show the settings of `coracle run` without flags" },
+    { "sample", 0, FLAG_SWITCH, 0, NULL, "print every key with its meaning and default" },
     CLI_FLAGS_END,
 };
 
@@ -178,13 +178,14 @@ static const struct cli_example examples[] = {
 const struct cli_command command_config = {
     .name = "config",
     .run = cli_config_run,
-    .summary = "show the current configuration and its origin",
+    .summary = "show the configuration and the origin of its values",
     .usage = "config [-o yaml|json] [--file FILE] [--config-dir DIR] [FLAG of run...]\n"
              "config --sample\n"
              "config kubeconfig [FLAG...]",
-    .about = "Shows the daemon's configuration and the origin of each value, or that of files and flags; and "
-             "which settings have no effect.  With a flag of `coracle run` the daemon is not asked: it shows "
-             "the settings of that command line.",
+    .about = "Shows the daemon's configuration, the origin of each value, and the settings that have "
+             "no effect.  With a flag of `coracle run`, or with --file or --local, the command does "
+             "not contact the daemon, but shows the configuration that these flags and files would "
+             "give.",
     .flags = flags,
     .examples = examples,
     .exits = cli_exits,

@@ -17,19 +17,19 @@ struct kubeconfig {
 #define AT(member) offsetof(struct kubeconfig, flags.member)
 
 static const struct cli_flag kubeconfig_flags[] = {
-    { "kubeconfig", 0, FLAG_TEXT, AT(kubeconfig), "FILE", "this file alone, instead of those of KUBECONFIG",
+    { "kubeconfig", 0, FLAG_TEXT, AT(kubeconfig), "FILE", "use only this file, instead of KUBECONFIG",
       "@file" },
     { "context", 0, FLAG_TEXT, AT(context), "NAME", "instead of current-context", NULL },
     { "cluster", 0, FLAG_TEXT, AT(cluster), "NAME", "instead of the context's cluster", NULL },
     { "user", 0, FLAG_TEXT, AT(user), "NAME", "instead of the context's user", NULL },
     { "namespace", 'n', FLAG_TEXT, AT(namespace_), "NS", "instead of the context's namespace", "@nothing" },
     { "server", 's', FLAG_TEXT, AT(server), "URL", "instead of the cluster's server", NULL },
-    { "tls-server-name", 0, FLAG_TEXT, AT(tls_server_name), "NAME", "name to check and to send as SNI",
-      NULL },
+    { "tls-server-name", 0, FLAG_TEXT, AT(tls_server_name), "NAME",
+      "server name for certificate verification and SNI", NULL },
     { "certificate-authority", 0, FLAG_TEXT, AT(ca), "FILE", "instead of the cluster's CA", "@file" },
     { "insecure-skip-tls-verify", 0, FLAG_SWITCH, AT(insecure), NULL, "do not check the server's certificate",
       NULL },
-    { "disable-compression", 0, FLAG_SWITCH, AT(no_compression), NULL, "ask for answers without compression",
+    { "disable-compression", 0, FLAG_SWITCH, AT(no_compression), NULL, "do not request compressed responses",
       NULL },
     { "client-certificate", 0, FLAG_TEXT, AT(certificate), "FILE", "instead of the user's certificate",
       "@file" },
@@ -40,7 +40,7 @@ static const struct cli_flag kubeconfig_flags[] = {
     { "as", 0, FLAG_TEXT, AT(as), "USER", "user to impersonate", NULL },
     { "as-uid", 0, FLAG_TEXT, AT(as_uid), "UID", "its uid", NULL },
     { "as-group", 0, FLAG_TEXT, offsetof(struct kubeconfig, as_group), "GROUP", "its group", NULL },
-    CLI_OUTPUT(struct kubeconfig, output, "json", "json; default: for people"),
+    CLI_OUTPUT(struct kubeconfig, output, "json", "json; default: human-readable"),
     CLI_FLAGS_END,
 };
 
@@ -170,7 +170,7 @@ static int cli_kubeconfig_run(struct cli *cli, const struct cli_command *command
 }
 
 static const struct cli_example kubeconfig_examples[] = {
-    { "the files of KUBECONFIG, or ~/.kube/config", "coracle config kubeconfig" },
+    { "the files in KUBECONFIG, or ~/.kube/config", "coracle config kubeconfig" },
     { "the file of a node", "coracle config kubeconfig --kubeconfig /etc/kubernetes/kubelet.conf" },
     { "another context, for a program", "coracle config kubeconfig --context edge -o json" },
     { NULL, NULL },
@@ -179,12 +179,12 @@ static const struct cli_example kubeconfig_examples[] = {
 const struct cli_command command_kubeconfig = {
     .name = "config kubeconfig",
     .run = cli_kubeconfig_run,
-    .summary = "which kubeconfig file each value comes from",
+    .summary = "show the kubeconfig in use and the file of each value",
     .usage =
         "config kubeconfig [--kubeconfig FILE] [--context NAME] [--cluster NAME] [--user NAME] [-o json]",
-    .about = "Reads kubeconfig files as kubectl and kubelet do, and shows the context, cluster and user in "
-             "force, each value with its file.  Of secrets it shows the length only.  What a node could not "
-             "use is an error.",
+    .about = "Reads kubeconfig files as kubectl and kubelet do, and shows the effective context, "
+             "cluster and user, with the file of each value.  For secrets, only the length is shown.  "
+             "The command reports an error for everything that a node could not use.",
     .flags = kubeconfig_flags,
     .examples = kubeconfig_examples,
     .exits = cli_exits_local,

@@ -46,7 +46,7 @@ static int cli_kubectl_print(struct cli *cli, const struct cli_command *command,
 static const struct cli_flag no_flags[] = { CLI_FLAGS_END };
 
 static const struct cli_example print_examples[] = {
-    { "keep it for kubectl", "(umask 077; coracle kubeconfig > ~/.kube/config)" },
+    { "store it for kubectl", "(umask 077; coracle kubeconfig > ~/.kube/config)" },
     { NULL, NULL },
 };
 
@@ -55,12 +55,11 @@ static const struct cli_exit kubectl_exits[] = { CLI_EXITS, CLI_EXITS_DAEMON, { 
 const struct cli_command command_print_kubeconfig = {
     .name = "kubeconfig",
     .run = cli_kubectl_print,
-    .summary = "a kubeconfig for the local API of this node",
+    .summary = "print a kubeconfig for the local API of this node",
     .usage = "kubeconfig",
-    .about =
-        "Prints a kubeconfig with which kubectl reaches this node, where localAPI (--local-api) is set.  "
-        "It has the key of the node's administrator: its readers can do everything on the node.  "
-        "For root only.",
+    .about = "Prints a kubeconfig for the API of this node; requires the setting localAPI "
+             "(--local-api).  The kubeconfig contains the administrator's private key, so everyone who "
+             "can read it has full control of the node.  Requires root.",
     .flags = no_flags,
     .examples = print_examples,
     .exits = kubectl_exits,
@@ -113,17 +112,17 @@ static int cli_kubectl_run(struct cli *cli, const struct cli_command *command, i
 
 static const struct cli_example kubectl_examples[] = {
     { "the pods of this node", "coracle kubectl get pods -A" },
-    { "what a manifest would change", "coracle kubectl diff -f web.yaml" },
+    { "show what a manifest would change", "coracle kubectl diff -f web.yaml" },
     { NULL, NULL },
 };
 
 const struct cli_command command_kubectl = {
     .name = "kubectl",
     .run = cli_kubectl_run,
-    .summary = "run kubectl with this node",
+    .summary = "run kubectl against this node",
     .usage = "kubectl WORD...",
-    .about = "Runs the kubectl that is installed with a kubeconfig for the local API of this node (coracle "
-             "kubeconfig), which is kept in memory only.  The exit code is kubectl's.  For root only.",
+    .about = "Runs the installed kubectl with the kubeconfig of `coracle kubeconfig`, which is kept in "
+             "memory only.  The exit code is that of kubectl.  Requires root.",
     .flags = no_flags,
     .examples = kubectl_examples,
     .exits = kubectl_exits,

@@ -20,7 +20,7 @@ static const struct cli_flag flags[] = {
     { "wait", 0, FLAG_SWITCH, offsetof(struct restart, wait), NULL,
       "wait until the new containers are ready" },
     { "timeout", 0, FLAG_TEXT, offsetof(struct restart, timeout), "DURATION",
-      "total time limit of --wait (5m); negative: a week" },
+      "total time limit of --wait (5m); negative: one week" },
     CLI_FLAGS_END,
 };
 
@@ -104,31 +104,30 @@ static int cli_restart_run(struct cli *cli, const struct cli_command *command, i
 
 static const struct cli_exit exits[] = {
     { 0, "the containers are being restarted; with --wait: they are ready" },
-    { 1, "there is nothing to restart, the time limit expired, or the pod ended; see standard error" },
-    { 2, "wrong usage: a word, a flag or its value" },
+    { 1, "there was nothing to restart, the time limit expired, or the pod ended; see standard error" },
+    { 2, "a usage error: an invalid word, flag or value" },
     CLI_EXITS_DAEMON,
     { 0, NULL },
 };
 
 static const struct cli_example examples[] = {
     { "restart all containers of a pod", "coracle restart pod web" },
-    { "and wait until they are ready again", "coracle restart pod web --wait" },
+    { "restart all containers and wait until they are ready", "coracle restart pod web --wait" },
     { "one container", "coracle restart pod web -c proxy" },
-    { "all pods of an application, one after the other", "coracle restart pods -l app=web --wait" },
+    { "all pods of an application, one at a time", "coracle restart pods -l app=web --wait" },
     { NULL, NULL },
 };
 
 const struct cli_command command_restart = {
     .name = "restart",
     .run = cli_restart_run,
-    .summary = "restart containers of pods, in place",
+    .summary = "restart containers of pods in place",
     .usage = "restart pod NAME... [-c CONTAINER] [flags]\n"
              "restart pods --all|-l SELECTOR [flags]",
-    .about = "Ends all containers of a pod, or one, with their hooks and grace period, and starts them again "
-             "in place: the pod keeps its address and its volumes, init containers do not run again, and the "
-             "back-off of a "
-             "crashing container is neither awaited nor increased.  Without --wait it returns when this "
-             "has begun.",
+    .about = "Stops all containers of a pod, or one of them, with their hooks and grace period, and "
+             "starts them again in place.  The pod keeps its address and its volumes, init containers "
+             "do not run again, and the back-off of a crashing container is skipped and not "
+             "increased.  Without --wait the command returns as soon as the restart has begun.",
     .flags = flags,
     .examples = examples,
     .exits = exits,

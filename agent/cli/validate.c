@@ -144,10 +144,9 @@ struct validate_options {
 static const struct cli_flag flags[] = {
     CLI_OUTPUT(struct validate_options, format, "json|yaml",
                "json or yaml: {\"items\": [{\"file\", \"ok\", \"objects\", \"problems\", \"notes\"}]}"),
-    { "filename", 'f', FLAG_LIST, offsetof(struct validate_options, files), "FILE", "the same as a word",
-      "@file" },
-    { "recursive", 'R', FLAG_SWITCH, offsetof(struct validate_options, deep), NULL,
-      "also the folders in a folder" },
+    { "filename", 'f', FLAG_LIST, offsetof(struct validate_options, files), "FILE",
+      "the same as FILE without a flag", "@file" },
+    { "recursive", 'R', FLAG_SWITCH, offsetof(struct validate_options, deep), NULL, "also read subfolders" },
     CLI_FLAGS_END,
 };
 
@@ -189,9 +188,9 @@ static const struct cli_example examples[] = {
 };
 
 static const struct cli_exit exits[] = {
-    { 0, "no problems" },
-    { 1, "a problem was found, or a file cannot be read" },
-    { 2, "wrong usage: a word, a flag or its value" },
+    { 0, "no errors were found" },
+    { 1, "an error was found, or a file cannot be read" },
+    { 2, "a usage error: an invalid word, flag or value" },
     { 0, NULL },
 };
 
@@ -200,12 +199,11 @@ const struct cli_command command_validate = {
     .run = validate_command,
     .summary = "check manifests, without a daemon",
     .usage = "validate [-o json|yaml] [-R] FILE|FOLDER|-...",
-    .about =
-        "Checks manifests like the daemon does, but without needing one.  A problem is a line "
-        "FILE:LINE:COLUMN: FIELD: TEXT on standard error, as compilers print it, so that editors can go to "
-        "its place.  With -o json it has the members file, line, column, document, field and message; "
-        "those that are unknown are left out.  Of a FOLDER all files are checked that the daemon would read "
-        "there.",
+    .about = "Checks manifests as the daemon does, but needs no daemon.  Each error is a line "
+             "FILE:LINE:COLUMN: FIELD: TEXT on standard error, in the format of compilers, so that "
+             "editors can jump to the position.  With -o json an error has the members file, line, "
+             "column, document, field and message; members without a value are omitted.  For a FOLDER, "
+             "the command checks all files that the daemon would read there.",
     .flags = flags,
     .examples = examples,
     .exits = exits,

@@ -198,7 +198,7 @@ static const struct cli_flag flags[] = {
       "wait for all objects with these labels: app=web,tier!=db" },
     { "all", 0, FLAG_SWITCH, offsetof(struct wait, all), NULL, "wait for all objects of the namespace" },
     { "timeout", 0, FLAG_TEXT, offsetof(struct wait, timeout), "DURATION",
-      "total time limit (30s); negative: a week" },
+      "total time limit (30s); negative: one week" },
     CLI_FLAGS_END,
 };
 
@@ -234,7 +234,7 @@ static int cli_wait_run(struct cli *cli, const struct cli_command *command, int 
 static const struct cli_example examples[] = {
     { "wait at most a minute until a pod is ready", "coracle wait pod/web --timeout 1m" },
     { "wait until a pod is gone", "coracle wait pod/web --for delete" },
-    { "wait until a job has ended well", "coracle wait pod/job --for jsonpath={.status.phase}=Succeeded" },
+    { "wait until a pod has succeeded", "coracle wait pod/job --for jsonpath={.status.phase}=Succeeded" },
     { "wait until all pods of an application are ready", "coracle wait pods -l app=web" },
     { "wait until a Deployment is complete",
       "coracle wait deployment/web --for condition=Available --timeout 5m" },
@@ -243,8 +243,9 @@ static const struct cli_example examples[] = {
 
 static const struct cli_exit exits[] = {
     { 0, "all objects met the condition" },
-    { 1, "the time limit expired, an object was deleted, or a pod has ended and no longer meets it" },
-    { 2, "wrong usage: a word, a flag or its value" },
+    { 1, "the time limit expired, an object was deleted, or a pod has ended and can no longer meet the "
+         "condition" },
+    { 2, "a usage error: an invalid word, flag or value" },
     CLI_EXITS_DAEMON,
     { 0, NULL },
 };
@@ -252,13 +253,13 @@ static const struct cli_exit exits[] = {
 const struct cli_command command_wait = {
     .name = "wait",
     .run = cli_wait_run,
-    .summary = "wait until objects are ready, have a value, or are gone",
+    .summary = "wait for a condition, a value, or the deletion of objects",
     .usage = "wait KIND/NAME... [--for WHAT] [--timeout DURATION] [flags]\n"
              "wait KIND NAME...|--all|-l SELECTOR [--for WHAT] [--timeout DURATION] [flags]",
-    .about =
-        "Waits until objects meet a condition, have a value, are there or are gone.  A missing object is an "
-        "error, unless waiting for its creation or deletion.  A pod that Succeeded or Failed cannot become "
-        "ready any more: that ends the wait at once, with the reason.",
+    .about = "Waits until objects meet a condition, have a value, are created or are deleted.  A "
+             "missing object is an error, unless the command waits for its creation or deletion.  A "
+             "pod that has Succeeded or Failed cannot become ready any more; then the command fails at "
+             "once and prints the reason.",
     .flags = flags,
     .examples = examples,
     .exits = exits,

@@ -2,7 +2,7 @@
 /* Flags without a key: locations of files, and old and new kubelet flags that have no effect here. */
 #include "agent/config/internal.h"
 
-#define NO_CRI "containers are run by conmon and an OCI runtime, without a CRI runtime"
+#define NO_CRI "conmon and an OCI runtime run the containers; there is no CRI runtime"
 #define GONE "kubelet no longer supports it"
 #define NO_KLOG "the agent logs to standard error; see --log-level and --log-format"
 #define NO_CADVISOR "the agent reads cgroups directly, without cAdvisor"
@@ -18,11 +18,10 @@ static const struct config_row rows[] = {
     { NULL, "config", T_TEXT, NULL, NULL, 0, WORKS, 0,
       "configuration file (default " CONFIG_FILE ", if it exists)" },
     { NULL, "config-dir", T_TEXT, NULL, NULL, 0, WORKS, 0,
-      "folder of drop-ins: *.conf, merged over it in order of their names" },
+      "folder of drop-ins: *.conf, merged over the configuration file in the order of their names" },
     { NULL, "register-schedulable", T_BOOL, "true", NULL, JOINED, WORKS, FIELD(kube.register_schedulable),
-      "register the node so that pods are scheduled to it; false: with the taint "
-      "node.kubernetes.io/unschedulable" },
-    IGNORED("cloud-provider", T_TEXT, "the node knows nothing of cloud providers"),
+      "register the node as schedulable; false: with the taint node.kubernetes.io/unschedulable" },
+    IGNORED("cloud-provider", T_TEXT, "the agent does not use cloud providers"),
     IGNORED("cloud-config", T_TEXT, GONE),
     IGNORED("master-service-namespace", T_TEXT, GONE),
     IGNORED("allow-privileged", T_BOOL, GONE),
@@ -31,16 +30,17 @@ static const struct config_row rows[] = {
     IGNORED("lock-file", T_TEXT, "a lock in the state folder ensures that only one agent runs"),
     IGNORED("keep-terminated-pod-volumes", T_BOOL, GONE),
     IGNORED("minimum-container-ttl-duration", T_DURATION,
-            "a container's remains are removed when it runs again"),
-    IGNORED("maximum-dead-containers", T_INT, "a container's remains are removed when it runs again"),
+            "a container's leftovers are removed when it restarts"),
+    IGNORED("maximum-dead-containers", T_INT, "a container's leftovers are removed when it restarts"),
     IGNORED("maximum-dead-containers-per-container", T_INT,
-            "a container's remains are removed when it runs again"),
+            "a container's leftovers are removed when it restarts"),
     IGNORED("non-masquerade-cidr", T_TEXT, "the CNI network list configures masquerading"),
     IGNORED("experimental-mounter-path", T_TEXT, GONE),
     IGNORED("experimental-allocatable-ignore-eviction", T_BOOL, GONE),
     IGNORED("experimental-kernel-memcg-notification", T_BOOL, GONE),
     IGNORED("experimental-check-node-capabilities-before-mount", T_BOOL, GONE),
-    IGNORED("node-status-report-frequency", T_DURATION, "it is a key: nodeStatusReportFrequency"),
+    IGNORED("node-status-report-frequency", T_DURATION,
+            "use the configuration key nodeStatusReportFrequency"),
     IGNORED("really-crash-for-testing", T_BOOL, GONE),
     IGNORED("chaos-chance", T_TEXT, GONE),
     IGNORED("seccomp-profile-root", T_TEXT, "profiles are read from <root-dir>/seccomp"),

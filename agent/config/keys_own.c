@@ -9,13 +9,13 @@ static const struct config_row rows[] = {
       "address of this node, or an IPv4 and an IPv6 one; default: from the default route's interface", NULL,
       config_check_ip_list },
     { "nodeLabels", "node-labels", T_TEXT_MAP, NULL, NULL, LIVE, WORKS, 0,
-      "labels of this node, in addition to those every node has", NULL, config_check_labels },
+      "labels of this node, in addition to the standard labels", NULL, config_check_labels },
     { "kubeconfig", "kubeconfig", T_PATH, NULL, NULL, 0, WORKS, FIELD(kube.kubeconfig),
-      "kubeconfig file of the cluster that this node joins; empty: it joins none" },
+      "kubeconfig file of the cluster that this node joins; empty: no cluster" },
     { "bootstrapKubeconfig", "bootstrap-kubeconfig", T_PATH, NULL, NULL, JOINED, WORKS,
       FIELD(kube.bootstrap_kubeconfig),
-      "kubeconfig file with which the node requests its first certificate; the file of kubeconfig is then "
-      "written" },
+      "kubeconfig file with which the node requests its first certificate; the agent then writes the file "
+      "that kubeconfig names" },
     { "certDir", "cert-dir", T_PATH, NULL, NULL, JOINED, WORKS, FIELD(kube.cert_dir),
       "the node's certificates and keys, in kubelet's layout; default: <rootDir>/pki" },
     { "rootDir", "root-dir", T_PATH, "/var/lib/kubelet", NULL, ZERO, WORKS, FIELD(root_dir),
@@ -23,31 +23,30 @@ static const struct config_row rows[] = {
     { "stateDir", "state-dir", T_PATH, "/var/lib/coracle", NULL, ZERO, WORKS, FIELD(state_dir),
       "images, writable layers, pod records, network results" },
     { "runDir", "run-dir", T_PATH, "/run/coracle", NULL, ZERO, WORKS, FIELD(run_dir),
-      "data that may be lost on a reboot; a tmpfs" },
+      "data that is not needed after a reboot; should be a tmpfs" },
     { "containerLogsDir", "container-logs-dir", T_PATH, "/var/log/containers", NULL, ZERO, WORKS,
-      FIELD(container_logs_dir), "links to the logs, for log shippers" },
+      FIELD(container_logs_dir), "folder of symbolic links to the logs, for log shippers" },
     { "cniConfDir", "cni-conf-dir", T_PATH, "/etc/cni/net.d", NULL, ZERO, WORKS, FIELD(cni_conf_dir),
-      "CNI network lists; the first one is used" },
+      "folder of CNI network lists; the first list is used" },
     { "cniBinDirs", "cni-bin-dir", T_TEXTS, "/opt/cni/bin,/usr/lib/cni", NULL, 0, WORKS, FIELD(cni_bin_dirs),
-      "CNI plugins; the first match is used" },
+      "folders of CNI plugins; the first match is used" },
     { "devicePluginWait", "device-plugin-wait", T_DURATION, "5m", NULL, LIVE, WORKS, FIELD(device_wait_ms),
-      "how long a pod waits for devices whose plugin is away; 0s: not at all, as in kubelet" },
+      "time that a pod waits for devices while their plugin is not running; 0s: it does not wait, as in "
+      "kubelet" },
     { "extendedResources", "extended-resources", T_COUNT_MAP, NULL, NULL, LIVE, WORKS, 0,
-      "extended resources that are only counted, with their numbers: example.com/slot: 4" },
+      "extended resources that are only counted, and their amounts: example.com/slot: 4" },
     { "isolateExclusiveCPUs", "isolate-exclusive-cpus", T_BOOL, "false", NULL, 0, WORKS, 0,
-      "with cpuManagerPolicy: static, processors that a container has for itself are isolated by the kernel: "
-      "no other process runs there; cgroup v2, Linux 6.7" },
+      "with cpuManagerPolicy: static, the kernel isolates the exclusive processors of containers, so that no "
+      "other process runs there; requires cgroup v2 and Linux 6.7" },
     { "deviceDeclarationDir", "device-declaration-dir", T_PATH, "/etc/coracle/devices.d", NULL, ZERO, WORKS,
-      FIELD(device_dir),
-      "folder of declarations of devices that need no device plugin: *.yaml, *.yml, *.json" },
+      FIELD(device_dir), "folder of declarations of devices without a device plugin: *.yaml, *.yml, *.json" },
     { "cdiSpecDirs", "cdi-spec-dirs", T_TEXTS, "/etc/cdi,/var/run/cdi", NULL, 0, WORKS, FIELD(cdi_dirs),
       "folders of CDI specs; a device in a later folder wins", NULL, config_check_dirs },
     { "runtime", "runtime", T_TEXT, NULL, NULL, ZERO, WORKS, FIELD(runtime),
       "OCI runtime; default: crun, then runc, in PATH" },
     { "runtimeHandlers", "runtime-handlers", T_TEXTS_MAP, NULL, NULL, 0, WORKS, 0,
-      "OCI runtimes that a RuntimeClass can name as its handler: of each the program, then options that "
-      "precede "
-      "its commands; crun and runc are added if they are in PATH, an empty list removes one",
+      "OCI runtimes that a RuntimeClass can name as its handler; for each, the program and its global "
+      "options; crun and runc are added if they are in PATH, an empty list removes a handler",
       NULL, config_check_handlers },
     { "conmon", "conmon", T_TEXT, NULL, NULL, ZERO, WORKS, FIELD(conmon),
       "container supervisor; default: conmon in PATH" },
@@ -56,31 +55,30 @@ static const struct config_row rows[] = {
     { "socketGroup", "socket-group", T_TEXT, NULL, NULL, ZERO, WORKS, FIELD(socket_group),
       "group with read access through the socket; default: root only" },
     { "localAPI", "local-api", T_TEXT, NULL, NULL, ZERO, WORKS, FIELD(local_api),
-      "loopback address and port at which this node serves kubectl, with client certificates only, for "
-      "example "
-      "127.0.0.1:6443; default: it does not. For a node that joins no cluster",
+      "loopback address and port of the API for kubectl, for example 127.0.0.1:6443; accepts only client "
+      "certificates; default: none. For a node that joins no cluster",
       NULL, config_check_loopback },
     { "storageLimits", "storage-limits", T_WORD, "evict", "evict|enforce", 0, WORKS, FIELD(storage_limits),
-      "the effect of limits of local storage: evict a pod that exceeds one; or enforce them with project "
-      "quotas, where the file system has them" },
+      "effect of local storage limits: evict a pod that exceeds a limit; or enforce the limits with project "
+      "quotas, if the file system supports them" },
     { "registryAuthFile", "registry-auth-file", T_PATH, "/etc/coracle/auth.json", NULL, ZERO, WORKS,
       FIELD(registry_auth_file),
       "this node's credentials for registries, a Docker config.json; used after a pod's imagePullSecrets" },
     { "imageCredentialProviderConfig", "image-credential-provider-config", T_PATH, NULL, NULL, 0, WORKS,
       FIELD(provider_config),
-      "programs that hand out credentials for registries, a CredentialProviderConfig; used last" },
+      "CredentialProviderConfig file: programs that supply credentials for registries; used last" },
     { "imageCredentialProviderBinDir", "image-credential-provider-bin-dir", T_PATH, NULL, NULL, 0, WORKS,
-      FIELD(provider_bin_dir), "folder of the programs that imageCredentialProviderConfig names" },
+      FIELD(provider_bin_dir), "folder of the programs listed in imageCredentialProviderConfig" },
     { "registriesConf", "registries-conf", T_TEXT, NULL, NULL, ZERO, WORKS, FIELD(registries_conf),
       "registries, mirrors and short names (containers-registries.conf); default: "
       "/etc/containers/registries.conf" },
     { "maxParallelImagePullsPerRegistry", "max-parallel-image-pulls-per-registry", T_INT, NULL,
       "1..2147483647", 0, WORKS, 0,
-      "maximum of parallel pulls from one registry; default: maxParallelImagePulls less one" },
+      "maximum number of parallel pulls from one registry; default: maxParallelImagePulls minus one" },
     { "imagePullProgressDeadline", "image-pull-progress-deadline", T_DURATION, "5m", NULL, ZERO, WORKS,
-      FIELD(pull_stall_ms), "a pull fails when it receives nothing, or less than 16 KiB, for this long" },
+      FIELD(pull_stall_ms), "a pull fails if it receives less than 16 KiB in this time" },
     { "maxImageSize", "max-image-size", T_QUANTITY, "16Gi", NULL, ZERO, WORKS, 0,
-      "maximum size of an image, both compressed and unpacked; larger images are refused" },
+      "maximum size of an image, both compressed and unpacked; larger images are rejected" },
     { "logLevel", "log-level", T_WORD, NULL, "debug|info|warn|error", ZERO | LIVE, WORKS, FIELD(log_level),
       "log level; default: info, or debug if logging.verbosity is 4 or more" },
     { "logFormat", "log-format", T_WORD, NULL, "text|json|journal", ZERO, WORKS, FIELD(log_format),
@@ -89,7 +87,7 @@ static const struct config_row rows[] = {
       "folder of coracle-unpack and coracle-exec; default: next to coracle, then ../libexec/coracle from "
       "there" },
     { "ephemeral", "ephemeral", T_BOOL, "false", NULL, 0, WORKS, FIELD(ephemeral),
-      "on exit, remove everything: pods, mounts, namespaces, cgroups, bridges, rules" },
+      "on exit, end all pods and remove everything: mounts, namespaces, cgroups, bridges, rules" },
 };
 
 const struct config_rows config_rows_own = { rows, ARRAY_LEN(rows) };

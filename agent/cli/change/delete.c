@@ -130,19 +130,20 @@ static const struct cli_flag flags[] = {
     { "field-selector", 0, FLAG_TEXT, offsetof(struct delete_options, fields), "SELECTOR",
       "all objects with these fields: status.phase=Failed" },
     { "grace-period", 0, FLAG_TEXT, offsetof(struct delete_options, grace), "SECONDS",
-      "the time a pod has to end (-1: its own); 0 only with --force" },
-    { "now", 0, FLAG_SWITCH, offsetof(struct delete_options, now), NULL, "as --grace-period=1" },
-    { "force", 0, FLAG_SWITCH, offsetof(struct delete_options, force), NULL, "end pods at once, by SIGKILL" },
+      "the grace period of the pods (-1: their own); 0 only with --force" },
+    { "now", 0, FLAG_SWITCH, offsetof(struct delete_options, now), NULL, "the same as --grace-period=1" },
+    { "force", 0, FLAG_SWITCH, offsetof(struct delete_options, force), NULL,
+      "kill the pods at once (SIGKILL)" },
     { "wait", 0, FLAG_SWITCH, offsetof(struct delete_options, wait), NULL,
       "wait until the objects are gone (--wait=false: do not)" },
     { "timeout", 0, FLAG_TEXT, offsetof(struct delete_options, timeout), "DURATION",
-      "total time limit of that (0: none)" },
+      "total time limit of --wait (0: none)" },
     { "ignore-not-found", 0, FLAG_SWITCH, offsetof(struct delete_options, ignore_not_found), NULL,
-      "an object that is not there is no error" },
+      "do not fail if an object does not exist" },
     WHAT_DRY_RUN(struct delete_options),
-    CLI_OUTPUT(struct delete_options, format, "name", "name: only the names"),
+    CLI_OUTPUT(struct delete_options, format, "name", "name: print only names"),
     { "file", 0, FLAG_SWITCH, offsetof(struct delete_options, file), NULL,
-      "remove the file that defines a pod, if it has nothing else (also on a node of a cluster)" },
+      "remove the file that defines a pod, if it contains nothing else (also on a node of a cluster)" },
     CLI_FLAGS_END,
 };
 
@@ -170,9 +171,9 @@ static int cli_delete_run(struct cli *cli, const struct cli_command *command, in
 
 static const struct cli_example examples[] = {
     { "end a pod, and wait until it is gone", "coracle delete pod web" },
-    { "the objects of a file", "coracle delete -f web.yaml" },
+    { "the objects in a file", "coracle delete -f web.yaml" },
     { "objects of several kinds", "coracle delete pod/web cm/settings" },
-    { "what would be deleted", "coracle delete pods -l app=web --dry-run=client" },
+    { "show what would be deleted", "coracle delete pods -l app=web --dry-run=client" },
     { "pods that have failed", "coracle delete pods --field-selector status.phase=Failed" },
     { "at once", "coracle delete pod web --force" },
     { "a pod of the manifest folder on a node of a cluster", "coracle delete pod web --file" },
@@ -180,9 +181,9 @@ static const struct cli_example examples[] = {
 };
 
 static const struct cli_exit exits[] = {
-    { 0, "the objects are gone, or will be (--wait=false)" },
-    { 1, "an object was not deleted, or did not end in time; see standard error" },
-    { 2, "wrong usage: a word, a flag or its value" },
+    { 0, "the objects are gone, or are being deleted (--wait=false)" },
+    { 1, "an object was not deleted, or did not end within the time limit; see standard error" },
+    { 2, "a usage error: an invalid word, flag or value" },
     CLI_EXITS_DAEMON,
     { 0, NULL },
 };
@@ -190,15 +191,15 @@ static const struct cli_exit exits[] = {
 const struct cli_command command_delete = {
     .name = "delete",
     .run = cli_delete_run,
-    .summary = "delete objects: their files, or their part of a file",
+    .summary = "delete objects from the manifest folder",
     .usage = "delete KIND NAME...|--all|-l SELECTOR [flags]\n"
              "delete KIND/NAME... [flags]\n"
              "delete -f FILE|FOLDER|- [-R] [flags]\n"
              "delete pod NAME... --file [flags]",
-    .about = "Takes objects out of the manifest folder, and says from which file: a file with one object is "
-             "removed, of a file with several only the object's document.  A pod ends with its grace period. "
-             " Pods "
-             "of a Deployment and other workloads are made again: delete the workload, or scale it.",
+    .about = "Removes objects from the manifest folder and prints the name of the file.  A file with "
+             "one object is removed; in a file with several objects, only the object's document is "
+             "removed.  A pod ends with its grace period.  Pods of a Deployment or another workload "
+             "are created again; delete or scale the workload instead.",
     .flags = flags,
     .examples = examples,
     .exits = exits,

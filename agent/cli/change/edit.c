@@ -384,9 +384,9 @@ static const struct cli_example examples[] = {
 };
 
 static const struct cli_exit exits[] = {
-    { 0, "the object is changed, or nothing was to be changed" },
-    { 1, "the editor failed, or no valid text was saved; a copy of the text is kept" },
-    { 2, "wrong usage: a word, a flag or its value" },
+    { 0, "the object was changed, or there was nothing to change" },
+    { 1, "the editor failed, or the saved text is invalid; a copy of the text is kept" },
+    { 2, "a usage error: an invalid word, flag or value" },
     CLI_EXITS_DAEMON,
     { 0, NULL },
 };
@@ -394,15 +394,14 @@ static const struct cli_exit exits[] = {
 const struct cli_command command_edit = {
     .name = "edit",
     .run = cli_edit_run,
-    .summary = "change an object in an editor",
+    .summary = "edit an object in an editor",
     .usage = "edit KIND NAME... [flags]\n"
              "edit KIND/NAME... [flags]\n"
              "edit -f FILE|FOLDER|- [flags]",
-    .about =
-        "Opens the object in the editor of KUBE_EDITOR, VISUAL or EDITOR (vi).  An object with a manifest "
-        "file of its own is edited as that file, with its comments; of others, the object is shown as it "
-        "is.  What is saved is checked: a text with problems is not applied, and is opened again with the "
-        "reasons at its top.",
+    .about = "Opens the object in the editor that KUBE_EDITOR, VISUAL or EDITOR names (default: vi).  "
+             "If the manifest file contains only this object, the editor shows the file itself, with "
+             "its comments; otherwise it shows the object.  The saved text is validated.  If it has "
+             "errors, it is not applied, and the editor opens it again with the errors at the top.",
     .flags = flags,
     .examples = examples,
     .exits = exits,

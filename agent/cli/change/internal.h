@@ -15,22 +15,22 @@ struct what {
     bool all, deep, everywhere;
 };
 #define WHAT_NAMESPACE(type) CLI_NAMESPACE(type, what.namespace_, "the objects' namespace (default)")
-#define WHAT_FLAGS(type)                                                                                        \
-    WHAT_NAMESPACE(type), { "filename", 'f',                                                                    \
-                            FLAG_LIST,  offsetof(type, what.files),                                             \
-                            "FILE",     "the objects of a file, a folder, or -",                                \
-                            "@file" },                                                                          \
-        { "recursive", 'R', FLAG_SWITCH, offsetof(type, what.deep), NULL, "-f: also the folders in a folder" }, \
-        { "selector", 'l',                                                                                      \
-          FLAG_TEXT,  offsetof(type, what.selector),                                                            \
-          "SELECTOR", "all objects with these labels: app=web,tier!=db" },                                      \
-    {                                                                                                           \
-        "all", 0, FLAG_SWITCH, offsetof(type, what.all), NULL, "all objects of the kind in the namespace"       \
+#define WHAT_FLAGS(type)                                                                                     \
+    WHAT_NAMESPACE(type), { "filename", 'f',                                                                 \
+                            FLAG_LIST,  offsetof(type, what.files),                                          \
+                            "FILE",     "the objects of a file, a folder, or -",                             \
+                            "@file" },                                                                       \
+        { "recursive", 'R', FLAG_SWITCH, offsetof(type, what.deep), NULL, "-f: also read subfolders" },      \
+        { "selector", 'l',                                                                                   \
+          FLAG_TEXT,  offsetof(type, what.selector),                                                         \
+          "SELECTOR", "all objects with these labels: app=web,tier!=db" },                                   \
+    {                                                                                                        \
+        "all", 0, FLAG_SWITCH, offsetof(type, what.all), NULL, "all objects of the kind in the namespace"    \
     }
 #define WHAT_EVERYWHERE(type)                                                                                \
     {                                                                                                        \
         "all-namespaces", 'A', FLAG_SWITCH, offsetof(type, what.everywhere), NULL,                           \
-            "with --all or -l: those of all namespaces"                                                      \
+            "with --all or -l: in all namespaces"                                                            \
     }
 #define WHAT_DRY_RUN(type)                                                                                   \
     {                                                                                                        \

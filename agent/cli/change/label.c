@@ -133,15 +133,13 @@ static int list_one(struct cli *cli, const struct label *o, const struct cli_tar
 
 /* ---- the commands ---- */
 
-#define LABEL_FLAGS(what)                                                                                    \
-    WHAT_FLAGS(struct label), WHAT_EVERYWHERE(struct label),                                                 \
-        { "field-selector", 0,                                                                               \
-          FLAG_TEXT,        offsetof(struct label, fields),                                                  \
-          "SELECTOR",       "all objects with these fields: status.phase=Running" },                         \
-        { "overwrite", 0,                                                                                    \
-          FLAG_SWITCH, offsetof(struct label, overwrite),                                                    \
-          NULL,        "change " what "s that have another value" },                                         \
-        { "list", 0, FLAG_SWITCH, offsetof(struct label, list), NULL, "show the " what "s" },                \
+#define LABEL_FLAGS(what)                                                                                      \
+    WHAT_FLAGS(struct label), WHAT_EVERYWHERE(struct label),                                                   \
+        { "field-selector", 0,                                                                                 \
+          FLAG_TEXT,        offsetof(struct label, fields),                                                    \
+          "SELECTOR",       "all objects with these fields: status.phase=Running" },                           \
+        { "overwrite", 0, FLAG_SWITCH, offsetof(struct label, overwrite), NULL, "change existing " what "s" }, \
+        { "list", 0, FLAG_SWITCH, offsetof(struct label, list), NULL, "show the " what "s" },                  \
         WHAT_DRY_RUN(struct label), CLI_FLAGS_END
 
 static const struct cli_flag label_flags[] = { LABEL_FLAGS("label") };
@@ -199,8 +197,8 @@ static int cli_annotate_run(struct cli *cli, const struct cli_command *command, 
 static const struct cli_exit exits[] = { CLI_EXITS, CLI_EXITS_DAEMON, { 0, NULL } };
 
 static const struct cli_example label_examples[] = {
-    { "set a label, and remove another", "coracle label pod web app=shop tier-" },
-    { "change one that is set", "coracle label pod/web app=store --overwrite" },
+    { "set one label and remove another", "coracle label pod web app=shop tier-" },
+    { "change an existing label", "coracle label pod/web app=store --overwrite" },
     { "all pods of the namespace", "coracle label pods --all stage=test" },
     { "the labels of an object", "coracle label deployment/web --list" },
     { NULL, NULL },
@@ -213,9 +211,8 @@ const struct cli_command command_label = {
     .usage = "label KIND NAME...|--all|-l SELECTOR KEY=VALUE|KEY-... [flags]\n"
              "label KIND/NAME... KEY=VALUE|KEY-... [flags]\n"
              "label -f FILE|FOLDER|- KEY=VALUE|KEY-... [flags]",
-    .about =
-        "Changes the labels in the object's manifest file.  KEY- removes one.  A label with another value "
-        "is changed only with --overwrite.  The labels of the node are a setting, nodeLabels.",
+    .about = "Changes the labels in the object's manifest file.  KEY- removes the key.  Existing labels are "
+             "changed only with --overwrite.  The setting nodeLabels defines the initial labels of the node.",
     .flags = label_flags,
     .examples = label_examples,
     .exits = exits,
@@ -237,8 +234,8 @@ const struct cli_command command_annotate = {
     .usage = "annotate KIND NAME...|--all|-l SELECTOR KEY=VALUE|KEY-... [flags]\n"
              "annotate KIND/NAME... KEY=VALUE|KEY-... [flags]\n"
              "annotate -f FILE|FOLDER|- KEY=VALUE|KEY-... [flags]",
-    .about = "Changes the annotations in the object's manifest file.  KEY- removes one.  An annotation with "
-             "another value is changed only with --overwrite.",
+    .about = "Changes the annotations in the object's manifest file.  KEY- removes the key.  Existing "
+             "annotations are changed only with --overwrite.",
     .flags = annotate_flags,
     .examples = annotate_examples,
     .exits = exits,

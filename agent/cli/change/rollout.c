@@ -125,11 +125,11 @@ static const struct cli_flag flags[] = {
     { "watch", 'w', FLAG_SWITCH, offsetof(struct rollout, watch), NULL,
       "status: wait until the rollout ends (--watch=false: do not)" },
     { "timeout", 0, FLAG_TEXT, offsetof(struct rollout, timeout), "DURATION",
-      "status: time limit of that (0: none)" },
+      "status: time limit (0: none)" },
     { "revision", 0, FLAG_TEXT, offsetof(struct rollout, revision), "NUMBER",
       "history: the template of this revision" },
     { "to-revision", 0, FLAG_TEXT, offsetof(struct rollout, to_revision), "NUMBER",
-      "undo: the revision to go back to (the one before)" },
+      "undo: the revision to restore (default: the previous one)" },
     WHAT_FLAGS(struct rollout),
     WHAT_DRY_RUN(struct rollout),
     CLI_FLAGS_END,
@@ -210,17 +210,17 @@ static int cli_rollout_run(struct cli *cli, const struct cli_command *command, i
 
 static const struct cli_example examples[] = {
     { "replace all pods of a Deployment, step by step", "coracle rollout restart deployment/web" },
-    { "wait until that is done", "coracle rollout status deployment/web --timeout 5m" },
-    { "make several changes as one", "coracle rollout pause deployment/web" },
-    { "list the revisions that are kept", "coracle rollout history deployment/web" },
-    { "go back to the one before", "coracle rollout undo deployment/web" },
+    { "wait until the rollout is complete", "coracle rollout status deployment/web --timeout 5m" },
+    { "pause, to combine several changes into one rollout", "coracle rollout pause deployment/web" },
+    { "list the stored revisions", "coracle rollout history deployment/web" },
+    { "restore the previous revision", "coracle rollout undo deployment/web" },
     { NULL, NULL },
 };
 
 static const struct cli_exit exits[] = {
     { 0, "done; status: the rollout is complete" },
     { 1, "an error; status: the time limit or the progress deadline expired" },
-    { 2, "wrong usage: a word, a flag or its value" },
+    { 2, "a usage error: an invalid word, flag or value" },
     CLI_EXITS_DAEMON,
     { 0, NULL },
 };
@@ -232,11 +232,10 @@ const struct cli_command command_rollout = {
     .usage = "rollout restart|status|pause|resume|history|undo KIND/NAME... [flags]\n"
              "rollout restart|status|pause|resume|history|undo KIND NAME...|--all|-l SELECTOR [flags]\n"
              "rollout restart|status|pause|resume|history|undo -f FILE|FOLDER|- [flags]",
-    .about =
-        "restart gives the template of a Deployment, DaemonSet or StatefulSet a new annotation, so that "
-        "its pods are replaced as after any change of it.  status waits until they are.  pause and resume "
-        "are for Deployments.  history lists the revisions that the node keeps: templates that were in "
-        "force, as many as revisionHistoryLimit says.  undo puts the template of one into the manifest.",
+    .about = "restart adds an annotation to the template of a Deployment, DaemonSet or StatefulSet, so "
+             "that its pods are replaced.  status waits until the rollout is complete.  pause and "
+             "resume apply to Deployments.  history lists the stored revisions (earlier templates, up "
+             "to revisionHistoryLimit).  undo restores the template of a revision in the manifest.",
     .flags = flags,
     .examples = examples,
     .exits = exits,

@@ -75,9 +75,9 @@ static int scale_one(struct cli *cli, const struct scale *o, const struct cli_ta
 static const struct cli_flag flags[] = {
     { "replicas", 0, FLAG_TEXT, offsetof(struct scale, replicas), "N", "the number of pods (required)" },
     { "current-replicas", 0, FLAG_TEXT, offsetof(struct scale, current), "N",
-      "only if this is the number of pods that are wanted now" },
+      "only if spec.replicas has this value now" },
     { "timeout", 0, FLAG_TEXT, offsetof(struct scale, timeout), "DURATION",
-      "wait this long for the pods to start or end (0: do not wait)" },
+      "maximum time to wait for the pods to start or end (0: do not wait)" },
     WHAT_FLAGS(struct scale),
     WHAT_DRY_RUN(struct scale),
     CLI_FLAGS_END,
@@ -124,8 +124,9 @@ static int cli_scale_run(struct cli *cli, const struct cli_command *command, int
 
 static const struct cli_example examples[] = {
     { "three pods of a Deployment", "coracle scale deployment/web --replicas=3" },
-    { "none, and wait until they are gone", "coracle scale statefulset db --replicas=0 --timeout=1m" },
-    { "only if there are two", "coracle scale deployment/web --current-replicas=2 --replicas=3" },
+    { "scale to zero and wait until the pods are gone",
+      "coracle scale statefulset db --replicas=0 --timeout=1m" },
+    { "only if spec.replicas is 2", "coracle scale deployment/web --current-replicas=2 --replicas=3" },
     { NULL, NULL },
 };
 
@@ -138,7 +139,7 @@ const struct cli_command command_scale = {
     .usage = "scale KIND/NAME... --replicas=N [flags]\n"
              "scale KIND NAME...|--all|-l SELECTOR --replicas=N [flags]\n"
              "scale -f FILE|FOLDER|- --replicas=N [flags]",
-    .about = "Sets spec.replicas of Deployments, ReplicaSets and StatefulSets in their manifest file.",
+    .about = "Sets spec.replicas of Deployments, ReplicaSets and StatefulSets in their manifests.",
     .flags = flags,
     .examples = examples,
     .exits = exits,

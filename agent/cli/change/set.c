@@ -164,9 +164,10 @@ static int cli_set_run(struct cli *cli, const struct cli_command *command, int a
 }
 
 static const struct cli_example examples[] = {
-    { "another image for a container of a Deployment",
+    { "set the image of a container in a Deployment",
       "coracle set image deployment/web web=docker.io/library/nginx:1.29" },
-    { "for all containers of a pod", "coracle set image pod web '*=docker.io/library/busybox:1.36'" },
+    { "set the image of all containers of a pod",
+      "coracle set image pod web '*=docker.io/library/busybox:1.36'" },
     { NULL, NULL },
 };
 
@@ -179,8 +180,8 @@ const struct cli_command command_set = {
     .usage = "set image KIND/NAME... CONTAINER=IMAGE... [flags]\n"
              "set image KIND NAME...|--all|-l SELECTOR CONTAINER=IMAGE... [flags]\n"
              "set image -f FILE|FOLDER|- CONTAINER=IMAGE... [flags]",
-    .about = "Changes the images in the object's manifest file, of containers and init containers; * means "
-             "all.  A workload replaces its pods, a pod restarts the containers.",
+    .about = "Sets the images of containers and init containers in the object's manifest; * stands for "
+             "all of them.  A workload then replaces its pods; a pod restarts the containers in place.",
     .flags = flags,
     .examples = examples,
     .exits = exits,

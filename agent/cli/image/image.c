@@ -82,19 +82,19 @@ struct image {
 
 static const struct cli_flag flags[] = {
     { "name", 0, FLAG_TEXT, offsetof(struct image, name), "REFERENCE",
-      "import: name of the image (default: the names in the archive)" },
+      "import: the image's name (default: the names in the archive)" },
     CLI_OUTPUT(struct image, format, "wide|json|yaml|name", "ls: wide, json, yaml or name"),
     { "quiet", 'q', FLAG_SWITCH, offsetof(struct image, quiet), NULL, "import, pull: do not show progress" },
     { "no-headers", 0, FLAG_SWITCH, offsetof(struct image, no_headers), NULL, "ls: do not print headers" },
     { "all", 'a', FLAG_SWITCH, offsetof(struct image, all), NULL, "prune: also images with a name" },
     { "username", 'u', FLAG_TEXT, offsetof(struct image, login.username), "USER",
-      "login: the user (otherwise it is asked for)" },
+      "login: the user name (default: prompt for it)" },
     { "password-stdin", 0, FLAG_SWITCH, offsetof(struct image, login.password_stdin), NULL,
-      "login: the password is on standard input" },
+      "login: read the password from standard input" },
     { "authfile", 0, FLAG_TEXT, offsetof(struct image, login.authfile), "FILE",
-      "login, logout: this file, not that of registryAuthFile", "@file" },
+      "login, logout: use this file instead of registryAuthFile", "@file" },
     { "insecure", 0, FLAG_SWITCH, offsetof(struct image, login.insecure), NULL,
-      "login: also without TLS, or with a certificate that is not trusted" },
+      "login: allow HTTP and untrusted certificates" },
     CLI_FLAGS_END,
 };
 
@@ -154,12 +154,11 @@ static const struct cli_example examples[] = {
     { "list images", "coracle image ls" },
     { "import an archive made by another tool", "coracle image import web.tar --name localhost/web:1" },
     { "pull an image before a pod needs it", "coracle image pull docker.io/library/busybox:1.36" },
-    { "export for another node, or podman load", "coracle image export localhost/web:1 web.tar" },
+    { "export for another node, or for podman load", "coracle image export localhost/web:1 web.tar" },
     { "copy an image to another node",
       "coracle image export localhost/web:1 - | ssh node2 coracle image import -" },
-    { "another name, for example for the next version",
-      "coracle image tag localhost/web:1 localhost/web:stable" },
-    { "the credentials of this node for a registry",
+    { "add another name", "coracle image tag localhost/web:1 localhost/web:stable" },
+    { "store credentials for a registry",
       "coracle image login -u robot --password-stdin registry.example < secret" },
     { "check that the stored images are intact", "coracle image verify" },
     { NULL, NULL },
@@ -182,16 +181,13 @@ const struct cli_command command_image = {
              "image export REFERENCE FILE|-\n"
              "image login REGISTRY [--username USER] [--password-stdin] [--insecure]\n"
              "image logout REGISTRY",
-    .about =
-        "Manages images.  verify compares configurations and unpacked layers "
-        "with what was "
-        "pulled; prune removes unused images without a name, --all also those with a "
-        "name; "
-        "pinned ones are never collected or pruned.  FILE is an OCI or Docker archive, or the folder of "
-        "an OCI "
-        "layout; - is an archive on standard input or output.  import and pull show their progress "
-        "on standard error.  login asks the registry whether user and password are right, and keeps them in "
-        "the file of registryAuthFile (0600), which every pull of this node may use.",
+    .about = "Manages images.  verify compares the stored configurations and layers with the pulled "
+             "ones.  prune removes unused images without a name; with --all also those with a name.  "
+             "Pinned images are never garbage-collected or pruned.  FILE is an OCI or Docker archive, "
+             "or the folder of an OCI layout; - is an archive on standard input or output.  import and "
+             "pull show their progress on standard error.  login checks user and password against the "
+             "registry and stores them in the file of registryAuthFile (mode 0600); all later pulls of "
+             "this node can use them.",
     .flags = flags,
     .examples = examples,
     .exits = cli_exits,

@@ -216,7 +216,7 @@ static int describe_run(struct cli *cli, const struct cli_command *command, int 
 static const struct cli_example examples[] = {
     { "describe one pod", "coracle describe pod web" },
     { "describe all pods of a namespace", "coracle describe pods -n shop" },
-    { "the node's resources, its pods' requests and devices", "coracle describe node" },
+    { "capacity, requests of pods, and devices of the node", "coracle describe node" },
     { "the content of a ConfigMap", "coracle describe configmap settings" },
     { NULL, NULL },
 };
@@ -226,8 +226,8 @@ const struct cli_command command_describe = {
     .run = describe_run,
     .summary = "show details of a pod, the node, a ConfigMap ...",
     .usage = "describe pod|node|configmap|secret|priorityclass|image [NAME...] [flags]",
-    .about = "Shows details of an object, including the events of pods and the node.  For a Secret it shows "
-             "the keys and the sizes of their values, never a value: the daemon does not disclose them.",
+    .about = "Shows the details of objects, and the events of pods and the node.  For a Secret, only the "
+             "keys and the sizes of the values are shown; the daemon never discloses values.",
     .flags = flags,
     .examples = examples,
     .exits = cli_exits,

@@ -238,7 +238,7 @@ static const struct cli_flag flags[] = {
     { "for", 0, FLAG_TEXT, offsetof(struct events, about), "POD", "only events of pod/NAME or node/NAME",
       "@object" },
     { "types", 0, FLAG_TEXT, offsetof(struct events, types), "TYPES", "only these types: Normal,Warning" },
-    { "watch", 'w', FLAG_SWITCH, offsetof(struct events, watch), NULL, "continue with new events" },
+    { "watch", 'w', FLAG_SWITCH, offsetof(struct events, watch), NULL, "watch for new events" },
     CLI_OUTPUT(struct events, format, "json|yaml", "json or yaml"),
     { "no-headers", 0, FLAG_SWITCH, offsetof(struct events, no_headers), NULL, "do not print headers" },
     CLI_FLAGS_END,
@@ -275,9 +275,9 @@ const struct cli_command command_events = {
     .run = cli_events_run,
     .summary = "show events of pods and the node",
     .usage = "events [--for pod/NAME] [-w] [flags]",
-    .about = "Shows the newest 1000 events, oldest first.  Repeated events are counted; from the tenth "
-             "different text about "
-             "the same object within ten minutes on, they are merged into one event.",
+    .about = "Shows the newest 1000 events, oldest first.  Repeated events are counted.  If an object "
+             "has more than ten events with different texts within ten minutes, further events are "
+             "merged into one.",
     .flags = flags,
     .examples = examples,
     .exits = cli_exits,

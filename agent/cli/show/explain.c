@@ -99,7 +99,7 @@ struct explain {
 
 static const struct cli_flag flags[] = {
     CLI_NAMESPACE(struct explain, namespace_, "the pod's namespace (default)"),
-    CLI_OUTPUT(struct explain, format, "json|yaml", "json or yaml: everything, as sent by the daemon"),
+    CLI_OUTPUT(struct explain, format, "json|yaml", "json or yaml: all data, as sent by the daemon"),
     CLI_FLAGS_END,
 };
 
@@ -182,25 +182,25 @@ static int cli_explain_run(struct cli *cli, const struct cli_command *command, i
 }
 
 static const struct cli_example examples[] = {
-    { "find out why a pod does not start", "coracle explain pod web" },
+    { "find out why a pod is not starting", "coracle explain pod web" },
     { "list the problems of the node", "coracle explain node" },
-    { "the fields of a container, and what is done with each", "coracle explain pod.spec.containers" },
+    { "the fields of a container, and their support", "coracle explain pod.spec.containers" },
     { NULL, NULL },
 };
 
 const struct cli_command command_explain = {
     .name = "explain",
     .run = cli_explain_run,
-    .summary = "show why a pod does not run, and what it waits for",
+    .summary = "show why a pod is not running, and what it is waiting for",
     .usage = "explain pod NAME [flags]\n"
              "explain node [flags]\n"
              "explain pod[.FIELD...]",
-    .about =
-        "Shows why a pod does not run, or how it ended: exit codes, failed probes and hooks with what they "
-        "printed, processes killed out of memory, limits; then its steps, since when, and what it is waiting "
-        "for. For the node: its problems, operations in progress and latest warnings. For a field such as "
-        "pod.spec (also of a configmap, secret or priorityclass): its type, default, allowed values and "
-        "support, and the fields below it; no daemon is needed for that.",
+    .about = "For a pod: shows why it is not running, or how it ended, with exit codes, output of "
+             "failed probes and hooks, OOM kills and limits; then its steps with their times, and what "
+             "the pod is waiting for.  For the node: shows its problems, operations in progress and "
+             "the latest warnings.  For a field such as pod.spec (also of a configmap, secret or "
+             "priorityclass): shows its type, default, allowed values, support and subfields, without "
+             "contacting the daemon.",
     .flags = flags,
     .examples = examples,
     .exits = cli_exits,

@@ -214,23 +214,24 @@ static const struct cli_flag flags[] = {
         "wide|json|yaml|name|jsonpath=|jsonpath-file=|custom-columns=|custom-columns-file=|go-template="
         "|go-template-file=",
         "wide, json, yaml, name, jsonpath={.status.podIP}, custom-columns=NAME:.metadata.name,... or "
-        "go-template={{.kind}}; of a file: jsonpath-file=, custom-columns-file=, go-template-file="),
+        "go-template={{.kind}}; with a template in a file: jsonpath-file=, custom-columns-file=, "
+        "go-template-file="),
     { "selector", 'l', FLAG_TEXT, offsetof(struct get, selector), "SELECTOR",
       "only objects with these labels: app=web,tier!=db" },
     { "field-selector", 0, FLAG_TEXT, offsetof(struct get, field_selector), "SELECTOR",
       "only objects with these fields: status.phase=Running,spec.nodeName!=a" },
     { "filename", 'f', FLAG_LIST, offsetof(struct get, files), "FILE",
-      "the objects of a file, a folder, or -", "@file" },
-    { "recursive", 'R', FLAG_SWITCH, offsetof(struct get, deep), NULL, "also the folders in a folder" },
+      "the objects in a file, a folder, or standard input (-)", "@file" },
+    { "recursive", 'R', FLAG_SWITCH, offsetof(struct get, deep), NULL, "also read subfolders" },
     { "show-labels", 0, FLAG_SWITCH, offsetof(struct get, show_labels), NULL,
       "add a column with all labels" },
     { "label-columns", 'L', FLAG_LIST, offsetof(struct get, label_columns), "LABEL,...",
       "add a column for each of these labels" },
     { "ignore-not-found", 0, FLAG_SWITCH, offsetof(struct get, ignore_not_found), NULL,
-      "a missing object is no error" },
+      "do not fail if an object does not exist" },
     { "sort-by", 0, FLAG_TEXT, offsetof(struct get, sort_by), "PATH",
       "sort by this path, lowest first: .metadata.creationTimestamp" },
-    { "watch", 'w', FLAG_SWITCH, offsetof(struct get, watch), NULL, "continue with changes" },
+    { "watch", 'w', FLAG_SWITCH, offsetof(struct get, watch), NULL, "watch for changes" },
     { "no-headers", 0, FLAG_SWITCH, offsetof(struct get, no_headers), NULL, "do not print headers" },
     CLI_FLAGS_END,
 };
@@ -440,17 +441,17 @@ static const struct cli_example examples[] = {
     { "all pods of all namespaces, with their addresses", "coracle get pods -A -o wide" },
     { "one pod with its status", "coracle get pod web -o yaml" },
     { "a pod's address, for a script", "coracle get pod web -o jsonpath={.status.podIP}" },
-    { "all that runs, and the settings", "coracle get pods,cm" },
-    { "columns of your own",
+    { "pods and ConfigMaps together", "coracle get pods,cm" },
+    { "custom columns",
       "coracle get pods -o custom-columns=NAME:.metadata.name,IMAGES:.spec.containers[*].image" },
-    { "the pods that are not ready",
+    { "pods that are not running",
       "coracle get pods -o jsonpath='{.items[?(@.status.phase!=\"Running\")].metadata.name}'" },
-    { "follow changes", "coracle get pods -w" },
-    { "the objects of a file, as they are now", "coracle get -f web.yaml" },
+    { "watch changes", "coracle get pods -w" },
+    { "the current state of the objects in a file", "coracle get -f web.yaml" },
     { "the content of a ConfigMap", "coracle get configmap settings -o yaml" },
-    { "the devices of a resource, and the pods that have them", "coracle get devices example.com/gpu" },
+    { "the devices of a resource, and the pods that use them", "coracle get devices example.com/gpu" },
     { "why pods were evicted, and the other candidates", "coracle get evictions -o yaml" },
-    { "the files of the manifest folder and their problems", "coracle get manifests" },
+    { "the files of the manifest folder and their errors", "coracle get manifests" },
     { NULL, NULL },
 };
 
@@ -463,8 +464,8 @@ const struct cli_command command_get = {
              "get -f FILE|FOLDER|- [-R] [flags]\n"
              "get devices [RESOURCE...] [flags]\n"
              "get evictions|manifests|events [flags]",
-    .about = "Lists objects in a table, or whole objects with -o json|yaml.  For a Secret it shows the keys "
-             "and the sizes of their values, never a value: the daemon does not disclose them.",
+    .about = "Lists objects in a table, or whole objects with -o json|yaml.  For a Secret, only the keys and "
+             "the sizes of the values are shown; the daemon never discloses values.",
     .flags = flags,
     .examples = examples,
     .exits = cli_exits,

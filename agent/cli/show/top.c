@@ -411,7 +411,7 @@ static const struct cli_flag flags[] = {
       "sort by this column, largest first, instead of by name", "cpu|memory" },
     { "sum", 0, FLAG_SWITCH, offsetof(struct top, sum), NULL, "add a line with the sums" },
     { "watch", 'w', FLAG_SWITCH, offsetof(struct top, watch), NULL,
-      "repeat every two seconds until Ctrl-C; in place on a terminal" },
+      "refresh every two seconds until Ctrl-C" },
     CLI_OUTPUT(struct top, format, "json|yaml", "json or yaml: objects of the metrics API"),
     { "no-headers", 0, FLAG_SWITCH, offsetof(struct top, no_headers), NULL, "do not print headers" },
     CLI_FLAGS_END,
@@ -445,9 +445,9 @@ static int top_run(struct cli *cli, const struct cli_command *command, int argc,
 }
 
 static const struct cli_example examples[] = {
-    { "show the largest users of memory", "coracle top pods -A --sort-by memory" },
-    { "follow the largest users of CPU", "coracle top pods -A --sort-by cpu -w" },
-    { "show each container of a pod", "coracle top pod web --containers" },
+    { "pods by memory usage", "coracle top pods -A --sort-by memory" },
+    { "watch pods by CPU usage", "coracle top pods -A --sort-by cpu -w" },
+    { "each container of a pod", "coracle top pod web --containers" },
     { NULL, NULL },
 };
 
@@ -457,8 +457,8 @@ const struct cli_command command_top = {
     .summary = "show resource usage of pods and the node",
     .usage = "top pods [NAME] [flags]\n"
              "top node [flags]",
-    .about = "Shows the current CPU and memory usage of pods, containers or the node.  The first "
-             "request takes half a second because a rate needs two samples.",
+    .about = "Shows the current CPU and memory usage of pods, containers or the node.  The first request "
+             "takes half a second, because a rate needs two samples.",
     .flags = flags,
     .examples = examples,
     .exits = cli_exits,

@@ -13,7 +13,7 @@ static const struct cli_flag flags[] = {
     { "stdin", 'i', FLAG_SWITCH, offsetof(struct attach, stdin_), NULL,
       "pass standard input to the container (its manifest must have stdin: true)" },
     { "tty", 't', FLAG_SWITCH, offsetof(struct attach, tty), NULL,
-      "with -i: use a terminal (its manifest must have tty: true)" },
+      "allocate a terminal (with -i; the container's manifest must have tty: true)" },
     CLI_FLAGS_END,
 };
 
@@ -76,17 +76,17 @@ static int cli_attach_run(struct cli *cli, const struct cli_command *command, in
 }
 
 static const struct cli_example examples[] = {
-    { "show a container's output from now on", "coracle attach web" },
-    { "work in the shell that a container runs", "coracle attach -it shell" },
+    { "show new output of a container", "coracle attach web" },
+    { "use the shell that is a container's main process", "coracle attach -it shell" },
     { NULL, NULL },
 };
 
 static const struct cli_exit exits[] = {
     { 0, "the container ended, or ctrl-p, ctrl-q was typed" },
     { 1, "an error, described on standard error" },
-    { 2, "wrong usage: a word, a flag or its value" },
+    { 2, "a usage error: an invalid word, flag or value" },
     CLI_EXITS_DAEMON,
-    { 128, "and above: with a terminal, 128 plus the signal that ended coracle" },
+    { 128, "and above: with a terminal: 128 plus the number of the signal that ended coracle" },
     { 0, NULL },
 };
 
@@ -95,9 +95,8 @@ const struct cli_command command_attach = {
     .run = cli_attach_run,
     .summary = "attach to a container's main process",
     .usage = "attach [-i] [-t] [-c CONTAINER] POD [flags]",
-    .about = "Shows the output of a container's main process, and passes input to it.  On a terminal "
-             "ctrl-p, "
-             "ctrl-q detaches and leaves the container running.",
+    .about = "Shows the output of a container's main process, and passes input to it.  On a terminal, "
+             "press ctrl-p, ctrl-q to detach; the container keeps running.",
     .flags = flags,
     .examples = examples,
     .exits = exits,

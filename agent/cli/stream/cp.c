@@ -29,8 +29,8 @@ struct place { /* "web:/etc", "shop/web:/etc", "./file", "-" */
 
 static const struct cli_flag flags[] = {
     CLI_NAMESPACE(struct cp, namespace_, "the pod's namespace (default)"),
-    { "container", 'c', FLAG_TEXT, offsetof(struct cp, container), "NAME", "which container; else the first",
-      "@container" },
+    { "container", 'c', FLAG_TEXT, offsetof(struct cp, container), "NAME",
+      "the container (default: the first)", "@container" },
     CLI_FLAGS_END,
 };
 
@@ -184,14 +184,14 @@ static const struct cli_example examples[] = {
     { "copy the content of a folder, without the folder itself",
       "coracle cp site/. web:/usr/share/nginx/html" },
     { "copy a folder to one of several containers", "coracle cp -c proxy ./conf web:/etc/proxy" },
-    { "pipe through another program", "coracle cp web:/var/log - | gzip > log.tar.gz" },
+    { "pipe into another program", "coracle cp web:/var/log - | gzip > log.tar.gz" },
     { NULL, NULL },
 };
 
 static const struct cli_exit exits[] = {
-    { 0, "everything was copied, except files listed in warnings" },
-    { 1, "an error, perhaps with a partial copy; see standard error" },
-    { 2, "wrong usage: a word, a flag or its value" },
+    { 0, "everything was copied, except files named in warnings" },
+    { 1, "an error; the copy may be incomplete; see standard error" },
+    { 2, "a usage error: an invalid word, flag or value" },
     CLI_EXITS_DAEMON,
     { 0, NULL },
 };
@@ -201,13 +201,13 @@ const struct cli_command command_cp = {
     .run = cp_run,
     .summary = "copy files from and to containers",
     .usage = "cp [NAMESPACE/]POD:PATH DESTINATION [flags]\ncp SOURCE [NAMESPACE/]POD:PATH [flags]",
-    .about =
-        "Copies a file or a folder.  A destination that is a folder gets it below its own name, else the "
-        "destination is its new name; of DIR/. the content is copied, and the destination made if it is not "
-        "there; - is a tar stream on standard input or output.  The container needs "
-        "no tar.  Files, folders and their permissions are copied, symbolic links only into containers; "
-        "whatever links a container has, nothing is read or written outside of it, and here nothing "
-        "outside of the destination.",
+    .about = "Copies a file or a folder.  If the destination is a folder, the copy is placed in it "
+             "under the source's name; otherwise the destination is the name of the copy.  DIR/. "
+             "stands for the content of a folder; its destination is created if it does not exist.  - "
+             "is a tar stream on standard input or output.  The container needs no tar.  Files and "
+             "folders are copied with their permissions, symbolic links only into containers.  Links "
+             "in the container never lead the copy outside the container, or outside the destination "
+             "on this machine.",
     .flags = flags,
     .examples = examples,
     .exits = exits,

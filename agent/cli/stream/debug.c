@@ -258,19 +258,19 @@ static const struct cli_flag flags[] = {
     { "container", 'c', FLAG_TEXT, offsetof(struct debug, container), "NAME",
       "the new container's name (debugger-XXXXX)" },
     { "target", 0, FLAG_TEXT, offsetof(struct debug, target), "CONTAINER",
-      "also see the processes of this container", "@container" },
+      "the container whose processes are visible", "@container" },
     { "stdin", 'i', FLAG_SWITCH, offsetof(struct debug, stdin_), NULL,
       "pass standard input to the container" },
-    { "tty", 't', FLAG_SWITCH, offsetof(struct debug, tty), NULL, "with -i: use a terminal" },
+    { "tty", 't', FLAG_SWITCH, offsetof(struct debug, tty), NULL, "allocate a terminal (with -i)" },
     { "attach", 0, FLAG_SWITCH, offsetof(struct debug, attach), NULL,
-      "wait for the container and attach to it (with -i the default)" },
-    { "env", 0, FLAG_LIST, offsetof(struct debug, env), "NAME=VALUE", "set a variable" },
+      "wait for the container and attach to it (default with -i)" },
+    { "env", 0, FLAG_LIST, offsetof(struct debug, env), "NAME=VALUE", "set an environment variable" },
     { "arguments-only", 0, FLAG_SWITCH, offsetof(struct debug, arguments), NULL,
-      "the words after -- are arguments of the image's own command" },
+      "the words after -- are arguments of the image's command" },
     { "image-pull-policy", 0, FLAG_TEXT, offsetof(struct debug, pull), "POLICY",
       "Always, IfNotPresent or Never", "Always|IfNotPresent|Never" },
     { "profile", 0, FLAG_TEXT, offsetof(struct debug, profile), "PROFILE",
-      "rights: general (tracing), baseline, restricted, netadmin or sysadmin (privileged)",
+      "privileges: general (may trace processes), baseline, restricted, netadmin or sysadmin (privileged)",
       "general|baseline|restricted|netadmin|sysadmin" },
     CLI_FLAGS_END,
 };
@@ -309,10 +309,10 @@ static int cli_debug_run(struct cli *cli, const struct cli_command *command, int
 }
 
 static const struct cli_example examples[] = {
-    { "a shell beside a container that has none, which sees its processes",
+    { "a shell that sees the processes of a container without one",
       "coracle debug -it web --image busybox --target main" },
     { "trace a process", "coracle debug -it web --image alpine --target main --profile sysadmin -- sh" },
-    { "a shell in the node's own namespaces; its files are in /host",
+    { "a shell in the node's namespaces, with the node's files in /host",
       "coracle debug -it node/$(hostname) --image busybox" },
     { NULL, NULL },
 };
@@ -320,23 +320,24 @@ static const struct cli_example examples[] = {
 static const struct cli_exit exits[] = {
     { 0, "the container was added; with -i: it ended with 0, or ctrl-p, ctrl-q was typed" },
     { 1, "an error, described on standard error" },
-    { 2, "wrong usage: a word, a flag or its value" },
+    { 2, "a usage error: an invalid word, flag or value" },
     CLI_EXITS_DAEMON,
-    { 128, "and above: with a terminal, 128 plus the signal that ended coracle" },
+    { 128, "and above: with a terminal: 128 plus the number of the signal that ended coracle" },
     { 0, NULL },
 };
 
 const struct cli_command command_debug = {
     .name = "debug",
     .run = cli_debug_run,
-    .summary = "add a container to a running pod, or look at the node",
+    .summary = "debug a pod or the node with an additional container",
     .usage = "debug POD --image IMAGE [-it] [--target CONTAINER] [flags] [-- COMMAND [ARG...]]\n"
              "debug node/NAME --image IMAGE [-it] [flags] [-- COMMAND [ARG...]]",
-    .about = "Adds an ephemeral container to a pod of the manifest folder: it has its own image, shares the "
-             "pod's network, and with --target the processes of a container.  It runs once, is not "
-             "restarted, and stays in the pod until the pod ends; the file of the pod does not change.  "
-             "With node/NAME it writes a pod into the manifest folder that runs in the node's network, "
-             "process and IPC namespaces, with the node's files at /host.",
+    .about = "Adds an ephemeral container to a pod of the manifest folder.  The container has its own "
+             "image, shares the pod's network, and with --target sees the processes of another "
+             "container.  It is never restarted, and belongs to the pod until the pod ends; the pod's "
+             "file does not change.  With node/NAME, the command creates a pod in the manifest folder "
+             "that runs in the node's network, process and IPC namespaces, with the node's files at "
+             "/host.",
     .flags = flags,
     .examples = examples,
     .exits = exits,

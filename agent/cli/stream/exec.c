@@ -55,7 +55,7 @@ static const struct cli_flag flags[] = {
     { "container", 'c', FLAG_TEXT, offsetof(struct exec, container), "NAME",
       "the container (default: the first)", "@container" },
     { "stdin", 'i', FLAG_SWITCH, offsetof(struct exec, stdin_), NULL, "pass standard input to the command" },
-    { "tty", 't', FLAG_SWITCH, offsetof(struct exec, tty), NULL, "with -i: use a terminal" },
+    { "tty", 't', FLAG_SWITCH, offsetof(struct exec, tty), NULL, "allocate a terminal (with -i)" },
     CLI_FLAGS_END,
 };
 
@@ -99,12 +99,12 @@ static const struct cli_example examples[] = {
 static const struct cli_exit exits[] = {
     { 0, "the command exited with 0" },
     { 1, "an error, described on standard error" },
-    { 2, "wrong usage: a word, a flag or its value" },
+    { 2, "a usage error: an invalid word, flag or value" },
     CLI_EXITS_DAEMON,
     { 126, "the command cannot be executed" },
     { 127, "the command was not found" },
-    { 128, "and above: with a terminal, 128 plus the signal that ended coracle" },
-    { 141, "the output's reader is gone, as for a local command" },
+    { 128, "and above: with a terminal: 128 plus the number of the signal that ended coracle" },
+    { 141, "the reader of the output has closed it, as for a local command" },
     { 255, "and any other: the command's own exit code" },
     { 0, NULL },
 };

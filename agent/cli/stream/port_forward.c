@@ -354,17 +354,18 @@ static int port_forward_run(struct cli *cli, const struct cli_command *command, 
 
 static const struct cli_example examples[] = {
     { "port 80 of a pod at http://localhost:8080/", "coracle port-forward web 8080:80" },
-    { "a port of a container by its name", "coracle port-forward web 8080:http" },
+    { "a container's port by its name", "coracle port-forward web 8080:http" },
     { "two ports, with the same local numbers", "coracle port-forward web 80 443" },
-    { "any free local port, also for other machines", "coracle port-forward --address 0.0.0.0 web :5432" },
+    { "any free local port, reachable from other machines",
+      "coracle port-forward --address 0.0.0.0 web :5432" },
     { NULL, NULL },
 };
 
 static const struct cli_exit exits[] = {
-    { 1, "it cannot start, or the pod has ended; see standard error" },
-    { 2, "wrong usage: a word, a flag or its value" },
+    { 1, "it could not start, or the pod has ended; see standard error" },
+    { 2, "a usage error: an invalid word, flag or value" },
     CLI_EXITS_DAEMON,
-    { 130, "Ctrl-C: it does not end on its own while the pod runs" },
+    { 130, "interrupted with Ctrl-C" },
     { 0, NULL },
 };
 
@@ -373,14 +374,11 @@ const struct cli_command command_port_forward = {
     .run = port_forward_run,
     .summary = "forward local ports to a pod",
     .usage = "port-forward POD [LOCAL:]REMOTE... [flags]",
-    .about =
-        "Listens locally and forwards each connection to a port on the pod's localhost, even if a process "
-        "listens "
-        "only there.  REMOTE is a number, or the name of a container's port.  LOCAL empty: any free port.  A "
-        "connection that cannot be made is reported and closed; "
-        "the "
-        "others continue.  It ends with a message when the pod has ended; the daemon may be "
-        "restarted meanwhile.",
+    .about = "Listens locally and forwards each connection to a port on the pod's localhost, even if a "
+             "process listens only there.  REMOTE is a number, or the name of a container's port.  If "
+             "LOCAL is empty, any free port is used.  A connection that fails is reported and closed; "
+             "the others continue.  The command ends with a message when the pod has ended.  It "
+             "continues if the daemon restarts.",
     .flags = flags,
     .examples = examples,
     .exits = exits,
