@@ -270,7 +270,7 @@ static int daemon_run(struct agent *a)
     machine_plan_shutdown(a);
     status = daemon_make_loop(&a->loop); /* the signals use its descriptors and cannot fail afterwards */
     if (status != 0) {
-        err_sys(&e, -status, "make the event loop");
+        err_sys(&e, -status, "create the event loop");
         log_error("coracle cannot start", F_ERR(&e));
         preflight_take_back(&a->pre, &a->config);
         return 1;

@@ -48,7 +48,7 @@ static void inhibit_failed(struct inhibit *i, const char *why)
         return;
     snprintf(text, sizeof(text), "not held: %.200s", why);
     if (strcmp(i->said, why) != 0)
-        log_warn("a shutdown of the machine would not wait for the pods; will retry", F_STR("err", why));
+        log_warn("a shutdown of the machine will not wait for pods; retrying", F_STR("err", why));
     snprintf(i->said, sizeof(i->said), "%s", why);
     i->o.on_state(true, text, i->o.arg);
     uv_timer_start(&i->timer, inhibit_on_timer, i->pause_ms, 0);

@@ -79,7 +79,7 @@ static enum err_code local_api_write(struct agent *a, const json_t *files, struc
         str_auto path = str_printf("%s/%s", dir, names[i]);
 
         if (text == NULL || strlen(text) > PEM_MAX)
-            return err_set(e, ERR_INVALID, "coracle-kube made no %s", names[i]);
+            return err_set(e, ERR_INVALID, "coracle-kube did not create the %s", names[i]);
         if (path == NULL)
             return err_nomem(e);
         if (fs_replace_at(AT_FDCWD, path, text, strlen(text), 0600, true, e) != ERR_OK)
@@ -129,7 +129,8 @@ json_t *local_api_kubeconfig(void *agent, struct err *e)
     if (a->local_pki == NULL) {
         json_decref(cluster);
         json_decref(user);
-        err_set(e, ERR_NOT_FOUND, "the local API is off: the setting localAPI (--local-api) turns it on");
+        err_set(e, ERR_NOT_FOUND,
+                "the local API is disabled; enable it with the setting localAPI (--local-api)");
         return NULL;
     }
     json_put_str(cluster, "server", url);
@@ -138,7 +139,7 @@ json_t *local_api_kubeconfig(void *agent, struct err *e)
         !local_api_put_data(user, "client-key-data", json_str(a->local_pki, "admin.key"))) {
         json_decref(cluster);
         json_decref(user);
-        err_set(e, ERR_UNAVAILABLE, "the certificates of the local API are not made yet");
+        err_set(e, ERR_UNAVAILABLE, "the certificates of the local API do not exist yet");
         return NULL;
     }
     o = json_pack("{s:s, s:s, s:[{s:s, s:o}], s:[{s:s, s:o}], s:[{s:s, s:{s:s, s:s}}], s:s}", "apiVersion",
@@ -188,7 +189,7 @@ enum err_code local_api_open(struct agent *a, struct err *e)
                                  .arg = a };
 
     if (a->config.local_api[0] != '\0' && join_wanted(a))
-        log_warn("localAPI is ignored: a node of a cluster is driven through the cluster's apiserver");
+        log_warn("localAPI is ignored: on a node of a cluster, use the apiserver");
     if (!local_api_wanted(a))
         return ERR_OK;
     if (local_api_read(a, e) != ERR_OK)

@@ -92,7 +92,7 @@ enum err_code preflight_programs(struct preflight *p, const struct agent_config 
         ok = false;
     }
     if (!find_own(c, "coracle-probe", p->probe))
-        log_warn("coracle-probe is missing: HTTPS probes and probes of hosts by name will fail",
+        log_warn("coracle-probe is missing: HTTPS probes and probes with a host name will fail",
                  F_STR("program", p->probe), F_STR("package", "coracle"));
     if ((c->kube.kubeconfig[0] != '\0' || c->local_api[0] != '\0') && !find_own(c, "coracle-kube", p->kube)) {
         log_error("coracle-kube is missing: the node cannot join its cluster", F_STR("program", p->kube),
@@ -100,7 +100,7 @@ enum err_code preflight_programs(struct preflight *p, const struct agent_config 
         ok = false;
     }
     if (!find_own(c, "coracle-seal", p->seal) && c->kube.kubeconfig[0] != '\0')
-        log_warn("coracle-seal is missing: no Secrets are kept for a start without the apiserver",
+        log_warn("coracle-seal is missing: Secrets will not be available after a start without the apiserver",
                  F_STR("program", p->seal), F_STR("package", "coracle"));
     if (!find_own(c, "coracle-shutdown", p->shutdown) &&
         (c->shutdown_grace_ms > 0 || c->n_shutdown_priorities > 0))

@@ -83,7 +83,7 @@ bool settings_reload(struct agent_config *c, int argc, char **argv)
         log_info("configuration reloaded", F_U64("changes", changes));
         settings_warn(c);
     } else {
-        log_error("cannot reload the configuration; the old one stays in force", F_ERR(&e));
+        log_error("cannot reload the configuration; the old one stays in effect", F_ERR(&e));
     }
     config_done(&next);
     return ok;

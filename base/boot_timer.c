@@ -131,10 +131,10 @@ enum err_code boot_timers_watch(struct boot_timers *set, void (*on_set)(void *ar
     int status;
 
     if (fd < 0 || boot_timers_arm(fd) != 0)
-        return err_sys(e, errno, "timerfd that notices a set clock");
+        return err_sys(e, errno, "create a timerfd that detects clock changes");
     status = uv_poll_init(set->loop, &set->poll, fd);
     if (status != 0)
-        return err_sys(e, -status, "wait for the timerfd that notices a set clock");
+        return err_sys(e, -status, "wait for the timerfd that detects clock changes");
     set->fd = take_fd(&fd);
     set->on_set = on_set;
     set->arg = arg;

@@ -130,7 +130,7 @@ enum err_code zone_parse(struct zone **ret, const void *data, size_t n, struct e
     }
     if (!good) {
         zone_free(z);
-        return err_set(e, ERR_INVALID, "it is no file of a time zone, or it is damaged");
+        return err_set(e, ERR_INVALID, "it is not a time zone file, or it is damaged");
     }
     *ret = z;
     return ERR_OK;
@@ -145,7 +145,7 @@ enum err_code zone_parse_rule(struct zone **ret, const char *text, struct err *e
     z->has_rule = true;
     if (!zone_rule_parse(text, &z->rule)) {
         zone_free(z);
-        return err_set(e, ERR_INVALID, "\"%.60s\" is no rule of a time zone", text);
+        return err_set(e, ERR_INVALID, "\"%.60s\" is not a time zone rule", text);
     }
     *ret = z;
     return ERR_OK;

@@ -105,7 +105,7 @@ enum err_code cg_place(struct cg_tree *t, const char *path, pid_t pid, struct er
     bool fresh;
 
     if (!cg_path_is_ours(t, path))
-        return err_set(e, ERR_INVALID, "cgroup %s is not one of the agent's", path);
+        return err_set(e, ERR_INVALID, "cgroup %s does not belong to the agent", path);
     for (size_t i = 0; i < t->n_hiers; i++)
         if (cg_make(t, &t->hiers[i], path + strlen(t->root), false, &fresh, NULL, e) != ERR_OK)
             return e->code;

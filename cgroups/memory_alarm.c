@@ -218,7 +218,7 @@ static int notice_register(int dir, const char *what, const char *how, struct er
         return -1;
     }
     if (event < 0) {
-        err_sys(e, errno, "make an eventfd");
+        err_sys(e, errno, "create an eventfd");
         return -1;
     }
     snprintf(text, sizeof(text), "%d %d %s", event, file, how);

@@ -171,7 +171,7 @@ enum err_code cg_oom_log_open(struct cg_oom_log **ret, const char *path, struct 
     if (fd < 0)
         return err_sys(e, errno, "open %s", path);
     if (lseek(fd, 0, SEEK_END) < 0)
-        return err_sys(e, errno, "go to the end of %s", path);
+        return err_sys(e, errno, "seek to the end of %s", path);
     l = calloc(1, sizeof(*l));
     if (l == NULL)
         return err_nomem(e);

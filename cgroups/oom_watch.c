@@ -76,7 +76,7 @@ enum err_code cg_oom_watch_open(struct cg_oom_watch **ret, struct cg_tree *t, uv
     w->hier = h;
     w->fd = h->backend->v2 ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : epoll_create1(EPOLL_CLOEXEC);
     if (w->fd < 0)
-        err_sys(e, errno, "make an eventfd");
+        err_sys(e, errno, "create an eventfd");
     else if (h->backend->v2 && watch_set_open(&w->files, loop, oom_watch_on_event, w, e) != ERR_OK)
         close(w->fd);
     if (e->code != ERR_OK) {

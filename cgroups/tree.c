@@ -39,7 +39,7 @@ static enum err_code make_level(const struct cg_hier *h, int parent, const char 
     bool fresh = mkdirat(parent, name, 0755) == 0;
 
     if (!fresh && errno != EEXIST)
-        return err_sys(e, errno, "make %s", name);
+        return err_sys(e, errno, "create %s", name);
     fd_auto dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (dir < 0)
         return err_sys(e, errno, "open %s", name);

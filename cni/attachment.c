@@ -60,7 +60,7 @@ enum err_code cni_attachment_check(const struct cni_attachment *a, bool add, str
                        a->netns != NULL ? a->netns : "");
     for (size_t i = 0; i < ARRAY_LEN(args); i++) {
         if (args[i] != NULL && !cni_arg_ok(args[i]))
-            return err_set(e, ERR_INVALID, "\"%.120s\" cannot stand in CNI_ARGS", args[i]);
+            return err_set(e, ERR_INVALID, "\"%.120s\" is not valid in CNI_ARGS", args[i]);
     }
     if (a->n_ports > CNI_PORTS_MAX)
         return err_set(e, ERR_INVALID, "%zu port mappings are more than the %d allowed", a->n_ports,

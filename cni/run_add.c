@@ -27,7 +27,7 @@ enum err_code cni_add_begin(struct cni_run *r, struct err *e)
     if (cni_default_network(r->c, &why) == NULL)
         return err_set(e, ERR_UNAVAILABLE, "%s", why);
     if (cni_find(r->c, r->container_id, r->ifname, &old, e) == ERR_OK) {
-        err_set(e, ERR_PRECONDITION, "container %s has %s already, or half of it: DEL must come first",
+        err_set(e, ERR_PRECONDITION, "container %s already has %s, at least partly: DEL must come first",
                 r->container_id, r->ifname);
         cni_entry_done(&old);
         return e->code;

@@ -60,7 +60,7 @@ enum err_code cni_check_begin(struct cni_run *r, bool *ret_more, struct err *e)
         return e->code;
     r->cached = true;
     if (!r->entry.complete)
-        return err_set(e, ERR_PRECONDITION, "container %s: its ADD or DEL for %s did not finish",
+        return err_set(e, ERR_PRECONDITION, "container %s: the ADD or DEL for %s did not finish",
                        r->container_id, r->ifname);
     if (r->found != NULL) {
         *ret_more = false;

@@ -325,7 +325,7 @@ static enum err_code strays_adopt(struct cni *c, const struct cni_stray *s, cons
 
     if (cni_find(c, s->id, ifname, &entry, e) == ERR_OK) {
         cni_entry_done(&entry);
-        return err_set(e, ERR_EXISTS, "container %s: its attachment is known", s->id);
+        return err_set(e, ERR_EXISTS, "container %s: it is already attached", s->id);
     }
     if (e->code != ERR_NOT_FOUND)
         return e->code;
@@ -422,7 +422,7 @@ static void adopt_all(struct cni_strays *s)
             log_warn("found a network attachment only by its rules", F_STR("network", one->network),
                      F_STR("containerID", one->id));
         } else if (e.code != ERR_EXISTS) {
-            log_warn("keeping rules of an unknown network attachment", F_STR("network", one->network),
+            log_warn("keeping the rules of an unknown network attachment", F_STR("network", one->network),
                      F_STR("containerID", one->id), F_ERR(&e));
         }
     }

@@ -220,7 +220,7 @@ static struct entry *find_or_add(struct dp_inventory *v, const char *name, struc
     }
     make_room(v);
     if (v->n >= DP_RESOURCES_MAX) {
-        err_set(e, ERR_EXHAUSTED, "resource %s: the node has %d resources already, no more are allowed", name,
+        err_set(e, ERR_EXHAUSTED, "resource %s: the node already has %d resources, the maximum", name,
                 DP_RESOURCES_MAX);
         return NULL;
     }
@@ -373,7 +373,7 @@ enum err_code dp_inventory_list(struct dp_inventory *v, struct dp_provider *p, c
     struct list new;
 
     if (c == NULL || c->p != p)
-        return err_set(e, ERR_PRECONDITION, "devices of %s: this %s does not provide them now", name,
+        return err_set(e, ERR_PRECONDITION, "devices of %s: this %s does not provide them any more", name,
                        p->kind);
     if (n > DP_DEVICES_MAX)
         return err_set(e, ERR_EXHAUSTED, "devices of %s: a list of %zu, at most %d are allowed", name, n,

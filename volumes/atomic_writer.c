@@ -496,7 +496,7 @@ enum err_code vol_writer_publish(struct vol_writer *w, const struct vol_file *fi
     if (read_current(w, current, e) == ERR_OK) {
         memcpy(before, current, sizeof(before));
         found = atomic_writer_tidy(w, current, &plan,
-                                   keep_max(&plan)); /* first, so that left-overs do not fill the disk */
+                                   keep_max(&plan)); /* first, so that leftovers do not fill the disk */
         if (publish(w, &plan, &rule, current, &changed, e) == ERR_EXHAUSTED && found.kept > 0 && !changed) {
             *e = (struct err){ 0 }; /* remove old ones despite their readers */
             found = atomic_writer_tidy(w, current, &plan, 0);

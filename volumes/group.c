@@ -65,7 +65,7 @@ static enum err_code give_tree(int at, const struct stat *st, gid_t group, unsig
         return e->code;
     }
     if (depth > VOL_GROUP_DEPTH_MAX)
-        err_set(e, ERR_EXHAUSTED, "more than %d folders within each other", VOL_GROUP_DEPTH_MAX);
+        err_set(e, ERR_EXHAUSTED, "folders are nested more than %d deep", VOL_GROUP_DEPTH_MAX);
     while (e->code == ERR_OK && (d = readdir(list)) != NULL)
         if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0 &&
             give_entry(dirfd(list), d->d_name, st, group, depth, e) != ERR_OK)

@@ -146,7 +146,7 @@ static enum err_code look_at_target(const char *target, const struct stat *wante
     if (presence_is_absent(mounted))
         return ERR_OK;
     if (stat(target, &st) != 0)
-        return err_sys(e, errno, "look at %s", target);
+        return err_sys(e, errno, "stat %s", target);
     *ret_bound = st.st_dev == wanted->st_dev && st.st_ino == wanted->st_ino;
     return *ret_bound ? ERR_OK : fs_unmount_below(target, e);
 }

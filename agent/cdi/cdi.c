@@ -77,7 +77,7 @@ static void log_problem(const struct api_problem *p, void *arg)
     (void)arg;
     api_problem_add_text(p, "", &text);
     if (!text.failed && text.n > 0)
-        log_warn("a CDI spec cannot be used", F_STR("problem", text.p));
+        log_warn("cannot use a CDI spec", F_STR("problem", text.p));
 }
 
 static void read_now(struct cdi *c);

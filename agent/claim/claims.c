@@ -202,7 +202,7 @@ static void on_removed(struct op *op, const struct err *result)
     struct claims *c = op->owner;
 
     if (result->code != ERR_OK && result->code != ERR_CANCELLED)
-        log_warn("cannot remove the folder of a claim; the next removal tries again", F_ERR(result));
+        log_warn("cannot remove the folder of a claim; the next removal will retry", F_ERR(result));
     if (c->stopped) {
         if (c->freed != NULL)
             c->freed(c);
@@ -290,7 +290,7 @@ static void on_store(enum src_change change, const struct api_object *o, void *a
     if (!c->putting && change == SRC_ADDED && o->kind == API_KIND_CLAIM &&
         claim_find(c, o->generic->meta.namespace, o->generic->meta.name) == NULL &&
         claim_new(c, o->generic->meta.namespace, o->generic->meta.name) == NULL)
-        log_error("cannot take a claim: out of memory", F_STR("claim", o->generic->meta.name));
+        log_error("cannot add a claim: out of memory", F_STR("claim", o->generic->meta.name));
     c->tell = true;
     claims_wake(c);
 }
@@ -305,7 +305,7 @@ static void put_made(struct claims *c)
         struct err e = { 0 };
 
         if (one->made != NULL && claim_put(c, API_KIND_CLAIM, one->made, &e) != ERR_OK)
-            log_error("cannot take a claim over", F_STR("claim", one->key), F_ERR(&e));
+            log_error("cannot adopt a claim", F_STR("claim", one->key), F_ERR(&e));
     }
 }
 

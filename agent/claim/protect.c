@@ -39,7 +39,7 @@ static json_t *put_back(struct claims *c, enum api_kind kind, const char *text, 
                  F_STR("object", name), F_STR("kind", api_kind_name(kind)));
         return object;
     }
-    log_error("cannot keep an object that is in use", F_STR("object", name), F_ERR(&e));
+    log_error("cannot store an object that is in use", F_STR("object", name), F_ERR(&e));
     json_decref(object);
     return NULL;
 }

@@ -118,7 +118,7 @@ static enum err_code take_volume(struct claim *one, json_t *o, struct err *e)
     if (api_make_generic(API_KIND_PERSISTENT_VOLUME, volume, &one->pv, e) != ERR_OK)
         return err_wrap(e, "the volume of the claim");
     if (one->volume == NULL || one->pv->pv == NULL || !str_eq(one->volume, one->pv->meta.name))
-        return err_set(e, ERR_INVALID, "the volume of the claim is another one");
+        return err_set(e, ERR_INVALID, "the claim has a different volume");
     return ERR_OK;
 }
 
@@ -132,9 +132,9 @@ enum err_code claim_record_parse(const char *text, size_t n, struct claim *one, 
         return e->code;
     uid = json_str(o, "uid");
     if (json_int(o, "version", 0) != 1 || uid == NULL)
-        return err_set(e, ERR_INVALID, "it has no version 1 or no uid");
+        return err_set(e, ERR_INVALID, "it does not have version 1, or lacks a uid");
     if (strlen(uid) >= sizeof(one->uid) || strchr(uid, '/') != NULL || uid[0] == '.' || uid[0] == '\0')
-        return err_set(e, ERR_INVALID, "its uid is none");
+        return err_set(e, ERR_INVALID, "its uid is invalid");
     snprintf(one->uid, sizeof(one->uid), "%s", uid);
     one->created_ns = json_int(o, "created", one->created_ns);
     take_text(&one->volume, o, "volume");
@@ -189,7 +189,7 @@ static bool load_one(const char *name, void *arg)
     }
     one = claim_new(l->c, l->namespace_, name);
     if (one == NULL) {
-        log_error("cannot take a claim over: out of memory", F_STR("file", path));
+        log_error("cannot adopt a claim: out of memory", F_STR("file", path));
     } else if (claim_record_parse(text, n, one, &e) != ERR_OK) {
         claim_forget(l->c, one);
         set_aside(dir, &e);

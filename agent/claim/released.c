@@ -114,7 +114,7 @@ static bool load_one(const char *name, void *arg)
     e = (struct err){ 0 };
     if (add(c, volume, json_str(o, "claim") != NULL ? json_str(o, "claim") : "",
             json_str(o, "uid") != NULL ? json_str(o, "uid") : "", &e) != ERR_OK)
-        log_error("cannot take a released volume over", F_STR("volume", volume), F_ERR(&e));
+        log_error("cannot adopt a released volume", F_STR("volume", volume), F_ERR(&e));
     return true;
 }
 

@@ -32,7 +32,7 @@ static enum err_code not_read(const struct cluster_thing *t, const char *subject
                        t->kind == THING_CLAIM ? "persistentvolumeclaims" : "persistentvolumes", t->name);
     if (t != NULL && t->denied != NULL)
         return err_set(e, ERR_PRECONDITION, "failed to fetch %s from API server: %.300s", subject, t->denied);
-    return err_set(e, ERR_UNAVAILABLE, "the apiserver was asked for %s", subject);
+    return err_set(e, ERR_UNAVAILABLE, "waiting for the apiserver to send %s", subject);
 }
 
 static enum err_code find_volume(struct cluster *c, struct cluster_thing *claim, const char *name,
@@ -55,7 +55,8 @@ static enum err_code find_volume(struct cluster *c, struct cluster_thing *claim,
     storage_hot(c, volume, false);
     ret->volume = src_store_generic(c->o.store, API_FROM_SERVER, API_KIND_PERSISTENT_VOLUME, NULL, name);
     if (ret->volume == NULL)
-        return err_set(e, ERR_PRECONDITION, "PV %.253s is of no kind that this version can use", name);
+        return err_set(e, ERR_PRECONDITION, "PV %.253s has a source that this version does not support",
+                       name);
     if (capacity != NULL && quantity_parse(capacity, &size, ERR_IGNORED) == ERR_OK)
         ret->claim_bytes = quantity_value(&size);
     return ERR_OK;

@@ -74,7 +74,7 @@ void csi_drivers_put(struct cluster *c, const json_t *object)
         copy != NULL && name != NULL && strlen(name) <= CLUSTER_NAME_MAX ? driver_note(c, name) : NULL;
 
     if (d == NULL) {
-        log_error("cannot keep a CSIDriver: there are too many, or its name cannot be used");
+        log_error("ignoring a CSIDriver: there are too many, or its name is invalid");
         json_decref(copy);
         return;
     }

@@ -96,7 +96,7 @@ static void config_use(struct cluster *c, const char *name, bool sealed, const j
     if (n == NULL || !need_is_unknown(c, n) || (n->kind == API_SECRET && !sealed))
         return;
     if (api_decode_served(object, &made, &e) != ERR_OK) {
-        log_error("a kept object cannot be used", F_STR("object", name), F_ERR(&e));
+        log_error("cannot use a kept object", F_STR("object", name), F_ERR(&e));
         return;
     }
     if ((made.kind == API_KIND_SECRET || made.kind == API_KIND_CONFIG_MAP) && made.config->kind == n->kind &&
@@ -153,7 +153,7 @@ static void keep_on_object(const char *name, bool sealed, const char *text, size
         return;
     }
     if (json_parse(text, n, OBJECT_MAX, &o, name, &e) != ERR_OK) {
-        log_error("a kept object cannot be used", F_STR("object", name), F_ERR(&e));
+        log_error("cannot use a kept object", F_STR("object", name), F_ERR(&e));
         return;
     }
     if (str_starts(name, "Token/") && sealed)

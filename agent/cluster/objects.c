@@ -28,7 +28,7 @@ void objects_to_store(struct cluster *c, const json_t *object)
         return;
     }
     if (src_store_put(c->o.store, &made, &e) != ERR_OK)
-        log_error("cannot keep an object of the apiserver", F_STR("name", name != NULL ? name : "?"),
+        log_error("cannot store an object of the apiserver", F_STR("name", name != NULL ? name : "?"),
                   F_ERR(&e));
     if (made.kind == API_KIND_POD)
         reports_wake(c); /* its references are counted */

@@ -105,7 +105,7 @@ void own_node_put(struct cluster *c, const json_t *object)
     own_node_free(c);
     if (!own_node_labels(c, json_object_get(json_object_get(object, "metadata"), "labels")) ||
         !own_node_taints(c, json_object_get(json_object_get(object, "spec"), "taints"))) {
-        log_error("cannot keep the node's labels and taints: out of memory");
+        log_error("cannot store the node's labels and taints: out of memory");
         own_node_free(c);
         return;
     }

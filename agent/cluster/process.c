@@ -54,7 +54,7 @@ static void process_again(struct cluster *c, const char *why)
     if (c->closing)
         return;
     c->pause_ms = backoff_next_ms(steady ? 0 : c->pause_ms, CLUSTER_AGAIN_MS, CLUSTER_AGAIN_MAX_MS);
-    log_warn("coracle-kube ended; starting it again", F_STR("why", why), F_U64("waitMs", c->pause_ms));
+    log_warn("coracle-kube exited; restarting it", F_STR("why", why), F_U64("waitMs", c->pause_ms));
     free(c->lost);
     c->lost = strdup(why);
     uv_timer_start(&c->again, process_on_again, c->pause_ms, 0);
@@ -97,7 +97,7 @@ static enum err_code process_link(struct cluster *c, int *ret_childs, struct err
     int pair[2];
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
-        return err_sys(e, errno, "make the link to coracle-kube");
+        return err_sys(e, errno, "create the connection to coracle-kube");
     o.fd = pair[0];
     if (kube_link_open(&c->link, &o, e) != ERR_OK) {
         c->link = NULL;

@@ -54,7 +54,7 @@ bool runtime_classes_put(struct cluster *c, const json_t *object)
         runtime_classes_changed(c);
         return true;
     }
-    log_error("cannot keep a RuntimeClass: there are too many, or its name cannot be used",
+    log_error("ignoring a RuntimeClass: there are too many, or its name is invalid",
               F_STR("name", name != NULL && strlen(name) <= CLUSTER_NAME_MAX ? name : "?"));
     return false;
 }

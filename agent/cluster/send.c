@@ -22,7 +22,7 @@ bool cluster_send(struct cluster *c, json_t *message)
     sent = kube_link_send(c->link, message, -1, &e) == ERR_OK;
     if (!sent && e.code != ERR_UNAVAILABLE) {
         /* The process does not read, so it is stuck. A new process receives every object again. */
-        log_error("coracle-kube does not take messages; starting it again", F_ERR(&e));
+        log_error("coracle-kube does not accept messages; restarting it", F_ERR(&e));
         proc_cancel(&c->proc);
     }
     return sent;

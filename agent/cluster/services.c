@@ -170,7 +170,7 @@ void services_put(struct cluster *c, const json_t *object)
         return;
     why = services_add(c, object, namespace_, name, ip);
     if (why != NULL)
-        log_error("cannot use a Service: containers have no variables of it", F_STR("namespace", namespace_),
+        log_error("cannot use a Service: containers get no variables for it", F_STR("namespace", namespace_),
                   F_STR("name", name), F_STR("why", why));
 }
 

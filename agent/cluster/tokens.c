@@ -119,7 +119,7 @@ static enum err_code tokens_get(void *arg, const struct pod_token_request *r, st
     }
     if (t->error != NULL)
         return err_set(e, ERR_PRECONDITION, "%s", t->error);
-    return err_set(e, ERR_UNAVAILABLE, "the apiserver was asked for a service account token");
+    return err_set(e, ERR_UNAVAILABLE, "waiting for a service account token from the apiserver");
 }
 
 static struct cluster_token *token_by_id(struct cluster *c, json_int_t id)
@@ -163,7 +163,7 @@ void tokens_answer(struct cluster *c, const json_t *message)
                               why != NULL ? why : "an answer without a token");
         t->retry_ms = backoff_next_ms(t->retry_ms, RETRY_FIRST_MS, RETRY_MOST_MS);
         t->retry_ns = clock_boot().ns + (int64_t)t->retry_ms * MILLISECOND;
-        log_warn("the apiserver gives no service account token", F_STR("podUID", t->pod_uid),
+        log_warn("the apiserver does not issue a service account token", F_STR("podUID", t->pod_uid),
                  F_STR("why", t->error != NULL ? t->error : "?"));
     }
     node_token_changed(c->o.node, t->pod_uid);

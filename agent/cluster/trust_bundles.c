@@ -231,7 +231,7 @@ static void trust_take(struct cluster *c, const json_t *object)
         trust_drop(c, old);
     why = trust_add(c, trust_new(object, name));
     if (why != NULL)
-        log_error("cannot keep a ClusterTrustBundle: volumes lack it", F_STR("name", name),
+        log_error("cannot store a ClusterTrustBundle: volumes will lack it", F_STR("name", name),
                   F_STR("why", why));
 }
 

@@ -139,7 +139,7 @@ enum err_code config_check(struct config_state *s, struct err *e)
         return err_set(e, ERR_INVALID, "containerLogMonitorInterval: %s is less than 3s",
                        config_check_text(s, "containerLogMonitorInterval"));
     if (json_is_true(config_check_get(s, "runOnce")))
-        return err_set(e, ERR_INVALID, "runOnce: kubelet no longer supports it; it cannot be set");
+        return err_set(e, ERR_INVALID, "runOnce: kubelet no longer supports it, so it cannot be set");
     if (json_is_true(config_check_get(s, "enableSystemLogQuery")) &&
         json_is_false(config_check_get(s, "enableSystemLogHandler")))
         return err_set(e, ERR_INVALID, "enableSystemLogQuery: needs enableSystemLogHandler: true");

@@ -376,8 +376,8 @@ enum err_code config_check_loopback(const json_t *v, struct err *e)
     if (text[0] == '\0')
         return ERR_OK;
     if (port == NULL || (strncmp(text, "127.", 4) != 0 && strncmp(text, "[::1]:", 6) != 0))
-        return err_set(e, ERR_INVALID, "\"%.120s\" is no loopback address with a port, like 127.0.0.1:6443",
-                       text);
+        return err_set(e, ERR_INVALID,
+                       "\"%.120s\" is not a loopback address with a port, such as 127.0.0.1:6443", text);
     if (parse_u64(port + 1, 1, UINT16_MAX, &number, "port", e) != ERR_OK)
         return e->code;
     if (text[0] != '[') {
@@ -386,7 +386,7 @@ enum err_code config_check_loopback(const json_t *v, struct err *e)
         if (host == NULL)
             return err_nomem(e);
         if (!config_is_ip(host))
-            return err_set(e, ERR_INVALID, "\"%.64s\" is no address", host);
+            return err_set(e, ERR_INVALID, "\"%.64s\" is not an address", host);
     }
     return ERR_OK;
 }

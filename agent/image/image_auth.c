@@ -160,7 +160,7 @@ enum err_code img_auth_write(struct img_job *j, struct err *e)
     if (text == NULL)
         return ERR_OK;
     if (folder == NULL)
-        return err_set(e, ERR_PRECONDITION, "there is no tmpfs to keep registry credentials on");
+        return err_set(e, ERR_PRECONDITION, "there is no tmpfs for registry credentials");
     if (j->auth_path == NULL)
         j->auth_path = str_printf("%s/auth-%s.json", folder, j->tmp);
     if (j->auth_path == NULL)

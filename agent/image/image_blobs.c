@@ -319,7 +319,7 @@ enum err_code img_blobs_begin(struct img_job *j, struct err *e)
     struct img_store *s = j->store;
 
     if (mkdirat(s->tmp_fd, "blobs", 0700) != 0 && errno != EEXIST)
-        return err_sys(e, errno, "make the folder for blobs");
+        return err_sys(e, errno, "create the blob folder");
     s->have_blobs = true;
     if (img_user_blobs(s, e) != ERR_OK)
         return e->code;

@@ -303,8 +303,8 @@ static void keep_written_names(struct img_job *j, struct img_found *f)
             image_commit_take_pulled_for(f, entry->image);
         if (entry != NULL &&
             img_keep_name(j->store, f->names[k].name, f->names[k].file, j->digest, entry, &e) != ERR_OK)
-            log_warn("a name of an image will only be known after the next start",
-                     F_STR("image", f->names[k].name), F_ERR(&e));
+            log_warn("an image name takes effect only after the next start", F_STR("image", f->names[k].name),
+                     F_ERR(&e));
     }
 }
 

@@ -216,7 +216,7 @@ static enum err_code image_job_make_folder(struct img_job *j, struct err *e)
         int sys = errno;
 
         j->tmp[0] = '\0';
-        return err_sys(e, sys, "make a temporary folder in the image store");
+        return err_sys(e, sys, "create a temporary folder in the image store");
     }
     return ERR_OK;
 }

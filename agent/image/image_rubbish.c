@@ -72,7 +72,7 @@ static void on_trash_removed(struct op *op, const struct err *result)
     trash_close(t);
     t->begun = false;
     if (result->code != ERR_OK)
-        log_warn("images: temporary folder not removed", F_STR("folder", t->name), F_ERR(result));
+        log_warn("images: cannot remove a temporary folder", F_STR("folder", t->name), F_ERR(result));
     if (result->code != ERR_OK && t->store != NULL) {
         img_look_again(t->store, result);
         return;
@@ -200,7 +200,8 @@ static void take_away(struct img_store *s, int folder, const char *name)
     if (renameat(folder, name, s->tmp_fd, away) == 0)
         img_trash(s, away);
     else
-        log_warn("images: leftover not removed", F_STR("file", name), F_STR("err", strerrordesc_np(errno)));
+        log_warn("images: cannot remove a leftover", F_STR("file", name),
+                 F_STR("err", strerrordesc_np(errno)));
 }
 
 static void collect_layer(struct img_store *s, const char *name)

@@ -81,7 +81,7 @@ struct img_entry *img_keep(struct img_store *s, struct img_image *image, struct 
         return entry;
     }
     if (HASH_COUNT(s->images) >= IMG_MAX_IMAGES) {
-        err_set(e, ERR_EXHAUSTED, "the store holds %d images already", IMG_MAX_IMAGES);
+        err_set(e, ERR_EXHAUSTED, "the store already contains %d images", IMG_MAX_IMAGES);
         return NULL;
     }
     entry = calloc(1, sizeof(*entry));
@@ -139,7 +139,7 @@ enum err_code img_keep_name(struct img_store *s, const char *name, const char *f
     HASH_FIND_STR(s->names, name, old);
     if (old == NULL && HASH_COUNT(s->names) >= IMG_MAX_NAMES) {
         name_free(n);
-        return err_set(e, ERR_EXHAUSTED, "the store holds %d names already", IMG_MAX_NAMES);
+        return err_set(e, ERR_EXHAUSTED, "the store already contains %d names", IMG_MAX_NAMES);
     }
     if (old != NULL)
         img_drop_name(s, old);
@@ -309,7 +309,7 @@ static int open_part(int dir, const char *name, struct err *e)
     int fd;
 
     if (mkdirat(dir, name, 0700) != 0 && errno != EEXIST) {
-        err_sys(e, errno, "make folder %s", name);
+        err_sys(e, errno, "create folder %s", name);
         return -1;
     }
     fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -421,7 +421,7 @@ static void load_proof_key(struct img_store *s)
     else
         id_random_hex((char *)s->proof_key, sizeof(s->proof_key) - 1);
     if (e.code != ERR_OK)
-        log_warn("after a restart, pull secrets will only be recognized by name", F_ERR(&e));
+        log_warn("after a restart, pull secrets are only recognized by name", F_ERR(&e));
 }
 
 enum err_code img_store_open(struct img_store **ret, const struct img_store_options *o, struct err *e)
@@ -473,7 +473,7 @@ enum err_code img_store_open(struct img_store **ret, const struct img_store_opti
     load_proof_key(s);
     img_look_at_names(s);
     if (img_each_entry(s, s->tmp_fd, img_trash_leftover, &left) != ERR_OK)
-        log_warn("images: cannot list left-overs; keeping them until the next start", F_ERR(&left));
+        log_warn("images: cannot list leftovers; keeping them until the next start", F_ERR(&left));
     if (image_store_load_all(s, e) != ERR_OK) {
         img_store_close(s);
         return err_wrap(e, "image store %s", o->dir);

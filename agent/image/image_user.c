@@ -325,7 +325,7 @@ enum err_code img_user_give(const struct img_job *j, const char *path, struct er
 {
     if (j->uid == 0 || fchownat(AT_FDCWD, path, j->uid, j->gid, AT_SYMLINK_NOFOLLOW) == 0)
         return ERR_OK;
-    return err_sys(e, errno, "give %s to skopeo's user", path);
+    return err_sys(e, errno, "change the owner of %s to skopeo's user", path);
 }
 
 enum err_code img_user_folders(struct img_job *j, struct err *e)
@@ -333,12 +333,12 @@ enum err_code img_user_folders(struct img_job *j, struct err *e)
     fd_auto folder = openat(j->store->tmp_fd, j->tmp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
     if (folder < 0 || (mkdirat(folder, "fetch", 0700) != 0 && errno != EEXIST))
-        return err_sys(e, errno, "make skopeo's folder");
+        return err_sys(e, errno, "create skopeo's folder");
     if (j->uid == 0)
         return ERR_OK;
     if (fchownat(folder, "fetch", j->uid, j->gid, AT_SYMLINK_NOFOLLOW) != 0 ||
         fchown(folder, (uid_t)-1, j->gid) != 0 || fchmod(folder, 0710) != 0)
-        return err_sys(e, errno, "give skopeo's folder to its user");
+        return err_sys(e, errno, "change the owner of skopeo's folder");
     return ERR_OK;
 }
 
@@ -373,13 +373,13 @@ enum err_code img_user_blobs(struct img_store *s, struct err *e)
     if (blobs < 0 || (mkdirat(blobs, "sha256", 0700) != 0 && errno != EEXIST) ||
         (folder = openat(blobs, "sha256", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0 ||
         fstat(folder, &st) != 0)
-        return err_sys(e, errno, "open the folder for blobs");
+        return err_sys(e, errno, "open the blob folder");
     if (st.st_uid != s->pull_uid) {
         gift = (struct gift){ .folder = folder, .uid = s->pull_uid };
         if (presence_is_unknown(fs_list(folder, ".", give_blob, &gift, e)))
             return e->code;
         if (fchown(folder, s->pull_uid, 0) != 0 || fchmod(folder, 0770) != 0)
-            return err_sys(e, errno, "give the folder for blobs to skopeo's user");
+            return err_sys(e, errno, "change the owner of the blob folder");
     }
     return image_user_open_folder(s, blobs, e);
 }

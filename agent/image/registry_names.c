@@ -219,7 +219,7 @@ static enum err_code registry_names_load_file(struct reg_names *r, int dir, cons
     if (bad.code == ERR_OK || bad.sys == ENOENT || bad.sys == ENOTDIR)
         return ERR_OK;
     r->redirects = true; /* the part that cannot be parsed may have a redirect */
-    log_warn("short names of images: ignoring a part of a file", F_STR("file", name), F_ERR(&bad));
+    log_warn("image short names: ignoring a part of a file", F_STR("file", name), F_ERR(&bad));
     if (bad.sys != 0 && bad.sys != EISDIR)
         *e = bad;
     return e->code;

@@ -47,7 +47,7 @@ enum err_code batch_next(const char *text, size_t n, size_t *at, struct batch_it
     size_t head, data, next = *at;
 
     if (next >= n)
-        return err_set(e, ERR_NOT_FOUND, "the batch is over");
+        return err_set(e, ERR_NOT_FOUND, "the batch is complete");
     item.what = text[next++];
     if ((item.what != BATCH_SEAL && item.what != BATCH_OPEN) || !size_take(text, n, &next, &head) ||
         !size_take(text, n, &next, &data) || !bytes_take(text, n, &next, head, &item.head) ||
@@ -73,7 +73,7 @@ enum err_code batch_answer_next(const char *text, size_t n, size_t *at, struct s
     char mark;
 
     if (next >= n)
-        return err_set(e, ERR_NOT_FOUND, "the answer is over");
+        return err_set(e, ERR_NOT_FOUND, "the answer is complete");
     mark = text[next++];
     if ((mark != '+' && mark != '-') || !size_take(text, n, &next, &size) ||
         !bytes_take(text, n, &next, size, &data) || (mark == '-' && size > 0))

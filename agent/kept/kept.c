@@ -159,7 +159,7 @@ void kept_changed(struct kept *k, const char *name, bool sealed)
     uint64_t now = clock_mono_ms();
 
     if (t == NULL) {
-        log_warn("an object is not kept on the disk: there are too many", F_STR("name", name));
+        log_warn("not storing an object on disk: there are too many", F_STR("name", name));
         return;
     }
     t->dropped = false;

@@ -101,7 +101,7 @@ enum err_code kept_file_read(const char *data, size_t n, struct kept_content *re
 
     if (n > KEPT_FILE_MAX || !line_take(data, n, &at, &magic) || !line_take(data, n, &at, &name) ||
         (!str_is(magic, MAGIC "sealed") && !str_is(magic, MAGIC "plain")))
-        return err_set(e, ERR_DATA_LOSS, "it does not begin as a kept object");
+        return err_set(e, ERR_DATA_LOSS, "it does not have the header of a kept object");
     if (name.n >= sizeof(c.name) || memchr(name.p, '\0', name.n) != NULL)
         return err_set(e, ERR_DATA_LOSS, "its name cannot be used");
     memcpy(c.name, name.p, name.n);
@@ -116,7 +116,7 @@ enum err_code kept_file_read(const char *data, size_t n, struct kept_content *re
         c.body = (struct str){ c.body.p + SUM_SIZE, c.body.n - SUM_SIZE };
         kept_file_sum(c.head.p, c.head.n, c.body.p, c.body.n, sum);
         if (memcmp(sum, data + at, SUM_SIZE) != 0)
-            return err_set(e, ERR_DATA_LOSS, "its sum is not that of its text");
+            return err_set(e, ERR_DATA_LOSS, "its checksum does not match its content");
     }
     *ret = c;
     return ERR_OK;

@@ -172,7 +172,7 @@ static void creds_on_decrypted(struct op *op, const struct err *result)
     struct err e = *result;
 
     if (e.code == ERR_OK && k->proc.out.n != BATCH_KEY_SIZE)
-        err_set(&e, ERR_DATA_LOSS, "systemd-creds gives %zu bytes instead of a key", k->proc.out.n);
+        err_set(&e, ERR_DATA_LOSS, "systemd-creds returned %zu bytes instead of a key", k->proc.out.n);
     if (e.code == ERR_OK) {
         memcpy(k->key, k->proc.out.p, BATCH_KEY_SIZE);
         explicit_bzero(k->proc.out.p, k->proc.out.n);
@@ -183,7 +183,7 @@ static void creds_on_decrypted(struct op *op, const struct err *result)
     explicit_bzero(k->proc.out.p, k->proc.out.n);
     if (k->key_anew && e.code != ERR_CANCELLED) {
         k->key_anew = false;
-        log_warn("the TPM does not release the key: a new one is made, and objects sealed with the old one "
+        log_warn("the TPM does not release the key; creating a new one, and objects sealed with the old one "
                  "are lost",
                  F_ERR(&e));
         key_make(k);
@@ -206,7 +206,7 @@ static void creds_on_encrypted(struct op *op, const struct err *result)
     struct err e = *result;
 
     if (e.code == ERR_OK && k->proc.out.n == 0)
-        err_set(&e, ERR_INTERNAL, "systemd-creds gives nothing");
+        err_set(&e, ERR_INTERNAL, "systemd-creds returned nothing");
     if (e.code != ERR_OK) {
         err_wrap(&e, "the TPM does not seal a key");
         key_failed(k, &e);
@@ -241,7 +241,7 @@ static void key_make(struct kept *k)
     struct err e = { 0 };
 
     if (getrandom(k->key, sizeof(k->key), 0) != (ssize_t)sizeof(k->key)) {
-        err_sys(&e, errno, "make a key");
+        err_sys(&e, errno, "generate a key");
         key_failed(k, &e);
         return;
     }

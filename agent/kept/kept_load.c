@@ -66,7 +66,7 @@ static void load_file(struct kept *k, struct kept_item *item)
     strcpy(item->name, c.name);
     kept_file_name(c.name, expected);
     if (strcmp(expected, item->file) != 0) {
-        err_set(&item->e, ERR_DATA_LOSS, "it is of another object: %.300s", c.name);
+        err_set(&item->e, ERR_DATA_LOSS, "it belongs to another object: %.300s", c.name);
         load_set_aside(k, item);
         return;
     }

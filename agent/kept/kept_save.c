@@ -151,7 +151,7 @@ static bool save_add(struct kept *k, struct kept_entry *t)
         if (!k->o.content(t->name, &text, k->o.arg) || text.failed ||
             (t->on_disk && t->hash == kept_hash(text.p, text.n))) {
             if (text.failed)
-                log_warn("an object is not kept on the disk: it is too large", F_STR("name", t->name));
+                log_warn("not storing an object on disk: it is too large", F_STR("name", t->name));
             t->written_ms = clock_mono_ms();
             kept_text_wipe(&text);
             return false;

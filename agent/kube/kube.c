@@ -81,7 +81,7 @@ static void kube_credentials(struct kube *k, const json_t *message)
 
     if (kube_client_credentials(k->client, message, &e) == ERR_OK)
         return;
-    log_error("the credentials cannot be used", F_ERR(&e));
+    log_error("cannot use the credentials", F_ERR(&e));
     kube_tell(k,
               json_pack("{s:s,s:b,s:o}", "type", "state", "connected", 0, "error", json_string_of(e.text)));
 }

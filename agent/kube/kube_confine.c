@@ -67,7 +67,7 @@ static enum err_code confine_rights(struct err *e)
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     if (geteuid() == 0 && (setgroups(0, NULL) != 0 || setresgid(NOBODY, NOBODY, NOBODY) != 0 ||
                            setresuid(NOBODY, NOBODY, NOBODY) != 0))
-        return err_sys(e, errno, "become another user than root");
+        return err_sys(e, errno, "switch to an unprivileged user");
     if (syscall(SYS_capset, &header, none) != 0)
         return err_sys(e, errno, "drop capabilities");
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
@@ -110,7 +110,7 @@ static enum err_code confine_paths(int *ret, struct err *e)
         attr.handled_access_fs |= LANDLOCK_ACCESS_FS_TRUNCATE;
     ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
     if (ruleset < 0)
-        return err_sys(e, errno, "landlock: make a ruleset");
+        return err_sys(e, errno, "landlock: create a ruleset");
     for (size_t i = 0; i < ARRAY_LEN(readable); i++) {
         struct landlock_path_beneath_attr rule = { .allowed_access = READ_RIGHTS };
         fd_auto fd = readable[i] != NULL ? open(readable[i], O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;

@@ -98,7 +98,7 @@ static enum err_code read_entry(struct pl_cpu_state *s, const char *pod, const c
                        "more than %d",
                        PL_NAME_MAX, PL_ENTRIES_MAX);
     if (text == NULL || strlen(text) > CPUS_TEXT_MAX)
-        return err_set(e, ERR_DATA_LOSS, "entries: the processors of %.64s are no text", container);
+        return err_set(e, ERR_DATA_LOSS, "entries: the processors of %.64s are not a string", container);
     if (cpus_parse(&cpus, text, "entries", e) != ERR_OK) {
         e->code = ERR_DATA_LOSS;
         return e->code;

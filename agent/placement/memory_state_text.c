@@ -204,7 +204,7 @@ enum err_code pl_memory_state_write(const struct pl_memory_state *s, const char 
 
 static enum err_code wrong(struct err *e, const char *what)
 {
-    return err_set(e, ERR_DATA_LOSS, "%s is missing or has a wrong value", what);
+    return err_set(e, ERR_DATA_LOSS, "%s is missing or invalid", what);
 }
 
 static bool read_number(const json_t *object, const char *key, uint64_t *ret)

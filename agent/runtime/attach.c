@@ -23,7 +23,7 @@ enum err_code rt_attach(struct rt *rt, const char *id, struct rt_attach *ret, st
     if (folder < 0)
         return err_set(e, ERR_PRECONDITION, "container %.12s is not running", id);
     if (stream < 0)
-        return err_sys(e, errno, "make a socket");
+        return err_sys(e, errno, "create a socket");
     /* By descriptor: the path may be too long for a socket address. */
     snprintf(to.sun_path, sizeof(to.sun_path), "/proc/self/fd/%d/attach", folder);
     if (connect(stream, (struct sockaddr *)&to, sizeof(to)) != 0)

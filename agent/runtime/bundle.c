@@ -163,7 +163,7 @@ static enum err_code bundle_make(const struct rt *rt, const struct rt_handler *h
         return err_set(e, ERR_NOT_FOUND, "image %s has %zu layers, not 1 to %d", c->image->id,
                        c->image->layer_dirs.n, OVERLAY_LAYERS_MAX);
     if (mkdir(dir.s, 0700) != 0)
-        return err_sys(e, errno, "make bundle %s", dir.s);
+        return err_sys(e, errno, "create bundle %s", dir.s);
     if (write_meta(rt, h, c, e) != ERR_OK || fs_mkdirs(rootfs.s, 0700, e) != ERR_OK)
         return e->code;
     if (bundle_fill(rt, h, c, &dir, e) != ERR_OK)

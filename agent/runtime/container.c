@@ -172,7 +172,7 @@ static enum err_code make_folders(const struct rt *rt, struct err *e)
     /* Leftovers of a runtime that was killed during its start; only the agent's children use the folder, and
      * children of an earlier run have ended. */
     if (fs_unmount_below(runtime.s, &why) != ERR_OK || fs_remove_tree(AT_FDCWD, runtime.s, &why) != ERR_OK)
-        log_warn("cannot remove left-overs of the OCI runtime", F_STR("path", runtime.s), F_ERR(&why));
+        log_warn("cannot remove leftovers of the OCI runtime", F_STR("path", runtime.s), F_ERR(&why));
     return fs_mkdirs(runtime.s, 0700, e);
 }
 

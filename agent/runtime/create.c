@@ -187,7 +187,7 @@ static enum err_code open_sync(struct rt_create *c, int *ret_child, struct err *
     int fds[2], status;
 
     if (pipe2(fds, O_CLOEXEC) != 0)
-        return err_sys(e, errno, "make a pipe");
+        return err_sys(e, errno, "create a pipe");
     status = uv_poll_init(run->rt->loop, &run->sync_poll, fds[0]); /* makes it non-blocking */
     if (status != 0) {
         close(fds[0]);

@@ -244,7 +244,7 @@ static void rt_delete_on_abort(struct op *op)
     case DELETE_STOP:
     case DELETE_CALM:
     case DELETE_CGROUP:
-        err_set(&e, ERR_UNAVAILABLE, "container %.12s: its processes do not end", a->run->id);
+        err_set(&e, ERR_UNAVAILABLE, "container %.12s: its processes do not exit", a->run->id);
         rt_delete_finish(a, &e);
         return;
     case DELETE_RUNTIME:

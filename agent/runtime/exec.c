@@ -78,8 +78,9 @@ static void rt_exec_finish(struct rt_exec *x)
         op_close_handle(&x->op, (uv_handle_t *)&run->timer);
     if (run->folder.s[0] != '\0')
         if (rt_exec_clear(run->rt, run->id, run->folder.s, &left) != ERR_OK)
-            log_warn("cannot remove left-overs of a process in a container; the next start of the agent will",
-                     F_STR("containerID", run->id), F_ERR(&left));
+            log_warn(
+                "cannot remove leftovers of a process in a container; the next start of the agent will retry",
+                F_STR("containerID", run->id), F_ERR(&left));
     if (!run->ended && run->e.code != ERR_OK)
         buf_done(&x->output); /* the runtime's message, which is in the result */
     op_finish(&x->op, run->e.code == ERR_OK ? NULL : &run->e);
@@ -302,11 +303,11 @@ static enum err_code rt_exec_make_folder(struct rt_exec_run *run, struct err *e)
     char name[64];
 
     if (mkdir(all.s, 0700) != 0 && errno != EEXIST)
-        return err_sys(e, errno, "make %s", all.s);
+        return err_sys(e, errno, "create %s", all.s);
     snprintf(name, sizeof(name), RT_EXEC_FOLDER "/%d-%u", (int)getpid(), run->rt->execs++);
     run->folder = rt_container_file(run->rt, run->id, name);
     if (mkdir(run->folder.s, 0700) != 0) {
-        err_sys(e, errno, "make %s", run->folder.s);
+        err_sys(e, errno, "create %s", run->folder.s);
         run->folder.s[0] = '\0';
     }
     return e->code;
@@ -398,16 +399,16 @@ static enum err_code start_helper(struct rt_exec *x, const struct rt_exec_spec *
     /* Never /dev/null: runtimes chown these descriptors to the container's user, and that would affect the
      * host's device. Unwanted output is read and discarded. */
     if (pipe2(fds, O_CLOEXEC) != 0)
-        return err_sys(e, errno, "make a pipe");
+        return err_sys(e, errno, "create a pipe");
     nothing = fds[0];
     close(fds[1]);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
-        return err_sys(e, errno, "make a pair of sockets");
+        return err_sys(e, errno, "create a socket pair");
     if (rt_exec_watch(x, &run->control_poll, fds, &run->control, &control, on_control, e) != ERR_OK)
         return e->code;
     if (!spec->tty && (spec->output_max > 0 || spec->stdout_fd < 0 || spec->stderr_fd < 0)) {
         if (pipe2(fds, O_CLOEXEC) != 0)
-            return err_sys(e, errno, "make a pipe");
+            return err_sys(e, errno, "create a pipe");
         if (rt_exec_watch(x, &run->output_poll, fds, &run->output, &output, on_output, e) != ERR_OK)
             return e->code;
     }

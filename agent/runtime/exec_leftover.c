@@ -68,8 +68,8 @@ static enum err_code kill_leader(struct rt *rt, const char *id, pid_t pid, uint6
     if (presence_is_absent(found)) {
         if (rt_pidfd_ended(pidfd))
             return ERR_OK;
-        return err_set(e, ERR_UNAVAILABLE, "process %d in container %.12s: it has only ended in part",
-                       (int)pid, id);
+        return err_set(e, ERR_UNAVAILABLE,
+                       "process %d in container %.12s: not all of its processes have ended", (int)pid, id);
     }
     if (start_time != 0 ? start_time != now_start_time : pid == s.pid)
         return ERR_OK;

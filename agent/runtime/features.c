@@ -73,7 +73,7 @@ static enum err_code ask_all(const struct rt *rt, struct probe *probes, size_t n
     int status = uv_loop_init(&loop);
 
     if (status != 0)
-        return err_sys(e, -status, "make a loop");
+        return err_sys(e, -status, "create an event loop");
     for (size_t i = 0; i < n; i++) {
         features_ask(rt, probes[i].handler, "--version", &loop, &n_open, &probes[i].version);
         features_ask(rt, probes[i].handler, "features", &loop, &n_open, &probes[i].features);

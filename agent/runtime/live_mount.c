@@ -270,7 +270,7 @@ static int open_mount_root(int fd, struct statx *ret, struct err *e)
         close(at);
         at = up;
     }
-    err_sys(e, at < 0 ? errno : ELOOP, "find the mount below");
+    err_sys(e, at < 0 ? errno : ELOOP, "find the underlying mount");
     return -1;
 }
 
@@ -290,7 +290,7 @@ static enum err_code set_propagation(int fd, uint64_t how, struct err *e)
     attr = (struct mount_attr){ .propagation = how };
     if (errno == EPERM && mount_setattr(fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) == 0)
         return ERR_OK;
-    return err_sys(e, errno, "set the propagation of the mount below");
+    return err_sys(e, errno, "set the propagation of the underlying mount");
 }
 
 struct below {
@@ -322,7 +322,7 @@ static int copy_below(int folder, int root, const struct below *b, struct err *e
         return -1;
     fd_auto copy = open_tree(folder, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
     if (copy < 0)
-        err_sys(e, errno, "clone the mount below");
+        err_sys(e, errno, "clone the underlying mount");
     if (!was_shared)
         ERR_IGNORE(set_propagation(root, MS_SLAVE, e->code == ERR_OK ? e : ERR_IGNORED));
     return e->code == ERR_OK ? take_fd(&copy) : -1;
@@ -335,7 +335,7 @@ static enum err_code mount_in_copy(const struct inside *in, int copy, const char
 {
     /* Nothing can be mounted on a detached copy. */
     if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
-        return err_sys(e, errno, "make a mount namespace");
+        return err_sys(e, errno, "create a mount namespace");
     if (move_mount(copy, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) != 0)
         err_sys(e, errno, "attach the copy");
     else if (move_mount(tree, "", copy, name, MOVE_MOUNT_F_EMPTY_PATH) != 0)
@@ -369,7 +369,7 @@ static enum err_code propagate_beneath(const struct inside *in, const struct pla
     if (each_mount(in, note_below, &b, e) != ERR_OK)
         return e->code;
     if (!b.found)
-        return err_set(e, ERR_UNAVAILABLE, "the mount below is unknown");
+        return err_set(e, ERR_UNAVAILABLE, "the underlying mount is unknown");
     fd_auto copy = copy_below(folder, root, &b, e);
     if (copy < 0)
         return e->code;
@@ -405,7 +405,7 @@ static int live_mount_find(const struct inside *in, const char *destination, con
     if (top < 0 && e->code == ERR_OK) {
         *again = found.moved;
         if (!found.moved && !found.current)
-            err_set(e, ERR_PRECONDITION, "the mount there is not of the volume");
+            err_set(e, ERR_PRECONDITION, "the existing mount does not belong to the volume");
     }
     return take_fd(&top);
 }

@@ -133,7 +133,7 @@ static void run_intermediate(const struct rt_pidns_spec *spec, const struct proc
         if (unshare(CLONE_NEWPID) != 0)
             err_sys(&report.e, errno, "create a PID namespace");
         else if (pipe2(wire, O_CLOEXEC) != 0)
-            err_sys(&report.e, errno, "make a pipe");
+            err_sys(&report.e, errno, "create a pipe");
         else if ((report.pid = proc_call_fork()) < 0)
             err_sys(&report.e, errno, "fork");
         else if (report.pid == 0) {
@@ -201,18 +201,18 @@ static enum err_code start_in_child(const void *arg, struct buf *out, struct err
     }
     fd_auto from = pipes.from, to = pipes.to;
     if (read(from, &report, sizeof(report)) != (ssize_t)sizeof(report))
-        err_set(e, ERR_INTERNAL, "the process that starts coracle-pause ended early");
+        err_set(e, ERR_INTERNAL, "the process that starts coracle-pause exited early");
     else if (report.e.code != ERR_OK)
         *e = report.e;
     else if (rt_pidns_pin(spec->dir, between, e) == ERR_OK) {
         found = proc_start_time(report.pid, &start_time, e);
         if (presence_is_absent(found))
-            err_set(e, ERR_UNAVAILABLE, "coracle-pause ended at once");
+            err_set(e, ERR_UNAVAILABLE, "coracle-pause exited immediately");
         else if (!presence_is_unknown(found)) /* the pid alone would not identify it */
             ERR_IGNORE(record_pause(spec->dir, report.pid, start_time, out, e));
     }
     if (e->code == ERR_OK && write(to, "", 1) != 1)
-        err_sys(e, errno, "let coracle-pause go on");
+        err_sys(e, errno, "let coracle-pause continue");
     close(take_fd(&to));
     waitpid(between, NULL, 0);
     if (e->code != ERR_OK) /* the intermediate process may have been killed before it could end its child */
@@ -263,7 +263,7 @@ enum err_code rt_pidns_place(const struct proc_call *c, struct cg_tree *cgroups,
     uint64_t start;
 
     if (c->out.p == NULL || !parse_who(c->out.p, &pid, &start))
-        return err_set(e, ERR_INTERNAL, "coracle-pause did not say its process id");
+        return err_set(e, ERR_INTERNAL, "coracle-pause did not report its process id");
     if (cgroup_of(pod_cgroup, &cgroup, e) != ERR_OK)
         return e->code;
     return cg_place(cgroups, cgroup, (pid_t)pid, e);

@@ -303,7 +303,7 @@ void rt_kill_supervisor(struct rt *rt, const char *id)
     fd_auto pidfd = -1;
 
     if (rt_id_valid(id) && presence_is_unknown(rt_conmon_open(rt, id, &pidfd, NULL, &e)))
-        log_warn("cannot look for conmon", F_STR("containerID", id), F_ERR(&e));
+        log_warn("cannot find conmon", F_STR("containerID", id), F_ERR(&e));
     if (pidfd >= 0 && syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) != 0 && errno != ESRCH)
         log_warn("cannot kill conmon", F_STR("containerID", id), F_STR("err", strerror(errno)));
 }

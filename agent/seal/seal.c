@@ -12,7 +12,7 @@ SCOPE_DEFINE(EVP_CIPHER_CTX, EVP_CIPHER_CTX_free)
 
 static enum err_code seal_fault(struct err *e)
 {
-    return err_set(e, ERR_INTERNAL, "OpenSSL does not seal with AES-256-GCM");
+    return err_set(e, ERR_INTERNAL, "OpenSSL does not support AES-256-GCM");
 }
 
 static bool seal_fits(struct str head, struct str text)

@@ -49,7 +49,7 @@ void folder_unseen(struct src_folder *f, const struct err *e)
     if (f->closing || (f->unseen_wait_ms != 0 && f->rescan_ms > clock_mono_ms()))
         return; /* the next attempt is already due */
     if (f->unseen_wait_ms == 0)
-        log_warn("cannot read the manifest folder; its objects stay in force, will retry",
+        log_warn("cannot read the manifest folder; its objects stay in effect, will retry",
                  F_STR("path", f->dir), F_ERR(e));
     f->unseen_wait_ms = backoff_next_ms(f->unseen_wait_ms, UNSEEN_RETRY_MS, UNSEEN_RETRY_MAX_MS);
     rescan_in(f, f->unseen_wait_ms);
@@ -376,7 +376,7 @@ enum err_code src_folder_seed(struct src_folder *f, const char *name, struct api
         (struct api_object){ .kind = API_KIND_POD, .document = (int)objects.n, .pod = api_pod_ref(pod) };
     objects.n++;
     if (!object_claims_adopt(&f->claims, &file->holder, &objects, false, f->last_seq))
-        return err_set(e, ERR_EXISTS, "manifest file %s: another file holds its pod already", name);
+        return err_set(e, ERR_EXISTS, "manifest file %s: another file already contains its pod", name);
     if (f->state == WATCH_FOLDER && f->listed && file->scan != f->scans)
         folder_missing(f, name, SRC_FOLDER_SETTLE_MS);
     return ERR_OK;

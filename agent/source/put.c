@@ -49,7 +49,7 @@ static enum err_code done(int folder, const char *dir, struct err *e)
 {
     if (fsync(folder) == 0)
         return ERR_OK;
-    err_sys(e, errno, "the change is made, but the folder was not synced: sync %s", dir);
+    err_sys(e, errno, "the file was changed, but the folder could not be synced: sync %s", dir);
     return src_put_failed(e);
 }
 

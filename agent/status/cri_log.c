@@ -110,7 +110,7 @@ static enum err_code line_start(struct window *w, uint64_t end, uint64_t *ret, s
                 return e->code;
             w->at = end - want;
             if (w->n < want)
-                return err_set(e, ERR_ABORTED, "read the log: it became shorter");
+                return err_set(e, ERR_ABORTED, "read the log: it was truncated");
         }
         newline = memrchr(w->bytes, '\n', (size_t)(end - w->at));
         if (newline != NULL) {

@@ -122,7 +122,7 @@ static enum err_code bind_socket(struct status_server *s, int *ret, struct err *
     if (chmod(beside, s->has_group ? 0660 : 0600) < 0)
         err_sys(e, errno, "chmod %s", beside);
     else if (s->has_group && chown(beside, (uid_t)-1, s->gid) < 0)
-        err_sys(e, errno, "give %s to group %u", beside, s->gid);
+        err_sys(e, errno, "change the group of %s to %u", beside, s->gid);
     else if (listen(fd, BACKLOG) < 0)
         err_sys(e, errno, "listen");
     else if (rename(beside, s->path) < 0)

@@ -117,7 +117,7 @@ int copy_main(int argc, char **argv)
     struct err e = { 0 };
 
     if (!inside && !pack && (argc != 2 || strcmp(argv[0], "unpack") != 0))
-        err_set(&e, ERR_INVALID, COPY_OPTION " wants pack, unpack, from or into, and a path");
+        err_set(&e, ERR_INVALID, COPY_OPTION ": usage: pack, unpack, from or into, followed by a path");
     else if (!inside || copy_main_join(COPY_PIDFD, &p.root, &e) == ERR_OK)
         (void)!(from || pack ? copy_main_pack : copy_main_unpack)(&p, argv[1], &o, &e);
     text_printable(e.text);                                  /* names in an archive may hold any byte */

@@ -111,7 +111,7 @@ static enum err_code pack_file(const struct pack *p, int node, const struct stat
         if (n < 0)
             return err_sys(e, errno, "read %s", p->path.p);
         if (n == 0)
-            return err_set(e, ERR_ABORTED, "%s became shorter while it was read", p->path.p);
+            return err_set(e, ERR_ABORTED, "%s was truncated while it was read", p->path.p);
         if (copy_pack_put(p, piece, (size_t)n, e) != ERR_OK)
             return e->code;
         left -= (uint64_t)n;

@@ -53,8 +53,8 @@ static enum err_code read_failed(const struct unpack *u, struct err *e)
     if (sys > 0 && sys != EILSEQ) /* libarchive sets EILSEQ when it does not recognise the format */
         return err_sys(e, sys, "read the archive");
     return text != NULL && str_starts(text, "Truncated")
-               ? err_set(e, ERR_DATA_LOSS, "the archive ends early")
-               : err_set(e, ERR_INVALID, "this is no tar archive, or it is damaged");
+               ? err_set(e, ERR_DATA_LOSS, "the archive is truncated")
+               : err_set(e, ERR_INVALID, "this is not a tar archive, or it is damaged");
 }
 
 /* ---- the destination --------------------------------------------------------------------------- */
@@ -79,7 +79,7 @@ static enum err_code copy_unpack_enter(int *dir, const char *name, const struct 
     int next;
 
     if (mkdirat(*dir, name, 0755) != 0 && errno != EEXIST)
-        return err_sys(e, errno, "make %s", u->name);
+        return err_sys(e, errno, "create %s", u->name);
     next = openat(*dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (next < 0)
         return err_sys(e, errno, "%s: open folder %s", u->name, name);
@@ -187,7 +187,7 @@ static enum err_code copy_unpack_make_file(struct unpack *u, int dir, const char
     fd_auto fd = open_beside(dir, beside);
 
     if (fd < 0)
-        return err_sys(e, errno, "make %s", u->name);
+        return err_sys(e, errno, "create %s", u->name);
     if (copy_unpack_fill(u, fd, mode, mtime, e) == ERR_OK && renameat(dir, beside, dir, last) != 0)
         err_sys(e, errno, "replace %s", u->name);
     if (e->code != ERR_OK)
@@ -201,7 +201,7 @@ static enum err_code copy_unpack_make_folder(struct unpack *u, int dir, const ch
     fd_auto fd = -1;
 
     if (mkdirat(dir, last, 0700) != 0)
-        return errno == EEXIST ? ERR_OK : err_sys(e, errno, "make %s", u->name);
+        return errno == EEXIST ? ERR_OK : err_sys(e, errno, "create %s", u->name);
     fd = openat(dir, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     /* Its owner may write, so that its entries can be created. */
     if (fd < 0 || fchmod(fd, mode | 0700) != 0)
@@ -219,7 +219,7 @@ static enum err_code copy_unpack_make_link(struct unpack *u, int dir, const char
     if (unlinkat(dir, last, 0) != 0 && errno != ENOENT)
         return err_sys(e, errno, "replace %s", u->name);
     if (symlinkat(target != NULL ? target : "", dir, last) != 0)
-        return err_sys(e, errno, "make the link %s", u->name);
+        return err_sys(e, errno, "create the link %s", u->name);
     return ERR_OK;
 }
 

@@ -140,7 +140,7 @@ static enum err_code apply_folder(struct unpack_apply *u, struct place *at, stru
     if (!is_root && clear_place(u, at, &exists, e) != ERR_OK)
         return e->code;
     if (!exists && mkdirat(at->dir, at->leaf, 0700) != 0)
-        return err_sys(e, errno, "make folder \"%.200s\"", at->path);
+        return err_sys(e, errno, "create folder \"%.200s\"", at->path);
     if (u->kind == UNPACK_ARCHIVE)
         return ERR_OK;
 
@@ -168,7 +168,7 @@ static enum err_code apply_file(struct unpack_apply *u, struct place *at, struct
         return e->code;
     fd = openat(at->dir, at->leaf, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
-        return err_sys(e, errno, "make file \"%.200s\"", at->path);
+        return err_sys(e, errno, "create file \"%.200s\"", at->path);
 
     /* The header's size includes holes, so a sparse bomb fails here, before its first byte is written. */
     if (unpack_spend_bytes(u->budget, fd, (uint64_t)size, e) != ERR_OK)
@@ -195,7 +195,7 @@ static enum err_code apply_symlink(struct unpack_apply *u, struct place *at, str
     if (unpack_meta_read(&meta, entry, at->path, e) != ERR_OK || clear_place(u, at, NULL, e) != ERR_OK)
         return e->code;
     if (symlinkat(target, at->dir, at->leaf) != 0)
-        return err_sys(e, errno, "make symbolic link \"%.200s\"", at->path);
+        return err_sys(e, errno, "create symbolic link \"%.200s\"", at->path);
     if (u->kind == UNPACK_ARCHIVE)
         return ERR_OK;
     if (fchownat(at->dir, at->leaf, meta.uid, meta.gid, AT_SYMLINK_NOFOLLOW) != 0)
@@ -220,7 +220,7 @@ static enum err_code apply_hardlink(struct unpack_apply *u, struct place *at, co
     if (unpack_path_clean(target, path, e) != ERR_OK)
         return err_wrap(e, "hard link \"%.200s\"", at->path);
     if (path[0] == '\0' || strcmp(path, at->path) == 0)
-        return err_set(e, ERR_INVALID, "hard link \"%.200s\" has no proper target", at->path);
+        return err_set(e, ERR_INVALID, "hard link \"%.200s\" has no valid target", at->path);
 
     unpack_path_init(&from, u->path.root);
     dir = unpack_path_parent(&from, path, NULL, &leaf, e);
@@ -232,7 +232,7 @@ static enum err_code apply_hardlink(struct unpack_apply *u, struct place *at, co
     } else if (S_ISDIR(st.st_mode)) {
         err_set(e, ERR_INVALID, "hard link \"%.200s\": \"%.200s\" is a folder", at->path, path);
     } else if (clear_place(u, at, NULL, e) == ERR_OK && linkat(dir, leaf, at->dir, at->leaf, 0) != 0) {
-        err_sys(e, errno, "make hard link \"%.200s\" to \"%.200s\"", at->path, path);
+        err_sys(e, errno, "create hard link \"%.200s\" to \"%.200s\"", at->path, path);
     }
     unpack_path_forget(&from);
 
@@ -270,7 +270,7 @@ static enum err_code apply_node(struct unpack_apply *u, struct place *at, struct
     if (unpack_meta_read(&meta, entry, at->path, e) != ERR_OK || clear_place(u, at, NULL, e) != ERR_OK)
         return e->code;
     if (mknodat(at->dir, at->leaf, (type == AE_IFIFO ? S_IFIFO : S_IFCHR) | 0600, device) != 0)
-        return err_sys(e, errno, "make node \"%.200s\"", at->path);
+        return err_sys(e, errno, "create device node \"%.200s\"", at->path);
     /* The node was just created and no other process writes here, so these cannot follow a link. */
     if (fchownat(at->dir, at->leaf, meta.uid, meta.gid, AT_SYMLINK_NOFOLLOW) != 0 ||
         fchmodat(at->dir, at->leaf, meta.mode, 0) != 0)
@@ -306,7 +306,7 @@ static enum err_code apply_whiteout(struct place *at, struct err *e)
     if (fstatat(at->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
         return S_ISDIR(st.st_mode) ? make_opaque(at->dir, name, at->path, e) : ERR_OK;
     if (errno != ENOENT || mknodat(at->dir, name, S_IFCHR, makedev(0, 0)) != 0)
-        return err_sys(e, errno, "make whiteout \"%.200s\"", at->path);
+        return err_sys(e, errno, "create whiteout \"%.200s\"", at->path);
     return ERR_OK;
 }
 

@@ -62,7 +62,7 @@ static enum err_code check_platform(const json_t *config, const struct unpack_pl
     /* Hand-written images may lack these fields; then a wrong architecture fails at exec. */
     if ((os != NULL && os[0] != '\0' && strcmp(os, p->os) != 0) ||
         (arch != NULL && arch[0] != '\0' && strcmp(arch, p->arch) != 0))
-        return err_set(e, ERR_INVALID, "the image is made for %.40s/%.40s, but this node runs %s/%s",
+        return err_set(e, ERR_INVALID, "the image is for %.40s/%.40s, but this node is %s/%s",
                        os != NULL ? os : "?", arch != NULL ? arch : "?", p->os, p->arch);
     return ERR_OK;
 }
@@ -113,7 +113,7 @@ static enum err_code take_volume(json_t *list, const char *name, struct err *e)
     if (path[0] == '\0')
         return ERR_OK;
     if (!fs_path_is_safe(path))
-        return err_set(e, ERR_INVALID, "Volumes: \"%.200s\" is not a path of the image", name);
+        return err_set(e, ERR_INVALID, "Volumes: \"%.200s\" is not a path in the image", name);
     clean = str_printf("/%s", path);
     return clean != NULL && json_array_append_new(list, json_string(clean)) == 0 ? ERR_OK : err_nomem(e);
 }

@@ -101,7 +101,7 @@ static enum err_code restrict_paths(const struct unpack_confine *c, struct err *
         return ERR_OK;
     ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
     if (ruleset < 0)
-        return err_sys(e, errno, "landlock: make a ruleset");
+        return err_sys(e, errno, "landlock: create a ruleset");
     if (allow(ruleset, c->source, READ_RIGHTS, e) != ERR_OK ||
         allow(ruleset, c->blobs, READ_RIGHTS, e) != ERR_OK ||
         allow(ruleset, c->work, WRITE_RIGHTS, e) != ERR_OK ||

@@ -30,7 +30,7 @@ void unpack_images_done(struct unpack_images *images)
 struct unpack_image *unpack_images_add(struct unpack_images *images, struct err *e)
 {
     if (images->n == UNPACK_MAX_IMAGES) {
-        err_set(e, ERR_EXHAUSTED, "the source holds more than %d images", UNPACK_MAX_IMAGES);
+        err_set(e, ERR_EXHAUSTED, "the source contains more than %d images", UNPACK_MAX_IMAGES);
         return NULL;
     }
     if (!array_room(images->v, images->n)) {

@@ -98,7 +98,7 @@ static enum err_code settle_names(const struct unpack_options *o, struct unpack_
     }
     for (size_t i = 0; i < images->n; i++)
         if (images->v[i].n_names == 0)
-            return err_set(e, ERR_INVALID, "the source holds an image without a name: give one");
+            return err_set(e, ERR_INVALID, "the source contains an image without a name; specify one");
     return ERR_OK;
 }
 
@@ -182,7 +182,7 @@ static enum err_code unpack_main_read_image(char **layers, char **names, struct 
         else if (str_starts(line, "name ") && n_names < UNPACK_MAX_NAMES)
             to = &names[n_names++];
         if (to == NULL)
-            return err_set(e, ERR_INVALID, "line \"%.100s\" names neither a layer nor the image", line);
+            return err_set(e, ERR_INVALID, "line \"%.100s\" is neither a layer nor the image", line);
         if ((*to = strdup(value + 1)) == NULL)
             return err_nomem(e);
     }

@@ -52,9 +52,9 @@ static enum err_code unpack_options_check(const struct unpack_options *o, struct
     const bool stored = o->layers != NULL && o->parts != NULL;
 
     if (o->verify != NULL && (!stored || (strcmp(o->verify, "all") != 0 && strcmp(o->verify, "some") != 0)))
-        return err_set(e, ERR_INVALID, "--verify wants all or some, --layers and --parts");
+        return err_set(e, ERR_INVALID, "--verify needs all or some, --layers and --parts");
     if (o->export_id != NULL && (!stored || o->out == NULL || !is_hex_digest(o->export_id)))
-        return err_set(e, ERR_INVALID, "--export wants 64 hex digits, --out, --layers and --parts");
+        return err_set(e, ERR_INVALID, "--export needs 64 hex digits, --out, --layers and --parts");
     if (o->hash_name == NULL && o->verify == NULL && o->export_id == NULL &&
         (o->source == NULL || o->work == NULL || o->layers == NULL))
         return err_set(e, ERR_INVALID, "--source, --work and --layers are needed");

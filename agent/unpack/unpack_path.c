@@ -34,7 +34,7 @@ enum err_code unpack_path_clean(const char *name, char *ret, struct err *e)
         size_t n = strcspn(at, "/");
 
         if (n == 2 && memcmp(at, "..", 2) == 0)
-            return err_set(e, ERR_INVALID, "path \"%.200s\" climbs with \"..\"", name);
+            return err_set(e, ERR_INVALID, "path \"%.200s\" contains \"..\"", name);
         if (n > ELEMENT_MAX)
             return err_set(e, ERR_INVALID, "path \"%.200s...\" has an element of over %d bytes", name,
                            ELEMENT_MAX);
@@ -77,7 +77,7 @@ static void unpack_path_move(struct walk *w, int fd)
 
 static enum err_code too_long(const struct walk *w, struct err *e)
 {
-    return err_set(e, ERR_INVALID, "path \"%.200s\" is longer than %d bytes with the links on its way",
+    return err_set(e, ERR_INVALID, "path \"%.200s\" is longer than %d bytes after its links are resolved",
                    w->path, WHOLE_MAX);
 }
 
@@ -127,7 +127,7 @@ static enum err_code unpack_path_make_folder(struct walk *w, const char *element
     if (unpack_spend_entry(w->spend, e) != ERR_OK)
         return e->code;
     if ((covers && unlinkat(w->at, element, 0) != 0) || mkdirat(w->at, element, 0755) != 0)
-        return err_sys(e, errno, "make folder \"%s\" of \"%.200s\"", element, w->path);
+        return err_sys(e, errno, "create folder \"%s\" of \"%.200s\"", element, w->path);
     if (covers) {
         fd_auto opaque = openat(w->at, element, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 

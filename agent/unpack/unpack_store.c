@@ -119,7 +119,7 @@ static enum err_code unpack_layer(struct layers *l, const struct unpack_layer *l
         return e->code;
     if (mkdirat(l->st->work, work_name, 0755) != 0 ||
         (root = unpack_store_open_folder(l->st->work, work_name)) < 0)
-        return err_sys(e, errno, "make a folder");
+        return err_sys(e, errno, "create a folder");
     if (unpack_stream(fd, layer->digest, layer->size, layer->diff_id, root, UNPACK_LAYER, lower, l->budget,
                       &result, e) != ERR_OK)
         return e->code;
@@ -265,9 +265,9 @@ enum err_code unpack_check_layer(int layers, const char *hex, uint64_t *ret_byte
     if (fd < 0)
         return err_sys(e, errno, "open");
     if (fgetxattr(fd, SUM_ATTRIBUTE, wanted, sizeof(wanted) - 1) < 0 && errno != ENODATA)
-        return err_sys(e, errno, "read its recorded sum");
+        return err_sys(e, errno, "read the recorded checksum");
     if (wanted[0] == '\0')
-        return err_set(e, ERR_PRECONDITION, "no sum was recorded when it was unpacked");
+        return err_set(e, ERR_PRECONDITION, "no checksum was recorded when it was unpacked");
     if (unpack_sum(fd, sum, ret_bytes, e) != ERR_OK)
         return e->code;
     if (strcmp(sum, wanted) != 0)

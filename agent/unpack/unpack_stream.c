@@ -97,7 +97,7 @@ static ssize_t read_blob(struct stream *s)
     }
     s->n_in += (uint64_t)n;
     if (s->size >= 0 && s->n_in > (uint64_t)s->size) {
-        err_set(&s->err, ERR_DATA_LOSS, "it is longer than the %lld bytes that its manifest says",
+        err_set(&s->err, ERR_DATA_LOSS, "it is longer than the %lld bytes in its manifest",
                 (long long)s->size);
         return -1;
     }
@@ -248,7 +248,7 @@ static enum err_code check_hashes(struct stream *s, const char *diff_id, struct 
     char sum[UNPACK_DIGEST_SIZE];
 
     if (s->size >= 0 && s->n_in != (uint64_t)s->size)
-        return err_set(e, ERR_DATA_LOSS, "it has %llu bytes where its manifest says %lld",
+        return err_set(e, ERR_DATA_LOSS, "it has %llu bytes, but its manifest says %lld",
                        (unsigned long long)s->n_in, (long long)s->size);
     if (s->blob_hash != NULL) {
         if (unpack_hash_end(s->blob_hash, sum, e) != ERR_OK)
@@ -259,8 +259,8 @@ static enum err_code check_hashes(struct stream *s, const char *diff_id, struct 
     if (unpack_hash_end(s->diff_hash, sum, e) != ERR_OK)
         return e->code;
     if (diff_id != NULL && strcmp(sum, diff_id) != 0)
-        return err_set(e, ERR_DATA_LOSS, "uncompressed it is %s where the image's configuration says %s", sum,
-                       diff_id);
+        return err_set(e, ERR_DATA_LOSS,
+                       "its uncompressed digest is %s, but the image's configuration says %s", sum, diff_id);
     return ERR_OK;
 }
 

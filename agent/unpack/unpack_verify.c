@@ -72,7 +72,7 @@ static enum err_code unpack_verify_check_line(struct verifying *v, const char *l
 
     if ((!is_layer && !str_starts(line, "config ")) || strlen(hex) != 64 ||
         strspn(hex, "0123456789abcdef") != 64)
-        return err_set(e, ERR_INVALID, "line \"%.100s\" names neither a layer nor a configuration", line);
+        return err_set(e, ERR_INVALID, "line \"%.100s\" is neither a layer nor a configuration", line);
     snprintf(file, sizeof(file), "%s%s", hex, is_layer ? "" : UNPACK_CONFIG);
     if (expect(v, file, e) != ERR_OK)
         return e->code;

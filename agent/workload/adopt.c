@@ -24,7 +24,7 @@ void workloads_adopt(struct workloads *w)
             p->deletion_ns != 0 || (complete && workload_of_pod(w, p->api) == NULL))
             continue;
         if (src_store_put(w->store, &o, &e) != ERR_OK)
-            log_error("cannot take over a pod of a workload", F_STR("pod", p->key), F_ERR(&e));
+            log_error("cannot adopt a pod of a workload", F_STR("pod", p->key), F_ERR(&e));
     }
 }
 

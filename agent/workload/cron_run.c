@@ -83,7 +83,7 @@ static void make_job(struct workloads *w, struct workload *one, const struct zon
         workload_event(w, one, false, "SuccessfulCreate", "Created job %s", name);
     }
     if (e.code != ERR_OK) {
-        log_error("cannot make a Job of a CronJob", F_STR("namespace", one->object->meta.namespace),
+        log_error("cannot create a Job of a CronJob", F_STR("namespace", one->object->meta.namespace),
                   F_STR("name", one->object->meta.name), F_STR("job", name), F_ERR(&e));
         workload_event(w, one, true, "FailedCreate", "Error creating job: %s", e.text);
     }
@@ -142,7 +142,7 @@ static void run(struct workloads *w, struct workload *one, const struct zone *zo
         workload_event(w, one, true, "TooManyMissedTimes",
                        "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check "
                        "clock skew");
-        log_warn("a CronJob has missed more than 100 start times: only the newest is made up for; decrease "
+        log_warn("a CronJob has missed more than 100 start times; only the latest one is run; decrease "
                  "startingDeadlineSeconds or check the clock",
                  F_STR("namespace", one->object->meta.namespace), F_STR("name", one->object->meta.name));
     }
@@ -243,7 +243,7 @@ static void tell_useless(struct workloads *w, struct workload *one, const struct
                          const char *what)
 {
     if (strncmp(one->problem, why->text, sizeof(one->problem) - 1) != 0) {
-        log_error("a CronJob makes no Jobs", F_STR("namespace", one->object->meta.namespace),
+        log_error("a CronJob cannot create Jobs", F_STR("namespace", one->object->meta.namespace),
                   F_STR("name", one->object->meta.name), F_ERR(why));
         workload_event(w, one, true, reason, "%s: %s", what, why->text);
     }

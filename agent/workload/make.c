@@ -189,7 +189,7 @@ void workload_make(struct workloads *w, struct workload *one, unsigned number, u
     else if (make_claims(w, one, number, &m.claims, &e) == ERR_OK)
         put(w, one, &x, &e);
     if (e.code != ERR_OK && strcmp(one->problem, e.text) != 0) {
-        log_error("cannot make a pod of a workload", F_STR("kind", api_kind_name(one->kind)),
+        log_error("cannot create a pod of a workload", F_STR("kind", api_kind_name(one->kind)),
                   F_STR("name", g->meta.name), F_ERR(&e));
         workload_event_failed(w, one, m.name, e.text);
     }

@@ -133,7 +133,7 @@ static json_t *read_it(struct workloads *w, const char *file)
         json_int(o, "version", 0) == 1)
         return o;
     if (e.code == ERR_OK)
-        err_set(&e, ERR_INVALID, "it is of no version that is known");
+        err_set(&e, ERR_INVALID, "its version is not supported");
     set_aside(w, file, &e);
     json_decref(o);
     return NULL;
@@ -281,7 +281,7 @@ static void put_made(struct workloads *w, const char *uid)
     if (made == NULL)
         return;
     if (row == NULL || (row->id != API_KIND_JOB && !may_be_revision(row->id)))
-        err_set(&e, ERR_INVALID, "it is the record of no Job and no revision");
+        err_set(&e, ERR_INVALID, "it is not the record of a Job or a revision");
     else if (api_make_generic(row->id, made, &object.generic, &e) == ERR_OK) {
         workload_uid(row->id, object.generic->meta.namespace, object.generic->meta.name, own);
         if (strcmp(own, uid) != 0)
@@ -290,7 +290,7 @@ static void put_made(struct workloads *w, const char *uid)
             e.code = ERR_OK;
     }
     if (e.code != ERR_OK)
-        log_error("cannot take over an object that a workload made", F_STR("file", file), F_ERR(&e));
+        log_error("cannot adopt an object that a workload created", F_STR("file", file), F_ERR(&e));
     api_generic_unref(object.generic);
 }
 

@@ -119,7 +119,7 @@ static bool put(struct workloads *w, const struct workload *one, const struct wo
              api_make_generic(kind, object, &o.generic, &e) == ERR_OK)
         ERR_IGNORE(src_store_put(w->store, &o, &e));
     if (e.code != ERR_OK)
-        log_error("cannot keep a revision of a workload", F_STR("kind", api_kind_name(one->kind)),
+        log_error("cannot store a revision of a workload", F_STR("kind", api_kind_name(one->kind)),
                   F_STR("namespace", one->object->meta.namespace), F_STR("name", one->object->meta.name),
                   F_STR("revision", name), F_ERR(&e));
     api_generic_unref(o.generic);

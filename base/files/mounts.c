@@ -197,7 +197,7 @@ enum err_code fs_unmount_below(const char *prefix, struct err *e)
     int pass;
 
     if (prefix == NULL || prefix[0] != '/' || prefix[strspn(prefix, "/")] == '\0')
-        return err_set(e, ERR_INVALID, "unmount below \"%s\": not a folder of ours",
+        return err_set(e, ERR_INVALID, "unmount below \"%s\": not a folder of the agent",
                        prefix == NULL ? "" : prefix);
     for (pass = 0; pass < UNMOUNT_PASSES; pass++) {
         failure = (struct err){ 0 };

@@ -306,7 +306,7 @@ enum err_code grpc_session_feed(struct grpc_session *s, const uint8_t *data, siz
         return ERR_OK;
     if (s->flooded) {
         nghttp2_session_terminate_session(s->http, NGHTTP2_ENHANCE_YOUR_CALM);
-        return err_set(e, ERR_EXHAUSTED, "too many frames that carry nothing");
+        return err_set(e, ERR_EXHAUSTED, "too many empty frames");
     }
     s->broken = true;
     if (used == NGHTTP2_ERR_NOMEM)

@@ -228,7 +228,7 @@ enum err_code grpc_stream_send(struct grpc_stream *st, struct grpc_bytes message
 
     if (message.n > UINT32_MAX || (s->queued > 0 && (n > s->o.queue_max || s->queued > s->o.queue_max - n)) ||
         !grpc_budget_take(s->o.budget, n))
-        return err_set(e, ERR_EXHAUSTED, "%zu bytes wait for a client that does not read them", s->queued);
+        return err_set(e, ERR_EXHAUSTED, "%zu bytes are queued for a client that does not read", s->queued);
     m = malloc(sizeof(*m) + n);
     if (m == NULL || begin_answer(st, e) != ERR_OK) {
         free(m);

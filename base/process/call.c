@@ -66,12 +66,12 @@ pid_t proc_call_fork_piped(struct proc_pipes *ret, struct err *e)
     pid_t pid;
 
     if (pipe2(up, O_CLOEXEC) != 0) {
-        err_sys(e, errno, "make a pipe");
+        err_sys(e, errno, "create a pipe");
         return -1;
     }
     fd_auto up_read = up[0], up_write = up[1];
     if (pipe2(down, O_CLOEXEC) != 0) {
-        err_sys(e, errno, "make a pipe");
+        err_sys(e, errno, "create a pipe");
         return -1;
     }
     fd_auto down_read = down[0], down_write = down[1];
@@ -288,7 +288,7 @@ static enum err_code call_start(struct proc_call *c, const struct proc_call_spec
     bool paused;
 
     if (pipe2(fds, O_CLOEXEC) != 0)
-        return err_sys(e, errno, "make a pipe");
+        return err_sys(e, errno, "create a pipe");
     wire = fds[1];
     status = uv_poll_init(c->op.loop, &c->job->wire_poll, fds[0]);
     if (status != 0) {

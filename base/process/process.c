@@ -255,7 +255,7 @@ static void process_on_kill_timer(uv_timer_t *timer)
             return;
         }
         p->job = NULL;
-        log_warn("child does not start, left behind", F_STR("name", p->name),
+        log_warn("child process does not start; abandoning it", F_STR("name", p->name),
                  F_STR("subject", p->op.subject));
         err_set(&e, ERR_DEADLINE, "%s: %s does not start", p->name, p->prog);
         process_end(p, &e);
@@ -357,7 +357,7 @@ static enum err_code watched_pipe(struct proc *p, uv_poll_t *poll, int *ret_read
     int fds[2], status;
 
     if (pipe2(fds, O_CLOEXEC) != 0)
-        return err_sys(e, errno, "make a pipe");
+        return err_sys(e, errno, "create a pipe");
     status = uv_poll_init(p->op.loop, poll, fds[0]); /* sets O_NONBLOCK on this end */
     if (status == 0) {
         poll->data = p;

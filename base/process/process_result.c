@@ -56,10 +56,10 @@ static void report_text(const struct proc *p, struct err *e)
         err_sys(e, sys, "%s: %s", p->name, p->prog);
         return;
     case SPAWN_CWD:
-        err_sys(e, sys, "%s: enter its working directory", p->name);
+        err_sys(e, sys, "%s: enter the working directory", p->name);
         break;
     case SPAWN_CGROUP:
-        err_sys(e, sys, "%s: join its cgroup", p->name);
+        err_sys(e, sys, "%s: join the cgroup", p->name);
         break;
     case SPAWN_FDS:
         err_sys(e, sys, "%s: arrange descriptors", p->name);
@@ -68,7 +68,7 @@ static void report_text(const struct proc *p, struct err *e)
         err_sys(e, sys, "%s: drop privileges", p->name);
         break;
     case SPAWN_GROUP:
-        err_sys(e, sys, "%s: make its process group", p->name);
+        err_sys(e, sys, "%s: create the process group", p->name);
         break;
     }
     if (e->code == ERR_NOT_FOUND) /* reserved for a program that does not exist */
@@ -93,7 +93,7 @@ void proc_result_text(const struct proc *p, struct err *e)
         return;
     }
     if (!p->exited) {
-        err_set(e, ERR_INTERNAL, "%s: its exit status is lost", p->name);
+        err_set(e, ERR_INTERNAL, "%s: the exit status is lost", p->name);
         return;
     }
     if (WIFSIGNALED(p->status)) {

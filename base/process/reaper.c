@@ -52,8 +52,8 @@ void reaper_adopt(uv_loop_t *loop, pid_t pid, int pidfd, const char *name, const
 {
     struct stray *s = calloc(1, sizeof(*s));
 
-    log_warn("child does not die from SIGKILL, left behind", F_STR("name", name), F_STR("subject", subject),
-             F_I64("pid", pid), F_U64("leftBehind", stray_count + 1));
+    log_warn("child process does not die from SIGKILL; abandoning it", F_STR("name", name),
+             F_STR("subject", subject), F_I64("pid", pid), F_U64("leftBehind", stray_count + 1));
     if (s == NULL || uv_poll_init(loop, &s->poll, pidfd) != 0) {
         free(s); /* not reaped until the daemon ends: one zombie */
         close(pidfd);

@@ -249,7 +249,7 @@ static enum err_code read_report(int from, struct err *e)
     ssize_t n = read(from, &theirs, sizeof(theirs));
 
     if (n != (ssize_t)sizeof(theirs))
-        return err_set(e, ERR_INTERNAL, "the process in the new user namespace ended early");
+        return err_set(e, ERR_INTERNAL, "the process in the new user namespace exited early");
     if (theirs.code != ERR_OK)
         *e = theirs;
     return theirs.code;
@@ -297,7 +297,7 @@ static enum err_code make_owned(const struct netns_spec *spec, int flags, struct
     if (read_report(from, e) == ERR_OK && write_map(spec, pid, "uid_map", e) == ERR_OK &&
         write_map(spec, pid, "gid_map", e) == ERR_OK) {
         if (write(to, "", 1) != 1)
-            err_sys(e, errno, "go on in the new user namespace");
+            err_sys(e, errno, "continue in the new user namespace");
         else if (read_report(from, e) == ERR_OK)
             ERR_IGNORE(pin_all(spec, pid, e));
     }

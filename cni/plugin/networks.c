@@ -235,7 +235,7 @@ static enum err_code check_name_is_new(const struct load *l, const struct cni_li
 {
     for (size_t i = 0; i < l->out->n; i++) {
         if (strcmp(l->out->lists[i].name, list->name) == 0)
-            return err_set(e, ERR_EXISTS, "network \"%s\" is defined by an earlier file already", list->name);
+            return err_set(e, ERR_EXISTS, "network \"%s\" is already defined in an earlier file", list->name);
     }
     return ERR_OK;
 }

@@ -45,7 +45,7 @@ static struct presence plugin_find(const char *const *bin_dirs, const char *type
             return presence_unknown(e);
         }
         if (fstatat(AT_FDCWD, path, &st, 0) != 0) {
-            err_sys(e, errno, "look for plugin %s", path);
+            err_sys(e, errno, "find plugin %s", path);
             found = presence_from_err(e);
             if (presence_is_unknown(found))
                 return found;

@@ -188,7 +188,7 @@ static enum err_code put_once(struct dp_holdings *h, const struct dp_holding *x,
 
     if (old == NULL)
         return dp_holdings_put(h, x, e);
-    return same_devices(old, x) ? ERR_OK : err_set(e, ERR_EXISTS, "it holds other devices already");
+    return same_devices(old, x) ? ERR_OK : err_set(e, ERR_EXISTS, "it already holds other devices");
 }
 
 /* Groups the spots, which are sorted by id, into devices. */
@@ -285,7 +285,7 @@ enum err_code dp_checkpoint_read(const char *text, size_t n, struct dp_holdings 
     enum err_code code = dp_ck_parse(text, n, &d, &sum, e);
 
     if (code == ERR_OK && sum != dp_ck_sum(&d))
-        code = err_set(e, ERR_DATA_LOSS, "its checksum is %llu, not that of the data (%lu)",
+        code = err_set(e, ERR_DATA_LOSS, "its checksum is %llu, but the data have %lu",
                        (unsigned long long)sum, (unsigned long)dp_ck_sum(&d));
     if (code == ERR_OK && h != NULL)
         code = take_entries(&d, h, ret_ignored, e);

@@ -194,7 +194,7 @@ static enum err_code provide(struct plugin *p, struct err *e)
     uid_t uid;
 
     if (other != NULL && other->order > p->order)
-        return err_set(e, ERR_ABORTED, "a later registration of %s is in force", p->resource);
+        return err_set(e, ERR_ABORTED, "a later registration of %s is in effect", p->resource);
     if (dp_options_unpack(&o, p->options.response.p, p->options.response.n, e) != ERR_OK)
         return err_wrap(e, "failed to get device plugin options");
     p->state = PLUGIN_SERVES; /* it may be called from now on */
@@ -268,9 +268,9 @@ enum err_code plugin_start(struct plugin **ret, struct dp_plugins *all, const ch
     struct plugin *p;
 
     if (all->cancelled)
-        return err_set(e, ERR_CANCELLED, "the agent is ending");
+        return err_set(e, ERR_CANCELLED, "the agent is shutting down");
     if (all->n_plugins >= DP_PLUGINS_MAX)
-        return err_set(e, ERR_EXHAUSTED, "%d device plugins are registered already, no more are allowed",
+        return err_set(e, ERR_EXHAUSTED, "%d device plugins are already registered, the maximum",
                        DP_PLUGINS_MAX);
     p = calloc(1, sizeof(*p));
     if (p == NULL || (p->path = strdup(path)) == NULL) {

@@ -117,7 +117,7 @@ static enum err_code check_peer(struct registration *r, const struct grpc_reques
     if (p->tokens > PEER_BURST * 1000)
         p->tokens = PEER_BURST * 1000;
     if (p->tokens < 1000)
-        return err_set(e, ERR_EXHAUSTED, "process %ld registers more often than %d times a second", (long)pid,
+        return err_set(e, ERR_EXHAUSTED, "process %ld registers more than %d times a second", (long)pid,
                        PEER_PER_S);
     p->tokens -= 1000;
     LIST_FOREACH (c, &r->calls, link)

@@ -64,7 +64,7 @@ int main(int argc, char **argv)
         return 2;
     }
     if (mkdir(argv[1], 0755) != 0)
-        err_sys(&e, errno, "make %s", argv[1]);
+        err_sys(&e, errno, "create %s", argv[1]);
     else
         swap_for(argv[1], n_files, strtoul(argv[3], NULL, 10) * 1000, &rate, &e);
     if (fs_remove_tree(AT_FDCWD, argv[1], &ignored) != ERR_OK)

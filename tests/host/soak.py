@@ -347,7 +347,7 @@ class Soak:
         decoys = [f"{node.run_dir}/ns/{'0' * 8}-decoy", f"{node.state_dir}/pods/.decoy.json.tmp"]
         for decoy in decoys:
             os.mkdir(decoy)
-        equal(sorted(self.stray()), sorted(f"left: {d}" for d in decoys), "what the search for left-overs finds")
+        equal(sorted(self.stray()), sorted(f"left: {d}" for d in decoys), "what the search for leftovers finds")
         for decoy in decoys:
             os.rmdir(decoy)
         descriptors = len(os.listdir(f"/proc/{node.process.pid}/fd"))

@@ -89,7 +89,7 @@ def test_pods_of_other_software(t):
         equal(code, 1, "exit code")
         contains(said, f"processes run in cgroup {node.cgroup_root}/kubepods, but not of this agent")
         check(other.poll() is None, "the other software's process")
-        check("left-over" not in said, said)
+        check("leftover" not in said, said)
     finally:
         other.kill()
         other.wait()

@@ -50,7 +50,7 @@ def test_large_objects(t):
             server.store.put("Pod", pod_object("a", "node-1", annotations={"x": "y" * n}))
             kube.wait(lambda n=n: len(kube.pods["default", "a"]["metadata"].get("annotations", {}).get("x", "")) == n, f"{n} bytes", 40)
         server.store.put("Pod", pod_object("a", "node-1", annotations={"x": "y" * (11 * MIB)}))
-        left = kube.wait_message("log", lambda m: m["message"] == "an object is too large for the daemon: it is left out", seconds=40)
+        left = kube.wait_message("log", lambda m: m["message"] == "ignoring an object: it is too large", seconds=40)
         equal((left["fields"]["kind"], left["fields"]["name"]), ("Pod", "a"), "what is left out")
         server.store.put("Pod", pod_object("a", "node-1", annotations={"x": "small"}))
         kube.wait(lambda: kube.pods["default", "a"]["metadata"]["annotations"]["x"] == "small", "the small one")

@@ -74,7 +74,7 @@ def test_delete(t):
         wrong = cli(*words)
         equal(wrong.returncode, 2, f"exit code of {words}")
         contains(wrong.stderr, why)
-    contains(cli("node", "x").stderr, "objects of kind Node are not written here", "the node")
+    contains(cli("node", "x").stderr, "objects of kind Node cannot be written on this node", "the node")
     node.stop()
 
 

@@ -171,7 +171,7 @@ def test_reload(t):
 
     write(path, KUBELET + "maxPods: many\n")
     reload()
-    contains(node.log(), "cannot reload the configuration; the old one stays in force", "log")
+    contains(node.log(), "cannot reload the configuration; the old one stays in effect", "log")
     contains(node.log(), f'{path}:3: maxPods: \\"many\\" is not a whole number', "log")
     equal(node.get("/configz")["kubeletconfig"]["maxPods"], 5, "maxPods")
     node.put("d.yaml", pod("d"))

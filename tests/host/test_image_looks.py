@@ -183,4 +183,4 @@ def test_verify_says_what_it_could_not_look_at(t):
           [{"part": f"layer {layer}", "what": "open: Input/output error", "unknown": True}], "it cannot be opened once")
     contains(verify("readdir", "/layers", str(errno.EIO))["error"], "read the folder of layers: Input/output error")
     os.removexattr(f"{store}/layers/{layer}", "trusted.coracle.sum")
-    equal(verify()["problems"], [{"part": f"layer {layer}", "what": "no sum was recorded when it was unpacked"}], "without its sum")
+    equal(verify()["problems"], [{"part": f"layer {layer}", "what": "no checksum was recorded when it was unpacked"}], "without its sum")

@@ -133,7 +133,7 @@ def test_cut(t):
         s.bad("INVALID", "layer 1 of 1")
     m = s.manifest([good], diff_ids=[digest(good)], pack=lambda d: d[:2560])
     s.index(m)
-    s.bad("DATA_LOSS", "uncompressed it is")
+    s.bad("DATA_LOSS", "its uncompressed digest is")
 
 
 def test_absurd_configurations(t):
@@ -152,9 +152,9 @@ def test_absurd_configurations(t):
                                ({"Env": {"A": "b"}}, "INVALID", "Env is not a list"), ({"User": ["0"]}, "INVALID", "User is not a string"),
                                ({"Cmd": "sh"}, "INVALID", "Cmd is not a list"), ({"WorkingDir": 1}, "INVALID", "WorkingDir"),
                                ({"Volumes": ["/a"]}, "INVALID", "Volumes is not an object"),
-                               ({"Volumes": {"/a": {}, "/b/../../c": {}}}, "INVALID", 'Volumes: "/b/../../c" is not a path of the image'),
+                               ({"Volumes": {"/a": {}, "/b/../../c": {}}}, "INVALID", 'Volumes: "/b/../../c" is not a path in the image'),
                                ({"Volumes": {"/a\nb": {}}}, "INVALID", "has control characters"),
-                               ({"Volumes": {"/" + "v" * 256: {}}}, "INVALID", "is not a path of the image"),
+                               ({"Volumes": {"/" + "v" * 256: {}}}, "INVALID", "is not a path in the image"),
                                ({"Volumes": {"/v" * 2048: {}}}, "INVALID", "Volumes: a path has 4096 bytes, the limit is 4094"),
                                ({"Volumes": {f"/{n}": {} for n in range(101)}}, "EXHAUSTED", "Volumes has 101 entries, the limit is 100"),
                                ({"Cmd": ["x" * (5 << 20)]}, "EXHAUSTED", "more than")):

@@ -208,7 +208,7 @@ def test_state(t):
             f.write(damage)
         since = len(k.node.log())
         k.node.start()
-        equal(k.node.log()[since:].count("what was written of the node is damaged"), 1, f"{damage!r} is named once")
+        equal(k.node.log()[since:].count("the stored Node object is damaged"), 1, f"{damage!r} is named once")
         check(glob.glob(f"{k.node.state_dir}/node.json.damaged-*"), f"{damage!r} is set aside")
         for aside in glob.glob(f"{k.node.state_dir}/node.json.damaged-*"):
             os.unlink(aside)

@@ -287,7 +287,7 @@ def test_left_behind(t):
         found += [f for f in (f"{node.run_dir}/ns/nobody", f"{node.state_dir}/containers/{'cd' * 32}") if os.path.exists(f)]
         found += [f for f in os.listdir(f"{node.run_dir}/exits") if f[:2] in ("ab", "ef")]
         return found + ([f"process {pid}"] if alive(pid) else [])
-    until(lambda: not left(), 20, lambda: f"left-overs {left()}")
+    until(lambda: not left(), 20, lambda: f"leftovers {left()}")
     equal(facts(node, node.pod("b")), b, "the other pod")
     node.wait_no_traces(a, deadline=20)
     node.remove("b.yaml")

@@ -327,7 +327,7 @@ def test_forgotten_attachments(t):
         os.unlink(copy)
     node.remove("a.yaml")
     node.start()
-    until(lambda: "were found only by their left-overs" in explain(node, "node"), 15, "explain node tells what was found")
+    until(lambda: "were found only by their leftovers" in explain(node, "node"), 15, "explain node tells what was found")
     again = node.wait_pod("b", lambda p: p.phase == "Running" and p.ip and p.condition("PodReadyToStartContainers").get("status") == "True",
                           20, "b is attached again")
     until(lambda: a.ip == again.ip or f"{a.ip}/32" not in firewall(), 10, "rules of a are gone")

@@ -121,7 +121,7 @@ def test_not_isolated(t):
     contains(node.cli("explain", "node").stdout, why, "explain node")
     contains(node.cli("explain", "pod", "own").stdout, f"not isolated: {why}", "explain pod")
     contains(node.cli("describe", "node").stdout, f"default/own (main), not isolated: {why}", "the map of the nodes")
-    equal(node.log().count("cannot be isolated on this machine"), 1, "lines of the log about it")
+    equal(node.log().count("cannot isolate processors of containers on this machine"), 1, "lines of the log about it")
     node.kill()
     node.start()
     node.wait_running("own")

@@ -60,10 +60,10 @@ def test_stuck_removals(t):
     node.wait_log("cannot remove leftovers of a pod; will retry")
 
     def left():
-        return sorted(s["name"] for s in node.get("/explain")["steps"] if s["name"].startswith("left-over "))
-    until(lambda: left() == ["left-over logs of a pod", "left-over pod record"], 10, lambda: f"two left-overs in explain; now {node.get('/explain')['steps']}")
+        return sorted(s["name"] for s in node.get("/explain")["steps"] if s["name"].startswith("leftover "))
+    until(lambda: left() == ["leftover logs of a pod", "leftover pod record"], 10, lambda: f"two leftovers in explain; now {node.get('/explain')['steps']}")
     equal((os.path.exists(logs), os.path.exists(record)), (True, True), "what is left")
     os.unlink(stuck)
     until(lambda: not os.path.exists(logs) and not os.path.exists(record), 70, "the removal")
-    until(lambda: not left(), 10, lambda: f"no left-overs; now {left()}")
+    until(lambda: not left(), 10, lambda: f"no leftovers; now {left()}")
     node.stop()

@@ -138,7 +138,7 @@ def test_left_over_cgroups(t):
     for folder in left:
         os.makedirs(folder)
     node.start()
-    until(lambda: not any(os.path.exists(folder) for folder in left), 10, "left-overs are removed")
+    until(lambda: not any(os.path.exists(folder) for folder in left), 10, "leftovers are removed")
     again = node.wait_pod("a", lambda p: p.ready)
     equal((again.uid, again.container_id(), again.restarts()), (a.uid, a.container_id(), 0), "the pod")
     check(all(os.path.isdir(f"{root}/kubepods/burstable/pod{a.uid}") for root in roots), "its own cgroups stay")

@@ -27,7 +27,7 @@ def test_few_descriptors(t):
         check(result.returncode == 1, f"{n} descriptors: exit code {result.returncode}\n{result.stdout}")
         contains(result.stdout, "cannot start")
         reasons.append(result.stdout)
-    check(any("make the event loop" in r for r in reasons), "the loop was never what failed:\n" + "\n".join(reasons))
+    check(any("create the event loop" in r for r in reasons), "the loop was never what failed:\n" + "\n".join(reasons))
 
 
 NOBODY = 65534

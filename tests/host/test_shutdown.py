@@ -272,6 +272,6 @@ def test_no_bus(t):
     node.wait_running("plain")
     until(lambda: step(node, "shutdown inhibitor").get("state") == "failed", 10, "explained")
     contains(step(node, "shutdown inhibitor")["detail"], "connect to the system bus", "explain node")
-    node.wait_log("a shutdown of the machine would not wait for the pods")
-    equal(node.log().count("a shutdown of the machine would not wait for the pods"), 1, "warnings")
+    node.wait_log("a shutdown of the machine will not wait for pods")
+    equal(node.log().count("a shutdown of the machine will not wait for pods"), 1, "warnings")
     node.stop()

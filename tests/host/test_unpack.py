@@ -249,7 +249,7 @@ def test_hard_links(t):
         s.bad_layer("INVALID", "does not come before it", hard("a", target), entry("later", b"x"))
     s.bad_layer("INVALID", "climbs", hard("a", "../../../../etc/passwd"))
     s.bad_layer("INVALID", "is a folder", folder("d"), hard("a", "d"))
-    s.bad_layer("INVALID", "no proper target", entry("a", b"x"), hard("a", "a"))
+    s.bad_layer("INVALID", "no valid target", entry("a", b"x"), hard("a", "a"))
     s.bad_layer("INVALID", "does not come before it", entry(".wh.w"), hard("a", "w"))
     s.bad_layer("INVALID", "does not come before it", folder("d"), entry("d/f", b"x"), hard("d", "d/f"))
     root = s.layer(entry("f", b"x"), hard("g", "/f"), link("l", "/etc/passwd"), hard("m", "l"))
@@ -404,7 +404,7 @@ def test_digests(t):
     path = f"{s.dir}/blobs/sha256/{digest(data)[7:]}"
     s.index(good)
     for wrong, text in ((data[:-512] + b"\1" * 512, "its content has the digest"), (data + b"\0", "is longer than"),
-                        (data[:-512], "bytes where its manifest says")):
+                        (data[:-512], "bytes, but its manifest says")):
         with open(path, "wb") as f:
             f.write(wrong)
         s.bad("DATA_LOSS", "layer 1 of 1", text)
@@ -422,7 +422,7 @@ def test_digests(t):
     s.index({**good, "digest": "sha256:../../../../etc/passwd"})
     s.bad("INVALID", "no SHA-256 digest")
     s.index(s.manifest([data], diff_ids=[digest(b"something else")]))
-    s.bad("DATA_LOSS", "uncompressed it is")
+    s.bad("DATA_LOSS", "its uncompressed digest is")
     s.index(s.manifest([data], diff_ids=[digest(data)], pack=gzip.compress))
     s.good()
 
@@ -440,7 +440,7 @@ def test_compression(t):
     s.index(s.manifest([data], pack=lambda d: gzip.compress(gzip.compress(d))))
     s.bad("INVALID")
     s.index(s.manifest([data], pack=lambda d: gzip.compress(d)[:-20]))
-    s.bad("DATA_LOSS", "uncompressed it is")
+    s.bad("DATA_LOSS", "its uncompressed digest is")
     s.index(s.manifest([data], pack=lambda d: b"\xfd7zXZ\0" + d))
     s.bad("INVALID", "xz")
     for broken in (b"no tar at all" * 100, data[:300], b"\x1f\x8b" + b"\xff" * 300):
@@ -645,7 +645,7 @@ def test_docker_archive(t):
         equal([n["name"] for n in i["names"]], ["docker.io/library/evil:1", "localhost/evil:2"], "names")
         equal((i["layers"], i["digest"]), ([digest(b), digest(a)], i["id"]), "layers; no manifest, so the id")
     other = {"architecture": host_arch(), "os": "linux", "rootfs": {"type": "layers", "diff_ids": [digest(tar(entry("other")))]}}
-    s.bad("DATA_LOSS", "uncompressed it is", source=archive(t, *docker([tar(entry("c"))], config=other)))
+    s.bad("DATA_LOSS", "its uncompressed digest is", source=archive(t, *docker([tar(entry("c"))], config=other)))
     for layers, part in ((["/etc/passwd"], "not a path inside"), (["../../x"], "not a path inside"), (["missing"], "No such file"), ([1], "Layers[0]"),
                          ([], "it has 0 layers")):
         s.bad("NOT_FOUND" if layers == ["missing"] else "INVALID", part, source=archive(t, *docker([tar(entry("d"))], Layers=layers)))

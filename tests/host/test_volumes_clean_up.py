@@ -105,10 +105,10 @@ def test_left_over(t):
     point = f"{node.root_dir}/pods/{held}/{EMPTY}/one/in/side"
     run("mount", "--bind", theirs, point)
     node.start()
-    explained(node, ("node",), "left-over volumes", held, 'volume "one" is in use', point)
+    explained(node, ("node",), "leftover volumes", held, 'volume "one" is in use', point)
     for uid in (a.uid, crashed):
-        until(lambda u=uid: not os.path.exists(f"{node.root_dir}/pods/{u}"), 20, "left-over folders")
-        until(lambda u=uid: not os.path.exists(f"{node.run_dir}/volumes/{u}"), 20, "left-over payloads")
+        until(lambda u=uid: not os.path.exists(f"{node.root_dir}/pods/{u}"), 20, "leftover folders")
+        until(lambda u=uid: not os.path.exists(f"{node.run_dir}/volumes/{u}"), 20, "leftover payloads")
     lives(theirs)
     check(not os.path.exists(f"{node.root_dir}/pods/{held}/{EMPTY}/two"), "the volume beside the one that is held")
     run("umount", point)
@@ -155,7 +155,7 @@ def test_first_start_beside_a_kubelet(t):
 
 
 def test_first_start_of_this_version(t):
-    """where an earlier version ran, which kept no list of foreign pods, its left-over volumes and logs are removed, a kubelet's are not"""
+    """where an earlier version ran, which kept no list of foreign pods, its leftover volumes and logs are removed, a kubelet's are not"""
     node = t.node()
     equal(node.stop(), 0, "exit code")
     os.unlink(f"{node.state_dir}/foreign-pods")  # versions before this one made none
@@ -186,7 +186,7 @@ def test_first_start_of_this_version(t):
 
 
 def test_left_over_unknown(t):
-    """no left-over volume is removed while the list of foreign pods cannot be read; the read is repeated"""
+    """no leftover volume is removed while the list of foreign pods cannot be read; the read is repeated"""
     node, _ = started(t)
     equal(node.stop(), 0, "exit code")
     uid, known = str(uuid.uuid4()), f"{node.state_dir}/foreign-pods"
@@ -194,12 +194,12 @@ def test_left_over_unknown(t):
     os.unlink(known)
     os.mkdir(known)  # EISDIR: neither present nor absent
     node.start()
-    explained(node, ("node",), "left-over volumes", "foreign-pods")
+    explained(node, ("node",), "leftover volumes", "foreign-pods")
     check(os.path.isdir(f"{node.root_dir}/pods/{uid}/volumes"), "removed although it could not be known whose it is")
     os.rmdir(known)
     with open(known, "w", encoding="ascii") as f:
         f.write(".\n")
-    until(lambda: not os.path.exists(f"{node.root_dir}/pods/{uid}"), 70, "left-over folder")
+    until(lambda: not os.path.exists(f"{node.root_dir}/pods/{uid}"), 70, "leftover folder")
     equal(node.stop(), 0, "exit code")
 
 

@@ -134,7 +134,7 @@ static enum err_code fill_folder(int top, uint64_t first, uint64_t n, struct err
 
     snprintf(name, sizeof(name), "%llu", (unsigned long long)first);
     if (mkdirat(top, name, 0755) != 0 || (folder = openat(top, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
-        return err_sys(e, errno, "make folder %s", name);
+        return err_sys(e, errno, "create folder %s", name);
     for (uint64_t i = 0; i < n; i++) {
         snprintf(name, sizeof(name), "%llu", (unsigned long long)(first + i));
         if (mknodat(folder, name, S_IFREG | 0644, 0) != 0)

@@ -46,7 +46,7 @@ enum err_code csi_block_map(const struct csi_paths *p, struct err *e)
         return e->code;
     fd = open(p->map, O_CREAT | O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
-        return err_sys(e, errno, "make %s", p->map);
+        return err_sys(e, errno, "create %s", p->map);
     if (mount(p->target, p->map, NULL, MS_BIND, NULL) != 0)
         return err_sys(e, errno, "bind %s to %s", p->target, p->map);
     return ERR_OK;

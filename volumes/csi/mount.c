@@ -81,7 +81,7 @@ static void mount_end_stopped(struct csi_mount *m)
 {
     struct err e = { 0 };
 
-    err_set(&e, ERR_CANCELLED, "the pod of the volume is ending");
+    err_set(&e, ERR_CANCELLED, "the pod of the volume is terminating");
     mount_end(m, &e);
 }
 

@@ -75,7 +75,7 @@ enum err_code csi_place_remove_folder(const char *path, struct err *e)
     if (rmdir(path) == 0 || errno == ENOENT)
         return ERR_OK;
     if (errno == ENOTEMPTY || errno == EEXIST)
-        return err_set(e, ERR_UNAVAILABLE, "%s holds files: it is kept", path);
+        return err_set(e, ERR_UNAVAILABLE, "%s contains files and is kept", path);
     if (errno == EBUSY)
         return err_set(e, ERR_PRECONDITION, "%s is still mounted", path);
     return err_sys(e, errno, "remove %s", path);
@@ -85,7 +85,7 @@ enum err_code csi_place_remove_folder(const char *path, struct err *e)
 static enum err_code remove_empty_file(const char *path, const struct stat *st, struct err *e)
 {
     if (S_ISREG(st->st_mode) && st->st_size > 0)
-        return err_set(e, ERR_UNAVAILABLE, "%s holds data: it is kept", path);
+        return err_set(e, ERR_UNAVAILABLE, "%s contains data and is kept", path);
     if (unlink(path) == 0 || errno == ENOENT)
         return ERR_OK;
     return errno == EBUSY ? err_set(e, ERR_PRECONDITION, "%s is still mounted", path)

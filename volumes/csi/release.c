@@ -144,7 +144,8 @@ void csi_release(struct csi *c, const struct csi_id *id)
     }
     r = calloc(1, sizeof(*r));
     if (r == NULL) {
-        log_error("out of memory to unstage a CSI volume; the next start will", F_STR("volume", id->handle));
+        log_error("no memory to unstage a CSI volume; the next start will unstage it",
+                  F_STR("volume", id->handle));
         return;
     }
     r->csi = c;
@@ -229,7 +230,7 @@ static void on_swept(struct op *op, const struct err *result)
                 take_device(c, o);
     json_decref(list);
     if (e.code != ERR_OK && !c->stopped)
-        log_warn("cannot look for staged CSI volumes; the next start will", F_ERR(&e));
+        log_warn("cannot search for staged CSI volumes; the next start will retry", F_ERR(&e));
     count(c, false);
 }
 

@@ -31,7 +31,7 @@ static enum err_code no_answer(const char *command, const char *text, size_t n, 
 
     snprintf(start, sizeof(start), "%.*s", (int)(n < 100 ? n : 100), text);
     text_printable(start);
-    return err_set(e, ERR_INVALID, "%s command answered no JSON object: \"%s\"", command, start);
+    return err_set(e, ERR_INVALID, "%s command did not return a JSON object: \"%s\"", command, start);
 }
 
 enum err_code flex_answer_parse(const char *command, const char *text, size_t n, struct flex_answer *ret,
@@ -46,7 +46,7 @@ enum err_code flex_answer_parse(const char *command, const char *text, size_t n,
     message = json_str(o, "message");
     device = json_str(o, "device");
     if (device != NULL && strlen(device) >= sizeof(ret->device))
-        return err_set(e, ERR_INVALID, "%s command answered a device of %zu characters", command,
+        return err_set(e, ERR_INVALID, "%s command returned a device path of %zu characters", command,
                        strlen(device));
     *ret = (struct flex_answer){ .status = str_eq(status, "Success")         ? FLEX_SUCCESS
                                            : str_eq(status, "Not supported") ? FLEX_NOT_SUPPORTED

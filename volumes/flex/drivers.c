@@ -71,7 +71,7 @@ static enum err_code name_driver(struct driver *d, const char *dir, const char *
     const char *slash = strchr(name, '/'), *last = slash != NULL ? slash + 1 : name;
 
     if ((slash != NULL && !is_plain(name, (size_t)(slash - name))) || !is_plain(last, strlen(last)))
-        return err_set(e, ERR_INVALID, "\"%.100s\" is no name of a FlexVolume driver", name);
+        return err_set(e, ERR_INVALID, "\"%.100s\" is not a valid FlexVolume driver name", name);
     d->name = strdup(name);
     d->dir_name = strdup(name);
     if (d->dir_name != NULL && slash != NULL)
@@ -234,11 +234,11 @@ static void begin(struct flex_drivers *all)
     if (all->watches != NULL)
         return;
     if (fs_mkdirs(all->dir, 0755, &e) != ERR_OK)
-        log_warn("cannot make the folder of FlexVolume drivers", F_STR("folder", all->dir), F_ERR(&e));
+        log_warn("cannot create the folder of FlexVolume drivers", F_STR("folder", all->dir), F_ERR(&e));
     else if (watch_set_open(&all->watches, all->o.loop, on_event, all, &e) != ERR_OK)
-        log_warn("cannot follow FlexVolume drivers", F_ERR(&e));
+        log_warn("cannot watch FlexVolume drivers", F_ERR(&e));
     else if (watch_set_add(all->watches, all->dir, EVENTS | IN_ONLYDIR) < 0)
-        log_warn("cannot follow the folder of FlexVolume drivers", F_STR("folder", all->dir),
+        log_warn("cannot watch the folder of FlexVolume drivers", F_STR("folder", all->dir),
                  F_STR("error", strerror(errno)));
 }
 
@@ -288,7 +288,7 @@ enum err_code flex_drivers_find(struct flex_drivers *all, const char *name, stru
         return ERR_OK;
     case NEW:
     case ASKED:
-        return err_set(e, ERR_UNAVAILABLE, "driver %.100s is asked what it can", name);
+        return err_set(e, ERR_UNAVAILABLE, "querying the capabilities of driver %.100s", name);
     case ABSENT:
         return err_set(e, ERR_NOT_FOUND, "there is no %.300s", d->program);
     case FAILED:

@@ -60,5 +60,5 @@ enum err_code flex_expand(const struct flex_volume *v, struct flex_sizes sizes, 
         return e->code;
     return device[0] != '\0'
                ? storage_resize(device, v->target, e)
-               : err_set(e, ERR_PRECONDITION, "the driver does not support expandfs, and names no device");
+               : err_set(e, ERR_PRECONDITION, "the driver does not support expandfs and returns no device");
 }

@@ -78,7 +78,7 @@ static enum err_code mount_device(const struct flex_volume *v, const char *place
     if (supported)
         return ERR_OK;
     if (device[0] != '/')
-        err_set(e, ERR_PRECONDITION, "the driver names no device to mount");
+        err_set(e, ERR_PRECONDITION, "the driver returned no device to mount");
     else
         ERR_IGNORE(storage_mount_disk(&disk, device, place, e));
     return e->code == ERR_OK ? ERR_OK : give_up(v, place, e);

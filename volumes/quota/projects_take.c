@@ -54,7 +54,7 @@ static enum err_code find_free(struct projects *p, const struct quota_fs *f, con
             break;
         }
     }
-    return err_set(e, ERR_EXHAUSTED, "no free project among %d that were tried", TRIES_MAX);
+    return err_set(e, ERR_EXHAUSTED, "none of the %d tried project ids is free", TRIES_MAX);
 }
 
 /* The entry of a tree that is on the same file system as before. */
@@ -77,7 +77,7 @@ static enum err_code take_one(struct projects *p, struct projects_wish *w, const
         return ERR_OK;
     }
     if (HASH_COUNT(p->ids) >= PROJECTS_MAX)
-        return err_set(e, ERR_EXHAUSTED, "%d trees have projects already", PROJECTS_MAX);
+        return err_set(e, ERR_EXHAUSTED, "%d folders already have projects", PROJECTS_MAX);
     if (find_free(p, w->fs, named, &w->id, e) != ERR_OK)
         return e->code;
     other = projects_entry(p, w->path);
@@ -166,7 +166,7 @@ static enum err_code reserve_one(struct projects *p, const struct quota_fs *f, c
     struct project_entry *x;
 
     if (HASH_COUNT(p->ids) >= PROJECTS_MAX)
-        return err_set(e, ERR_EXHAUSTED, "%d trees have projects already", PROJECTS_MAX);
+        return err_set(e, ERR_EXHAUSTED, "%d folders already have projects", PROJECTS_MAX);
     if (find_free(p, f, named, ret, e) != ERR_OK)
         return e->code;
     x = projects_add(p, *ret, "", p->state_file, f->identity, true);

@@ -16,7 +16,7 @@
 static enum err_code failed(const char *doing, struct err *e)
 {
     if (errno == EOPNOTSUPP || errno == ENOTTY)
-        return err_set(e, ERR_PRECONDITION, "%s: the file system has no projects", doing);
+        return err_set(e, ERR_PRECONDITION, "%s: the file system does not support projects", doing);
     return err_sys(e, errno, "%s", doing);
 }
 
@@ -98,7 +98,7 @@ static enum err_code assign_folder(int fd, uint32_t project, unsigned depth, str
     enum err_code code;
 
     if (depth > QUOTA_DEPTH_MAX)
-        return err_set(e, ERR_EXHAUSTED, "more than %d folders within each other", QUOTA_DEPTH_MAX);
+        return err_set(e, ERR_EXHAUSTED, "folders are nested more than %d deep", QUOTA_DEPTH_MAX);
     readable = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (readable < 0)
         return errno == ENOENT ? ERR_OK : err_sys(e, errno, "open");

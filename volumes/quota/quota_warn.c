@@ -102,7 +102,7 @@ static enum err_code find_family(struct mnl_socket *nl, struct family *ret, stru
     g->version = 1;
     mnl_attr_put_strz(h, CTRL_ATTR_FAMILY_NAME, FAMILY);
     if (mnl_socket_sendto(nl, h, h->nlmsg_len) < 0)
-        return err_sys(e, errno, "ask for the netlink family %s", FAMILY);
+        return err_sys(e, errno, "request the netlink family %s", FAMILY);
     do
         n = mnl_socket_recvfrom(nl, buffer, sizeof(buffer));
     while (n < 0 && errno == EINTR);
@@ -110,7 +110,7 @@ static enum err_code find_family(struct mnl_socket *nl, struct family *ret, stru
         if (errno == ENOENT)
             return err_set(e, ERR_PRECONDITION,
                            "the kernel sends no warnings about quotas (no netlink family %s)", FAMILY);
-        return err_sys(e, errno, "ask for the netlink family %s", FAMILY);
+        return err_sys(e, errno, "request the netlink family %s", FAMILY);
     }
     if (ret->id == 0 || ret->group == 0)
         return err_set(e, ERR_PRECONDITION, "the netlink family %s has no group \"%s\"", FAMILY, GROUP);

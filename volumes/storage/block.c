@@ -41,9 +41,9 @@ enum err_code storage_block_map(const struct storage_spec *s, const struct stora
     fd_auto fd = -1;
 
     if (stat(device, &st) != 0)
-        return err_sys(e, errno, "look at %s", device);
+        return err_sys(e, errno, "stat %s", device);
     if (!S_ISBLK(st.st_mode))
-        return err_set(e, ERR_PRECONDITION, "%s is no block device", device);
+        return err_set(e, ERR_PRECONDITION, "%s is not a block device", device);
     if (!file_of(d, s->pod_uid, file, sizeof(file)))
         return err_set(e, ERR_INVALID, "the path of the disk is too long");
     if (storage_is_mounted(file, &mounted, e) != ERR_OK)
@@ -51,7 +51,7 @@ enum err_code storage_block_map(const struct storage_spec *s, const struct stora
     if (!mounted) {
         fd = open(file, O_CREAT | O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd < 0)
-            return err_sys(e, errno, "make %s", file);
+            return err_sys(e, errno, "create %s", file);
         if (mount(device, file, NULL, MS_BIND, NULL) != 0)
             return err_sys(e, errno, "bind %s to %s", device, file);
     }

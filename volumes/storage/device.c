@@ -40,7 +40,7 @@ enum err_code storage_is_mounted(const char *path, bool *ret, struct err *e)
 
 enum err_code storage_make_folder(const char *path, struct err *e)
 {
-    return fs_mkdirs(path, 0750, e) == ERR_OK ? ERR_OK : err_wrap(e, "make %s", path);
+    return fs_mkdirs(path, 0750, e) == ERR_OK ? ERR_OK : err_wrap(e, "create %s", path);
 }
 
 enum err_code storage_set_group(const struct storage_spec *s, struct err *e)
@@ -100,7 +100,7 @@ static enum err_code format(const char *device, const char *type, struct err *e)
     char program[64];
 
     if (strlen(type) > 32 || strspn(type, "abcdefghijklmnopqrstuvwxyz0123456789") != strlen(type))
-        return err_set(e, ERR_INVALID, "\"%.40s\" is no type of a file system", type);
+        return err_set(e, ERR_INVALID, "\"%.40s\" is not a file system type", type);
     snprintf(program, sizeof(program), "mkfs.%s", type);
     return storage_run(
         &(struct storage_run){ .program = program, .package = package, .args = ext ? of_ext : others }, e);
@@ -118,7 +118,7 @@ static enum err_code check(const char *device, struct err *e)
                 .program = "fsck", .package = "util-linux", .args = args, .ret_exit = &code },
             &ignored) == ERR_OK &&
         code == 4)
-        return err_set(e, ERR_DATA_LOSS, "fsck found errors on %s that it cannot correct", device);
+        return err_set(e, ERR_DATA_LOSS, "fsck found errors on %s that it could not correct", device);
     return ERR_OK;
 }
 
@@ -194,6 +194,6 @@ enum err_code storage_wait_for(const char *const *paths, size_t n, unsigned ms, 
             break;
         usleep(200 * 1000);
     }
-    return err_set(e, ERR_UNAVAILABLE, "disk %.200s did not come within %u s", n > 0 ? paths[0] : "",
+    return err_set(e, ERR_UNAVAILABLE, "disk %.200s did not appear within %u s", n > 0 ? paths[0] : "",
                    ms / 1000);
 }

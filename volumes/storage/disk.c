@@ -49,7 +49,7 @@ enum err_code storage_disk_make(struct storage_disk *ret, const char *root, enum
     n = kind == STORAGE_ISCSI ? snprintf(d.path, sizeof(d.path), "%s/iface-%s/%s", dir, iface, name)
                               : snprintf(d.path, sizeof(d.path), "%s/%s", dir, name);
     if (n <= 0 || (size_t)n >= sizeof(d.path) || !lock_place(&d, root, d.lock))
-        return err_set(e, ERR_INVALID, "\"%.100s\" is no name of a disk", name);
+        return err_set(e, ERR_INVALID, "\"%.100s\" is not a valid disk name", name);
     *ret = d;
     return ERR_OK;
 }

@@ -77,10 +77,10 @@ static enum err_code find(const struct storage_spec *s, char *ret, size_t size, 
 {
     for (size_t i = 0; i < s->n_portals; i++)
         if (!is_plain(s->portals[i]))
-            return err_set(e, ERR_INVALID, "\"%.100s\" is no WWN", s->portals[i]);
+            return err_set(e, ERR_INVALID, "\"%.100s\" is not a WWN", s->portals[i]);
     for (size_t i = 0; i < s->n_wwids; i++)
         if (!is_plain(s->wwids[i]))
-            return err_set(e, ERR_INVALID, "\"%.100s\" is no WWID", s->wwids[i]);
+            return err_set(e, ERR_INVALID, "\"%.100s\" is not a WWID", s->wwids[i]);
     if (look_once(s, ret, size))
         return ERR_OK;
     if (presence_is_unknown(fs_list(AT_FDCWD, "/sys/class/scsi_host", note_host, NULL, e)))
@@ -110,7 +110,7 @@ enum err_code storage_fc_disk(const struct storage_spec *s, struct storage_disk 
     char name[300];
 
     if (id == NULL || !is_plain(id))
-        return err_set(e, ERR_INVALID, "\"%.100s\" is no WWN", id != NULL ? id : "");
+        return err_set(e, ERR_INVALID, "\"%.100s\" is not a WWN", id != NULL ? id : "");
     if (s->n_portals > 0)
         snprintf(name, sizeof(name), "%s-lun-%d", id, s->lun);
     else

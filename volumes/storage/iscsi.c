@@ -29,8 +29,7 @@ enum err_code storage_iscsi_portal(const char *portal, char *ret, size_t size, s
     const bool has_port = colon != NULL && (bracket != NULL ? colon > bracket : strchr(portal, ':') == colon);
 
     if (!is_plain(portal, 200))
-        return err_set(e, ERR_INVALID, "\"%.100s\" is no address of an iSCSI server",
-                       portal != NULL ? portal : "");
+        return err_set(e, ERR_INVALID, "\"%.100s\" is not an iSCSI portal", portal != NULL ? portal : "");
     snprintf(ret, size, "%s%s", portal, has_port ? "" : ":3260");
     return ERR_OK;
 }
@@ -104,12 +103,12 @@ static enum err_code name_iface(const struct storage_spec *s, const char *portal
     const char *plain = s->interface != NULL && s->interface[0] != '\0' ? s->interface : "default";
 
     if (!is_plain(plain, 200))
-        return err_set(e, ERR_INVALID, "\"%.100s\" is no iSCSI interface", plain);
+        return err_set(e, ERR_INVALID, "\"%.100s\" is not an iSCSI interface", plain);
     snprintf(ret, size, "%s", plain);
     if (s->initiator == NULL || s->initiator[0] == '\0')
         return ERR_OK;
     if (!is_plain(s->initiator, 223))
-        return err_set(e, ERR_INVALID, "\"%.100s\" is no initiator name", s->initiator);
+        return err_set(e, ERR_INVALID, "\"%.100s\" is not an initiator name", s->initiator);
     snprintf(ret, size, "%.200s:%.253s", portal, s->name);
     return ERR_OK;
 }
@@ -242,14 +241,14 @@ enum err_code storage_iscsi_disk(const struct storage_spec *s, struct storage_di
     char portal[208], iface[500], name[600], target[256];
 
     if (!is_plain(s->iqn, 223))
-        return err_set(e, ERR_INVALID, "\"%.100s\" is no iSCSI target", s->iqn != NULL ? s->iqn : "");
+        return err_set(e, ERR_INVALID, "\"%.100s\" is not an iSCSI target", s->iqn != NULL ? s->iqn : "");
     if (storage_iscsi_portal(s->portal, portal, sizeof(portal), e) != ERR_OK ||
         name_iface(s, portal, iface, sizeof(iface), e) != ERR_OK)
         return e->code;
     snprintf(name, sizeof(name), "%s-%s-lun-%d", portal, s->iqn, s->lun);
     /* The end of the disk knows no more than this name. */
     if (!storage_iscsi_target(name, target, sizeof(target)) || strcmp(target, s->iqn) != 0)
-        return err_set(e, ERR_INVALID, "\"%.100s\" is no iSCSI target of \"%.100s\"", s->iqn, portal);
+        return err_set(e, ERR_INVALID, "\"%.100s\" is not an iSCSI target of \"%.100s\"", s->iqn, portal);
     return storage_disk_make(ret, s->root, STORAGE_ISCSI, s->block, iface, name, e);
 }
 

@@ -11,7 +11,7 @@ static bool is_element(const char *name)
 enum err_code storage_mount(const struct storage_spec *s, struct err *e)
 {
     if (!is_element(s->name) || strlen(s->name) > 253 || strlen(s->root) > 500)
-        return err_set(e, ERR_INVALID, "no name of a volume");
+        return err_set(e, ERR_INVALID, "not a volume name");
     if (storage_check_options(s->options, s->n_options, e) != ERR_OK)
         return e->code;
     switch (s->kind) {
@@ -24,5 +24,5 @@ enum err_code storage_mount(const struct storage_spec *s, struct err *e)
     case STORAGE_LOCAL:
         return storage_local_mount(s, e);
     }
-    return err_set(e, ERR_INTERNAL, "no kind of a volume");
+    return err_set(e, ERR_INTERNAL, "not a kind of volume");
 }

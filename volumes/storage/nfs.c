@@ -9,7 +9,7 @@
 static enum err_code check_server(const char *server, struct err *e)
 {
     if (server == NULL || server[0] == '\0' || server[0] == '-' || strpbrk(server, " \t\n,/") != NULL)
-        return err_set(e, ERR_INVALID, "\"%.100s\" is no name of an NFS server",
+        return err_set(e, ERR_INVALID, "\"%.100s\" is not a valid NFS server name",
                        server != NULL ? server : "");
     return ERR_OK;
 }

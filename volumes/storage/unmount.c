@@ -102,7 +102,7 @@ enum err_code storage_unmount(const char *path, unsigned patience_ms, struct err
         code = try_unmount(path, MNT_DETACH, DETACH_MS);
     if (code == 0 || code == EINVAL || code == ENOENT) /* it is gone already */
         return ERR_OK;
-    return code == ETIMEDOUT ? err_set(e, ERR_DEADLINE, "unmount %s: it does not end", path)
+    return code == ETIMEDOUT ? err_set(e, ERR_DEADLINE, "unmount %s: it does not finish", path)
                              : err_sys(e, code, "unmount %s", path);
 }
 

@@ -23,7 +23,7 @@
 
 #define API_FILE_MAX (10 * 1024 * 1024) /* bytes per manifest, kubelet's limit for static pods */
 
-/* Whether the manifest folder ignores a file of this name: editors' and packagers' left-overs, hidden files.
+/* Whether the manifest folder ignores a file of this name: editors' and packagers' leftovers, hidden files.
  */
 bool api_file_is_ignored(const char *name);
 

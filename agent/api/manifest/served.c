@@ -158,7 +158,7 @@ enum err_code api_decode_served(const json_t *object, struct api_object *ret, st
         return err_nomem(e);
     json_object_del(json_object_get(copy, "metadata"), "managedFields"); /* large, and of no use here */
     if (api_kind_find(kind, strlen(kind), &known) && api_kind_is_generic(known) && !is_storage(known)) {
-        err_set(e, ERR_INVALID, "%s: kind: a node takes no such objects from its cluster", kind);
+        err_set(e, ERR_INVALID, "%s: kind: a node does not use such objects of its cluster", kind);
     } else if (api_decode_one(&c, copy, &made, e) == ERR_INVALID) {
         *e = (struct err){ 0 };
         if (str_eq(kind, "Pod"))

@@ -25,7 +25,7 @@ int edit_file_make(struct cli *cli, struct edit_file *f, const char *text)
             tmp = "/tmp";
         snprintf(f->dir, sizeof(f->dir), "%s/coracle-edit-XXXXXX", tmp);
         if (mkdtemp(f->dir) == NULL) {
-            err_sys(&e, errno, "make a folder in %s", tmp);
+            err_sys(&e, errno, "create a folder in %s", tmp);
             return cli_failed(cli, &e);
         }
         snprintf(f->path, sizeof(f->path), "%s/object.yaml", f->dir);

@@ -215,7 +215,7 @@ static enum err_code client_receive(const struct cli *cli, struct exchange *x, i
         if (x->complete || x->stopped)
             break;
         if (n == 0)
-            return err_set(e, ERR_UNAVAILABLE, "the connection to coracle ended early");
+            return err_set(e, ERR_UNAVAILABLE, "the connection to coracle was closed early");
         if (x->response->body.failed)
             return buf_check(&x->response->body, e);
         if (code != HPE_OK)

@@ -436,7 +436,7 @@ enum err_code cli_jsonpath_find(struct jsonpath_look *l, const json_t *current, 
         json_decref(nodes);
         nodes = next;
         if (e->code == ERR_OK && l->values > JSONPATH_VALUES_MAX)
-            err_set(e, ERR_INVALID, "jsonpath: {%.*s} looks at more than %d values", (int)(n < 200 ? n : 200),
+            err_set(e, ERR_INVALID, "jsonpath: {%.*s} visits more than %d values", (int)(n < 200 ? n : 200),
                     p, JSONPATH_VALUES_MAX);
         if (e->code != ERR_OK) {
             json_decref(nodes);

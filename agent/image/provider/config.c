@@ -140,7 +140,8 @@ static enum err_code config_env(struct provider *p, const json_t *of, const char
 
         if (!json_is_object(v) || name == NULL || *name == '\0' || strchr(name, '=') != NULL ||
             (value == NULL && json_object_get(v, "value") != NULL))
-            return err_set(e, ERR_INVALID, "env[%zu]: must have texts as name, without \"=\", and value", i);
+            return err_set(e, ERR_INVALID,
+                           "env[%zu]: name and value must be strings, and name must not contain \"=\"", i);
         if (config_only(v, allowed, e) != ERR_OK)
             return err_wrap(e, "env[%zu]", i);
         if (!proc_env_put(&p->env, str_printf("%s=%s", name, value != NULL ? value : "")))
@@ -185,7 +186,8 @@ static enum err_code config_provider(struct provider *p, json_t *of, const char 
         config_match(p, of, e) != ERR_OK || config_text(of, "defaultCacheDuration", &duration, e) != ERR_OK)
         return e->code;
     if (!duration_parse(duration, &p->default_ns) || p->default_ns < 0)
-        return err_set(e, ERR_INVALID, "defaultCacheDuration: must be a duration as \"12h\", 0s or longer");
+        return err_set(e, ERR_INVALID,
+                       "defaultCacheDuration: must be a duration such as \"12h\", at least 0s");
     return config_argv(p, of, bin_dir, e) == ERR_OK ? config_env(p, of, environment, e) : e->code;
 }
 
@@ -215,7 +217,7 @@ static enum err_code config_providers(struct provider_set *s, json_t *list, cons
             return err_wrap(e, "providers[%zu]", i);
         for (size_t k = 0; k < i; k++)
             if (strcmp(s->v[k].name, s->v[i].name) == 0)
-                return err_set(e, ERR_INVALID, "providers[%zu].name: \"%.100s\" is there twice", i,
+                return err_set(e, ERR_INVALID, "providers[%zu].name: \"%.100s\" is given twice", i,
                                s->v[i].name);
     }
     qsort(s->v, s->n, sizeof(*s->v), config_by_name);
@@ -249,7 +251,7 @@ enum err_code provider_config_read(struct provider_set *ret, const char *text, s
 
     if (yaml_to_json(text, n, &docs, &numbers, NULL, e) == ERR_OK) {
         if (json_array_size(docs) != 1)
-            err_set(e, ERR_INVALID, "there are %zu documents, where one is needed", json_array_size(docs));
+            err_set(e, ERR_INVALID, "there are %zu documents instead of one", json_array_size(docs));
         else
             ERR_IGNORE(config_document(&s, json_array_get(docs, 0), bin_dir, environment, e));
     }

@@ -36,7 +36,7 @@ static void api_renew(struct kube_api *a)
         return;
     *strrchr(host, ':') = '\0';
     if (api_pki_renew(a->pki, a->node_name, host, clock_wall_ns() / 1000000000, &made, &e) != ERR_OK) {
-        log_error("the certificates of the local API cannot be made", F_ERR(&e));
+        log_error("cannot create the certificates of the local API", F_ERR(&e));
         return;
     }
     if (made == NULL)
@@ -45,7 +45,7 @@ static void api_renew(struct kube_api *a)
     a->pki = made;
     message = json_pack("{s:s, s:s, s:O}", "type", "certificate", "usage", "local", "files", made);
     if (message == NULL || kube_link_send(a->o.link, message, -1, &e) != ERR_OK)
-        log_error("the certificates of the local API cannot be kept", F_ERR(&e));
+        log_error("cannot store the certificates of the local API", F_ERR(&e));
 }
 
 /* ---- time ---- */

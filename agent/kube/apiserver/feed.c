@@ -145,7 +145,7 @@ static void feed_on_body(const char *p, size_t n, void *owner)
 
     buf_add(&a->line, p, n);
     if (a->line.failed) {
-        log_warn("the local API cannot keep an object: it is too long, or memory is short");
+        log_warn("the local API ignores an object: it is too large, or memory is exhausted");
         feed_again(a);
         return;
     }

@@ -174,7 +174,7 @@ static enum err_code add_entry(json_t *map, char type, struct bytes b, struct er
         made = type == 'M' ? base64_of(&value.bytes) : text_of(&value.bytes);
     }
     if (made == NULL || json_object_setn_new(map, (const char *)key.bytes.p, key.bytes.n, made) != 0)
-        return err_set(e, ERR_INVALID, "protobuf: a text is no UTF-8");
+        return err_set(e, ERR_INVALID, "protobuf: a string is not UTF-8");
     return ERR_OK;
 }
 
@@ -257,9 +257,9 @@ static enum err_code scalar(const struct field *f, const struct value *v, json_t
             return e->code;
         break;
     default:
-        return err_set(e, ERR_INVALID, "protobuf: %s is not taken here", f->name);
+        return err_set(e, ERR_INVALID, "protobuf: %s is not accepted", f->name);
     }
-    return *ret != NULL ? ERR_OK : err_set(e, ERR_INVALID, "protobuf: %s is no UTF-8", f->name);
+    return *ret != NULL ? ERR_OK : err_set(e, ERR_INVALID, "protobuf: %s is not UTF-8", f->name);
 }
 
 static bool is_empty(const json_t *v)
@@ -277,7 +277,7 @@ static enum err_code one_value(const struct field *f, const struct value *v, uns
         return scalar(f, v, ret, e);
     fields = fields_of(f->type);
     if (fields == NULL || want(v, WIRE_BYTES, f, e) != ERR_OK)
-        return err_set(e, ERR_INVALID, "protobuf: %s is not taken here", f->name);
+        return err_set(e, ERR_INVALID, "protobuf: %s is not accepted", f->name);
     *ret = json_object();
     if (*ret == NULL)
         return err_nomem(e);
@@ -321,14 +321,14 @@ static enum err_code decode(const char *fields, struct bytes b, unsigned depth, 
         if (take_value(&b, &v, e) != ERR_OK)
             return e->code;
         if (!find_field(fields, v.number, &f))
-            return err_set(e, ERR_INVALID, "protobuf: field %u is not known here", v.number);
+            return err_set(e, ERR_INVALID, "protobuf: field %u is unknown", v.number);
         if (f.type[0] == 'x' && f.type[1] == '\0')
             continue; /* a status: the server's */
         if (f.inlined) {
             const char *more = fields_of(f.type);
 
             if (more == NULL || want(&v, WIRE_BYTES, &f, e) != ERR_OK)
-                return err_set(e, ERR_INVALID, "protobuf: %s is not taken here", f.name);
+                return err_set(e, ERR_INVALID, "protobuf: %s is not accepted", f.name);
             if (decode(more, v.bytes, depth + 1, into, e) != ERR_OK)
                 return e->code;
         } else if (f.type[1] == '\0' && strchr("mMq", f.type[0]) != NULL) {
@@ -349,7 +349,7 @@ static enum err_code set_text(json_t *object, const char *key, const struct byte
 
     return v != NULL && json_object_set_new(object, key, v) == 0
                ? ERR_OK
-               : err_set(e, ERR_INVALID, "protobuf: %s is no UTF-8", key);
+               : err_set(e, ERR_INVALID, "protobuf: %s is not UTF-8", key);
 }
 
 enum err_code proto_to_json(const void *data, size_t n, json_t **ret, struct err *e)
@@ -363,7 +363,7 @@ enum err_code proto_to_json(const void *data, size_t n, json_t **ret, struct err
     if (object == NULL)
         return err_nomem(e);
     if (n < 4 || memcmp(data, "k8s", 4) != 0)
-        return err_set(e, ERR_INVALID, "protobuf: it does not begin with \"k8s\"");
+        return err_set(e, ERR_INVALID, "protobuf: the prefix \"k8s\" is missing");
     b.p += 4;
     b.n -= 4;
     if (inner(b, 1, &type, &there, e) != ERR_OK || inner(b, 2, &raw, &there, e) != ERR_OK ||
@@ -374,7 +374,7 @@ enum err_code proto_to_json(const void *data, size_t n, json_t **ret, struct err
         return e->code;
     fields = fields_of(json_str(object, "kind"));
     if (fields == NULL)
-        return err_set(e, ERR_UNIMPLEMENTED, "protobuf: objects of kind %.64s are not read here",
+        return err_set(e, ERR_UNIMPLEMENTED, "protobuf: objects of kind %.64s are not supported",
                        json_str(object, "kind"));
     if (decode(fields, raw.bytes, 0, object, e) != ERR_OK)
         return e->code;

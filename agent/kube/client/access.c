@@ -81,7 +81,7 @@ static enum err_code check_pem(struct kube_access *a, struct err *e)
         else if ((private = PEM_read_bio_PrivateKey(key, NULL, no_pass_phrase, NULL)) == NULL)
             err_set(e, ERR_INVALID, "key of the client certificate: %s", why_openssl());
         else if (X509_check_private_key(own, private) != 1)
-            err_set(e, ERR_INVALID, "the key is not that of the client certificate");
+            err_set(e, ERR_INVALID, "the key does not belong to the client certificate");
         else
             a->not_after_s = not_after_s(own);
     }

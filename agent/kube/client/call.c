@@ -120,7 +120,7 @@ static size_t call_on_data(char *data, size_t size, size_t n, void *arg)
     buf_add(&call->answer, data, n);
     if (!call->answer.failed)
         return n;
-    err_set(&call->failure, ERR_INTERNAL, "the answer has more than %zu bytes, or memory is short",
+    err_set(&call->failure, ERR_INTERNAL, "the answer has more than %zu bytes, or memory is exhausted",
             call->answer.max);
     return CURL_WRITEFUNC_ERROR;
 }

@@ -321,7 +321,7 @@ static enum err_code call_new(struct kube_call **ret, struct kube_client *c,
     if (call->method == NULL || call->path == NULL)
         err_nomem(e);
     else if (call->body.failed)
-        err_set(e, ERR_EXHAUSTED, "the body has more than %zu bytes, or memory is short", BODY_MAX);
+        err_set(e, ERR_EXHAUSTED, "the body has more than %zu bytes, or memory is exhausted", BODY_MAX);
     if (e->code != ERR_OK) {
         kube_call_free(call);
         return e->code;

@@ -27,7 +27,7 @@ enum err_code kube_parse(char *text, size_t n, json_t **ret, struct err *e)
     }
     if (!json_is_object(v)) {
         json_decref(v);
-        return err_set(e, ERR_INTERNAL, "answer: no JSON object");
+        return err_set(e, ERR_INTERNAL, "answer: not a JSON object");
     }
     *ret = v;
     return ERR_OK;

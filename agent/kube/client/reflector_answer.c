@@ -75,7 +75,7 @@ static void reflector_put(struct kube_reflector *r, json_t *object, const struct
     if (o == NULL)
         o = known_add(&r->known, n->namespace_, n->name, n->uid);
     if (o == NULL) {
-        log_warn("an object is left out: out of memory", F_STR("what", r->subject), F_STR("name", n->name));
+        log_warn("ignoring an object: out of memory", F_STR("what", r->subject), F_STR("name", n->name));
         return;
     }
     o->seen = r->known.set;
@@ -90,8 +90,8 @@ static bool reflector_set_over(struct kube_reflector *r)
     bool expected = known_count(&r->known) > 0 || (r->o.expected && !r->synced);
 
     if (!r->confirming && expected && known_count_set(&r->known) == 0) {
-        log_warn("the apiserver lists no objects any more: asking again", F_STR("what", r->subject),
-                 F_U64("known", known_count(&r->known)));
+        log_warn("the apiserver suddenly lists no objects; requesting the list again",
+                 F_STR("what", r->subject), F_U64("known", known_count(&r->known)));
         r->confirming = r->consistent = true;
         return false;
     }
@@ -178,7 +178,7 @@ static void list_done(struct kube_reflector *r, const struct err *result)
     struct err e = *result;
 
     if (e.code == ERR_OK && items != NULL && !json_is_array(items) && !json_is_null(items))
-        err_set(&e, ERR_INTERNAL, "%s: the answer is no list", r->subject);
+        err_set(&e, ERR_INTERNAL, "%s: the answer is not a list", r->subject);
     if (e.code == ERR_OK &&
         json_str(json_object_get(r->request.answer, "metadata"), "resourceVersion") == NULL)
         err_set(&e, ERR_INTERNAL, "%s: the list has no resourceVersion", r->subject);
@@ -196,7 +196,7 @@ static void reflector_stalled(uv_timer_t *timer)
     struct kube_reflector *r = timer->data;
 
     if (r->state == REFLECT_WATCH_LIST) {
-        log_warn("the apiserver does not end the initial events of a watch: using lists instead",
+        log_warn("the apiserver does not finish the initial events of a watch; using lists instead",
                  F_STR("what", r->subject));
         r->no_watch_list = true;
     }

@@ -145,9 +145,9 @@ static enum err_code load_head(const json_t *doc, struct err *e)
     if (load_text(doc, "apiVersion", &version, e) != ERR_OK || load_text(doc, "kind", &kind, e) != ERR_OK)
         return e->code;
     if (version[0] != '\0' && strcmp(version, "v1") != 0)
-        return err_set(e, ERR_INVALID, "apiVersion: it is \"%.100s\", a kubeconfig has \"v1\"", version);
+        return err_set(e, ERR_INVALID, "apiVersion: \"%.100s\" is not \"v1\"", version);
     if (kind[0] != '\0' && strcmp(kind, "Config") != 0)
-        return err_set(e, ERR_INVALID, "kind: it is \"%.100s\", a kubeconfig has \"Config\"", kind);
+        return err_set(e, ERR_INVALID, "kind: \"%.100s\" is not \"Config\"", kind);
     return ERR_OK;
 }
 

@@ -58,7 +58,7 @@ static enum err_code data_of(struct kube_message *m, const struct kube_choice *c
             return err_nomem(e);
         if (!base64_decode(data, n, bytes, ret_n)) {
             free(bytes);
-            return err_set(e, ERR_INVALID, "%s: it is not base64", data_field);
+            return err_set(e, ERR_INVALID, "%s: not base64", data_field);
         }
         bytes[*ret_n] = '\0';
         *ret = (char *)bytes;

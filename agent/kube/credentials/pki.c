@@ -74,11 +74,11 @@ static enum err_code write_pair(int dir, const char *cert_dir, const char *prefi
 static enum err_code check_pem(const char *certificate, const char *key, bool alone, struct err *e)
 {
     if (key == NULL || strlen(key) > PKI_PEM_MAX || !pem_has_key(key))
-        return err_set(e, ERR_INVALID, "its key is no PEM of a private key");
+        return err_set(e, ERR_INVALID, "its key is not a PEM private key");
     if (certificate == NULL && alone)
         return ERR_OK;
     if (certificate == NULL || strlen(certificate) > PKI_PEM_MAX || !pem_has_certificate(certificate))
-        return err_set(e, ERR_INVALID, "it is no PEM of a certificate");
+        return err_set(e, ERR_INVALID, "it is not a PEM certificate");
     return ERR_OK;
 }
 

@@ -38,7 +38,7 @@ enum err_code x509_key_make(EVP_PKEY **ret, struct err *e)
     EVP_PKEY *key = EVP_EC_gen("P-256");
 
     if (key == NULL)
-        return x509_failed(e, "make a key");
+        return x509_failed(e, "generate a key");
     *ret = key;
     return ERR_OK;
 }
@@ -52,7 +52,7 @@ enum err_code x509_key_read(const char *pem, EVP_PKEY **ret, struct err *e)
     BIO_free(in);
     ERR_clear_error();
     if (key == NULL)
-        return err_set(e, ERR_INVALID, "no private key in PEM");
+        return err_set(e, ERR_INVALID, "no private key in PEM format");
     *ret = key;
     return ERR_OK;
 }
@@ -257,10 +257,10 @@ enum err_code x509_certificate(const char *pem, EVP_PKEY *key, struct x509_times
     struct x509_times t = { 0 };
 
     if (c == NULL)
-        return err_set(e, ERR_INVALID, "no certificate in PEM");
+        return err_set(e, ERR_INVALID, "no certificate in PEM format");
     if (!x509_time(X509_get0_notBefore(c), &t.not_before_ns) ||
         !x509_time(X509_get0_notAfter(c), &t.not_after_ns))
-        err_set(e, ERR_INVALID, "the certificate has no times");
+        err_set(e, ERR_INVALID, "the certificate has no validity period");
     else if (key != NULL && X509_check_private_key(c, key) != 1)
         err_set(e, ERR_INVALID, "the certificate is for another key");
     X509_free(c);

@@ -168,7 +168,7 @@ static void keep_fds(struct kube_link *l, struct msghdr *m, struct err *e)
         }
     }
     if (e->code == ERR_OK && (m->msg_flags & MSG_CTRUNC) != 0)
-        err_set(e, ERR_INTERNAL, "descriptors that could not be received");
+        err_set(e, ERR_INTERNAL, "some descriptors could not be received");
 }
 
 static void link_receive(struct kube_link *l)
@@ -283,7 +283,7 @@ enum err_code kube_link_send(struct kube_link *l, json_t *message, int fd, struc
     json_auto_t *m = message;
 
     if (l->lost || l->closed)
-        return err_set(e, ERR_UNAVAILABLE, "the link is lost");
+        return err_set(e, ERR_UNAVAILABLE, "the connection is lost");
     f = calloc(1, sizeof(*f));
     if (f == NULL || (taken >= 0 && json_object_set_new(m, "fd", json_true()) != 0)) {
         free(f);
@@ -295,10 +295,10 @@ enum err_code kube_link_send(struct kube_link *l, json_t *message, int fd, struc
     json_add_text(&f->bytes, m, false, 0);
     if (f->bytes.failed || l->backlog + f->bytes.n > KUBE_LINK_BACKLOG_MAX) {
         if (f->bytes.failed)
-            err_set(e, ERR_EXHAUSTED, "the message is longer than %zu bytes, or memory is short",
+            err_set(e, ERR_EXHAUSTED, "the message is longer than %zu bytes, or memory is exhausted",
                     KUBE_LINK_MESSAGE_MAX);
         else
-            err_set(e, ERR_EXHAUSTED, "%zu bytes wait already for the other end", l->backlog);
+            err_set(e, ERR_EXHAUSTED, "%zu bytes are already queued for the peer", l->backlog);
         frame_free(f);
         return e->code;
     }

@@ -269,7 +269,7 @@ static void pair_step(struct forward_pair *p)
     buf_remove_front(&p->pending, n);
     if (p->pending.failed) { /* a part is lost: the connection must not look whole */
         p->ended = true;
-        err_set(&p->failure, ERR_EXHAUSTED, "too much waits for the client");
+        err_set(&p->failure, ERR_EXHAUSTED, "too much data is queued for the client");
         buf_reset(&p->pending);
     }
     if (p->ended && (p->pending.n == 0 || p->data == 0)) {

@@ -27,7 +27,7 @@ static enum err_code server_listen(uv_tcp_t *port, const char *address, json_int
     if (number < 0 || number > UINT16_MAX ||
         (uv_ip4_addr(address, (int)number, (struct sockaddr_in *)&at) != 0 &&
          uv_ip6_addr(address, (int)number, (struct sockaddr_in6 *)&at) != 0))
-        return err_set(e, ERR_INVALID, "\"%.64s\", port %lld is no address", address, (long long)number);
+        return err_set(e, ERR_INVALID, "\"%.64s\", port %lld is not an address", address, (long long)number);
     r = uv_tcp_bind(port, (struct sockaddr *)&at, 0); /* a busy port is reported by uv_listen() */
     if (r == UV_EAFNOSUPPORT && strcmp(address, "::") == 0 &&
         uv_ip4_addr("0.0.0.0", (int)number, (struct sockaddr_in *)&at) == 0)
@@ -104,11 +104,11 @@ void ports_open(struct kube_server *s)
     if (server_listen_all(s, &e) == ERR_OK)
         return;
     if (e.sys != EADDRINUSE && e.sys != EADDRNOTAVAIL) {
-        log_error("the node's port cannot be opened", F_ERR(&e));
+        log_error("cannot open the node's port", F_ERR(&e));
         return;
     }
     if (!s->busy)
-        log_warn("the node's port cannot be opened yet; it is tried again", F_ERR(&e));
+        log_warn("cannot open the node's port yet; will retry", F_ERR(&e));
     s->busy = true;
     uv_close((uv_handle_t *)&s->port, ports_on_closed);
     uv_close((uv_handle_t *)&s->read_only_port, ports_on_closed);

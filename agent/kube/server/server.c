@@ -123,7 +123,7 @@ static void server_take_config(struct kube_server *s, const json_t *message)
     else if (server_take_certificates(s, config, &e) == ERR_OK)
         ports_open(s);
     if (e.code != ERR_OK)
-        log_error("the node's port cannot be opened", F_ERR(&e));
+        log_error("cannot open the node's port", F_ERR(&e));
 }
 
 static void server_take_serving(struct kube_server *s, const json_t *message)
@@ -133,7 +133,7 @@ static void server_take_serving(struct kube_server *s, const json_t *message)
     if (s->config == NULL || s->node_name == NULL)
         return;
     if (server_take_certificates(s, message, &e) != ERR_OK)
-        log_error("the certificate of the node's port cannot be used; the previous one stays", F_ERR(&e));
+        log_error("cannot use the new certificate of the node's port; keeping the previous one", F_ERR(&e));
     else if (s->listening && !str_eq(json_str(message, "certificate"), s->self_certificate))
         log_info("the node's port has another certificate");
     if (e.code == ERR_OK && !s->listening)

@@ -182,7 +182,7 @@ static enum err_code use_version(SSL_CTX *c, const char *name, struct err *e)
         if (strcmp(versions[i].name, name) == 0)
             return SSL_CTX_set_min_proto_version(c, versions[i].version) == 1 ? ERR_OK
                                                                               : tls_err(e, ERR_INVALID, name);
-    return err_set(e, ERR_INVALID, "tlsMinVersion: \"%.64s\" is no version of TLS", name);
+    return err_set(e, ERR_INVALID, "tlsMinVersion: \"%.64s\" is not a TLS version", name);
 }
 
 /* Those of TLS 1.3 cannot be chosen, as in Go. */
@@ -202,7 +202,7 @@ static enum err_code use_ciphers(SSL_CTX *c, const json_t *list, struct err *e)
         snprintf(longer, sizeof(longer), "%s%s", name, str_ends(name, "_CHACHA20_POLY1305") ? "_SHA256" : "");
         ours = OPENSSL_cipher_name(longer);
         if (strcmp(ours, "(NONE)") == 0)
-            return err_set(e, ERR_INVALID, "tlsCipherSuites: \"%.64s\" is not known here", name);
+            return err_set(e, ERR_INVALID, "tlsCipherSuites: \"%.64s\" is unknown", name);
         if (!str_starts(ours, "TLS_")) /* of TLS 1.3 */
             buf_addf(&names, "%s%s", names.n > 0 ? ":" : "", ours);
     }
@@ -235,7 +235,7 @@ static enum err_code use_curves(SSL_CTX *c, const json_t *list, struct err *e)
         for (k = 0; k < ARRAY_LEN(known) && known[k].number != json_integer_value(v); k++)
             ;
         if (k == ARRAY_LEN(known))
-            return err_set(e, ERR_INVALID, "tlsCurvePreferences: %lld is not known here",
+            return err_set(e, ERR_INVALID, "tlsCurvePreferences: %lld is unknown",
                            (long long)json_integer_value(v));
         if (SSL_CTX_set1_groups_list(c, known[k].name) == 1)
             buf_addf(&names, "%s%s", names.n > 0 ? ":" : "", known[k].name);
@@ -247,7 +247,7 @@ static enum err_code use_curves(SSL_CTX *c, const json_t *list, struct err *e)
     if (names.failed)
         return err_nomem(e);
     if (json_array_size(list) > 0 && (names.n == 0 || SSL_CTX_set1_groups_list(c, names.p) != 1))
-        return err_set(e, ERR_INVALID, "tlsCurvePreferences: OpenSSL has none of them here");
+        return err_set(e, ERR_INVALID, "tlsCurvePreferences: this OpenSSL supports none of them");
     return ERR_OK;
 }
 
@@ -286,7 +286,7 @@ enum err_code tls_context_new(SSL_CTX **ret, const struct tls_settings *o, struc
         SSL_CTX_set_verify(c, SSL_VERIFY_PEER, accept_any);
     }
     if (!tls_context_given(o->certificate))
-        return err_set(e, ERR_INVALID, "the server's certificate: none was given");
+        return err_set(e, ERR_INVALID, "the server sent no certificate");
     if (use_certificate(c, o, e) != ERR_OK)
         return e->code;
     *ret = take_ptr(&c);

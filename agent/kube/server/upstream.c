@@ -331,7 +331,7 @@ struct upstream *upstream_open(struct kube_server *s, struct buf *request, const
     json_t *message = NULL;
 
     if (s->n_upstreams >= UPSTREAMS_MAX)
-        err_set(e, ERR_EXHAUSTED, "too many requests are under way");
+        err_set(e, ERR_EXHAUSTED, "too many requests are in progress");
     else if (buf_check(request, e) != ERR_OK || (u = calloc(1, sizeof(*u))) == NULL ||
              (message = json_pack("{s:s, s:I}", "type", "serve", "id", (json_int_t)s->next_id + 1)) == NULL)
         err_nomem(e);

@@ -88,8 +88,8 @@ void sync_send(struct kube_sync *s, json_t *message)
         return;
     if (!s->closing && kube_link_send(s->o.link, json_incref(message), -1, &e) == ERR_EXHAUSTED &&
         meta != NULL)
-        log_warn("an object is too large for the daemon: it is left out",
-                 F_STR("kind", json_str(object, "kind")), F_STR("namespace", json_str(meta, "namespace")),
-                 F_STR("name", json_str(meta, "name")), F_STR("err", e.text));
+        log_warn("ignoring an object: it is too large", F_STR("kind", json_str(object, "kind")),
+                 F_STR("namespace", json_str(meta, "namespace")), F_STR("name", json_str(meta, "name")),
+                 F_STR("err", e.text));
     json_decref(message);
 }

@@ -94,8 +94,7 @@ static void csi_refuse(struct csi_part *c, const char *driver, const char *why)
             free(r);
             return;
         }
-        log_warn("a CSI driver cannot be announced to the cluster", F_STR("driver", driver),
-                 F_STR("why", why));
+        log_warn("cannot announce a CSI driver to the cluster", F_STR("driver", driver), F_STR("why", why));
     }
     r->wait_ms = backoff_next_ms(r->wait_ms, CSI_REFUSED_FIRST_MS, CSI_REFUSED_MAX_MS);
     r->until_ms = clock_boot_ms() + r->wait_ms;

@@ -164,7 +164,7 @@ static enum err_code check_labels(const struct node *n, const struct api_pod_spe
     if (fits_node(n, s))
         return ERR_OK;
     if (served_may_come(n))
-        return err_set(e, ERR_UNAVAILABLE, "waits for the node's labels, which the apiserver has");
+        return err_set(e, ERR_UNAVAILABLE, "waits for the node's labels from the apiserver");
     return admission_refuse(
         reason, "NodeAffinity", e,
         "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector");
@@ -192,7 +192,7 @@ static enum err_code check_taints(const struct node *n, const struct api_pod *ap
     if (is_tolerable(n, api))
         return ERR_OK;
     if (served_may_come(n))
-        return err_set(e, ERR_UNAVAILABLE, "waits for the node's taints, which the apiserver has");
+        return err_set(e, ERR_UNAVAILABLE, "waits for the node's taints from the apiserver");
     return admission_refuse(
         reason, "TaintToleration", e,
         "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate");

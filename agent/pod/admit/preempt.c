@@ -180,5 +180,5 @@ enum err_code preempt_for(struct pod *p, char reason[64], struct err *e)
     p->preempting = p->record_dirty = true;
     for (size_t i = 0; i < n; i++)
         end_for(victims[i], p);
-    return err_set(e, ERR_UNAVAILABLE, "waits for %zu pods that are ended to make room for it", n);
+    return err_set(e, ERR_UNAVAILABLE, "waits for %zu pods that are ending to make room for it", n);
 }

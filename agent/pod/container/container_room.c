@@ -19,7 +19,7 @@ static void container_open(struct node *n)
     ctr_cdi_open(n);
     TAILQ_INIT(&part->probes_queue);
     if (n->o.log_max_files > 1 && log_keep_open(&part->logs, n->o.loop, n->o.log_max_files, &e) != ERR_OK)
-        log_error("rotated logs of containers are not kept", F_ERR(&e));
+        log_error("cannot keep rotated logs of containers", F_ERR(&e));
 }
 
 static bool container_node_busy(const struct node *n)

@@ -72,6 +72,6 @@ void ctr_log_link(struct ctr *c)
     own_of(c)->log_linked = symlink(target, path) == 0 || errno == EEXIST;
     if (own_of(c)->log_linked)
         return;
-    err_sys(&e, errno, "make log link %.256s", path);
+    err_sys(&e, errno, "create log link %.256s", path);
     pod_look_again(c->pod, &e);
 }

@@ -36,7 +36,7 @@ static enum err_code from_file(const struct ctr *c, size_t max, char **ret, stru
     if (fd < 0)
         return e->code;
     if (fstat(fd, &st) < 0)
-        return err_sys(e, errno, "look at %s", c->cur.message_file);
+        return err_sys(e, errno, "stat %s", c->cur.message_file);
     if (!S_ISREG(st.st_mode))
         return ERR_OK;
     n = pread(fd, bytes, sizeof(bytes), st.st_size > MESSAGE_MAX ? st.st_size - MESSAGE_MAX : 0);

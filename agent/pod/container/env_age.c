@@ -31,7 +31,7 @@ static const unsigned char *env_age_key_of(struct node *n)
     snprintf(path, sizeof(path), "%s/volumes/.environment-key", n->o.run_dir);
     siphash_key(path, part->env_key, &e);
     if (e.code != ERR_OK)
-        log_warn("after a restart of the agent the age of environments will be unknown", F_ERR(&e));
+        log_warn("outdated environments will not be detected after a restart of the agent", F_ERR(&e));
     part->env_key_known = true;
     return part->env_key;
 }

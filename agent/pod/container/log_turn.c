@@ -238,7 +238,7 @@ static void make_ready(struct log_turn *t, int dir)
         t->lease = take_fd(&fd);
     } else if (errno != EAGAIN && !t->leased) { /* EAGAIN: conmon has it open, and its rename follows */
         t->leased = true;
-        log_warn("no lease on a log: if a container fills files too fast, some will be lost",
+        log_warn("cannot take a lease on a log; if a container fills files too fast, some will be lost",
                  F_STR("path", t->path), F_STR("err", strerror(errno)));
     }
 }

@@ -135,7 +135,7 @@ static void reap(struct pod *p, const char *id, const char *cgroup_path, uint64_
     struct reap *r = calloc(1, sizeof(*r));
 
     if (r == NULL) {
-        log_error("out of memory to remove a container; the next start will", F_STR("containerID", id));
+        log_error("no memory to remove a container; the next start will remove it", F_STR("containerID", id));
         return;
     }
     r->pod = p;

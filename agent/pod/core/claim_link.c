@@ -34,8 +34,7 @@ static enum err_code place_served(const struct pod *p, const struct api_volume *
     if (driver_bound(p, v, &bound, e) != ERR_OK)
         return e->code;
     if (bound.volume->pv == NULL)
-        return err_set(e, ERR_NOT_FOUND, "PersistentVolume \"%.200s\" is not understood",
-                       bound.volume->meta.name);
+        return err_set(e, ERR_NOT_FOUND, "PersistentVolume \"%.200s\" is invalid", bound.volume->meta.name);
     *ret = (struct claim_place){ .read_only = v->claim_readonly, .bytes = (uint64_t)bound.claim_bytes };
     claim_place_of(bound.volume, ret);
     return ERR_OK;

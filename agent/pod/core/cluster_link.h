@@ -70,7 +70,7 @@ void node_set_served(struct node *n, const struct api_kvs *labels, const struct 
 /* They are not known and will not come soon (served_may_come): pods that wait for them are judged. */
 void node_served_unknown(struct node *n);
 /* The apiserver has delivered its first set of pods: those of an earlier run that it does not have end, and
- * left-overs are removed. */
+ * leftovers are removed. */
 void node_server_ready(struct node *n);
 /* A ConfigMap or Secret of the apiserver is proven to be absent, or the apiserver refused it: who waits for
  * it looks again. The store reports changed and removed ones. */

@@ -55,7 +55,7 @@ struct node {
     char boot_id[ID_BOOT_SIZE];
     bool sources_ready, closing, draining, forced /* drained a second time: at once */;
     bool shutting_down; /* the machine: new pods are refused */
-    unsigned sweeps;    /* left-overs that are being removed; a drain waits for them */
+    unsigned sweeps;    /* leftovers that are being removed; a drain waits for them */
     void (*drained)(void *arg);
     void *drained_arg;
     void (*idle)(void *arg);

@@ -122,7 +122,7 @@ static bool taints_make(const struct node *n, struct node_written *w)
 void node_written_refresh(struct node *n)
 {
     if (n->written != NULL && !taints_make(n, n->written))
-        log_error("cannot keep the node's taints: out of memory");
+        log_error("cannot store the node's taints: out of memory");
 }
 
 const struct api_taint *node_taints(const struct node *n, size_t *ret_n)
@@ -176,7 +176,7 @@ enum err_code node_written_open(struct node *n, struct err *e)
         id_random_uuid(uid);
         w->kept = json_pack("{s:i, s:s, s:I}", "version", 1, "uid", uid, "created", (json_int_t)n->opened_ns);
         if (w->kept != NULL && !unknown && node_written_save(n, w->kept, &failed) != ERR_OK)
-            log_warn("cannot keep the node's uid", F_ERR(&failed));
+            log_warn("cannot store the node's uid", F_ERR(&failed));
     }
     drop_own_labels(json_object_get(w->kept, "labels"));
     return w->kept != NULL && taints_make(n, w) ? ERR_OK : err_nomem(e);
@@ -314,7 +314,7 @@ enum err_code node_written_take(struct node *n, const json_t *object, struct err
     json_t *kept = w != NULL ? kept_of(n, object) : NULL, *before;
 
     if (w == NULL)
-        return err_set(e, ERR_UNIMPLEMENTED, "the Node of a node of a cluster is written in the cluster");
+        return err_set(e, ERR_UNIMPLEMENTED, "on a node of a cluster, change the Node in the cluster");
     if (kept == NULL)
         return err_nomem(e);
     if (node_written_save(n, kept, e) != ERR_OK) {

@@ -23,7 +23,7 @@ enum err_code node_written_save(const struct node *n, const json_t *kept, struct
     if (path == NULL || text == NULL)
         return err_nomem(e);
     if (strlen(text) > NODE_WRITTEN_MAX)
-        return err_set(e, ERR_INVALID, "labels and annotations of the node are more than %d bytes",
+        return err_set(e, ERR_INVALID, "labels and annotations of the node have more than %d bytes",
                        NODE_WRITTEN_MAX);
     return fs_replace_at(AT_FDCWD, path, text, strlen(text), 0600, true, e);
 }
@@ -44,7 +44,7 @@ static void set_aside(const struct node *n, const struct err *why)
 
     if (dir >= 0 && damaged_file_set_aside(dir, FILE_NAME, kept, &e) != ERR_OK)
         log_error("cannot set a damaged file aside", F_STR("file", FILE_NAME), F_ERR(&e));
-    log_error("what was written of the node is damaged: it is as configured", F_STR("file", FILE_NAME),
+    log_error("the stored Node object is damaged; using the configuration", F_STR("file", FILE_NAME),
               F_STR("kept", kept), F_ERR(why));
 }
 
@@ -81,7 +81,7 @@ json_t *node_written_load(const struct node *n, bool *ret_unknown)
         return NULL;
     switch (presence_of(fs_read_if_there(AT_FDCWD, path, NODE_WRITTEN_MAX, &text, &size, &e))) {
     case PRESENCE_UNKNOWN:
-        log_error("cannot read what was written of the node: it is as configured", F_STR("file", path),
+        log_error("cannot read the stored Node object; using the configuration", F_STR("file", path),
                   F_ERR(&e));
         *ret_unknown = true;
         return NULL;
@@ -93,7 +93,7 @@ json_t *node_written_load(const struct node *n, bool *ret_unknown)
     if (json_parse(text, size, NODE_WRITTEN_MAX, &o, FILE_NAME, &e) == ERR_OK && is_sound(o))
         return o;
     if (e.code == ERR_OK)
-        err_set(&e, ERR_INVALID, "it is of no version that is known");
+        err_set(&e, ERR_INVALID, "its version is not supported");
     set_aside(n, &e);
     json_decref(o);
     return NULL;

@@ -58,7 +58,7 @@ struct room_of_pod {
     void (*init)(struct pod *p);       /* the part is zeros; the manifest is known */
     void (*step)(struct pod *p);       /* towards running, while the pod starts or runs */
     bool (*busy)(const struct pod *p); /* an operation is under way */
-    /* It runs what has this id, or removes it: no left-over. */
+    /* It runs what has this id, or removes it: no leftover. */
     bool (*knows)(const struct pod *p, const char *id);
     void (*cancel)(struct pod *p); /* the agent ends: operations are cancelled */
     void (*end)(struct pod *p);    /* its end begins: what failed on the way up does not delay it */

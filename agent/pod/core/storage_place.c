@@ -24,8 +24,9 @@ static enum err_code flex_name(const char *driver, char *ret, size_t size, struc
     slash = strchr(ret, '/');
     if (slash != NULL)
         *slash = '~';
-    return is_element(ret) ? ERR_OK
-                           : err_set(e, ERR_INVALID, "\"%.100s\" is no name of a FlexVolume driver", driver);
+    return is_element(ret)
+               ? ERR_OK
+               : err_set(e, ERR_INVALID, "\"%.100s\" is not a valid FlexVolume driver name", driver);
 }
 
 enum err_code storage_plugin_name(const struct api_storage *s, char *ret, size_t size, struct err *e)
@@ -56,7 +57,7 @@ static enum err_code below_pod(const struct pod *p, const struct api_storage *s,
     if (storage_plugin_name(s, plugin, sizeof(plugin), e) != ERR_OK)
         return e->code;
     if (!is_element(volume))
-        return err_set(e, ERR_INVALID, "\"%.100s\" is no name of a volume", volume);
+        return err_set(e, ERR_INVALID, "\"%.100s\" is not a valid volume name", volume);
     n = snprintf(ret, size, "%s/pods/%s/%s/%s/%s", p->node->o.root_dir, p->uid, folder, plugin, volume);
     return n > 0 && (size_t)n < size ? ERR_OK
                                      : err_set(e, ERR_INVALID, "volume \"%s\": its path is too long", volume);

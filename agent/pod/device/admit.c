@@ -329,7 +329,7 @@ enum err_code devices_admit(struct pod *p, char reason[64], struct err *e)
         return ERR_OK;
     }
     if (n > 0 && !sources_known(p->node)) /* for some ms after a start; on_ready() wakes the pod */
-        return err_set(e, ERR_UNAVAILABLE, "waits for the first look at declared devices");
+        return err_set(e, ERR_UNAVAILABLE, "waits for the first scan of declared devices");
     if (op_live(&part->ask.op))
         return err_set(e, ERR_UNAVAILABLE, "%s", p->message != NULL ? p->message : "waits for devices");
     return admit(p, v, n, reason, e);

@@ -62,7 +62,7 @@ static void on_failed(struct node *n, const struct err *why)
     struct checkpoint_file *f = file_of(n);
 
     if (strncmp(f->error, why->text, sizeof(f->error) - 1) != 0)
-        log_error("cannot write the checkpoint of devices; will retry", F_ERR(why));
+        log_error("cannot write the device checkpoint; will retry", F_ERR(why));
     snprintf(f->error, sizeof(f->error), "%.250s", why->text);
     f->failing = f->due = true;
     if (!n->closing)
@@ -265,13 +265,13 @@ static void set_aside(const char *dir, const struct err *why)
     struct err e = { 0 };
     fd_auto fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    log_error("the checkpoint of devices is damaged; the pods' records have their devices", F_ERR(why));
+    log_error("the device checkpoint is damaged; using the pods' records instead", F_ERR(why));
     if (fd < 0)
         err_sys(&e, errno, "open %s", dir);
     else
         ERR_IGNORE(damaged_file_set_aside(fd, FILE_NAME, away, &e));
     if (e.code != ERR_OK)
-        log_error("cannot set aside the checkpoint of devices", F_ERR(&e));
+        log_error("cannot set aside the device checkpoint", F_ERR(&e));
 }
 
 /* Adds holdings that the records do not have. *from_file: all of the file's. */
@@ -284,7 +284,7 @@ static void take(struct node *n, const char *dir, const char *text, size_t size,
     if (dp_checkpoint_read(text, size, from_file, &resources, &ignored, &e) == ERR_DATA_LOSS)
         set_aside(dir, &e);
     else if (e.code != ERR_OK)
-        log_error("cannot read the checkpoint of devices", F_ERR(&e));
+        log_error("cannot read the device checkpoint", F_ERR(&e));
     for (size_t i = 0; i < ignored.n; i++)
         log_warn("ignoring an entry of the checkpoint of devices", F_STR("entry", ignored.v[i]));
     for (size_t i = 0; i < resources.n; i++)
@@ -315,7 +315,7 @@ static void read_file(struct node *n, const char *dir, struct dp_holdings *from_
     if (e.code == ERR_OK)
         take(n, dir, text, size, from_file);
     else if (e.code != ERR_NOT_FOUND)
-        log_error("cannot read the checkpoint of devices; the pods' records have their devices", F_ERR(&e));
+        log_error("cannot read the device checkpoint; using the pods' records instead", F_ERR(&e));
 }
 
 static bool same_devices(const struct dp_holding *a, const struct dp_holding *b)
@@ -360,7 +360,7 @@ static void make_folder(const char *dir)
         e = (struct err){ 0 };
     while (fs_mkdirs(dir, 0750, &e) != ERR_OK && patience_wait(&patience));
     if (e.code != ERR_OK)
-        log_error("cannot make the folder of the checkpoint of devices", F_ERR(&e));
+        log_error("cannot create the folder of the device checkpoint", F_ERR(&e));
 }
 
 static bool add_unfinished(const char *name, void *names)
@@ -390,7 +390,7 @@ void checkpoint_begin(struct node *n)
 
     f->path = dir != NULL ? str_printf("%s/" FILE_NAME, dir) : NULL;
     if (f->path == NULL || dp_holdings_new(&from_file, &e) != ERR_OK) {
-        log_error("no checkpoint of devices will be written",
+        log_error("the device checkpoint will not be written",
                   F_STR("err", f->path == NULL ? "out of memory" : e.text));
         return;
     }

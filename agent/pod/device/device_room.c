@@ -59,7 +59,7 @@ static void on_problem(const char *resource, const struct err *e, void *node)
     str_auto text = str_printf("device plugin%s%s: %s", resource != NULL ? " of " : "",
                                resource != NULL ? resource : "", e->text);
 
-    log_warn("a device plugin has a problem", F_STR("resource", resource != NULL ? resource : ""), F_ERR(e));
+    log_warn("a device plugin has failed", F_STR("resource", resource != NULL ? resource : ""), F_ERR(e));
     if (text != NULL)
         node_event(node, true, "DevicePluginProblem", text);
 }

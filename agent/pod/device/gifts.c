@@ -201,7 +201,7 @@ enum err_code devices_of_ctr(struct ctr *c, struct arena *arena, struct dp_answe
     if (device_gifts_of(c, arena, ret, &conflicts, e) == ERR_OK && !own->conflicts_reported)
         for (size_t i = 0; i < conflicts.n; i++) {
             text_printable(conflicts.v[i]);
-            log_warn("answers of device plugins are in conflict", F_STR("pod", c->pod->key),
+            log_warn("device plugins return conflicting answers", F_STR("pod", c->pod->key),
                      F_STR("containerName", c->spec->name), F_STR("conflict", conflicts.v[i]));
             pod_event(c->pod, c, true, "DeviceConflict", "%s", conflicts.v[i]);
             own->conflicts_reported = true;

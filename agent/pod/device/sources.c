@@ -32,7 +32,7 @@ static void report(struct node *n, const char *what, const char *text)
 {
     str_auto event = str_printf("%s: %s", what, text);
 
-    log_warn("a declaration of devices has a problem", F_STR("of", what), F_STR("why", text));
+    log_warn("a device declaration has an error", F_STR("of", what), F_STR("why", text));
     if (event != NULL)
         node_event(n, true, "DeviceDeclarationProblem", event);
 }

@@ -19,7 +19,7 @@ void act_tell(struct eviction *r, const struct ev_crossing *c)
     *told_ms = now;
     ev_attempt_message(c, &text);
     node_event(r->node, true, "EvictionThresholdMet", text.p);
-    log_warn("the node is short of a resource", F_STR("signal", ev_signal_name(c->threshold.signal)),
+    log_warn("the node is low on a resource", F_STR("signal", ev_signal_name(c->threshold.signal)),
              F_U64("available", c->value.available), F_U64("threshold", c->line));
 }
 
@@ -53,7 +53,7 @@ static void evict_one(struct eviction *r, const struct ev_look *look, struct fig
         if (grace_s == 0)
             pod_evict_faster(p);
         else
-            pod_ask_end(p, own, "the node is short of a resource that it uses");
+            pod_ask_end(p, own, "the node is low on a resource that it uses");
         pod_wake(p, "its end cannot wait");
         return;
     }

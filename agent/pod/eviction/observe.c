@@ -86,7 +86,7 @@ static void read_memory(struct observe *o, const struct usage_machine *machine)
         err_set(&e, ERR_PRECONDITION, "no cgroup hierarchy counts memory");
     else if (cg_meter_read(o->machine, CG_PART_MEMORY, &s, &e) == ERR_OK &&
              (!(s.parts & CG_PART_MEMORY) || machine->memory_bytes == 0))
-        err_set(&e, ERR_UNAVAILABLE, "the kernel does not say how much memory is used");
+        err_set(&e, ERR_UNAVAILABLE, "the kernel does not report the memory usage");
     note_memory_error(o, &e);
     m.known = e.code == ERR_OK;
     m.total = machine->memory_bytes;
@@ -314,7 +314,7 @@ struct observe *observe_open(struct node *n)
         o->disks[PLACE_LAYERS].path == NULL || open_meters(o, &e) != ERR_OK) {
         if (e.code == ERR_OK)
             err_nomem(&e);
-        log_error("the node's resources are not observed", F_ERR(&e));
+        log_error("eviction signals are not measured", F_ERR(&e));
         if (o != NULL)
             observe_free(o);
         return NULL;

@@ -222,7 +222,7 @@ void eviction_begin(struct node *n)
         part->watch = part->observe != NULL ? eviction_watch_open(n) : NULL;
     }
     if (r == NULL || part->watch == NULL) {
-        log_error("pods are not evicted when the node is short of resources: out of memory");
+        log_error("evictions are disabled: out of memory");
         observe_close(take_ptr(&part->observe));
         if (r != NULL) {
             ev_manager_free(r->manager);

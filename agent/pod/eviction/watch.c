@@ -305,7 +305,7 @@ struct eviction_watch *eviction_watch_open(struct node *n)
     struct eviction_watch *w = calloc(1, sizeof(*w));
 
     if (w == NULL) {
-        log_error("the node's resources are not watched: out of memory");
+        log_error("eviction signals are not watched: out of memory");
         return NULL;
     }
     w->node = n;

@@ -186,7 +186,7 @@ void image_gc_open(struct node *n)
         gc->path = strdup(img_store_dir(n->o.images));
     }
     if (gc == NULL || gc->records == NULL || gc->path == NULL) {
-        log_error("images will not be garbage-collected: out of memory");
+        log_error("image garbage collection is disabled: out of memory");
         if (gc != NULL) {
             image_gc_records_free(gc->records);
             free(gc->path);

@@ -17,7 +17,7 @@
 enum { FOREIGN_MAX = 4 << 20 }; /* 100,000 of them */
 
 /* kubelet makes this folder in each pod's folder, and we never do. It identifies kubelet's pods if an earlier
- * version of ours ran without a list: everything else found there is a left-over of ours. */
+ * version of ours ran without a list: everything else found there is a leftover of ours. */
 #define KUBELETS "plugins"
 
 struct foreign_found {

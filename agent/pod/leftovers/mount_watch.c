@@ -96,7 +96,7 @@ enum err_code mount_watch_begin(struct node *n, bool *ret_new, struct err *e)
     if (!*ret_new)
         return ERR_OK;
     if (n->closing)
-        return err_set(e, ERR_UNAVAILABLE, "the agent is ending");
+        return err_set(e, ERR_UNAVAILABLE, "the agent is shutting down");
     w = calloc(1, sizeof(*w));
     if (w == NULL)
         return err_nomem(e);

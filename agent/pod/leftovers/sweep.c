@@ -79,18 +79,18 @@ static void sweep_on_retry(uv_timer_t *timer)
 static void tried(struct job *j, const struct err *result)
 {
     struct node *n = j->node;
-    const char *trouble = j->look != NULL ? "cannot list left-overs: nothing of them is removed; will retry"
-                                          : "cannot remove a left-over; will retry";
+    const char *trouble = j->look != NULL ? "cannot list leftovers, so none are removed; will retry"
+                                          : "cannot remove a leftover; will retry";
 
     if (result->code == ERR_OK && j->look == NULL) {
-        log_info("removed a left-over", F_STR("what", j->what), F_STR("id", j->id));
+        log_info("removed a leftover", F_STR("what", j->what), F_STR("id", j->id));
         project_gone(n, NULL);
     }
 
     if (result->code == ERR_OK || result->code == ERR_CANCELLED || n->closing ||
         (n->draining && j->pause_ms >= DRAIN_PAUSE_MAX_MS)) {
         if (result->code != ERR_OK && result->code != ERR_CANCELLED)
-            log_warn("cannot remove a left-over; the next start will retry", F_STR("what", j->what),
+            log_warn("cannot remove a leftover; the next start will retry", F_STR("what", j->what),
                      F_STR("id", j->id), F_ERR(result));
         finished(j);
         return;
@@ -121,7 +121,7 @@ static struct job *make_job(struct node *n, const char *id, const char *what, vo
     struct job *j = strlen(id) < sizeof(j->id) ? calloc(1, sizeof(*j)) : NULL;
 
     if (j == NULL) {
-        log_error("out of memory to remove a left-over; the next start will", F_STR("what", what),
+        log_error("no memory to remove a leftover; the next start will remove it", F_STR("what", what),
                   F_STR("id", id));
         return NULL;
     }
@@ -143,7 +143,7 @@ static void new_job(struct node *n, const char *id, const char *what, void (*beg
 
     if (j == NULL)
         return;
-    log_info("removing a left-over", F_STR("what", what), F_STR("id", id));
+    log_info("removing a leftover", F_STR("what", what), F_STR("id", id));
     j->begin(j);
 }
 
@@ -166,8 +166,7 @@ static void sweep_look(struct node *n, const char *what, enum err_code (*fn)(str
             return; /* already being repeated */
     if (fn(n, &e) == ERR_OK)
         return;
-    log_warn("cannot list left-overs: nothing of them is removed; will retry", F_STR("what", what),
-             F_ERR(&e));
+    log_warn("cannot list leftovers, so none are removed; will retry", F_STR("what", what), F_ERR(&e));
     j = make_job(n, "", what, sweep_look_again);
     if (j == NULL)
         return;
@@ -303,7 +302,7 @@ static void remove_pod_folders(struct job *j)
 {
     struct node *n = j->node;
     const struct proc_call_spec call = {
-        .name = "remove left-over volumes",
+        .name = "remove leftover volumes",
         .subject = j->id,
         .fn = remove_volumes,
         .arg = j,
@@ -374,9 +373,9 @@ static bool remove_ns(const char *name, void *arg)
     str_auto path = str_printf("%s/%s", l->dir, name);
     if (path == NULL)
         return true;
-    log_info("removing a left-over", F_STR("what", "namespaces"), F_STR("id", path));
+    log_info("removing a leftover", F_STR("what", "namespaces"), F_STR("id", path));
     if (netns_remove(path, &e) != ERR_OK)
-        log_warn("cannot remove left-over namespaces", F_STR("path", path), F_ERR(&e));
+        log_warn("cannot remove leftover namespaces", F_STR("path", path), F_ERR(&e));
     return true;
 }
 
@@ -402,9 +401,9 @@ static bool sweep_remove_logs(const char *name, void *arg)
     str_auto path = str_printf("%s/%s", l->dir, name);
     if (path == NULL)
         return true;
-    log_info("removing a left-over", F_STR("what", "logs"), F_STR("id", path));
+    log_info("removing a leftover", F_STR("what", "logs"), F_STR("id", path));
     if (fs_remove_tree(AT_FDCWD, path, &e) != ERR_OK)
-        log_warn("cannot remove a left-over folder", F_STR("path", path), F_ERR(&e));
+        log_warn("cannot remove a leftover folder", F_STR("path", path), F_ERR(&e));
     return true;
 }
 
@@ -434,9 +433,9 @@ static bool remove_dangling(const char *name, void *arg)
         return true;
     if (faccessat(AT_FDCWD, path, F_OK, 0) == 0 || errno != ENOENT)
         return true;
-    log_info("removing a left-over", F_STR("what", "link to a log"), F_STR("id", path));
+    log_info("removing a leftover", F_STR("what", "link to a log"), F_STR("id", path));
     if (unlink(path) != 0 && errno != ENOENT)
-        log_warn("cannot remove a left-over link", F_STR("path", path), F_STR("error", strerror(errno)));
+        log_warn("cannot remove a leftover link", F_STR("path", path), F_STR("error", strerror(errno)));
     return true;
 }
 
@@ -449,7 +448,7 @@ static enum err_code look_log_links(struct node *n, struct err *e)
 
 /* ---- leftovers of pods that are gone ---- */
 
-/* The first try is silent, because it is not a left-over yet. */
+/* The first try is silent, because it is not a leftover yet. */
 static void begin_quietly(struct node *n, const char *id, const char *what, void (*begin)(struct job *j),
                           const struct err *e)
 {

@@ -100,7 +100,7 @@ void hugepages_open(struct node *n)
         e = (struct err){ 0 };
     } while (hugepages_look(n, &e) != ERR_OK && patience_wait(&patience));
     if (e.code != ERR_OK)
-        log_warn("huge pages of this machine are not known", F_ERR(&e));
+        log_warn("cannot read the huge pages of this machine", F_ERR(&e));
 }
 
 size_t hugepages_sizes(const struct node *n, struct hugepages_size ret[HUGEPAGES_SIZES_MAX])

@@ -143,7 +143,7 @@ void isolation_begin(struct node *n)
         own->impossible = NULL;
         look(n);
     } else if (own->impossible != NULL) {
-        log_warn("processors of containers cannot be isolated on this machine (isolateExclusiveCPUs)",
+        log_warn("cannot isolate processors of containers on this machine (isolateExclusiveCPUs)",
                  F_STR("why", own->impossible));
     } else {
         uv_timer_start(&own->timer, on_timer, LOOK_MS, LOOK_MS);

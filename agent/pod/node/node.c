@@ -194,8 +194,8 @@ void node_set_folder(struct node *n, struct src_folder *f)
         /* Not a terminating one: its manifest was gone, or defined another pod. */
         if (p->recovered && p->manifest_file[0] != '\0' && p->deletion_ns == 0 &&
             src_folder_seed(f, p->manifest_file, p->api, &e) != ERR_OK)
-            log_warn("pod's manifest is no longer known", F_STR("pod", p->key),
-                     F_STR("file", p->manifest_file), F_ERR(&e));
+            log_warn("the manifest of a pod is lost", F_STR("pod", p->key), F_STR("file", p->manifest_file),
+                     F_ERR(&e));
     }
 }
 
@@ -337,7 +337,7 @@ static void log_problem(const struct src_file *f, const struct api_problem *p)
 
     snprintf(where, sizeof(where), p->place.line > 0 ? "%s:%u:%u" : "%s", f->name, (unsigned)p->place.line,
              (unsigned)p->place.column);
-    log_error(f->stale ? "manifest rejected; its previous content stays in force" : "manifest rejected",
+    log_error(f->stale ? "manifest rejected; its previous content stays in effect" : "manifest rejected",
               F_STR("file", f->name), F_STR("where", where), F_STR("field", p->field),
               F_STR("err", p->message));
 }

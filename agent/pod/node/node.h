@@ -23,7 +23,7 @@ void node_set_server(struct node *n, struct status_server *s);
 /* Right after src_folder_open(): tells the folder which pods an earlier run had from which files. */
 void node_set_folder(struct node *n, struct src_folder *f);
 
-/* Every source has delivered its first set: compares pods with it and removes left-overs of earlier runs. */
+/* Every source has delivered its first set: compares pods with it and removes leftovers of earlier runs. */
 void node_sources_ready(struct node *n);
 
 /* A file of the manifest folder was read: problems become log lines and events. */

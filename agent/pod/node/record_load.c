@@ -88,7 +88,8 @@ static void keep_stand_in(int dir, const char *name, const char *synced, bool ta
         return;
     }
     fs_remove_quietly(dir, synced);
-    log_warn("no usable pod record; the pod will start again if its manifest exists", F_STR("record", name));
+    log_warn("no usable pod record; the pod will be started anew if its manifest exists",
+             F_STR("record", name));
 }
 
 static enum err_code load_one(struct node *n, int dir, const char *name, struct err *e)

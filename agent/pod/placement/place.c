@@ -179,7 +179,7 @@ static void place_running(struct pod *p)
         struct err e = { 0 };
 
         if (placement_allocate(p, i, &any, &e) != ERR_OK)
-            log_warn("a running container has no processors or memory of its own", F_STR("pod", p->key),
+            log_warn("a running container has no exclusive processors or memory", F_STR("pod", p->key),
                      F_STR("containerName", p->ctrs[i]->spec->name), F_ERR(&e));
     }
 }

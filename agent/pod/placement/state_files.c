@@ -125,7 +125,7 @@ static void try_again(struct node *n, const struct err *why)
     struct placement_node *part = placement_node(n);
 
     if (!part->failing && !n->closing)
-        log_error("cannot write the state of processors and memory; will retry", F_ERR(why));
+        log_error("cannot write the state of the CPU and memory managers; will retry", F_ERR(why));
     part->failing = true;
     if (!n->closing)
         uv_timer_start(&part->timer, on_timer, AGAIN_MS, 0);

@@ -168,7 +168,7 @@ static void give_now(struct pod *p, struct request *r)
         r->v[i].id = s->ids[--s->n];
         r->v[i].over = tree_give(r, &r->v[i], &e) == ERR_OK;
         if (!r->v[i].over)
-            log_warn("cannot give a tree of a pod its project: it is scanned", F_STR("pod", p->key),
+            log_warn("cannot set the project of a pod's folder; scanning it instead", F_STR("pod", p->key),
                      F_ERR(&e));
     }
     note_given(p, r);
@@ -187,7 +187,8 @@ static void ask(struct pod *p, const struct ctr *now)
         return;
     r = request_new(REQUEST_TAKE, p->uid, p->api->spec.n_volumes + 2 * p->n_ctrs);
     if (r == NULL) {
-        log_error("out of memory for projects of a pod: it is scanned", F_STR("pod", p->key));
+        log_error("no memory for the project quotas of a pod; scanning its files instead",
+                  F_STR("pod", p->key));
         go_without(p);
         return;
     }
@@ -313,7 +314,7 @@ void ask_end(struct pod *p)
             wish_add(p, r, PROJECT_LAYER, path, NULL);
         *of = (struct project_ctr){ 0 };
     }
-    if (r == NULL || r->n == 0 || p->node->closing) { /* the next start removes left-over layers */
+    if (r == NULL || r->n == 0 || p->node->closing) { /* the next start removes leftover layers */
         request_free(r);
         return;
     }

@@ -48,7 +48,7 @@ static void take_over(const struct project *x, void *arg)
 /* Without ids there are no projects. */
 static void give_up(struct project_node *part, const struct err *e)
 {
-    log_warn("cannot read the table of projects: trees are scanned for their usage", F_ERR(e));
+    log_warn("cannot read the table of projects; scanning folders for their usage", F_ERR(e));
     for (size_t i = 0; i < PROJECT_KINDS; i++)
         if (part->places[i].fs != NULL) {
             part->places[i].fs = NULL;
@@ -84,7 +84,7 @@ void places_open(struct node *n)
                  F_STR("limits", quota_fs_enforces(part->open[i]) ? "enforced" : "only counted"));
     if (quota_warn_open(&part->warn, n->o.loop, index_on_warning, n, &e) != ERR_OK) {
         snprintf(part->warn_why, sizeof(part->warn_why), "%.290s", e.text);
-        log_warn("no warnings about quotas: usage is read periodically", F_ERR(&e));
+        log_warn("no quota notifications from the kernel; reading usage periodically", F_ERR(&e));
     }
 }
 
@@ -104,7 +104,7 @@ void places_lost(struct node *n, const struct quota_fs *fs, const struct err *wh
 {
     struct project_node *part = project_node(n);
 
-    log_warn("project quotas were switched off: trees are scanned for their usage", F_ERR(why));
+    log_warn("project quotas were disabled; scanning folders for their usage", F_ERR(why));
     for (size_t i = 0; i < PROJECT_KINDS; i++)
         if (part->places[i].fs == fs) {
             part->places[i].fs = NULL;

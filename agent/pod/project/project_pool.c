@@ -89,7 +89,7 @@ static void note_problem(struct project_node *part, const struct request *r)
     if (strncmp(part->problem, r->e.text, sizeof(part->problem) - 1) == 0)
         return;
     snprintf(part->problem, sizeof(part->problem), "%.390s", r->e.text);
-    log_warn(r->kind == REQUEST_TAKE ? "cannot give trees of a pod their projects: they are scanned"
+    log_warn(r->kind == REQUEST_TAKE ? "cannot set the projects of a pod's folders; scanning them instead"
                                      : "cannot release projects; will retry",
              F_STR("podUID", r->owner), F_ERR(&r->e));
 }

@@ -110,7 +110,7 @@ static bool leases_sweep_address(const char *address, void *arg)
         err_sys(&e, errno, "remove %s", address);
         leases_address_failed(s, address, &e);
     } else {
-        log_info("removed a left-over", F_STR("what", "address"), F_STR("id", address));
+        log_info("removed a leftover", F_STR("what", "address"), F_STR("id", address));
     }
     return true;
 }

@@ -18,7 +18,7 @@ enum err_code net_attach_fill(struct pod *p, bool add, bool with_netns, struct e
 void net_attach_free(struct pod *p);
 
 /* Ids of sandboxes: hex digits, of which the first 16 are constant for this machine and state folder, even
- * if that is emptied, and the rest random. So plugins' left-overs can be identified as ours by the sandbox
+ * if that is emptied, and the rest random. So plugins' leftovers can be identified as ours by the sandbox
  * id. */
 #define SANDBOX_ID_DIGITS 64
 #define SANDBOX_TAG_DIGITS 16

@@ -60,7 +60,8 @@ static void net_heal_tell(struct pod *p, const struct err *e)
     struct sandbox *box = sandbox_of(p);
 
     if (str_keep(&box->net_error, e->text)) {
-        log_warn("a pod's network differs from what its plugins made", F_STR("pod", p->key), F_ERR(e));
+        log_warn("a pod's network differs from the configuration by its plugins", F_STR("pod", p->key),
+                 F_ERR(e));
         pod_event(p, NULL, true, "NetworkCheckFailed", "the pod's network was changed: %s", e->text);
     }
     box->net_told = true;

@@ -225,7 +225,7 @@ static void on_made(struct op *op, const struct err *result)
         box->pidns_retry_at = clock_boot_in_ns(RETRY_NS);
         if (e.code != ERR_CANCELLED) {
             if (str_keep(&box->net_error, e.text))
-                log_warn("cannot make a shared PID namespace; will retry", F_STR("pod", p->key), F_ERR(&e));
+                log_warn("cannot create a shared PID namespace; will retry", F_STR("pod", p->key), F_ERR(&e));
             pod_event(p, NULL, true, "FailedCreatePodSandBox", "Failed to create pod sandbox: %s", e.text);
         }
     } else if (box->net == NET_READY) {
@@ -252,7 +252,7 @@ void pidns_step(struct pod *p)
     s = calloc(1, sizeof(*s) + 4 * size);
     if (s == NULL || fs_mkdirs(box->netns_dir, 0700, &e) != ERR_OK || pod_pidns_clean(p, &e) != ERR_OK) {
         free(s);
-        log_warn("cannot make a shared PID namespace; will retry", F_STR("pod", p->key), F_ERR(&e));
+        log_warn("cannot create a shared PID namespace; will retry", F_STR("pod", p->key), F_ERR(&e));
         box->pidns_retry_at = clock_boot_in_ns(RETRY_NS);
         pod_wake_at(p, box->pidns_retry_at, "shared PID namespace is tried again");
         return;

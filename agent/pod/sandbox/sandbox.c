@@ -303,7 +303,7 @@ static void on_added(struct op *op, const struct err *result)
         box->net_result = box->cni_op.result;
         note_times(box);
         if (box->net_result.n_ips == 0)
-            err_set(&e, ERR_INTERNAL, "the network plugin gave the pod no IP address");
+            err_set(&e, ERR_INTERNAL, "the network plugin did not assign an IP address");
         else if (write_files(p, &e) == ERR_OK)
             box->files_written = true;
     }
@@ -582,7 +582,7 @@ enum err_code sandbox_recover(struct pod *p, struct err *ret)
     box->net_sysctls_set = p->initialized; /* otherwise the agent may have been killed before setting them */
     sandbox_set_net(p, NET_PINNED);
     if (files_name_host(p, &e) != ERR_OK)
-        log_warn("hostname of a pod is no longer known", F_STR("pod", p->key), F_ERR(&e));
+        log_warn("cannot determine the hostname of a pod any more", F_STR("pod", p->key), F_ERR(&e));
     e = (struct err){ 0 };
     if (!wants_netns(p)) {
         box->files_written = true;

@@ -56,7 +56,7 @@ enum err_code files_path(const struct pod *p, const char *name, char *ret, size_
                          struct err *e) MUST_CHECK;
 
 /* ---- the node: checks of networks (net_heal.h), user namespaces (node_users.h, userns.h) ---- */
-/* Each pod once; `again`: not at the start, so left-overs are searched for, too. */
+/* Each pod once; `again`: not at the start, so leftovers are searched for, too. */
 void net_heal_start(struct node *n, bool again);
 void net_heal_explain(const struct node *n, json_t *steps);
 

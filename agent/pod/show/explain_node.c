@@ -148,7 +148,7 @@ static void add_left_out(const struct node *n, json_t *steps)
 
 static void add_left_over(const char *what, const char *id, const char *error, void *arg)
 {
-    str_auto name = str_printf("left-over %s", what);
+    str_auto name = str_printf("leftover %s", what);
     str_auto detail = error[0] == '\0' ? strdup(id)
                       : id[0] == '\0'  ? strdup(error) /* of a lookup of them */
                                        : str_printf("%.300s: %s", id, error);

@@ -94,7 +94,7 @@ struct status_exec *provider_exec(void *arg, const struct status_exec_spec *spec
     if (c == NULL)
         return NULL;
     if (n->closing) {
-        err_set(e, ERR_UNAVAILABLE, "the agent is ending");
+        err_set(e, ERR_UNAVAILABLE, "the agent is shutting down");
         return NULL;
     }
     x = calloc(1, sizeof(*x));
@@ -184,7 +184,7 @@ struct status_exec *provider_archive(void *arg, const struct status_exec_spec *s
 
     if (x == NULL) {
         if (c != NULL)
-            err_set(e, ERR_UNAVAILABLE, "the agent is ending, or out of memory");
+            err_set(e, ERR_UNAVAILABLE, "the agent is shutting down, or out of memory");
         return NULL;
     }
     archive.id = c->cur.id;

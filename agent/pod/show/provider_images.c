@@ -38,7 +38,7 @@ void provider_image_add(void *arg, const char *source, const char *name, struct 
     struct err e = { 0 };
 
     if (i == NULL) {
-        err_set(&e, ERR_UNAVAILABLE, n->closing ? "the agent is ending" : "out of memory");
+        err_set(&e, ERR_UNAVAILABLE, n->closing ? "the agent is shutting down" : "out of memory");
         status_reply_err(r, &e);
         return;
     }
@@ -152,7 +152,7 @@ void provider_image_task(void *arg, const struct status_image_task *task, struct
     struct err e = { 0 };
 
     if (n->closing)
-        err_set(&e, ERR_UNAVAILABLE, "the agent is ending");
+        err_set(&e, ERR_UNAVAILABLE, "the agent is shutting down");
     else if (task->verb == IMAGE_PRUNE) {
         provider_images_prune(n, task->all, r);
         return;

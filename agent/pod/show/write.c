@@ -47,7 +47,7 @@ static enum err_code find_kind(const char *api_version, const char *kind, enum a
         kind != NULL && api_version != NULL ? api_kind_of_object(api_version, kind) : NULL;
 
     if (row == NULL || row->held == API_HELD_NOT)
-        return err_set(e, ERR_INVALID, "objects of kind %.64s are not written here",
+        return err_set(e, ERR_INVALID, "objects of kind %.64s cannot be written on this node",
                        kind != NULL ? kind : "none");
     *ret = row->id;
     return ERR_OK;
@@ -124,7 +124,7 @@ static void write_fail(struct provider_write *w, const struct err *e)
     tell_grace(w, false);
     say(w, e->code == ERR_RANGE ? 422 : status_http_code(e->code));
     if (w->reply == NULL) {
-        log_warn("cannot take an object out of its file", F_STR("kind", api_kind_name(w->file.key.kind)),
+        log_warn("cannot remove an object from its file", F_STR("kind", api_kind_name(w->file.key.kind)),
                  F_STR("namespace", w->namespace_), F_STR("name", w->name), F_ERR(e));
     } else if (e->code != ERR_RANGE) {
         status_reply_err(w->reply, e);
@@ -180,7 +180,8 @@ static void write_on_await(enum src_awaited how, const struct src_file *f, void 
     json_t *now;
 
     if (how == SRC_AWAITED_LATE)
-        err_set(&e, ERR_DEADLINE, "%s is written, and the manifest folder is not read yet", w->file.name);
+        err_set(&e, ERR_DEADLINE, "%s has been written, but the manifest folder has not been read yet",
+                w->file.name);
     else if (w->remove)
         ;
     else if (how == SRC_AWAITED_GONE)
@@ -212,7 +213,7 @@ static void write_on_run(struct op *op, const struct err *result)
     struct err e = *result;
 
     if (e.code == ERR_OK && !w->file.dry && (n->folder == NULL || n->closing))
-        err_set(&e, ERR_UNAVAILABLE, "the agent is ending");
+        err_set(&e, ERR_UNAVAILABLE, "the agent is shutting down");
     if (e.code != ERR_OK)
         write_fail(w, &e);
     else if (w->file.dry)
@@ -260,7 +261,7 @@ static enum err_code write_check(struct provider_write *w, struct err *e)
             e, ERR_PERMISSION,
             "the object is no file of the manifest folder: it is made by another object, or is ending");
     if (home == NULL && !w->remove && src_folder_full(n->folder))
-        return err_set(e, ERR_EXHAUSTED, "the manifest folder %s has %d files: more are not read",
+        return err_set(e, ERR_EXHAUSTED, "the manifest folder %s has %d files, the maximum",
                        src_folder_dir(n->folder), SRC_FOLDER_FILES_MAX);
     w->file.create = home == NULL;
     w->file.alone = n_objects == 1;
@@ -296,7 +297,7 @@ static void write_start(struct provider_write *w)
 
     w->started = true;
     if (n->folder == NULL || n->closing || !src_store_ready(n->o.store))
-        err_set(&e, ERR_UNAVAILABLE, "the manifest folder is not read yet");
+        err_set(&e, ERR_UNAVAILABLE, "the manifest folder has not been read yet");
     else if (write_check(w, &e) == ERR_OK && !w->remove) {
         w->file.text = src_object_text(json_object_get(w->request, "object"));
         if (w->file.text == NULL)
@@ -354,13 +355,13 @@ static void write_begin(struct node *n, json_t *request /* stolen */, bool remov
         api_json_wipe(request);
         json_decref(request);
         err_set(&e, n->cluster != NULL ? ERR_UNIMPLEMENTED : ERR_UNAVAILABLE, "%s",
-                n->cluster != NULL ? "the objects of a node of a cluster are written in the cluster"
+                n->cluster != NULL ? "on a node of a cluster, change objects in the cluster"
                 : w == NULL        ? "out of memory"
                                    : "too many writes are waiting");
         if (r != NULL)
             status_reply_err(r, &e);
         else
-            log_warn("cannot take an object out of its file", F_ERR(&e));
+            log_warn("cannot remove an object from its file", F_ERR(&e));
         return;
     }
     w->node = n;
@@ -393,7 +394,7 @@ void provider_remove(struct node *n, enum api_kind kind, const char *namespace_,
                   "kind", api_kinds[kind].kind, "metadata", "namespace", namespace_, "name", name);
 
     if (request == NULL)
-        log_warn("cannot take an object out of its file: out of memory", F_STR("name", name));
+        log_warn("cannot remove an object from its file: out of memory", F_STR("name", name));
     else
         write_begin(n, request, true, NULL);
 }

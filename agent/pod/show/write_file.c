@@ -66,7 +66,7 @@ static enum err_code check_old(const struct write_file *f, const char *text, siz
             same = same || src_object_equal(&objects.v[i], &f->was);
     *ret_n = objects.n;
     if (e->code == ERR_OK && problems.n > 0)
-        err_set(e, ERR_PERMISSION, "the file %s of the manifest folder has problems: mend it first", f->name);
+        err_set(e, ERR_PERMISSION, "the file %s of the manifest folder has errors; fix it first", f->name);
     else if (e->code == ERR_OK && !same)
         err_set(e, ERR_ABORTED, "the file %s has changed", f->name);
     api_objects_done(&objects);
@@ -88,7 +88,7 @@ static enum err_code check_new(struct write_file *f, const char *text, size_t n,
         for (size_t i = 0; i < problems.n; i++)
             json_array_append_new(f->causes, api_problem_json(&problems.v[i]));
     } else if (e->code == ERR_OK && objects.n != n_wanted) {
-        err_set(e, ERR_INTERNAL, "%s would not have the written object", f->name);
+        err_set(e, ERR_INTERNAL, "%s would not contain the written object", f->name);
     }
     api_objects_done(&objects);
     api_problems_done(&problems);
@@ -111,10 +111,10 @@ static enum err_code check_taken(const struct write_file *f, int folder, struct 
     if (fs_read_at(folder, f->name, API_FILE_MAX, &text, &n, e) != ERR_OK)
         return src_put_failed(e);
     if (api_decode_file(f->name, text, n, &objects, &problems, e) == ERR_OK && problems.n > 0)
-        err_set(e, ERR_PERMISSION, "the file %s of the manifest folder has problems: mend it first", f->name);
+        err_set(e, ERR_PERMISSION, "the file %s of the manifest folder has errors; fix it first", f->name);
     for (size_t i = 0; i < objects.n && e->code == ERR_OK; i++)
         if (src_key_is(&f->key, &objects.v[i]))
-            err_set(e, ERR_ABORTED, "the file %s has the object already", f->name);
+            err_set(e, ERR_ABORTED, "the file %s already contains the object", f->name);
     explicit_bzero(text, n);
     api_objects_done(&objects);
     api_problems_done(&problems);
@@ -154,7 +154,7 @@ static enum err_code change_old(struct write_file *f, int folder, struct err *e)
     if (fstatat(folder, f->name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
         if (errno == ENOENT)
             return err_set(e, ERR_ABORTED, "the file %s is gone", f->name);
-        err_sys(e, errno, "look at %s/%s", f->dir, f->name);
+        err_sys(e, errno, "stat %s/%s", f->dir, f->name);
         return src_put_failed(e);
     }
     if (!S_ISREG(st.st_mode))

@@ -52,7 +52,7 @@ static enum err_code check(struct node *n, const json_t *request, json_t **ret_c
     char current[WRITE_MARK_SIZE];
 
     if (n->written == NULL)
-        return err_set(e, ERR_UNIMPLEMENTED, "the objects of a node of a cluster are written in the cluster");
+        return err_set(e, ERR_UNIMPLEMENTED, "on a node of a cluster, change objects in the cluster");
     if (!str_eq(name, n->o.node_name))
         return err_set(e, ERR_NOT_FOUND, "\"%.253s\" not found", name != NULL ? name : "");
     now = node_now(n, e);

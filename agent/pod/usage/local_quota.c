@@ -169,7 +169,7 @@ void local_quota_arm(struct pod *p)
     }
     a = arm_new(p, l->n);
     if (a == NULL) {
-        log_error("out of memory to set limits of quotas", F_STR("pod", p->key));
+        log_error("no memory to set quota limits", F_STR("pod", p->key));
         return;
     }
     for (size_t i = 0; i < l->n; i++) {

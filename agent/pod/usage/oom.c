@@ -402,7 +402,7 @@ void oom_open(struct node *n)
         return;
     o->node = n;
     if (oom_watch_begin(o, &e) != ERR_OK) {
-        log_warn("out-of-memory kills will only be noticed when a container ends", F_ERR(&e));
+        log_warn("OOM kills will be detected only when a container ends", F_ERR(&e));
         cg_oom_watch_close(o->watch);
         free(o);
         return;

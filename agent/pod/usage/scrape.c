@@ -111,7 +111,7 @@ static bool scrape_step(struct scrapes *all, struct scrape *s)
     struct err e = { 0 };
 
     if (!status_reply_wanted(s->reply)) {
-        err_set(&e, ERR_CANCELLED, "the client is gone");
+        err_set(&e, ERR_CANCELLED, "the client has disconnected");
         scrape_finish(all, s, &e);
         return true;
     }
@@ -204,7 +204,7 @@ void scrape_start(struct node *n, enum status_metrics which, struct buf *own, st
 
     if (s == NULL) {
         if (n->closing)
-            err_set(&e, ERR_UNAVAILABLE, "the agent is ending");
+            err_set(&e, ERR_UNAVAILABLE, "the agent is shutting down");
         else
             err_nomem(&e);
         status_reply_err(r, &e);
@@ -232,7 +232,7 @@ void scrapes_cancel(struct node *n)
 
     if (part->scrapes == NULL)
         return;
-    err_set(&e, ERR_UNAVAILABLE, "the agent is ending");
+    err_set(&e, ERR_UNAVAILABLE, "the agent is shutting down");
     while (!TAILQ_EMPTY(&part->scrapes->queue))
         scrape_finish(part->scrapes, TAILQ_FIRST(&part->scrapes->queue), &e);
     scrape_ask(part->scrapes);

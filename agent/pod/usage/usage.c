@@ -402,7 +402,7 @@ static void pod_usage_run_turn(struct usage *u)
     if (q->summary == NULL && status_reply_wanted(q->reply))
         q->summary = summary_new(u->node, q->basic, status_reply_is_pretty(q->reply));
     if (!status_reply_wanted(q->reply)) {
-        err_set(&e, ERR_CANCELLED, "the client is gone");
+        err_set(&e, ERR_CANCELLED, "the client has disconnected");
         give_up(&u->now, q, &e);
     } else if (q->summary == NULL) {
         err_nomem(&e);
@@ -436,7 +436,7 @@ void usage_summary(struct node *n, bool basic, struct status_reply *r)
 
     if (q == NULL || n->closing) {
         if (n->closing)
-            err_set(&e, ERR_UNAVAILABLE, "the agent is ending");
+            err_set(&e, ERR_UNAVAILABLE, "the agent is shutting down");
         else
             err_nomem(&e);
         free(q);
@@ -458,7 +458,7 @@ void usage_cancel(struct node *n)
     if (u == NULL)
         return;
     uv_timer_stop(&u->timer);
-    err_set(&e, ERR_UNAVAILABLE, "the agent is ending");
+    err_set(&e, ERR_UNAVAILABLE, "the agent is shutting down");
     while ((q = TAILQ_FIRST(&u->waiting)) != NULL)
         give_up(&u->waiting, q, &e);
     while ((q = TAILQ_FIRST(&u->now)) != NULL)

@@ -57,7 +57,8 @@ static enum err_code use_secret(struct csi_described *d, enum csi_secret which,
         const struct api_datum *datum = &secret->data[i];
 
         if (!utf8_is_valid(datum->data, datum->size) || memchr(datum->data, '\0', datum->size) != NULL)
-            return err_set(e, ERR_INVALID, "the value of %.100s in secret \"%s\" is no text, as drivers need",
+            return err_set(e, ERR_INVALID,
+                           "the value of %.100s in secret \"%s\" is not text, which drivers require",
                            datum->key, secret->meta.name);
         pairs[i] = (struct csi_pair){ datum->key, datum->data };
     }
@@ -248,10 +249,10 @@ static enum err_code describe_claim(struct csi_vol *v, const struct api_volume *
     const struct api_generic *pv = csi_pv_of(v->pod, api);
 
     if (pv == NULL)
-        return err_set(e, ERR_UNAVAILABLE, "PersistentVolume \"%.200s\" is not known any more", v->spec_name);
+        return err_set(e, ERR_UNAVAILABLE, "PersistentVolume \"%.200s\" no longer exists", v->spec_name);
     if (strcmp(pv->meta.name, v->spec_name) != 0 || strcmp(pv->pv->storage.driver, v->driver) != 0 ||
         strcmp(pv->pv->storage.handle, v->handle) != 0)
-        return err_set(e, ERR_PRECONDITION, "the claim is bound to another volume now, \"%.200s\"",
+        return err_set(e, ERR_PRECONDITION, "the claim is now bound to a different volume, \"%.200s\"",
                        pv->meta.name);
     *ret_what = wait_failed;
     if (find_attachment(v, d, e) != ERR_OK)

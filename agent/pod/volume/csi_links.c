@@ -157,7 +157,7 @@ static enum err_code let_go(const char *pod_uid, void *arg, struct err *e)
     return vol_sub_paths_unmount(n->o.volumes, pod_uid, e);
 }
 
-/* A drain waits for the volumes as for other left-overs. */
+/* A drain waits for the volumes as for other leftovers. */
 static void on_releasing(bool begins, void *arg)
 {
     struct node *n = arg;

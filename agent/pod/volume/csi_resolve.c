@@ -124,7 +124,7 @@ enum err_code csi_vol_resolve(struct csi_vol *v, const struct api_volume *api, s
     }
     pv = csi_pv_of(v->pod, api);
     if (pv == NULL)
-        return err_set(e, ERR_NOT_FOUND, "no volume of a CSI driver");
+        return err_set(e, ERR_NOT_FOUND, "not a volume of a CSI driver");
     v->block = api_pv_is_block(pv->pv);
     return take_names(v, pv->meta.name, pv->pv->storage.driver, pv->pv->storage.handle) ? ERR_OK
                                                                                         : err_nomem(e);

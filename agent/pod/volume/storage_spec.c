@@ -65,7 +65,7 @@ static enum err_code chap_secrets(const struct api_config *secret, struct arena 
         const struct api_datum *d = &secret->data[i];
 
         if (!utf8_is_valid(d->data, d->size) || memchr(d->data, '\0', d->size) != NULL)
-            return err_set(e, ERR_INVALID, "the value of %.100s in secret \"%s\" is no text", d->key,
+            return err_set(e, ERR_INVALID, "the value of %.100s in secret \"%s\" is not text", d->key,
                            secret->meta.name);
         pairs[i] = (struct storage_pair){ d->key, d->data }; /* NUL-terminated in the store */
     }

@@ -298,8 +298,8 @@ void pods_apply(struct pod *p, struct api_pod *api)
         local_storage_forget(p); /* measured anew, with the files of the new ones */
     e = (struct err){ 0 };
     if (images_build(p, &e) != ERR_OK)
-        log_error("cannot determine a pod's images; it is stuck until its next edit", F_STR("pod", p->key),
-                  F_ERR(&e));
+        log_error("cannot determine a pod's images; the pod waits until its manifest changes",
+                  F_STR("pod", p->key), F_ERR(&e));
     p->priority = pods_priority(p->node, api);
     live_sub_path_due(p); /* the annotation that enables it may be new */
     volumes_stale(p);     /* downward API volumes may show labels and annotations */
@@ -367,7 +367,7 @@ static void show_manifest(struct pod *p, struct api_pod *api)
     if (p->state != POD_PENDING)
         images_clear(p);
     else if (pods_add_ephemeral(p, &e) != ERR_OK || images_build(p, &e) != ERR_OK)
-        log_error("cannot determine a pod's containers and images; it is stuck until its next edit",
+        log_error("cannot determine a pod's containers and images; the pod waits until its manifest changes",
                   F_STR("pod", p->key), F_ERR(&e));
     p->record_dirty = true;
     api_pod_unref(old);
@@ -402,12 +402,11 @@ enum err_code pods_debug(struct pod *p, json_t *container, struct err *e)
     scoped(api_pod_unref) struct api_pod *api = NULL;
 
     if (p->api->origin == API_FROM_SERVER)
-        return err_set(e, ERR_PRECONDITION, "pod %s is the cluster's: kubectl debug adds containers to it",
-                       p->key);
+        return err_set(e, ERR_PRECONDITION, "pod %s belongs to the cluster: use kubectl debug", p->key);
     if (p->state == POD_TERMINATING || p->state == POD_TERMINATED || !p->wanted)
         return err_set(e, ERR_PRECONDITION, "pod %s has ended, or is about to", p->key);
     if (p->n_ctrs == p->max_ctrs)
-        return err_set(e, ERR_PRECONDITION, "pod %s has %d ephemeral containers: no more fit", p->key,
+        return err_set(e, ERR_PRECONDITION, "pod %s already has %d ephemeral containers, the maximum", p->key,
                        POD_EPHEMERAL_MAX);
     if (api_pod_add_ephemeral(resize_desired(p), container, &api, e) != ERR_OK)
         return e->code;

@@ -252,7 +252,7 @@ static void shutdown_on_timer(uv_timer_t *timer)
     pods_each (n, p)
         if (is_active(p) && group_of(n, p) == part->shutdown.group) {
             part->shutdown.n_late++;
-            log_warn("pod exceeds the time of its priority in a shutdown", F_STR("pod", p->key),
+            log_warn("pod has exceeded the shutdown grace period of its priority", F_STR("pod", p->key),
                      F_STR("podUID", p->uid), F_STR("state", pod_state_name(p->state)));
         }
     part->shutdown.group++;

@@ -189,7 +189,7 @@ static bool cgroup_step(struct pod *p)
     if (p->cgroup_made)
         return true;
     if (resize_pod_cgroup(p, &e) != ERR_OK) {
-        log_warn("cannot make the pod's cgroup; will retry", F_STR("pod", p->key), F_ERR(&e));
+        log_warn("cannot create the pod's cgroup; will retry", F_STR("pod", p->key), F_ERR(&e));
         pod_event(p, NULL, true, "FailedCreatePodContainer", "unable to ensure pod container exists: %s",
                   e.text);
         pod_wake_at(p, clock_boot_in_ms(10000), "cgroup is tried again");

@@ -27,7 +27,7 @@ static enum err_code make_node(const struct rt_config *c, const struct rt_node *
     if (mknod(path, type | 0600, makedev((unsigned)node->major, (unsigned)node->minor)) != 0 ||
         chown(path, owner_of(c, node->has_uid, node->uid), owner_of(c, node->has_gid, node->gid)) != 0 ||
         chmod(path, mode) != 0)
-        return err_sys(e, errno, "make device node %s for the pod's users", node->path);
+        return err_sys(e, errno, "create device node %s for the pod's users", node->path);
     return ERR_OK;
 }
 

@@ -62,13 +62,13 @@ static enum err_code try_all(const struct idmap_probe *p, int userns, struct err
 
     /* Mounted over the run folder, visible only to this process, so that relative names are below it. */
     if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
-        return err_sys(e, errno, "make a mount namespace");
+        return err_sys(e, errno, "create a mount namespace");
     if (mount("tmpfs", p->run_dir, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0700,size=1m") != 0 ||
         chdir(p->run_dir) != 0)
         return err_sys(e, errno, "mount a tmpfs on %s", p->run_dir);
     if (mkdir("tmpfs", 0700) != 0 || mkdir("lower", 0755) != 0 || mkdir("upper", 0755) != 0 ||
         mkdir("work", 0700) != 0 || mkdir("merged", 0700) != 0)
-        return err_sys(e, errno, "make folders in %s", p->run_dir);
+        return err_sys(e, errno, "create folders in %s", p->run_dir);
     for (i = 0; i < IDMAP_FOLDERS_MAX && p->folders[i] != NULL; i++) {
         char target[16];
 

@@ -94,7 +94,7 @@ static enum err_code mount_mapped(const struct overlay *o, const int *layers, si
     fd_auto merged = -1;
 
     if (outside < 0 || unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
-        return err_sys(e, errno, "make a mount namespace");
+        return err_sys(e, errno, "create a mount namespace");
     for (size_t i = 0; i < n; i++)
         if (move_mount(layers[i], "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH) != 0)
             return err_sys(e, errno, "attach a layer");

@@ -216,7 +216,7 @@ def begin_isolation():
     contains(node.cli("explain", "node").stdout, "it needs Linux 6.7" if coracle.cgroup_v2() else "it needs cgroup v2", "explain node")
     contains(node.cli("explain", "pod", "two").stdout, "not isolated", "explain pod")
     contains(node.cli("describe", "node").stdout, "default/two (main), not isolated", "the map of the nodes")
-    equal(node.log().count("cannot be isolated on this machine"), 1, "lines of the log about it")
+    equal(node.log().count("cannot isolate processors of containers on this machine"), 1, "lines of the log about it")
     configure(False)
     return "impossible"
 

@@ -168,7 +168,7 @@ static void rules_between_settings_are_kept(void **state)
     refused(s, "cpuCFSQuotaPeriod: 2s\n", "", "cpuCFSQuotaPeriod: 2s is not between 1ms and 1s");
     refused(s, "crashLoopBackOff: {maxContainerRestartPeriod: 10m}\n", "",
             "crashLoopBackOff.maxContainerRestartPeriod: 10m0s is not between 1s and 5m");
-    refused(s, "runOnce: true\n", "", "runOnce: kubelet no longer supports it; it cannot be set");
+    refused(s, "runOnce: true\n", "", "runOnce: kubelet no longer supports it, so it cannot be set");
 }
 
 static void flags_that_are_wrong_are_refused(void **state)

@@ -88,7 +88,7 @@ static void a_wrong_configuration_names_the_field(void **state)
         const char *text, *error;
     } rows[] = {
         { "a", "kind: must be CredentialProviderConfig" },
-        { "", "there are 0 documents, where one is needed" },
+        { "", "there are 0 documents instead of one" },
         { "apiVersion: v1\nkind: CredentialProviderConfig\n",
           "apiVersion: must be kubelet.config.k8s.io/v1, v1beta1 or v1alpha1 of that group" },
         { HEAD, "providers: needs at least one entry" },
@@ -114,11 +114,11 @@ static void a_wrong_configuration_names_the_field(void **state)
         { HEAD "providers: [" NAMED "matchImages: [r.io]}]",
           "providers[0]: defaultCacheDuration: is required" },
         { HEAD "providers: [" NAMED "matchImages: [r.io], defaultCacheDuration: -1s}]",
-          "providers[0]: defaultCacheDuration: must be a duration as \"12h\", 0s or longer" },
+          "providers[0]: defaultCacheDuration: must be a duration such as \"12h\", at least 0s" },
         { HEAD "providers: [" LEAST ", args: [1]}]", "providers[0]: args[0]: must be a text" },
         { HEAD "providers: [" LEAST ", env: [{value: a}]}]",
-          "providers[0]: env[0]: must have texts as name, without \"=\", and value" },
-        { HEAD "providers: [" LEAST "}, " LEAST "}]", "providers[1].name: \"p\" is there twice" },
+          "providers[0]: env[0]: name and value must be strings, and name must not contain \"=\"" },
+        { HEAD "providers: [" LEAST "}, " LEAST "}]", "providers[1].name: \"p\" is given twice" },
     };
 
     (void)state;

@@ -92,9 +92,9 @@ static void what_does_not_begin_so_is_refused(void **state)
     buf_auto file = BUF_INIT(1 << 16);
 
     (void)state;
-    damaged("", 0, "it does not begin as a kept object");
-    damaged("coracle-kept 2 plain\nA/b\n", 25, "it does not begin as a kept object");
-    damaged("coracle-kept 1 sealed\nno end", 28, "it does not begin as a kept object");
+    damaged("", 0, "it does not have the header of a kept object");
+    damaged("coracle-kept 2 plain\nA/b\n", 25, "it does not have the header of a kept object");
+    damaged("coracle-kept 1 sealed\nno end", 28, "it does not have the header of a kept object");
     damaged("coracle-kept 1 sealed\n\n", 23, "its name cannot be used");
     damaged("coracle-kept 1 sealed\n../a\n", 27, "its name cannot be used");
     damaged("coracle-kept 1 sealed\nA/b c\n", 28, "its name cannot be used");

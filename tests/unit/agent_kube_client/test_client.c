@@ -257,7 +257,7 @@ static void garbage_and_too_much_are_errors(void **state)
     ask(w, &a, &(struct kube_request_spec){ .method = "GET", .path = PODS, .answer_max = 20 });
     wait_for(w, &a);
     assert_int_equal(a.result.code, ERR_INTERNAL);
-    assert_string_equal(a.result.text, "the answer has more than 20 bytes, or memory is short");
+    assert_string_equal(a.result.text, "the answer has more than 20 bytes, or memory is exhausted");
     get(w, &a, PODS);
     assert_int_equal(a.result.code, ERR_OK);
 }

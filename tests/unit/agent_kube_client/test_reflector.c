@@ -505,7 +505,7 @@ static void a_list_that_is_none_ends_nothing(void **state)
     next(h);
     over(h, 200, "{\"items\":7,\"metadata\":{\"resourceVersion\":\"1\"}}", ERR_OK, 0);
     said(h, "trouble");
-    assert_string_equal(h->trouble, "pods: the answer is no list");
+    assert_string_equal(h->trouble, "pods: the answer is not a list");
     next(h);
     over(h, 200, "{\"items\":[3,{},{\"metadata\":{\"name\":1}}],\"metadata\":{\"resourceVersion\":\"1\"}}",
          ERR_OK, 0);

@@ -131,12 +131,12 @@ static void what_is_no_certificate_is_refused_and_nothing_is_written(void **stat
     struct err e = { 0 };
 
     assert_int_equal(pki_write(dir, "client", "hello", KEY, &e), ERR_INVALID);
-    assert_string_equal(e.text, "client certificate: it is no PEM of a certificate");
+    assert_string_equal(e.text, "client certificate: it is not a PEM certificate");
     e = (struct err){ 0 };
     assert_int_equal(pki_write(dir, "server", NULL, KEY, &e), ERR_INVALID);
     e = (struct err){ 0 };
     assert_int_equal(pki_write(dir, "client", CERTIFICATE, CERTIFICATE, &e), ERR_INVALID);
-    assert_string_equal(e.text, "client certificate: its key is no PEM of a private key");
+    assert_string_equal(e.text, "client certificate: its key is not a PEM private key");
     e = (struct err){ 0 };
     assert_int_equal(pki_write(dir, "ca", CERTIFICATE, KEY, &e), ERR_INVALID);
     assert_string_equal(e.text, "certificate: unknown usage \"ca\"");

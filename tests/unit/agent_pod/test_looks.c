@@ -185,7 +185,7 @@ static void a_log_link_that_could_not_be_made_is_made_later(void **state)
     memset(c->cur.id, 'a', 64);
     c->cur.started_ns = 1;
     ctr_log_link(c);
-    assert_non_null(strstr(p->look.error, "make log link"));
+    assert_non_null(strstr(p->look.error, "create log link"));
     assert_true(p->look.wait_ms > 0);
     assert_int_equal(fs_mkdirs(logs, 0755, &e), ERR_OK);
     c->state = CTR_STARTING; /* nothing else to do in its step */

@@ -43,7 +43,7 @@ static enum err_code exec_check(void *arg, const char *namespace_, const char *n
 static struct status_exec *exec_start(void *arg, const struct status_exec_spec *spec, struct err *e)
 {
     if (spec->command[0][0] == '!') {
-        err_set(e, ERR_UNAVAILABLE, "the agent is ending");
+        err_set(e, ERR_UNAVAILABLE, "the agent is shutting down");
         return NULL;
     }
     process = (struct status_exec){ .spec = *spec, .fixture = arg };
@@ -584,7 +584,7 @@ static void questions_that_cannot_be_answered_are_refused_before_the_upgrade(voi
         { "command=x&stdout=1&container=gone", "nothing",
           "container \\\"gone\\\" in pod \\\"web\\\" is not running" },
         { "command=x&stdout=1", "v3.channel.k8s.io", "no subprotocol that is served here" },
-        { "command=!&stdout=1", "v5.channel.k8s.io", "the agent is ending" },
+        { "command=!&stdout=1", "v5.channel.k8s.io", "the agent is shutting down" },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

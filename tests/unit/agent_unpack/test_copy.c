@@ -305,12 +305,12 @@ static void what_is_no_archive_is_refused(void **state)
     memset(block, 'x', sizeof(block));
     assert_int_equal(write(garbage, block, sizeof(block)), sizeof(block));
     assert_int_equal(unpack(s, garbage, false, NULL, &e), ERR_INVALID);
-    assert_string_equal(e.text, "this is no tar archive, or it is damaged");
+    assert_string_equal(e.text, "this is not a tar archive, or it is damaged");
     e = (struct err){ 0 };
     put(torn, "file", '0', "", "content");
     assert_int_equal(ftruncate(torn, TAR_BLOCK + 3), 0);
     assert_int_equal(unpack(s, torn, false, NULL, &e), ERR_DATA_LOSS);
-    assert_string_equal(e.text, "the archive ends early");
+    assert_string_equal(e.text, "the archive is truncated");
 }
 
 static void of_an_archive_of_a_folder_s_content_the_folder_is_named(void **state)

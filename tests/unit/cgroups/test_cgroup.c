@@ -235,7 +235,7 @@ static void the_tree_is_made_and_taken_away_whole(void **state)
     struct err e = { 0 };
     const struct cg_limits l = CG_LIMITS_NONE;
 
-    assert_int_equal(cg_pod_apply(h->tree, CG_GUARANTEED, "left-over", &l, &e), ERR_OK);
+    assert_int_equal(cg_pod_apply(h->tree, CG_GUARANTEED, "leftover", &l, &e), ERR_OK);
     make_container(h, "/deep/er");
     assert_true(anything_left(h->root));
     for (size_t i = 0; i < h->tree->n_hiers; i++) {

@@ -86,7 +86,7 @@ static void what_cannot_be_passed_on_is_refused(void **state)
     assert_int_equal(cni_attachment_check(&a, false, &e), ERR_OK); /* DEL: it may be gone */
     a = good;
     a.pod_name = "web;IP=1.2.3.4";
-    assert_refused(&a, "\"web;IP=1.2.3.4\" cannot stand in CNI_ARGS");
+    assert_refused(&a, "\"web;IP=1.2.3.4\" is not valid in CNI_ARGS");
     a = good;
     a.ports = &port;
     a.n_ports = 1;

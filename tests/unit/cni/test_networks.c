@@ -135,7 +135,7 @@ static void of_two_lists_with_one_name_the_first_counts(void **state)
     n = load(p);
     assert_int_equal(n.n, 1);
     assert_string_equal(n.problems.v[0],
-                        "20.conflist: network \"same\" is defined by an earlier file already");
+                        "20.conflist: network \"same\" is already defined in an earlier file");
     cni_networks_done(&n);
 }
 

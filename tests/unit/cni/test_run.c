@@ -244,7 +244,7 @@ static void a_failed_add_is_told_and_must_be_deleted_before_another(void **state
 
     e = add(p, c, &o);
     assert_int_equal(e.code, ERR_PRECONDITION);
-    assert_string_equal(e.text, "container " ID " has eth0 already, or half of it: DEL must come first");
+    assert_string_equal(e.text, "container " ID " already has eth0, at least partly: DEL must come first");
     assert_int_equal(del(p, c, &web).code, ERR_OK);
     assert_log(p, "DEL rate\nDEL ports\nDEL main\n");
     /* The half that succeeded is known to the plugins that take it away. */

@@ -279,10 +279,10 @@ static void damage_is_named_with_its_place(void **state)
         const char *text, *error;
     } rows[] = {
         { "", "it is empty" },
-        { " ", "the text ends after 1 bytes: '{' is expected" },
+        { " ", "byte 1: '{' is expected" },
         { "null", "byte 0: '{' is expected" },
         { "{}", "byte 1: a string is expected" },
-        { "{\"Data\":{", "the text ends after 9 bytes: a string is expected" },
+        { "{\"Data\":{", "byte 9: a string is expected" },
         { "{\"Checksum\":1}", "byte 13: the key \"Data\" is missing" },
         { "{\"Checksum\":1,\"Checksum\":2}", "byte 25: the key \"Checksum\" appears twice" },
         { "{\"checksum\":1}", "byte 12: unknown key \"checksum\"" },
@@ -294,16 +294,16 @@ static void damage_is_named_with_its_place(void **state)
         { "{\"Checksum\":99999999999999999999}", "byte 31: the number is too large" },
         { NOTHING "x", "byte 79: text after the end" },
         { WITH_SUM("{\"PodDeviceEntries\":null,\"RegisteredDevices\":{}}", "1"),
-          "its checksum is 1, not that of the data (3467439661)" },
+          "its checksum is 1, but the data have 3467439661" },
         /* As uint64, which kubelet reads it into, another number. */
         { WITH_SUM("{\"PodDeviceEntries\":null,\"RegisteredDevices\":{}}", "7762406957"),
-          "its checksum is 7762406957, not that of the data (3467439661)" },
+          "its checksum is 7762406957, but the data have 3467439661" },
         { "{\"Data\":{\"PodDeviceEntries\":nul", "byte 28: '[' is expected" },
         { "{\"Data\":{\"PodDeviceEntries\":[[[[[[[[", "byte 29: '{' is expected" },
         { "{\"Data\":{\"PodDeviceEntries\":[{\"PodUID\":7", "byte 39: a string is expected" },
         { "{\"Data\":{\"PodDeviceEntries\":[{\"PodUID\":\"\xff", "byte 40: not UTF-8" },
         { "{\"Data\":{\"PodDeviceEntries\":[{\"PodUID\":\"\\u0000",
-          "the text ends after 46 bytes: a NUL in a string" },
+          "byte 46: a NUL in a string" },
         { "{\"Data\":{\"PodDeviceEntries\":[{\"PodUID\":\"\\ud800x",
           "byte 46: half of a surrogate pair (\\ud800)" },
         { "{\"Data\":{\"PodDeviceEntries\":[{\"PodUID\":\"\\ud800\\u0041x",
@@ -317,13 +317,13 @@ static void damage_is_named_with_its_place(void **state)
         { "{\"Data\":{\"PodDeviceEntries\":[{\"DeviceIDs\":{\"9223372036854775808\":[]",
           "byte 65: \"9223372036854775808\" is not a NUMA node" },
         { "{\"Data\":{\"PodDeviceEntries\":[{\"DeviceIDs\":{\"0\":[],\"0\":[]}",
-          "the text ends after 57 bytes: the NUMA node 0 appears twice" },
+          "byte 57: the NUMA node 0 appears twice" },
         { "{\"Data\":{\"PodDeviceEntries\":[{\"AllocResp\":\"Zg=\"",
-          "the text ends after 47 bytes: AllocResp is not base64" },
+          "byte 47: AllocResp is not base64" },
         { "{\"Data\":{\"PodDeviceEntries\":[{\"AllocResp\":\"Zg!=\"",
-          "the text ends after 48 bytes: AllocResp is not base64" },
+          "byte 48: AllocResp is not base64" },
         { "{\"Data\":{\"RegisteredDevices\":{\"a\":[],\"a\":[]}",
-          "the text ends after 44 bytes: the resource \"a\" appears twice" },
+          "byte 44: the resource \"a\" appears twice" },
         { "{\"Data\":{\"RegisteredDevices\":{\"a\":[\"x\" \"y\"]", "byte 39: ',' or ']' is expected" },
         { "{\"Data\":{\"RegisteredDevices\":{\"a\":[\"x\",]", "byte 39: a string is expected" },
     };
@@ -454,7 +454,7 @@ static void of_two_entries_that_contradict_the_first_is_kept(void **state)
         "entry of pod b, container main, resource example.com/dev: device \"dev-1\" of example.com/dev: pod "
         "a "
         "holds it, pod b cannot have it; "
-        "entry of pod a, container main, resource example.com/dev: it holds other devices already; "
+        "entry of pod a, container main, resource example.com/dev: it already holds other devices; "
         "entry of pod b, container main, resource cpu: no resource may have the name \"cpu\"; "
         "entry of pod , container main, resource example.com/dev: the name of a pod, a container or a "
         "resource is empty or not UTF-8; "
@@ -484,11 +484,11 @@ static void what_records_say_comes_first(void **state)
     assert_string_equal(all(h), "b/main example.com/dev: dev-0 dev-1;c/main example.com/dev: dev-3;");
     /* That of b says the same: there is nothing to tell. */
     assert_int_equal(dp_holdings_find(h, "b", "main", DEV)->n_answer, 6);
-    assert_string_equal(list(&ignored),
-                        "entry of pod a, container main, resource example.com/dev: device \"dev-0\" of "
-                        "example.com/dev: pod b holds it, pod a cannot have it; "
-                        "entry of pod c, container main, resource example.com/dev: it holds other devices "
-                        "already");
+    assert_string_equal(
+        list(&ignored),
+        "entry of pod a, container main, resource example.com/dev: device \"dev-0\" of "
+        "example.com/dev: pod b holds it, pod a cannot have it; "
+        "entry of pod c, container main, resource example.com/dev: it already holds other devices");
     strs_done(&ignored);
     dp_holdings_free(h);
 }

@@ -203,7 +203,7 @@ static void the_end_of_a_provider_that_was_replaced_changes_nothing(void **state
     dp_inventory_withdraw(f->v, &f->plugin, R);
     expect(f, "", 2, 2);
     assert_int_equal(dp_inventory_list(f->v, &f->plugin, R, &d, 1, &e), ERR_PRECONDITION);
-    assert_string_equal(e.text, "devices of " R ": this plugin does not provide them now");
+    assert_string_equal(e.text, "devices of " R ": this plugin does not provide them any more");
     give(f, &f->second, "c");
     expect(f, "list:" R " ", 1, 1);
     assert_true(get(f)->provider == &f->second);
@@ -302,7 +302,7 @@ static void names_are_in_order_and_bounded(void **state)
     }
     assert_int_equal(n, DP_RESOURCES_MAX);
     assert_int_equal(dp_inventory_provide(f->v, R, &f->second, (struct dp_options){ 0 }, &e), ERR_EXHAUSTED);
-    assert_string_equal(e.text, "resource " R ": the node has 256 resources already, no more are allowed");
+    assert_string_equal(e.text, "resource " R ": the node already has 256 resources, the maximum");
 
     /* One that is forgotten gives its place. */
     dp_inventory_withdraw(f->v, &f->plugin, "example.com/r007");

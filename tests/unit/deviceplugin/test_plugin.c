@@ -92,7 +92,7 @@ static void the_later_of_two_registrations_wins(void **state)
     grpc_reply(take_ptr(&p1.held), WIRE(options_both));
     WAIT(f, r1.over);
     assert_string_equal(r1.result.text,
-                        "rpc error: code = Unknown desc = a later registration of " R " is in force");
+                        "rpc error: code = Unknown desc = a later registration of " R " is in effect");
     assert_non_null(p2.stream);
     assert_int_equal(f->problems, 0);
     fake_die(&p1);

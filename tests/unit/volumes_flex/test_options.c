@@ -116,7 +116,7 @@ static void answers_mean_what_kubelet_takes_them_for(void **state)
                      FLEX_SUCCESS);
     assert_string_equal(a.device, "/dev/vdy");
     assert_int_equal(flex_answer_parse("mount", "hello\n", 6, &a, &e), ERR_INVALID);
-    assert_string_equal(e.text, "mount command answered no JSON object: \"hello?\"");
+    assert_string_equal(e.text, "mount command did not return a JSON object: \"hello?\"");
 }
 
 int main(void)

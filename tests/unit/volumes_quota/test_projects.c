@@ -134,7 +134,7 @@ static void a_container_that_uses_up_ids_does_not_stop_others(void **state)
     assert_true(must_take(p, f, f->tree[0]) > QUOTA_FIRST_ID + 299);
     fake->taken_from = true;
     assert_int_equal(projects_take(p, &f->fs, "uid", f->tree[1], &id, &e), ERR_EXHAUSTED);
-    assert_string_equal(e.text, "take projects: no free project among 4096 that were tried");
+    assert_string_equal(e.text, "take projects: none of the 4096 tried project ids is free");
     projects_close(p);
 }
 

@@ -184,7 +184,7 @@ static void a_file_system_without_projects_cannot_give_one(void **state)
     }
     rmdir(path);
     assert_int_equal(e.code, ERR_PRECONDITION);
-    assert_non_null(strstr(e.text, "the file system has no projects"));
+    assert_non_null(strstr(e.text, "the file system does not support projects"));
     assert_true(presence_is_unknown(quota_project_of("/proc", &id, &e)));
     assert_int_equal(id, 7);
 }

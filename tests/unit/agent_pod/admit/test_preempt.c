@@ -103,7 +103,7 @@ static void who_goes_is_told_and_what_it_had_is_held(void **state)
     p = world_pod(w, "b", CRITICAL CTR("requests: {cpu: 3}"));
     assert_int_equal(admit_pod(p, reason, &e), ERR_EXHAUSTED);
     assert_int_equal(preempt_for(p, reason, &e), ERR_UNAVAILABLE);
-    assert_string_equal(e.text, "waits for 1 pods that are ended to make room for it");
+    assert_string_equal(e.text, "waits for 1 pods that are ending to make room for it");
     assert_int_equal(old->state, POD_TERMINATING);
     assert_string_equal(old->phase, "Failed");
     assert_string_equal(old->reason, "Preempting");

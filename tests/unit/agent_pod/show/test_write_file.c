@@ -299,7 +299,7 @@ static void a_file_that_was_edited_meanwhile_stays(void **state)
         put_text(dir, "kind: [");
         e = (struct err){ 0 };
         assert_int_equal(run(dir, &steps[i], &e), ERR_PERMISSION);
-        assert_non_null(strstr(e.text, "has problems"));
+        assert_non_null(strstr(e.text, "has errors"));
         assert_true(has_text(dir, "kind: ["));
         put_text(dir, NULL);
         assert_nothing_else(dir);
@@ -372,11 +372,11 @@ static void an_object_has_one_file(void **state)
 
     put_text(dir, steps[3].before); /* "a" is one of three in it, and was not read yet */
     assert_int_equal(run(dir, &steps[0], &e), ERR_ABORTED);
-    assert_non_null(strstr(e.text, "has the object already"));
+    assert_non_null(strstr(e.text, "already contains the object"));
     e = (struct err){ 0 };
     put_text(dir, "kind: [");
     assert_int_equal(run(dir, &steps[0], &e), ERR_PERMISSION);
-    assert_non_null(strstr(e.text, "has problems"));
+    assert_non_null(strstr(e.text, "has errors"));
     e = (struct err){ 0 };
     assert_nothing_else(dir);
     put_text(dir, CONFIG("other", "1"));

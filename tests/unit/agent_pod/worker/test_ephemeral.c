@@ -375,7 +375,7 @@ static void what_is_wrong_is_told(void **state)
         assert_int_equal(debug(p, name, "imagePullPolicy", "Always", &e), ERR_OK);
     }
     assert_int_equal(debug(p, "more", "imagePullPolicy", "Always", &e), ERR_PRECONDITION);
-    assert_string_equal(e.text, "pod default/web has 32 ephemeral containers: no more fit");
+    assert_string_equal(e.text, "pod default/web already has 32 ephemeral containers, the maximum");
     pods_unwant(&w->node, "default", "web");
     assert_int_equal(debug(p, "late", "imagePullPolicy", "Always", &e), ERR_PRECONDITION);
     assert_string_equal(e.text, "pod default/web has ended, or is about to");

@@ -173,7 +173,7 @@ static void the_whole_host_is_never_unmounted(void **state)
     (void)state;
     for (i = 0; i < ARRAY_LEN(bad); i++)
         assert_int_equal(fs_unmount_below(bad[i], &e), ERR_INVALID);
-    assert_string_equal(e.text, "unmount below \"\": not a folder of ours");
+    assert_string_equal(e.text, "unmount below \"\": not a folder of the agent");
 }
 
 #define dir_test(f) cmocka_unit_test_setup_teardown(f, scratch_make, scratch_remove)

@@ -261,7 +261,7 @@ static void a_cgroup_that_cannot_be_joined_is_an_error(void **state)
     call(d, &c, says, (struct proc_call_spec){ .arg = "x", .cgroup_procs = "/nonexistent/cgroup.procs" });
     run_until_ended(d, 1);
     assert_int_equal(d->result.code, ERR_PRECONDITION);
-    assert_string_equal(d->result.text, "mount: join its cgroup: No such file or directory");
+    assert_string_equal(d->result.text, "mount: join the cgroup: No such file or directory");
 }
 
 static enum err_code says_who_and_hangs(const void *arg, struct buf *out, struct err *e)

@@ -189,7 +189,7 @@ static void a_missing_working_folder_is_not_a_missing_program(void **state)
     start_sh(&p, d, "true", (struct proc_spec){ .cwd = "/nonexistent" });
     run_until_ended(d, 1);
     assert_int_equal(d->result.code, ERR_PRECONDITION);
-    assert_string_equal(d->result.text, "test tool: enter its working directory: No such file or directory");
+    assert_string_equal(d->result.text, "test tool: enter the working directory: No such file or directory");
 }
 
 static void standard_input_is_given_whole(void **state)

@@ -385,7 +385,7 @@ static void a_missing_procs_file_is_a_clear_error(void **state)
 
     run_spec(d, "true", (struct proc_spec){ .cgroup_procs = "/nonexistent/cgroup.procs" });
     assert_int_equal(d->result.code, ERR_PRECONDITION);
-    assert_string_equal(d->result.text, "t: join its cgroup: No such file or directory");
+    assert_string_equal(d->result.text, "t: join the cgroup: No such file or directory");
 }
 
 /* SIGKILL does not end a frozen process of cgroup v1: the stand-in for one that is stuck in the kernel. */
