@@ -39,7 +39,7 @@ static void daemon_on_kube_timer(uv_timer_t *timer)
     node_close(a->node, daemon_on_idle_again, a);
 }
 
-/* coracle-kube was asked to end and may need a moment. */
+/* coracle-kube has been requested to end, which may take a moment. */
 static void daemon_close_parts(struct agent *a)
 {
     if (a->cluster == NULL) {

@@ -21,8 +21,8 @@ bool cg_partition_possible(const struct cg_tree *t, const char **ret_why);
 
 /* The cgroup of all pods, "<root>/kubepods". */
 enum err_code cg_all_pods_path(const struct cg_tree *t, char *ret, size_t size, struct err *e) MUST_CHECK;
-/* Adds the cgroups above it, from the top, without the root, and without those at or above a cgroup that is a
- * partition of somebody else's making, whose processors are its own business. */
+/* Adds the cgroups above it, from the top, without the root, and without those at or above a cgroup that
+ * another program has made a partition; that program manages its processors. */
 enum err_code cg_above_pods(const struct cg_tree *t, struct strs *ret, struct err *e) MUST_CHECK;
 /* Adds the paths of the cgroups directly in this one; none if it does not exist. */
 enum err_code cg_list_in(const struct cg_tree *t, const char *path, struct strs *ret,
@@ -39,7 +39,7 @@ enum err_code cg_exclusive_write(const struct cg_tree *t, const char *path, cons
 enum cg_partition {
     CG_PARTITION_MEMBER, /* none */
     CG_PARTITION_ISOLATED,
-    CG_PARTITION_INVALID, /* it was asked for, and the kernel does not grant it at present */
+    CG_PARTITION_INVALID, /* it was requested, but the kernel does not grant it at present */
     CG_PARTITION_ROOT,    /* not isolated: not ours */
 };
 #define CG_PARTITION_WHY 160

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ask - VERSION: asks the plugins of the loaded lists, in parallel, which versions they support; then the
+ * ask - VERSION: queries the plugins of the loaded lists, in parallel, for their supported versions; then the
  * lists are evaluated again.
  *
  * Operations wait only for the plugins of the list they use, and only for the first question to a program: a

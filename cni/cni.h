@@ -46,7 +46,7 @@ void cni_reload(struct cni *c);
 /*
  * Name of the default network; NULL if there is none, with the reason in *ret_why ("no CNI configuration file
  * in ..."). As in CRI-O, a list is not used if a plugin is not installed or does not support its cniVersion.
- * After a load, the plugins are asked for their versions (VERSION); until they have answered, the list is
+ * After a load, the plugins are queried for their versions (VERSION); until they have answered, the list is
  * used and operations wait. A default network of cniVersion 1.1.0 or later is available only while its
  * plugins report a good STATUS; otherwise STATUS is repeated, finally every few seconds.
  */
@@ -157,7 +157,7 @@ void cni_check_start(struct cni_op *o, struct cni *c, const struct cni_attachmen
  * GC of every usable network that supports it (cniVersion 1.1.0, no disableGC): plugins get the network's
  * cached attachments and remove everything else. First DEL cached attachments without an owner. `living`: ids
  * of containers (NULL-terminated) whose `ifname` is kept although its entry is lost or damaged. Waits until
- * no other operation runs; none begins until it is over. Every plugin is asked; the first error is the
+ * no other operation runs; none begins until it is over. Every plugin is called; the first error is the
  * result.
  */
 #define CNI_GC_DEADLINE_MS 30000 /* per network */

@@ -64,7 +64,7 @@ bool cni_note_used(struct cni *c, const struct cni_list *list);
 /* run.c: starts waiting operations while there are free slots. */
 void cni_run_next(struct cni *c);
 
-/* ask.c: asks the plugins in `c->networks.unasked` for their versions; the answers reload the networks. */
+/* ask.c: queries the plugins in `c->networks.unasked` for their versions; the answers reload the networks. */
 void cni_ask_versions(struct cni *c);
 void cni_ask_close(struct cni *c);
 /* Whether operations must wait for an answer. */

@@ -254,7 +254,7 @@ static enum err_code question(const struct picking *p, bool aligned_only, struct
 /* ---- the order ---- */
 
 struct answer {
-    bool asked; /* the plugin was asked: do not ask again */
+    bool asked; /* the plugin has been called: do not call it again */
     const char *const *ids;
     size_t n;
 };

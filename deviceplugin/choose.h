@@ -58,8 +58,8 @@ struct dp_choice {
 enum err_code dp_choose_begin(const struct dp_resource *r, const char *name, const struct dp_holdings *h,
                               const struct dp_wish *w, struct dp_choice *ret, struct err *e) MUST_CHECK;
 /* `preferred`: the plugin's answer, NULL: no preference (kubelet rejects the pod when the call fails). Ids
- * that were not offered, repeated ids, and ids beyond the number that was asked for are ignored. *c changes
- * on success only. */
+ * that were not offered, repeated ids, and ids beyond the requested number are ignored. *c changes on success
+ * only. */
 enum err_code dp_choose_end(const struct dp_resource *r, const char *name, const struct dp_holdings *h,
                             const struct dp_wish *w, const char *const *preferred, size_t n,
                             struct dp_choice *c, struct err *e) MUST_CHECK;

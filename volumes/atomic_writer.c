@@ -339,7 +339,7 @@ static bool atomic_writer_sort_in(const char *name, void *arg)
 }
 
 /* Removes unneeded generations and temporary links; entries that cannot be removed now are found again by the
- * next publish or tidy. A plan (NULL: none) says which links to files are stale. */
+ * next publish or tidy. A plan (NULL: none) contains the stale links to files. */
 static struct found atomic_writer_tidy(const struct vol_writer *w, const char *current,
                                        const struct vol_plan *plan, size_t keep_max)
 {
@@ -370,7 +370,7 @@ struct unlinking {
     struct err *e;
 };
 
-/* A link to a file that is no longer listed goes. */
+/* Removes links to files that are no longer listed. */
 static bool atomic_writer_remove_stale_link(const char *name, void *arg)
 {
     const struct unlinking *u = arg;

@@ -173,7 +173,8 @@ enum err_code vol_sub_path_bind(struct vol_node *n, const struct vol_sub_path *s
         return err_wrap(e, "subPath %.256s", s->sub);
     if (fstat(found, &st) != 0)
         return err_sys(e, errno, "subPath %.256s: stat", s->sub);
-    if (S_ISLNK(st.st_mode)) /* bound, it would lead anywhere; sub_path_resolve() never gives one */
+    if (S_ISLNK(st.st_mode)) /* if bind-mounted, it could lead anywhere; sub_path_resolve() never returns
+                              * one */
         return err_set(e, ERR_INTERNAL, "subPath %.256s: is a symlink", s->sub);
     bool bound;
     if (look_at_target(target, &st, &bound, e) != ERR_OK)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * volumes - the node's single tmpfs for payloads, and emptyDir, hostPath and subPath on the host side. This
- * folder does not know what a pod is: a volume is (owner uid, name).
+ * folder does not depend on pods: a volume is identified by (owner uid, name).
  *
  * Layout:
  *   <tmpfs>/<uid>/<volume>/     payload volumes (atomic_writer.h), bind-mounted read-only
@@ -112,12 +112,11 @@ enum err_code vol_host_path_check(const char *path, const char *type, struct err
  * False: unknown without asking a file system. Never waits. */
 bool vol_host_path_known(const char *path, const char *type);
 
-/* Whether a folder has this group and the bits for it; and gives it to a whole tree, as kubelet does for a
- * pod's fsGroup: files get group read and write, folders group access and the set-group-ID bit. Follows no
- * symlink, leaves no file system. The folder itself comes last, so that a repetition after a kill does it
- * all. The second walks the tree: call it inside a proc_call. ERR_EXHAUSTED: more than VOL_GROUP_DEPTH_MAX
- * folders within each other.
- */
+/* Whether a folder has this group and its permission bits; and sets them for a whole tree, as kubelet does
+ * for a pod's fsGroup: files get group read and write, folders group access and the set-group-ID bit. Follows
+ * no symlink, leaves no file system. The folder itself is changed last, so that a repetition after a kill
+ * processes the whole tree. The second walks the tree: call it inside a proc_call. ERR_EXHAUSTED: more than
+ * VOL_GROUP_DEPTH_MAX folders within each other. */
 #define VOL_GROUP_DEPTH_MAX 128
 bool vol_group_is(const char *path, int64_t group);
 enum err_code vol_group_set(const char *path, int64_t group, struct err *e) MUST_CHECK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check - where a check of an object is (the path of the field) and what it has found; the text formats of
- * names. */
+/* check - the state of an object's check: the path of the present field, and the problems found; also the
+ * text formats of names. */
 #ifndef AGENT_API_CHECK_H
 #define AGENT_API_CHECK_H
 #include "agent/api/problems.h"
@@ -17,7 +17,7 @@
 /* What only `coracle validate` reports: the daemon accepts it, as an API server does, and the pod then waits
  * or fails. */
 struct api_lint {
-    /* Whether an image reference can be parsed; *e says why not. agent/image knows. */
+    /* Whether an image reference can be parsed (by agent/image); otherwise *e has the reason. */
     enum err_code (*image)(const char *reference, struct err *e);
 };
 

@@ -21,13 +21,13 @@ struct api_cron { /* one bit a value */
     int64_t every_s;           /* @every: so many seconds after the last moment; 0: by the fields */
 };
 
-/* ERR_INVALID: what is wrong, in the words of robfig/cron. */
+/* ERR_INVALID: the error, in the words of robfig/cron. */
 enum err_code api_cron_parse(const char *text, struct api_cron *ret, struct err *e) MUST_CHECK;
 /* Whether its fields name this minute. */
 bool api_cron_matches(const struct api_cron *c, const struct tm *at);
 /* The first moment after `after` (seconds since 1970) on the clock of this zone; NULL: UTC. A time that a
- * change of the clock leaves out is not run; one that comes twice is run twice. -1: none within five years
- * (the 30th of February). */
+ * clock change skips is not run; a time that occurs twice is run twice. -1: none within five years (the 30th
+ * of February). */
 int64_t api_cron_next(const struct api_cron *c, const struct zone *zone, int64_t after);
 /* The last moment after `after` and up to `until`; -1: none. */
 int64_t api_cron_last(const struct api_cron *c, const struct zone *zone, int64_t after, int64_t until);

@@ -14,7 +14,7 @@
 
 /* Of an object as it was written. *ret: malloc'ed; NULL: it has nothing of that. */
 enum err_code api_kept_meta_of(const json_t *object, char **ret, struct err *e) MUST_CHECK;
-/* Adds to a metadata what it does not have. `kept` NULL: nothing. False: out of memory. */
+/* Adds missing members to a metadata. `kept` NULL: nothing. False: out of memory. */
 bool api_kept_meta_add(json_t *meta, const char *kept) MUST_CHECK;
 /* Whether finalizers hold the object back when it is deleted; those of Kubernetes' own controllers do not. */
 bool api_meta_is_held(const json_t *meta);

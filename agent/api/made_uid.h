@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* made_uid - the uid of an object that nobody gave one: made of its kind, namespace and name, so that it is
- * the same at each start. Pure; any thread. */
+/* made_uid - the uid of an object whose manifest has none: derived from its kind, namespace and name, so that
+ * it is the same at each start. Pure; any thread. */
 #ifndef AGENT_API_MADE_UID_H
 #define AGENT_API_MADE_UID_H
 

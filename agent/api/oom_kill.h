@@ -4,7 +4,7 @@
  * on v1 always one process).
  *
  *     process     the process chosen by the kernel
- *     container   all of its container: kubelet's default, unless singleProcessOOMKill says otherwise
+ *     container   its whole container: kubelet's default, unless singleProcessOOMKill is true
  *     pod         the same; and if the pod's limit was reached, all containers of the pod
  */
 #ifndef AGENT_API_OOM_KILL_H

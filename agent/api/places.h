@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * places - where in the text of a manifest its fields are: for problems, which name line and column.
+ * places - the positions of fields in the text of a manifest, for problems, which contain line and column.
  *
  * The readers of YAML and JSON fill the table, one entry of 16 bytes for each key and each element of a list
- * in the text; what an alias or a merge adds has none. The check context asks it for the path of a problem.
- * The table is freed after the decode, so objects do not keep it.
+ * in the text; fields that an alias or a merge adds have none. The check context looks up the path of a
+ * problem in it. The table is freed after the decode, so objects do not keep it.
  *
  * An entry has no text, only the hash of its path. Fields and keys of maps are written differently in a path
- * ("limits.memory", "limits[memory]"), but have the same hash: a reader does not know which is which.
+ * ("limits.memory", "limits[memory]"), but have the same hash, because a reader cannot distinguish them.
  */
 #ifndef AGENT_API_PLACES_H
 #define AGENT_API_PLACES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * problems - what is wrong in a manifest: all problems of a file, each with its place. People
- * read them in the compilers' form, which editors can follow:
+ * problems - the errors in a manifest, each with its position. They are printed in the format of compilers,
+ * which editors understand:
  *   web.yaml:17:7: spec.containers[0].ports[1].hostPort: 70000 is out of range, allowed are 1 to 65535
  */
 #ifndef AGENT_API_PROBLEMS_H
@@ -13,12 +13,12 @@
 
 #include <jansson.h>
 
-#define API_PROBLEMS_MAX 200 /* per file; the last one says how many were left out */
+#define API_PROBLEMS_MAX 200 /* per file; the last one contains the number of omitted ones */
 
 struct api_problem {
     const char *file;       /* as the caller of the decode named it; NULL: the object is from no file */
     int document;           /* 1..; 0: the file as a whole */
-    struct api_place place; /* of the field, or of what is nearest to it in the text */
+    struct api_place place; /* of the field, or of the nearest position in the text */
     const char *field;      /* "spec.containers[0].image"; "": the document or the file as a whole */
     const char *message;
 };

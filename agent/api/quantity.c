@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define NANO 1000000000
-#define DIGITS_MAX 200 /* Kubernetes has no limit; nobody writes more */
+#define DIGITS_MAX 200 /* Kubernetes has no limit, but longer quantities do not occur */
 
 static const __int128 nano_per_unit = NANO;
 static const __int128 decimal_max = (__int128)1000000000000000000 * 100000000000 * NANO; /* 10^29 units */

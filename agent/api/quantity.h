@@ -23,7 +23,7 @@ struct quantity {
 
 #define QUANTITY_TEXT_SIZE 64
 
-/* ERR_INVALID has the text and what is allowed. */
+/* ERR_INVALID contains the text and the allowed form. */
 enum err_code quantity_parse(const char *text, struct quantity *ret, struct err *e) MUST_CHECK;
 void quantity_format(const struct quantity *q, char ret[QUANTITY_TEXT_SIZE]); /* canonical */
 /* As an API server shows it, which has read the text before: without a suffix it is decimal there, so what

@@ -19,7 +19,7 @@ bool api_sum_requests(const struct api_pod_spec *spec, const char *name, struct 
 enum api_qos api_compute_qos(const struct api_pod_spec *spec);
 
 /* The QoS class from amounts that are not in a struct api_pod_spec: api_qos_add() for each container (or once
- * for the pod, if it has resources of its own), then api_qos_of(). Rule: pkg/apis/core/v1/helper/qos. */
+ * for the pod, if it has pod-level resources), then api_qos_of(). Rule: pkg/apis/core/v1/helper/qos. */
 struct api_qos_sum {
     struct quantity requests[2], limits[2]; /* cpu, memory; zero: not set */
     bool some_unlimited;

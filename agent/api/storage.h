@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * storage - where the data of a volume is: a PersistentVolume's source, or the same written in a pod (nfs,
- * iscsi, fc, flexVolume), and what else a PersistentVolume says. In the arena of its object, immutable.
+ * storage - the source of a volume's data, in a PersistentVolume or directly in a pod (nfs, iscsi, fc,
+ * flexVolume), and the other fields of a PersistentVolume. In the arena of its object, immutable.
  */
 #ifndef AGENT_API_STORAGE_H
 #define AGENT_API_STORAGE_H

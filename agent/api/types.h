@@ -48,7 +48,7 @@ struct api_meta {
     struct api_kvs labels;
     struct api_kvs annotations;
     int64_t generation;
-    char *kept; /* JSON text (kept_meta.h): what the node does not act on; NULL: nothing, or not of a file */
+    char *kept; /* JSON text (kept_meta.h) of members that the node ignores; NULL: none, or not from a file */
 };
 
 /* ---- resources ---- */

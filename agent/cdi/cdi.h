@@ -63,9 +63,9 @@ struct cdi_resolved {
 };
 void cdi_resolved_done(struct cdi_resolved *r);
 /*
- * A file's own edits come once, before those of its first device. A name that is given twice is used once.
- * ERR_UNAVAILABLE: not read yet. ERR_NOT_FOUND: "CDI device injection failed: unresolvable CDI devices a, b".
- * ERR_EXHAUSTED: too many edits.
+ * A file's global edits are applied once, before those of its first device. A name that is given twice is
+ * used once. ERR_UNAVAILABLE: not read yet. ERR_NOT_FOUND: "CDI device injection failed: unresolvable CDI
+ * devices a, b". ERR_EXHAUSTED: too many edits.
  */
 enum err_code cdi_resolve(const struct cdi *c, const char *const *names, size_t n, struct cdi_resolved *ret,
                           struct err *e) MUST_CHECK;

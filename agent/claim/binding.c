@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* binding - a claim is bound to the best PersistentVolume of the folder (bind.h), or to a folder of its own.
- */
+/* binding - binds a claim to the best PersistentVolume of the manifest folder (bind.h), or creates a folder
+ * for it. */
 #include "agent/claim/internal.h"
 #include "agent/pod/core/node_labels.h"
 #include "base/array.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which file of the manifest folder an object comes from, as the daemon says. */
+/* The file of the manifest folder that contains an object, as reported by the daemon. */
 #include "agent/cli/internal.h"
 
 #include "agent/api/manifest/decode.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * internal - declarations shared by agent/cli: the table of commands and what is made from it, and the
- * commands outside the sub-folders.
+ * internal - declarations shared by agent/cli: the table of commands, the texts derived from it, and the
+ * commands outside the subfolders.
  */
 #ifndef AGENT_CLI_INTERNAL_H
 #define AGENT_CLI_INTERNAL_H
@@ -24,14 +24,14 @@ void help_overview(struct buf *out);
 int cli_unknown_command(struct cli *cli, const char *name); /* with a suggestion; EXIT_USAGE */
 
 /* ---- wait_goal.c ---- */
-struct wait_goal { /* what `wait --for` says */
+struct wait_goal { /* the argument of `wait --for` */
     enum { WAIT_CONDITION, WAIT_JSONPATH, WAIT_CREATE, WAIT_DELETE, WAIT_RESTART } kind;
     const json_t *ending; /* WAIT_RESTART: the runs that end, [{"name", "containerID"}]; borrowed */
     const char *text;     /* the whole; borrowed */
     char subject[256];    /* the condition's name, or the path */
     char value[256];      /* its status; "": any value of the path */
 };
-/* ERR_INVALID: says what is expected. */
+/* ERR_INVALID: the text describes the expected form. */
 enum err_code wait_goal_parse(struct wait_goal *g, const char *text, struct err *e) MUST_CHECK;
 bool wait_goal_is_met(const struct wait_goal *g, const json_t *pod); /* never for WAIT_DELETE */
 /* The pod has ended, so it will not meet it any more. */
@@ -43,7 +43,7 @@ int wait_goal_say_lost(struct cli *cli, const struct wait_goal *g, const char *n
 /* "30s"; negative: a week. EXIT_OK, or an error was printed. */
 int wait_take_timeout(struct cli *cli, const char *text, uint64_t *ret_until_ms);
 /* Waits until the pod meets the goal or it is lost, but not longer than until_ms (clock_mono_ms()); prints
- * errors, returns the exit code. A pod with another uid than this is not it any more; "": the first one. */
+ * errors, returns the exit code. A pod with another uid does not count as this pod; "": the first one. */
 int wait_for_pod(struct cli *cli, const struct wait_goal *g, const char *namespace_, const char *name,
                  const char *uid, uint64_t until_ms);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `coracle wait` and `coracle restart --wait` wait for: the words of --for, when a pod meets them, and
- * when it no longer can. */
+/* The goals of `coracle wait` and `coracle restart --wait`: parses --for, and decides whether a pod meets the
+ * goal, or can no longer meet it. */
 #include "agent/cli/internal.h"
 
 #include <string.h>

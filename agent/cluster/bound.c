@@ -117,8 +117,8 @@ static enum err_code check_attachment(const struct driver_attachment *a, const s
     return not_attached(a, e);
 }
 
-/* The limit counts at the end of kubelet's wait only: the controller tries again meanwhile. A pod that comes
- * after a rejected one has the same time. */
+/* The limit counts only at the end of kubelet's wait, because the controller retries in the meantime. A pod
+ * that follows a rejected one has the same time. */
 static enum err_code limit_reached(struct cluster *c, const struct pod *p, const struct driver_attachment *a,
                                    const struct cluster_thing *t, struct err *e)
 {

@@ -18,7 +18,7 @@ static json_t *typed(const json_t *members, const char *type)
     return m;
 }
 
-/* An apiserver that reports no pods although there were some before is asked a second time. */
+/* If an apiserver reports no pods although there were some before, the list is requested a second time. */
 static json_t *cluster_config(const struct cluster *c)
 {
     json_t *m = typed(c->o.config, "config");

@@ -70,8 +70,8 @@ void cluster_set_credentials(struct cluster *c, json_t *credentials);
 void cluster_set_serving(struct cluster *c, json_t *serving);
 /* The reason why there are no credentials, or no new ones; NULL: no problem. For `coracle explain node`. */
 void cluster_set_trouble(struct cluster *c, const char *why);
-/* The daemon ends: coracle-kube is asked to end, and no message follows; NULL is allowed. The loop must run
- * until the process has ended (cluster_busy()), then cluster_free(). */
+/* The daemon ends: requests the end of coracle-kube, and sends no further messages; NULL is allowed. The loop
+ * must run until the process has ended (cluster_busy()), then cluster_free(). */
 void cluster_close(struct cluster *c);
 bool cluster_busy(const struct cluster *c); /* false for NULL */
 void cluster_free(struct cluster *c);       /* NULL is fine; the loop must run again */

@@ -291,7 +291,7 @@ json_t *csi_drivers_keep(const struct cluster *c); /* NULL: the first set is not
 void csi_drivers_use(struct cluster *c, const json_t *kept);
 void csi_drivers_tell(struct cluster *c);                    /* reports the registered drivers */
 void csi_drivers_registered(void *cluster);                  /* called when the registered drivers changed */
-void csi_drivers_ask(struct cluster *c, const char *driver); /* asks the driver for its limit of volumes */
+void csi_drivers_ask(struct cluster *c, const char *driver); /* requests the driver's volume limit */
 
 /* ---- services.c ---- */
 void services_put(struct cluster *c, const json_t *object);

@@ -67,7 +67,7 @@ static enum err_code set_field(struct agent_config *c, const struct config_row *
         return ERR_OK;
     case T_TEXTS:
         return set_list(at, v, e);
-    default: /* rows of other types have no field of their own */
+    default: /* rows of other types have no field */
         return ERR_OK;
     }
 }

@@ -199,7 +199,7 @@ struct img_bring { /* one pull or import; initialize to { 0 } */
 /*
  * `source`: "docker://name" (registry) or the path of an OCI layout folder, an OCI archive or a docker
  * archive (distinguished by content). `name`: the image's name; NULL: the names in the archive (ERR_INVALID
- * if it has none) or the registry's. For a short name the registries of registries.conf are asked in order;
+ * if it has none) or the registry's. For a short name the registries of registries.conf are tried in order;
  * the image is named after the registry where it was found. A registry needs skopeo; folders and archives are
  * read by coracle-unpack alone. A pull first asks the registry for the name's digest and fetches nothing if
  * that image is present. If the same source is requested twice under the same name, the second request joins

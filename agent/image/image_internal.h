@@ -236,7 +236,7 @@ struct img_found {
 enum img_job_state {
     JOB_WAIT,   /* for a slot */
     JOB_SPACE,  /* files of removed images are being removed */
-    JOB_AUTH,   /* asks the credential providers, then reads the node's credentials (pool) */
+    JOB_AUTH,   /* queries the credential providers, then reads the node's credentials (pool) */
     JOB_ASK,    /* skopeo inspect: the name's current digest */
     JOB_TWIN,   /* another job is pulling the same digest */
     JOB_NAME,   /* the image is present under another name: coracle-unpack --hash-name */
@@ -347,8 +347,8 @@ void img_auth_go_on(struct img_job *j); /* the providers have answered, and ther
 enum err_code img_auth_write(struct img_job *j, struct err *e) MUST_CHECK;
 /* Called when the registry refused: true if there are other credentials, which are used from now on. */
 bool img_auth_next(struct img_job *j, const struct err *refused);
-/* Adds the source of the refused credentials to the last refusal, or that there were none: a registry may
- * give the same answer in both cases. */
+/* Adds the source of the refused credentials to the last refusal, or the fact that there were none, because a
+ * registry may return the same answer in both cases. */
 void img_auth_say_tried(const struct img_job *j, struct err *refused);
 void img_auth_forget(struct img_job *j); /* overwrites the providers' answers */
 void img_auth_remove(struct img_job *j); /* removes the file, and files of credential helpers */

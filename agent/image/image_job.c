@@ -470,7 +470,7 @@ static void job_step(struct img_job *j, struct err *e)
         asked(j, e);
         return;
     case JOB_SPACE:
-    case JOB_TWIN: /* the job has no process of its own */
+    case JOB_TWIN: /* the job has no process */
         return;
     case JOB_NAME:
         if (e->code == ERR_OK && img_take_names(j, j->proc.out.p, j->proc.out.n, e) == ERR_OK)

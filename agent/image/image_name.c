@@ -121,8 +121,8 @@ static bool is_domain(struct str s)
     return colon + 1 < end;
 }
 
-/* The part before the first slash is a host if it looks like one; otherwise everything is a path on Docker
- * Hub. */
+/* The part before the first slash is a host if it has the form of one; otherwise the whole name is a path on
+ * Docker Hub. */
 static struct str split_domain(struct str *name)
 {
     const char *slash = memchr(name->p, '/', name->n);

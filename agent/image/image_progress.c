@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job's progress, computed when a client asks, from information that exists in any case. */
+/* A job's progress, computed on request, from data that exist anyway. */
 #include "agent/image/image_internal.h"
 #include "agent/image/unpack_progress.h"
 

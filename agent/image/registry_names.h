@@ -3,7 +3,7 @@
  * registry_names - the meaning of names without a registry, by the rules of containers-registries.conf.
  *
  * "web" or "team/web" is a short name. If there is an alias for it ([aliases], also in registries.conf.d),
- * only the alias is used; otherwise the unqualified-search-registries are asked in order; without either, the
+ * only the alias is used; otherwise the unqualified-search-registries are tried in order; without either, the
  * name refers to Docker Hub, as usual in Kubernetes. skopeo handles the rest of registries.conf (mirrors,
  * TLS), but only accepts complete names.
  */

@@ -7,8 +7,8 @@
  * and no process runs while nothing changes. The key is created at the first use. If `systemd-creds has-tpm2`
  * reports a TPM, the key is in `key.tpm`, sealed by systemd-creds with the TPM; otherwise in `key`, which
  * only root may read. If the TPM refuses the key, the sealed files are kept but unusable. When an object has
- * to be sealed, the TPM is asked again; if it still refuses, a new key is created, since the apiserver has
- * just sent the objects again.
+ * to be sealed, the agent tries the TPM again; if it still refuses, a new key is created, since the apiserver
+ * has just sent the objects again.
  *
  * A change is written within KEPT_FIRST_MS; a further change of the same object within KEPT_AGAIN_MS. A
  * damaged file is set aside, logged and ignored. Nothing is read before kept_load(). Loop thread only.

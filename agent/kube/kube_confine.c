@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The confinement of coracle-kube: the limits of an attacker in the process. The daemon starts it as a user
- * of its own and without capabilities; these restrictions hold as well if another program starts it.
+ * The confinement of coracle-kube: the limits of an attacker in the process. The daemon starts it as a
+ * separate user and without capabilities; these restrictions hold as well if another program starts it.
  */
 #include "agent/kube/internal.h"
 #include "base/process/seccomp.h"
@@ -51,7 +51,8 @@ static void confine_limits(void)
         /* Keys and Secrets are in this memory: no other process of the user may read it. */
         prctl(PR_SET_DUMPABLE, 0);
     }
-    /* Threads that resolve names need no heaps of their own, and large lists go back to the kernel. */
+    /* Threads that resolve names need no separate heaps, and the memory of large lists is returned to the
+     * kernel. */
     mallopt(M_ARENA_MAX, 1);
     mallopt(M_MMAP_THRESHOLD, 128 << 10);
     mallopt(M_TRIM_THRESHOLD, 256 << 10);
@@ -84,8 +85,9 @@ static enum err_code confine_rights(struct err *e)
      LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |              \
      LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM)
 
-/* Files that name resolution and TLS read at any time: the resolver's files, which others replace, the
- * modules of nsswitch.conf, the system's authorities. Folders, since a rule is for an inode. */
+/* Files that name resolution and TLS read at any time: the resolver's files, which other programs replace,
+ * the modules of nsswitch.conf, the system's CAs. The rules name folders, because a rule applies to an
+ * inode. */
 static const char *const readable[] = { "/etc",
                                         "/usr/lib",
                                         "/lib",
@@ -160,7 +162,7 @@ static const int denied[] = {
 };
 /* clang-format on */
 
-/* The link and the resolver's helpers; the network; getaddrinfo() asks for the addresses of this machine. */
+/* The link and the resolver's helpers; the network; getaddrinfo() reads the addresses of this machine. */
 static const int families[] = { AF_UNIX, AF_INET, AF_INET6, AF_NETLINK };
 
 /* Threads, and no processes: clone3(2) hides its flags in memory, and the C library does without it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * coracle-kube - the node as a member of a cluster: a process without rights that alone speaks TLS and HTTP.
- * The daemon starts it with the link (agent/kube/link) on descriptor 3 and gives it no arguments.
+ * coracle-kube - connects the node to a cluster: an unprivileged process, the only one that speaks TLS and
+ * HTTP. The daemon starts it with the link (agent/kube/link) on descriptor 3 and without arguments.
  */
 #include "agent/kube/internal.h"
 #include "agent/kube/kube.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * isolate - which files of which cgroups are written, in which order, so that the containers with processors
- * of their own are isolated partitions, and nothing else is. Pure: cgroups as they were found go in, writes
- * come out (cgroups/partition.h carries them out).
+ * isolate - computes the writes to cgroup files, in their order, that make exactly the containers with
+ * exclusive processors isolated partitions. Pure: the input is the present state of the cgroups, the output a
+ * list of writes, which cgroups/partition.h performs.
  *
- * A processor must be in cpuset.cpus.exclusive from below the root down to the container. Above the cgroup of
- * all pods these files have other users, too: a write there keeps the processors of others. Ours are those in
- * the file of the cgroup of all pods. So that file grows before those above it, and shrinks after them:
- * whatever write of a plan was the last one before the agent was killed, the next plan finds all that is
- * ours.
+ * A processor must be in cpuset.cpus.exclusive from below the root down to the container. Other software also
+ * uses these files above the cgroup of all pods, so a write there keeps foreign processors. The agent's
+ * processors are those in the file of the cgroup of all pods. That file is extended before the files above
+ * it, and reduced after them, so that the next plan recognizes all of the agent's processors, at whatever
+ * write of a plan the agent was killed.
  *
  * No write of a plan takes a processor from a partition that stays as it is.
  */
@@ -44,8 +44,8 @@ struct pl_iso_write {
 struct cpus pl_isolated(const struct pl_iso_cgroup *v, size_t n);
 /*
  * `v` begins with the cgroups above that of all pods, from the top; then come that one, and each pod with its
- * containers after it. *ret has room for PL_ISO_WRITES(n). Returns their number; 0: all is as it should be.
- * A partition that the kernel does not grant is asked for again each time.
+ * containers after it. *ret has room for PL_ISO_WRITES(n). Returns their number; 0: the state is as desired.
+ * A partition that the kernel does not grant is requested again each time.
  */
 size_t pl_isolate(const struct pl_iso_cgroup *v, size_t n, struct pl_iso_write *ret);
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* grpc_health - the two messages of grpc.health.v1.Health/Check (one field each), in protobuf's wire format.
- * The answer comes from a container, so it is hostile. */
+ * A container sends the answer, so it is hostile. */
 #ifndef AGENT_PROBE_GRPC_HEALTH_H
 #define AGENT_PROBE_GRPC_HEALTH_H
 #include "base/buf.h"

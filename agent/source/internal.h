@@ -40,7 +40,7 @@ struct object_claims {
     struct object_claim *table;
     struct src_store *store;
     size_t n_released;
-    uint64_t releases; /* total number: tells waiting files to retry */
+    uint64_t releases; /* total number; a change makes waiting files retry */
     uint64_t generation;
 };
 

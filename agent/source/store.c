@@ -10,7 +10,7 @@
 
 struct entry {
     UT_hash_handle hh;
-    bool lacking;             /* the apiserver has no such object, or refused to answer */
+    bool lacking;             /* the object is not in the apiserver, or the apiserver refused to answer */
     char *refused;            /* the text of the refusal; NULL: it has no such object */
     struct api_object object; /* one reference; none if `lacking` */
     char key[];

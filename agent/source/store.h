@@ -5,8 +5,8 @@
  * looked up in the pod's own source, so a file never replaces a Secret of the cluster, nor the cluster an
  * object of a file.
  *
- * The apiserver is asked only for objects that pods refer to. Until it has answered, an object of that origin
- * is unknown, not absent. Loop thread only.
+ * Only objects that pods refer to are requested from the apiserver. Until it has answered, an object of that
+ * origin is unknown, not absent. Loop thread only.
  */
 #ifndef AGENT_SOURCE_STORE_H
 #define AGENT_SOURCE_STORE_H
@@ -59,7 +59,7 @@ struct api_runtime_class *src_store_runtime_class(const struct src_store *s, enu
 /* An object of a kind for which api_kind_is_generic() is true; NULL if absent. */
 struct api_generic *src_store_generic(const struct src_store *s, enum api_origin origin, enum api_kind kind,
                                       const char *namespace_, const char *name);
-/* Whether the two look equal to every reader. */
+/* Whether the two are equal for every reader. */
 bool src_object_equal(const struct api_object *a, const struct api_object *b);
 void src_store_each(const struct src_store *s, enum api_kind kind,
                     void (*fn)(const struct api_object *o, void *arg), void *arg);

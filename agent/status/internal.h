@@ -81,7 +81,7 @@ struct conn {
     size_t held_in;
     uint64_t took_ns; /* when the client last accepted data, or had none to accept; uv_hrtime() */
     struct background_client turn; /* for its next request or the next piece of its answer */
-    bool asks;                     /* the turn is for a request */
+    bool asks;                     /* the turn belongs to a request */
     bool awaits;                   /* wants a turn when everything is sent */
     size_t progress;               /* bytes pending when the timer was last set */
     bool eof, stopped;             /* the peer sends no more; reading is paused */
@@ -150,7 +150,7 @@ json_t *status_object(int http_code, const char *reason, const char *kind, const
 void conn_value(struct conn *c, json_t *value /* stolen */, const struct err *e);
 /* A list of items that are not Kubernetes objects: {"items": [...]}. */
 void conn_items(struct conn *c, json_t *(*get)(void *arg, struct err *e));
-/* For an answer that comes later: c->reply. NULL when out of memory, which was answered. */
+/* For a later answer: c->reply. NULL when out of memory, which has been answered. */
 struct status_reply *reply_owe(struct conn *c);
 
 /* ---- routes.c: permissions, pods and events; routes_node.c, routes_images.c: other paths ---- */

@@ -81,7 +81,7 @@ struct unpack_budget {
     uint64_t bytes, entries;          /* left */
     uint64_t reserve;                 /* free bytes that must remain on the file system */
     uint64_t until_check;             /* bytes that may be written before free space is checked again */
-    struct unpack_progress *progress; /* counts what is spent; may be NULL */
+    struct unpack_progress *progress; /* counts the used amounts; may be NULL */
 };
 /*
  * Call before writing n more bytes to fd's file system.  ERR_EXHAUSTED: beyond the limit, or too little free

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* events - what is said of a workload, in the words of Kubernetes' controllers: `kubectl describe` shows it.
- */
+/* events - events of a workload, in the words of Kubernetes' controllers; `kubectl describe` shows them. */
 #include "agent/pod/core/events.h"
 
 #include "agent/workload/internal.h"

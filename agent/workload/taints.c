@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * taints - what the labels and taints of the node mean for workloads: whether a DaemonSet has a pod here, and
- * pods of workloads on a node with taints of NoExecute: one without a toleration ends at once, one
- * with tolerationSeconds when these are over, counted from the taint, or from the pod if that is younger.
+ * taints - the effect of the node's labels and taints on workloads: whether a DaemonSet has a pod here, and
+ * when pods of workloads end because of NoExecute taints. A pod without a toleration ends at once, a pod with
+ * tolerationSeconds after that time, counted from the taint, or from the pod's start if that is later.
  * pkg/controller/tainteviction. Pods of the manifest folder stay, as kubelet's static pods do.
  */
 #include "agent/pod/core/events.h"

@@ -48,8 +48,8 @@ enum err_code spawn_child(const struct spawn_plan *plan, pid_t *ret_pid, int *re
 struct spawn_job;
 /* Copies the plan and everything that it points to; on success takes ownership of std and report_fd. The
  * report pipe delivers an all-zero report when the job is over, successful or not, and spawn_end() may be
- * called; and the report of a child that could not exec, which comes first or (if the thread does not wait
- * for the exec) after it. */
+ * called; and the report of a child that could not exec, before it or (if the thread does not wait for the
+ * exec) after it. */
 enum err_code spawn_begin(struct spawn_job **ret, const struct spawn_plan *plan, struct err *e) MUST_CHECK;
 bool spawn_is_over(struct spawn_job *j);
 /* Returns the outcome and frees the job. Only when the job is over. */

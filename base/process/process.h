@@ -28,7 +28,7 @@ struct proc_fd {   /* an extra descriptor for the child */
 
 struct proc_spec {           /* borrowed only during proc_start() */
     const char *name;        /* for messages and op_each: "crun create" */
-    const char *subject;     /* what it is for; may be NULL */
+    const char *subject;     /* its purpose; may be NULL */
     const char *const *argv; /* argv[0] is an absolute path; NULL-terminated */
     const char *const *env;  /* "K=V"; NULL: PATH=/usr/local/sbin:...:/bin only */
     const char *cwd;         /* NULL: "/" */
@@ -48,7 +48,7 @@ struct proc_spec {           /* borrowed only during proc_start() */
      */
     const char *const *read_paths, *const *write_paths;
     uint64_t deadline_ms;
-    bool new_session; /* setsid(): for conmon; otherwise only a process group of its own */
+    bool new_session; /* setsid(): for conmon; otherwise only a new process group */
     /* With no_rights: run as this user, with no supplementary groups; needs CAP_SETUID and CAP_SETGID. 0: as
      * ourselves. */
     uid_t uid;

@@ -63,7 +63,7 @@ static bool scaffold_parse_rule(const char *line, struct rule *ret)
 
         if (value != NULL)
             cni_rules_word(&line, value, CNI_RULES_WORD);
-        else if (strcmp(word, "--comment") == 0) /* its text may look like an option */
+        else if (strcmp(word, "--comment") == 0) /* its text may have the form of an option */
             cni_rules_word(&line, word, sizeof(word));
     }
     return true;

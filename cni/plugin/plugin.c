@@ -327,7 +327,7 @@ void cni_plugin_start(struct cni_plugin *p, const struct cni_plugin_call *call, 
     struct err e = { 0 };
 
     *p = (struct cni_plugin){ .call = *call };
-    /* No deadline of its own: the child's covers it and produces the message. */
+    /* It needs no deadline: the child's deadline covers it and produces the message. */
     op_init(&p->op, loop, verbs[call->verb].operation, 0, abort_plugin, done, owner);
     op_set_subject(&p->op, call->container_id);
     uv_timer_init(loop, &p->retry);

@@ -53,8 +53,7 @@ struct cni_speaker *cni_versions_of(struct cni_versions *v, const char *path)
     TAILQ_FOREACH_SAFE (s, &v->list, link, tmp) {
         if (strcmp(s->path, path) != 0)
             continue;
-        if (versions_is_same(s, &st) ||
-            s->asking) /* replaced while it was asked: the next load detects that */
+        if (versions_is_same(s, &st) || s->asking) /* replaced during the query: the next load detects that */
             return s;
         versions_forget(v, s);
     }

@@ -29,7 +29,7 @@ struct cni_speaker {
     int64_t changed_ns, modified_ns;
     enum cni_speaker_state state;
     bool asking;                    /* ask.c: in progress */
-    bool again;                     /* was asked; retried after a change in the folders */
+    bool again;                     /* was queried; retried after a change in the folders */
     int versions[CNI_VERSIONS_MAX]; /* those we support, too, in the order of the answer */
     size_t n;
     struct err why;

@@ -36,8 +36,7 @@ static enum err_code PRINTF_LIKE(2, 3) damaged(struct scan *s, const char *fmt, 
     va_end(ap);
     text_printable(what);
     if (s->at == s->end)
-        return err_set(s->e, ERR_DATA_LOSS, "byte %zu: %s", (size_t)(s->end - s->begin),
-                       what);
+        return err_set(s->e, ERR_DATA_LOSS, "byte %zu: %s", (size_t)(s->end - s->begin), what);
     return err_set(s->e, ERR_DATA_LOSS, "byte %zu: %s", (size_t)(s->at - s->begin), what);
 }
 

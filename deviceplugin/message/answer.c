@@ -102,7 +102,7 @@ static const char *block_text(struct block *b, const char *text)
     return p != NULL ? memcpy(p, text, n) : NULL;
 }
 
-/* Entries of the two maps have types of their own, but the same members. */
+/* Entries of the two maps have different types, but the same members. */
 struct pair {
     const char *key, *value;
     size_t i; /* in the message */

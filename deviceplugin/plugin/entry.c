@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * entry - one socket of plugins_registry: asks for its type and name (GetInfo), registers it with the handler
+ * entry - one socket of plugins_registry: requests its type and name (GetInfo), registers it with the handler
  * of its type, and sends it the result (NotifyRegistrationStatus).
  *
  * Texts are kubelet's (pkg/kubelet/pluginmanager/operationexecutor). Failures are retried with kubelet's

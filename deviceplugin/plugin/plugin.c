@@ -6,7 +6,7 @@
  *     SERVES    provides its resource; ListAndWatch is open
  *     ENDED     provides nothing; calls in progress finish, then it is freed
  *
- * Each plugin has a connection of its own, so that the end of an older plugin does not affect a newer one of
+ * Each plugin has a separate connection, so that the end of an older plugin does not affect a newer one of
  * the same resource (kubelet closes both). If two plugins register one resource, the later registration wins,
  * even if the other plugin answers later.
  */

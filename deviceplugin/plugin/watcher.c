@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watcher - the folder plugins_registry, where plugins of any type put a socket; the agent then asks them for
+ * watcher - the folder plugins_registry, where plugins of any type put a socket; the agent then requests
  * their type and name.
  *
  * After a change of the folder, the whole tree is read and compared with the known entries. So the order of

@@ -40,8 +40,8 @@ struct csi_options { /* texts are copied */
     enum err_code (*admit)(const char *driver, const struct csi_node_info *info, void *arg, struct err *e);
     /* A driver registered, or is gone; may be NULL. */
     void (*changed)(const char *driver, bool here, void *arg);
-    /* In the child that looks for volumes to remove: gives up mounts of the agent's own on them (subPath), or
-     * they would stay busy. */
+    /* In the child that searches for volumes to remove: removes the agent's own mounts on them (subPath),
+     * which would keep them busy. */
     enum err_code (*let_go)(const char *pod_uid, void *arg, struct err *e);
     /* Whether a pod still wants the volume staged there, so that it is not unstaged; may be NULL. */
     bool (*wanted)(const char *staging, void *arg);
@@ -58,7 +58,8 @@ enum err_code csi_open(struct csi **ret, const struct csi_options *o, struct err
 /* For dp_plugins_options; borrowed while it exists. */
 const struct dp_plugin_handler *csi_plugin_handler(const struct csi *c);
 bool csi_busy(const struct csi *c);
-void csi_cancel(struct csi *c); /* the agent ends: operations of its own are cancelled, none begins */
+void csi_cancel(struct csi *c); /* the agent is shutting down: operations are cancelled, and no new one
+                                 * begins */
 void csi_close(struct csi *c);  /* not busy, and the plugin watcher has ended; NULL is fine */
 
 struct csi_driver_info { /* for CSINode, metrics and people */
@@ -95,7 +96,8 @@ struct csi_stage {
 
 struct csi_expand {
     struct op op;
-    uint64_t bytes; /* the size now, as the driver says; 0: it does not. Valid in done if the result is OK */
+    uint64_t bytes; /* the present size as reported by the driver; 0: not reported. Valid in done if the
+                     * result is OK */
     /* private */
     struct csi *csi;
     const struct csi_volume *volume;
@@ -113,9 +115,9 @@ void csi_expand_start(struct csi_expand *x, struct csi *c, const struct csi_volu
 /*
  * NodeGetCapabilities; NodeStageVolume, if the driver stages and this was not done; the target's folder with
  * vol_data.json; NodePublishVolume; then the fsGroup, and NodeExpandVolume if expand_bytes is given. The
- * volume is borrowed until done. An error has kubelet's text; csi_mount_step() says of what. After an error
- * that is final (csi_is_uncertain) vol_data.json is removed again, unless something is mounted: by an earlier
- * call. What stays staged is undone by csi_release().
+ * volume is borrowed until done. An error has kubelet's text; csi_mount_step() names the failed step. After a
+ * final error (see csi_is_uncertain) vol_data.json is removed again, unless an earlier call has mounted the
+ * volume. csi_release() unstages a volume that stays staged.
  */
 enum csi_step { CSI_STEP_STAGE, CSI_STEP_PUBLISH, CSI_STEP_EXPAND };
 struct csi_mount {
@@ -139,9 +141,9 @@ struct csi_mount {
 void csi_mount_start(struct csi_mount *m, struct csi *c, const struct csi_volume *v, op_done_fn done,
                      void *owner);
 enum csi_step csi_mount_step(const struct csi_mount *m); /* where it is, or failed */
-/* Its pod is ending: the set-up ends when the driver has answered what it is asked now, so that what is
- * undone next is not done behind its back; at once, if it is asked nothing. op_cancel() waits for no answer.
- */
+/* Its pod is ending: the set-up ends after the driver has answered the current call, so that the call cannot
+ * take effect after it is undone; it ends at once if no call is in progress. op_cancel() does not wait for an
+ * answer. */
 void csi_mount_stop(struct csi_mount *m);
 bool csi_mount_stopped(const struct csi_mount *m); /* or cancelled */
 
@@ -168,10 +170,9 @@ struct csi_known {    /* a volume as the objects name it, for one whose vol_data
 };
 struct csi_removed; /* one volume being removed */
 /*
- * Undoes every CSI volume that the pod has on the disk: NodeUnpublishVolume, then its folder; what was staged
- * for it is released. All are tried;
- * the result is the first error, which names volume and driver. Absent is success. ERR_PRECONDITION: a driver
- * said that it is done, and the target is still mounted.
+ * Removes every CSI volume of the pod that is on disk: NodeUnpublishVolume, then its folder; staged volumes
+ * are released. All volumes are tried; the result is the first error, which names volume and driver. No
+ * volume is a success. ERR_PRECONDITION: a driver reported success, but the target is still mounted.
  */
 struct csi_remove {
     struct op op;

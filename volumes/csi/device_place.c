@@ -49,8 +49,8 @@ struct looking {
     struct err e;
 };
 
-/* Whether a volume's folder of a pod is of the device. An unreadable one counts if its mount shows the same.
- */
+/* Whether a pod's volume folder belongs to the device. An unreadable one counts if its mount shows the same
+ * device. */
 static bool is_of(const struct looking *l, const char *folder)
 {
     struct csi_vol_data d = { 0 };

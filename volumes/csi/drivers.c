@@ -20,7 +20,7 @@ static void driver_free(struct csi_driver *d)
     free(d);
 }
 
-/* Frees it unless its call is still under way, whose end comes here again. */
+/* Frees it unless its call is still in progress; the end of the call leads here again. */
 static void driver_drop(struct csi_driver *d)
 {
     bool was_here = d->state == DRIVER_HERE;

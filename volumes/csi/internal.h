@@ -44,8 +44,8 @@ static inline struct csi_id csi_id_of(const struct csi_volume *v)
 }
 
 /* ---- turns.c ---- */
-/* True: it is this one's turn. Otherwise `next` is called when it is. `key` is borrowed until the turn is
- * given, which is due in any case. */
+/* True: it has the turn. Otherwise `next` is called when it gets the turn. `key` is borrowed until the turn
+ * is released, which the caller must do in any case. */
 bool csi_turn_take(struct csi *c, struct csi_turn *t, const char *key, void (*next)(void *arg), void *arg);
 void csi_turn_give(struct csi *c, struct csi_turn *t); /* no effect if none was taken */
 bool csi_turn_awaited(const struct csi_turn *t);       /* another one waits for it */

@@ -4,7 +4,7 @@
  *
  *     ASKS       NodeGetCapabilities
  *     WAITS      for its turn, unless the volume is inline: no other pod has it (turns.c)
- *     STAGES     what the pods of the volume share (stage.c)
+ *     STAGES     the volume for all its pods (stage.c)
  *     PREPARES   the folder and vol_data.json, in a child
  *     PUBLISHES  NodePublishVolume
  *     MAPS       a block device, in a child
@@ -58,7 +58,7 @@ static void mount_abort(struct op *op)
         mount_end(m, NULL);
 }
 
-/* The driver is at work on what it was asked. */
+/* A call to the driver is in progress. */
 static bool is_asked(const struct csi_mount *m)
 {
     return m->op.state == MOUNT_PUBLISHES || (m->op.state == MOUNT_STAGES && op_live(&m->stage.call.op)) ||

@@ -9,8 +9,8 @@
 
 #include <stddef.h>
 
-/* "<root>/pods/<uid>/volumes/kubernetes.io~csi"; with `volume` the folder of that volume, with `target` what
- * the driver mounts in it. ERR_INVALID: a name is no path element, or the path is too long. */
+/* "<root>/pods/<uid>/volumes/kubernetes.io~csi"; with `volume` the folder of that volume, with `target` the
+ * driver's mount point in it. ERR_INVALID: a name is not a path element, or the path is too long. */
 enum err_code csi_place_all(const char *root, const char *uid, char *ret, size_t size,
                             struct err *e) MUST_CHECK;
 enum err_code csi_place_folder(const char *root, const char *uid, const char *volume, char *ret, size_t size,

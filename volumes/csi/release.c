@@ -18,7 +18,7 @@
 #define RETRY_FIRST_MS 500 /* kubelet's back-off of volume operations */
 #define RETRY_MAX_MS 122000
 #define DEVICES_MAX 16384 /* on one node */
-#define AWAY_MS 10000     /* a driver that has not registered so soon after a start is nothing to tell */
+#define AWAY_MS 10000     /* a driver that has not registered shortly after a start is not worth a message */
 
 struct csi_release {
     LIST_ENTRY(csi_release) link;

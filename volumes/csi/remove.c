@@ -2,7 +2,7 @@
 /*
  * remove - undoes the volumes of a pod, one after the other.
  *
- *     LOOKS        gives up mounts of our own on them, and reads the files vol_data.json, in a child
+ *     LOOKS        removes the agent's own mounts on them, and reads the files vol_data.json, in a child
  *     WAITS        for the turn of volumes[at] (turns.c)
  *     UNMAPS       a block device, in a child
  *     UNPUBLISHES  NodeUnpublishVolume

@@ -20,7 +20,7 @@ enum csi_capability {
     CSI_CAN_STATS = 2,
     CSI_CAN_EXPAND = 3,
     CSI_CAN_CONDITION = 4,
-    CSI_CAN_MULTI_WRITER = 5, /* SINGLE_NODE_MULTI_WRITER: it knows SINGLE_NODE_SINGLE_WRITER, too */
+    CSI_CAN_MULTI_WRITER = 5, /* SINGLE_NODE_MULTI_WRITER: it supports SINGLE_NODE_SINGLE_WRITER, too */
     CSI_CAN_MOUNT_GROUP = 6,  /* VOLUME_MOUNT_GROUP: it applies the fsGroup itself */
 };
 /* A set of them: bit 1 << capability. */
@@ -72,7 +72,7 @@ struct csi_volume { /* texts are borrowed */
     /* the pod */
     const char *pod_uid, *pod_name, *pod_namespace, *service_account;
     bool pod_info;       /* podInfoOnMount: it is added to the attributes */
-    const char *tokens;  /* of the service account, as JSON; NULL: none are asked for */
+    const char *tokens;  /* of the service account, as JSON; NULL: none are requested */
     bool tokens_secret;  /* serviceAccountTokenInSecrets: among the secrets, not the attributes */
     int64_t fs_group;    /* -1: none */
     bool group_if_wrong; /* fsGroupChangePolicy: OnRootMismatch */
@@ -110,11 +110,11 @@ struct csi_expand_request {
 void csi_expand_request(const struct csi_volume *v, csi_caps caps, const char *staging_path,
                         const char *volume_path, uint64_t bytes, struct csi_expand_request *ret);
 
-/* Whether the agent gives the files of a published volume to the fsGroup. */
+/* Whether the agent changes the group of a published volume's files to the fsGroup. */
 bool csi_wants_group(const struct csi_volume *v, csi_caps caps);
 
-/* Whether the driver may have done the work in spite of this error (kubelet's isFinalError, reversed): such a
- * call is undone later, as if it had succeeded. `code`: of the status. */
+/* Whether the driver may have executed the call in spite of this error (the opposite of kubelet's
+ * isFinalError): then the call is undone later, as if it had succeeded. `code`: of the status. */
 bool csi_is_uncertain(enum err_code code);
 
 /* A name that a CSINode may have: a DNS subdomain of at most 63 bytes, of either case. */

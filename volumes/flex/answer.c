@@ -16,7 +16,7 @@ static bool flag(const json_t *o, const char *key, bool otherwise)
     return json_is_boolean(v) ? json_is_true(v) : otherwise;
 }
 
-/* One that says nothing counts as one that attaches (30g). */
+/* A driver that does not report it counts as one that attaches (30g). */
 static struct flex_caps read_caps(const json_t *o)
 {
     return (struct flex_caps){ .attach = flag(o, "attach", true),

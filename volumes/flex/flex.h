@@ -68,8 +68,8 @@ struct flex_volume {                /* all borrowed */
     const char *device; /* where the cluster attached it, as the Node says; NULL: the agent attaches it */
 };
 
-/* The JSON that a driver is given: keys sorted, as Go writes them. `of_pod`: with what mount alone gets.
- * NULL: no memory. The caller wipes and frees it, since it has the secrets. */
+/* The JSON input of a driver: keys sorted, as Go writes them. `of_pod`: with the members that only mount
+ * gets. NULL: no memory. The caller wipes and frees it, since it has the secrets. */
 char *flex_options(const struct flex_volume *v, bool of_pod);
 enum err_code flex_mount(const struct flex_volume *v, struct err *e) MUST_CHECK;
 /* The PersistentVolume has become larger: expandfs. What the driver does not support, the tools of the file
@@ -89,7 +89,7 @@ struct flex_pod {
     const char *root, *uid, *node, *plugin_dir;
     struct flex_end how;
 };
-/* All of a pod; goes on after a failure. ERR_UNAVAILABLE: a driver is missing. */
+/* All volumes of a pod; continues after a failure. ERR_UNAVAILABLE: a driver is missing. */
 enum err_code flex_unmount_all(const struct flex_pod *p, struct err *e) MUST_CHECK;
 /* Whether the pod has folders of FlexVolumes, and of which drivers ("VENDOR/DRIVER"; fn may be NULL). Any
  * thread. */

@@ -79,7 +79,7 @@ static void let_devices_go(struct going *g)
         g->e = e;
 }
 
-/* The pod's folder of the driver goes last: while it is there, all of this is done again. */
+/* The pod's folder of the driver is removed last: while it exists, the removal is repeated. */
 static bool unmount_driver(const char *folder, void *arg)
 {
     struct going *g = arg;

@@ -172,7 +172,7 @@ enum err_code etc_edit(struct buf *ret, struct str text, const struct etc_lines 
 
         if (find_line(drop, line) < drop->n || (k < keep->n && seen[k]))
             continue;
-        seen[k] = true; /* the last element is for all lines of others */
+        seen[k] = true; /* the last element stands for all foreign lines */
         add_line(ret, line);
     }
     for (size_t i = 0; i < keep->n; i++) {

@@ -70,7 +70,7 @@ struct quota_limits { /* 0: no limit. Multiples of 512 bytes, rounded up; a soft
  * Replaces the project's limits. A soft limit only warns (quota_warn.h). The kernel would enforce it when a
  * project has been above it for the file system's grace time; a call while the project is above it sets that
  * moment to 2038 or later. So after a warning, repeat the call or remove the limit. A limit that is already
- * passed when it is set gives no warning: read the usage after the call.
+ * exceeded when it is set causes no warning: read the usage after the call.
  *
  * ERR_PRECONDITION: quotas are off, or a soft limit without quota_fs_warns(). ERR_INVALID: project 0 (on XFS
  * the defaults of all projects), or numbers out of range.
@@ -81,11 +81,11 @@ enum err_code quota_set(const struct quota_fs *f, uint32_t project, const struct
 /* The project of a folder, 0: none. Follows no symlink. */
 struct presence quota_project_of(const char *dir, uint32_t *ret_project, struct err *e) MUST_CHECK;
 /*
- * Gives a folder and everything below it its project: each folder and regular file is visited, without
- * leaving the file system or following symlinks. Symlinks, sockets, pipes and devices keep their project, and
- * in a folder with another one they can no longer be renamed; so give folders their project while they are
- * empty. May be repeated after a crash. Before limits are set: usage moves with the files and is refused
- * beyond them. ERR_EXHAUSTED: more than QUOTA_DEPTH_MAX folders within each other.
+ * Sets the project of a folder and everything below it: visits each folder and regular file, without leaving
+ * the file system or following symlinks. Symlinks, sockets, pipes and devices keep their project, and in a
+ * folder with another one they can no longer be renamed; so set the project of folders while they are empty.
+ * May be repeated after a crash. Before limits are set: usage moves with the files and is refused beyond
+ * them. ERR_EXHAUSTED: folders are nested more than QUOTA_DEPTH_MAX deep.
  */
 #define QUOTA_DEPTH_MAX 128 /* two descriptors each */
 enum err_code quota_assign(int dir_fd, uint32_t project, struct err *e) MUST_CHECK;

@@ -20,7 +20,7 @@
  */
 #define FLOOD 128
 #define FLOOD_PAUSE_MS 50
-#define FLOOD_PAUSE_MAX_MS 400 /* doubled while it goes on */
+#define FLOOD_PAUSE_MAX_MS 400 /* doubled while it continues */
 
 struct quota_warn {
     uv_poll_t poll;

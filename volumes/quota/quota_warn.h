@@ -4,7 +4,7 @@
  * project has passed its soft limit or reached its hard one. So nothing has to be polled.
  *
  * ext4 sends one warning when usage passes the limit, XFS one for each allocation above it. A turn of the
- * loop reports each project and type once, but a writer that goes on would wake the agent again and again: on
+ * loop reports each project and type once, but a writer that continues would wake the agent repeatedly: on
  * QUOTA_NL_BSOFTWARN, remove the limit or raise it (quota_set()). Writes that a hard limit refuses warn as
  * well on XFS, as often as a program tries: a flood is read with pauses of 50 to 400 ms. Warnings can be lost
  * when the socket's buffer is full; that is reported as a warning about everything. Loop thread, in the

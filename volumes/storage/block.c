@@ -150,7 +150,7 @@ enum err_code storage_block_unmap(const char *root, const char *uid, enum storag
     }
     if (presence_is_unknown(fs_list(AT_FDCWD, links, remove_link, links, e)))
         return err_wrap(e, "list %s", links);
-    return ERR_OK; /* the folder goes when the disks were let go: until then this is done again */
+    return ERR_OK; /* the folder is removed after the disks are detached: until then this is repeated */
 }
 
 void storage_block_forget(const char *root, const char *uid, enum storage_kind kind)

@@ -21,7 +21,7 @@ static void disks_place(const char *root, enum storage_kind kind, bool block, ch
     snprintf(ret, STORAGE_PATH_MAX, "%.500s/" PLUGINS "/%s", root, where);
 }
 
-/* Sessions are of a target: its disks come and go one at a time. */
+/* A session belongs to a target: its disks are attached and detached one at a time. */
 static bool lock_place(const struct storage_disk *d, const char *root, char ret[STORAGE_PATH_MAX])
 {
     char dir[STORAGE_PATH_MAX], target[256];
@@ -72,7 +72,7 @@ static bool look_at_disk(const char *name, void *arg)
     struct walk *w = arg;
     struct storage_disk d;
 
-    if (name[0] == '.' || strcmp(name, "volumeDevices") == 0 || /* what is not ours stays */
+    if (name[0] == '.' || strcmp(name, "volumeDevices") == 0 || /* foreign entries stay */
         storage_disk_make(&d, w->root, w->kind, w->block, w->iface, name, ERR_IGNORED) != ERR_OK)
         return true;
     w->stopped = !w->fn(&d, w->arg);

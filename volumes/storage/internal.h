@@ -69,11 +69,11 @@ enum err_code storage_fc_disk(const struct storage_spec *s, struct storage_disk 
 enum err_code storage_local_mount(const struct storage_spec *s, struct err *e) MUST_CHECK;
 /* "1.2.3.4:3260"; the port is added where it is missing. ERR_INVALID: no address. */
 enum err_code storage_iscsi_portal(const char *portal, char *ret, size_t size, struct err *e) MUST_CHECK;
-/* Of "<portal>-<iqn>-lun-0": the target. False: the name is of no disk. */
+/* The target in "<portal>-<iqn>-lun-0". False: the name is not that of a disk. */
 bool storage_iscsi_target(const char *name, char *ret, size_t size);
 /* All sessions and records of a target by an interface. */
 enum err_code storage_iscsi_detach(const char *iface, const char *iqn, struct err *e) MUST_CHECK;
-/* A disk that is not mounted any more: what combines its paths goes, and with `deletes`, the disks do. */
+/* A disk that is no longer mounted: removes its multipath device, and with `deletes` its disks. */
 void storage_device_release(const char *device, bool deletes);
 /* The device-mapper disk over a disk of several paths, waited for; otherwise the disk itself. */
 void storage_multipath(const char *device, unsigned ms, char *ret, size_t size);

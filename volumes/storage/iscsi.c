@@ -246,7 +246,7 @@ enum err_code storage_iscsi_disk(const struct storage_spec *s, struct storage_di
         name_iface(s, portal, iface, sizeof(iface), e) != ERR_OK)
         return e->code;
     snprintf(name, sizeof(name), "%s-%s-lun-%d", portal, s->iqn, s->lun);
-    /* The end of the disk knows no more than this name. */
+    /* The removal of the disk has only this name. */
     if (!storage_iscsi_target(name, target, sizeof(target)) || strcmp(target, s->iqn) != 0)
         return err_set(e, ERR_INVALID, "\"%.100s\" is not an iSCSI target of \"%.100s\"", s->iqn, portal);
     return storage_disk_make(ret, s->root, STORAGE_ISCSI, s->block, iface, name, e);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-struct at { /* what is mounted at a path */
+struct at { /* the mount at a path */
     const char *path;
     char *source; /* of a device file: the device */
 };
@@ -118,7 +118,7 @@ static enum err_code is_used(const struct going *g, const struct storage_disk *d
     return source != NULL ? is_source_used(g->root, source, ret, e) : ERR_OK;
 }
 
-/* The folder is the record of the disk: it goes last. */
+/* The folder is the record of the disk, so it is removed last. */
 static enum err_code end_disk(const struct going *g, const struct storage_disk *d, const char *source,
                               struct err *e)
 {

@@ -10,8 +10,8 @@
 #define STORAGE_RUN_MS 110000 /* a bit less than the whole call */
 #define STORAGE_OUT_MAX 4096
 
-/* Runs a program by its name, or the one at `path`. Without ret_exit another exit code than 0 is an error,
- * with the beginning of what it printed. */
+/* Runs a program by its name, or the one at `path`. Without ret_exit, an exit code other than 0 is an error,
+ * with the beginning of the program's output. */
 struct storage_run {
     const char *program, *package; /* the package has the program */
     const char *path;              /* NULL: it is looked for */
@@ -32,7 +32,8 @@ enum err_code storage_mount_disk(const struct storage_spec *s, const char *devic
 enum err_code storage_bind(const struct storage_spec *s, const char *from, struct err *e) MUST_CHECK;
 enum err_code storage_is_mounted(const char *path, bool *ret, struct err *e) MUST_CHECK;
 enum err_code storage_make_folder(const char *path, struct err *e) MUST_CHECK; /* 0750 */
-/* One that does not answer within `patience_ms` is given up; one that is not mounted is fine. */
+/* A mount that does not answer within `patience_ms` is detached forcibly; a path that is not mounted is
+ * fine. */
 enum err_code storage_unmount(const char *path, unsigned patience_ms, struct err *e) MUST_CHECK;
 /* ---- lock.c: one at a time at the mount of a disk ---- */
 /* The file is beside `global`, whose folder exists. Held until it is closed. */
@@ -45,7 +46,7 @@ void storage_lock_remove(const char *global); /* while it is held */
 /* The file system at `path` grows to the size of its device. */
 enum err_code storage_resize(const char *device, const char *path, struct err *e) MUST_CHECK;
 
-/* At a sub path of the pod's volumes: mounts of the same source as what is mounted at `target`. */
+/* At a sub path of the pod's volumes: mounts with the same source as the mount at `target`. */
 enum err_code storage_unmount_sub_paths(const char *root, const char *uid, const char *target,
                                         unsigned patience_ms, struct err *e) MUST_CHECK;
 #endif

@@ -79,9 +79,9 @@ enum err_code storage_expand(const struct storage_spec *s, struct err *e) MUST_C
 enum err_code storage_check_options(const char *const *options, size_t n, struct err *e) MUST_CHECK;
 
 /*
- * Unmounts what is mounted at the volumes of these kinds of a pod, and what no other pod uses of their disks,
- * and removes their folders. A mount that does not answer within `patience_ms` is given up: what was not
- * written yet is lost. Other volumes are not touched.
+ * Unmounts a pod's volumes of these kinds, and their disks if no other pod uses them, and removes their
+ * folders. A mount that does not answer within `patience_ms` is detached forcibly: unwritten data are lost.
+ * Other volumes are not touched.
  */
 enum err_code storage_unmount_all(const char *root, const char *uid, unsigned patience_ms,
                                   struct err *e) MUST_CHECK;

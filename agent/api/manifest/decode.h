@@ -60,8 +60,8 @@ enum err_code api_decode_file(const char *file, const char *text, size_t size, s
                               struct api_problems *problems, struct err *e) MUST_CHECK;
 
 struct api_lint; /* check.h */
-/* The same, and reports also what the daemon accepts but can never run, or does not know; `lint` may be NULL.
- */
+/* The same, and also reports values that the daemon accepts but can never run, or does not know; `lint` may
+ * be NULL. */
 enum err_code api_lint_file(const char *file, const char *text, size_t size, const struct api_lint *lint,
                             struct api_objects *ret, struct api_problems *problems, struct err *e) MUST_CHECK;
 
@@ -114,7 +114,7 @@ struct api_expansion { /* of a workload's template; borrowed */
 enum err_code api_expand_pod(const struct api_pod *template_, const struct api_expansion *x,
                              struct api_pod **ret, struct err *e) MUST_CHECK;
 
-/* Whether Kubernetes' DaemonSets tolerate the taint without being told so. */
+/* Whether Kubernetes' DaemonSets tolerate the taint by default. */
 bool api_daemon_tolerates(const struct api_taint *taint);
 
 /* An object of api_kind_is_generic() that the agent made, or another one of it: its owner is kept. Changes
@@ -124,9 +124,9 @@ enum err_code api_make_generic(enum api_kind kind, json_t *object, struct api_ge
 
 /*
  * One object as the apiserver has it. It was validated there, so fields that this version does not know are
- * dropped, as are those that the server sets (status, managedFields). What a node refuses in a manifest (a
- * volume of a claim, for example) does not refuse the pod: *ret is a pod with served.problem, which is shown
- * and not run. ERR_INVALID: it is of no kind that a node uses, or has not even a name.
+ * dropped, as are those that the server sets (status, managedFields). If it contains something that a node
+ * refuses in a manifest, the pod is not refused: *ret is a pod with served.problem, which is shown and not
+ * run. ERR_INVALID: a node does not use its kind, or it has no name.
  */
 enum err_code api_decode_served(const json_t *object, struct api_object *ret, struct err *e) MUST_CHECK;
 

@@ -35,8 +35,8 @@ static bool hash_template(const json_t *template_, char ret[API_HASH_SIZE])
     return true;
 }
 
-/* The template's containers may mount volumes of volumeClaimTemplates; each pod gets a claim of its own
- * there. Returns how many are added at the end of the pod's volumes. */
+/* The template's containers may mount volumes of volumeClaimTemplates; each pod gets its own claim there.
+ * Returns how many are added at the end of the pod's volumes. */
 static size_t add_claims(struct api_check *c, const json_t *spec, json_t *pod_spec)
 {
     const json_t *templates = json_object_get(spec, "volumeClaimTemplates");
@@ -216,7 +216,7 @@ static void check_generic(struct api_check *c, enum api_kind kind, const struct 
     api_leave(c, mark);
 }
 
-/* An apiserver gives a Job its defaults when a CronJob makes it, and shows the CronJob without. */
+/* An apiserver sets a Job's defaults when a CronJob creates it, and shows the CronJob without them. */
 static void drop_job_defaults(json_t *spec, const json_t *before)
 {
     static const char *const names[] = { "backoffLimit",   "completionMode", "completions",

@@ -3,8 +3,8 @@
  * strategic - shared by the files of the strategic merge patch: strategic.c merges maps,
  * strategic_list.c lists, strategic_order.c puts elements in order.  Private to the room.
  *
- * Functions return a new reference, which may share parts with their arguments and changes none of them;
- * NULL: failed, and the run says how.
+ * Functions return a new reference, which may share parts with their arguments, and do not change the
+ * arguments. NULL: the run has the error.
  */
 #ifndef AGENT_API_PATCH_STRATEGIC_H
 #define AGENT_API_PATCH_STRATEGIC_H
@@ -36,7 +36,7 @@ json_t *strategic_fail(struct strategic_run *run, json_t *status);
 json_t *strategic_fail_format(struct strategic_run *run, const char *directive);
 json_t *strategic_fail_key(struct strategic_run *run, const json_t *map, const char *merge_key);
 
-/* Merges the patch into a map (NULL: an empty one).  A schema of NULL knows no lists that merge. */
+/* Merges the patch into a map (NULL: an empty one).  With a schema of NULL no list is merged. */
 json_t *strategic_map(struct strategic_run *run, const struct api_schema *schema, const json_t *map,
                       const json_t *patch);
 

@@ -53,7 +53,8 @@ static json_t *sorted(const struct strategic_list *how, const json_t *from, cons
     return to;
 }
 
-/* Both keep their order; one of `others` goes before one of `named` that `live` has behind it. */
+/* Both keep their order; an element of `others` is placed before an element of `named` that follows it in
+ * `live`. */
 static json_t *interleave(const struct strategic_list *how, const json_t *others, const json_t *named,
                           const json_t *live)
 {

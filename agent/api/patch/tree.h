@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree - what the patches share: bounds of nesting, and how a failure is handed over.  Private to the room.
- */
+/* tree - helpers that the patches share: the limit of nesting, and the form of a failure.  Private to the
+ * room. */
 #ifndef AGENT_API_PATCH_TREE_H
 #define AGENT_API_PATCH_TREE_H
 #include "base/error.h"

@@ -24,6 +24,6 @@ const char *api_about_field(const struct api_schema *schema, const char *field);
 /* The table that has the row: the schema, or one that it is based on. */
 const struct api_schema *api_row_holder(const struct api_schema *schema, const struct api_row *row);
 
-/* The description of a field, and what is done with it here where that is not just "acted on". */
+/* The description of a field, and its treatment unless it is simply "acted on". */
 void api_add_about(struct buf *b, const struct api_schema *schema, const struct api_row *row);
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinds - the one table of kinds: the names and paths that Kubernetes gives them, and what the store holds of
- * them. Constant; any thread. Rooms that have more to say of a kind (its columns, the verbs served, how
- * patches treat it) keep tables keyed by the enum.
+ * kinds - the single table of kinds: their names and paths in Kubernetes, and their form in the store.
+ * Constant; any thread. Other rooms keep tables keyed by the enum for further properties of a kind (columns,
+ * verbs, patches).
  */
 #ifndef AGENT_API_SCHEMA_KINDS_H
 #define AGENT_API_SCHEMA_KINDS_H
@@ -59,7 +59,7 @@ enum api_kind {
 /* What the store holds of a kind, and so which kinds a manifest may have. */
 enum api_held {
     API_HELD_NOT,
-    API_HELD_PLAIN, /* a struct of its own: Pods, ConfigMaps, Secrets and classes */
+    API_HELD_PLAIN, /* decoded to a specific struct: Pods, ConfigMaps, Secrets and classes */
     /* struct api_generic: */
     API_HELD_WORKLOAD,
     API_HELD_CLAIM,
@@ -90,7 +90,7 @@ bool api_kind_find(const char *name, size_t n, enum api_kind *ret);
 bool api_kind_is_word(const struct api_kind_row *kind, const char *word, size_t n);
 /* NULL: there is no such resource. `group` "" for the core group. */
 const struct api_kind_row *api_kind_of_resource(const char *group, const char *version, const char *plural);
-/* By what an object says of itself, "apps/v1" and "Deployment"; NULL: there is no such kind. */
+/* By an object's apiVersion and kind, "apps/v1" and "Deployment"; NULL: the kind does not exist. */
 const struct api_kind_row *api_kind_of_object(const char *api_version, const char *kind);
 
 static inline bool api_kind_is_generic(enum api_kind kind)

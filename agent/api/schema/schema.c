@@ -63,7 +63,7 @@ const char *api_row_similar(const struct api_schema *schema, const char *name)
     return found;
 }
 
-/* Its `support` says no, here. */
+/* Its `support` refuses it here. */
 static bool not_acted_on(const struct api_check *c, const struct api_row *row)
 {
     if (row->support < API_IGNORED || (row->flags & API_IN_CLUSTER && c->joined))

@@ -43,10 +43,10 @@ enum api_row_flags {
     API_NOT_STATIC = 1 << 18, /* `support` applies to static pods of a node that has joined a cluster */
     API_ZERO_ABSENT = 1 << 10, /* 0 or false means absent (not a pointer in the API's Go type) */
     /* How patches treat the value (agent/api/patch): */
-    API_SET = 1 << 12,       /* list of scalars: each is owned and merged separately in an apply */
-    API_MERGED = 1 << 13,    /* list of scalars: a strategic merge patch adds to it */
-    API_ATOMIC = 1 << 14,    /* map: one value in an apply */
-    API_ELSEWHERE = 1 << 16, /* object: its members are walked by a call of their own (a pod's template) */
+    API_SET = 1 << 12,           /* list of scalars: each is owned and merged separately in an apply */
+    API_MERGED = 1 << 13,        /* list of scalars: a strategic merge patch adds to it */
+    API_ATOMIC = 1 << 14,        /* map: one value in an apply */
+    API_ELSEWHERE = 1 << 16,     /* object: a separate call walks its members (a pod's template) */
     API_KEPT_EXPANDED = 1 << 17, /* with API_DROP: stays in objects that the agent made */
     API_RETAIN_KEYS = 1 << 15,   /* a strategic merge patch obeys $retainKeys in it, or in its elements */
 };
@@ -79,7 +79,7 @@ struct api_row {
     const char
         *merge_key; /* list of objects: a strategic merge patch merges it by this member; NULL: replaces it */
     const char
-        *list_keys; /* the members that tell elements apart in an apply, "a,b"; NULL: merge_key; "": none */
+        *list_keys; /* the members that identify an element in an apply, "a,b"; NULL: merge_key; "": none */
 };
 
 struct api_schema {
@@ -114,7 +114,7 @@ struct api_schema {
 #define SLOTS(type, field) SLOT(type, field), .count = AT(type, n_##field) /* of a list */
 #define TAG(at, value) .tag = (at), .tag_value = (value)
 #define RANGE(from, to) .min = (from), .max = (to)
-#define ACTED(note) .support = API_ACTED, .why = (note) /* and what is to be known about it */
+#define ACTED(note) .support = API_ACTED, .why = (note) /* and a note about it */
 #define ACCEPTED(reason) .support = API_ACCEPTED, .why = (reason)
 #define IGNORED(reason) .support = API_IGNORED, .why = (reason)
 #define REFUSED(reason) .support = API_REFUSED, .why = (reason)

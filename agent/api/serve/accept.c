@@ -97,7 +97,8 @@ static int specific(const struct api_clause *c)
     return str_is(c->type, "*") ? 0 : str_is(c->subtype, "*") ? 1 : 2;
 }
 
-/* Whether a comes before b: the greater q, then the more specific type; otherwise the order stays. */
+/* Whether a comes before b: the greater q first, then the more specific type; otherwise the order does not
+ * change. */
 static bool before(const struct api_clause *a, const struct api_clause *b)
 {
     return a->q > b->q || (a->q >= b->q && specific(a) > specific(b));

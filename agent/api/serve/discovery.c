@@ -8,7 +8,7 @@
 
 const struct api_group api_group_core = { "", "v1" };
 
-/* In policy is also the Eviction that `kubectl drain` looks for before it evicts. */
+/* The group policy also contains the Eviction, which `kubectl drain` looks up before it evicts. */
 const struct api_group api_groups[] = {
     { "apps", "v1" },
     { "events.k8s.io", "v1" },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The documents by their paths, with the headers that kube-apiserver gives them. */
+/* The documents by their paths, with the same headers as from kube-apiserver. */
 #include "agent/api/serve/internal.h"
 
 #include "base/codec/json.h"

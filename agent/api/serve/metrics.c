@@ -8,8 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The time that the rate of the processor is of. The summary does not say it; metrics-server's resolution is
- * this. */
+/* The window of the CPU rate. The summary does not contain it; this is metrics-server's resolution. */
 #define WINDOW "10s"
 
 static json_t *quantity_json(int64_t nano, int64_t units, enum quantity_format format)

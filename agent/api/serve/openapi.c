@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OpenAPI documents: version 3 by group, version 2 as a whole. Their paths name only what clients look up
- * there: which kind a path has, and the parameters that a write takes. */
+/* OpenAPI documents: version 3 by group, version 2 as a whole. Their paths contain only the data that clients
+ * look up: the kind of a path, and the parameters of a write. */
 #include "agent/api/serve/internal.h"
 
 #include <stdio.h>

@@ -41,7 +41,7 @@ static void add_texts(struct buf *b, unsigned field, const json_t *list)
         add_text(b, field, json_string_value(v));
 }
 
-/* A message of its own that `fill` writes. */
+/* A nested message, which `fill` writes. */
 static void add_message(struct buf *b, unsigned field, const json_t *v,
                         void (*fill)(struct buf *b, const json_t *v))
 {

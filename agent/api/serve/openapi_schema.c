@@ -95,8 +95,8 @@ static size_t common_start(const char *a, const char *b)
     return n;
 }
 
-/* The name of a type without its package. A table that describes two types ("A, B") is the one that the
- * field's name looks like; "ObjectMeta (without namespace)" is ObjectMeta. */
+/* The name of a type without its package. For a table that describes two types ("A, B"), the field's name
+ * determines the type; "ObjectMeta (without namespace)" is ObjectMeta. */
 static void short_name(const struct api_schema *schema, const char *field, char ret[NAME_MAX_SIZE])
 {
     const char *first = schema->name, *comma = strstr(first, ", ");

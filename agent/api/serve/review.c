@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers to the reviews with which kubectl asks about its own user: there is one user, and all is allowed.
- */
+/* Answers to the reviews that kubectl requests for its own user: there is only one user, who may do
+ * everything. */
 #include "agent/api/serve/internal.h"
 
 #include <stdio.h>

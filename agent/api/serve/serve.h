@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve - the documents of the API that say what there is: kinds, discovery, OpenAPI, and the forms in which
- * objects are shown (Table, metadata only). JSON in, JSON out: no files, no loop, any thread. Everything is
- * made when it is asked for and belongs to the caller; nothing is kept. The formats are those of
- * kube-apiserver 1.36.
+ * serve - documents that describe the API (kinds, discovery, OpenAPI), and alternative representations of
+ * objects (Table, metadata only). Pure functions from JSON to JSON: no files, no loop, any thread. Results
+ * belong to the caller; nothing is cached. The formats are those of kube-apiserver 1.36.
  */
 #ifndef AGENT_API_SERVE_SERVE_H
 #define AGENT_API_SERVE_SERVE_H
@@ -114,8 +113,8 @@ struct api_accept {
 };
 
 /*
- * The best of what the header asks for: by q, then by how specific it is. NULL and "" mean JSON.
- * False: *ret_status is the Status to answer with (406), NULL if memory is out.
+ * The best form that the header accepts: by q, then by specificity. NULL and "" mean JSON.
+ * False: *ret_status is the Status to return (406), NULL if out of memory.
  */
 bool api_accept_read(const char *header, struct api_accept *ret, json_t **ret_status) MUST_CHECK;
 
@@ -123,15 +122,15 @@ bool api_accept_read(const char *header, struct api_accept *ret, json_t **ret_st
 
 enum api_include { API_INCLUDE_METADATA, API_INCLUDE_OBJECT, API_INCLUDE_NONE };
 
-/* The query's includeObject (decoded; NULL or "": the metadata). False: *ret_status says what is allowed
- * (400), NULL if memory is out. */
+/* The query's includeObject (decoded; NULL or "": the metadata). False: *ret_status lists the allowed values
+ * (400), NULL if out of memory. */
 bool api_include_read(const char *text, enum api_include *ret, json_t **ret_status) MUST_CHECK;
 
 /*
- * An object, or a list of objects (with `items`), in the form that was asked for; for API_FORM_OBJECT itself,
- * with one more reference. `kind` says what the objects are. The columns of a Table are those of kubectl;
- * `now_ns` (clock_wall_ns()) is what ages are counted to. NULL: *ret_status is the Status (406: a list was
- * asked for where there is one object, or the other way round), NULL if memory is out, too.
+ * An object, or a list of objects (with `items`), in the requested form; for API_FORM_OBJECT the value
+ * itself, with one more reference. `kind` is the kind of the objects. The columns of a Table are those of
+ * kubectl; ages are relative to `now_ns` (clock_wall_ns()). NULL: *ret_status is the Status (406: a list was
+ * requested for a single object, or vice versa), or NULL as well if out of memory.
  */
 struct api_form_options {
     enum api_form form;

@@ -15,10 +15,11 @@
 /* Sets what an apiserver sets of a new object.  False: out of memory. */
 bool api_stored_new(const struct api_kind_row *kind, json_t *object) MUST_CHECK;
 
-/* Adds what the daemon shows of an object that it has, to one that is only tried. False: out of memory. */
+/* Adds to an object of a dry run the members that the daemon shows for a stored one. False: out of memory. */
 bool api_stored_try(const struct api_kind_row *kind, json_t *object) MUST_CHECK;
 
-/* Takes off what the node says, which is not the file's.  `is_new`: there was no such object before. */
+/* Removes the members that the node sets, which are not stored in the file.  `is_new`: there was no such
+ * object before. */
 void api_stored_strip(const struct api_kind_row *kind, json_t *object, bool is_new);
 
 /* A Status for the answer `http` to a write of /store/object (agent/pod/show/write.h): a new reference, or

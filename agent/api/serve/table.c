@@ -134,7 +134,7 @@ static json_t *row_of(const struct api_kind_row *kind, const struct api_columns 
     return row;
 }
 
-/* The table's metadata: where a list goes on, and its version. */
+/* The table's metadata: the continue token of a list, and its version. */
 static json_t *table_metadata(const json_t *value)
 {
     static const char *const names[] = { "resourceVersion", "continue", "remainingItemCount" };

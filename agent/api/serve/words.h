@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * words - problems that the daemon finds in an object, in the words of an apiserver: clients look at reasons,
- * and people search for the messages that they know. A problem without a known counterpart keeps the daemon's
- * text behind "Invalid value: ...:". Pure; any thread.
+ * words - problems that the daemon finds in an object, in the words of an apiserver, because clients evaluate
+ * reasons and users search for known messages. A problem without a counterpart keeps the daemon's text after
+ * "Invalid value: ...:". Pure; any thread.
  */
 #ifndef AGENT_API_SERVE_WORDS_H
 #define AGENT_API_SERVE_WORDS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* yaml_json_places - where the values of a JSON document are. jansson does not tell, but has checked the
- * text: its syntax, and its depth. */
+/* yaml_json_places - the positions of values in a JSON document. jansson does not report them, but has
+ * already checked syntax and depth. */
 #include "agent/api/yaml/internal.h"
 
 #include <string.h>

@@ -81,7 +81,7 @@ static bool is_time(const char *p)
     return blank ? *p == '\0' : is_zone(p);
 }
 
-/* "1:30": a number to the base of 60, for such readers. */
+/* "1:30": for YAML 1.1 readers, a number to the base 60. */
 static bool is_sexagesimal(const char *p)
 {
     bool many = false;

@@ -39,7 +39,7 @@ static int delete_one(struct cli *cli, const struct delete_options *o, const str
     return EXIT_OK;
 }
 
-/* All are asked to end before the first is waited for. */
+/* Requests the end of all objects before it waits for the first one. */
 static int delete_all(struct cli *cli, const struct delete_options *o, const struct cli_targets *targets)
 {
     struct uid {

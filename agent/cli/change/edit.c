@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `coracle edit`: an object in the user's editor. Of an object with a file of its own that is the text of the
- * file, with its comments, which is replaced by rename; otherwise the object, which the daemon writes. */
+/* `coracle edit`: opens an object in the user's editor. If a file contains only this object, the command
+ * edits the text of the file, with its comments, and replaces the file by rename; otherwise it edits the
+ * object, and the daemon writes it. */
 #include "agent/cli/change/internal.h"
 
 #include "agent/api/manifest/decode.h"

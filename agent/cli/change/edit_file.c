@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file that `coracle edit` gives to the user's editor. It may be a Secret's: nobody else may read it, and
- * it is overwritten before it is removed. */
+/* The file that `coracle edit` opens in the user's editor. It may contain a Secret, so no other user can read
+ * it, and it is overwritten before it is removed. */
 #include "agent/cli/change/internal.h"
 
 #include "agent/api/manifest/decode.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * internal - what the commands of this room share: the objects that a command is about, and one change of one
+ * internal - declarations shared by the commands of this room: the objects of a command, and a change of one
  * object. Errors are printed; the functions return exit codes. Blocking.
  */
 #ifndef AGENT_CLI_CHANGE_INTERNAL_H
@@ -81,7 +81,7 @@ int delete_pod_file(struct cli *cli, const char *namespace_, const char *name, b
 
 /* ---- rollout_status.c ---- */
 enum rollout_state { ROLLOUT_GOES_ON, ROLLOUT_DONE, ROLLOUT_FAILED };
-/* What `kubectl rollout status` says of the object, as one line without its end. */
+/* The line that `kubectl rollout status` prints for the object, without the newline. */
 enum rollout_state rollout_state_of(enum api_kind kind, const json_t *object, struct buf *text);
 
 /* ---- rollout_history.c ---- */

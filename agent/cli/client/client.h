@@ -136,7 +136,8 @@ const char *cli_choose_container(struct cli *cli, const json_t *pod);
 
 /* ---- pod_of.c ---- */
 /* The pod of "web", "pod/web", or a pod of "deployment/web", "statefulset/db" ...: then *ret_made is set,
- * which the caller frees, and a note says which if there are several. NULL: an error was printed. */
+ * which the caller frees, and if there are several pods, a note names the chosen one. NULL: an error was
+ * printed. */
 const char *cli_pod_of(struct cli *cli, const char *word, const char *namespace_, char **ret_made,
                        int *ret_code);
 

@@ -18,7 +18,7 @@ static const struct api_kind_row images = { .id = API_KINDS,
                                             .plural = "images",
                                             .singular = "image" };
 
-/* Those with answers of their own. */
+/* Kinds with special answers. */
 static const struct api_kind_row *const first[] = {
     &api_kinds[API_KIND_POD],    &api_kinds[API_KIND_NODE],           &api_kinds[API_KIND_CONFIG_MAP],
     &api_kinds[API_KIND_SECRET], &api_kinds[API_KIND_PRIORITY_CLASS], &images,

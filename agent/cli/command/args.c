@@ -15,7 +15,7 @@ const struct cli_flag cli_common_flags[] = {
     CLI_FLAGS_END,
 };
 
-/* They have no offset here: the table of the command itself says where their values go. */
+/* They have no offset here: the command's own table determines where their values are stored. */
 const struct cli_flag cli_early_flags[] = {
     { "namespace", 'n', FLAG_TEXT, 0, "NS", "the namespace (default)", "@namespace" },
     { "all-namespaces", 'A', FLAG_SWITCH, 0, NULL, "all namespaces", NULL },

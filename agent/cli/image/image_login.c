@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image login and logout: this node's credentials for registries, the file of registryAuthFile. skopeo asks
- * the registry whether they are right; its output replaces the file by rename. */
+/* image login and logout: this node's credentials for registries, the file of registryAuthFile. skopeo checks
+ * them with the registry; its output replaces the file by rename. */
 #include "agent/cli/image/internal.h"
 
 #include "base/codec/json.h"
@@ -173,7 +173,7 @@ static bool take_password(struct cli *cli, const struct cli_image_login *o, char
 
 /* ---- the registry ---- */
 
-/* Runs skopeo with this standard input; its standard error goes to `said`. -1: it did not run. */
+/* Runs skopeo with this standard input, and stores its standard error in `said`. -1: it did not run. */
 static int run_skopeo(char *const argv[], const char *input, struct buf *said)
 {
     posix_spawn_file_actions_t actions;
@@ -198,7 +198,7 @@ static int run_skopeo(char *const argv[], const char *input, struct buf *said)
     close(in[0]);
     close(out[1]);
     if (status == 0)
-        ERR_IGNORE(fs_write_all(in[1], input, strlen(input))); /* its end tells */
+        ERR_IGNORE(fs_write_all(in[1], input, strlen(input))); /* its exit reports the result */
     close(in[1]);
     while (status == 0 && ((n = read(out[0], piece, sizeof(piece))) > 0 || (n < 0 && errno == EINTR)))
         if (n > 0)

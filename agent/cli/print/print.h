@@ -5,7 +5,7 @@
  *
  * Every client gets a `struct cli`. Output goes to `out`, errors and hints to `err`; control characters in
  * text from a container, an image or a registry are made visible. Functions that print an error return its
- * exit code. Synchronous and without locks: a command with threads brings its own.
+ * exit code. Synchronous and without locks: a command with threads must lock itself.
  */
 #ifndef AGENT_CLI_PRINT_PRINT_H
 #define AGENT_CLI_PRINT_PRINT_H

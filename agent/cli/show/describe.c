@@ -56,7 +56,7 @@ static void describe_node(struct describe *d, const json_t *node, const json_t *
     cli_describe_events(d->cli, events, out);
 }
 
-/* A workload, or a kind that is only kept and shown: its conditions, and what it says of its pods. */
+/* A workload, or a kind that is only stored and shown: its conditions, and its statement about its pods. */
 static void describe_other(const json_t *object, struct buf *out)
 {
     const json_t *condition, *value;

@@ -72,7 +72,7 @@ static bool describe_node_is_over(const json_t *pod)
     return strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
 }
 
-/* As kubectl does: what the node offers beside its own resources, as plain numbers. */
+/* As in kubectl: the node's extended resources, as plain numbers. */
 static bool is_extended(const char *resource)
 {
     static const char *const own[] = { "cpu", "ephemeral-storage", "memory", "pods" };

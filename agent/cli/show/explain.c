@@ -38,7 +38,7 @@ static void add_steps(const struct cli *cli, const json_t *steps, struct buf *te
     }
 }
 
-/* Before the steps: they are what a person looks for. */
+/* Printed before the steps, because users look for them first. */
 static void add_why(const json_t *why, struct buf *text)
 {
     const json_t *line;

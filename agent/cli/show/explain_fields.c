@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `coracle explain pod.spec.containers`: the fields of an object and their effect, from the tables that check
- * manifests. No daemon is asked. */
+/* `coracle explain pod.spec.containers`: the fields of an object and their effect, from the tables that
+ * validate manifests. It does not contact the daemon. */
 #include "agent/cli/show/internal.h"
 
 #include "agent/api/schema/about.h"
@@ -75,7 +75,7 @@ static void add_default(struct buf *b, const struct api_row *row)
         buf_adds(b, row->otherwise[0] == '\0' ? "\"\"" : row->otherwise);
 }
 
-/* Why it is not acted on, or what is to be known about it. */
+/* The reason why it is not acted on, or a note about it. */
 static void add_note(struct buf *b, const struct api_row *row)
 {
     if (row->why != NULL)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of objects other than pods. Of one that was put into the manifest folder as a file the AGE is
- * unknown, unless the file says when it was made. */
+/* Tables of objects other than pods. The AGE of an object from the manifest folder is unknown, unless its
+ * file contains the creation time. */
 #include "agent/cli/show/internal.h"
 
 #include <stdlib.h>

@@ -79,7 +79,7 @@ void cli_describe_image(const struct cli *cli, const json_t *o, struct buf *out)
 /* describe_parts.c */
 void cli_describe_pairs(struct buf *out, const char *title, const json_t *object); /* "Labels" */
 void cli_describe_annotations(struct buf *out, const json_t *annotations);
-/* What an event says, with the agent's own detail (a hook's exit code and output) after kubelet's words,
+/* The message of an event, with the agent's own detail (a hook's exit code and output) after kubelet's words,
  * without the white space at its end. malloc'ed; NULL: no memory. */
 char *cli_event_text(const json_t *event);
 void cli_describe_events(const struct cli *cli, const json_t *events, struct buf *out);

@@ -17,7 +17,7 @@ static const struct cli_flag flags[] = {
     CLI_FLAGS_END,
 };
 
-/* Returns whether to use a terminal, which both ends must support; otherwise says why not. */
+/* Returns whether to use a terminal, which both ends must support; otherwise prints the reason. */
 static bool terminal_wanted(struct cli *cli, const struct attach *o, const json_t *container)
 {
     if (!o->stdin_ || !o->tty)

@@ -40,8 +40,8 @@ int attach_to(struct cli *cli, const struct attach *o, const char *name);
 #define DEBUG_INSTANCE "app.kubernetes.io/instance"
 /* "debugger-" and five random characters, as kubectl makes them. */
 void debug_name(const char *prefix, char *ret, size_t size);
-/* Writes the manifest of a pod in the node's own namespaces with this container, and says so. *ret: the value
- * of DEBUG_INSTANCE. Returns the exit code. */
+/* Writes the manifest of a pod in the node's namespaces with this container, and prints a message. *ret: the
+ * value of DEBUG_INSTANCE. Returns the exit code. */
 int debug_node_make(struct cli *cli, const char *node, const char *namespace_, const json_t *container,
                     char ret[DEBUG_POD_SIZE]);
 

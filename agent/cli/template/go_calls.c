@@ -231,7 +231,7 @@ static enum err_code call_index(const struct go_call *c, json_t **ret, struct er
     return ERR_OK;
 }
 
-/* kubectl's: as index, but says whether it is there. */
+/* kubectl's: like index, but returns whether the value exists. */
 static enum err_code call_exists(const struct go_call *c, json_t **ret, struct err *e)
 {
     const json_t *v = c->args[0];

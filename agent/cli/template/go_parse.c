@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Behind the end of the action, and behind blanks if it says so. */
+/* Skips to the end of the action, and past blanks if the action trims them. */
 static void leave_action(struct go_parser *s)
 {
     const bool trims = *s->p == '-';

@@ -79,7 +79,7 @@ struct go_parser {
 };
 struct go_place go_place_of(const struct go_parser *s, const char *at);
 #define go_fail(s, at, ...) go_error((s)->e, go_place_of(s, at), __VA_ARGS__)
-void *go_new(struct go_parser *s, size_t n); /* zeroed, in the arena; NULL: *s->e says why */
+void *go_new(struct go_parser *s, size_t n); /* zeroed, in the arena; NULL: *s->e has the reason */
 void go_skip_blanks(struct go_parser *s);
 bool go_is_next(const struct go_parser *s, const char *what);
 bool go_is_action_end(const struct go_parser *s); /* "}}", or "-}}" after blanks */

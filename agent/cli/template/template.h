@@ -4,7 +4,7 @@
  * templates, each in a stated subset.
  *
  * A template and a value are bytes from outside. Both are bounded: the template by TEMPLATE_MAX, the work by
- * a number of steps or values, the output by the buffer. An error names the place and what is allowed there.
+ * a number of steps or values, the output by the buffer. An error names the position and the allowed syntax.
  * Pure computation, callable on any thread.
  */
 #ifndef AGENT_CLI_TEMPLATE_TEMPLATE_H

@@ -4,9 +4,9 @@
  * plugin API (kubelet.config.k8s.io CredentialProviderConfig, credentialprovider.kubelet.k8s.io
  * CredentialProviderRequest and Response; pkg/credentialprovider/plugin).
  *
- * A provider is asked if one of its matchImages matches the image (image_glob.h) and no answer is cached. It
+ * A provider is called if one of its matchImages matches the image (image_glob.h) and no answer is cached. It
  * runs with our user and environment and its own `env`, gets the request on standard input and must answer
- * within a minute. Providers are asked one after another in the order of their names, as kubelet does. A
+ * within a minute. Providers are called one after another in the order of their names, as kubelet does. A
  * failure is logged, and the pull continues with the answers of the other providers.
  *
  * Answers are cached in memory only, for the duration and the images that they specify: at most

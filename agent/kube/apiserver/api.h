@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api - the local API of a lone node, for kubectl, in coracle-kube. It listens through agent/kube/server,
- * which gives it the requests of its callers; it keeps a copy of the node's objects, fed by the daemon (GET
- * /store of the status socket), and answers from that. Everything that changes something is the daemon's.
+ * api - the local API of a node without a cluster, for kubectl, in coracle-kube. It listens through
+ * agent/kube/server, which passes it the requests of clients; it keeps a copy of the node's objects, which
+ * the daemon sends (GET /store of the status socket), and answers from that copy. All writes go to the
+ * daemon.
  *
- * Only a certificate of the node's own CA with the group system:masters may ask. The messages are `config`
- * with `localPKI`, and `certificate` with the usage `local` (agent/kube/README.md). Loop thread only.
+ * Only clients with a certificate of the node's own CA and the group system:masters are accepted. The
+ * messages are `config` with `localPKI`, and `certificate` with the usage `local` (agent/kube/README.md).
+ * Loop thread only.
  */
 #ifndef AGENT_KUBE_APISERVER_API_H
 #define AGENT_KUBE_APISERVER_API_H

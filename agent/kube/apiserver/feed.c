@@ -87,7 +87,7 @@ static void feed_take(struct kube_api *a, const char *type, json_t *object)
         api_ready(a);
         return;
     }
-    if (str_eq(kind, "Node") && str_eq(api_version, "v1")) { /* somebody has written it */
+    if (str_eq(kind, "Node") && str_eq(api_version, "v1")) { /* a client has written it */
         api_node_take(a, object);
         return;
     }

@@ -151,7 +151,7 @@ bool api_request_read(struct kube_api *a, struct caller *c, struct api_request *
 void api_answer_status(struct caller *c, json_t *status /* stolen; NULL: out of memory */);
 void api_answer_err(struct caller *c, const struct err *e);
 void api_answer_text(struct caller *c, int http, const char *type, struct buf *body /* taken */);
-/* In the form that was asked for. `value` is stolen; NULL: out of memory. */
+/* In the requested form. `value` is stolen; NULL: out of memory. */
 void api_answer_value(const struct api_request *r, int http, json_t *value);
 /* The same with more headers, "Name: value\r\n"; a Status is answered as it is. */
 void api_answer_with(const struct api_request *r, int http, const char *head, json_t *value);
@@ -179,7 +179,7 @@ json_t *api_version_too_large(uint64_t version, const struct stock *s);
 /* ---- list.c ---- */
 void api_get(const struct api_request *r);
 void api_list(const struct api_request *r);
-/* The List that the request asks for, new; NULL: *ret_status is to be answered (NULL, too: out of memory). */
+/* The requested List, new; NULL: *ret_status is the answer (NULL as well: out of memory). */
 json_t *api_list_of(const struct api_request *r, json_t **ret_status);
 
 /* ---- list_text.c ---- */
@@ -192,9 +192,10 @@ void api_told_forget(struct kube_api *a);
 void api_watch_tick(struct kube_api *a); /* once a second while there are watches */
 
 /* ---- node.c: objects that the daemon makes when it is asked ---- */
-/* Asks for the node, puts it into the stock, and goes on with `next`; answers if that fails. */
+/* Requests the node, puts it into the stock, and continues with `next`; answers with the error if that
+ * fails. */
 void api_node_first(const struct api_request *r, void (*next)(const struct api_request *r));
-/* What the daemon says of the node, with its heart-beat, into the stock: as it is there, borrowed; NULL: no
+/* Puts the daemon's Node, with its heartbeat, into the stock. Returns the stored object, borrowed; NULL: no
  * memory. Changes `node`. */
 const json_t *api_node_take(struct kube_api *a, json_t *node);
 /* The resourceVersion of a write's body becomes that of the live Node if only heart-beats are between. */
@@ -207,7 +208,7 @@ void api_metrics(const struct api_request *r);
 /* Namespaces that no manifest has: there is one where there are objects in it, and those of every cluster. */
 void api_namespace_need(struct kube_api *a, const char *name);
 void api_namespaces_begin(struct kube_api *a);
-/* After objects went that were not told. */
+/* After objects were removed without a message. */
 void api_namespaces_sweep(struct kube_api *a);
 /* A namespace may have lost its last object, or its manifest. */
 void api_namespace_check(struct kube_api *a, const char *name);

@@ -66,7 +66,7 @@ static json_t *page_continue(struct page *p, const struct api_request *r, const 
     return p->after != NULL ? NULL : api_status(500, NULL, NULL, "out of memory");
 }
 
-/* NULL: it is understood, and there is such a version. */
+/* NULL: the parameter is valid, and the version exists. */
 static json_t *page_read(struct page *p, const struct api_request *r)
 {
     const struct stock *s = &r->api->stock;
@@ -103,7 +103,7 @@ static bool page_is_behind(const struct page *p, const struct stock_object *o)
 
 /* ---- the list ---- */
 
-/* As in an apiserver, the list says of what kind its objects are. */
+/* As in an apiserver, the list contains the kind of its objects. */
 static bool list_add(json_t *items, const struct api_request *r, json_t *object)
 {
     json_t *own = api_as_kind(r->target.kind, object), *bare;

@@ -40,7 +40,7 @@ static void list_text_gone(struct caller *c)
 
 static const struct caller_source list_text_source = { .gone = list_text_gone };
 
-/* The next objects in the form that was asked for; NULL: *ret_status, or out of memory. */
+/* The next objects in the requested form; NULL: *ret_status, or out of memory. */
 static json_t *list_text_slice(struct list_text *l, json_t **ret_status)
 {
     const json_t *all = json_object_get(l->list, "items");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* namespaces - a lone node has no namespaces of its own: a name in a manifest is enough.  For clients there
- * is a Namespace for each name that is used, besides those of manifests. */
+/* namespaces - a node without a cluster does not require Namespace objects: a name in a manifest suffices.
+ * For clients there is a Namespace for each name in use, in addition to those in manifests. */
 #include "agent/api/made_uid.h"
 #include "agent/api/patch/write/write.h"
 #include "agent/kube/apiserver/internal.h"
@@ -26,7 +26,7 @@ static struct stock_object *namespace_find(struct kube_api *a, const char *name)
     return stock_find(&a->stock, &api_kinds[API_KIND_NAMESPACE], "", name);
 }
 
-/* One of a manifest that somebody wrote by hand, or of no manifest, has no uid of its own. */
+/* A Namespace without a manifest, or with a hand-written one, has no stored uid. */
 void api_namespace_complete(json_t *object)
 {
     json_t *meta = json_object_get(object, "metadata");

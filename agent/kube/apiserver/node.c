@@ -73,7 +73,7 @@ static json_t *condition_of(const json_t *node, const char *type)
     return NULL;
 }
 
-/* The daemon's answer is the heart-beat.  It moves in steps, so that not every look is a change. */
+/* The daemon's answer is the heartbeat. Its time advances in steps, so that not every request is a change. */
 static void node_beat(json_t *node, const json_t *known)
 {
     const int64_t now = clock_wall_ns() / 1000000000;
@@ -148,7 +148,7 @@ const json_t *api_node_take(struct kube_api *a, json_t *node)
     return known != NULL ? known->object : NULL;
 }
 
-/* A heart-beat spoils no write: what a client saw since the last write is what there is. */
+/* A heartbeat causes no conflict: any version since the last write counts as the current one. */
 void api_node_version(const struct kube_api *a, const json_t *live, json_t *body)
 {
     json_t *meta = json_object_get(body, "metadata"), *now = json_object_get(live, "metadata");
@@ -189,7 +189,7 @@ void api_node_first(const struct api_request *r, void (*next)(const struct api_r
 
 #define LEASE_S 40 /* kubelet's nodeLeaseDurationSeconds */
 
-/* A node without a cluster renews no lease: that it answers says the same. */
+/* A node without a cluster renews no lease; its answers show that it is alive. */
 void api_lease_renew(struct kube_api *a)
 {
     const struct api_kind_row *row = &api_kinds[API_KIND_LEASE];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* selector_words - what is wrong with a label selector, in an apiserver's words (apimachinery pkg/labels):
- * the parser of agent/api tells it to people at a command line. Pure. */
+/* selector_words - errors in a label selector, in an apiserver's words (apimachinery pkg/labels); the
+ * messages of agent/api's parser are for the command line. Pure. */
 #ifndef AGENT_KUBE_APISERVER_SELECTOR_WORDS_H
 #define AGENT_KUBE_APISERVER_SELECTOR_WORDS_H
 #include "base/error.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* streams - what a pod's subresources log, exec, attach and portforward are on the status socket: the same
- * paths and parameters, and the node's port has the protocols. */
+/* streams - maps a pod's subresources log, exec, attach and portforward to the status socket, with the same
+ * paths and parameters; the room of the node's port implements the protocols. */
 #include "agent/kube/apiserver/internal.h"
 
 #include "base/codec/percent.h"

@@ -124,7 +124,7 @@ static bool watch_send_object(struct api_watch *w, const char *type, json_t *obj
     return watch_send_text(w, &told->text);
 }
 
-/* The last one comes shortly before the end, as the apiserver's. */
+/* The last one is sent shortly before the end, as by an apiserver. */
 static void watch_next_bookmark(struct api_watch *w)
 {
     const uint64_t now = clock_mono_ms(), last = w->until_ms - API_BOOKMARK_LAST_MS;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * write - requests that change something. A job reads the object from the daemon, computes what becomes of it
- * (agent/api/patch), gives that to the daemon, which makes a file of it, and answers. If the object has
- * changed meanwhile, it begins again, as an apiserver does. Loop thread only.
+ * write - write requests. A job reads the object from the daemon, computes the new version (agent/api/patch),
+ * sends it to the daemon, which writes the file, and answers. If the object has changed in the meantime, the
+ * job starts again, as in an apiserver. Loop thread only.
  */
 #ifndef AGENT_KUBE_APISERVER_WRITE_H
 #define AGENT_KUBE_APISERVER_WRITE_H
@@ -70,7 +70,7 @@ void job_look(struct api_job *j);
 void job_store(struct api_job *j, bool remove);
 /* The daemon has it: `object` as it is now, borrowed. */
 void job_stored(struct api_job *j, int http, json_t *object);
-/* The daemon said something else. */
+/* The daemon returned something else. */
 void job_refused(struct api_job *j, int http, const json_t *body, const struct err *e);
 /* Asks the daemon; false: that failed, was answered, and the job is gone. */
 bool job_ask(struct api_job *j, const char *method, const char *target, json_t *body, ask_done_fn done);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* write_daemon - a write asks the daemon for its object, and gives it the new one. */
+/* write_daemon - requests the object of a write from the daemon, and sends the new version back. */
 #include "agent/kube/apiserver/write.h"
 
 #include "agent/api/manifest/decode.h"

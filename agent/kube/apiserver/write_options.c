@@ -53,8 +53,7 @@ static json_t *read_json(const struct buf *body, json_t *twice, struct err *e)
     return v;
 }
 
-/* What the text says twice, and what an operation of a JSON patch has besides its members, is told as unknown
- * fields are. */
+/* Duplicate fields, and extra members of a JSON patch operation, are reported like unknown fields. */
 static void note_strict(struct api_job *j, const json_t *twice)
 {
     static const char *const members[] = { "op", "path", "from", "value" };

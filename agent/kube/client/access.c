@@ -222,8 +222,8 @@ static enum err_code where_of(const char *server, struct where *ret, struct err 
     return ERR_OK;
 }
 
-/* With a name of its own the certificate is checked against it, and it is sent as SNI, as client-go does: the
- * request goes to that name, and the connection to the host. */
+/* With tls-server-name the certificate is verified against that name, which is also sent as SNI, as in
+ * client-go: the request names it, and the connection goes to the host. */
 static enum err_code take_server(struct kube_access *a, const json_t *credentials, const char *user_agent,
                                  struct err *e)
 {

@@ -23,7 +23,8 @@
 
 static int call_on_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
 {
-    /* A peer that answers nothing is given up after KUBE_SILENCE_S, whether we have sent something or not. */
+    /* The connection to a peer that does not answer is closed after KUBE_SILENCE_S, whether we have sent
+     * something or not. */
     const int yes = 1, idle_s = 30, every_s = 5, times = (KUBE_SILENCE_S - 30) / 5;
     const unsigned unanswered_ms = KUBE_SILENCE_S * 1000;
 
@@ -65,7 +66,7 @@ static void call_note_version(const struct kube_call *call)
     call->c->two = version == CURL_HTTP_VERSION_2_0;
 }
 
-/* An interim head (1xx) is none; the blank line of a trailer comes second. */
+/* An interim head (1xx) does not count; the blank line of a trailer is the second one. */
 static void call_tally(struct kube_call *call)
 {
     const int http = kube_call_http(call);

@@ -37,8 +37,8 @@ static void client_unauthorized(struct kube_client *c, bool expired)
     c->o.on_unauthorized(expired, c->o.arg);
 }
 
-/* `broken`: the connection ended amid the answer. That says neither that the apiserver answers nor that it
- * does not: the next request will. */
+/* `broken`: the connection ended during the answer. Whether the apiserver is reachable is unknown until the
+ * next request. */
 static void client_learn(struct kube_client *c, const struct kube_request *r, const struct err *e,
                          bool broken)
 {
@@ -145,7 +145,7 @@ static void call_give_up(struct kube_call *call)
 
     if (why.code == ERR_DEADLINE && call->local_port != 0)
         kube_sockets_give_up(&c->sockets, call->local_port, call->sent_ms);
-    /* A request that waits for credentials says nothing of the apiserver. */
+    /* A request that waits for credentials does not show whether the apiserver is reachable. */
     if (why.code == ERR_DEADLINE && call->state == CALL_RUNS)
         client_learn(c, r, &why, false);
     call_end(call, NULL); /* op.why is the result */

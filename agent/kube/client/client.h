@@ -75,7 +75,7 @@ void kube_client_close(struct kube_client *c);
 enum err_code kube_client_credentials(struct kube_client *c, const json_t *credentials,
                                       struct err *e) MUST_CHECK;
 
-#define KUBE_QPS 5    /* client-go's, where none is given: kubeAPIQPS: 0 */
+#define KUBE_QPS 5    /* client-go's defaults, with kubeAPIQPS: 0 */
 #define KUBE_BURST 10 /* likewise */
 /* Requests a second and at once; 0: KUBE_QPS, KUBE_BURST. Until then there is no limit. */
 void kube_client_pace(struct kube_client *c, int64_t qps, int64_t burst);
@@ -103,9 +103,9 @@ struct kube_request_spec {    /* borrowed during kube_request_start() */
     size_t answer_max;        /* 0: KUBE_ANSWER_MAX */
     uint64_t deadline_ms;     /* 0: none; of a stream: until its head is there */
     bool unpaced;             /* kube_client_pace() does not count it */
-    /* A stream: each line of the answer (a watch event) is parsed and handed over as it comes, at most
-     * `answer_max` bytes of it; then `answer` stays NULL. Borrowed. False: the stream is to end; it then ends
-     * without an error. It may start and cancel requests, this one, too. */
+    /* A stream: each line of the answer (a watch event) is parsed and passed on when it arrives, at most
+     * `answer_max` bytes of it; then `answer` stays NULL. Borrowed. False: end the stream, without an error.
+     * It may start and cancel requests, including this one. */
     bool (*on_line)(json_t *line, void *owner);
     void (*on_head)(void *owner); /* of a stream, may be NULL: it was accepted (200), lines may follow */
 };

@@ -142,7 +142,7 @@ struct kube_tally {
     size_t n;
 };
 void kube_tally_add(struct kube_tally *t, const char *method, int http);
-/* The counts are of one server: they begin anew with another. `before`: NULL: none. */
+/* The counts belong to one server, and are reset for another. `before` NULL: none. */
 void kube_tally_server(struct kube_tally *t, const char *before, const char *now);
 
 struct kube_client {
@@ -154,8 +154,8 @@ struct kube_client {
     struct kube_client_counts counts;
     struct kube_tally tally;
     enum { REACH_UNKNOWN, REACH_YES, REACH_NO } reach;
-    char why[sizeof(((struct err *)0)->text)]; /* of REACH_NO: the reason told last; else "" */
-    uint64_t why_ms;                           /* told then */
+    char why[sizeof(((struct err *)0)->text)]; /* of REACH_NO: the reason last reported; otherwise "" */
+    uint64_t why_ms;                           /* reported at that time */
     uint64_t anew_ms;                          /* last asked for other credentials */
     struct kube_pace pace;
     uv_timer_t pace_timer; /* the next token */
@@ -184,7 +184,7 @@ struct known_object {
 
 struct known {
     struct known_object *objects;
-    unsigned set; /* the number of the set that comes in */
+    unsigned set; /* the number of the set that is being received */
 };
 
 struct known_object *known_find(struct known *k, const char *namespace_, const char *name);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A PING of HTTP/2. libcurl has a function that sends some, curl_easy_upkeep(3), but only for connections of
- * curl_easy_perform(3), not for those of a multi handle. So the frame is made here, with the TLS session that
- * libcurl lends (CURLINFO_TLS_SSL_PTR(3)): between two frames of libcurl, and only while all that was sent is
- * acknowledged, so that these few bytes find room. It goes through a BIO of our own: libcurl's works inside
- * of libcurl alone. The answer is read by libcurl's nghttp2, which lets a PING with ACK that it did not ask
- * for pass.
+ * curl_easy_perform(3), not for those of a multi handle. So the frame is built here and sent through
+ * libcurl's TLS session (CURLINFO_TLS_SSL_PTR(3)): between two frames of libcurl, and only while all sent
+ * data are acknowledged, so that these few bytes fit into the send buffer. It uses a separate BIO, because
+ * libcurl's BIO works only inside libcurl. libcurl's nghttp2 reads the answer, and accepts a PING with ACK
+ * that it did not request.
  */
 #include "agent/kube/client/internal.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reflect - the state of a reflector, shared by its two files: reflector.c asks and waits, reflector_answer.c
- * reads answers and decides. */
+/* reflect - the state of a reflector, shared by its two files: reflector.c sends requests and waits,
+ * reflector_answer.c reads answers and decides. */
 #ifndef AGENT_KUBE_CLIENT_REFLECT_H
 #define AGENT_KUBE_CLIENT_REFLECT_H
 #include "agent/kube/client/internal.h"
@@ -12,7 +12,7 @@ enum reflect_state {
     REFLECT_WATCH_LIST, /* the initial events come in */
     REFLECT_LIST,
     REFLECT_WATCH,
-    REFLECT_PAUSE, /* then goes on with `next` */
+    REFLECT_PAUSE, /* then continues with `next` */
 };
 
 struct kube_reflector {
@@ -41,7 +41,7 @@ struct kube_reflector {
 
 /* ---- reflector.c ---- */
 void reflector_go(struct kube_reflector *r); /* sends the request of its state, unless one is in progress */
-/* After a failure: back-off, at least as long as the server says. */
+/* After a failure: back-off, at least as long as the server requests. */
 void reflector_pause(struct kube_reflector *r, enum reflect_state next, uint64_t retry_after_ms);
 void reflector_rest(struct kube_reflector *r, enum reflect_state next);
 enum reflect_state reflector_first(const struct kube_reflector *r); /* of a new set */

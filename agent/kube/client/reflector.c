@@ -80,7 +80,8 @@ void reflector_pause(struct kube_reflector *r, enum reflect_state next, uint64_t
     uv_timer_start(&r->timer, reflector_on_pause_over, delay, 0);
 }
 
-/* No failure, but no reason to hurry either: a server that ends each watch at once is asked once a second. */
+/* This is not a failure, but there is no need to hurry: if a server ends each watch at once, the next one
+ * starts a second later. */
 void reflector_rest(struct kube_reflector *r, enum reflect_state next)
 {
     r->state = REFLECT_PAUSE;

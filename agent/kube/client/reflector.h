@@ -4,11 +4,11 @@
  * (pkg/kubelet/config/apiserver.go and staging/src/k8s.io/client-go/tools/cache/reflector.go).
  *
  * WatchList first (one watch with sendInitialEvents; what came before the bookmark with the annotation
- * k8s.io/initial-events-end is one set). Where it fails, list and watch in this round; a server that says
- * nothing for KUBE_WATCH_LIST_MS does not know it and is not asked for it again. 410 lists anew; a watch that
- * is refused (429, connection refused) is tried again without a list; back-off 800 ms, doubled up to 30 s,
- * with jitter, begun again after two minutes without failure; Retry-After is kept, up to KUBE_RETRY_AFTER_MS.
- * A watch ends after a random 300 to 600 s and goes on at its last resourceVersion.
+ * k8s.io/initial-events-end is one set). Where it fails, list and watch in this round; a server that sends
+ * nothing for KUBE_WATCH_LIST_MS does not support it, and it is not requested again. 410 lists anew; a watch
+ * that is refused (429, connection refused) is tried again without a list; back-off 800 ms, doubled up to 30
+ * s, with jitter, begun again after two minutes without failure; Retry-After is kept, up to
+ * KUBE_RETRY_AFTER_MS. A watch ends after a random 300 to 600 s and goes on at its last resourceVersion.
  *
  * It keeps no objects: the uid of each name only, so that after a list `gone` names the missing ones. A set
  * that is suddenly empty while objects were known, or `expected`, is asked for once more with a consistent
@@ -35,7 +35,8 @@ struct kube_reflector_options {
     const char *field_selector; /* not escaped; NULL: none; copied */
     const char *subject;        /* for people: "pods of this node"; copied */
     size_t objects_max;
-    bool expected;           /* there were objects before: an empty first set is asked for once more, too */
+    bool expected;           /* there were objects before: an empty first set is requested once more as
+                              * well */
     uint64_t first_delay_ms; /* before the second try; 0: 800 ms, as client-go */
     /* An object that is new or changed, with apiVersion and kind; borrowed. */
     void (*on_put)(json_t *object, void *arg);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reflector_answer - lists, events and ends of watches: the objects that they tell of, and the next step. */
+/* reflector_answer - handles lists, events and ends of watches: their objects, and the next step. */
 #include "agent/kube/client/reflect.h"
 #include "base/clock.h"
 #include "base/codec/json.h"
@@ -164,7 +164,7 @@ static void list_failed(struct kube_reflector *r, const struct err *why)
 
     free(take_ptr(&r->more)); /* from its beginning */
     if (anew && !r->consistent) {
-        r->consistent = true; /* at once: the server said that only the version is wrong */
+        r->consistent = true; /* at once: only the version was wrong */
         reflector_go(r);
         return;
     }
@@ -190,7 +190,7 @@ static void list_done(struct kube_reflector *r, const struct err *result)
 
 /* ---- a watch's events ---- */
 
-/* The server keeps a watch for longer than it was asked for, or does not send the initial events. */
+/* The server keeps a watch open for longer than requested, or does not send the initial events. */
 static void reflector_stalled(uv_timer_t *timer)
 {
     struct kube_reflector *r = timer->data;
@@ -227,7 +227,7 @@ static void bookmark(struct kube_reflector *r, const json_t *object)
         return;
     uv_timer_start(&r->timer, reflector_stalled, (uint64_t)(r->timeout_s + WATCH_GRACE_S) * 1000, 0);
     if (reflector_set_over(r))
-        r->state = REFLECT_WATCH; /* the same stream goes on */
+        r->state = REFLECT_WATCH; /* the same stream continues */
 }
 
 static void watch_error(struct kube_reflector *r, const json_t *object)
@@ -241,7 +241,7 @@ static void deleted(struct kube_reflector *r, const struct object_name *n)
 {
     struct known_object *o = known_find(&r->known, n->namespace_, n->name);
 
-    /* The end of an object before the one that is known says nothing. */
+    /* The deletion of an older version than the known one has no meaning. */
     if (o != NULL && strcmp(o->uid, n->uid) == 0)
         tell_gone(r, o);
 }
@@ -287,7 +287,7 @@ static bool is_refused(const struct kube_reflector *r, const struct err *why)
     return r->request.http == 429 || (r->request.http == 0 && why->sys == ECONNREFUSED);
 }
 
-/* The stream began, and ended: by its time, by the server's restart, by what it said. */
+/* The stream had begun, and ended: by its timeout, by a restart of the server, or with an error. */
 static void watch_ended(struct kube_reflector *r, const struct err *why)
 {
     bool brief = clock_mono_ms() - r->began_ms < WATCH_SHORT_MS;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections over which nothing comes. The kernel finds out about a peer that acknowledges nothing; a
- * load balancer acknowledges for a server that it has lost. A stream may be silent for minutes for good
- * reasons: so the peer is asked (ping.c), and given up when it does not answer.
+ * Silent connections. The kernel detects a peer that acknowledges nothing, but a load balancer acknowledges
+ * data for a server that it has lost. A stream may legitimately be silent for minutes, so the client pings
+ * the peer (ping.c), and closes the connection if it does not answer.
  */
 #include "agent/kube/client/internal.h"
 #include "base/clock.h"

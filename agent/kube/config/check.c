@@ -141,7 +141,7 @@ static void check_provider(struct checking *k, const json_t *provider)
     const char *name = json_str(provider, "name");
 
     if (kube_has(k->c, KUBE_USER, "exec"))
-        return; /* said with it */
+        return; /* reported with it */
     if (str_eq(name, "gcp") || str_eq(name, "azure"))
         problem(k,
                 "user \"%s\": the %s auth plugin has been removed; use the \"%s\" credential plugin (exec) "

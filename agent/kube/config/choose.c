@@ -165,7 +165,7 @@ static enum err_code choose_server(struct kube_choice *c, struct err *e)
     size_t n;
 
     if (text[0] == '\0' || kube_url_server(text, &u, &ignored) != ERR_OK)
-        return ERR_OK; /* kube_config_check() says it */
+        return ERR_OK; /* kube_config_check() reports it */
     for (n = strlen(u.path); n > 0 && u.path[n - 1] == '/'; n--)
         u.path[n - 1] = '\0';
     c->server = str_printf("%s://%s%s", u.scheme, u.host, u.path);

@@ -101,8 +101,8 @@ void kube_choice_done(struct kube_choice *c);
 enum err_code kube_config_check(const struct kube_choice *c, const struct kube_config *all,
                                 struct err *e) MUST_CHECK;
 
-/* For people and programs (`coracle config kubeconfig`): where each value comes from, secrets by their length
- * and a fingerprint only. {"files", "missing", "context", "cluster", "user": {"name", "named", "from",
+/* For users and programs (`coracle config kubeconfig`): the origin of each value; secrets only by their
+ * length and a fingerprint. {"files", "missing", "context", "cluster", "user": {"name", "named", "from",
  * "values": {"server": {"value", "from"}, ...}}, "server", "proxy"}; a new reference, NULL: out of memory. */
 json_t *kube_config_show(const struct kube_choice *c, const struct kube_config *all);
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exec - exec credential plugins (k8s.io/client-go/plugin/pkg/client/auth/exec): what a plugin is started
- * with, and its answer. Pure; agent/kube/credentials starts it.
+ * exec - exec credential plugins (k8s.io/client-go/plugin/pkg/client/auth/exec): the input of a plugin, and
+ * its answer. Pure; agent/kube/credentials starts it.
  *
  * Environment: the caller's, as with the real client, because that is how administrators configure plugins
- * (AWS_PROFILE, HTTPS_PROXY in the unit's file); then `env` of the kubeconfig, where the last of a name wins;
- * then KUBERNETES_EXEC_INFO. Left out are the variables by which systemd speaks with the daemon
- * (NOTIFY_SOCKET, WATCHDOG_*, LISTEN_*, JOURNAL_STREAM...): a plugin has no part in that. The plugin is as
- * trusted as the kubeconfig that names it.
+ * (AWS_PROFILE, HTTPS_PROXY in the unit's file); then `env` of the kubeconfig, where the last value of a name
+ * wins; then KUBERNETES_EXEC_INFO. Variables for the communication between systemd and the daemon
+ * (NOTIFY_SOCKET, WATCHDOG_*, LISTEN_*, JOURNAL_STREAM...) are omitted. The plugin is as trusted as the
+ * kubeconfig that names it.
  */
 #ifndef AGENT_KUBE_CONFIG_EXEC_H
 #define AGENT_KUBE_CONFIG_EXEC_H
@@ -17,7 +17,7 @@
 
 #define KUBE_EXEC_V1 "client.authentication.k8s.io/v1"
 #define KUBE_EXEC_V1BETA1 "client.authentication.k8s.io/v1beta1"
-/* The extension of a cluster that provideClusterInfo hands on as `config`. */
+/* The extension of a cluster that provideClusterInfo passes on as `config`. */
 #define KUBE_EXEC_EXTENSION "client.authentication.k8s.io/exec"
 #define KUBE_EXEC_ANSWER_MAX (1024 * 1024)
 

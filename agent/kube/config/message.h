@@ -33,8 +33,8 @@ struct kube_message {      /* { 0 } is empty */
 enum err_code kube_message_make(struct kube_message *ret, const struct kube_choice *c,
                                 const char *const *environment, struct err *e) MUST_CHECK;
 void kube_message_done(struct kube_message *m); /* wipes */
-/* Loads, chooses, checks and makes, as the agent does with the file of --kubeconfig. Also on failure m->paths
- * has what is to be followed. */
+/* Loads, selects, validates and builds the message, as the agent does with the file of --kubeconfig. m->paths
+ * contains the files to watch, even after a failure. */
 enum err_code kube_message_load(struct kube_message *ret, const char *kubeconfig,
                                 const char *const *environment, struct err *e) MUST_CHECK;
 /* A copy of m->json with the plugin's answer; a new reference, NULL: out of memory. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pem - whether a text looks like PEM at all (RFC 7468); coracle-kube reads the content. Pure. */
+/* pem - whether a text has the form of PEM (RFC 7468); coracle-kube reads the content. Pure. */
 #ifndef AGENT_KUBE_CONFIG_PEM_H
 #define AGENT_KUBE_CONFIG_PEM_H
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* show - a choice for people: each value with its origin; of a secret only how long it is. No fingerprint:
- * that of a short password would give it away. */
+/* show - a selection in readable form: each value with its origin, and for secrets only the length. There is
+ * no fingerprint, because that of a short password would reveal it. */
 #include "agent/kube/config/internal.h"
 #include "base/codec/base64.h"
 #include "base/codec/json.h"

@@ -54,7 +54,7 @@ static char *unescape(const char *text, size_t n)
     return out;
 }
 
-/* The length of "scheme" in "scheme:...", 0: there is none; SIZE_MAX: the colon comes first. */
+/* The length of "scheme" in "scheme:...", 0: there is none; SIZE_MAX: the text begins with the colon. */
 static size_t scheme_length(const char *text)
 {
     size_t n = 0;

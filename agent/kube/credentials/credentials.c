@@ -183,7 +183,7 @@ static void cred_run_plugin(struct kube_credentials *c)
     uint64_t now = clock_mono_ms();
     struct err e = { 0 };
 
-    if (c->plugin.running) /* its answer comes */
+    if (c->plugin.running) /* its answer follows */
         return;
     if (c->ran_ms != 0 && now - c->ran_ms < ANEW_MS) {
         cred_due_in(c, ANEW_MS - (now - c->ran_ms));

@@ -39,7 +39,7 @@ struct kube_credentials_options { /* texts are copied, but for cgroup_procs */
      * only when a certificate was issued. */
     bool rotate;
     /* The daemon's environment ("K=V", NULL-terminated): for HTTPS_PROXY and NO_PROXY, and for exec plugins
-     * (agent/kube/config/exec.h says which variables they do not get). */
+     * (agent/kube/config/exec.h lists the variables that they do not get). */
     const char *const *environment;
     int cgroup_fd;            /* of exec plugins, as in base/process/process.h; -1: none */
     const char *cgroup_procs; /* likewise; borrowed until the end */

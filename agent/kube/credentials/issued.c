@@ -35,7 +35,8 @@ static void on_issued(struct op *op, const struct err *result)
     c->writes--;
     if (!c->closed) {
         if (result->code == ERR_OK && str_eq(i->usage, "client")) {
-            /* A key that waits goes with the message, too: for a coracle-kube that begins again. */
+            /* The message also contains a key that waits for its certificate, for a restarted
+             * coracle-kube. */
             c->want_bootstrap = c->want_bootstrap && i->certificate == NULL;
             cred_due_in(c, 0);
         }

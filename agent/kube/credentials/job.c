@@ -82,8 +82,8 @@ enum err_code cred_write_kubeconfig(const struct cred_names *names, struct err *
     return ERR_OK;
 }
 
-/* A key whose certificate was requested before this agent started goes along, so that the same request, which
- * may have been approved by now, is made again. */
+/* Includes a key whose certificate was requested before this agent started, so that coracle-kube repeats the
+ * same request, which may have been approved by now. */
 static enum err_code job_put_waiting_key(struct cred_load *l, struct err *e)
 {
     char *key = pki_waiting_key(l->names->cert_dir);

@@ -15,7 +15,7 @@ static void plugin_failed(const struct proc *p, struct err *e)
     char tail[STDERR_SHOWN + 3] = "";
 
     if (e->code != ERR_UNKNOWN || !p->exited)
-        return; /* it could not be started, took too long, wrote too much: the text says so */
+        return; /* it could not be started, took too long, or wrote too much; the text has the reason */
     while (n > cut && (p->err_out.p[n - 1] == '\n' || p->err_out.p[n - 1] == ' '))
         n--;
     if (n > cut)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * serving - the certificate of the node's port and the CA of its clients: the message `serving` of
- * agent/kube/README.md, made from the files of the settings or of cert_dir (pki_read_serving()), and made
- * again when one of them changes. Where there is no certificate yet, the message has only the CA, and
- * coracle-kube signs one itself; the daemon
- * writes it to cert_dir, unless `rotate`, and it comes back from there.
+ * agent/kube/README.md, built from the files of the settings or of cert_dir (pki_read_serving()), and again
+ * when one of them changes. If there is no certificate yet, the message contains only the CA, and
+ * coracle-kube creates a self-signed one; unless `rotate`, the daemon writes it to cert_dir and reads it from
+ * there.
  *
  * Files are read on the pool and followed by inotify; a file that cannot be read is tried again with back-off
- * (1 s to 1 min), and the message of before stays in force. Loop thread only.
+ * (1 s to 1 min), and the previous message stays in effect. Loop thread only.
  */
 #ifndef AGENT_KUBE_CREDENTIALS_SERVING_H
 #define AGENT_KUBE_CREDENTIALS_SERVING_H

@@ -8,7 +8,7 @@
 #include <jansson.h>
 
 /*
- * The status to reach. `resize`: {"state": "progress"}: the driver is asked; {"state": "done", "size":
+ * The status to reach. `resize`: {"state": "progress"}: the driver is being called; {"state": "done", "size":
  * "2Gi"}: the volume has this size; {"state": "failed" or "infeasible", "error"}: it is tried again, or the
  * size has to change first. `now`: RFC 3339. New; NULL when out of memory, or the state is none of these.
  */

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #define ID_ANNOTATION "csi.volume.kubernetes.io/nodeid"
-/* Plugins that were part of Kubernetes once: for volumes of their types the scheduler and controllers look
- * for the CSI driver that took their place. */
+/* Plugins that were part of Kubernetes once: for volumes of these types the scheduler and controllers look
+ * for the CSI driver that replaced them. */
 #define MIGRATED_ANNOTATION "storage.alpha.kubernetes.io/migrated-plugins"
 #define MIGRATED                                                                                             \
     "kubernetes.io/aws-ebs,kubernetes.io/azure-disk,kubernetes.io/azure-file,kubernetes.io/cinder,"          \

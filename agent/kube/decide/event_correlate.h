@@ -35,7 +35,7 @@ struct event_verdict {
 void event_correlator_init(struct event_correlator *c);
 void event_correlator_done(struct event_correlator *c);
 
-/* The event as client-go makes it from what the daemon says: name, namespace, source, times. New; NULL: it is
+/* The event as client-go creates it, from the daemon's data: name, namespace, source, times. New; NULL: it is
  * none, or no memory. */
 json_t *event_object(const json_t *said, const char *node, int64_t now_ns);
 

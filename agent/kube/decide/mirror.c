@@ -53,7 +53,7 @@ static void mirror_tolerations(json_t *spec)
 {
     json_t *list = json_object_get(spec, "tolerations");
 
-    /* As kubelet gives every static pod: otherwise a taint deletes the mirror again and again. */
+    /* As kubelet adds it to every static pod; otherwise a taint would delete the mirror repeatedly. */
     if (list == NULL) {
         list = json_array();
         json_object_set_new(spec, "tolerations", list);

@@ -17,8 +17,8 @@
 #define MIRROR_HASH_SIZE 33
 #define MIRROR_NAME_SIZE 520
 
-/* Of what the manifest says, and of the hash that the daemon gives: an edit that keeps the pod's uid makes a
- * new mirror, too. */
+/* Computed from the manifest and the hash that the daemon sends: an edit that keeps the pod's uid also
+ * creates a new mirror. */
 void mirror_hash(const json_t *pod, char ret[MIRROR_HASH_SIZE]);
 /* "web-node1": as kubelet names static pods, so that the same manifest on two nodes makes two pods. */
 void mirror_name(const char *pod, const char *node, char ret[MIRROR_NAME_SIZE]);

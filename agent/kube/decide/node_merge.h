@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * node_merge - the Node object as it shall be (pkg/kubelet/kubelet_node_status.go, pkg/util/node/node.go).
+ * node_merge - the desired Node object (pkg/kubelet/kubelet_node_status.go, pkg/util/node/node.go).
  * Pure.
  *
- * The object that the daemon sends has metadata (labels, annotations), spec and status of the node as it
- * finds itself; what the apiserver has belongs to several: conditions and extended resources of others stay,
- * and so do volumesAttached, labels and taints once the node is registered.
+ * The daemon's object contains metadata (labels, annotations), spec and status of the node. The apiserver's
+ * object has several writers: conditions and extended resources of others stay, and so do volumesAttached,
+ * labels and taints after the registration.
  */
 #ifndef AGENT_KUBE_DECIDE_NODE_MERGE_H
 #define AGENT_KUBE_DECIDE_NODE_MERGE_H
 #include <jansson.h>
 #include <stdbool.h>
 
-/* A label that a node may give itself (plugin/pkg/admission/noderestriction, k8s.io/kubelet/pkg/apis). */
+/* Whether a node may set this label on itself (plugin/pkg/admission/noderestriction,
+ * k8s.io/kubelet/pkg/apis). */
 bool node_label_is_allowed(const char *key);
 
 /* The body of the POST: labels, annotations, taints and providerID at registration only. `config`: the
@@ -28,8 +29,7 @@ bool node_status_differs(const json_t *theirs_status, const json_t *status);
 bool node_status_is_urgent(const json_t *theirs_status, const json_t *status);
 
 /* The body of the PATCH on nodes/<name>/status. Changed addresses replace the list (`$patch: replace`): their
- * merge key is not unique. `reconcile`: labels and annotations that every kubelet gives itself are set again,
- * as after a registration that found the Node existing. New; empty if nothing differs; NULL when out of
- * memory. */
+ * merge key is not unique. `reconcile`: sets the labels and annotations of every kubelet again, as after a
+ * registration of an existing Node. New; empty if nothing differs; NULL when out of memory. */
 json_t *node_status_patch(const json_t *theirs, const json_t *ours, const json_t *status, bool reconcile);
 #endif

@@ -4,11 +4,11 @@
  * makes them for the statuses of pods and nodes. Pure.
  *
  * The lists `conditions` and `addresses` (key `type`), `podIPs` and `hostIPs` (key `ip`) are merged by their
- * key: the patch has the elements that differ with the members that differ, `$patch: delete` for those that
- * go, and `$setElementOrder/<list>` if the list had elements before. All other lists are replaced whole.
+ * key: the patch contains changed elements with their changed members, `$patch: delete` for removed ones, and
+ * `$setElementOrder/<list>` if the list had elements before. All other lists are replaced whole.
  *
- * What Go leaves out when it encodes (null, false, 0, "", empty lists and objects) is the same as a missing
- * member here, and quantities are compared by their value: the apiserver hands back "1Gi" for "1048576Ki". So
+ * Values that Go omits when it encodes (null, false, 0, "", empty lists and objects) are equal to a missing
+ * member here, and quantities are compared by value, because the apiserver returns "1Gi" for "1048576Ki". So
  * a status that was sent and came back differs in nothing.
  */
 #ifndef AGENT_KUBE_DECIDE_PATCH_H

@@ -12,7 +12,7 @@ enum pod_action {
 };
 
 struct pod_facts {
-    bool synced;     /* all pods of the node were told by the apiserver */
+    bool synced;     /* the apiserver has sent all pods of the node */
     bool node_known; /* the Node exists and is not being deleted: it can own a mirror */
     bool there;      /* the apiserver has a pod of this name */
     bool there_is_mirror, there_is_leaving /* has a deletionTimestamp */, there_is_final /* its phase */;
@@ -21,7 +21,7 @@ struct pod_facts {
     bool ours_is_static, ours_ended;
     bool same_hash; /* of the static pod and the mirror */
     bool differs;   /* the status */
-    bool told;      /* all pods of the node were told by the daemon: a mirror without a pod is an orphan */
+    bool told;      /* the daemon has sent all pods of the node: a mirror without a pod is an orphan */
 };
 
 enum pod_action pod_decide(const struct pod_facts *f);

@@ -3,8 +3,8 @@
  * x509 - keys, certificate signing requests and certificates, by OpenSSL. No I/O.
  *
  * Keys are EC P-256, as PEM "EC PRIVATE KEY". A request has kubelet's subject and (for serving) the node's
- * addresses. Its name is made of key, subject and usages (k8s.io/client-go/util/certificate/csr), so that a
- * process that comes back with the same key finds the request that it made before.
+ * addresses. Its name is derived from key, subject and usages (k8s.io/client-go/util/certificate/csr), so
+ * that a restarted process with the same key finds its earlier request.
  */
 #ifndef AGENT_KUBE_DECIDE_X509_H
 #define AGENT_KUBE_DECIDE_X509_H

@@ -7,9 +7,9 @@
  * bytes, its length in little endian, and its text. A message may carry one descriptor: then it has a member
  * "fd": true, and the descriptor travels with the first byte of its frame.
  *
- * Neither end trusts the other with its memory: a message is at most KUBE_LINK_MESSAGE_MAX bytes, what waits
- * to be sent at most KUBE_LINK_BACKLOG_MAX. A frame that breaks these rules ends the link. One turn of the
- * loop hands over at most KUBE_LINK_TURN messages. Loop thread only.
+ * Neither end trusts the other: a message may have KUBE_LINK_MESSAGE_MAX bytes, and the queue of unsent
+ * messages KUBE_LINK_BACKLOG_MAX bytes. A frame that breaks these rules ends the link. One turn of the loop
+ * delivers at most KUBE_LINK_TURN messages. Loop thread only.
  */
 #ifndef AGENT_KUBE_LINK_LINK_H
 #define AGENT_KUBE_LINK_LINK_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* accept - a client comes. */
+/* accept - accepts connections of clients. */
 #include "agent/kube/server/internal.h"
 
 #include "base/scope.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * access - the sender of a request, and its rights: kubelet's authenticators (client certificate, bearer
- * token, nobody) and authorizer, with its caches. Source: pkg/kubelet/server/auth.go,
+ * token, anonymous) and authorizer, with its caches. Source: pkg/kubelet/server/auth.go,
  * cmd/kubelet/app/auth.go, staging/src/k8s.io/apiserver/plugin/pkg/{authenticator/token,authorizer}/webhook.
  */
 #include "agent/kube/server/internal.h"
@@ -193,7 +193,7 @@ static void access_authenticated(struct access *a, json_t *who /* taken */)
 {
     json_t *groups = json_object_get(who, "groups");
 
-    /* Everybody but the anonymous user; a provider may have said it already. */
+    /* Every user except the anonymous one; a provider may already have added it. */
     if (strcmp(json_str(who, "user"), "system:anonymous") != 0 && !json_has(groups, "system:authenticated"))
         json_array_append_new(groups, json_string("system:authenticated"));
     a->who = who;
@@ -273,8 +273,8 @@ static void access_review_token(struct access *a, const char *token)
         access_ask(a, "/apis/authentication.k8s.io/v1/tokenreviews", on_token_reviewed);
 }
 
-/* An invalid certificate or token is refused, even if none is required; the union of authenticators goes on
- * to the token after a bad certificate. */
+/* An invalid certificate or token is refused, even if none is required; kubelet's union of authenticators
+ * tries the token after an invalid certificate. */
 void access_begin(struct caller *c)
 {
     struct kube_server *s = c->server;

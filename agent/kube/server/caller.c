@@ -101,7 +101,8 @@ static void caller_rest(struct caller *c)
                                                : CALLER_STREAM_MS);
 }
 
-/* The answer is complete. The next request waits until it is sent: nobody collects answers unread. */
+/* The answer is complete. The next request waits until it is sent, so that a client cannot accumulate unread
+ * answers. */
 void caller_next(struct caller *c)
 {
     c->answered = c->writes > 0 && !c->last;

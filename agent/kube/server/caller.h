@@ -44,8 +44,8 @@ enum caller_state {
 
 struct caller;
 
-/* Where an answer comes from; all but `gone` may be NULL. Its owner sets it (caller_serve), and clears
- * c->source when it is done. */
+/* The source of an answer; all members except `gone` may be NULL. Its owner sets it (caller_serve), and
+ * clears c->source when it is done. */
 struct caller_source {
     void (*gone)(struct caller *c);    /* the connection closes: c->source is NULL already */
     void (*drained)(struct caller *c); /* few enough bytes are unsent again */
@@ -98,7 +98,7 @@ void caller_begin(struct caller *c, int http, const char *type, int64_t length);
 void caller_piece(struct caller *c, const void *p, size_t n);
 void caller_end(struct caller *c);
 
-/* Or another protocol: the head that says so, then bytes. */
+/* Or another protocol: the head that switches to it, then bytes. */
 void caller_upgrade(struct caller *c, const struct buf *head);
 void caller_send(struct caller *c, const void *p, size_t n);
 /* Sends the rest, ends its direction, and closes when the client did. Clears c->source. */
@@ -118,7 +118,7 @@ struct upstream_ops { /* the upstream may be closed in each of them */
     void (*end)(const struct err *failure, void *owner);
     void (*drained)(void *owner); /* NULL: of no interest */
 };
-/* `request` is its whole text, taken. NULL: *e says why. */
+/* `request` is its whole text; takes ownership. NULL: *e has the reason. */
 struct upstream *upstream_open(struct kube_server *s, struct buf *request, const struct upstream_ops *ops,
                                void *owner, struct err *e) MUST_CHECK;
 void upstream_close(struct upstream *u); /* NULL is fine; nothing is called any more */

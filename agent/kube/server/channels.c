@@ -27,7 +27,7 @@ static void channels_free(struct channels *x)
     free(x);
 }
 
-/* From inside one of its own calls, the memory stays until that returns. */
+/* When called from inside one of its callbacks, the memory stays until that callback returns. */
 void channels_close(struct channels *x)
 {
     if (x == NULL || x->closed)

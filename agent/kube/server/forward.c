@@ -267,7 +267,7 @@ static void pair_step(struct forward_pair *p)
     if (n > 0)
         spdy_send(s, p->data, p->pending.p, n, false);
     buf_remove_front(&p->pending, n);
-    if (p->pending.failed) { /* a part is lost: the connection must not look whole */
+    if (p->pending.failed) { /* a part is lost: the connection must not appear complete */
         p->ended = true;
         err_set(&p->failure, ERR_EXHAUSTED, "too much data is queued for the client");
         buf_reset(&p->pending);

@@ -2,8 +2,8 @@
 /*
  * forward_ws - port-forward over WebSocket with v4.channel.k8s.io: one connection for each `port` of the
  * query, channels 2n (data, both ways) and 2n+1 (an error, to the client). Each begins with the port, 16
- * bits, little endian. A channel has no end of its own: the WebSocket ends when all connections did. Source:
- * k8s.io/cri-streaming/pkg/streaming/portforward/websocket.go.
+ * bits, little endian. A channel cannot be closed separately: the WebSocket ends when all connections have
+ * ended. Source: k8s.io/cri-streaming/pkg/streaming/portforward/websocket.go.
  */
 #include "agent/kube/server/internal.h"
 

@@ -56,7 +56,8 @@ struct spdy_wire {
     bool tunneled, begun;
     const char *protocol; /* the negotiated one; "" if the client named none */
 };
-/* Whether the request asks for it, with one of the protocols (NULL-terminated); otherwise it was answered. */
+/* Whether the request upgrades to it, with one of the protocols (NULL-terminated); otherwise it has been
+ * answered. */
 bool spdy_wire_asked(struct spdy_wire *w, struct caller *c, const char *const *protocols);
 /* Sends 101. False: out of memory, the caller is closed. */
 bool spdy_wire_begin(struct spdy_wire *w, const struct spdy_events *events, void *owner);
@@ -88,7 +89,8 @@ struct kube_server {
     json_t *config; /* `server` of the message */
     SSL_CTX *context;
     char *self_certificate, *self_key; /* NULL: none was made */
-    bool requests_certificate;         /* serverTLSBootstrap: its own is for the meantime, and not kept */
+    bool requests_certificate;         /* serverTLSBootstrap: the self-signed certificate is temporary and
+                                        * not stored */
     struct {
         bool token_webhook, anonymous, always_allow, debugging;
         uint64_t token_ms, allowed_ms, denied_ms, idle_ms;
@@ -98,7 +100,7 @@ struct kube_server {
     int open_handles; /* of these; 0: nothing was opened yet */
     bool listening, busy, closing;
     LIST_HEAD(, caller) callers;
-    struct caller *spare; /* for a client that comes while memory is short */
+    struct caller *spare; /* for a client that connects while memory is exhausted */
     uv_stream_t *waits;   /* a port whose client could not be accepted for that; NULL: none */
     size_t n_callers;
     LIST_HEAD(, upstream) upstreams;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * review_cache - answers of the apiserver's reviews for a while, found by the question.
+ * review_cache - caches the results of the apiserver's reviews, by request.
  *
- * Questions (a token, the attributes of a request) are kept as SHA-256 digests only. At most REVIEW_CACHE_MAX
- * answers are kept; the oldest one goes first. Loop thread only.
+ * Requests (a token, the attributes of a request) are stored as SHA-256 digests only. At most
+ * REVIEW_CACHE_MAX results are cached; the oldest is removed first. Loop thread only.
  */
 #ifndef AGENT_KUBE_SERVER_REVIEW_CACHE_H
 #define AGENT_KUBE_SERVER_REVIEW_CACHE_H

@@ -42,7 +42,7 @@ static void look_begin(struct caller *c, const char *target, size_t max, ask_don
     caller_serve(c, &look_source, l);
 }
 
-/* The look-up is over; its answer is still there. False: it failed, which was answered. */
+/* The lookup is complete, and its answer is still stored. False: it failed, and the failure was answered. */
 static bool look_end(struct caller *c, int http, const json_t *body, const struct err *e,
                      const char *serve_not_found)
 {

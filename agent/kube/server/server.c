@@ -115,7 +115,8 @@ static void server_take_config(struct kube_server *s, const json_t *message)
     server_take_rules(s);
     if (json_flag(config, "local") && s->o.local != NULL)
         s->on_request = s->o.local;
-    /* Without files the message `serving` is awaited: a port that knows no CA would refuse its clients. */
+    /* Without files the port opens after the message `serving`, because without a CA it would refuse its
+     * clients. */
     if (s->node_name == NULL)
         err_nomem(&e);
     else if (json_object_get(config, "certificate") == NULL && json_object_get(config, "clientCA") == NULL)

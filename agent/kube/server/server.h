@@ -2,9 +2,9 @@
 /*
  * server - the HTTPS port of the node (kubelet's 10250): TLS, authentication, authorization, streams.
  *
- * It listens from the message `config` on, and asks the daemon for connections of the status socket
- * (`serve`, `served`), to which it translates what its clients ask for; agent/kube/README.md lists the
- * messages. Everything is bounded (internal.h). Loop thread only.
+ * It listens after the message `config`, requests connections to the status socket from the daemon (`serve`,
+ * `served`), and translates its clients' requests to them; agent/kube/README.md lists the messages. All
+ * resources are limited (internal.h). Loop thread only.
  */
 #ifndef AGENT_KUBE_SERVER_SERVER_H
 #define AGENT_KUBE_SERVER_SERVER_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * slis - /metrics/slis: how often /healthz was good. kubelet counts each of its three checks when somebody
- * asks for all of them; of ours, ping and log are good while this process answers, and syncloop is the
- * daemon's answer. Source: k8s.io/component-base/metrics/prometheus/slis,
+ * slis - /metrics/slis: the number of successful /healthz checks. kubelet counts each of its three checks
+ * when a client requests all of them; here, ping and log succeed while this process answers, and syncloop is
+ * the daemon's answer. Source: k8s.io/component-base/metrics/prometheus/slis,
  * k8s.io/apiserver/pkg/server/healthz.
  */
 #include "agent/kube/server/internal.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spdy - the server's end of SPDY/3.1 as apiservers speak it to nodes (exec, attach, port-forward): bytes in,
+ * spdy - the server side of SPDY/3.1 as apiservers use it with nodes (exec, attach, port-forward): bytes in,
  * events of streams and bytes out, no I/O.
  *
  * The peer is moby/spdystream: it opens all streams, never sends WINDOW_UPDATE and ignores ours.  So windows
- * bind our data only after the first WINDOW_UPDATE of a stream; spdy_room() says how much may be sent.  The
- * data that comes is acknowledged at once: whoever cannot take more stops reading the connection.
+ * limit our data only after the first WINDOW_UPDATE of a stream; spdy_room() returns the number of bytes that
+ * may be sent. Received data are acknowledged at once: a receiver that cannot take more stops reading the
+ * connection.
  *
  * Hostile input: a control frame has at most SPDY_CONTROL_MAX bytes, its headers at most SPDY_HEADERS_MAX
  * decompressed, a session at most SPDY_STREAMS_MAX streams at a time.  Payload is never assembled.  What

@@ -168,7 +168,7 @@ static json_t *tls_names(X509 *leaf)
     return who;
 }
 
-/* authentication.kubernetes.io/credential-id, which kubelet gives to authorizers. */
+/* authentication.kubernetes.io/credential-id, which kubelet passes to authorizers. */
 static bool tls_add_credential_id(json_t *who, X509 *leaf)
 {
     unsigned char digest[EVP_MAX_MD_SIZE];

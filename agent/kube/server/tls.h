@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tls - the server's end of TLS over memory: bytes in, bytes out, no I/O; and the name in a client
- * certificate.
+ * tls - the server side of TLS over memory buffers, without I/O, and the name in a client certificate.
  *
- * Client certificates are asked for and not required: a bad one is no failed handshake, but a request that is
- * not authenticated, as in kubelet.  Sessions are not resumed, so each connection is judged by the CAs of
- * now.
+ * Client certificates are requested, but not required: with an invalid one the handshake succeeds, and the
+ * request is not authenticated, as in kubelet. Sessions are not resumed, so each connection is verified with
+ * the current CAs.
  */
 #ifndef AGENT_KUBE_SERVER_TLS_H
 #define AGENT_KUBE_SERVER_TLS_H
@@ -28,11 +27,11 @@ struct tls_settings { /* borrowed; PEM texts, NULL or "": none */
 /* OpenSSL's last error as *e; none of its errors is left. */
 enum err_code tls_err(struct err *e, enum err_code code, const char *what);
 
-/* OpenSSL's pem_password_cb: a key with a password is an error, and no terminal is asked for one. */
+/* OpenSSL's pem_password_cb: a key with a password is an error; OpenSSL must not prompt on a terminal. */
 int tls_no_password(char *to, int size, int rwflag, void *arg);
 
-/* A self-signed certificate for `name` and its key, in PEM: as kubelet's for a node that is given none.
- * malloc'ed; wipe the key. */
+/* A self-signed certificate for `name` and its key, in PEM: as kubelet creates it for a node without a
+ * certificate. malloc'ed; wipe the key. */
 enum err_code tls_self_signed(const char *name, char **ret_certificate, char **ret_key,
                               struct err *e) MUST_CHECK;
 /* ERR_INVALID: the setting that cannot be used, and why. SSL_CTX_free(). */

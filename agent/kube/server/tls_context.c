@@ -161,7 +161,7 @@ static int accept_any(int ok, X509_STORE_CTX *x)
 {
     (void)ok;
     (void)x;
-    return 1; /* judged by tls_identity(), when a request comes */
+    return 1; /* tls_identity() evaluates it when a request arrives */
 }
 
 /* ---- versions and ciphers ---- */

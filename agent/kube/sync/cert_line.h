@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cert_line - one of the node's two certificates: asked for, waited for, told to the daemon, and asked for
- * again before it ends. Loop thread only.
+ * cert_line - one of the node's two certificates: requests it, waits for it, sends it to the daemon, and
+ * requests a new one before it expires. Loop thread only.
  */
 #ifndef AGENT_KUBE_SYNC_CERT_LINE_H
 #define AGENT_KUBE_SYNC_CERT_LINE_H
@@ -25,11 +25,11 @@ struct cert_line {
     char *saved; /* the key of before a restart, to be used once; NULL: none */
 };
 
-/* Does what is due: a request if one is wanted, or the timer for the next. */
+/* Performs the next step: sends a request if one is needed, or sets the timer for the next one. */
 void cert_step(void *owner);
-/* This one is in force; NULL: none is. `chance`: 0 to 1, when it is asked for again. */
+/* Sets the current certificate; NULL: none. `chance`: 0 to 1, determines the time of the next request. */
 void cert_take(struct cert_line *l, const char *pem, double chance);
 void cert_wait(struct cert_line *l); /* for the approval of its request, from now on */
 void cert_stop(struct cert_line *l);
-void cert_done(struct cert_line *l); /* frees what it holds */
+void cert_done(struct cert_line *l); /* frees its members */
 #endif

@@ -130,7 +130,7 @@ void certs_part_addresses(struct certs_part *c)
                  *addresses = node_part_addresses(c->sync->node);
     struct cert_line *l = &c->server;
 
-    /* It is asked for with the node's own credentials, once its addresses are known. */
+    /* It is requested with the node's own credentials, once its addresses are known. */
     if (!json_flag(settings, "rotateServer") || c->client.wanted || !c->started ||
         json_array_size(addresses) == 0)
         return;

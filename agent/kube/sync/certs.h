@@ -2,7 +2,7 @@
 /*
  * certs - the node's certificates by CertificateSigningRequests (k8s.io/client-go/util/certificate).
  *
- * The client certificate is asked for while the credentials are those of the bootstrap, and again at a random
+ * The client certificate is requested while the credentials are those of the bootstrap, and again at a random
  * moment between 70 and 90% of its lifetime if it is to be rotated; the serving certificate where
  * serverTLSBootstrap is set, at the same times and when the node's addresses change. A request is watched
  * until it has a certificate; after CERTS_WAIT_MS, a refusal or a failure it is made again (2 s, doubled up

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * claims - the part of a PersistentVolumeClaim's status that a node writes: how the resize of its volume goes
- * (claim_resize.h). The latest message about a claim counts. The claim is read, and patched under the
+ * claims - the part of a PersistentVolumeClaim's status that a node writes: the progress of its volume's
+ * resize (claim_resize.h). The latest message about a claim counts. The claim is read, and patched under the
  * resourceVersion that was read; after a conflict or a failure once more, for CLAIMS_TRIES tries: the daemon
- * sees that the claim did not change, and says it again.
+ * sees that the claim did not change, and sends the message again.
  */
 #include "agent/kube/sync/internal.h"
 
@@ -22,7 +22,7 @@ struct claim_write {
     struct claims_part *part;
     struct sync_call call;
     struct sync_timer timer;
-    json_t *message; /* the message to write; NULL: written, unless another one comes */
+    json_t *message; /* the message to write; NULL: written */
     json_t *sent;    /* the message of the request under way */
     char *namespace_, *name;
     unsigned tries;

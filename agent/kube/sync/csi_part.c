@@ -21,8 +21,8 @@
 #define CSI_LOOK_MS 600000
 #define CSI_REFUSED_FIRST_MS 1000
 #define CSI_REFUSED_MAX_MS 300000
-/* Requests about one driver until it is in place: labels, and an entry that goes and comes. More of them
- * means that somebody undoes each. */
+/* Requests for one driver until its data are in place: labels, and an entry that is removed and added. More
+ * of them mean that another client reverts each change. */
 #define CSI_SAME_MAX 8
 
 struct refused { /* a driver of which the apiserver refused something */
@@ -35,7 +35,7 @@ struct csi_part {
     struct kube_sync *sync;
     struct sync_call call;
     struct sync_timer timer;
-    json_t *drivers, *gone; /* as the daemon said last; NULL: nothing yet */
+    json_t *drivers, *gone; /* last sent by the daemon; NULL: nothing yet */
     json_t *object;         /* the CSINode; NULL: to be read */
     char node_uid[64];      /* of the Node that it belongs to */
     char driver[256];       /* that the request under way is about; "": none */

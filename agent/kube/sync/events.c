@@ -61,7 +61,7 @@ static void events_answered(void *owner, const struct sync_answer *a)
     events_send(v);
 }
 
-/* An event of a static pod is about its mirror's name, under which people look for it. */
+/* An event of a static pod refers to the name of its mirror, under which users look for it. */
 static void events_name(struct events_part *v, json_t *event)
 {
     json_t *about = json_object_get(event, "involvedObject");

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The node authorizer learns from a watch of its own that a pod refers to an object: for a moment it refuses
- * what it allows then. */
+/* The node authorizer learns through its own watch that a pod refers to an object, so for a moment it refuses
+ * requests that it permits later. */
 #define FIRST_DELAY_MS 100
 
 /* Objects that are only read are requested at least this often while they are missing: pods wait for them. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * followed - one object of the apiserver, or all of a kind, that pods of this node need: read or watched, and
- * told to the daemon. Loop thread only.
+ * followed - one object of the apiserver, or all of a kind, that pods of this node need: reads or watches it,
+ * and sends it to the daemon. Loop thread only.
  */
 #ifndef AGENT_KUBE_SYNC_FOLLOWED_H
 #define AGENT_KUBE_SYNC_FOLLOWED_H
@@ -18,7 +18,7 @@ struct followed {
     struct objects_part *part;
     size_t needs;
     bool there;
-    char *denied; /* as it was told last */
+    char *denied; /* as it was last sent */
     struct kube_reflector *reflector;
     struct sync_call call;
     struct sync_timer timer;

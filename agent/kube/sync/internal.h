@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * internal - the parts of the room share this: timers and requests that need no closing, and what one part
- * asks another for.
+ * internal - declarations that the parts of the room share: timers and requests that need no closing, and
+ * calls between the parts.
  */
 #ifndef AGENT_KUBE_SYNC_INTERNAL_H
 #define AGENT_KUBE_SYNC_INTERNAL_H
@@ -35,7 +35,7 @@ void sync_timers_close(struct kube_sync *s);
 /* ---- call.c: requests ---- */
 
 struct sync_answer {
-    const struct err *error; /* ERR_OK, or as kube_request says */
+    const struct err *error; /* ERR_OK, or an error of kube_request */
     int http;
     json_t *object; /* borrowed; NULL: none */
     uint64_t retry_after_ms;
@@ -102,7 +102,7 @@ const char *node_part_uid(const struct node_part *n); /* NULL: the apiserver has
 bool node_part_is_leaving(const struct node_part *n); /* it has a deletionTimestamp */
 const json_t *node_part_addresses(const struct node_part *n);
 const json_t *node_part_known(const struct node_part *n); /* as the apiserver has it; NULL */
-/* The answer to another part's request; it may be older than what is known. */
+/* The answer to another part's request; it may be older than the known version. */
 void node_part_see(struct node_part *n, json_t *object);
 
 struct lease_part *lease_part_new(struct kube_sync *s);
@@ -171,7 +171,7 @@ void state_part_stop(struct state_part *t);
 void state_part_free(struct state_part *t);
 void state_part_count(struct state_part *t, const struct kube_request_spec *spec);
 void state_part_send(struct state_part *t);    /* at once; a due message stays due */
-void state_part_changed(struct state_part *t); /* certs_part_state() says something else */
+void state_part_changed(struct state_part *t); /* certs_part_state() has changed */
 /* The trouble of a part, for people; NULL: it has none. `part` is a constant. */
 void state_part_say(struct state_part *t, const char *part, const char *text);
 #endif

@@ -15,7 +15,7 @@ struct node_part {
     struct kube_reflector *reflector;
     struct sync_call call;
     struct sync_timer timer;
-    json_t *ours;  /* as the daemon said last */
+    json_t *ours;  /* last sent by the daemon */
     json_t *known; /* as the apiserver has it; NULL: not known, or not there */
     char *uid;     /* of known; also after it is gone */
     uint64_t forwarded;
@@ -121,7 +121,7 @@ static void node_answered(void *owner, const struct sync_answer *a)
         n->registered = true;
         node_good(n, step != NODE_GET);
     } else if (step == NODE_PATCH && code == ERR_NOT_FOUND) {
-        json_decref(n->known); /* the watch tells when there is another */
+        json_decref(n->known); /* the watch reports a new version */
         n->known = NULL;
     } else {
         node_failed(n, a, step == NODE_PATCH ? 200 : 100);
@@ -200,8 +200,8 @@ static void node_step(void *owner)
 
 /* ---- the watch ---- */
 
-/* The members that the daemon acts on: of the status, which comes back with every patch, the boot that it is
- * of, and the volumes that are in use and attached. */
+/* The members that the daemon uses: of the status, which every patch returns, the boot id, and the volumes in
+ * use and attached. */
 static void node_forward(struct node_part *n, const json_t *object)
 {
     const json_t *status = json_object_get(object, "status");

@@ -2,10 +2,10 @@
 /*
  * node - the Node object: registration, status, heartbeats; and its way to the daemon.
  *
- * The Node is followed by a watch of its own. Where it exists, it is not POSTed again (kubelet tries and is
- * told 409): labels and annotations of every node are set by the first status patch instead. POST is repeated
- * after 100 ms, doubled up to 7 s, forever. A deleted Node is not registered again before the daemon starts
- * anew, as with kubelet.
+ * A separate watch follows the Node. If it exists, it is not POSTed again (kubelet tries and gets 409):
+ * labels and annotations of every node are set by the first status patch instead. POST is repeated after 100
+ * ms, doubled up to 7 s, forever. A deleted Node is not registered again before the daemon starts anew, as
+ * with kubelet.
  */
 #ifndef AGENT_KUBE_SYNC_NODE_H
 #define AGENT_KUBE_SYNC_NODE_H

@@ -161,7 +161,7 @@ static void pods_accepted(struct pods_part *p, struct pod_entry *e, const json_t
     e->wait_ms = e->not_before_ms = 0;
     state_part_say(p->sync->state, "pods", NULL);
     if (p->action == POD_DELETE)
-        e->deleted = e->there && str_eq(e->uid, p->writing_uid); /* the watch may have told already */
+        e->deleted = e->there && str_eq(e->uid, p->writing_uid); /* the watch may already have reported it */
     else
         pod_entry_see(e, object);
     if (p->action == POD_PATCH && o != NULL && e->version != NULL &&
@@ -177,7 +177,7 @@ static void pods_refused(struct pods_part *p, struct pod_entry *e, const struct 
     uint64_t wait_ms = sync_wait_ms(a, &e->wait_ms, passing ? 1000 : 10000, passing ? 10000 : 300000);
 
     e->not_before_ms = clock_boot_ms() + wait_ms;
-    /* Gone, or another one: the watch tells in a moment. */
+    /* The pod is gone, or a different one; the watch reports it soon. */
     if (a->error->code != ERR_NOT_FOUND && a->error->code != ERR_ABORTED && a->error->code != ERR_EXISTS)
         state_part_say(p->sync->state, "pods", a->error->text);
     if (p->action == POD_CREATE_MIRROR && a->error->code == ERR_PERMISSION)

@@ -11,8 +11,7 @@
 
 /* ---- from the apiserver ---- */
 
-/* Of the members that the daemon acts on: all but the node's own part of the status, which comes back with
- * each patch. */
+/* Of the members that the daemon uses: all except the node's part of the status, which each patch returns. */
 static uint64_t pods_relevant(const json_t *object)
 {
     json_t *copy = json_copy((json_t *)object), *foreign = json_array(), *c;

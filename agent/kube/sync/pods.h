@@ -7,8 +7,8 @@
  * changed; mirror pods are not. A status that the daemon sends is merged with the apiserver's (pod_merge.h)
  * and sent as a patch if it differs, one pod after the other: what changed meanwhile goes along in one patch.
  * kubelet GETs the pod before each patch; the watch and the answers to patches have it already. When the
- * apiserver loses a status, the watch tells, and it is sent again. A pod that fails waits (1 s, doubled up to
- * 10 s; 10 s up to 5 min where the apiserver refuses it) and holds up no other.
+ * apiserver loses a status, the watch shows that, and the status is sent again. A pod that fails waits (1 s,
+ * doubled up to 10 s; 10 s up to 5 min where the apiserver refuses it) and holds up no other.
  */
 #ifndef AGENT_KUBE_SYNC_PODS_H
 #define AGENT_KUBE_SYNC_PODS_H
@@ -17,11 +17,11 @@
 #include "agent/kube/sync/internal.h"
 
 #define PODS_MAX 4096 /* of one node, finished ones included */
-/* After this time without a message for it, a mirror has no static pod: the daemon tells of all pods when it
- * starts, within seconds. */
+/* After this time without a message for it, a mirror has no static pod: the daemon reports all pods within
+ * seconds of its start. */
 #define PODS_TOLD_MS 30000
 
-struct our_pod { /* as the daemon said last */
+struct our_pod { /* last sent by the daemon */
     char *uid;
     char *status;   /* JSON */
     char *manifest; /* JSON: metadata and spec, of a static pod only */
@@ -66,7 +66,7 @@ struct pod_entry *pod_entry_of(struct pods_part *p, const char *namespace_,
                                const char *name);                 /* NULL: no memory */
 void pod_entry_release(struct pods_part *p, struct pod_entry *e); /* freed if nothing is known of the name */
 void pod_entry_free(struct pods_part *p, struct pod_entry *e);
-/* The apiserver's object; false: older than what is known, or no memory. */
+/* The apiserver's object; false: older than the known version, or no memory. */
 bool pod_entry_see(struct pod_entry *e, const json_t *object);
 void pod_entry_unsee(struct pod_entry *e);
 struct our_pod *our_pod_find(const struct pod_entry *e, const char *uid);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * state - the room's state, for people: how many requests were sent, by verb, their answers, and
- * which part cannot do its work, since when and why; how long the certificates last. A message `parts` to the
- * daemon: within STATE_EVERY_MS of a part's trouble, when the node's port is asked for metrics, else a minute
+ * state - the room's state, for users: the number of requests by verb, their answers, failing parts with time
+ * and reason, and the lifetime of the certificates. It is sent to the daemon as a message `parts`: within
+ * STATE_EVERY_MS of a part's failure, when a client requests metrics from the node's port, otherwise a minute
  * after a request.
  */
 #include "agent/kube/sync/internal.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sync - what is kept equal between the daemon and the apiserver: the node and its lease, pods and their
- * status, mirror pods, events, what pods refer to, tokens and certificates.
+ * sync - synchronizes the daemon and the apiserver: the node and its lease, pods and their status, mirror
+ * pods, events, objects that pods refer to, tokens and certificates.
  *
  * It begins with the message `config`; agent/kube/README.md lists the messages. Loop thread only.
  */
@@ -22,7 +22,7 @@ enum err_code kube_sync_open(struct kube_sync **ret, const struct kube_sync_opti
                              struct err *e) MUST_CHECK;
 /* Any message of the daemon; borrowed. Types that are not its own are ignored. */
 void kube_sync_message(struct kube_sync *s, const char *type, json_t *message);
-/* Tells the daemon now what it otherwise learns within a minute: how many requests there were (/metrics). */
+/* Sends the number of requests to the daemon now instead of within a minute (for /metrics). */
 void kube_sync_report(struct kube_sync *s);
 /* NULL is fine. Requests under way are cancelled; the loop must run until they have ended. */
 void kube_sync_close(struct kube_sync *s);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tokens - service account tokens: a TokenRequest for each message `token`, answered by `answer`
- * (pkg/kubelet/token/token_manager.go). When a token is asked for again (80% of its lifetime, or 24 h) is the
- * daemon's matter: it has the files. At most TOKENS_MAX are under way; more are refused with 429.
+ * (pkg/kubelet/token/token_manager.go). The daemon, which has the files, decides when to request a new token
+ * (after 80% of its lifetime, or 24 h). At most TOKENS_MAX requests are in progress; more are refused with
+ * 429.
  */
 #include "agent/kube/sync/internal.h"
 

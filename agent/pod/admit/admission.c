@@ -170,8 +170,8 @@ static enum err_code check_labels(const struct node *n, const struct api_pod_spe
         "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector");
 }
 
-/* Those of the settings count for every pod, what is written of a lone Node for pods of workloads: the others
- * are like kubelet's static pods. */
+/* Taints of the settings apply to every pod, taints written to the Node of a node without a cluster only to
+ * pods of workloads: the others are like kubelet's static pods. */
 static bool is_tolerable(const struct node *n, const struct api_pod *api)
 {
     size_t n_taints = 0;

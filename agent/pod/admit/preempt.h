@@ -15,7 +15,7 @@
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/limits/admission_fit.h"
 
-/* The pods to end so that *p gets what it lacks: ret[] has room for all pods of the node. Pure.
+/* The pods to end so that *p gets the resources that it lacks: ret[] has room for all pods of the node. Pure.
  * ERR_EXHAUSTED: all of them would not be enough; the text is kubelet's. */
 enum err_code preempt_choose(const struct pod *p, struct pod **ret, size_t *ret_n, struct err *e) MUST_CHECK;
 #endif

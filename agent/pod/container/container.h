@@ -20,7 +20,7 @@ bool ctr_is_done(const struct ctr *c);   /* ended for good with success */
 /* What a run that is being created gets (CTR_MOUNTING, CTR_CREATING). */
 const struct cpu_memory *ctr_building(const struct ctr *c);
 bool ctr_log_path(const struct ctr *c, unsigned attempt, char *ret, size_t size); /* false: too long */
-bool restart_all_wanted(const struct pod *p); /* a rule asks for it: RestartAllContainers */
+bool restart_all_wanted(const struct pod *p); /* a rule requests it: RestartAllContainers */
 /* The pod's condition EnvironmentOutdated; NULL if every environment is up to date. */
 json_t *env_age_condition(const struct pod *p);
 
@@ -39,8 +39,8 @@ void ctr_image_edited(struct ctr *c);          /* the manifest names another ima
 void ctr_replace(struct ctr *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* A user requests a restart: all containers except init containers, or the one of this name, end with their
  * grace period and start again in place. ERR_INVALID: there is no such container, or it does not last.
- * Returns the runs that end for it, new: [{"name", "containerID"}]; a container without one is being made, or
- * will be. NULL with ERR_PRECONDITION: the pod is not running; out of memory: nothing was requested. */
+ * Returns the runs that end for it, new: [{"name", "containerID"}]; a container without one is being created,
+ * or will be. NULL with ERR_PRECONDITION: the pod is not running; out of memory: nothing was requested. */
 json_t *restart_ask(struct pod *p, const char *name /* may be NULL */, struct err *e) MUST_CHECK;
 
 /* ---- steps of the worker ---- */

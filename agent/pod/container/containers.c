@@ -328,7 +328,7 @@ static void containers_begin(struct ctr *c, struct pod_image *image)
         create_limit_release(c);
         if (ctr_cdi_waits(c, &e))
             return;
-        own->devices_prepared = false;                     /* the next start asks again */
+        own->devices_prepared = false;                     /* the next start retries */
         if (e.code == ERR_PRECONDITION && pod_is_new(p)) { /* its file may be read next: no event yet */
             own->retry_at = pod_new_until(p);
             pod_wake_at(p, own->retry_at, "create is tried again");

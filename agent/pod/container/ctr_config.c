@@ -502,7 +502,7 @@ static enum err_code ctr_config_fill(struct ctr_run *r, struct ctr *c, struct er
         return err_nomem(e);
     if (r->config.id == NULL || r->config.cgroup_path == NULL)
         return err_nomem(e);
-    return add_edits(r, c, e); /* last: under kubelet it comes after its own checks */
+    return add_edits(r, c, e); /* last: in kubelet it follows its own checks */
 }
 
 enum err_code ctr_run_build(struct ctr *c, struct ctr_run **ret, struct err *e)

@@ -20,7 +20,7 @@
 
 struct explained {
     const char *state;
-    bool trouble; /* it says why the pod does not run well, or how it ended */
+    bool trouble; /* it explains why the pod is not healthy, or how it ended */
     struct boot_time next;
     struct buf detail;
 };
@@ -161,8 +161,8 @@ static void add_awaited(const struct ctr *c, struct buf *b)
         buf_adds(b, "waiting for its turn or its image");
 }
 
-/* The cause comes first, the back-off after it. kubelet puts it the other way round:
- * `Back-off pulling image "x": ErrImagePull: ...`. */
+/* The cause precedes the back-off. kubelet uses the opposite order: `Back-off pulling image "x":
+ * ErrImagePull: ...`. */
 static void add_obstacle(const struct ctr *c, struct buf *b)
 {
     const char *message = c->waiting_message, *cause;

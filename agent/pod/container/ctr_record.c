@@ -151,7 +151,8 @@ static void ctr_read(const struct record_clock *k, struct ctr *c, const json_t *
         !instance_read(k, json_object_get(j, "last"), 0, &c->last))
         log_warn("pod record: ignoring an invalid instance", F_STR("pod", c->pod->key),
                  F_STR("podUID", c->pod->uid), F_STR("containerName", c->spec->name));
-    /* Until the runtime was asked (containers_recover()): alive according to the record. */
+    /* Until the runtime has been queried (containers_recover()), the container is alive according to the
+     * record. */
     if (c->cur.id[0] != '\0' && !c->cur.ended)
         c->state = c->cur.started_ns != 0 ? CTR_RUNNING : CTR_CREATED;
     own->recovered = c->state == CTR_RUNNING;

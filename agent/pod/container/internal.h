@@ -29,7 +29,7 @@ static inline struct container_node *container_node(const struct node *n)
 struct reap {
     struct pod *pod;
     struct rt_action action;
-    char id[65], cgroup_path[512]; /* "": as its bundle says */
+    char id[65], cgroup_path[512]; /* "": as in its bundle */
     char error[512];               /* of the last try; "": none failed */
     uint64_t pause_ms;
     struct boot_time again_at; /* the next try; none: it is under way */

@@ -42,7 +42,7 @@ struct order {
 
 struct kept {
     struct log_turn turn;
-    uint64_t wait_ns; /* for the next read; 0: an event comes first */
+    uint64_t wait_ns; /* for the next read; 0: an event will trigger it */
     uint64_t look_ns; /* uv_hrtime() */
     LIST_ENTRY(kept) link;
 };

@@ -5,7 +5,7 @@
  *
  * - a result takes effect after as many equal checks in a row as its threshold; until then the old one stays:
  *   readiness begins as a failure, liveness as a success, startup as unknown;
- * - the startup probe comes first; liveness and readiness wait for its success;
+ * - liveness and readiness wait for the success of the startup probe;
  * - liveness and startup tick from the pod's start, readiness from its container's start; initialDelaySeconds
  *   counts whole seconds since the container's start, on those ticks;
  * - kubelet notices a new container up to a second late, which programs have come to rely on: during that

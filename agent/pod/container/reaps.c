@@ -145,7 +145,8 @@ static void reap(struct pod *p, const char *id, const char *cgroup_path, uint64_
         snprintf(r->cgroup_path, sizeof(r->cgroup_path), "%s", cgroup_path);
     reap_forget(r);
     TAILQ_INSERT_TAIL(&containers_of(p)->reaps, r, link);
-    /* Nothing new is started any more, and everything started is asked to end: left for the next start. */
+    /* The agent is shutting down: no new operation starts, and the running ones are cancelled; the next start
+     * removes the leftovers. */
     if (p->node->closing)
         r->again_at = clock_boot();
     else

@@ -24,7 +24,7 @@ struct claim_place {
     const char *type;                 /* of the check, as a hostPath's; NULL: there is none */
     uint64_t bytes;                   /* the claim's status.capacity */
     bool block;                       /* volumeMode Block */
-    bool read_only;                   /* the pod's volume says so */
+    bool read_only;                   /* set in the pod's volume */
 };
 
 /* The claim has a folder of the agent's own. */

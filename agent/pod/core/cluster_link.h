@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cluster_link - reports of the pods of a node that has joined a cluster: agent/cluster sets it, and no room
- * knows more of the cluster. Loop thread only.
+ * cluster_link - reports of pods on a node of a cluster: agent/cluster sets it, and the rooms do not depend
+ * on the cluster otherwise. Loop thread only.
  */
 #ifndef AGENT_POD_CORE_CLUSTER_LINK_H
 #define AGENT_POD_CORE_CLUSTER_LINK_H
@@ -49,7 +49,7 @@ struct node_cluster {
      * known, refused, or (if not optional) absent; node_trust_changed() follows. */
     enum err_code (*trust)(const struct api_payload_source *s, const char *pod_uid, struct buf *ret,
                            struct err *e, void *arg);
-    void (*drivers_changed)(void *arg); /* a CSI driver registered, is gone, or says something else */
+    void (*drivers_changed)(void *arg); /* a CSI driver registered, was removed, or changed its data */
     /* Whether the first set of RuntimeClasses is complete: one that the store does not have is absent then.
      */
     bool (*runtime_classes_known)(void *arg);
@@ -63,8 +63,8 @@ struct node_cluster {
 void node_set_cluster(struct node *n, const struct node_cluster *c);
 /* Before pods start: where service account tokens come from. */
 void node_set_tokens(struct node *n, const struct pod_tokens *t);
-/* The node's labels and taints as the apiserver has them: admission goes by them, and no longer by those of
- * the configuration. Borrowed until the next call; labels NULL: unknown. */
+/* The node's labels and taints in the apiserver: admission uses them instead of those of the configuration.
+ * Borrowed until the next call; labels NULL: unknown. */
 void node_set_served(struct node *n, const struct api_kvs *labels, const struct api_taint *taints,
                      size_t n_taints);
 /* They are not known and will not come soon (served_may_come): pods that wait for them are judged. */
@@ -72,8 +72,8 @@ void node_served_unknown(struct node *n);
 /* The apiserver has delivered its first set of pods: those of an earlier run that it does not have end, and
  * leftovers are removed. */
 void node_server_ready(struct node *n);
-/* A ConfigMap or Secret of the apiserver is proven to be absent, or the apiserver refused it: who waits for
- * it looks again. The store reports changed and removed ones. */
+/* A ConfigMap or Secret of the apiserver is confirmed to be absent, or the apiserver refused it: pods that
+ * wait for it check again. The store reports changed and removed objects. */
 void node_config_lacking(struct node *n, bool secret, const char *namespace_, const char *name);
 /* The apiserver has delivered its first set of Services: containers that wait for it check again. */
 void node_services_known(struct node *n);

@@ -28,12 +28,13 @@ struct instance {
      * known. */
     char *why;
     char *image_id;  /* sha256:...; NULL while unknown */
-    char *image_ref; /* what the status calls it, as it was pulled; NULL: as image_id */
+    char *image_ref; /* its id in the status, as it was pulled; NULL: as image_id */
     struct cpu_memory sizes;
     char message_file[128]; /* host file behind terminationMessagePath, below the pod's folder */
 };
 
-/* Adds to `why`, which keeps the first INSTANCE_WHY_MAX bytes; what stands there already is not repeated. */
+/* Adds to `why`, which keeps the first INSTANCE_WHY_MAX bytes; text that it already contains is not
+ * repeated. */
 #define INSTANCE_WHY_MAX 2048
 void instance_add_why(struct instance *i, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
@@ -58,7 +59,7 @@ enum ctr_state {
     CTR_CREATED,
     CTR_STARTING, /* rt_start under way */
     CTR_RUNNING,
-    CTR_PRESTOP,  /* told to end: its preStop hook runs, or its turn to be signalled has not come */
+    CTR_PRESTOP,  /* ending: its preStop hook runs, or it has not been signalled yet */
     CTR_STOPPING, /* signal sent, waiting for the exit */
     CTR_KILLING,  /* its cgroup was killed */
 };

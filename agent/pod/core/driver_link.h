@@ -30,13 +30,13 @@ struct driver_attachment {
 };
 
 struct node_driver_link {
-    /* ERR_NOT_FOUND, ERR_PRECONDITION: it is bound to none; *e says why in kubelet's words, without "error
+    /* ERR_NOT_FOUND, ERR_PRECONDITION: it is not bound; *e has the reason in kubelet's words, without "error
      * processing PVC <namespace>/<name>: ". ERR_UNAVAILABLE: not known yet. */
     enum err_code (*bound)(const struct pod *p, const struct api_volume *v, struct driver_bound *ret,
                            void *arg, struct err *e);
     /*
-     * ERR_OK: it is attached; *ret is attachmentMetadata, a new reference, or NULL. ERR_UNAVAILABLE: it is
-     * waited for, *e says for what ("volume ... is not attached for volume attachment csi-...").
+     * ERR_OK: it is attached; *ret is attachmentMetadata, a new reference, or NULL. ERR_UNAVAILABLE: not
+     * attached yet; *e has the reason ("volume ... is not attached for volume attachment csi-...").
      * ERR_EXHAUSTED: the node's limit of attachments was reached. Otherwise: the error of the attachment.
      */
     enum err_code (*attached)(const struct pod *p, const struct driver_attachment *a, json_t **ret, void *arg,

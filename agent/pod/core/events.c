@@ -163,7 +163,7 @@ struct said { /* the content of an event */
 };
 static const char agent[] = "coracle";
 
-/* As it was said just now; the cluster's side counts equal ones itself, as client-go does in kubelet. */
+/* The event as it occurred; the cluster's side counts equal events itself, as client-go does in kubelet. */
 static void tell_cluster(struct node *n, const struct said *s)
 {
     struct event v = { .namespace_ = (char *)(uintptr_t)s->namespace_,
@@ -279,7 +279,7 @@ static void set_detail(struct core_node *core, struct event *v, const char *deta
     core->event_bytes += event_bytes(v);
 }
 
-/* The oldest go; one that was said again is the newest. */
+/* Removes the oldest events; a repeated event counts as the newest. */
 static void pod_events_trim(struct node *n)
 {
     struct core_node *core = core_node(n);

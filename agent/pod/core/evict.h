@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * evict - a pod ends because of what it or the node uses: phase Failed, reason Evicted, whatever its
- * containers return (kubelet lets a pod whose containers all exit with 0 end as Succeeded, without a word).
- * Used for limits of local storage and for pressure of the node. What is decided here is recorded with the
- * pod before its containers are signalled, so it survives the end of the agent. Loop thread only.
+ * evict - ends a pod because of its own usage or that of the node: phase Failed, reason Evicted, whatever its
+ * containers return (in kubelet, a pod whose containers all exit with 0 silently ends as Succeeded). Used for
+ * limits of local storage and for pressure of the node. The decision is recorded with the pod before its
+ * containers are signalled, so it survives the end of the agent. Loop thread only.
  */
 #ifndef AGENT_POD_CORE_EVICT_H
 #define AGENT_POD_CORE_EVICT_H
@@ -13,7 +13,7 @@
 
 struct pod_eviction {
     char *message;   /* kubelet's; taken */
-    char *measured;  /* what it used, for people; taken; may be NULL */
+    char *measured;  /* its usage, for users; takes ownership; may be NULL */
     int64_t grace_s; /* 0: killed at once, without being asked and without preStop hooks */
     bool disruption; /* pressure of the node: condition DisruptionTarget, reason TerminationByKubelet */
     const json_t *annotations; /* of its event; borrowed; may be NULL */

@@ -29,7 +29,7 @@ void explain_why(json_t *why, const char *fmt, ...)
     va_end(ap);
     for (n = strlen(text); n > 0 && strchr(" \t\r\n", text[n - 1]) != NULL;)
         text[--n] = '\0';
-    for (n = 0; text[n] != '\0'; n++) /* one line each: what a program printed may have several */
+    for (n = 0; text[n] != '\0'; n++) /* one line each, because the output of a program may have several */
         text[n] = strchr("\t\r\n", text[n]) != NULL ? ' ' : text[n];
     json_array_append_new(why, json_string_of(text));
 }

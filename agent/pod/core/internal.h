@@ -13,7 +13,7 @@ struct event {
     char *namespace_, *pod, *uid, *field_path, *reason, *message, *detail;
     json_t *annotations;   /* NULL: none */
     enum api_kind kind;    /* of a Node "pod" and "uid" are its name */
-    const char *component; /* that says it; a constant */
+    const char *component; /* the reporting component; a constant */
     bool warning;
     bool combined; /* represents many events with different messages */
     unsigned count;

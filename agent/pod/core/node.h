@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node - what the rooms share of the node: its options, its pods, how far its end is. */
+/* node - the data of the node that all rooms share: its options, its pods, the progress of its shutdown. */
 #ifndef AGENT_POD_CORE_NODE_H
 #define AGENT_POD_CORE_NODE_H
 #include "agent/pod/core/claim_link.h"
@@ -20,7 +20,7 @@ struct pod_upward {
     void (*end)(struct pod *p, int64_t grace_seconds, bool finishing, const char *why);
     bool (*idle)(const struct pod *p);
     void (*apply)(struct pod *p, struct api_pod *api);
-    void (*recover)(struct pod *p); /* compares what its record says with the facts, once more */
+    void (*recover)(struct pod *p); /* compares its record with the facts once more */
     void (*ready_changed)(struct node *n);
 };
 

@@ -12,7 +12,7 @@ extern const char *const node_own_labels[NODE_OWN_LABELS]; /* keys of those that
 /* In force, sorted by key: free() the array, its content is borrowed until the next change. NULL when out of
  * memory. */
 struct api_kv *node_labels(const struct node *n, size_t *ret_n);
-/* The same without what was written of the Node (node_written.h). */
+/* The same without the written changes of the Node (node_written.h). */
 struct api_kv *node_labels_configured(const struct node *n, size_t *ret_n);
 const char *node_architecture(const struct utsname *u); /* Go's name, as used by Kubernetes, or "" */
 #endif

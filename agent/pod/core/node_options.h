@@ -78,7 +78,7 @@ struct node_options {  /* all strings borrowed while the node exists */
     const char *const *cdi_dirs;                 /* NULL-terminated; NULL: none */
 
     bool local_limits;     /* limits of local storage act */
-    bool storage_enforced; /* by hard limits of quotas, unless the pod says otherwise */
+    bool storage_enforced; /* by hard quota limits, unless the pod's annotation overrides it */
     const struct node_shutdown_group *shutdown_groups; /* sorted, lowest priority first; borrowed */
     size_t n_shutdown_groups;                          /* 0: no graceful shutdown */
 

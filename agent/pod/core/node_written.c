@@ -153,7 +153,7 @@ const json_t *node_written_labels(const struct node *n)
 
 /* ---- beginning ---- */
 
-/* The machine's own labels are what the machine says. */
+/* The labels of the machine are determined by the machine. */
 static void drop_own_labels(json_t *labels)
 {
     for (size_t i = 0; i < NODE_OWN_LABELS; i++)
@@ -223,7 +223,7 @@ static json_t *own_labels_json(const struct node *n)
     return o;
 }
 
-/* Taints that others set for what the node tells: they are no wish. */
+/* Taints that controllers derive from the node's conditions; users did not request them. */
 static bool is_told(const char *key)
 {
     static const char *const told[] = { NODE_UNSCHEDULABLE, "node.kubernetes.io/memory-pressure",

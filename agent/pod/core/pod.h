@@ -36,8 +36,8 @@
 enum pod_state { POD_PENDING, POD_STARTING, POD_RUNNING, POD_TERMINATING, POD_TERMINATED };
 const char *pod_state_name(enum pod_state s);
 
-/* Before a container's id and the version in the Node's containerRuntimeVersion: tools tell runtimes apart by
- * it, and in Kubernetes both name the one that made the container, not the OCI runtime below. */
+/* Before a container's id and the version in the Node's containerRuntimeVersion: tools identify runtimes by
+ * it, and in Kubernetes both name the runtime that created the container, not the OCI runtime below it. */
 #define POD_RUNTIME_SCHEME "coracle://"
 
 #define POD_KEY_SIZE 320
@@ -67,9 +67,9 @@ struct pod {
     char phase[16];   /* final phase once terminal: "Succeeded", "Failed"; else "" */
     char reason[64];
     char *message;
-    char *measured; /* evicted: what it used, for people; NULL */
+    char *measured; /* evicted: its usage, for users; NULL */
     int32_t priority;
-    int64_t deletion_ns;   /* when it was asked to go; 0 */
+    int64_t deletion_ns;   /* when its end was requested; 0 */
     int64_t grace_seconds; /* in force while terminating */
     int64_t asked_grace_s; /* of a deletion that is being written, with grace_asked */
     bool grace_asked;
@@ -77,7 +77,8 @@ struct pod {
     int64_t preempted_ns; /* when it was ended for a critical one; 0 */
     int64_t evicted_ns;   /* when it was evicted (evict.h); 0 */
     bool disrupted;       /* evicted because the node was short of something */
-    unsigned disruptions; /* of it and the pods it followed, in a row: it comes back later each time */
+    unsigned disruptions; /* consecutive evictions of it and its predecessors: each increases the delay
+                           * before it starts again */
     bool kill_now;        /* its containers are not asked to end */
     int64_t shutdown_ns;  /* when a shutdown of the machine ended it, or had it refused; 0 */
     bool finishing;       /* terminating because all its containers are done; not because it was removed */
@@ -98,7 +99,7 @@ struct pod {
     bool record_failing; /* it cannot be written: nothing waits for it */
     struct pod_look look;
     struct boot_timer timer;
-    const char *timer_why, *woken_why; /* what pod_wake_at() and pod_wake() were told */
+    const char *timer_why, *woken_why; /* the times given to pod_wake_at() and pod_wake() */
     TAILQ_ENTRY(pod) dirty_link;
     UT_hash_handle hh;
     void *parts[ROOMS]; /* what each room keeps of it: room.h */
@@ -111,7 +112,7 @@ void pod_wake(struct pod *p, const char *why);
 void pod_wake_at(struct pod *p, struct boot_time at, const char *why);
 void pod_set_state(struct pod *p, enum pod_state s);
 void pod_set_initialized(struct pod *p, bool initialized);
-/* 68 years: what a manifest says beyond that would not fit times in ns. */
+/* 68 years: longer times in a manifest would overflow in ns. */
 #define GRACE_MAX_SECONDS INT32_MAX
 /* Each pod of the node; the one at hand may be freed within. */
 #define pods_each(n, p)                                                                                      \
@@ -126,6 +127,6 @@ void pods_key(char ret[POD_KEY_SIZE], const char *namespace_, const char *name);
 void pod_ask_end(struct pod *p, int64_t grace_seconds, const char *why); /* as a pod that ended on its own */
 bool pod_ask_idle(const struct pod *p);                                  /* no operation of it is under way */
 void pod_ask_apply(struct pod *p, struct api_pod *api);                  /* takes an edit over in place */
-void pod_ask_recover(struct pod *p); /* compares what its record says with the facts, once more */
-void node_ask_ready(struct node *n); /* what the node's Ready depends on may have changed */
+void pod_ask_recover(struct pod *p); /* compares its record with the facts once more */
+void node_ask_ready(struct node *n); /* the node's Ready condition may have changed */
 #endif

@@ -48,8 +48,8 @@ struct record_clock record_clock_of(const json_t *record, bool rebooted)
 }
 
 /*
- * Before this boot: as long ago as the wall clock says, if it is to be believed, and at least as long as was
- * counted until the record was written and since the boot.
+ * Before this boot: the age by the wall clock, if it is plausible, and at least the time that was counted
+ * until the record was written plus the time since the boot.
  */
 static struct boot_time record_moment_before_boot(int64_t wall_ns, int64_t counted_ns, bool by_wall)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record_field - what the rooms read of a pod's record: numbers, times, ids, and moments that count from a
- * boot, perhaps an earlier one. Anything may stand in a record: an impossible value is treated as absent.
+ * record_field - reads fields of a pod's record: numbers, times, ids, and moments relative to a boot, perhaps
+ * an earlier one. A record may contain anything: an impossible value is treated as absent.
  */
 #ifndef AGENT_POD_CORE_RECORD_FIELD_H
 #define AGENT_POD_CORE_RECORD_FIELD_H
@@ -30,7 +30,7 @@ struct record_clock {
 };
 struct record_clock record_clock_of(const json_t *record, bool rebooted);
 /* A moment by the clock of this boot; none: absent. `older_ns`: the same by the wall clock, in a record of an
- * earlier version. `by_wall`: after a reboot the wall clock says how long ago it was. */
+ * earlier version. `by_wall`: after a reboot the age is computed from the wall clock. */
 struct boot_time record_moment(const struct record_clock *k, const json_t *o, const char *key,
                                int64_t older_ns, bool by_wall);
 #endif

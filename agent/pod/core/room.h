@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * room - what each room of agent/pod keeps of the node and of a pod, and what every room is asked alike.
+ * room - the data that each room of agent/pod keeps for the node and for a pod, and the functions that rooms
+ * have in common.
  *
- * A room's state is a struct that only its own files know (<room>/internal.h).  The node has one part of each
- * room, a pod as well; both are found by the room's number.  Whoever must do something with all rooms (open
- * and close the node, make, end, reset and free a pod, save its record) loops over the table that the node
- * was given when it opened (agent/pod/node/rooms.c), in the order of that table, and names no room.
+ * A room's state is a private struct (<room>/internal.h). The node has one part for each room, and so has
+ * each pod; both are found by the room's number. Code that applies to all rooms (open and close the node,
+ * create, end, reset and free a pod, save its record) loops over the table that the node got when it was
+ * opened (agent/pod/node/rooms.c), in the order of that table, and names no room.
  *
- * A function that a room does not have is NULL: there is nothing to do.  Loop thread only.
+ * A function that a room does not need is NULL.  Loop thread only.
  */
 #ifndef AGENT_POD_CORE_ROOM_H
 #define AGENT_POD_CORE_ROOM_H
@@ -46,7 +47,8 @@ enum room_id {
 struct room_of_node {
     size_t size;                        /* of its part, which begins as zeros; 0: it keeps nothing */
     void (*open)(struct node *n);       /* before the first pod is made */
-    bool (*busy)(const struct node *n); /* an operation is under way; pods' are asked of the pods */
+    bool (*busy)(const struct node *n); /* an operation of the node is in progress; those of pods are in
+                                         * the pods' table */
     void (*cancel)(struct node *n);     /* the agent ends: operations are cancelled, none begins */
     void (*free)(struct node *n);       /* no operation is under way, no pod is there */
     /* Mounts of this machine changed: what waits for that tries again.  False: nothing waits. */
@@ -54,7 +56,7 @@ struct room_of_node {
 };
 
 struct room_of_pod {
-    size_t size, ctr_size;             /* of its part, and of what it keeps of each container */
+    size_t size, ctr_size;             /* of its part, and of its data of each container */
     void (*init)(struct pod *p);       /* the part is zeros; the manifest is known */
     void (*step)(struct pod *p);       /* towards running, while the pod starts or runs */
     bool (*busy)(const struct pod *p); /* an operation is under way */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workload_link - what the node's pods tell the workloads that made them; agent/workload sets it, and no room
- * knows more of workloads. Loop thread only. */
+/* workload_link - the notifications from pods to the workloads that created them; agent/workload sets it, and
+ * the rooms do not depend on workloads otherwise. Loop thread only. */
 #ifndef AGENT_POD_CORE_WORKLOAD_LINK_H
 #define AGENT_POD_CORE_WORKLOAD_LINK_H
 #include "agent/api/manifest/decode.h"

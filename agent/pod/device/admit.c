@@ -127,8 +127,8 @@ static void describe_absence(const struct dp_resource *r, char *ret, size_t size
     }
 }
 
-/* The pod waits until `until`, and `then` says what happens next. The text is for the status; the first one
- * of each wait is an event, too. */
+/* The pod waits until `until`; `then` describes the next step. The text is for the status; the first one of
+ * each wait is an event, too. */
 static enum err_code wait_for(struct pod *p, struct boot_time until, const char *then, struct err *e,
                               const char *resource, const char *why)
 {
@@ -174,13 +174,13 @@ static bool wait_is_over(const struct pod *p)
     return ms == 0 || clock_boot_is_due(wait_ends(p, ms));
 }
 
-/* The provider died, hung or was replaced while it was asked, so it decided nothing about the pod. */
+/* The provider died, hung or was replaced during the call, so it made no decision about the pod. */
 static bool is_away(const struct err *e)
 {
     return e->code == ERR_UNAVAILABLE || e->code == ERR_DEADLINE || e->code == ERR_CANCELLED;
 }
 
-/* Waits, and gives the last outcome of the provider as the reason. */
+/* Waits, with the last outcome of the provider as the reason. */
 static enum err_code wait_on(struct pod *p, const char *resource, struct err *e)
 {
     struct device_pod *part = device_of(p);
@@ -199,7 +199,7 @@ static bool took_its_time(const struct pod *p, const struct err *e)
            clock_boot_since_ns(device_of(p)->asked_at) >= (int64_t)DP_CALL_MS * 1000000 / 2;
 }
 
-/* Waits until the inventory changes; after a call that reached its deadline, asks again at once. */
+/* Waits until the inventory changes; after a call that reached its deadline, retries at once. */
 static enum err_code wait_after(struct pod *p, const struct device_want *v, const struct device_want *w,
                                 struct err *e)
 {

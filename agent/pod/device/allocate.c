@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Limit of questions for one want: while a plugin decides what it prefers, other pods may take these devices,
- * and it is asked again. */
+/* Limit of calls for one want: while a plugin computes its preference, other pods may take these devices, and
+ * the plugin is called again. */
 #define PREFERRED_MAX 3
 /* Answers become part of the pod's record, which holds 12 MiB. */
 #define ANSWERS_MAX (4 * 1024 * 1024)

@@ -224,7 +224,7 @@ bool devices_durable(const struct pod *p)
 
 /* ---- reading, at the start ---- */
 
-/* The entry is not used: its pod has ended, does not exist, or asks for something else now. */
+/* The entry is not used: its pod has ended, does not exist, or requests something else now. */
 static bool is_stale(struct node *n, const struct dp_holding *x)
 {
     const struct pod *p = pods_by_uid(n, x->pod_uid);

@@ -7,8 +7,8 @@
  *     "devicesRefused": true               it was rejected for lack of devices
  *     "devicesRefusedForGood": true        by a provider: it is not judged again
  *
- * Reservations without an answer are not recorded: after a restart the agent asks again. A record is hostile
- * input: an entry that does not fit the pod, or cannot be used, is dropped and logged.
+ * Reservations without an answer are not recorded: after a restart the agent allocates again. A record is
+ * hostile input: an entry that does not fit the pod, or cannot be used, is dropped and logged.
  */
 #include "agent/pod/device/internal.h"
 #include "base/buf.h"

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * devices - where pods meet devices: which container holds which devices, what their provider answered, and
- * what the container gets from that answer. Loop thread only.
+ * devices - the devices of pods: which container holds which devices, the answers of their providers, and the
+ * settings that containers get from these answers. Loop thread only.
  *
  * A pod's devices are chosen and allocated between admission and start, one resource after the other, for
  * several pods at once. A pod whose provider is away waits (node option device_plugin_wait_ms). Before a
  * container of the pod starts, its devices are in the node's holdings, in the pod's record and in kubelet's
  * checkpoint file. The pod holds them until it has ended or is gone.
  *
- * A resource that is only a number of the configuration has no devices, and neither has one that nobody
- * offers: pods hold nothing of them.
+ * A resource that is only a number of the configuration has no devices, and neither has a resource without a
+ * provider: pods hold nothing of them.
  */
 #ifndef AGENT_POD_DEVICE_DEVICES_H
 #define AGENT_POD_DEVICE_DEVICES_H
@@ -48,7 +48,7 @@ void devices_options(struct node *n);
 
 /* ---- admission: after admit_pod() ---- */
 /*
- * ERR_OK: the pod has its devices, or asks for none. ERR_UNAVAILABLE: the pod waits for what the text names,
+ * ERR_OK: the pod has its devices, or requests none. ERR_UNAVAILABLE: the pod waits for what the text names,
  * and is woken. Any other error: the pod is rejected with kubelet's reason and message, and holds nothing.
  */
 enum err_code devices_admit(struct pod *p, char reason[64], struct err *e) MUST_CHECK;
@@ -68,12 +68,12 @@ void devices_gone(struct pod *p);
 /* What the pod holds is on the disk, so its containers may start. If false, the pod is woken when it is. */
 bool devices_durable(const struct pod *p);
 /*
- * Before each start of a container: asks the providers that want to prepare its devices. *ret_wait: one is
- * being asked, and its answer wakes the pod. Otherwise ERR_OK: the container can be created now. An error has
- * kubelet's text, and the next call asks again.
+ * Before each start of a container: calls the providers that prepare its devices. *ret_wait: a call is in
+ * progress, and its answer wakes the pod. Otherwise ERR_OK: the container can be created now. An error has
+ * kubelet's text, and the next call retries.
  */
 enum err_code devices_pre_start(struct ctr *c, bool *ret_wait, struct err *e) MUST_CHECK;
-bool devices_preparing(const struct ctr *c); /* a provider is asked */
+bool devices_preparing(const struct ctr *c); /* a provider is being called */
 /* What the container gets: the answers for its resources, merged in the order of the resources' names. The
  * first value wins; a conflict is logged and reported by an event. *ret is in the arena, and empty if there
  * is nothing. */

@@ -18,7 +18,7 @@ struct checkpoint_file { /* checkpoint_file.c */
     bool failing;     /* the last write failed: containers start without waiting for the next one */
     uint64_t written; /* generation of the holdings in the file */
     uint64_t writing; /* likewise, of the write under way */
-    uint64_t hash;    /* of what was written last; 0: nothing yet */
+    uint64_t hash;    /* of the last write; 0: nothing yet */
     char *path, *text;
     size_t n_text;
     char error[256];
@@ -76,16 +76,16 @@ struct device_pod {
     bool answered; /* `outcome` is the result of that question */
     struct err outcome;
     struct boot_time asked_at;
-    unsigned n_preferred; /* how often its preference was asked for the same want */
+    unsigned n_preferred; /* the number of preference calls for the same want */
     size_t hint_of;       /* the container that the hint is for, counted from 1; 0: none yet */
     bool has_hint, hint_preferred;
     uint64_t numa;
     /* the wait for a provider */
     struct boot_time wait_began; /* CLOCK_BOOT_NONE: it does not wait */
     bool wait_reported;          /* the event was sent */
-    bool stalled; /* a provider that is present failed to answer: it is asked again only after a change */
+    bool stalled;          /* a present provider failed to answer: it is called again only after a change */
     size_t stalled_by;     /* the want of that provider */
-    uint64_t changes;      /* of the inventory, when the provider was asked */
+    uint64_t changes;      /* of the inventory, when the provider was called */
     uint64_t refused_at;   /* changes + freed of the node at the refusal */
     bool refused_for_good; /* the provider refused */
     uint64_t generation;   /* of the holdings that have what this pod holds */
@@ -131,8 +131,8 @@ enum device_offer {
 enum device_offer device_offer(const struct dp_resource *r); /* NULL is fine */
 
 /* ---- allocate.c ---- */
-/* Continues the pod's allocation. ERR_OK with *ret_asking: a provider is being asked, and its answer wakes
- * the pod. After an error, device_of(p)->at is the want that failed, and *ret says why. */
+/* Continues the pod's allocation. ERR_OK with *ret_asking: a provider is being called, and its answer wakes
+ * the pod. After an error, device_of(p)->at is the want that failed, and *ret has the reason. */
 struct device_failure {
     const char *reason;
     bool by_provider;  /* the error is the provider's answer */

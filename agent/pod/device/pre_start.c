@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pre_start - providers that want to prepare a container's devices are asked before each of its starts. A
- * provider that is away is not asked, as in kubelet: the container starts with the answer to Allocate.
+ * pre_start - calls providers that prepare a container's devices before each of its starts. As in kubelet, a
+ * provider that is not running is skipped: the container starts with the answer to Allocate.
  */
 #include "agent/pod/device/internal.h"
 

@@ -65,7 +65,7 @@ int64_t device_wants_sum(const struct pod *p, const struct device_want *v, size_
         case CTR_REGULAR:
             regular = sum(regular, v[i].count);
             break;
-        case CTR_EPHEMERAL: /* asks for nothing */
+        case CTR_EPHEMERAL: /* requests nothing */
             break;
         }
     }

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Digits of base64 that are found in no text by chance; a value of four bytes has five or more of its own. */
+/* The number of base64 digits that do not occur in a text by chance; a value of four bytes has at least five
+ * digits. */
 enum { BASE64_MIN = 4 };
 
 const char *env_get(const struct env *env, const char *name)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * service_env - the variables of Services that kubelet gives to every container (pkg/kubelet/kubelet_pods.go
+ * service_env - the Service variables that kubelet adds to every container (pkg/kubelet/kubelet_pods.go
  * getServiceEnvVarMap, pkg/kubelet/envvars/envvars.go): WEB_SERVICE_HOST, WEB_SERVICE_PORT, docker's
  * WEB_PORT...
  *
- * `kubernetes` of the namespace default always, by which clients inside a cluster find the apiserver; with
- * enableServiceLinks all of the pod's own namespace, too, whose `kubernetes` wins. Pure. Loop thread only.
+ * Always includes `kubernetes` of the namespace default, through which clients inside a cluster find the
+ * apiserver; with enableServiceLinks also all Services of the pod's namespace, whose `kubernetes` takes
+ * precedence. Pure. Loop thread only.
  */
 #ifndef AGENT_POD_ENV_SERVICE_ENV_H
 #define AGENT_POD_ENV_SERVICE_ENV_H

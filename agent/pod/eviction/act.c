@@ -63,7 +63,7 @@ static void evict_one(struct eviction *r, const struct ev_look *look, struct fig
     annotations = ev_annotations(c, v);
     struct pod_eviction e = { .message = buf_detach(&message),
                               .measured = measured(c, look->layout, v),
-                              /* 0 is only for urgent cases: other pods are asked to end first */
+                              /* 0 is only for urgent cases: other pods get SIGTERM first */
                               .grace_s = grace_s == 0 ? 0
                                          : own > 0    ? own
                                                       : EV_HARD_GRACE_S,

@@ -45,7 +45,7 @@ void conditions_changed(struct eviction *r, unsigned which)
 
 /* ---- admission ---- */
 
-/* NoSchedule or all effects; a toleration without a key is for everything. */
+/* NoSchedule or all effects; a toleration without a key tolerates everything. */
 static bool tolerates_memory_pressure(const struct pod *p)
 {
     const struct api_taint taint = { .key = (char *)ev_condition_taint(EV_MEMORY_PRESSURE),

@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-/* Figures of what pods have on disk that are older are measured anew. After that time a measurement of the
- * disk shows whether what is not known then is waited for (patience.c). */
+/* Older figures of pods' disk usage are measured again. After that time a measurement of the disk determines
+ * whether to wait for unknown figures (patience.c). */
 #define MEASURE_AGE_MS 2000
 #define MEASURE_MAX_MS 5000
 

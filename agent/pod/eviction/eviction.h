@@ -17,10 +17,10 @@
 
 extern const struct room eviction_room;
 
-/* Something happened that may use up a resource, or that released some: look soon. */
+/* An event may have used up or released a resource: check soon. */
 void eviction_wake(struct node *n, enum ev_condition what, const char *why);
 
-/* All of it was taken down: what it used is released. */
+/* The pod has been removed completely: its resources are released. */
 void eviction_pod_ended(struct pod *p);
 void eviction_begin(struct node *n); /* when manifests are known; without memory nothing is evicted, logged */
 void eviction_settings(struct node *n); /* n->o.eviction changed */

@@ -13,9 +13,10 @@
 
 #include <stdlib.h>
 
-#define KILLED_AFTER_S 2 /* at the earliest, if it is asked to end: kubelet's minimum */
+#define KILLED_AFTER_S 2 /* at the earliest, with a grace period: kubelet's minimum */
 
-/* A pod whose memory cannot be read in so many looks in a row has no figure, and goes first. */
+/* A pod whose memory could not be read in this number of consecutive checks has no figure, and is evicted
+ * first. */
 #define UNREAD_MAX 3
 
 struct reading {
@@ -23,8 +24,8 @@ struct reading {
     struct ev_container *containers; /* by the index of the pod's containers */
 };
 
-/* What cannot be read for a moment counts as it did before, or as what the pod requests: nobody goes for want
- * of a number. */
+/* A figure that cannot be read for a moment counts as before, or as the pod's request, so that no pod is
+ * evicted for lack of a figure. */
 static void take_memory(const struct pod *p, struct ev_pod *pod, const struct cg_sample *s, bool absent)
 {
     struct memory_last *last = &((struct eviction_pod *)p->parts[ROOM_EVICTION])->memory;
@@ -167,8 +168,8 @@ static bool has_figures(const struct pod *p)
 }
 
 /* A victim keeps writing until it is killed: the decrease of the signal since one was chosen counts as used
- * by the first of them. While its files are removed that shrinks as what is missing does. Another pod that is
- * the one that writes is found as soon as this one has ended. */
+ * by the first of them. While its files are removed, that amount shrinks with the shortage. If another pod is
+ * the one that writes, it is found as soon as this one has ended. */
 static void grow_victim(struct node *n, struct figures *f, enum ev_signal s)
 {
     const struct ev_value *now = &eviction_of(n)->last[s];

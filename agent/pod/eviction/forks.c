@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * forks - the kernel refuses a fork, as a pod or all pods have as many processes as they may have: process
- * ids are measured then. Each running container is watched, and the cgroup of all pods (cgroups/pids_watch.h
- * says why both).
+ * forks - when the kernel refuses a fork, because a pod or all pods have reached their limit of processes,
+ * the process ids are measured. Each running container and the cgroup of all pods are watched
+ * (cgroups/pids_watch.h explains why both).
  */
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/core/facts.h"

@@ -45,9 +45,8 @@ struct observe *observe_open(struct node *n); /* NULL: no memory, logged */
 /* Reads memory and process ids, now. Signals that are not asked for, or cannot be read, are not known. */
 void observe_quick(struct observe *o, unsigned signals, struct ev_observation *ret);
 /* Reads the disks (on the pool) and then, freshly, memory and process ids. fn is called on a later turn of
- * the loop, once, unless it was closed. One at a time.
- * settled: files were removed, and what they took is to be seen as free. XFS gives it back in the background;
- * this waits for that. */
+ * the loop, once, unless it was closed. One at a time. settled: files were removed, and their space must be
+ * visible as free. XFS frees it in the background; this waits for that. */
 void observe_start(struct observe *o, unsigned signals, bool settled,
                    void (*fn)(const struct ev_observation *seen, void *arg), void *arg);
 bool observe_busy(const struct observe *o);
@@ -59,10 +58,10 @@ void observe_explain(const struct observe *o, json_t *steps);      /* what canno
 void observe_close(struct observe *o);                             /* also while it is busy; NULL is fine */
 
 /* ---- watch.c ---- */
-/* Begins to watch; looks are asked for with eviction_look(). NULL: no memory, logged. */
+/* Begins to watch, and requests checks with eviction_look(). NULL: no memory, logged. */
 struct eviction_watch *eviction_watch_open(struct node *n);
-/* A round is over: sets the memory alarm to the threshold, and plans when disks and process ids are measured
- * next. `seen` has what that look observed. */
+/* Called at the end of a round: sets the memory alarm to the threshold, and schedules the next measurement of
+ * disks and process ids. `seen` has the observed values. */
 void eviction_watch_seen(struct eviction_watch *w, const struct ev_manager *m,
                          const struct ev_observation *seen, uint64_t now_ms);
 /* Before eviction_watch_seen(): memory must be released, and no pod can be evicted. Pods that stay are not
@@ -88,10 +87,10 @@ void forks_close(struct forks *f); /* NULL is fine */
  * logged at debug level. */
 void eviction_look(struct node *n, unsigned signals, const char *why);
 
-/* What was decided is done: looks that were put off. */
+/* The decision has been carried out: performs postponed checks. */
 void eviction_looks_go_on(struct eviction *r);
 
-/* What it sees is noted, before what it leads to is done; afterwards the next looks are planned. */
+/* It records the observed values before it acts on them; afterwards it schedules the next checks. */
 enum eviction_looks { LOOKS_QUICK, LOOKS_DISKS }; /* memory and process ids; disks */
 void eviction_noted(struct eviction *r, const struct ev_observation *seen, const struct ev_look *look,
                     enum eviction_looks which);
@@ -103,7 +102,7 @@ struct ev_settings eviction_completed(const struct node *n, enum ev_layout layou
 /* Looks at the disks and does what follows; once more afterwards if it is busy. */
 void disks_begin(struct eviction *r);
 
-enum disks { /* what is being done about them: one thing at a time */
+enum disks { /* the measure in progress: one at a time */
              DISKS_REST,
              DISKS_LOOK,    /* observe_start() */
              DISKS_RECLAIM, /* reclaim.c */
@@ -111,10 +110,10 @@ enum disks { /* what is being done about them: one thing at a time */
 };
 
 /*
- * patience.c - a pod whose files are not counted yet goes first (kubelet's order). So that none goes for want
- * of a number, rounds of counting (5 s) follow one another while the disk lasts: another one like the last
- * leaves something, half of the threshold is left, and a minute has not passed. All zeros: nothing was
- * counted yet. Times are clock_boot_ms(). Pure.
+ * patience.c - a pod whose files are not counted yet is evicted first (kubelet's order). So that no pod is
+ * evicted for lack of a figure, counting continues in rounds of 5 s while the disk lasts: another round like
+ * the last one would leave some space, half of the threshold is left, and a minute has not passed. All zeros:
+ * nothing was counted yet. Times are clock_boot_ms(). Pure.
  */
 struct patience {
     enum ev_signal signal;
@@ -146,7 +145,7 @@ struct eviction {
     struct ev_records *records;
     struct ev_value last[EV_SIGNALS];
     int64_t last_ns[EV_SIGNALS]; /* wall clock */
-    uv_timer_t timer;            /* the manager wants another look */
+    uv_timer_t timer;            /* the manager requests another check */
     uint64_t again_ms[2];        /* by enum eviction_looks; clock_boot_ms(); 0: not */
 
     enum disks disks;
@@ -197,10 +196,10 @@ void figures_done(struct figures *f);
 struct eviction_ctr { /* of a container */
     char watched[65]; /* forks.c: its id; "": it is not watched */
 };
-struct memory_last { /* figures.c: what was read of a pod's memory last */
+struct memory_last { /* figures.c: the last reading of a pod's memory */
     uint64_t bytes;
     bool seen;
-    unsigned unread; /* looks in a row that could not read it */
+    unsigned unread; /* consecutive checks that could not read it */
 };
 struct eviction_pod {
     struct memory_last memory;
@@ -239,19 +238,19 @@ void conditions_changed(struct eviction *r, unsigned which);
 /* ---- decisions.c: records of them ---- */
 /* Reads them. Those that an earlier agent did not finish go on if their victims still end. */
 void decisions_open(struct eviction *r);
-/* Something is done about it; returns the record's number, 0 if there is no memory. This and what follows is
- * saved when the turn of the loop is over, as what is done must not wait for it. */
+/* Records a measure; returns the record's number, 0 if there is no memory. This record and its changes are
+ * saved at the end of the turn of the loop, because the measure must not wait for that. */
 uint64_t decision_begin(struct eviction *r, const struct ev_crossing *c);
 void decision_reclaimed(struct eviction *r, uint64_t number, const char *what, uint64_t bytes,
                         uint64_t objects);
-/* It was about what the node could remove itself, and that was enough or not. */
+/* The measure only removed unneeded files, and whether that was enough. */
 void decision_sufficed(struct eviction *r, uint64_t number, bool enough);
 /* Its end is awaited: when the victims have ended (none: it has ended). */
 void decision_ranked(struct eviction *r, uint64_t number, const struct ev_crossing *c, enum ev_layout layout,
                      const struct ev_choice *choice);
-void decision_local(struct eviction *r, const struct pod *p); /* it exceeded a limit of its own */
+void decision_local(struct eviction *r, const struct pod *p); /* it exceeded its own limit */
 void decision_pod_ended(struct eviction *r, const char *uid);
-/* Values were observed: decisions without victims left end with what is available now. */
+/* Values were observed: decisions without remaining victims end with the amount available now. */
 void decisions_seen(struct eviction *r);
 bool decisions_busy(const struct eviction *r);
 /* What was decided in this turn of the loop is not done yet. */

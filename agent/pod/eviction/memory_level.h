@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory_level - how memory is measured in time: the available amount, and the usage at which to measure
+ * memory_level - schedules measurements of memory: the available amount, and the usage at which to measure
  * again. Pure: no clock, no files. Bytes throughout.
  *
  * Lines are the thresholds of a signal, and half of each hard one: beyond that, no grace is given
@@ -49,8 +49,8 @@ struct memory_plan {
     uint64_t level;   /* usage at which to measure again; UINT64_MAX: none */
     uint64_t rest_ms; /* how long to ignore the alarm: page cache is at the level, the working set is not */
 };
-/* A headroom of 0: what is used now is already too much. Halves the headroom with each step, so that the rate
- * of growth is known when the line is crossed. The level is never beyond the line: page cache gives way to
- * what grows, and hides that. */
+/* A headroom of 0: the present usage is already too high. Halves the headroom with each step, so that the
+ * rate of growth is known when the line is crossed. The level is never beyond the line, because reclaimed
+ * page cache hides the growth. */
 struct memory_plan memory_plan(uint64_t usage, uint64_t working_set, uint64_t headroom);
 #endif

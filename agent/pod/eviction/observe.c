@@ -147,9 +147,9 @@ struct xfs_trim {
 #define XFS_TRIM_MIN_SIZE (1u << 4)
 #define XFS_TRIM _IOR('X', 58, struct xfs_trim)
 
-/* Since Linux 5.14 XFS gives the space of removed files back in the background, and statfs() does not wait.
- * This call does, after it has trimmed what was allocated beyond the ends of files of min_size: there are
- * none. Other file systems refuse it. */
+/* Since Linux 5.14 XFS frees the space of removed files in the background, and statfs() does not wait. This
+ * call waits, after it has trimmed preallocated space of files of at least min_size: there are none. Other
+ * file systems refuse it. */
 static void settle(const char *path)
 {
     struct xfs_trim trim = { .version = XFS_TRIM_VERSION, .flags = XFS_TRIM_MIN_SIZE, .min_size = INT64_MAX };

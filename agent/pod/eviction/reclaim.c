@@ -235,8 +235,7 @@ static void on_logs_removed(struct op *op, const struct err *result)
 
 /* ---- images that are being brought ---- */
 
-/* What it writes may be what the node is short of; it is tried again, a pod that is evicted has lost its
- * work. */
+/* Its writes may cause the shortage; it can be retried, while an evicted pod loses its work. */
 bool reclaim_stop_images(struct eviction *r, const struct ev_crossing *c, void (*done)(struct eviction *r))
 {
     struct img_store *images = r->node->o.images;

@@ -68,7 +68,7 @@ void eviction_watched(struct eviction *r, const struct ev_observation *seen)
     eviction_watch_seen(eviction_node(r->node)->watch, r->manager, seen, clock_boot_ms());
 }
 
-/* Always both: they cost little, and the manager's next round is for both. */
+/* Always both: they cost little, and the manager's next round needs both. */
 static void look_quick(struct eviction *r)
 {
     struct ev_observation seen;
@@ -100,7 +100,7 @@ void eviction_look(struct node *n, unsigned signals, const char *why)
 
     if (r == NULL || n->closing)
         return;
-    if (decisions_wait(r)) { /* another look would only delay the kill that it would find missing */
+    if (decisions_wait(r)) { /* another check would only delay the kill */
         r->put_off |= signals;
         return;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watch - when to look. Memory: alarms at the levels of memory_level.h and the machine's memory pressure.
- * Disks and process ids, and memory that grows where no alarm is: as often as they can run out
- * (agent/eviction/pace.h), sooner under I/O pressure or when something may use them up.
+ * watch - schedules checks. Memory: by alarms at the levels of memory_level.h, and by the machine's memory
+ * pressure. Disks, process ids, and memory without an alarm: at intervals that depend on how fast they can
+ * run out (agent/eviction/pace.h), earlier under I/O pressure or after an event that may use them up.
  *
  * On v2 there is one alarm, of all pods together: at the level of the machine's threshold, or at that of what
  * pods may use, whichever comes first. v1 has one for each.
@@ -30,7 +30,7 @@
  * process ids have a threshold: on a machine with much to do this is an event a second. */
 #define CPU_STALL_US 500000
 #define CPU_WINDOW_US 1000000
-/* Looks that are due about then are one look. */
+/* Combines checks that are due at about the same time. */
 #define TOGETHER_MS 1000
 /* No pod can be evicted: as often as kubelet measures. */
 #define HELPLESS_MS 10000
@@ -68,7 +68,7 @@ static void watch_on_timer(uv_timer_t *timer)
         if (w->due_ms[i] == 0 || w->due_ms[i] > now + slack)
             continue;
         due |= SIGNAL_BIT(i);
-        w->due_ms[i] = now + PACE_MAX_MS; /* if that look observes nothing */
+        w->due_ms[i] = now + PACE_MAX_MS; /* if that check observes nothing */
     }
     plan_timer(w, now);
     if (due != 0 && !w->node->closing)

@@ -3,8 +3,8 @@
  * image_gc - removes unused images by kubelet's rules: when the store's file system is fuller than a
  * threshold, the least recently used ones until it is below another threshold; and those unused for longer
  * than an age, if configured. Never one that is used by a pod, pinned, or was first seen less than the
- * minimum age ago; nor one of a pod that was evicted and comes back, which could not start again or would
- * bring it again.
+ * minimum age ago; nor the image of an evicted pod that will start again, which could not start or would pull
+ * it again.
  *
  * Checked every five minutes, like kubelet, and after each new image, because that is what fills the disk.
  * The time of last use is known since the agent started: an image never seen in use is treated as the least
@@ -32,7 +32,7 @@ struct node;
 struct image_gc_image { /* a present image */
     const char *id;
     bool used, pinned;
-    bool awaited;   /* by a pod that comes back */
+    bool awaited;   /* by a pod that will start again */
     uint64_t bytes; /* that it frees; only needed if it is awaited */
 };
 struct image_gc_records; /* data remembered per image */

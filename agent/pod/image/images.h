@@ -17,7 +17,7 @@ struct pod_image {
     struct img_image *image; /* NULL until present */
     struct img_bring bring;
     bool bringing, pulled, error_final;
-    bool pull_failed;      /* which is what reason and message tell */
+    bool pull_failed;      /* which reason and message show */
     struct img_task check; /* whether its secrets have pulled the image before */
     bool checking;
     bool stale; /* a secret changed meanwhile: its answer counts for nothing */
@@ -61,8 +61,8 @@ void image_gc_metrics(const struct node *n, struct buf *out);
 /* A container was made from it, or an unfinished pod has it for a container or a volume. `pods` (may be NULL)
  * gets "pod default/web, pod default/db", at most five. */
 bool image_is_used(const struct node *n, const char *id, struct buf *pods);
-/* A pod that was made from it ended because the node was short of something, and comes back: the removal of
- * unused images takes these last. */
+/* A pod with this image was evicted and will start again: the removal of unused images takes these images
+ * last. */
 bool image_is_awaited(const struct node *n, const char *id);
 /* All of these pods: [{"kind", "namespace", "name"}], new. */
 json_t *image_users(const struct node *n, const char *id);

@@ -281,7 +281,7 @@ bool images_ready(const struct ctr *c, const struct pod_image **ret_missing)
     return i != NULL && i->image != NULL;
 }
 
-/* Images are only pulled for containers that have to start: an adopted running pod asks no registry. */
+/* Images are only pulled for containers that have to start: an adopted running pod contacts no registry. */
 static bool is_needed(const struct pod_image *i)
 {
     for (size_t k = 0; k < i->pod->n_ctrs; k++) {

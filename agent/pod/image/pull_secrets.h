@@ -12,7 +12,7 @@
 struct pull_secrets {
     struct buf json;     /* an array of Docker config.json objects; may be empty */
     struct buf missing;  /* names, comma-separated */
-    bool unknown;        /* of some the apiserver has not said yet whether they exist: wait for it */
+    bool unknown;        /* the existence of some is not known yet: wait for the apiserver */
     struct buf unusable; /* names of Secrets of another type, comma-separated */
 };
 

@@ -29,7 +29,7 @@
 #define DRAIN_PAUSE_MAX_MS 1600 /* when everything is being removed: given up after 3 s */
 #define SAID_AFTER_MS 3000      /* longer removals are logged */
 
-/* A thing being removed, or a failed lookup of such things that is repeated. */
+/* An item that is being removed, or a failed listing of items that is repeated. */
 struct job {
     struct node *node;
     const char *what;

@@ -153,7 +153,7 @@ enum err_code allocatable_check(const struct node_options *o, struct err *e)
 
 /* ---- limits of all pods together ---- */
 
-/* The remainder for pods, including the eviction threshold: that is for a pod about to be evicted. */
+/* The remainder for pods, including the eviction threshold, which a pod about to be evicted uses. */
 static struct cg_limits pods_limits(const struct node *n)
 {
     const struct node_options *o = &n->o;

@@ -26,7 +26,7 @@ enum err_code allocatable_check(const struct node_options *o, struct err *e) MUS
 /* _update() writes the limits of all pods together, again when their inputs changed. If pods use more than a
  * new limit (rejected on v1), there is an event and it is retried each minute, as in kubelet. */
 void allocatable_update(struct node *n);
-/* Whether they are in force, as enforceNodeAllocatable asks; and the words of the event. */
+/* Whether the limits of enforceNodeAllocatable are in effect, and the text of the event. */
 bool allocatable_is_enforced(const struct node *n);
 #define ALLOCATABLE_ENFORCED_TEXT "Updated Node Allocatable limit across pods"
 /* The CPU weight of all pods together, as for a systemd unit. */

@@ -83,7 +83,7 @@ static enum err_code hugepages_look(const struct node *n, struct err *e)
                                 .sizes = sizes,
                                 .e = e };
 
-    /* A kernel without has no such folder. */
+    /* A kernel without huge pages lacks this folder. */
     if (presence_is_unknown(fs_list(AT_FDCWD, l.dir, hugepages_add_size, &l, e)) || e->code != ERR_OK)
         return e->code;
     memcpy(part->sizes, sizes, l.n * sizeof(sizes[0]));

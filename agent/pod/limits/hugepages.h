@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hugepages - the huge pages of this node and what a pod may use. Their number is read from the kernel each
+/* hugepages - the huge pages of this node, and the limits of pods. Their number is read from the kernel each
  * time (/sys/kernel/mm/hugepages), because it may change while the agent runs. Loop thread only. */
 #ifndef AGENT_POD_LIMITS_HUGEPAGES_H
 #define AGENT_POD_LIMITS_HUGEPAGES_H
@@ -14,7 +14,8 @@ struct hugepages_size {
 };
 
 void hugepages_open(struct node *n);
-/* The page sizes of this kernel, smallest first; returns their number.  A failed look: those seen last. */
+/* The page sizes of this kernel, smallest first; returns their number.  After a failed read: the last known
+ * ones. */
 size_t hugepages_sizes(const struct node *n, struct hugepages_size ret[HUGEPAGES_SIZES_MAX]);
 
 /* Memory reserved for them, all sizes together. */

@@ -12,13 +12,13 @@
 struct isolation_node {
     bool on;                /* the setting */
     const char *impossible; /* on this machine; NULL: it is possible */
-    bool idle;              /* at the last look there was nothing to isolate */
-    uint64_t generation;    /* of the processors at the last look */
+    bool idle;              /* at the last check there was nothing to isolate */
+    uint64_t generation;    /* of the processors at the last check */
     uv_timer_t timer;
 };
 
 struct limits_node {
-    struct { /* what the cgroup of a QoS class was last given, by enum cg_class */
+    struct { /* the last limits of a QoS class's cgroup, by enum cg_class */
         bool known;
         int64_t cpu_shares, memory_low;
     } classes[CG_BEST_EFFORT + 1];

@@ -42,7 +42,7 @@ static void note(struct ctr *c, const char *why)
     own = isolation_cpus(c);
     cpus_print(&own, cpus);
     if (isolation_node(c->pod->node)->impossible != NULL)
-        return; /* the node said so */
+        return; /* the node reported it */
     if (why[0] != '\0')
         tell_failed(c, cpus, why);
     else

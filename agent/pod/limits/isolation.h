@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * isolation - the setting isolateExclusiveCPUs: a container with processors of its own is an isolated
- * partition (cgroups/partition.h) as long as it runs. Which files are written is decided in
- * agent/placement/isolate.h.
+ * isolation - the setting isolateExclusiveCPUs: makes a container with exclusive processors an isolated
+ * partition (cgroups/partition.h) as long as it runs. agent/placement/isolate.h computes the writes.
  *
- * A partition is made between the create of a container and its start. It is looked at again whenever such a
- * container comes or goes, and every ten seconds, because a processor that went offline may have ended it. If
- * the kernel does not grant it, the container runs on its processors without: its pod gets a warning. Loop
- * thread only.
+ * A partition is created between the create of a container and its start. All partitions are checked again
+ * whenever such a container starts or ends, and every ten seconds, because a processor that went offline may
+ * have ended one. If the kernel does not grant a partition, the container runs on its processors without one,
+ * and its pod gets a warning. Loop thread only.
  */
 #ifndef AGENT_POD_LIMITS_ISOLATION_H
 #define AGENT_POD_LIMITS_ISOLATION_H
@@ -17,9 +16,9 @@
 void isolation_begin(struct node *n);
 
 enum isolation {
-    ISOLATION_NONE, /* without the setting, without processors of its own, or not running */
+    ISOLATION_NONE, /* without the setting, without exclusive processors, or not running */
     ISOLATION_DONE,
-    ISOLATION_FAILED, /* *ret_why, which lives until the next look */
+    ISOLATION_FAILED, /* ret_why, which is valid until the next check */
 };
 enum isolation isolation_of(const struct ctr *c, const char **ret_why);
 

@@ -136,7 +136,7 @@ static enum err_code add_container(const struct node *n, struct isolation_tree *
     return ERR_OK;
 }
 
-/* A pod without such containers, now and before, is left out. */
+/* Skips a pod that has and had no such containers. */
 static enum err_code add_pod(const struct node *n, struct isolation_tree *t, const char *path, struct err *e)
 {
     struct strs inside = { 0 };
@@ -225,7 +225,7 @@ void isolation_write(const struct node *n, const struct isolation_tree *t, struc
     for (size_t i = 0; i < n_writes; i++) {
         struct err one = { 0 };
 
-        /* The others are still right: what is handed down is no harm without its partition. */
+        /* The others are still correct: processors in these files do no harm without a partition. */
         if (write_one(n, t->paths.v[writes[i].cgroup], &writes[i], &one) != ERR_OK &&
             one.code != ERR_NOT_FOUND && e->code == ERR_OK)
             *e = one;

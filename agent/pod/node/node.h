@@ -20,7 +20,7 @@ void node_set_runtime(struct node *n, struct rt *rt);
 void node_recover_pod(struct pod *p);
 void node_on_container_event(const char *id, void *node);
 void node_set_server(struct node *n, struct status_server *s);
-/* Right after src_folder_open(): tells the folder which pods an earlier run had from which files. */
+/* Right after src_folder_open(): passes the pods of an earlier run, with their files, to the folder. */
 void node_set_folder(struct node *n, struct src_folder *f);
 
 /* Every source has delivered its first set: compares pods with it and removes leftovers of earlier runs. */

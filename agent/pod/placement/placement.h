@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * placement - which processors and whose memory the containers of this node have: the managers of
- * agent/placement, with the pods as their input and kubelet's state files as their memory. Loop thread only.
+ * placement - the exclusive processors and NUMA memory of containers: applies the managers of agent/placement
+ * to the pods, and keeps their state in kubelet's state files. Loop thread only.
  *
- * The device room asks for hints and allocates at admission, together with devices; what a pod has is
- * released when it has ended. The state is in the files before a container starts. Without cpuManagerPolicy:
- * static and memoryManagerPolicy: Static nothing is placed, and the files are not touched.
+ * The device room requests hints and allocates at admission, together with devices; the resources of a pod
+ * are released when it has ended. The state is in the files before a container starts. Without
+ * cpuManagerPolicy: static and memoryManagerPolicy: Static nothing is placed, and the files are not touched.
  */
 #ifndef AGENT_POD_PLACEMENT_PLACEMENT_H
 #define AGENT_POD_PLACEMENT_PLACEMENT_H
@@ -36,7 +36,7 @@ struct placement_counts {
 struct placement_counts placement_counts(const struct node *n);
 
 /* ---- admission ---- */
-/* Whether some container of the pod gets processors or memory of its own. */
+/* Whether a container of the pod gets exclusive processors or memory. */
 bool placement_wants(const struct pod *p);
 /* Adds to v the hints of p->ctrs[i], or of the whole pod: at most PLACEMENT_HINTS. The caller frees them. */
 #define PLACEMENT_HINTS 2
@@ -54,7 +54,7 @@ bool placement_release(struct pod *p);
 /* The pod's allocations are in the files, so its containers may start. If false, the pod is woken when it is.
  */
 bool placement_durable(const struct pod *p);
-bool placement_is_exclusive(const struct ctr *c); /* it has processors of its own */
+bool placement_is_exclusive(const struct ctr *c); /* it has exclusive processors */
 bool placement_pod_is_exclusive(const struct pod *p);
 /* The lists for the container's cgroup, "0-3,7"; "": all. `cpus` has CPUS_TEXT_SIZE bytes. */
 void placement_lists(const struct ctr *c, char *cpus, char mems[256]);

@@ -15,7 +15,7 @@ static enum pl_kind kind_of(const struct ctr *c)
     return PL_REGULAR;
 }
 
-/* Pods with resources of their own (spec.resources) are not placed, as in kubelet without the feature gate
+/* Pods with pod-level resources (spec.resources) are not placed, as in kubelet without the feature gate
  * PodLevelResourceManagers. */
 static bool is_placed(const struct pod *p)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The index of trees that have a project, as the loop knows it; their usage; warnings about them. */
+/* The loop's index of trees with a project; their usage; warnings about them. */
 #include "agent/pod/project/project.h"
 
 #include "agent/pod/core/node_options.h"

@@ -6,8 +6,8 @@
  * warns about limits or enforces them.
  *
  * A tree gets its project before anything is written into it. Ids must be on the disk before they are used,
- * and that sync would delay a pod's start. So some are reserved beforehand (projects_reserve()), and a pod
- * gets what it needs at once when it begins to start; the folders of layers are made under the id that the
+ * and that sync would delay a pod's start. So some ids are reserved beforehand (projects_reserve()), and a
+ * pod gets its ids immediately when it begins to start; the folders of layers are made under the id that the
  * next run of the container will have. Which tree has which id is written afterwards. When many pods start
  * together and the reserved ids are used up, the others wait for the pool, beside their network and images,
  * and requests that come while one is being carried out share the next sync.
@@ -43,9 +43,9 @@ bool project_layer_ready(struct ctr *c);
 const char *project_layer_id(const struct ctr *c);
 void project_layer_used(struct ctr *c); /* the run is being created; the one after it is another */
 
-/* Trees have projects on some file system of the node: no container may change them. Also one of a pod
- * without such trees might, by a file on the same file system: its /dev/termination-log, a hostPath. Known
- * from project_begin() on. */
+/* Trees have projects on some file system of the node: no container may change them. This includes containers
+ * of pods without such trees, which could do that through a file on the same file system:
+ * /dev/termination-log, a hostPath. Known from project_begin() on. */
 bool project_counts(const struct node *n);
 
 /* ---- afterwards ---- */

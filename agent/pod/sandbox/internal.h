@@ -59,7 +59,7 @@ struct sandbox { /* of a pod */
     bool net_healing;              /* lost its network: DEL and ADD are under way */
     bool net_checking;             /* cni_op is a CHECK */
     bool net_changed;              /* the pod changed its namespace itself: not attached again for that */
-    bool net_told;                 /* the last check found something that is only told */
+    bool net_told;                 /* the last check found a difference that is only reported */
     uint64_t net_told_ms;          /* pause before the next check for changes by the pod */
     bool net_fresh;                /* this agent attached it, and nothing was wrong since */
     struct boot_time net_check_at; /* none: now */

@@ -20,7 +20,7 @@
  * first read or change that failed and may succeed later, or that concerns the address of a running pod; the
  * rest was done; call it again. *ret_stays: the first address without use that could not be read or released
  * and will not be by a retry (a folder with such a name, a read-only file system); ERR_OK if there is none.
- * It stays as it was if the sweep could not begin. */
+ * It does not change if the sweep could not begin. */
 enum err_code leases_sweep(struct node *n, bool alone, struct cni_stray_list *lost, struct err *ret_stays,
                            struct err *e) MUST_CHECK;
 #endif

@@ -353,7 +353,7 @@ static void leases_report(struct net_heal *h, const struct err *e, const struct 
     snprintf(h->leases_error, sizeof(h->leases_error), "%s", shown->text);
 }
 
-/* `retry`: of a sweep that failed. Only the first one looks for strays beyond those that it finds. */
+/* `retry`: repeats a failed sweep. Only the first sweep also searches for strays. */
 static void heal_leases(struct node *n, bool alone, bool retry)
 {
     struct net_heal *h = &sandbox_node(n)->heal;

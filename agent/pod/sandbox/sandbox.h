@@ -18,7 +18,7 @@ const char *net_state_name(enum net_state s);
 extern const struct room sandbox_room;
 
 enum net_state sandbox_net(const struct pod *p);
-/* Its addresses; none before the network plugins gave it some.  Of one that has ended they stay. */
+/* Its addresses; none before the network plugins have assigned them. A pod that has ended keeps them. */
 const struct cni_result *sandbox_addresses(const struct pod *p);
 const char *sandbox_trouble(const struct pod *p);    /* the present problem; NULL: none */
 const char *sandbox_pins(const struct pod *p);       /* the folder in which its namespaces are pinned */

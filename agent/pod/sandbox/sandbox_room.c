@@ -111,7 +111,7 @@ static void sandbox_save(const struct pod *p, json_t *record)
         json_object_set_new(record, "networkUndo", json_true());
     if (box->first_id != 0)
         json_object_set_new(record, "firstID", json_integer(box->first_id));
-    /* Of one that is not over its attachment says them. */
+    /* For a pod that has not ended, they are in its attachment. */
     for (size_t i = 0; i < box->net_result.n_ips && p->state == POD_TERMINATED; i++)
         json_array_append_new(ips, json_string(box->net_result.ips[i]));
     json_object_set_new(record, "podIPs", ips);

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* A verdict about the whole pod: it was refused, or ended for a reason of its own. */
+/* A verdict about the whole pod: it was refused, or ended for a reason that concerns the whole pod. */
 static void add_verdict(const struct pod *p, json_t *why)
 {
     const char *message = p->message != NULL ? p->message : "";

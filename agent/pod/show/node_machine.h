@@ -5,8 +5,7 @@
 #define AGENT_POD_SHOW_NODE_MACHINE_H
 #include <jansson.h>
 
-/* Adds machineID, systemUUID and osImage, as the files below `root` ("" on a node) have them; what a file
- * does not say is left out, but systemUUID, which is the machine's id then. Reads small files of the local
- * disk. */
+/* Adds machineID, systemUUID and osImage, as the files below `root` ("" on a node) have them; missing values
+ * are omitted, except systemUUID, which is then the machine's id. Reads small files of the local disk. */
 void node_machine_put(json_t *info, const char *root);
 #endif

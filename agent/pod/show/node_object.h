@@ -10,8 +10,8 @@
 
 /* A v1 Node, new; NULL when out of memory. `not_ready`: the reason, or NULL if it is ready. */
 json_t *node_object(const struct node *n, const char *not_ready);
-/* Adds what only a cluster asks for: images (at most max_images; below 0: all), the port of the node's HTTPS
- * server (0: none), features, annotations. */
+/* Adds the members that only a cluster needs: images (at most max_images; below 0: all), the port of the
+ * node's HTTPS server (0: none), features, annotations. */
 void node_object_complete(const struct node *n, json_t *object, int64_t max_images, int64_t port);
 
 #endif

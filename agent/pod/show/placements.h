@@ -7,9 +7,9 @@
 /*
  * One object for each NUMA node: {"node", "memory" (bytes), "parts": [...]}. A part is {"cpus", "memory",
  * "memoryNodes", "role": "Reserved"|"Shared"|"Exclusive", "pod": {"namespace", "name", "uid"}, "container",
- * "isolated", "notIsolated" (why)}, without what it does not have. Memory that several nodes provide together
- * is a part of each of them, whole: "memoryNodes" names them. Empty if no policy is in force. NULL: out of
- * memory.
+ * "isolated", "notIsolated" (why)}, without members that do not apply. Memory that several nodes provide
+ * together is a part of each of them, with the full amount: "memoryNodes" lists the nodes. Empty if no policy
+ * is in effect. NULL: out of memory.
  */
 json_t *placements_json(struct node *n);
 /* placement_metrics.c: kubelet's names; nothing if no policy is in force. */

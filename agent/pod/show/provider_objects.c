@@ -190,7 +190,7 @@ static json_t *provider_objects_find_one(struct node *n, enum status_kind kind, 
         return one_image(n, name);
     case KIND_GENERIC:
     case KIND_POD:
-    case KIND_EVENT:         /* have functions of their own */
+    case KIND_EVENT:         /* have separate functions */
     case KIND_RUNTIME_CLASS: /* not on the socket */
     case KIND_DEVICE:
     case KIND_DEVICE_HELD:

@@ -31,7 +31,7 @@ struct provider_write {
     const char *namespace_, *name; /* of the request */
     bool remove, started;
     bool held, released; /* finalizers: a DELETE that marks the object, a write that removes it */
-    json_t *asked;       /* what a DELETE named; name and namespace_ are in it */
+    json_t *asked;       /* the object that a DELETE named; name and namespace_ point into it */
     int64_t grace_s;     /* of a Pod that is removed; -1: its own */
     json_t *last;        /* the object that is removed */
 };
@@ -93,7 +93,7 @@ static void write_free(struct provider_write *w)
     node_check_idle(n);
 }
 
-/* The folder may be read before the write's end: the pod knows then how long it has. */
+/* The folder may be read before the end of the write, so the pod's grace period is set first. */
 static void tell_grace(struct provider_write *w, bool asked)
 {
     struct pod *p = w->shown == KIND_POD ? pods_find(w->node, w->namespace_, w->name) : NULL;
@@ -157,7 +157,7 @@ static json_t *object_now(const struct provider_write *w)
     return provider_whole(w->node, w->shown, w->namespace_ != NULL ? w->namespace_ : "", w->name, &e);
 }
 
-/* A Pod's end has begun, with the grace period that was asked for. */
+/* A Pod's end has begun, with the requested grace period. */
 static void write_ended(struct provider_write *w)
 {
     struct node *n = w->node;

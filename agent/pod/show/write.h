@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * write - the local API writes: an object becomes a file of the manifest folder, one object a file, or its
- * file is removed. The answer comes when the folder has read it: the object is in force then.
+ * write - writes of the local API: stores an object as a file of the manifest folder, one object in each
+ * file, or removes its file. The answer is sent when the folder has read the file and the object is in
+ * effect.
  *
  *     {"object": {...}, "mark": "...", "dryRun": true}                    PUT; no mark: it must be new
  *     {"object": {apiVersion, kind, metadata}, "mark", "dryRun", "graceSeconds"} DELETE

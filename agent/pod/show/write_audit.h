@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* write_audit - the line in the log of each write that came over the socket, with the words of the local API
- * (agent/kube/apiserver/write.c), which says it itself of its own writes ("audited" in the request). */
+/* write_audit - the line in the log of each write that came over the socket, with the same fields as the
+ * local API (agent/kube/apiserver/write.c), which logs its own writes ("audited" in the request). */
 #ifndef AGENT_POD_SHOW_WRITE_AUDIT_H
 #define AGENT_POD_SHOW_WRITE_AUDIT_H
 #include <jansson.h>

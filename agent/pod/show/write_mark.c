@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* write_mark - what tells two versions of an object apart for write.h, and the version that clients see. */
+/* write_mark - the mark by which write.h distinguishes versions of an object, and the version that clients
+ * see. */
 #include "agent/pod/show/write_node.h"
 #include "base/codec/json.h"
 #include "base/scope.h"

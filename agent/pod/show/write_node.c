@@ -41,7 +41,7 @@ json_t *write_node_stored(struct node *n, const char *name, struct err *e)
     return o;
 }
 
-/* ERR_RANGE: it is not valid, *ret_causes says why. */
+/* ERR_RANGE: it is not valid, *ret_causes has the reasons. */
 static enum err_code check(struct node *n, const json_t *request, json_t **ret_causes, struct err *e)
 {
     const json_t *object = json_object_get(request, "object");

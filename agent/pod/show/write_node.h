@@ -14,7 +14,7 @@ json_t *write_node_stored(struct node *n, const char *name, struct err *e);
 void write_node(struct node *n, json_t *request /* stolen */, struct status_reply *r);
 
 /* ---- write_mark.c ---- */
-/* Differs where the manifest differs: without the status and what only the node knows. "": no memory. */
+/* Differs if the manifest differs, without the status and members that only the node sets. "": no memory. */
 void write_mark_of(const json_t *object, char ret[WRITE_MARK_SIZE]);
 json_t *write_versioned(struct node *n, enum status_kind kind, json_t *object /* stolen */);
 #endif

@@ -9,7 +9,7 @@ struct pod_shown {
         char status[8];
         int64_t since_ns;
     } conditions[6];     /* in the order in which they are shown */
-    uint64_t shown_hash; /* of the status last told to watchers */
+    uint64_t shown_hash; /* of the status last sent to watchers */
 };
 
 static inline struct pod_shown *shown_of(const struct pod *p)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * claim_usage - how full a file system is, and the volume of a pod: as its driver or its file system said
- * last, or as the agent's own folder of a claim shows. Loop thread only; no path that could hang is accessed.
+ * claim_usage - the usage of a file system and of a pod's volume: the last value from its driver or its file
+ * system, or the usage of the agent's own folder of a claim. Loop thread only; no path that could hang is
+ * accessed.
  */
 #ifndef AGENT_POD_USAGE_CLAIM_USAGE_H
 #define AGENT_POD_USAGE_CLAIM_USAGE_H
@@ -19,7 +20,8 @@ struct fs_usage {
 bool fs_usage_read(const char *path, int64_t at_ns, struct fs_usage *ret);
 /* Of a volume that a driver serves, also an inline one. False: it serves none, or has reported nothing. */
 bool driver_usage(const struct pod *p, const char *volume, struct fs_usage *ret);
-/* Of a volume that the node or a FlexVolume driver mounted. False: it is none, or has said nothing. */
+/* Of a volume that the node or a FlexVolume driver mounted. False: it is not such a volume, or has reported
+ * nothing yet. */
 bool mounted_usage(const struct pod *p, const char *volume, struct fs_usage *ret);
 /* Of a volume that is a claim. False: it is none, or there is nothing to say. Not sized: a PersistentVolume
  * that is not looked at, since it may hang. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * local_plan - which limits the kernel's quota gets for the trees of a pod, so that a limit of several trees
- * together is noticed when it is passed, without looking in between. Pure.
+ * local_plan - the quota limits of a pod's trees, chosen so that exceeding a common limit of several trees is
+ * detected without polling. Pure.
  *
  * A soft limit warns. Of what is left of a limit, each of its n trees gets the n-th part: if together they
  * use more than was left, at least one has used more than its part, and its warning leads to a new plan. Each

@@ -69,7 +69,7 @@ static void set_all(struct arm *a)
     }
 }
 
-/* A limit that is passed before it is set gives no warning, so usage is read again afterwards. */
+/* A limit that is already exceeded when it is set causes no warning, so usage is read again afterwards. */
 static void arm_run(struct project_task *task)
 {
     struct arm *a = (struct arm *)task;
@@ -281,7 +281,7 @@ static void hard_limit_reached(struct pod *p, const char *path)
     }
 }
 
-/* A soft limit is passed, which gives no second warning on ext4, and endless ones on XFS. */
+/* A soft limit is exceeded, which causes no second warning on ext4, and endless ones on XFS. */
 static bool is_above(const struct pod *p)
 {
     const struct local_pod *l = usage_of_pod(p)->local;

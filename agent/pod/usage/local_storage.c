@@ -255,7 +255,7 @@ static struct local_tree *local_storage_next(struct local_storage *s, uint64_t n
     return NULL;
 }
 
-/* Its quota gives no warnings. */
+/* Its quota sends no warnings. */
 static void read_now(struct local_storage *s, struct local_tree *t)
 {
     tree_rests(s, t);

@@ -42,8 +42,8 @@ struct local_tree {
     int64_t at_ns;             /* wall clock of its end */
     /* private */
     struct pod *pod;
-    uint64_t due_ms;         /* clock_mono_ms(); LOCAL_NEVER: when it is asked for, or the kernel warns */
-    bool quota;              /* has a project, and the plan of the pod's limits knows that */
+    uint64_t due_ms;         /* clock_mono_ms(); LOCAL_NEVER: on request, or when the kernel warns */
+    bool quota;              /* has a project that is included in the plan of the pod's limits */
     uint32_t project;        /* then its id */
     bool limited;            /* a limit covers it */
     bool asked;              /* storage_usage_measure() waits for it */
@@ -99,8 +99,7 @@ struct local_pod *local_limits_trees(struct pod *p);
 struct local_pod *local_limits_others(struct pod *p);
 /* Its limits, as many as fit; returns their number. */
 size_t local_limits_list(const struct pod *p, struct plan_limit *ret, size_t max);
-/* Its limits are to be enforced by the kernel instead of by eviction, as the annotation or the setting says.
- */
+/* Whether the kernel enforces its limits instead of eviction, by the annotation or the setting. */
 bool local_limits_enforced(const struct pod *p);
 /* Whether a limit is exceeded. *ret is kubelet's message then, malloc'ed; NULL when out of memory. */
 bool local_limits_exceeded(const struct pod *p, char **ret);

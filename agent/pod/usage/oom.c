@@ -15,9 +15,9 @@
 #include <string.h>
 
 #define KMSG "/dev/kmsg"
-/* of the log, until somebody's count asks for them: more than one kill takes at once \ */
+/* of the log, until a counter's change requires them: more than a single kill writes \ */
 #define KILLS_KEPT 64
-/* a kernel that says a lot (firewalls, links) does not wake the agent for each line */
+/* a kernel that logs a lot (firewalls, links) does not wake the agent for each line */
 #define LOG_PAUSE_MS 1000
 #define RECORDS_AT_ONCE 512 /* per step of the loop: a flood of records must not block it */
 #define UNSEEN_MAX_MS 10000

@@ -36,10 +36,10 @@ struct storage_part storage_usage_pod(const struct pod *p);     /* with all laye
 /* ---- for pressure ---- */
 
 /*
- * A disk of the node is running short: figures of all pods are wanted, none older than `max_age_ms`. What has
- * projects has them already; other trees are scanned with LOCAL_SHARE_ASKED of a CPU (local_storage.h).
- * `done` is called on a later turn of the loop: when everything is known, or after `deadline_ms` with what is
- * known then (complete is false). A second call replaces the first one's `done`. False: no memory, `done` is
+ * A disk of the node is running full: determines figures of all pods, none older than `max_age_ms`. Trees
+ * with projects have them already; other trees are scanned with LOCAL_SHARE_ASKED of a CPU (local_storage.h).
+ * `done` is called on a later turn of the loop: when all figures are known, or after `deadline_ms` with the
+ * known ones (complete is false). A second call replaces the first one's `done`. False: no memory, `done` is
  * not called.
  */
 bool storage_usage_measure(struct node *n, uint64_t max_age_ms, uint64_t deadline_ms,

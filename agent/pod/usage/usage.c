@@ -188,7 +188,7 @@ static void read_one(struct pass *p, const struct usage_row *row, const char *pa
     to->cgroup = s->path;
     if (cg_meter_read(s->meter, p->parts, &to->s, &e) != ERR_OK) {
         log_debug("cannot read usage", F_ERR(&e)); /* it is being removed, or was never made */
-        return;                                    /* s->round tells that it may be freed */
+        return;                                    /* s->round shows that it may be freed */
     }
     p->n++;
     s->round = p->u->round;

@@ -2,7 +2,7 @@
 /*
  * usage - resource usage of this node, its pods together, each pod and each container.
  *
- * Read only on request (/stats/summary, /metrics, `coracle top`): nothing here has a timer of its own. Meters
+ * Read only on request (/stats/summary, /metrics, `coracle top`), without timers. Meters
  * (cgroups/meter.h) are made on the first request, keep their files open for the next one, and are freed with
  * their cgroup. They may use a quarter of the process' descriptors (RLIMIT_NOFILE), at most USAGE_OPEN_MAX:
  * four per container and pod, so about 900 for 110 pods of one container; beyond that meters open their files

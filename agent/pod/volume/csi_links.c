@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The drivers' requests to the node: whether a pod wants a volume, which volume a folder is of. */
+/* Requests of volumes/csi to the node: whether a pod needs a volume, and which volume a folder belongs to. */
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/leftovers/sweep.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* csi_object - what a CSIDriver object says of its driver. Pure. */
+/* csi_object - the settings of a driver in its CSIDriver object. Pure. */
 #ifndef AGENT_POD_VOLUME_CSI_OBJECT_H
 #define AGENT_POD_VOLUME_CSI_OBJECT_H
 #include "agent/api/generic.h"

@@ -167,7 +167,7 @@ bool csi_volumes_teardown_step(struct pod *p, bool *ret_kept)
         let_go(p);
         return true;
     }
-    if (csi->error != NULL && p->node->draining) { /* tried once; the next start of the agent goes on */
+    if (csi->error != NULL && p->node->draining) { /* tried once; the next start of the agent continues */
         log_warn("keeping a pod's CSI volumes; the next start will remove them", F_STR("pod", p->key),
                  F_STR("why", csi->error));
         *ret_kept = true;

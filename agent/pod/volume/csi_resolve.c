@@ -104,7 +104,7 @@ static bool take_names(struct csi_vol *v, const char *spec_name, const char *dri
     ok = v->spec_name != NULL && v->driver != NULL && v->handle != NULL;
     if (ok && !v->ephemeral &&
         csi_paths_make(&paths, v->pod->node->o.root_dir, &id, NULL, &memory, ERR_IGNORED) == ERR_OK)
-        v->staging = strdup(paths.staging); /* NULL: such a path cannot be staged, either */
+        v->staging = strdup(paths.staging); /* NULL: a volume with this path cannot be staged, either */
     arena_done(&memory);
     if (!ok)
         forget_names(v);

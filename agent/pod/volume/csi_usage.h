@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * csi_usage - how full a volume of a CSI driver is: the driver is asked now and then while the volume is
- * ready, if it has GET_VOLUME_STATS. Loop thread only.
+ * csi_usage - the usage of a volume of a CSI driver: calls the driver periodically while the volume is ready,
+ * if the driver has GET_VOLUME_STATS. Loop thread only.
  */
 #ifndef AGENT_POD_VOLUME_CSI_USAGE_H
 #define AGENT_POD_VOLUME_CSI_USAGE_H
@@ -17,7 +17,7 @@ struct csi_vol_usage { /* of one volume; begins as zeros */
     struct csi_usage last;
 };
 
-/* Asks if it is time. `path`: what is mounted for the pod, or its block device. */
+/* Calls the driver if it is time. `path`: the pod's mount, or its block device. */
 void csi_usage_step(struct csi_vol_usage *u, struct pod *p, const char *driver, const char *handle,
                     const char *path);
 bool csi_usage_busy(const struct csi_vol_usage *u);

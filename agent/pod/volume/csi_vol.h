@@ -49,10 +49,10 @@ struct csi_vol {
     struct csi_vol_usage usage;
     uint64_t backoff_ms;
     struct boot_time retry_at; /* of a set-up, or of the next one of a volume that is published again */
-    bool republishes;          /* requiresRepublish: while it is ready, the driver is asked again and again */
+    bool republishes;          /* requiresRepublish: calls the driver repeatedly while the volume is ready */
     bool republished;          /* this was done at least once */
     bool attaches;             /* the driver wants it attached */
-    bool in_use;               /* another pod has it, and it is for one pod */
+    bool in_use;               /* another pod uses it, and it permits only one pod */
     struct boot_time give_up_at; /* of the pod's end: when the driver's answer is no longer waited for */
     struct boot_time said_at;    /* when waiting for the attachment is an event; none: it does not wait */
     char error[512];

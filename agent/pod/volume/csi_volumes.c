@@ -79,7 +79,7 @@ static void vol_waits(struct csi_vol *v, const char *why)
     if (!clock_boot_is_set(v->said_at))
         v->said_at = clock_boot_in_ms(SAID_MS);
     if (clock_boot_is_due(v->said_at)) {
-        /* The beginning is that of kubelet's line in its log; it says nothing to users. */
+        /* The beginning comes from kubelet's log line; it is not meant for users. */
         pod_event(
             p, NULL, true, "FailedMount",
             "Unable to attach or mount volumes: unmounted volumes=[%.100s], unattached volumes=[%.100s], "

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * csi_volumes - the volumes of a pod that CSI drivers serve. Each is set up separately, with a back-off of
- * its own, beside the pod's other volumes; the removal is one operation for all of them. Loop thread only.
+ * csi_volumes - the volumes of a pod that CSI drivers serve. Each is set up separately, with its own
+ * back-off, in parallel with the pod's other volumes; the removal is one operation for all of them. Loop
+ * thread only.
  */
 #ifndef AGENT_POD_VOLUME_CSI_VOLUMES_H
 #define AGENT_POD_VOLUME_CSI_VOLUMES_H

@@ -22,9 +22,10 @@ struct payload_set;
 struct payload_set *payload_set_new(struct pod *p);
 /* A set to be tidied instead of written. */
 struct payload_set *payload_set_new_tidy(struct pod *p);
-/* Whether writing or tidying it, or removing what it replaces, takes longer than the loop has. *entries: what
- * the pod's volumes hold at most, kept by the caller between calls; 0: unknown. Only then, or when it has
- * grown large, are the folders walked: an edit in a hundred pods must not visit each of them. */
+/* Whether writing or tidying it, or removing its old version, would block the loop for too long. *entries:
+ * the maximum number of entries in the pod's volumes, kept by the caller between calls; 0: unknown. Only
+ * then, or when it has grown large, are the folders walked: an edit in a hundred pods must not visit each of
+ * them. */
 bool payload_set_is_large(const struct payload_set *s, size_t *entries);
 /* Writes or tidies the set.  Blocks; any thread. */
 void payload_set_write(struct payload_set *s);

@@ -183,7 +183,8 @@ bool payloads_keep_content(struct pod *p, const struct api_volume *v, struct err
     struct pod_volumes *vols = volumes_of(p);
     struct err unseen = { 0 };
 
-    /* A token is being requested, perhaps for as long as an apiserver says nothing: the last one is there. */
+    /* A token is being requested, which may take long if the apiserver does not answer: the last token
+     * stays. */
     bool token = e->code == ERR_UNAVAILABLE && payloads_have_token(v) && sandbox_net(p) == NET_READY;
 
     if (v->kind != API_VOL_PAYLOAD || (e->code != ERR_PRECONDITION && e->code != ERR_EXHAUSTED && !token))

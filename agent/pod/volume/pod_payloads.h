@@ -28,7 +28,7 @@ void payloads_note(struct pod *p, const struct api_volume *v, const struct paylo
 bool payloads_have_token(const struct api_volume *v);
 /* After a publish failed with *e: true, with *e cleared, if an earlier run's content is kept instead. */
 bool payloads_keep_content(struct pod *p, const struct api_volume *v, struct err *e);
-/* `found` covers all volumes and comes from payloads_note().  Condition, log and event report a change. */
+/* `found` covers all volumes; payloads_note() returns it.  Condition, log and event report a change. */
 void payloads_note_overlaps(struct pod *p, const struct buf *found);
 
 /* Also renews tokens and removes superseded versions, and schedules the necessary wake-ups. */

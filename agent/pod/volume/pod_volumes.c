@@ -24,7 +24,7 @@
 
 #define RETRY_FIRST_MS 500 /* kubelet's back-off of volume operations: 500 ms doubling to 2 m 2 s */
 #define RETRY_MAX_MS 122000
-#define SHM_BYTES (64 * 1024 * 1024) /* the size every engine gives /dev/shm */
+#define SHM_BYTES (64 * 1024 * 1024) /* the size of /dev/shm in every engine */
 #define MS INT64_C(1000000)
 
 static const char *volumes_state_name(enum vols_state s)

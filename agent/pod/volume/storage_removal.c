@@ -83,7 +83,7 @@ struct asking {
     bool waits;
 };
 
-/* A driver is asked for its capabilities before any other call. */
+/* The capabilities of a driver are requested before any other call. */
 static void ask_driver(const char *name, void *arg)
 {
     struct asking *a = arg;

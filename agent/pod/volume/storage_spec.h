@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* storage_spec - the mount of a volume, from its source in the pod or in a PersistentVolume. Loop thread
- * only; what it fills in is borrowed from objects, for a child that is forked at once. */
+ * only; its members are borrowed from objects, for a child that is forked immediately. */
 #ifndef AGENT_POD_VOLUME_STORAGE_SPEC_H
 #define AGENT_POD_VOLUME_STORAGE_SPEC_H
 #include "agent/pod/core/pod.h"
@@ -12,7 +12,7 @@ struct storage_source {
     const struct api_storage *storage;
     const struct api_pv *pv; /* NULL: given in the pod */
     const char *name;        /* of the PersistentVolume, or of the pod's volume */
-    bool read_only;          /* the claim's volume says so */
+    bool read_only;          /* set in the claim's volume */
     bool block;              /* containers get the device */
 };
 
@@ -30,8 +30,8 @@ struct storage_job {
 };
 
 /* `memory` holds the texts that are not borrowed. ERR_PRECONDITION: a Secret is missing; ERR_UNAVAILABLE: the
- * driver is being asked what it can, or with attach_name, a controller has not attached the volume yet;
- * ERR_NOT_FOUND: there is no driver. */
+ * driver's capabilities are being requested, or with attach_name, a controller has not attached the volume
+ * yet; ERR_NOT_FOUND: there is no driver. */
 enum err_code storage_job_make(const struct pod *p, const struct storage_source *s,
                                struct flex_drivers *drivers, struct arena *memory, struct storage_job *ret,
                                struct err *e) MUST_CHECK;

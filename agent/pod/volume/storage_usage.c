@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How full mounted volumes are: each is asked in a child of its own, which may hang with its server. Then
- * what was known stays, with its time, and the next question waits longer.
+ * The usage of mounted volumes: each is measured in a separate child process, which may hang with its server.
+ * Then the last figures stay, with their time, and the next measurement starts later.
  */
 #include "agent/pod/core/storage_place.h"
 #include "agent/pod/volume/storage_vol.h"

@@ -44,7 +44,7 @@ struct storage_vol {
         struct boot_time retry_at;
         char error[512];
     } growth;
-    bool measured; /* it has a file system, and of a FlexVolume, the driver says that it may be asked */
+    bool measured; /* it has a file system; for a FlexVolume, its driver also has supportsMetrics */
     struct storage_space {
         struct proc_call call;
         bool known;

@@ -270,7 +270,7 @@ static void set_up(struct storage_vol *v, const struct storage_source *source)
     } else if (e.code == ERR_UNAVAILABLE && job.attach_name[0] != '\0') {
         waits_for_attachment(v, &e);
     } else if (e.code == ERR_UNAVAILABLE) {
-        vol_waits(v, &e, clock_boot_in_ms(STORAGE_RETRY_MAX_MS)); /* the driver's answer comes sooner */
+        vol_waits(v, &e, clock_boot_in_ms(STORAGE_RETRY_MAX_MS)); /* the driver's answer arrives earlier */
     } else if (e.code == ERR_PRECONDITION && pod_is_new(p)) {
         vol_waits(v, &e, pod_new_until(p));
     } else {

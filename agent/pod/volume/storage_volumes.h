@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * storage_volumes - the volumes of a pod that the node mounts itself (nfs, iscsi, fc, local) or a FlexVolume
- * driver does, given in the pod or by a claim. Each is mounted in a child of its own with a back-off of its
- * own, so that a dead server holds nothing but its pods; all are unmounted in one child. Loop thread only.
+ * driver does, given in the pod or by a claim. Each is mounted in a separate child process with its own
+ * back-off, so that a dead server delays only its own pods; all are unmounted in one child. Loop thread only.
  */
 #ifndef AGENT_POD_VOLUME_STORAGE_VOLUMES_H
 #define AGENT_POD_VOLUME_STORAGE_VOLUMES_H
@@ -16,7 +16,7 @@ bool storage_volumes_ready(const struct pod *p);
 /* True: none is left. *ret_kept: some are, and the end of all pods does not wait for them. */
 bool storage_volumes_teardown_step(struct pod *p, bool *ret_kept);
 bool storage_volumes_working(const struct pod *p); /* mounts, expands or unmounts some */
-bool storage_volumes_busy(const struct pod *p);    /* or asks how full one is */
+bool storage_volumes_busy(const struct pod *p);    /* or measures one */
 bool storage_cancel_mounts(struct pod *p);         /* true: some were under way, and still are */
 void storage_volumes_cancel(struct pod *p);
 void storage_volumes_end(struct pod *p); /* its end begins: a removal is tried at once */

@@ -41,7 +41,8 @@ void node_token_changed(struct node *n, const char *pod_uid);
 
 /*
  * When to renew a token (pkg/kubelet/token/token_manager.go): when it is 24 hours old or a fifth of its
- * lifetime is left, whichever comes first, randomly 0 to 9 s earlier, so that not all pods ask at once.
+ * lifetime is left, whichever comes first, randomly 0 to 9 s earlier, so that not all pods send requests at
+ * once.
  */
 #define POD_TOKEN_JITTER_S 10
 struct boot_time pod_token_renew_at(int64_t expires_ns, int64_t expiration_seconds, unsigned jitter_s);

@@ -30,7 +30,7 @@ bool volumes_teardown_step(struct pod *p);
 json_t *volumes_overlaps_json(const struct pod *p);
 bool volumes_use_config(const struct api_pod *p, enum api_config_kind kind, const char *name);
 
-/* What the driver of a volume said last of how full it is; false: it has none, or nothing is known. */
+/* The last usage that a volume's driver reported; false: it has no driver, or nothing is known. */
 struct csi_usage;
 bool volumes_driver_usage(const struct pod *p, const char *volume, struct csi_usage *ret, int64_t *ret_at_ns);
 /* How full a volume is that the node mounted, as far as its server answers. False: nothing is known. */

@@ -68,7 +68,7 @@ static bool stop_containers(struct pod *p)
     return !alive;
 }
 
-/* The phase of a pod that was told to end, from the last exits of its containers. */
+/* The phase of a pod whose end was requested, from the last exits of its containers. */
 static const char *ended_phase(const struct pod *p)
 {
     for (size_t i = 0; i < p->n_ctrs; i++)

@@ -21,7 +21,7 @@ static bool same_names(const struct api_container *a, const struct api_container
     return true;
 }
 
-/* An apiserver refuses such a change; if it is sent nevertheless, it must not reach our arrays. */
+/* An apiserver refuses such a change; if it sends one anyway, it must not reach our arrays. */
 static bool same_containers(const struct api_pod_spec *a, const struct api_pod_spec *b)
 {
     return a->n_containers == b->n_containers && a->n_init_containers == b->n_init_containers &&

@@ -22,8 +22,8 @@
 
 #define SHUTDOWN_CRITICAL_PRIORITY 2000000000 /* scheduling.SystemCriticalPriority */
 /* A group is waited for this long after its period: killed containers are reaped, network, volumes and
- * records cleaned up. (kubelet waits only for the period: what is killed at its end is never recorded.) And a
- * grace period is at least 2 s, as everywhere in kubelet. */
+ * records cleaned up. (kubelet waits only for the period, so containers that are killed at its end are never
+ * recorded.) And a grace period is at least 2 s, as everywhere in kubelet. */
 #define SHUTDOWN_SLACK_MS 4000
 #define SHUTDOWN_GRACE_MIN_MS 2000
 

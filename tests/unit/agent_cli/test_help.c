@@ -383,7 +383,8 @@ static void words_are_completed_from_the_tables(void **state)
     expect(f, "__complete --output=y", 0, "--output=yaml\n", "");
     expect(f, "__complete --so", 0, "--socket\tthe daemon's socket (" CLI_SOCKET ", or CORACLE_SOCKET)\n",
            "");
-    expect(f, "__complete expl", 0, "explain\tshow why a pod is not running, and what it is waiting for\n", "");
+    expect(f, "__complete expl", 0, "explain\tshow why a pod is not running, and what it is waiting for\n",
+           "");
     expect(f, "__complete get ev", 0, "evictions\nevents\n", "");
     expect(f, "__complete get pods --no", 0, "--no-headers\tdo not print headers\n", "");
     expect(f, "__complete get pods -o j", 0, "json\njsonpath=\njsonpath-file=\n", "");

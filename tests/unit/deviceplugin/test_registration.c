@@ -325,10 +325,9 @@ static void a_process_that_registers_in_a_loop_is_slowed_down(void **state)
         assert_non_null(strstr(register_now(f, "v1beta1", "p.sock", "cpu"), "is invalid"));
     for (int i = 0; i < 100; i++)
         assert_int_not_equal(register_now(f, "v1beta1", "p.sock", "cpu")[0], '\0');
-    snprintf(
-        expected, sizeof(expected),
-        "rpc error: code = ResourceExhausted desc = process %d registers more than 10 times a second",
-        (int)getpid());
+    snprintf(expected, sizeof(expected),
+             "rpc error: code = ResourceExhausted desc = process %d registers more than 10 times a second",
+             (int)getpid());
     assert_string_equal(register_now(f, "v1beta1", "p.sock", "cpu"), expected);
     assert_in_range(f->problems, 1, 30);
 }

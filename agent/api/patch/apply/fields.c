@@ -84,8 +84,8 @@ json_t *fields_union(const json_t *a, const json_t *b)
     return NULL;
 }
 
-/* Walks through a beside b. `keep` says of an element of a whether it stays (*member: by itself) or at least
- * leads to remaining elements; `fn` continues below it. */
+/* Walks through a and b in parallel. `keep` decides whether an element of a stays (*member: by itself) or at
+ * least leads to remaining elements; `fn` continues below it. */
 typedef bool (*keep_fn)(const json_t *node, const json_t *other, bool *member);
 
 static json_t *walk(const json_t *a, const json_t *b, keep_fn keep, combine_fn fn)

@@ -7,9 +7,9 @@
  *   "k:{\"name\":\"a\"}"  the element of a list with these keys
  *   "v:1"                 an element of a set
  *
- * An element is itself in the set if its value is {} or has the member "."; the others only lead to what is.
- * A set has no value that is neither.  The keys of k: and v: are canonical: names in order, no blanks, Go's
- * escapes.
+ * An element is itself in the set if its value is {} or has the member "."; other elements only lead to
+ * members of the set. A set has no other values.  The keys of k: and v: are canonical: names in order, no
+ * blanks, Go's escapes.
  *
  * Results are new references which share nothing that may change; NULL: out of memory.
  */
@@ -40,8 +40,8 @@ json_t *fields_decode(const json_t *v);
 char *fields_key(const json_t *keys);
 char *fields_value(const json_t *value);
 
-/* Calls fn with each path of the set as people read it, `.spec.containers[name="a"].image`, in the order of
- * Go.  False: out of memory, or fn said so. */
+/* Calls fn with each path of the set in readable form, `.spec.containers[name="a"].image`, in Go's order.
+ * False: out of memory, or fn returned false. */
 typedef bool (*fields_fn)(void *arg, const char *path);
 bool fields_each(const json_t *set, fields_fn fn, void *arg);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * typed - values with the type that a table gives them, as server-side apply sees them
+ * typed - values with their types from the tables, for server-side apply
  * (structured-merge-diff).  Private to the room.
  *
  * A granular object or list is owned and merged member by member, an atomic one as one value.  Lists are
- * granular if they have keys, or are sets.  What no table knows (API_ANY) has the type of its value: objects
- * granular, lists atomic.
+ * granular if they have keys, or are sets.  A value that no table describes (API_ANY) has the type of its
+ * value: objects are granular, lists atomic.
  *
- * A failure is false, with a Status if it is not a lack of memory.
+ * Functions return false on failure, with a Status unless out of memory.
  */
 #ifndef AGENT_API_PATCH_APPLY_TYPED_H
 #define AGENT_API_PATCH_APPLY_TYPED_H
@@ -63,7 +63,7 @@ json_t *typed_with_named(const struct typed *t, const json_t *set);
 /* ---- for the files of typed alone ---- */
 struct typed typed_member(const struct typed *t, const char *name, bool *ret_known);
 struct typed typed_element(const struct typed *t);
-/* The type that a value has where the table knows none. */
+/* The type of a value that the table does not describe. */
 struct typed typed_of_value(const struct typed *t, const json_t *v);
 /* The path element of a list's element; NULL: it has none (*ret_missing), or out of memory. */
 char *typed_element_path(const struct typed *t, const json_t *element, bool *ret_missing);

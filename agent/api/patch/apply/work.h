@@ -25,7 +25,7 @@ void work_done(struct work *w);
 
 const json_t *work_managers_of(const json_t *object); /* metadata.managedFields, borrowed; NULL: none */
 json_t *work_without_managers(const json_t *object);  /* a copy */
-bool work_set_managers(json_t *object, const json_t *entries); /* encoded; none: the member goes */
+bool work_set_managers(json_t *object, const json_t *entries); /* encoded; none: the member is removed */
 
 json_t *work_stripped(void);                          /* fields that no manager ever has */
 bool work_filter(const struct work *w, json_t **set); /* to the fields that this path can change */
@@ -37,8 +37,8 @@ bool work_settle(struct work *w, const struct typed_change *c, const json_t *sel
 bool work_update(struct work *w, const char *manager, const json_t *from, const json_t *to);
 
 /* ---- conflicts.c ---- */
-/* The fields that other managers have and that change, without those that a client-side apply of kubectl
- * hands over: a list of {entry, set}. */
+/* The changed fields that other managers own, except those that a client-side apply of kubectl transfers: a
+ * list of {entry, set}. */
 json_t *conflicts_find(const struct work *w, const struct typed_change *c, const json_t *live,
                        const json_t *self);
 json_t *conflicts_status(json_t *conflicts); /* a 409 of one or more */

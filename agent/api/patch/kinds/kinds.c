@@ -13,7 +13,7 @@ static const struct api_row pod[] = {
 };
 static const struct api_schema pod_schema = SCHEMA("Pod", pod, .base = &api_schema_pod);
 
-/* Of the subresource; it has no path of its own. */
+/* Of the subresource, which has no separate path. */
 static const struct api_kind_row scale = { .group = "autoscaling",
                                            .version = "v1",
                                            .api_version = "autoscaling/v1",

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The value that the table gives to a member that is absent. */
+/* The table's default of an absent member. */
 static bool is_default(const struct api_row *row, const json_t *v)
 {
     if (row->otherwise == NULL)
@@ -30,7 +30,7 @@ static bool is_default(const struct api_row *row, const json_t *v)
     }
 }
 
-/* The element of `said` that is this one: by its key, or by its place. */
+/* The element of `said` that corresponds to this one, by key or by position. */
 static const json_t *element_of(const struct api_row *row, const json_t *said, const json_t *element,
                                 size_t i)
 {

@@ -48,7 +48,7 @@ static bool default_row(const struct api_row *row, json_t *object, bool template
     if (row->otherwise != NULL && !of_pods && !set_default(object, row->name, value_of(row)))
         return false;
     v = json_object_get(object, row->name);
-    if (meta) /* the path of a request says the namespace */
+    if (meta) /* the path of a request contains the namespace */
         return true;
     if (row->type == API_OBJECT && json_is_object(v))
         return default_object(row->nested, v, template || strcmp(row->name, "template") == 0);
@@ -146,7 +146,7 @@ static bool default_rolling(json_t *strategy, const char *a, json_t *a_value, co
     return ok;
 }
 
-/* Where each index has a limit of its own, the whole Job has practically none: batch/v1, defaults.go. */
+/* With a limit for each index, the whole Job has practically no limit: batch/v1, defaults.go. */
 static json_int_t backoff_limit(const json_t *spec)
 {
     return json_object_get(spec, "backoffLimitPerIndex") != NULL ? INT32_MAX : 6;

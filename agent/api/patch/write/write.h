@@ -3,8 +3,8 @@
  * write - a whole write of an object, as an apiserver does it between reading the request and validating the
  * result.
  *
- * In this order: the patch or apply; decoding (types, unknown fields); names, uid and resourceVersion; what
- * the path cannot change (status, or all but status); defaults; what an update may change; managers;
+ * In this order: the patch or apply; decoding (types, unknown fields); names, uid and resourceVersion; fields
+ * that the path cannot change (status, or all except status); defaults; immutable fields; managers;
  * generation.  The caller validates the values by the rules of the kind, sets uid, creationTimestamp and
  * resourceVersion, and stores it, unless *ret_same.
  *
@@ -50,10 +50,10 @@ enum err_code api_write(const struct api_write *w, const json_t *live, const jso
 /* ---- decode.c, defaults.c, update_rules.c: parts of it ---- */
 
 /*
- * Gives the object the form that Go's decoder and encoder give it: unknown fields are removed and named in
- * the list `unknown` ("spec.x"), nulls and empty values of fields that are left out when empty go, quantities
+ * Converts the object to the form that Go's decoder and encoder produce: unknown fields are removed and added
+ * to the list `unknown` ("spec.x"), nulls and empty values of fields with omitempty are removed, quantities
  * are canonical. *ret_why: why it cannot be decoded, a JSON string, a new reference; then the result is
- * ERR_INVALID.  `converted`: in the words for a strategic merge patch, whose result is no text.
+ * ERR_INVALID.  `converted`: uses the messages of a strategic merge patch, whose result is not a text.
  */
 enum err_code api_object_decode(const struct api_patch_kind *kind, json_t *object, bool converted,
                                 json_t *unknown, json_t **ret_why, struct err *e) MUST_CHECK;
@@ -61,8 +61,8 @@ enum err_code api_object_decode(const struct api_patch_kind *kind, json_t *objec
 /* Sets the defaults of the kind. */
 enum err_code api_object_default(const struct api_patch_kind *kind, json_t *object, struct err *e) MUST_CHECK;
 
-/* Takes off defaults that `said`, what a client sent of the object, does not have, if they come back the
- * same. False: out of memory. */
+/* Removes defaults that `said`, the object as the client sent it, does not contain, if defaulting would
+ * restore the same values. False: out of memory. */
 bool api_object_bare(const struct api_patch_kind *kind, json_t *object, const json_t *said);
 
 /* Adds the causes for which metadata names no valid finalizers or owners. False: out of memory. */
