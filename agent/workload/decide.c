@@ -176,7 +176,7 @@ static void decide_set(struct decision *d)
 /* Whether the pod is old and has to be replaced. */
 static bool outdated(const struct decision *d, const struct workload_seen *s)
 {
-    return !s->current && d->w->update == API_UPDATE_ROLLING && s->number >= d->w->partition;
+    return !s->current && d->w->update == API_UPDATE_ROLLING && s->number >= d->w->first + d->w->partition;
 }
 
 /* Creates the lowest missing number. True: a pod is being created, or is not ready yet. */

@@ -24,7 +24,7 @@ struct workload_want {
     unsigned replicas, first; /* numbers from `first` on */
     unsigned surge, unavailable;
     enum api_update update;
-    unsigned partition; /* StatefulSet: lower numbers are not updated */
+    unsigned partition; /* StatefulSet: so many numbers from `first` on are not updated */
     bool parallel, paused;
 };
 

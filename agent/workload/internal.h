@@ -79,7 +79,8 @@ struct workload {
     char hash[API_HASH_SIZE];    /* of the current revision; "" before the first step */
     int64_t number, told_number; /* of that revision; 0: no revision is kept */
     bool on_hold;                /* a paused Deployment: the current template differs from the object's */
-    char before[API_HASH_SIZE];  /* of the revision before the rollout; without a rollout, the current one */
+    char before[API_HASH_SIZE];  /* of the revision before the rollout; without a rollout, the current one. A
+                                    StatefulSet's is recorded: pods below the partition are made of it */
     unsigned n_before;           /* its pods */
     struct workload *revisions, *next; /* the workload's revisions; a revision's next one; of this step */
     json_t *told;                      /* the status last sent to clients of the store; NULL: none */
@@ -149,6 +150,12 @@ void workload_event_scaled(struct workloads *w, const struct workload *one);
 /* ---- revisions.c ---- */
 /* The one of this hash; NULL: there is none. */
 struct workload *revision_of(struct workloads *w, const struct workload *one, const char *hash);
+/* Whether the pod of this number is made of the revision before the rollout: it is below the partition of its
+ * StatefulSet. */
+bool revision_holds_back(struct workloads *w, const struct workload *one, unsigned number);
+/* The StatefulSet with the template of that revision: a new reference. */
+enum err_code revision_past(struct workloads *w, const struct workload *one, struct api_generic **ret,
+                            struct err *e) MUST_CHECK;
 /* Reads a new object. */
 void revision_take(struct workload *one);
 /* At the beginning of a step: links the revisions of each workload. */

@@ -95,12 +95,12 @@ static void label(struct api_expansion *x, struct making *m, const char *key, co
     m->labels[x->n_labels++] = (struct api_kv){ text(key), text(value) };
 }
 
-static void label_it(struct api_expansion *x, struct making *m, const struct workload *one)
+static void label_it(struct api_expansion *x, struct making *m, const struct workload *one, bool past)
 {
     const struct api_generic *g = one->object;
 
     if (one->kind != API_KIND_REPLICA_SET)
-        label(x, m, workload_hash_label(one->kind), workload_hash(one));
+        label(x, m, workload_hash_label(one->kind), past ? one->before : workload_hash(one));
     x->of_daemon = one->kind == API_KIND_DAEMON_SET;
     if (one->kind == API_KIND_STATEFUL_SET) {
         label(x, m, "statefulset.kubernetes.io/pod-name", m->name);
@@ -153,11 +153,19 @@ static void tell(struct workloads *w, const struct workload *one, const struct a
     workload_event_pod(w, rev != NULL && one->kind == API_KIND_DEPLOYMENT ? rev : one, pod, made);
 }
 
-static void put(struct workloads *w, const struct workload *one, const struct api_expansion *x, struct err *e)
+/* `past`: of the revision before the rollout. */
+static void put(struct workloads *w, const struct workload *one, const struct api_expansion *x, bool past,
+                struct err *e)
 {
     struct api_object o = { .kind = API_KIND_POD, .document = 1 };
+    struct api_generic *older = NULL;
 
-    if (api_expand_pod(workload_template(w, one), x, &o.pod, e) != ERR_OK)
+    if (past && revision_past(w, one, &older, e) != ERR_OK)
+        return;
+    ERR_IGNORE(api_expand_pod(older != NULL ? older->workload->pods.pod : workload_template(w, one), x,
+                              &o.pod, e)); /* *e has it */
+    api_generic_unref(older);
+    if (e->code != ERR_OK)
         return;
     if (src_store_put(w->store, &o, e) == ERR_OK) {
         log_info("pod of a workload added", F_STR("kind", api_kind_name(one->kind)),
@@ -177,17 +185,18 @@ void workload_make(struct workloads *w, struct workload *one, unsigned number, u
                                .annotations = m.annotations,
                                .claims = m.claims.v,
                                .n_claims = g->workload->claim_names.n };
+    const bool past = revision_holds_back(w, one, number);
     const struct api_pod *other;
     struct err e = { 0 };
 
     name_it(&m, one, number, index);
-    label_it(&x, &m, one);
+    label_it(&x, &m, one, past);
     other = src_store_pod(w->store, API_FROM_FOLDER, g->meta.namespace, m.name);
     own_it(&x, &m, one);
     if (other != NULL && workload_of_pod(w, other) != one)
         err_set(&e, ERR_EXISTS, "pod %.250s: another manifest has a pod of this name", m.name);
     else if (make_claims(w, one, number, &m.claims, &e) == ERR_OK)
-        put(w, one, &x, &e);
+        put(w, one, &x, past, &e);
     if (e.code != ERR_OK && strcmp(one->problem, e.text) != 0) {
         log_error("cannot create a pod of a workload", F_STR("kind", api_kind_name(one->kind)),
                   F_STR("name", g->meta.name), F_ERR(&e));

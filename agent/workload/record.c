@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record - the state of Jobs and CronJobs that is not in their pods, on disk: <state>/jobs/<uid>.json, one
- * file each, replaced by rename. The record of a CronJob's Job also has its manifest; the record of a
- * revision has only its manifest.
+ * record - the state of Jobs, CronJobs and StatefulSets that is not in their pods, on disk:
+ * <state>/jobs/<uid>.json, one file each, replaced by rename. The record of a CronJob's Job also has its
+ * manifest; the record of a revision has only its manifest.
  */
 #include "agent/workload/internal.h"
 #include "base/clock.h"
@@ -20,7 +20,7 @@
 
 static bool is_kept(enum api_kind kind)
 {
-    return kind == API_KIND_JOB || kind == API_KIND_CRON_JOB;
+    return kind == API_KIND_JOB || kind == API_KIND_CRON_JOB || kind == API_KIND_STATEFUL_SET;
 }
 
 static bool may_be_revision(enum api_kind kind)
@@ -60,10 +60,15 @@ static json_t *cron_json(const struct workload *one)
                      (json_int_t)f->last_s, "success", (json_int_t)f->success_ns);
 }
 
+static json_t *set_json(const struct workload *one)
+{
+    return json_pack("{s:s}", "current", one->before);
+}
+
 void workload_record_save(struct workloads *w, const struct workload *one)
 {
     const struct api_meta *meta = &one->object->meta;
-    json_auto_t *o = one->job != NULL ? job_json(one) : cron_json(one);
+    json_auto_t *o = one->job != NULL ? job_json(one) : one->cron != NULL ? cron_json(one) : set_json(one);
     struct err e = { 0 };
 
     json_object_set_new(o, "version", json_integer(1));
@@ -105,8 +110,7 @@ static void set_aside(struct workloads *w, const char *file, const struct err *w
 
     if (dir >= 0 && damaged_file_set_aside(dir, file, kept, &e) != ERR_OK)
         log_error("cannot set a damaged file aside", F_STR("file", file), F_ERR(&e));
-    log_error("the record of a Job or a CronJob is damaged", F_STR("file", file), F_STR("kept", kept),
-              F_ERR(why));
+    log_error("the record of a workload is damaged", F_STR("file", file), F_STR("kept", kept), F_ERR(why));
 }
 
 /* NULL: there is no record, or it is damaged. */
@@ -182,6 +186,13 @@ static void take_cron(struct cron_facts *f, const json_t *o)
     f->success_ns = json_int(o, "success", 0);
 }
 
+static void take_set(struct workload *one, const json_t *o)
+{
+    const char *current = json_str(o, "current");
+
+    snprintf(one->before, sizeof(one->before), "%s", current != NULL ? current : "");
+}
+
 static void take_owner(struct workload *one)
 {
     json_auto_t *o = json_loads(one->object->json, 0, NULL);
@@ -215,11 +226,15 @@ bool workload_record_take(struct workloads *w, struct workload *one)
         return !may_be_revision(one->kind) || file == NULL || take_revision(w, one, file);
     if (one->kind == API_KIND_JOB)
         one->job = calloc(1, sizeof(*one->job));
-    else
+    else if (one->kind == API_KIND_CRON_JOB)
         one->cron = calloc(1, sizeof(*one->cron));
-    if (file == NULL || (one->job == NULL && one->cron == NULL))
+    if (file == NULL || (one->kind != API_KIND_STATEFUL_SET && one->job == NULL && one->cron == NULL))
         return false;
     o = read_it(w, file);
+    if (one->kind == API_KIND_STATEFUL_SET) { /* its pods say when it was created */
+        take_set(one, o);
+        return true;
+    }
     one->created_ns = json_int(o, "created", clock_wall_ns());
     if (one->job != NULL) {
         take_owner(one);

@@ -97,6 +97,35 @@ const struct api_pod *workload_template(struct workloads *w, const struct worklo
                                                         : one->object->workload->pods.pod;
 }
 
+bool revision_holds_back(struct workloads *w, const struct workload *one, unsigned number)
+{
+    const struct api_workload *spec = one->object->workload;
+
+    return one->kind == API_KIND_STATEFUL_SET && spec->update == API_UPDATE_ROLLING &&
+           number < (unsigned)spec->first_ordinal + (unsigned)spec->partition &&
+           strcmp(one->before, one->hash) != 0 && revision_of(w, one, one->before) != NULL;
+}
+
+enum err_code revision_past(struct workloads *w, const struct workload *one, struct api_generic **ret,
+                            struct err *e)
+{
+    const struct workload *rev = revision_of(w, one, one->before);
+    json_auto_t *kept = rev != NULL ? json_loads(rev->object->json, 0, NULL) : NULL,
+                *object = json_loads(one->object->json, 0, NULL);
+    json_t *template_ = json_deep_copy(revision_template(kept));
+
+    if (rev == NULL) {
+        json_decref(template_);
+        return err_set(e, ERR_NOT_FOUND,
+                       "the revision %s-%s, of which pods below the partition are made, is gone",
+                       one->object->meta.name, one->before);
+    }
+    json_object_del(template_, "$patch");
+    if (template_ == NULL || json_object_set_new(json_object_get(object, "spec"), "template", template_) != 0)
+        return err_nomem(e);
+    return api_make_generic(one->kind, object, ret, e);
+}
+
 /* ---- writing ---- */
 
 /* Takes ownership of `object`. */
@@ -217,6 +246,32 @@ static int by_number(const void *a, const void *b)
            ((*x)->revision->number < (*y)->revision->number);
 }
 
+/* The revision from which a StatefulSet is being updated: until all pods have the new one, as in Kubernetes.
+ */
+static void settle_set(struct workloads *w, struct workload *one, const struct workload *running)
+{
+    const unsigned wanted = (unsigned)one->object->workload->replicas;
+    const bool whole =
+        one->counts.updated == wanted && one->counts.pods == wanted && one->counts.ready >= wanted;
+    const struct workload *before = one->before[0] != '\0' ? revision_of(w, one, one->before) : NULL;
+    const char *hash = whole             ? one->hash
+                       : before != NULL  ? before->revision->hash
+                       : running != NULL ? running->revision->hash
+                                         : one->hash;
+
+    if (strcmp(hash, one->before) == 0)
+        return;
+    snprintf(one->before, sizeof(one->before), "%s", hash);
+    workload_record_save(w, one);
+}
+
+static unsigned pods_before(struct workloads *w, const struct workload *one)
+{
+    const struct workload *rev = revision_of(w, one, one->before);
+
+    return rev != NULL ? rev->counts.pods : one->counts.updated;
+}
+
 void revisions_settle(struct workloads *w, struct workload *one)
 {
     const int32_t limit = one->object->workload->revision_history_limit;
@@ -234,14 +289,19 @@ void revisions_settle(struct workloads *w, struct workload *one)
         else if (running == NULL || rev->revision->number > running->revision->number)
             running = rev;
     }
-    snprintf(one->before, sizeof(one->before), "%s", running != NULL ? running->revision->hash : one->hash);
-    one->n_before = running != NULL ? running->counts.pods : one->counts.updated;
+    if (one->kind == API_KIND_STATEFUL_SET)
+        settle_set(w, one, running);
+    else
+        snprintf(one->before, sizeof(one->before), "%s",
+                 running != NULL ? running->revision->hash : one->hash);
+    one->n_before = pods_before(w, one);
     old = n > keep ? calloc(n, sizeof(struct workload *)) : NULL;
     if (old == NULL)
         return;
     n = 0;
     for (struct workload *rev = one->revisions; rev != NULL; rev = rev->next)
-        if (rev->revision->uses == 0 && strcmp(rev->revision->hash, one->hash) != 0)
+        if (rev->revision->uses == 0 && strcmp(rev->revision->hash, one->hash) != 0 &&
+            strcmp(rev->revision->hash, one->before) != 0)
             old[n++] = rev;
     qsort(old, n, sizeof(struct workload *), by_number);
     for (size_t i = 0; i + keep < n; i++)

@@ -152,3 +152,39 @@ def test_sets(t):
 
 for _f in (test_deployment, test_limit_and_pause, test_sets):
     _f.seconds = 300
+
+
+def test_partition(t):
+    """below a StatefulSet's partition also a new pod has the old template, over a kill, until all pods have the new one"""
+    k = Lone(t)
+    node = k.node
+
+    def put(edit, partition):
+        node.put("db.yaml", edited("StatefulSet", "db", edit, replicas=2, updateStrategy={"rollingUpdate": {"partition": partition}}))
+
+    def edits():
+        """{pod: its edit}, of pods that are ready"""
+        return {n: p["metadata"]["annotations"].get("edit") for (_, n), p in node.pods().items()
+                if any(c["type"] == "Ready" and c["status"] == "True" for c in p["status"].get("conditions", []))}
+
+    put("1", 1)
+    settled(node, "db", 2)
+    old = node.get("/apis/apps/v1/namespaces/default/statefulsets/db")["status"]["updateRevision"]
+    put("2", 1)
+    until(lambda: edits() == {"db-0": "1", "db-1": "2"}, 60, lambda: f"the update down to the partition: {edits()}")
+    uid = node.pods()["default", "db-0"]["metadata"]["uid"]
+    k.kubectl("delete", "pod", "db-0", "db-1", "--wait=false")
+    node.kill()
+    node.start()
+    until(lambda: edits() == {"db-0": "1", "db-1": "2"} and node.pods()["default", "db-0"]["metadata"]["uid"] != uid, 60, lambda: f"new pods: {edits()}")
+    equal(node.pods()["default", "db-0"]["metadata"]["labels"]["controller-revision-hash"], old.rpartition("-")[2], "the old revision's pod")
+    status = node.get("/apis/apps/v1/namespaces/default/statefulsets/db")["status"]
+    equal((status["currentRevision"], status["currentReplicas"], status["updatedReplicas"]), (old, 1, 1), "status")
+    put("2", 0)
+    until(lambda: edits() == {"db-0": "2", "db-1": "2"}, 60, lambda: f"the rest of the update: {edits()}")
+    until(lambda: (s := node.get("/apis/apps/v1/namespaces/default/statefulsets/db")["status"])["currentRevision"] == s["updateRevision"] != old,
+          20, "the end of the update")
+    node.stop()
+
+
+test_partition.seconds = 300

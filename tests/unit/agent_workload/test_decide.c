@@ -254,6 +254,13 @@ static void a_stateful_set_goes_one_by_one(void **state)
     settle(&w);
     for (size_t i = 0; i < w.n; i++)
         assert_int_equal(w.pods[i].version, w.pods[i].number == 2 ? 3 : 2);
+    w.want.first = 2;
+    settle(&w);
+    w.want.partition = 1; /* it counts from the first number */
+    w.version = 4;
+    settle(&w);
+    for (size_t i = 0; i < w.n; i++)
+        assert_int_equal(w.pods[i].version, w.pods[i].number == 2 ? 3 : 4);
 }
 
 static void a_stateful_set_repairs_an_update_that_is_not_ready(void **state)
