@@ -4,6 +4,7 @@
 
 #include "agent/pod/container/log_turn.h"
 #include "base/files/watches.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/thread.h"
@@ -31,6 +32,8 @@ enum {
     STACK = 256 * 1024,
     SIGNALS_AT_ONCE = 16,
     WAIT_FIRST_NS = 20 * 1000,
+    WAIT_START_NS =
+        5 * 1000 * 1000, /* conmon has not begun: it takes longer, and the watch reports its file */
     WAIT_LAST_NS = 300 * 1000 * 1000
 };
 
@@ -42,14 +45,15 @@ struct order {
 
 struct kept {
     struct log_turn turn;
-    uint64_t wait_ns; /* for the next read; 0: an event will trigger it */
-    uint64_t look_ns; /* uv_hrtime() */
-    LIST_ENTRY(kept) link;
+    uint64_t wait_ns;         /* for the next read; 0: an event will trigger it */
+    uint64_t look_ns;         /* uv_hrtime() */
+    LIST_ENTRY(kept) awaited; /* while wait_ns is not 0 */
+    UT_hash_handle hh;        /* by turn.path */
 };
 
-struct watched { /* the loop's */
-    LIST_ENTRY(watched) link;
-    int wd; /* of its folder, which may be shared */
+struct watched {       /* the loop's */
+    UT_hash_handle hh; /* by path */
+    int wd;            /* of its folder, which may be shared */
     char path[];
 };
 
@@ -63,11 +67,12 @@ struct log_keep {
 
     /* the loop's */
     struct watch_set *folders;
-    LIST_HEAD(, watched) watched;
+    struct watched *watched;
 
     /* the thread's */
     int signals;
-    LIST_HEAD(, kept) kept;
+    struct kept *kept;
+    LIST_HEAD(, kept) awaited;
 };
 
 /* ---- orders ---- */
@@ -76,23 +81,34 @@ static struct kept *log_keep_find(struct log_keep *k, const char *path)
 {
     struct kept *one;
 
-    LIST_FOREACH (one, &k->kept, link)
-        if (strcmp(one->turn.path, path) == 0)
-            return one;
-    return NULL;
+    HASH_FIND(hh, k->kept, path, strlen(path), one);
+    return one;
 }
 
-static void log_keep_forget(struct kept *one)
+/* Logs that await nothing, which most do, cost the thread no look when it is woken for others. */
+static void log_keep_await(struct log_keep *k, struct kept *one, uint64_t wait_ns)
 {
-    LIST_REMOVE(one, link);
+    if (one->wait_ns != 0 && wait_ns == 0)
+        LIST_REMOVE(one, awaited);
+    if (one->wait_ns == 0 && wait_ns != 0)
+        LIST_INSERT_HEAD(&k->awaited, one, awaited);
+    one->wait_ns = wait_ns;
+    one->look_ns = uv_hrtime() + wait_ns;
+}
+
+static void log_keep_forget(struct log_keep *k, struct kept *one)
+{
+    log_keep_await(k, one, 0);
+    HASH_DEL(k->kept, one);
     log_turn_done(&one->turn);
     free(one);
 }
 
-static void log_keep_expect(struct kept *one)
+static void log_keep_expect(struct log_keep *k, struct kept *one)
 {
-    one->wait_ns = log_turn_awaits(&one->turn) ? WAIT_FIRST_NS : 0;
-    one->look_ns = uv_hrtime() + one->wait_ns;
+    const bool awaits = log_turn_awaits(&one->turn);
+
+    log_keep_await(k, one, !awaits ? 0 : one->turn.let_go ? WAIT_FIRST_NS : WAIT_START_NS);
 }
 
 static void pod_log_keep_begin(struct log_keep *k, const char *path)
@@ -107,10 +123,15 @@ static void pod_log_keep_begin(struct log_keep *k, const char *path)
             free(one);
             return;
         }
-        LIST_INSERT_HEAD(&k->kept, one, link);
+        HASH_ADD_KEYPTR(hh, k->kept, one->turn.path, strlen(one->turn.path), one);
+        if (one->hh.tbl == NULL) {
+            log_turn_done(&one->turn);
+            free(one);
+            return;
+        }
     }
     log_turn_look(&one->turn);
-    log_keep_expect(one);
+    log_keep_expect(k, one);
 }
 
 static void carry_out(struct log_keep *k, const struct order *o)
@@ -125,7 +146,7 @@ static void carry_out(struct log_keep *k, const struct order *o)
     case ORDER_REMOVE:
         if (one != NULL) {
             log_turn_end(&one->turn);
-            log_keep_forget(one);
+            log_keep_forget(k, one);
         }
         if (o->what == ORDER_REMOVE)
             log_turn_remove(o->path);
@@ -192,10 +213,8 @@ static struct watched *log_keep_watched(struct log_keep *k, const char *path)
 {
     struct watched *w;
 
-    LIST_FOREACH (w, &k->watched, link)
-        if (strcmp(w->path, path) == 0)
-            return w;
-    return NULL;
+    HASH_FIND(hh, k->watched, path, strlen(path), w);
+    return w;
 }
 
 static void log_keep_watch(struct log_keep *k, const char *path)
@@ -219,17 +238,19 @@ static void log_keep_watch(struct log_keep *k, const char *path)
         free(w);
         return;
     }
-    LIST_INSERT_HEAD(&k->watched, w, link);
+    HASH_ADD(hh, k->watched, path[0], n - 1, w);
+    if (w->hh.tbl == NULL) /* the watch of the folder stays, and does nothing */
+        free(w);
 }
 
 static void log_keep_unwatch(struct log_keep *k, const char *path)
 {
-    struct watched *w = log_keep_watched(k, path), *other;
+    struct watched *w = log_keep_watched(k, path), *other, *next;
 
     if (w == NULL)
         return;
-    LIST_REMOVE(w, link);
-    LIST_FOREACH (other, &k->watched, link)
+    HASH_DEL(k->watched, w);
+    HASH_ITER (hh, k->watched, other, next)
         if (other->wd == w->wd)
             break;
     if (other == NULL)
@@ -242,11 +263,10 @@ static void log_keep_on_event(int wd, uint32_t mask, const char *name, void *arg
     struct log_keep *k = arg;
     struct watched *w, *next;
 
-    for (w = LIST_FIRST(&k->watched); w != NULL; w = next) {
-        next = LIST_NEXT(w, link);
+    HASH_ITER (hh, k->watched, w, next) {
         if (w->wd == wd && (mask & IN_IGNORED) != 0) { /* the folder was removed, with its pod */
             give_order(k, ORDER_END, w->path);
-            LIST_REMOVE(w, link);
+            HASH_DEL(k->watched, w);
             free(w);
         } else if ((mask & IN_Q_OVERFLOW) != 0 ||
                    (w->wd == wd && strcmp(strrchr(w->path, '/') + 1, name) == 0)) {
@@ -283,13 +303,13 @@ static void on_signals(struct log_keep *k)
 {
     struct signalfd_siginfo info[SIGNALS_AT_ONCE];
     ssize_t n = read(k->signals, info, sizeof(info));
-    struct kept *one;
+    struct kept *one, *next;
 
     for (size_t i = 0; n > 0 && i < (size_t)n / sizeof(*info); i++)
-        LIST_FOREACH (one, &k->kept, link)
+        HASH_ITER (hh, k->kept, one, next)
             if (info[i].ssi_signo == SIGIO || one->turn.lease == info[i].ssi_fd) {
                 log_turn_held(&one->turn);
-                log_keep_expect(one);
+                log_keep_expect(k, one);
             }
 }
 
@@ -297,14 +317,15 @@ static void on_signals(struct log_keep *k)
  */
 static void look_at_awaited(struct log_keep *k)
 {
-    struct kept *one;
+    struct kept *one, *next;
 
-    LIST_FOREACH (one, &k->kept, link) {
-        if (one->wait_ns == 0 || one->look_ns > uv_hrtime())
+    for (one = LIST_FIRST(&k->awaited); one != NULL; one = next) {
+        next = LIST_NEXT(one, awaited);
+        if (one->look_ns > uv_hrtime())
             continue;
         log_turn_look(&one->turn);
-        one->wait_ns = log_turn_awaits(&one->turn) && one->wait_ns < WAIT_LAST_NS ? one->wait_ns * 2 : 0;
-        one->look_ns = uv_hrtime() + one->wait_ns;
+        log_keep_await(k, one,
+                       log_turn_awaits(&one->turn) && one->wait_ns < WAIT_LAST_NS ? one->wait_ns * 2 : 0);
     }
 }
 
@@ -315,8 +336,8 @@ static const struct timespec *until_next_look(const struct log_keep *k, struct t
     const struct kept *one;
     uint64_t next = UINT64_MAX;
 
-    LIST_FOREACH (one, &k->kept, link)
-        if (one->wait_ns != 0 && one->look_ns < next)
+    LIST_FOREACH (one, &k->awaited, awaited)
+        if (one->look_ns < next)
             next = one->look_ns;
     if (next == UINT64_MAX)
         return NULL;
@@ -358,8 +379,8 @@ static void *log_keep_run(void *arg)
         look_at_awaited(k);
         work_job_ends();
     }
-    while (!LIST_EMPTY(&k->kept))
-        log_keep_forget(LIST_FIRST(&k->kept));
+    while (k->kept != NULL)
+        log_keep_forget(k, k->kept);
     return NULL;
 }
 
@@ -383,8 +404,8 @@ static void free_all(struct log_keep *k)
     struct order *o;
 
     watch_set_close(k->folders);
-    for (w = LIST_FIRST(&k->watched); w != NULL; w = next) {
-        next = LIST_NEXT(w, link);
+    HASH_ITER (hh, k->watched, w, next) {
+        HASH_DEL(k->watched, w);
         free(w);
     }
     while ((o = STAILQ_FIRST(&k->orders)) != NULL) {
@@ -408,8 +429,7 @@ enum err_code log_keep_open(struct log_keep **ret, uv_loop_t *loop, unsigned max
     k->max_files = max_files;
     k->signals = k->wake = -1;
     STAILQ_INIT(&k->orders);
-    LIST_INIT(&k->kept);
-    LIST_INIT(&k->watched);
+    LIST_INIT(&k->awaited);
     pthread_mutex_init(&k->lock, NULL);
     if (open_descriptors(k, e) == ERR_OK &&
         watch_set_open(&k->folders, loop, log_keep_on_event, k, e) == ERR_OK &&
