@@ -25,8 +25,9 @@ enum {
 
 struct watch_one {
     LIST_ENTRY(watch_one) link;
-    int wd;        /* the set's */
-    int kernel_wd; /* -1: polled */
+    UT_hash_handle hh; /* by kernel_wd, while the kernel watches it */
+    int wd;            /* the set's */
+    int kernel_wd;     /* -1: polled */
     uint32_t mask;
     dev_t dev; /* if polled */
     ino_t ino;
@@ -43,6 +44,7 @@ struct watch_set {
     int last_wd;
     bool closed; /* closed during an event; freed after it */
     LIST_HEAD(, watch_one) ones;
+    struct watch_one *watched; /* those that the kernel watches: a node of 1,000 pods has 3,000 */
 };
 
 struct watches {
@@ -56,6 +58,7 @@ struct watches {
     int why; /* the errno because of which the last path is polled */
     unsigned busy;
     bool forced, warned, closing;
+    bool unswept; /* something is gone or closed */
     LIST_HEAD(, watch_set) sets;
 };
 
@@ -127,26 +130,49 @@ static void watches_close(struct watches *w)
     uv_close((uv_handle_t *)&w->timer, watches_on_closed);
 }
 
+/* One a set. */
+static struct watch_one *watches_by_kernel_wd(const struct watch_set *s, int kernel_wd)
+{
+    struct watch_one *one;
+
+    HASH_FIND_INT(s->watched, &kernel_wd, one);
+    return one;
+}
+
 static bool watches_kernel_wd_used(const struct watches *w, int kernel_wd)
 {
     const struct watch_set *s;
-    const struct watch_one *one;
 
     LIST_FOREACH (s, &w->sets, link)
-        LIST_FOREACH (one, &s->ones, link)
-            if (!one->gone && one->kernel_wd == kernel_wd)
-                return true;
+        if (watches_by_kernel_wd(s, kernel_wd) != NULL)
+            return true;
     return false;
 }
 
-static void watches_forget(struct watches *w, struct watch_one *one)
+/* False: out of memory, it is not watched. */
+static bool watches_set_kernel_wd(struct watch_set *s, struct watch_one *one, int kernel_wd)
 {
+    one->kernel_wd = kernel_wd;
+    HASH_ADD_INT(s->watched, kernel_wd, one);
+    if (one->hh.tbl != NULL)
+        return true;
+    one->kernel_wd = -1;
+    return false;
+}
+
+static void watches_forget(struct watch_set *s, struct watch_one *one)
+{
+    struct watches *w = s->all;
+
     if (one->gone)
         return;
-    one->gone = true;
-    if (one->kernel_wd < 0)
+    one->gone = w->unswept = true;
+    if (one->kernel_wd < 0) {
         w->n_polled--;
-    else if (!watches_kernel_wd_used(w, one->kernel_wd))
+        return;
+    }
+    HASH_DEL(s->watched, one);
+    if (!watches_kernel_wd_used(w, one->kernel_wd))
         inotify_rm_watch(w->fd, one->kernel_wd);
 }
 
@@ -156,8 +182,9 @@ static void watches_sweep(struct watches *w)
     struct watch_set *s, *next_set;
     struct watch_one *one, *next;
 
-    if (w->busy > 0)
+    if (w->busy > 0 || !w->unswept)
         return;
+    w->unswept = false;
     for (s = LIST_FIRST(&w->sets); s != NULL; s = next_set) {
         next_set = LIST_NEXT(s, link);
         for (one = LIST_FIRST(&s->ones); one != NULL; one = next) {
@@ -250,13 +277,13 @@ static uint32_t watches_look(struct watch_one *one)
 }
 
 /* Returns true when the kernel watches it from now on. */
-static bool watches_arm(struct watches *w, struct watch_one *one)
+static bool watches_arm(struct watch_set *s, struct watch_one *one)
 {
+    struct watches *w = s->all;
     int wd = watches_instance(w) ? inotify_add_watch(w->fd, one->path, one->mask | IN_MASK_ADD) : -1;
 
-    if (wd < 0)
+    if (wd < 0 || watches_by_kernel_wd(s, wd) != NULL || !watches_set_kernel_wd(s, one, wd))
         return false;
-    one->kernel_wd = wd;
     w->n_polled--;
     return true;
 }
@@ -268,11 +295,11 @@ static void watches_tell(struct watch_set *s, struct watch_one *one, uint32_t ma
     if (s->closed)
         return;
     if (one != NULL && (mask & IN_IGNORED) != 0)
-        watches_forget(s->all, one);
+        watches_forget(s, one);
     s->fn(wd, mask, name, s->arg);
 }
 
-static void watches_poll_set(struct watches *w, struct watch_set *s)
+static void watches_poll_set(struct watch_set *s)
 {
     struct watch_one *one;
     bool overflow = false;
@@ -285,7 +312,7 @@ static void watches_poll_set(struct watches *w, struct watch_set *s)
         mask = watches_look(one);
         if (mask == IN_IGNORED)
             watches_tell(s, one, IN_IGNORED, "");
-        else if (watches_arm(w, one) || mask == IN_Q_OVERFLOW)
+        else if (watches_arm(s, one) || mask == IN_Q_OVERFLOW)
             overflow = true;
         else if (mask != 0)
             watches_tell(s, one, mask, "");
@@ -301,7 +328,7 @@ static void watches_on_timer(uv_timer_t *timer)
 
     w->busy++;
     LIST_FOREACH (s, &w->sets, link)
-        watches_poll_set(w, s);
+        watches_poll_set(s);
     w->busy--;
     if (w->n_polled == 0 && w->warned) {
         w->warned = false;
@@ -336,6 +363,7 @@ static void watches_poll_all(struct watches *w, int why)
         LIST_FOREACH (one, &s->ones, link) {
             if (one->gone || one->kernel_wd < 0)
                 continue;
+            HASH_DEL(s->watched, one);
             one->kernel_wd = -1;
             watches_begin_poll(w);
         }
@@ -356,13 +384,9 @@ static void watches_dispatch(struct watches *w, const struct inotify_event *even
             watches_tell(s, NULL, IN_Q_OVERFLOW, "");
             continue;
         }
-        LIST_FOREACH (one, &s->ones, link) {
-            if (one->gone || one->kernel_wd != event->wd)
-                continue;
-            if ((event->mask & (one->mask | always)) != 0)
-                watches_tell(s, one, event->mask, name);
-            break; /* one a set */
-        }
+        one = watches_by_kernel_wd(s, event->wd);
+        if (one != NULL && (event->mask & (one->mask | always)) != 0)
+            watches_tell(s, one, event->mask, name);
     }
 }
 
@@ -436,11 +460,12 @@ enum err_code watch_set_open(struct watch_set **ret, uv_loop_t *loop, watch_fn f
 /* By the kernel's number, or by the inode if one of them is polled. */
 static struct watch_one *watches_find(struct watch_set *s, int kernel_wd, const struct stat *st)
 {
-    struct watch_one *one;
+    struct watch_one *one = watches_by_kernel_wd(s, kernel_wd);
 
+    if (one != NULL || s->all->n_polled == 0)
+        return one;
     LIST_FOREACH (one, &s->ones, link)
-        if (!one->gone && ((kernel_wd >= 0 && one->kernel_wd == kernel_wd) ||
-                           (one->kernel_wd < 0 && one->dev == st->st_dev && one->ino == st->st_ino)))
+        if (!one->gone && one->kernel_wd < 0 && one->dev == st->st_dev && one->ino == st->st_ino)
             return one;
     return NULL;
 }
@@ -474,21 +499,21 @@ int watch_set_add(struct watch_set *s, const char *path, uint32_t mask)
     one = watches_find(s, kernel_wd, &st);
     if (one != NULL) {
         one->mask |= mask;
-        if (kernel_wd >= 0 && one->kernel_wd < 0) {
-            one->kernel_wd = kernel_wd;
+        if (kernel_wd >= 0 && one->kernel_wd < 0 && watches_set_kernel_wd(s, one, kernel_wd))
             w->n_polled--;
-        }
         return one->wd;
     }
     one = calloc(1, sizeof(*one) + strlen(path) + 1);
-    if (one == NULL) {
+    if (one != NULL)
+        one->kernel_wd = -1;
+    if (one == NULL || (kernel_wd >= 0 && !watches_set_kernel_wd(s, one, kernel_wd))) {
+        free(one);
         if (kernel_wd >= 0 && !watches_kernel_wd_used(w, kernel_wd))
             inotify_rm_watch(w->fd, kernel_wd);
         errno = ENOMEM;
         return -1;
     }
     one->wd = ++s->last_wd;
-    one->kernel_wd = kernel_wd;
     one->mask = mask;
     one->dev = st.st_dev;
     one->ino = st.st_ino;
@@ -508,7 +533,7 @@ void watch_set_remove(struct watch_set *s, int wd)
 
     LIST_FOREACH (one, &s->ones, link)
         if (!one->gone && one->wd == wd) {
-            watches_forget(s->all, one);
+            watches_forget(s, one);
             break;
         }
     watches_sweep(s->all);
@@ -520,9 +545,9 @@ void watch_set_close(struct watch_set *s)
 
     if (s == NULL)
         return;
-    s->closed = true;
+    s->closed = s->all->unswept = true;
     LIST_FOREACH (one, &s->ones, link)
-        watches_forget(s->all, one);
+        watches_forget(s, one);
     watches_sweep(s->all);
 }
 
